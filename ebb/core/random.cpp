@@ -1,0 +1,30 @@
+// ebb/core/random.cpp -- the generator's state.
+#include "ebb/core/random.h"
+
+namespace ebb {
+
+void Generator::set_seed(uint64_t seed) { set_state({seed, 0}); }
+
+RandomState Generator::reserve(uint64_t counters) {
+  const std::lock_guard lock(mutex_);
+  const RandomState part = state_;
+  state_.offset += counters;
+  return part;
+}
+
+RandomState Generator::state() const {
+  const std::lock_guard lock(mutex_);
+  return state_;
+}
+
+void Generator::set_state(const RandomState& state) {
+  const std::lock_guard lock(mutex_);
+  state_ = state;
+}
+
+Generator& default_generator() {
+  static Generator generator(0);
+  return generator;
+}
+
+}  // namespace ebb

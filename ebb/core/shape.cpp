@@ -1,0 +1,90 @@
+// ebb/core/shape.cpp -- shape arithmetic with overflow checks.
+#include "ebb/core/shape.h"
+
+#include <ostream>
+
+#include "ebb/core/error.h"
+
+namespace ebb {
+
+void Shape::throw_too_many_dims(size_t ndim) {
+  throw ShapeError(str("tensor: needs at most ", kMaxDims, " dimensions, got ", ndim));
+}
+
+std::ostream& operator<<(std::ostream& out, const PrintShape& shape) {
+  out << '[';
+  for (size_t dim = 0; dim < shape.sizes.size(); ++dim) {
+    out << (dim == 0 ? "" : ", ") << shape.sizes[dim];
+  }
+  return out << ']';
+}
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape) {
+  return out << PrintShape{shape};
+}
+
+int64_t checked_numel(const char* op, IntSpan sizes, size_t item_size) {
+  int64_t numel = 1;
+  bool overflows = false;
+  bool is_empty = false;
+  for (const int64_t size : sizes) {
+    if (size < 0) {
+      throw ShapeError(str(op, ": sizes must not be negative, got ", PrintShape{sizes}));
+    }
+    is_empty |= size == 0;
+    // The product over the non-zero sizes must fit even if one size is zero: strides are made of it.
+    if (size > 0) overflows |= __builtin_mul_overflow(numel, size, &numel);
+  }
+  int64_t bytes = 0;
+  overflows |= __builtin_mul_overflow(numel, static_cast<int64_t>(item_size), &bytes);
+  if (overflows) {
+    throw ShapeError(str(op, ": the number of bytes must fit into 63 bits, got sizes ",
+                         PrintShape{sizes}, " of ", item_size, " bytes an element"));
+  }
+  return is_empty ? 0 : numel;
+}
+
+void contiguous_strides(IntSpan sizes, int64_t* strides) {
+  int64_t stride = 1;
+  for (size_t dim = sizes.size(); dim-- > 0;) {
+    strides[dim] = stride;
+    stride *= std::max<int64_t>(sizes[dim], 1);
+  }
+}
+
+bool is_contiguous(IntSpan sizes, IntSpan strides) {
+  int64_t expected = 1;
+  for (size_t dim = sizes.size(); dim-- > 0;) {
+    if (sizes[dim] == 0) return true;
+    if (sizes[dim] != 1 && strides[dim] != expected) return false;
+    expected *= sizes[dim];
+  }
+  return true;
+}
+
+Shape broadcast_shapes(const char* op, IntSpan lhs, IntSpan rhs) {
+  const size_t ndim = std::max(lhs.size(), rhs.size());
+  Shape out;
+  out.resize(static_cast<int>(ndim));
+  for (size_t back = 1; back <= ndim; ++back) {
+    const int64_t left = back <= lhs.size() ? lhs[lhs.size() - back] : 1;
+    const int64_t right = back <= rhs.size() ? rhs[rhs.size() - back] : 1;
+    if (left != right && left != 1 && right != 1) {
+      throw ShapeError(str(op, ": shapes must broadcast together, got ", PrintShape{lhs}, " and ",
+                           PrintShape{rhs}, " (sizes ", left, " and ", right,
+                           " differ in dim ", -static_cast<int64_t>(back), ")"));
+    }
+    out[static_cast<int>(ndim - back)] = left == 1 ? right : left;
+  }
+  return out;
+}
+
+int normalize_dim(const char* op, int64_t dim, int ndim) {
+  const int64_t bound = std::max(ndim, 1);
+  if (dim < -bound || dim >= bound) {
+    throw IndexError(str(op, ": dim must be from ", -bound, " to ", bound - 1, ", got ", dim));
+  }
+  return static_cast<int>(dim < 0 ? dim + bound : dim);
+}
+
+}  // namespace ebb

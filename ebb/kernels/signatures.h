@@ -1,0 +1,111 @@
+// ebb/kernels/signatures.h -- the function type of every kind of kernel: the kernel ABI.
+//
+// Kernels are called with checked arguments only: shapes, dtypes and index ranges have been verified
+// and outputs allocated with their final shape before. Outputs never overlap inputs partly; where a
+// comment says so, `out` may be the very memory of an input (same data, sizes and strides).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "ebb/core/random.h"
+#include "ebb/core/scalar.h"
+#include "ebb/kernels/tensor_view.h"
+
+namespace ebb::kernels {
+
+enum class Reduction : uint8_t { none, mean, sum };
+
+/// out[i] = f(input[i]); same sizes, any strides. `out` may be `input`.
+using UnaryKernel = void (*)(const Context&, const TensorView& input, const TensorView& out);
+
+/// out = f(input, other): both broadcast to out's sizes; equal dtypes (that of the key).
+/// `out` may be `input` or `other`.
+using BinaryKernel = void (*)(const Context&, const TensorView& input, const TensorView& other,
+                              const TensorView& out);
+
+/// out = condition ? input : other; all three broadcast to out's sizes.
+using WhereKernel = void (*)(const Context&, const TensorView& condition, const TensorView& input,
+                             const TensorView& other, const TensorView& out);
+
+/// out = input converted to out's dtype; input broadcasts to out's sizes; key dtype: the input's.
+using CastKernel = void (*)(const Context&, const TensorView& input, const TensorView& out);
+
+/// Every element of out = value (converted by the kernel to out's dtype).
+using FillKernel = void (*)(const Context&, const Scalar& value, const TensorView& out);
+
+/// out[i] = start + i * step, contiguous.
+using ArangeKernel = void (*)(const Context&, const Scalar& start, const Scalar& step,
+                              const TensorView& out);
+
+/// Fills a contiguous out from the random sequence: element i depends on (state, i) alone.
+/// randn: `first` = mean, `second` = standard deviation; rand: low, high.
+using RandomKernel = void (*)(const Context&, const RandomState& state, double first, double second,
+                              const TensorView& out);
+
+/// Reduces input over each dim where out (which has input's ndim) has size 1 and input may not.
+/// Sums of nothing are 0. Half types accumulate in float32. Key dtype: the input's = out's.
+using ReduceKernel = void (*)(const Context&, const TensorView& input, const TensorView& out);
+
+/// Largest element along `dim` and its first index; NaN counts as largest. out and indices have
+/// input's ndim with size 1 at dim; input has at least one element there; indices are int64.
+using MaxDimKernel = void (*)(const Context&, const TensorView& input, int dim,
+                              const TensorView& out, const TensorView& indices);
+
+/// out = input @ other over the last two dims; leading dims broadcast to out's; ndim >= 2.
+/// Operands may be any strided view: transposed ones are not copied.
+using MatmulKernel = void (*)(const Context&, const TensorView& input, const TensorView& other,
+                              const TensorView& out);
+
+/// out[n, o] = sum_i input[n, i] * weight[o, i] + bias[o]; 2-d; bias may be null.
+using LinearKernel = void (*)(const Context&, const TensorView& input, const TensorView& weight,
+                              const TensorView* bias, const TensorView& out);
+
+/// out = inputs joined along dim; each input and out have the same ndim.
+using CatKernel = void (*)(const Context&, std::span<const TensorView> inputs, int dim,
+                           const TensorView& out);
+
+/// gather: out[i][j].. = input[.. index[i][j].. at dim ..]; index is int64, in range, out's sizes.
+using GatherKernel = void (*)(const Context&, const TensorView& input, int dim,
+                              const TensorView& index, const TensorView& out);
+
+/// scatter_add: out[.. index at dim ..] += src, in order of the index; adds into out as given.
+using ScatterAddKernel = void (*)(const Context&, const TensorView& index, const TensorView& src,
+                                  int dim, const TensorView& out);
+
+/// index_select: out = rows input[index[i]] along dim; index is 1-d int64, in range.
+using IndexSelectKernel = GatherKernel;
+
+/// index_add: out[index[i]] += alpha * src[i] along dim, duplicates in index order; index 1-d.
+using IndexAddKernel = void (*)(const Context&, const TensorView& index, const TensorView& src,
+                                int dim, const Scalar& alpha, const TensorView& out);
+
+/// Position of the first element outside [low, high), or -1; index is int64 with any strides.
+using FindOutOfRangeKernel = int64_t (*)(const Context&, const TensorView& index, int64_t low,
+                                         int64_t high);
+
+/// log(softmax(input)) along dim, any strides; out contiguous, same sizes.
+using SoftmaxKernel = void (*)(const Context&, const TensorView& input, int dim,
+                               const TensorView& out);
+
+/// grad_input = grad_out - exp(out) * sum(grad_out along dim).
+using SoftmaxBackwardKernel = void (*)(const Context&, const TensorView& grad_out,
+                                       const TensorView& out, int dim,
+                                       const TensorView& grad_input);
+
+/// Negative log likelihood. input [N, C] log-probabilities; target [N] int64 in [0, C) or
+/// ignore_index; weight [C] or null. out: [N] for none, 0-d else; total_weight (0-d): the divisor
+/// of the mean. An ignored row gives 0 and weighs 0; the mean of nothing is NaN.
+using NllLossKernel = void (*)(const Context&, const TensorView& input, const TensorView& target,
+                               const TensorView* weight, int64_t ignore_index, Reduction reduction,
+                               const TensorView& out, const TensorView& total_weight);
+
+/// Writes all of grad_input [N, C]: -grad_out * weight[target] (/ total_weight for mean) at the
+/// target, 0 elsewhere.
+using NllLossBackwardKernel = void (*)(const Context&, const TensorView& grad_out,
+                                       const TensorView& target, const TensorView* weight,
+                                       int64_t ignore_index, Reduction reduction,
+                                       const TensorView& total_weight,
+                                       const TensorView& grad_input);
+
+}  // namespace ebb::kernels
