@@ -1,0 +1,165 @@
+# cmake/EbbHelpers.cmake -- the functions that every folder's CMakeLists.txt is written with.
+#
+# ebb_library(core  SOURCES shape.cpp dtype.cpp  [GENERATED ${EBB_GENERATED_DIR}/ebb/core/x.cpp]
+#             [DEPS ebb::...]  [PRIVATE_DEPS ebb::hwy]  [OPTIONS -O3])
+#     One folder of ebb/ as target `ebb_core`, alias `ebb::core`. Its objects go into libebb.so and
+#     into a static archive that tests link. DEPS: the folders whose headers it includes, and no
+#     others (`make check` compares). PRIVATE_DEPS: third-party libraries, invisible to users.
+#     GENERATED: sources that the code generator writes. OPTIONS: extra compiler flags.
+# ebb_test(engine_test  [SOURCES ...]  DEPS ebb::autograd  LABELS fast cpu)
+#     One GoogleTest program from engine_test.cpp; every TEST is one ctest entry. It links the
+#     static archives of DEPS, so it may reach symbols that libebb.so hides. Labels: `fast` runs in
+#     `make test`, `long` only in `make test-long`, `asan` and `tsan` under those sanitizers (no
+#     label of these two: both).
+# ebb_test_suite(core_tests  SOURCES shape_test.cpp dtype_test.cpp  DEPS ebb::core  LABELS fast)
+#     The same with explicit sources: one program a folder keeps link times low.
+# ebb_bench(engine_bench  [SOURCES ...]  [DEPS ebb::ebb])
+#     One Google Benchmark program in build/<preset>/bin, against libebb.so unless DEPS says else.
+# ebb_example(ebb_demo_cpp  SOURCES main.cpp)
+#     A program against libebb.so in build/<preset>/bin.
+# ebb_python_module(_C  SOURCES ...  [GENERATED ...])
+#     The extension module, in build/<preset>/python/ebb beside links to python/ebb/*.
+# ebb_add_folders(a b ...)
+#     add_subdirectory() for each folder that has a CMakeLists.txt.
+#
+# Headers are found from the repository root ("ebb/core/tensor.h"), generated ones from
+# ${EBB_GENERATED_DIR} in the same way. Link `ebb::ebb` for the whole shared library.
+include(GoogleTest)
+
+# What a bare call may not forget: flags, the precompiled header, and no unknown argument.
+function(ebb_setup_target target options)
+  target_link_libraries(${target} PRIVATE ebb_flags)
+  if(options)
+    target_compile_options(${target} PRIVATE ${options})
+  elseif(TARGET ebb_pch)
+    # Own options would not match the flags of the shared precompiled header.
+    target_precompile_headers(${target} REUSE_FROM ebb_pch)
+  endif()
+endfunction()
+
+macro(ebb_parse_arguments single multi)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "${single}" "${multi}")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "${name}: unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+endmacro()
+
+function(ebb_add_folders)
+  foreach(folder IN LISTS ARGN)
+    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/CMakeLists.txt)
+      add_subdirectory(${folder})
+    endif()
+  endforeach()
+endfunction()
+
+function(ebb_library name)
+  ebb_parse_arguments("" "SOURCES;GENERATED;DEPS;PRIVATE_DEPS;OPTIONS")
+  add_library(ebb_${name} STATIC ${arg_SOURCES} ${arg_GENERATED})
+  add_library(ebb::${name} ALIAS ebb_${name})
+  ebb_setup_target(ebb_${name} "${arg_OPTIONS}")
+  target_link_libraries(ebb_${name} PUBLIC ${arg_DEPS} PRIVATE ${arg_PRIVATE_DEPS} Threads::Threads)
+  set_property(GLOBAL APPEND PROPERTY EBB_PIECES ebb_${name})
+  set_property(GLOBAL APPEND PROPERTY EBB_PIECE_DEPS ${arg_PRIVATE_DEPS})
+  if(TARGET ebb_generate)
+    add_dependencies(ebb_${name} ebb_generate)
+  endif()
+endfunction()
+
+# Links the objects of all pieces, compiled once, into the one library that programs see.
+function(ebb_link_shared_library)
+  get_property(pieces GLOBAL PROPERTY EBB_PIECES)
+  get_property(deps GLOBAL PROPERTY EBB_PIECE_DEPS)
+  if(NOT pieces)
+    message(STATUS "ebb: no library piece yet, libebb.so is left out")
+    return()
+  endif()
+  list(REMOVE_DUPLICATES deps)
+  list(TRANSFORM pieces REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
+  add_library(ebb SHARED ${objects})
+  add_library(ebb::ebb ALIAS ebb)
+  target_link_libraries(ebb PRIVATE ebb_flags ${deps} Threads::Threads)
+  target_include_directories(ebb INTERFACE ${PROJECT_SOURCE_DIR} ${EBB_GENERATED_DIR})
+  target_compile_features(ebb INTERFACE cxx_std_20)
+  set_target_properties(ebb PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION 0)
+  if(NOT EBB_SANITIZER)
+    target_link_options(ebb PRIVATE -Wl,--no-undefined $<$<CONFIG:Release>:-Wl,-s>)
+  endif()
+  if(TARGET ebb_generate)
+    add_dependencies(ebb ebb_generate)
+  endif()
+endfunction()
+
+function(ebb_test_suite name)
+  ebb_parse_arguments("" "SOURCES;GENERATED;DEPS;PRIVATE_DEPS;LABELS;OPTIONS")
+  if(NOT EBB_BUILD_TESTS)
+    return()
+  endif()
+  add_executable(${name} ${arg_SOURCES} ${arg_GENERATED})
+  ebb_setup_target(${name} "${arg_OPTIONS}")
+  target_link_libraries(${name} PRIVATE ${arg_DEPS} ${arg_PRIVATE_DEPS} GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE EBB_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  # A list passes two levels of CMake code on its way to ctest, each of which splits it.
+  string(REPLACE ";" "\\;" labels "${arg_LABELS}")
+  gtest_discover_tests(
+    ${name}
+    TEST_PREFIX ${name}.
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS "${labels}" TIMEOUT 600)
+endfunction()
+
+function(ebb_test name)
+  ebb_parse_arguments("" "SOURCES;GENERATED;DEPS;PRIVATE_DEPS;LABELS;OPTIONS")
+  if(NOT arg_SOURCES)
+    set(arg_SOURCES ${name}.cpp)
+  endif()
+  ebb_test_suite(${name} SOURCES ${arg_SOURCES} GENERATED ${arg_GENERATED} DEPS ${arg_DEPS}
+                 PRIVATE_DEPS ${arg_PRIVATE_DEPS} LABELS ${arg_LABELS} OPTIONS ${arg_OPTIONS})
+endfunction()
+
+function(ebb_bench name)
+  ebb_parse_arguments("" "SOURCES;DEPS;PRIVATE_DEPS;OPTIONS")
+  if(NOT EBB_BUILD_BENCHMARKS)
+    return()
+  endif()
+  if(NOT arg_SOURCES)
+    set(arg_SOURCES ${name}.cpp)
+  endif()
+  if(NOT arg_DEPS)
+    set(arg_DEPS ebb::ebb)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  ebb_setup_target(${name} "${arg_OPTIONS}")
+  target_link_libraries(${name} PRIVATE ${arg_DEPS} ${arg_PRIVATE_DEPS} benchmark::benchmark_main)
+endfunction()
+
+function(ebb_example name)
+  ebb_parse_arguments("" "SOURCES;DEPS;PRIVATE_DEPS")
+  if(NOT EBB_BUILD_EXAMPLES)
+    return()
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  ebb_setup_target(${name} "")
+  target_link_libraries(${name} PRIVATE ebb::ebb ${arg_DEPS} ${arg_PRIVATE_DEPS})
+endfunction()
+
+function(ebb_python_module name)
+  ebb_parse_arguments("" "SOURCES;GENERATED;PRIVATE_DEPS;OPTIONS")
+  if(NOT EBB_BUILD_PYTHON)
+    return()
+  endif()
+  nanobind_add_module(${name} NB_DOMAIN ebb NB_STATIC NOMINSIZE ${arg_SOURCES} ${arg_GENERATED})
+  target_compile_options(${name} PRIVATE ${arg_OPTIONS})
+  target_link_libraries(${name} PRIVATE ebb_flags ebb::ebb ${arg_PRIVATE_DEPS})
+  set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${EBB_PACKAGE_DIR}
+                                           BUILD_RPATH_USE_ORIGIN ON)
+  if(TARGET ebb_generate)
+    add_dependencies(${name} ebb_generate)
+  endif()
+  add_custom_target(
+    ebb_python_package ALL
+    COMMAND ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/link_package.py
+            ${PROJECT_SOURCE_DIR}/python/ebb ${EBB_PACKAGE_DIR}
+    COMMENT "Linking python/ebb into the build folder"
+    VERBATIM)
+endfunction()

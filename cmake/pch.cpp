@@ -1,0 +1,1 @@
+// cmake/pch.cpp -- an empty source: the target that makes the precompiled header needs one.
