@@ -9,8 +9,8 @@
 # ebb_test(engine_test  [SOURCES ...]  DEPS ebb::autograd  LABELS fast cpu)
 #     One GoogleTest program from engine_test.cpp; every TEST is one ctest entry. It links the
 #     static archives of DEPS, so it may reach symbols that libebb.so hides. Labels: `fast` runs in
-#     `make test`, `long` only in `make test-long`, `asan` and `tsan` under those sanitizers (no
-#     label of these two: both).
+#     `make test`, `long` only in `make test-long`, `nosan` tests are left
+#     out under the sanitizers.
 # ebb_test_suite(core_tests  SOURCES shape_test.cpp dtype_test.cpp  DEPS ebb::core  LABELS fast)
 #     The same with explicit sources: one program a folder keeps link times low.
 # ebb_bench(engine_bench  [SOURCES ...]  [DEPS ebb::ebb])
@@ -98,14 +98,12 @@ function(ebb_test_suite name)
   ebb_setup_target(${name} "${arg_OPTIONS}")
   target_link_libraries(${name} PRIVATE ${arg_DEPS} ${arg_PRIVATE_DEPS} GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE EBB_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  # A list passes two levels of CMake code on its way to ctest, each of which splits it.
-  string(REPLACE ";" "\\;" labels "${arg_LABELS}")
-  gtest_discover_tests(
-    ${name}
-    TEST_PREFIX ${name}.
-    DISCOVERY_MODE PRE_TEST
-    DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${labels}" TIMEOUT 600)
+  gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60)
+  # gtest_discover_tests() keeps only the first of several labels, so ctest sets them afterwards.
+  set(labels_file ${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake)
+  file(WRITE ${labels_file} "if(${name}_TESTS)\n  set_tests_properties(\${${name}_TESTS} "
+                            "PROPERTIES LABELS \"${arg_LABELS}\" TIMEOUT 600)\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels_file})
 endfunction()
 
 function(ebb_test name)
