@@ -1,0 +1,63 @@
+# Makefile -- the front door. `make help` lists the targets; each says what it does as it goes.
+#
+# The work is in tools/: setup.sh installs what is missing, build.sh builds one CMake preset,
+# run_tests.sh runs tests. Everything is made below build/ and .venv/; `make clean` removes build/.
+SHELL := /bin/bash
+PYTHON := .venv/bin/python
+RELEASE := build/release
+export PYTHONPATH := $(CURDIR)/$(RELEASE)/python
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo demo-cpp demo-score test test-long test-asan test-tsan check bench \
+        bench-peers mutate clean
+
+help:  ## list the targets
+	@echo "ebb: make <target>"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1@\2/p' Makefile | column -t -s @
+
+build:  ## install what is missing and build the library and the Python package
+	@tools/setup.sh build
+	@tools/build.sh release
+
+demo: build  ## train a multilayer perceptron on handwritten digits, from Python
+	@$(PYTHON) examples/digits/train.py
+
+demo-score: build  ## reload the weights of `make demo` and score them
+	@$(PYTHON) examples/digits/score.py
+
+demo-cpp: build  ## the same training from C++ alone
+	@$(RELEASE)/bin/ebb_demo_cpp
+
+test: build  ## run the C++ and Python tests
+	@tools/run_tests.sh fast
+
+test-long: build  ## run the tests that take long
+	@tools/run_tests.sh long
+
+test-asan:  ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@tools/setup.sh dev
+	@tools/build.sh asan
+	@tools/run_tests.sh asan
+
+test-tsan:  ## run the C++ tests under ThreadSanitizer
+	@tools/setup.sh dev
+	@tools/build.sh tsan
+	@tools/run_tests.sh tsan
+
+check:  ## check format, style, size limits, headers, layers and the op matrix
+	@tools/setup.sh dev
+	@tools/build.sh release
+	@$(PYTHON) -m tools.check
+
+bench: build  ## measure the hot paths and write docs/benchmarks.md
+	@$(PYTHON) tools/bench.py
+
+bench-peers: build  ## the same Python script for ebb and its peers
+	@$(PYTHON) tools/bench.py --peers
+
+mutate: build  ## break each gradient formula in turn: every mutant must fail a test
+	@$(PYTHON) tools/mutate.py
+
+clean:  ## remove everything built (.venv stays; remove it by hand if need be)
+	@echo "[clean] removing build/"
+	@rm -rf build

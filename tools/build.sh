@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# tools/build.sh -- configures and builds one CMake preset, and says what it does.
+#
+# Usage: tools/build.sh PRESET [TARGET...]. Run tools/setup.sh first. Ninja decides what is stale,
+# so a second run takes a fraction of a second. EBB_JOBS overrides the number of compilers at once.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf '[build] %s\n' "$*"; }
+
+# One compiler per core, but never more than the memory carries (1.5 GiB each under a sanitizer).
+jobs() {
+  local cores memory_kib by_memory
+  cores=$(nproc)
+  memory_kib=$(awk '/MemAvailable/ {print $2}' /proc/meminfo)
+  by_memory=$((memory_kib / 1572864))
+  ((by_memory < 1)) && by_memory=1
+  echo $((cores < by_memory ? cores : by_memory))
+}
+
+# A build folder made elsewhere (a moved or copied clone) would build the other place's files.
+drop_foreign_cache() {
+  local cache=build/$1/CMakeCache.txt
+  [[ -f $cache ]] || return 0
+  if ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$cache"; then
+    say "build/$1 belongs to another folder, starting afresh"
+    rm -rf "build/$1"
+  fi
+}
+
+main() {
+  local preset=$1
+  shift
+  drop_foreign_cache "$preset"
+  if [[ ! -f build/$preset/build.ninja ]]; then
+    say "configuring build/$preset"
+    local log
+    if ! log=$(cmake --preset "$preset" 2>&1); then
+      echo "$log" >&2
+      say "error: configuring build/$preset failed, see above" >&2
+      say "hint: after mending the cause, rm -rf build/$preset gives a fresh start" >&2
+      exit 1
+    fi
+  fi
+  local target_arguments=()
+  (($# > 0)) && target_arguments=(--target "$@")
+  if ! cmake --build "build/$preset" -j "${EBB_JOBS:-$(jobs)}" "${target_arguments[@]}"; then
+    say "error: building build/$preset failed, see above" >&2
+    say "hint: 'Killed' means too little memory (try EBB_JOBS=1), 'No space' a full disk" >&2
+    exit 1
+  fi
+}
+
+main "$@"

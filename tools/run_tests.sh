@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# tools/run_tests.sh -- runs the C++ and Python tests of one kind and prints one closing line each.
+#
+# Usage: tools/run_tests.sh fast|long|asan|tsan. All suites run even if one fails; the exit status
+# tells whether any did. Sanitizer runs leave out the tests labelled nosan.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+readonly PYTHON=$PWD/.venv/bin/python
+failed=()
+
+say() { printf '\n[test] %s\n' "$*"; }
+
+cpp_tests() {  # preset, then ctest's selection
+  local preset=$1
+  shift
+  say "C++ tests of build/$preset"
+  if [[ ! -f build/$preset/CTestTestfile.cmake ]]; then
+    echo "[test] no C++ tests in build/$preset"
+    return
+  fi
+  ctest --test-dir "build/$preset" --output-on-failure -j "$(nproc)" "$@" || failed+=("C++ $preset")
+}
+
+python_tests() {  # preset, then pytest's arguments
+  local preset=$1 status=0
+  shift
+  say "Python tests of build/$preset"
+  PYTHONPATH=$PWD/build/$preset/python "$PYTHON" -m pytest -q -ra "$@" </dev/null || status=$?
+  # 5: no test matched, which is no failure.
+  ((status == 0 || status == 5)) || failed+=("Python $preset")
+}
+
+existing() {  # those of the given paths that exist
+  local path
+  for path in "$@"; do [[ -e $path ]] && printf '%s\n' "$path"; done
+  return 0
+}
+
+run_asan() {
+  export UBSAN_OPTIONS=print_stacktrace=1
+  export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_init_order=1
+  cpp_tests asan -LE '^(nosan|long)$'
+  # CPython keeps memory until exit, and the interpreter is not instrumented: leaks go unreported,
+  # and the runtime has to come first by LD_PRELOAD.
+  ASAN_OPTIONS+=:detect_leaks=0
+  local runtime
+  runtime=$(clang++-14 -print-file-name=libclang_rt.asan-x86_64.so)
+  LD_PRELOAD=$runtime python_tests asan -m "not long and not nosan" tests/python
+}
+
+main() {
+  local kind=${1:-fast} folders
+  case $kind in
+    fast)
+      cpp_tests release -LE '^long$'
+      mapfile -t folders < <(existing tests/python tests/tools tests/codegen)
+      python_tests release -m "not long" "${folders[@]}"
+      ;;
+    long)
+      cpp_tests release -L '^long$'
+      python_tests release -m long tests/python
+      ;;
+    asan) run_asan ;;
+    tsan)
+      export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+      cpp_tests tsan -LE '^(nosan|long)$'
+      ;;
+    *)
+      echo "[test] error: needs fast, long, asan or tsan, got $kind" >&2
+      exit 2
+      ;;
+  esac
+  if ((${#failed[@]} > 0)); then
+    say "FAILED ($kind): ${failed[*]}"
+    exit 1
+  fi
+  say "passed ($kind)"
+}
+
+main "$@"
