@@ -10,7 +10,9 @@ function(ebb_import name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "HEADER;LIBRARY;HINT;PACKAGE" "")
   string(TOUPPER ${name} upper)
   set(triplet lib/${CMAKE_CXX_LIBRARY_ARCHITECTURE})
-  set(fix "ebb: needs ${name}, found none\nhint: run `make build`, or apt-get install ${arg_PACKAGE}")
+  set(fix "ebb: needs ${name}, found none\n"
+          "hint: run `make build`, or apt-get install ${arg_PACKAGE}")
+  list(JOIN fix "" fix)
   # The hinted folder comes first: Debian's alternatives may point the plain name elsewhere.
   find_path(EBB_${upper}_INCLUDE ${arg_HEADER}
             HINTS /usr/include/${CMAKE_CXX_LIBRARY_ARCHITECTURE}/${arg_HINT})
@@ -55,7 +57,7 @@ find_package(Python 3.11 REQUIRED COMPONENTS Interpreter OPTIONAL_COMPONENTS Dev
 if(EBB_BUILD_PYTHON)
   if(NOT Python_Development.Module_FOUND)
     message(FATAL_ERROR "ebb: needs the Python headers, found none\n"
-                        "hint: apt-get install python3-dev, or configure with -DEBB_BUILD_PYTHON=OFF")
+                        "hint: apt-get install python3-dev, or -DEBB_BUILD_PYTHON=OFF")
   endif()
   execute_process(
     COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir

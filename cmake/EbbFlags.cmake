@@ -7,7 +7,7 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 
 # -fPIC everywhere (below) instead of CMake's PIC for libraries and PIE for programs, so that all
 # targets can share one precompiled header.
-# -O2, not CMake's -O3: hot loops are written with intrinsics, and the rest is smaller and no slower.
+# -O2, not CMake's -O3: hot loops are written with intrinsics; the rest is smaller, not slower.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g -D_GLIBCXX_ASSERTIONS")
 set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1 -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS")
@@ -26,7 +26,7 @@ target_compile_options(
             -fno-semantic-interposition
             -fno-math-errno
             -fPIC
-            # A thread-local is one load; the price is that libebb.so uses a little static TLS space.
+            # A thread-local is one load, for a little of the static TLS space.
             -ftls-model=initial-exec)
 
 if(EBB_SANITIZER STREQUAL "asan")

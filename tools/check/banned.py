@@ -1,0 +1,74 @@
+# tools/check/banned.py -- constructs that break a compiler, a rule or a reader.
+"""A table of patterns; each says which files it concerns and what to do instead."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tools.check.cpp_functions import blank
+from tools.check.repo import Problem
+
+if TYPE_CHECKING:
+    from tools.check.repo import Repo
+
+HINT = "each finding names the replacement; the table is in tools/check/banned.py"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """``pattern`` must not occur in files named like ``suffixes``."""
+
+    suffixes: tuple[str, ...]
+    pattern: re.Pattern[str]
+    text: str
+    in_comments: bool = False
+
+
+CPP = (".h", ".cpp")
+RULES = (
+    Rule(CPP, re.compile(r"#\s*include\s*<(ranges|format|stacktrace)>"), "GCC 12 or Clang 14 lacks "
+         "this header: use a loop, ebb::str or <backtrace.h>", in_comments=True),
+    Rule(CPP, re.compile(r"\bstd::(ranges::)?views::"), "Clang 14 does not compile views: loop"),
+    Rule((".h",), re.compile(r"^\s*using namespace\b", re.M), "no `using namespace` in a header"),
+    Rule(CPP, re.compile(r"^\s*#\s*pragma\s+omp\b", re.M), "no OpenMP: use ebb::parallel_for",
+         in_comments=True),
+    Rule((*CPP, ".py", ".sh", ".cmake", ".yaml"), re.compile(r"\b(TODO|FIXME|XXX)\b(?!\(#\d+\))"),
+         "needs an issue number: TODO(#12)", in_comments=True),
+    Rule((".cmake", "CMakeLists.txt", "CMakePresets.json"), re.compile(r"-f(fast-math|associative-"
+         r"math|finite-math-only)|-Ofast"), "changes results: leave it out"),
+    Rule((".cmake", "CMakeLists.txt"), re.compile(r"\bGLOB(_RECURSE)?\b"), "list the sources"),
+)  # fmt: skip
+# These files hold the patterns themselves.
+EXEMPT = ("tools/check/banned.py", "tests/tools/")
+
+
+def check(repo: Repo) -> list[Problem]:
+    problems = []
+    for name in repo.files:
+        if name.startswith(EXEMPT):
+            continue
+        problems += banned_in(name, repo.text(name)) if _has_rule(name) else []
+        if name.endswith(".h") and "#pragma once" not in repo.text(name) and "-inl" not in name:
+            problems.append(Problem(name, "needs #pragma once"))
+    return problems
+
+
+def banned_in(name: str, text: str) -> list[Problem]:
+    """Return one problem per banned construct of one file."""
+    # Comments are blanked for C++ only; a `#` in CMake may stand in a string.
+    plain = blank(text) if name.endswith(CPP) else re.sub(r"(?m)^\s*#.*$", "", text)
+    problems = []
+    for rule in RULES:
+        if not name.endswith(rule.suffixes):
+            continue
+        haystack = text if rule.in_comments else plain
+        for match in rule.pattern.finditer(haystack):
+            line = haystack.count("\n", 0, match.start()) + 1
+            problems.append(Problem(name, f"`{match.group().strip()}`: {rule.text}", line))
+    return problems
+
+
+def _has_rule(name: str) -> bool:
+    return any(name.endswith(rule.suffixes) for rule in RULES)

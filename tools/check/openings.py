@@ -1,0 +1,32 @@
+# tools/check/openings.py -- every source file opens with its path and its purpose.
+"""A reader who lands in the middle of a file scrolls up once and knows where he is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tools.check.repo import Problem
+
+if TYPE_CHECKING:
+    from tools.check.repo import Repo
+
+HINT = "open the file with a comment `PATH -- what it is for.` and, below it, how it works"
+SUFFIXES = (".h", ".cpp", ".py", ".cmake", "CMakeLists.txt", ".sh", ".yaml", ".j2", ".toml", ".ini")
+NAMES = ("Makefile", ".ci/run")
+COMMENT_SIGNS = ("// ", "# ", "{# ")
+
+
+def check(repo: Repo) -> list[Problem]:
+    names = [name for name in repo.files if name.endswith(SUFFIXES) or name in NAMES]
+    return [problem for name in names for problem in missing_opening(name, repo.text(name))]
+
+
+def missing_opening(name: str, text: str) -> list[Problem]:
+    """Return a problem if the first line, a ``#!`` left out, lacks path or purpose."""
+    lines = text.splitlines()
+    if lines and lines[0].startswith("#!"):
+        lines = lines[1:]
+    first = lines[0] if lines else ""
+    if any(first.startswith(f"{sign}{name} -- ") for sign in COMMENT_SIGNS):
+        return []
+    return [Problem(name, f"needs the opening comment `{name} -- purpose.`, got {first[:60]!r}")]

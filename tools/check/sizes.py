@@ -1,0 +1,80 @@
+# tools/check/sizes.py -- files of at most 600 lines, functions of 60, lines of 100 columns.
+"""Limits on what a reader has to hold in mind at once.
+
+C++ functions are found by tools/check/cpp_functions.py. A Python function's docstring does not
+count, just as a C++ function's comment stands outside its braces.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from tools.check.cpp_functions import find_functions
+from tools.check.repo import Problem
+
+if TYPE_CHECKING:
+    from tools.check.repo import Repo
+
+HINT = "split by idea, not by length: a helper with a name of its own, or a file per idea"
+MAX_FILE_LINES = 600
+MAX_FUNCTION_LINES = 60
+MAX_COLUMNS = 100
+SUFFIXES = (".h", ".cpp", ".py", ".cmake", "CMakeLists.txt", ".sh", ".yaml", ".j2", "Makefile")
+
+
+def check(repo: Repo) -> list[Problem]:
+    problems = []
+    for name in repo.select(*SUFFIXES):
+        text = repo.text(name)
+        problems += long_files(name, text) + long_lines(name, text)
+        if name.endswith(".py"):
+            problems += long_python_functions(name, text)
+        elif name.endswith((".h", ".cpp")):
+            problems += long_cpp_functions(name, text)
+    return problems
+
+
+def long_files(name: str, text: str) -> list[Problem]:
+    """Return a problem if the file has too many lines."""
+    count = len(text.splitlines())
+    if count <= MAX_FILE_LINES:
+        return []
+    return [Problem(name, f"file needs at most {MAX_FILE_LINES} lines, got {count}")]
+
+
+def long_lines(name: str, text: str) -> list[Problem]:
+    """Return a problem per line that is too wide; a bare URL cannot be broken and may be."""
+    return [
+        Problem(name, f"line needs at most {MAX_COLUMNS} columns, got {len(line)}", number)
+        for number, line in enumerate(text.splitlines(), start=1)
+        if len(line) > MAX_COLUMNS and "://" not in line
+    ]
+
+
+def long_cpp_functions(name: str, text: str) -> list[Problem]:
+    """Return a problem per C++ function with too many lines."""
+    return [
+        _too_long(name, function.name, function.lines, function.start)
+        for function in find_functions(text)
+        if function.lines > MAX_FUNCTION_LINES
+    ]
+
+
+def long_python_functions(name: str, text: str) -> list[Problem]:
+    """Return a problem per Python function with too many lines, docstring left out."""
+    problems = []
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        lines = node.end_lineno - node.lineno + 1
+        if ast.get_docstring(node, clean=False) is not None:
+            lines -= node.body[0].end_lineno - node.body[0].lineno + 1
+        if lines > MAX_FUNCTION_LINES:
+            problems.append(_too_long(name, node.name, lines, node.lineno))
+    return problems
+
+
+def _too_long(path: str, function: str, lines: int, start: int) -> Problem:
+    text = f"function {function} needs at most {MAX_FUNCTION_LINES} lines, got {lines}"
+    return Problem(path, text, start)
