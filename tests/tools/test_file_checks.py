@@ -1,0 +1,90 @@
+# tests/tools/test_file_checks.py -- openings, banned code, hygiene and names fail on bad input.
+import pytest
+
+from tools.check import banned, hygiene, openings, test_names
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("ebb/a.h", "// ebb/a.h -- an example.\n"),
+        ("a.py", "#!/usr/bin/env python3\n# a.py -- an example.\n"),
+        ("codegen/a.j2", "{# codegen/a.j2 -- an example. #}\n"),
+    ],
+)
+def test_an_opening_comment_with_path_and_purpose_passes(name, text):
+    assert openings.missing_opening(name, text) == []
+
+
+@pytest.mark.parametrize("text", ["", "#pragma once\n", "// ebb/b.h -- another path.\n"])
+def test_a_missing_or_foreign_opening_is_found(text):
+    [problem] = openings.missing_opening("ebb/a.h", text)
+    assert "needs the opening comment" in problem.text
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.cpp", "#include <ranges>\n"),
+        ("a.cpp", "auto v = x | std::views::take(2);\n"),
+        ("a.h", "using namespace std;\n"),
+        ("a.cpp", "#pragma omp parallel for\n"),
+        ("a.py", "# TODO write this\n"),
+        ("CMakeLists.txt", "add_compile_options(-ffast-math)\n"),
+        ("CMakeLists.txt", "file(GLOB sources *.cpp)\n"),
+    ],
+)
+def test_a_banned_construct_is_found(name, text):
+    assert len(banned.banned_in(name, text)) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.cpp", "// views: std::views::take is not used\nusing namespace hwy;\n"),
+        ("a.py", "# TODO(#12): write this\n"),
+        ("CMakeLists.txt", "# never -ffast-math, no GLOB\n"),
+    ],
+)
+def test_what_only_looks_banned_passes(name, text):
+    assert banned.banned_in(name, text) == []
+
+
+def test_a_header_without_pragma_once_is_found(make_repo):
+    repo = make_repo({"a.h": "int f();\n", "b.h": "#pragma once\n", "c-inl.h": "int g();\n"})
+    assert [problem.path for problem in banned.check(repo)] == ["a.h"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("build/a.txt", b"x", "build product"),
+        ("a.so", b"x", "build product"),
+        ("a.cpp", b"// made by gen.py, do not edit\n", "generated"),
+        ("a.csv", b"1,2\n" * 60_000, "at most 200000 bytes"),
+        ("a.bin", b"\0\1", "binary"),
+        ("a.py", b"x = 1\r\n", "Windows"),
+    ],
+)
+def test_an_unwanted_file_is_found(name, content, complaint):
+    [problem] = hygiene.unwanted(name, content)
+    assert complaint in problem.text
+
+
+def test_an_ordinary_file_passes_hygiene():
+    assert hygiene.unwanted("a.py", b"x = 1\n") == []
+
+
+def test_two_cpp_tests_of_one_name_in_one_folder_are_found():
+    twice = "TEST(Engine, Runs) {}\n"
+    files = {"tests/a/x_test.cpp": twice, "tests/a/y_test.cpp": "\n" + twice}
+    [problem] = test_names.duplicate_cpp_tests(files)
+    assert (problem.path, problem.line) == ("tests/a/y_test.cpp", 2)
+    assert problem.text == "test Engine.Runs is already in tests/a/x_test.cpp:1"
+    assert test_names.duplicate_cpp_tests({"tests/a/x.cpp": twice, "tests/b/x.cpp": twice}) == []
+
+
+def test_two_python_tests_of_one_name_in_one_scope_are_found():
+    code = "def test_a(): ...\ndef test_a(): ...\nclass TestB:\n    def test_a(self): ...\n"
+    [problem] = test_names.duplicate_python_tests("t.py", code)
+    assert (problem.line, problem.text) == (2, "test test_a is already on line 1")

@@ -1,0 +1,60 @@
+# tests/tools/test_scripts.py -- the package linker and the setup script do what they say.
+import os
+import subprocess
+from pathlib import Path
+
+from tools.link_package import link_package
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_links_follow_added_and_removed_files_and_spare_real_ones(tmp_path):
+    source, target = tmp_path / "source", tmp_path / "target"
+    (source / "nn").mkdir(parents=True)
+    (source / "a.py").write_text("A = 1\n")
+    (source / "nn" / "b.py").write_text("B = 1\n")
+    target.mkdir()
+    (target / "_C.so").write_text("a module")
+    link_package(source, target)
+    assert (target / "nn" / "b.py").read_text() == "B = 1\n"
+    (source / "a.py").unlink()
+    (source / "c.py").write_text("C = 1\n")
+    link_package(source, target)
+    assert sorted(path.name for path in target.iterdir()) == ["_C.so", "c.py", "nn"]
+
+
+def run_setup(tmp_path, commands: dict[str, str]) -> subprocess.CompletedProcess:
+    """Run a copy of setup.sh where the given commands stand before the real ones."""
+    (tmp_path / "tools").mkdir()
+    for name in ("tools/setup.sh", "tools/apt-packages.txt", "requirements.txt"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    (tmp_path / "bin").mkdir()
+    for name, script in commands.items():
+        program = tmp_path / "bin" / name
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+    environment = os.environ | {"PATH": f"{tmp_path}/bin:/usr/bin:/bin"}
+    return subprocess.run(
+        ["bash", "tools/setup.sh"], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+
+
+def test_setup_tells_how_much_disk_it_needs(tmp_path):
+    result = run_setup(tmp_path, {"df": "echo Avail; echo 17"})
+    assert result.returncode == 1
+    assert "needs 3000 MiB of disk, got 17 MiB free" in result.stderr
+    assert "hint: free some space" in result.stderr
+
+
+def test_setup_without_root_and_sudo_names_the_packages(tmp_path):
+    commands = {"df": "echo Avail; echo 9999", "dpkg-query": "exit 1", "id": "echo 1000"}
+    result = run_setup(tmp_path, commands | {"sudo": "exit 1"})
+    assert result.returncode == 1
+    assert "apt-get could not install: g++ cmake" in result.stderr
+
+
+def test_setup_without_network_says_so(tmp_path):
+    commands = {"df": "echo Avail; echo 9999", "dpkg-query": "exit 1", "id": "echo 0"}
+    result = run_setup(tmp_path, commands | {"apt-get": "exit 100"})
+    assert result.returncode == 1
+    assert "hint: check the network" in result.stderr

@@ -1,0 +1,54 @@
+# tests/tools/test_tool_checks.py -- checks that call a compiler or a formatter fail with it.
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tools.check import cpp_format, headers, python_style
+
+ROOT = Path(__file__).resolve().parents[2]
+needs_clang_format = pytest.mark.skipif(
+    shutil.which(cpp_format.PROGRAM) is None, reason="clang-format-14 comes with tools/setup.sh dev"
+)
+
+
+def test_a_header_that_does_not_include_what_it_names_is_found(make_repo):
+    repo = make_repo({"ebb/a.h": "#pragma once\nstd::string f();\n"})
+    [problem] = headers.check(repo)
+    assert problem.path == "ebb/a.h"
+    assert "error" in problem.text
+
+
+def test_a_header_is_compiled_again_when_one_that_it_includes_changes(make_repo):
+    files = {"ebb/a.h": '#pragma once\n#include "ebb/b.h"\nB f();\n', "ebb/b.h": "struct B {};\n"}
+    assert headers.check(make_repo(files)) == []
+    headers._hashes.clear()  # a new process starts without them
+    files["ebb/b.h"] = "struct C {};\n"
+    assert [problem.path for problem in headers.check(make_repo(files))] == ["ebb/a.h"]
+
+
+def test_an_unchanged_header_is_not_compiled_again(make_repo, monkeypatch):
+    repo = make_repo({"ebb/a.h": "#pragma once\nint f();\n"})
+    assert headers.check(repo) == []
+    monkeypatch.setattr(headers, "compile_header", lambda *_: pytest.fail("compiled again"))
+    assert headers.check(repo) == []
+
+
+@needs_clang_format
+def test_an_unformatted_file_is_found_and_stays_found(make_repo):
+    style = (ROOT / ".clang-format").read_text()
+    repo = make_repo({".clang-format": style, "a.h": "int  f( );\n", "b.h": "int f();\n"})
+    for _ in range(2):  # a failure is never remembered as a pass
+        assert [problem.path for problem in cpp_format.check(repo)] == ["a.h"]
+
+
+def test_python_that_ruff_refuses_is_found(make_repo):
+    repo = make_repo({"ruff.toml": "line-length = 100\n", "a.py": "import os\nx = [ 1 ]\n"})
+    texts = [problem.text for problem in python_style.check(repo)]
+    assert any("F401" in text for text in texts)
+    assert any("would be reformatted" in text.lower() for text in texts)
+
+
+def test_clean_python_passes(make_repo):
+    repo = make_repo({"ruff.toml": "line-length = 100\n", "a.py": "x = [1]\n"})
+    assert python_style.check(repo) == []
