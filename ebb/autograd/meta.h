@@ -1,0 +1,70 @@
+// ebb/autograd/meta.h -- what autograd keeps beside a tensor: its gradient, and a leaf's node.
+//
+// Most tensors have neither. A leaf that requires a gradient owns an AccumulateGrad, which is both
+// its meta and its node in the graph; other tensors get an AutogradMeta when asked to keep their
+// gradient. No node owns a tensor's meta, so no cycle can form.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+
+#include "ebb/autograd/node.h"
+#include "ebb/core/tensor.h"
+
+namespace ebb::autograd {
+
+/// A gradient and a detached twin for saving (see saved_tensor.h).
+class EBB_API AutogradMeta : public AutogradMetaBase {
+ public:
+  Tensor grad() const;
+  void set_grad(Tensor grad);
+  /// Adds to the gradient. The first is kept as it is if nobody else can see it, else copied.
+  void accumulate(Tensor grad);
+  bool has_grad() const;
+  /// A counted reference to the twin of `owner`, the tensor that this belongs to.
+  TensorImpl* retain_twin(const Tensor& owner);
+  /// Forgets the twin, since the owner's memory was exchanged.
+  void drop_twin();
+
+ protected:
+  AutogradMeta() = default;
+  ~AutogradMeta() override;
+  void clear() noexcept;
+
+  mutable std::mutex mutex_;  // threads may add to one leaf at the same time
+  Tensor grad_;
+  std::atomic<TensorImpl*> twin_{nullptr};
+  bool owner_alive_ = true;  // guarded by mutex_; a gradient for a dead owner is dropped
+};
+
+/// The node of a leaf: adds what arrives to the leaf's gradient.
+class EBB_API AccumulateGrad final : public Node, public AutogradMeta {
+ public:
+  static AccumulateGrad* create(const TensorImpl& leaf);
+
+  const char* name() const override { return "AccumulateGrad"; }
+  bool is_accumulator() const override { return true; }
+  void apply(Tensor* grad_outs, Tensor* grad_inputs, NodeRun& run) override;
+  void owner_died() noexcept override { clear(); }
+  /// The leaf, or null if it is gone. Only safe while the caller keeps the leaf alive.
+  TensorImpl* leaf() const { return leaf_.load(std::memory_order_acquire); }
+
+ private:
+  AccumulateGrad() = default;
+  std::atomic<TensorImpl*> leaf_{nullptr};
+};
+
+/// The meta of a tensor that is not a leaf.
+class RetainedMeta final : public AutogradMeta {
+ public:
+  void owner_died() noexcept override;
+};
+
+/// The tensor's meta, or null.
+inline AutogradMeta* meta_of(const Tensor& tensor) {
+  return static_cast<AutogradMeta*>(tensor.impl()->meta);
+}
+/// The tensor's meta, made if there is none.
+EBB_API AutogradMeta& ensure_meta(const Tensor& tensor);
+
+}  // namespace ebb::autograd

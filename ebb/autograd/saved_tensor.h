@@ -1,0 +1,107 @@
+// ebb/autograd/saved_tensor.h -- what a node keeps of the forward pass: tensors, shapes.
+//
+// A SavedTensor holds the value and the version it had. It never holds a tensor that owns autograd
+// meta (a leaf, say): that could close a cycle through the leaf's gradient. Such a tensor, and an
+// output of the node itself, is saved as a detached twin, and its history is put back at unpack from
+// the node's own edges. unpack() refuses values that were written to since.
+#pragma once
+
+#include <cstdint>
+
+#include "ebb/autograd/node.h"
+#include "ebb/core/tensor.h"
+
+namespace ebb::autograd {
+
+/// One saved operand or result: 16 bytes.
+class EBB_API SavedTensor {
+ public:
+  SavedTensor() = default;
+  SavedTensor(const SavedTensor&) = delete;
+  SavedTensor& operator=(const SavedTensor&) = delete;
+  ~SavedTensor() { reset(); }
+
+  /// Saves an operand; `edge` is the index of its edge in the node that saves it, whose history is
+  /// put back at unpack. An undefined tensor is saved as such.
+  void save_input(const Tensor& tensor, size_t edge) {
+    TensorImpl* const impl = tensor.impl();
+    if (impl == nullptr) return;
+    if (impl->meta == nullptr) {
+      impl->retain();
+      set(impl, Kind::plain, edge);
+    } else {
+      set(twin_of(tensor), Kind::twin, edge);
+    }
+  }
+  /// Saves output `index` of the node itself.
+  void save_output(const Tensor& tensor, size_t index);
+  /// Saves a value without any history (a constant of the backward rule).
+  void save_constant(const Tensor& tensor);
+
+  void reset() noexcept {
+    if (impl_ != nullptr) std::exchange(impl_, nullptr)->release();
+  }
+  bool defined() const { return impl_ != nullptr; }
+  /// For looking in: the impl held, and the version it had.
+  const TensorImpl* impl() const { return impl_; }
+  uint32_t version() const { return version_; }
+
+  /// The value, with history if grad mode is on. If `releases`, it is given up. Throws
+  /// AutogradError, naming `name`, if it was freed before or written to since it was saved.
+  Tensor unpack(Node& owner, const char* name, bool releases);
+
+ private:
+  enum class Kind : uint8_t { plain, twin, output, constant };
+
+  void set(TensorImpl* adopted, Kind kind, size_t index) {
+    impl_ = adopted;
+    version_ = adopted->storage->version();
+    index_ = static_cast<uint32_t>(index) & 0xffffffu;
+    kind_ = static_cast<uint32_t>(kind);
+  }
+  static TensorImpl* twin_of(const Tensor& tensor);
+  Tensor with_history(Node& owner) const;
+  [[noreturn]] void throw_stale(const Node& owner, const char* name) const;
+
+  TensorImpl* impl_ = nullptr;
+  uint32_t version_ = 0;
+  uint32_t index_ : 24 = 0;  // edge or output, by kind
+  uint32_t kind_ : 8 = 0;
+};
+static_assert(sizeof(SavedTensor) == 16);
+
+/// Sizes kept for a backward rule that needs only them.
+class EBB_API SavedShape {
+ public:
+  SavedShape() = default;
+  SavedShape(const SavedShape&) = delete;
+  SavedShape& operator=(const SavedShape&) = delete;
+  ~SavedShape() { reset(); }
+
+  void save(IntSpan sizes);
+  void reset() noexcept;
+  IntSpan get() const {
+    return block_ == nullptr ? IntSpan() : IntSpan(block_ + 1, static_cast<size_t>(block_[0]));
+  }
+
+ private:
+  int64_t* block_ = nullptr;  // the number of sizes, then the sizes
+};
+
+/// Held while a node's saved values are unpacked: two threads may run one graph at a time, and one
+/// of them may be releasing. Free of cost while the process has one thread.
+class SavedLock {
+ public:
+  explicit SavedLock(Node& node);
+  ~SavedLock();
+  SavedLock(const SavedLock&) = delete;
+  SavedLock& operator=(const SavedLock&) = delete;
+
+ private:
+  Node& node_;
+};
+
+/// Throws AutogradError: the node's saved tensors were freed by an earlier run.
+[[noreturn]] EBB_API void throw_released(const Node& node);
+
+}  // namespace ebb::autograd

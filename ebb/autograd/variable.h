@@ -1,0 +1,45 @@
+// ebb/autograd/variable.h -- the public face of a tensor's place in the graph.
+#pragma once
+
+#include "ebb/autograd/meta.h"
+#include "ebb/autograd/node.h"
+#include "ebb/core/tensor.h"
+
+namespace ebb {
+
+/// Marks a leaf as wanting a gradient, or not. Returns the tensor. Throws AutogradError for a tensor
+/// with history if `value` is false, DTypeError for a type that has no gradient.
+EBB_API Tensor requires_grad_(const Tensor& tensor, bool value = true);
+
+/// Whether the tensor was not made by a recorded op.
+inline bool is_leaf(const Tensor& tensor) {
+  return tensor.impl()->producer == nullptr || (tensor.impl()->flags & TensorImpl::kLeaf) != 0;
+}
+
+/// The accumulated gradient, or an undefined tensor.
+EBB_API Tensor grad_of(const Tensor& tensor);
+/// Replaces the gradient. Throws ShapeError or DTypeError if it does not fit.
+EBB_API void set_grad(const Tensor& tensor, const Tensor& grad);
+
+/// Asks a tensor that is not a leaf to keep its gradient. For a leaf this does nothing.
+EBB_API void retain_grad(const Tensor& tensor);
+EBB_API bool retains_grad(const Tensor& tensor);
+
+/// Gives `tensor` the memory and geometry of `data`, as `p.data = ...` does; history stays.
+EBB_API void set_data(const Tensor& tensor, const Tensor& data);
+
+namespace autograd {
+
+/// The recorded op that made the tensor, or null for a leaf.
+inline Node* grad_fn(const Tensor& tensor) {
+  return is_leaf(tensor) ? nullptr : static_cast<Node*>(tensor.impl()->producer);
+}
+/// Where the tensor's gradient goes (a leaf's accumulator included); null if nowhere. Not owning.
+inline Edge gradient_edge(const Tensor& tensor) {
+  const TensorImpl* const impl = tensor.impl();
+  if (impl == nullptr || impl->producer == nullptr) return {};
+  return {static_cast<Node*>(impl->producer), impl->output_index};
+}
+
+}  // namespace autograd
+}  // namespace ebb

@@ -1,0 +1,160 @@
+// ebb/core/location.cpp -- the table of locations, and the symbols of C++ ones.
+//
+// Ids index one table that only grows. Each thread remembers recent return addresses in a small
+// direct-mapped cache, so that a repeated op costs one load and one compare.
+#include "ebb/core/location.h"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "ebb/core/error.h"
+
+namespace ebb {
+namespace {
+
+struct Entry {
+  uintptr_t first;
+  uintptr_t second;
+  bool from_provider;
+};
+
+struct Table {
+  std::mutex mutex;
+  std::deque<Entry> entries;
+  std::map<std::pair<uintptr_t, uintptr_t>, LocationId> ids;
+};
+
+Table& table() {
+  static Table* const instance = new Table();  // never destroyed: ids are asked for until the end
+  return *instance;
+}
+
+struct CachedAddress {
+  void* address;
+  LocationId id;
+};
+constexpr size_t kCacheSize = 1024;
+using AddressCache = std::array<CachedAddress, kCacheSize>;
+
+thread_local std::unique_ptr<AddressCache> address_cache;
+
+/// What a command prints, or nothing.
+std::string output_of(const std::string& command) {
+  std::string text;
+  FILE* const pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return text;
+  std::array<char, 512> buffer;
+  while (fgets(buffer.data(), buffer.size(), pipe) != nullptr) text += buffer.data();
+  pclose(pipe);
+  return text;
+}
+
+std::string demangled(const char* symbol) {
+  int status = 0;
+  char* const text = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
+  const std::string name = status == 0 ? text : symbol;
+  std::free(text);
+  return name;
+}
+
+/// Reads "function\nfile:line" as addr2line prints it.
+SourceLocation parse_addr2line(const std::string& text) {
+  const size_t end_of_name = text.find('\n');
+  if (end_of_name == std::string::npos || text.compare(0, 2, "??") == 0) return {};
+  const std::string place = text.substr(end_of_name + 1);
+  const size_t colon = place.rfind(':', place.find('\n'));
+  if (colon == std::string::npos || place.compare(0, 2, "??") == 0) return {};
+  return {.file = place.substr(0, colon),
+          .line = std::atoi(place.c_str() + colon + 1),
+          .function = text.substr(0, end_of_name)};
+}
+
+SourceLocation describe_address(uintptr_t address) {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(address), &info) == 0 || info.dli_fname == nullptr) return {};
+  // One byte back: a return address belongs to the statement after the call.
+  const uintptr_t offset = address - 1 - reinterpret_cast<uintptr_t>(info.dli_fbase);
+  const std::string object = info.dli_fname;
+  SourceLocation found;
+  if (object.find('\'') == std::string::npos) {
+    std::array<char, 32> hex;
+    std::snprintf(hex.data(), hex.size(), "0x%zx", static_cast<size_t>(offset));
+    found = parse_addr2line(
+        output_of(str("addr2line -Cfe '", object, "' ", hex.data(), " 2>/dev/null")));
+  }
+  if (found.file.empty()) found.file = object;
+  if (found.function.empty() && info.dli_sname != nullptr) {
+    found.function = demangled(info.dli_sname);
+  }
+  return found;
+}
+
+}  // namespace
+
+LocationProvider detail::location_provider;
+
+std::string to_string(const SourceLocation& location) {
+  if (location.file.empty()) return "an unknown place";
+  std::string text = location.file;
+  if (location.line > 0) text += str(':', location.line);
+  if (!location.function.empty()) text += str(" in ", location.function);
+  return text;
+}
+
+void set_location_provider(const LocationProvider& provider) {
+  detail::location_provider = provider;
+}
+
+LocationId intern_location(uintptr_t first, uintptr_t second, bool from_provider) noexcept {
+  Table& shared = table();
+  try {
+    const std::lock_guard lock(shared.mutex);
+    const auto next = static_cast<LocationId>(shared.entries.size() + 1);
+    const auto [found, is_new] = shared.ids.try_emplace({first, second}, next);
+    if (is_new) shared.entries.push_back({first, second, from_provider});
+    return found->second;
+  } catch (const std::bad_alloc&) {
+    return 0;  // an op must not fail because its line could not be noted
+  }
+}
+
+LocationId detail::intern_return_address(void* address) noexcept {
+  auto* cache = static_cast<AddressCache*>(thread_state.location_cache);
+  if (cache == nullptr) [[unlikely]] {
+    address_cache.reset(new (std::nothrow) AddressCache{});
+    if (address_cache == nullptr) return 0;
+    thread_state.location_cache = cache = address_cache.get();
+  }
+  const auto bits = reinterpret_cast<uintptr_t>(address);
+  CachedAddress& cached = (*cache)[(bits ^ (bits >> 10)) % kCacheSize];
+  if (cached.address != address) [[unlikely]] {
+    cached = {address, intern_location(bits, 0, false)};
+  }
+  return cached.id;
+}
+
+SourceLocation describe_location(LocationId id) {
+  if (id == 0) return {};
+  Entry entry;
+  {
+    Table& shared = table();
+    const std::lock_guard lock(shared.mutex);
+    if (id > shared.entries.size()) return {};
+    entry = shared.entries[id - 1];
+  }
+  if (!entry.from_provider) return describe_address(entry.first);
+  const auto describe = detail::location_provider.describe;
+  return describe == nullptr ? SourceLocation{} : describe(entry.first, entry.second);
+}
+
+}  // namespace ebb

@@ -1,0 +1,37 @@
+// ebb/core/log.cpp -- the level and the sink.
+#include "ebb/core/log.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace ebb {
+namespace {
+
+int initial_level() {
+  const char* const text = std::getenv("EBB_LOG");
+  const bool is_digit = text != nullptr && text[0] >= '0' && text[0] <= '9' && text[1] == '\0';
+  return is_digit ? text[0] - '0' : 0;
+}
+
+void write_to_stderr(int level, const std::string& text) {
+  std::fprintf(stderr, "[ebb %d] %s\n", level, text.c_str());
+}
+
+std::atomic<LogSink> sink{write_to_stderr};
+
+}  // namespace
+
+std::atomic<int> detail::log_level{initial_level()};
+
+void set_log_level(int level) {
+  if (level < 0 || level > 9) {
+    throw ValueError(str("set_log_level: needs a level from 0 to 9, got ", level));
+  }
+  detail::log_level.store(level);
+}
+
+void set_log_sink(LogSink new_sink) { sink = new_sink == nullptr ? write_to_stderr : new_sink; }
+
+void write_log(int level, const std::string& text) { sink.load()(level, text); }
+
+}  // namespace ebb

@@ -1,0 +1,35 @@
+// ebb/core/log.h -- levelled logging, silent by default.
+//
+// The level comes from EBB_LOG (0 to 9) or set_log_level(). EBB_LOG_AT(3, "text ", value) formats
+// only if the level is reached; below it costs one load and one compare.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "ebb/core/error.h"
+#include "ebb/core/export.h"
+
+namespace ebb {
+
+namespace detail {
+extern EBB_API std::atomic<int> log_level;
+}
+
+inline int log_level() { return detail::log_level.load(std::memory_order_relaxed); }
+/// Throws ValueError unless 0 <= level <= 9.
+EBB_API void set_log_level(int level);
+
+/// Where lines go; the default writes to standard error.
+using LogSink = void (*)(int level, const std::string& text);
+EBB_API void set_log_sink(LogSink sink);
+EBB_API void write_log(int level, const std::string& text);
+
+}  // namespace ebb
+
+#define EBB_LOG_AT(level, ...)                                               \
+  do {                                                                       \
+    if (::ebb::log_level() >= (level)) [[unlikely]] {                        \
+      ::ebb::write_log((level), ::ebb::str(__VA_ARGS__));                    \
+    }                                                                        \
+  } while (false)

@@ -1,0 +1,88 @@
+// ebb/core/storage.h -- the memory behind tensors: bytes, a version, and a log of recent writes.
+//
+// A storage and its bytes are one block: 48 bytes of header, then the data at offset 64, or at
+// offset 48 if they are at most 16 bytes. Foreign memory (NumPy's) has a header only. Tensors that
+// share a storage share its version, which every in-place write raises.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "ebb/core/device.h"
+#include "ebb/core/export.h"
+#include "ebb/core/location.h"
+#include "ebb/core/refcount.h"
+
+namespace ebb {
+
+/// One in-place write: which op made it, where, and which bytes of the storage it may have touched.
+struct WriteRecord {
+  uint32_t version = 0;  // of the storage after the write
+  LocationId location = 0;
+  const char* op = nullptr;
+  size_t first_byte = 0;
+  size_t last_byte = 0;
+};
+
+/// Frees foreign memory; `context` is what was given along with it.
+using StorageDeleter = void (*)(void* context) noexcept;
+
+/// Counted memory. Create with allocate() or adopt(); retain and release by hand or through Tensor.
+class EBB_API Storage {
+ public:
+  /// Uninitialised memory. Throws OutOfMemoryError.
+  static Storage* allocate(size_t bytes, Device device = {});
+  /// Takes over foreign memory; `deleter(context)` is called once, when the last tensor is gone.
+  static Storage* adopt(void* data, size_t bytes, StorageDeleter deleter, void* context);
+
+  void retain() { refs_.increment(); }
+  void release() {
+    if (refs_.decrement()) destroy();
+  }
+  bool is_unique() const { return refs_.is_unique(); }
+
+  void* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+  Device device() const { return device_; }
+  uint32_t version() const { return version_.load(std::memory_order_relaxed); }
+
+  /// Notes an in-place write of bytes [first_byte, last_byte] by `op`. Keeps the last 8.
+  void note_write(const char* op, LocationId location, size_t first_byte, size_t last_byte);
+  /// The writes still in the log that came after `version`, oldest first.
+  std::vector<WriteRecord> writes_since(uint32_t version) const;
+
+  /// Whether a recorded view of this memory was ever made.
+  bool has_recorded_views() const { return has_flag(kRecordedViews); }
+  void mark_recorded_views() { set_flag(kRecordedViews); }
+  /// Whether writing is refused, as for a read-only NumPy array.
+  bool is_read_only() const { return has_flag(kReadOnly); }
+  void mark_read_only() { set_flag(kReadOnly); }
+
+ private:
+  static constexpr uint16_t kRecordedViews = 1;
+  static constexpr uint16_t kReadOnly = 2;
+  struct WriteLog;
+
+  Storage() = default;
+  ~Storage() = default;
+  void destroy() noexcept;
+  bool has_flag(uint16_t bit) const {
+    return (flags_.load(std::memory_order_relaxed) & bit) != 0;
+  }
+  void set_flag(uint16_t bit) {
+    if (!has_flag(bit)) flags_.fetch_or(bit, std::memory_order_relaxed);
+  }
+
+  RefCount refs_;
+  std::atomic<uint32_t> version_{0};
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+  Device device_;
+  std::atomic<uint16_t> flags_{0};
+  StorageDeleter deleter_ = nullptr;     // null: the data are part of this block
+  std::atomic<WriteLog*> log_{nullptr};  // made by the first write
+};
+
+}  // namespace ebb

@@ -1,0 +1,128 @@
+// ebb/core/tensor.cpp -- making tensors and views, and the questions that are not on the hot path.
+#include "ebb/core/tensor.h"
+
+#include <algorithm>
+
+namespace ebb {
+
+void (*detail::release_py_object)(void* py_object) noexcept = nullptr;
+
+void TensorImpl::detach_owners() noexcept {
+  if (meta != nullptr) std::exchange(meta, nullptr)->owner_died();
+  if (py_object != nullptr && detail::release_py_object != nullptr) {
+    detail::release_py_object(std::exchange(py_object, nullptr));
+  }
+}
+
+void Tensor::throw_undefined() {
+  throw ValueError("tensor: needs a defined tensor, got an undefined one");
+}
+
+void Tensor::throw_wrong_type(DType asked) const {
+  throw DTypeError(str("data: the element type is ", dtype(), ", got a request for ", asked));
+}
+
+int64_t Tensor::storage_offset() const {
+  const auto* const start = static_cast<const char*>(checked()->storage->data());
+  const auto* const first = static_cast<const char*>(impl_->data);
+  return (first - start) / static_cast<int64_t>(item_size(impl_->dtype));
+}
+
+Scalar Tensor::item_scalar() const {
+  if (numel() != 1) {
+    throw ValueError(str("item: needs a tensor of one element, got shape ", PrintShape{sizes()}));
+  }
+  return visit_dtype(dtype(), [&]<typename T>(TypeTag<T>) -> Scalar {
+    const T value = *static_cast<const T*>(impl_->data);
+    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+      return static_cast<float>(value);
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      return value;
+    } else {
+      return std::complex<double>(value);
+    }
+  });
+}
+
+Tensor empty(IntSpan sizes, DType dtype, Device device) {
+  if (sizes.size() > kMaxDims) {
+    throw ShapeError(str("empty: needs at most ", kMaxDims, " dimensions, got ", sizes.size()));
+  }
+  const int64_t numel = checked_numel("empty", sizes, item_size(dtype));
+  Storage* const storage = Storage::allocate(static_cast<size_t>(numel) * item_size(dtype), device);
+  const int ndim = static_cast<int>(sizes.size());
+  TensorImpl* const impl = TensorImpl::create(ndim, dtype, storage, storage->data());
+  impl->numel = numel;
+  impl->flags |= TensorImpl::kContiguous;
+  std::copy(sizes.begin(), sizes.end(), impl->sizes());
+  contiguous_strides(sizes, impl->strides());
+  return Tensor::adopt(impl);
+}
+
+Tensor make_view(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t offset) {
+  const TensorImpl& source = *base.impl();
+  char* const data = static_cast<char*>(source.storage->data()) +
+                     offset * static_cast<int64_t>(item_size(source.dtype));
+  source.storage->retain();
+  TensorImpl* const impl =
+      TensorImpl::create(static_cast<int>(sizes.size()), source.dtype, source.storage, data);
+  int64_t numel = 1;
+  for (const int64_t size : sizes) numel *= size;
+  impl->numel = numel;
+  std::copy(sizes.begin(), sizes.end(), impl->sizes());
+  std::copy(strides.begin(), strides.end(), impl->strides());
+  impl->flags |= TensorImpl::kView;
+  if (is_contiguous(sizes, strides)) impl->flags |= TensorImpl::kContiguous;
+  source.storage->mark_recorded_views();
+  return Tensor::adopt(impl);
+}
+
+Tensor detached(const Tensor& tensor) {
+  const TensorImpl& source = *tensor.impl();
+  source.storage->retain();
+  TensorImpl* const impl =
+      TensorImpl::create(source.ndim, source.dtype, source.storage, source.data);
+  impl->copy_geometry(source);
+  impl->flags |= source.flags & TensorImpl::kView;
+  return Tensor::adopt(impl);
+}
+
+Tensor from_blob(void* data, IntSpan sizes, IntSpan strides, DType dtype, size_t bytes,
+                 StorageDeleter deleter, void* context) {
+  const int64_t numel = checked_numel("from_blob", sizes, item_size(dtype));
+  Storage* const storage = Storage::adopt(data, bytes, deleter, context);
+  TensorImpl* const impl =
+      TensorImpl::create(static_cast<int>(sizes.size()), dtype, storage, data);
+  impl->numel = numel;
+  std::copy(sizes.begin(), sizes.end(), impl->sizes());
+  std::copy(strides.begin(), strides.end(), impl->strides());
+  if (is_contiguous(sizes, strides)) impl->flags |= TensorImpl::kContiguous;
+  return Tensor::adopt(impl);
+}
+
+ByteRange byte_range(const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.impl();
+  if (impl.numel == 0) return {};
+  int64_t lowest = 0;
+  int64_t highest = 0;
+  for (int dim = 0; dim < impl.ndim; ++dim) {
+    const int64_t reach = (impl.sizes()[dim] - 1) * impl.strides()[dim];
+    (reach < 0 ? lowest : highest) += reach;
+  }
+  const auto item = static_cast<int64_t>(item_size(impl.dtype));
+  const int64_t start =
+      static_cast<const char*>(impl.data) - static_cast<const char*>(impl.storage->data());
+  return {.first = static_cast<size_t>(start + lowest * item),
+          .last = static_cast<size_t>(start + highest * item + item - 1),
+          .empty = false};
+}
+
+bool has_internal_overlap(const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.impl();
+  for (int dim = 0; dim < impl.ndim; ++dim) {
+    if (impl.sizes()[dim] > 1 && impl.strides()[dim] == 0) return impl.numel > 0;
+  }
+  return false;
+}
+
+}  // namespace ebb

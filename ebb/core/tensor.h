@@ -1,0 +1,152 @@
+// ebb/core/tensor.h -- Tensor: a counted pointer to a TensorImpl, and how tensors are made.
+//
+// Copying a Tensor shares the impl. A default Tensor is undefined: it holds nothing and every op
+// refuses it. Operations are free functions, generated from the op table (ebb/autograd/ops.h).
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <utility>
+
+#include "ebb/core/error.h"
+#include "ebb/core/scalar.h"
+#include "ebb/core/tensor_impl.h"
+
+namespace ebb {
+
+/// A multi-dimensional array, or nothing at all.
+class EBB_API Tensor {
+ public:
+  Tensor() = default;
+  Tensor(const Tensor& other) : impl_(other.impl_) {
+    if (impl_ != nullptr) impl_->retain();
+  }
+  Tensor(Tensor&& other) noexcept : impl_(std::exchange(other.impl_, nullptr)) {}
+  Tensor& operator=(const Tensor& other) {
+    Tensor copy(other);
+    std::swap(impl_, copy.impl_);
+    return *this;
+  }
+  Tensor& operator=(Tensor&& other) noexcept {
+    std::swap(impl_, other.impl_);
+    if (other.impl_ != nullptr) std::exchange(other.impl_, nullptr)->release();
+    return *this;
+  }
+  ~Tensor() {
+    if (impl_ != nullptr) impl_->release();
+  }
+
+  /// Takes over one count of `impl`.
+  static Tensor adopt(TensorImpl* impl) { return Tensor(impl); }
+  /// Shares `impl`.
+  static Tensor share(TensorImpl* impl) {
+    if (impl != nullptr) impl->retain();
+    return Tensor(impl);
+  }
+  /// Gives up the count that this handle holds and becomes undefined.
+  TensorImpl* leak() { return std::exchange(impl_, nullptr); }
+
+  bool defined() const { return impl_ != nullptr; }
+  explicit operator bool() const = delete;
+  TensorImpl* impl() const { return impl_; }
+  bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
+
+  // What follows throws ValueError for an undefined tensor.
+  DType dtype() const { return checked()->dtype; }
+  Device device() const { return checked()->device; }
+  int ndim() const { return checked()->ndim; }
+  int64_t numel() const { return checked()->numel; }
+  /// Bytes of all elements: numel times the size of one.
+  size_t nbytes() const { return static_cast<size_t>(numel()) * item_size(dtype()); }
+  IntSpan sizes() const { return checked()->shape(); }
+  IntSpan strides() const { return {checked()->strides(), impl_->ndim}; }
+  Shape shape() const { return Shape(sizes()); }
+  /// Size of one dim, counted from the back if negative. Throws IndexError.
+  int64_t size(int64_t dim) const {
+    return sizes()[static_cast<size_t>(normalize_dim("size", dim, ndim()))];
+  }
+  bool is_contiguous() const { return checked()->is_contiguous(); }
+  /// Elements between the start of the storage and the first element.
+  int64_t storage_offset() const;
+  uint32_t version() const { return checked()->storage->version(); }
+  bool requires_grad() const {
+    return impl_ != nullptr && (impl_->flags & gate::kRequiresGrad) != 0;
+  }
+  /// Gate bits of this operand; kUndefined for no tensor.
+  uint32_t gate_bits() const { return impl_ != nullptr ? impl_->flags : gate::kUndefined; }
+
+  /// Pointer to the first element. Throws DTypeError unless T is the element type.
+  template <typename T>
+  T* data() const {
+    if (dtype() != dtype_of<T>) throw_wrong_type(dtype_of<T>);
+    return static_cast<T*>(impl_->data);
+  }
+  void* data_ptr() const { return checked()->data; }
+
+  /// The only element, converted to T. Throws ValueError if there is not exactly one.
+  template <typename T>
+  T item() const {
+    const Scalar value = item_scalar();
+    if constexpr (std::is_same_v<T, bool>) return value.to_complex() != std::complex<double>(0.0);
+    if constexpr (std::is_integral_v<T>) return static_cast<T>(value.to_int());
+    if constexpr (std::is_floating_point_v<T>) return static_cast<T>(value.to_double());
+    if constexpr (std::is_same_v<T, std::complex<double>>) return value.to_complex();
+  }
+  Scalar item_scalar() const;
+
+ private:
+  explicit Tensor(TensorImpl* impl) : impl_(impl) {}
+  TensorImpl* checked() const {
+    if (impl_ == nullptr) throw_undefined();
+    return impl_;
+  }
+  [[noreturn]] static void throw_undefined();
+  [[noreturn]] void throw_wrong_type(DType asked) const;
+
+  TensorImpl* impl_ = nullptr;
+};
+
+/// Uninitialised, contiguous. Throws ShapeError (sizes) or OutOfMemoryError.
+EBB_API Tensor empty(IntSpan sizes, DType dtype, Device device = {});
+
+/// Uninitialised, contiguous, with the sizes of `like`: no checks are needed, they were made.
+inline Tensor empty_like(const Tensor& like, DType dtype) {
+  const TensorImpl& source = *like.impl();
+  const size_t bytes = static_cast<size_t>(source.numel) * item_size(dtype);
+  Storage* const storage = Storage::allocate(bytes, source.device);
+  TensorImpl* const impl = TensorImpl::create(source.ndim, dtype, storage, storage->data());
+  if (source.is_contiguous()) {
+    impl->copy_geometry(source);
+  } else {
+    impl->numel = source.numel;
+    impl->flags |= TensorImpl::kContiguous;
+    std::copy_n(source.sizes(), source.ndim, impl->sizes());
+    contiguous_strides(source.shape(), impl->strides());
+  }
+  return Tensor::adopt(impl);
+}
+
+/// Another look at the memory of `base`; `offset` counts elements from the storage's start.
+/// The caller has checked that the view lies within the storage.
+EBB_API Tensor make_view(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t offset);
+
+/// The same values, memory and version without history: a new impl that requires no gradient.
+EBB_API Tensor detached(const Tensor& tensor);
+
+/// A tensor over foreign memory, kept until the last view is gone. Strides count elements; they
+/// must stay within [data, data + bytes) and `data` must be aligned to the element.
+EBB_API Tensor from_blob(void* data, IntSpan sizes, IntSpan strides, DType dtype, size_t bytes,
+                         StorageDeleter deleter, void* context);
+
+/// Every byte of the storage that elements of `tensor` can touch: first and last.
+struct ByteRange {
+  size_t first = 0;
+  size_t last = 0;
+  bool empty = true;
+};
+EBB_API ByteRange byte_range(const Tensor& tensor);
+
+/// Whether two elements of the tensor may be one in memory (a stride of 0 over more than one).
+EBB_API bool has_internal_overlap(const Tensor& tensor);
+
+}  // namespace ebb

@@ -1,0 +1,148 @@
+// ebb/core/tensor_impl.h -- the object behind a Tensor: geometry, memory and a place for history.
+//
+// The first 64 bytes are all that an op reads on its straight path; sizes and strides follow in the
+// same block (128 bytes up to 4 dimensions). Core knows nothing of gradients: it carries a counted
+// Producer (who made this tensor) and an AutogradMetaBase (what else autograd keeps), both abstract.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "ebb/core/block_cache.h"
+#include "ebb/core/device.h"
+#include "ebb/core/dtype.h"
+#include "ebb/core/refcount.h"
+#include "ebb/core/shape.h"
+#include "ebb/core/storage.h"
+#include "ebb/core/thread_state.h"
+
+namespace ebb {
+
+/// The recorded op that made a tensor, as seen from core: something counted.
+class EBB_API Producer {
+ public:
+  void retain() { refs_.increment(); }
+  void release() noexcept {
+    if (refs_.decrement()) dispose();
+  }
+
+ protected:
+  Producer() = default;
+  virtual ~Producer() = default;
+  /// Called once, when the last owner has let go. Must not recurse over a graph.
+  virtual void dispose() noexcept = 0;
+
+  RefCount refs_;
+};
+
+/// What autograd keeps beside a tensor (gradient, hooks). Not owned through this pointer.
+class EBB_API AutogradMetaBase {
+ public:
+  /// The tensor that this belongs to is being destroyed.
+  virtual void owner_died() noexcept = 0;
+
+ protected:
+  virtual ~AutogradMetaBase() = default;
+};
+
+/// See the top of the file. Fields are public to ebb's own layers; users go through Tensor.
+struct EBB_API TensorImpl {
+  // Flag bits; the low four are gate bits (thread_state.h).
+  static constexpr uint8_t kContiguous = 1u << 4;
+  static constexpr uint8_t kLeaf = 1u << 5;        // producer is this tensor's accumulator
+  static constexpr uint8_t kView = 1u << 6;        // made by a view op
+  static constexpr uint8_t kWeakScalar = 1u << 7;  // a Python number in tensor form
+
+  RefCount refs;
+  DType dtype;
+  uint8_t ndim;
+  Device device;  // a copy of the storage's, so that the straight path need not touch it
+  Storage* storage;
+  void* data;  // of the first element: storage data plus offset
+  int64_t numel;
+  Producer* producer;  // counted; null if nothing is recorded
+  uint32_t output_index;  // which output of the producer; without one: the origin (see origin.h)
+  uint8_t flags;
+  Layout layout;
+  uint8_t dim_capacity;
+  uint8_t reserved;
+  AutogradMetaBase* meta;
+  void* py_object;  // the Python object of this tensor, if there is one
+  int64_t dims[];   // dim_capacity sizes, then dim_capacity strides
+
+  int64_t* sizes() { return dims; }
+  const int64_t* sizes() const { return dims; }
+  int64_t* strides() { return dims + dim_capacity; }
+  const int64_t* strides() const { return dims + dim_capacity; }
+  IntSpan shape() const { return {sizes(), ndim}; }
+  bool is_contiguous() const { return (flags & kContiguous) != 0; }
+
+  static constexpr size_t block_bytes(int capacity) {
+    return 64 + 16 * static_cast<size_t>(capacity);
+  }
+
+  /// A new impl with everything but geometry set; takes over one count of `storage`, also if it
+  /// throws OutOfMemoryError.
+  static TensorImpl* create(int ndim, DType dtype, Storage* storage, void* data) {
+    const int capacity = ndim <= 4 ? 4 : (ndim + 1) & ~1;
+    auto* impl = static_cast<TensorImpl*>(allocate_for(storage, block_bytes(capacity)));
+    new (&impl->refs) RefCount();
+    impl->dtype = dtype;
+    impl->ndim = static_cast<uint8_t>(ndim);
+    impl->device = storage->device();
+    impl->storage = storage;
+    impl->data = data;
+    impl->producer = nullptr;
+    impl->output_index = 0;
+    impl->flags = 0;
+    impl->layout = Layout::strided;
+    impl->dim_capacity = static_cast<uint8_t>(capacity);
+    impl->reserved = 0;
+    impl->meta = nullptr;
+    impl->py_object = nullptr;
+    return impl;
+  }
+
+  /// Copies sizes, strides, numel and the contiguity flag of `other`.
+  void copy_geometry(const TensorImpl& other) {
+    numel = other.numel;
+    flags = static_cast<uint8_t>((flags & ~kContiguous) | (other.flags & kContiguous));
+    if (dim_capacity == 4 && other.dim_capacity == 4) {
+      std::memcpy(dims, other.dims, 8 * sizeof(int64_t));  // one fixed-size copy
+    } else {
+      std::copy_n(other.sizes(), ndim, sizes());
+      std::copy_n(other.strides(), ndim, strides());
+    }
+  }
+
+  void retain() { refs.increment(); }
+  void release() noexcept {
+    if (refs.decrement()) destroy();
+  }
+
+ private:
+  static void* allocate_for(Storage* storage, size_t bytes) {
+    try {
+      return allocate_inline(bytes);
+    } catch (...) {
+      storage->release();
+      throw;
+    }
+  }
+  void destroy() noexcept {
+    if (meta != nullptr || py_object != nullptr) detach_owners();
+    Producer* const made_by = producer;
+    storage->release();
+    deallocate_inline(this, block_bytes(dim_capacity));
+    if (made_by != nullptr) made_by->release();
+  }
+  void detach_owners() noexcept;
+};
+static_assert(sizeof(TensorImpl) == 64);
+
+namespace detail {
+/// Called for a tensor that dies while it has a Python object (set by the Python package).
+extern EBB_API void (*release_py_object)(void* py_object) noexcept;
+}  // namespace detail
+
+}  // namespace ebb
