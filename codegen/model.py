@@ -1,0 +1,371 @@
+# codegen/model.py -- the op table as checked dataclasses: Family and Op.
+#
+# A file is parsed with its line numbers kept, each entry is checked against the manual
+# (ops/README.md), and every mistake names file, line and op. Start reading at load_family().
+"""The typed model of the op table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from codegen.dtypes import KernelUse, image, parse_class, parse_kernel
+from codegen.signature import Param, Result, SchemaError, Signature, parse_signature
+
+KEYS = (
+    "op", "doc", "shape", "dtypes", "dtype", "kernel", "impl", "composite", "check", "grad", "save",
+    "not_differentiable", "jvp", "inplace", "out", "skip", "aliases", "python", "test",
+)
+PYTHON_KINDS = ("both", "method", "function", "private", "none")
+DTYPE_RULES = ("promote", "promote_float")
+CHECKS = ("rank", "min_rank", "dim", "in_range", "same_dtype", "not_empty")
+
+
+@dataclass(frozen=True)
+class SavedValue:
+    """A value computed when recording: `save: {int[] sizes: expression}`."""
+
+    name: str
+    type: str
+    expression: str
+
+
+@dataclass
+class Op:
+    """One entry of the table."""
+
+    signature: Signature
+    family: str
+    file: str
+    line: int
+    doc: str
+    dtypes: dict[str, tuple[str, ...]]  # tensor parameter -> accepted dtypes
+    dtype_rule: str = ""  # promote or promote_float; empty unless pointwise
+    is_predicate: bool = False  # the result is bool
+    kernels: tuple[KernelUse, ...] = ()
+    is_impl: bool = False
+    composite: str = ""  # a C++ expression, or "hand-written"
+    checks: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    grad: dict[str, str] = field(default_factory=dict)
+    saved_values: tuple[SavedValue, ...] = ()
+    not_differentiable: tuple[str, ...] = ()
+    jvp: str | dict[str, str] = "none"
+    has_inplace: bool = False
+    has_out: bool = False
+    skip: str = ""
+    aliases: tuple[str, ...] = ()
+    python: str = "both"
+    test: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The public name, without overload."""
+        return self.signature.name
+
+    @property
+    def overload(self) -> str:
+        """The overload's name, or an empty text."""
+        return self.signature.overload
+
+    @property
+    def full_name(self) -> str:
+        """Name and overload: unique in the table."""
+        return self.signature.full_name
+
+    @property
+    def cpp_name(self) -> str:
+        """The name of the C++ function; overloads share it."""
+        return self.name
+
+    @property
+    def key(self) -> str:
+        """A C++ identifier that is unique to the entry: mul_Scalar."""
+        return self.full_name.replace(".", "_")
+
+    @property
+    def node_name(self) -> str:
+        """The class of its node: MulScalarBackward."""
+        words = self.full_name.replace(".", "_").strip("_").split("_")
+        return "".join(word[:1].upper() + word[1:] for word in words) + "Backward"
+
+    @property
+    def params(self) -> tuple[Param, ...]:
+        """All parameters in order."""
+        return self.signature.params
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """All results in order."""
+        return self.signature.results
+
+    @property
+    def tensors(self) -> tuple[Param, ...]:
+        """Parameters that are one tensor, perhaps optional."""
+        return tuple(param for param in self.params if param.type.is_tensor)
+
+    @property
+    def tensor_lists(self) -> tuple[Param, ...]:
+        """Parameters that are lists of tensors."""
+        return tuple(param for param in self.params if param.type.is_tensor_list)
+
+    @property
+    def is_inplace(self) -> bool:
+        """Whether the op itself writes its first parameter."""
+        return self.name.endswith("_")
+
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether its body is generated."""
+        return not self.is_impl and not self.composite
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether it records a node."""
+        return any(formula != "none" for formula in self.grad.values()) or (
+            self.is_inplace and bool(self.grad))
+
+    @property
+    def differentiable_results(self) -> tuple[Result, ...]:
+        """Results that have a gradient."""
+        return tuple(one for one in self.results if one.name not in self.not_differentiable)
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """The forms it comes in: plain, inplace, out."""
+        first = "inplace" if self.is_inplace else "plain"
+        return (first, *(["inplace"] if self.has_inplace else []), *(["out"] if self.has_out else []))
+
+
+@dataclass
+class Family:
+    """One file of the table."""
+
+    name: str
+    file: str
+    ops: list[Op]
+
+    def overloads(self) -> dict[str, list[Op]]:
+        """Python names and their overloads, both in the order of the file."""
+        names: dict[str, list[Op]] = {}
+        for op in self.ops:
+            if op.python != "none":
+                names.setdefault(op.name, []).append(op)
+        return names
+
+
+def load_family(path: Path, shown_as: str | None = None) -> Family:
+    """Read one file of the table; a mistake raises SchemaError."""
+    shown = shown_as or f"{path.parent.name}/{path.name}"
+    try:
+        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark else 1
+        problem = getattr(error, "problem", None) or error
+        raise SchemaError(f"{shown}:{line}: yaml: {problem}") from error
+    if not isinstance(root, yaml.SequenceNode):
+        raise SchemaError(f"{shown}:1: file: needs a list of ops, got something else")
+    ops = [_Entry(node, path.stem, shown).to_op() for node in root.value]
+    seen: dict[str, Op] = {}
+    for op in ops:
+        first = seen.setdefault(op.full_name, op)
+        if first is not op:
+            raise SchemaError(f"{shown}:{op.line}: {op.full_name}: already defined in line {first.line}")
+    return Family(path.stem, shown, ops)
+
+
+class _Entry:
+    """One entry on its way from YAML to Op."""
+
+    def __init__(self, node: yaml.Node, family: str, shown: str):
+        self.family = family
+        self.shown = shown
+        self.op_line = self.line = node.start_mark.line + 1
+        self.name = "?"
+        if not isinstance(node, yaml.MappingNode):
+            self.fail("needs keys such as `op:`, got something else")
+        self.values: dict[str, Any] = {}
+        self.lines: dict[str, int] = {}
+        constructor = yaml.SafeLoader("")
+        for key, value in node.value:
+            self.line = key.start_mark.line + 1
+            if key.value in self.values:
+                self.fail(f"key `{key.value}` is given twice")
+            self.values[key.value] = constructor.construct_object(value, deep=True)
+            self.lines[key.value] = self.line
+
+    def fail(self, text: str, key: str | None = None) -> None:
+        line = self.lines.get(key, self.op_line) if key else self.line
+        raise SchemaError(f"{self.shown}:{line}: {self.name}: {text}")
+
+    def guarded(self, key: str, parse: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a parser, whose error gets this entry's place."""
+        try:
+            return parse(*arguments)
+        except SchemaError as error:
+            self.fail(str(error), key)
+
+    def to_op(self) -> Op:
+        self.line = self.op_line
+        if not isinstance(self.values.get("op"), str):
+            self.fail("needs `op:` with a signature, got none")
+        self.name = self.values["op"].split("(")[0].strip()
+        for key in self.values:
+            if key not in KEYS:
+                self.fail(f"unknown key `{key}`; known are {', '.join(KEYS)}", key)
+        signature = self.guarded("op", parse_signature, self.values["op"])
+        rule, _, result = str(self.values.get("dtype", "")).partition("->")
+        op = Op(
+            signature=signature, family=self.family, file=self.shown, line=self.op_line,
+            doc=self.text("doc"), dtypes=self.accepted(signature), dtype_rule=rule.strip(),
+            is_predicate=result.strip() == "bool", is_impl=self.flag("impl"),
+            composite=self.composite(), has_inplace=self.flag("inplace"), has_out=self.flag("out"),
+            skip=self.text("skip"), aliases=tuple(self.strings("aliases")),
+            python=self.choice("python", PYTHON_KINDS, "both"), test=self.values.get("test") or {},
+            not_differentiable=tuple(self.strings("not_differentiable")),
+        )
+        op.saved_values = self.saved_values()
+        op.kernels = self.kernels(op)
+        op.checks = self.checks(op)
+        op.grad = self.gradients(op)
+        op.jvp = self.forward_rule(op)
+        self.check_whole(op)
+        return op
+
+    def text(self, key: str) -> str:
+        value = self.values.get(key, "")
+        if not isinstance(value, str):
+            self.fail(f"`{key}` needs text, got {value!r}", key)
+        return " ".join(value.split())
+
+    def flag(self, key: str) -> bool:
+        value = self.values.get(key, False)
+        if not isinstance(value, bool):
+            self.fail(f"`{key}` needs true or false, got {value!r}", key)
+        return value
+
+    def strings(self, key: str) -> list[str]:
+        value = self.values.get(key, [])
+        value = [value] if isinstance(value, str) else value
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            self.fail(f"`{key}` needs a list of names, got {value!r}", key)
+        return value
+
+    def choice(self, key: str, known: tuple[str, ...], default: str) -> str:
+        value = self.values.get(key, default)
+        if value not in known:
+            self.fail(f"`{key}` needs one of {', '.join(known)}, got {value!r}", key)
+        return value
+
+    def composite(self) -> str:
+        value = self.values.get("composite", "")
+        return "hand-written" if value is True else self.text("composite")
+
+    def accepted(self, signature: Signature) -> dict[str, tuple[str, ...]]:
+        names = [p.name for p in signature.params if p.type.is_tensor or p.type.is_tensor_list]
+        value = self.values.get("dtypes", "any")
+        if isinstance(value, str):
+            value = dict.fromkeys(names, value)
+        if not isinstance(value, dict):
+            self.fail(f"`dtypes` needs a class or one per parameter, got {value!r}", "dtypes")
+        for name in value:
+            if name not in names:
+                self.fail(f"`dtypes` names `{name}`, which is no tensor parameter", "dtypes")
+        return {
+            name: self.guarded("dtypes", parse_class, str(value.get(name, "any"))) for name in names
+        }
+
+    def saved_values(self) -> tuple[SavedValue, ...]:
+        saved = []
+        for declared, expression in (self.values.get("save") or {}).items():
+            words = declared.split()
+            if len(words) != 2 or words[0] not in ("int[]", "int", "bool", "float", "Scalar"):
+                self.fail(f"`save` needs `type name: expression`, got `{declared}`", "save")
+            saved.append(SavedValue(words[1], words[0], str(expression)))
+        return tuple(saved)
+
+    def kernels(self, op: Op) -> tuple[KernelUse, ...]:
+        if op.is_pointwise and len(self.strings("kernel")) != 1:
+            self.fail("needs one `kernel`, or `impl: true`, or `composite`")
+        if op.is_pointwise and op.dtype_rule not in DTYPE_RULES:
+            self.fail(f"`dtype` needs one of {', '.join(DTYPE_RULES)}, got {op.dtype_rule!r}", "dtype")
+        if not op.is_pointwise and op.dtype_rule:
+            self.fail("`dtype` is for pointwise ops only; a body decides its own", "dtype")
+        promoted = [dtypes for name, dtypes in op.dtypes.items() if name != "condition"]
+        default = image(op.dtype_rule, promoted[-1] if promoted else ())
+        uses = [self.guarded("kernel", parse_kernel, one, default) for one in self.strings("kernel")]
+        operands = [p.name for p in op.params if p.type.is_tensor or p.type.name == "Scalar"]
+        for use in uses:
+            for name in use.operands:
+                if name not in operands:
+                    self.fail(f"`kernel` names `{name}`, which is no operand", "kernel")
+        return tuple(use.with_operands(tuple(operands)) for use in uses)
+
+    def checks(self, op: Op) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        parsed = []
+        for one in self.strings("check"):
+            match = re.fullmatch(r"(\w+)\(([^()]*)\)", one.strip())
+            if not match or match[1] not in CHECKS:
+                self.fail(f"`check` needs one of {', '.join(CHECKS)} with operands, got `{one}`", "check")
+            arguments = tuple(part.strip() for part in match[2].split(","))
+            names = [param.name for param in op.params]
+            for name in arguments:
+                if not name.isdigit() and name not in names:
+                    self.fail(f"`check` names `{name}`, which is no parameter", "check")
+            parsed.append((match[1], arguments))
+        return tuple(parsed)
+
+    def gradients(self, op: Op) -> dict[str, str]:
+        value = self.values.get("grad")
+        names = [param.name for param in (*op.tensors, *op.tensor_lists)]
+        if op.composite:
+            if value is not None:
+                self.fail("`grad` is not for composites: their parts have gradients", "grad")
+            return {}
+        if value == "none" or not names:
+            return {}
+        if not isinstance(value, dict):
+            self.fail("needs `grad: none` or a formula per tensor parameter")
+        formulas = {name: str(formula) for name, formula in value.items()}
+        for name in formulas:
+            if name not in names:
+                self.fail(f"`grad` names `{name}`, which is no tensor parameter", "grad")
+        for name in names:
+            if name not in formulas:
+                self.fail(f"`grad` needs a formula or `none` for `{name}`", "grad")
+        return {name: formulas[name] for name in names}
+
+    def forward_rule(self, op: Op) -> str | dict[str, str]:
+        default = "auto" if op.is_pointwise and op.is_differentiable else "none"
+        value = self.values.get("jvp", default)
+        if isinstance(value, dict):
+            for name in value:
+                if op.grad.get(name, "none") == "none":
+                    self.fail(f"`jvp` names `{name}`, which has no gradient", "jvp")
+            return {name: str(formula) for name, formula in value.items()}
+        if value not in ("auto", "linear", "none"):
+            self.fail(f"`jvp` needs auto, linear, none or a rule per parameter, got {value!r}", "jvp")
+        return value
+
+    def check_whole(self, op: Op) -> None:
+        if not op.doc:
+            self.fail("needs `doc` with at least one sentence, got none")
+        if op.is_impl and op.composite:
+            self.fail("`impl` and `composite` exclude each other", "composite")
+        if op.is_inplace and (not op.params or op.params[0].name != "self"):
+            self.fail("an op that ends in `_` needs `Tensor self` first", "op")
+        if op.has_inplace and (not op.params or op.params[0].type.name != "Tensor"):
+            self.fail("`inplace` needs a tensor as first parameter", "inplace")
+        if len(op.tensor_lists) > 1:
+            self.fail("needs at most one list of tensors", "op")
+        for name in op.not_differentiable:
+            if name not in [result.name for result in op.results]:
+                self.fail(f"`not_differentiable` names `{name}`, which is no result",
+                          "not_differentiable")
+        if not op.test:
+            self.fail("needs `test` rows, or `test: {none: why}`")
