@@ -6,11 +6,12 @@
 #     into a static archive that tests link. DEPS: the folders whose headers it includes, and no
 #     others (`make check` compares). PRIVATE_DEPS: third-party libraries, invisible to users.
 #     GENERATED: sources that the code generator writes. OPTIONS: extra compiler flags.
-# ebb_test(engine_test  [SOURCES ...]  DEPS ebb::autograd  LABELS fast cpu)
+# ebb_test(engine_test  [SOURCES ...]  DEPS ebb::autograd  LABELS fast cpu
+#          [VARIANTS avx2:EBB_ISA=avx2 ...])
 #     One GoogleTest program from engine_test.cpp; every TEST is one ctest entry. It links the
 #     static archives of DEPS, so it may reach symbols that libebb.so hides. Labels: `fast` runs in
-#     `make test`, `long` only in `make test-long`, `nosan` tests are left
-#     out under the sanitizers.
+#     `make test`, `long` only in `make test-long`, `nosan` is left out under the sanitizers. Each
+#     variant runs all tests once more, as `engine_test.avx2.*`, with that environment variable.
 # ebb_test_suite(core_tests  SOURCES shape_test.cpp dtype_test.cpp  DEPS ebb::core  LABELS fast)
 #     The same with explicit sources: one program a folder keeps link times low.
 # ebb_bench(engine_bench  [SOURCES ...]  [DEPS ebb::ebb])
@@ -22,6 +23,8 @@
 # ebb_add_folders(a b ...)
 #     add_subdirectory() for each folder that has a CMakeLists.txt.
 #
+# The code generator's targets are all named ebb_generated_*: whatever compiles, waits for them.
+#
 # Headers are found from the repository root ("ebb/core/tensor.h"), generated ones from
 # ${EBB_GENERATED_DIR} in the same way. Link `ebb::ebb` for the whole shared library.
 include(GoogleTest)
@@ -29,12 +32,22 @@ include(GoogleTest)
 # What a bare call may not forget: flags, the precompiled header, and no unknown argument.
 function(ebb_setup_target target options)
   target_link_libraries(${target} PRIVATE ebb_flags)
+  ebb_wait_for_generator(${target})
   if(options)
     target_compile_options(${target} PRIVATE ${options})
   elseif(TARGET ebb_pch)
     # Own options would not match the flags of the shared precompiled header.
     target_precompile_headers(${target} REUSE_FROM ebb_pch)
   endif()
+endfunction()
+
+# Generated headers have to be there before anything that may include them is compiled.
+function(ebb_wait_for_generator target)
+  foreach(generated IN ITEMS kernels ops autograd python tests)
+    if(TARGET ebb_generated_${generated})
+      add_dependencies(${target} ebb_generated_${generated})
+    endif()
+  endforeach()
 endfunction()
 
 macro(ebb_parse_arguments single multi)
@@ -60,9 +73,6 @@ function(ebb_library name)
   target_link_libraries(ebb_${name} PUBLIC ${arg_DEPS} PRIVATE ${arg_PRIVATE_DEPS} Threads::Threads)
   set_property(GLOBAL APPEND PROPERTY EBB_PIECES ebb_${name})
   set_property(GLOBAL APPEND PROPERTY EBB_PIECE_DEPS ${arg_PRIVATE_DEPS})
-  if(TARGET ebb_generate)
-    add_dependencies(ebb_${name} ebb_generate)
-  endif()
 endfunction()
 
 # Links the objects of all pieces, compiled once, into the one library that programs see.
@@ -84,13 +94,23 @@ function(ebb_link_shared_library)
   if(NOT EBB_SANITIZER)
     target_link_options(ebb PRIVATE -Wl,--no-undefined $<$<CONFIG:Release>:-Wl,-s>)
   endif()
-  if(TARGET ebb_generate)
-    add_dependencies(ebb ebb_generate)
-  endif()
+endfunction()
+
+# Enters the tests of one program in ctest's list, under a prefix and with an environment.
+function(ebb_discover_tests target prefix labels environment)
+  string(MAKE_C_IDENTIFIER "${prefix}_TESTS" tests)
+  gtest_discover_tests(${target} TEST_PREFIX ${prefix}. TEST_LIST ${tests} DISCOVERY_MODE PRE_TEST
+                       DISCOVERY_TIMEOUT 60)
+  # gtest_discover_tests() keeps only the first of several labels, so ctest sets them afterwards.
+  set(properties_file ${CMAKE_CURRENT_BINARY_DIR}/${prefix}_properties.cmake)
+  file(WRITE ${properties_file}
+       "if(${tests})\n  set_tests_properties(\${${tests}} PROPERTIES LABELS \"${labels}\" "
+       "ENVIRONMENT \"${environment}\" TIMEOUT 600)\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${properties_file})
 endfunction()
 
 function(ebb_test_suite name)
-  ebb_parse_arguments("" "SOURCES;GENERATED;DEPS;PRIVATE_DEPS;LABELS;OPTIONS")
+  ebb_parse_arguments("" "SOURCES;GENERATED;DEPS;PRIVATE_DEPS;LABELS;VARIANTS;OPTIONS")
   if(NOT EBB_BUILD_TESTS)
     return()
   endif()
@@ -98,21 +118,21 @@ function(ebb_test_suite name)
   ebb_setup_target(${name} "${arg_OPTIONS}")
   target_link_libraries(${name} PRIVATE ${arg_DEPS} ${arg_PRIVATE_DEPS} GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE EBB_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60)
-  # gtest_discover_tests() keeps only the first of several labels, so ctest sets them afterwards.
-  set(labels_file ${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake)
-  file(WRITE ${labels_file} "if(${name}_TESTS)\n  set_tests_properties(\${${name}_TESTS} "
-                            "PROPERTIES LABELS \"${arg_LABELS}\" TIMEOUT 600)\nendif()\n")
-  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels_file})
+  ebb_discover_tests(${name} ${name} "${arg_LABELS}" "")
+  foreach(variant IN LISTS arg_VARIANTS)
+    string(REGEX MATCH "^([a-z0-9_]+):(.*)$" matched ${variant})
+    ebb_discover_tests(${name} ${name}.${CMAKE_MATCH_1} "${arg_LABELS}" "${CMAKE_MATCH_2}")
+  endforeach()
 endfunction()
 
 function(ebb_test name)
-  ebb_parse_arguments("" "SOURCES;GENERATED;DEPS;PRIVATE_DEPS;LABELS;OPTIONS")
+  ebb_parse_arguments("" "SOURCES;GENERATED;DEPS;PRIVATE_DEPS;LABELS;VARIANTS;OPTIONS")
   if(NOT arg_SOURCES)
     set(arg_SOURCES ${name}.cpp)
   endif()
   ebb_test_suite(${name} SOURCES ${arg_SOURCES} GENERATED ${arg_GENERATED} DEPS ${arg_DEPS}
-                 PRIVATE_DEPS ${arg_PRIVATE_DEPS} LABELS ${arg_LABELS} OPTIONS ${arg_OPTIONS})
+                 PRIVATE_DEPS ${arg_PRIVATE_DEPS} LABELS ${arg_LABELS} VARIANTS ${arg_VARIANTS}
+                 OPTIONS ${arg_OPTIONS})
 endfunction()
 
 function(ebb_bench name)
@@ -151,9 +171,7 @@ function(ebb_python_module name)
   target_link_libraries(${name} PRIVATE ebb_flags ebb::ebb ${arg_PRIVATE_DEPS})
   set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${EBB_PACKAGE_DIR}
                                            BUILD_RPATH_USE_ORIGIN ON)
-  if(TARGET ebb_generate)
-    add_dependencies(${name} ebb_generate)
-  endif()
+  ebb_wait_for_generator(${name})
   add_custom_target(
     ebb_python_package ALL
     COMMAND ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/link_package.py

@@ -30,12 +30,6 @@ python_tests() {  # preset, then pytest's arguments
   ((status == 0 || status == 5)) || failed+=("Python $preset")
 }
 
-existing() {  # those of the given paths that exist
-  local path
-  for path in "$@"; do [[ -e $path ]] && printf '%s\n' "$path"; done
-  return 0
-}
-
 run_asan() {
   export UBSAN_OPTIONS=print_stacktrace=1
   export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_init_order=1
@@ -49,16 +43,15 @@ run_asan() {
 }
 
 main() {
-  local kind=${1:-fast} folders
+  local kind=${1:-fast}
   case $kind in
     fast)
       cpp_tests release -LE '^long$'
-      mapfile -t folders < <(existing tests/python tests/tools tests/codegen)
-      python_tests release -m "not long" "${folders[@]}"
+      python_tests release -m "not long" tests
       ;;
     long)
       cpp_tests release -L '^long$'
-      python_tests release -m long tests/python
+      python_tests release -m long tests
       ;;
     asan) run_asan ;;
     tsan)

@@ -1,14 +1,9 @@
-# tests/tools/conftest.py -- makes the tools importable, and small repositories to try them on.
+# tests/tools/conftest.py -- small repositories to try the checks on.
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
-from tools.check.repo import Repo  # noqa: E402
+from tools.check.repo import Repo
 
 
 @pytest.fixture
