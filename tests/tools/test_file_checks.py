@@ -1,7 +1,7 @@
 # tests/tools/test_file_checks.py -- openings, banned code, hygiene and names fail on bad input.
 import pytest
 
-from tools.check import banned, hygiene, openings, test_names
+from tools.check import banned, hygiene, openings, rooms, test_names
 
 
 @pytest.mark.parametrize(
@@ -88,3 +88,14 @@ def test_two_python_tests_of_one_name_in_one_scope_are_found():
     code = "def test_a(): ...\ndef test_a(): ...\nclass TestB:\n    def test_a(self): ...\n"
     [problem] = test_names.duplicate_python_tests("t.py", code)
     assert (problem.line, problem.text) == (2, "test test_a is already on line 1")
+
+
+def test_a_folder_without_a_readme_is_found(make_repo):
+    files = {"ebb/core/a.h": "", "ebb/nn/b.h": "", "ebb/nn/README.md": "", "tools/check/c.py": ""}
+    problems = rooms.check(make_repo(files))
+    assert [problem.path for problem in problems] == ["ebb/core/README.md", "tools/README.md"]
+
+
+def test_a_readme_of_41_lines_is_too_long(make_repo):
+    [problem] = rooms.check(make_repo({"tools/README.md": "\n" * 41}))
+    assert problem.text == "README needs at most 40 lines, got 41"

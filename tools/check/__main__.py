@@ -21,6 +21,7 @@ from tools.check import (
     layers,
     openings,
     python_style,
+    rooms,
     sizes,
     test_names,
 )
@@ -35,6 +36,7 @@ CHECKS: dict[str, ModuleType] = {
     "sizes": sizes,
     "openings": openings,
     "banned": banned,
+    "rooms": rooms,
     "layers": layers,
     "hygiene": hygiene,
     "test_names": test_names,

@@ -1,0 +1,58 @@
+# tools/check/rooms.py -- every folder that owns an idea says so in a short README.
+"""A stranger opens a folder and reads, in at most 40 lines, what it owns and where to start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tools.check.repo import Problem
+
+if TYPE_CHECKING:
+    from tools.check.repo import Repo
+
+HINT = "write FOLDER/README.md: what it owns, what it may include, where to start reading"
+MAX_LINES = 40
+# Their rooms lie one level down; the folder itself only groups them.
+GROUPS = ("ebb", "data", "python", "examples")
+
+
+def check(repo: Repo) -> list[Problem]:
+    return missing_readmes(repo.files) + [
+        problem for name in room_readmes(repo.files) for problem in too_long(name, repo.text(name))
+    ]
+
+
+def rooms(files: tuple[str, ...]) -> set[str]:
+    """Return the folders that need a README: those at the top, and those inside a group."""
+    found = set()
+    for name in files:
+        first, *rest = name.split("/")
+        if first.startswith(".") or not rest:
+            continue
+        if first not in GROUPS:
+            found.add(first)
+        elif len(rest) > 1:
+            found.add(f"{first}/{rest[0]}")
+    return found
+
+
+def room_readmes(files: tuple[str, ...]) -> list[str]:
+    """Return the READMEs of all rooms that have one."""
+    return [f"{room}/README.md" for room in sorted(rooms(files)) if f"{room}/README.md" in files]
+
+
+def missing_readmes(files: tuple[str, ...]) -> list[Problem]:
+    """Return a problem per room without a README."""
+    return [
+        Problem(f"{room}/README.md", "is missing")
+        for room in sorted(rooms(files))
+        if f"{room}/README.md" not in files and room != "docs"
+    ]
+
+
+def too_long(name: str, text: str) -> list[Problem]:
+    """Return a problem if the README takes longer than a glance."""
+    count = len(text.splitlines())
+    if count <= MAX_LINES:
+        return []
+    return [Problem(name, f"README needs at most {MAX_LINES} lines, got {count}")]
