@@ -8,7 +8,7 @@ RELEASE := build/release
 export PYTHONPATH := $(CURDIR)/$(RELEASE)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-cpp demo-score test test-long test-asan test-tsan check bench \
+.PHONY: help build demo demo-cpp demo-score test test-long test-asan test-tsan check format bench \
         bench-peers mutate clean
 
 help:  ## list the targets
@@ -48,6 +48,11 @@ check:  ## check format, style, size limits, headers, layers and the op matrix
 	@tools/setup.sh dev
 	@tools/build.sh release
 	@$(PYTHON) -m tools.check
+
+format:  ## format all tracked C++ and Python files in place
+	@tools/setup.sh dev
+	@git ls-files -z '*.h' '*.cpp' | xargs -0 -r clang-format-14 -i
+	@git ls-files -z '*.py' | xargs -0 -r .venv/bin/ruff format --quiet
 
 bench: build  ## measure the hot paths and write docs/benchmarks.md
 	@$(PYTHON) tools/bench.py

@@ -11,7 +11,7 @@ from tools.check.repo import PassCache, Problem, digest, in_parallel
 if TYPE_CHECKING:
     from tools.check.repo import Repo
 
-HINT = "clang-format-14 -i FILE"
+HINT = "make format, or clang-format-14 -i FILE"
 PROGRAM = "clang-format-14"
 
 
