@@ -1,0 +1,122 @@
+// ebb/ops/pointwise_run.cpp -- pointwise ops off the straight path.
+#include "ebb/ops/pointwise_run.h"
+
+#include <vector>
+
+#include "ebb/kernels/tables.h"
+#include "ebb/ops/fallback.h"
+
+namespace ebb::ops {
+namespace {
+
+using kernels::BinaryKernel;
+using kernels::KernelTable;
+using kernels::UnaryKernel;
+using kernels::WhereKernel;
+
+void call(UnaryKernel kernel, const kernels::Context& context, const Prepared& operands,
+          const Tensor& out) {
+  kernel(context, operands.view(0), view_of(out));
+}
+void call(BinaryKernel kernel, const kernels::Context& context, const Prepared& operands,
+          const Tensor& out) {
+  kernel(context, operands.view(0), operands.view(1), view_of(out));
+}
+void call(WhereKernel kernel, const kernels::Context& context, const Prepared& operands,
+          const Tensor& out) {
+  kernel(context, operands.view(0), operands.view(1), operands.view(2), view_of(out));
+}
+
+template <typename Function>
+Function find(const KernelTable<Function>& table, const Prepared& operands) {
+  return table.find({backend_of(operands.device()), Layout::strided, operands.dtype()});
+}
+
+/// The op on CPU copies of the operands, for a device that has no kernel of its own.
+template <typename Function>
+Tensor run_on_cpu(const PointwiseRule& rule, const KernelTable<Function>& table,
+                  std::span<const Operand> operands, const Prepared& prepared) {
+  const CpuFallback fallback(rule.op, prepared.dtype(), prepared.device());
+  std::vector<Tensor> copies(operands.size());
+  std::vector<Operand> on_cpu(operands.begin(), operands.end());
+  for (size_t index = 0; index < operands.size(); ++index) {
+    if (operands[index].tensor == nullptr) continue;
+    copies[index] = fallback.to_cpu(*operands[index].tensor);
+    on_cpu[index].tensor = &copies[index];
+  }
+  Prepared again(rule, on_cpu);
+  const Function kernel = find(table, again);
+  if (kernel == nullptr) throw_no_kernel(rule.op, prepared.dtype(), prepared.device());
+  again.materialize();
+  const Tensor out = empty(again.shape(), again.out_dtype());
+  call(kernel, kCpuContext, again, out);
+  return fallback.to_device(out);
+}
+
+void check_target(const PointwiseRule& rule, const Prepared& prepared, const char* name,
+                  const Tensor& out) {
+  if (!out.defined()) {
+    throw ValueError(str(rule.op, ": '", name, "' must be a tensor, got an undefined one"));
+  }
+  if (out.device() != prepared.device()) {
+    throw ValueError(str(rule.op, ": all operands must be on one device, got ",
+                         to_string(prepared.device()), " and ", to_string(out.device())));
+  }
+  if (kind_of(prepared.out_dtype()) > kind_of(out.dtype())) {
+    throw DTypeError(str(rule.op, ": result type ", prepared.out_dtype(),
+                         " can't be cast to the type of '", name, "', ", out.dtype()));
+  }
+  if (!equal(prepared.shape(), out.sizes())) {
+    throw ShapeError(str(rule.op, ": '", name, "' must have the broadcast shape ",
+                         prepared.shape(), ", got ", PrintShape{out.sizes()}));
+  }
+  check_writable(rule.op, out);
+}
+
+}  // namespace
+
+template <typename Function>
+Tensor run_pointwise(const PointwiseRule& rule, const KernelTable<Function>& table,
+                     std::initializer_list<Operand> operands) {
+  const std::span<const Operand> all(operands.begin(), operands.size());
+  Prepared prepared(rule, all);
+  const Function kernel = find(table, prepared);
+  if (kernel == nullptr) return run_on_cpu(rule, table, all, prepared);
+  prepared.materialize();
+  Tensor out = empty(prepared.shape(), prepared.out_dtype(), prepared.device());
+  call(kernel, {.device = prepared.device(), .stream = {}}, prepared, out);
+  return out;
+}
+
+template <typename Function>
+void run_pointwise_into(const PointwiseRule& rule, const KernelTable<Function>& table,
+                        std::initializer_list<Operand> operands, const char* name,
+                        const Tensor& out) {
+  Prepared prepared(rule, {operands.begin(), operands.size()});
+  check_target(rule, prepared, name, out);
+  const Function kernel = find(table, prepared);
+  if (kernel == nullptr) throw_no_kernel(rule.op, prepared.dtype(), prepared.device());
+  prepared.materialize();
+  const kernels::Context context{.device = prepared.device(), .stream = {}};
+  if (prepared.out_dtype() == out.dtype()) {
+    prepared.separate_from(out);
+    call(kernel, context, prepared, out);
+  } else {
+    const Tensor result = empty(prepared.shape(), prepared.out_dtype(), prepared.device());
+    call(kernel, context, prepared, result);
+    kernel_for(rule.op, kernels::cast_kernels, result)(context, view_of(result), view_of(out));
+  }
+  note_write(rule.op, out);
+}
+
+#define EBB_INSTANTIATE(Function)                                                             \
+  template Tensor run_pointwise(const PointwiseRule&, const KernelTable<Function>&,           \
+                                std::initializer_list<Operand>);                              \
+  template void run_pointwise_into(const PointwiseRule&, const KernelTable<Function>&,        \
+                                   std::initializer_list<Operand>, const char*, const Tensor&)
+EBB_INSTANTIATE(UnaryKernel);
+EBB_INSTANTIATE(BinaryKernel);
+EBB_INSTANTIATE(WhereKernel);
+#undef EBB_INSTANTIATE
+
+}  // namespace ebb::ops

@@ -1,0 +1,153 @@
+// ebb/ops/prepare.cpp -- checks, promotion, broadcasting and casts of pointwise operands.
+#include "ebb/ops/prepare.h"
+
+#include <string>
+
+#include "ebb/kernels/tables.h"
+#include "ebb/ops/view_of.h"
+
+namespace ebb::ops {
+
+void Promotion::join(DType& rank, DType dtype) {
+  rank = rank == kNone ? dtype : promote(rank, dtype);
+}
+
+void Promotion::add(const TensorImpl& tensor) {
+  const bool is_number = (tensor.flags & TensorImpl::kWeakScalar) != 0;
+  join(is_number ? numbers_ : tensor.ndim == 0 ? zero_dim_ : dimensioned_, tensor.dtype);
+}
+
+DType Promotion::combine(DType higher, DType lower) {
+  if (higher == kNone) return lower;
+  if (lower == kNone || kind_of(lower) <= kind_of(higher)) return higher;
+  // A float tensor keeps its precision when a weaker complex operand joins it.
+  if (is_floating(higher)) return complex_type_of(higher);
+  return promote(higher, lower);
+}
+
+DType Promotion::result() const { return combine(combine(dimensioned_, zero_dim_), numbers_); }
+
+Prepared::Prepared(const PointwiseRule& rule, std::span<const Operand> operands)
+    : rule_(rule), operands_(operands) {
+  for (const Operand& operand : operands) check(operand);
+  infer_dtype();
+  infer_shape();
+}
+
+void Prepared::check(const Operand& operand) {
+  if (operand.tensor == nullptr) return;
+  const Tensor& tensor = *operand.tensor;
+  if (!tensor.defined()) {
+    throw ValueError(str(rule_.op, ": '", operand.name, "' must be a tensor, got an undefined one"));
+  }
+  if ((operand.accepted >> static_cast<int>(tensor.dtype()) & 1u) == 0) {
+    throw_not_accepted(rule_.op, operand.name, tensor.dtype(), operand.accepted);
+  }
+  if (first_ == nullptr) {
+    first_ = &tensor;
+  } else if (tensor.device() != first_->device()) {
+    throw ValueError(str(rule_.op, ": all operands must be on one device, got ",
+                         to_string(first_->device()), " and ", to_string(tensor.device())));
+  }
+}
+
+void Prepared::infer_dtype() {
+  Promotion promotion;
+  for (const Operand& operand : operands_) {
+    if (operand.is_condition) continue;
+    if (operand.tensor != nullptr) {
+      promotion.add(*operand.tensor->impl());
+    } else {
+      promotion.add(*operand.scalar);
+    }
+  }
+  dtype_ = promotion.result();
+  if (rule_.dtype == DTypeRule::promote_float && !is_differentiable(dtype_)) {
+    dtype_ = DType::float32;
+  }
+  out_dtype_ = rule_.is_predicate ? DType::boolean : dtype_;
+}
+
+void Prepared::infer_shape() {
+  shape_ = Shape(first_->sizes());
+  for (const Operand& operand : operands_) {
+    if (operand.tensor == nullptr || equal(operand.tensor->sizes(), shape_)) continue;
+    shape_ = broadcast_shapes(rule_.op, shape_, operand.tensor->sizes());
+  }
+}
+
+void Prepared::materialize() {
+  for (size_t index = 0; index < operands_.size(); ++index) {
+    const Operand& operand = operands_[index];
+    const DType wanted = dtype_for(operand);
+    if (operand.tensor == nullptr) {
+      numbers_[index].store(*operand.scalar, wanted, rule_.op);
+    } else if (operand.tensor->dtype() != wanted) {
+      copies_[index] = copy_as(rule_.op, *operand.tensor, wanted);
+    }
+  }
+}
+
+void Prepared::separate_from(const Tensor& out) {
+  for (size_t index = 0; index < operands_.size(); ++index) {
+    if (operands_[index].tensor == nullptr || !overlaps_partly(tensor(index), out)) continue;
+    copies_[index] = copy_as(rule_.op, tensor(index), tensor(index).dtype());
+  }
+}
+
+kernels::TensorView Prepared::view(size_t index) const {
+  return operands_[index].tensor == nullptr ? numbers_[index].view() : view_of(tensor(index));
+}
+
+Tensor copy_as(const char* op, const Tensor& tensor, DType dtype) {
+  const kernels::CastKernel cast = kernel_for(op, kernels::cast_kernels, tensor);
+  Tensor copy = empty_like(tensor, dtype);
+  cast(context_of(tensor), view_of(tensor), view_of(copy));
+  return copy;
+}
+
+void check_writable(const char* op, const Tensor& tensor) {
+  if (tensor.impl()->storage->is_read_only()) {
+    throw ValueError(str(op, ": the tensor that is written must be writable, got ", tensor.dtype(),
+                         ' ', PrintShape{tensor.sizes()},
+                         " over read-only memory\nhint: clone() it first"));
+  }
+  if (!tensor.is_contiguous() && has_internal_overlap(tensor)) {
+    throw ValueError(str(op, ": no two elements of what is written may share memory, got shape ",
+                         PrintShape{tensor.sizes()}, " with strides ",
+                         PrintShape{tensor.strides()}, "\nhint: clone() it first"));
+  }
+}
+
+bool overlaps_partly(const Tensor& lhs, const Tensor& rhs) {
+  const bool same_elements = lhs.data_ptr() == rhs.data_ptr() && lhs.dtype() == rhs.dtype() &&
+                             equal(lhs.sizes(), rhs.sizes()) &&
+                             equal(lhs.strides(), rhs.strides());
+  if (same_elements) return false;
+  const ByteRange left = byte_range(lhs);
+  const ByteRange right = byte_range(rhs);
+  if (left.empty || right.empty) return false;
+  // Absolute addresses: two storages may stand for one piece of foreign memory.
+  const auto left_base = reinterpret_cast<uintptr_t>(lhs.impl()->storage->data());
+  const auto right_base = reinterpret_cast<uintptr_t>(rhs.impl()->storage->data());
+  return left_base + left.first <= right_base + right.last &&
+         right_base + right.first <= left_base + left.last;
+}
+
+void note_write(const char* op, const Tensor& self) {
+  const ByteRange range = byte_range(self);
+  if (range.empty) return;
+  self.impl()->storage->note_write(op, thread_state.location, range.first, range.last);
+}
+
+void throw_not_accepted(const char* op, const char* name, DType got, uint32_t accepted) {
+  std::string names;
+  for (int index = 0; index < kDTypeCount; ++index) {
+    if ((accepted >> index & 1u) == 0) continue;
+    if (!names.empty()) names += ", ";
+    names += name_of(static_cast<DType>(index));
+  }
+  throw DTypeError(str(op, ": '", name, "' must have dtype ", names, ", got ", got));
+}
+
+}  // namespace ebb::ops
