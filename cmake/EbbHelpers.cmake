@@ -92,7 +92,7 @@ function(ebb_link_shared_library)
   target_compile_features(ebb INTERFACE cxx_std_20)
   set_target_properties(ebb PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION 0)
   if(NOT EBB_SANITIZER)
-    target_link_options(ebb PRIVATE -Wl,--no-undefined $<$<CONFIG:Release>:-Wl,-s>)
+    target_link_options(ebb PRIVATE -Wl,--no-undefined)
   endif()
 endfunction()
 
