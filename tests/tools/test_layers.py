@@ -1,5 +1,5 @@
-# tests/tools/test_layers.py -- an include that points up, or to an unlisted folder, is found.
-from tools.check import layers
+# tests/tools/test_layers.py -- wrong includes and forgotten sources are found.
+from tools.check import layers, sources
 
 CMAKE = {
     "ebb/autograd/CMakeLists.txt": """
@@ -59,3 +59,14 @@ def test_check_covers_generated_files_too(make_repo):
         }
     )
     assert {problem.path for problem in layers.check(repo)} == {"ebb/core/a.h", "ebb/ops/c.cpp"}
+
+
+def test_a_source_that_no_cmake_file_names_is_found():
+    cmake = {
+        "ebb/core/CMakeLists.txt": "ebb_library(core SOURCES a.cpp cpu/b.cpp)  # not c.cpp\n",
+        "tests/CMakeLists.txt": "ebb_test(d_test LABELS fast)\n",
+    }
+    listed = ["ebb/core/a.cpp", "ebb/core/cpu/b.cpp", "tests/d_test.cpp"]
+    assert sources.unlisted(listed, cmake) == []
+    forgotten = ["ebb/core/c.cpp", "ebb/core/ba.cpp", "tests/e_test.cpp", "ebb/nn/a.cpp"]
+    assert [problem.path for problem in sources.unlisted(forgotten, cmake)] == forgotten

@@ -23,6 +23,7 @@ from tools.check import (
     python_style,
     rooms,
     sizes,
+    sources,
     test_names,
 )
 from tools.check.repo import Repo
@@ -37,6 +38,7 @@ CHECKS: dict[str, ModuleType] = {
     "openings": openings,
     "banned": banned,
     "rooms": rooms,
+    "sources": sources,
     "layers": layers,
     "hygiene": hygiene,
     "test_names": test_names,
