@@ -1,0 +1,139 @@
+// ebb/ops/impl/creation.cpp -- empty, full and their like, arange, randn, rand.
+#include "ebb/ops/impl/creation.h"
+
+#include <cmath>
+
+#include "ebb/core/random.h"
+#include "ebb/kernels/signatures.h"
+#include "ebb/kernels/tables.h"
+#include "ebb/ops/view_of.h"
+
+namespace ebb::ops::impl {
+namespace {
+
+DType floating_or(std::optional<DType> dtype) {
+  return dtype.value_or(Scalar(1.0).default_dtype());
+}
+
+/// Memory for `size` elements, with errors in the name of `op`.
+Tensor allocate_for(const char* op, IntSpan size, DType dtype, std::optional<Device> device) {
+  const Device where = device.value_or(Device());
+  if (where.type != DeviceType::cpu) {
+    throw NotImplementedError(str(op, ": needs device cpu, got ", to_string(where)));
+  }
+  const Shape sizes(size);
+  checked_numel(op, sizes, item_size(dtype));
+  return ebb::empty(sizes, dtype, where);
+}
+
+Tensor filled(const char* op, Tensor out, const Scalar& value) {
+  alignas(16) char converted[16];
+  value.store_as(out.dtype(), converted, op);  // refuses what the dtype cannot hold
+  kernel_for(op, kernels::fill_kernels, out)(context_of(out), value, view_of(out));
+  return out;
+}
+
+/// The number of steps from start to end. Throws ValueError.
+int64_t count_steps(const Scalar& start, const Scalar& end, const Scalar& step) {
+  const auto refuse = [&](const char* needs) {
+    throw ValueError(
+        str("arange: needs ", needs, ", got start ", start, ", end ", end, ", step ", step));
+  };
+  const bool is_exact = std::max({start.kind(), end.kind(), step.kind()}) <= Kind::integer;
+  if (is_exact) {
+    const __int128 distance = static_cast<__int128>(end.to_int()) - start.to_int();
+    const __int128 stride = step.to_int();
+    if (stride == 0) refuse("a step that is not 0");
+    if ((distance > 0) != (stride > 0) && distance != 0) refuse("a step that leads to end");
+    const __int128 count = (distance + stride - (stride > 0 ? 1 : -1)) / stride;
+    if (count > INT64_MAX) refuse("at most 2^63 - 1 elements");
+    return static_cast<int64_t>(count);
+  }
+  const double distance = end.to_double() - start.to_double();
+  const double stride = step.to_double();
+  if (stride == 0.0) refuse("a step that is not 0");
+  if (!std::isfinite(distance) || !std::isfinite(stride)) refuse("finite numbers");
+  if ((distance > 0) != (stride > 0) && distance != 0) refuse("a step that leads to end");
+  const double count = std::ceil(distance / stride);
+  if (!(count < 9.2e18)) refuse("at most 2^63 - 1 elements");
+  return static_cast<int64_t>(count);
+}
+
+using RandomTable = kernels::KernelTable<kernels::RandomKernel>;
+
+Tensor random(const char* op, const RandomTable& table, IntSpan size, std::optional<DType> dtype,
+              std::optional<Device> device) {
+  Tensor out = allocate_for(op, size, floating_or(dtype), device);
+  const auto fill = kernel_for(op, table, out);
+  // One counter an element is more than any kernel uses, and the same for every dtype.
+  const RandomState state = default_generator().reserve(static_cast<uint64_t>(out.numel()));
+  fill(context_of(out), state, 0.0, 1.0, view_of(out));
+  return out;
+}
+
+}  // namespace
+
+Tensor empty(IntSpan size, std::optional<DType> dtype, std::optional<Device> device) {
+  return allocate_for("empty", size, floating_or(dtype), device);
+}
+
+Tensor zeros(IntSpan size, std::optional<DType> dtype, std::optional<Device> device) {
+  return filled("zeros", allocate_for("zeros", size, floating_or(dtype), device), 0);
+}
+
+Tensor ones(IntSpan size, std::optional<DType> dtype, std::optional<Device> device) {
+  return filled("ones", allocate_for("ones", size, floating_or(dtype), device), 1);
+}
+
+Tensor full(IntSpan size, const Scalar& fill_value, std::optional<DType> dtype,
+            std::optional<Device> device) {
+  const DType wanted = dtype.value_or(fill_value.default_dtype());
+  return filled("full", allocate_for("full", size, wanted, device), fill_value);
+}
+
+Tensor empty_like(const Tensor& input, std::optional<DType> dtype) {
+  const DType wanted = dtype.value_or(input.dtype());
+  checked_numel("empty_like", input.sizes(), item_size(wanted));
+  return ebb::empty_like(input, wanted);
+}
+
+Tensor zeros_like(const Tensor& input, std::optional<DType> dtype) {
+  return filled("zeros_like", empty_like(input, dtype), 0);
+}
+
+Tensor ones_like(const Tensor& input, std::optional<DType> dtype) {
+  return filled("ones_like", empty_like(input, dtype), 1);
+}
+
+Tensor full_like(const Tensor& input, const Scalar& fill_value, std::optional<DType> dtype) {
+  return filled("full_like", empty_like(input, dtype), fill_value);
+}
+
+Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
+              std::optional<DType> dtype, std::optional<Device> device) {
+  const Kind kind = std::max({start.kind(), end.kind(), step.kind()});
+  if (kind == Kind::complex) {
+    throw DTypeError(
+        str("arange: needs real numbers, got start ", start, ", end ", end, ", step ", step));
+  }
+  const DType by_kind = kind == Kind::floating ? floating_or({}) : DType::int64;
+  const int64_t size[] = {count_steps(start, end, step)};
+  Tensor out = allocate_for("arange", size, dtype.value_or(by_kind), device);
+  const auto fill = kernel_for("arange", kernels::arange_kernels, out);
+  fill(context_of(out), start, step, view_of(out));
+  return out;
+}
+
+Tensor arange(const Scalar& end, std::optional<DType> dtype, std::optional<Device> device) {
+  return arange(0, end, 1, dtype, device);
+}
+
+Tensor randn(IntSpan size, std::optional<DType> dtype, std::optional<Device> device) {
+  return random("randn", kernels::randn_kernels, size, dtype, device);
+}
+
+Tensor rand(IntSpan size, std::optional<DType> dtype, std::optional<Device> device) {
+  return random("rand", kernels::rand_kernels, size, dtype, device);
+}
+
+}  // namespace ebb::ops::impl

@@ -1,0 +1,158 @@
+// ebb/ops/impl/index.cpp -- gather, scatter_add, index_select, index_add: checks, then the kernel.
+//
+// A 0-d tensor counts as one of shape [1] here, as in PyTorch.
+#include "ebb/ops/impl/index.h"
+
+#include "ebb/kernels/signatures.h"
+#include "ebb/kernels/tables.h"
+#include "ebb/ops/impl/copy.h"
+#include "ebb/ops/infer.h"
+#include "ebb/ops/prepare.h"
+#include "ebb/ops/view_of.h"
+
+namespace ebb::ops::impl {
+namespace {
+
+Geometry at_least_1d(const Tensor& tensor) {
+  Geometry geometry(tensor);
+  if (geometry.ndim == 0) geometry.append(1, 1);
+  return geometry;
+}
+
+/// The index as kernels need it: int64, on the same device, in [0, size).
+Tensor checked_index(const char* op, const Tensor& input, const Tensor& index, int64_t size) {
+  infer::check_index_dtype(op, "index", index);
+  infer::check_same_device(op, input, index);
+  Tensor converted = as_dtype(index, DType::int64);
+  infer::check_index_range(op, "index", converted, size);
+  return converted;
+}
+
+/// Throws unless `inner` has the dims of `outer` and no size is larger, `axis` apart (if not -1).
+void check_covers(const char* op, const char* outer_name, const Tensor& outer, const Tensor& index,
+                  int axis) {
+  const Geometry large = at_least_1d(outer);
+  const Geometry small = at_least_1d(index);
+  bool fits = large.ndim == small.ndim;
+  for (int dim = 0; fits && dim < small.ndim; ++dim) {
+    fits = dim == axis || small.sizes[dim] <= large.sizes[dim];
+  }
+  if (fits) return;
+  throw ShapeError(str(op, ": index needs the dims of ", outer_name, " and no larger size",
+                       axis >= 0 ? str(" but in dim ", axis) : std::string(), ", got index ",
+                       infer::describe(index), " and ", outer_name, " ", infer::describe(outer)));
+}
+
+void scatter_into(const char* op, const Tensor& out, int64_t dim, const Tensor& index,
+                  const Tensor& src) {
+  const int axis = normalize_dim(op, dim, out.ndim());
+  infer::check_same_dtype(op, out, "src", src);
+  infer::check_same_device(op, out, src);
+  check_covers(op, "input", out, index, axis);
+  check_covers(op, "src", src, index, -1);
+  const Geometry target = at_least_1d(out);
+  const Tensor checked = checked_index(op, out, index, target.sizes[axis]);
+  const Geometry where = at_least_1d(checked);
+  Geometry part = at_least_1d(src);  // of src, what the index covers
+  std::copy_n(where.sizes, where.ndim, part.sizes);
+  const auto kernel = kernel_for(op, kernels::scatter_add_kernels, out);
+  kernel(context_of(out), where.over(checked), part.over(src), axis, target.over(out));
+}
+
+void add_slices(const char* op, const Tensor& out, int64_t dim, const Tensor& index,
+                const Tensor& source, const Scalar& alpha) {
+  const int axis = normalize_dim(op, dim, out.ndim());
+  infer::check_ndim(op, "index", index, 0, 1);
+  infer::check_same_dtype(op, out, "source", source);
+  infer::check_same_device(op, out, source);
+  if (alpha.kind() > kind_of(out.dtype())) {
+    throw DTypeError(str(op, ": alpha must not be of a wider kind than input, got ", alpha, " for ",
+                         infer::describe(out)));
+  }
+  const Geometry target = at_least_1d(out);
+  const Geometry slices = at_least_1d(source);
+  bool fits = slices.ndim == target.ndim && slices.sizes[axis] == index.numel();
+  for (int each = 0; fits && each < target.ndim; ++each) {
+    fits = each == axis || slices.sizes[each] == target.sizes[each];
+  }
+  if (!fits) {
+    throw ShapeError(str(op, ": source needs one slice of input per index in dim ", axis,
+                         ", got source ", infer::describe(source), ", index ",
+                         infer::describe(index), ", input ", infer::describe(out)));
+  }
+  const Tensor checked = checked_index(op, out, index, target.sizes[axis]);
+  const auto kernel = kernel_for(op, kernels::index_add_kernels, out);
+  kernel(context_of(out), at_least_1d(checked).over(checked), slices.over(source), axis, alpha,
+         target.over(out));
+}
+
+/// `operand`, copied if writing `self` could change it meanwhile.
+Tensor apart_from(const Tensor& self, const Tensor& operand) {
+  return may_overlap(self, operand) ? clone(operand) : operand;
+}
+
+}  // namespace
+
+Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
+  const int axis = normalize_dim("gather", dim, input.ndim());
+  check_covers("gather", "input", input, index, axis);
+  const Geometry source = at_least_1d(input);
+  const Tensor checked = checked_index("gather", input, index, source.sizes[axis]);
+  const auto kernel = kernel_for("gather", kernels::gather_kernels, input);
+  const Tensor out = empty(index.sizes(), input.dtype(), input.device());
+  const Geometry where = at_least_1d(checked);
+  const Geometry target = at_least_1d(out);
+  kernel(context_of(input), source.over(input), axis, where.over(checked), target.over(out));
+  return out;
+}
+
+Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
+  const Tensor out = clone(input);
+  scatter_into("scatter_add", out, dim, index, src);
+  return out;
+}
+
+const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index,
+                           const Tensor& src) {
+  check_writable("scatter_add_", self);
+  scatter_into("scatter_add_", self, dim, apart_from(self, index), apart_from(self, src));
+  note_write("scatter_add_", self);
+  return self;
+}
+
+Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
+  const int axis = normalize_dim("index_select", dim, input.ndim());
+  infer::check_ndim("index_select", "index", index, 0, 1);
+  const Geometry source = at_least_1d(input);
+  const Tensor checked = checked_index("index_select", input, index, source.sizes[axis]);
+  const auto kernel = kernel_for("index_select", kernels::index_select_kernels, input);
+  Geometry target = source;
+  target.sizes[axis] = index.numel();
+  contiguous_strides(target.size_span(), target.strides);
+  if (input.ndim() == 0 && index.numel() != 1) {
+    throw ShapeError(
+        str("index_select: index needs one element for a 0-d input, got ", infer::describe(index)));
+  }
+  const IntSpan sizes = input.ndim() == 0 ? IntSpan() : target.size_span();
+  const Tensor out = empty(sizes, input.dtype(), input.device());
+  kernel(context_of(input), source.over(input), axis, at_least_1d(checked).over(checked),
+         target.over(out));
+  return out;
+}
+
+Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
+                 const Scalar& alpha) {
+  const Tensor out = clone(input);
+  add_slices("index_add", out, dim, index, source, alpha);
+  return out;
+}
+
+const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                         const Scalar& alpha) {
+  check_writable("index_add_", self);
+  add_slices("index_add_", self, dim, apart_from(self, index), apart_from(self, source), alpha);
+  note_write("index_add_", self);
+  return self;
+}
+
+}  // namespace ebb::ops::impl

@@ -1,0 +1,160 @@
+// ebb/ops/impl/shape_box.cpp -- basic indexing as one op: a box of a tensor read, written or
+// filled; cat.
+//
+// Whoever indexes (x[1:5, 0]) turns slices into start, step and count per dim and says which sizes
+// of 1 the result leaves out (an integer) or puts in (None).
+#include "ebb/kernels/signatures.h"
+#include "ebb/kernels/tables.h"
+#include "ebb/ops/impl/copy.h"
+#include "ebb/ops/impl/creation.h"
+#include "ebb/ops/impl/shape.h"
+#include "ebb/ops/infer.h"
+#include "ebb/ops/prepare.h"
+
+namespace ebb::ops::impl {
+namespace {
+
+/// A box within some sizes, as the user of the op gave it.
+struct Box {
+  IntSpan start;
+  IntSpan step;
+  IntSpan size;
+};
+
+[[noreturn]] void throw_bad_box(const char* op, const Tensor& input, const Box& box) {
+  throw IndexError(str(op, ": start, step and size must select elements of input, got start ",
+                       PrintShape{box.start}, ", step ", PrintShape{box.step}, ", size ",
+                       PrintShape{box.size}, " for input ", infer::describe(input)));
+}
+
+/// Whether `count` elements from `start`, `step` apart, lie in [0, size). Nothing overflows.
+bool selects(int64_t start, int64_t step, int64_t count, int64_t size) {
+  if (count < 0 || step < 1 || start < 0 || start > size) return false;
+  return count == 0 || (start < size && count - 1 <= (size - 1 - start) / step);
+}
+
+/// Sizes and strides of the box. Returns how many elements it begins after the first of `input`.
+int64_t box_geometry(const char* op, const Tensor& input, const Box& box, Geometry* geometry) {
+  const TensorImpl& impl = *input.impl();
+  const size_t ndim = impl.ndim;
+  const bool has_all =
+      box.start.size() == ndim && box.step.size() == ndim && box.size.size() == ndim;
+  if (!has_all) throw_bad_box(op, input, box);
+  int64_t offset = 0;
+  for (size_t dim = 0; dim < ndim; ++dim) {
+    const int64_t stride = impl.strides()[dim];
+    const int64_t step = box.step[dim];
+    const int64_t count = box.size[dim];
+    if (!selects(box.start[dim], step, count, impl.sizes()[dim])) throw_bad_box(op, input, box);
+    if (count > 0) offset += box.start[dim] * stride;
+    geometry->append(count, count > 1 ? step * stride : stride);
+  }
+  return offset;
+}
+
+/// `box` with the sizes of `shape`, which differs in sizes of 1 only.
+Geometry reshaped_box(const char* op, const Geometry& box, IntSpan shape) {
+  if (shape.size() > kMaxDims) Shape refused(shape);
+  Geometry out;
+  int from = 0;
+  bool fits = true;
+  for (const int64_t size : shape) {
+    while (from < box.ndim && box.sizes[from] == 1 && size != 1) ++from;
+    const bool is_kept = from < box.ndim && box.sizes[from] == size;
+    fits = fits && (is_kept || size == 1);
+    out.append(size, is_kept ? box.strides[from] : 1);
+    if (is_kept) ++from;
+  }
+  while (from < box.ndim && box.sizes[from] == 1) ++from;
+  if (!fits || from != box.ndim) {
+    throw ShapeError(str(op, ": shape may differ from size in sizes of 1 only, got shape ",
+                         PrintShape{shape}, " and size ", PrintShape{box.size_span()}));
+  }
+  return out;
+}
+
+}  // namespace
+
+Tensor index_box(const Tensor& input, IntSpan start, IntSpan step, IntSpan size, IntSpan shape) {
+  Geometry box;
+  const int64_t offset = box_geometry("index_box", input, {start, step, size}, &box);
+  const Geometry out = reshaped_box("index_box", box, shape);
+  return make_view(input, out.size_span(), out.stride_span(), input.storage_offset() + offset);
+}
+
+const Tensor& index_box_put_(const Tensor& self, const Tensor& value, IntSpan start, IntSpan step,
+                             IntSpan size, IntSpan shape) {
+  constexpr const char* op = "index_box_put_";
+  check_writable(op, self);
+  Geometry box;
+  const int64_t offset = box_geometry(op, self, {start, step, size}, &box);
+  const Geometry out = reshaped_box(op, box, shape);
+  write_region(op, self, out, data_at(self, offset), value);
+  return self;
+}
+
+Tensor index_box_backward(const Tensor& grad, IntSpan input_shape, IntSpan start, IntSpan step,
+                          IntSpan size) {
+  constexpr const char* op = "index_box_backward";
+  const Tensor out = zeros(input_shape, grad.dtype(), grad.device());
+  Geometry box;
+  const int64_t offset = box_geometry(op, out, {start, step, size}, &box);
+  if (box.numel() != grad.numel()) {
+    throw ShapeError(str(op, ": grad must hold the elements of the box, got ",
+                         infer::describe(grad), " for size ", PrintShape{size}));
+  }
+  const Geometry region = reshaped_box(op, box, grad.sizes());
+  const auto copy = kernel_for(op, kernels::cast_kernels, grad);
+  copy(context_of(grad), view_of(grad), region.over(data_at(out, offset), out.dtype()));
+  return out;
+}
+
+namespace {
+
+/// The shape of the joined tensor; refuses what does not fit together.
+Shape joined_shape(std::span<const Tensor> tensors, int axis) {
+  Shape shape(tensors[0].sizes());
+  int64_t total = 0;
+  for (size_t position = 0; position < tensors.size(); ++position) {
+    const Tensor& part = tensors[position];
+    bool fits = part.ndim() == shape.ndim();
+    for (int dim = 0; fits && dim < shape.ndim(); ++dim) {
+      fits = dim == axis || part.impl()->sizes()[dim] == shape[dim];
+    }
+    fits = fits && !__builtin_add_overflow(total, part.impl()->sizes()[axis], &total);
+    if (!fits) {
+      throw ShapeError(str("cat: shapes must agree but for dim ", axis, ", got ",
+                           PrintShape{tensors[0].sizes()}, " at position 0 and ",
+                           PrintShape{part.sizes()}, " at position ", position));
+    }
+    infer::check_same_device("cat", tensors[0], part);
+  }
+  shape[axis] = total;
+  return shape;
+}
+
+}  // namespace
+
+Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
+  if (tensors.empty()) throw ValueError("cat: needs at least one tensor, got an empty list");
+  infer::check_ndim("cat", "tensors[0]", tensors[0], 1, kMaxDims);
+  const int axis = normalize_dim("cat", dim, tensors[0].ndim());
+  const Shape shape = joined_shape(tensors, axis);
+  DType dtype = tensors[0].dtype();
+  for (const Tensor& part : tensors) dtype = promote(dtype, part.dtype());
+
+  std::vector<Tensor> converted;  // keeps what the views below show
+  std::vector<kernels::TensorView> views;
+  converted.reserve(tensors.size());
+  views.reserve(tensors.size());
+  for (const Tensor& part : tensors) {
+    converted.push_back(as_dtype(part, dtype));
+    views.push_back(view_of(converted.back()));
+  }
+  const auto join = kernel_for("cat", kernels::cat_kernels, tensors[0], dtype);
+  Tensor out = empty(shape, dtype, tensors[0].device());
+  join(context_of(out), views, axis, view_of(out));
+  return out;
+}
+
+}  // namespace ebb::ops::impl

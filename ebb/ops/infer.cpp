@@ -1,0 +1,131 @@
+// ebb/ops/infer.cpp -- shape rules and checks; see the header.
+#include "ebb/ops/infer.h"
+
+#include "ebb/kernels/signatures.h"
+#include "ebb/kernels/tables.h"
+#include "ebb/ops/view_of.h"
+
+namespace ebb::ops::infer {
+
+DimMask dim_mask(const char* op, std::optional<IntSpan> dim, int ndim) {
+  const DimMask all = ndim == kMaxDims ? ~DimMask{0} : (DimMask{1} << ndim) - 1;
+  if (!dim.has_value() || dim->empty()) return all;
+  DimMask mask = 0;
+  for (const int64_t value : *dim) {
+    const DimMask bit = DimMask{1} << normalize_dim(op, value, ndim);
+    if ((mask & bit) != 0) {
+      throw ValueError(
+          str(op, ": each dim may appear once, got dim ", value, " twice in ", PrintShape{*dim}));
+    }
+    mask |= bit;
+  }
+  return mask & all;  // the only dim of a 0-d tensor is none
+}
+
+std::string describe(const Tensor& tensor) {
+  return str(tensor.dtype(), " ", PrintShape{tensor.sizes()});
+}
+
+void check_ndim(const char* op, const char* name, const Tensor& tensor, int min, int max) {
+  if (tensor.ndim() >= min && tensor.ndim() <= max) [[likely]]
+    return;
+  const std::string needed = min == max        ? str("exactly ", min)
+                             : max >= kMaxDims ? str("at least ", min)
+                             : min == 0        ? str("at most ", max)
+                                               : str(min, " to ", max);
+  const char* const unit = min == max && min == 1 ? " dim, got " : " dims, got ";
+  throw ShapeError(str(op, ": ", name, " needs ", needed, unit, describe(tensor)));
+}
+
+void check_same_dtype(const char* op, const Tensor& input, const char* other_name,
+                      const Tensor& other) {
+  if (input.dtype() == other.dtype()) [[likely]]
+    return;
+  throw DTypeError(str(op, ": input and ", other_name, " need one dtype, got ", describe(input),
+                       " and ", describe(other)));
+}
+
+void check_same_device(const char* op, const Tensor& input, const Tensor& other) {
+  if (input.device() == other.device()) [[likely]]
+    return;
+  throw ValueError(str(op, ": all tensors need to be on one device, got ",
+                       to_string(input.device()), " and ", to_string(other.device())));
+}
+
+void check_index_dtype(const char* op, const char* name, const Tensor& index) {
+  if (index.dtype() == DType::int64 || index.dtype() == DType::int32) [[likely]]
+    return;
+  throw DTypeError(str(op, ": ", name, " needs dtype int64 or int32, got ", describe(index)));
+}
+
+int64_t element_at(const Tensor& index, int64_t position) {
+  const TensorImpl& impl = *index.impl();
+  int64_t offset = 0;
+  for (int dim = impl.ndim - 1; dim >= 0; --dim) {
+    offset += position % impl.sizes()[dim] * impl.strides()[dim];
+    position /= impl.sizes()[dim];
+  }
+  return static_cast<const int64_t*>(impl.data)[offset];
+}
+
+std::string describe_element(const Tensor& index, int64_t position) {
+  const int64_t value = element_at(index, position);
+  Shape where(index.sizes());
+  for (int dim = index.ndim() - 1; dim >= 0; --dim) {
+    where[dim] = position % index.sizes()[static_cast<size_t>(dim)];
+    position /= index.sizes()[static_cast<size_t>(dim)];
+  }
+  return str(value, " at position ", where);
+}
+
+void check_index_range(const char* op, const char* name, const Tensor& index, int64_t size) {
+  if (index.numel() == 0) return;
+  const auto find = kernel_for(op, kernels::find_out_of_range_kernels, index);
+  const int64_t position = find(context_of(index), view_of(index), 0, size);
+  if (position < 0) [[likely]]
+    return;
+  throw IndexError(str(op, ": ", name, " must be at least 0 and below ", size, ", got ",
+                       describe_element(index, position)));
+}
+
+Shape reshaped(const char* op, const Tensor& input, IntSpan shape) {
+  Shape sizes(shape);
+  int unknown = -1;
+  int64_t known = 1;
+  bool overflows = false;
+  bool has_zero = false;
+  for (int dim = 0; dim < sizes.ndim(); ++dim) {
+    const int64_t size = sizes[dim];
+    const bool is_unknown = size == -1;
+    if (size < -1 || (is_unknown && unknown >= 0)) {
+      throw ShapeError(
+          str(op, ": shape needs sizes of at least 0 and at most one -1, got ", PrintShape{shape}));
+    }
+    if (is_unknown) {
+      unknown = dim;
+    } else if (size == 0) {
+      has_zero = true;
+    } else {
+      overflows |= __builtin_mul_overflow(known, size, &known);
+    }
+  }
+  if (has_zero) known = 0;
+  const int64_t numel = input.numel();
+  bool fits = (!overflows || has_zero) && known == numel;
+  if (unknown >= 0) {
+    if (known == 0) {
+      throw ShapeError(str(op, ": -1 needs a shape without a size of 0, got ", PrintShape{shape},
+                           " for input ", describe(input)));
+    }
+    fits = !overflows && numel % known == 0;
+    if (fits) sizes[unknown] = numel / known;
+  }
+  if (!fits) {
+    throw ShapeError(str(op, ": shape must hold the ", numel, " elements of input, got shape ",
+                         PrintShape{shape}, " and input ", describe(input)));
+  }
+  if (has_zero) checked_numel(op, sizes, item_size(input.dtype()));  // its strides must fit too
+  return sizes;
+}
+
+}  // namespace ebb::ops::infer

@@ -1,0 +1,45 @@
+// ebb/ops/infer.h -- shape rules and checks that several op bodies share.
+//
+// Every function throws before any memory is touched, names `op` and prints what it got. Names of
+// operands are those of the op table.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "ebb/core/tensor.h"
+
+namespace ebb::ops::infer {
+
+/// A set of dims, one bit each.
+using DimMask = uint32_t;
+static_assert(kMaxDims <= 32);
+
+/// The dims of a reduction; none given, or an empty list, means all. Throws IndexError for a dim
+/// out of range, ValueError for one that is given twice.
+EBB_API DimMask dim_mask(const char* op, std::optional<IntSpan> dim, int ndim);
+
+/// `tensor` as it is printed in errors: "float32 [2, 3]".
+EBB_API std::string describe(const Tensor& tensor);
+
+/// Throws ShapeError unless min <= ndim <= max.
+EBB_API void check_ndim(const char* op, const char* name, const Tensor& tensor, int min, int max);
+/// Throws DTypeError unless both have one dtype.
+EBB_API void check_same_dtype(const char* op, const Tensor& input, const char* other_name,
+                              const Tensor& other);
+/// Throws ValueError unless both live on one device.
+EBB_API void check_same_device(const char* op, const Tensor& input, const Tensor& other);
+/// Throws DTypeError unless it is int32 or int64.
+EBB_API void check_index_dtype(const char* op, const char* name, const Tensor& index);
+/// Throws IndexError, naming value and position, unless all elements are in [0, size).
+/// `index` has dtype int64.
+EBB_API void check_index_range(const char* op, const char* name, const Tensor& index, int64_t size);
+/// "index 7 at position [0, 2]", for the flat position of an int64 tensor's element.
+EBB_API std::string describe_element(const Tensor& index, int64_t position);
+/// The element at a flat (row-major) position of an int64 tensor.
+EBB_API int64_t element_at(const Tensor& index, int64_t position);
+
+/// Sizes with at most one -1 solved, for a tensor of `numel` elements. Throws ShapeError.
+EBB_API Shape reshaped(const char* op, const Tensor& input, IntSpan shape);
+
+}  // namespace ebb::ops::infer
