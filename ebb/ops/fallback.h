@@ -1,7 +1,7 @@
 // ebb/ops/fallback.h -- what happens where a device has no kernel for an op.
 //
-// The operands are copied to the CPU, its kernel runs, and the result is copied back. That is logged
-// as a warning once per op, and can be refused. A device tells how to copy with
+// The operands are copied to the CPU, its kernel runs, and the result is copied back. That is
+// logged as a warning once per op, and can be refused. A device tells how to copy with
 // set_device_copies(); without that, or on the CPU itself, a missing kernel is an error.
 #pragma once
 

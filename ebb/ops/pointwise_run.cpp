@@ -67,8 +67,8 @@ void check_target(const PointwiseRule& rule, const Prepared& prepared, const cha
                          " can't be cast to the type of '", name, "', ", out.dtype()));
   }
   if (!equal(prepared.shape(), out.sizes())) {
-    throw ShapeError(str(rule.op, ": '", name, "' must have the broadcast shape ",
-                         prepared.shape(), ", got ", PrintShape{out.sizes()}));
+    throw ShapeError(str(rule.op, ": '", name, "' must have the broadcast shape ", prepared.shape(),
+                         ", got ", PrintShape{out.sizes()}));
   }
   check_writable(rule.op, out);
 }
@@ -109,10 +109,10 @@ void run_pointwise_into(const PointwiseRule& rule, const KernelTable<Function>& 
   note_write(rule.op, out);
 }
 
-#define EBB_INSTANTIATE(Function)                                                             \
-  template Tensor run_pointwise(const PointwiseRule&, const KernelTable<Function>&,           \
-                                std::initializer_list<Operand>);                              \
-  template void run_pointwise_into(const PointwiseRule&, const KernelTable<Function>&,        \
+#define EBB_INSTANTIATE(Function)                                                      \
+  template Tensor run_pointwise(const PointwiseRule&, const KernelTable<Function>&,    \
+                                std::initializer_list<Operand>);                       \
+  template void run_pointwise_into(const PointwiseRule&, const KernelTable<Function>&, \
                                    std::initializer_list<Operand>, const char*, const Tensor&)
 EBB_INSTANTIATE(UnaryKernel);
 EBB_INSTANTIATE(BinaryKernel);

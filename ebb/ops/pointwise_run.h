@@ -1,7 +1,8 @@
-// ebb/ops/pointwise_run.h -- runs pointwise ops: the straight path inline, everything else out of line.
+// ebb/ops/pointwise_run.h -- runs pointwise ops: the straight path inline, everything else out of
+// line.
 //
-// The straight path is for contiguous operands of one dtype and shape on the CPU: a few compares, and
-// straight_kernel() gives the kernel to call. Where it gives null, run_pointwise() promotes,
+// The straight path is for contiguous operands of one dtype and shape on the CPU: a few compares,
+// and straight_kernel() gives the kernel to call. Where it gives null, run_pointwise() promotes,
 // broadcasts and casts, and throws what is to be thrown. Generated code (ebb/ops/<family>.cpp) is
 // the only user.
 #pragma once
@@ -56,7 +57,8 @@ Function straight_kernel(const kernels::KernelTable<Function>& table, const Tens
 /// Whether an in-place op may write `self` on the straight path while it reads `other`.
 inline bool is_straight_target(const TensorImpl& self) { return !self.storage->is_read_only(); }
 inline bool is_straight_target(const TensorImpl& self, const TensorImpl& other) {
-  const auto bytes = static_cast<ptrdiff_t>(static_cast<size_t>(self.numel) * item_size(self.dtype));
+  const auto bytes =
+      static_cast<ptrdiff_t>(static_cast<size_t>(self.numel) * item_size(self.dtype));
   const ptrdiff_t distance = static_cast<char*>(other.data) - static_cast<char*>(self.data);
   const bool is_apart = distance == 0 || distance >= bytes || distance <= -bytes;
   return is_apart && is_straight_target(self);

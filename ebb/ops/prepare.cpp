@@ -38,7 +38,8 @@ void Prepared::check(const Operand& operand) {
   if (operand.tensor == nullptr) return;
   const Tensor& tensor = *operand.tensor;
   if (!tensor.defined()) {
-    throw ValueError(str(rule_.op, ": '", operand.name, "' must be a tensor, got an undefined one"));
+    throw ValueError(
+        str(rule_.op, ": '", operand.name, "' must be a tensor, got an undefined one"));
   }
   if ((operand.accepted >> static_cast<int>(tensor.dtype()) & 1u) == 0) {
     throw_not_accepted(rule_.op, operand.name, tensor.dtype(), operand.accepted);
@@ -114,15 +115,14 @@ void check_writable(const char* op, const Tensor& tensor) {
   }
   if (!tensor.is_contiguous() && has_internal_overlap(tensor)) {
     throw ValueError(str(op, ": no two elements of what is written may share memory, got shape ",
-                         PrintShape{tensor.sizes()}, " with strides ",
-                         PrintShape{tensor.strides()}, "\nhint: clone() it first"));
+                         PrintShape{tensor.sizes()}, " with strides ", PrintShape{tensor.strides()},
+                         "\nhint: clone() it first"));
   }
 }
 
 bool overlaps_partly(const Tensor& lhs, const Tensor& rhs) {
   const bool same_elements = lhs.data_ptr() == rhs.data_ptr() && lhs.dtype() == rhs.dtype() &&
-                             equal(lhs.sizes(), rhs.sizes()) &&
-                             equal(lhs.strides(), rhs.strides());
+                             equal(lhs.sizes(), rhs.sizes()) && equal(lhs.strides(), rhs.strides());
   if (same_elements) return false;
   const ByteRange left = byte_range(lhs);
   const ByteRange right = byte_range(rhs);

@@ -88,7 +88,7 @@ class Prepared {
   /// Throws ValueError (undefined operand, devices), DTypeError or ShapeError, naming the op.
   Prepared(const PointwiseRule& rule, std::span<const Operand> operands);
 
-  DType dtype() const { return dtype_; }    // what the kernel computes in
+  DType dtype() const { return dtype_; }  // what the kernel computes in
   DType out_dtype() const { return out_dtype_; }
   const Shape& shape() const { return shape_; }
   Device device() const { return first_->device(); }

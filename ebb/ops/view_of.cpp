@@ -1,7 +1,21 @@
-// ebb/ops/view_of.cpp -- the error for a missing kernel.
+// ebb/ops/view_of.cpp -- fills the kernel tables before main() runs; the error for a missing
+// kernel.
+//
+// The tables are constant-initialised, so the order of static initialisers does not matter. Every
+// op refers to throw_no_kernel(), which keeps this file, and so the registration, in a static link.
 #include "ebb/ops/view_of.h"
 
+#include "ebb/kernels/cpu/register.h"
+
 namespace ebb::ops {
+namespace {
+
+[[maybe_unused]] const bool kIsRegistered = [] {
+  kernels::register_cpu_kernels();
+  return true;
+}();
+
+}  // namespace
 
 void throw_no_kernel(const char* op, DType dtype, Device device) {
   throw NotImplementedError(str(op, ": no kernel for dtype ", dtype, " on ", to_string(device)));

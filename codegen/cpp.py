@@ -1,0 +1,130 @@
+# codegen/cpp.py -- how an op reads in C++: its forms, parameter lists and result types.
+#
+# A Form is one function: mul, mul_ or mul_out. Emitters ask it for text and never look at types.
+"""C++ text of signatures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+
+from codegen.dtypes import mask
+from codegen.model import Op
+from codegen.signature import Param
+
+
+@dataclass(frozen=True)
+class Form:
+    """One C++ function of an op."""
+
+    op: Op
+    kind: str  # plain, inplace or out
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        if self.kind == "inplace" and not self.op.is_inplace:
+            return self.op.cpp_name + "_"
+        return self.op.cpp_name + ("_out" if self.kind == "out" else "")
+
+    @property
+    def key(self) -> str:
+        """An identifier unique to the function."""
+        return self.op.key + {"plain": "", "inplace": "_inplace", "out": "_out"}[self.kind]
+
+    def spelled(self, param: Param) -> str:
+        """A parameter's name in this form: the one written in place is self."""
+        return "self" if self.kind == "inplace" and param is self.op.params[0] else param.name
+
+    def parameters(self, defaults: bool = False) -> str:
+        """The parameter list."""
+        texts = []
+        for param in self.op.params:
+            default = param.cpp_default if defaults and self.kind != "out" else None
+            texts.append(f"{param.type.argument} {self.spelled(param)}"
+                         + (f" = {default}" if default is not None else ""))
+        if self.kind == "out":
+            texts.append("const Tensor& out")
+        return ", ".join(texts)
+
+    @property
+    def arguments(self) -> str:
+        """The parameters as arguments of a call."""
+        names = [self.spelled(param) for param in self.op.params]
+        return ", ".join([*names, "out"] if self.kind == "out" else names)
+
+    @property
+    def result_type(self) -> str:
+        """What the function returns."""
+        if self.kind == "inplace":
+            return "const Tensor&"
+        results = self.op.results
+        if len(results) > 1:
+            return f"std::tuple<{', '.join(['Tensor'] * len(results))}>"
+        return "std::vector<Tensor>" if results[0].is_list else "Tensor"
+
+    @property
+    def shape_of_result(self) -> str:
+        """single, tuple or list."""
+        if len(self.op.results) > 1:
+            return "tuple"
+        return "list" if self.op.results[0].is_list else "single"
+
+    def accepted(self, param: Param) -> str:
+        """The mask of dtypes that a tensor parameter may have."""
+        return f"0x{mask(self.op.dtypes[param.name]):x}u"
+
+    def operands(self) -> str:
+        """The operands of a pointwise op as a list of ops::Operand."""
+        texts = []
+        by_name = {param.name: param for param in self.op.params}
+        for name in self.op.kernels[0].operands:
+            param, shown = by_name[name], self.spelled(by_name[name])
+            text = f'"{shown}", {shown}'
+            if param.type.is_tensor:
+                text += f", {self.accepted(param)}" + (", true" if name == "condition" else "")
+            texts.append(f"{{{text}}}")
+        return "{" + ", ".join(texts) + "}"
+
+    @property
+    def required_tensors(self) -> list[str]:
+        """Tensors that must be defined, as spelled here."""
+        return [self.spelled(p) for p in self.op.tensors if not p.type.is_optional]
+
+    def gate(self) -> str:
+        """The expression for the gate bits of all operands."""
+        parts = [f"autograd::gate_of({', '.join(self.required_tensors)})"]
+        for param in self.op.tensors:
+            if param.type.is_optional:
+                parts.append(f"autograd::optional_gate({param.name})")
+        parts += [f"autograd::list_gate({param.name})" for param in self.op.tensor_lists]
+        return " | ".join(parts)
+
+
+def forms(op: Op) -> list[Form]:
+    """All functions of an op."""
+    return [Form(op, kind) for kind in op.forms]
+
+
+def comment(text: str, indent: str = "") -> str:
+    """Documentation as /// lines of at most 100 columns."""
+    lines, line = [], ""
+    for word in text.split():
+        if line and len(indent) + 4 + len(line) + 1 + len(word) > 96:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}".strip()
+    return "\n".join(f"{indent}/// {one}" for one in [*lines, line])
+
+
+def environment() -> jinja2.Environment:
+    """The templates, strict about unknown names."""
+    loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
+    env = jinja2.Environment(
+        loader=loader, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined)
+    env.filters["comment"] = comment
+    return env

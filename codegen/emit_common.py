@@ -1,0 +1,67 @@
+# codegen/emit_common.py -- what all families share: kernel tables, their list, umbrella headers.
+"""Emitter of files that depend on the whole table."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+from codegen.cpp import environment
+from codegen.dtypes import DTYPES, KernelUse, mask
+from codegen.model import Family
+from codegen.signature import SchemaError
+
+
+@dataclass
+class Kernel:
+    """A kernel table: its type and the entries that it must have on the CPU."""
+
+    name: str
+    type: str
+    dtypes: tuple[str, ...]
+
+    @property
+    def mask(self) -> str:
+        """One bit per dtype that must have a kernel."""
+        return f"0x{mask(self.dtypes):x}u"
+
+    @property
+    def hash(self) -> str:
+        """What a plug-in must present to fill the table: name and type, hashed."""
+        return f"0x{zlib.crc32(f'{self.type} {self.name}'.encode()):08x}u"
+
+
+def kernels_of(families: list[Family]) -> list[Kernel]:
+    """All kernels of the table in alphabetical order; conflicting types are an error."""
+    # Preparation casts and zero gradients are filled, whatever the families are.
+    found = {"cast": Kernel("cast", "CastKernel", DTYPES),
+             "fill": Kernel("fill", "FillKernel", DTYPES)}
+    for family in families:
+        for op in family.ops:
+            for use in op.kernels:
+                known = found.setdefault(use.name, Kernel(use.name, use.type, ()))
+                if known.type != use.type:
+                    raise SchemaError(f"{op.file}:{op.line}: {op.full_name}: kernel `{use.name}` is "
+                                      f"a {known.type} elsewhere, got {use.type}")
+                known.dtypes = _union(known.dtypes, use)
+    return [found[name] for name in sorted(found)]
+
+
+def _union(dtypes: tuple[str, ...], use: KernelUse) -> tuple[str, ...]:
+    return tuple(one for one in DTYPES if one in dtypes or one in use.dtypes)
+
+
+def emit(families: list[Family]) -> dict[str, str]:
+    """Files by path below the generated folder."""
+    env = environment()
+    context = {"kernels": kernels_of(families), "families": [family.name for family in families]}
+    return {
+        "ebb/kernels/tables.h": env.get_template("tables.h.j2").render(context),
+        "ebb/kernels/tables.cpp": env.get_template("tables.cpp.j2").render(context),
+        "ebb/ops.h": env.get_template("umbrella.h.j2").render(
+            context, path="ebb/ops", what="all ops without recording", extra=[]),
+        "ebb/autograd/ops.h": env.get_template("umbrella.h.j2").render(
+            context, path="ebb/autograd/ops", what="all ops, and the operators",
+            extra=["ebb/autograd/operators.h"]),
+        "ebb/autograd/jvp_table.cpp": env.get_template("jvp_table.cpp.j2").render(context),
+    }

@@ -1,0 +1,1 @@
+def emit(family): return {}

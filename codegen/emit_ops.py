@@ -1,0 +1,128 @@
+# codegen/emit_ops.py -- the unrecorded layer: ebb/ops/<family>.h and .cpp.
+#
+# Pointwise ops are generated whole; for the others the generated function runs the checks of the
+# table and calls ebb::ops::impl.
+"""Emitter of ebb::ops."""
+
+from __future__ import annotations
+
+from codegen.cpp import Form, environment, forms
+from codegen.model import Family, Op
+
+
+class Body:
+    """What the template needs to print one function of ebb::ops."""
+
+    def __init__(self, form: Form):
+        self.form = form
+        self.op = form.op
+
+    @property
+    def table(self) -> str:
+        """The kernel table of a pointwise op."""
+        return f"kernels::{self.op.kernels[0].name}_kernels"
+
+    @property
+    def rule(self) -> str:
+        """The constant that holds the rule, under the name of this form."""
+        rule = f"{self.op.key}_rule"
+        return rule if self.form.kind == "plain" else f'{rule}.named("{self.form.name}")'
+
+    @property
+    def operand_params(self) -> list:
+        """Operands of the kernel in its order."""
+        by_name = {param.name: param for param in self.op.params}
+        return [by_name[name] for name in self.op.kernels[0].operands]
+
+    @property
+    def has_straight_path(self) -> bool:
+        """Whether one or two operands, at least one a tensor, may go straight to the kernel."""
+        kinds = [param.type.name for param in self.operand_params]
+        return self.form.kind != "out" and kinds in (
+            ["Tensor"], ["Tensor", "Tensor"], ["Tensor", "Scalar"], ["Scalar", "Tensor"])
+
+    @property
+    def straight_arguments(self) -> str:
+        """Arguments of straight_kernel(): the tensor first."""
+        ordered = sorted(self.operand_params, key=lambda param: param.type.name == "Scalar")
+        return ", ".join([self.table, *(self.form.spelled(param) for param in ordered)])
+
+    @property
+    def lead(self) -> str:
+        """The tensor whose geometry the result has on the straight path."""
+        lead = next(param for param in self.operand_params if param.type.is_tensor)
+        return self.form.spelled(lead)
+
+    @property
+    def scalar(self) -> str:
+        """The number among the operands, or an empty text."""
+        return next((p.name for p in self.operand_params if p.type.name == "Scalar"), "")
+
+    def views(self, out: str) -> str:
+        """The kernel's arguments on the straight path."""
+        views = [
+            f"{param.name}_view.view()" if param.type.name == "Scalar"
+            else f"view_of({self.form.spelled(param)})" for param in self.operand_params]
+        return ", ".join(["kCpuContext", *views, f"view_of({out})"])
+
+    @property
+    def target_arguments(self) -> str:
+        """Arguments of is_straight_target()."""
+        others = [p.name for p in self.operand_params if p.type.is_tensor and p is not self.op.params[0]]
+        return ", ".join(["*self.impl()", *(f"*{name}.impl()" for name in others)])
+
+    @property
+    def check_lines(self) -> list[str]:
+        """Statements that check the arguments of a hand-written body."""
+        return [*_operand_checks(self.form), *(_check(self.form, one) for one in self.op.checks)]
+
+
+def _operand_checks(form: Form) -> list[str]:
+    op, name = form.op, f'"{form.name}"'
+    lines = []
+    for param in op.tensors:
+        kind = "optional_operand" if param.type.is_optional else "operand"
+        shown = form.spelled(param)
+        lines.append(f'check::{kind}({name}, "{shown}", {shown}, {form.accepted(param)});')
+    for param in op.tensor_lists:
+        lines.append(f'check::list({name}, "{param.name}", {param.name}, {form.accepted(param)});')
+    first = next((form.spelled(p) for p in op.tensors), None)
+    for param in op.tensors[1:]:
+        lines.append(f"check::same_device({name}, {first}, {param.name});")
+    return lines
+
+
+def _check(form: Form, check: tuple[str, tuple[str, ...]]) -> str:
+    kind, arguments = check
+    by_name = {param.name: param for param in form.op.params}
+    texts = [f'"{form.name}"']
+    for argument in arguments:
+        param = by_name.get(argument)
+        if param is None:
+            texts.append(argument)
+            continue
+        shown = form.spelled(param)
+        is_named = param.type.is_tensor or param.type.is_tensor_list
+        texts.append(f'"{shown}", {shown}' if is_named else shown)
+    return f"check::{kind}({', '.join(texts)});"
+
+
+def emit(family: Family) -> dict[str, str]:
+    """Both files of a family, by path below the generated folder."""
+    env = environment()
+    direct = [op for op in family.ops if not op.composite]
+    context = {
+        "family": family,
+        "bodies": [Body(form) for op in direct for form in forms(op)],
+        "rules": [op for op in direct if op.is_pointwise],
+        "has_impl": any(op.is_impl for op in direct),
+        "needs_reduction": _uses_reduction(family.ops),
+    }
+    return {
+        f"ebb/ops/{family.name}.h": env.get_template("ops.h.j2").render(context),
+        f"ebb/ops/{family.name}.cpp": env.get_template("ops.cpp.j2").render(context),
+    }
+
+
+def _uses_reduction(ops: list[Op]) -> bool:
+    return any(param.type.name == "Reduction" for op in ops for param in op.params)

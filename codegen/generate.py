@@ -1,0 +1,113 @@
+# codegen/generate.py -- the generator's command line.
+#
+#     generate.py --family pointwise --out build/release/generated   the files of one family
+#     generate.py --common --out build/release/generated             what all families share
+#     generate.py --outputs                     "<family or common> <path>" for all that is written
+#
+# Files are written only when their content changes, so that a build redoes no more than it must.
+# Generated C++ may be wider than 100 columns; nobody edits it.
+"""Command line of the generator."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from codegen import emit_autograd, emit_common, emit_jvp, emit_ops, emit_tests  # noqa: E402
+from codegen.model import Family, load_family  # noqa: E402
+from codegen.signature import SchemaError  # noqa: E402
+
+FAMILY_EMITTERS = [emit_ops.emit, emit_autograd.emit, emit_jvp.emit, emit_tests.emit]
+COMMON_EMITTERS = [emit_common.emit]
+try:  # the Python package's part
+    from codegen import emit_python
+
+    FAMILY_EMITTERS.append(emit_python.emit)
+    COMMON_EMITTERS.append(emit_python.emit_common)
+except ImportError:
+    pass
+
+# The order of the list is the order of umbrella headers and of documentation.
+FAMILIES = ("creation", "copy", "pointwise", "reduce", "shape", "index", "matmul", "loss")
+
+
+def table_path(family: str) -> Path:
+    """The file of a family."""
+    return ROOT / "ops" / f"{family}.yaml"
+
+
+def load_all() -> list[Family]:
+    """Every family that has a file."""
+    return [load_family(table_path(name)) for name in FAMILIES if table_path(name).exists()]
+
+
+def family_files(name: str) -> dict[str, str]:
+    """What is generated for one family: content by path."""
+    family = load_family(table_path(name))
+    files: dict[str, str] = {}
+    for emit in FAMILY_EMITTERS:
+        files.update(emit(family))
+    return files
+
+
+def common_files() -> dict[str, str]:
+    """What is generated from the whole table."""
+    families = load_all()
+    files: dict[str, str] = {}
+    for emit in COMMON_EMITTERS:
+        files.update(emit(families))
+    return files
+
+
+def write_changed(folder: Path, files: dict[str, str]) -> list[Path]:
+    """Write the files whose content is new; return those."""
+    written = []
+    for name, content in files.items():
+        path = folder / name
+        if path.exists() and path.read_text(encoding="utf-8") == content:
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def print_outputs() -> None:
+    """Print what the build has to know: which command writes which file."""
+    for family in FAMILIES:
+        if table_path(family).exists():
+            for name in family_files(family):
+                print(family, name)
+    for name in common_files():
+        print("common", name)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; 1 for a mistake in the table."""
+    parser = argparse.ArgumentParser(description="Generate code from the op table.")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--family", choices=FAMILIES)
+    what.add_argument("--common", action="store_true")
+    what.add_argument("--outputs", action="store_true", help="print paths, write nothing")
+    parser.add_argument("--out", type=Path, help="the generated folder")
+    options = parser.parse_args(arguments)
+    if options.out is None and not options.outputs:
+        parser.error("--out is needed, unless --outputs is given")
+    try:
+        if options.outputs:
+            print_outputs()
+        else:
+            files = common_files() if options.common else family_files(options.family)
+            write_changed(options.out, files)
+    except SchemaError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+// ebb/ops/check.h -- the checks that the op table can declare, called by generated code.
+//
+// Each throws before any memory is touched and names op and operand. The tests are inline and
+// cheap; the throwing is not.
+#pragma once
+
+#include <span>
+
+#include "ebb/core/tensor.h"
+
+namespace ebb::ops::check {
+
+[[noreturn]] EBB_API void throw_operand(const char* op, const char* name, const Tensor& tensor,
+                                        uint32_t accepted);
+[[noreturn]] EBB_API void throw_devices(const char* op, const Tensor& input, const Tensor& other);
+
+/// A defined tensor of one of the dtypes in the mask.
+inline void operand(const char* op, const char* name, const Tensor& tensor, uint32_t accepted) {
+  const TensorImpl* const impl = tensor.impl();
+  const bool is_good = impl != nullptr && (accepted >> static_cast<int>(impl->dtype) & 1u) != 0;
+  if (!is_good) [[unlikely]]
+    throw_operand(op, name, tensor, accepted);
+}
+inline void optional_operand(const char* op, const char* name, const Tensor& tensor,
+                             uint32_t accepted) {
+  if (tensor.defined()) operand(op, name, tensor, accepted);
+}
+/// Every element of a list, which messages call tensors[2].
+EBB_API void list(const char* op, const char* name, std::span<const Tensor> tensors,
+                  uint32_t accepted);
+inline void same_device(const char* op, const Tensor& input, const Tensor& other) {
+  if (other.defined() && other.impl()->device != input.impl()->device)
+    throw_devices(op, input, other);
+}
+
+EBB_API void rank(const char* op, const char* name, const Tensor& tensor, int ndim);
+EBB_API void min_rank(const char* op, const char* name, const Tensor& tensor, int ndim);
+/// A dim of `tensor`, which may count from the back.
+inline void dim(const char* op, int64_t dim, const char*, const Tensor& tensor) {
+  normalize_dim(op, dim, tensor.ndim());
+}
+/// Every element of `index` (int64) counts an element of `input` along `dim`.
+EBB_API void in_range(const char* op, const char* name, const Tensor& index, const char* input_name,
+                      const Tensor& input, int64_t dim);
+EBB_API void same_dtype(const char* op, const char* name, const Tensor& tensor,
+                        const char* other_name, const Tensor& other);
+EBB_API void not_empty(const char* op, const char* name, std::span<const Tensor> tensors);
+
+}  // namespace ebb::ops::check
