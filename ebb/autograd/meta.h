@@ -20,7 +20,8 @@ class EBB_API AutogradMeta : public AutogradMetaBase {
   void set_grad(Tensor grad);
   /// Adds to the gradient. The first is kept as it is if nobody else can see it, else copied.
   void accumulate(Tensor grad);
-  bool has_grad() const;
+  /// The same if there is a gradient to add to; else false, and `grad` is untouched.
+  bool try_accumulate(Tensor& grad);
   /// A counted reference to the twin of `owner`, the tensor that this belongs to.
   TensorImpl* retain_twin(const Tensor& owner);
   /// Forgets the twin, since the owner's memory was exchanged.
@@ -30,6 +31,7 @@ class EBB_API AutogradMeta : public AutogradMetaBase {
   AutogradMeta() = default;
   ~AutogradMeta() override;
   void clear() noexcept;
+  void add(const Tensor& grad);
 
   mutable std::mutex mutex_;  // threads may add to one leaf at the same time
   Tensor grad_;
@@ -45,7 +47,7 @@ class EBB_API AccumulateGrad final : public Node, public AutogradMeta {
   const char* name() const override { return "AccumulateGrad"; }
   bool is_accumulator() const override { return true; }
   void apply(Tensor* grad_outs, Tensor* grad_inputs, NodeRun& run) override;
-  void owner_died() noexcept override { clear(); }
+  void owner_died() noexcept override;
   /// The leaf, or null if it is gone. Only safe while the caller keeps the leaf alive.
   TensorImpl* leaf() const { return leaf_.load(std::memory_order_acquire); }
 
@@ -54,10 +56,17 @@ class EBB_API AccumulateGrad final : public Node, public AutogradMeta {
   std::atomic<TensorImpl*> leaf_{nullptr};
 };
 
-/// The meta of a tensor that is not a leaf.
+/// The meta of a tensor that is not a leaf: lives and dies with it.
 class RetainedMeta final : public AutogradMeta {
  public:
+  /// From now on, runs that reach output `index` of `node` add its gradient here.
+  void attach(Node& node, uint32_t index);
+  void detach() noexcept;
+  bool is_attached() const { return static_cast<bool>(node_); }
   void owner_died() noexcept override;
+
+ private:
+  NodePtr<Node> node_;
 };
 
 /// The tensor's meta, or null.

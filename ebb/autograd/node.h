@@ -1,7 +1,7 @@
 // ebb/autograd/node.h -- one recorded op: Node, its edges, and what it knows of its outputs.
 //
-// A node is one block of memory: the 64-byte header below, then what its class saves, then its
-// edges (one per input of the op), then the shape and dtype of each output of the op. Words:
+// A node is one block of memory: the 64-byte header below, then what its class saves, then the shape
+// and dtype of each output of the op, then its edges, one per input of the op. Words:
 // "output" and "input" are those of the forward op; in backward, gradients of the outputs arrive
 // and gradients of the inputs leave along the edges. Start reading at Node::apply().
 #pragma once
@@ -25,6 +25,8 @@ struct NodeExtra;  // hooks, names: made when first needed (node_extra.h)
 struct Edge {
   Node* node = nullptr;
   uint32_t index = 0;
+  /// In a node's first edge: the line of the run that freed what the node had saved.
+  LocationId freed_at = 0;
 };
 static_assert(sizeof(Edge) == 16);
 
@@ -54,7 +56,9 @@ class EBB_API Node : public Producer {
   /// Frees what was saved for backward. Calling it twice does no harm. Called under SavedLock.
   virtual void release_saved() noexcept {}
   /// Whether something was saved and then freed.
-  bool is_released() const { return (flags_ & kReleased) != 0; }
+  bool is_released() const {
+    return (flags_.load(std::memory_order_relaxed) & kReleased) != 0;
+  }
   virtual bool is_accumulator() const { return false; }
 
   LocationId location() const { return location_; }
@@ -62,7 +66,7 @@ class EBB_API Node : public Producer {
   uint32_t edge_count() const { return edge_count_; }
   uint32_t output_count() const { return output_count_; }
   std::span<Edge> edges() {
-    return {reinterpret_cast<Edge*>(reinterpret_cast<char*>(this) + edges_offset_), edge_count_};
+    return {edge_data(), edge_count_};
   }
   std::span<const Edge> edges() const { return const_cast<Node*>(this)->edges(); }
   const OutputMeta& output_meta(uint32_t index) const {
@@ -72,24 +76,28 @@ class EBB_API Node : public Producer {
 
  protected:
   friend struct NodeAccess;
-  static constexpr uint16_t kReleased = 1;  // saved tensors were freed
-  static constexpr uint16_t kLocked = 2;    // somebody is unpacking (see SavedLock)
-  static constexpr uint16_t kHasSaved = 4;  // release_saved() has something to do
+  static constexpr uint8_t kReleased = 1;  // saved tensors were freed
+  static constexpr uint8_t kLocked = 2;    // somebody is unpacking (see SavedLock)
+  static constexpr uint8_t kHasSaved = 4;  // release_saved() has something to do
 
   Node() = default;
   ~Node() override = default;
   void dispose() noexcept final;
+  static void destroy(Node* node) noexcept;
+  Edge* edge_data() {
+    return reinterpret_cast<Edge*>(reinterpret_cast<char*>(this) + edges_offset_);
+  }
   OutputMeta& mutable_output_meta(uint32_t index) {
-    const size_t offset = edges_offset_ + sizeof(Edge) * size_t{edge_count_};
-    char* const first = reinterpret_cast<char*>(this) + offset;
-    return *reinterpret_cast<OutputMeta*>(first + size_t{meta_stride_} * index);
+    char* const first = reinterpret_cast<char*>(this) + meta_offset_;
+    return *reinterpret_cast<OutputMeta*>(first + size_t{meta_words_} * 8 * index);
   }
 
   LocationId location_ = 0;
   uint64_t sequence_ = 0;
 
-  // Scratch of the one run that may use it at a time (engine.cpp): which run, how many gradients
-  // are still to come, and the sum so far (for several outputs: an array behind the metas).
+  // Scratch of the one run that may use it at a time (run.h): which run, how many gradients are
+  // still to come, and their sum so far (for several outputs: an array behind the edges). Outside
+  // of a run all slots are null.
   uint32_t task_ = 0;
   uint32_t pending_ = 0;
   TensorImpl* slot_ = nullptr;
@@ -97,17 +105,26 @@ class EBB_API Node : public Producer {
   NodeExtra* extra_ = nullptr;
   uint32_t edge_count_ = 0;
   uint32_t output_count_ = 0;
-  std::atomic<uint16_t> flags_{0};
-  uint16_t meta_stride_ = 0;
-  uint16_t edges_offset_ = 0;
-  uint16_t reserved_ = 0;
+  uint32_t edges_offset_ = 0;
+  uint16_t meta_offset_ = 0;
+  uint8_t meta_words_ = 0;  // of 8 bytes, that each OutputMeta takes
+  std::atomic<uint8_t> flags_{0};
 };
 static_assert(sizeof(Node) == 64);
 
-/// What apply() may ask of the run it is part of.
-class NodeRun {
+/// A run in which only some nodes take part.
+class RestrictedRun {
  public:
-  NodeRun(Node& node, bool releases, const void* restricted_to)
+  virtual bool is_needed(const Node& node) const = 0;
+
+ protected:
+  ~RestrictedRun() = default;
+};
+
+/// What apply() may ask of the run it is part of.
+class EBB_API NodeRun {
+ public:
+  NodeRun(Node& node, bool releases, const RestrictedRun* restricted_to)
       : edges_(node.edges()), releases_(releases), restricted_to_(restricted_to) {}
 
   /// Whether the gradient along edge `index` is wanted in this run.
@@ -123,14 +140,8 @@ class NodeRun {
 
   std::span<Edge> edges_;
   bool releases_;
-  const void* restricted_to_;  // the Task, if only some nodes take part
+  const RestrictedRun* restricted_to_;  // null if all nodes take part
 };
-
-/// Bytes that a node of a class of `class_bytes` takes with its edges, metas and slots.
-constexpr size_t node_bytes(size_t class_bytes, size_t edges, size_t outputs, size_t meta_stride) {
-  const size_t slots = outputs > 1 ? outputs * sizeof(TensorImpl*) : 0;
-  return class_bytes + edges * sizeof(Edge) + outputs * meta_stride + slots;
-}
 
 /// Owning pointer to a node.
 template <typename T>

@@ -12,24 +12,62 @@
 #include "ebb/autograd/node.h"
 #include "ebb/autograd/origin.h"
 #include "ebb/autograd/saved_tensor.h"
-#include "ebb/core/allocator.h"
+#include "ebb/core/block_cache.h"
 #include "ebb/core/tensor.h"
 
 namespace ebb::autograd {
 
+/// Where the parts of a node's block lie.
+struct NodeLayout {
+  size_t class_bytes;
+  size_t outputs;
+  size_t meta_words;
+  size_t edges;
+
+  /// For a class of `class_bytes` whose outputs have at most `max_ndim` dims.
+  NodeLayout(size_t class_bytes, size_t edges, size_t outputs, int max_ndim)
+      : class_bytes(class_bytes),
+        outputs(outputs),
+        meta_words(1 + static_cast<size_t>(max_ndim)),
+        edges(edges) {}
+
+  size_t edges_offset() const { return class_bytes + outputs * meta_words * 8; }
+  size_t slots_offset() const { return edges_offset() + edges * sizeof(Edge); }
+  size_t bytes() const {
+    return slots_offset() + (outputs > 1 ? outputs * sizeof(TensorImpl*) : 0);
+  }
+};
+
 /// Opens the node's header to those who build and run nodes.
 struct NodeAccess {
-  static std::atomic<uint16_t>& flags(Node& node) { return node.flags_; }
-  static uint16_t has_saved_flag() { return Node::kHasSaved; }
+  static constexpr uint8_t kReleased = Node::kReleased;
+  static constexpr uint8_t kLocked = Node::kLocked;
+  static constexpr uint8_t kHasSaved = Node::kHasSaved;
 
-  /// Lays out the header; `class_bytes` is the size of the node's class.
-  static void initialize(Node& node, size_t class_bytes, size_t edges, size_t outputs,
-                         size_t meta_stride) {
-    node.edge_count_ = static_cast<uint32_t>(edges);
-    node.output_count_ = static_cast<uint32_t>(outputs);
-    node.meta_stride_ = static_cast<uint16_t>(meta_stride);
-    node.edges_offset_ = static_cast<uint16_t>(class_bytes);
+  static std::atomic<uint8_t>& flags(Node& node) { return node.flags_; }
+  static NodeExtra*& extra(Node& node) { return node.extra_; }
+  static uint32_t& task(Node& node) { return node.task_; }
+  static uint32_t& pending(Node& node) { return node.pending_; }
+  /// The gradient slots, one per output.
+  static TensorImpl** slots(Node& node) {
+    if (node.output_count_ == 1) return &node.slot_;
+    return reinterpret_cast<TensorImpl**>(node.edge_data() + node.edge_count_);
+  }
+  static Edge* edges(Node& node) { return node.edge_data(); }
+
+  /// Fills in the header of a node that was just constructed, and leaves it unconnected.
+  static void initialize(Node& node, const NodeLayout& layout) {
+    node.edge_count_ = static_cast<uint32_t>(layout.edges);
+    node.output_count_ = static_cast<uint32_t>(layout.outputs);
+    node.edges_offset_ = static_cast<uint32_t>(layout.edges_offset());
+    node.meta_offset_ = static_cast<uint16_t>(layout.class_bytes);
+    node.meta_words_ = static_cast<uint8_t>(layout.meta_words);
     for (Edge& edge : node.edges()) edge = {};
+    if (layout.outputs > 1) std::fill_n(slots(node), layout.outputs, nullptr);
+  }
+  static size_t block_bytes(Node& node) {
+    const size_t slots = node.output_count_ > 1 ? node.output_count_ * sizeof(TensorImpl*) : 0;
+    return node.edges_offset_ + node.edge_count_ * sizeof(Edge) + slots;
   }
   static void describe_output(Node& node, size_t index, const TensorImpl& output) {
     OutputMeta& meta = node.mutable_output_meta(static_cast<uint32_t>(index));
@@ -55,10 +93,9 @@ struct NodeAccess {
 /// A new node of class NodeType with unconnected edges. `max_ndim`: the most dims of any output.
 template <typename NodeType>
 NodePtr<NodeType> make_node(size_t edges, size_t outputs, int max_ndim) {
-  const size_t stride = sizeof(OutputMeta) + sizeof(int64_t) * static_cast<size_t>(max_ndim);
-  void* const block = allocate(node_bytes(sizeof(NodeType), edges, outputs, stride));
-  auto* const node = new (block) NodeType();
-  NodeAccess::initialize(*node, sizeof(NodeType), edges, outputs, stride);
+  const NodeLayout layout(sizeof(NodeType), edges, outputs, max_ndim);
+  auto* const node = new (allocate_inline(layout.bytes())) NodeType();
+  NodeAccess::initialize(*node, layout);
   return NodePtr<NodeType>(node);
 }
 
@@ -75,13 +112,13 @@ inline uint64_t add_edge(Node& node, size_t index, const Tensor& input) {
 
 /// Says that release_saved() has something to free.
 inline void mark_saved(Node& node) {
-  NodeAccess::flags(node).store(NodeAccess::has_saved_flag(), std::memory_order_relaxed);
+  NodeAccess::flags(node).store(NodeAccess::kHasSaved, std::memory_order_relaxed);
 }
 
 /// Numbers the node, above `above` (the largest number that add_edge() gave), and makes it the
 /// history of its only output.
-inline void set_history(NodePtr<Node> node, uint64_t above, const Tensor& out,
-                        LocationId location) {
+template <typename NodeType>
+void set_history(NodePtr<NodeType> node, uint64_t above, const Tensor& out, LocationId location) {
   TensorImpl& impl = *out.impl();
   NodeAccess::describe_output(*node, 0, impl);
   NodeAccess::number(*node, above, location);

@@ -51,7 +51,7 @@ class EBB_API SavedTensor {
   Tensor unpack(Node& owner, const char* name, bool releases);
 
  private:
-  enum class Kind : uint8_t { plain, twin, output, constant };
+  enum class Kind : uint8_t { plain, twin, output, constant, gone };
 
   void set(TensorImpl* adopted, Kind kind, size_t index) {
     impl_ = adopted;
@@ -70,7 +70,8 @@ class EBB_API SavedTensor {
 };
 static_assert(sizeof(SavedTensor) == 16);
 
-/// Sizes kept for a backward rule that needs only them.
+/// Sizes kept for a backward rule that needs only them. They live as long as the node:
+/// release_saved() leaves them, since another thread may be reading them.
 class EBB_API SavedShape {
  public:
   SavedShape() = default;
@@ -99,6 +100,7 @@ class SavedLock {
 
  private:
   Node& node_;
+  bool is_held_;
 };
 
 /// Throws AutogradError: the node's saved tensors were freed by an earlier run.

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
-#include <new>
 
 #include "ebb/core/arena.h"
 #include "ebb/core/block_cache.h"
@@ -18,7 +17,8 @@
 namespace ebb {
 namespace {
 
-std::atomic<int64_t> reported_live{0};
+// Bytes that threads took from the central lists and mappings, free ones in their stacks included.
+std::atomic<int64_t> taken_bytes{0};
 std::atomic<int64_t> peak_live{0};
 
 // Failure injection: how many more allocations of the armed thread succeed; negative is off.
@@ -33,7 +33,6 @@ struct ThreadHeap {
   detail::BlockCache cache{};
   ThreadHeap* next = nullptr;
   ThreadHeap* previous = nullptr;
-  bool armed = false;  // failure injection sends this thread through the slow path always
 
   ThreadHeap();
   ~ThreadHeap();
@@ -46,12 +45,43 @@ ThreadHeap* heaps = nullptr;
 thread_local ThreadHeap* this_heap = nullptr;
 thread_local bool thread_is_over = false;
 
-void report(detail::BlockCache& cache) {
-  const int64_t delta = cache.live_delta.exchange(0, std::memory_order_relaxed);
-  const int64_t live = reported_live.fetch_add(delta, std::memory_order_relaxed) + delta;
+void note_taken(int64_t bytes) { taken_bytes.fetch_add(bytes, std::memory_order_relaxed); }
+
+int64_t free_bytes_of(const detail::BlockCache& cache) {
+  int64_t bytes = 0;
+  for (int index = 0; index < detail::kClasses; ++index) {
+    const detail::FreeStack& stack = cache.stacks[index];
+    bytes += (stack.top_block() - stack.bottom) * static_cast<int64_t>(detail::class_bytes(index));
+  }
+  return bytes;
+}
+
+int64_t live_bytes() {
+  int64_t live = taken_bytes.load(std::memory_order_relaxed);
+  const std::lock_guard lock(heaps_mutex);
+  for (const ThreadHeap* heap = heaps; heap != nullptr; heap = heap->next) {
+    live -= free_bytes_of(heap->cache);
+  }
+  return live;
+}
+
+void notice_peak() {
+  const int64_t live = live_bytes();
   int64_t peak = peak_live.load(std::memory_order_relaxed);
   while (live > peak && !peak_live.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {
   }
+}
+
+/// Central lists, with the count of what left them.
+size_t take_counted(int index, void** out, size_t wanted) {
+  const size_t taken = detail::take_blocks(index, out, wanted);
+  note_taken(static_cast<int64_t>(taken * detail::class_bytes(index)));
+  return taken;
+}
+
+void give_counted(int index, void** blocks, size_t count) noexcept {
+  note_taken(-static_cast<int64_t>(count * detail::class_bytes(index)));
+  detail::give_blocks(index, blocks, count);
 }
 
 ThreadHeap::ThreadHeap() {
@@ -65,17 +95,18 @@ ThreadHeap::~ThreadHeap() {
   thread_state.cache = &empty_cache;
   this_heap = nullptr;
   thread_is_over = true;
+  {
+    const std::lock_guard lock(heaps_mutex);
+    (previous != nullptr ? previous->next : heaps) = next;
+    if (next != nullptr) next->previous = previous;
+  }
   for (int index = 0; index < detail::kClasses; ++index) {
     detail::FreeStack& stack = cache.stacks[index];
     if (stack.bottom == nullptr) continue;
-    const auto count = static_cast<size_t>(stack.top - stack.bottom);
-    if (count > 0) detail::give_blocks(index, stack.bottom, count);
+    const auto count = static_cast<size_t>(stack.top_block() - stack.bottom);
+    if (count > 0) give_counted(index, stack.bottom, count);
     std::free(stack.bottom);
   }
-  report(cache);
-  const std::lock_guard lock(heaps_mutex);
-  (previous != nullptr ? previous->next : heaps) = next;
-  if (next != nullptr) next->previous = previous;
 }
 
 ThreadHeap* heap_of_thread() {
@@ -89,8 +120,9 @@ ThreadHeap* heap_of_thread() {
 
 [[noreturn]] void throw_out_of_memory(size_t bytes) {
   const MemoryStats stats = memory_stats();
-  throw OutOfMemoryError(str("allocate: needs ", bytes, " bytes, which the system did not give (live ",
-                             stats.live, ", peak ", stats.peak, " bytes)"));
+  throw OutOfMemoryError(str("allocate: needs ", bytes,
+                             " bytes, which the system did not give (live ", stats.live, ", peak ",
+                             stats.peak, " bytes)"));
 }
 
 void check_injected_failure(size_t bytes) {
@@ -104,57 +136,60 @@ void check_injected_failure(size_t bytes) {
 #ifndef EBB_SANITIZER_BUILD
 
 void* pop_or_refill(detail::FreeStack& stack, int index) {
-  if (stack.top == stack.bottom) {
+  void** top = stack.top_block();
+  if (top == stack.bottom) {
     const size_t capacity = detail::stack_capacity(index);
     if (stack.bottom == nullptr) {
-      stack.bottom = static_cast<void**>(std::malloc(capacity * sizeof(void*)));
-      if (stack.bottom == nullptr) return nullptr;
-      stack.top = stack.bottom;
-      stack.limit = stack.bottom + capacity;
+      top = static_cast<void**>(std::malloc(capacity * sizeof(void*)));
+      if (top == nullptr) return nullptr;
+      stack.bottom = top;
+      stack.limit = top + capacity;
     }
-    stack.top += detail::take_blocks(index, stack.bottom, capacity / 2);
-    if (stack.top == stack.bottom) return nullptr;
+    top += take_counted(index, top, capacity / 2);
+    stack.set_top(top);
+    if (top == stack.bottom) return nullptr;
+    notice_peak();
   }
-  return *--stack.top;
+  stack.set_top(top - 1);
+  return top[-1];
 }
 
 void* allocate_cached(size_t bytes, ThreadHeap* heap) {
   const int index = detail::class_of(bytes);
   if (heap == nullptr) {  // a destructor that runs after the thread's own
     void* block = nullptr;
-    return detail::take_blocks(index, &block, 1) == 1 ? block : nullptr;
+    return take_counted(index, &block, 1) == 1 ? block : nullptr;
   }
   return pop_or_refill(heap->cache.stacks[index], index);
 }
 
+void* allocate_large(size_t bytes) {
+  void* const block = detail::map_large(bytes);
+  if (block != nullptr) {
+    note_taken(static_cast<int64_t>(bytes));
+    notice_peak();
+  }
+  return block;
+}
+
 void deallocate_cached(void* block, size_t bytes, ThreadHeap* heap) noexcept {
   const int index = detail::class_of(bytes);
-  if (heap == nullptr) {
-    detail::give_blocks(index, &block, 1);
-    return;
-  }
+  // A stack is made by the first allocation: a thread that only frees gives all back at once.
+  const bool has_stack = heap != nullptr && heap->cache.stacks[index].bottom != nullptr;
+  if (!has_stack) return give_counted(index, &block, 1);
   detail::FreeStack& stack = heap->cache.stacks[index];
-  if (stack.bottom == nullptr) {  // this thread only ever frees this class
-    detail::give_blocks(index, &block, 1);
-    return;
-  }
-  if (stack.top == stack.limit) {
+  void** top = stack.top_block();
+  if (top == stack.limit) {
     const size_t half = detail::stack_capacity(index) / 2;
-    stack.top -= half;
-    detail::give_blocks(index, stack.top, half);
+    top -= half;
+    stack.set_top(top);
+    give_counted(index, top, half);
   }
-  *stack.top++ = block;
+  *top = block;
+  stack.set_top(top + 1);
 }
 
 #endif
-
-void count_block(ThreadHeap* heap, int64_t bytes) {
-  if (heap != nullptr) {
-    heap->cache.count(bytes);
-  } else {
-    reported_live.fetch_add(bytes, std::memory_order_relaxed);
-  }
-}
 
 }  // namespace
 
@@ -170,32 +205,29 @@ thread_local constinit ThreadState thread_state __attribute__((tls_model("initia
 };
 
 void* detail::allocate_slow(size_t bytes) {
-  ThreadHeap* const heap = heap_of_thread();
   check_injected_failure(bytes);
 #ifdef EBB_SANITIZER_BUILD
   const size_t rounded = (std::max<size_t>(bytes, 1) + 63) & ~size_t{63};
   void* const block = rounded < bytes ? nullptr : std::aligned_alloc(64, rounded);
+  if (block != nullptr) note_taken(static_cast<int64_t>(bytes));
+  notice_peak();
 #else
+  ThreadHeap* const heap = heap_of_thread();
   const bool is_cached = bytes <= detail::kCachedLimit;
-  void* const block = is_cached ? allocate_cached(bytes, heap) : detail::map_large(bytes);
+  void* const block = is_cached ? allocate_cached(bytes, heap) : allocate_large(bytes);
 #endif
   if (block == nullptr) throw_out_of_memory(bytes);
-  count_block(heap, static_cast<int64_t>(bytes));
-  if (heap != nullptr) report(heap->cache);
   return block;
 }
 
 void detail::deallocate_slow(void* block, size_t bytes) noexcept {
-  ThreadHeap* const heap = heap_of_thread();
-  count_block(heap, -static_cast<int64_t>(bytes));
 #ifdef EBB_SANITIZER_BUILD
+  note_taken(-static_cast<int64_t>(bytes));
   std::free(block);
 #else
-  if (bytes <= detail::kCachedLimit) {
-    deallocate_cached(block, bytes, heap);
-  } else {
-    detail::unmap_large(block, bytes);
-  }
+  if (bytes <= detail::kCachedLimit) return deallocate_cached(block, bytes, heap_of_thread());
+  note_taken(-static_cast<int64_t>(bytes));
+  detail::unmap_large(block, bytes);
 #endif
 }
 
@@ -203,17 +235,10 @@ void* allocate(size_t bytes) { return allocate_inline(bytes); }
 void deallocate(void* block, size_t bytes) noexcept { deallocate_inline(block, bytes); }
 
 MemoryStats memory_stats() {
-  MemoryStats stats;
-  stats.live = reported_live.load();
-  {
-    const std::lock_guard lock(heaps_mutex);
-    for (const ThreadHeap* heap = heaps; heap != nullptr; heap = heap->next) {
-      stats.live += heap->cache.live_delta.load(std::memory_order_relaxed);
-    }
-  }
-  stats.peak = std::max(peak_live.load(), stats.live);
-  stats.reserved = detail::reserved_bytes();
-  return stats;
+  const int64_t live = live_bytes();
+  return {.live = live,
+          .peak = std::max(peak_live.load(), live),
+          .reserved = detail::reserved_bytes()};
 }
 
 void reset_peak_memory() { peak_live.store(memory_stats().live); }

@@ -19,10 +19,12 @@ EBB_API void* allocate(size_t bytes);
 /// Gives back what allocate(bytes) returned, on any thread.
 EBB_API void deallocate(void* block, size_t bytes) noexcept;
 
-/// What the allocator counts, over all threads, in bytes.
+/// Bytes over all threads, in whole blocks: a request counts as the size class that serves it.
 struct MemoryStats {
   int64_t live = 0;      // handed out and not given back
-  int64_t peak = 0;      // the largest live since start or the last reset
+  /// The largest live since start or the last reset. Noticed when a thread's free list runs empty,
+  /// so it may miss what comes and goes within one list (at most 256 KiB per size class).
+  int64_t peak = 0;
   int64_t reserved = 0;  // held from the operating system
 };
 EBB_API MemoryStats memory_stats();

@@ -29,30 +29,27 @@ inline constexpr int kSmallClasses = static_cast<int>(kSmallLimit / kSmallStep);
 inline constexpr size_t kCachedLimit = size_t{1} << 20;  // four classes per doubling up to here
 inline constexpr int kClasses = kSmallClasses + 40;
 
-/// The free blocks of one class on one thread: [bottom, top) are free, limit is the capacity.
+/// The free blocks of one class on one thread: [bottom, top) are free, limit is the capacity. Only
+/// its thread moves `top`; others read it when they count what is free, so it is atomic, at no cost.
 struct FreeStack {
   void** bottom;
-  void** top;
+  std::atomic<void**> top;
   void** limit;
+
+  void** top_block() const { return top.load(std::memory_order_relaxed); }
+  void set_top(void** block) { top.store(block, std::memory_order_relaxed); }
 };
 
 struct BlockCache {
-  /// Bytes handed out less bytes taken back since this thread last reported. Written by its thread
-  /// alone; atomic because others read it to add up the total.
-  std::atomic<int64_t> live_delta;
   FreeStack stacks[kClasses];
-
-  void count(int64_t bytes) {
-    live_delta.store(live_delta.load(std::memory_order_relaxed) + bytes,
-                     std::memory_order_relaxed);
-  }
 };
 
 EBB_API void* allocate_slow(size_t bytes);
 EBB_API void deallocate_slow(void* block, size_t bytes) noexcept;
 
 constexpr size_t small_class(size_t bytes) {
-  return bytes == 0 ? 0 : (bytes - 1) / kSmallStep;
+  // Nobody asks for nothing: storages and objects have headers.
+  return (bytes - 1) / kSmallStep;
 }
 
 }  // namespace ebb::detail
@@ -63,11 +60,11 @@ namespace ebb {
 inline void* allocate_inline(size_t bytes) {
 #ifndef EBB_SANITIZER_BUILD
   if (bytes <= detail::kSmallLimit) [[likely]] {
-    detail::BlockCache& cache = *thread_state.cache;
-    detail::FreeStack& stack = cache.stacks[detail::small_class(bytes)];
-    if (stack.top != stack.bottom) [[likely]] {
-      cache.count(static_cast<int64_t>(bytes));
-      return *--stack.top;
+    detail::FreeStack& stack = thread_state.cache->stacks[detail::small_class(bytes)];
+    void** const top = stack.top_block();
+    if (top != stack.bottom) [[likely]] {
+      stack.set_top(top - 1);
+      return top[-1];
     }
   }
 #endif
@@ -78,11 +75,11 @@ inline void* allocate_inline(size_t bytes) {
 inline void deallocate_inline(void* block, size_t bytes) noexcept {
 #ifndef EBB_SANITIZER_BUILD
   if (bytes <= detail::kSmallLimit) [[likely]] {
-    detail::BlockCache& cache = *thread_state.cache;
-    detail::FreeStack& stack = cache.stacks[detail::small_class(bytes)];
-    if (stack.top != stack.limit) [[likely]] {
-      cache.count(-static_cast<int64_t>(bytes));
-      *stack.top++ = block;
+    detail::FreeStack& stack = thread_state.cache->stacks[detail::small_class(bytes)];
+    void** const top = stack.top_block();
+    if (top != stack.limit) [[likely]] {
+      *top = block;
+      stack.set_top(top + 1);
       return;
     }
   }

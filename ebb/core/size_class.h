@@ -16,7 +16,7 @@ constexpr size_t medium_bytes(int index) {
 
 /// The class of a request of at most kCachedLimit bytes.
 constexpr int class_of(size_t bytes) {
-  if (bytes <= kSmallLimit) return static_cast<int>(small_class(bytes));
+  if (bytes <= kSmallLimit) return bytes == 0 ? 0 : static_cast<int>(small_class(bytes));
   const int doubling = std::bit_width((bytes - 1) / kSmallLimit) - 1;
   const size_t base = kSmallLimit << doubling;
   const auto quarter = static_cast<int>((bytes - 1 - base) / (base / 4));

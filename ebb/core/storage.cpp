@@ -3,23 +3,8 @@
 
 #include <array>
 #include <mutex>
-#include <new>
-
-#include "ebb/core/block_cache.h"
 
 namespace ebb {
-namespace {
-
-constexpr size_t kHeader = 48;      // a scalar's data follow the header directly
-constexpr size_t kDataOffset = 64;  // everything longer starts on a cache line
-constexpr size_t kInlineData = kDataOffset - kHeader;
-
-constexpr size_t owned_block_bytes(size_t bytes) {
-  return bytes <= kInlineData ? kDataOffset : kDataOffset + ((bytes + 63) & ~size_t{63});
-}
-
-}  // namespace
-
 /// A ring of the last writes. Its own lock: writers on several threads are rare but allowed.
 struct Storage::WriteLog {
   static constexpr uint32_t kKept = 8;
@@ -29,37 +14,21 @@ struct Storage::WriteLog {
   uint32_t count = 0;
 };
 
-static_assert(sizeof(Storage) == kHeader);
-
-Storage* Storage::allocate(size_t bytes, Device device) {
-  // Sizes were checked before, yet the header and rounding must not wrap either.
-  const size_t block_bytes = bytes > SIZE_MAX / 2 ? SIZE_MAX / 2 : owned_block_bytes(bytes);
-  void* const block = allocate_inline(block_bytes);
-  auto* const storage = new (block) Storage();
-  storage->data_ = static_cast<char*>(block) + (bytes <= kInlineData ? kHeader : kDataOffset);
-  storage->bytes_ = bytes;
-  storage->device_ = device;
-  return storage;
-}
-
 Storage* Storage::adopt(void* data, size_t bytes, StorageDeleter deleter, void* context) {
+  static_assert(sizeof(Storage) == kHeaderBytes);
   auto* const storage = new (allocate_inline(kDataOffset)) Storage();
   storage->data_ = data;
   storage->bytes_ = bytes;
   storage->deleter_ = deleter;
-  // The context lives where a scalar's data would.
-  *reinterpret_cast<void**>(reinterpret_cast<char*>(storage) + kHeader) = context;
+  *storage->foreign_context() = context;
   return storage;
 }
 
-void Storage::destroy() noexcept {
+void Storage::destroy_slow() noexcept {
   delete log_.load(std::memory_order_acquire);
-  if (deleter_ != nullptr) [[unlikely]] {
-    deleter_(*reinterpret_cast<void**>(reinterpret_cast<char*>(this) + kHeader));
-    deallocate_inline(this, kDataOffset);
-    return;
-  }
-  deallocate_inline(this, owned_block_bytes(bytes_));
+  if (deleter_ == nullptr) return deallocate_inline(this, owned_block_bytes(bytes_));
+  deleter_(*foreign_context());
+  deallocate_inline(this, kDataOffset);
 }
 
 void Storage::note_write(const char* op, LocationId location, size_t first_byte,

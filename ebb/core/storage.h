@@ -8,8 +8,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <vector>
 
+#include "ebb/core/block_cache.h"
 #include "ebb/core/device.h"
 #include "ebb/core/export.h"
 #include "ebb/core/location.h"
@@ -33,7 +35,14 @@ using StorageDeleter = void (*)(void* context) noexcept;
 class EBB_API Storage {
  public:
   /// Uninitialised memory. Throws OutOfMemoryError.
-  static Storage* allocate(size_t bytes, Device device = {});
+  static Storage* allocate(size_t bytes, Device device = {}) {
+    auto* const storage = new (allocate_inline(owned_block_bytes(bytes))) Storage();
+    storage->data_ = reinterpret_cast<char*>(storage) +
+                     (bytes <= kDataOffset - kHeaderBytes ? kHeaderBytes : kDataOffset);
+    storage->bytes_ = bytes;
+    storage->device_ = device;
+    return storage;
+  }
   /// Takes over foreign memory; `deleter(context)` is called once, when the last tensor is gone.
   static Storage* adopt(void* data, size_t bytes, StorageDeleter deleter, void* context);
 
@@ -67,7 +76,26 @@ class EBB_API Storage {
 
   Storage() = default;
   ~Storage() = default;
-  void destroy() noexcept;
+  static constexpr size_t kHeaderBytes = 48;  // a scalar's data follow the header directly
+  static constexpr size_t kDataOffset = 64;   // everything longer starts on a cache line
+
+  static constexpr size_t owned_block_bytes(size_t bytes) {
+    if (bytes <= kDataOffset - kHeaderBytes) return kDataOffset;
+    // Sizes were checked before, yet the rounding must not wrap either.
+    if (bytes > SIZE_MAX / 2) [[unlikely]] return bytes;
+    return kDataOffset + ((bytes + 63) & ~size_t{63});
+  }
+  void destroy() noexcept {
+    if (deleter_ != nullptr || log_.load(std::memory_order_acquire) != nullptr) [[unlikely]] {
+      return destroy_slow();
+    }
+    deallocate_inline(this, owned_block_bytes(bytes_));
+  }
+  void destroy_slow() noexcept;
+  /// What the deleter of foreign memory gets: it lies where a scalar's data would.
+  void** foreign_context() {
+    return reinterpret_cast<void**>(reinterpret_cast<char*>(this) + kHeaderBytes);
+  }
   bool has_flag(uint16_t bit) const {
     return (flags_.load(std::memory_order_relaxed) & bit) != 0;
   }

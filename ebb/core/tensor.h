@@ -114,15 +114,8 @@ inline Tensor empty_like(const Tensor& like, DType dtype) {
   const TensorImpl& source = *like.impl();
   const size_t bytes = static_cast<size_t>(source.numel) * item_size(dtype);
   Storage* const storage = Storage::allocate(bytes, source.device);
-  TensorImpl* const impl = TensorImpl::create(source.ndim, dtype, storage, storage->data());
-  if (source.is_contiguous()) {
-    impl->copy_geometry(source);
-  } else {
-    impl->numel = source.numel;
-    impl->flags |= TensorImpl::kContiguous;
-    std::copy_n(source.sizes(), source.ndim, impl->sizes());
-    contiguous_strides(source.shape(), impl->strides());
-  }
+  TensorImpl* const impl = TensorImpl::create_like(source, dtype, storage);
+  if (!source.is_contiguous()) contiguous_strides(source.shape(), impl->strides());
   return Tensor::adopt(impl);
 }
 

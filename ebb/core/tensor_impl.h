@@ -5,6 +5,8 @@
 // Producer (who made this tensor) and an AutogradMetaBase (what else autograd keeps), both abstract.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -103,6 +105,33 @@ struct EBB_API TensorImpl {
     return impl;
   }
 
+  /// A new impl with the sizes of `source`, and as contiguous as it is. Takes over a
+  /// count of `storage`.
+  static TensorImpl* create_like(const TensorImpl& source, DType dtype, Storage* storage) {
+    const int capacity = source.dim_capacity;
+    auto* impl = static_cast<TensorImpl*>(allocate_for(storage, block_bytes(capacity)));
+    if (capacity == 4) [[likely]] {
+      std::memcpy(impl->dims, source.dims, 8 * sizeof(int64_t));  // a few wide moves
+    } else {
+      std::memcpy(impl->dims, source.dims, 16 * static_cast<size_t>(capacity));
+    }
+    new (&impl->refs) RefCount();
+    impl->copy_kind(source);
+    if (dtype != source.dtype) impl->dtype = dtype;
+    impl->storage = storage;
+    impl->data = storage->data();
+    impl->numel = source.numel;
+    impl->producer = nullptr;
+    impl->output_index = 0;
+    impl->flags = kContiguous;
+    impl->layout = Layout::strided;
+    impl->dim_capacity = static_cast<uint8_t>(capacity);
+    impl->reserved = 0;
+    impl->meta = nullptr;
+    impl->py_object = nullptr;
+    return impl;
+  }
+
   /// Copies sizes, strides, numel and the contiguity flag of `other`.
   void copy_geometry(const TensorImpl& other) {
     numel = other.numel;
@@ -121,6 +150,13 @@ struct EBB_API TensorImpl {
   }
 
  private:
+  /// Copies dtype, ndim and device in one move: a kernel is about to read them together, and a wide
+  /// load right behind several narrow stores would stall.
+  void copy_kind(const TensorImpl& source) {
+    static_assert(offsetof(TensorImpl, storage) - offsetof(TensorImpl, dtype) == 4);
+    std::memcpy(reinterpret_cast<char*>(this) + offsetof(TensorImpl, dtype),
+                reinterpret_cast<const char*>(&source) + offsetof(TensorImpl, dtype), 4);
+  }
   static void* allocate_for(Storage* storage, size_t bytes) {
     try {
       return allocate_inline(bytes);

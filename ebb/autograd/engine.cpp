@@ -1,0 +1,138 @@
+// ebb/autograd/engine.cpp -- backward() and grad(): checking what they are given, and calling a run.
+//
+// The run itself is run.h (its state, and the two places that state can live in) and run.cpp.
+#include "ebb/autograd/engine.h"
+
+#include "ebb/autograd/gradient_math.h"
+#include "ebb/autograd/origin.h"
+#include "ebb/autograd/record.h"
+#include "ebb/autograd/run.h"
+#include "ebb/autograd/variable.h"
+#include "ebb/core/error.h"
+
+namespace ebb {
+namespace {
+
+using autograd::Edge;
+using autograd::RunRequest;
+
+[[noreturn]] void throw_no_history(const char* call, size_t position, const Tensor& root) {
+  throw AutogradError(str(call, ": tensor ", position, " (", root.dtype(), ' ',
+                          PrintShape{root.sizes()}, ") must require a gradient, got one that does not: ",
+                          autograd::explain_origin(root)));
+}
+
+/// The gradient that a run starts from: the given one, checked, or a one.
+Tensor make_seed(const char* call, size_t position, const Tensor& root, const Tensor& given) {
+  if (!given.defined()) {
+    if (root.numel() != 1 || !is_floating(root.dtype())) {
+      throw AutogradError(str(call, ": without a gradient, tensor ", position,
+                              " must have one real floating element, got ", root.dtype(), ' ',
+                              PrintShape{root.sizes()}, "\nhint: pass its gradient, such as ones_like(it)"));
+    }
+    return autograd::implicit_seed(root);
+  }
+  if (!equal(given.sizes(), root.sizes())) {
+    throw ShapeError(str(call, ": gradient ", position, " must have its tensor's shape ",
+                         PrintShape{root.sizes()}, ", got ", PrintShape{given.sizes()}));
+  }
+  const bool fits = is_differentiable(given.dtype()) &&
+                    is_complex(given.dtype()) == is_complex(root.dtype());
+  if (!fits) {
+    throw DTypeError(str(call, ": gradient ", position, " must be ",
+                         is_complex(root.dtype()) ? "complex" : "real floating", " like its ",
+                         root.dtype(), " tensor, got ", given.dtype()));
+  }
+  return given.dtype() == root.dtype() ? given : autograd::cast_to(given, root.dtype());
+}
+
+void add_roots(const char* call, std::span<const Tensor> roots, std::span<const Tensor> seeds,
+               autograd::RunBuffers& buffers) {
+  if (roots.empty()) throw ValueError(str(call, ": needs at least one tensor, got none"));
+  if (!seeds.empty() && seeds.size() != roots.size()) {
+    throw ValueError(str(call, ": needs one gradient per tensor, got ", seeds.size(), " for ",
+                         roots.size()));
+  }
+  for (size_t position = 0; position < roots.size(); ++position) {
+    const Tensor& root = roots[position];
+    if (!root.defined()) {
+      throw ValueError(str(call, ": tensor ", position, " must be a tensor, got an undefined one"));
+    }
+    if (!root.requires_grad()) throw_no_history(call, position, root);
+    Tensor seed = make_seed(call, position, root, seeds.empty() ? Tensor() : seeds[position]);
+    buffers.add_root(autograd::gradient_edge(root), std::move(seed));
+  }
+}
+
+/// Checks tensors whose gradients are asked for and adds a capture for each.
+void add_inputs(const char* call, std::span<const Tensor> inputs, RunRequest& request) {
+  for (size_t position = 0; position < inputs.size(); ++position) {
+    const Tensor& input = inputs[position];
+    if (!input.defined()) {
+      throw ValueError(str(call, ": input ", position, " must be a tensor, got an undefined one"));
+    }
+    if (!input.requires_grad()) {
+      throw AutogradError(str(call, ": input ", position, " must require a gradient, got one that does not: ",
+                              autograd::explain_origin(input)));
+    }
+    request.add_capture(autograd::gradient_edge(input));
+  }
+}
+
+Tensor unused_gradient(size_t position, const Tensor& input, const GradOptions& options) {
+  if (options.materialize_grads) {
+    const Edge edge = autograd::gradient_edge(input);
+    return autograd::zeros_for(edge.node->output_meta(edge.index));
+  }
+  if (options.allow_unused) return {};
+  throw ValueError(str("grad: input ", position, " (", input.dtype(), ' ', PrintShape{input.sizes()},
+                       ") must have been used to compute the outputs, got one that was not",
+                       "\nhint: pass allow_unused=True for None, or materialize_grads=True for zeros"));
+}
+
+}  // namespace
+
+void backward(std::span<const Tensor> roots, std::span<const Tensor> seeds,
+              const BackwardOptions& options) {
+  RunRequest request;
+  request.create_graph = options.create_graph;
+  request.releases = !options.retain_graph.value_or(options.create_graph);
+  request.location = current_location(__builtin_return_address(0));
+  const autograd::BufferClaim buffers;
+  add_roots("backward", roots, seeds, *buffers);
+  add_inputs("backward", options.inputs, request);
+  request.is_restricted = !options.inputs.empty();
+  const std::vector<Tensor> captured = autograd::run_graph(request, *buffers);
+  const ModeScope mode(options.create_graph ? 0 : gate::kNoGrad,
+                       options.create_graph ? gate::kNoGrad : 0);
+  for (size_t position = 0; position < captured.size(); ++position) {
+    if (!captured[position].defined()) continue;
+    autograd::ensure_meta(options.inputs[position]).accumulate(captured[position]);
+  }
+}
+
+void backward(const Tensor& root, const Tensor& seed, const BackwardOptions& options) {
+  const LocationScope location(current_location(__builtin_return_address(0)));
+  backward(std::span(&root, 1), std::span(&seed, 1), options);
+}
+
+std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
+                         std::span<const Tensor> seeds, const GradOptions& options) {
+  if (inputs.empty()) throw ValueError("grad: needs at least one input, got none");
+  RunRequest request;
+  request.create_graph = options.create_graph;
+  request.releases = !options.retain_graph.value_or(options.create_graph);
+  request.location = current_location(__builtin_return_address(0));
+  const autograd::BufferClaim buffers;
+  add_roots("grad", outputs, seeds, *buffers);
+  add_inputs("grad", inputs, request);
+  request.is_restricted = true;
+  std::vector<Tensor> grads = autograd::run_graph(request, *buffers);
+  for (size_t position = 0; position < grads.size(); ++position) {
+    if (grads[position].defined()) continue;
+    grads[position] = unused_gradient(position, inputs[position], options);
+  }
+  return grads;
+}
+
+}  // namespace ebb

@@ -1,0 +1,92 @@
+// ebb/autograd/gradient_math.cpp -- gradient arithmetic on top of the ops.
+#include "ebb/autograd/gradient_math.h"
+
+#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/ops.h"
+#include "ebb/core/error.h"
+#include "ebb/kernels/tables.h"
+
+namespace ebb::autograd {
+namespace {
+
+kernels::TensorView view_of(const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.impl();
+  return {.data = impl.data,
+          .sizes = impl.sizes(),
+          .strides = impl.strides(),
+          .numel = impl.numel,
+          .ndim = impl.ndim,
+          .dtype = impl.dtype,
+          .contiguous = impl.is_contiguous()};
+}
+
+bool is_private(const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.impl();
+  return impl.refs.is_unique() && impl.storage->is_unique();
+}
+
+/// Whether `shape` broadcasts to `sizes`.
+bool broadcasts_to(IntSpan shape, IntSpan sizes) {
+  if (shape.size() > sizes.size()) return false;
+  for (size_t back = 1; back <= shape.size(); ++back) {
+    const int64_t size = shape[shape.size() - back];
+    if (size != 1 && size != sizes[sizes.size() - back]) return false;
+  }
+  return true;
+}
+
+/// Sums the dims along which `shape` was stretched to the gradient's, undoing a broadcast.
+Tensor sum_to_shape(const Tensor& grad, IntSpan shape) {
+  Shape stretched;
+  const int lead = grad.ndim() - static_cast<int>(shape.size());
+  for (int dim = 0; dim < grad.ndim(); ++dim) {
+    const bool is_prepended = dim < lead;
+    if (is_prepended || shape[static_cast<size_t>(dim - lead)] != grad.sizes()[static_cast<size_t>(dim)]) {
+      stretched.push_back(dim);
+    }
+  }
+  return reshape(sum(grad, IntSpan(stretched), true), shape);
+}
+
+}  // namespace
+
+Tensor owned_gradient(Tensor grad) {
+  return is_private(grad) && grad.is_contiguous() ? grad : clone(grad);
+}
+
+Tensor sum_of(const Tensor& lhs, const Tensor& rhs) { return add(lhs, rhs); }
+
+void add_into(const Tensor& lhs, const Tensor& rhs) {
+  const kernels::TensorView out = view_of(lhs);
+  const auto kernel = kernels::add_kernels.find_cpu(out.dtype);
+  kernel({.device = lhs.device(), .stream = {}}, out, view_of(rhs), out);
+}
+
+Tensor add_gradients(Tensor lhs, const Tensor& rhs) {
+  const bool is_reusable = !is_grad_enabled() && is_private(lhs) && lhs.is_contiguous();
+  if (!is_reusable) return add(lhs, rhs);
+  add_into(lhs, rhs);
+  return lhs;
+}
+
+Tensor conform(Tensor grad, const OutputMeta& meta, const Node& node, size_t input) {
+  if (!broadcasts_to(meta.shape(), grad.sizes())) {
+    throw ShapeError(str(node.name(), ": the gradient of input ", input, " must have shape ",
+                         PrintShape{meta.shape()}, ", got ", PrintShape{grad.sizes()}));
+  }
+  // Summing first keeps the wider type for as long as there is something to lose.
+  if (!equal(grad.sizes(), meta.shape())) grad = sum_to_shape(grad, meta.shape());
+  return grad.dtype() == meta.dtype ? grad : cast(grad, meta.dtype);
+}
+
+Tensor implicit_seed(const Tensor& root) {
+  Tensor seed = empty_like(root, root.dtype());
+  Scalar(1.0).store_as(root.dtype(), seed.data_ptr(), "backward");
+  return seed;
+}
+
+Tensor zeros_for(const OutputMeta& meta) { return zeros(meta.shape(), meta.dtype, meta.device); }
+
+Tensor cast_to(const Tensor& grad, DType dtype) { return cast(grad, dtype); }
+
+}  // namespace ebb::autograd

@@ -1,0 +1,132 @@
+// ebb/autograd/meta.cpp -- gradients and where they are kept.
+#include "ebb/autograd/meta.h"
+
+#include <algorithm>
+
+#include "ebb/autograd/gradient_math.h"
+#include "ebb/autograd/node_extra.h"
+#include "ebb/autograd/record.h"
+
+namespace ebb::autograd {
+AutogradMeta::~AutogradMeta() {
+  TensorImpl* const twin = twin_.exchange(nullptr);
+  if (twin != nullptr) twin->release();
+}
+
+Tensor AutogradMeta::grad() const {
+  const std::lock_guard lock(mutex_);
+  return grad_;
+}
+
+void AutogradMeta::set_grad(Tensor grad) {
+  const std::lock_guard lock(mutex_);
+  std::swap(grad_, grad);  // the old gradient dies after the lock is gone
+}
+
+bool AutogradMeta::try_accumulate(Tensor& grad) {
+  const std::lock_guard lock(mutex_);
+  if (!grad_.defined()) return !owner_alive_;
+  add(grad);
+  return true;
+}
+
+void AutogradMeta::accumulate(Tensor grad) {
+  const std::lock_guard lock(mutex_);
+  if (!owner_alive_) return;
+  if (grad_.defined()) {
+    add(grad);
+  } else {
+    grad_ = owned_gradient(std::move(grad));
+  }
+}
+
+/// Adds to the gradient there is, in place unless that is recorded or impossible.
+void AutogradMeta::add(const Tensor& grad) {
+  const bool in_place = !is_grad_enabled() && !has_internal_overlap(grad_) &&
+                        !grad_.impl()->storage->is_read_only();
+  if (!in_place) {
+    grad_ = sum_of(grad_, grad);
+    return;
+  }
+  add_into(grad_, grad);
+  const ByteRange range = byte_range(grad_);
+  grad_.impl()->storage->note_write("backward", thread_state.location, range.first, range.last);
+}
+
+TensorImpl* AutogradMeta::retain_twin(const Tensor& owner) {
+  TensorImpl* twin = twin_.load(std::memory_order_acquire);
+  if (twin == nullptr) {
+    TensorImpl* const made = detached(owner).leak();
+    if (twin_.compare_exchange_strong(twin, made, std::memory_order_acq_rel)) {
+      twin = made;
+    } else {
+      made->release();
+    }
+  }
+  twin->retain();
+  return twin;
+}
+
+void AutogradMeta::drop_twin() {
+  TensorImpl* const twin = twin_.exchange(nullptr);
+  if (twin != nullptr) twin->release();
+}
+
+void AutogradMeta::clear() noexcept {
+  Tensor grad;
+  {
+    const std::lock_guard lock(mutex_);
+    owner_alive_ = false;
+    std::swap(grad, grad_);
+  }
+  drop_twin();
+}
+
+AccumulateGrad* AccumulateGrad::create(const TensorImpl& leaf) {
+  const NodeLayout layout(sizeof(AccumulateGrad), 0, 1, leaf.ndim);
+  auto* const node = new (allocate_inline(layout.bytes())) AccumulateGrad();
+  NodeAccess::initialize(*node, layout);
+  NodeAccess::describe_output(*node, 0, leaf);
+  node->leaf_ = const_cast<TensorImpl*>(&leaf);
+  return node;
+}
+
+void AccumulateGrad::apply(Tensor* grad_outs, Tensor* /*grad_inputs*/, NodeRun& /*run*/) {
+  accumulate(std::move(grad_outs[0]));
+}
+
+void AccumulateGrad::owner_died() noexcept {
+  leaf_ = nullptr;
+  clear();
+}
+
+void RetainedMeta::attach(Node& node, uint32_t index) {
+  detach();
+  node_ = NodePtr<Node>::share(&node);
+  NodeExtra& extra = ensure_extra(node);
+  const std::lock_guard lock(extra.mutex);
+  extra.retained.emplace_back(index, this);
+}
+
+void RetainedMeta::detach() noexcept {
+  if (!node_) return;
+  NodeExtra& extra = *node_->extra();
+  {
+    const std::lock_guard lock(extra.mutex);
+    std::erase_if(extra.retained, [this](const auto& entry) { return entry.second == this; });
+  }
+  node_ = {};
+}
+
+void RetainedMeta::owner_died() noexcept {
+  detach();
+  delete this;
+}
+
+AutogradMeta& ensure_meta(const Tensor& tensor) {
+  TensorImpl& impl = *tensor.impl();
+  if (impl.meta == nullptr) impl.meta = new RetainedMeta();
+  return *static_cast<AutogradMeta*>(impl.meta);
+}
+
+}  // namespace ebb::autograd

@@ -1,0 +1,25 @@
+// ebb/autograd/node_extra.h -- what few nodes have: outputs that keep their gradient, a Python face.
+#pragma once
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "ebb/autograd/meta.h"
+#include "ebb/autograd/node.h"
+
+namespace ebb::autograd {
+
+/// Made when first needed, freed with its node.
+struct NodeExtra {
+  std::mutex mutex;  // guards `retained`
+  /// Outputs (by index) whose tensors asked to keep their gradient. A tensor that dies takes its
+  /// entry away, so the pointers are valid under the mutex.
+  std::vector<std::pair<uint32_t, AutogradMeta*>> retained;
+  void* py_object = nullptr;  // not owned; guarded by Python's lock
+};
+
+/// The node's extra block, made if there is none.
+EBB_API NodeExtra& ensure_extra(Node& node);
+
+}  // namespace ebb::autograd

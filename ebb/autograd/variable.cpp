@@ -1,0 +1,103 @@
+// ebb/autograd/variable.cpp -- leaves, gradients and data of tensors.
+#include "ebb/autograd/variable.h"
+
+#include <algorithm>
+
+#include "ebb/autograd/record.h"
+#include "ebb/core/error.h"
+
+namespace ebb {
+
+using autograd::AccumulateGrad;
+using autograd::AutogradMeta;
+using autograd::RetainedMeta;
+
+namespace {
+
+/// Gives a tensor without history its accumulator, which takes over a gradient set before.
+void make_leaf(TensorImpl& impl) {
+  AccumulateGrad* const accumulator = AccumulateGrad::create(impl);
+  if (impl.meta != nullptr) {
+    accumulator->set_grad(static_cast<AutogradMeta*>(impl.meta)->grad());
+    std::exchange(impl.meta, nullptr)->owner_died();
+  }
+  impl.meta = accumulator;
+  impl.producer = accumulator;
+  impl.output_index = 0;
+  impl.flags |= TensorImpl::kLeaf;
+}
+
+}  // namespace
+
+Tensor requires_grad_(const Tensor& tensor, bool value) {
+  if (value && !is_differentiable(tensor.dtype())) {
+    throw DTypeError(str("requires_grad_: needs a floating or complex dtype, got ", tensor.dtype()));
+  }
+  TensorImpl& impl = *tensor.impl();
+  if (!value && !is_leaf(tensor)) {
+    throw AutogradError(str("requires_grad_: a tensor made by ", autograd::grad_fn(tensor)->name(),
+                            " has history, got requires_grad=False",
+                            "\nhint: use detach() for a tensor without history"));
+  }
+  if (value && impl.producer == nullptr) make_leaf(impl);
+  if (value) {
+    impl.flags |= gate::kRequiresGrad;
+  } else {
+    impl.flags &= static_cast<uint8_t>(~gate::kRequiresGrad);
+  }
+  return tensor;
+}
+
+Tensor grad_of(const Tensor& tensor) {
+  if (!tensor.defined()) throw ValueError("grad: needs a defined tensor, got an undefined one");
+  const AutogradMeta* const meta = autograd::meta_of(tensor);
+  return meta == nullptr ? Tensor() : meta->grad();
+}
+
+void set_grad(const Tensor& tensor, const Tensor& grad) {
+  if (grad.defined()) {
+    if (!equal(grad.sizes(), tensor.sizes())) {
+      throw ShapeError(str("grad: needs the tensor's shape ", PrintShape{tensor.sizes()}, ", got ",
+                           PrintShape{grad.sizes()}));
+    }
+    if (grad.dtype() != tensor.dtype()) {
+      throw DTypeError(str("grad: needs the tensor's dtype ", tensor.dtype(), ", got ", grad.dtype()));
+    }
+    if (grad.is_same(tensor)) throw ValueError("grad: needs another tensor, got the tensor itself");
+    autograd::ensure_meta(tensor).set_grad(grad);
+  } else if (AutogradMeta* const meta = autograd::meta_of(tensor); meta != nullptr) {
+    meta->set_grad({});
+  }
+}
+
+void retain_grad(const Tensor& tensor) {
+  if (!tensor.requires_grad()) {
+    throw AutogradError(str("retain_grad: needs a tensor that requires a gradient, got one that does not: ",
+                            autograd::explain_origin(tensor)));
+  }
+  if (is_leaf(tensor)) return;
+  auto& meta = static_cast<RetainedMeta&>(autograd::ensure_meta(tensor));
+  const autograd::Edge edge = autograd::gradient_edge(tensor);
+  if (!meta.is_attached()) meta.attach(*edge.node, edge.index);
+}
+
+bool retains_grad(const Tensor& tensor) {
+  if (is_leaf(tensor) || tensor.impl()->meta == nullptr) return false;
+  return static_cast<const RetainedMeta*>(tensor.impl()->meta)->is_attached();
+}
+
+void set_data(const Tensor& tensor, const Tensor& data) {
+  if (!equal(tensor.sizes(), data.sizes()) || tensor.dtype() != data.dtype()) {
+    throw ShapeError(str("data: needs ", tensor.dtype(), ' ', PrintShape{tensor.sizes()}, ", got ",
+                         data.dtype(), ' ', PrintShape{data.sizes()}));
+  }
+  TensorImpl& impl = *tensor.impl();
+  const TensorImpl& source = *data.impl();
+  source.storage->retain();
+  std::exchange(impl.storage, source.storage)->release();
+  impl.data = source.data;
+  impl.copy_geometry(source);
+  if (AutogradMeta* const meta = autograd::meta_of(tensor); meta != nullptr) meta->drop_twin();
+}
+
+}  // namespace ebb
