@@ -5,6 +5,7 @@
 
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/core/error.h"
+#include "ebb/core/location.h"
 #include "ebb/kernels/cpu/optim.h"
 #include "ebb/ops/impl/copy.h"
 
@@ -61,6 +62,7 @@ void Adam::prepare_state(size_t index) {
 }
 
 void Adam::step() {
+  const LocationScope location(current_location(__builtin_return_address(0)));
   const std::lock_guard lock(mutex_);
   const NoGradGuard no_grad;
   const std::vector<Target> found = targets();

@@ -3,6 +3,7 @@
 
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/core/error.h"
+#include "ebb/core/location.h"
 #include "ebb/kernels/cpu/optim.h"
 #include "ebb/ops/impl/copy.h"
 
@@ -43,6 +44,7 @@ void SGD::set_momentum_buffer(size_t index, const Tensor& buffer) {
 }
 
 void SGD::step() {
+  const LocationScope location(current_location(__builtin_return_address(0)));
   const std::lock_guard lock(mutex_);
   const NoGradGuard no_grad;
   const std::vector<Target> found = targets();

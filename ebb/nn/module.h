@@ -1,0 +1,87 @@
+// ebb/nn/module.h -- Module: the base of layers and networks.
+//
+// A subclass registers parameters, buffers and submodules in its constructor; their order of
+// registration is the order in which everything lists them. Names of nested tensors are joined with
+// dots: "layers.0.weight".
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ebb/core/tensor.h"
+
+namespace ebb::nn {
+
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+/// What load_state_dict() did not find on one side or the other.
+struct LoadReport {
+  std::vector<std::string> missing_keys;     // the module has them, the state does not
+  std::vector<std::string> unexpected_keys;  // the state has them, the module does not
+};
+
+/// See the top of the file. Not safe to change while another thread uses it.
+class EBB_API Module {
+ public:
+  using NamedModules = std::vector<std::pair<std::string, std::shared_ptr<Module>>>;
+
+  Module() = default;
+  virtual ~Module();
+  Module(Module&&) = default;
+  Module& operator=(Module&&) = default;
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  /// Computes the output. Throws NotImplementedError unless overridden.
+  virtual Tensor forward(const Tensor& input);
+  Tensor operator()(const Tensor& input) { return forward(input); }
+
+  /// All parameters, those of submodules included; a shared one once.
+  std::vector<Tensor> parameters() const;
+  NamedTensors named_parameters() const;
+  NamedTensors named_buffers() const;
+  const NamedModules& children() const { return children_; }
+
+  /// Parameters and buffers under their names, detached but sharing memory.
+  NamedTensors state_dict() const;
+  /// Copies `state` into parameters and buffers of the same names. With `strict`, throws ValueError
+  /// if a name is on one side only; ShapeError if a shape differs. Nothing is copied then.
+  LoadReport load_state_dict(const NamedTensors& state, bool strict = true);
+
+  /// Switches this module and all below between training and evaluation.
+  void train(bool on = true);
+  void eval() { train(false); }
+  bool is_training() const { return is_training_; }
+
+  /// Drops the gradients of all parameters, or fills them with zeros.
+  void zero_grad(bool set_to_none = true);
+  /// Marks all parameters as wanting a gradient, or not.
+  void requires_grad_(bool value = true);
+
+ protected:
+  /// Makes `tensor` a parameter: a leaf that requires a gradient. Returns it. Throws ValueError for
+  /// a name that is taken, empty or holds a dot.
+  Tensor register_parameter(std::string name, const Tensor& tensor);
+  /// A tensor that belongs to the state but is not trained.
+  Tensor register_buffer(std::string name, const Tensor& tensor);
+  template <typename Kind>
+  std::shared_ptr<Kind> register_module(std::string name, std::shared_ptr<Kind> module) {
+    add_child(std::move(name), module);
+    return module;
+  }
+
+ private:
+  void check_name(const char* op, const std::string& name) const;
+  void add_child(std::string name, std::shared_ptr<Module> module);
+  NamedTensors collect(NamedTensors Module::*member) const;
+
+  NamedTensors parameters_;
+  NamedTensors buffers_;
+  NamedModules children_;
+  bool is_training_ = true;
+};
+
+}  // namespace ebb::nn
