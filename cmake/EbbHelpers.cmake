@@ -23,7 +23,7 @@
 # ebb_add_folders(a b ...)
 #     add_subdirectory() for each folder that has a CMakeLists.txt.
 #
-# The code generator's targets are all named ebb_generated_*: whatever compiles, waits for them.
+# The code generator's target is ebb_generate (codegen/CMakeLists.txt): whatever compiles waits for it.
 #
 # Headers are found from the repository root ("ebb/core/tensor.h"), generated ones from
 # ${EBB_GENERATED_DIR} in the same way. Link `ebb::ebb` for the whole shared library.
@@ -43,11 +43,9 @@ endfunction()
 
 # Generated headers have to be there before anything that may include them is compiled.
 function(ebb_wait_for_generator target)
-  foreach(generated IN ITEMS kernels ops autograd python tests)
-    if(TARGET ebb_generated_${generated})
-      add_dependencies(${target} ebb_generated_${generated})
-    endif()
-  endforeach()
+  if(TARGET ebb_generate)
+    add_dependencies(${target} ebb_generate)
+  endif()
 endfunction()
 
 macro(ebb_parse_arguments single multi)
