@@ -23,7 +23,7 @@
 # ebb_add_folders(a b ...)
 #     add_subdirectory() for each folder that has a CMakeLists.txt.
 #
-# The code generator's target is ebb_generate (codegen/CMakeLists.txt): whatever compiles waits for it.
+# Whatever compiles waits for ebb_generate, the target of codegen/CMakeLists.txt.
 #
 # Headers are found from the repository root ("ebb/core/tensor.h"), generated ones from
 # ${EBB_GENERATED_DIR} in the same way. Link `ebb::ebb` for the whole shared library.

@@ -10,6 +10,7 @@ from tools.check import banned, hygiene, openings, rooms, test_names
         ("ebb/a.h", "// ebb/a.h -- an example.\n"),
         ("a.py", "#!/usr/bin/env python3\n# a.py -- an example.\n"),
         ("codegen/a.j2", "{# codegen/a.j2 -- an example. #}\n"),
+        ("codegen/a.cpp.j2", "// ebb/ops/{{ name }}.cpp -- generated from {{ file }}.\n"),
     ],
 )
 def test_an_opening_comment_with_path_and_purpose_passes(name, text):

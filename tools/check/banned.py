@@ -38,7 +38,8 @@ RULES = (
          "needs an issue number: TODO(#12)", in_comments=True),
     Rule((".cmake", "CMakeLists.txt", "CMakePresets.json"), re.compile(r"-f(fast-math|associative-"
          r"math|finite-math-only)|-Ofast"), "changes results: leave it out"),
-    Rule((".cmake", "CMakeLists.txt"), re.compile(r"\bGLOB(_RECURSE)?\b[^)]*\.(cpp|h)\b"), "list the sources"),
+    Rule((".cmake", "CMakeLists.txt"), re.compile(r"\bGLOB(_RECURSE)?\b[^)]*"
+         r"\.(cpp|h)\b"), "list the sources"),
 )  # fmt: skip
 # These files hold the patterns themselves.
 EXEMPT = ("tools/check/banned.py", "tests/tools/")

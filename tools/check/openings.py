@@ -27,6 +27,8 @@ def missing_opening(name: str, text: str) -> list[Problem]:
     if lines and lines[0].startswith("#!"):
         lines = lines[1:]
     first = lines[0] if lines else ""
+    if name.endswith(".j2") and " -- " in first:
+        return []  # a template opens with the comment of the file that it becomes
     if any(first.startswith(f"{sign}{name} -- ") for sign in COMMENT_SIGNS):
         return []
     return [Problem(name, f"needs the opening comment `{name} -- purpose.`, got {first[:60]!r}")]

@@ -27,7 +27,9 @@ def check(repo: Repo) -> list[Problem]:
     problems = []
     for name in repo.select(*SUFFIXES):
         text = repo.text(name)
-        problems += long_files(name, text) + long_lines(name, text)
+        problems += long_files(name, text)
+        if not name.endswith(".j2"):  # what a template's line expands to is another length
+            problems += long_lines(name, text)
         if name.endswith(".py"):
             problems += long_python_functions(name, text)
         elif name.endswith((".h", ".cpp")):
