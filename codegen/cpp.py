@@ -43,8 +43,10 @@ class Form:
         texts = []
         for param in self.op.params:
             default = param.cpp_default if defaults and self.kind != "out" else None
-            texts.append(f"{param.type.argument} {self.spelled(param)}"
-                         + (f" = {default}" if default is not None else ""))
+            texts.append(
+                f"{param.type.argument} {self.spelled(param)}"
+                + (f" = {default}" if default is not None else "")
+            )
         if self.kind == "out":
             texts.append("const Tensor& out")
         return ", ".join(texts)
@@ -124,7 +126,11 @@ def environment() -> jinja2.Environment:
     """The templates, strict about unknown names."""
     loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
     env = jinja2.Environment(
-        loader=loader, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-        undefined=jinja2.StrictUndefined)
+        loader=loader,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+    )
     env.filters["comment"] = comment
     return env

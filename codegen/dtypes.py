@@ -10,8 +10,21 @@ from codegen.signature import SchemaError
 
 # In the order of the C++ enum: masks are built from the position.
 DTYPES = (
-    "boolean", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
-    "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
+    "boolean",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
 )
 _WIDE_UNSIGNED = ("uint16", "uint32", "uint64")
 _FLOATING = ("float16", "bfloat16", "float32", "float64")
@@ -29,10 +42,26 @@ CLASSES = {
     **{one: (one,) for one in DTYPES},
 }
 KERNEL_TYPES = (
-    "UnaryKernel", "BinaryKernel", "WhereKernel", "CastKernel", "FillKernel", "ArangeKernel",
-    "RandomKernel", "ReduceKernel", "MaxDimKernel", "MatmulKernel", "LinearKernel", "CatKernel",
-    "GatherKernel", "IndexSelectKernel", "ScatterAddKernel", "IndexAddKernel",
-    "FindOutOfRangeKernel", "SoftmaxKernel", "SoftmaxBackwardKernel", "NllLossKernel",
+    "UnaryKernel",
+    "BinaryKernel",
+    "WhereKernel",
+    "CastKernel",
+    "FillKernel",
+    "ArangeKernel",
+    "RandomKernel",
+    "ReduceKernel",
+    "MaxDimKernel",
+    "MatmulKernel",
+    "LinearKernel",
+    "CatKernel",
+    "GatherKernel",
+    "IndexSelectKernel",
+    "ScatterAddKernel",
+    "IndexAddKernel",
+    "FindOutOfRangeKernel",
+    "SoftmaxKernel",
+    "SoftmaxBackwardKernel",
+    "NllLossKernel",
     "NllLossBackwardKernel",
 )
 
@@ -56,7 +85,9 @@ def parse_class(text: str) -> tuple[str, ...]:
     chosen: set[str] = set()
     for name in text.split("+"):
         if name.strip() not in CLASSES:
-            raise SchemaError(f"unknown dtype class `{name.strip()}`; known are {', '.join(CLASSES)}")
+            raise SchemaError(
+                f"unknown dtype class `{name.strip()}`; known are {', '.join(CLASSES)}"
+            )
         chosen.update(CLASSES[name.strip()])
     return tuple(one for one in DTYPES if one in chosen)
 

@@ -1,8 +1,8 @@
 # codegen/emit_autograd.py -- the recording layer: ebb/autograd/ops/<family>.h and .cpp.
 #
-# For every differentiable op: the class of its node, the entry with the gate, the part that records
-# and the slow part. What a node keeps comes from formulas.plan_node(). The functions below print the
-# statements that depend on the plan; the rest is in templates/autograd.cpp.j2.
+# For every differentiable op: the class of its node, the entry with the gate, the part that
+# records and the slow part. What a node keeps comes from formulas.plan_node(). The functions below
+# print the statements that depend on the plan; the rest is in templates/autograd.cpp.j2.
 """Emitter of ebb:: recording functions and nodes."""
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class NodeView:
         lines += self._unpack_lines()
         lines += self._local_lines()
         for position, rule in enumerate(ordered):
-            later = [f"wants_{one.edge}" for one in ordered[position + 1:] if one.uses_grad]
+            later = [f"wants_{one.edge}" for one in ordered[position + 1 :] if one.uses_grad]
             lines += self._rule_lines(rule, " || ".join(later))
         if self.list_rule:
             lines += self._list_lines()
@@ -73,12 +73,17 @@ class NodeView:
         operands = self.plan.operands
         if not operands:
             return []
-        lines = [f"Tensor {', '.join(one.name for one in operands)};", "{",
-                 "  const autograd::SavedLock lock(*this);",
-                 "  if (is_released()) [[unlikely]] autograd::throw_released(*this);"]
+        lines = [
+            f"Tensor {', '.join(one.name for one in operands)};",
+            "{",
+            "  const autograd::SavedLock lock(*this);",
+            "  if (is_released()) [[unlikely]] autograd::throw_released(*this);",
+        ]
         for one in operands:
             unpack = f'{one.name} = {one.name}_.unpack(*this, "{one.name}", run.releases());'
-            wants = [f"wants_{rule.edge}" for rule in self.single_rules if one.name in rule.operands]
+            wants = [
+                f"wants_{rule.edge}" for rule in self.single_rules if one.name in rule.operands
+            ]
             is_for_list = self.list_rule is not None and one.name in self.list_rule.operands
             lines.append(f"  {unpack}" if is_for_list else f"  if ({' || '.join(wants)}) {unpack}")
         return [*lines, "}"]
@@ -89,9 +94,13 @@ class NodeView:
             lines.append("const std::span<Tensor> grads(grad_outs, output_count());")
             for index, result in enumerate(self.op.differentiable_results):
                 if not result.is_list:
-                    lines.append(f"[[maybe_unused]] Tensor& grad_{result.name} = grad_outs[{index}];")
+                    lines.append(
+                        f"[[maybe_unused]] Tensor& grad_{result.name} = grad_outs[{index}];"
+                    )
             if self.plan.uses_filled_grads:
-                lines.append("const std::vector<Tensor> filled_grads = autograd::filled(*this, grads);")
+                lines.append(
+                    "const std::vector<Tensor> filled_grads = autograd::filled(*this, grads);"
+                )
         else:
             lines.append("[[maybe_unused]] Tensor& grad_out = grad_outs[0];")
             name = self.op.differentiable_results[0].name
@@ -103,10 +112,9 @@ class NodeView:
             lines.append(f"const DType {name}_dtype = {name}_dtype_;")
         for index, result in enumerate(self.op.differentiable_results):
             if result.name in self.own_metas:
-                lines.append(
-                    f"[[maybe_unused]] const IntSpan {result.name}_sizes = output_meta({index}).shape();")
-                lines.append(
-                    f"[[maybe_unused]] const DType {result.name}_dtype = output_meta({index}).dtype;")
+                unused, name = "[[maybe_unused]] const", result.name
+                lines.append(f"{unused} IntSpan {name}_sizes = output_meta({index}).shape();")
+                lines.append(f"{unused} DType {name}_dtype = output_meta({index}).dtype;")
         for param in self.plan.attributes:
             lines.append(_local(param.type.name, param.type.stored, param.name))
         for value in self.plan.values:
@@ -122,15 +130,22 @@ class NodeView:
             return [f"if (wants_{rule.edge}) {target} = {value};"]
         if not rule.own_sizes:
             return [f"if (wants_{rule.edge}) {target} = {rule.text};"]
-        return [f"if (wants_{rule.edge}) {{", *_meta_lines(rule, str(rule.edge)),
-                f"  {target} = {rule.text};", "}"]
+        return [
+            f"if (wants_{rule.edge}) {{",
+            *_meta_lines(rule, str(rule.edge)),
+            f"  {target} = {rule.text};",
+            "}",
+        ]
 
     def _list_lines(self) -> list[str]:
         rule, first = self.list_rule, self.plan.edges
-        return ["for (size_t position = 0; position < list_edges; ++position) {",
-                f"  if (!run.wants(position + {first})) continue;",
-                *(_meta_lines(rule, f"position + {first}") if rule.own_sizes else []),
-                f"  grad_inputs[position + {first}] = {rule.text};", "}"]
+        return [
+            "for (size_t position = 0; position < list_edges; ++position) {",
+            f"  if (!run.wants(position + {first})) continue;",
+            *(_meta_lines(rule, f"position + {first}") if rule.own_sizes else []),
+            f"  grad_inputs[position + {first}] = {rule.text};",
+            "}",
+        ]
 
 
 def _meta_lines(rule: Rule, edge: str) -> list[str]:
@@ -155,8 +170,10 @@ def _local(kind: str, stored: str, name: str) -> str:
     if kind == "int[]":
         return f"const IntSpan {name} = {name}_.get();"
     if kind == "int[]?":
-        return (f"const std::optional<IntSpan> {name} = has_{name}_ ? "
-                f"std::optional<IntSpan>({name}_.get()) : std::nullopt;")
+        return (
+            f"const std::optional<IntSpan> {name} = has_{name}_ ? "
+            f"std::optional<IntSpan>({name}_.get()) : std::nullopt;"
+        )
     return f"const {stored}& {name} = {name}_;"
 
 
@@ -177,21 +194,28 @@ class Recorder:
     def edge_count(self) -> str:
         """How many edges the node gets."""
         count = str(self.node.plan.edges)
-        return f"{count} + {self.node.list_rule.param.name}.size()" if self.node.list_rule else count
+        return (
+            f"{count} + {self.node.list_rule.param.name}.size()" if self.node.list_rule else count
+        )
 
     def edge_lines(self) -> list[str]:
         """Statements that connect the edges and find the highest number above."""
         lines = []
         for rule in self.node.single_rules:
             add = f"autograd::add_edge(*node, {rule.edge}, {self.spelled(rule.param.name)})"
-            lines.append(f"above = std::max(above, {add});" if lines else f"uint64_t above = {add};")
+            lines.append(
+                f"above = std::max(above, {add});" if lines else f"uint64_t above = {add};"
+            )
         if not lines:
             lines.append("uint64_t above = 0;")
         if self.node.list_rule:
             name, first = self.node.list_rule.param.name, self.node.plan.edges
-            lines += [f"for (size_t index = 0; index < {name}.size(); ++index) {{",
-                      f"  above = std::max(above, autograd::add_edge(*node, {first} + index, "
-                      f"{name}[index]));", "}"]
+            lines += [
+                f"for (size_t index = 0; index < {name}.size(); ++index) {{",
+                f"  above = std::max(above, autograd::add_edge(*node, {first} + index, "
+                f"{name}[index]));",
+                "}",
+            ]
         return lines
 
     def save_lines(self) -> list[str]:
@@ -208,10 +232,16 @@ class Recorder:
             lines += _store(param)
         for value in self.node.plan.values:
             is_list = value.type == "int[]"
-            text = re.sub(rf"\b{self.op.params[0].name}\b", self.spelled(self.op.params[0].name),
-                          value.expression)
-            lines.append(f"node->{value.name}_.save({text});" if is_list
-                         else f"node->{value.name}_ = {text};")
+            text = re.sub(
+                rf"\b{self.op.params[0].name}\b",
+                self.spelled(self.op.params[0].name),
+                value.expression,
+            )
+            lines.append(
+                f"node->{value.name}_.save({text});"
+                if is_list
+                else f"node->{value.name}_ = {text};"
+            )
         return lines
 
     def save_result_lines(self) -> list[str]:
@@ -221,20 +251,31 @@ class Recorder:
             if not self._is_result(one):
                 continue
             target = "self" if self.form.kind == "inplace" else one.name
-            save = (f"save_output({target}, {one.index})" if one.kind == "output"
-                    else f"save_constant({target})")
+            save = (
+                f"save_output({target}, {one.index})"
+                if one.kind == "output"
+                else f"save_constant({target})"
+            )
             lines.append(f"{self._condition(one)}node->{one.name}_.{save};")
         return lines
 
     def _is_result(self, one: SavedOperand) -> bool:
         return one.name in [result.name for result in self.op.results] and one.name not in [
-            param.name for param in self.op.tensors]
+            param.name for param in self.op.tensors
+        ]
 
     def _save_operand(self, one: SavedOperand) -> list[str]:
         name = self.spelled(one.name)
-        value = f"ops::copy_as(\"{self.form.name}\", self, self.dtype())" if self.form.kind == "inplace" and name == "self" else name
-        save = (f"save_input({value}, {one.index})" if one.kind == "input"
-                else f"save_constant({value})")
+        value = (
+            f'ops::copy_as("{self.form.name}", self, self.dtype())'
+            if self.form.kind == "inplace" and name == "self"
+            else name
+        )
+        save = (
+            f"save_input({value}, {one.index})"
+            if one.kind == "input"
+            else f"save_constant({value})"
+        )
         return [f"{self._condition(one)}node->{one.name}_.{save};"]
 
     def _condition(self, one: SavedOperand) -> str:
@@ -247,8 +288,9 @@ class Recorder:
             if rule.param.name in one.needed_by:
                 name = self.spelled(rule.param.name)
                 is_list = rule.param.type.is_tensor_list
-                tests.append(f"autograd::requires_grad({name})" if is_list
-                             else f"{name}.requires_grad()")
+                tests.append(
+                    f"autograd::requires_grad({name})" if is_list else f"{name}.requires_grad()"
+                )
         return f"if ({' || '.join(tests)}) "
 
     @property
@@ -282,8 +324,10 @@ def _store(param: Param) -> list[str]:
     if param.type.name == "int[]":
         return [f"node->{param.name}_.save({param.name});"]
     if param.type.name == "int[]?":
-        return [f"node->has_{param.name}_ = {param.name}.has_value();",
-                f"if ({param.name}) node->{param.name}_.save(*{param.name});"]
+        return [
+            f"node->has_{param.name}_ = {param.name}.has_value();",
+            f"if ({param.name}) node->{param.name}_.save(*{param.name});",
+        ]
     return [f"node->{param.name}_ = {param.name};"]
 
 
@@ -318,13 +362,16 @@ def emit(family: Family) -> dict[str, str]:
         "nodes": list(nodes.values()),
         "functions": functions,
         "recorders": recorders,
-        "plain_functions": [form for form in functions
-                            if form.op.key not in nodes and not form.op.composite],
-        "composites": [form for form in functions if form.op.composite
-                       and form.op.composite != "hand-written"],
+        "plain_functions": [
+            form for form in functions if form.op.key not in nodes and not form.op.composite
+        ],
+        "composites": [
+            form for form in functions if form.op.composite and form.op.composite != "hand-written"
+        ],
         "composite_text": composite_text,
         "needs_reduction": any(
-            param.type.name == "Reduction" for op in family.ops for param in op.params),
+            param.type.name == "Reduction" for op in family.ops for param in op.params
+        ),
     }
     name = f"ebb/autograd/ops/{family.name}"
     return {

@@ -34,15 +34,19 @@ class Kernel:
 def kernels_of(families: list[Family]) -> list[Kernel]:
     """All kernels of the table in alphabetical order; conflicting types are an error."""
     # Preparation casts and zero gradients are filled, whatever the families are.
-    found = {"cast": Kernel("cast", "CastKernel", DTYPES),
-             "fill": Kernel("fill", "FillKernel", DTYPES)}
+    found = {
+        "cast": Kernel("cast", "CastKernel", DTYPES),
+        "fill": Kernel("fill", "FillKernel", DTYPES),
+    }
     for family in families:
         for op in family.ops:
             for use in op.kernels:
                 known = found.setdefault(use.name, Kernel(use.name, use.type, ()))
                 if known.type != use.type:
-                    raise SchemaError(f"{op.file}:{op.line}: {op.full_name}: kernel `{use.name}` is "
-                                      f"a {known.type} elsewhere, got {use.type}")
+                    raise SchemaError(
+                        f"{op.file}:{op.line}: {op.full_name}: kernel `{use.name}` is "
+                        f"a {known.type} elsewhere, got {use.type}"
+                    )
                 known.dtypes = _union(known.dtypes, use)
     return [found[name] for name in sorted(found)]
 
@@ -59,9 +63,13 @@ def emit(families: list[Family]) -> dict[str, str]:
         "ebb/kernels/tables.h": env.get_template("tables.h.j2").render(context),
         "ebb/kernels/tables.cpp": env.get_template("tables.cpp.j2").render(context),
         "ebb/ops.h": env.get_template("umbrella.h.j2").render(
-            context, path="ebb/ops", what="all ops without recording", extra=[]),
+            context, path="ebb/ops", what="all ops without recording", extra=[]
+        ),
         "ebb/autograd/ops.h": env.get_template("umbrella.h.j2").render(
-            context, path="ebb/autograd/ops", what="all ops, and the operators",
-            extra=["ebb/autograd/operators.h"]),
+            context,
+            path="ebb/autograd/ops",
+            what="all ops, and the operators",
+            extra=["ebb/autograd/operators.h"],
+        ),
         "ebb/autograd/jvp_table.cpp": env.get_template("jvp_table.cpp.j2").render(context),
     }

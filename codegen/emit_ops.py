@@ -39,7 +39,11 @@ class Body:
         """Whether one or two operands, at least one a tensor, may go straight to the kernel."""
         kinds = [param.type.name for param in self.operand_params]
         return self.form.kind != "out" and kinds in (
-            ["Tensor"], ["Tensor", "Tensor"], ["Tensor", "Scalar"], ["Scalar", "Tensor"])
+            ["Tensor"],
+            ["Tensor", "Tensor"],
+            ["Tensor", "Scalar"],
+            ["Scalar", "Tensor"],
+        )
 
     @property
     def straight_arguments(self) -> str:
@@ -61,14 +65,19 @@ class Body:
     def views(self, out: str) -> str:
         """The kernel's arguments on the straight path."""
         views = [
-            f"{param.name}_view.view()" if param.type.name == "Scalar"
-            else f"view_of({self.form.spelled(param)})" for param in self.operand_params]
+            f"{param.name}_view.view()"
+            if param.type.name == "Scalar"
+            else f"view_of({self.form.spelled(param)})"
+            for param in self.operand_params
+        ]
         return ", ".join(["kCpuContext", *views, f"view_of({out})"])
 
     @property
     def target_arguments(self) -> str:
         """Arguments of is_straight_target()."""
-        others = [p.name for p in self.operand_params if p.type.is_tensor and p is not self.op.params[0]]
+        others = [
+            p.name for p in self.operand_params if p.type.is_tensor and p is not self.op.params[0]
+        ]
         return ", ".join(["*self.impl()", *(f"*{name}.impl()" for name in others)])
 
     @property

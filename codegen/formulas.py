@@ -2,8 +2,8 @@
 #
 # A formula is C++; only its names matter here. A tensor named as such is saved, under the condition
 # that an input whose formula names it requires a gradient. A tensor of which only shape, dtype and
-# the like are asked is not saved: its sizes are. Where a formula asks for those of its own input, not
-# even that: the node at the other end of the edge knows them. Start reading at plan_node().
+# the like are asked is not saved: its sizes are. Where a formula asks for those of its own input,
+# not even that: the node at the other end of the edge knows them. Start reading at plan_node().
 """Inference of saved operands."""
 
 from __future__ import annotations
@@ -76,12 +76,9 @@ def names_in(formula: str) -> list[tuple[str, str]]:
 def plan_node(op: Op) -> NodePlan:
     """Work out edges, formulas and saved values of an op's node."""
     plan = NodePlan(op)
-    edge = 0
     ordered = [p for p in op.tensors if op.grad.get(p.name, "none") != "none"]
     ordered += [p for p in op.tensor_lists if op.grad.get(p.name, "none") != "none"]
-    for param in ordered:
-        plan.rules.append(Rule(param, edge, ""))
-        edge += 1
+    plan.rules = [Rule(param, edge, "") for edge, param in enumerate(ordered)]
     for rule in plan.rules:
         _read_formula(plan, rule, " ".join(op.grad[rule.param.name].split()))
     return plan
@@ -123,7 +120,8 @@ def _note_value(plan: NodePlan, rule: Rule, name: str) -> None:
     if name in [param.name for param in op.tensor_lists]:
         raise SchemaError(
             f"{op.file}:{op.line}: {op.full_name}: `grad` names the list `{name}`; use `save` for "
-            "what is needed of it")
+            "what is needed of it"
+        )
     if name in _tensor_names(op):
         operand = next((one for one in plan.operands if one.name == name), None)
         if operand is None:
@@ -153,8 +151,11 @@ def _kind_of(plan: NodePlan, name: str) -> tuple[str, int]:
 
 
 _METADATA = {
-    "shape": "{0}_sizes", "sizes": "{0}_sizes", "ndim": "static_cast<int64_t>({0}_sizes.size())",
-    "numel": "autograd::numel_of({0}_sizes)", "dtype": "{0}_dtype",
+    "shape": "{0}_sizes",
+    "sizes": "{0}_sizes",
+    "ndim": "static_cast<int64_t>({0}_sizes.size())",
+    "numel": "autograd::numel_of({0}_sizes)",
+    "dtype": "{0}_dtype",
 }
 
 
@@ -163,7 +164,9 @@ def _rewrite(op: Op, formula: str) -> str:
     for name in _tensor_names(op):
         for asked, text in _METADATA.items():
             formula = re.sub(
-                rf"(?<![\w.:>]){name}\s*\.\s*{asked}\s*\(\s*\)", text.format(name), formula)
+                rf"(?<![\w.:>]){name}\s*\.\s*{asked}\s*\(\s*\)", text.format(name), formula
+            )
         formula = re.sub(
-            rf"(?<![\w.:>]){name}\s*\.\s*size\s*\(", f"autograd::size_at({name}_sizes, ", formula)
+            rf"(?<![\w.:>]){name}\s*\.\s*size\s*\(", f"autograd::size_at({name}_sizes, ", formula
+        )
     return formula

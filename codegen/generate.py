@@ -21,8 +21,8 @@ from codegen import emit_autograd, emit_common, emit_jvp, emit_ops, emit_tests  
 from codegen.model import Family, load_family  # noqa: E402
 from codegen.signature import SchemaError  # noqa: E402
 
-FAMILY_EMITTERS = [emit_ops.emit, emit_autograd.emit, emit_jvp.emit, emit_tests.emit]
-COMMON_EMITTERS = [emit_common.emit]
+FAMILY_EMITTERS = [emit_ops.emit, emit_autograd.emit, emit_jvp.emit]
+COMMON_EMITTERS = [emit_common.emit, emit_tests.emit]
 try:  # the Python package's part
     from codegen import emit_python
 

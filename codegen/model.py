@@ -18,8 +18,25 @@ from codegen.dtypes import KernelUse, image, parse_class, parse_kernel
 from codegen.signature import Param, Result, SchemaError, Signature, parse_signature
 
 KEYS = (
-    "op", "doc", "shape", "dtypes", "dtype", "kernel", "impl", "composite", "check", "grad", "save",
-    "not_differentiable", "jvp", "inplace", "out", "skip", "aliases", "python", "test",
+    "op",
+    "doc",
+    "shape",
+    "dtypes",
+    "dtype",
+    "kernel",
+    "impl",
+    "composite",
+    "check",
+    "grad",
+    "save",
+    "not_differentiable",
+    "jvp",
+    "inplace",
+    "out",
+    "skip",
+    "aliases",
+    "python",
+    "test",
 )
 PYTHON_KINDS = ("both", "method", "function", "private", "none")
 DTYPE_RULES = ("promote", "promote_float")
@@ -127,7 +144,8 @@ class Op:
     def is_differentiable(self) -> bool:
         """Whether it records a node."""
         return any(formula != "none" for formula in self.grad.values()) or (
-            self.is_inplace and bool(self.grad))
+            self.is_inplace and bool(self.grad)
+        )
 
     @property
     def differentiable_results(self) -> tuple[Result, ...]:
@@ -138,7 +156,11 @@ class Op:
     def forms(self) -> tuple[str, ...]:
         """The forms it comes in: plain, inplace, out."""
         first = "inplace" if self.is_inplace else "plain"
-        return (first, *(["inplace"] if self.has_inplace else []), *(["out"] if self.has_out else []))
+        return (
+            first,
+            *(["inplace"] if self.has_inplace else []),
+            *(["out"] if self.has_out else []),
+        )
 
 
 @dataclass
@@ -175,7 +197,9 @@ def load_family(path: Path, shown_as: str | None = None) -> Family:
     for op in ops:
         first = seen.setdefault(op.full_name, op)
         if first is not op:
-            raise SchemaError(f"{shown}:{op.line}: {op.full_name}: already defined in line {first.line}")
+            raise SchemaError(
+                f"{shown}:{op.line}: {op.full_name}: already defined in line {first.line}"
+            )
     return Family(path.stem, shown, ops)
 
 
@@ -221,12 +245,22 @@ class _Entry:
         signature = self.guarded("op", parse_signature, self.values["op"])
         rule, _, result = str(self.values.get("dtype", "")).partition("->")
         op = Op(
-            signature=signature, family=self.family, file=self.shown, line=self.op_line,
-            doc=self.text("doc"), dtypes=self.accepted(signature), dtype_rule=rule.strip(),
-            is_predicate=result.strip() == "bool", is_impl=self.flag("impl"),
-            composite=self.composite(), has_inplace=self.flag("inplace"), has_out=self.flag("out"),
-            skip=self.text("skip"), aliases=tuple(self.strings("aliases")),
-            python=self.choice("python", PYTHON_KINDS, "both"), test=self.values.get("test") or {},
+            signature=signature,
+            family=self.family,
+            file=self.shown,
+            line=self.op_line,
+            doc=self.text("doc"),
+            dtypes=self.accepted(signature),
+            dtype_rule=rule.strip(),
+            is_predicate=result.strip() == "bool",
+            is_impl=self.flag("impl"),
+            composite=self.composite(),
+            has_inplace=self.flag("inplace"),
+            has_out=self.flag("out"),
+            skip=self.text("skip"),
+            aliases=tuple(self.strings("aliases")),
+            python=self.choice("python", PYTHON_KINDS, "both"),
+            test=self.values.get("test") or {},
             not_differentiable=tuple(self.strings("not_differentiable")),
         )
         op.saved_values = self.saved_values()
@@ -293,12 +327,16 @@ class _Entry:
         if op.is_pointwise and len(self.strings("kernel")) != 1:
             self.fail("needs one `kernel`, or `impl: true`, or `composite`")
         if op.is_pointwise and op.dtype_rule not in DTYPE_RULES:
-            self.fail(f"`dtype` needs one of {', '.join(DTYPE_RULES)}, got {op.dtype_rule!r}", "dtype")
+            self.fail(
+                f"`dtype` needs one of {', '.join(DTYPE_RULES)}, got {op.dtype_rule!r}", "dtype"
+            )
         if not op.is_pointwise and op.dtype_rule:
             self.fail("`dtype` is for pointwise ops only; a body decides its own", "dtype")
         promoted = [dtypes for name, dtypes in op.dtypes.items() if name != "condition"]
         default = image(op.dtype_rule, promoted[-1] if promoted else ())
-        uses = [self.guarded("kernel", parse_kernel, one, default) for one in self.strings("kernel")]
+        uses = [
+            self.guarded("kernel", parse_kernel, one, default) for one in self.strings("kernel")
+        ]
         operands = [p.name for p in op.params if p.type.is_tensor or p.type.name == "Scalar"]
         for use in uses:
             for name in use.operands:
@@ -311,7 +349,9 @@ class _Entry:
         for one in self.strings("check"):
             match = re.fullmatch(r"(\w+)\(([^()]*)\)", one.strip())
             if not match or match[1] not in CHECKS:
-                self.fail(f"`check` needs one of {', '.join(CHECKS)} with operands, got `{one}`", "check")
+                self.fail(
+                    f"`check` needs one of {', '.join(CHECKS)} with operands, got `{one}`", "check"
+                )
             arguments = tuple(part.strip() for part in match[2].split(","))
             names = [param.name for param in op.params]
             for name in arguments:
@@ -349,7 +389,9 @@ class _Entry:
                     self.fail(f"`jvp` names `{name}`, which has no gradient", "jvp")
             return {name: str(formula) for name, formula in value.items()}
         if value not in ("auto", "linear", "none"):
-            self.fail(f"`jvp` needs auto, linear, none or a rule per parameter, got {value!r}", "jvp")
+            self.fail(
+                f"`jvp` needs auto, linear, none or a rule per parameter, got {value!r}", "jvp"
+            )
         return value
 
     def check_whole(self, op: Op) -> None:
@@ -365,7 +407,8 @@ class _Entry:
             self.fail("needs at most one list of tensors", "op")
         for name in op.not_differentiable:
             if name not in [result.name for result in op.results]:
-                self.fail(f"`not_differentiable` names `{name}`, which is no result",
-                          "not_differentiable")
+                self.fail(
+                    f"`not_differentiable` names `{name}`, which is no result", "not_differentiable"
+                )
         if not op.test:
             self.fail("needs `test` rows, or `test: {none: why}`")

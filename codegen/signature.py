@@ -88,7 +88,9 @@ class Param:
     @property
     def python_default(self) -> str | None:
         """The default as it reads in Python, or None."""
-        return repr(self.default) if self.default and self.type.name == "Reduction" else self.default
+        return (
+            repr(self.default) if self.default and self.type.name == "Reduction" else self.default
+        )
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,7 @@ def parse_signature(text: str) -> Signature:
     """Parse a signature; a mistake raises SchemaError without a place."""
     match = _SIGNATURE.fullmatch(text.strip())
     if not match:
-        raise SchemaError(
-            f"op: needs `name(Type name, ...) -> Tensor name`, got `{text}`")
+        raise SchemaError(f"op: needs `name(Type name, ...) -> Tensor name`, got `{text}`")
     name, overload, params, results = match.groups()
     return Signature(name, overload or "", _parse_params(params), _parse_results(results))
 

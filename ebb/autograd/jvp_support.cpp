@@ -1,0 +1,28 @@
+// ebb/autograd/jvp_support.cpp -- shaping tangents, and the error for a wrong argument.
+#include "ebb/autograd/jvp_support.h"
+
+#include "ebb/kernels/tables.h"
+#include "ebb/ops/view_of.h"
+
+namespace ebb::autograd {
+
+Tensor zero_tangent(const Tensor& like) {
+  const Tensor zeros = empty(like.sizes(), like.dtype(), like.device());
+  const auto fill = ops::kernel_for("zeros", kernels::fill_kernels, zeros);
+  fill(ops::context_of(zeros), Scalar(0), ops::view_of(zeros));
+  return zeros;
+}
+
+Tensor conform_tangent(const Tensor& tangent, const Tensor& out) {
+  if (!tangent.defined()) return zero_tangent(out);
+  const Tensor same_dtype = tangent.dtype() == out.dtype() ? tangent : cast(tangent, out.dtype());
+  if (equal(same_dtype.sizes(), out.sizes())) return same_dtype;
+  return expand(same_dtype, out.sizes());
+}
+
+void throw_wrong_argument(const char* op, size_t position) {
+  throw ValueError(str(op, ": the forward-mode rule needs an argument of another type at position ",
+                       position, ", got what the op does not take"));
+}
+
+}  // namespace ebb::autograd
