@@ -1,9 +1,57 @@
-// ebb/autograd/rules/rules.h -- gradient rules too long for the op table, for generated nodes.
+// ebb/autograd/rules/rules.h -- gradient rules that are too long for a line of the op table.
 //
-// Formulas in ops/*.yaml call them as rules::name(...). They are written over recorded ops (ebb::),
-// so that derivatives of any order follow.
+// Each is called from the generated apply() of a node and is made of recorded ops only, so that it
+// can be differentiated again. Broadcasts, casts and complex parts are undone by the engine, never
+// here. `grad` is the gradient that arrives; in forward rules `tangent` is the one that goes along.
 #pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "ebb/core/tensor.h"
 
-namespace ebb::autograd::rules {}
+namespace ebb::autograd::rules {
+
+// Reductions (reduce.cpp). `dim` and `keepdim` are those of the op, `shape` is its input's.
+Tensor sum_grad(const Tensor& grad, IntSpan shape, std::optional<IntSpan> dim, bool keepdim);
+Tensor mean_grad(const Tensor& grad, IntSpan shape, std::optional<IntSpan> dim, bool keepdim);
+/// Equal largest elements share the gradient evenly.
+Tensor max_grad(const Tensor& grad, const Tensor& input, const Tensor& out);
+Tensor max_jvp(const Tensor& tangent, const Tensor& input, const Tensor& out);
+/// The gradient goes to the element at the index.
+Tensor max_dim_grad(const Tensor& grad, const Tensor& indices, IntSpan shape, int64_t dim,
+                    bool keepdim);
+Tensor max_dim_jvp(const Tensor& tangent, const Tensor& indices, int64_t dim, bool keepdim);
+
+// Shapes (shape.cpp).
+Tensor permute_grad(const Tensor& grad, IntSpan dims);
+Tensor index_box_put_grad_self(const Tensor& grad, IntSpan start, IntSpan step, IntSpan size,
+                               IntSpan shape);
+/// The size of each tensor along `dim`.
+std::vector<int64_t> sizes_along(std::span<const Tensor> tensors, int64_t dim);
+/// The part of `grad` that belongs to the tensor at `position` of those that were joined.
+Tensor cat_grad(const Tensor& grad, size_t position, IntSpan sizes, int64_t dim);
+
+// Products (matmul.cpp). Ranks say which operand was a vector.
+Tensor matmul_grad_input(const Tensor& grad, const Tensor& other);
+Tensor matmul_grad_other(const Tensor& grad, const Tensor& input, IntSpan other_shape);
+Tensor linear_grad_weight(const Tensor& grad, const Tensor& input);
+
+// Indices (index.cpp).
+Tensor gather_grad(const Tensor& grad, IntSpan shape, int64_t dim, const Tensor& index);
+Tensor scatter_add_grad_src(const Tensor& grad, int64_t dim, const Tensor& index,
+                            IntSpan src_shape);
+Tensor index_select_grad(const Tensor& grad, IntSpan shape, int64_t dim, const Tensor& index);
+Tensor index_add_grad_source(const Tensor& grad, int64_t dim, const Tensor& index,
+                             const Scalar& alpha, IntSpan source_shape);
+
+// Losses (loss.cpp).
+/// tangent - sum(exp(out) * tangent along dim): the tangent of log_softmax, and also the gradient
+/// of log_softmax_backward with respect to its first operand.
+Tensor log_softmax_jvp(const Tensor& tangent, const Tensor& out, int64_t dim);
+/// The gradient of log_softmax_backward(grad, out, dim) with respect to `out`.
+Tensor log_softmax_backward_grad_out(const Tensor& grad_grad, const Tensor& grad, const Tensor& out,
+                                     int64_t dim);
+
+}  // namespace ebb::autograd::rules

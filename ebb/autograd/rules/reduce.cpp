@@ -1,0 +1,81 @@
+// ebb/autograd/rules/reduce.cpp -- gradients of sum, mean and max.
+#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/ops.h"
+#include "ebb/autograd/rules/rules.h"
+#include "ebb/ops/infer.h"
+
+namespace ebb::autograd::rules {
+namespace {
+
+/// `tensor`, which lost the reduced dims, with a size of 1 in place of each.
+Tensor with_reduced_dims(const Tensor& tensor, IntSpan shape, std::optional<IntSpan> dim,
+                         bool keepdim) {
+  if (keepdim || tensor.ndim() == 0) return tensor;  // a 0-d tensor broadcasts anyway
+  const int ndim = static_cast<int>(shape.size());
+  const ops::infer::DimMask mask = ops::infer::dim_mask("sum", dim, ndim);
+  Shape kept(shape);
+  for (int each = 0; each < ndim; ++each) {
+    if ((mask >> each & 1) != 0) kept[each] = 1;
+  }
+  return reshape(tensor, kept);
+}
+
+int64_t reduced_count(IntSpan shape, std::optional<IntSpan> dim) {
+  const int ndim = static_cast<int>(shape.size());
+  const ops::infer::DimMask mask = ops::infer::dim_mask("mean", dim, ndim);
+  int64_t count = 1;
+  for (int each = 0; each < ndim; ++each) {
+    if ((mask >> each & 1) != 0) count *= shape[static_cast<size_t>(each)];
+  }
+  return count;
+}
+
+/// 1 / n at each of the n largest elements, 0 elsewhere: a constant, like the indices of a sort.
+Tensor share_of_largest(const Tensor& input, const Tensor& out) {
+  const NoGradGuard guard;
+  const bool is_nan = !eq(out, out).item<bool>();
+  const Tensor is_largest = is_nan ? eq(eq(input, input), false) : eq(input, out);
+  const int64_t count = sum(is_largest).item<int64_t>();
+  return div(cast(is_largest, input.dtype()), count);
+}
+
+/// `tensor` with a size of 1 at `dim`, unless it has it already or everything is 0-d.
+Tensor with_dim(const Tensor& tensor, int64_t dim, bool keepdim, int ndim) {
+  if (keepdim || ndim == 0) return tensor;
+  return unsqueeze(tensor, normalize_dim("max", dim, ndim));
+}
+
+}  // namespace
+
+Tensor sum_grad(const Tensor& grad, IntSpan shape, std::optional<IntSpan> dim, bool keepdim) {
+  return expand(with_reduced_dims(grad, shape, dim, keepdim), shape);
+}
+
+Tensor mean_grad(const Tensor& grad, IntSpan shape, std::optional<IntSpan> dim, bool keepdim) {
+  const int64_t count = reduced_count(shape, dim);
+  // Of nothing: there is no element that a gradient could go to.
+  const Tensor share = count == 0 ? grad : div(grad, count);
+  return sum_grad(share, shape, dim, keepdim);
+}
+
+Tensor max_grad(const Tensor& grad, const Tensor& input, const Tensor& out) {
+  return mul(grad, share_of_largest(input, out));
+}
+
+Tensor max_jvp(const Tensor& tangent, const Tensor& input, const Tensor& out) {
+  return sum(mul(tangent, share_of_largest(input, out)));
+}
+
+Tensor max_dim_grad(const Tensor& grad, const Tensor& indices, IntSpan shape, int64_t dim,
+                    bool keepdim) {
+  const int ndim = static_cast<int>(shape.size());
+  return scatter_add(zeros(shape, grad.dtype(), grad.device()), dim,
+                     with_dim(indices, dim, keepdim, ndim), with_dim(grad, dim, keepdim, ndim));
+}
+
+Tensor max_dim_jvp(const Tensor& tangent, const Tensor& indices, int64_t dim, bool keepdim) {
+  const Tensor index = with_dim(indices, dim, keepdim, tangent.ndim());
+  return reshape(gather(tangent, dim, index), indices.sizes());
+}
+
+}  // namespace ebb::autograd::rules

@@ -1,0 +1,35 @@
+// ebb/autograd/rules/shape.cpp -- gradients of permute, index_box_put_ and cat.
+#include "ebb/autograd/ops.h"
+#include "ebb/autograd/rules/rules.h"
+
+namespace ebb::autograd::rules {
+
+Tensor permute_grad(const Tensor& grad, IntSpan dims) {
+  Shape inverse;
+  inverse.resize(static_cast<int>(dims.size()));
+  for (int to = 0; to < inverse.ndim(); ++to) {
+    inverse[normalize_dim("permute", dims[static_cast<size_t>(to)], inverse.ndim())] = to;
+  }
+  return permute(grad, inverse);
+}
+
+Tensor index_box_put_grad_self(const Tensor& grad, IntSpan start, IntSpan step, IntSpan size,
+                               IntSpan shape) {
+  const Tensor kept = clone(grad);
+  return index_box_put_(kept, zeros({}, grad.dtype(), grad.device()), start, step, size, shape);
+}
+
+std::vector<int64_t> sizes_along(std::span<const Tensor> tensors, int64_t dim) {
+  std::vector<int64_t> sizes;
+  sizes.reserve(tensors.size());
+  for (const Tensor& tensor : tensors) sizes.push_back(tensor.size(dim));
+  return sizes;
+}
+
+Tensor cat_grad(const Tensor& grad, size_t position, IntSpan sizes, int64_t dim) {
+  int64_t start = 0;
+  for (size_t before = 0; before < position; ++before) start += sizes[before];
+  return narrow(grad, dim, start, sizes[position]);
+}
+
+}  // namespace ebb::autograd::rules
