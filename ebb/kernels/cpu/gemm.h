@@ -1,0 +1,43 @@
+// ebb/kernels/cpu/gemm.h -- the one seam to matrix multiplication libraries: gemm().
+//
+// Everything that multiplies matrices comes here. Which engine runs a product depends on its dtype
+// and shape alone; docs/gemm.md holds the measurements behind the rule. One call runs on one
+// thread; the callers split the work (matmul.cpp).
+#pragma once
+
+#include <cstdint>
+
+#include "ebb/core/dtype.h"
+
+namespace ebb::kernels::cpu {
+
+/// Where an operand lies: element (row, column) is data[row * row_stride + column * column_stride].
+/// Either column_stride is 1 and row_stride at least the number of columns, or the other way round.
+struct MatrixRef {
+  const void* data;
+  int64_t row_stride;
+  int64_t column_stride;
+};
+
+/// C (m x n, rows of `ldc` elements) = A (m x k) B (k x n), added to C if `accumulate`.
+struct Gemm {
+  int64_t m, n, k;
+  MatrixRef a, b;
+  void* c;
+  int64_t ldc;
+  bool accumulate;
+};
+
+/// Runs a product of float32, float64, complex64 or complex128 matrices.
+void gemm(DType dtype, const Gemm& args);
+
+/// The same by plain loops, for integers (which wrap around) and bool (or of ands).
+void gemm_integers(DType dtype, const Gemm& args);
+
+/// Products of at most this many multiplications, and at most kSmallSide columns and inner
+/// elements, run in the small kernels, which cost less to call than a library.
+inline constexpr int64_t kSmallProduct = 32 * 32 * 32;
+inline constexpr int64_t kSmallSide = 64;
+bool small_gemm(DType dtype, const Gemm& args);
+
+}  // namespace ebb::kernels::cpu

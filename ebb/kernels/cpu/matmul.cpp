@@ -1,0 +1,224 @@
+// ebb/kernels/cpu/matmul.cpp -- matmul and linear: batches, strides, half types, threads.
+//
+// Operands that gemm() cannot read (odd strides, half types) are copied to dense float scratch
+// memory first. The work is cut into blocks of C and matrices of the batch by shape alone, so the
+// result does not depend on the number of threads.
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "ebb/core/allocator.h"
+#include "ebb/core/parallel.h"
+#include "ebb/kernels/cpu/gemm.h"
+#include "ebb/kernels/cpu/register.h"
+#include "ebb/kernels/tables.h"
+
+namespace ebb::kernels::cpu {
+namespace {
+
+// Multiplications that make a piece worth handing to another thread, and the most pieces of one
+// product: more would pack the same operands again and again.
+constexpr int64_t kPieceWork = int64_t{1} << 21;
+constexpr int64_t kMostPieces = 16;
+constexpr int64_t kLeastSide = 32;
+
+/// A view and, where it had to be copied, the memory of the copy.
+class DenseCopy {
+ public:
+  /// Room for a dense tensor with the sizes of `view`.
+  DenseCopy(const TensorView& view, DType dtype)
+      : scratch_(std::max<size_t>(1, static_cast<size_t>(view.numel) * item_size(dtype))),
+        view_(view) {
+    contiguous_strides(view.shape(), strides_);
+    view_.data = scratch_.as<void>();
+    view_.strides = strides_;
+    view_.dtype = dtype;
+    view_.contiguous = true;
+  }
+  const TensorView& view() const { return view_; }
+
+ private:
+  Scratch scratch_;
+  TensorView view_;
+  int64_t strides_[kMaxDims];
+};
+
+void copy(const Context& context, const TensorView& from, const TensorView& to) {
+  cast_kernels.find_cpu(from.dtype)(context, from, to);
+}
+
+/// The matrix in the last two dims as gemm() wants it, or nothing if its strides do not allow it.
+std::optional<MatrixRef> as_matrix(const TensorView& view) {
+  const int row = view.ndim - 2, column = view.ndim - 1;
+  const int64_t rows = view.sizes[row], columns = view.sizes[column];
+  const int64_t row_stride = view.strides[row], column_stride = view.strides[column];
+  if ((columns == 1 || column_stride == 1) && (rows == 1 || row_stride >= columns)) {
+    return MatrixRef{view.data, rows == 1 ? columns : row_stride, 1};
+  }
+  if ((rows == 1 || row_stride == 1) && (columns == 1 || column_stride >= rows)) {
+    return MatrixRef{view.data, 1, columns == 1 ? rows : column_stride};
+  }
+  return std::nullopt;
+}
+
+/// One operand: its first matrix, its batch dims, and what it was copied to.
+struct Operand {
+  std::optional<DenseCopy> copied;
+  TensorView view;
+  MatrixRef matrix;
+
+  Operand(const Context& context, const TensorView& given, DType compute) : view(given) {
+    const auto direct = given.dtype == compute ? as_matrix(given) : std::nullopt;
+    if (direct) {
+      matrix = *direct;
+      return;
+    }
+    copied.emplace(given, compute);
+    copy(context, given, copied->view());
+    view = copied->view();
+    matrix = *as_matrix(view);
+  }
+};
+
+/// Start of matrix number `index` of out's batch in a view that broadcasts to it, in bytes.
+int64_t batch_offset(const TensorView& view, const TensorView& out, int64_t index) {
+  int64_t offset = 0;
+  const int lead = out.ndim - view.ndim;
+  for (int dim = out.ndim - 3; dim >= 0; --dim) {
+    const int64_t at = index % out.sizes[dim];
+    index /= out.sizes[dim];
+    const int own = dim - lead;
+    if (own >= 0 && view.sizes[own] != 1) offset += at * view.strides[own];
+  }
+  return offset * static_cast<int64_t>(item_size(view.dtype));
+}
+
+/// How the C of one product is cut into blocks.
+struct Blocks {
+  int64_t rows, columns;  // of one block
+  int64_t across, count;  // blocks in a row of blocks, and in all
+
+  Blocks(int64_t m, int64_t n, int64_t k) : rows(m), columns(n) {
+    const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+    const auto wanted = static_cast<int64_t>(
+        std::min(static_cast<double>(kMostPieces), work / static_cast<double>(kPieceWork)));
+    for (int64_t pieces = 1; pieces < wanted; pieces *= 2) {
+      int64_t& side = rows >= columns ? rows : columns;
+      if (side < 2 * kLeastSide) break;
+      side = (side / 2 + kLeastSide - 1) / kLeastSide * kLeastSide;
+    }
+    across = (n + columns - 1) / columns;
+    count = across * ((m + rows - 1) / rows);
+  }
+};
+
+/// Computes one block of one matrix.
+class Product {
+ public:
+  Product(DType dtype, const Operand& a, const Operand& b, const TensorView& out, bool accumulate)
+      : dtype_(dtype),
+        a_(a),
+        b_(b),
+        out_(out),
+        accumulate_(accumulate),
+        m_(out.sizes[out.ndim - 2]),
+        n_(out.sizes[out.ndim - 1]),
+        k_(a.view.sizes[a.view.ndim - 1]),
+        blocks_(m_, n_, k_) {}
+
+  void run() const {
+    const int64_t tasks = out_.numel / (m_ * n_) * blocks_.count;
+    const int64_t work = std::max<int64_t>(1, blocks_.rows * blocks_.columns * k_);
+    parallel_for(tasks, std::max<int64_t>(1, kPieceWork / work), [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) run_block(task);
+    });
+  }
+
+ private:
+  void run_block(int64_t task) const {
+    const int64_t index = task / blocks_.count, block = task % blocks_.count;
+    const int64_t row = block / blocks_.across * blocks_.rows;
+    const int64_t column = block % blocks_.across * blocks_.columns;
+    const auto item = static_cast<int64_t>(item_size(dtype_));
+    Gemm args{std::min(blocks_.rows, m_ - row),
+              std::min(blocks_.columns, n_ - column),
+              k_,
+              a_.matrix,
+              b_.matrix,
+              nullptr,
+              out_.strides[out_.ndim - 2],
+              accumulate_};
+    if (m_ == 1) args.ldc = n_;
+    args.a.data = static_cast<const char*>(args.a.data) + batch_offset(a_.view, out_, index) +
+                  row * args.a.row_stride * item;
+    args.b.data = static_cast<const char*>(args.b.data) + batch_offset(b_.view, out_, index) +
+                  column * args.b.column_stride * item;
+    args.c = out_.as<char>() + batch_offset(out_, out_, index) + (row * args.ldc + column) * item;
+    const bool is_float = is_floating(dtype_) || is_complex(dtype_);
+    is_float ? gemm(dtype_, args) : gemm_integers(dtype_, args);
+  }
+
+  DType dtype_;
+  const Operand& a_;
+  const Operand& b_;
+  const TensorView& out_;
+  bool accumulate_;
+  int64_t m_, n_, k_;
+  Blocks blocks_;
+};
+
+/// What products of this dtype are computed in.
+DType compute_dtype(DType dtype) { return is_half(dtype) ? DType::float32 : dtype; }
+
+bool can_hold_result(const TensorView& out, DType compute) {
+  const int64_t rows = out.sizes[out.ndim - 2], columns = out.sizes[out.ndim - 1];
+  return out.dtype == compute && (columns == 1 || out.strides[out.ndim - 1] == 1) &&
+         (rows == 1 || out.strides[out.ndim - 2] >= columns);
+}
+
+/// out = input @ other, plus `bias` in every row.
+void multiply(const Context& context, const TensorView& input, const TensorView& other,
+              const TensorView* bias, const TensorView& out) {
+  if (out.numel == 0) return;
+  const DType compute = compute_dtype(out.dtype);
+  std::optional<DenseCopy> staged;
+  if (!can_hold_result(out, compute)) staged.emplace(out, compute);
+  const TensorView& result = staged ? staged->view() : out;
+  if (bias != nullptr) copy(context, *bias, result);
+  if (input.sizes[input.ndim - 1] != 0) {
+    const Operand a(context, input, compute), b(context, other, compute);
+    Product(compute, a, b, result, bias != nullptr).run();
+  } else if (bias == nullptr) {
+    fill_kernels.find_cpu(compute)(context, Scalar(0), result);
+  }
+  if (staged) copy(context, result, out);
+}
+
+void matmul_kernel(const Context& context, const TensorView& input, const TensorView& other,
+                   const TensorView& out) {
+  multiply(context, input, other, nullptr, out);
+}
+
+void linear_kernel(const Context& context, const TensorView& input, const TensorView& weight,
+                   const TensorView* bias, const TensorView& out) {
+  const int64_t sizes[] = {weight.sizes[1], weight.sizes[0]};
+  const int64_t strides[] = {weight.strides[1], weight.strides[0]};
+  TensorView turned = weight;
+  turned.sizes = sizes;
+  turned.strides = strides;
+  turned.contiguous = false;
+  multiply(context, input, turned, bias, out);
+}
+
+}  // namespace
+
+void fill_matmul() {
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (dtype == DType::uint16 || dtype == DType::uint32 || dtype == DType::uint64) continue;
+    matmul_kernels.set_cpu(dtype, &matmul_kernel);
+    linear_kernels.set_cpu(dtype, &linear_kernel);
+  }
+}
+
+}  // namespace ebb::kernels::cpu

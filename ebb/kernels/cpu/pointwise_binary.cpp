@@ -1,0 +1,81 @@
+// ebb/kernels/cpu/pointwise_binary.cpp -- add, sub, mul, div and the fused gradients of relu and
+// tanh for floating types. Integers, bool and complex are in pointwise_plain.cpp.
+#include "ebb/kernels/cpu/register.h"
+#include "ebb/kernels/cpu/simd.h"
+#include "ebb/kernels/tables.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise_binary.cpp"
+// clang-format off
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/rows-inl.h"
+#include "hwy/highway.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace ebb::kernels::cpu {
+namespace HWY_NAMESPACE {
+
+struct Add {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V lhs, V rhs) const {
+    return hn::Add(lhs, rhs);
+  }
+};
+struct Sub {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V lhs, V rhs) const {
+    return hn::Sub(lhs, rhs);
+  }
+};
+struct Mul {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V lhs, V rhs) const {
+    return hn::Mul(lhs, rhs);
+  }
+};
+struct Div {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V lhs, V rhs) const {
+    return hn::Div(lhs, rhs);
+  }
+};
+/// grad_out where out > 0. A NaN passes nothing: max(x, 0) is flat where it is not a number.
+struct ReluBackward {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V grad_out, V out) const {
+    return hn::IfThenElseZero(hn::Gt(out, hn::Zero(d)), grad_out);
+  }
+};
+struct TanhBackward {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V grad_out, V out) const {
+    return hn::Mul(grad_out, hn::NegMulAdd(out, out, hn::Set(d, 1)));
+  }
+};
+
+template <class Op>
+void fill(KernelTable<BinaryKernel>& table) {
+  table.set_cpu(DType::float16, &binary_kernel<&binary_function<Op, Half>>);
+  table.set_cpu(DType::bfloat16, &binary_kernel<&binary_function<Op, BFloat16>>);
+  table.set_cpu(DType::float32, &binary_kernel<&binary_function<Op, float>>);
+  table.set_cpu(DType::float64, &binary_kernel<&binary_function<Op, double>>);
+}
+
+void fill_tables() {
+  fill<Add>(add_kernels);
+  fill<Sub>(sub_kernels);
+  fill<Mul>(mul_kernels);
+  fill<Div>(div_kernels);
+  fill<ReluBackward>(relu_backward_kernels);
+  fill<TanhBackward>(tanh_backward_kernels);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ebb::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ebb::kernels::cpu {
+void fill_pointwise_binary(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
+}  // namespace ebb::kernels::cpu
+#endif

@@ -1,0 +1,209 @@
+// ebb/kernels/cpu/reduce.cpp -- sum, mean and amax over any dims.
+//
+// See reduce-inl.h for how the elements of one output are combined. Here outputs and chunks become
+// pieces of work: many outputs of few elements, few outputs of many, or blocks of columns.
+#include "ebb/kernels/cpu/register.h"
+#include "ebb/kernels/cpu/simd.h"
+#include "ebb/kernels/tables.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/reduce.cpp"
+// clang-format off
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/reduce-inl.h"
+#include "hwy/highway.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace ebb::kernels::cpu {
+namespace HWY_NAMESPACE {
+
+/// One reduction: from its plan to the finished output.
+template <class Op, typename T>
+class Reduction {
+ public:
+  using Acc = AccumulatorOf<T>;
+
+  Reduction(const TensorView& input, const TensorView& out, const ReducePlan& plan, int64_t divisor)
+      : in_(input.as<T>()), out_(out.as<T>()), plan_(plan), divisor_(divisor) {}
+
+  void run() {
+    if (plan_.is_by_column) {
+      run_by_column();
+    } else if (plan_.reduced.count <= kChunk) {
+      run_short();
+    } else {
+      run_chunked();
+    }
+  }
+
+ private:
+  static int64_t pieces_of(int64_t count, int64_t piece) { return (count + piece - 1) / piece; }
+
+  void finish(T* place, Acc value) const {
+    if (divisor_ != 0) value = static_cast<Acc>(value / static_cast<Acc>(divisor_));
+    *place = static_cast<T>(value);
+  }
+  T* out_at(int64_t output) const { return out_ + plan_.kept.out_offset(output); }
+  const T* in_at(int64_t output) const { return in_ + plan_.kept.in_offset(output); }
+
+  /// Each output fits into one chunk.
+  void run_short() const {
+    const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, plan_.reduced.count));
+    parallel_for(plan_.kept.count, grain, [&](int64_t begin, int64_t end) HWY_ATTR {
+      HWY_ALIGN Acc tile[kTile];
+      ReducedElements<T> elements(plan_.reduced);
+      for (int64_t i = begin; i < end; ++i) {
+        elements.start_at(in_at(i));
+        finish(out_at(i), reduce_chunk(Op{}, elements, 0, plan_.reduced.count, tile));
+      }
+    });
+  }
+
+  /// Each output is made of several chunks.
+  void run_chunked() const {
+    const int64_t count = plan_.reduced.count;
+    const int64_t chunks = pieces_of(count, kChunk);
+    const Scratch scratch(static_cast<size_t>(plan_.kept.count * chunks) * sizeof(Acc));
+    auto* parts = scratch.as<Acc>();
+    parallel_for(plan_.kept.count * chunks, 1, [&](int64_t begin, int64_t end) HWY_ATTR {
+      HWY_ALIGN Acc tile[kTile];
+      ReducedElements<T> elements(plan_.reduced);
+      for (int64_t i = begin; i < end; ++i) {
+        elements.start_at(in_at(i / chunks));
+        const int64_t from = i % chunks * kChunk;
+        parts[i] = reduce_chunk(Op{}, elements, from, std::min(count, from + kChunk), tile);
+      }
+    });
+    for (int64_t i = 0; i < plan_.kept.count; ++i) {
+      combine_pairs(Op{}, parts + i * chunks, chunks, 1);
+      finish(out_at(i), parts[i * chunks]);
+    }
+  }
+
+  /// The innermost dim is kept: adds rows of up to kColumns elements.
+  void run_by_column() const {
+    const LoopDims outer = plan_.kept.outer();
+    const int64_t columns = plan_.kept.inner_size();
+    const int64_t blocks = pieces_of(columns, kColumns);
+    const int64_t chunks = pieces_of(plan_.reduced.count, kChunkRows);
+    const int64_t tasks = outer.count * blocks * chunks;
+    const Scratch scratch(
+        chunks == 1 ? 0 : static_cast<size_t>(outer.count * chunks * columns) * sizeof(Acc));
+    auto* parts = scratch.as<Acc>();
+    const int64_t task_size =
+        std::min(columns, kColumns) * std::min(plan_.reduced.count, kChunkRows);
+    const int64_t grain = std::max<int64_t>(1, kGrain / task_size);
+    parallel_for(tasks, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) {
+        const ColumnTask place{task / (blocks * chunks), task / blocks % chunks,
+                               task % blocks * kColumns};
+        run_column_task(outer, place, chunks, parts);
+      }
+    });
+    if (chunks > 1) finish_columns(outer, chunks, parts);
+  }
+
+  struct ColumnTask {
+    int64_t outer, chunk, column;
+  };
+
+  void run_column_task(const LoopDims& outer, const ColumnTask& task, int64_t chunks,
+                       Acc* parts) const {
+    HWY_ALIGN Acc sums[kColumns];
+    const int64_t columns = plan_.kept.inner_size();
+    const int64_t width = std::min(kColumns, columns - task.column);
+    const ReducedRows<T> rows{plan_.reduced, in_ + outer.in_offset(task.outer) + task.column,
+                              static_cast<size_t>(width)};
+    const int64_t begin = task.chunk * kChunkRows;
+    const int64_t end = std::min(plan_.reduced.count, begin + kChunkRows);
+    reduce_rows(Op{}, rows, begin, end, sums);
+    if (chunks > 1) {
+      std::copy_n(sums, width, parts + (task.outer * chunks + task.chunk) * columns + task.column);
+      return;
+    }
+    const int64_t stride = plan_.kept.out_strides[plan_.kept.ndim - 1];
+    T* out = out_ + outer.out_offset(task.outer) + task.column * stride;
+    for (int64_t i = 0; i < width; ++i) finish(out + i * stride, sums[i]);
+  }
+
+  void finish_columns(const LoopDims& outer, int64_t chunks, Acc* parts) const {
+    const int64_t columns = plan_.kept.inner_size();
+    const int64_t stride = plan_.kept.out_strides[plan_.kept.ndim - 1];
+    for (int64_t i = 0; i < outer.count; ++i) {
+      Acc* rows = parts + i * chunks * columns;
+      T* out = out_ + outer.out_offset(i);
+      for (int64_t column = 0; column < columns; ++column) {
+        combine_pairs(Op{}, rows + column, chunks, columns);
+        finish(out + column * stride, rows[column]);
+      }
+    }
+  }
+
+  const T* in_;
+  T* out_;
+  const ReducePlan& plan_;
+  int64_t divisor_;  // 0: none
+};
+
+enum class Finish { plain, mean };
+
+/// `as_pairs`: T is the real type of the complex elements.
+template <class Op, typename T, Finish finish, bool as_pairs>
+void reduce_kernel(const Context&, const TensorView& input, const TensorView& out) {
+  if (out.numel == 0) return;
+  const ReducePlan plan(input, out, as_pairs);
+  if (input.numel == 0) {
+    const bool is_mean = finish == Finish::mean;
+    const auto nothing = is_mean ? T(std::numeric_limits<float>::quiet_NaN())
+                                 : T(Op::template identity<AccumulatorOf<T>>());
+    for (int64_t i = 0; i < plan.kept.count; ++i) out.as<T>()[plan.kept.out_offset(i)] = nothing;
+    return;
+  }
+  const int64_t divisor = finish == Finish::mean ? plan.reduced.count : 0;
+  Reduction<Op, T>(input, out, plan, divisor).run();
+}
+
+template <class Op, Finish finish, typename T>
+void set(KernelTable<ReduceKernel>& table) {
+  table.set_cpu(dtype_of<T>, &reduce_kernel<Op, T, finish, false>);
+}
+
+template <class Op, Finish finish>
+void set_floats(KernelTable<ReduceKernel>& table) {
+  set<Op, finish, Half>(table);
+  set<Op, finish, BFloat16>(table);
+  set<Op, finish, float>(table);
+  set<Op, finish, double>(table);
+}
+
+template <Finish finish>
+void set_complex(KernelTable<ReduceKernel>& table) {
+  table.set_cpu(DType::complex64, &reduce_kernel<SumOp, float, finish, true>);
+  table.set_cpu(DType::complex128, &reduce_kernel<SumOp, double, finish, true>);
+}
+
+void fill_tables() {
+  set_floats<SumOp, Finish::plain>(sum_kernels);
+  set_complex<Finish::plain>(sum_kernels);
+  set<SumOp, Finish::plain, int64_t>(sum_kernels);
+  set_floats<SumOp, Finish::mean>(mean_kernels);
+  set_complex<Finish::mean>(mean_kernels);
+  set_floats<MaxOp, Finish::plain>(amax_kernels);
+  set<MaxOp, Finish::plain, uint8_t>(amax_kernels);
+  set<MaxOp, Finish::plain, int8_t>(amax_kernels);
+  set<MaxOp, Finish::plain, int16_t>(amax_kernels);
+  set<MaxOp, Finish::plain, int32_t>(amax_kernels);
+  set<MaxOp, Finish::plain, int64_t>(amax_kernels);
+  // bool is stored as 0 or 1, and the largest of those is `any`.
+  amax_kernels.set_cpu(DType::boolean, &reduce_kernel<MaxOp, uint8_t, Finish::plain, false>);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ebb::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ebb::kernels::cpu {
+void fill_reduce(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
+}  // namespace ebb::kernels::cpu
+#endif

@@ -1,0 +1,24 @@
+// ebb/kernels/cpu/register.cpp -- fills the tables once.
+#include "ebb/kernels/cpu/register.h"
+
+#include <mutex>
+
+namespace ebb::kernels {
+
+void register_cpu_kernels() noexcept {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    const Isa isa = cpu::usable_isa();
+    cpu::fill_pointwise_binary(isa);
+    cpu::fill_pointwise_unary(isa);
+    cpu::fill_pointwise_plain();
+    cpu::fill_compare();
+    cpu::fill_where();
+    cpu::fill_cast(isa);
+    cpu::fill_fill();
+    cpu::fill_reduce(isa);
+    cpu::fill_matmul();
+  });
+}
+
+}  // namespace ebb::kernels

@@ -1,0 +1,34 @@
+// ebb/kernels/cpu/register.h -- stores the CPU kernels in the tables.
+//
+// One fill function per file of kernels; each knows its own ops and dtypes.
+#pragma once
+
+#include "ebb/core/export.h"
+#include "ebb/kernels/cpu/isa.h"
+
+namespace ebb::kernels {
+
+/// Fills the tables for the best usable instruction set. Only the first call does anything; safe
+/// to call from several threads and from static initialisers.
+EBB_API void register_cpu_kernels() noexcept;
+
+namespace cpu {
+
+void fill_pointwise_binary(Isa isa);
+void fill_pointwise_unary(Isa isa);
+void fill_reduce(Isa isa);
+void fill_softmax(Isa isa);
+void fill_pointwise_plain();
+void fill_compare();
+void fill_where();
+void fill_cast(Isa isa);
+void fill_fill();
+void fill_random();
+void fill_max_dim();
+void fill_matmul();
+void fill_index();
+void fill_index_add();
+void fill_loss();
+
+}  // namespace cpu
+}  // namespace ebb::kernels
