@@ -1,0 +1,152 @@
+// python/src/files.cpp -- tensors in files, data sets and parameters, for python/ebb.
+//
+// The Python package checks what users pass; these functions convert and call down, without the GIL
+// while a file is read or written.
+#include "python/src/files.h"
+
+#include <map>
+#include <string>
+
+#include "ebb/autograd/variable.h"
+#include "ebb/core/error.h"
+#include "ebb/data/digits.h"
+#include "ebb/io/safetensors.h"
+#include "python/src/errors.h"
+#include "python/src/tensor_object.h"
+
+namespace ebb::python {
+namespace {
+
+using Args = PyObject* const*;
+
+std::string text_of(const char* op, const char* what, PyObject* object) {
+  Py_ssize_t bytes = 0;
+  const char* const text =
+      PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, &bytes) : nullptr;
+  if (text == nullptr) {
+    PyErr_Clear();
+    throw DTypeError(str(op, ": needs ", what, " as valid text, got ", type_name(object)));
+  }
+  return {text, static_cast<size_t>(bytes)};
+}
+
+/// A path as the file system spells it. Throws ErrorSet, or ValueError for a NUL byte.
+std::string path_of(const char* op, PyObject* object) {
+  PyObject* bytes = nullptr;
+  if (PyUnicode_FSConverter(object, &bytes) == 0) throw ErrorSet();
+  const Ref owner(bytes);
+  std::string path(PyBytes_AS_STRING(bytes), static_cast<size_t>(PyBytes_GET_SIZE(bytes)));
+  if (path.empty()) throw ValueError(str(op, ": needs a path, got ''"));
+  return path;
+}
+
+std::map<std::string, std::string> metadata_of(PyObject* object) {
+  std::map<std::string, std::string> metadata;
+  if (object == Py_None) return metadata;
+  if (!PyDict_Check(object)) {
+    throw DTypeError(str("save: needs metadata as a dict, got ", type_name(object)));
+  }
+  PyObject *key, *value;
+  Py_ssize_t position = 0;
+  while (PyDict_Next(object, &position, &key, &value) != 0) {
+    metadata[text_of("save", "metadata names", key)] = text_of("save", "metadata", value);
+  }
+  return metadata;
+}
+
+// (path, names: tuple of str, tensors: tuple of Tensor, metadata: dict or None)
+PyObject* save(PyObject*, Args args, Py_ssize_t count) {
+  return guarded([&] {
+    if (count != 4 || !PyTuple_Check(args[1]) || !PyTuple_Check(args[2]) ||
+        PyTuple_GET_SIZE(args[1]) != PyTuple_GET_SIZE(args[2])) {
+      throw DTypeError("save: needs a path, names, as many tensors, and metadata");
+    }
+    const std::string path = path_of("save", args[0]);
+    const std::map<std::string, std::string> metadata = metadata_of(args[3]);
+    io::NamedTensors tensors;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args[1]); ++i) {
+      PyObject* const tensor = PyTuple_GET_ITEM(args[2], i);
+      std::string name = text_of("save", "names", PyTuple_GET_ITEM(args[1], i));
+      if (!is_tensor(tensor)) {
+        throw DTypeError("save: needs a Tensor for '" + name + "', got " + type_name(tensor));
+      }
+      tensors.emplace_back(std::move(name), tensor_of(tensor));
+    }
+    {
+      const ReleaseGil released;
+      io::save_safetensors(path, tensors, metadata);
+    }
+    return Py_NewRef(Py_None);
+  });
+}
+
+// path -> (dict of tensors, dict of metadata)
+PyObject* load(PyObject*, PyObject* object) {
+  return guarded([&] {
+    const std::string path = path_of("load", object);
+    io::SafetensorsFile file;
+    {
+      const ReleaseGil released;
+      file = io::load_safetensors(path);
+    }
+    const Ref tensors(PyDict_New());
+    for (auto& [name, tensor] : file.tensors) {
+      const Ref value(wrap(std::move(tensor)));
+      const Ref key(PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
+      check_status(PyDict_SetItem(tensors.get(), key.get(), value.get()));
+    }
+    const Ref metadata(PyDict_New());
+    for (const auto& [name, text] : file.metadata) {
+      const Ref key(PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
+      const Ref value(
+          PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
+      check_status(PyDict_SetItem(metadata.get(), key.get(), value.get()));
+    }
+    return checked(PyTuple_Pack(2, tensors.get(), metadata.get()));
+  });
+}
+
+// path -> (train images, train labels, test images, test labels)
+PyObject* load_digits(PyObject*, PyObject* path) {
+  return guarded([&] {
+    data::DigitsSplit split = data::load_digits(path_of("load_digits", path));
+    const Ref train_images(wrap(std::move(split.train.images)));
+    const Ref train_labels(wrap(std::move(split.train.labels)));
+    const Ref test_images(wrap(std::move(split.test.images)));
+    const Ref test_labels(wrap(std::move(split.test.labels)));
+    return checked(PyTuple_Pack(4, train_images.get(), train_labels.get(), test_images.get(),
+                                test_labels.get()));
+  });
+}
+
+// (class, tensor, requires_grad) -> a leaf of that class with the tensor's memory
+PyObject* make_parameter(PyObject*, Args args, Py_ssize_t count) {
+  return guarded([&] {
+    const bool is_class = count == 3 && PyType_Check(args[0]) &&
+                          PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(args[0]), tensor_type);
+    if (!is_class)
+      throw DTypeError("Parameter: needs a subclass of Tensor, data and requires_grad");
+    if (!is_tensor(args[1])) {
+      throw DTypeError("Parameter: needs a Tensor as data, got " + type_name(args[1]));
+    }
+    const int wants_grad = PyObject_IsTrue(args[2]);
+    check_status(wants_grad);
+    const Tensor leaf = detached(tensor_of(args[1]));
+    if (wants_grad != 0) requires_grad_(leaf);
+    return wrap_as(reinterpret_cast<PyTypeObject*>(args[0]), leaf);
+  });
+}
+
+PyMethodDef kFunctions[] = {
+    {"_save", as_method(save), METH_FASTCALL, nullptr},
+    {"_load", load, METH_O, nullptr},
+    {"_load_digits", load_digits, METH_O, nullptr},
+    {"_make_parameter", as_method(make_parameter), METH_FASTCALL, nullptr},
+    {},
+};
+
+}  // namespace
+
+void add_files(PyObject* module) { check_status(PyModule_AddFunctions(module, kFunctions)); }
+
+}  // namespace ebb::python
