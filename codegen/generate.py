@@ -77,7 +77,13 @@ def write_changed(folder: Path, files: dict[str, str]) -> list[Path]:
 
 
 def print_outputs() -> None:
-    """Print what the build has to know: which command writes which file."""
+    """Print what the build has to know: which command writes which file, and from what."""
+    folder = Path(__file__).parent
+    for source in sorted([*folder.glob("*.py"), *folder.glob("templates/*.j2")]):
+        print("source", source)
+    for family in FAMILIES:
+        if table_path(family).exists():
+            print("table", table_path(family))
     for family in FAMILIES:
         if table_path(family).exists():
             for name in family_files(family):
