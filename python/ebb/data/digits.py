@@ -1,0 +1,36 @@
+# python/ebb/data/digits.py -- the handwritten digits of data/digits/digits.bin.
+"""1,797 images of 8x8 pixels; every fifth is held out for testing, always the same ones."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from ebb import _C
+
+
+class Digits(NamedTuple):
+    """Images (float32 [n, 64], 0 to 1) and labels (int64 [n], 0 to 9) of both parts."""
+
+    train_images: _C.Tensor
+    train_labels: _C.Tensor
+    test_images: _C.Tensor
+    test_labels: _C.Tensor
+
+
+def default_path() -> Path:
+    """Return where the file lies in a checkout of the repository."""
+    return Path(__file__).resolve().parents[3] / "data" / "digits" / "digits.bin"
+
+
+def load(path: str | os.PathLike | None = None) -> Digits:
+    """Read the digits.
+
+    Args:
+        path: The file; the repository's own if None.
+    Raises:
+        OSError: If the file cannot be read.
+        ValueError: If it is corrupt.
+    """
+    return Digits(*_C._load_digits(default_path() if path is None else path))

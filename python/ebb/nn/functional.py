@@ -1,0 +1,58 @@
+# python/ebb/nn/functional.py -- functions on tensors: layers without state, and losses.
+"""The ops that networks use, under PyTorch's names; most are the very functions of ``ebb``."""
+
+from __future__ import annotations
+
+from ebb._C import (
+    Tensor,
+    add,
+    cross_entropy,
+    linear,
+    log_softmax,
+    mean,
+    nll_loss,
+    softmax,
+    sub,
+    tanh,
+)
+from ebb._C import ValueError as _ValueError
+from ebb._C import relu as _relu
+from ebb._C import relu_ as _relu_
+from ebb._C import sum as _sum
+
+__all__ = [
+    "add",
+    "cross_entropy",
+    "linear",
+    "log_softmax",
+    "mse_loss",
+    "nll_loss",
+    "relu",
+    "relu_",
+    "softmax",
+    "tanh",
+]
+
+relu_ = _relu_
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return max(x, 0), element by element.
+
+    Args:
+        inplace: Overwrite the input.
+    """
+    return _relu_(input) if inplace else _relu(input)
+
+
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """Return the squared difference: its mean, its sum, or with "none" each one."""
+    difference = sub(input, target)
+    squares = difference * difference
+    if reduction == "none":
+        return squares
+    if reduction == "sum":
+        return _sum(squares)
+    if reduction != "mean":
+        raise _ValueError(f"mse_loss: needs reduction none, mean or sum, got {reduction!r}")
+    return mean(squares)

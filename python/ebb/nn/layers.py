@@ -1,0 +1,155 @@
+# python/ebb/nn/layers.py -- layers and losses.
+"""Each holds its parameters and options; the arithmetic is in the ops."""
+
+from __future__ import annotations
+
+import math
+
+from ebb import _C
+from ebb._C import Tensor, linear
+from ebb.nn import functional, init
+from ebb.nn.module import Module
+from ebb.nn.parameter import Parameter
+
+
+class Linear(Module):
+    """``y = x @ weight.T + bias``.
+
+    Weight and bias are drawn uniformly from ``+-1/sqrt(in_features)``.
+
+    Args:
+        in_features: Size of the input's last dim.
+        out_features: Size of the output's last dim.
+        bias: Whether a bias is added.
+        dtype: Of the parameters; float32 if None.
+    """
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype=None):
+        super().__init__()
+        if in_features < 0 or out_features < 0:
+            raise _C.ValueError(f"Linear: needs sizes >= 0, got {in_features} and {out_features}")
+        self.in_features = in_features
+        self.out_features = out_features
+        self.weight = Parameter(_C.empty((out_features, in_features), dtype=dtype))
+        if bias:
+            self.bias = Parameter(_C.empty((out_features,), dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw weight and bias anew."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0.0
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the layer's output."""
+        return linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """Return the sizes."""
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class ReLU(Module):
+    """max(x, 0), element by element."""
+
+    def __init__(self, inplace: bool = False):
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the layer's output."""
+        return functional.relu(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        """Say so if it overwrites its input."""
+        return "inplace=True" if self.inplace else ""
+
+
+class Tanh(Module):
+    """tanh(x), element by element."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the layer's output."""
+        return functional.tanh(input)
+
+
+class Identity(Module):
+    """Returns its input; takes any arguments, so that it can stand in for another layer."""
+
+    def __init__(self, *args: object, **kwargs: object):
+        super().__init__()
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the input."""
+        return input
+
+
+class Flatten(Module):
+    """Joins the dims from ``start_dim`` to ``end_dim`` into one."""
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1):
+        super().__init__()
+        self.start_dim = start_dim
+        self.end_dim = end_dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the input in its new shape."""
+        shape = list(input.shape)
+        count = max(len(shape), 1)
+        start, end = (dim + count if dim < 0 else dim for dim in (self.start_dim, self.end_dim))
+        if not 0 <= start <= end < count:
+            raise _C.IndexError(
+                f"Flatten: needs 0 <= start_dim <= end_dim < {count}, "
+                f"got {self.start_dim} and {self.end_dim}"
+            )
+        joined = math.prod(shape[start : end + 1])
+        return input.reshape((*shape[:start], joined, *shape[end + 1 :]))
+
+    def extra_repr(self) -> str:
+        """Return the dims."""
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class CrossEntropyLoss(Module):
+    """``-log(softmax(input)[target])``, averaged over the batch.
+
+    Args:
+        weight: One factor per class.
+        ignore_index: Targets of this value count for nothing.
+        reduction: "mean", "sum" or "none".
+        label_smoothing: Share of the target that is spread over all classes.
+    """
+
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ):
+        super().__init__()
+        self.register_buffer("weight", weight)
+        self.ignore_index = ignore_index
+        self.reduction = reduction
+        self.label_smoothing = label_smoothing
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Return the loss."""
+        return functional.cross_entropy(
+            input,
+            target,
+            weight=self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
+        )

@@ -1,0 +1,314 @@
+# python/ebb/nn/module.py -- Module: the base of layers and networks.
+#
+# Parameters, buffers and submodules live in the instance's __dict__ like any attribute, so reading
+# them costs nothing special; _names remembers which attribute is which. Start reading at
+# __setattr__ and __call__.
+"""The base class of everything in a network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from ebb import _C
+from ebb.nn import state, traversal
+from ebb.nn.hooks import ForwardHooks, RemovableHandle, call_with_hooks
+from ebb.nn.parameter import Parameter
+
+_PARAMETER, _BUFFER, _MODULE = "parameter", "buffer", "module"
+
+
+class Module:
+    """Base of layers and networks: subclasses assign parts in ``__init__`` and define ``forward``.
+
+    Example:
+        >>> class Twice(ebb.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.inner = ebb.nn.Linear(3, 3)
+        ...     def forward(self, x):
+        ...         return self.inner(self.inner(x))
+    """
+
+    training: bool
+    _hooks: ForwardHooks | None = None
+    _names: dict[str, str]  # attribute -> what it is registered as, in order of registration
+
+    def __init__(self):
+        object.__setattr__(self, "_names", {})
+        object.__setattr__(self, "_transient", set())  # buffers left out of state_dict
+        object.__setattr__(self, "training", True)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the output; subclasses define it."""
+        raise _C.NotImplementedError(
+            f"forward: needs a definition in {type(self).__name__}, got none"
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run ``forward``, between the hooks if there are any."""
+        if self._hooks is None:
+            return self.forward(*args, **kwargs)
+        return call_with_hooks(self, args, kwargs)
+
+    # Registration.
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        kind = _kind_of(value)
+        names = self.__dict__.get("_names")
+        if names is None:
+            if kind is not None:
+                raise AttributeError(
+                    f"{type(self).__name__}: needs super().__init__() before a {kind} is assigned"
+                )
+            object.__setattr__(self, name, value)
+            return
+        known = names.get(name)
+        if kind is not None:
+            if known is not None and known != kind:
+                del names[name]  # registered anew below, as what it is now
+            names[name] = kind
+        elif known is not None:
+            _check_reassigned(known, name, value)
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        object.__delattr__(self, name)
+        self._names.pop(name, None)
+        self._transient.discard(name)
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Add a parameter under ``name``; None keeps the name for later."""
+        if param is not None and not isinstance(param, Parameter):
+            raise _C.DTypeError(
+                f"register_parameter: needs a Parameter or None for {name!r}, "
+                f"got {type(param).__name__}"
+            )
+        self._register("register_parameter", name, param, _PARAMETER)
+
+    def register_buffer(self, name: str, tensor: _C.Tensor | None, persistent: bool = True) -> None:
+        """Add a tensor that belongs to the state but is not trained.
+
+        Args:
+            persistent: Whether ``state_dict`` contains it.
+        """
+        if tensor is not None and not isinstance(tensor, _C.Tensor):
+            raise _C.DTypeError(
+                f"register_buffer: needs a Tensor or None for {name!r}, got {type(tensor).__name__}"
+            )
+        self._register("register_buffer", name, tensor, _BUFFER)
+        if not persistent:
+            self._transient.add(name)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Add a submodule under ``name``."""
+        self.add_module(name, module)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Add a submodule under ``name``."""
+        if module is not None and not isinstance(module, Module):
+            raise _C.DTypeError(
+                f"add_module: needs a Module or None for {name!r}, got {type(module).__name__}"
+            )
+        self._register("add_module", name, module, _MODULE)
+
+    def _register(self, op: str, name: str, value: Any, kind: str) -> None:
+        if "_names" not in self.__dict__:
+            raise AttributeError(
+                f"{type(self).__name__}: needs super().__init__() before a {kind} is assigned"
+            )
+        if not isinstance(name, str):
+            raise _C.DTypeError(f"{op}: needs a name as str, got {type(name).__name__}")
+        is_taken = hasattr(self, name) and self._names.get(name) != kind
+        if not name or "." in name or is_taken:
+            raise _C.ValueError(f"{op}: needs a new name without dots, got {name!r}")
+        self._names[name] = kind
+        object.__setattr__(self, name, value)
+
+    def _registry(self, kind: str) -> Mapping[str, Any]:
+        attributes = self.__dict__
+        return MappingProxyType(
+            {name: attributes[name] for name, known in self._names.items() if known == kind}
+        )
+
+    @property
+    def _parameters(self) -> Mapping[str, Parameter | None]:
+        return self._registry(_PARAMETER)
+
+    @property
+    def _buffers(self) -> Mapping[str, _C.Tensor | None]:
+        return self._registry(_BUFFER)
+
+    @property
+    def _modules(self) -> Mapping[str, Module | None]:
+        return self._registry(_MODULE)
+
+    def _persistent_buffers(self) -> list[tuple[str, _C.Tensor | None]]:
+        return [item for item in self._buffers.items() if item[0] not in self._transient]
+
+    # Listing.
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """Yield all parameters, a shared one once."""
+        return (tensor for _, tensor in self.named_parameters(recurse=recurse))
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """Yield all parameters with their dotted names."""
+        return traversal.named_tensors(self, "_parameters", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[_C.Tensor]:
+        """Yield all buffers, a shared one once."""
+        return (tensor for _, tensor in self.named_buffers(recurse=recurse))
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, _C.Tensor]]:
+        """Yield all buffers with their dotted names."""
+        return traversal.named_tensors(self, "_buffers", prefix, recurse, remove_duplicate)
+
+    def children(self) -> Iterator[Module]:
+        """Yield the direct submodules, a shared one once."""
+        return (module for _, module in self.named_children())
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """Yield the direct submodules with their names."""
+        seen = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def modules(self) -> Iterator[Module]:
+        """Yield this module and all below, a shared one once."""
+        return (module for _, module in traversal.walk(self))
+
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """Yield this module and all below with their dotted names."""
+        return traversal.walk(self, prefix)
+
+    def get_submodule(self, target: str) -> Module:
+        """Return the module with the dotted name ``target``; "" is this module."""
+        module = self
+        for name in target.split(".") if target else []:
+            module = module._modules.get(name) if isinstance(module, Module) else None
+            if module is None:
+                raise AttributeError(f"get_submodule: needs a submodule's name, got {target!r}")
+        return module
+
+    # State.
+
+    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, _C.Tensor]:
+        """Return parameters and persistent buffers by dotted name.
+
+        The tensors share the module's memory, so copy what must not change.
+
+        Args:
+            keep_vars: Return the parameters themselves instead of detached tensors.
+        """
+        return state.collect(self, prefix, keep_vars)
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, _C.Tensor], strict: bool = True
+    ) -> state.LoadReport:
+        """Copy values into parameters and buffers of the same names.
+
+        Args:
+            strict: Refuse names that only one side has.
+        Returns:
+            ``missing_keys`` and ``unexpected_keys``.
+        Raises:
+            ValueError: If names (with ``strict``) or shapes differ; then nothing was copied.
+        """
+        return state.load(self, state_dict, strict)
+
+    def train(self, mode: bool = True) -> Module:
+        """Switch this module and all below to training, or with False to evaluation."""
+        for module in self.modules():
+            module.training = bool(mode)
+        return self
+
+    def eval(self) -> Module:
+        """Switch this module and all below to evaluation."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Module:
+        """Mark all parameters as wanting a gradient, or not."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters, or fill them with zeros."""
+        for parameter in self.parameters():
+            if parameter.grad is not None:
+                parameter.grad = None if set_to_none else _C.zeros_like(parameter.grad)
+
+    def apply(self, fn: Callable[[Module], object]) -> Module:
+        """Call ``fn`` with every module, children first."""
+        for module in reversed(list(self.modules())):
+            fn(module)
+        return self
+
+    def to(self, dtype: _C.dtype) -> Module:
+        """Convert all floating parameters and buffers to ``dtype``, in place."""
+        if not isinstance(dtype, _C.dtype) or not (dtype.is_floating_point or dtype.is_complex):
+            raise _C.DTypeError(f"to: needs a floating or complex dtype, got {dtype!r}")
+        with _C.no_grad():
+            for tensor in (*self.parameters(), *self.buffers()):
+                if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
+                    grad, tensor.grad = tensor.grad, None
+                    tensor.data = tensor.detach().to(dtype)
+                    tensor.grad = None if grad is None else grad.detach().to(dtype)
+        return self
+
+    def float(self) -> Module:
+        """Convert to float32."""
+        return self.to(_C.float32)
+
+    def double(self) -> Module:
+        """Convert to float64."""
+        return self.to(_C.float64)
+
+    def half(self) -> Module:
+        """Convert to float16."""
+        return self.to(_C.float16)
+
+    def bfloat16(self) -> Module:
+        """Convert to bfloat16."""
+        return self.to(_C.bfloat16)
+
+    # Hooks and text.
+
+    def register_forward_pre_hook(self, hook: Callable) -> RemovableHandle:
+        """Call ``hook(module, args)`` before ``forward``; its result replaces the arguments."""
+        self._hooks = self._hooks or ForwardHooks()
+        return RemovableHandle(self, self._hooks.before).add(hook)
+
+    def register_forward_hook(self, hook: Callable) -> RemovableHandle:
+        """Call ``hook(module, args, output)`` after ``forward``; its result replaces the output."""
+        self._hooks = self._hooks or ForwardHooks()
+        return RemovableHandle(self, self._hooks.after).add(hook)
+
+    def extra_repr(self) -> str:
+        """Return what ``repr`` shows between the parentheses; subclasses may define it."""
+        return ""
+
+    def __repr__(self) -> str:
+        return traversal.represent(self)
+
+
+def _kind_of(value: Any) -> str | None:
+    if isinstance(value, Parameter):
+        return _PARAMETER
+    return _MODULE if isinstance(value, Module) else None
+
+
+def _check_reassigned(known: str, name: str, value: Any) -> None:
+    allowed = _C.Tensor if known == _BUFFER else ()
+    if value is not None and not isinstance(value, allowed):
+        raise _C.DTypeError(
+            f"__setattr__: needs a {known} or None for {name!r}, got {type(value).__name__}"
+        )

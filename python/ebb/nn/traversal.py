@@ -1,0 +1,77 @@
+# python/ebb/nn/traversal.py -- how trees of modules are listed and printed.
+"""Walks go parents first, in order of registration, and meet a shared module once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ebb._C import Tensor
+    from ebb.nn.module import Module
+
+
+def walk(root: Module, prefix: str = "", once: bool = True) -> Iterator[tuple[str, Module]]:
+    """Yield every module at and below ``root`` with its dotted name."""
+    seen = set()
+    stack = [(prefix, root)]
+    while stack:
+        name, module = stack.pop()
+        if once:
+            if module in seen:
+                continue
+            seen.add(module)
+        yield name, module
+        stack += [
+            (join(name, child_name), child)
+            for child_name, child in reversed(module._modules.items())
+            if child is not None
+        ]
+
+
+def join(prefix: str, name: str) -> str:
+    """Return ``name`` as seen from above ``prefix``."""
+    return f"{prefix}.{name}" if prefix else name
+
+
+def named_tensors(
+    root: Module, registry: str, prefix: str, recurse: bool, once: bool
+) -> Iterator[tuple[str, Tensor]]:
+    """Yield the tensors of one registry ("_parameters" or "_buffers") with their dotted names."""
+    seen = set()
+    for path, module in walk(root, prefix, once) if recurse else [(prefix, root)]:
+        for name, tensor in getattr(module, registry).items():
+            if tensor is None or (once and id(tensor) in seen):
+                continue
+            seen.add(id(tensor))
+            yield join(path, name), tensor
+
+
+def represent(root: Module) -> str:
+    """Return the tree as text, in PyTorch's layout."""
+    done: dict[int, str] = {}
+    stack = [root]
+    while stack:
+        module = stack[-1]
+        children = [child for child in module._modules.values() if child is not None]
+        waiting = [child for child in children if id(child) not in done]
+        if waiting:
+            stack += waiting
+        else:
+            done[id(module)] = _one(module, done)
+            stack.pop()
+    return done[id(root)]
+
+
+def _one(module: Module, done: dict[int, str]) -> str:
+    extra = module.extra_repr()
+    lines = extra.split("\n") if extra else []
+    children = [
+        f"({name}): " + ("None" if child is None else done[id(child)]).replace("\n", "\n  ")
+        for name, child in module._modules.items()
+    ]
+    if len(lines) == 1 and not children:
+        return f"{type(module).__name__}({extra})"
+    if not lines and not children:
+        return f"{type(module).__name__}()"
+    return f"{type(module).__name__}(\n  " + "\n  ".join(lines + children) + "\n)"
