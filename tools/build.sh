@@ -28,9 +28,19 @@ drop_foreign_cache() {
   fi
 }
 
+# Ninja has no lock of its own: two builds at once in one folder would spoil each other's files.
+take_turn() {
+  mkdir -p build
+  exec 9>"build/$1.lock"
+  flock --nonblock 9 && return
+  say "waiting for another build of build/$1"
+  flock 9
+}
+
 main() {
   local preset=$1
   shift
+  take_turn "$preset"
   drop_foreign_cache "$preset"
   if [[ ! -f build/$preset/build.ninja ]]; then
     say "configuring build/$preset"
@@ -44,7 +54,7 @@ main() {
   fi
   local target_arguments=()
   (($# > 0)) && target_arguments=(--target "$@")
-  if ! cmake --build "build/$preset" -j "${EBB_JOBS:-$(jobs)}" "${target_arguments[@]}"; then
+  if ! cmake --build "build/$preset" -j "${EBB_JOBS:-$(jobs)}" "${target_arguments[@]}" 9>&-; then
     say "error: building build/$preset failed, see above" >&2
     say "hint: 'Killed' means too little memory (try EBB_JOBS=1), 'No space' a full disk" >&2
     exit 1
