@@ -62,12 +62,17 @@ def emit(families: list[Family]) -> dict[str, str]:
     return {
         "ebb/kernels/tables.h": env.get_template("tables.h.j2").render(context),
         "ebb/kernels/tables.cpp": env.get_template("tables.cpp.j2").render(context),
-        "ebb/ops.h": env.get_template("umbrella.h.j2").render(
-            context, path="ebb/ops", what="all ops without recording", extra=[]
+        "ebb/ops/ops.h": env.get_template("umbrella.h.j2").render(
+            context,
+            path="ebb/ops",
+            header="ebb/ops/ops.h",
+            what="all ops without recording",
+            extra=[],
         ),
         "ebb/autograd/ops.h": env.get_template("umbrella.h.j2").render(
             context,
             path="ebb/autograd/ops",
+            header="ebb/autograd/ops.h",
             what="all ops, and the operators",
             extra=["ebb/autograd/operators.h"],
         ),

@@ -47,7 +47,7 @@ class Body:
 
     @property
     def straight_arguments(self) -> str:
-        """Arguments of straight_kernel(): the tensor first."""
+        """Arguments of straight_row(): the tensor first."""
         ordered = sorted(self.operand_params, key=lambda param: param.type.name == "Scalar")
         return ", ".join([self.table, *(self.form.spelled(param) for param in ordered)])
 
@@ -62,15 +62,21 @@ class Body:
         """The number among the operands, or an empty text."""
         return next((p.name for p in self.operand_params if p.type.name == "Scalar"), "")
 
-    def views(self, out: str) -> str:
-        """The kernel's arguments on the straight path."""
-        views = [
-            f"{param.name}_view.view()"
+    @property
+    def rows(self) -> str:
+        """Pointers to the operands' memory on the straight path."""
+        return ", ".join(
+            f"{param.name}_view.data()"
             if param.type.name == "Scalar"
-            else f"view_of({self.form.spelled(param)})"
+            else f"{self.form.spelled(param)}.impl()->data"
             for param in self.operand_params
-        ]
-        return ", ".join(["kCpuContext", *views, f"view_of({out})"])
+        )
+
+    @property
+    def splat(self) -> str:
+        """The bits of the operands that are one number."""
+        bits = [param.type.name == "Scalar" for param in self.operand_params]
+        return f"{sum(1 << index for index, is_number in enumerate(bits) if is_number)}u"
 
     @property
     def target_arguments(self) -> str:

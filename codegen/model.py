@@ -222,6 +222,8 @@ class _Entry:
                 self.fail(f"key `{key.value}` is given twice")
             self.values[key.value] = constructor.construct_object(value, deep=True)
             self.lines[key.value] = self.line
+            if key.value == "op":
+                self.name = str(self.values["op"]).split("(")[0].strip()
 
     def fail(self, text: str, key: str | None = None) -> None:
         line = self.lines.get(key, self.op_line) if key else self.line
@@ -238,7 +240,6 @@ class _Entry:
         self.line = self.op_line
         if not isinstance(self.values.get("op"), str):
             self.fail("needs `op:` with a signature, got none")
-        self.name = self.values["op"].split("(")[0].strip()
         for key in self.values:
             if key not in KEYS:
                 self.fail(f"unknown key `{key}`; known are {', '.join(KEYS)}", key)

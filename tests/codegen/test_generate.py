@@ -1,0 +1,101 @@
+# tests/codegen/test_generate.py -- output is the same every time, and changes no more than it must.
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+OLD_FORMULA = "grad: {input: grad_out * conj(out)}"
+NEW_FORMULA = "grad: {input: grad_out * conj(out) * 1}"
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Return a copy of the op table and its generator."""
+    for folder in ("ops", "codegen"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    return tmp_path
+
+
+def generate(table, *arguments, seed="0"):
+    command = [sys.executable, str(table / "codegen" / "generate.py"), *arguments]
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def edit(table, old, new):
+    path = table / "ops" / "pointwise.yaml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def contents(folder):
+    return {
+        str(path.relative_to(folder)): path.read_text()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_output_does_not_depend_on_the_hash_seed(table):
+    for seed in ("1", "2"):
+        out = str(table / seed)
+        for what in (["--common"], ["--family", "pointwise"], ["--family", "shape"]):
+            assert generate(table, *what, "--out", out, seed=seed).returncode == 0
+    assert contents(table / "1") == contents(table / "2")
+
+
+def test_a_second_run_writes_nothing(table):
+    out = table / "out"
+    generate(table, "--family", "pointwise", "--out", str(out))
+    for path in out.rglob("*.*"):
+        os.utime(path, (1, 1))
+    generate(table, "--family", "pointwise", "--out", str(out))
+    assert {path.stat().st_mtime for path in out.rglob("*.*")} == {1}
+
+
+def test_a_mistake_ends_with_its_place_and_writes_nothing(table):
+    edit(table, "kernel: UnaryKernel exp", "kernel: UnaryKernl exp")
+    result = generate(table, "--family", "pointwise", "--out", str(table / "out"))
+    assert result.returncode == 1
+    assert result.stderr.startswith("ops/pointwise.yaml:")
+    assert ": exp: unknown kernel type `UnaryKernl`" in result.stderr
+    assert not (table / "out").exists()
+
+
+PROJECT = """\
+cmake_minimum_required(VERSION 3.25)
+project(little LANGUAGES NONE)
+set(Python_EXECUTABLE {python})
+set(EBB_GENERATED_DIR ${{CMAKE_CURRENT_BINARY_DIR}}/generated)
+add_subdirectory(codegen)
+# Each generated source is "compiled" into a stamp that notes the time.
+foreach(source IN LISTS ebb_generated_kernels ebb_generated_ops ebb_generated_autograd)
+  string(REPLACE "/" "_" stamp "${{source}}")
+  add_custom_command(OUTPUT ${{stamp}} COMMAND ${{CMAKE_COMMAND}} -E touch ${{stamp}}
+                     DEPENDS ${{source}})
+  list(APPEND stamps ${{stamp}})
+endforeach()
+add_custom_target(compile ALL DEPENDS ${{stamps}})
+"""
+
+
+def test_touching_one_formula_rebuilds_its_family_only(table):
+    (table / "CMakeLists.txt").write_text(PROJECT.format(python=sys.executable))
+    build = table / "build"
+    subprocess.run(["cmake", "-G", "Ninja", "-S", table, "-B", build], check=True)
+    subprocess.run(["cmake", "--build", build], check=True)
+    stamps = {path: path.stat().st_mtime_ns for path in build.glob("*.cpp")}
+    assert len(stamps) > 20
+    edit(table, OLD_FORMULA, NEW_FORMULA)
+    subprocess.run(["cmake", "--build", build], check=True)
+    rebuilt = [path.name for path, before in stamps.items() if path.stat().st_mtime_ns != before]
+    # The formula appears in the node and in the forward-mode rule, and nowhere else.
+    assert sorted(name.split("generated_")[1] for name in rebuilt) == [
+        "ebb_autograd_jvp_pointwise.cpp",
+        "ebb_autograd_ops_pointwise.cpp",
+    ]

@@ -1,0 +1,111 @@
+# tests/codegen/test_model.py -- mistakes in the op table are reported with file, line and op.
+import re
+
+import pytest
+
+from codegen.model import load_family
+from codegen.signature import SchemaError, parse_signature
+
+GOOD = """\
+- op: half(Tensor input) -> Tensor out
+  doc: Half of it.
+  dtype: promote
+  kernel: UnaryKernel half
+  grad: {input: grad_out * 0.5}
+  test: {numpy: input / 2}
+"""
+
+
+def load(tmp_path, text):
+    folder = tmp_path / "ops"
+    folder.mkdir(exist_ok=True)
+    path = folder / "little.yaml"
+    path.write_text(text)
+    return load_family(path)
+
+
+def test_a_good_entry_loads_with_its_defaults(tmp_path):
+    [op] = load(tmp_path, GOOD).ops
+    assert (op.full_name, op.node_name, op.jvp) == ("half", "HalfBackward", "auto")
+    assert op.forms == ("plain",)
+    assert op.kernels[0].operands == ("input",)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("kernel:", "kernal:", "ops/little.yaml:4: half: unknown key `kernal`; known are op, doc,"),
+        ("  doc: Half of it.\n", "", "ops/little.yaml:1: half: needs `doc` with at least one"),
+        (
+            "Tensor input",
+            "Tensr input",
+            "ops/little.yaml:1: half: op: needs parameters `Type name[",
+        ),
+        ("-> Tensor out", "", "ops/little.yaml:1: half: op: needs `name(Type name, ...) -> Tensor"),
+        ("promote", "demote", "ops/little.yaml:3: half: `dtype` needs one of promote, promote_flo"),
+        ("UnaryKernel", "OneKernel", "ops/little.yaml:4: half: unknown kernel type `OneKernel`; "),
+        ("half\n", "half(x)\n", "ops/little.yaml:4: half: `kernel` names `x`, which is no operand"),
+        ("{input: grad", "{x: grad", "ops/little.yaml:5: half: `grad` names `x`, which is no tens"),
+        (
+            "{input: grad_out * 0.5}",
+            "{}",
+            "ops/little.yaml:5: half: `grad` needs a formula or `none` for `input`",
+        ),
+        (
+            "  grad: {input: grad_out * 0.5}\n",
+            "",
+            "ops/little.yaml:1: half: needs `grad: none` or a formula per tensor parameter",
+        ),
+        (
+            "  test: {numpy: input / 2}\n",
+            "",
+            "ops/little.yaml:1: half: needs `test` rows, or `test: {none: why}`",
+        ),
+        (
+            "doc:",
+            "dtypes: floats\n  doc:",
+            "ops/little.yaml:2: half: unknown dtype class `floats`; known are any, standard,",
+        ),
+        ("doc:", "inplace: maybe\n  doc:", "ops/little.yaml:2: half: `inplace` needs true or fal"),
+        ("doc:", "doc: Twice.\n  doc:", "ops/little.yaml:3: half: key `doc` is given twice"),
+        (
+            "doc:",
+            "impl: true\n  doc:",
+            "ops/little.yaml:4: half: `dtype` is for pointwise ops only",
+        ),
+        (
+            "doc:",
+            "not_differentiable: indices\n  doc:",
+            "ops/little.yaml:2: half: `not_differentiable` names `indices`, which is no result",
+        ),
+    ],
+)
+def test_a_mistake_names_file_line_and_op(tmp_path, old, new, message):
+    with pytest.raises(SchemaError, match="^" + re.escape(message)):
+        load(tmp_path, GOOD.replace(old, new, 1))
+
+
+def test_an_op_defined_twice_names_the_first_line(tmp_path):
+    with pytest.raises(SchemaError, match=r"^ops/little\.yaml:7: half: already defined in line 1$"):
+        load(tmp_path, GOOD + GOOD)
+
+
+def test_broken_yaml_names_the_line(tmp_path):
+    with pytest.raises(SchemaError, match=r"^ops/little\.yaml:3: yaml: "):
+        load(tmp_path, "- op: x\n  doc: 'open\n")
+
+
+def test_signatures_keep_order_defaults_and_keywords():
+    signature = parse_signature(
+        "sum.dim(Tensor input, int[]? dim=None, *, dtype? dtype=None) -> (Tensor a, Tensor b)"
+    )
+    assert signature.full_name == "sum.dim"
+    assert [param.name for param in signature.params] == ["input", "dim", "dtype"]
+    assert [param.keyword_only for param in signature.params] == [False, False, True]
+    assert [param.cpp_default for param in signature.params] == [None, *["std::nullopt"] * 2]
+    assert [result.name for result in signature.results] == ["a", "b"]
+
+
+def test_a_parameter_may_not_take_a_name_of_formulas():
+    with pytest.raises(SchemaError, match="a parameter name that formulas do not use"):
+        parse_signature("f(Tensor grad_out) -> Tensor out")
