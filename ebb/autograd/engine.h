@@ -15,7 +15,7 @@
 namespace ebb {
 
 struct BackwardOptions {
-  std::optional<bool> retain_graph;  // default: create_graph
+  std::optional<bool> retain_graph = std::nullopt;  // default: create_graph
   bool create_graph = false;
   /// If not empty, accumulate into these tensors only (leaves or not).
   std::span<const Tensor> inputs = {};
@@ -31,7 +31,7 @@ EBB_API void backward(const Tensor& root, const Tensor& seed = {},
                       const BackwardOptions& options = {});
 
 struct GradOptions {
-  std::optional<bool> retain_graph;  // default: create_graph
+  std::optional<bool> retain_graph = std::nullopt;  // default: create_graph
   bool create_graph = false;
   bool allow_unused = false;       // give an undefined gradient instead of an error
   bool materialize_grads = false;  // give zeros instead

@@ -1,0 +1,275 @@
+// ebb/testing/gradcheck.cpp -- how gradcheck() works: see check_pair() and check_along_direction().
+//
+// Inputs are perturbed in place, element by element through their own strides, so the function sees
+// the very layouts that it was given. A complex element counts as two real components: for a seed v
+// and a direction u the numbers compared are dot(v, df) and dot(grad, u) over components.
+#include "ebb/testing/gradcheck.h"
+
+#include <cmath>
+
+#include "ebb/autograd/engine.h"
+#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/ops.h"
+#include "ebb/autograd/variable.h"
+#include "ebb/core/random.h"
+
+namespace ebb::testing {
+namespace {
+
+using Components = std::vector<double>;
+
+size_t parts_of(const Tensor& tensor) { return is_complex(tensor.dtype()) ? 2 : 1; }
+size_t component_count(const Tensor& tensor) {
+  return static_cast<size_t>(tensor.numel()) * parts_of(tensor);
+}
+
+/// The indices of an element, counted in row-major order.
+Shape indices_of(const Tensor& tensor, size_t component) {
+  Shape indices = tensor.shape();
+  auto rest = static_cast<int64_t>(component / parts_of(tensor));
+  for (int dim = indices.ndim() - 1; dim >= 0; --dim) {
+    const int64_t size = tensor.size(dim);
+    indices[dim] = rest % size;
+    rest /= size;
+  }
+  return indices;
+}
+
+/// Where one component of a float64 or complex128 tensor lies in memory.
+double* component_address(const Tensor& tensor, size_t component) {
+  const size_t parts = parts_of(tensor);
+  const Shape indices = indices_of(tensor, component);
+  int64_t offset = 0;
+  for (int dim = 0; dim < indices.ndim(); ++dim) {
+    offset += indices[dim] * tensor.strides()[static_cast<size_t>(dim)];
+  }
+  return static_cast<double*>(tensor.data_ptr()) + offset * static_cast<int64_t>(parts) +
+         static_cast<int64_t>(component % parts);
+}
+
+/// All components in row-major order; other dtypes are converted.
+Components components_of(const Tensor& tensor) {
+  const NoGradGuard guard;
+  const DType wide = is_complex(tensor.dtype()) ? DType::complex128 : DType::float64;
+  const Tensor flat = contiguous(cast(detach(tensor), wide));
+  const auto* const first = static_cast<const double*>(flat.data_ptr());
+  return {first, first + component_count(flat)};
+}
+
+/// A tensor of the shape and dtype of `like` that holds these components.
+Tensor from_components(const Tensor& like, const Components& components) {
+  const NoGradGuard guard;
+  const DType wide = is_complex(like.dtype()) ? DType::complex128 : DType::float64;
+  const Tensor tensor = empty(like.sizes(), wide);
+  std::copy(components.begin(), components.end(), static_cast<double*>(tensor.data_ptr()));
+  return cast(tensor, like.dtype());
+}
+
+double dot(const Components& lhs, const Components& rhs) {
+  double sum = 0;
+  for (size_t index = 0; index < lhs.size(); ++index) sum += lhs[index] * rhs[index];
+  return sum;
+}
+
+/// A repeatable random vector of length 1.
+Components random_direction(size_t count, uint64_t seed) {
+  Components direction(count);
+  for (size_t index = 0; index < count; ++index) {
+    const auto words = random_words({seed, 0}, index);
+    direction[index] = words[0] * 0x1p-31 - 1;
+  }
+  const double norm = std::sqrt(dot(direction, direction));
+  for (double& value : direction) value /= norm;
+  return direction;
+}
+
+/// One function, its inputs and what is asked of them.
+class Check {
+ public:
+  Check(const char* name, const TensorFunction& function, std::span<const Tensor> inputs,
+        const GradcheckOptions& options)
+      : name_(name), function_(function), inputs_(inputs), options_(options) {
+    for (size_t index = 0; index < inputs.size(); ++index) {
+      if (inputs[index].requires_grad()) add_input(index);
+    }
+    if (checked_.empty()) {
+      throw ValueError(
+          str(name, ": needs an input that requires a gradient, got none in ", inputs.size()));
+    }
+  }
+
+  void run() {
+    const std::vector<Tensor> outputs = function_(inputs_);
+    for (size_t output = 0; output < outputs.size(); ++output) {
+      if (!is_differentiable(outputs[output].dtype())) continue;
+      for (const size_t input : checked_) {
+        if (options_.fast_mode) {
+          check_along_direction(output, input);
+        } else {
+          check_pair(output, input);
+        }
+      }
+    }
+  }
+
+ private:
+  void add_input(size_t index) {
+    const Tensor& input = inputs_[index];
+    if (input.dtype() != DType::float64 && input.dtype() != DType::complex128) {
+      throw DTypeError(str(name_, ": needs float64 or complex128 inputs, got ", input.dtype(),
+                           " at position ", index));
+    }
+    if (has_internal_overlap(input)) {
+      throw ValueError(str(name_, ": needs inputs without overlapping elements, got strides ",
+                           PrintShape{input.strides()}, " at position ", index,
+                           "\nhint: make it contiguous(), or expand inside the function"));
+    }
+    checked_.push_back(index);
+  }
+
+  Tensor output_of(size_t output) const { return function_(inputs_)[output]; }
+
+  /// df of one output when `input` moves by `step` along `direction`, over 2 * eps.
+  Components difference(size_t output, size_t input, const Components& direction) const {
+    const Tensor& moved = inputs_[input];
+    const Components before = components_of(moved);
+    const auto values_at = [&](double step) {
+      for (size_t index = 0; index < direction.size(); ++index) {
+        *component_address(moved, index) = before[index] + step * direction[index];
+      }
+      return components_of(output_of(output));
+    };
+    Components slope = values_at(options_.eps);
+    const Components behind = values_at(-options_.eps);
+    values_at(0);
+    for (size_t index = 0; index < slope.size(); ++index) {
+      slope[index] = (slope[index] - behind[index]) / (2 * options_.eps);
+    }
+    return slope;
+  }
+
+  /// What backward makes of a seed.
+  Components gradient(size_t output, size_t input, const Components& seed) const {
+    const auto once = [&] {
+      const Tensor out = output_of(output);
+      if (!out.requires_grad()) return Components(component_count(inputs_[input]), 0.0);
+      const Tensor seeds[] = {from_components(out, seed)};
+      const Tensor outs[] = {out};
+      const Tensor ins[] = {inputs_[input]};
+      return components_of(grad(outs, ins, seeds, {.materialize_grads = true})[0]);
+    };
+    const Components first = once();
+    const Components second = once();
+    for (size_t index = 0; index < first.size(); ++index) {
+      if (std::abs(first[index] - second[index]) > options_.nondet_tol) {
+        throw AutogradError(str(name_, ": backward must be repeatable, got ", first[index],
+                                " and then ", second[index], " for input ", input));
+      }
+    }
+    return first;
+  }
+
+  bool agree(double analytical, double numerical) const {
+    // Written so that NaN disagrees.
+    return std::abs(analytical - numerical) <= options_.atol + options_.rtol * std::abs(numerical);
+  }
+
+  [[noreturn]] void fail(size_t output, size_t input, const std::string& where, double analytical,
+                         double numerical) const {
+    throw AutogradError(str(name_, ": gradient of output ", output, " with respect to input ",
+                            input, " must match finite differences, got analytical ", analytical,
+                            " and numerical ", numerical, " ", where));
+  }
+
+  /// One random direction: as good as the whole matrix for finding that it is wrong.
+  void check_along_direction(size_t output, size_t input) const {
+    const Tensor out = output_of(output);
+    const Components seed = random_direction(component_count(out), 1);
+    const Components direction = random_direction(component_count(inputs_[input]), 2);
+    const double numerical = dot(seed, difference(output, input, direction));
+    const double analytical = dot(gradient(output, input, seed), direction);
+    if (!agree(analytical, numerical)) {
+      fail(output, input, "along a random direction", analytical, numerical);
+    }
+  }
+
+  /// Every component of the output against every component of the input.
+  void check_pair(size_t output, size_t input) const {
+    const Tensor out = output_of(output);
+    const size_t rows = component_count(out);
+    const size_t columns = component_count(inputs_[input]);
+    std::vector<Components> slopes(columns);
+    for (size_t column = 0; column < columns; ++column) {
+      Components direction(columns, 0.0);
+      direction[column] = 1;
+      slopes[column] = difference(output, input, direction);
+    }
+    for (size_t row = 0; row < rows; ++row) {
+      Components seed(rows, 0.0);
+      seed[row] = 1;
+      const Components analytical = gradient(output, input, seed);
+      for (size_t column = 0; column < columns; ++column) {
+        if (agree(analytical[column], slopes[column][row])) continue;
+        const std::string where = str("at ", place(inputs_[input], column), " of the input and ",
+                                      place(out, row), " of the output");
+        fail(output, input, where, analytical[column], slopes[column][row]);
+      }
+    }
+  }
+
+  static std::string place(const Tensor& tensor, size_t component) {
+    const std::string index = str(indices_of(tensor, component));
+    if (parts_of(tensor) == 1) return index;
+    return index + (component % 2 == 0 ? " (real part)" : " (imaginary part)");
+  }
+
+  const char* name_;
+  const TensorFunction& function_;
+  std::span<const Tensor> inputs_;
+  const GradcheckOptions& options_;
+  std::vector<size_t> checked_;  // positions of the inputs that require a gradient
+};
+
+/// Seeds of the outputs' shapes that require gradients themselves.
+std::vector<Tensor> random_seeds(const std::vector<Tensor>& outputs) {
+  std::vector<Tensor> seeds;
+  for (const Tensor& output : outputs) {
+    if (!output.requires_grad()) continue;
+    const Components values = random_direction(component_count(output), 3 + seeds.size());
+    seeds.push_back(requires_grad_(from_components(output, values)));
+  }
+  return seeds;
+}
+
+}  // namespace
+
+void gradcheck(const TensorFunction& function, std::span<const Tensor> inputs,
+               const GradcheckOptions& options) {
+  Check("gradcheck", function, inputs, options).run();
+}
+
+void gradgradcheck(const TensorFunction& function, std::span<const Tensor> inputs,
+                   std::span<const Tensor> grad_outputs, const GradcheckOptions& options) {
+  std::vector<Tensor> all(inputs.begin(), inputs.end());
+  const std::vector<Tensor> drawn =
+      grad_outputs.empty() ? random_seeds(function(inputs)) : std::vector<Tensor>{};
+  const std::span<const Tensor> seeds = grad_outputs.empty() ? drawn : grad_outputs;
+  all.insert(all.end(), seeds.begin(), seeds.end());
+  const size_t count = inputs.size();
+  const TensorFunction gradients = [&function, count](std::span<const Tensor> arguments) {
+    const std::span<const Tensor> primals = arguments.first(count);
+    std::vector<Tensor> outputs;
+    for (const Tensor& output : function(primals)) {
+      if (output.requires_grad()) outputs.push_back(output);
+    }
+    std::vector<Tensor> wanted;
+    for (const Tensor& primal : primals) {
+      if (primal.requires_grad()) wanted.push_back(primal);
+    }
+    return grad(outputs, wanted, arguments.subspan(count),
+                {.create_graph = true, .materialize_grads = true});
+  };
+  Check("gradgradcheck", gradients, all, options).run();
+}
+
+}  // namespace ebb::testing

@@ -1,0 +1,117 @@
+// tests/testing/gradcheck_test.cpp -- right gradients pass, wrong ones are found and located.
+#include "ebb/testing/gradcheck.h"
+
+#include <gtest/gtest.h>
+
+#include "ebb/autograd/ops.h"
+#include "ebb/autograd/variable.h"
+
+namespace ebb {
+namespace {
+
+using testing::gradcheck;
+using testing::GradcheckOptions;
+using testing::gradgradcheck;
+using testing::TensorFunction;
+
+Tensor ramp(IntSpan sizes, DType dtype = DType::float64) {
+  const Tensor flat = add(mul(arange(checked_numel("ramp", sizes, 8)), 0.3), 0.5);
+  return requires_grad_(cast(reshape(flat, sizes), dtype));
+}
+Tensor ramp(Shape sizes, DType dtype = DType::float64) { return ramp(IntSpan(sizes), dtype); }
+
+/// The text of the error that `call` throws; empty if it throws none.
+template <typename Call>
+std::string error_of(Call&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void expect_contains(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << text << "\nshould contain " << part;
+}
+
+std::vector<Tensor> product(std::span<const Tensor> inputs) { return {mul(inputs[0], inputs[1])}; }
+
+/// Its gradient misses the second factor.
+std::vector<Tensor> half_a_square(std::span<const Tensor> inputs) {
+  return {mul(inputs[0], detach(inputs[0]))};
+}
+
+TEST(Gradcheck, AcceptsARightGradient) {
+  const Tensor inputs[] = {ramp({2, 3}), ramp({3})};
+  EXPECT_NO_THROW(gradcheck(product, inputs));
+  EXPECT_NO_THROW(gradcheck(product, inputs, {.fast_mode = true}));
+  EXPECT_NO_THROW(gradgradcheck(product, inputs));
+  EXPECT_NO_THROW(gradgradcheck(product, inputs, {}, {.fast_mode = true}));
+}
+
+TEST(Gradcheck, AcceptsAComplexGradient) {
+  const Tensor phases = ramp({2, 2}, DType::complex128);
+  const Tensor inputs[] = {phases, requires_grad_(mul(detach(phases), std::complex<double>(0, 2)))};
+  EXPECT_NO_THROW(gradcheck(product, inputs));
+  EXPECT_NO_THROW(gradgradcheck(product, inputs));
+  const TensorFunction conjugate = [](std::span<const Tensor> in) {
+    return std::vector<Tensor>{mul(conj(in[0]), in[1])};
+  };
+  EXPECT_NO_THROW(gradcheck(conjugate, inputs));
+}
+
+TEST(Gradcheck, FindsAWrongGradientAndSaysWhere) {
+  const Tensor inputs[] = {ramp({2})};
+  expect_contains(error_of([&] { gradcheck(half_a_square, inputs); }),
+                  "gradcheck: gradient of output 0 with respect to input 0 must match finite "
+                  "differences, got analytical 0.5 and numerical 1");
+  expect_contains(error_of([&] { gradcheck(half_a_square, inputs); }),
+                  "at [0] of the input and [0] of the output");
+  expect_contains(error_of([&] { gradcheck(half_a_square, inputs, {.fast_mode = true}); }),
+                  "along a random direction");
+}
+
+TEST(Gradcheck, FindsAWrongSecondDerivative) {
+  const TensorFunction function = [](std::span<const Tensor> in) {
+    // x * x, whose first derivative is right but looks constant.
+    const Tensor fixed = detach(in[0]);
+    return std::vector<Tensor>{add(mul(fixed, fixed), mul(sub(in[0], fixed), mul(fixed, 2)))};
+  };
+  const Tensor inputs[] = {ramp({2})};
+  EXPECT_NO_THROW(gradcheck(function, inputs));
+  expect_contains(error_of([&] { gradgradcheck(function, inputs); }), "gradgradcheck: ");
+}
+
+TEST(Gradcheck, ChecksEveryOutput) {
+  const TensorFunction function = [](std::span<const Tensor> in) {
+    return std::vector<Tensor>{neg(in[0]), greater(in[0], 0), half_a_square(in)[0]};
+  };
+  const Tensor inputs[] = {ramp({2})};
+  expect_contains(error_of([&] { gradcheck(function, inputs); }), "output 2");
+}
+
+TEST(Gradcheck, PerturbsStridedInputsInPlaceAndRestoresThem) {
+  const Tensor base = ramp({3, 2});
+  const Tensor inputs[] = {transpose(base, 0, 1)};
+  const TensorFunction function = [](std::span<const Tensor> in) {
+    return std::vector<Tensor>{sum(tanh(in[0]))};
+  };
+  EXPECT_NO_THROW(gradcheck(function, inputs));
+  EXPECT_EQ(base.data<double>()[1], 0.8);
+}
+
+TEST(Gradcheck, RefusesInputsThatItCannotCheck) {
+  const Tensor single[] = {ramp({2}, DType::float32)};
+  EXPECT_EQ(error_of([&] { gradcheck(half_a_square, single); }),
+            "gradcheck: needs float64 or complex128 inputs, got float32 at position 0");
+  const Tensor constant[] = {detach(ramp({2}))};
+  EXPECT_EQ(error_of([&] { gradcheck(half_a_square, constant); }),
+            "gradcheck: needs an input that requires a gradient, got none in 1");
+  const Tensor stretched[] = {expand(ramp({1}), Shape{4})};
+  expect_contains(error_of([&] { gradcheck(half_a_square, stretched); }),
+                  "inputs without overlapping elements, got strides [0]");
+}
+
+}  // namespace
+}  // namespace ebb
