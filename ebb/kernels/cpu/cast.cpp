@@ -20,6 +20,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace ebb::kernels::cpu {
 namespace HWY_NAMESPACE {
+namespace {
 
 template <typename From>
 void widen_function(const void* const* in, void* out, int64_t count, unsigned) {
@@ -38,6 +39,7 @@ RowFunction vector_cast(DType from, DType to) {
   return nullptr;
 }
 
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace ebb::kernels::cpu
 HWY_AFTER_NAMESPACE();

@@ -54,7 +54,7 @@ template <class Op>
 void set(KernelTable<BinaryKernel>& table, DType dtype) {
   visit_dtype(dtype, [&]<typename T>(TypeTag<T>) {
     if constexpr (std::is_same_v<Op, Equal> || !is_complex(dtype_of<T>)) {
-      table.set_cpu(dtype, &binary_kernel<&compare_function<Op, T>>);
+      set_rows<&compare_function<Op, T>>(table, dtype);
     }
   });
 }

@@ -8,17 +8,18 @@
 #include <cstdint>
 #include <span>
 
+#include "ebb/kernels/kernel_table.h"
+#include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tensor_view.h"
 
 namespace ebb::kernels::cpu {
 
-/// Computes `count` elements. in[i] points at as many, or at one where bit i of `splat` is set.
-/// `out` may be one of the inputs.
-using RowFunction = void (*)(const void* const* in, void* out, int64_t count, unsigned splat);
+/// What computes one row: see RowKernel in kernel_table.h.
+using RowFunction = RowKernel;
 
 inline constexpr int kMaxInputs = 3;
 /// Up to so many elements, a kernel runs on the calling thread without asking the pool.
-inline constexpr int64_t kGrain = 32768;
+inline constexpr int64_t kGrain = kRowLimit;
 
 /// Bits of `splat` that a row function accepts, for functions of one input and of more.
 inline constexpr unsigned kNoSplat = 0;
@@ -55,6 +56,19 @@ void binary_kernel(const Context&, const TensorView& input, const TensorView& ot
   if (fits && other.numel == 1) return row(in, out.data, out.numel, 2);
   const TensorView* inputs[] = {&input, &other};
   run_rows(row, kAnySplat, inputs, out);
+}
+
+/// Enters a row function of one input, and the kernel made of it, for `dtype`.
+template <RowFunction row>
+void set_rows(KernelTable<UnaryKernel>& table, DType dtype) {
+  table.set_cpu(dtype, &unary_kernel<row>);
+  table.set_row(dtype, row);
+}
+/// The same for two inputs.
+template <RowFunction row>
+void set_rows(KernelTable<BinaryKernel>& table, DType dtype) {
+  table.set_cpu(dtype, &binary_kernel<row>);
+  table.set_row(dtype, row);
 }
 
 }  // namespace ebb::kernels::cpu

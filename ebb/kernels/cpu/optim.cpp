@@ -15,6 +15,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace ebb::kernels::cpu {
 namespace HWY_NAMESPACE {
+namespace {
 
 /// Full vectors of memory.
 struct FullAccess {
@@ -165,6 +166,7 @@ void run_adamw(const AdamWArgs& args, const TensorView* const* views) {
   run(AdamW(args, views[4]->data != nullptr), views);
 }
 
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace ebb::kernels::cpu
 HWY_AFTER_NAMESPACE();

@@ -14,6 +14,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace ebb::kernels::cpu {
 namespace HWY_NAMESPACE {
+namespace {
 
 struct Add {
   template <class D, class V>
@@ -55,10 +56,10 @@ struct TanhBackward {
 
 template <class Op>
 void fill(KernelTable<BinaryKernel>& table) {
-  table.set_cpu(DType::float16, &binary_kernel<&binary_function<Op, Half>>);
-  table.set_cpu(DType::bfloat16, &binary_kernel<&binary_function<Op, BFloat16>>);
-  table.set_cpu(DType::float32, &binary_kernel<&binary_function<Op, float>>);
-  table.set_cpu(DType::float64, &binary_kernel<&binary_function<Op, double>>);
+  set_rows<&binary_function<Op, Half>>(table, DType::float16);
+  set_rows<&binary_function<Op, BFloat16>>(table, DType::bfloat16);
+  set_rows<&binary_function<Op, float>>(table, DType::float32);
+  set_rows<&binary_function<Op, double>>(table, DType::float64);
 }
 
 void fill_tables() {
@@ -70,6 +71,7 @@ void fill_tables() {
   fill<TanhBackward>(tanh_backward_kernels);
 }
 
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace ebb::kernels::cpu
 HWY_AFTER_NAMESPACE();

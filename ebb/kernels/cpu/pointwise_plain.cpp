@@ -124,11 +124,11 @@ void binary_function(const void* const* in, void* out, int64_t count, unsigned s
 
 template <class Op, typename T>
 void set(KernelTable<BinaryKernel>& table, DType dtype = dtype_of<T>) {
-  table.set_cpu(dtype, &binary_kernel<&binary_function<Op, T>>);
+  set_rows<&binary_function<Op, T>>(table, dtype);
 }
 template <class Op, typename T>
 void set(KernelTable<UnaryKernel>& table, DType dtype = dtype_of<T>) {
-  table.set_cpu(dtype, &unary_kernel<&unary_function<Op, T>>);
+  set_rows<&unary_function<Op, T>>(table, dtype);
 }
 
 /// The integer types; unsigned arithmetic serves both signs (and overflow in it is defined).

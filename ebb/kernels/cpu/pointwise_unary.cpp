@@ -15,6 +15,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace ebb::kernels::cpu {
 namespace HWY_NAMESPACE {
+namespace {
 
 struct Neg {
   template <class D, class V>
@@ -50,10 +51,10 @@ struct Relu {
 
 template <class Op>
 void fill(KernelTable<UnaryKernel>& table) {
-  table.set_cpu(DType::float16, &unary_kernel<&unary_function<Op, Half>>);
-  table.set_cpu(DType::bfloat16, &unary_kernel<&unary_function<Op, BFloat16>>);
-  table.set_cpu(DType::float32, &unary_kernel<&unary_function<Op, float>>);
-  table.set_cpu(DType::float64, &unary_kernel<&unary_function<Op, double>>);
+  set_rows<&unary_function<Op, Half>>(table, DType::float16);
+  set_rows<&unary_function<Op, BFloat16>>(table, DType::bfloat16);
+  set_rows<&unary_function<Op, float>>(table, DType::float32);
+  set_rows<&unary_function<Op, double>>(table, DType::float64);
 }
 
 void fill_tables() {
@@ -64,6 +65,7 @@ void fill_tables() {
   fill<Relu>(relu_kernels);
 }
 
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace ebb::kernels::cpu
 HWY_AFTER_NAMESPACE();

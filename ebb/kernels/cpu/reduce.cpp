@@ -16,6 +16,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace ebb::kernels::cpu {
 namespace HWY_NAMESPACE {
+namespace {
 
 /// One reduction: from its plan to the finished output.
 template <class Op, typename T>
@@ -198,6 +199,7 @@ void fill_tables() {
   amax_kernels.set_cpu(DType::boolean, &reduce_kernel<MaxOp, uint8_t, Finish::plain, false>);
 }
 
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace ebb::kernels::cpu
 HWY_AFTER_NAMESPACE();

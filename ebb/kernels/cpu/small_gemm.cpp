@@ -17,6 +17,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace ebb::kernels::cpu {
 namespace HWY_NAMESPACE {
+namespace {
 
 /// `rows` x one vector of C; only the first `count` columns are there.
 template <int rows, bool is_full, typename T>
@@ -83,6 +84,7 @@ void small_product(const Gemm& g) {
 void run_float(const Gemm& g) { small_product<float>(g); }
 void run_double(const Gemm& g) { small_product<double>(g); }
 
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace ebb::kernels::cpu
 HWY_AFTER_NAMESPACE();
