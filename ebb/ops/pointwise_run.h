@@ -1,8 +1,8 @@
 // ebb/ops/pointwise_run.h -- runs pointwise ops: the straight path inline, everything else out of
 // line.
 //
-// The straight path is for contiguous operands of one dtype and shape on the CPU: a few compares,
-// and straight_kernel() gives the kernel to call. Where it gives null, run_pointwise() promotes,
+// The straight path is for small contiguous operands of one dtype and shape on the CPU: a few
+// compares, and straight_row() gives the kernel to call. Where it gives null, run_pointwise() promotes,
 // broadcasts and casts, and throws what is to be thrown. Generated code (ebb/ops/<family>.cpp) is
 // the only user.
 #pragma once
@@ -19,7 +19,8 @@ namespace ebb::ops {
 inline constexpr kernels::Context kCpuContext{};
 
 inline bool is_straight(const TensorImpl* impl) {
-  return impl != nullptr && impl->is_contiguous() && impl->device == Device{};
+  return impl != nullptr && impl->is_contiguous() && impl->device == Device{} &&
+         impl->numel <= kernels::kRowLimit;
 }
 
 inline bool has_geometry_of(const TensorImpl& lhs, const TensorImpl& rhs) {
@@ -30,28 +31,28 @@ inline bool has_geometry_of(const TensorImpl& lhs, const TensorImpl& rhs) {
   return true;
 }
 
-/// The kernel for one contiguous operand, or null.
+/// The row kernel for one contiguous operand, or null.
 template <typename Function>
-Function straight_kernel(const kernels::KernelTable<Function>& table, const Tensor& input) {
+kernels::RowKernel straight_row(const kernels::KernelTable<Function>& table, const Tensor& input) {
   const TensorImpl* const impl = input.impl();
-  return is_straight(impl) ? table.find_cpu(impl->dtype) : nullptr;
+  return is_straight(impl) ? table.find_row(impl->dtype) : nullptr;
 }
-/// The kernel for two contiguous operands of one geometry, or null.
+/// The row kernel for two contiguous operands of one geometry, or null.
 template <typename Function>
-Function straight_kernel(const kernels::KernelTable<Function>& table, const Tensor& input,
-                         const Tensor& other) {
+kernels::RowKernel straight_row(const kernels::KernelTable<Function>& table, const Tensor& input,
+                                const Tensor& other) {
   const TensorImpl* const left = input.impl();
   const TensorImpl* const right = other.impl();
   if (!is_straight(left) || !is_straight(right) || !has_geometry_of(*left, *right)) return nullptr;
-  return table.find_cpu(left->dtype);
+  return table.find_row(left->dtype);
 }
-/// The kernel for a contiguous tensor and a number that does not widen it, or null.
+/// The row kernel for a contiguous tensor and a number that does not widen it, or null.
 template <typename Function>
-Function straight_kernel(const kernels::KernelTable<Function>& table, const Tensor& input,
-                         const Scalar& other) {
+kernels::RowKernel straight_row(const kernels::KernelTable<Function>& table, const Tensor& input,
+                                const Scalar& other) {
   const TensorImpl* const impl = input.impl();
   if (!is_straight(impl) || other.kind() > kind_of(impl->dtype)) return nullptr;
-  return table.find_cpu(impl->dtype);
+  return table.find_row(impl->dtype);
 }
 
 /// Whether an in-place op may write `self` on the straight path while it reads `other`.

@@ -52,6 +52,7 @@ class ScalarView {
       scalar.store_as(dtype, bytes_, op);
     }
   }
+  const void* data() const { return bytes_; }
   kernels::TensorView view() const {
     return {const_cast<unsigned char*>(bytes_), nullptr, nullptr, 1, 0, dtype_, true};
   }
