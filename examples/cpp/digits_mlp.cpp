@@ -1,0 +1,188 @@
+// examples/cpp/digits_mlp.cpp -- trains a multilayer perceptron on handwritten digits, in C++
+// alone.
+//
+// Writes the loss curve and the weights; the last line is the accuracy on held-out images. With
+// --score FILE it loads weights instead. Start reading at main().
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "ebb/autograd/engine.h"
+#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/ops.h"
+#include "ebb/core/error.h"
+#include "ebb/core/random.h"
+#include "ebb/data/digits.h"
+#include "ebb/io/safetensors.h"
+#include "ebb/nn/containers.h"
+#include "ebb/nn/layers.h"
+#include "ebb/optim/adam.h"
+#include "examples/cpp/chart.h"
+#include "examples/cpp/progress.h"
+
+namespace {
+
+using ebb::Tensor;
+
+struct Arguments {
+  std::string data = "data/digits/digits.bin";
+  std::string out = "build/demo-cpp";
+  std::string score;  // weights to test instead of training
+  int epochs = 40;
+  uint64_t seed = 0;
+};
+
+constexpr int64_t kBatchSize = 32;
+
+/// 64 pixels, 128 hidden units, 10 scores; the names are those of the Python example.
+struct Mlp : ebb::nn::Module {
+  std::shared_ptr<ebb::nn::Linear> hidden =
+      register_module("hidden", std::make_shared<ebb::nn::Linear>(64, 128));
+  std::shared_ptr<ebb::nn::Linear> scores =
+      register_module("scores", std::make_shared<ebb::nn::Linear>(128, 10));
+
+  Tensor forward(const Tensor& images) override {
+    return scores->forward(ebb::relu(hidden->forward(images)));
+  }
+};
+
+int64_t count_correct(const Tensor& scores, const Tensor& labels) {
+  const ebb::NoGradGuard no_grad;
+  const Tensor best = std::get<1>(ebb::max(scores, 1));
+  const auto* const guesses = best.data<int64_t>();
+  const auto* const truth = labels.data<int64_t>();
+  int64_t correct = 0;
+  for (int64_t i = 0; i < labels.numel(); ++i) correct += guesses[i] == truth[i] ? 1 : 0;
+  return correct;
+}
+
+struct Score {
+  double loss;
+  double accuracy;
+};
+
+Score evaluate(Mlp& model, const ebb::data::LabelledImages& data) {
+  const ebb::NoGradGuard no_grad;
+  const Tensor scores = model(data.images);
+  const double loss = ebb::cross_entropy(scores, data.labels).item<double>();
+  const auto count = static_cast<double>(data.labels.numel());
+  return {loss, static_cast<double>(count_correct(scores, data.labels)) / count};
+}
+
+/// 0 .. count - 1 in random order: the ranks of as many random numbers.
+Tensor permutation(int64_t count) {
+  const Tensor drawn = ebb::rand(ebb::Shape{count}, ebb::DType::float64);
+  const auto* const keys = drawn.data<double>();
+  Tensor order = ebb::empty(ebb::Shape{count}, ebb::DType::int64);
+  auto* const first = order.data<int64_t>();
+  std::iota(first, first + count, int64_t{0});
+  std::stable_sort(first, first + count,
+                   [&](int64_t lhs, int64_t rhs) { return keys[lhs] < keys[rhs]; });
+  return order;
+}
+
+/// Goes over the training images once; returns the mean loss.
+double train_epoch(Mlp& model, ebb::optim::AdamW& optimizer, const ebb::data::LabelledImages& data,
+                   Progress& progress) {
+  const int64_t count = data.labels.numel();
+  const Tensor order = permutation(count);
+  int64_t seen = 0, correct = 0;
+  double total_loss = 0.0;
+  while (seen < count) {
+    const int64_t end = std::min(seen + kBatchSize, count);
+    const Tensor rows = ebb::slice(order, 0, seen, end);
+    const Tensor images = ebb::index_select(data.images, 0, rows);
+    const Tensor labels = ebb::index_select(data.labels, 0, rows);
+    optimizer.zero_grad();
+    const Tensor scores = model(images);
+    const Tensor loss = ebb::cross_entropy(scores, labels);
+    ebb::backward(loss);
+    optimizer.step();
+    correct += count_correct(scores, labels);
+    total_loss += loss.item<double>() * static_cast<double>(end - seen);
+    const int64_t batch = end - seen;
+    seen = end;
+    const auto done = static_cast<double>(seen);
+    progress.update(batch, total_loss / done, static_cast<double>(correct) / done);
+  }
+  return total_loss / static_cast<double>(count);
+}
+
+void train(const Arguments& arguments, const ebb::data::DigitsSplit& data) {
+  Mlp model;
+  ebb::optim::AdamW optimizer(model.parameters(), {.lr = 3e-3, .weight_decay = 1e-2});
+  Progress progress(arguments.epochs * data.train.labels.numel());
+  Curve training{"training", {}}, held_out{"held out", {}};
+  for (int epoch = 0; epoch < arguments.epochs; ++epoch) {
+    training.values.push_back(train_epoch(model, optimizer, data.train, progress));
+    held_out.values.push_back(evaluate(model, data.test).loss);
+  }
+  progress.close();
+  std::filesystem::create_directories(arguments.out);
+  const std::string chart = arguments.out + "/loss.svg";
+  const std::string weights = arguments.out + "/weights.safetensors";
+  write_line_chart(chart, {"Handwritten digits, 64-128-10", "epoch", "cross-entropy"},
+                   {training, held_out});
+  ebb::io::save_safetensors(weights, model.state_dict());
+  std::printf("loss curve: %s\nweights: %s\n", chart.c_str(), weights.c_str());
+  std::printf("test accuracy: %.1f %%\n", 100 * evaluate(model, data.test).accuracy);
+}
+
+void score(const Arguments& arguments, const ebb::data::DigitsSplit& data) {
+  Mlp model;
+  model.load_state_dict(ebb::io::load_safetensors(arguments.score).tensors);
+  const Score result = evaluate(model, data.test);
+  std::printf("%s: loss %.4f on %lld held-out images\n", arguments.score.c_str(), result.loss,
+              static_cast<long long>(data.test.labels.numel()));
+  std::printf("test accuracy: %.1f %%\n", 100 * result.accuracy);
+}
+
+Arguments parse(int count, char** values) {
+  Arguments arguments;
+  for (int i = 1; i < count; i += 2) {
+    const std::string name = values[i];
+    if (i + 1 == count) throw ebb::ValueError("ebb_demo_cpp: needs a value after " + name);
+    const char* const value = values[i + 1];
+    if (name == "--data")
+      arguments.data = value;
+    else if (name == "--out")
+      arguments.out = value;
+    else if (name == "--score")
+      arguments.score = value;
+    else if (name == "--epochs")
+      arguments.epochs = std::max(std::atoi(value), 1);
+    else if (name == "--seed")
+      arguments.seed = std::strtoull(value, nullptr, 10);
+    else
+      throw ebb::ValueError(
+          "ebb_demo_cpp: needs --data, --out, --score, --epochs or --seed, "
+          "each with a value, got " +
+          name);
+  }
+  return arguments;
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  try {
+    const Arguments arguments = parse(count, values);
+    ebb::default_generator().set_seed(arguments.seed);
+    const ebb::data::DigitsSplit data = ebb::data::load_digits(arguments.data);
+    std::printf("digits: %lld images to train on, %lld held out\n",
+                static_cast<long long>(data.train.labels.numel()),
+                static_cast<long long>(data.test.labels.numel()));
+    arguments.score.empty() ? train(arguments, data) : score(arguments, data);
+    return EXIT_SUCCESS;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return EXIT_FAILURE;
+  }
+}

@@ -1,0 +1,78 @@
+# examples/digits/train.py -- trains a multilayer perceptron on handwritten digits.
+"""Writes the loss curve and the weights; the last line is the accuracy on held-out images."""
+
+import argparse
+from pathlib import Path
+
+from chart import write_line_chart
+from model import Mlp, count_correct, evaluate
+from progress import Progress
+
+import ebb
+import ebb.nn.functional as F
+from ebb import optim
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--epochs", type=int, default=40)
+    parser.add_argument("--batch-size", type=int, default=32)
+    parser.add_argument("--lr", type=float, default=3e-3)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--data", type=Path, default=None, help="digits.bin, if it lies elsewhere")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "demo")
+    return parser.parse_args()
+
+
+def train_epoch(model, optimizer, data, batch_size: int, progress: Progress) -> float:
+    """Go over the training images once; return the mean loss."""
+    seen, correct, total_loss = 0, 0, 0.0
+    for images, labels in ebb.data.batches(
+        data.train_images, data.train_labels, batch_size=batch_size
+    ):
+        optimizer.zero_grad()
+        scores = model(images)
+        loss = F.cross_entropy(scores, labels)
+        loss.backward()
+        optimizer.step()
+        seen += len(labels)
+        correct += count_correct(scores.detach(), labels)
+        total_loss += loss.item() * len(labels)
+        progress.update(len(labels), total_loss / seen, correct / seen)
+    return total_loss / seen
+
+
+def train(arguments: argparse.Namespace, data) -> tuple[Mlp, dict[str, list[float]]]:
+    """Return the trained network and its losses, one for each epoch."""
+    model = Mlp()
+    optimizer = optim.AdamW(model.parameters(), lr=arguments.lr)
+    progress = Progress(arguments.epochs * len(data.train_labels))
+    curves = {"training": [], "held out": []}
+    for _ in range(arguments.epochs):
+        loss = train_epoch(model, optimizer, data, arguments.batch_size, progress)
+        curves["training"].append(loss)
+        curves["held out"].append(evaluate(model, data.test_images, data.test_labels)[0])
+    progress.close()
+    return model, curves
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    ebb.manual_seed(arguments.seed)
+    data = ebb.data.digits.load(arguments.data)
+    print(f"digits: {len(data.train_labels)} images to train on, "
+          f"{len(data.test_labels)} held out; ebb {ebb.__version__}")  # fmt: skip
+    model, curves = train(arguments, data)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    chart, weights = arguments.out / "loss.svg", arguments.out / "weights.safetensors"
+    write_line_chart(chart, "Handwritten digits, 64-128-10", "epoch", "cross-entropy", curves)
+    ebb.save(model.state_dict(), weights)
+    print(f"loss curve: {chart}\nweights: {weights}")
+    _, accuracy = evaluate(model, data.test_images, data.test_labels)
+    print(f"test accuracy: {100 * accuracy:.1f} %")
+
+
+if __name__ == "__main__":
+    main()
