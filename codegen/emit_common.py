@@ -1,15 +1,22 @@
 # codegen/emit_common.py -- what all families share: kernel tables, their list, umbrella headers.
+#
+# Each kernel has a signature number, a hash of its C++ function type as ebb/kernels/signatures.h
+# spells it: a plug-in built against another one is refused.
 """Emitter of files that depend on the whole table."""
 
 from __future__ import annotations
 
+import re
 import zlib
 from dataclasses import dataclass
+from pathlib import Path
 
 from codegen.cpp import environment
 from codegen.dtypes import DTYPES, KernelUse, mask
 from codegen.model import Family
 from codegen.signature import SchemaError
+
+SIGNATURES = Path(__file__).resolve().parent.parent / "ebb" / "kernels" / "signatures.h"
 
 
 @dataclass
@@ -19,6 +26,7 @@ class Kernel:
     name: str
     type: str
     dtypes: tuple[str, ...]
+    spelling: str = ""  # of the function type
 
     @property
     def mask(self) -> str:
@@ -27,8 +35,8 @@ class Kernel:
 
     @property
     def hash(self) -> str:
-        """What a plug-in must present to fill the table: name and type, hashed."""
-        return f"0x{zlib.crc32(f'{self.type} {self.name}'.encode()):08x}u"
+        """What a plug-in must present to fill the table."""
+        return f"0x{zlib.crc32(f'{self.name} {self.spelling}'.encode()):08x}u"
 
 
 def kernels_of(families: list[Family]) -> list[Kernel]:
@@ -48,7 +56,20 @@ def kernels_of(families: list[Family]) -> list[Kernel]:
                         f"a {known.type} elsewhere, got {use.type}"
                     )
                 known.dtypes = _union(known.dtypes, use)
+    spellings = function_types(SIGNATURES.read_text(encoding="utf-8"))
+    for kernel in found.values():
+        kernel.spelling = spellings[kernel.type]
     return [found[name] for name in sorted(found)]
+
+
+def function_types(header: str) -> dict[str, str]:
+    """The function types of signatures.h as they are spelled, without spare blanks."""
+    code = re.sub(r"//[^\n]*", "", header)
+    types = {
+        name: re.sub(r"\s+", " ", text).strip()
+        for name, text in re.findall(r"using\s+(\w+)\s*=\s*([^;]+);", code)
+    }
+    return {name: types.get(text, text) for name, text in types.items()}
 
 
 def _union(dtypes: tuple[str, ...], use: KernelUse) -> tuple[str, ...]:

@@ -115,13 +115,14 @@ def _getter(param: Param, op: str, source: str, index: int) -> str:
     return f"as_span({text})" if param.type.name == "int[]?" else text
 
 
+def has_rule(op: Op) -> bool:
+    """Whether an op gets a forward-mode rule."""
+    return op.is_differentiable and not op.is_inplace and op.jvp != "none"
+
+
 def emit(family: Family) -> dict[str, str]:
     """Both files of a family, by path below the generated folder."""
-    rules = [
-        JvpView(op)
-        for op in family.ops
-        if op.is_differentiable and not op.is_inplace and op.jvp != "none"
-    ]
+    rules = [JvpView(op) for op in family.ops if has_rule(op)]
     context = {
         "family": family,
         "rules": rules,

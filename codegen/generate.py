@@ -81,6 +81,7 @@ def print_outputs() -> None:
     folder = Path(__file__).parent
     for source in sorted([*folder.glob("*.py"), *folder.glob("templates/*.j2")]):
         print("source", source)
+    print("source", emit_common.SIGNATURES)
     for family in FAMILIES:
         if table_path(family).exists():
             print("table", table_path(family))

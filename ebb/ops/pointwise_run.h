@@ -33,13 +33,13 @@ inline bool has_geometry_of(const TensorImpl& lhs, const TensorImpl& rhs) {
 
 /// The row kernel for one contiguous operand, or null.
 template <typename Function>
-kernels::RowKernel straight_row(const kernels::KernelTable<Function>& table, const Tensor& input) {
+[[gnu::always_inline]] inline kernels::RowKernel straight_row(const kernels::KernelTable<Function>& table, const Tensor& input) {
   const TensorImpl* const impl = input.impl();
   return is_straight(impl) ? table.find_row(impl->dtype) : nullptr;
 }
 /// The row kernel for two contiguous operands of one geometry, or null.
 template <typename Function>
-kernels::RowKernel straight_row(const kernels::KernelTable<Function>& table, const Tensor& input,
+[[gnu::always_inline]] inline kernels::RowKernel straight_row(const kernels::KernelTable<Function>& table, const Tensor& input,
                                 const Tensor& other) {
   const TensorImpl* const left = input.impl();
   const TensorImpl* const right = other.impl();
@@ -48,7 +48,7 @@ kernels::RowKernel straight_row(const kernels::KernelTable<Function>& table, con
 }
 /// The row kernel for a contiguous tensor and a number that does not widen it, or null.
 template <typename Function>
-kernels::RowKernel straight_row(const kernels::KernelTable<Function>& table, const Tensor& input,
+[[gnu::always_inline]] inline kernels::RowKernel straight_row(const kernels::KernelTable<Function>& table, const Tensor& input,
                                 const Scalar& other) {
   const TensorImpl* const impl = input.impl();
   if (!is_straight(impl) || other.kind() > kind_of(impl->dtype)) return nullptr;

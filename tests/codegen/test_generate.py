@@ -17,6 +17,9 @@ def table(tmp_path):
     """Return a copy of the op table and its generator."""
     for folder in ("ops", "codegen"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
+    header = Path("ebb/kernels/signatures.h")
+    (tmp_path / header).parent.mkdir(parents=True)
+    shutil.copy(ROOT / header, tmp_path / header)
     return tmp_path
 
 
