@@ -1,0 +1,56 @@
+// tests/ops/op_test_support.h -- what the tests of op bodies share: small tensors in, vectors out.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "ebb/autograd/ops.h"
+#include "ebb/core/tensor.h"
+
+namespace ebb {
+
+/// A contiguous tensor of these values.
+template <typename T>
+Tensor tensor_of(std::initializer_list<T> values, const Shape& shape) {
+  const Tensor out = empty(shape, dtype_of<T>);
+  std::copy(values.begin(), values.end(), out.data<T>());
+  return out;
+}
+template <typename T>
+Tensor vector_of(std::initializer_list<T> values) {
+  return tensor_of<T>(values, {static_cast<int64_t>(values.size())});
+}
+
+/// 0, 1, 2, ... in this shape.
+inline Tensor count_up(const Shape& shape, DType dtype = DType::float32) {
+  return cast(reshape(arange(checked_numel("count_up", shape, 8)), shape), dtype);
+}
+
+/// All elements in row-major order, whatever the strides.
+template <typename T>
+std::vector<T> values_of(const Tensor& tensor) {
+  const Tensor flat = clone(cast(tensor, dtype_of<T>));
+  return {flat.data<T>(), flat.data<T>() + flat.numel()};
+}
+inline std::vector<float> floats(const Tensor& tensor) { return values_of<float>(tensor); }
+inline std::vector<int64_t> ints(const Tensor& tensor) { return values_of<int64_t>(tensor); }
+inline std::vector<int64_t> list(IntSpan values) { return {values.begin(), values.end()}; }
+
+using Floats = std::vector<float>;
+using Ints = std::vector<int64_t>;
+
+/// The text of the `Expected` error that `call` throws; a note if it throws none or another.
+template <typename Expected, typename Call>
+std::string error_of(Call&& call) {
+  try {
+    call();
+  } catch (const Expected& error) {
+    return error.what();
+  } catch (const std::exception& error) {
+    return std::string("another class of error: ") + error.what();
+  }
+  return "no error";
+}
+
+}  // namespace ebb
