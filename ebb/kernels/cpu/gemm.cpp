@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <complex>
+#include <mutex>
 
 namespace ebb::kernels::cpu {
 namespace {
@@ -49,6 +50,9 @@ void call_blas(const Gemm& g, const BlasOperand& a, const BlasOperand& b, float 
 
 template <typename T>
 void blas_gemm(const Gemm& g) {
+  // The serial OpenBLAS takes its packing buffer without a lock: one call at a time.
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
   const BlasOperand a = blas_operand(g.a);
   const BlasOperand b = blas_operand(g.b);
   call_blas(g, a, b, g.accumulate ? 1.0f : 0.0f, static_cast<T*>(nullptr));

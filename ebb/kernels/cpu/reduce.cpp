@@ -88,8 +88,8 @@ class Reduction {
     const int64_t blocks = pieces_of(columns, kColumns);
     const int64_t chunks = pieces_of(plan_.reduced.count, kChunkRows);
     const int64_t tasks = outer.count * blocks * chunks;
-    const Scratch scratch(
-        chunks == 1 ? 0 : static_cast<size_t>(outer.count * chunks * columns) * sizeof(Acc));
+    const int64_t part_count = chunks == 1 ? 1 : outer.count * chunks * columns;
+    const Scratch scratch(static_cast<size_t>(part_count) * sizeof(Acc));
     auto* parts = scratch.as<Acc>();
     const int64_t task_size =
         std::min(columns, kColumns) * std::min(plan_.reduced.count, kChunkRows);
