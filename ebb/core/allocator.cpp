@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 
 #include "ebb/core/arena.h"
@@ -111,9 +112,10 @@ ThreadHeap::~ThreadHeap() {
 
 ThreadHeap* heap_of_thread() {
   if (this_heap == nullptr && !thread_is_over) {
-    thread_local ThreadHeap heap;
-    this_heap = &heap;
-    thread_state.cache = &heap.cache;
+    // On the heap: static TLS has no room for it in a library that is loaded late, as by Python.
+    thread_local const auto heap = std::make_unique<ThreadHeap>();
+    this_heap = heap.get();
+    thread_state.cache = &heap->cache;
   }
   return this_heap;
 }
