@@ -1,4 +1,5 @@
-// ebb/autograd/engine.cpp -- backward() and grad(): checking what they are given, and calling a run.
+// ebb/autograd/engine.cpp -- backward() and grad(): checking what they are given, and calling a
+// run.
 //
 // The run itself is run.h (its state, and the two places that state can live in) and run.cpp.
 #include "ebb/autograd/engine.h"
@@ -17,9 +18,9 @@ using autograd::Edge;
 using autograd::RunRequest;
 
 [[noreturn]] void throw_no_history(const char* call, size_t position, const Tensor& root) {
-  throw AutogradError(str(call, ": tensor ", position, " (", root.dtype(), ' ',
-                          PrintShape{root.sizes()}, ") must require a gradient, got one that does not: ",
-                          autograd::explain_origin(root)));
+  throw AutogradError(
+      str(call, ": tensor ", position, " (", root.dtype(), ' ', PrintShape{root.sizes()},
+          ") must require a gradient, got one that does not: ", autograd::explain_origin(root)));
 }
 
 /// The gradient that a run starts from: the given one, checked, or a one.
@@ -28,7 +29,8 @@ Tensor make_seed(const char* call, size_t position, const Tensor& root, const Te
     if (root.numel() != 1 || !is_floating(root.dtype())) {
       throw AutogradError(str(call, ": without a gradient, tensor ", position,
                               " must have one real floating element, got ", root.dtype(), ' ',
-                              PrintShape{root.sizes()}, "\nhint: pass its gradient, such as ones_like(it)"));
+                              PrintShape{root.sizes()},
+                              "\nhint: pass its gradient, such as ones_like(it)"));
     }
     return autograd::implicit_seed(root);
   }
@@ -36,8 +38,8 @@ Tensor make_seed(const char* call, size_t position, const Tensor& root, const Te
     throw ShapeError(str(call, ": gradient ", position, " must have its tensor's shape ",
                          PrintShape{root.sizes()}, ", got ", PrintShape{given.sizes()}));
   }
-  const bool fits = is_differentiable(given.dtype()) &&
-                    is_complex(given.dtype()) == is_complex(root.dtype());
+  const bool fits =
+      is_differentiable(given.dtype()) && is_complex(given.dtype()) == is_complex(root.dtype());
   if (!fits) {
     throw DTypeError(str(call, ": gradient ", position, " must be ",
                          is_complex(root.dtype()) ? "complex" : "real floating", " like its ",
@@ -50,8 +52,8 @@ void add_roots(const char* call, std::span<const Tensor> roots, std::span<const 
                autograd::RunBuffers& buffers) {
   if (roots.empty()) throw ValueError(str(call, ": needs at least one tensor, got none"));
   if (!seeds.empty() && seeds.size() != roots.size()) {
-    throw ValueError(str(call, ": needs one gradient per tensor, got ", seeds.size(), " for ",
-                         roots.size()));
+    throw ValueError(
+        str(call, ": needs one gradient per tensor, got ", seeds.size(), " for ", roots.size()));
   }
   for (size_t position = 0; position < roots.size(); ++position) {
     const Tensor& root = roots[position];
@@ -72,8 +74,9 @@ void add_inputs(const char* call, std::span<const Tensor> inputs, RunRequest& re
       throw ValueError(str(call, ": input ", position, " must be a tensor, got an undefined one"));
     }
     if (!input.requires_grad()) {
-      throw AutogradError(str(call, ": input ", position, " must require a gradient, got one that does not: ",
-                              autograd::explain_origin(input)));
+      throw AutogradError(str(
+          call, ": input ", position,
+          " must require a gradient, got one that does not: ", autograd::explain_origin(input)));
     }
     request.add_capture(autograd::gradient_edge(input));
   }
@@ -85,9 +88,10 @@ Tensor unused_gradient(size_t position, const Tensor& input, const GradOptions& 
     return autograd::zeros_for(edge.node->output_meta(edge.index));
   }
   if (options.allow_unused) return {};
-  throw ValueError(str("grad: input ", position, " (", input.dtype(), ' ', PrintShape{input.sizes()},
-                       ") must have been used to compute the outputs, got one that was not",
-                       "\nhint: pass allow_unused=True for None, or materialize_grads=True for zeros"));
+  throw ValueError(
+      str("grad: input ", position, " (", input.dtype(), ' ', PrintShape{input.sizes()},
+          ") must have been used to compute the outputs, got one that was not",
+          "\nhint: pass allow_unused=True for None, or materialize_grads=True for zeros"));
 }
 
 }  // namespace

@@ -7,8 +7,8 @@ namespace ebb {
 
 inline bool is_grad_enabled() { return (thread_state.modes & gate::kNoGrad) == 0; }
 inline void set_grad_enabled(bool enabled) {
-  thread_state.modes = enabled ? thread_state.modes & ~gate::kNoGrad
-                               : thread_state.modes | gate::kNoGrad;
+  thread_state.modes =
+      enabled ? thread_state.modes & ~gate::kNoGrad : thread_state.modes | gate::kNoGrad;
 }
 
 /// Nothing is recorded on this thread for the length of a scope.

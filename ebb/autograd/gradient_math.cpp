@@ -41,7 +41,8 @@ Tensor sum_to_shape(const Tensor& grad, IntSpan shape) {
   const int lead = grad.ndim() - static_cast<int>(shape.size());
   for (int dim = 0; dim < grad.ndim(); ++dim) {
     const bool is_prepended = dim < lead;
-    if (is_prepended || shape[static_cast<size_t>(dim - lead)] != grad.sizes()[static_cast<size_t>(dim)]) {
+    if (is_prepended ||
+        shape[static_cast<size_t>(dim - lead)] != grad.sizes()[static_cast<size_t>(dim)]) {
       stretched.push_back(dim);
     }
   }

@@ -42,8 +42,8 @@ void AutogradMeta::accumulate(Tensor grad) {
 
 /// Adds to the gradient there is, in place unless that is recorded or impossible.
 void AutogradMeta::add(const Tensor& grad) {
-  const bool in_place = !is_grad_enabled() && !has_internal_overlap(grad_) &&
-                        !grad_.impl()->storage->is_read_only();
+  const bool in_place =
+      !is_grad_enabled() && !has_internal_overlap(grad_) && !grad_.impl()->storage->is_read_only();
   if (!in_place) {
     grad_ = sum_of(grad_, grad);
     return;

@@ -1,7 +1,8 @@
 // ebb/autograd/node.cpp -- destroying nodes without recursion, and numbering them.
 //
-// A dying node drops its edges, which may kill the nodes behind it, and so on for millions of nodes.
-// So a dead node is only put on a list of its thread; whoever put the first one there empties it.
+// A dying node drops its edges, which may kill the nodes behind it, and so on for millions of
+// nodes. So a dead node is only put on a list of its thread; whoever put the first one there
+// empties it.
 #include "ebb/autograd/node.h"
 
 #include "ebb/autograd/node_extra.h"

@@ -1,7 +1,7 @@
 // ebb/autograd/node.h -- one recorded op: Node, its edges, and what it knows of its outputs.
 //
-// A node is one block of memory: the 64-byte header below, then what its class saves, then the shape
-// and dtype of each output of the op, then its edges, one per input of the op. Words:
+// A node is one block of memory: the 64-byte header below, then what its class saves, then the
+// shape and dtype of each output of the op, then its edges, one per input of the op. Words:
 // "output" and "input" are those of the forward op; in backward, gradients of the outputs arrive
 // and gradients of the inputs leave along the edges. Start reading at Node::apply().
 #pragma once
@@ -56,18 +56,14 @@ class EBB_API Node : public Producer {
   /// Frees what was saved for backward. Calling it twice does no harm. Called under SavedLock.
   virtual void release_saved() noexcept {}
   /// Whether something was saved and then freed.
-  bool is_released() const {
-    return (flags_.load(std::memory_order_relaxed) & kReleased) != 0;
-  }
+  bool is_released() const { return (flags_.load(std::memory_order_relaxed) & kReleased) != 0; }
   virtual bool is_accumulator() const { return false; }
 
   LocationId location() const { return location_; }
   uint64_t sequence() const { return sequence_; }
   uint32_t edge_count() const { return edge_count_; }
   uint32_t output_count() const { return output_count_; }
-  std::span<Edge> edges() {
-    return {edge_data(), edge_count_};
-  }
+  std::span<Edge> edges() { return {edge_data(), edge_count_}; }
   std::span<const Edge> edges() const { return const_cast<Node*>(this)->edges(); }
   const OutputMeta& output_meta(uint32_t index) const {
     return const_cast<Node*>(this)->mutable_output_meta(index);

@@ -1,4 +1,5 @@
-// ebb/autograd/node_extra.h -- what few nodes have: outputs that keep their gradient, a Python face.
+// ebb/autograd/node_extra.h -- what few nodes have: outputs that keep their gradient, a Python
+// face.
 #pragma once
 
 #include <mutex>

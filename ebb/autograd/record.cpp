@@ -47,9 +47,9 @@ void check_inplace(const char* op, const Tensor& self, bool involves_grad) {
   const TensorImpl& impl = *self.impl();
   const bool is_leaf = (impl.flags & TensorImpl::kLeaf) != 0;
   if (is_leaf && self.requires_grad()) {
-    throw AutogradError(str(op, ": a leaf that requires a gradient must not be written in place, got ",
-                            impl.dtype, ' ', PrintShape{impl.shape()},
-                            "\nhint: write it under no_grad, or write a clone()"));
+    throw AutogradError(
+        str(op, ": a leaf that requires a gradient must not be written in place, got ", impl.dtype,
+            ' ', PrintShape{impl.shape()}, "\nhint: write it under no_grad, or write a clone()"));
   }
   if (impl.storage->has_recorded_views()) {
     throw NotImplementedError(

@@ -80,7 +80,8 @@ struct NodeAccess {
   static void number(Node& node, uint64_t above, LocationId location) {
     ThreadState& state = thread_state;
     const bool in_block = state.next_sequence < state.end_of_sequences;
-    if (!in_block || state.next_sequence <= above) [[unlikely]] refill_sequences();
+    if (!in_block || state.next_sequence <= above) [[unlikely]]
+      refill_sequences();
     node.sequence_ = state.next_sequence++;
     node.location_ = location;
   }

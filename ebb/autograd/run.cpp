@@ -102,7 +102,8 @@ class GraphRun final : public RestrictedRun {
 
   /// The captures of one node: pairs of it and a position.
   auto captures_of(const Node& node) const {
-    return std::equal_range(capture_order_.begin(), capture_order_.end(), std::pair(&node, size_t{0}),
+    return std::equal_range(capture_order_.begin(), capture_order_.end(),
+                            std::pair(&node, size_t{0}),
                             [](const auto& a, const auto& b) { return a.first < b.first; });
   }
 
@@ -198,7 +199,8 @@ class GraphRun final : public RestrictedRun {
   }
 
   void step(Node& node, Tensor* grads, bool any_defined) {
-    if (node.extra() != nullptr) [[unlikely]] add_to_retained(node, grads);
+    if (node.extra() != nullptr) [[unlikely]]
+      add_to_retained(node, grads);
     if (request_.is_restricted) {
       const uint32_t state = scratch_.state(node);
       if ((state & NodeState::kCaptured) != 0) capture(node, grads);

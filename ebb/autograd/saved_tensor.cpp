@@ -90,8 +90,8 @@ Tensor SavedTensor::with_history(Node& owner) const {
 
 void SavedTensor::throw_stale(const Node& owner, const char* name) const {
   const WriteRecord write = find_write(impl_, version_).write;
-  const std::string writer =
-      write.op == nullptr ? std::string("an in-place op") : str(write.op, " at ", line_of(write.location));
+  const std::string writer = write.op == nullptr ? std::string("an in-place op")
+                                                 : str(write.op, " at ", line_of(write.location));
   throw AutogradError(str(owner.name(), ": needs '", name, "' (", impl_->dtype, " ",
                           PrintShape{impl_->shape()}, ") as it was when saved at ",
                           line_of(owner.location()), ", got it modified in place by ", writer,
@@ -101,8 +101,7 @@ void SavedTensor::throw_stale(const Node& owner, const char* name) const {
 
 void SavedShape::save(IntSpan sizes) {
   reset();
-  auto* const block =
-      static_cast<int64_t*>(allocate_inline((sizes.size() + 1) * sizeof(int64_t)));
+  auto* const block = static_cast<int64_t*>(allocate_inline((sizes.size() + 1) * sizeof(int64_t)));
   block[0] = static_cast<int64_t>(sizes.size());
   std::copy(sizes.begin(), sizes.end(), block + 1);
   block_ = block;

@@ -2,8 +2,8 @@
 //
 // A SavedTensor holds the value and the version it had. It never holds a tensor that owns autograd
 // meta (a leaf, say): that could close a cycle through the leaf's gradient. Such a tensor, and an
-// output of the node itself, is saved as a detached twin, and its history is put back at unpack from
-// the node's own edges. unpack() refuses values that were written to since.
+// output of the node itself, is saved as a detached twin, and its history is put back at unpack
+// from the node's own edges. unpack() refuses values that were written to since.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,8 @@ void make_leaf(TensorImpl& impl) {
 
 Tensor requires_grad_(const Tensor& tensor, bool value) {
   if (value && !is_differentiable(tensor.dtype())) {
-    throw DTypeError(str("requires_grad_: needs a floating or complex dtype, got ", tensor.dtype()));
+    throw DTypeError(
+        str("requires_grad_: needs a floating or complex dtype, got ", tensor.dtype()));
   }
   TensorImpl& impl = *tensor.impl();
   if (!value && !is_leaf(tensor)) {
@@ -61,7 +62,8 @@ void set_grad(const Tensor& tensor, const Tensor& grad) {
                            PrintShape{grad.sizes()}));
     }
     if (grad.dtype() != tensor.dtype()) {
-      throw DTypeError(str("grad: needs the tensor's dtype ", tensor.dtype(), ", got ", grad.dtype()));
+      throw DTypeError(
+          str("grad: needs the tensor's dtype ", tensor.dtype(), ", got ", grad.dtype()));
     }
     if (grad.is_same(tensor)) throw ValueError("grad: needs another tensor, got the tensor itself");
     autograd::ensure_meta(tensor).set_grad(grad);
@@ -72,8 +74,9 @@ void set_grad(const Tensor& tensor, const Tensor& grad) {
 
 void retain_grad(const Tensor& tensor) {
   if (!tensor.requires_grad()) {
-    throw AutogradError(str("retain_grad: needs a tensor that requires a gradient, got one that does not: ",
-                            autograd::explain_origin(tensor)));
+    throw AutogradError(
+        str("retain_grad: needs a tensor that requires a gradient, got one that does not: ",
+            autograd::explain_origin(tensor)));
   }
   if (is_leaf(tensor)) return;
   auto& meta = static_cast<RetainedMeta&>(autograd::ensure_meta(tensor));

@@ -7,8 +7,8 @@
 
 namespace ebb {
 
-/// Marks a leaf as wanting a gradient, or not. Returns the tensor. Throws AutogradError for a tensor
-/// with history if `value` is false, DTypeError for a type that has no gradient.
+/// Marks a leaf as wanting a gradient, or not. Returns the tensor. Throws AutogradError for a
+/// tensor with history if `value` is false, DTypeError for a type that has no gradient.
 EBB_API Tensor requires_grad_(const Tensor& tensor, bool value = true);
 
 /// Whether the tensor was not made by a recorded op.

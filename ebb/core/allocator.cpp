@@ -1,4 +1,5 @@
-// ebb/core/allocator.cpp -- the slow paths: trading blocks with the central lists, counting, failing.
+// ebb/core/allocator.cpp -- the slow paths: trading blocks with the central lists, counting,
+// failing.
 //
 // Layers: a thread's stacks (block_cache.h) trade half a stack at a time with central lists, which
 // get fresh blocks from arena.cpp. Requests above 1 MiB go to the arena directly. Sanitizer builds
@@ -238,9 +239,8 @@ void deallocate(void* block, size_t bytes) noexcept { deallocate_inline(block, b
 
 MemoryStats memory_stats() {
   const int64_t live = live_bytes();
-  return {.live = live,
-          .peak = std::max(peak_live.load(), live),
-          .reserved = detail::reserved_bytes()};
+  return {
+      .live = live, .peak = std::max(peak_live.load(), live), .reserved = detail::reserved_bytes()};
 }
 
 void reset_peak_memory() { peak_live.store(memory_stats().live); }

@@ -21,7 +21,7 @@ EBB_API void deallocate(void* block, size_t bytes) noexcept;
 
 /// Bytes over all threads, in whole blocks: a request counts as the size class that serves it.
 struct MemoryStats {
-  int64_t live = 0;      // handed out and not given back
+  int64_t live = 0;  // handed out and not given back
   /// The largest live since start or the last reset. Noticed when a thread's free list runs empty,
   /// so it may miss what comes and goes within one list (at most 256 KiB per size class).
   int64_t peak = 0;

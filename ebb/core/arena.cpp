@@ -1,7 +1,7 @@
 // ebb/core/arena.cpp -- chunks carved into blocks, central lists of free blocks, large mappings.
 //
-// Chunks are aligned to 2 MiB and ask for huge pages: the first touch of a page costs a fault, and a
-// graph of millions of nodes is built on fresh pages. Blocks whose size is a multiple of 64 are
+// Chunks are aligned to 2 MiB and ask for huge pages: the first touch of a page costs a fault, and
+// a graph of millions of nodes is built on fresh pages. Blocks whose size is a multiple of 64 are
 // carved from chunks of their own, so that they are aligned to 64.
 #include "ebb/core/arena.h"
 
@@ -102,7 +102,8 @@ struct CentralList {
   }
 };
 
-/// Everything that threads share. Never destroyed: blocks are freed until the very end of a process.
+/// Everything that threads share. Never destroyed: blocks are freed until the very end of a
+/// process.
 struct Arena {
   std::mutex chunk_mutex;
   Chunk aligned_chunk, unaligned_chunk, medium_chunk;
@@ -143,7 +144,7 @@ size_t carve_blocks(int index, void** out, size_t wanted) {
   Arena& shared = arena();
   const size_t bytes = class_bytes(index);
   const bool is_small = index < kSmallClasses;
-  Chunk& chunk = !is_small            ? shared.medium_chunk
+  Chunk& chunk = !is_small         ? shared.medium_chunk
                  : bytes % 64 == 0 ? shared.aligned_chunk
                                    : shared.unaligned_chunk;
   // A large block is a large part of what a thread may keep: take one at a time.

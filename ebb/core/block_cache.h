@@ -1,9 +1,9 @@
 // ebb/core/block_cache.h -- the allocator's per-thread free lists, and their inline fast path.
 //
-// A class is a size of block. Each thread has, per class, a stack of free blocks; allocate() pops and
-// deallocate() pushes, without touching the block itself. An empty or full stack goes to the slow
-// path in allocator.cpp. A thread without a cache points at one whose stacks are empty and full at
-// once, so the fast path needs no null test.
+// A class is a size of block. Each thread has, per class, a stack of free blocks; allocate() pops
+// and deallocate() pushes, without touching the block itself. An empty or full stack goes to the
+// slow path in allocator.cpp. A thread without a cache points at one whose stacks are empty and
+// full at once, so the fast path needs no null test.
 #pragma once
 
 #include <atomic>
@@ -30,8 +30,9 @@ inline constexpr size_t kCachedLimit = size_t{1} << 20;  // four classes per dou
 inline constexpr int kClasses = kSmallClasses + 40;
 
 /// The free blocks of one class on one thread: [bottom, top) are free, limit is the capacity. Only
-/// its thread moves `top`; others read it when they count what is free, so it is atomic, at no cost.
-struct FreeStack {
+/// its thread moves `top`; others read it when they count what is free, so it is atomic, at no
+/// cost.
+struct alignas(32) FreeStack {
   void** bottom;
   std::atomic<void**> top;
   void** limit;

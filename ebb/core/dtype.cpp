@@ -2,7 +2,8 @@
 //
 // The table is PyTorch's: a higher kind wins over any lower one; within a kind the wider type wins;
 // an unsigned with a signed integer goes to the next signed type that holds both; float16 with
-// bfloat16 goes to float32. Pairs that need more than int64 have no safe integer: they give float32.
+// bfloat16 goes to float32. Pairs that need more than int64 have no safe integer: they give
+// float32.
 #include "ebb/core/dtype.h"
 
 #include <algorithm>
@@ -38,7 +39,7 @@ DType promote_complex(DType lhs, DType rhs) {
 
 std::string_view name_of(DType dtype) {
   constexpr std::string_view names[kDTypeCount] = {
-      "bool",  "uint8", "uint16",  "uint32",   "uint64",  "int8",    "int16",     "int32",
+      "bool",  "uint8",   "uint16",   "uint32",  "uint64",  "int8",      "int16",     "int32",
       "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"};
   return names[static_cast<int>(dtype)];
 }

@@ -42,15 +42,9 @@ constexpr bool is_floating(DType dtype) {
   return dtype >= DType::float16 && dtype <= DType::float64;
 }
 constexpr bool is_complex(DType dtype) { return dtype >= DType::complex64; }
-constexpr bool is_integer(DType dtype) {
-  return dtype >= DType::uint8 && dtype <= DType::int64;
-}
-constexpr bool is_unsigned(DType dtype) {
-  return dtype >= DType::uint8 && dtype <= DType::uint64;
-}
-constexpr bool is_half(DType dtype) {
-  return dtype == DType::float16 || dtype == DType::bfloat16;
-}
+constexpr bool is_integer(DType dtype) { return dtype >= DType::uint8 && dtype <= DType::int64; }
+constexpr bool is_unsigned(DType dtype) { return dtype >= DType::uint8 && dtype <= DType::uint64; }
+constexpr bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
 /// Whether tensors of this type can require a gradient.
 constexpr bool is_differentiable(DType dtype) { return dtype >= DType::float16; }
 
@@ -60,11 +54,13 @@ constexpr Kind kind_of(DType dtype) {
   return is_integer(dtype) ? Kind::integer : Kind::boolean;
 }
 
+namespace detail {
+// Out here, because inside the function GCC would build the table on the stack at every call.
+inline constexpr uint8_t kItemSizes[kDTypeCount] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
+}  // namespace detail
+
 /// Bytes of one element.
-constexpr size_t item_size(DType dtype) {
-  constexpr uint8_t sizes[kDTypeCount] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
-  return sizes[static_cast<int>(dtype)];
-}
+constexpr size_t item_size(DType dtype) { return detail::kItemSizes[static_cast<int>(dtype)]; }
 
 /// The public name, such as "float32" or "bool".
 EBB_API std::string_view name_of(DType dtype);
@@ -81,10 +77,10 @@ EBB_API DType complex_type_of(DType dtype);
 /// The C++ type of a DType, and back.
 template <typename T>
 struct DTypeOf;
-#define EBB_DTYPE_OF(Type, name)                   \
-  template <>                                      \
-  struct DTypeOf<Type> {                           \
-    static constexpr DType value = DType::name;    \
+#define EBB_DTYPE_OF(Type, name)                \
+  template <>                                   \
+  struct DTypeOf<Type> {                        \
+    static constexpr DType value = DType::name; \
   }
 EBB_DTYPE_OF(bool, boolean);
 EBB_DTYPE_OF(uint8_t, uint8);

@@ -1,8 +1,8 @@
 // ebb/core/error.h -- the exceptions that ebb throws, and str(), which builds their messages.
 //
 // A message reads `op: what it needs, got what it got`, and may end with one `hint:` line. The type
-// picks the Python class (see the table in docs/errors.md). Users' mistakes throw one of these; only
-// a bug of ebb itself throws InternalError.
+// picks the Python class (see the table in docs/errors.md). Users' mistakes throw one of these;
+// only a bug of ebb itself throws InternalError.
 #pragma once
 
 #include <sstream>
@@ -21,11 +21,11 @@ class EBB_API Error : public std::runtime_error {
 };
 
 /// Defines one error class per line; each is a distinct type with nothing of its own.
-#define EBB_DEFINE_ERROR(Name)         \
-  class EBB_API Name : public Error {  \
-   public:                             \
-    using Error::Error;                \
-    ~Name() override;                  \
+#define EBB_DEFINE_ERROR(Name)        \
+  class EBB_API Name : public Error { \
+   public:                            \
+    using Error::Error;               \
+    ~Name() override;                 \
   }
 
 EBB_DEFINE_ERROR(ShapeError);           // shapes that do not fit; Python ValueError

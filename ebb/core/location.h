@@ -1,8 +1,8 @@
 // ebb/core/location.h -- where in the user's program something happened, as a 32-bit id.
 //
 // Recording stores an id only. In C++ it stands for the return address of the op's entry point, in
-// Python for a code object and an instruction in it; both are turned into file and line when somebody
-// asks. Id 0 means unknown.
+// Python for a code object and an instruction in it; both are turned into file and line when
+// somebody asks. Id 0 means unknown.
 #pragma once
 
 #include <cstdint>

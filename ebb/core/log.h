@@ -27,9 +27,9 @@ EBB_API void write_log(int level, const std::string& text);
 
 }  // namespace ebb
 
-#define EBB_LOG_AT(level, ...)                                               \
-  do {                                                                       \
-    if (::ebb::log_level() >= (level)) [[unlikely]] {                        \
-      ::ebb::write_log((level), ::ebb::str(__VA_ARGS__));                    \
-    }                                                                        \
+#define EBB_LOG_AT(level, ...)                            \
+  do {                                                    \
+    if (::ebb::log_level() >= (level)) [[unlikely]] {     \
+      ::ebb::write_log((level), ::ebb::str(__VA_ARGS__)); \
+    }                                                     \
   } while (false)

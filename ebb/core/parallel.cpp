@@ -99,7 +99,6 @@ class Pool {
     for (std::thread& worker : workers_) worker.join();
   }
 
-
  private:
   void grow(int helpers) {
     while (static_cast<int>(workers_.size()) < helpers) {
@@ -183,7 +182,8 @@ int num_threads() {
 
 void set_num_threads(int64_t count) {
   if (count < 1 || count > kMaxThreads) {
-    throw ValueError(str("set_num_threads: needs from 1 to ", kMaxThreads, " threads, got ", count));
+    throw ValueError(
+        str("set_num_threads: needs from 1 to ", kMaxThreads, " threads, got ", count));
   }
   wanted_threads.store(static_cast<int>(count), std::memory_order_relaxed);
 }

@@ -20,8 +20,8 @@ template <typename Result, typename... Args>
 class FunctionRef<Result(Args...)> {
  public:
   template <typename Body>
-    requires(!std::is_same_v<std::remove_cvref_t<Body>, FunctionRef>)
-  FunctionRef(Body&& body)  // NOLINT: made in place from a lambda
+  requires(!std::is_same_v<std::remove_cvref_t<Body>, FunctionRef>)
+      FunctionRef(Body&& body)  // NOLINT: made in place from a lambda
       : body_(const_cast<void*>(static_cast<const void*>(&body))),
         call_([](void* target, Args... args) -> Result {
           return (*static_cast<std::remove_reference_t<Body>*>(target))(

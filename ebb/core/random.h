@@ -19,10 +19,9 @@ constexpr std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter,
   for (int round = 0; round < 10; ++round) {
     const uint64_t first = uint64_t{0xD2511F53u} * counter[0];
     const uint64_t second = uint64_t{0xCD9E8D57u} * counter[2];
-    counter = {static_cast<uint32_t>(second >> 32) ^ counter[1] ^ key[0],
-               static_cast<uint32_t>(second),
-               static_cast<uint32_t>(first >> 32) ^ counter[3] ^ key[1],
-               static_cast<uint32_t>(first)};
+    counter = {
+        static_cast<uint32_t>(second >> 32) ^ counter[1] ^ key[0], static_cast<uint32_t>(second),
+        static_cast<uint32_t>(first >> 32) ^ counter[3] ^ key[1], static_cast<uint32_t>(first)};
     key[0] += 0x9E3779B9u;
     key[1] += 0xBB67AE85u;
   }

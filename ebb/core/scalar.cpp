@@ -20,7 +20,8 @@ T to_integer(const Scalar& scalar, const char* op) {
   const double lowest = std::is_signed_v<T> ? -limit : 0.0;
   const bool fits = is_whole ? std::in_range<T>(scalar.to_int()) : wide >= lowest && wide < limit;
   if (!fits) {
-    throw ValueError(str(op, ": the number must fit into ", name_of(dtype_of<T>), ", got ", scalar));
+    throw ValueError(
+        str(op, ": the number must fit into ", name_of(dtype_of<T>), ", got ", scalar));
   }
   return is_whole ? static_cast<T>(scalar.to_int()) : static_cast<T>(wide);
 }

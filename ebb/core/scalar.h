@@ -19,9 +19,9 @@ class EBB_API Scalar {
  public:
   Scalar() : Scalar(0) {}
   template <typename T>
-    requires std::is_arithmetic_v<T>
-  Scalar(T value)  // NOLINT: numbers convert to scalars without ceremony
-      : kind_(std::is_same_v<T, bool>         ? Kind::boolean
+  requires std::is_arithmetic_v<T> Scalar(
+      T value)  // NOLINT: numbers convert to scalars without ceremony
+      : kind_(std::is_same_v<T, bool>       ? Kind::boolean
               : std::is_floating_point_v<T> ? Kind::floating
                                             : Kind::integer) {
     if constexpr (std::is_floating_point_v<T>) {
@@ -37,9 +37,7 @@ class EBB_API Scalar {
   double to_double() const {
     return kind_ <= Kind::integer ? static_cast<double>(integer_) : real_;
   }
-  int64_t to_int() const {
-    return kind_ <= Kind::integer ? integer_ : static_cast<int64_t>(real_);
-  }
+  int64_t to_int() const { return kind_ <= Kind::integer ? integer_ : static_cast<int64_t>(real_); }
   std::complex<double> to_complex() const { return {to_double(), imag_}; }
 
   /// The dtype a result has when a tensor of `dtype` meets this scalar.

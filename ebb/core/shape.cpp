@@ -19,9 +19,7 @@ std::ostream& operator<<(std::ostream& out, const PrintShape& shape) {
   return out << ']';
 }
 
-std::ostream& operator<<(std::ostream& out, const Shape& shape) {
-  return out << PrintShape{shape};
-}
+std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << PrintShape{shape}; }
 
 int64_t checked_numel(const char* op, IntSpan sizes, size_t item_size) {
   int64_t numel = 1;
@@ -32,7 +30,8 @@ int64_t checked_numel(const char* op, IntSpan sizes, size_t item_size) {
       throw ShapeError(str(op, ": sizes must not be negative, got ", PrintShape{sizes}));
     }
     is_empty |= size == 0;
-    // The product over the non-zero sizes must fit even if one size is zero: strides are made of it.
+    // The product over the non-zero sizes must fit even if one size is zero: strides are made of
+    // it.
     if (size > 0) overflows |= __builtin_mul_overflow(numel, size, &numel);
   }
   int64_t bytes = 0;
@@ -71,8 +70,8 @@ Shape broadcast_shapes(const char* op, IntSpan lhs, IntSpan rhs) {
     const int64_t right = back <= rhs.size() ? rhs[rhs.size() - back] : 1;
     if (left != right && left != 1 && right != 1) {
       throw ShapeError(str(op, ": shapes must broadcast together, got ", PrintShape{lhs}, " and ",
-                           PrintShape{rhs}, " (sizes ", left, " and ", right,
-                           " differ in dim ", -static_cast<int64_t>(back), ")"));
+                           PrintShape{rhs}, " (sizes ", left, " and ", right, " differ in dim ",
+                           -static_cast<int64_t>(back), ")"));
     }
     out[static_cast<int>(ndim - back)] = left == 1 ? right : left;
   }

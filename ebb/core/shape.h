@@ -29,9 +29,7 @@ class EBB_API Shape {
   explicit Shape(IntSpan values) : ndim_(checked_ndim(values.size())) {
     std::copy(values.begin(), values.end(), values_);
   }
-  Shape(const Shape& other) : ndim_(other.ndim_) {
-    std::copy_n(other.values_, ndim_, values_);
-  }
+  Shape(const Shape& other) : ndim_(other.ndim_) { std::copy_n(other.values_, ndim_, values_); }
   Shape& operator=(const Shape& other) {
     ndim_ = other.ndim_;
     std::copy_n(other.values_, ndim_, values_);

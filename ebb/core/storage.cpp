@@ -31,8 +31,7 @@ void Storage::destroy_slow() noexcept {
   deallocate_inline(this, kDataOffset);
 }
 
-void Storage::note_write(const char* op, LocationId location, size_t first_byte,
-                         size_t last_byte) {
+void Storage::note_write(const char* op, LocationId location, size_t first_byte, size_t last_byte) {
   const uint32_t version = version_.fetch_add(1, std::memory_order_relaxed) + 1;
   WriteLog* log = log_.load(std::memory_order_acquire);
   if (log == nullptr) {

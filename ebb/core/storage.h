@@ -82,7 +82,8 @@ class EBB_API Storage {
   static constexpr size_t owned_block_bytes(size_t bytes) {
     if (bytes <= kDataOffset - kHeaderBytes) return kDataOffset;
     // Sizes were checked before, yet the rounding must not wrap either.
-    if (bytes > SIZE_MAX / 2) [[unlikely]] return bytes;
+    if (bytes > SIZE_MAX / 2) [[unlikely]]
+      return bytes;
     return kDataOffset + ((bytes + 63) & ~size_t{63});
   }
   void destroy() noexcept {
@@ -96,9 +97,7 @@ class EBB_API Storage {
   void** foreign_context() {
     return reinterpret_cast<void**>(reinterpret_cast<char*>(this) + kHeaderBytes);
   }
-  bool has_flag(uint16_t bit) const {
-    return (flags_.load(std::memory_order_relaxed) & bit) != 0;
-  }
+  bool has_flag(uint16_t bit) const { return (flags_.load(std::memory_order_relaxed) & bit) != 0; }
   void set_flag(uint16_t bit) {
     if (!has_flag(bit)) flags_.fetch_or(bit, std::memory_order_relaxed);
   }

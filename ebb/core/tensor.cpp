@@ -91,8 +91,7 @@ Tensor from_blob(void* data, IntSpan sizes, IntSpan strides, DType dtype, size_t
                  StorageDeleter deleter, void* context) {
   const int64_t numel = checked_numel("from_blob", sizes, item_size(dtype));
   Storage* const storage = Storage::adopt(data, bytes, deleter, context);
-  TensorImpl* const impl =
-      TensorImpl::create(static_cast<int>(sizes.size()), dtype, storage, data);
+  TensorImpl* const impl = TensorImpl::create(static_cast<int>(sizes.size()), dtype, storage, data);
   impl->numel = numel;
   std::copy(sizes.begin(), sizes.end(), impl->sizes());
   std::copy(strides.begin(), strides.end(), impl->strides());

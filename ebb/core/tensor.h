@@ -110,7 +110,7 @@ class EBB_API Tensor {
 EBB_API Tensor empty(IntSpan sizes, DType dtype, Device device = {});
 
 /// Uninitialised, contiguous, with the sizes of `like`: no checks are needed, they were made.
-inline Tensor empty_like(const Tensor& like, DType dtype) {
+[[gnu::always_inline]] inline Tensor empty_like(const Tensor& like, DType dtype) {
   const TensorImpl& source = *like.impl();
   const size_t bytes = static_cast<size_t>(source.numel) * item_size(dtype);
   Storage* const storage = Storage::allocate(bytes, source.device);

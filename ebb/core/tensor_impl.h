@@ -2,7 +2,8 @@
 //
 // The first 64 bytes are all that an op reads on its straight path; sizes and strides follow in the
 // same block (128 bytes up to 4 dimensions). Core knows nothing of gradients: it carries a counted
-// Producer (who made this tensor) and an AutogradMetaBase (what else autograd keeps), both abstract.
+// Producer (who made this tensor) and an AutogradMetaBase (what else autograd keeps), both
+// abstract.
 #pragma once
 
 #include <algorithm>
@@ -62,7 +63,7 @@ struct EBB_API TensorImpl {
   Storage* storage;
   void* data;  // of the first element: storage data plus offset
   int64_t numel;
-  Producer* producer;  // counted; null if nothing is recorded
+  Producer* producer;     // counted; null if nothing is recorded
   uint32_t output_index;  // which output of the producer; without one: the origin (see origin.h)
   uint8_t flags;
   Layout layout;
@@ -79,6 +80,9 @@ struct EBB_API TensorImpl {
   IntSpan shape() const { return {sizes(), ndim}; }
   bool is_contiguous() const { return (flags & kContiguous) != 0; }
 
+  /// Room for so many dims is always there.
+  static constexpr int kFewDims = 4;
+
   static constexpr size_t block_bytes(int capacity) {
     return 64 + 16 * static_cast<size_t>(capacity);
   }
@@ -86,7 +90,7 @@ struct EBB_API TensorImpl {
   /// A new impl with everything but geometry set; takes over one count of `storage`, also if it
   /// throws OutOfMemoryError.
   static TensorImpl* create(int ndim, DType dtype, Storage* storage, void* data) {
-    const int capacity = ndim <= 4 ? 4 : (ndim + 1) & ~1;
+    const int capacity = ndim <= kFewDims ? kFewDims : (ndim + 1) & ~1;
     auto* impl = static_cast<TensorImpl*>(allocate_for(storage, block_bytes(capacity)));
     new (&impl->refs) RefCount();
     impl->dtype = dtype;
@@ -109,10 +113,12 @@ struct EBB_API TensorImpl {
   /// count of `storage`.
   static TensorImpl* create_like(const TensorImpl& source, DType dtype, Storage* storage) {
     const int capacity = source.dim_capacity;
-    auto* impl = static_cast<TensorImpl*>(allocate_for(storage, block_bytes(capacity)));
-    if (capacity == 4) [[likely]] {
-      std::memcpy(impl->dims, source.dims, 8 * sizeof(int64_t));  // a few wide moves
+    TensorImpl* impl;
+    if (capacity == kFewDims) [[likely]] {  // sizes known to the compiler: a few wide moves
+      impl = static_cast<TensorImpl*>(allocate_for(storage, block_bytes(kFewDims)));
+      std::memcpy(impl->dims, source.dims, 16 * kFewDims);
     } else {
+      impl = static_cast<TensorImpl*>(allocate_for(storage, block_bytes(capacity)));
       std::memcpy(impl->dims, source.dims, 16 * static_cast<size_t>(capacity));
     }
     new (&impl->refs) RefCount();
@@ -136,8 +142,8 @@ struct EBB_API TensorImpl {
   void copy_geometry(const TensorImpl& other) {
     numel = other.numel;
     flags = static_cast<uint8_t>((flags & ~kContiguous) | (other.flags & kContiguous));
-    if (dim_capacity == 4 && other.dim_capacity == 4) {
-      std::memcpy(dims, other.dims, 8 * sizeof(int64_t));  // one fixed-size copy
+    if (dim_capacity == kFewDims && other.dim_capacity == kFewDims) {
+      std::memcpy(dims, other.dims, 16 * kFewDims);  // one fixed-size copy
     } else {
       std::copy_n(other.sizes(), ndim, sizes());
       std::copy_n(other.strides(), ndim, strides());
@@ -169,7 +175,11 @@ struct EBB_API TensorImpl {
     if (meta != nullptr || py_object != nullptr) detach_owners();
     Producer* const made_by = producer;
     storage->release();
-    deallocate_inline(this, block_bytes(dim_capacity));
+    if (dim_capacity == kFewDims) [[likely]] {
+      deallocate_inline(this, block_bytes(kFewDims));
+    } else {
+      deallocate_inline(this, block_bytes(dim_capacity));
+    }
     if (made_by != nullptr) made_by->release();
   }
   void detach_owners() noexcept;

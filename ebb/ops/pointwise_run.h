@@ -2,9 +2,9 @@
 // line.
 //
 // The straight path is for small contiguous operands of one dtype and shape on the CPU: a few
-// compares, and straight_row() gives the kernel to call. Where it gives null, run_pointwise() promotes,
-// broadcasts and casts, and throws what is to be thrown. Generated code (ebb/ops/<family>.cpp) is
-// the only user.
+// compares, and straight_row() gives the kernel to call. Where it gives null, run_pointwise()
+// promotes, broadcasts and casts, and throws what is to be thrown. Generated code
+// (ebb/ops/<family>.cpp) is the only user.
 #pragma once
 
 #include <initializer_list>
@@ -33,14 +33,15 @@ inline bool has_geometry_of(const TensorImpl& lhs, const TensorImpl& rhs) {
 
 /// The row kernel for one contiguous operand, or null.
 template <typename Function>
-[[gnu::always_inline]] inline kernels::RowKernel straight_row(const kernels::KernelTable<Function>& table, const Tensor& input) {
+[[gnu::always_inline]] inline kernels::RowKernel straight_row(
+    const kernels::KernelTable<Function>& table, const Tensor& input) {
   const TensorImpl* const impl = input.impl();
   return is_straight(impl) ? table.find_row(impl->dtype) : nullptr;
 }
 /// The row kernel for two contiguous operands of one geometry, or null.
 template <typename Function>
-[[gnu::always_inline]] inline kernels::RowKernel straight_row(const kernels::KernelTable<Function>& table, const Tensor& input,
-                                const Tensor& other) {
+[[gnu::always_inline]] inline kernels::RowKernel straight_row(
+    const kernels::KernelTable<Function>& table, const Tensor& input, const Tensor& other) {
   const TensorImpl* const left = input.impl();
   const TensorImpl* const right = other.impl();
   if (!is_straight(left) || !is_straight(right) || !has_geometry_of(*left, *right)) return nullptr;
@@ -48,8 +49,8 @@ template <typename Function>
 }
 /// The row kernel for a contiguous tensor and a number that does not widen it, or null.
 template <typename Function>
-[[gnu::always_inline]] inline kernels::RowKernel straight_row(const kernels::KernelTable<Function>& table, const Tensor& input,
-                                const Scalar& other) {
+[[gnu::always_inline]] inline kernels::RowKernel straight_row(
+    const kernels::KernelTable<Function>& table, const Tensor& input, const Scalar& other) {
   const TensorImpl* const impl = input.impl();
   if (!is_straight(impl) || other.kind() > kind_of(impl->dtype)) return nullptr;
   return table.find_row(impl->dtype);
