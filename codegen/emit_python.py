@@ -1,0 +1,292 @@
+# codegen/emit_python.py -- Python's functions and methods of each op: python/ops_<family>.cpp.
+#
+# An op's overloads share one Python function. It is described by an OpSpec, whose parameters the
+# runtime (python/src/args.h) binds; the generated code converts them and calls ebb::name. Where the
+# first overload needs tensors only, they are tried before anything else: the straight path.
+# Creation functions get what the front end adds: sizes in a row, requires_grad and generator.
+"""Emitter of the Python bindings and the stub."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codegen.cpp import environment
+from codegen.model import Family, Op
+from codegen.python_stub import render_stub
+from codegen.python_text import Argument, doc_text, merged_signature
+
+# What an op costs decides whether it releases the GIL; views cost nothing.
+VIEWS = frozenset(
+    "view transpose permute expand index_box slice select narrow unsqueeze squeeze t split detach".split()
+)
+MAY_COPY = frozenset("reshape flatten contiguous".split())
+PRODUCTS = frozenset("matmul mm bmm linear".split())
+# Creation functions whose dtype is the default one unless given.
+DEFAULT_DTYPE = frozenset("empty zeros ones randn rand".split())
+RANDOM = frozenset("randn rand".split())
+
+KINDS = {
+    "Tensor": "tensor",
+    "Tensor[]": "tensor_list",
+    "Scalar": "scalar",
+    "int": "integer",
+    "int[]": "int_list",
+    "bool": "boolean",
+    "float": "floating",
+    "dtype": "dtype",
+    "device": "device",
+    "Reduction": "reduction",
+}
+
+
+def is_creation(op: Op) -> bool:
+    """Whether the op makes a tensor out of sizes and numbers."""
+    return op.family == "creation" and not op.tensors
+
+
+@dataclass
+class BoundOverload:
+    """One overload of a Python function, with all that the template prints."""
+
+    op: Op
+    inplace: bool
+    number: int
+
+    @property
+    def cpp_name(self) -> str:
+        """The C++ function to call."""
+        return "ebb::" + self.op.cpp_name + ("_" if self.inplace and not self.op.is_inplace else "")
+
+    @property
+    def has_out(self) -> bool:
+        """Whether `out=` is a parameter."""
+        return self.op.has_out and not self.inplace
+
+    @property
+    def arguments(self) -> list[Argument]:
+        """The parameters as Python sees them, those of the front end last."""
+        positional = [param for param in self.op.params if not param.keyword_only]
+        found = []
+        for param in self.op.params:
+            name = "self" if self.inplace and not found else param.name
+            varargs = (
+                param.type.name == "int[]"
+                and param is positional[-1]
+                and len(positional) <= 2
+                and param.name != "sizes"
+            )
+            found.append(
+                Argument(
+                    name,
+                    KINDS[param.type.name.rstrip("?")],
+                    param.python_default,
+                    param.keyword_only,
+                    param.type.is_optional,
+                    varargs,
+                    param.type.python,
+                    param.cpp_default,
+                )
+            )
+        if self.has_out:
+            found.append(
+                Argument("out", "tensor", "None", True, True, False, "Tensor | None", "{}")
+            )
+        if is_creation(self.op):
+            if self.op.name in RANDOM:
+                found.append(
+                    Argument(
+                        "generator", "generator", "None", True, True, False, "Generator | None", ""
+                    )
+                )
+            found.append(
+                Argument("requires_grad", "boolean", "False", True, False, False, "bool", "false")
+            )
+        return found
+
+    @property
+    def values(self) -> list[str]:
+        """C++ declarations that convert the arguments."""
+        own = len(self.op.params) + (1 if self.has_out else 0)
+        return [
+            argument.declaration(index, self.uses_default_dtype and argument.name == "dtype")
+            for index, argument in enumerate(self.arguments[:own])
+        ]
+
+    @property
+    def uses_default_dtype(self) -> bool:
+        """Whether a dtype that is not given is the default one."""
+        return is_creation(self.op) and self.op.name in DEFAULT_DTYPE
+
+    def call(self, form: str = "plain") -> str:
+        """The C++ call, with `out` last in the out form."""
+        # What the front end adds stands behind the op's own parameters.
+        passed = [argument.passed() for argument in self.arguments[: len(self.op.params)]]
+        if form == "out":
+            return f"{self.cpp_name}_out({', '.join([*passed, 'out'])})"
+        return f"{self.cpp_name}({', '.join(passed)})"
+
+    @property
+    def heavy(self) -> str:
+        """The C++ expression for "this takes more than about 10 us"."""
+        tensors = [
+            "self" if self.inplace and param is self.op.params[0] else param.name
+            for param in self.op.tensors
+        ]
+        if is_creation(self.op):
+            sized = self.op.params[0].type.name == "int[]"
+            free = (
+                "arguments.given({0}) ? false : ".format(
+                    [a.name for a in self.arguments].index("generator")
+                )
+                if self.op.name in RANDOM
+                else ""
+            )
+            return f"{free}is_heavy_size({self.op.params[0].name})" if sized else "false"
+        if self.op.name in VIEWS:
+            return "false"
+        if self.op.name in MAY_COPY:
+            return f"is_heavy_copy({tensors[0]})"
+        if self.op.name in PRODUCTS:
+            return f"is_heavy_product({tensors[0]}, {tensors[1]})"
+        if self.op.tensor_lists:
+            return f"is_heavy_list({self.op.tensor_lists[0].name})"
+        return f"is_heavy({', '.join(tensors)})"
+
+    def wrap(self, call: str) -> str:
+        """The statement's expression that runs a call and makes its result a Python object."""
+        body = f"run({self.heavy}, [&] {{ return {call}; }})"
+        if self.inplace or self.op.is_inplace:
+            body = f"run({self.heavy}, [&] {{ return Tensor({call}); }})"
+        if is_creation(self.op):
+            flag = [argument.name for argument in self.arguments].index("requires_grad")
+            return f"created({body}, arguments.given({flag}) && arguments.boolean({flag}))"
+        if len(self.op.results) > 1:
+            return f"result({self.op.key}_result, {body})"
+        return f"result({body})"
+
+    @property
+    def generator_index(self) -> int:
+        """The slot of `generator`, or -1."""
+        names = [argument.name for argument in self.arguments]
+        return names.index("generator") if self.op.name in RANDOM and is_creation(self.op) else -1
+
+
+class PythonFunction:
+    """A Python name and its overloads."""
+
+    def __init__(self, name: str, ops: list[Op], inplace: bool):
+        self.name = name
+        self.ops = ops
+        self.inplace = inplace
+        self.overloads = [BoundOverload(op, inplace, number) for number, op in enumerate(ops)]
+
+    @property
+    def key(self) -> str:
+        """A C++ identifier."""
+        return f"{self.name}_inplace" if self.inplace else self.name
+
+    @property
+    def python_name(self) -> str:
+        """The name with the underscore of in-place forms."""
+        return self.name + ("_" if self.inplace else "")
+
+    @property
+    def kind(self) -> str:
+        """Both, method, function or private; in-place forms are methods."""
+        kinds = {op.python for op in self.ops}
+        if self.family == "creation":
+            return "function"
+        if self.inplace or self.ops[0].is_inplace:
+            return "private" if kinds == {"private"} else "method"
+        return next(kind for kind in ("both", "function", "method", "private") if kind in kinds)
+
+    @property
+    def family(self) -> str:
+        """The table's file."""
+        return self.ops[0].family
+
+    @property
+    def is_method(self) -> bool:
+        """Whether Tensor has it."""
+        return self.kind in ("both", "method") and self.ops[0].params[0].type.name == "Tensor"
+
+    @property
+    def names(self) -> list[str]:
+        """The Python name and its aliases."""
+        aliases = [alias for op in self.ops for alias in op.aliases]
+        return [
+            self.python_name,
+            *(alias + ("_" if self.inplace else "") for alias in dict.fromkeys(aliases)),
+        ]
+
+    @property
+    def results(self) -> list[Op]:
+        """The overloads with named results."""
+        return [op for op in self.ops if len(op.results) > 1]
+
+    @property
+    def straight(self) -> BoundOverload | None:
+        """The first overload, if it needs tensors only."""
+        first = self.overloads[0]
+        params = first.op.params
+        required = [param for param in params if param.default is None]
+        if not required or is_creation(first.op) or len(required) > 3 or len(first.op.results) > 1:
+            return None
+        return first if all(param.type.name == "Tensor" for param in required) else None
+
+    @property
+    def straight_tensors(self) -> list[str]:
+        """The operands of the straight path, as named in C++."""
+        names = [argument.name for argument in self.straight.arguments]
+        required = [param for param in self.straight.op.params if param.default is None]
+        return names[: len(required)]
+
+    @property
+    def straight_call(self) -> str:
+        """The straight path's expression: defaults are left to C++."""
+        call = f"{self.straight.cpp_name}({', '.join(self.straight_tensors)})"
+        return self.straight.wrap(call)
+
+    def heavy_defaults(self) -> list[str]:
+        """Optional tensors that the straight path's cost estimate names."""
+        return [param.name for param in self.straight.op.tensors if param.default is not None]
+
+    def doc(self, name: str, first: str) -> str:
+        """The docstring of one of the names as a C++ literal; `first` is $module or $self."""
+        return doc_text(self, name, first)
+
+    def signature(self) -> list[Argument]:
+        """One signature for all overloads."""
+        return merged_signature([overload.arguments for overload in self.overloads])
+
+
+def python_functions(family: Family) -> list[PythonFunction]:
+    """All Python functions of a family, in-place forms included."""
+    names: dict[str, list[Op]] = {}
+    for op in family.ops:
+        if op.python != "none" or is_creation(op):
+            names.setdefault(op.name, []).append(op)
+    found = []
+    for name, ops in names.items():
+        found.append(PythonFunction(name, ops, inplace=False))
+        inplace = [op for op in ops if op.has_inplace]
+        if inplace:
+            found.append(PythonFunction(name, inplace, inplace=True))
+    return found
+
+
+def emit(family: Family) -> dict[str, str]:
+    """The bindings of one family."""
+    template = environment().get_template("python_ops.cpp.j2")
+    text = template.render(family=family.name, functions=python_functions(family))
+    return {f"python/ops_{family.name}.cpp": text}
+
+
+def emit_common(families: list[Family]) -> dict[str, str]:
+    """The list of all families, and the stub of the extension module."""
+    template = environment().get_template("python_tables.cpp.j2")
+    functions = [function for family in families for function in python_functions(family)]
+    return {
+        "python/op_tables.cpp": template.render(families=[family.name for family in families]),
+        "python/_C.pyi": render_stub(functions),
+    }

@@ -1,0 +1,153 @@
+# codegen/python_text.py -- how a parameter reads in a Python signature and converts in C++.
+"""Text of Python parameters, signatures and docstrings."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from codegen.emit_python import PythonFunction
+
+# C++ type and getter by kind; `optional_` is put before the getter of what may be None.
+GETTERS = {
+    "tensor": ("const Tensor&", "tensor"),
+    "tensor_list": ("const std::vector<Tensor>", "tensor_list"),
+    "scalar": ("const Scalar", "scalar"),
+    "integer": ("const int64_t", "integer"),
+    "int_list": ("const IntList", "int_list"),
+    "boolean": ("const bool", "boolean"),
+    "floating": ("const double", "floating"),
+    "dtype": ("const DType", "dtype"),
+    "device": ("const Device", "device"),
+    "reduction": ("const kernels::Reduction", "reduction"),
+}
+OPTIONAL_TYPES = {
+    "scalar": "Scalar",
+    "integer": "int64_t",
+    "int_list": "IntList",
+    "dtype": "DType",
+    "device": "Device",
+}
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One parameter of a Python function."""
+
+    name: str
+    kind: str
+    default: str | None  # a Python literal
+    keyword_only: bool
+    may_be_none: bool
+    varargs: bool
+    annotation: str
+    cpp_default: str | None
+
+    @property
+    def flags(self) -> str:
+        """The parameter's flags in C++."""
+        names = [
+            name
+            for name, is_set in (
+                ("kHasDefault", self.default is not None),
+                ("kKeywordOnly", self.keyword_only),
+                ("kNoneAllowed", self.may_be_none),
+                ("kVarArgs", self.varargs),
+            )
+            if is_set
+        ]
+        return " | ".join(names) or "0"
+
+    def declaration(self, index: int, default_dtype: bool = False) -> str:
+        """A C++ constant of this name, made from slot `index`."""
+        if default_dtype:
+            return (
+                f"const std::optional<DType> dtype = or_default(arguments.optional_dtype({index}));"
+            )
+        if self.may_be_none and self.kind != "tensor":
+            wanted = OPTIONAL_TYPES[self.kind]
+            return (
+                f"const std::optional<{wanted}> {self.name} = "
+                f"arguments.optional_{self.kind}({index});"
+            )
+        wanted, getter = GETTERS[self.kind]
+        value = f"arguments.{getter}({index})"
+        if self.default is not None and self.kind != "tensor":
+            fallback = "IntList()" if self.kind == "int_list" else self.cpp_default
+            bare = wanted.removeprefix("const ")
+            value = f"arguments.given({index}) ? {value} : {bare}({fallback})"
+        return f"{wanted} {self.name} = {value};"
+
+    def passed(self) -> str:
+        """How the constant is passed on."""
+        if self.kind == "int_list" and self.may_be_none:
+            return f"{self.name} ? std::optional<IntSpan>(*{self.name}) : std::nullopt"
+        return self.name
+
+    def shown(self) -> str:
+        """As it stands in a text signature."""
+        return self.name if self.default is None else f"{self.name}={self.default}"
+
+
+def merged_signature(overloads: list[list[Argument]]) -> list[Argument]:
+    """One list of parameters for all overloads; what only some have gets a default."""
+    merged: dict[str, Argument] = {}
+    for overload in overloads:
+        for argument in overload:
+            merged.setdefault(argument.name, argument)
+    everywhere = {
+        name
+        for name in merged
+        if all(any(one.name == name for one in overload) for overload in overloads)
+    }
+    positional, keywords = [], []
+    for argument in merged.values():
+        if argument.name not in everywhere and argument.default is None:
+            default = "1" if argument.name == "alpha" else "None"
+            argument = Argument(**{**argument.__dict__, "default": default})
+        (keywords if argument.keyword_only else positional).append(argument)
+    # Python wants parameters with a default behind those without.
+    first_default = next((i for i, one in enumerate(positional) if one.default is not None), None)
+    if first_default is not None:
+        positional[first_default:] = [
+            one if one.default is not None else Argument(**{**one.__dict__, "default": "None"})
+            for one in positional[first_default:]
+        ]
+    return positional + keywords
+
+
+def signature_text(arguments: list[Argument], first: str) -> str:
+    """`$module, input, other, *, out=None`."""
+    parts = [first] if first else []
+    seen_keyword = False
+    for argument in arguments:
+        if argument.keyword_only and not seen_keyword:
+            parts.append("*")
+            seen_keyword = True
+        parts.append(argument.shown())
+    return ", ".join(parts)
+
+
+def doc_text(function: PythonFunction, name: str, first: str) -> str:
+    """A docstring with its signature, as a C++ string literal."""
+    arguments = function.signature()
+    shown = arguments[1:] if first == "$self" else arguments
+    docs = list(dict.fromkeys(op.doc for op in function.ops))
+    if function.inplace:
+        docs = [f"In-place form of {function.name}(): {docs[0][0].lower()}{docs[0][1:]}", *docs[1:]]
+    lines = [f"{name}({signature_text(shown, first)})", "--", "", *docs]
+    described = [one for one in shown if one.name in ("out", "requires_grad", "generator")]
+    if described:
+        texts = {
+            "out": "A tensor of the result's shape and dtype to write to.",
+            "requires_grad": "Whether operations on the result are recorded.",
+            "generator": "Where random numbers come from, if not the default generator.",
+        }
+        lines += ["", "Args:", *(f"    {one.name}: {texts[one.name]}" for one in described)]
+    results = [op for op in function.ops if len(op.results) > 1]
+    if results:
+        names = ", ".join(result.name for result in results[0].results)
+        lines += ["", "Returns:", f"    A tuple ({names}) where a dim is given."]
+    return json.dumps("\n".join(lines))

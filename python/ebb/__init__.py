@@ -1,0 +1,78 @@
+# python/ebb/__init__.py -- the package: what `import ebb` offers.
+#
+# Everything public in ebb._C becomes public here, then what is written in Python. Nothing is imported
+# that takes time: NumPy is loaded when an array is first needed, ebb.nn when it is first named.
+"""ebb: tensors whose operations are recorded, and their gradients.
+
+The names are PyTorch's.
+"""
+
+import sys as _sys
+
+from ebb import _C
+
+_C._set_package(__file__.rpartition("/")[0])
+
+# Error classes that share their name with a builtin stay in ebb.errors.
+_HIDDEN = frozenset(("ValueError", "IndexError", "NotImplementedError", "backward", "grad", "Node"))
+globals().update(
+    (name, value)
+    for name, value in vars(_C).items()
+    if not name.startswith("_") and name not in _HIDDEN
+)
+
+from ebb import _tensor, autograd, errors, ops  # noqa: E402
+from ebb._functions import (  # noqa: E402
+    allclose,
+    argmax,
+    equal,
+    finfo,
+    ge,
+    iinfo,
+    is_complex,
+    is_floating_point,
+    is_tensor,
+    le,
+    ne,
+    numel,
+    rand_like,
+    randn_like,
+)
+
+__version__ = "0.1.0"
+
+# Short names of dtypes, as PyTorch has them; `bool` came with the dtypes.
+float = _C.float32
+double = _C.float64
+half = _C.float16
+short = _C.int16
+int = _C.int32
+long = _C.int64
+cfloat = _C.complex64
+cdouble = _C.complex128
+
+inf = _sys.float_info.max * 2
+nan = inf - inf
+pi = 3.141592653589793
+e = 2.718281828459045
+newaxis = None
+
+_LAZY = frozenset(("data", "io", "nn", "optim", "testing", "utils"))
+
+
+def __getattr__(name):
+    """Import a part of the package, or a function of ebb.io, when it is first named."""
+    if name in _LAZY:
+        import importlib
+
+        return importlib.import_module(f"ebb.{name}")
+    if name in ("save", "load"):
+        import importlib
+
+        return getattr(importlib.import_module("ebb.io"), name)
+    raise AttributeError(f"module 'ebb' has no attribute {name!r}")
+
+
+def __dir__():
+    """List the lazy parts too."""
+    return sorted({*globals(), *_LAZY, "save", "load"})

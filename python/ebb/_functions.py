@@ -1,0 +1,137 @@
+# python/ebb/_functions.py -- functions that are not ops: comparisons, properties of dtypes.
+"""Small functions written in terms of ops."""
+
+import builtins
+
+import ebb
+from ebb._C import Tensor
+
+
+def is_tensor(obj):
+    """Return whether ``obj`` is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_floating_point(input):
+    """Return whether ``input`` has a real floating dtype."""
+    return input.is_floating_point()
+
+
+def is_complex(input):
+    """Return whether ``input`` has a complex dtype."""
+    return input.is_complex()
+
+
+def numel(input):
+    """Return the number of elements."""
+    return input.numel()
+
+
+def ne(input, other):
+    """Return whether elements differ."""
+    return input != other
+
+
+def le(input, other):
+    """Return whether elements of ``input`` are at most those of ``other``."""
+    return input <= other
+
+
+def ge(input, other):
+    """Return whether elements of ``input`` are at least those of ``other``."""
+    return input >= other
+
+
+def argmax(input, dim=None, keepdim=False):
+    """Return the index of the first largest element, over everything or along ``dim``."""
+    with ebb.no_grad():
+        if dim is None:
+            return input.reshape(-1).max(0).indices
+        return input.max(dim, keepdim).indices
+
+
+def equal(input, other):
+    """Return whether two tensors have one shape and equal elements."""
+    if input.shape != other.shape:
+        return False
+    return builtins.bool((input != other).sum().item() == 0)
+
+
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Return whether all elements are within ``atol + rtol * abs(other)`` of each other."""
+    import numpy as np
+
+    lhs, rhs = (_wide(one).numpy() for one in (input, other))
+    return builtins.bool(np.allclose(lhs, rhs, rtol, atol, equal_nan))
+
+
+def _wide(tensor):
+    tensor = tensor.detach()
+    return tensor.float() if tensor.dtype is ebb.bfloat16 else tensor
+
+
+def rand_like(input, *, dtype=None, generator=None, requires_grad=False):
+    """Return numbers evenly spread over [0, 1) in the shape and dtype of ``input``."""
+    return ebb.rand(
+        input.shape, dtype=dtype or input.dtype, generator=generator, requires_grad=requires_grad
+    )
+
+
+def randn_like(input, *, dtype=None, generator=None, requires_grad=False):
+    """Return standard normal numbers in the shape and dtype of ``input``."""
+    return ebb.randn(
+        input.shape, dtype=dtype or input.dtype, generator=generator, requires_grad=requires_grad
+    )
+
+
+# Bits, exponent of the smallest normal number, of the largest, and of the step at 1.
+_FLOATS = {
+    "float16": (16, -14, 15, -10),
+    "bfloat16": (16, -126, 127, -7),
+    "float32": (32, -126, 127, -23),
+    "float64": (64, -1022, 1023, -52),
+}
+
+
+class finfo:  # noqa: N801
+    """Limits of a floating dtype: bits, eps, max, min, tiny."""
+
+    def __init__(self, dtype=None):
+        dtype = dtype or ebb.get_default_dtype()
+        parts = {"complex64": "float32", "complex128": "float64"}
+        name = parts.get(dtype.name, dtype.name)
+        if name not in _FLOATS:
+            raise ebb.DTypeError(f"finfo: needs a floating or complex dtype, got {dtype.name}")
+        self.bits, smallest, largest, step = _FLOATS[name]
+        self.dtype = dtype.name
+        self.eps = 2.0**step
+        self.tiny = self.smallest_normal = 2.0**smallest
+        self.max = 2.0**largest * (2.0 - self.eps)
+        self.min = -self.max
+        self.resolution = 10.0 ** -len(str(int(1 / self.eps))[1:])
+
+    def __repr__(self):
+        return f"finfo(dtype={self.dtype}, eps={self.eps}, max={self.max}, tiny={self.tiny})"
+
+
+class iinfo:  # noqa: N801
+    """Limits of an integer dtype: bits, max, min."""
+
+    def __init__(self, dtype):
+        if dtype.is_floating_point or dtype.is_complex or dtype.name == "bool":
+            raise ebb.DTypeError(f"iinfo: needs an integer dtype, got {dtype.name}")
+        self.bits = dtype.itemsize * 8
+        self.dtype = dtype.name
+        self.max = 2 ** (self.bits - dtype.is_signed) - 1
+        self.min = -self.max - 1 if dtype.is_signed else 0
+
+    def __repr__(self):
+        return f"iinfo(dtype={self.dtype}, min={self.min}, max={self.max})"
+
+
+Tensor.argmax = argmax
+Tensor.equal = equal
+Tensor.allclose = allclose
+Tensor.ne = ne
+Tensor.le = le
+Tensor.ge = ge

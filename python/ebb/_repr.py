@@ -1,0 +1,156 @@
+# python/ebb/_repr.py -- how a tensor is printed: PyTorch's layout.
+#
+# Elements are formatted to one width. Above 1,000 of them only three at each end of a dim are shown,
+# so that printing a large tensor takes no longer than printing a small one.
+"""The text of a tensor."""
+
+import math
+
+import ebb
+
+THRESHOLD = 1000
+EDGE = 3
+WIDTH = 80
+PRECISION = 4
+
+
+def tensor_repr(tensor):
+    """Return the text of ``tensor`` with dtype, requires_grad or grad_fn where they matter."""
+    with ebb.no_grad():
+        body = _body(tensor.detach())
+    prefix = "Parameter containing:\ntensor(" if _is_parameter(tensor) else "tensor("
+    suffixes = []
+    if tensor.numel() == 0 and tensor.ndim != 1:
+        suffixes.append(f"size={tuple(tensor.shape)}")
+    if _needs_dtype(tensor):
+        suffixes.append(f"dtype={tensor.dtype!r}")
+    if tensor.grad_fn is not None:
+        suffixes.append(f"grad_fn=<{tensor.grad_fn.name()}>")
+    elif tensor.requires_grad:
+        suffixes.append("requires_grad=True")
+    return _joined(prefix, body, suffixes)
+
+
+def _is_parameter(tensor):
+    return type(tensor).__name__ == "Parameter"
+
+
+def _needs_dtype(tensor):
+    usual = (ebb.get_default_dtype(), ebb.int64, ebb.bool)
+    return tensor.dtype not in usual or (tensor.numel() == 0 and tensor.dtype is not usual[0])
+
+
+def _joined(prefix, body, suffixes):
+    text = prefix + body
+    last = len(text) - text.rfind("\n") - 1
+    for suffix in suffixes:
+        if last + len(suffix) + 2 > WIDTH:
+            text += ",\n" + " " * 7 + suffix
+            last = 7 + len(suffix)
+        else:
+            text += ", " + suffix
+            last += len(suffix) + 2
+    return text + ")"
+
+
+def _body(tensor):
+    if tensor.numel() == 0:
+        return "[]"
+    summarised = tensor.numel() > THRESHOLD
+    shown = list(_corners(tensor)) if summarised else _flat(tensor)
+    return _nested(tensor, _Formatter(shown, tensor.dtype), 7, summarised)
+
+
+def _flat(tensor):
+    values = tensor.reshape(-1).tolist() if tensor.ndim else [tensor.item()]
+    return values
+
+
+def _corners(tensor):
+    """The elements that a summary shows."""
+    if tensor.ndim == 0:
+        yield tensor.item()
+    elif tensor.ndim == 1:
+        if len(tensor) > 2 * EDGE:
+            yield from tensor[:EDGE].tolist()
+            yield from tensor[len(tensor) - EDGE :].tolist()
+        else:
+            yield from tensor.tolist()
+    else:
+        for index in _shown_indices(len(tensor), True):
+            if index is not None:
+                yield from _corners(tensor[index])
+
+
+def _shown_indices(size, summarised):
+    if not summarised or size <= 2 * EDGE:
+        return list(range(size))
+    return [*range(EDGE), None, *range(size - EDGE, size)]
+
+
+class _Formatter:
+    """Formats numbers of one tensor alike."""
+
+    def __init__(self, values, dtype):
+        self.dtype = dtype
+        self.scientific = self.integral = False
+        if dtype.is_complex:
+            parts = [part for value in values for part in (value.real, value.imag)]
+            self.choose(parts)
+        elif dtype.is_floating_point:
+            self.choose(values)
+        self.width = max((len(self.one(value)) for value in values), default=0)
+
+    def choose(self, values):
+        finite = [abs(value) for value in values if math.isfinite(value) and value != 0]
+        self.integral = all(value == math.ceil(value) for value in finite)
+        if not finite:
+            return
+        smallest, largest = min(finite), max(finite)
+        wide = largest / smallest > 1000 or largest > 1e8
+        self.scientific = wide if self.integral else (wide or smallest < 1e-4)
+        if self.integral and largest <= 1e8:
+            self.scientific = largest / smallest > 1000 and largest > 1e8
+
+    def real(self, value):
+        if self.scientific:
+            return f"{value:.{PRECISION}e}"
+        if self.integral:
+            return f"{value:.0f}." if math.isfinite(value) else f"{value:.0f}"
+        return f"{value:.{PRECISION}f}"
+
+    def one(self, value):
+        if self.dtype.is_complex:
+            imaginary = self.real(value.imag)
+            sign = "" if imaginary.startswith("-") else "+"
+            return f"{self.real(value.real)}{sign}{imaginary}j"
+        return self.real(value) if self.dtype.is_floating_point else str(value)
+
+    def padded(self, value):
+        return self.one(value).rjust(self.width)
+
+
+def _nested(tensor, formatter, indent, summarised):
+    if tensor.ndim == 0:
+        return formatter.one(tensor.item())
+    if tensor.ndim == 1:
+        return _row(tensor, formatter, indent, summarised)
+    rows = [
+        "..." if index is None else _nested(tensor[index], formatter, indent + 1, summarised)
+        for index in _shown_indices(len(tensor), summarised)
+    ]
+    return "[" + ("," + "\n" * (tensor.ndim - 1) + " " * (indent + 1)).join(rows) + "]"
+
+
+def _row(tensor, formatter, indent, summarised):
+    """One dim, broken into lines of WIDTH columns."""
+    size = len(tensor)
+    if summarised and size > 2 * EDGE:
+        head = [formatter.padded(value) for value in tensor[:EDGE].tolist()]
+        tail = [formatter.padded(value) for value in tensor[size - EDGE :].tolist()]
+        cells = [*head, " ...", *tail]
+    else:
+        cells = [formatter.padded(value) for value in tensor.tolist()]
+    per_line = max(1, (WIDTH - indent) // (formatter.width + 2))
+    lines = [cells[start : start + per_line] for start in range(0, len(cells), per_line)]
+    return "[" + (",\n" + " " * (indent + 1)).join(", ".join(line) for line in lines) + "]"

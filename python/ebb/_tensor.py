@@ -1,0 +1,89 @@
+# python/ebb/_tensor.py -- methods of Tensor that need no speed, added to the compiled class.
+#
+# The class itself is python/src/tensor_*.cpp; ops are generated. What is here runs once per copy,
+# pickle or print, not once per op.
+"""Copying, pickling, formatting and tensors like a given one."""
+
+import ebb
+from ebb._C import Tensor
+
+
+def _deepcopy(self, memo):
+    """Copy a leaf with its gradient and attributes."""
+    if id(self) in memo:
+        return memo[id(self)]
+    if not self.is_leaf:
+        raise ebb.AutogradError(
+            f"deepcopy: needs a leaf, got a tensor made by {self.grad_fn.name()}\n"
+            "hint: copy tensor.detach()"
+        )
+    import copy
+
+    copied = Tensor._make_subclass(type(self), self.detach().clone(), self.requires_grad)
+    memo[id(self)] = copied
+    if self.grad is not None:
+        copied.grad = copy.deepcopy(self.grad, memo)
+    for name, value in self.__dict__.items():
+        setattr(copied, name, copy.deepcopy(value, memo))
+    return copied
+
+
+def _rebuild(cls, array, dtype, requires_grad, attributes):
+    """Make a tensor again from what __reduce_ex__() gave."""
+    tensor = Tensor._make_subclass(cls, ebb.tensor(array, dtype=dtype), requires_grad)
+    tensor.__dict__.update(attributes)
+    return tensor
+
+
+def _reduce_ex(self, protocol):
+    """Pickle values, dtype, requires_grad and attributes; history is left behind."""
+    del protocol
+    plain = self.detach()
+    dtype = plain.dtype
+    array = (plain.float() if dtype is ebb.bfloat16 else plain).numpy()
+    return _rebuild, (type(self), array, dtype, self.requires_grad, dict(self.__dict__))
+
+
+def _format(self, spec):
+    """Format a 0-d tensor as its number."""
+    if self.ndim == 0 and spec:
+        return format(self.item(), spec)
+    return object.__format__(self, spec)
+
+
+def _new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
+    """Return a new tensor with the values of ``data`` and, unless given, this dtype."""
+    return ebb.tensor(data, dtype or self.dtype, device, requires_grad)
+
+
+def _new_like(create):
+    def method(self, *size, dtype=None, device=None, requires_grad=False):
+        return create(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+    method.__name__ = f"new_{create.__name__}"
+    method.__doc__ = f"Like ebb.{create.__name__}(), in this tensor's dtype unless given."
+    return method
+
+
+def _new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False):
+    """Like ebb.full(), in this tensor's dtype unless given."""
+    return ebb.full(
+        size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad
+    )
+
+
+def _complex(self):
+    """The only element as a complex."""
+    return complex(self.item())
+
+
+Tensor.__array_priority__ = 1000  # so that NumPy lets Tensor's operators go first
+Tensor.__deepcopy__ = _deepcopy
+Tensor.__reduce_ex__ = _reduce_ex
+Tensor.__format__ = _format
+Tensor.__complex__ = _complex
+Tensor.new_tensor = _new_tensor
+Tensor.new_empty = _new_like(ebb._C.empty)
+Tensor.new_zeros = _new_like(ebb._C.zeros)
+Tensor.new_ones = _new_like(ebb._C.ones)
+Tensor.new_full = _new_full

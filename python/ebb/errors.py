@@ -1,0 +1,28 @@
+# python/ebb/errors.py -- the exceptions that ebb raises.
+"""Each class derives from its standard class and from ``Error``, which is a ``RuntimeError``."""
+
+from ebb._C import (
+    AutogradError,
+    DTypeError,
+    Error,
+    IndexError,
+    InternalError,
+    IoError,
+    NotImplementedError,
+    OutOfMemoryError,
+    ShapeError,
+    ValueError,
+)
+
+__all__ = [
+    "Error",
+    "ShapeError",
+    "ValueError",
+    "DTypeError",
+    "IndexError",
+    "AutogradError",
+    "NotImplementedError",
+    "OutOfMemoryError",
+    "IoError",
+    "InternalError",
+]

@@ -1,0 +1,11 @@
+// python/src/grad_mode.h -- no_grad, enable_grad and set_grad_enabled.
+#pragma once
+
+#include "python/src/py.h"
+
+namespace ebb::python {
+
+/// Adds the three types and is_grad_enabled() to `module`. Throws ErrorSet.
+void add_grad_mode(PyObject* module);
+
+}  // namespace ebb::python

@@ -1,0 +1,86 @@
+// python/src/module.cpp -- the extension module ebb._C: puts its parts together.
+#include "python/src/autograd.h"
+#include "python/src/default_dtype.h"
+#include "python/src/errors.h"
+#include "python/src/files.h"
+#include "python/src/generator.h"
+#include "python/src/grad_mode.h"
+#include "python/src/jvp.h"
+#include "python/src/node_object.h"
+#include "python/src/op_call.h"
+#include "python/src/optimizers.h"
+#include "python/src/runtime.h"
+#include "python/src/tensor_data.h"
+#include "python/src/tensor_object.h"
+#include "python/src/value_types.h"
+
+namespace ebb::python {
+namespace {
+
+/// `_C` gets the public functions, `_C._ops` all of them with those that only tests call.
+void add_ops(PyObject* module) {
+  static PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                                   "ebb._C._ops",
+                                   nullptr,
+                                   -1,
+                                   nullptr,
+                                   nullptr,
+                                   nullptr,
+                                   nullptr,
+                                   nullptr};
+  const Ref ops(PyModule_Create(&definition));
+  for (const OpTable& table : op_tables()) {
+    check_status(PyModule_AddFunctions(module, table.functions));
+    check_status(PyModule_AddFunctions(ops.get(), table.functions));
+    check_status(PyModule_AddFunctions(ops.get(), table.hidden));
+  }
+  check_status(PyModule_AddObjectRef(module, "_ops", ops.get()));
+}
+
+int fill_module(PyObject* module) {
+  return guarded(
+      [&] {
+        add_error_classes(module);
+        add_value_types(module);
+        add_tensor_type(module);
+        add_node_type(module);
+        add_grad_mode(module);
+        add_jvp(module);
+        add_generator(module);
+        add_default_dtype(module);
+        add_tensor_data(module);
+        add_autograd(module);
+        add_runtime(module);
+        add_optimizers(module);
+        add_files(module);
+        add_ops(module);
+        return 0;
+      },
+      -1);
+}
+
+PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                          "ebb._C",
+                          "The compiled part of ebb; use it through the package.",
+                          -1,
+                          nullptr,
+                          nullptr,
+                          nullptr,
+                          nullptr,
+                          nullptr};
+
+}  // namespace
+}  // namespace ebb::python
+
+PyMODINIT_FUNC PyInit__C() {
+#ifdef Py_GIL_DISABLED
+  PyErr_SetString(PyExc_ImportError, "ebb: needs a Python with a GIL, got a free-threaded build");
+  return nullptr;
+#endif
+  PyObject* const module = PyModule_Create(&ebb::python::definition);
+  if (module != nullptr && ebb::python::fill_module(module) < 0) {
+    Py_DECREF(module);
+    return nullptr;
+  }
+  return module;
+}

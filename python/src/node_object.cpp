@@ -1,0 +1,169 @@
+// python/src/node_object.cpp -- names, edges and places of recorded ops, for looking in.
+#include "python/src/node_object.h"
+
+#include <structmember.h>
+
+#include <string>
+#include <unordered_map>
+
+#include "ebb/autograd/meta.h"
+#include "ebb/core/location.h"
+#include "python/src/errors.h"
+#include "python/src/tensor_object.h"
+
+namespace ebb::python {
+namespace {
+
+using autograd::Node;
+
+struct NodeObject {
+  PyObject_HEAD Node* node;  // counted
+  PyObject* metadata;
+  PyObject* weaklist;
+};
+PyTypeObject* node_type = nullptr;
+
+/// Nodes that have a Python object now. Never destroyed: objects may outlive static storage.
+std::unordered_map<Node*, NodeObject*>& live_objects() {
+  static auto* const objects = new std::unordered_map<Node*, NodeObject*>();
+  return *objects;
+}
+
+void dealloc(PyObject* self) {
+  auto* const object = reinterpret_cast<NodeObject*>(self);
+  PyObject_GC_UnTrack(self);
+  if (object->weaklist != nullptr) PyObject_ClearWeakRefs(self);
+  live_objects().erase(object->node);
+  Py_CLEAR(object->metadata);
+  object->node->release();
+  PyTypeObject* const type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(reinterpret_cast<NodeObject*>(self)->metadata);
+  return 0;
+}
+
+int clear(PyObject* self) {
+  Py_CLEAR(reinterpret_cast<NodeObject*>(self)->metadata);
+  return 0;
+}
+
+PyObject* name(PyObject* self, PyObject*) { return PyUnicode_FromString(node_of(self).name()); }
+
+PyObject* repr(PyObject* self) {
+  return PyUnicode_FromFormat("<%s object at %p>", node_of(self).name(), self);
+}
+
+PyObject* next_functions(PyObject* self, void*) {
+  return guarded([&] {
+    const std::span<const autograd::Edge> edges = std::as_const(node_of(self)).edges();
+    Ref all(PyTuple_New(static_cast<Py_ssize_t>(edges.size())));
+    for (size_t index = 0; index < edges.size(); ++index) {
+      const autograd::Edge& edge = edges[index];
+      PyObject* const pair = Py_BuildValue("(NI)", wrap_node(edge.node), edge.index);
+      PyTuple_SET_ITEM(all.get(), static_cast<Py_ssize_t>(index), checked(pair));
+    }
+    return all.release();
+  });
+}
+
+PyObject* location(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    const SourceLocation place = describe_location(node_of(self).location());
+    if (place.file.empty()) Py_RETURN_NONE;
+    return checked(Py_BuildValue("(sis)", place.file.c_str(), place.line, place.function.c_str()));
+  });
+}
+
+PyObject* metadata(PyObject* self, void*) {
+  auto* const object = reinterpret_cast<NodeObject*>(self);
+  if (object->metadata == nullptr) object->metadata = PyDict_New();
+  return Py_XNewRef(object->metadata);
+}
+
+PyObject* sequence_number(PyObject* self, PyObject*) {
+  return PyLong_FromUnsignedLongLong(node_of(self).sequence());
+}
+
+PyObject* variable(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    Node& node = node_of(self);
+    if (!node.is_accumulator()) {
+      PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute 'variable'", node.name());
+      return nullptr;
+    }
+    return wrap(Tensor::share(static_cast<autograd::AccumulateGrad&>(node).leaf()));
+  });
+}
+
+PyMethodDef kMethods[] = {
+    {"name", name, METH_NOARGS, "name($self)\n--\n\nReturn the op's name with `Backward`."},
+    {"_sequence_nr", sequence_number, METH_NOARGS,
+     "_sequence_nr($self)\n--\n\nReturn the number in the order of recording."},
+    {},
+};
+PyGetSetDef kAttributes[] = {
+    {"next_functions", next_functions, nullptr,
+     "Where the gradient of each input goes: pairs of a Node or None, and an output's index.",
+     nullptr},
+    {"location", location, nullptr, "File, line and function that recorded the op, or None.",
+     nullptr},
+    {"metadata", metadata, nullptr, "A dict for notes, kept while this object lives.", nullptr},
+    {"variable", variable, nullptr, "The leaf of an AccumulateGrad, or None if it is gone.",
+     nullptr},
+    {},
+};
+PyMemberDef* members() {
+  static PyMemberDef list[] = {
+      {"__weaklistoffset__", T_PYSSIZET, offsetof(NodeObject, weaklist), READONLY, nullptr},
+      {nullptr, 0, 0, 0, nullptr},
+  };
+  return list;
+}
+
+}  // namespace
+
+bool is_node(PyObject* object) { return Py_TYPE(object) == node_type; }
+Node& node_of(PyObject* object) { return *reinterpret_cast<NodeObject*>(object)->node; }
+
+PyObject* wrap_node(Node* node) {
+  if (node == nullptr) Py_RETURN_NONE;
+  const auto found = live_objects().find(node);
+  if (found != live_objects().end()) {
+    return Py_NewRef(reinterpret_cast<PyObject*>(found->second));
+  }
+  Ref self(reinterpret_cast<PyObject*>(PyObject_GC_New(NodeObject, node_type)));
+  auto* const object = reinterpret_cast<NodeObject*>(self.get());
+  node->retain();
+  object->node = node;
+  object->metadata = nullptr;
+  object->weaklist = nullptr;
+  live_objects().emplace(node, object);
+  PyObject_GC_Track(object);
+  return self.release();
+}
+
+void add_node_type(PyObject* module) {
+  PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>("One recorded operation of the backward graph.")},
+      {Py_tp_dealloc, as_slot(dealloc)},
+      {Py_tp_traverse, as_slot(traverse)},
+      {Py_tp_clear, as_slot(clear)},
+      {Py_tp_repr, as_slot(repr)},
+      {Py_tp_methods, kMethods},
+      {Py_tp_getset, kAttributes},
+      {Py_tp_members, members()},
+      {0, nullptr},
+  };
+  PyType_Spec spec = {"ebb.autograd.Node", sizeof(NodeObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                      slots};
+  node_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  check_status(PyModule_AddObjectRef(module, "Node", reinterpret_cast<PyObject*>(node_type)));
+}
+
+}  // namespace ebb::python

@@ -1,0 +1,124 @@
+// python/src/py.h -- Python.h, and the few helpers that every binding file uses.
+//
+// Ref owns a reference. A function that has set Python's error indicator throws ErrorSet, and the
+// outermost binding function turns every C++ exception into a Python one with guarded(). ReleaseGil
+// lets other Python threads run for the length of a scope.
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <utility>
+
+#include "ebb/core/location.h"
+
+namespace ebb::python {
+
+/// Thrown when Python's error indicator is set already: there is nothing more to say.
+struct ErrorSet {};
+
+/// Sets the Python error that belongs to the C++ exception being handled. Returns null.
+PyObject* translate_exception() noexcept;
+
+/// Calls `body`; an exception becomes a Python error and the result `failure`.
+template <typename Body, typename Result>
+Result guarded(Body&& body, Result failure) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    translate_exception();
+    return failure;
+  }
+}
+template <typename Body>
+PyObject* guarded(Body&& body) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    return translate_exception();
+  }
+}
+
+/// Passes on a new or borrowed reference, or throws if there is none.
+inline PyObject* checked(PyObject* object) {
+  if (object == nullptr) throw ErrorSet();
+  return object;
+}
+inline void check_status(int status) {
+  if (status < 0) throw ErrorSet();
+}
+
+/// An owned reference, or nothing.
+class Ref {
+ public:
+  Ref() = default;
+  /// Takes over a new reference; throws ErrorSet for null.
+  explicit Ref(PyObject* owned) : object_(checked(owned)) {}
+  static Ref share(PyObject* borrowed) {
+    Py_XINCREF(borrowed);
+    Ref ref;
+    ref.object_ = borrowed;
+    return ref;
+  }
+  Ref(const Ref& other) : object_(other.object_) { Py_XINCREF(object_); }
+  Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Ref& operator=(Ref other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Ref() { Py_XDECREF(object_); }
+
+  PyObject* get() const { return object_; }
+  PyObject* release() { return std::exchange(object_, nullptr); }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  PyObject* object_ = nullptr;
+};
+
+/// Other Python threads run during this scope. What is recorded in it carries the location that
+/// Python has now, since the interpreter's frames must not be read without the lock.
+class ReleaseGil {
+ public:
+  ReleaseGil() : location_(current_location(nullptr)), thread_(PyEval_SaveThread()) {}
+  ~ReleaseGil() { PyEval_RestoreThread(thread_); }
+  ReleaseGil(const ReleaseGil&) = delete;
+  ReleaseGil& operator=(const ReleaseGil&) = delete;
+
+ private:
+  LocationScope location_;
+  PyThreadState* thread_;
+};
+
+/// Holds the interpreter's lock for the length of a scope, on any thread.
+class AcquireGil {
+ public:
+  AcquireGil() : state_(PyGILState_Ensure()) {}
+  ~AcquireGil() { PyGILState_Release(state_); }
+  AcquireGil(const AcquireGil&) = delete;
+  AcquireGil& operator=(const AcquireGil&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+/// Whether Python objects may still be touched from threads and destructors.
+inline bool interpreter_is_alive() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsInitialized() != 0 && Py_IsFinalizing() == 0;
+#else
+  return Py_IsInitialized() != 0 && _Py_IsFinalizing() == 0;
+#endif
+}
+
+/// A slot or method table wants a pointer of another type than the function has.
+template <typename Function>
+void* as_slot(Function function) {
+  return reinterpret_cast<void*>(function);
+}
+template <typename Function>
+PyCFunction as_method(Function function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
+}
+
+}  // namespace ebb::python

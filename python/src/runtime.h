@@ -1,0 +1,11 @@
+// python/src/runtime.h -- threads, memory and versions, for looking and setting.
+#pragma once
+
+#include "python/src/py.h"
+
+namespace ebb::python {
+
+/// Adds set_num_threads(), memory_stats() and the like to `module`. Throws ErrorSet.
+void add_runtime(PyObject* module);
+
+}  // namespace ebb::python

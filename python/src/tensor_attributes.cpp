@@ -1,0 +1,146 @@
+// python/src/tensor_attributes.cpp -- shape, dtype, grad and the other attributes of Tensor.
+#include <string>
+
+#include "ebb/autograd/ops.h"
+#include "ebb/autograd/variable.h"
+#include "python/src/errors.h"
+#include "python/src/node_object.h"
+#include "python/src/tensor_object.h"
+#include "python/src/tensor_slots.h"
+#include "python/src/value_types.h"
+
+namespace ebb::python {
+namespace {
+
+/// A getter from a function of the tensor.
+template <PyObject* (*Body)(const Tensor&)>
+PyObject* get(PyObject* self, void*) {
+  return guarded([&] { return Body(tensor_of(self)); });
+}
+
+PyObject* shape(const Tensor& tensor) { return make_size(tensor.sizes()); }
+PyObject* dtype(const Tensor& tensor) { return Py_NewRef(dtype_object(tensor.dtype())); }
+PyObject* device(const Tensor& tensor) { return make_device(tensor.device()); }
+PyObject* ndim(const Tensor& tensor) { return PyLong_FromLong(tensor.ndim()); }
+PyObject* nbytes(const Tensor& tensor) { return PyLong_FromSize_t(tensor.nbytes()); }
+PyObject* itemsize(const Tensor& tensor) { return PyLong_FromSize_t(item_size(tensor.dtype())); }
+PyObject* requires_grad(const Tensor& tensor) { return PyBool_FromLong(tensor.requires_grad()); }
+PyObject* stop_gradient(const Tensor& tensor) { return PyBool_FromLong(!tensor.requires_grad()); }
+PyObject* leaf(const Tensor& tensor) { return PyBool_FromLong(is_leaf(tensor)); }
+PyObject* retains(const Tensor& tensor) { return PyBool_FromLong(retains_grad(tensor)); }
+PyObject* version(const Tensor& tensor) { return PyLong_FromUnsignedLong(tensor.version()); }
+PyObject* grad_fn(const Tensor& tensor) { return wrap_node(autograd::grad_fn(tensor)); }
+PyObject* gradient(const Tensor& tensor) { return wrap(grad_of(tensor)); }
+PyObject* data(const Tensor& tensor) { return wrap(detached(tensor)); }
+PyObject* output_number(const Tensor& tensor) {
+  return PyLong_FromUnsignedLong(is_leaf(tensor) ? 0 : tensor.impl()->output_index);
+}
+PyObject* transposed(const Tensor& tensor) {
+  if (tensor.ndim() != 2) {
+    throw ShapeError(str("T: needs a 2-d tensor, got shape ", PrintShape{tensor.sizes()}));
+  }
+  return wrap(ebb::transpose(tensor, 0, 1));
+}
+PyObject* matrix_transposed(const Tensor& tensor) {
+  if (tensor.ndim() < 2) {
+    throw ShapeError(str("mT: needs at least 2 dims, got shape ", PrintShape{tensor.sizes()}));
+  }
+  return wrap(ebb::transpose(tensor, -2, -1));
+}
+
+template <typename Body>
+int set(Body&& body) {
+  return guarded(
+      [&] {
+        body();
+        return 0;
+      },
+      -1);
+}
+
+bool to_truth(PyObject* value, const char* name) {
+  if (value == nullptr || !PyBool_Check(value)) {
+    throw DTypeError(str(name, ": needs a bool, got ", type_name(value)));
+  }
+  return value == Py_True;
+}
+
+int set_requires_grad(PyObject* self, PyObject* value, void*) {
+  return set([&] { requires_grad_(tensor_of(self), to_truth(value, "requires_grad")); });
+}
+
+/// Paddle's word: the negation of requires_grad; True cuts a tensor that has history.
+int set_stop_gradient(PyObject* self, PyObject* value, void*) {
+  return set([&] {
+    const bool stops = to_truth(value, "stop_gradient");
+    const Tensor& tensor = tensor_of(self);
+    if (stops && !is_leaf(tensor)) {
+      detach_in_place(tensor);
+    } else {
+      requires_grad_(tensor, !stops);
+    }
+  });
+}
+
+int set_gradient(PyObject* self, PyObject* value, void*) {
+  return set([&] {
+    if (value == nullptr || value == Py_None) return set_grad(tensor_of(self), Tensor());
+    if (!is_tensor(value)) {
+      throw DTypeError(str("grad: needs a Tensor or None, got ", type_name(value)));
+    }
+    set_grad(tensor_of(self), tensor_of(value));
+  });
+}
+
+int set_data_of(PyObject* self, PyObject* value, void*) {
+  return set([&] {
+    if (value == nullptr || !is_tensor(value)) {
+      throw DTypeError(str("data: needs a Tensor, got ", type_name(value)));
+    }
+    set_data(tensor_of(self), tensor_of(value));
+  });
+}
+
+/// A name for people; kept in the __dict__, since few tensors have one.
+PyObject* get_name(PyObject* self, void*) {
+  PyObject* const dict = reinterpret_cast<TensorObject*>(self)->dict;
+  PyObject* const name = dict == nullptr ? nullptr : PyDict_GetItemString(dict, "_name");
+  return Py_NewRef(name == nullptr ? Py_None : name);
+}
+int set_name(PyObject* self, PyObject* value, void*) {
+  return set([&] {
+    if (value == nullptr || (value != Py_None && !PyUnicode_Check(value))) {
+      throw DTypeError(str("name: needs a str or None, got ", type_name(value)));
+    }
+    check_status(PyObject_SetAttrString(self, "_name", value));
+  });
+}
+
+}  // namespace
+
+std::vector<PyGetSetDef> tensor_attributes() {
+  return {
+      {"shape", get<shape>, nullptr, "The sizes, as an ebb.Size.", nullptr},
+      {"dtype", get<dtype>, nullptr, "The element type.", nullptr},
+      {"device", get<device>, nullptr, "Where the memory is.", nullptr},
+      {"ndim", get<ndim>, nullptr, "Number of dims.", nullptr},
+      {"nbytes", get<nbytes>, nullptr, "Bytes of all elements.", nullptr},
+      {"itemsize", get<itemsize>, nullptr, "Bytes of one element.", nullptr},
+      {"requires_grad", get<requires_grad>, set_requires_grad,
+       "Whether operations on the tensor are recorded.", nullptr},
+      {"stop_gradient", get<stop_gradient>, set_stop_gradient,
+       "The negation of requires_grad; setting it True on a result cuts its history.", nullptr},
+      {"is_leaf", get<leaf>, nullptr, "Whether no recorded operation made it.", nullptr},
+      {"retains_grad", get<retains>, nullptr, "Whether retain_grad() was called.", nullptr},
+      {"grad", get<gradient>, set_gradient, "The accumulated gradient, or None.", nullptr},
+      {"grad_fn", get<grad_fn>, nullptr, "The Node that made it, or None for a leaf.", nullptr},
+      {"output_nr", get<output_number>, nullptr, "Which output of grad_fn it is.", nullptr},
+      {"data", get<data>, set_data_of, "The same memory without history.", nullptr},
+      {"_version", get<version>, nullptr, "How often its memory was written to.", nullptr},
+      {"T", get<transposed>, nullptr, "The transpose of a matrix, as a view.", nullptr},
+      {"mT", get<matrix_transposed>, nullptr, "The last two dims exchanged, as a view.", nullptr},
+      {"name", get_name, set_name, "A name for messages, or None.", nullptr},
+  };
+}
+
+}  // namespace ebb::python

@@ -1,0 +1,283 @@
+// python/src/tensor_data.cpp -- ebb.tensor(): nested sequences to tensors, and back to lists.
+//
+// The first pass over nested sequences finds shape and dtype, the second writes elements. Between
+// the two a hostile element could change a list, so the second checks every length again. Nesting
+// is bounded by kMaxDims, which also stops lists that contain themselves.
+#include "python/src/tensor_data.h"
+
+#include <string>
+
+#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/ops.h"
+#include "ebb/autograd/variable.h"
+#include "python/src/args.h"
+#include "python/src/default_dtype.h"
+#include "python/src/errors.h"
+#include "python/src/numpy_types.h"
+#include "python/src/value_types.h"
+
+namespace ebb::python {
+namespace {
+
+bool is_nested(PyObject* object) {
+  if (PyList_Check(object) || PyTuple_Check(object)) return true;
+  if (is_tensor(object) || is_numpy_array(object)) return false;
+  return PySequence_Check(object) != 0 && !PyUnicode_Check(object) && !PyBytes_Check(object) &&
+         !PyByteArray_Check(object) && !PyDict_Check(object);
+}
+
+bool is_zero_dim_array(PyObject* object) {
+  if (!is_numpy_array(object)) return false;
+  const Ref ndim(PyObject_GetAttrString(object, "ndim"));
+  return PyLong_AsLong(ndim.get()) == 0;
+}
+
+/// One element as a number. Throws DTypeError for what is none.
+Scalar element(PyObject* object) {
+  if (is_tensor(object)) return tensor_of(object).item_scalar();
+  if (is_zero_dim_array(object)) return tensor_from_array(object).item_scalar();
+  const std::optional<Scalar> number = to_scalar(object);
+  if (number) return *number;
+  throw DTypeError(str("tensor: needs numbers or sequences of numbers, got ", type_name(object)));
+}
+
+std::string position_text(IntSpan position) { return str(PrintShape{position}); }
+
+/// Finds shape and kind of nested sequences, depth first.
+class Survey {
+ public:
+  explicit Survey(PyObject* data) { visit(data, 0); }
+
+  const Shape& shape() const { return shape_; }
+  DType dtype() const {
+    switch (kind_) {
+      case Kind::boolean: return has_elements_ ? DType::boolean : default_dtype();
+      case Kind::integer: return DType::int64;
+      case Kind::floating: return default_dtype();
+      case Kind::complex:
+        return default_dtype() == DType::float64 ? DType::complex128 : DType::complex64;
+    }
+    __builtin_unreachable();
+  }
+
+ private:
+  void visit(PyObject* data, int depth) {
+    if (!is_nested(data)) return visit_element(data, depth);
+    if (leaf_depth_ >= 0 && depth >= leaf_depth_) throw_ragged(data, depth);
+    if (depth == kMaxDims) {
+      throw ValueError(str("tensor: needs at most ", kMaxDims, " nested sequences, got more"));
+    }
+    const Py_ssize_t size = PySequence_Size(data);
+    check_status(static_cast<int>(size < 0 ? -1 : 0));
+    if (depth == shape_.ndim()) {
+      shape_.push_back(size);
+    } else if (shape_[depth] != size) {
+      throw_ragged(data, depth);
+    }
+    position_.push_back(0);
+    for (Py_ssize_t index = 0; index < size; ++index) {
+      position_[depth] = index;
+      const Ref item(PySequence_GetItem(data, index));
+      visit(item.get(), depth + 1);
+    }
+    position_.resize(depth);
+  }
+
+  void visit_element(PyObject* data, int depth) {
+    if (leaf_depth_ < 0) leaf_depth_ = depth;
+    if (depth != leaf_depth_ || depth != shape_.ndim()) throw_ragged(data, depth);
+    kind_ = std::max(kind_, element(data).kind());
+    has_elements_ = true;
+  }
+
+  [[noreturn]] void throw_ragged(PyObject* data, int depth) {
+    const Shape position(IntSpan(position_).first(static_cast<size_t>(depth)));
+    std::string got = type_name(data);
+    std::string wanted = "a number";
+    if (depth < shape_.ndim()) wanted = str("a sequence of length ", shape_[depth]);
+    if (is_nested(data)) got = str("one of length ", PySequence_Size(data));
+    PyErr_Clear();
+    throw ValueError(str("tensor: sequences must not be ragged: needs ", wanted, " at ",
+                         position_text(position), ", got ", got));
+  }
+
+  Shape shape_;
+  Shape position_;
+  int leaf_depth_ = -1;  // how deep the numbers are; -1: none seen yet
+  Kind kind_ = Kind::boolean;
+  bool has_elements_ = false;
+};
+
+/// Writes nested sequences to contiguous memory.
+class Writer {
+ public:
+  explicit Writer(const Tensor& out)
+      : out_(out), next_(static_cast<char*>(out.data_ptr())), left_(out.numel()) {}
+
+  void write(PyObject* data, int depth) {
+    if (depth == out_.ndim()) return write_element(data);
+    for (Py_ssize_t index = 0; index < out_.sizes()[static_cast<size_t>(depth)]; ++index) {
+      const Ref item(PySequence_GetItem(data, index));
+      write(item.get(), depth + 1);
+    }
+  }
+
+ private:
+  void write_element(PyObject* data) {
+    if (left_-- <= 0) throw ValueError("tensor: the sequences changed while they were read");
+    element(data).store_as(out_.dtype(), next_, "tensor");
+    next_ += item_size(out_.dtype());
+  }
+
+  const Tensor& out_;
+  char* next_;
+  int64_t left_;
+};
+
+/// A copy of an array, which may have any layout and byte order.
+Tensor copy_of_array(PyObject* array, std::optional<DType> dtype) {
+  const Ref native(PyObject_CallMethod(array, "copy", "s", "C"));
+  Ref plain = native;
+  const Ref array_dtype(PyObject_GetAttrString(native.get(), "dtype"));
+  const Ref is_native(PyObject_GetAttrString(array_dtype.get(), "isnative"));
+  if (is_native.get() == Py_False) {
+    const Ref swapped(PyObject_CallMethod(array_dtype.get(), "newbyteorder", "s", "="));
+    plain = Ref(PyObject_CallMethod(native.get(), "astype", "O", swapped.get()));
+  }
+  const Tensor source = tensor_from_array(plain.get());
+  return dtype ? ebb::cast(source, *dtype) : ebb::clone(source);
+}
+
+Tensor tensor_from_sequences(PyObject* data, std::optional<DType> dtype) {
+  const Survey survey(data);
+  const Tensor out = empty(survey.shape(), dtype.value_or(survey.dtype()));
+  Writer(out).write(data, 0);
+  return out;
+}
+
+PyObject* list_from(const Tensor& tensor, int dim, const char* data) {
+  if (dim == tensor.ndim()) {
+    Tensor one = empty({}, tensor.dtype());
+    std::memcpy(one.data_ptr(), data, item_size(tensor.dtype()));
+    return item_of(one);
+  }
+  const int64_t size = tensor.sizes()[static_cast<size_t>(dim)];
+  const int64_t step =
+      tensor.strides()[static_cast<size_t>(dim)] * static_cast<int64_t>(item_size(tensor.dtype()));
+  Ref list(PyList_New(static_cast<Py_ssize_t>(size)));
+  for (int64_t index = 0; index < size; ++index) {
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(index),
+                    list_from(tensor, dim + 1, data + index * step));
+  }
+  return list.release();
+}
+
+constexpr uint8_t kOptional = kHasDefault | kNoneAllowed;
+
+Param tensor_params[] = {{"data", ArgKind::object},
+                         {"dtype", ArgKind::dtype, kOptional},
+                         {"device", ArgKind::device, kOptional},
+                         {"requires_grad", ArgKind::boolean, kHasDefault}};
+const Overload tensor_overloads[] = {tensor_params};
+OpSpec tensor_spec{"tensor", tensor_overloads};
+
+Param as_tensor_params[] = {{"data", ArgKind::object},
+                            {"dtype", ArgKind::dtype, kOptional},
+                            {"device", ArgKind::device, kOptional}};
+const Overload as_tensor_overloads[] = {as_tensor_params};
+OpSpec as_tensor_spec{"as_tensor", as_tensor_overloads};
+
+PyObject* make_tensor(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return guarded([&] {
+    const Arguments arguments(tensor_spec, {nullptr, args, count, names});
+    arguments.optional_device(2);
+    Tensor made = tensor_from_data(arguments.object(0), arguments.optional_dtype(1));
+    if (arguments.given(3) && arguments.boolean(3)) requires_grad_(made);
+    return wrap(std::move(made));
+  });
+}
+
+PyObject* as_tensor(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    const Arguments arguments(as_tensor_spec, {nullptr, args, count, names});
+    arguments.optional_device(2);
+    PyObject* const data = arguments.object(0);
+    const std::optional<DType> dtype = arguments.optional_dtype(1);
+    if (!is_tensor(data) && !is_numpy_array(data)) return wrap(tensor_from_data(data, dtype));
+    const Tensor shared = is_tensor(data) ? tensor_of(data) : tensor_from_array(data);
+    const bool fits = !dtype || *dtype == shared.dtype();
+    return wrap(fits ? Tensor(shared) : ebb::cast(shared, *dtype));
+  });
+}
+
+PyObject* from_numpy(PyObject*, PyObject* array) {
+  return guarded([&] {
+    if (!is_numpy_array(array)) {
+      throw DTypeError(str("from_numpy: needs a numpy.ndarray, got ", type_name(array)));
+    }
+    return wrap(tensor_from_array(array));
+  });
+}
+
+PyMethodDef kFunctions[] = {
+    {"tensor", as_method(make_tensor), METH_FASTCALL | METH_KEYWORDS,
+     "tensor($module, data, dtype=None, device=None, requires_grad=False)\n--\n\n"
+     "Return a new tensor with the values of numbers, nested sequences, an array or a tensor.\n\n"
+     "Raises:\n    ValueError: If sequences are ragged; names the position.\n"},
+    {"as_tensor", as_method(as_tensor), METH_FASTCALL | METH_KEYWORDS,
+     "as_tensor($module, data, dtype=None, device=None)\n--\n\n"
+     "Like tensor(), but share the memory of an array or tensor where that is possible.\n"},
+    {"asarray", as_method(as_tensor), METH_FASTCALL | METH_KEYWORDS,
+     "asarray($module, data, dtype=None, device=None)\n--\n\nThe Array API's name of "
+     "as_tensor().\n"},
+    {"from_numpy", from_numpy, METH_O,
+     "from_numpy($module, array, /)\n--\n\n"
+     "Return a tensor that shares the memory of a NumPy array.\n\n"
+     "Writes through either are seen by both, but writes through NumPy are not noticed by the\n"
+     "checks of saved tensors.\n\n"
+     "Raises:\n    TypeError: If ebb has no such element type.\n"
+     "    ValueError: For negative strides, foreign byte order or unaligned memory.\n"},
+    {},
+};
+
+}  // namespace
+
+Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype) {
+  if (is_tensor(data)) {
+    const NoGradGuard no_grad;
+    const Tensor& source = tensor_of(data);
+    return dtype ? ebb::cast(source, *dtype) : ebb::clone(source);
+  }
+  if (is_numpy_array(data)) return copy_of_array(data, dtype);
+  if (is_numpy_scalar(data)) {
+    const Ref array(PyObject_CallMethod(numpy_module(), "asarray", "O", data));
+    return copy_of_array(array.get(), dtype);
+  }
+  return tensor_from_sequences(data, dtype);
+}
+
+PyObject* item_of(const Tensor& tensor) {
+  const Scalar value = tensor.item_scalar();
+  switch (value.kind()) {
+    case Kind::boolean: return PyBool_FromLong(value.to_int() != 0 ? 1 : 0);
+    case Kind::integer:
+      if (tensor.dtype() == DType::uint64) {
+        return checked(PyLong_FromUnsignedLongLong(static_cast<uint64_t>(value.to_int())));
+      }
+      return checked(PyLong_FromLongLong(value.to_int()));
+    case Kind::floating: return checked(PyFloat_FromDouble(value.to_double()));
+    case Kind::complex: {
+      const std::complex<double> number = value.to_complex();
+      return checked(PyComplex_FromDoubles(number.real(), number.imag()));
+    }
+  }
+  __builtin_unreachable();
+}
+
+PyObject* list_of(const Tensor& tensor) {
+  return list_from(tensor, 0, static_cast<const char*>(tensor.data_ptr()));
+}
+
+void add_tensor_data(PyObject* module) { check_status(PyModule_AddFunctions(module, kFunctions)); }
+
+}  // namespace ebb::python

@@ -1,0 +1,316 @@
+// python/src/tensor_methods.cpp -- methods of Tensor that are not ops, and its constructor.
+//
+// Ops are generated (op_call.h); what needs no speed is written in Python (ebb/_tensor.py).
+#include <cstring>
+
+#include "ebb/autograd/origin.h"
+#include "ebb/autograd/variable.h"
+#include "python/src/autograd.h"
+#include "python/src/errors.h"
+#include "python/src/op_call.h"
+#include "python/src/tensor_data.h"
+#include "python/src/tensor_slots.h"
+#include "python/src/value_types.h"
+
+namespace ebb::python {
+namespace {
+
+constexpr int kFast = METH_FASTCALL | METH_KEYWORDS;
+constexpr uint8_t kOptional = kHasDefault | kNoneAllowed;
+
+/// A method without arguments from a function of the tensor.
+template <PyObject* (*Body)(const Tensor&)>
+PyObject* call(PyObject* self, PyObject*) {
+  return guarded([&] { return Body(tensor_of(self)); });
+}
+
+PyObject* dim(const Tensor& tensor) { return PyLong_FromLong(tensor.ndim()); }
+PyObject* numel(const Tensor& tensor) { return PyLong_FromLongLong(tensor.numel()); }
+PyObject* storage_offset(const Tensor& tensor) {
+  return PyLong_FromLongLong(tensor.storage_offset());
+}
+PyObject* data_ptr(const Tensor& tensor) { return PyLong_FromVoidPtr(tensor.data_ptr()); }
+PyObject* element_size(const Tensor& tensor) {
+  return PyLong_FromSize_t(item_size(tensor.dtype()));
+}
+PyObject* contiguous_query(const Tensor& tensor) { return PyBool_FromLong(tensor.is_contiguous()); }
+PyObject* floating_query(const Tensor& tensor) {
+  return PyBool_FromLong(is_floating(tensor.dtype()));
+}
+PyObject* complex_query(const Tensor& tensor) {
+  return PyBool_FromLong(is_complex(tensor.dtype()));
+}
+
+// --- size, stride ---
+
+Param dim_params[] = {{"self", ArgKind::tensor}, {"dim", ArgKind::integer, kOptional}};
+const Overload dim_overloads[] = {dim_params};
+OpSpec size_spec{"size", dim_overloads};
+OpSpec stride_spec{"stride", dim_overloads};
+
+PyObject* size(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return guarded([&] {
+    const Arguments arguments(size_spec, {self, args, count, names});
+    const Tensor& tensor = tensor_of(self);
+    if (!arguments.given(1)) return make_size(tensor.sizes());
+    return checked(PyLong_FromLongLong(tensor.size(arguments.integer(1))));
+  });
+}
+
+PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return guarded([&] {
+    const Arguments arguments(stride_spec, {self, args, count, names});
+    const Tensor& tensor = tensor_of(self);
+    if (!arguments.given(1)) return make_int_tuple(tensor.strides());
+    const int dim = normalize_dim("stride", arguments.integer(1), tensor.ndim());
+    return checked(PyLong_FromLongLong(tensor.strides()[static_cast<size_t>(dim)]));
+  });
+}
+
+// --- gradients ---
+
+Param flag_params[] = {{"self", ArgKind::tensor}, {"requires_grad", ArgKind::boolean, kHasDefault}};
+const Overload flag_overloads[] = {flag_params};
+OpSpec requires_grad_spec{"requires_grad_", flag_overloads};
+
+PyObject* set_requires_grad(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                            PyObject* names) {
+  return guarded([&] {
+    const Arguments arguments(requires_grad_spec, {self, args, count, names});
+    requires_grad_(tensor_of(self), !arguments.given(1) || arguments.boolean(1));
+    return Py_NewRef(self);
+  });
+}
+
+PyObject* keep_grad(const Tensor& tensor) {
+  retain_grad(tensor);
+  Py_RETURN_NONE;
+}
+PyObject* detach_self(PyObject* self, PyObject*) {
+  return guarded([&] {
+    detach_in_place(tensor_of(self));
+    return Py_NewRef(self);
+  });
+}
+
+// --- other dtypes ---
+
+PyObject* converted(PyObject* self, DType dtype, bool copy = false) {
+  const Tensor& tensor = tensor_of(self);
+  if (tensor.dtype() == dtype && !copy) return Py_NewRef(self);
+  return wrap(run(is_heavy(tensor), [&] { return ebb::cast(tensor, dtype); }));
+}
+template <DType dtype>
+PyObject* convert(PyObject* self, PyObject*) {
+  return guarded([&] { return converted(self, dtype); });
+}
+
+/// to(dtype), to(device), to(device, dtype), to(other); copy=True copies in any case.
+PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return guarded([&] {
+    DType dtype = tensor_of(self).dtype();
+    bool copy = false;
+    const Py_ssize_t keywords = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+    for (Py_ssize_t index = 0; index < count + keywords; ++index) {
+      PyObject* const value = args[index];
+      const char* const name =
+          index < count ? "" : PyUnicode_AsUTF8(PyTuple_GET_ITEM(names, index - count));
+      if (name == nullptr) throw ErrorSet();
+      if (const std::optional<DType> wanted = to_dtype(value)) {
+        dtype = *wanted;
+      } else if (is_tensor(value)) {
+        dtype = tensor_of(value).dtype();
+      } else if (is_device(value) || PyUnicode_Check(value)) {
+        to_device(value);
+      } else if (PyBool_Check(value)) {
+        copy = copy || (std::strcmp(name, "copy") == 0 && value == Py_True);
+      } else if (value != Py_None) {
+        throw DTypeError(str("to(): needs a dtype, device or Tensor, got ", type_name(value)));
+      }
+    }
+    return converted(self, dtype, copy);
+  });
+}
+
+PyObject* type_as(PyObject* self, PyObject* other) {
+  return guarded([&] {
+    if (!is_tensor(other)) {
+      throw DTypeError(str("type_as(): argument 'other' must be Tensor, got ", type_name(other)));
+    }
+    return converted(self, tensor_of(other).dtype());
+  });
+}
+
+// --- NumPy and Python values ---
+
+PyObject* numpy(PyObject* self, PyObject*) {
+  return guarded([&] { return array_of(self); });
+}
+PyObject* same(PyObject* self, PyObject*) { return Py_NewRef(self); }
+
+/// For np.asarray(); dtype and copy are NumPy's arguments.
+PyObject* to_array(PyObject* self, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"dtype", "copy", nullptr};
+  PyObject* dtype = Py_None;
+  PyObject* copy = Py_None;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:__array__", const_cast<char**>(names), &dtype,
+                                  &copy) == 0) {
+    return nullptr;
+  }
+  return guarded([&] {
+    Ref array(array_of(self));
+    if (dtype != Py_None) array = Ref(PyObject_CallMethod(array.get(), "astype", "O", dtype));
+    if (copy == Py_True) array = Ref(PyObject_CallMethod(array.get(), "copy", nullptr));
+    return array.release();
+  });
+}
+
+// --- subclasses ---
+
+PyTypeObject* checked_class(PyObject* object, const char* op) {
+  const bool is_class = PyType_Check(object) != 0 &&
+                        PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(object), tensor_type) != 0;
+  if (!is_class) {
+    throw DTypeError(str(op, "(): needs a subclass of Tensor, got ", type_name(object)));
+  }
+  return reinterpret_cast<PyTypeObject*>(object);
+}
+
+PyObject* as_subclass(PyObject* self, PyObject* wanted) {
+  return guarded(
+      [&] { return wrap_as(checked_class(wanted, "as_subclass"), ebb::detach(tensor_of(self))); });
+}
+
+/// _make_subclass(cls, data, requires_grad=False): for __new__ of subclasses such as Parameter.
+PyObject* make_subclass(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    if (count < 2 || count > 3 || !is_tensor(args[1])) {
+      throw DTypeError("_make_subclass(): needs a class, a Tensor and perhaps a bool");
+    }
+    Tensor leaf = detached(tensor_of(args[1]));
+    if (count == 3 && args[2] == Py_True) requires_grad_(leaf);
+    return wrap_as(checked_class(args[0], "_make_subclass"), std::move(leaf));
+  });
+}
+
+PyMethodDef kMethods[] = {
+    {"size", as_method(size), kFast,
+     "size($self, dim=None)\n--\n\nReturn the shape, or the size of one dim."},
+    {"stride", as_method(stride), kFast,
+     "stride($self, dim=None)\n--\n\nReturn the strides in elements, or that of one dim."},
+    {"dim", call<dim>, METH_NOARGS, "dim($self)\n--\n\nReturn the number of dims."},
+    {"ndimension", call<dim>, METH_NOARGS, "ndimension($self)\n--\n\nReturn the number of dims."},
+    {"numel", call<numel>, METH_NOARGS, "numel($self)\n--\n\nReturn the number of elements."},
+    {"nelement", call<numel>, METH_NOARGS, "nelement($self)\n--\n\nReturn the number of elements."},
+    {"storage_offset", call<storage_offset>, METH_NOARGS,
+     "storage_offset($self)\n--\n\nReturn the elements before the first in its storage."},
+    {"data_ptr", call<data_ptr>, METH_NOARGS,
+     "data_ptr($self)\n--\n\nReturn the address of the first element."},
+    {"element_size", call<element_size>, METH_NOARGS,
+     "element_size($self)\n--\n\nReturn the bytes of one element."},
+    {"is_contiguous", call<contiguous_query>, METH_NOARGS,
+     "is_contiguous($self)\n--\n\nReturn whether elements lie in row-major order without gaps."},
+    {"is_floating_point", call<floating_query>, METH_NOARGS,
+     "is_floating_point($self)\n--\n\nReturn whether the dtype is a real floating type."},
+    {"is_complex", call<complex_query>, METH_NOARGS,
+     "is_complex($self)\n--\n\nReturn whether the dtype is complex."},
+    {"item", call<item_of>, METH_NOARGS,
+     "item($self)\n--\n\nReturn the only element as a Python number."},
+    {"tolist", call<list_of>, METH_NOARGS,
+     "tolist($self)\n--\n\nReturn nested lists of Python numbers."},
+    {"requires_grad_", as_method(set_requires_grad), kFast,
+     "requires_grad_($self, requires_grad=True)\n--\n\nMark a leaf and return it."},
+    {"retain_grad", call<keep_grad>, METH_NOARGS,
+     "retain_grad($self)\n--\n\nKeep the gradient of a tensor that is not a leaf."},
+    {"detach_", detach_self, METH_NOARGS,
+     "detach_($self)\n--\n\nForget the tensor's history and return it."},
+    {"backward", as_method(tensor_backward), kFast,
+     "backward($self, gradient=None, retain_graph=None, create_graph=False, inputs=None)\n--\n\n"
+     "Add this tensor's gradient to the `grad` of every leaf it depends on."},
+    {"to", as_method(to), kFast,
+     "to($self, dtype_or_device=None, /, *, dtype=None, device=None, copy=False)\n--\n\n"
+     "Return the tensor in another dtype; itself if it has it."},
+    {"type_as", type_as, METH_O, "type_as($self, other, /)\n--\n\nReturn it in other's dtype."},
+    {"float", convert<DType::float32>, METH_NOARGS, "float($self)\n--\n\nReturn it as float32."},
+    {"double", convert<DType::float64>, METH_NOARGS, "double($self)\n--\n\nReturn it as float64."},
+    {"half", convert<DType::float16>, METH_NOARGS, "half($self)\n--\n\nReturn it as float16."},
+    {"bfloat16", convert<DType::bfloat16>, METH_NOARGS,
+     "bfloat16($self)\n--\n\nReturn it as bfloat16."},
+    {"int", convert<DType::int32>, METH_NOARGS, "int($self)\n--\n\nReturn it as int32."},
+    {"long", convert<DType::int64>, METH_NOARGS, "long($self)\n--\n\nReturn it as int64."},
+    {"bool", convert<DType::boolean>, METH_NOARGS, "bool($self)\n--\n\nReturn it as bool."},
+    {"cpu", same, METH_NOARGS, "cpu($self)\n--\n\nReturn it in the CPU's memory."},
+    {"numpy", numpy, METH_NOARGS,
+     "numpy($self)\n--\n\nReturn a NumPy array over the same memory.\n\n"
+     "Raises:\n    RuntimeError: If the tensor requires grad.\n"},
+    {"__array__", as_method(to_array), METH_VARARGS | METH_KEYWORDS,
+     "__array__($self, dtype=None, copy=None)\n--\n\nReturn it as NumPy asks for it."},
+    {"as_subclass", as_subclass, METH_O,
+     "as_subclass($self, cls, /)\n--\n\nReturn the same memory as an object of cls."},
+    {"_make_subclass", as_method(make_subclass), METH_FASTCALL | METH_STATIC, nullptr},
+};
+
+Param new_params[] = {{"data", ArgKind::object, kOptional},
+                      {"dtype", ArgKind::dtype, kOptional},
+                      {"device", ArgKind::device, kOptional},
+                      {"requires_grad", ArgKind::boolean, kHasDefault}};
+const Overload new_overloads[] = {new_params};
+OpSpec new_spec{"Tensor", new_overloads};
+
+}  // namespace
+
+std::vector<PyMethodDef> tensor_methods() {
+  std::vector<PyMethodDef> methods(std::begin(kMethods), std::end(kMethods));
+  for (const OpTable& table : op_tables()) {
+    for (PyMethodDef* row = table.methods; row->ml_name != nullptr; ++row) methods.push_back(*row);
+  }
+  return methods;
+}
+
+PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    // As a fastcall: positional values, then the values of keywords.
+    std::vector<PyObject*> values;
+    for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(args); ++index) {
+      values.push_back(PyTuple_GET_ITEM(args, index));
+    }
+    Ref names(PyTuple_New(kwargs == nullptr ? 0 : PyDict_GET_SIZE(kwargs)));
+    PyObject *key, *value;
+    Py_ssize_t position = 0;
+    for (Py_ssize_t index = 0; kwargs != nullptr && PyDict_Next(kwargs, &position, &key, &value);
+         ++index) {
+      PyTuple_SET_ITEM(names.get(), index, Py_NewRef(key));
+      values.push_back(value);
+    }
+    const Arguments arguments(new_spec,
+                              {nullptr, values.data(), PyTuple_GET_SIZE(args), names.get()});
+    arguments.optional_device(2);
+    const std::optional<DType> dtype = arguments.optional_dtype(1);
+    const int64_t none[] = {0};
+    Tensor made = arguments.given(0) ? tensor_from_data(arguments.object(0), dtype)
+                                     : empty(none, or_default(dtype));
+    if (arguments.given(3) && arguments.boolean(3)) requires_grad_(made);
+    return wrap_as(type, std::move(made));
+  });
+}
+
+/// Written in Python, and loaded when something is first printed.
+PyObject* tensor_repr(PyObject* self) {
+  return guarded([&] {
+    const Ref module(PyImport_ImportModule("ebb._repr"));
+    return checked(PyObject_CallMethod(module.get(), "tensor_repr", "O", self));
+  });
+}
+
+void detach_in_place(const Tensor& tensor) {
+  TensorImpl& impl = *tensor.impl();
+  if (impl.producer == nullptr) return;
+  if (impl.meta != nullptr) std::exchange(impl.meta, nullptr)->owner_died();
+  Producer* const history = std::exchange(impl.producer, nullptr);
+  constexpr uint8_t kHistory = gate::kRequiresGrad | TensorImpl::kLeaf;
+  impl.flags &= static_cast<uint8_t>(~kHistory);
+  impl.output_index = autograd::make_origin(autograd::Cut::detached, current_location(nullptr));
+  history->release();
+}
+
+}  // namespace ebb::python

@@ -1,0 +1,251 @@
+// python/src/tensor_number.cpp -- operators of Tensor, and its value as a Python number.
+//
+// The straight path is two tensors, or a tensor and a Python float or int. Other operands (NumPy's
+// numbers and arrays, bool, complex) take the slow path; what is no number gives NotImplemented, so
+// that Python asks the other operand's class.
+#include "ebb/autograd/ops.h"
+#include "python/src/errors.h"
+#include "python/src/numpy_types.h"
+#include "python/src/op_call.h"
+#include "python/src/tensor_data.h"
+#include "python/src/tensor_slots.h"
+
+namespace ebb::python {
+namespace {
+
+// One struct per operator: what it does with two tensors, and with a number on either side.
+struct Add {
+  static Tensor both(const Tensor& lhs, const Tensor& rhs) { return ebb::add(lhs, rhs); }
+  static Tensor right(const Tensor& lhs, const Scalar& rhs) { return ebb::add(lhs, rhs); }
+  static Tensor left(const Scalar& lhs, const Tensor& rhs) { return ebb::add(rhs, lhs); }
+};
+struct Subtract {
+  static Tensor both(const Tensor& lhs, const Tensor& rhs) { return ebb::sub(lhs, rhs); }
+  static Tensor right(const Tensor& lhs, const Scalar& rhs) { return ebb::sub(lhs, rhs); }
+  static Tensor left(const Scalar& lhs, const Tensor& rhs) { return ebb::rsub(rhs, lhs); }
+};
+struct Multiply {
+  static Tensor both(const Tensor& lhs, const Tensor& rhs) { return ebb::mul(lhs, rhs); }
+  static Tensor right(const Tensor& lhs, const Scalar& rhs) { return ebb::mul(lhs, rhs); }
+  static Tensor left(const Scalar& lhs, const Tensor& rhs) { return ebb::mul(rhs, lhs); }
+};
+struct Divide {
+  static Tensor both(const Tensor& lhs, const Tensor& rhs) { return ebb::div(lhs, rhs); }
+  static Tensor right(const Tensor& lhs, const Scalar& rhs) { return ebb::div(lhs, rhs); }
+  static Tensor left(const Scalar& lhs, const Tensor& rhs) { return ebb::rdiv(rhs, lhs); }
+};
+
+struct Greater {
+  static Tensor both(const Tensor& lhs, const Tensor& rhs) { return ebb::greater(lhs, rhs); }
+  static Tensor right(const Tensor& lhs, const Scalar& rhs) { return ebb::greater(lhs, rhs); }
+};
+struct Less {
+  static Tensor both(const Tensor& lhs, const Tensor& rhs) { return ebb::less(lhs, rhs); }
+  static Tensor right(const Tensor& lhs, const Scalar& rhs) { return ebb::less(lhs, rhs); }
+};
+struct Equal {
+  static Tensor both(const Tensor& lhs, const Tensor& rhs) { return ebb::eq(lhs, rhs); }
+  static Tensor right(const Tensor& lhs, const Scalar& rhs) { return ebb::eq(lhs, rhs); }
+};
+struct NotEqual {
+  template <typename Right>
+  static Tensor both(const Tensor& lhs, const Right& rhs) {
+    return ebb::eq(ebb::eq(lhs, rhs), Scalar(false));
+  }
+  static Tensor right(const Tensor& lhs, const Scalar& rhs) { return both(lhs, rhs); }
+};
+// "Not greater" would be true for NaN: these say what they mean. For bool, add is "or".
+struct LessOrEqual {
+  template <typename Right>
+  static Tensor both(const Tensor& lhs, const Right& rhs) {
+    return ebb::add(ebb::less(lhs, rhs), ebb::eq(lhs, rhs));
+  }
+  static Tensor right(const Tensor& lhs, const Scalar& rhs) { return both(lhs, rhs); }
+};
+struct GreaterOrEqual {
+  template <typename Right>
+  static Tensor both(const Tensor& lhs, const Right& rhs) {
+    return ebb::add(ebb::greater(lhs, rhs), ebb::eq(lhs, rhs));
+  }
+  static Tensor right(const Tensor& lhs, const Scalar& rhs) { return both(lhs, rhs); }
+};
+
+/// Python's exact float and small int without a detour. True if `value` was set.
+bool read_plain_number(PyObject* object, Scalar& value) {
+  if (PyFloat_CheckExact(object)) {
+    value = Scalar(PyFloat_AS_DOUBLE(object));
+    return true;
+  }
+  if (!PyLong_CheckExact(object)) return false;
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (overflow != 0) throw ValueError("number: needs at most 64 bits, got a larger int");
+  value = Scalar(static_cast<int64_t>(number));
+  return true;
+}
+bool read_number(PyObject* object, Scalar& value) {
+  if (read_plain_number(object, value)) return true;
+  const std::optional<Scalar> number = to_scalar(object);
+  if (number) value = *number;
+  return number.has_value();
+}
+
+template <typename Operator>
+PyObject* apply_both(const Tensor& lhs, const Tensor& rhs) {
+  return result(run(is_heavy(lhs, rhs), [&] { return Operator::both(lhs, rhs); }));
+}
+template <typename Operator>
+PyObject* apply_right(const Tensor& lhs, const Scalar& rhs) {
+  return result(run(is_heavy(lhs), [&] { return Operator::right(lhs, rhs); }));
+}
+
+/// An array beside a tensor counts as a tensor.
+Tensor operand(PyObject* object) {
+  return is_tensor(object) ? tensor_of(object) : tensor_from_array(object);
+}
+bool is_operand(PyObject* object) { return is_tensor(object) || is_numpy_array(object); }
+
+template <typename Operator>
+PyObject* binary_slowly(PyObject* lhs, PyObject* rhs) {
+  Scalar number;
+  if (is_operand(lhs) && is_operand(rhs)) return apply_both<Operator>(operand(lhs), operand(rhs));
+  if (is_operand(lhs) && read_number(rhs, number)) {
+    return apply_right<Operator>(operand(lhs), number);
+  }
+  if (is_operand(rhs) && read_number(lhs, number)) {
+    const Tensor& right = tensor_of(rhs);
+    return result(run(is_heavy(right), [&] { return Operator::left(number, right); }));
+  }
+  Py_RETURN_NOTIMPLEMENTED;
+}
+
+template <typename Operator>
+PyObject* binary(PyObject* lhs, PyObject* rhs) {
+  return guarded([&]() -> PyObject* {
+    if (is_exact_tensor(lhs)) {
+      if (is_exact_tensor(rhs)) return apply_both<Operator>(tensor_of(lhs), tensor_of(rhs));
+      Scalar number;
+      if (read_plain_number(rhs, number)) return apply_right<Operator>(tensor_of(lhs), number);
+    }
+    return binary_slowly<Operator>(lhs, rhs);
+  });
+}
+
+template <typename Operator>
+PyObject* compared(PyObject* self, PyObject* other) {
+  if (is_operand(other)) return apply_both<Operator>(tensor_of(self), operand(other));
+  Scalar number;
+  if (read_number(other, number)) return apply_right<Operator>(tensor_of(self), number);
+  Py_RETURN_NOTIMPLEMENTED;
+}
+
+PyObject* compare(PyObject* self, PyObject* other, int operation) {
+  return guarded([&]() -> PyObject* {
+    switch (operation) {
+      case Py_EQ: return compared<Equal>(self, other);
+      case Py_NE: return compared<NotEqual>(self, other);
+      case Py_LT: return compared<Less>(self, other);
+      case Py_LE: return compared<LessOrEqual>(self, other);
+      case Py_GT: return compared<Greater>(self, other);
+      case Py_GE: return compared<GreaterOrEqual>(self, other);
+      default: Py_RETURN_NOTIMPLEMENTED;
+    }
+  });
+}
+
+PyObject* matrix_multiply(PyObject* lhs, PyObject* rhs) {
+  return guarded([&]() -> PyObject* {
+    if (!is_operand(lhs) || !is_operand(rhs)) Py_RETURN_NOTIMPLEMENTED;
+    const Tensor left = operand(lhs);
+    const Tensor right = operand(rhs);
+    return result(run(is_heavy_product(left, right), [&] { return ebb::matmul(left, right); }));
+  });
+}
+
+PyObject* negative(PyObject* self) {
+  return guarded([&] {
+    const Tensor& tensor = tensor_of(self);
+    return result(run(is_heavy(tensor), [&] { return ebb::neg(tensor); }));
+  });
+}
+PyObject* positive(PyObject* self) { return Py_NewRef(self); }
+
+// x += y writes x in place, as in PyTorch.
+template <const Tensor& (*Both)(const Tensor&, const Tensor&),
+          const Tensor& (*Right)(const Tensor&, const Scalar&)>
+PyObject* in_place(PyObject* self, PyObject* other) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& tensor = tensor_of(self);
+    if (is_operand(other)) {
+      const Tensor right = operand(other);
+      run(is_heavy(tensor), [&] { Both(tensor, right); });
+    } else {
+      Scalar number;
+      if (!read_number(other, number)) Py_RETURN_NOTIMPLEMENTED;
+      run(is_heavy(tensor), [&] { Right(tensor, number); });
+    }
+    return Py_NewRef(self);
+  });
+}
+
+int truth(PyObject* self) {
+  return guarded(
+      [&] {
+        const Tensor& tensor = tensor_of(self);
+        if (tensor.numel() != 1) {
+          throw ValueError(str("bool: the truth of a tensor needs one element, got shape ",
+                               PrintShape{tensor.sizes()}));
+        }
+        return tensor.item<bool>() ? 1 : 0;
+      },
+      -1);
+}
+PyObject* as_float(PyObject* self) {
+  return guarded([&] {
+    const Ref value(item_of(tensor_of(self)));
+    return checked(PyNumber_Float(value.get()));
+  });
+}
+PyObject* as_int(PyObject* self) {
+  return guarded([&] {
+    const Ref value(item_of(tensor_of(self)));
+    return checked(PyNumber_Long(value.get()));
+  });
+}
+PyObject* as_index(PyObject* self) {
+  return guarded([&] {
+    const Tensor& tensor = tensor_of(self);
+    if (tensor.numel() != 1 || is_differentiable(tensor.dtype())) {
+      throw DTypeError(str("index: needs an integer tensor of one element, got ", tensor.dtype(),
+                           " ", PrintShape{tensor.sizes()}));
+    }
+    const Ref value(item_of(tensor));
+    return checked(PyNumber_Index(value.get()));
+  });
+}
+
+}  // namespace
+
+void append_number_slots(std::vector<PyType_Slot>& slots) {
+  const PyType_Slot added[] = {
+      {Py_nb_add, as_slot(binary<Add>)},
+      {Py_nb_subtract, as_slot(binary<Subtract>)},
+      {Py_nb_multiply, as_slot(binary<Multiply>)},
+      {Py_nb_true_divide, as_slot(binary<Divide>)},
+      {Py_nb_matrix_multiply, as_slot(matrix_multiply)},
+      {Py_nb_inplace_add, as_slot(in_place<ebb::add_, ebb::add_>)},
+      {Py_nb_inplace_subtract, as_slot(in_place<ebb::sub_, ebb::sub_>)},
+      {Py_nb_inplace_multiply, as_slot(in_place<ebb::mul_, ebb::mul_>)},
+      {Py_nb_inplace_true_divide, as_slot(in_place<ebb::div_, ebb::div_>)},
+      {Py_nb_negative, as_slot(negative)},
+      {Py_nb_positive, as_slot(positive)},
+      {Py_nb_bool, as_slot(truth)},
+      {Py_nb_float, as_slot(as_float)},
+      {Py_nb_int, as_slot(as_int)},
+      {Py_nb_index, as_slot(as_index)},
+      {Py_tp_richcompare, as_slot(compare)},
+  };
+  slots.insert(slots.end(), std::begin(added), std::end(added));
+}
+
+}  // namespace ebb::python

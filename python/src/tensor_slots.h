@@ -1,0 +1,26 @@
+// python/src/tensor_slots.h -- the parts that the Tensor type is put together from.
+#pragma once
+
+#include <vector>
+
+#include "ebb/core/tensor.h"
+#include "python/src/py.h"
+
+namespace ebb::python {
+
+// tensor_methods.cpp: methods written by hand, followed by the generated ones.
+std::vector<PyMethodDef> tensor_methods();
+// tensor_attributes.cpp
+std::vector<PyGetSetDef> tensor_attributes();
+PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs);
+PyObject* tensor_repr(PyObject* self);
+/// Makes a result a leaf without history, as Tensor.detach_() does.
+void detach_in_place(const Tensor& tensor);
+// tensor_number.cpp: + - * / @, comparisons, bool(), int(), float()
+void append_number_slots(std::vector<PyType_Slot>& slots);
+// tensor_index.cpp: x[...], x[...] = y, len(), iteration
+void append_index_slots(std::vector<PyType_Slot>& slots);
+// tensor_numpy.cpp: the buffer protocol
+void append_buffer_slots(std::vector<PyType_Slot>& slots);
+
+}  // namespace ebb::python
