@@ -44,9 +44,9 @@ void Adam::set_options(const AdamOptions& options) {
 }
 
 void Adam::set_state(size_t index, const AdamState& state) {
-  check_state("exp_avg", index, state.exp_avg);
-  check_state("exp_avg_sq", index, state.exp_avg_sq);
-  check_state("max_exp_avg_sq", index, state.max_exp_avg_sq);
+  check_state("an exp_avg", index, state.exp_avg);
+  check_state("an exp_avg_sq", index, state.exp_avg_sq);
+  check_state("a max_exp_avg_sq", index, state.max_exp_avg_sq);
   check_option(state.step >= 0, op_, "step >= 0", static_cast<double>(state.step));
   const std::lock_guard lock(mutex_);
   const NoGradGuard no_grad;

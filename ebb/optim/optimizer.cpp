@@ -86,7 +86,7 @@ std::vector<Optimizer::Target> Optimizer::targets() const {
     const Tensor grad = grad_of(parameters_[i]);
     if (!grad.defined()) continue;
     ops::check_writable(name_, parameters_[i]);
-    check_state("gradient", i, grad);
+    check_state("a gradient", i, grad);
     found.push_back({i, ops::impl::contiguous(parameters_[i]), ops::impl::contiguous(grad)});
   }
   return found;
@@ -103,11 +103,11 @@ void Optimizer::check_state(const char* what, size_t index, const Tensor& state)
   if (!state.defined()) return;
   const Tensor& parameter = parameters_[index];
   if (!equal(state.sizes(), parameter.sizes())) {
-    throw ShapeError(str(name_, ": needs a ", what, " of shape ", parameter.shape(),
+    throw ShapeError(str(name_, ": needs ", what, " of shape ", parameter.shape(),
                          " for parameter ", index, ", got ", state.shape()));
   }
   if (state.dtype() != parameter.dtype()) {
-    throw DTypeError(str(name_, ": needs a ", what, " of ", parameter.dtype(), " for parameter ",
+    throw DTypeError(str(name_, ": needs ", what, " of ", parameter.dtype(), " for parameter ",
                          index, ", got ", state.dtype()));
   }
 }

@@ -37,7 +37,7 @@ void SGD::set_options(const SGDOptions& options) {
 }
 
 void SGD::set_momentum_buffer(size_t index, const Tensor& buffer) {
-  check_state("momentum buffer", index, buffer);
+  check_state("a momentum buffer", index, buffer);
   const std::lock_guard lock(mutex_);
   const NoGradGuard no_grad;
   buffers_.at(index) = buffer.defined() ? ops::impl::clone(buffer) : buffer;

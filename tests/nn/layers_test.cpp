@@ -1,0 +1,124 @@
+// tests/nn/layers_test.cpp -- layers, containers and starting values.
+#include "ebb/nn/layers.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ebb/autograd/engine.h"
+#include "ebb/autograd/ops.h"
+#include "ebb/autograd/variable.h"
+#include "ebb/core/error.h"
+#include "ebb/core/random.h"
+#include "ebb/nn/containers.h"
+#include "ebb/nn/init.h"
+
+namespace ebb::nn {
+namespace {
+
+Tensor floats(IntSpan sizes, std::initializer_list<float> values) {
+  const Tensor tensor = ebb::empty(sizes, DType::float32);
+  std::copy(values.begin(), values.end(), tensor.data<float>());
+  return tensor;
+}
+std::vector<float> to_vector(const Tensor& tensor) {
+  return std::vector<float>(tensor.data<float>(), tensor.data<float>() + tensor.numel());
+}
+
+TEST(Linear, MultipliesAndAdds) {
+  Linear layer(2, 1);
+  copy_(detached(layer.weight), floats(Shape{1, 2}, {2, 3}));
+  copy_(detached(layer.bias), floats(Shape{1}, {10}));
+  EXPECT_EQ(to_vector(layer(floats(Shape{2, 2}, {1, 1, 0, 2}))), (std::vector<float>{15, 16}));
+}
+
+TEST(Linear, WorksWithoutBias) {
+  Linear layer(2, 1, false);
+  EXPECT_EQ(layer.parameters().size(), 1u);
+  copy_(detached(layer.weight), floats(Shape{1, 2}, {2, 3}));
+  EXPECT_EQ(to_vector(layer(floats(Shape{1, 2}, {1, 1}))), std::vector<float>{5});
+}
+
+TEST(Linear, DrawsWithinItsBoundAndRepeatsWithTheSeed) {
+  default_generator().set_seed(3);
+  const Linear first(16, 64);
+  default_generator().set_seed(3);
+  const Linear second(16, 64);
+  EXPECT_EQ(to_vector(first.weight), to_vector(second.weight));
+  EXPECT_EQ(to_vector(first.bias), to_vector(second.bias));
+  float largest = 0;
+  for (const float value : to_vector(first.weight)) largest = std::max(largest, std::fabs(value));
+  EXPECT_LE(largest, 0.25f);  // 1 / sqrt(16)
+  EXPECT_GT(largest, 0.24f);
+}
+
+TEST(Linear, RefusesNegativeSizes) {
+  try {
+    Linear(-1, 2);
+    FAIL();
+  } catch (const ValueError& error) {
+    EXPECT_STREQ(error.what(), "Linear: needs sizes >= 0, got -1 and 2");
+  }
+}
+
+TEST(ReLU, CutsOffBelowZero) {
+  EXPECT_EQ(to_vector(ReLU()(floats(Shape{3}, {-1, 0, 2}))), (std::vector<float>{0, 0, 2}));
+}
+
+TEST(CrossEntropyLoss, OfEvenScoresIsTheLogOfTheirNumber) {
+  const Tensor target = zeros(Shape{2}, DType::int64);
+  CrossEntropyLoss loss;
+  EXPECT_NEAR(loss(zeros(Shape{2, 4}), target).item<float>(), std::log(4.0f), 1e-6f);
+}
+
+TEST(CrossEntropyLoss, TakesWeightsPerClass) {
+  Tensor target = zeros(Shape{2}, DType::int64);
+  target.data<int64_t>()[1] = 1;
+  CrossEntropyLoss loss({.weight = floats(Shape{2}, {1, 3}), .reduction = Reduction::sum});
+  EXPECT_NEAR(loss(zeros(Shape{2, 2}), target).item<float>(), 4 * std::log(2.0f), 1e-6f);
+}
+
+TEST(Sequential, FeedsItsModulesInOrder) {
+  Sequential net(Linear(2, 3), ReLU(), Linear(3, 1));
+  const Tensor input = ones(Shape{4, 2});
+  const Tensor by_hand = net[2](net[1](net[0](input)));
+  EXPECT_EQ(to_vector(net(input)), to_vector(by_hand));
+  EXPECT_EQ(net.named_parameters()[2].first, "2.weight");
+  backward(sum(net(input)));
+  EXPECT_EQ(grad_of(net.parameters()[0]).shape(), (Shape{3, 2}));
+}
+
+TEST(ModuleList, RefusesAnIndexBeyondItsEnd) {
+  ModuleList list;
+  list.push_back(ReLU());
+  try {
+    list[1];
+    FAIL();
+  } catch (const IndexError& error) {
+    EXPECT_STREQ(error.what(), "ModuleList: needs an index below 1, got 1");
+  }
+}
+
+TEST(Init, FillsInPlaceWithoutHistory) {
+  const Tensor tensor = requires_grad_(ebb::empty(Shape{1000}, DType::float64));
+  init::uniform_(tensor, 2, 3);
+  EXPECT_TRUE(is_leaf(tensor));
+  const auto* const values = tensor.data<double>();
+  EXPECT_TRUE(std::all_of(values, values + 1000, [](double v) { return v >= 2 && v < 3; }));
+  init::normal_(tensor, 10, 0.1);
+  EXPECT_TRUE(std::all_of(values, values + 1000, [](double v) { return v > 9 && v < 11; }));
+  EXPECT_EQ(init::ones_(tensor).data<double>()[7], 1.0);
+  EXPECT_EQ(init::zeros_(tensor).data<double>()[7], 0.0);
+}
+
+TEST(Init, NeedsTwoDimsForAFan) {
+  try {
+    init::kaiming_uniform_(ones(Shape{3}));
+    FAIL();
+  } catch (const ShapeError& error) {
+    EXPECT_STREQ(error.what(), "fan_in: needs a tensor of at least 2 dims, got shape [3]");
+  }
+}
+
+}  // namespace
+}  // namespace ebb::nn

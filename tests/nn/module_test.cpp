@@ -1,0 +1,138 @@
+// tests/nn/module_test.cpp -- registration, listing and the state dict.
+#include "ebb/nn/module.h"
+
+#include <gtest/gtest.h>
+
+#include "ebb/autograd/ops.h"
+#include "ebb/autograd/variable.h"
+#include "ebb/core/error.h"
+#include "ebb/nn/containers.h"
+#include "ebb/nn/layers.h"
+
+namespace ebb::nn {
+namespace {
+
+struct Block : Module {
+  std::shared_ptr<Linear> linear = register_module("linear", std::make_shared<Linear>(2, 3));
+  Tensor scale = register_parameter("scale", ones(Shape{1}));
+  Tensor count = register_buffer("count", zeros(Shape{1}));
+};
+
+/// Gives tests access to registration.
+struct Open : Module {
+  using Module::register_buffer;
+  using Module::register_module;
+  using Module::register_parameter;
+};
+
+std::vector<std::string> names_of(const NamedTensors& tensors) {
+  std::vector<std::string> names;
+  for (const auto& entry : tensors) names.push_back(entry.first);
+  return names;
+}
+using Names = std::vector<std::string>;
+
+template <typename Error, typename Body>
+std::string message_of(Body body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(Module, ListsOwnTensorsBeforeThoseOfSubmodules) {
+  const Block block;
+  EXPECT_EQ(names_of(block.named_parameters()), (Names{"scale", "linear.weight", "linear.bias"}));
+  EXPECT_EQ(names_of(block.named_buffers()), Names{"count"});
+  EXPECT_EQ(names_of(block.state_dict()),
+            (Names{"scale", "count", "linear.weight", "linear.bias"}));
+  EXPECT_TRUE(block.parameters()[1].is_same(block.linear->weight));
+}
+
+TEST(Module, ListsASharedModuleOnce) {
+  const auto shared = std::make_shared<Linear>(2, 2);
+  const ModuleList list({shared, shared});
+  EXPECT_EQ(names_of(list.named_parameters()), (Names{"0.weight", "0.bias"}));
+}
+
+TEST(Module, MarksParametersAndLeavesBuffersAlone) {
+  const Block block;
+  EXPECT_TRUE(block.scale.requires_grad());
+  EXPECT_FALSE(block.count.requires_grad());
+}
+
+TEST(Module, TakesOverAState) {
+  Block from, to;
+  fill_(detached(from.scale), 7);
+  to.load_state_dict(from.state_dict());
+  EXPECT_EQ(to.scale.item<float>(), 7.0f);
+  EXPECT_EQ(to.linear->weight.data<float>()[5], from.linear->weight.data<float>()[5]);
+  EXPECT_TRUE(to.scale.requires_grad());
+}
+
+TEST(Module, RefusesNamesThatOnlyOneSideHas) {
+  Block block;
+  NamedTensors state = block.state_dict();
+  state[0].first = "other";
+  EXPECT_EQ(message_of<ValueError>([&] { block.load_state_dict(state); }),
+            "load_state_dict: needs the module's own names, got missing [scale] and unexpected "
+            "[other]");
+  const LoadReport report = block.load_state_dict(state, false);
+  EXPECT_EQ(report.missing_keys, Names{"scale"});
+  EXPECT_EQ(report.unexpected_keys, Names{"other"});
+}
+
+TEST(Module, CopiesNothingIfOneShapeDiffers) {
+  Block block;
+  NamedTensors state = block.state_dict();
+  state[0].second = full(Shape{1}, 9.0);
+  state[2].second = zeros(Shape{3, 3});
+  EXPECT_EQ(message_of<ShapeError>([&] { block.load_state_dict(state); }),
+            "load_state_dict: needs shape [3, 2] for 'linear.weight', got [3, 3]");
+  EXPECT_EQ(block.scale.item<float>(), 1.0f);
+}
+
+TEST(Module, SwitchesTrainingEverywhere) {
+  Block block;
+  block.eval();
+  EXPECT_FALSE(block.linear->is_training());
+  block.train();
+  EXPECT_TRUE(block.linear->is_training());
+}
+
+TEST(Module, ClearsGradients) {
+  Block block;
+  set_grad(block.scale, ones(Shape{1}));
+  block.zero_grad(false);
+  EXPECT_EQ(grad_of(block.scale).item<float>(), 0.0f);
+  block.zero_grad();
+  EXPECT_FALSE(grad_of(block.scale).defined());
+  block.requires_grad_(false);
+  EXPECT_FALSE(block.linear->weight.requires_grad());
+}
+
+TEST(Module, RefusesNamesThatAreTakenOrHoldADot) {
+  Open module;
+  module.register_parameter("a", ones(Shape{1}));
+  EXPECT_EQ(message_of<ValueError>([&] { module.register_buffer("a", ones(Shape{1})); }),
+            "register_buffer: needs a new name without dots, got 'a'");
+  EXPECT_EQ(message_of<ValueError>([&] { module.register_parameter("b.c", ones(Shape{1})); }),
+            "register_parameter: needs a new name without dots, got 'b.c'");
+  EXPECT_EQ(message_of<ValueError>([&] { module.register_parameter("d", Tensor()); }),
+            "register_parameter: needs a tensor, got nothing for 'd'");
+  EXPECT_EQ(message_of<ValueError>([&] { module.register_buffer("d", Tensor()); }),
+            "register_buffer: needs a tensor, got nothing for 'd'");
+  EXPECT_EQ(message_of<ValueError>([&] { module.register_module<Module>("d", nullptr); }),
+            "register_module: needs a module, got nothing for 'd'");
+}
+
+TEST(Module, HasNoForwardOfItsOwn) {
+  Block block;
+  EXPECT_EQ(message_of<NotImplementedError>([&] { block(ones(Shape{1})); }),
+            "forward: needs a module that overrides it for one tensor");
+}
+
+}  // namespace
+}  // namespace ebb::nn

@@ -1,0 +1,124 @@
+// tests/optim/optimizer_test.cpp -- what all optimizers share.
+#include "ebb/optim/optimizer.h"
+
+#include <gtest/gtest.h>
+
+#include "ebb/autograd/engine.h"
+#include "ebb/autograd/ops.h"
+#include "ebb/core/allocator.h"
+#include "ebb/core/error.h"
+#include "ebb/core/parallel.h"
+#include "ebb/optim/adam.h"
+#include "ebb/optim/sgd.h"
+#include "tests/optim/parameter.h"
+
+namespace ebb::optim {
+namespace {
+
+using ebb::testing::message_of;
+using ebb::testing::parameter;
+using ebb::testing::to_vector;
+using ebb::testing::vector_of;
+using Doubles = std::vector<double>;
+
+TEST(Optimizer, SkipsParametersWithoutAGradient) {
+  const Tensor idle = requires_grad_(vector_of(Doubles{1.0}));
+  const Tensor busy = parameter({1.0}, {1.0});
+  AdamW optimizer({idle, busy});
+  optimizer.step();
+  EXPECT_EQ(to_vector<double>(idle), Doubles{1.0});
+  EXPECT_NE(to_vector<double>(busy), Doubles{1.0});
+  EXPECT_EQ(optimizer.state(0).step, 0);
+  EXPECT_FALSE(optimizer.state(0).exp_avg.defined());
+}
+
+TEST(Optimizer, DropsGradientsOrFillsThemWithZeros) {
+  const Tensor p = parameter({1.0}, {5.0});
+  SGD optimizer({p});
+  optimizer.zero_grad(false);
+  EXPECT_EQ(to_vector<double>(grad_of(p)), Doubles{0.0});
+  optimizer.zero_grad();
+  EXPECT_FALSE(grad_of(p).defined());
+}
+
+TEST(Optimizer, RecordsNothing) {
+  const Tensor p = parameter({1.0}, {1.0});
+  SGD({p}, {.lr = 0.5, .momentum = 0.5}).step();
+  EXPECT_TRUE(is_leaf(p));
+  EXPECT_TRUE(p.requires_grad());
+}
+
+TEST(Optimizer, RaisesTheVersionSoThatStaleGraphsAreNoticed) {
+  const Tensor p = parameter({3.0}, {1.0});
+  const Tensor square = mul(p, p);
+  const uint32_t version = p.version();
+  SGD({p}).step();
+  EXPECT_GT(p.version(), version);
+  const std::string text = message_of<AutogradError>([&] { backward(square); });
+  EXPECT_NE(text.find("SGD"), std::string::npos) << text;
+}
+
+TEST(Optimizer, UpdatesStridedParametersAndGradients) {
+  const Tensor p =
+      requires_grad_(transpose(reshape(vector_of(Doubles{1, 2, 3, 4}), Shape{2, 2}), 0, 1));
+  set_grad(p, transpose(reshape(vector_of(Doubles{1, 2, 3, 4}), Shape{2, 2}), 0, 1));
+  SGD({p}, {.lr = 1.0}).step();
+  EXPECT_EQ(to_vector<double>(contiguous(detached(p))), (Doubles{0, 0, 0, 0}));
+}
+
+TEST(Optimizer, GivesTheSameBitsForAnyNumberOfThreads) {
+  constexpr size_t kCount = 100001;
+  std::vector<float> values(kCount), grads(kCount);
+  for (size_t i = 0; i < kCount; ++i) {
+    values[i] = 1.0f / static_cast<float>(i + 1);
+    grads[i] = static_cast<float>(i % 17) - 8.0f;
+  }
+  const int before = num_threads();
+  std::vector<std::vector<float>> results;
+  for (const int threads : {1, 2, 3, 4, 8}) {
+    set_num_threads(threads);
+    const Tensor p = parameter(values, grads);
+    AdamW optimizer({p});
+    for (int step = 0; step < 3; ++step) optimizer.step();
+    results.push_back(to_vector<float>(p));
+    EXPECT_EQ(results.back(), results.front()) << threads;
+  }
+  set_num_threads(before);
+}
+
+TEST(Optimizer, ChangesNothingWhenMemoryRunsOut) {
+  const Tensor first = parameter({1.0}, {1.0});
+  const Tensor second = parameter({2.0}, {1.0});
+  AdamW optimizer({first, second});
+  fail_allocation_after(3, true);
+  EXPECT_THROW(optimizer.step(), OutOfMemoryError);
+  fail_allocation_after(-1);
+  EXPECT_EQ(to_vector<double>(first), Doubles{1.0});
+  EXPECT_EQ(to_vector<double>(second), Doubles{2.0});
+  optimizer.step();
+  EXPECT_EQ(optimizer.state(1).step, 1);
+}
+
+TEST(Optimizer, RefusesWhatIsNoParameter) {
+  const Tensor p = parameter({1.0}, {1.0});
+  EXPECT_EQ(message_of<ValueError>([] { SGD({Tensor()}); }),
+            "SGD: needs tensors, got nothing as parameter 0");
+  EXPECT_EQ(message_of<DTypeError>([] { SGD({vector_of(std::vector<int64_t>{1})}); }),
+            "SGD: needs floating or complex parameters, got int64 as parameter 0");
+  EXPECT_EQ(message_of<ValueError>([&] {
+              SGD({p, p});
+            }),
+            "SGD: needs each parameter once, got parameter 1 again");
+  const std::string text = message_of<ValueError>([&] { SGD({mul(p, p)}); });
+  EXPECT_NE(text.find("needs leaf tensors, got the result of an operation"), std::string::npos);
+}
+
+TEST(Optimizer, RefusesReadOnlyMemory) {
+  const Tensor p = parameter({1.0}, {1.0});
+  p.impl()->storage->mark_read_only();
+  EXPECT_THROW(SGD({p}).step(), ValueError);
+  EXPECT_EQ(to_vector<double>(p), Doubles{1.0});
+}
+
+}  // namespace
+}  // namespace ebb::optim
