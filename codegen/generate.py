@@ -17,20 +17,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from codegen import emit_autograd, emit_common, emit_jvp, emit_ops, emit_tests  # noqa: E402
+from codegen import (  # noqa: E402
+    emit_autograd,
+    emit_common,
+    emit_jvp,
+    emit_ops,
+    emit_python,
+    emit_tests,
+)
 from codegen.model import Family, load_family  # noqa: E402
 from codegen.signature import SchemaError  # noqa: E402
 
-FAMILY_EMITTERS = [emit_ops.emit, emit_autograd.emit, emit_jvp.emit]
-COMMON_EMITTERS = [emit_common.emit, emit_tests.emit]
-try:  # the Python package's part
-    from codegen import emit_python
-
-    FAMILY_EMITTERS.append(emit_python.emit)
-    COMMON_EMITTERS.append(emit_python.emit_common)
-except ImportError:
-    pass
-
+FAMILY_EMITTERS = [emit_ops.emit, emit_autograd.emit, emit_jvp.emit, emit_python.emit]
+COMMON_EMITTERS = [emit_common.emit, emit_tests.emit, emit_python.emit_common]
 # The order of the list is the order of umbrella headers and of documentation.
 FAMILIES = ("creation", "copy", "pointwise", "reduce", "shape", "index", "matmul", "loss")
 
