@@ -1,4 +1,4 @@
-// python/src/files.cpp -- tensors in files, data sets and parameters, for python/ebb.
+// python/src/files.cpp -- tensors in files and data sets, for python/ebb.
 //
 // The Python package checks what users pass; these functions convert and call down, without the GIL
 // while a file is read or written.
@@ -7,7 +7,6 @@
 #include <map>
 #include <string>
 
-#include "ebb/autograd/variable.h"
 #include "ebb/core/error.h"
 #include "ebb/data/digits.h"
 #include "ebb/io/safetensors.h"
@@ -119,29 +118,10 @@ PyObject* load_digits(PyObject*, PyObject* path) {
   });
 }
 
-// (class, tensor, requires_grad) -> a leaf of that class with the tensor's memory
-PyObject* make_parameter(PyObject*, Args args, Py_ssize_t count) {
-  return guarded([&] {
-    const bool is_class = count == 3 && PyType_Check(args[0]) &&
-                          PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(args[0]), tensor_type);
-    if (!is_class)
-      throw DTypeError("Parameter: needs a subclass of Tensor, data and requires_grad");
-    if (!is_tensor(args[1])) {
-      throw DTypeError("Parameter: needs a Tensor as data, got " + type_name(args[1]));
-    }
-    const int wants_grad = PyObject_IsTrue(args[2]);
-    check_status(wants_grad);
-    const Tensor leaf = detached(tensor_of(args[1]));
-    if (wants_grad != 0) requires_grad_(leaf);
-    return wrap_as(reinterpret_cast<PyTypeObject*>(args[0]), leaf);
-  });
-}
-
 PyMethodDef kFunctions[] = {
     {"_save", as_method(save), METH_FASTCALL, nullptr},
     {"_load", load, METH_O, nullptr},
     {"_load_digits", load_digits, METH_O, nullptr},
-    {"_make_parameter", as_method(make_parameter), METH_FASTCALL, nullptr},
     {},
 };
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ebb._C import Tensor, _make_parameter
+from ebb._C import Tensor, empty
 
 
 class Parameter(Tensor):
@@ -16,16 +16,7 @@ class Parameter(Tensor):
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         """Make a leaf over the memory of ``data``."""
-        if data is None:
-            from ebb import empty
-
-            data = empty(0)
-        return _make_parameter(cls, data, requires_grad)
+        return Tensor._make_subclass(cls, empty(0) if data is None else data, requires_grad)
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
-
-    def __deepcopy__(self, memo: dict) -> Parameter:
-        if id(self) not in memo:
-            memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
-        return memo[id(self)]

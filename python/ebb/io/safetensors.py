@@ -1,4 +1,4 @@
-# python/ebb/_serialization.py -- ebb.save and ebb.load: named tensors in safetensors files.
+# python/ebb/io/safetensors.py -- ebb.save and ebb.load: named tensors in safetensors files.
 """Files hold tensors and text only; nothing in them is ever executed, and there is no pickle."""
 
 from __future__ import annotations
