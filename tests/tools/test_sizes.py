@@ -69,6 +69,7 @@ extern "C" {
 namespace a::b {
 enum class E : int { x, y };
 constexpr int kTable[] = {f(1), f(2)};
+constexpr Row kRows[] = {f(1), {f(2), f(3)}, g(4), {f(5)}};
 struct alignas(64) S { int x; };
 template <typename T> struct Of { T x; };
 }
@@ -98,3 +99,10 @@ def test_a_python_docstring_does_not_count():
 def test_check_reads_the_repository(make_repo):
     repo = make_repo({"a.cpp": "\n" * 601, "b.txt": "\n" * 601})
     assert [problem.path for problem in sizes.check(repo)] == ["a.cpp"]
+
+
+def test_a_function_that_returns_a_struct_and_one_in_a_class_section_are_found():
+    code = (
+        "struct A f() {\n  return {};\n}\nclass B {\n public:\n  enum C { x };\n  int g() { }\n};\n"
+    )
+    assert names_and_lines(code) == [("f", 3), ("g", 1)]

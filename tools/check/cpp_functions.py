@@ -9,7 +9,7 @@ and local classes count with the function around them. Start reading at find_fun
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 # In this order: a quote inside a comment and a slash inside a string are no starts of their own.
 _BLANKED = re.compile(
@@ -23,7 +23,10 @@ _BLANKED = re.compile(
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
 _TEMPLATE_HEAD = re.compile(r"^\s*template\s*<[^{};]*?>\s*(?=\w|\[)")
-_TYPE_HEAD = re.compile(r"^\s*(?:typedef\s+|static\s+)*(?:class|struct|union|enum)\b")
+_TYPE_HEAD = re.compile(
+    r"^\s*(?:(?:public|private|protected):|typedef\s|static\s|\s)*(?:class|struct|union|enum)\b[^=]*$"
+)
+_ATTRIBUTE = re.compile(r"\balignas\s*\([^()]*\)|__attribute__\s*\(\(.*?\)\)", re.DOTALL)
 _NAMESPACE_HEAD = re.compile(r"^\s*(?:inline\s+)?namespace\b|^\s*extern\s*$")
 _INITIALIZER = re.compile(r"(?<![=!<>+\-*/%&|^~])=(?!=)[^=]*$")
 
@@ -42,10 +45,18 @@ def blank(text: str) -> str:
     return _BLANKED.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
 
+def opens_scope(head: str) -> bool:
+    """Tell whether a brace after ``head``, outside any function, opens a namespace or a type."""
+    head = _ATTRIBUTE.sub(" ", _TEMPLATE_HEAD.sub("", head))
+    if _NAMESPACE_HEAD.match(head):
+        return True
+    return _TYPE_HEAD.match(head) is not None and "(" not in head
+
+
 def opens_function(head: str) -> bool:
     """Tell whether a brace after ``head``, outside any function, opens a function body."""
     head = _TEMPLATE_HEAD.sub("", head)
-    if _NAMESPACE_HEAD.match(head) or _TYPE_HEAD.match(head) or "(" not in head:
+    if opens_scope(head) or "(" not in head:
         return False
     if "operator" in head:
         return True
@@ -58,32 +69,31 @@ def find_functions(text: str) -> list[Function]:
     code = blank(text)
     functions: list[Function] = []
     head_start = 0
-    function_depth = 0  # braces open inside the current function, 0 outside one
-    started = (1, "")
+    depth = 0  # braces open inside the current function or initializer, 0 outside one
+    current: Function | None = None  # the function around, none in an initializer
     line = 1
     for match in re.finditer(r"[{};\n]", code):
         mark, position = match.group(), match.start()
         if mark == "\n":
             line += 1
             continue
-        if function_depth > 0:
-            function_depth += {"{": 1, "}": -1}.get(mark, 0)
-            if function_depth == 0:
-                functions.append(Function(started[1], started[0], line - started[0] + 1))
-        elif mark == "{":
-            head = code[head_start:position]
+        head, head_start = code[head_start:position], position + 1
+        if depth > 0:
+            depth += {"{": 1, "}": -1}.get(mark, 0)
+            if depth == 0 and current is not None:
+                functions.append(replace(current, lines=line - current.start + 1))
+        elif mark == "{" and not opens_scope(head):
+            depth = 1
+            current = None
             if opens_function(head):
-                function_depth = 1
-                if _continues_constructor(head):
-                    functions.pop()  # what looked like a body was the brace of a member initializer
-                else:
-                    started = (line - head.lstrip().count("\n"), _name_of(head))
-        head_start = position + 1
+                is_continued = functions and head.lstrip().startswith(",")
+                # What looked like a body was the brace of a member initializer.
+                current = functions.pop() if is_continued else _start(head, line)
     return functions
 
 
-def _continues_constructor(head: str) -> bool:
-    return head.lstrip().startswith(",")
+def _start(head: str, line: int) -> Function:
+    return Function(_name_of(head), line - head.lstrip().count("\n"), 0)
 
 
 def _without_parentheses(head: str) -> str:
