@@ -119,20 +119,21 @@ TEST(OutForms, RefuseOperandsThatRequireAGradient) {
   EXPECT_EQ(floats(add_out(x, x, out)), (Floats{2}));
 }
 
+using Arguments = std::vector<autograd::Argument>;
+
 TEST(Jvp, OfAProductSumsBothTangents) {
-  using autograd::Argument;
   const autograd::JvpRule* const rule = autograd::find_jvp_rule("mul");
   ASSERT_NE(rule, nullptr);
-  const Argument arguments[] = {vector_of<float>({2}), vector_of<float>({3})};
-  const Argument tangents[] = {vector_of<float>({10}), vector_of<float>({100})};
+  const Arguments arguments = {vector_of<float>({2}), vector_of<float>({3})};
+  const Arguments tangents = {vector_of<float>({10}), vector_of<float>({100})};
   EXPECT_EQ(floats(rule->function(arguments, tangents)[0]), (Floats{230}));
-  const Argument only_second[] = {std::monostate(), vector_of<float>({100})};
+  const Arguments only_second = {std::monostate(), vector_of<float>({100})};
   EXPECT_EQ(floats(rule->function(arguments, only_second)[0]), (Floats{200}));
 }
 
 TEST(Jvp, RefusesArgumentsOfAnotherType) {
   const autograd::JvpRule* const rule = autograd::find_jvp_rule("mul.Scalar");
-  const autograd::Argument arguments[] = {vector_of<float>({2}), 1.0};
+  const Arguments arguments = {vector_of<float>({2}), 1.0};
   EXPECT_EQ(
       error_of<ValueError>([&] { rule->function(arguments, {}); }),
       "mul.Scalar: the forward-mode rule needs an argument of another type at position 1, got "
