@@ -20,6 +20,8 @@ HINT = "split by idea, not by length: a helper with a name of its own, or a file
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 60
 MAX_COLUMNS = 100
+# A template's line expands to another length, and a signature in the op table is one line.
+FREE_WIDTH = (".j2", ".yaml")
 SUFFIXES = (".h", ".cpp", ".py", ".cmake", "CMakeLists.txt", ".sh", ".yaml", ".j2", "Makefile")
 
 
@@ -28,7 +30,7 @@ def check(repo: Repo) -> list[Problem]:
     for name in repo.select(*SUFFIXES):
         text = repo.text(name)
         problems += long_files(name, text)
-        if not name.endswith(".j2"):  # what a template's line expands to is another length
+        if not name.endswith(FREE_WIDTH):
             problems += long_lines(name, text)
         if name.endswith(".py"):
             problems += long_python_functions(name, text)
