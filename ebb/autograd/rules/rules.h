@@ -26,6 +26,15 @@ Tensor max_dim_jvp(const Tensor& tangent, const Tensor& indices, int64_t dim, bo
 
 // Shapes (shape.cpp).
 Tensor permute_grad(const Tensor& grad, IntSpan dims);
+/// Start, step and size of a box in one row, which a node keeps in one piece.
+struct PackedBox {
+  int64_t values[3 * kMaxDims];
+  size_t count = 0;
+
+  operator IntSpan() const { return {values, count}; }  // NOLINT: it is its values
+};
+PackedBox packed_box(IntSpan start, IntSpan step, IntSpan size);
+Tensor index_box_grad(const Tensor& grad, IntSpan shape, IntSpan box);
 Tensor index_box_put_grad_self(const Tensor& grad, IntSpan start, IntSpan step, IntSpan size,
                                IntSpan shape);
 /// The size of each tensor along `dim`.

@@ -13,6 +13,19 @@ Tensor permute_grad(const Tensor& grad, IntSpan dims) {
   return permute(grad, inverse);
 }
 
+PackedBox packed_box(IntSpan start, IntSpan step, IntSpan size) {
+  PackedBox box;
+  for (const IntSpan part : {start, step, size}) {
+    for (const int64_t value : part) box.values[box.count++] = value;
+  }
+  return box;
+}
+
+Tensor index_box_grad(const Tensor& grad, IntSpan shape, IntSpan box) {
+  const size_t ndim = shape.size();
+  return index_box_backward(grad, shape, box.first(ndim), box.subspan(ndim, ndim), box.last(ndim));
+}
+
 Tensor index_box_put_grad_self(const Tensor& grad, IntSpan start, IntSpan step, IntSpan size,
                                IntSpan shape) {
   const Tensor kept = clone(grad);

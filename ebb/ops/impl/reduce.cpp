@@ -51,6 +51,9 @@ Tensor sum(const Tensor& input, std::optional<IntSpan> dim, bool keepdim,
   const DType wanted = dtype.value_or(natural);
   // There are kernels for int64 and up; narrower results are sums in int64, cut at the end.
   const DType computed = is_differentiable(wanted) ? wanted : DType::int64;
+  if (input.dtype() == wanted && wanted == computed) [[likely]] {
+    return reduce("sum", kernels::sum_kernels, input, mask, keepdim);
+  }
   const Tensor out = reduce("sum", kernels::sum_kernels, as_dtype(input, computed), mask, keepdim);
   return as_dtype(out, wanted);
 }
