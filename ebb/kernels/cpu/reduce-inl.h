@@ -104,12 +104,16 @@ class PairTree {
 template <class Op, class D, class V>
 HWY_INLINE hn::TFromD<D> reduce_lanes(Op op, D d, V v) {
   using T = hn::TFromD<D>;
-  HWY_ALIGN T lanes[HWY_MAX_BYTES / sizeof(T)];
-  hn::Store(v, d, lanes);
-  for (size_t width = hn::Lanes(d) / 2; width > 0; width /= 2) {
-    for (size_t i = 0; i < width; ++i) lanes[i] = op.scalar(lanes[i], lanes[i + width]);
+  if constexpr (std::is_same_v<Op, SumOp>) {
+    return hn::GetLane(hn::SumOfLanes(d, v));
+  } else {
+    HWY_ALIGN T lanes[HWY_MAX_BYTES / sizeof(T)];
+    hn::Store(v, d, lanes);
+    for (size_t width = hn::Lanes(d) / 2; width > 0; width /= 2) {
+      for (size_t i = 0; i < width; ++i) lanes[i] = op.scalar(lanes[i], lanes[i + width]);
+    }
+    return lanes[0];
   }
-  return lanes[0];
 }
 
 /// One vector that holds the combination of `count` elements, at most kTile.
@@ -194,6 +198,23 @@ HWY_INLINE Acc reduce_chunk(Op op, const Source& source, int64_t begin, int64_t 
 template <class Op, typename Acc>
 HWY_INLINE void add_row(Op op, Acc* sum, const Acc* row, size_t count) {
   binary_row(op, static_cast<const Acc*>(sum), row, sum, count, 0);
+}
+
+/// Dense accumulators.
+template <typename Acc>
+struct DenseElements {
+  const Acc* data;
+  HWY_INLINE const Acc* read(int64_t begin, int64_t, Acc*) const { return data + begin; }
+};
+
+/// Reduces any number of elements on this thread: chunks in order.
+template <class Op, class Source, typename Acc>
+HWY_INLINE Acc reduce_all(Op op, const Source& source, int64_t count, Acc* tile) {
+  Acc total = reduce_chunk(op, source, 0, std::min(count, kChunk), tile);
+  for (int64_t i = kChunk; i < count; i += kChunk) {
+    total = op.scalar(total, reduce_chunk(op, source, i, std::min(count, i + kChunk), tile));
+  }
+  return total;
 }
 
 /// The rows of a block of columns, read as accumulators.

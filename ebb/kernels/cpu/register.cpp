@@ -17,7 +17,13 @@ void register_cpu_kernels() noexcept {
     cpu::fill_cast(isa);
     cpu::fill_fill();
     cpu::fill_reduce(isa);
+    cpu::fill_max_dim();
     cpu::fill_matmul();
+    cpu::fill_softmax(isa);
+    cpu::fill_loss();
+    cpu::fill_index();
+    cpu::fill_index_add();
+    cpu::fill_random();
   });
 }
 
