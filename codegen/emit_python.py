@@ -17,13 +17,13 @@ from codegen.python_text import Argument, doc_text, merged_signature
 
 # What an op costs decides whether it releases the GIL; views cost nothing.
 VIEWS = frozenset(
-    "view transpose permute expand index_box slice select narrow unsqueeze squeeze t split detach".split()
+    ["view", "transpose", "permute", "expand", "index_box", "slice", "select", "narrow", "unsqueeze", "squeeze", "t", "split", "detach"]
 )
-MAY_COPY = frozenset("reshape flatten contiguous".split())
-PRODUCTS = frozenset("matmul mm bmm linear".split())
+MAY_COPY = frozenset(["reshape", "flatten", "contiguous"])
+PRODUCTS = frozenset(["matmul", "mm", "bmm", "linear"])
 # Creation functions whose dtype is the default one unless given.
-DEFAULT_DTYPE = frozenset("empty zeros ones randn rand".split())
-RANDOM = frozenset("randn rand".split())
+DEFAULT_DTYPE = frozenset(["empty", "zeros", "ones", "randn", "rand"])
+RANDOM = frozenset(["randn", "rand"])
 
 KINDS = {
     "Tensor": "tensor",

@@ -21,8 +21,8 @@ globals().update(
     if not name.startswith("_") and name not in _HIDDEN
 )
 
-from ebb import _tensor, autograd, errors, ops  # noqa: E402
-from ebb._functions import (  # noqa: E402
+from ebb import _tensor, autograd, errors, ops  # noqa: E402,F401
+from ebb._functions import (  # noqa: E402,F401
     allclose,
     argmax,
     equal,

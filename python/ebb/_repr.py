@@ -1,7 +1,7 @@
 # python/ebb/_repr.py -- how a tensor is printed: PyTorch's layout.
 #
-# Elements are formatted to one width. Above 1,000 of them only three at each end of a dim are shown,
-# so that printing a large tensor takes no longer than printing a small one.
+# Elements are formatted to one width. Above 1,000 of them only three at each end of a dim are
+# shown, so that printing a large tensor takes no longer than printing a small one.
 """The text of a tensor."""
 
 import math
