@@ -17,7 +17,6 @@ from ebb._C import (
 )
 from ebb._C import ValueError as _ValueError
 from ebb._C import relu as _relu
-from ebb._C import relu_ as _relu_
 from ebb._C import sum as _sum
 
 __all__ = [
@@ -33,7 +32,7 @@ __all__ = [
     "tanh",
 ]
 
-relu_ = _relu_
+relu_ = Tensor.relu_
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -42,7 +41,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     Args:
         inplace: Overwrite the input.
     """
-    return _relu_(input) if inplace else _relu(input)
+    return relu_(input) if inplace else _relu(input)
 
 
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
