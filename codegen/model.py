@@ -40,7 +40,7 @@ KEYS = (
 )
 PYTHON_KINDS = ("both", "method", "function", "private", "none")
 DTYPE_RULES = ("promote", "promote_float")
-CHECKS = ("rank", "min_rank", "dim", "in_range", "same_dtype", "not_empty")
+CHECKS = ("rank", "min_rank", "max_rank", "dim", "in_range", "same_dtype", "not_empty")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 // ebb/ops/check.cpp -- the throwing halves of the declared checks.
 #include "ebb/ops/check.h"
 
-#include "ebb/ops/infer.h"
 #include "ebb/ops/prepare.h"
 
 namespace ebb::ops::check {
@@ -28,23 +27,11 @@ void list(const char* op, const char* name, std::span<const Tensor> tensors, uin
   }
 }
 
-void rank(const char* op, const char* name, const Tensor& tensor, int ndim) {
-  infer::check_ndim(op, name, tensor, ndim, ndim);
-}
-void min_rank(const char* op, const char* name, const Tensor& tensor, int ndim) {
-  infer::check_ndim(op, name, tensor, ndim, kMaxDims);
-}
-
 void in_range(const char* op, const char* name, const Tensor& index, const char*,
               const Tensor& input, int64_t dim) {
   const int axis = normalize_dim(op, dim, input.ndim());
   const int64_t size = input.ndim() == 0 ? 1 : input.sizes()[static_cast<size_t>(axis)];
   infer::check_index_range(op, name, index, size);
-}
-
-void same_dtype(const char* op, const char*, const Tensor& tensor, const char* other_name,
-                const Tensor& other) {
-  infer::check_same_dtype(op, tensor, other_name, other);
 }
 
 void not_empty(const char* op, const char* name, std::span<const Tensor> tensors) {

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "ebb/core/tensor.h"
+#include "ebb/ops/infer.h"
 
 namespace ebb::ops::check {
 
@@ -33,8 +34,15 @@ inline void same_device(const char* op, const Tensor& input, const Tensor& other
     throw_devices(op, input, other);
 }
 
-EBB_API void rank(const char* op, const char* name, const Tensor& tensor, int ndim);
-EBB_API void min_rank(const char* op, const char* name, const Tensor& tensor, int ndim);
+inline void rank(const char* op, const char* name, const Tensor& tensor, int ndim) {
+  if (tensor.ndim() != ndim) infer::check_ndim(op, name, tensor, ndim, ndim);
+}
+inline void min_rank(const char* op, const char* name, const Tensor& tensor, int ndim) {
+  if (tensor.ndim() < ndim) infer::check_ndim(op, name, tensor, ndim, kMaxDims);
+}
+inline void max_rank(const char* op, const char* name, const Tensor& tensor, int ndim) {
+  if (tensor.ndim() > ndim) infer::check_ndim(op, name, tensor, 0, ndim);
+}
 /// A dim of `tensor`, which may count from the back.
 inline void dim(const char* op, int64_t dim, const char*, const Tensor& tensor) {
   normalize_dim(op, dim, tensor.ndim());
@@ -42,8 +50,12 @@ inline void dim(const char* op, int64_t dim, const char*, const Tensor& tensor) 
 /// Every element of `index` (int64) counts an element of `input` along `dim`.
 EBB_API void in_range(const char* op, const char* name, const Tensor& index, const char* input_name,
                       const Tensor& input, int64_t dim);
-EBB_API void same_dtype(const char* op, const char* name, const Tensor& tensor,
-                        const char* other_name, const Tensor& other);
+inline void same_dtype(const char* op, const char*, const Tensor& tensor, const char* other_name,
+                       const Tensor& other) {
+  if (other.defined() && other.impl()->dtype != tensor.impl()->dtype) {
+    infer::check_same_dtype(op, tensor, other_name, other);
+  }
+}
 EBB_API void not_empty(const char* op, const char* name, std::span<const Tensor> tensors);
 
 }  // namespace ebb::ops::check
