@@ -27,6 +27,13 @@ void make_leaf(TensorImpl& impl) {
   impl.flags |= TensorImpl::kLeaf;
 }
 
+/// Whether a leaf may change its dtype: a gradient of the old one would no longer fit.
+bool may_convert(const Tensor& tensor, DType dtype) {
+  const AutogradMeta* const meta = autograd::meta_of(tensor);
+  const bool keeps_grad = meta != nullptr && meta->grad().defined();
+  return is_leaf(tensor) && !keeps_grad && (!tensor.requires_grad() || is_differentiable(dtype));
+}
+
 }  // namespace
 
 Tensor requires_grad_(const Tensor& tensor, bool value) {
@@ -90,7 +97,8 @@ bool retains_grad(const Tensor& tensor) {
 }
 
 void set_data(const Tensor& tensor, const Tensor& data) {
-  if (!equal(tensor.sizes(), data.sizes()) || tensor.dtype() != data.dtype()) {
+  const bool converts = tensor.dtype() != data.dtype();
+  if (!equal(tensor.sizes(), data.sizes()) || (converts && !may_convert(tensor, data.dtype()))) {
     throw ShapeError(str("data: needs ", tensor.dtype(), ' ', PrintShape{tensor.sizes()}, ", got ",
                          data.dtype(), ' ', PrintShape{data.sizes()}));
   }
@@ -100,6 +108,11 @@ void set_data(const Tensor& tensor, const Tensor& data) {
   std::exchange(impl.storage, source.storage)->release();
   impl.data = source.data;
   impl.copy_geometry(source);
+  impl.dtype = source.dtype;
+  // The accumulator casts what arrives to the dtype that it was told.
+  if ((impl.flags & TensorImpl::kLeaf) != 0) {
+    autograd::NodeAccess::describe_output(static_cast<AccumulateGrad&>(*impl.producer), 0, impl);
+  }
   if (AutogradMeta* const meta = autograd::meta_of(tensor); meta != nullptr) meta->drop_twin();
 }
 
