@@ -10,12 +10,16 @@ from ebb._C import (
     no_grad,
     set_grad_enabled,
 )
+from ebb.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 __all__ = [
+    "GradcheckError",
     "Node",
     "backward",
     "enable_grad",
     "grad",
+    "gradcheck",
+    "gradgradcheck",
     "is_grad_enabled",
     "no_grad",
     "set_grad_enabled",

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ebb import _C
 
@@ -131,8 +130,7 @@ def gradgradcheck(
     return _run(_Check("gradgradcheck", gradients, (*inputs, *seeds), options), raise_exception)
 
 
-@dataclass(frozen=True)
-class _Options:
+class _Options(NamedTuple):
     eps: float
     atol: float
     rtol: float
