@@ -33,8 +33,8 @@ void check_matmul(const Array& a, const Array& b, const Array& out) {
         if (!is_floating(dtype) && !is_complex(dtype)) want = stored.get(0);
         const double slack = tolerance(dtype) * (1 + 4 * static_cast<double>(k));
         ASSERT_LE(std::abs(element(out, batch, i, j) - want), slack)
-            << name_of(dtype) << ' ' << m << 'x' << k << 'x' << n << " at " << i << ',' << j
-            << ": " << element(out, batch, i, j) << " want " << want;
+            << name_of(dtype) << ' ' << m << 'x' << k << 'x' << n << " at " << i << ',' << j << ": "
+            << element(out, batch, i, j) << " want " << want;
       }
     }
   }
@@ -84,7 +84,8 @@ TEST_P(MatmulPerDType, LargerShapesStridesAndBatches) {
 
 TEST_P(MatmulPerDType, LinearAddsTheBiasToEveryRow) {
   if (!is_supported()) return;
-  const Array input = random_array(dtype(), {6, 40}, 1), weight = random_array(dtype(), {10, 40}, 2);
+  const Array input = random_array(dtype(), {6, 40}, 1),
+              weight = random_array(dtype(), {10, 40}, 2);
   const Array bias = random_array(dtype(), {10}, 3);
   const Array product(dtype(), {6, 10}), out(dtype(), {6, 10});
   const TensorView bias_view = bias.view();

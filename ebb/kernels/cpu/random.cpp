@@ -119,8 +119,9 @@ void randn_kernel(const Context&, const RandomState& state, double mean, double 
   if constexpr (is_complex_number<T>) {
     // The deviation is that of the complex number: each part has half of the variance.
     using Real = typename T::value_type;
-    const Normal parts{mean, deviation * 0.70710678118654752440};
+    const Normal parts{0.0, deviation * 0.70710678118654752440};
     fill_random(parts, state, out.as<Real>(), 2 * out.numel);
+    for (int64_t i = 0; i < out.numel && mean != 0; ++i) out.as<T>()[i] += static_cast<Real>(mean);
   } else {
     fill_random(Normal{mean, deviation}, state, out.as<T>(), out.numel);
   }

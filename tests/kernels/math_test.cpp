@@ -1,0 +1,119 @@
+// tests/kernels/math_test.cpp -- accuracy of exp, log and tanh in units in the last place.
+//
+// float32 is checked on every 4093rd bit pattern (set EBB_MATH_STRIDE=1 for all of them), float64
+// on random numbers of every size; the references are the next wider type of the C library.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstdlib>
+#include <limits>
+#include <vector>
+
+#include "tests/kernels/array.h"
+
+namespace ebb::kernels::test {
+namespace {
+
+struct Function {
+  const char* name;
+  const KernelTable<UnaryKernel>* table;
+  long double (*reference)(long double);
+  double most_ulps;
+};
+const Function kFunctions[] = {
+    {"exp", &exp_kernels, [](long double x) { return std::exp(x); }, 1.5},
+    {"log", &log_kernels, [](long double x) { return std::log(x); }, 1.5},
+    {"tanh", &tanh_kernels, [](long double x) { return std::tanh(x); }, 2.0},
+};
+
+/// Distance of `got` from `want` in units of the last place of `want` as a T.
+template <typename T>
+double ulps(T got, long double want) {
+  const T rounded = static_cast<T>(want);
+  if (std::isnan(rounded)) return std::isnan(got) ? 0 : 1e9;
+  if (got == rounded) return std::signbit(got) == std::signbit(rounded) ? 0 : 1e9;
+  if (std::isinf(rounded) || std::isinf(got) || std::isnan(got)) return 1e9;
+  const int exponent = std::max(std::ilogb(rounded == 0 ? std::numeric_limits<T>::min() : rounded),
+                                std::numeric_limits<T>::min_exponent - 1);
+  const long double unit = std::ldexp(1.0L, exponent - std::numeric_limits<T>::digits + 1);
+  return static_cast<double>(std::abs(static_cast<long double>(got) - want) / unit);
+}
+
+template <typename T>
+void check(const Function& function, std::vector<T>& inputs) {
+  const auto count = static_cast<int64_t>(inputs.size());
+  std::vector<T> results(inputs.size());
+  const int64_t stride = 1;
+  TensorView in;
+  in.data = inputs.data();
+  in.sizes = &count;
+  in.strides = &stride;
+  in.numel = count;
+  in.ndim = 1;
+  in.dtype = dtype_of<T>;
+  TensorView out = in;
+  out.data = results.data();
+  function.table->find_cpu(dtype_of<T>)(kContext, in, out);
+  double worst = 0;
+  T worst_input = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const double distance = ulps(results[i], function.reference(inputs[i]));
+    if (distance > worst) {
+      worst = distance;
+      worst_input = inputs[i];
+    }
+  }
+  EXPECT_LE(worst, function.most_ulps) << function.name << " at " << worst_input;
+}
+
+TEST(Math, Float32IsAccurateOnAllKindsOfNumbers) {
+  const char* given = std::getenv("EBB_MATH_STRIDE");
+  const uint64_t stride = given == nullptr ? 4093 : std::strtoull(given, nullptr, 10);
+  for (const Function& function : kFunctions) {
+    uint64_t bits = 0;
+    while (bits < (uint64_t{1} << 32)) {
+      std::vector<float> inputs;
+      for (; bits < (uint64_t{1} << 32) && inputs.size() < 1000000; bits += stride) {
+        inputs.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+      }
+      check(function, inputs);
+    }
+  }
+}
+
+TEST(Math, Float64IsAccurateOnRandomNumbers) {
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> exponent(-12.0, 10.0), wide(-745.0, 710.0);
+  std::vector<double> inputs;
+  for (int i = 0; i < 100000; ++i) {
+    inputs.push_back(std::exp2(exponent(random)) * (i % 2 == 0 ? 1 : -1));
+    inputs.push_back(wide(random));
+    inputs.push_back(std::bit_cast<double>(random()));
+  }
+  for (const Function& function : kFunctions) check(function, inputs);
+}
+
+TEST(Math, SpecialNumbersGiveWhatTheCLibraryGives) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  std::vector<double> wide = {0.0,    -0.0,   1.0,   kInf,   -kInf,  std::nan(""),
+                              5e-324, 1e-310, 710.0, -746.0, 709.78, -745.1};
+  std::vector<float> narrow = {0.0f,
+                               -0.0f,
+                               1.0f,
+                               static_cast<float>(kInf),
+                               -static_cast<float>(kInf),
+                               std::nanf(""),
+                               1e-45f,
+                               1e-40f,
+                               88.73f,
+                               88.72f,
+                               -103.9f,
+                               -104.1f};
+  for (const Function& function : kFunctions) {
+    check(function, wide);
+    check(function, narrow);
+  }
+}
+
+}  // namespace
+}  // namespace ebb::kernels::test
