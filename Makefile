@@ -55,10 +55,10 @@ format:  ## format all tracked C++ and Python files in place
 	@git ls-files -z '*.py' | xargs -0 -r .venv/bin/ruff format --quiet
 
 bench: build  ## measure the hot paths and write docs/benchmarks.md
-	@$(PYTHON) tools/bench.py
+	@$(PYTHON) -m tools.bench
 
 bench-peers: build  ## the same Python script for ebb and its peers
-	@$(PYTHON) tools/bench.py --peers
+	@$(PYTHON) -m tools.bench.peers
 
 mutate: build  ## break each gradient formula in turn: every mutant must fail a test
 	@$(PYTHON) tools/mutate.py

@@ -1,7 +1,10 @@
 // benchmarks/bench_support.h -- what the benchmarks share: fixed tensors, checked results, chains.
 #pragma once
 
-#include <chrono>
+#include <time.h>
+
+#include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <string>
 
@@ -34,10 +37,30 @@ inline Tensor chain_of_adds(const Tensor& start, const Tensor& constant, int64_t
   return value;
 }
 
-using Clock = std::chrono::steady_clock;
+/// Time that this thread has been running, in seconds. A busy machine's other work does not count.
+inline double thread_seconds() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
 
-inline double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+/// What two readings of the clock in a row are apart (a system call): to be taken off short times.
+inline double clock_overhead() {
+  static const double overhead = [] {
+    std::array<double, 101> samples;
+    for (double& sample : samples) {
+      const double start = thread_seconds();
+      sample = thread_seconds() - start;
+    }
+    std::nth_element(samples.begin(), samples.begin() + 50, samples.end());
+    return samples[50];
+  }();
+  return overhead;
+}
+
+/// Seconds of this thread's time since `start`, a former thread_seconds().
+inline double seconds_since(double start) {
+  return std::max(thread_seconds() - start - clock_overhead(), 0.0);
 }
 
 }  // namespace ebb::bench

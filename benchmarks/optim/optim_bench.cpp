@@ -17,7 +17,7 @@ std::vector<Tensor> parameters_with_gradients() {
   std::vector<Tensor> parameters;
   for (const auto& shape : shapes) {
     parameters.push_back(leaf(shape, 1.0));
-    set_grad(parameters.back(), filled(shape, 1e-3));
+    set_grad(parameters.back(), filled(shape, 1.0));
   }
   return parameters;
 }

@@ -1,0 +1,86 @@
+# benchmarks/python/ops.py -- what one op costs from Python, the loop around it left out.
+"""Usage: python ops.py MODULE [--rounds N] [--loops N] [--second-thread] [--location LIBRARY].
+
+Prints one JSON object: for each statement the ns per call of every round. The statements alternate
+within a round, and the empty loop measured in the same round is subtracted. With --second-thread a
+thread is started and joined first: reference counts are atomic from then on. --location names the
+library of location_switch.cpp and adds a recorded add that is told its location.
+"""
+
+import argparse
+import ctypes
+import importlib
+import json
+import threading
+import time
+import timeit
+
+STATEMENTS = {
+    "add, not recorded": "a + b",
+    "add, recorded": "x + y",
+    "mul, recorded": "x * y",
+    "mul by a number, recorded": "x * 2.0",
+    "x[0], recorded": "x[0]",
+    "F.add(a, other=b), recorded": "F.add(x, other=y)",
+    "matmul 8x8, recorded": "x @ y",
+    "sum, recorded": "x.sum()",
+    "relu, recorded": "x.relu()",
+}
+SETUP = "a, b, x, y, F = operands"
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("module")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--loops", type=int, default=20_000)
+    parser.add_argument("--second-thread", action="store_true")
+    parser.add_argument("--location", metavar="LIBRARY")
+    return parser.parse_args()
+
+
+def _timer(statement, names):
+    # The thread's own clock: what else runs on the machine does not count.
+    return timeit.Timer(statement, SETUP, time.thread_time, names)
+
+
+def make_timers(module):
+    """One timer per statement, over 8x8 tensors."""
+    operands = (
+        module.ones(8, 8),
+        module.ones(8, 8),
+        module.ones(8, 8, requires_grad=True),
+        module.ones(8, 8, requires_grad=True),
+        module,
+    )
+    names = {"operands": operands}
+    timers = {name: _timer(text, names) for name, text in STATEMENTS.items()}
+    return timers, _timer("pass", names)
+
+
+def main():
+    options = arguments()
+    module = importlib.import_module(options.module)
+    module.set_num_threads(1)
+    if options.second_thread:
+        thread = threading.Thread(target=lambda: None)
+        thread.start()
+        thread.join()
+    timers, empty = make_timers(module)
+    tell = ctypes.CDLL(options.location).ebb_tell_location if options.location else None
+    samples = {name: [] for name in timers}
+    if tell:
+        samples["add, recorded, location told"] = []
+    for _ in range(options.rounds):
+        base = empty.timeit(options.loops)
+        for name, timer in timers.items():
+            samples[name].append((timer.timeit(options.loops) - base) / options.loops * 1e9)
+        if tell:
+            tell(1)
+            told = timers["add, recorded"].timeit(options.loops) - base
+            tell(0)
+            samples["add, recorded, location told"].append(told / options.loops * 1e9)
+    print(json.dumps(samples))
+
+
+main()

@@ -1,0 +1,79 @@
+# tools/bench/__main__.py -- runs every group of benchmarks, prints one table, writes the report.
+"""Usage: python -m tools.bench [GROUP...] [--quick] [--no-write].
+
+Without groups all run, and docs/benchmarks.md is written. --quick is a smoke test: few repeats,
+no instructions, nothing written. The exit status tells whether everything ran, not whether it was
+fast.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tools.bench import cpp_rows, python_rows, report
+from tools.bench.runner import InstructionCounter, Settings
+from tools.bench.table import Row, terminal_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+GROUPS: dict[str, Callable[[Settings, InstructionCounter], list[Row]]] = {
+    "record": cpp_rows.record_rows,
+    "engine": cpp_rows.engine_rows,
+    "deep": lambda settings, _: cpp_rows.deep_rows(settings),
+    "ops": python_rows.op_rows,
+    "overhead": python_rows.overhead_rows,
+    "size": lambda settings, _: python_rows.size_rows(settings),
+    "train": lambda settings, _: python_rows.train_rows(settings),
+    "threads": lambda settings, _: cpp_rows.thread_rows(settings),
+    "bitwise": lambda settings, _: python_rows.bitwise_rows(settings),
+}
+
+
+def measure(settings: Settings, names: list[str]) -> tuple[list[Row], list[str]]:
+    """Run groups in order; a group that fails leaves a row that says so."""
+    counter = InstructionCounter(settings)
+    if not counter.is_available and not settings.is_quick:
+        print("[bench] no instructions: needs valgrind\nhint: apt-get install valgrind")
+    rows: list[Row] = []
+    failed = []
+    for name in names:
+        started = time.monotonic()
+        try:
+            rows += GROUPS[name](settings, counter)
+            verdict = "done"
+        except (RuntimeError, OSError, ValueError, KeyError) as error:
+            failed.append(name)
+            rows.append(Row(f"group {name}", "", note=str(error).partition("\n")[0]))
+            verdict = f"FAILED: {error}"
+        print(f"[bench] {name}: {verdict} ({time.monotonic() - started:.0f} s)", flush=True)
+    return rows, failed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="tools.bench", description=__doc__)
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=", ".join(GROUPS))
+    parser.add_argument("--quick", action="store_true", help="a smoke test")
+    parser.add_argument("--no-write", action="store_true", help="leave docs/benchmarks.md alone")
+    options = parser.parse_args()
+    unknown = set(options.groups) - set(GROUPS)
+    if unknown:
+        parser.error(f"needs groups among {', '.join(GROUPS)}, got {', '.join(sorted(unknown))}")
+    root = Path(__file__).resolve().parents[2]
+    settings = Settings(root, root / "build" / "release", options.quick)
+    rows, failed = measure(settings, options.groups or list(GROUPS))
+    print(terminal_table(rows))
+    short = [row.figure for row in rows if row.verdict == "short"]
+    print(f"[bench] {len(short)} figures fall short of their target")
+    if not (options.groups or options.quick or options.no_write or failed):
+        report.write(settings, rows)
+        print("[bench] wrote docs/benchmarks.md")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

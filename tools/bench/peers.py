@@ -1,0 +1,145 @@
+# tools/bench/peers.py -- `make bench-peers`: the same Python scripts for ebb and for PyTorch.
+"""Usage: python -m tools.bench.peers [--rounds N] [--python PATH].
+
+Runs benchmarks/python/overhead.py and the perceptrons of train_steps.py for ebb and for PyTorch
+in alternation, checks that the losses agree, prints ratios and writes docs/benchmarks_peers.md.
+PyTorch is looked for in build/peers (a virtual environment) and in Debian's Python; never in
+.venv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tools.bench import machine
+from tools.bench.runner import Settings, run_python
+
+TOLERANCE = 1e-4  # of losses
+HINT = """\
+bench-peers: needs PyTorch, found none in build/peers or /usr/bin/python3
+hint: apt-get install python3-torch python3-numpy, or
+      python3 -m venv build/peers && build/peers/bin/pip install torch numpy"""
+TRAIN = ("--only", "mlp", "--seconds", "1")
+
+
+def find_peer(root: Path, wanted: str | None) -> str | None:
+    """A Python that can import torch."""
+    places = [wanted] if wanted else [str(root / "build/peers/bin/python"), "/usr/bin/python3"]
+    for python in places:
+        try:
+            subprocess.run([python, "-c", "import torch"], check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        return python
+    return None
+
+
+def run_peer(settings: Settings, python: str, script: str, *arguments: str) -> Any:
+    """Run one script for PyTorch; its own Python path only."""
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [python, settings.script(script), "torch", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, env=variables)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout)
+
+
+def flatten(overhead: dict[str, Any], train: dict[str, Any]) -> dict[str, float]:
+    """Figure -> number, of one round."""
+    figures = {
+        name: float(value["median"] if isinstance(value, dict) else value)
+        for name, value in overhead["ns"].items()
+    }
+    for name, result in train["workloads"].items():
+        figures[f"training step in us, {name}"] = result["ms"] * 1e3
+    return figures
+
+
+def loss_difference(ours: dict[str, Any], theirs: dict[str, Any]) -> float:
+    """The largest difference of two losses at the same step."""
+    return max(
+        abs(a - b)
+        for name, result in ours["workloads"].items()
+        for a, b in zip(result["losses"], theirs["workloads"][name]["losses"], strict=True)
+    )
+
+
+def table(ours: list[dict[str, float]], theirs: list[dict[str, float]]) -> str:
+    """One line per figure that both have: medians and the spread of the ratio over rounds."""
+    lines = [
+        "| figure (ns or bytes, unless it says otherwise) | ebb | PyTorch | ratio | over rounds |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for name in (name for name in ours[0] if name in theirs[0]):
+        left, right = [each[name] for each in ours], [each[name] for each in theirs]
+        ratios = sorted(b / a for a, b in zip(left, right, strict=True) if a > 0)
+        if not ratios:
+            continue
+        cells = (
+            f"{statistics.median(left):,.1f}",
+            f"{statistics.median(right):,.1f}",
+            f"{statistics.median(ratios):.1f}",
+            f"{ratios[0]:.1f} to {ratios[-1]:.1f}",
+        )
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def write(settings: Settings, text: str, version: str, difference: float, rounds: int) -> None:
+    """Replace docs/benchmarks_peers.md."""
+    described = machine.describe(settings.root, settings.build)
+    facts = "\n".join(f"| {name} | {value} |" for name, value in described.items())
+    introduction = f"""\
+# ebb beside PyTorch
+
+`make bench-peers` measured these figures and wrote this page: `benchmarks/python/overhead.py`
+and `benchmarks/python/train_steps.py --only mlp`, one thread each, for ebb and for PyTorch
+{version} in alternation, {rounds} rounds. A ratio above 1 means that ebb takes less. The Python
+loop and the call of a lambda (first line) are part of every op's figure. The losses of the
+training steps differ by at most {difference:.1e}."""
+    path = settings.root / "docs" / "benchmarks_peers.md"
+    path.write_text(f"{introduction}\n\n{text}\n\n## Where\n\n| | |\n| --- | --- |\n{facts}\n")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="tools.bench.peers", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--python", help="a Python that has PyTorch")
+    options = parser.parse_args()
+    root = Path(__file__).resolve().parents[2]
+    settings = Settings(root, root / "build" / "release", is_quick=False)
+    python = find_peer(root, options.python)
+    if python is None:
+        print(HINT, file=sys.stderr)
+        return 1
+    ours, theirs, differences = [], [], []
+    version = ""
+    for number in range(options.rounds):
+        peer_overhead = run_peer(settings, python, "overhead.py")
+        own_overhead = json.loads(run_python(settings, "overhead.py", "ebb"))
+        peer_train = run_peer(settings, python, "train_steps.py", *TRAIN)
+        own_train = json.loads(run_python(settings, "train_steps.py", "ebb", *TRAIN))
+        ours.append(flatten(own_overhead, own_train))
+        theirs.append(flatten(peer_overhead, peer_train))
+        differences.append(loss_difference(own_train, peer_train))
+        version = peer_overhead["version"]
+        print(f"[bench-peers] round {number + 1} of {options.rounds}", flush=True)
+    text = table(ours, theirs)
+    print(text)
+    write(settings, text, version, max(differences), options.rounds)
+    print("[bench-peers] wrote docs/benchmarks_peers.md")
+    if max(differences) > TOLERANCE:
+        print(f"bench-peers: losses need to agree to {TOLERANCE}, differ by {max(differences):.1e}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
