@@ -74,8 +74,8 @@ void notice_peak() {
   }
 }
 
-/// Central lists, with the count of what left them.
-size_t take_counted(int index, void** out, size_t wanted) {
+/// Central lists, with the count of what left them. Sanitizer builds have no use for them.
+[[maybe_unused]] size_t take_counted(int index, void** out, size_t wanted) {
   const size_t taken = detail::take_blocks(index, out, wanted);
   note_taken(static_cast<int64_t>(taken * detail::class_bytes(index)));
   return taken;
