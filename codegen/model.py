@@ -20,7 +20,6 @@ from codegen.signature import Param, Result, SchemaError, Signature, parse_signa
 KEYS = (
     "op",
     "doc",
-    "shape",
     "dtypes",
     "dtype",
     "kernel",
