@@ -17,7 +17,21 @@ from codegen.python_text import Argument, doc_text, merged_signature
 
 # What an op costs decides whether it releases the GIL; views cost nothing.
 VIEWS = frozenset(
-    ["view", "transpose", "permute", "expand", "index_box", "slice", "select", "narrow", "unsqueeze", "squeeze", "t", "split", "detach"]
+    [
+        "view",
+        "transpose",
+        "permute",
+        "expand",
+        "index_box",
+        "slice",
+        "select",
+        "narrow",
+        "unsqueeze",
+        "squeeze",
+        "t",
+        "split",
+        "detach",
+    ]
 )
 MAY_COPY = frozenset(["reshape", "flatten", "contiguous"])
 PRODUCTS = frozenset(["matmul", "mm", "bmm", "linear"])

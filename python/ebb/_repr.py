@@ -99,7 +99,14 @@ class _Formatter:
             self.choose(parts)
         elif dtype.is_floating_point:
             self.choose(values)
-        self.width = max((len(self.one(value)) for value in values), default=0)
+        # Like PyTorch, zero, infinities and NaN do not widen a column.
+        shaping = [value for value in values if self.is_shaping(value)]
+        self.width = max((len(self.one(value)) for value in shaping), default=0)
+
+    def is_shaping(self, value):
+        if self.dtype.is_floating_point:
+            return math.isfinite(value) and value != 0
+        return True
 
     def choose(self, values):
         finite = [abs(value) for value in values if math.isfinite(value) and value != 0]
