@@ -266,16 +266,17 @@ class Recorder:
 
     def _save_operand(self, one: SavedOperand) -> list[str]:
         name = self.spelled(one.name)
-        value = (
-            f'ops::copy_as("{self.form.name}", self, self.dtype())'
-            if self.form.kind == "inplace" and name == "self"
-            else name
-        )
-        save = (
-            f"save_input({value}, {one.index})"
-            if one.kind == "input"
-            else f"save_constant({value})"
-        )
+        if self.form.kind == "inplace" and name == "self":
+            value = f'ops::copy_as("{self.form.name}", self, self.dtype())'
+            save = (
+                f"save_copy({value}, {one.index})"
+                if one.kind == "input"
+                else f"save_constant({value})"
+            )
+        elif one.kind == "input":
+            save = f"save_input({name}, {one.index})"
+        else:
+            save = f"save_constant({name})"
         return [f"{self._condition(one)}node->{one.name}_.{save};"]
 
     def _condition(self, one: SavedOperand) -> str:

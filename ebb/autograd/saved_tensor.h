@@ -33,6 +33,9 @@ class EBB_API SavedTensor {
       set(twin_of(tensor), Kind::twin, edge);
     }
   }
+  /// Saves a copy made of an operand before it is written over; unpack gives it the history that
+  /// the operand had then.
+  void save_copy(Tensor copy, size_t edge) { set(copy.leak(), Kind::twin, edge); }
   /// Saves output `index` of the node itself.
   void save_output(const Tensor& tensor, size_t index);
   /// Saves a value without any history (a constant of the backward rule).
