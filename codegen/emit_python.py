@@ -148,13 +148,10 @@ class BoundOverload:
         ]
         if is_creation(self.op):
             sized = self.op.params[0].type.name == "int[]"
-            free = (
-                "arguments.given({0}) ? false : ".format(
-                    [a.name for a in self.arguments].index("generator")
-                )
-                if self.op.name in RANDOM
-                else ""
-            )
+            # The default generator is exchanged under the GIL.
+            free = ""
+            if self.op.name in RANDOM:
+                free = f"arguments.given({self.generator_index}) ? false : "
             return f"{free}is_heavy_size({self.op.params[0].name})" if sized else "false"
         if self.op.name in VIEWS:
             return "false"

@@ -1,7 +1,7 @@
 # python/ebb/__init__.py -- the package: what `import ebb` offers.
 #
-# Everything public in ebb._C becomes public here, then what is written in Python. Nothing is imported
-# that takes time: NumPy is loaded when an array is first needed, ebb.nn when it is first named.
+# Everything public in ebb._C becomes public here, then what is written in Python. Nothing is
+# imported that takes time: NumPy comes when an array is first needed, ebb.nn when it is named.
 """ebb: tensors whose operations are recorded, and their gradients.
 
 The names are PyTorch's.

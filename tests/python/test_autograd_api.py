@@ -1,6 +1,7 @@
 # tests/python/test_autograd_api.py -- backward, grad, leaves, nodes and grad mode from Python.
-import ebb
 import pytest
+
+import ebb
 
 
 def leaf(*values):
@@ -60,7 +61,7 @@ def test_grad_of_grad():
 
 def test_unused_inputs():
     x, y = leaf(2.0), leaf(5.0)
-    with pytest.raises(RuntimeError, match="input 1|allow_unused"):
+    with pytest.raises(RuntimeError, match="allow_unused"):
         ebb.autograd.grad((x * 2).sum(), (x, y))
     assert ebb.autograd.grad((x * 2).sum(), (x, y), allow_unused=True)[1] is None
     zeros = ebb.autograd.grad((x * 2).sum(), (x, y), materialize_grads=True)[1]

@@ -1,8 +1,9 @@
 # tests/python/test_errors.py -- classes of exceptions, and the texts of bad calls.
 import builtins
 
-import ebb
 import pytest
+
+import ebb
 
 
 @pytest.mark.parametrize(
@@ -48,9 +49,8 @@ BAD_CALLS = {
     "reshape(): argument 'shape' (position 1) must be int or sequence of ints, got str": (
         lambda: X.reshape("a")
     ),
-    "reshape(): argument 'shape' (position 1) must be a sequence of ints, got float at position 1": (
-        lambda: X.reshape((1, 2.0))
-    ),
+    "reshape(): argument 'shape' (position 1) must be a sequence of ints, "
+    "got float at position 1": (lambda: X.reshape((1, 2.0))),
     "transpose(): argument 'dim1' (position 2) must be int, got float": lambda: X.transpose(0, 1.0),
     "sum(): argument 'keepdim' (position 2) must be bool, got int": lambda: X.sum(0, 1),
     "sum(): argument 'dtype' (position 4) must be ebb.dtype, got str": (
@@ -63,9 +63,8 @@ BAD_CALLS = {
     "where(): argument 'condition' (position 1) must be Tensor, got bool": (
         lambda: ebb.where(True, X, X)
     ),
-    "cross_entropy(): argument 'reduction' (position 5) must be 'none', 'mean' or 'sum', got 'avg'": (
-        lambda: ebb.cross_entropy(X, ebb.tensor([0, 1]), reduction="avg")
-    ),
+    "cross_entropy(): argument 'reduction' (position 5) must be 'none', 'mean' or 'sum', "
+    "got 'avg'": (lambda: ebb.cross_entropy(X, ebb.tensor([0, 1]), reduction="avg")),
     "zeros(): argument 'size' (position 1) must be int or sequence of ints, got float": (
         lambda: ebb.zeros(2.5)
     ),

@@ -3,8 +3,9 @@ import inspect
 import re
 from pathlib import Path
 
-import ebb
 import pytest
+
+import ebb
 
 X = ebb.arange(6).float().reshape(2, 3)
 
@@ -80,7 +81,8 @@ def test_generators_repeat_their_numbers():
         ("tensor", "(data, dtype=None, device=None, requires_grad=False)"),
         (
             "cross_entropy",
-            "(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0)",
+            "(input, target, weight=None, ignore_index=-100, reduction='mean', "
+            "label_smoothing=0.0)",
         ),
     ],
 )

@@ -1,7 +1,8 @@
 # tests/python/test_indexing.py -- basic indexing against NumPy, assignment, and bad keys.
-import ebb
 import numpy as np
 import pytest
+
+import ebb
 
 KEYS = [
     0,

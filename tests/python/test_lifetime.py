@@ -4,8 +4,9 @@ import sys
 import threading
 import weakref
 
-import ebb
 import pytest
+
+import ebb
 
 
 class Named(ebb.Tensor):

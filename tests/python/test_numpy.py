@@ -2,9 +2,10 @@
 import gc
 import weakref
 
-import ebb
 import numpy as np
 import pytest
+
+import ebb
 
 DTYPES = [
     "bool",
@@ -131,7 +132,7 @@ def test_as_tensor_shares_if_it_can():
 def test_numpy_refuses_history_and_bfloat16():
     with pytest.raises(RuntimeError, match=r"hint: use tensor.detach\(\).numpy\(\)"):
         ebb.ones(2, requires_grad=True).numpy()
-    with pytest.raises(RuntimeError, match="requires grad|require grad"):
+    with pytest.raises(RuntimeError, match="not require grad"):
         np.asarray(ebb.ones(2, requires_grad=True))
     with pytest.raises(TypeError, match="NumPy has no bfloat16"):
         ebb.ones(2, dtype=ebb.bfloat16).numpy()

@@ -1,6 +1,7 @@
 # tests/python/test_repr.py -- the text of tensors, as PyTorch prints them.
-import ebb
 import pytest
+
+import ebb
 
 
 @pytest.mark.parametrize(
