@@ -87,6 +87,25 @@ class Body:
         return ", ".join(["*self.impl()", *(f"*{name}.impl()" for name in others)])
 
     @property
+    def fallback_lead(self) -> str:
+        """The tensor whose device must have the kernel, where the CPU may stand in; else empty."""
+        if self.form.kind != "plain" or not self.op.kernels or self.op.results[0].is_list:
+            return ""
+        if self.op.tensors:
+            return self.op.tensors[0].name
+        # A list is checked not to be empty by then.
+        return f"{self.op.tensor_lists[0].name}[0]" if self.op.tensor_lists else ""
+
+    @property
+    def fallback_arguments(self) -> str:
+        """The arguments with their tensors on the CPU."""
+        texts = []
+        for param in self.op.params:
+            travels = param.type.is_tensor or param.type.is_tensor_list
+            texts.append(f"fallback.to_cpu({param.name})" if travels else param.name)
+        return ", ".join(texts)
+
+    @property
     def check_lines(self) -> list[str]:
         """Statements that check the arguments of a hand-written body."""
         return [*_operand_checks(self.form), *(_check(self.form, one) for one in self.op.checks)]

@@ -5,7 +5,12 @@
 // set_device_copies(); without that, or on the CPU itself, a missing kernel is an error.
 #pragma once
 
+#include <span>
+#include <tuple>
+#include <vector>
+
 #include "ebb/core/tensor.h"
+#include "ebb/kernels/kernel_table.h"
 
 namespace ebb::ops {
 
@@ -22,13 +27,32 @@ EBB_API void set_device_copies(Backend backend, const DeviceCopies& copies);
 EBB_API bool is_kernel_fallback_enabled();
 EBB_API void set_kernel_fallback(bool enabled);
 
+/// Whether `tensor` is on a device that has no kernel of its own in the table.
+template <typename Function>
+bool lacks_kernel(const kernels::KernelTable<Function>& table, const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.impl();
+  return impl.device != Device{} &&
+         table.find({backend_of(impl.device), impl.layout, impl.dtype}) == nullptr;
+}
+
 /// One use of the fallback. The constructor throws NotImplementedError where there is none.
 class CpuFallback {
  public:
   CpuFallback(const char* op, DType dtype, Device device);
 
-  Tensor to_cpu(const Tensor& tensor) const { return copies_.to_cpu(tensor); }
+  /// An undefined tensor stays one.
+  Tensor to_cpu(const Tensor& tensor) const {
+    return tensor.defined() ? copies_.to_cpu(tensor) : Tensor();
+  }
+  std::vector<Tensor> to_cpu(std::span<const Tensor> tensors) const {
+    std::vector<Tensor> copies;
+    for (const Tensor& tensor : tensors) copies.push_back(to_cpu(tensor));
+    return copies;
+  }
   Tensor to_device(const Tensor& tensor) const { return copies_.to_device(tensor, device_); }
+  std::tuple<Tensor, Tensor> to_device(const std::tuple<Tensor, Tensor>& results) const {
+    return {to_device(std::get<0>(results)), to_device(std::get<1>(results))};
+  }
 
  private:
   DeviceCopies copies_;

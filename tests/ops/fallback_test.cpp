@@ -48,6 +48,15 @@ TEST_F(Fallback, RunsOnTheCpuAndComesBack) {
   EXPECT_EQ(floats(to_cpu(sum)), (Floats{0, 2, 4}));
 }
 
+TEST_F(Fallback, ServesOpsOfEveryFamily) {
+  EXPECT_EQ(floats(to_cpu(ops::sum(x_))), (Floats{3}));
+  const auto [values, indices] = ops::max(x_, 0);
+  EXPECT_EQ(values.device(), kToy);
+  EXPECT_EQ(ints(to_cpu(indices)), (Ints{2}));
+  const Tensor both[] = {x_, x_};
+  EXPECT_EQ(floats(to_cpu(ops::cat(both))), (Floats{0, 1, 2, 0, 1, 2}));
+}
+
 TEST_F(Fallback, WarnsOncePerOp) {
   warnings().clear();
   set_log_level(1);
