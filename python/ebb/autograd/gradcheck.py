@@ -238,7 +238,7 @@ class _Check:
                 f"{str(value.dtype).removeprefix('ebb.')} at position {index}"
             )
         pairs = zip(value.shape, value.stride(), strict=True)
-        if any(size > 1 and stride == 0 for size, stride in pairs):
+        if value.numel() > 0 and any(size > 1 and stride == 0 for size, stride in pairs):
             raise _C.ValueError(
                 f"{self.name}: needs inputs without overlapping elements, got strides "
                 f"{list(value.stride())} at position {index}\n"

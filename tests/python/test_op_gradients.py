@@ -1,0 +1,286 @@
+# tests/python/test_op_gradients.py -- derivatives of every op of the table, by finite differences.
+#
+# First and second derivatives along random directions in float64 and complex128, plain and in
+# place; gradients in every other dtype against those in double precision; forward-mode rules
+# against finite differences and against the transposed gradient. tools/mutate.py breaks formulas
+# one by one and expects a test here to fail.
+import functools
+
+import numpy as np
+import pytest
+
+import ebb
+from ebb import _C
+from tests.python.op_rows import (
+    COMPLEX,
+    FLOATING,
+    LAYOUTS,
+    Array,
+    call,
+    function_of,
+    load_rows,
+    make_arguments,
+    make_tensor,
+    split_arguments,
+    wide_array,
+)
+
+PRECISE = {"eps": 1e-6, "atol": 2e-7, "rtol": 1e-6, "fast_mode": True}
+DOUBLES = ("float64", "complex128")
+
+
+def is_nan_mean(row, case):
+    """The mean of nothing is NaN, and so is every difference of it."""
+    return row.op == "mean" and 0 in case.arguments["input"].shape
+
+
+ROWS = [row for row in load_rows() if row.differentiable and "inputs" in row.test]
+HAS_CASES = [
+    (row, case, dtype)
+    for row in ROWS
+    for dtype in DOUBLES
+    if dtype in row.dtypes
+    for case in row.cases()
+    if not is_nan_mean(row, case)
+]
+INPLACE = [(row, dtype) for row in ROWS for dtype in DOUBLES if dtype in row.dtypes]
+INPLACE = [(row, dtype) for row, dtype in INPLACE if "inplace" in row.forms]
+HAS_JVP = [(r, c, d) for r, c, d in HAS_CASES if r.data["jvp"] and not r.is_inplace]
+
+
+def is_differentiable(value):
+    return isinstance(value, ebb.Tensor) and (
+        value.dtype.is_floating_point or value.dtype.is_complex
+    )
+
+
+def active(row, arguments):
+    """Names of the arguments (or lists) that get gradients in this case."""
+    names = []
+    for name in [*row.differentiable, *([] if "tensors" not in arguments else ["tensors"])]:
+        value = arguments.get(name)
+        first = value[0] if isinstance(value, list) and value else value
+        if is_differentiable(first) and name not in names:
+            names.append(name)
+    return names
+
+
+def flatten(row, arguments):
+    """Tensors to differentiate, and a function of them that makes the whole call's arguments."""
+    names = active(row, arguments)
+    tensors = []
+    for name in names:
+        value = arguments[name]
+        tensors += value if isinstance(value, list) else [value]
+
+    def rebuilt(*inputs):
+        rest = list(inputs)
+        full = dict(arguments)
+        for name in names:
+            if isinstance(arguments[name], list):
+                full[name] = [rest.pop(0) for _ in arguments[name]]
+            else:
+                full[name] = rest.pop(0)
+        return full
+
+    return tensors, rebuilt
+
+
+def leaves(tensors):
+    return [one.detach().requires_grad_() for one in tensors]
+
+
+def outputs_of(result):
+    listed = result if isinstance(result, tuple | list) else [result]
+    return tuple(one for one in listed if is_differentiable(one))
+
+
+@pytest.mark.parametrize(("row", "case", "dtype"), HAS_CASES, ids=str)
+def test_derivatives_match_finite_differences(row, case, dtype):
+    if row.is_inplace:
+        pytest.skip("tested with the in-place forms")
+    for layout in row.layouts if dtype == "float64" else row.layouts[-2:-1]:
+        arguments = make_arguments(row, case, dtype, layout)
+        tensors, rebuilt = flatten(row, arguments)
+        inputs = leaves(tensors)
+        func = lambda *given: outputs_of(call(row, rebuilt(*given)))  # noqa: B023, E731
+        assert ebb.autograd.gradcheck(func, inputs, **PRECISE)
+        assert ebb.autograd.gradgradcheck(func, inputs, **PRECISE)
+
+
+@functools.cache
+def inplace_cases(row, dtype):
+    """Cases whose result has the shape of the first operand."""
+    fitting = []
+    for case in row.cases():
+        arguments = make_arguments(row, case, dtype)
+        first = next(iter(arguments.values()))
+        if row.is_inplace or tuple(call(row, arguments).shape) == tuple(first.shape):
+            fitting.append(case)
+    return fitting
+
+
+@pytest.mark.parametrize(("row", "dtype"), INPLACE, ids=str)
+def test_inplace_derivatives_match_finite_differences(row, dtype):
+    for case in inplace_cases(row, dtype):
+        arguments = make_arguments(row, case, dtype)
+        tensors, func = inplace_function(row, arguments)
+        inputs = leaves(tensors)
+        assert ebb.autograd.gradcheck(func, inputs, **PRECISE)
+        assert ebb.autograd.gradgradcheck(func, inputs, **PRECISE)
+
+
+def inplace_function(row, arguments):
+    """Tensors to differentiate, the first operand among them, and the in-place op on a copy."""
+    first = next(iter(arguments))
+    tensors, rebuilt = flatten(row, arguments)
+    is_overwritten = first not in active(row, arguments)  # its gradient must be zero
+    if is_overwritten:
+        tensors.append(arguments[first])
+    method = row.name if row.is_inplace else row.name + "_"
+
+    def written(*given):
+        full = rebuilt(*given[:-1]) | {first: given[-1]} if is_overwritten else rebuilt(*given)
+        positional, named = split_arguments(row, full)
+        target = positional[0].clone()
+        if row.data["python"] == "private":
+            return function_of(row)(target, *positional[1:], **named)
+        return getattr(target, method)(*positional[1:], **named)
+
+    return tensors, written
+
+
+def gradients(row, arguments, seed):
+    """Gradients of a call with fixed random seeds, in double precision, and their dtypes."""
+    tensors, rebuilt = flatten(row, arguments)
+    inputs = leaves(tensors)
+    outputs = outputs_of(call(row, rebuilt(*inputs)))
+    rng = np.random.default_rng(seed)
+    seeds = []
+    for out in outputs:
+        values = rng.uniform(0.5, 1.5, tuple(out.shape))
+        seeds.append(make_tensor(values, str(out.dtype).removeprefix("ebb.")))
+    found = ebb.autograd.grad(outputs, inputs, seeds)
+    assert [one.dtype for one in found] == [one.dtype for one in inputs]
+    assert [one.shape for one in found] == [one.shape for one in inputs]
+    return [wide_array(one) for one in found]
+
+
+LOSS = {"float16": 1e-2, "bfloat16": 8e-2, "float32": 2e-5, "complex64": 2e-5}
+NARROW = [(row, dtype) for row in ROWS for dtype in LOSS if dtype in row.dtypes]
+NARROW = [(row, dtype) for row, dtype in NARROW if not row.is_inplace and row.op != "cast"]
+
+
+@pytest.mark.parametrize(("row", "dtype"), NARROW, ids=str)
+def test_gradients_of_other_dtypes_match_double_precision(row, dtype):
+    double = "complex128" if dtype in COMPLEX else "float64"
+    for case in row.cases():
+        arguments = make_arguments(row, case, dtype)
+        if any(name in arguments for name in ("weight", "target")) and dtype == "bfloat16":
+            continue  # weights that are rounded so much say little
+        narrow = gradients(row, arguments, 5)
+        widened = {name: widen(value, double) for name, value in arguments.items()}
+        for got, wanted in zip(narrow, gradients(row, widened, 5), strict=True):
+            scale = max(1.0, float(np.abs(wanted).max(initial=0.0)))
+            np.testing.assert_allclose(
+                got, wanted, rtol=LOSS[dtype], atol=LOSS[dtype] * scale, err_msg=f"{row}({case})"
+            )
+
+
+def widen(value, dtype):
+    if isinstance(value, list) and value and isinstance(value[0], ebb.Tensor):
+        return [widen(one, dtype) for one in value]
+    return value.to(getattr(ebb, dtype)) if is_differentiable(value) else value
+
+
+def inner(lhs, rhs):
+    """The real inner product that gradients are defined by."""
+    return float(np.sum((np.conj(lhs) * rhs).real))
+
+
+def jvp(row, arguments, tangents):
+    types = tuple(param["type"] for param in row.params)
+    values = tuple(arguments.get(p["name"], default_of(p)) for p in row.params)
+    return _C._jvp(row.op, types, values, tuple(tangents))[0]
+
+
+def default_of(param):
+    known = {None: None, "None": None, "True": True, "False": False}
+    text = param["default"]
+    if text in known:
+        return known[text]
+    try:
+        return float(text) if "." in text else int(text)
+    except ValueError:
+        return text
+
+
+@pytest.mark.parametrize(("row", "case", "dtype"), HAS_JVP, ids=str)
+def test_forward_mode_matches_differences_and_the_transposed_gradient(row, case, dtype):
+    arguments = make_arguments(row, case, dtype)
+    tensors, rebuilt = flatten(row, arguments)
+    rng = np.random.default_rng(11)
+    names = active(row, arguments)
+    steps = [random_like(rng, one) for one in tensors]
+    primal = outputs_of(call(row, arguments))[0]
+    weight = random_like(rng, primal)
+
+    tangents = list(steps)
+    given = [tangents.pop(0) if name in names else None for name in row.differentiable]
+    forward = wide_array(jvp(row, arguments, given))
+    assert forward.shape == tuple(primal.shape)
+
+    ahead, behind = (
+        wide_array(outputs_of(call(row, rebuilt(*moved(tensors, steps, sign * 1e-6))))[0])
+        for sign in (1, -1)
+    )
+    np.testing.assert_allclose(forward, (ahead - behind) / 2e-6, rtol=1e-6, atol=1e-7)
+
+    inputs = leaves(tensors)
+    output = outputs_of(call(row, rebuilt(*inputs)))[0]
+    backward = ebb.autograd.grad([output], inputs, [weight])
+    products = [inner(wide_array(g), wide_array(s)) for g, s in zip(backward, steps, strict=True)]
+    np.testing.assert_allclose(
+        inner(wide_array(weight), forward), sum(products), rtol=1e-9, atol=1e-9
+    )
+
+
+def random_like(rng, tensor):
+    values = rng.uniform(-1, 1, tuple(tensor.shape))
+    if tensor.dtype.is_complex:
+        values = values + 1j * rng.uniform(-1, 1, tuple(tensor.shape))
+    return ebb.tensor(values)
+
+
+def moved(tensors, steps, size):
+    return [one + step * size for one, step in zip(tensors, steps, strict=True)]
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if len(r.differentiable) > 1], ids=str)
+def test_each_operand_alone_gets_the_same_gradient(row):
+    if row.is_inplace or "complex128" not in row.dtypes:
+        dtype = "float64"
+    else:
+        dtype = "complex128"
+    if row.is_inplace:
+        pytest.skip("the first operand is overwritten")
+    for case in row.cases():
+        arguments = make_arguments(row, case, dtype)
+        tensors, rebuilt = flatten(row, arguments)
+        everything = gradients(row, arguments, 5)
+        rng = np.random.default_rng(5)
+        for index in range(len(tensors)):
+            inputs = [one.detach() for one in tensors]
+            inputs[index].requires_grad_()
+            output = outputs_of(call(row, rebuilt(*inputs)))[0]
+            rng = np.random.default_rng(5)
+            values = rng.uniform(0.5, 1.5, tuple(output.shape))
+            seed = make_tensor(values, dtype if output.dtype.is_complex else "float64")
+            (alone,) = ebb.autograd.grad([output], [inputs[index]], [seed])
+            np.testing.assert_allclose(wide_array(alone), everything[index], rtol=1e-12)
+
+
+def test_every_layout_and_dtype_has_a_name():
+    assert set(LAYOUTS) == {"contiguous", "strided", "transposed", "offset"}
+    assert set(LOSS) == {*FLOATING, *COMPLEX} - set(DOUBLES)
+    assert str(Array(())) == "0d"

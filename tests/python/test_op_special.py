@@ -1,0 +1,155 @@
+# tests/python/test_op_special.py -- gradients where finite differences do not reach: ties, kinks,
+# singular points, masked branches, operands used twice.
+import math
+
+import numpy as np
+import pytest
+
+import ebb
+
+OPS = ebb._C._ops
+
+
+def grads(output, inputs, seed=None):
+    seeds = None if seed is None else [seed]
+    return [one.tolist() for one in ebb.autograd.grad([output], inputs, seeds)]
+
+
+def leaf(values, dtype=ebb.float64):
+    return ebb.tensor(values, dtype=dtype, requires_grad=True)
+
+
+def test_full_max_shares_the_gradient_among_ties():
+    x = leaf([1.0, 3.0, 3.0, 2.0])
+    assert grads(x.max(), [x]) == [[0.0, 0.5, 0.5, 0.0]]
+
+
+def test_max_along_a_dim_sends_it_to_the_first_of_ties():
+    x = leaf([[1.0, 3.0, 3.0], [2.0, 2.0, 1.0]])
+    values, indices = x.max(1)
+    assert indices.tolist() == [1, 0]
+    assert grads(values, [x], ebb.ones([2], dtype=ebb.float64)) == [
+        [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+    ]
+
+
+def test_max_of_nan_is_nan():
+    assert math.isnan(ebb.tensor([1.0, math.nan, 3.0]).max().item())
+    values, indices = ebb.tensor([[1.0, math.nan, 3.0]]).max(1)
+    assert math.isnan(values.item())
+    assert indices.item() == 1
+
+
+def test_relu_has_the_smallest_subgradient_at_zero():
+    x = leaf([-1.0, 0.0, 2.0])
+    assert grads(x.relu(), [x], ebb.ones([3], dtype=ebb.float64)) == [[0.0, 0.0, 1.0]]
+    assert math.isnan(ebb.tensor([math.nan]).relu().item())
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: x.log(), lambda x: 1.0 / x, lambda x: ebb.tensor([1.0, 1.0]).double() / x],
+    ids=["log", "rdiv", "div"],
+)
+def test_a_masked_singular_branch_does_not_poison(function):
+    x = leaf([0.0, 2.0])
+    mask = x.detach() > 0
+    safe = ebb.where(mask, function(x), 0)
+    (first,) = ebb.autograd.grad([safe.sum()], [x], create_graph=True)
+    assert first.tolist()[0] == 0.0
+    assert math.isfinite(first.tolist()[1])
+    (second,) = ebb.autograd.grad([first.sum()], [x])
+    assert second.tolist()[0] == 0.0
+    assert math.isfinite(second.tolist()[1])
+
+
+def test_a_masked_quotient_does_not_poison_the_numerator():
+    x, y = leaf([1.0, 3.0]), leaf([0.0, 2.0])
+    safe = ebb.where(y.detach() > 0, x / y, 0)
+    assert grads(safe.sum(), [x, y]) == [[0.0, 0.5], [0.0, -0.75]]
+
+
+def test_where_keeps_nan_out_of_the_branch_not_taken():
+    x = leaf([1.0, 2.0])
+    out = ebb.where(ebb.tensor([True, False]), x, ebb.tensor([math.nan, 5.0]))
+    assert out.tolist() == [1.0, 5.0]
+    assert grads(out.sum(), [x]) == [[1.0, 0.0]]
+
+
+def test_mul0_is_zero_where_its_first_operand_is_zero():
+    zero, singular = leaf([0.0, 0.0, 2.0]), leaf([math.inf, math.nan, 3.0])
+    out = OPS.mul0(zero, singular)
+    assert out.tolist() == [0.0, 0.0, 6.0]
+    first = ebb.autograd.grad([out.sum()], [zero, singular])
+    assert first[1].tolist() == [0.0, 0.0, 2.0]
+
+
+def test_an_operand_used_twice_gets_both_gradients():
+    x = leaf([2.0, -3.0])
+    ones = ebb.ones([2], dtype=ebb.float64)
+    assert grads(x * x, [x], ones) == [[4.0, -6.0]]
+    assert grads(x - x, [x], ones) == [[0.0, 0.0]]
+    assert grads(ebb.cat([x, x]), [x], ebb.ones([4], dtype=ebb.float64)) == [[2.0, 2.0]]
+
+
+def test_a_power_made_of_products_has_derivatives_of_order_six():
+    x = leaf(1.5)
+    value = x * x * x * x * x * x
+    for factor in (6, 5, 4, 3, 2, 1):
+        (value,) = ebb.autograd.grad([value], [x], create_graph=True)
+        assert value.requires_grad or factor == 1
+    assert value.item() == pytest.approx(720.0)
+
+
+def test_assignment_to_a_part_is_differentiable():
+    x, value = leaf(np.arange(6.0).reshape(2, 3)), leaf([10.0, 20.0])
+
+    def write(x, value):
+        out = x * 2.0
+        out[:, 1] = value
+        return out * out
+
+    assert ebb.autograd.gradcheck(write, (x, value))
+    assert ebb.autograd.gradgradcheck(write, (x, value))
+
+
+def test_broadcast_assignment_to_a_part_is_differentiable():
+    x, value = leaf(np.arange(12.0).reshape(3, 4)), leaf([[1.0], [2.0]])
+
+    def write(x, value):
+        out = x * 2.0
+        out[::2, 1:3] = value
+        return out * out
+
+    assert ebb.autograd.gradcheck(write, (x, value))
+
+
+def test_nll_loss_ignores_a_class():
+    x = leaf(np.arange(6.0).reshape(2, 3))
+    loss = ebb.nll_loss(x, ebb.tensor([1, 2]), ignore_index=2)
+    assert loss.item() == -1.0
+    assert grads(loss, [x]) == [[[0.0, -1.0, 0.0], [0.0, 0.0, 0.0]]]
+
+
+def test_cross_entropy_of_large_scores_stays_finite():
+    x = leaf([[1e4, -1e4, 0.0]])
+    loss = ebb.cross_entropy(x, ebb.tensor([1]))
+    assert loss.item() == pytest.approx(2e4)
+    assert all(math.isfinite(one) for one in grads(loss, [x])[0][0])
+
+
+def test_mixed_dtypes_give_each_operand_its_own():
+    x, y = leaf([1.5, 2.0], ebb.float32), leaf([2.0, 4.0])
+    out = x * y
+    assert out.dtype == ebb.float64
+    first = ebb.autograd.grad([out.sum()], [x, y])
+    assert [one.dtype for one in first] == [ebb.float32, ebb.float64]
+    assert [one.tolist() for one in first] == [[2.0, 4.0], [1.5, 2.0]]
+
+
+def test_a_real_operand_of_a_complex_product_gets_a_real_gradient():
+    x, z = leaf([1.5, 2.0]), leaf([1 + 2j, 3 - 1j], ebb.complex128)
+    first = ebb.autograd.grad([x * z], [x, z], [ebb.tensor([1j, 1 + 1j], dtype=ebb.complex128)])
+    assert first[0].dtype == ebb.float64
+    assert first[0].tolist() == [2.0, 2.0]
+    assert first[1].tolist() == [1.5j, 2 + 2j]
