@@ -30,7 +30,7 @@ class EBB_API ReLU final : public Module {
 };
 
 struct CrossEntropyOptions {
-  Tensor weight;  // per class; undefined: all 1
+  Tensor weight{};  // per class; undefined: all 1
   int64_t ignore_index = -100;
   Reduction reduction = Reduction::mean;
   double label_smoothing = 0.0;

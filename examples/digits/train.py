@@ -5,11 +5,10 @@ import argparse
 from pathlib import Path
 
 from chart import write_line_chart
-from model import Mlp, count_correct, evaluate
+from model import Mlp, count_correct, evaluate, loss_of
 from progress import Progress
 
 import ebb
-import ebb.nn.functional as F
 from ebb import optim
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,7 +33,7 @@ def train_epoch(model, optimizer, data, batch_size: int, progress: Progress) -> 
     ):
         optimizer.zero_grad()
         scores = model(images)
-        loss = F.cross_entropy(scores, labels)
+        loss = loss_of(scores, labels)
         loss.backward()
         optimizer.step()
         seen += len(labels)
