@@ -1,6 +1,8 @@
 # tests/python/test_training_reference.py -- whole training steps against plain NumPy.
 """Networks of linear layers and ReLU, written out by hand in float64: losses must agree."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -12,9 +14,7 @@ from ebb import nn, optim
 class Mlp(nn.Module):
     def __init__(self, sizes):
         super().__init__()
-        self.layers = nn.ModuleList(
-            [nn.Linear(a, b) for a, b in zip(sizes, sizes[1:], strict=False)]
-        )
+        self.layers = nn.ModuleList([nn.Linear(a, b) for a, b in itertools.pairwise(sizes)])
 
     def forward(self, x):
         for layer in self.layers[:-1]:
