@@ -1,6 +1,7 @@
 // ebb/ops/prepare.cpp -- checks, promotion, broadcasting and casts of pointwise operands.
 #include "ebb/ops/prepare.h"
 
+#include <algorithm>
 #include <string>
 
 #include "ebb/kernels/tables.h"
@@ -70,11 +71,37 @@ void Prepared::infer_dtype() {
 }
 
 void Prepared::infer_shape() {
-  shape_ = Shape(first_->sizes());
+  int ndim = 0;
   for (const Operand& operand : operands_) {
-    if (operand.tensor == nullptr || equal(operand.tensor->sizes(), shape_)) continue;
-    shape_ = broadcast_shapes(rule_.op, shape_, operand.tensor->sizes());
+    if (operand.tensor != nullptr) ndim = std::max<int>(ndim, operand.tensor->impl()->ndim);
   }
+  shape_.resize(ndim);
+  for (int dim = 0; dim < ndim; ++dim) shape_[dim] = 1;
+  for (const Operand& operand : operands_) {
+    if (operand.tensor != nullptr && !widen_shape(*operand.tensor->impl())) throw_shapes();
+  }
+}
+
+/// Joins the sizes of one operand; false if they do not fit.
+bool Prepared::widen_shape(const TensorImpl& tensor) {
+  const int lead = shape_.ndim() - tensor.ndim;
+  for (int dim = 0; dim < tensor.ndim; ++dim) {
+    const int64_t size = tensor.sizes()[dim];
+    int64_t& joined = shape_[lead + dim];
+    if (size == joined || size == 1) continue;
+    if (joined != 1) return false;
+    joined = size;
+  }
+  return true;
+}
+
+void Prepared::throw_shapes() const {
+  Shape joined(first_->sizes());
+  for (const Operand& operand : operands_) {
+    if (operand.tensor == nullptr) continue;
+    joined = broadcast_shapes(rule_.op, joined, operand.tensor->sizes());
+  }
+  throw InternalError(str(rule_.op, ": shapes must broadcast together, got ", joined));
 }
 
 void Prepared::materialize() {

@@ -104,6 +104,8 @@ class Prepared {
   void check(const Operand& operand);
   void infer_dtype();
   void infer_shape();
+  bool widen_shape(const TensorImpl& tensor);
+  [[noreturn]] void throw_shapes() const;
   DType dtype_for(const Operand& operand) const {
     return operand.is_condition ? DType::boolean : dtype_;
   }
