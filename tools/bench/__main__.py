@@ -1,9 +1,9 @@
 # tools/bench/__main__.py -- runs every group of benchmarks, prints one table, writes the report.
-"""Usage: python -m tools.bench [GROUP...] [--quick] [--no-write].
+"""Usage: python -m tools.bench [GROUP...] [--quick] [--no-write] [--realtime].
 
 Without groups all run, and docs/benchmarks.md is written. --quick is a smoke test: few repeats,
-no instructions, nothing written. The exit status tells whether everything ran, not whether it was
-fast.
+no instructions, nothing written. --realtime keeps other work of a busy machine from interfering.
+The exit status tells whether everything ran, not whether it was fast.
 """
 
 from __future__ import annotations
@@ -59,12 +59,15 @@ def main() -> int:
     parser.add_argument("groups", nargs="*", metavar="GROUP", help=", ".join(GROUPS))
     parser.add_argument("--quick", action="store_true", help="a smoke test")
     parser.add_argument("--no-write", action="store_true", help="leave docs/benchmarks.md alone")
+    parser.add_argument(
+        "--realtime", action="store_true", help="ahead of all other processes (needs root, chrt)"
+    )
     options = parser.parse_args()
     unknown = set(options.groups) - set(GROUPS)
     if unknown:
         parser.error(f"needs groups among {', '.join(GROUPS)}, got {', '.join(sorted(unknown))}")
     root = Path(__file__).resolve().parents[2]
-    settings = Settings(root, root / "build" / "release", options.quick)
+    settings = Settings(root, root / "build" / "release", options.quick, options.realtime)
     rows, failed = measure(settings, options.groups or list(GROUPS))
     print(terminal_table(rows))
     short = [row.figure for row in rows if row.verdict == "short"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 
 from tools.bench.runner import InstructionCounter, Settings, google_benchmark, minus, run
-from tools.bench.table import Row
+from tools.bench.table import DIFFERENCE, Row, lower_quartile, number
 
 DEEP_STACK_KIB = 512
 
@@ -39,16 +39,18 @@ def record_rows(settings: Settings, counter: InstructionCounter) -> list[Row]:
             f"EBB_BENCH_SECOND_THREAD=1 {command}")
         for figure, name, _, _ in specs
     ]  # fmt: skip
-    pairs = zip(alone["bench_add_recorded"], alone["bench_add_recorded_location_told"], strict=True)
+    found, told = (
+        lower_quartile(alone[f"bench_add_recorded{suffix}"]) for suffix in ("", "_location_told")
+    )
     rows.append(
         Row(
             "C++ location of a recorded op",
             "ns",
             3,
-            [found - told for found, told in pairs],
+            [found - told],
             minus(counts["add_recorded"], counts["add_location_told"]),
             command,
-            note="add_recorded less add_recorded_location_told",
+            note=DIFFERENCE,
         )
     )
     return rows
@@ -126,13 +128,8 @@ def thread_rows(settings: Settings) -> list[Row]:
         ("mul", "mul of 4M"),
         ("matmul", "matmul 1024"),
     ):
-        pairs = zip(samples[f"bench_{name}/1"], samples[f"bench_{name}/2"], strict=True)
-        ratios = [one / two for one, two in pairs]
-        note = f"{number_of_us(samples[f'bench_{name}/1'])} us on one thread"
-        rows.append(Row(f"C++ {what}: two threads against one", "times", 1.6, ratios, None, command,
-                        at_least=True, note=note))  # fmt: skip
+        one, two = (lower_quartile(samples[f"bench_{name}/{count}"]) for count in (1, 2))
+        note = f"{number(one / 1e3)} and {number(two / 1e3)} us"
+        rows.append(Row(f"C++ {what}: two threads against one", "times", 1.6, [one / two], None,
+                        command, at_least=True, note=note))  # fmt: skip
     return rows
-
-
-def number_of_us(samples: list[float]) -> str:
-    return f"{sorted(samples)[len(samples) // 4] / 1e3:,.0f}"

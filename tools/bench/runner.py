@@ -23,6 +23,7 @@ class Settings:
     root: Path
     build: Path
     is_quick: bool
+    is_realtime: bool = False
 
     @property
     def repetitions(self) -> int:
@@ -46,6 +47,8 @@ class Settings:
 def run(settings: Settings, command: list[str], **environment: str) -> str:
     """Run a command on one thread and return what it prints; raise with its text if it fails."""
     variables = {"EBB_NUM_THREADS": "1", "PYTHONPATH": str(settings.package), **environment}
+    if settings.is_realtime:
+        command = ["chrt", "--rr", "20", *command]
     done = subprocess.run(
         command, env={**os.environ, **variables}, capture_output=True, text=True, cwd=settings.root
     )

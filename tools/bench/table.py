@@ -6,6 +6,15 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass, field
 
+DIFFERENCE = "difference of two lower quartiles"
+
+
+def lower_quartile(samples: list[float]) -> float:
+    """The first quartile, or the only sample."""
+    if len(samples) == 1:
+        return samples[0]
+    return statistics.quantiles(samples, n=4, method="inclusive")[0]
+
 
 @dataclass
 class Row:
@@ -25,10 +34,9 @@ class Row:
         """The lower quartile, or the upper one of a figure that should be large."""
         if not self.samples:
             return None
-        if len(self.samples) == 1:
-            return self.samples[0]
-        lower, _, upper = statistics.quantiles(self.samples, n=4, method="inclusive")
-        return upper if self.at_least else lower
+        if self.at_least:
+            return -lower_quartile([-sample for sample in self.samples])
+        return lower_quartile(self.samples)
 
     @property
     def median(self) -> float | None:
