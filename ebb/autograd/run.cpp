@@ -219,28 +219,28 @@ class GraphRun final : public RestrictedRun {
   }
 
   void execute(Node& node, Tensor* grads, Tensor* grad_inputs, bool any_defined) {
+    if (request_.create_graph) {  // what backward records belongs to the line of the forward op
+      const LocationScope location(node.location());
+      apply_and_deliver(node, grads, grad_inputs, any_defined);
+    } else {
+      apply_and_deliver(node, grads, grad_inputs, any_defined);
+    }
+  }
+
+  void apply_and_deliver(Node& node, Tensor* grads, Tensor* grad_inputs, bool any_defined) {
     // Without any gradient there is nothing to compute, yet those behind wait for the news.
     if (any_defined) [[likely]] {
-      apply(node, grads, grad_inputs);
+      try {
+        NodeRun run(node, request_.releases, request_.is_restricted ? this : nullptr);
+        node.apply(grads, grad_inputs, run);
+      } catch (const Error&) {
+        rethrow_at(node);
+      }
       if (request_.releases) release(node);
     }
     Edge* const edges = NodeAccess::edges(node);
     for (size_t index = 0, count = node.edge_count(); index < count; ++index) {
       if (edges[index].node != nullptr) deliver(node, index, edges[index], grad_inputs[index]);
-    }
-  }
-
-  void apply(Node& node, Tensor* grads, Tensor* grad_inputs) {
-    try {
-      NodeRun run(node, request_.releases, request_.is_restricted ? this : nullptr);
-      if (request_.create_graph) {
-        const LocationScope location(node.location());
-        node.apply(grads, grad_inputs, run);
-      } else {
-        node.apply(grads, grad_inputs, run);
-      }
-    } catch (const Error&) {
-      rethrow_at(node);
     }
   }
 
@@ -401,8 +401,12 @@ BufferClaim::~BufferClaim() {
   thread_local std::unique_ptr<RunBuffers> kept;
   buffers_->roots.clear();
   buffers_->staged.clear();
-  if (kept.get() != buffers_) kept.reset(buffers_);
-  thread_state.engine = buffers_;
+  if (kept == nullptr) kept.reset(buffers_);
+  if (kept.get() == buffers_) {
+    thread_state.engine = buffers_;
+  } else {
+    delete buffers_;  // of a run inside another, which is using the kept ones
+  }
 }
 
 std::vector<Tensor> run_graph(const RunRequest& request, RunBuffers& buffers) {
