@@ -3,7 +3,7 @@
 # A row (build/<preset>/generated/test_rows.json, made by codegen/emit_tests.py) names a kind of
 # inputs or lists literal cases. Here a kind becomes shapes, and a case becomes tensors of one dtype
 # and memory layout, together with the NumPy arrays that the reference sees. EBB_ONLY_OP in the
-# environment restricts all tests of rows to one op. Start reading at Row and Case.
+# environment restricts all tests of rows to some ops (`mul,mul.Scalar`). Start reading at Row.
 """Rows of the op table, their cases and the tensors of a case."""
 
 from __future__ import annotations
@@ -254,10 +254,10 @@ KINDS = {
 
 
 def load_rows() -> list[Row]:
-    """Return all rows, or those of EBB_ONLY_OP."""
+    """Return all rows, or those that EBB_ONLY_OP names."""
     rows = [Row(one) for one in json.loads(ROWS_FILE.read_text().replace("boolean", "bool"))]
     only = os.environ.get("EBB_ONLY_OP")
-    return [row for row in rows if row.op == only] if only else rows
+    return [row for row in rows if row.op in only.split(",")] if only else rows
 
 
 # Values of a dtype.
