@@ -19,7 +19,6 @@ struct Failure {
   int index = -1;           // of the parameter, where there is one
   PyObject* got = nullptr;  // the argument, or the keyword
 };
-using Slots = std::array<PyObject*, kMaxParams>;
 
 bool is_integer_tensor(PyObject* object) {
   if (!is_tensor(object)) return true;
@@ -102,68 +101,82 @@ int positional_count(Overload overload) {
   return count;
 }
 
-/// Puts positional arguments into slots; what is too much goes to a list of ints, if one may.
-Failure place_positional(Overload overload, const Call& call, Slots& slots, Ref& extra) {
+/// More arguments than parameters: the last parameter may be a list of ints written in a row.
+bool place_ints_in_a_row(Overload overload, const Call& call, PyObject** slots, Ref& extra) {
   const int shift = call.self != nullptr ? 1 : 0;
-  const int room = positional_count(overload) - shift;
-  if (call.self != nullptr) slots[0] = call.self;
-  if (call.count <= room) [[likely]] {
-    std::copy_n(call.args, call.count, slots.begin() + shift);
-    return {};
-  }
-  const Failure too_many = {.what = Failure::What::too_many};
-  if (room < 1) return too_many;
-  const int last = room - 1;
-  if ((overload[static_cast<size_t>(last + shift)].flags & kVarArgs) == 0) return too_many;
+  const int last = positional_count(overload) - shift - 1;
+  if (last < 0 || (overload[static_cast<size_t>(last + shift)].flags & kVarArgs) == 0) return false;
   for (Py_ssize_t index = last; index < call.count; ++index) {
-    if (!is_int(call.args[index])) return too_many;
+    if (!is_int(call.args[index])) return false;
   }
-  std::copy_n(call.args, last, slots.begin() + shift);
+  std::copy_n(call.args, last, slots + shift);
   extra = Ref(PyTuple_New(call.count - last));
   for (Py_ssize_t index = last; index < call.count; ++index) {
     PyTuple_SET_ITEM(extra.get(), index - last, Py_NewRef(call.args[index]));
   }
-  slots[static_cast<size_t>(last + shift)] = extra.get();
-  return {};
+  slots[last + shift] = extra.get();
+  return true;
 }
 
-Failure place_keywords(Overload overload, const Call& call, Slots& slots) {
-  const Py_ssize_t count = call.names == nullptr ? 0 : PyTuple_GET_SIZE(call.names);
+/// Whether all positional arguments have a place; puts them there.
+bool place_positional(Overload overload, const Call& call, PyObject** slots, Ref& extra) {
+  const Py_ssize_t shift = call.self != nullptr ? 1 : 0;
+  const Py_ssize_t used = call.count + shift;
+  if (shift != 0) slots[0] = call.self;
+  const bool has_room =
+      used == 0 || (used <= static_cast<Py_ssize_t>(overload.size()) &&
+                    (overload[static_cast<size_t>(used - 1)].flags & kKeywordOnly) == 0);
+  if (!has_room) return place_ints_in_a_row(overload, call, slots, extra);
+  for (Py_ssize_t index = 0; index < call.count; ++index) slots[shift + index] = call.args[index];
+  return true;
+}
+
+bool place_keywords(Overload overload, const Call& call, PyObject** slots, Failure& failure) {
+  const Py_ssize_t count = PyTuple_GET_SIZE(call.names);
   for (Py_ssize_t keyword = 0; keyword < count; ++keyword) {
     PyObject* const name = PyTuple_GET_ITEM(call.names, keyword);
     const int index = find_param(overload, name);
-    if (index < 0) return {.what = Failure::What::unknown_keyword, .got = name};
-    PyObject*& slot = slots[static_cast<size_t>(index)];
+    if (index < 0) {
+      failure = {.what = Failure::What::unknown_keyword, .got = name};
+      return false;
+    }
+    PyObject*& slot = slots[index];
     if (slot != nullptr) {
-      return {.what = Failure::What::duplicate, .index = index, .got = name};
+      failure = {.what = Failure::What::duplicate, .index = index, .got = name};
+      return false;
     }
     slot = call.args[call.count + keyword];
   }
-  return {};
+  return true;
 }
 
-Failure check_kinds(Overload overload, const Slots& slots) {
+bool check_kinds(Overload overload, PyObject** slots, Failure& failure) {
   for (size_t index = 0; index < overload.size(); ++index) {
     const Param& param = overload[index];
     PyObject* const given = slots[index];
-    const int position = static_cast<int>(index);
     if (given == nullptr) {
       if ((param.flags & kHasDefault) != 0) continue;
-      return {.what = Failure::What::missing, .index = position};
+      failure = {.what = Failure::What::missing, .index = static_cast<int>(index)};
+      return false;
     }
     if (param.kind == ArgKind::tensor && is_exact_tensor(given)) continue;
-    if (!fits(param, given)) return {Failure::What::kind, position, given};
+    if (!fits(param, given)) {
+      failure = {Failure::What::kind, static_cast<int>(index), given};
+      return false;
+    }
   }
-  return {};
+  return true;
 }
 
-Failure try_overload(Overload overload, const Call& call, Slots& slots, Ref& extra) {
-  Failure failure = place_positional(overload, call, slots, extra);
-  if (failure.what == Failure::What::none && call.names != nullptr) {
-    failure = place_keywords(overload, call, slots);
+/// Whether an overload fits; `failure` is set if not.
+bool try_overload(Overload overload, const Call& call, PyObject** slots, Ref& extra,
+                  Failure& failure) {
+  if (!place_positional(overload, call, slots, extra)) {
+    failure = {.what = Failure::What::too_many};
+    return false;
   }
-  if (failure.what == Failure::What::none) failure = check_kinds(overload, slots);
-  return failure;
+  if (call.names != nullptr && !place_keywords(overload, call, slots, failure)) return false;
+  return check_kinds(overload, slots, failure);
 }
 
 std::string at_position(int index, bool has_self) {
@@ -199,8 +212,8 @@ size_t most_telling(std::span<const Failure> failures) {
   return best;
 }
 
-[[noreturn]] void throw_no_fit(const OpSpec& spec, const Call& call,
-                               std::span<const Failure> failures) {
+[[noreturn]] void explain_failures(const OpSpec& spec, const Call& call,
+                                   std::span<const Failure> failures) {
   const size_t chosen = most_telling(failures);
   const Failure& failure = failures[chosen];
   const Overload overload = spec.overloads[chosen];
@@ -249,18 +262,25 @@ void IntList::spill(int64_t value) {
 void Arguments::bind(const Call& call) {
   if (!spec_.prepared) [[unlikely]]
     prepare(spec_);
-  std::array<Failure, 8> failures;
-  const size_t count = std::min(spec_.overloads.size(), failures.size());
-  for (size_t index = 0; index < count; ++index) {
-    Failure& failure = failures[index];
-    failure = try_overload(spec_.overloads[index], call, slots_, extra_);
-    if (failure.what == Failure::What::none) [[likely]] {
+  for (size_t index = 0; index < spec_.overloads.size(); ++index) {
+    Failure failure;
+    if (try_overload(spec_.overloads[index], call, slots_.data(), extra_, failure)) [[likely]] {
       overload_ = static_cast<int>(index);
       return;
     }
     slots_ = {};
   }
-  throw_no_fit(spec_, call, std::span(failures).first(count));
+  throw_no_fit(call);
+}
+
+/// Tries every overload again, to find the one that came furthest.
+void Arguments::throw_no_fit(const Call& call) {
+  std::vector<Failure> failures(spec_.overloads.size());
+  for (size_t index = 0; index < failures.size(); ++index) {
+    slots_ = {};
+    try_overload(spec_.overloads[index], call, slots_.data(), extra_, failures[index]);
+  }
+  explain_failures(spec_, call, failures);
 }
 
 std::string Arguments::describe(int index) const {

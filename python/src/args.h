@@ -124,6 +124,7 @@ class Arguments {
 
  private:
   void bind(const Call& call);
+  [[noreturn]] void throw_no_fit(const Call& call);
   std::string describe(int index) const;
 
   OpSpec& spec_;
