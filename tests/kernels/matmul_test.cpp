@@ -71,6 +71,15 @@ TEST_P(MatmulPerDType, LargerShapesStridesAndBatches) {
   if (!is_supported()) return;
   check_matmul(random_array(dtype(), {70, 90}, 1), random_array(dtype(), {90, 80}, 2),
                Array(dtype(), {70, 80}));
+  {  // a matrix and a vector, on either side and transposed
+    const Array column = random_array(dtype(), {90, 1}, 2), row = random_array(dtype(), {1, 70}, 2);
+    const Array wide = random_array(dtype(), {70, 90}, 3),
+                tall = random_array(dtype(), {90, 70}, 3);
+    check_matmul(wide, column, Array(dtype(), {70, 1}));
+    check_matmul(tall.transposed(0, 1), column, Array(dtype(), {70, 1}));
+    check_matmul(row, wide, Array(dtype(), {1, 90}));
+    check_matmul(row, tall.transposed(0, 1), Array(dtype(), {1, 90}));
+  }
   const Array gaps = random_array(dtype(), {40, 60}, 3);
   check_matmul(gaps.with_strides({20, 30}, {120, 2}), gaps.with_strides({30, 9}, {60, 3}, 1),
                Array(dtype(), {9, 20}).transposed(0, 1));

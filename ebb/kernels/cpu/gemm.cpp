@@ -1,61 +1,20 @@
-// ebb/kernels/cpu/gemm.cpp -- calls of OpenBLAS, and plain loops for integers.
+// ebb/kernels/cpu/gemm.cpp -- which engine runs a product, and plain loops for integers.
 #include "ebb/kernels/cpu/gemm.h"
 
-#include <cblas.h>
-
 #include <algorithm>
-#include <complex>
-#include <mutex>
+#include <type_traits>
 
 namespace ebb::kernels::cpu {
 namespace {
 
-/// An operand as BLAS wants it: transposed or not, and the distance of its rows (or columns).
-struct BlasOperand {
-  CBLAS_TRANSPOSE transpose;
-  blasint ld;
-};
+// Up to so many multiplications OpenBLAS is faster for float32, above them oneDNN.
+constexpr int64_t kOpenBlasWork = int64_t{1} << 20;
+// The same for products with a vector, where oneDNN is faster as soon as its call is paid.
+constexpr int64_t kOpenBlasVectorWork = 2048;
 
-BlasOperand blas_operand(const MatrixRef& matrix) {
-  if (matrix.column_stride == 1) return {CblasNoTrans, static_cast<blasint>(matrix.row_stride)};
-  return {CblasTrans, static_cast<blasint>(matrix.column_stride)};
-}
-
-void call_blas(const Gemm& g, const BlasOperand& a, const BlasOperand& b, float beta, float*) {
-  cblas_sgemm(CblasRowMajor, a.transpose, b.transpose, static_cast<blasint>(g.m),
-              static_cast<blasint>(g.n), static_cast<blasint>(g.k), 1.0f,
-              static_cast<const float*>(g.a.data), a.ld, static_cast<const float*>(g.b.data), b.ld,
-              beta, static_cast<float*>(g.c), static_cast<blasint>(g.ldc));
-}
-void call_blas(const Gemm& g, const BlasOperand& a, const BlasOperand& b, float beta, double*) {
-  cblas_dgemm(CblasRowMajor, a.transpose, b.transpose, static_cast<blasint>(g.m),
-              static_cast<blasint>(g.n), static_cast<blasint>(g.k), 1.0,
-              static_cast<const double*>(g.a.data), a.ld, static_cast<const double*>(g.b.data),
-              b.ld, beta, static_cast<double*>(g.c), static_cast<blasint>(g.ldc));
-}
-void call_blas(const Gemm& g, const BlasOperand& a, const BlasOperand& b, float beta,
-               std::complex<float>*) {
-  const std::complex<float> one = 1.0f, factor = beta;
-  cblas_cgemm(CblasRowMajor, a.transpose, b.transpose, static_cast<blasint>(g.m),
-              static_cast<blasint>(g.n), static_cast<blasint>(g.k), &one, g.a.data, a.ld, g.b.data,
-              b.ld, &factor, g.c, static_cast<blasint>(g.ldc));
-}
-void call_blas(const Gemm& g, const BlasOperand& a, const BlasOperand& b, float beta,
-               std::complex<double>*) {
-  const std::complex<double> one = 1.0, factor = beta;
-  cblas_zgemm(CblasRowMajor, a.transpose, b.transpose, static_cast<blasint>(g.m),
-              static_cast<blasint>(g.n), static_cast<blasint>(g.k), &one, g.a.data, a.ld, g.b.data,
-              b.ld, &factor, g.c, static_cast<blasint>(g.ldc));
-}
-
-template <typename T>
-void blas_gemm(const Gemm& g) {
-  // The serial OpenBLAS takes its packing buffer without a lock: one call at a time.
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  const BlasOperand a = blas_operand(g.a);
-  const BlasOperand b = blas_operand(g.b);
-  call_blas(g, a, b, g.accumulate ? 1.0f : 0.0f, static_cast<T*>(nullptr));
+bool is_for_onednn(const Gemm& g) {
+  const bool has_vector = g.m == 1 || g.n == 1;
+  return g.m * g.n * g.k > (has_vector ? kOpenBlasVectorWork : kOpenBlasWork);
 }
 
 template <typename T>
@@ -84,15 +43,8 @@ void plain_gemm(const Gemm& g) {
 }  // namespace
 
 void gemm(DType dtype, const Gemm& g) {
-  if (g.m == 0 || g.n == 0) return;
-  const bool is_small = g.m * g.n * g.k <= kSmallProduct && g.n <= kSmallSide && g.k <= kSmallSide;
-  if (is_small && small_gemm(dtype, g)) return;
-  switch (dtype) {
-    case DType::float32: return blas_gemm<float>(g);
-    case DType::float64: return blas_gemm<double>(g);
-    case DType::complex64: return blas_gemm<std::complex<float>>(g);
-    default: return blas_gemm<std::complex<double>>(g);
-  }
+  if (dtype == DType::float32 && is_for_onednn(g)) return onednn_gemm(g);
+  openblas_gemm(dtype, g);
 }
 
 void gemm_integers(DType dtype, const Gemm& g) {

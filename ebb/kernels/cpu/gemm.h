@@ -1,13 +1,14 @@
 // ebb/kernels/cpu/gemm.h -- the one seam to matrix multiplication libraries: gemm().
 //
 // Everything that multiplies matrices comes here. Which engine runs a product depends on its dtype
-// and shape alone; docs/gemm.md holds the measurements behind the rule. One call runs on one
-// thread; the callers split the work (matmul.cpp).
+// and shape alone; docs/gemm.md holds the measurements behind the rule. One call runs on one thread
+// and may be made from many at once; the callers split the work (matmul.cpp).
 #pragma once
 
 #include <cstdint>
 
 #include "ebb/core/dtype.h"
+#include "ebb/core/export.h"
 
 namespace ebb::kernels::cpu {
 
@@ -28,16 +29,17 @@ struct Gemm {
   bool accumulate;
 };
 
-/// Runs a product of float32, float64, complex64 or complex128 matrices.
+/// Runs a product of float32, float64, complex64 or complex128 matrices; no size is 0.
 void gemm(DType dtype, const Gemm& args);
 
 /// The same by plain loops, for integers (which wrap around) and bool (or of ands).
 void gemm_integers(DType dtype, const Gemm& args);
 
-/// Products of at most this many multiplications, and at most kSmallSide columns and inner
-/// elements, run in the small kernels, which cost less to call than a library.
-inline constexpr int64_t kSmallProduct = 32 * 32 * 32;
-inline constexpr int64_t kSmallSide = 64;
-bool small_gemm(DType dtype, const Gemm& args);
+// The engines, for gemm() and for the benchmark that compares them.
+
+/// OpenBLAS, for all four dtypes.
+EBB_API void openblas_gemm(DType dtype, const Gemm& args);
+/// oneDNN, for float32.
+EBB_API void onednn_gemm(const Gemm& args);
 
 }  // namespace ebb::kernels::cpu
