@@ -32,6 +32,7 @@ struct Table {
   std::mutex mutex;
   std::deque<Entry> entries;
   std::map<std::pair<uintptr_t, uintptr_t>, LocationId> ids;
+  std::map<LocationId, SourceLocation> described;  // C++ ones: looking up a symbol takes long
 };
 
 Table& table() {
@@ -144,17 +145,23 @@ LocationId detail::intern_return_address(void* address) noexcept {
 }
 
 SourceLocation describe_location(LocationId id) {
-  if (id == 0) return {};
+  Table& shared = table();
   Entry entry;
   {
-    Table& shared = table();
     const std::lock_guard lock(shared.mutex);
-    if (id > shared.entries.size()) return {};
+    if (id == 0 || id > shared.entries.size()) return {};
+    if (const auto known = shared.described.find(id); known != shared.described.end()) {
+      return known->second;
+    }
     entry = shared.entries[id - 1];
   }
-  if (!entry.from_provider) return describe_address(entry.first);
-  const auto describe = detail::location_provider.describe;
-  return describe == nullptr ? SourceLocation{} : describe(entry.first, entry.second);
+  if (entry.from_provider) {
+    const auto describe = detail::location_provider.describe;
+    return describe == nullptr ? SourceLocation{} : describe(entry.first, entry.second);
+  }
+  const SourceLocation found = describe_address(entry.first);
+  const std::lock_guard lock(shared.mutex);
+  return shared.described.try_emplace(id, found).first->second;
 }
 
 }  // namespace ebb
