@@ -1,6 +1,9 @@
 # tests/python/test_io.py -- ebb.save and ebb.load: what is kept, what is refused.
 import json
 import struct
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -150,6 +153,31 @@ def test_a_huge_header_length_takes_no_memory(path):
     write(path, {}, length=2**63)
     with pytest.raises(ValueError, match="above the limit"):
         ebb.load(path)
+
+
+SAVE_FOREVER = """
+import sys, ebb
+print("ready", flush=True)
+for number in range(10**9):
+    ebb.save({"t": ebb.full((50_000,), float(number))}, sys.argv[1])
+"""
+
+
+def test_a_killed_save_leaves_a_whole_file(path):
+    for wait in (0.0, 0.001, 0.003, 0.01, 0.03):
+        child = subprocess.Popen(
+            [sys.executable, "-c", SAVE_FOREVER, str(path)], stdout=subprocess.PIPE
+        )
+        child.stdout.readline()
+        time.sleep(0.01 + wait)
+        child.kill()
+        child.wait()
+        child.stdout.close()
+        if path.exists():
+            values = ebb.load(path)["t"]
+            assert len(values) == 50_000 and len(set(values[::1000].tolist())) == 1
+    ebb.save({}, path)  # clears away what the killed ones left
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
 def test_the_safetensors_package_agrees(path):
