@@ -135,6 +135,17 @@ class Arguments {
   inline static const Tensor undefined_;
 };
 
+/// Whether `count` positional arguments and the keywords are just the first `wanted` of `params`,
+/// in their order. False also before the op's first call, when no keyword is known yet.
+inline bool follows(PyObject* names, const Param* params, Py_ssize_t count, Py_ssize_t wanted) {
+  if (names == nullptr) return count == wanted;
+  if (count + PyTuple_GET_SIZE(names) != wanted) return false;
+  for (Py_ssize_t index = count; index < wanted; ++index) {
+    if (PyTuple_GET_ITEM(names, index - count) != params[index].interned) return false;
+  }
+  return true;
+}
+
 /// A Python number (bool, int, float, complex or a NumPy scalar) as a Scalar; nothing for others.
 std::optional<Scalar> to_scalar(PyObject* object);
 /// Whether to_scalar() gives something.
