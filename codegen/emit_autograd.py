@@ -193,10 +193,10 @@ class Recorder:
     @property
     def edge_count(self) -> str:
         """How many edges the node gets."""
-        count = str(self.node.plan.edges)
-        return (
-            f"{count} + {self.node.list_rule.param.name}.size()" if self.node.list_rule else count
-        )
+        if self.node.list_rule:
+            return f"{self.node.plan.edges} + {self.node.list_rule.param.name}.size()"
+        # The engine knows accumulators by their having no edge: fill_ gets one that leads nowhere.
+        return str(max(self.node.plan.edges, 1))
 
     def edge_lines(self) -> list[str]:
         """Statements that connect the edges and find the highest number above."""
