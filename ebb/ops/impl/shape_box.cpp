@@ -30,6 +30,7 @@ struct Box {
 /// Whether `count` elements from `start`, `step` apart, lie in [0, size). Nothing overflows.
 bool selects(int64_t start, int64_t step, int64_t count, int64_t size) {
   if (count < 0 || step < 1 || start < 0 || start > size) return false;
+  if (step == 1) return count <= size - start;  // spares the division below
   return count == 0 || (start < size && count - 1 <= (size - 1 - start) / step);
 }
 
