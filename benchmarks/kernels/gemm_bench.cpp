@@ -58,16 +58,16 @@ void bench_openblas_float64(benchmark::State& state) {
 
 void shapes(benchmark::internal::Benchmark* bench) {
   for (const int transposed : {0, 1}) {
-    for (const int side : {4, 8, 16, 24, 32, 48, 64}) bench->Args({side, side, side, transposed});
+    for (const int side : {4, 8, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024}) {
+      bench->Args({side, side, side, transposed});
+    }
     bench->Args({64, 10, 64, transposed})->Args({1, 64, 64, transposed});
     bench->Args({64, 1, 64, transposed})->Args({256, 32, 32, transposed});
+    bench->Args({64, 128, 64, transposed})->Args({64, 10, 128, transposed});
+    bench->Args({128, 10, 64, transposed})->Args({4096, 64, 64, transposed});
+    bench->Args({1, 1024, 1024, transposed})->Args({1024, 1, 1024, transposed});
+    bench->Args({32, 1024, 1024, transposed})->Args({64, 64, 4096, transposed});
   }
-  for (const int side : {96, 128, 256, 512, 1024}) bench->Args({side, side, side, transposed});
-  bench->Args({64, 128, 64, transposed})->Args({64, 10, 128, transposed});
-  bench->Args({128, 10, 64, transposed})->Args({4096, 64, 64, transposed});
-  bench->Args({1, 1024, 1024, transposed})->Args({1024, 1, 1024, transposed});
-  bench->Args({32, 1024, 1024, transposed})->Args({64, 64, 4096, transposed});
-}
 }
 BENCHMARK(bench_openblas_float32)->Apply(shapes);
 BENCHMARK(bench_onednn_float32)->Apply(shapes);

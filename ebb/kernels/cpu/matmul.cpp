@@ -167,6 +167,35 @@ class Product {
   Blocks blocks_;
 };
 
+/// Whether the whole product is one call of gemm(), and if so, makes it. Small products, which are
+/// most of them in small networks, would otherwise spend more time here than there.
+bool multiply_at_once(const TensorView& input, const TensorView& other, const TensorView& out,
+                      bool accumulate) {
+  const DType dtype = out.dtype;
+  const bool is_plain =
+      input.ndim == 2 && other.ndim == 2 && out.contiguous && dtype >= DType::float32;
+  if (!is_plain) return false;
+  const int64_t m = out.sizes[0], n = out.sizes[1], k = input.sizes[1];
+  // Each side is below 2^21 here, so the product of three does not overflow.
+  constexpr int64_t kMost = kPieceWork - 1;
+  if (m > kMost || n > kMost || k > kMost || m * n * k >= kPieceWork || k == 0) return false;
+  const auto a = as_matrix(input), b = as_matrix(other);
+  if (!a || !b) return false;
+  gemm(dtype, {m, n, k, *a, *b, out.data, n, accumulate});
+  return true;
+}
+
+/// Writes `bias` to every row of a matrix.
+void fill_rows(const Context& context, const TensorView& bias, const TensorView& out) {
+  if (!bias.contiguous || !out.contiguous || bias.dtype != out.dtype) {
+    return copy(context, bias, out);
+  }
+  const size_t bytes = static_cast<size_t>(out.sizes[1]) * item_size(out.dtype);
+  for (int64_t i = 0; i < out.sizes[0]; ++i) {
+    std::memcpy(out.as<char>() + static_cast<size_t>(i) * bytes, bias.data, bytes);
+  }
+}
+
 /// What products of this dtype are computed in.
 DType compute_dtype(DType dtype) { return is_half(dtype) ? DType::float32 : dtype; }
 
@@ -184,7 +213,8 @@ void multiply(const Context& context, const TensorView& input, const TensorView&
   std::optional<DenseCopy> staged;
   if (!can_hold_result(out, compute)) staged.emplace(out, compute);
   const TensorView& result = staged ? staged->view() : out;
-  if (bias != nullptr) copy(context, *bias, result);
+  if (bias != nullptr) fill_rows(context, *bias, result);
+  if (!staged && multiply_at_once(input, other, out, bias != nullptr)) return;
   if (input.sizes[input.ndim - 1] != 0) {
     const Operand a(context, input, compute), b(context, other, compute);
     Product(compute, a, b, result, bias != nullptr).run();

@@ -200,11 +200,21 @@ HWY_INLINE void add_row(Op op, Acc* sum, const Acc* row, size_t count) {
   binary_row(op, static_cast<const Acc*>(sum), row, sum, count, 0);
 }
 
-/// Dense accumulators.
-template <typename Acc>
-struct DenseElements {
-  const Acc* data;
-  HWY_INLINE const Acc* read(int64_t begin, int64_t, Acc*) const { return data + begin; }
+/// Dense memory, read as accumulators.
+template <typename T>
+struct DenseValues {
+  const T* data;
+  HWY_INLINE const AccumulatorOf<T>* read(int64_t begin, int64_t count,
+                                          AccumulatorOf<T>* tile) const {
+    if constexpr (is_half_type<T>) {
+      widen(data + begin, tile, static_cast<size_t>(count));
+      return tile;
+    } else {
+      (void)count;
+      (void)tile;
+      return data + begin;
+    }
+  }
 };
 
 /// Reduces any number of elements on this thread: chunks in order.

@@ -148,10 +148,24 @@ class Reduction {
 
 enum class Finish { plain, mean };
 
+/// One dense chunk to one element: no plan needed.
+template <class Op, typename T>
+void reduce_small(const TensorView& input, const TensorView& out, int64_t divisor) {
+  using Acc = AccumulatorOf<T>;
+  HWY_ALIGN Acc tile[kTile];
+  Acc value = reduce_chunk(Op{}, DenseValues<T>{input.as<T>()}, 0, input.numel, tile);
+  if (divisor != 0) value = static_cast<Acc>(value / static_cast<Acc>(divisor));
+  *out.as<T>() = static_cast<T>(value);
+}
+
 /// `as_pairs`: T is the real type of the complex elements.
 template <class Op, typename T, Finish finish, bool as_pairs>
 void reduce_kernel(const Context&, const TensorView& input, const TensorView& out) {
   if (out.numel == 0) return;
+  if (!as_pairs && out.numel == 1 && input.contiguous && input.numel != 0 &&
+      input.numel <= kChunk) {
+    return reduce_small<Op, T>(input, out, finish == Finish::mean ? input.numel : 0);
+  }
   const ReducePlan plan(input, out, as_pairs);
   if (input.numel == 0) {
     const bool is_mean = finish == Finish::mean;

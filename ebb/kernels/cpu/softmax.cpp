@@ -4,6 +4,7 @@
 // half types are copied to scratch memory and back. log_softmax(x) = (x - max) - log(sum(exp(x -
 // max))) neither overflows nor loses the small differences.
 #include <algorithm>
+#include <limits>
 
 #include "ebb/core/allocator.h"
 #include "ebb/core/parallel.h"
@@ -69,10 +70,25 @@ HWY_INLINE T log_scalar(T value) {
   return hn::GetLane(log_of(d, hn::Set(d, value)));
 }
 
+/// A row that fits into one vector, such as the scores of ten classes.
+template <typename T>
+HWY_INLINE void log_softmax_short_row(const T* in, T* out, size_t count) {
+  const hn::ScalableTag<T> d;
+  const auto nothing = hn::Set(d, -std::numeric_limits<T>::infinity());
+  const auto x = hn::IfThenElse(hn::FirstN(d, count), load_first(d, in, count), nothing);
+  // Whatever this gives for a NaN: the sum below is NaN then, and so is all of the row.
+  const auto centred = hn::Sub(x, hn::MaxOfLanes(d, x));
+  const auto sum = hn::SumOfLanes(d, exp_of(d, centred));
+  store_first(hn::Sub(centred, log_of(d, sum)), d, out, count);
+}
+
 template <typename T>
 void log_softmax_row(const T* in, T* out, int64_t count) {
+  if (count < static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()))) {
+    return log_softmax_short_row(in, out, static_cast<size_t>(count));
+  }
   HWY_ALIGN T tile[kTile];
-  const T largest = reduce_all(MaxOp{}, DenseElements<T>{in}, count, tile);
+  const T largest = reduce_all(MaxOp{}, DenseValues<T>{in}, count, tile);
   const T sum = reduce_all(SumOp{}, ExpElements<T>{in, largest}, count, tile);
   unary_row(Normalise<T>{largest, log_scalar(sum)}, in, out, static_cast<size_t>(count));
 }
@@ -80,7 +96,7 @@ void log_softmax_row(const T* in, T* out, int64_t count) {
 template <typename T>
 void log_softmax_backward_row(const T* grad_out, const T* out, T* grad_input, int64_t count) {
   HWY_ALIGN T tile[kTile];
-  const T sum = reduce_all(SumOp{}, DenseElements<T>{grad_out}, count, tile);
+  const T sum = reduce_all(SumOp{}, DenseValues<T>{grad_out}, count, tile);
   binary_row(SoftmaxGrad<T>{sum}, grad_out, out, grad_input, static_cast<size_t>(count), 0);
 }
 
