@@ -116,7 +116,7 @@ class Row:
         for name in names:
             if name not in ("condition", "index", "target"):
                 return name
-        return names[0]
+        return names[0] if names else ""
 
     @property
     def dtypes(self) -> tuple[str, ...]:

@@ -84,6 +84,15 @@ def test_mul0_is_zero_where_its_first_operand_is_zero():
     assert first[1].tolist() == [0.0, 0.0, 2.0]
 
 
+def test_the_gradient_of_mul0_is_zero_where_none_arrives():
+    for values in ([math.inf, 2.0], [math.nan, 2.0]):
+        singular, other = leaf(values), leaf([3.0, 4.0])
+        seed = ebb.tensor([0.0, 1.0], dtype=ebb.float64)
+        for arguments in ((singular, other), (other, singular)):
+            first = grads(OPS.mul0(*arguments), [singular, other], seed)
+            assert first == [[0.0, 4.0], [0.0, 2.0]]
+
+
 def test_an_operand_used_twice_gets_both_gradients():
     x = leaf([2.0, -3.0])
     ones = ebb.ones([2], dtype=ebb.float64)

@@ -1,0 +1,117 @@
+# tests/python/test_op_threads.py -- values and gradients are bitwise the same for any number of
+# threads: work is split by shape only, and sums are added in a fixed order.
+import numpy as np
+import pytest
+
+import ebb
+
+COUNTS = (1, 2, 3, 4, 8)
+RNG = np.random.default_rng(7)
+
+
+def noise(*shape, dtype=np.float32):
+    return RNG.standard_normal(shape).astype(dtype)
+
+
+BIG = noise(1 << 20)
+WIDE = noise(700, 1500)
+ROWS = RNG.integers(0, 50, 20000)
+SOURCE = noise(20000, 40)
+LEFT, RIGHT = noise(301, 517), noise(517, 203)
+BATCH = noise(8, 65, 130), noise(8, 130, 70)
+
+
+def spread(*tensors):
+    """A loss with a different weight for every element."""
+    total = 0
+    for tensor in tensors:
+        weight = ebb.arange(tensor.numel(), dtype=tensor.dtype).reshape(tensor.shape)
+        total = total + (tensor * (weight * 1e-6 + 1)).sum()
+    return total
+
+
+def fan_in(x):
+    total = x * 0.1
+    for step in range(20):
+        total = total + x * (0.1 * step)
+    return total
+
+
+PROGRAMS = {
+    "sum": (lambda x: x.sum(), [BIG]),
+    "sum rows": (lambda x: x.sum(1), [WIDE]),
+    "sum columns": (lambda x: x.sum(0), [WIDE]),
+    "mean": (lambda x: x.mean(), [BIG]),
+    "max": (lambda x: x.max(), [BIG]),
+    "max rows": (lambda x: x.max(1)[0], [WIDE]),
+    "mul": (lambda x, y: x * y, [WIDE, WIDE[0]]),
+    "exp": (lambda x: x.exp(), [WIDE]),
+    "where": (lambda x: ebb.where(x > 0, x * 2.0, x), [WIDE]),
+    "log_softmax": (lambda x: x.log_softmax(1), [WIDE]),
+    "log_softmax columns": (lambda x: x.log_softmax(0), [WIDE]),
+    "cross_entropy": (
+        lambda x: ebb.cross_entropy(x, ebb.tensor(ROWS[:700])),
+        [WIDE],
+    ),
+    "index_add": (
+        lambda x, s: x.index_add(0, ebb.tensor(ROWS), s),
+        [np.zeros((50, 40), np.float32), SOURCE],
+    ),
+    "index_select": (lambda x: x.index_select(0, ebb.tensor(ROWS)), [noise(50, 40)]),
+    "gather": (
+        lambda x: x.gather(0, ebb.tensor(np.repeat(ROWS[:, None], 40, 1))),
+        [noise(50, 40)],
+    ),
+    "scatter_add": (
+        lambda x, s: x.scatter_add(0, ebb.tensor(np.repeat(ROWS[:, None], 40, 1)), s),
+        [np.zeros((50, 40), np.float32), SOURCE],
+    ),
+    "matmul": (lambda x, y: x @ y, [LEFT, RIGHT]),
+    "matmul long sum": (lambda x, y: x @ y, [noise(3, 40000), noise(40000, 5)]),
+    "matmul batched": (lambda x, y: x @ y, list(BATCH)),
+    "matmul vector": (lambda x, y: x @ y, [LEFT, RIGHT[:, 0].copy()]),
+    "linear": (
+        lambda x, w, b: ebb.nn.functional.linear(x, w, b),
+        [LEFT, RIGHT.T.copy(), noise(203)],
+    ),
+    "fan-in": (fan_in, [WIDE]),
+    "cast and copy": (lambda x: x.double().transpose(0, 1).contiguous(), [WIDE]),
+    "cat and split": (lambda x: ebb.cat(x.split([300, 400])[::-1], 1 - 1), [WIDE]),
+}
+
+
+def run(function, arrays):
+    """Bytes of the value and of all gradients."""
+    inputs = [ebb.tensor(array, requires_grad=True) for array in arrays]
+    value = function(*inputs)
+    found = ebb.autograd.grad([spread(value)], inputs)
+    return [one.detach().contiguous().numpy().tobytes() for one in (value, *found)]
+
+
+@pytest.fixture(autouse=True)
+def keep_thread_count():
+    before = ebb.get_num_threads()
+    yield
+    ebb.set_num_threads(before)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results_do_not_depend_on_the_number_of_threads(name):
+    function, arrays = PROGRAMS[name]
+    ebb.set_num_threads(1)
+    wanted = run(function, arrays)
+    for count in COUNTS[1:]:
+        ebb.set_num_threads(count)
+        assert run(function, arrays) == wanted, f"{count} threads"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_twenty_runs_give_the_same(name):
+    function, arrays = PROGRAMS[name]
+    ebb.set_num_threads(1)
+    wanted = run(function, arrays)
+    for count in COUNTS:
+        ebb.set_num_threads(count)
+        for _ in range(20):
+            assert run(function, arrays) == wanted, f"{count} threads"
