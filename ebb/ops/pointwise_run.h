@@ -7,6 +7,8 @@
 // (ebb/ops/<family>.cpp) is the only user.
 #pragma once
 
+#include <cstddef>
+#include <cstring>
 #include <initializer_list>
 
 #include "ebb/kernels/kernel_table.h"
@@ -23,8 +25,13 @@ inline bool is_straight(const TensorImpl* impl) {
          impl->numel <= kernels::kRowLimit;
 }
 
+/// Whether dtype, number of dims, device and sizes agree and both are contiguous.
 inline bool has_geometry_of(const TensorImpl& lhs, const TensorImpl& rhs) {
-  if (lhs.ndim != rhs.ndim || lhs.dtype != rhs.dtype) return false;
+  // dtype, ndim and device are neighbours: one compare.
+  uint32_t left_kind, right_kind;
+  std::memcpy(&left_kind, reinterpret_cast<const char*>(&lhs) + offsetof(TensorImpl, dtype), 4);
+  std::memcpy(&right_kind, reinterpret_cast<const char*>(&rhs) + offsetof(TensorImpl, dtype), 4);
+  if (left_kind != right_kind || !rhs.is_contiguous()) return false;
   for (int dim = 0; dim < lhs.ndim; ++dim) {
     if (lhs.sizes()[dim] != rhs.sizes()[dim]) return false;
   }
@@ -44,7 +51,7 @@ template <typename Function>
     const kernels::KernelTable<Function>& table, const Tensor& input, const Tensor& other) {
   const TensorImpl* const left = input.impl();
   const TensorImpl* const right = other.impl();
-  if (!is_straight(left) || !is_straight(right) || !has_geometry_of(*left, *right)) return nullptr;
+  if (!is_straight(left) || right == nullptr || !has_geometry_of(*left, *right)) return nullptr;
   return table.find_row(left->dtype);
 }
 /// The row kernel for a contiguous tensor and a number that does not widen it, or null.
