@@ -57,7 +57,7 @@ pi = 3.141592653589793
 e = 2.718281828459045
 newaxis = None
 
-_LAZY = frozenset(("data", "io", "nn", "optim", "testing", "utils"))
+_LAZY = frozenset(("data", "io", "nn", "optim", "testing"))
 
 
 def __getattr__(name):
