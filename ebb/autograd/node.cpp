@@ -15,6 +15,12 @@ namespace {
 // Stands in thread_state.dead_nodes while the list is being emptied but has no node in it.
 char end_of_list;
 
+void free_extra(NodeExtra* extra) noexcept {
+  const auto release = ebb::detail::release_py_object;
+  if (extra->py_object != nullptr && release != nullptr) release(extra->py_object);
+  delete extra;
+}
+
 }  // namespace
 
 void Node::dispose() noexcept {
@@ -36,7 +42,7 @@ void Node::destroy(Node* node) noexcept {
   for (const Edge& edge : node->edges()) {
     if (edge.node != nullptr) edge.node->release();
   }
-  if (node->extra_ != nullptr) delete node->extra_;
+  if (node->extra_ != nullptr) free_extra(node->extra_);
   const size_t bytes = NodeAccess::block_bytes(*node);
   node->~Node();
   deallocate_inline(node, bytes);

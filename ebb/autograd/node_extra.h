@@ -17,7 +17,8 @@ struct NodeExtra {
   /// Outputs (by index) whose tensors asked to keep their gradient. A tensor that dies takes its
   /// entry away, so the pointers are valid under the mutex.
   std::vector<std::pair<uint32_t, AutogradMeta*>> retained;
-  void* py_object = nullptr;  // not owned; guarded by Python's lock
+  /// A Python object that lives as long as the node; guarded by Python's lock.
+  void* py_object = nullptr;
 };
 
 /// The node's extra block, made if there is none.

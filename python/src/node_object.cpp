@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "ebb/autograd/meta.h"
+#include "ebb/autograd/node_extra.h"
 #include "ebb/core/location.h"
 #include "python/src/errors.h"
 #include "python/src/tensor_object.h"
@@ -29,13 +30,38 @@ std::unordered_map<Node*, NodeObject*>& live_objects() {
   return *objects;
 }
 
+/// Python has dropped an object with notes, but the node lives on: the node becomes the owner.
+void hand_over(NodeObject* object) {
+  Node* const node = std::exchange(object->node, nullptr);
+  PyObject* const self = reinterpret_cast<PyObject*>(object);
+  Py_SET_REFCNT(self, 1);
+  autograd::ensure_extra(*node).py_object = mark_owned(self);
+  node->release();  // if it was the last after all, this destroys the object
+}
+
+/// The object that a node owns, given back to Python; null if there is none.
+PyObject* take_back(Node* node) {
+  if (node->extra() == nullptr || node->extra()->py_object == nullptr) return nullptr;
+  PyObject* const self = object_in(std::exchange(node->extra()->py_object, nullptr));
+  auto* const object = reinterpret_cast<NodeObject*>(self);
+  node->retain();
+  object->node = node;
+  live_objects().emplace(node, object);
+  PyObject_GC_Track(self);
+  return self;
+}
+
 void dealloc(PyObject* self) {
   auto* const object = reinterpret_cast<NodeObject*>(self);
   PyObject_GC_UnTrack(self);
   if (object->weaklist != nullptr) PyObject_ClearWeakRefs(self);
-  live_objects().erase(object->node);
+  if (object->node != nullptr) {
+    live_objects().erase(object->node);
+    // Also an empty dict: node.metadata["note"] = 1 drops the object before it writes.
+    if (object->metadata != nullptr) return hand_over(object);
+    object->node->release();
+  }
   Py_CLEAR(object->metadata);
-  object->node->release();
   PyTypeObject* const type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(type);
@@ -112,7 +138,7 @@ PyGetSetDef kAttributes[] = {
      nullptr},
     {"location", location, nullptr, "File, line and function that recorded the op, or None.",
      nullptr},
-    {"metadata", metadata, nullptr, "A dict for notes, kept while this object lives.", nullptr},
+    {"metadata", metadata, nullptr, "A dict for notes, kept as long as the op is.", nullptr},
     {"variable", variable, nullptr, "The leaf of an AccumulateGrad, or None if it is gone.",
      nullptr},
     {},
@@ -136,6 +162,7 @@ PyObject* wrap_node(Node* node) {
   if (found != live_objects().end()) {
     return Py_NewRef(reinterpret_cast<PyObject*>(found->second));
   }
+  if (PyObject* const kept = take_back(node); kept != nullptr) return kept;
   Ref self(reinterpret_cast<PyObject*>(PyObject_GC_New(NodeObject, node_type)));
   auto* const object = reinterpret_cast<NodeObject*>(self.get());
   node->retain();

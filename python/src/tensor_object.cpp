@@ -16,14 +16,6 @@ detail::FreeList detail::free_list;
 
 namespace {
 
-constexpr uintptr_t kOwnedByImpl = 1;
-
-bool is_owned_by_impl(void* py_object) {
-  return (reinterpret_cast<uintptr_t>(py_object) & kOwnedByImpl) != 0;
-}
-TensorObject* object_in(void* py_object) {
-  return reinterpret_cast<TensorObject*>(reinterpret_cast<uintptr_t>(py_object) & ~kOwnedByImpl);
-}
 PyObject* upcast(TensorObject* object) { return reinterpret_cast<PyObject*>(object); }
 
 void track_if_stateful(TensorObject* object) {
@@ -33,16 +25,16 @@ void track_if_stateful(TensorObject* object) {
 
 /// The tensor dies while it owns its object (see the top of tensor_object.h).
 void release_object(void* py_object) noexcept {
-  if (!is_owned_by_impl(py_object) || !interpreter_is_alive()) return;
+  if (!is_owned_by_cpp(py_object) || !interpreter_is_alive()) return;
   const AcquireGil gil;
-  Py_DECREF(upcast(object_in(py_object)));
+  Py_DECREF(object_in(py_object));
 }
 
 /// Python has dropped the object, but C++ still holds the tensor: the impl becomes the owner.
 void hand_over(TensorObject* object) {
   TensorImpl* const impl = object->tensor.leak();
   Py_SET_REFCNT(upcast(object), 1);
-  impl->py_object = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(object) | kOwnedByImpl);
+  impl->py_object = mark_owned(upcast(object));
   impl->release();  // if it was the last after all, this destroys the object
 }
 
@@ -142,8 +134,8 @@ TensorObject* detail::allocate_object() {
 PyObject* detail::wrap_known(Tensor&& tensor) {
   if (!tensor.defined()) Py_RETURN_NONE;
   TensorImpl& impl = *tensor.impl();
-  TensorObject* const object = object_in(impl.py_object);
-  if (!is_owned_by_impl(impl.py_object)) return Py_NewRef(upcast(object));
+  auto* const object = reinterpret_cast<TensorObject*>(object_in(impl.py_object));
+  if (!is_owned_by_cpp(impl.py_object)) return Py_NewRef(upcast(object));
   impl.py_object = object;
   new (&object->tensor) Tensor(std::move(tensor));
   track_if_stateful(object);

@@ -10,6 +10,7 @@
 // they have a __dict__. Start reading at wrap().
 #pragma once
 
+#include <cstdint>
 #include <new>
 
 #include "ebb/core/tensor.h"
@@ -24,6 +25,19 @@ struct TensorObject {
 };
 
 extern PyTypeObject* tensor_type;
+
+// How C++ notes that it owns a Python object: by the lowest bit. detail::release_py_object gives
+// such an object up, and leaves others alone.
+inline constexpr uintptr_t kOwnedByCpp = 1;
+inline bool is_owned_by_cpp(void* py_object) {
+  return (reinterpret_cast<uintptr_t>(py_object) & kOwnedByCpp) != 0;
+}
+inline void* mark_owned(PyObject* object) {
+  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(object) | kOwnedByCpp);
+}
+inline PyObject* object_in(void* py_object) {
+  return reinterpret_cast<PyObject*>(reinterpret_cast<uintptr_t>(py_object) & ~kOwnedByCpp);
+}
 
 inline bool is_exact_tensor(PyObject* object) { return Py_TYPE(object) == tensor_type; }
 inline bool is_tensor(PyObject* object) {

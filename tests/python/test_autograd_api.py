@@ -1,4 +1,6 @@
 # tests/python/test_autograd_api.py -- backward, grad, leaves, nodes and grad mode from Python.
+import weakref
+
 import pytest
 
 import ebb
@@ -140,6 +142,22 @@ def test_nodes_carry_notes():
     node = y.grad_fn
     node.metadata["note"] = 1
     assert y.grad_fn.metadata == {"note": 1}
+    del node
+    assert y.grad_fn.metadata == {"note": 1}  # kept with the op, not with its object
+
+
+def test_notes_are_freed_with_their_node():
+    class Token:
+        pass
+
+    y = leaf(1.0) * 2
+    token = Token()
+    gone = weakref.ref(token)
+    y.grad_fn.metadata["token"] = token
+    del token
+    assert gone() is not None
+    del y
+    assert gone() is None
 
 
 def test_retain_grad_keeps_an_inner_gradient():
