@@ -31,6 +31,10 @@ RELEASE = ROOT / "build" / "release"
 MUTATE = ROOT / "build" / "mutate"
 ROW_TESTS = ["tests/python/test_op_gradients.py"]
 OTHER_TESTS = ["tests/python/test_op_special.py"]
+# Mutants that compute the same, with the reason.
+EQUIVALENT = {
+    ("relu", "input", "operand"): "out > 0 exactly where input > 0",
+}
 # Indices and masks are no numbers to exchange with operands.
 NOT_EXCHANGED = ("index", "target", "condition", "weight", "indices")
 COMMUTATIVE = ("add", "mul")
@@ -145,7 +149,11 @@ def mutants_of(op: Op, param: str, formula: str, first_id: int) -> list[Mutant]:
         "operand": swapped_operands(op, formula),
         "arguments": swapped_arguments(op, formula),
     }
-    kept = [(kind, text) for kind, text in broken.items() if text and text != formula]
+    kept = [
+        (kind, text)
+        for kind, text in broken.items()
+        if text and text != formula and (op.full_name, param, kind) not in EQUIVALENT
+    ]
     return [
         Mutant(first_id + index, op.full_name, param, kind, text)
         for index, (kind, text) in enumerate(kept)
@@ -153,17 +161,12 @@ def mutants_of(op: Op, param: str, formula: str, first_id: int) -> list[Mutant]:
 
 
 def rows_to_run(families: list[Family]) -> dict[str, list[str]]:
-    """The ops whose rows exercise each op: itself, or those whose formulas call it."""
-    ops = [op for family in families for op in family.ops]
+    """The ops whose rows exercise each op: itself, or its family if it has no inputs of its own."""
     rows = {}
-    for op in ops:
-        callers = [
-            other.full_name
-            for other in ops
-            if "inputs" in other.test
-            and any(re.search(rf"(?<!\w){op.name}\(", text) for text in other.grad.values())
-        ]
-        rows[op.full_name] = [op.full_name] if "inputs" in op.test else callers
+    for family in families:
+        tested = [op.full_name for op in family.ops if "inputs" in op.test]
+        for op in family.ops:
+            rows[op.full_name] = [op.full_name] if op.full_name in tested else tested
     return rows
 
 
