@@ -26,7 +26,12 @@ std::string describe(const Tensor& tensor) {
   return str(tensor.dtype(), " ", PrintShape{tensor.sizes()});
 }
 
+void throw_undefined(const char* op, const char* name) {
+  throw ValueError(str(op, ": '", name, "' must be a tensor, got an undefined one"));
+}
+
 void check_ndim(const char* op, const char* name, const Tensor& tensor, int min, int max) {
+  check_defined(op, name, tensor);
   if (tensor.ndim() >= min && tensor.ndim() <= max) [[likely]]
     return;
   const std::string needed = min == max        ? str("exactly ", min)

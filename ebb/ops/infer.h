@@ -22,7 +22,13 @@ EBB_API DimMask dim_mask(const char* op, std::optional<IntSpan> dim, int ndim);
 /// `tensor` as it is printed in errors: "float32 [2, 3]".
 EBB_API std::string describe(const Tensor& tensor);
 
-/// Throws ShapeError unless min <= ndim <= max.
+[[noreturn]] EBB_API void throw_undefined(const char* op, const char* name);
+/// Throws ValueError for no tensor at all.
+inline void check_defined(const char* op, const char* name, const Tensor& tensor) {
+  if (!tensor.defined()) [[unlikely]]
+    throw_undefined(op, name);
+}
+/// Throws ShapeError unless min <= ndim <= max, ValueError for no tensor at all.
 EBB_API void check_ndim(const char* op, const char* name, const Tensor& tensor, int min, int max);
 /// Throws DTypeError unless both have one dtype.
 EBB_API void check_same_dtype(const char* op, const Tensor& input, const char* other_name,

@@ -180,6 +180,24 @@ TEST(Gradients, PassThroughCopies) {
   EXPECT_NO_THROW(testing::gradgradcheck(wrapped, inputs));
 }
 
+TEST(Gradients, OfAWrittenValueHaveItsShape) {
+  const Tensor value = requires_grad_(ones(Shape{1, 1, 3}));
+  const Tensor x = zeros(Shape{2, 3});
+  copy_(x, value);
+  index_box_put_(x, mul(value, 2), Shape{0, 0}, Shape{1, 1}, Shape{1, 3}, Shape{3});
+  backward(sum(x));
+  EXPECT_EQ(list(grad_of(value).sizes()), (Ints{1, 1, 3}));
+  EXPECT_EQ(floats(grad_of(value)), (Floats{3, 3, 3}));
+}
+
+TEST(Gradients, StopAtAFill) {
+  const Tensor x = requires_grad_(ones(Shape{2}));
+  const Tensor y = mul(x, 2);
+  fill_(y, 5);
+  backward(sum(mul(y, y)));
+  EXPECT_FALSE(grad_of(x).defined());
+}
+
 TEST(Gradients, OfACastComeBackInTheOldDtype) {
   const Tensor x = requires_grad_(vector_of<float>({1, 2}));
   backward(sum(cast(x, DType::float64)));

@@ -247,6 +247,13 @@ TEST(Split, CutsIntoViews) {
   EXPECT_NE(error_of<ShapeError>([&] { split(x, Shape{INT64_MAX, INT64_MAX, 7}); }), "no error");
 }
 
+TEST(Composites, NameAnUndefinedOperand) {
+  EXPECT_EQ(error_of<ValueError>([] { select(Tensor(), 0, 0); }),
+            "select: 'input' must be a tensor, got an undefined one");
+  EXPECT_EQ(error_of<ValueError>([] { squeeze(Tensor()); }),
+            "squeeze: 'input' must be a tensor, got an undefined one");
+}
+
 TEST(Views, OfThirtyTwoDimsWork) {
   Shape sizes;
   for (int dim = 0; dim < kMaxDims; ++dim) sizes.push_back(dim == 5 ? 3 : 1);

@@ -110,6 +110,7 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& we
                      int64_t ignore_index, Reduction reduction, double label_smoothing) {
   const LocationScope scope(current_location(__builtin_return_address(0)));
   ops::infer::check_ndim("cross_entropy", "input", input, 1, kMaxDims);
+  ops::infer::check_defined("cross_entropy", "target", target);
   if (!(label_smoothing >= 0 && label_smoothing <= 1)) {
     throw ValueError(
         str("cross_entropy: label_smoothing must be from 0 to 1, got ", label_smoothing));

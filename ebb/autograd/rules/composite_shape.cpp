@@ -2,8 +2,6 @@
 // narrow, unsqueeze, squeeze, flatten, t, split by one size; and detach, which records nothing.
 //
 // Each sets the location of its caller, so that errors name the user's line and not this file.
-#include <limits>
-
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/record.h"
 #include "ebb/ops/infer.h"
@@ -85,6 +83,7 @@ Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
 
 Tensor unsqueeze(const Tensor& input, int64_t dim) {
   const LocationScope scope(current_location(__builtin_return_address(0)));
+  ops::infer::check_defined("unsqueeze", "input", input);
   const int axis = normalize_dim("unsqueeze", dim, input.ndim() + 1);
   Shape shape;
   for (int each = 0; each < input.ndim(); ++each) {
@@ -97,6 +96,7 @@ Tensor unsqueeze(const Tensor& input, int64_t dim) {
 
 Tensor squeeze(const Tensor& input) {
   const LocationScope scope(current_location(__builtin_return_address(0)));
+  ops::infer::check_defined("squeeze", "input", input);
   Shape shape;
   for (const int64_t size : input.sizes()) {
     if (size != 1) shape.push_back(size);
@@ -106,6 +106,7 @@ Tensor squeeze(const Tensor& input) {
 
 Tensor squeeze(const Tensor& input, int64_t dim) {
   const LocationScope scope(current_location(__builtin_return_address(0)));
+  ops::infer::check_defined("squeeze", "input", input);
   const int axis = normalize_dim("squeeze", dim, input.ndim());
   Shape shape = input.shape();
   if (!shape.empty() && shape[axis] == 1) shape.erase(axis);
@@ -114,6 +115,7 @@ Tensor squeeze(const Tensor& input, int64_t dim) {
 
 Tensor flatten(const Tensor& input, int64_t start_dim, int64_t end_dim) {
   const LocationScope scope(current_location(__builtin_return_address(0)));
+  ops::infer::check_defined("flatten", "input", input);
   const int first = normalize_dim("flatten", start_dim, input.ndim());
   const int last = normalize_dim("flatten", end_dim, input.ndim());
   if (first > last) {
@@ -156,7 +158,7 @@ std::vector<Tensor> split(const Tensor& input, int64_t split_size, int64_t dim) 
 
 Tensor detach(const Tensor& input) {
   using autograd::Cut;
-  input.sizes();  // refuses an undefined tensor
+  ops::infer::check_defined("detach", "input", input);
   Tensor out = detached(input);
   if (input.requires_grad()) {
     autograd::mark_cut(out, Cut::detached, current_location(__builtin_return_address(0)));

@@ -26,6 +26,10 @@ Tensor max_dim_jvp(const Tensor& tangent, const Tensor& indices, int64_t dim, bo
 
 // Shapes (shape.cpp).
 Tensor permute_grad(const Tensor& grad, IntSpan dims);
+/// `grad` with sizes of 1 in front if `shape` has more dims: what a written value may have had.
+Tensor with_leading_ones(const Tensor& grad, IntSpan shape);
+/// A written value in the shape that it was written to.
+Tensor broadcast_source(const Tensor& value, IntSpan shape);
 /// Start, step and size of a box in one row, which a node keeps in one piece.
 struct PackedBox {
   int64_t values[3 * kMaxDims];

@@ -13,6 +13,21 @@ Tensor permute_grad(const Tensor& grad, IntSpan dims) {
   return permute(grad, inverse);
 }
 
+Tensor with_leading_ones(const Tensor& grad, IntSpan shape) {
+  const int missing = static_cast<int>(shape.size()) - grad.ndim();
+  if (missing <= 0) return grad;
+  Shape longer;
+  for (int dim = 0; dim < missing; ++dim) longer.push_back(1);
+  for (const int64_t size : grad.sizes()) longer.push_back(size);
+  return reshape(grad, longer);
+}
+
+Tensor broadcast_source(const Tensor& value, IntSpan shape) {
+  const int extra = value.ndim() - static_cast<int>(shape.size());
+  if (extra <= 0) return expand(value, shape);
+  return expand(reshape(value, value.sizes().subspan(static_cast<size_t>(extra))), shape);
+}
+
 PackedBox packed_box(IntSpan start, IntSpan step, IntSpan size) {
   PackedBox box;
   for (const IntSpan part : {start, step, size}) {
