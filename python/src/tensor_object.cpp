@@ -68,8 +68,8 @@ void dealloc(PyObject* self) {
   if (!is_plain) [[unlikely]]
     return dealloc_slowly(object);
   let_go_of_tensor(object);
-  detail::FreeList& list = detail::free_list;
 #ifndef EBB_SANITIZE
+  detail::FreeList& list = detail::free_list;
   if (list.count < detail::kFreeObjects) [[likely]] {
     list.objects[list.count++] = object;  // keeps its reference to the type
     return;
