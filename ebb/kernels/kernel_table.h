@@ -1,4 +1,4 @@
-// ebb/kernels/kernel_table.h -- the dense table of one kernel: (backend, layout, dtype) -> function.
+// ebb/kernels/kernel_table.h -- the table of one kernel: (backend, layout, dtype) -> function.
 //
 // Selecting a kernel is one load. The tables themselves are generated from the op table
 // (ebb/kernels/tables.h in the build folder), one variable per kernel; kernels fill them at start.

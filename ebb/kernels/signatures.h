@@ -1,8 +1,9 @@
 // ebb/kernels/signatures.h -- the function type of every kind of kernel: the kernel ABI.
 //
-// Kernels are called with checked arguments only: shapes, dtypes and index ranges have been verified
-// and outputs allocated with their final shape before. Outputs never overlap inputs partly; where a
-// comment says so, `out` may be the very memory of an input (same data, sizes and strides).
+// Kernels are called with checked arguments only: shapes, dtypes and index ranges have been
+// verified and outputs allocated with their final shape before. Outputs never overlap inputs
+// partly; where a comment says so, `out` may be the very memory of an input (same data, sizes and
+// strides).
 #pragma once
 
 #include <cstdint>

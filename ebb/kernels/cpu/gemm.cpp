@@ -10,7 +10,7 @@ namespace {
 // Up to so many multiplications OpenBLAS is faster for float32, above them oneDNN.
 constexpr int64_t kOpenBlasWork = int64_t{1} << 20;
 // The same for products with a vector, where oneDNN is faster as soon as its call is paid.
-constexpr int64_t kOpenBlasVectorWork = 2048;
+constexpr int64_t kOpenBlasVectorWork = 4096;
 
 bool is_for_onednn(const Gemm& g) {
   const bool has_vector = g.m == 1 || g.n == 1;
