@@ -1,10 +1,12 @@
 # examples/digits/progress.py -- a progress bar: one line on a terminal, plain lines in a log.
 """Shows loss, accuracy, speed and the time that is left."""
 
+import shutil
 import sys
 import time
 
 WIDTH = 24
+TEXT_WIDTH = 71  # what stands beside the bar, and one column for the cursor
 SECONDS_BETWEEN_DRAWS = 0.05
 
 
@@ -42,11 +44,14 @@ class Progress:
             self.stream.flush()
 
     def _line(self, share: float, loss: float, accuracy: float, seconds: float) -> str:
-        filled = round(WIDTH * share)
+        width = WIDTH
+        if self.is_terminal:  # a line that wraps could not be drawn over
+            width = max(2, min(WIDTH, shutil.get_terminal_size().columns - TEXT_WIDTH))
+        filled = round(width * share)
         speed = self.done / max(seconds, 1e-9)
         left = (self.total - self.done) / max(speed, 1e-9)
         return (
-            f"[{'#' * filled}{'.' * (WIDTH - filled)}] {share:4.0%}  loss {loss:6.4f}  "
+            f"[{'#' * filled}{'.' * (width - filled)}] {share:4.0%}  loss {loss:6.4f}  "
             f"accuracy {accuracy:6.1%}  {speed:9,.0f} samples/s  {left:3.0f} s left"
         )
 

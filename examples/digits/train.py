@@ -68,7 +68,7 @@ def main() -> None:
     chart, weights = arguments.out / "loss.svg", arguments.out / "weights.safetensors"
     write_line_chart(chart, "Handwritten digits, 64-128-10", "epoch", "cross-entropy", curves)
     ebb.save(model.state_dict(), weights)
-    print(f"loss curve: {chart}\nweights: {weights}")
+    print(f"loss curve: {chart}\nweights: {weights} (make demo-score reloads and tests them)")
     _, accuracy = evaluate(model, data.test_images, data.test_labels)
     print(f"test accuracy: {100 * accuracy:.1f} %")
 
