@@ -2,7 +2,7 @@
 #
 # All mutants are compiled at once: a formula F becomes `is_mutant(17) ? neg(F) : ... : F`, and
 # EBB_MUTANT=17 in the environment picks one. Only the generated recording layer is compiled anew,
-# with the commands of build/release, and linked into build/mutate; then one pytest process per
+# with the commands of build/release, and linked into build/mutate; then one forked process per
 # mutant runs the gradient rows of its op. Start reading at main().
 """Mutation test of the gradient formulas: `make mutate`."""
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import importlib
 import json
 import os
 import re
@@ -206,6 +207,9 @@ def build(families: list[Family], jobs: int) -> None:
         commands.append(re.sub(r"-c \S+", f"-c {source}", command))
     extra = MUTATE / "is_mutant.o"
     commands.append(re.sub(r"-o \S+ -c \S+", f"-o {extra} -c {MUTATE}/is_mutant.cpp", commands[0]))
+    if shutil.which("ccache"):
+        settings = "CCACHE_SLOPPINESS=pch_defines,time_macros"
+        commands = [f"{settings} ccache {command}" for command in commands]
     print(f"[mutate] compiling {len(commands)} files", flush=True)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         list(pool.map(lambda command: run(command, RELEASE), commands))
@@ -233,34 +237,68 @@ def link(replaced: dict[str, str], extra: Path) -> None:
     shutil.copy(RELEASE / "generated" / "test_rows.json", MUTATE / "generated")
 
 
-def passes(mutant: int, ops: list[str], tests: list[str]) -> bool:
-    """Run tests with one mutant active."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(MUTATE / "python"),
-        "EBB_MUTANT": str(mutant),
-        "EBB_ONLY_OP": ",".join(ops),
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-    }
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", *tests],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode > 1:
-        sys.exit(f"mutate: the tests could not run\n{done.stdout}{done.stderr}")
-    return done.returncode == 0
+def enter_package() -> None:
+    """Import what every mutant needs once; each is then tried in a fork of this process."""
+    sys.path.insert(0, str(MUTATE / "python"))
+    os.chdir(ROOT)
+    for name in ("pytest", "numpy", "ebb", "tests.python.op_rows"):
+        importlib.import_module(name)
 
 
-def survives(mutant: Mutant, rows: dict[str, list[str]]) -> bool:
-    """Whether no test notices the mutant."""
-    ops = rows[mutant.op]
-    if ops and not passes(mutant.id, ops, ROW_TESTS):
-        return False
-    return passes(mutant.id, [], OTHER_TESTS)
+def fork_tests(mutant: int, ops: list[str]) -> int:
+    """Start the tests with one mutant active; returns the process, which exits as pytest does."""
+    child = os.fork()
+    if child != 0:
+        return child
+    status = 3
+    try:
+        log = os.open(log_of(mutant), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.environ["EBB_MUTANT"] = str(mutant)
+        status = run_pytest(ops, ROW_TESTS) if ops else 0
+        if status == 0:
+            status = run_pytest([], OTHER_TESTS)
+    finally:
+        sys.stdout.flush()
+        os._exit(status)
+
+
+def run_pytest(ops: list[str], tests: list[str]) -> int:
+    """Run tests, with the rows of some ops only, or of all."""
+    os.environ["EBB_ONLY_OP"] = ",".join(ops)
+    return int(importlib.import_module("pytest").main(["-x", "-q", "--no-header", *tests]))
+
+
+def log_of(mutant: int) -> Path:
+    """Where the tests of a mutant write what they say."""
+    return MUTATE / f"mutant_{mutant}.log"
+
+
+def try_all(mutants: list[Mutant], rows: dict[str, list[str]], jobs: int) -> list[Mutant]:
+    """Run the tests of each mutant; return those that no test noticed."""
+    waiting, running, survivors = list(reversed(mutants)), {}, []
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            mutant = waiting.pop()
+            running[fork_tests(mutant.id, rows[mutant.op])] = mutant
+        process, status = os.wait()
+        mutant = running.pop(process)
+        # A crash (negative) is noticed as well as a failed test (1).
+        code = os.waitstatus_to_exitcode(status)
+        if code > 1:
+            sys.exit(f"mutate: the tests of {mutant} could not run, see {log_of(mutant.id)}")
+        survivors += [mutant] if code == 0 else []
+        print(f"{'SURVIVED' if code == 0 else 'killed  '} {mutant}", flush=True)
+    return survivors
+
+
+def check_baseline(families: list[Family]) -> None:
+    """All tests must pass while no mutant is active."""
+    every = [op.full_name for family in families for op in family.ops]
+    _, status = os.waitpid(fork_tests(0, every), 0)
+    if status != 0:
+        sys.exit(f"mutate: the tests must pass without a mutant, got failures, see {log_of(0)}")
 
 
 def main() -> int:
@@ -280,15 +318,10 @@ def main() -> int:
     if not chosen:
         sys.exit(f"mutate: needs an op with a gradient formula, got {options.op}")
     build(families, options.jobs)
-    if not passes(0, [], [*ROW_TESTS, *OTHER_TESTS]):
-        sys.exit("mutate: the tests must pass without a mutant, got failures; run `make test`")
+    enter_package()
+    check_baseline(families)
     print(f"[mutate] trying {len(chosen)} mutants", flush=True)
-    survivors = []
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        outcomes = pool.map(lambda one: survives(one, rows), chosen)
-        for mutant, survived in zip(chosen, outcomes, strict=True):
-            print(f"{'SURVIVED' if survived else 'killed  '} {mutant}", flush=True)
-            survivors += [mutant] if survived else []
+    survivors = try_all(chosen, rows, options.jobs)
     print(f"[mutate] {len(chosen) - len(survivors)} of {len(chosen)} mutants killed")
     return 1 if survivors else 0
 
