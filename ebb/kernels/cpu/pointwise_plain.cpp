@@ -74,6 +74,12 @@ struct Relu {
     return x > T{0} ? x : T{0};
   }
 };
+struct Sqrt {
+  template <typename T>
+  T operator()(T x) const {
+    return std::sqrt(x);
+  }
+};
 struct Exp {
   template <typename T>
   T operator()(T x) const {
@@ -174,6 +180,7 @@ void fill_pointwise_plain() {
   set_complex<Div>(div_kernels);
   set_complex<Neg>(neg_kernels);
   set_complex<Exp>(exp_kernels);
+  set_complex<Sqrt>(sqrt_kernels);
   set_complex<Log>(log_kernels);
   set_complex<Tanh>(tanh_kernels);
   set_complex<Conj>(conj_kernels);

@@ -1,4 +1,4 @@
-// ebb/kernels/cpu/pointwise_unary.cpp -- neg, exp, log, tanh and relu for floating types.
+// ebb/kernels/cpu/pointwise_unary.cpp -- neg, exp, sqrt, log, tanh and relu for floating types.
 // Integers, bool and complex are in pointwise_plain.cpp.
 #include "ebb/kernels/cpu/register.h"
 #include "ebb/kernels/cpu/simd.h"
@@ -21,6 +21,12 @@ struct Neg {
   template <class D, class V>
   HWY_INLINE V operator()(D, V x) const {
     return hn::Neg(x);
+  }
+};
+struct Sqrt {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Sqrt(x);
   }
 };
 struct Exp {
@@ -60,6 +66,7 @@ void fill(KernelTable<UnaryKernel>& table) {
 void fill_tables() {
   fill<Neg>(neg_kernels);
   fill<Exp>(exp_kernels);
+  fill<Sqrt>(sqrt_kernels);
   fill<Log>(log_kernels);
   fill<Tanh>(tanh_kernels);
   fill<Relu>(relu_kernels);
