@@ -231,21 +231,24 @@ class RowAdder {
   int64_t count_;
 };
 
-/// Threads share the columns if there are many, else the rows of out.
+/// Threads share the rows of out, or the columns if there are few rows.
 template <typename T>
 void run_rows_of(const Scatter<T>& loop, const TensorView& src, int dim, int64_t positions) {
   const RowAdder<T> adder(loop, src, dim);
   const Range whole{0, positions};
   const int64_t width = src.sizes[src.ndim - 1];
   if (src.numel <= kGrain || num_threads() == 1) return adder.run(whole, 0, width);
-  if (width >= 512) {
-    const int64_t per_piece = (width / 16 + 127) / 64 * 64;
+  // How it is shared does not change the sums. Whole rows are read in one stream; columns would be
+  // read in bits a row apart, which costs more than a second thread gains.
+  const bool has_rows_enough = positions >= 4 * int64_t{num_threads()};
+  if (!has_rows_enough && width >= 512) {
+    const int64_t per_piece = ((width - 1) / num_threads() + 16) / 16 * 16;
     parallel_for(width, per_piece,
                  [&](int64_t begin, int64_t end) { adder.run(whole, begin, end); });
     return;
   }
-  const int64_t per_piece = std::max<int64_t>(1, (positions - 1) / num_threads() + 1);
-  parallel_for(positions, per_piece, [&](int64_t begin, int64_t end) {
+  const int64_t rows_per_piece = std::max<int64_t>(1, (positions - 1) / num_threads() + 1);
+  parallel_for(positions, rows_per_piece, [&](int64_t begin, int64_t end) {
     adder.run({begin, end - begin}, 0, width);
   });
 }
