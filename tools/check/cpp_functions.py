@@ -24,7 +24,8 @@ _BLANKED = re.compile(
 )
 _TEMPLATE_HEAD = re.compile(r"^\s*template\s*<[^{};]*?>\s*(?=\w|\[)")
 _TYPE_HEAD = re.compile(
-    r"^\s*(?:(?:public|private|protected):|typedef\s|static\s|\s)*(?:class|struct|union|enum)\b[^=]*$"
+    r"^\s*(?:(?:public|private|protected):|typedef\s|static\s|\s)*"
+    r"(?:class|struct|union|enum)\b[^=]*$"
 )
 _ATTRIBUTE = re.compile(r"\balignas\s*\([^()]*\)|__attribute__\s*\(\(.*?\)\)", re.DOTALL)
 _NAMESPACE_HEAD = re.compile(r"^\s*(?:inline\s+)?namespace\b|^\s*extern\s*$")
