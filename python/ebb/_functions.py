@@ -7,6 +7,15 @@ import ebb
 from ebb._C import Tensor
 
 
+def _checked(function, name, value):
+    """Return ``value`` if it is a Tensor."""
+    if not isinstance(value, Tensor):
+        raise ebb.DTypeError(
+            f"{function}(): argument '{name}' must be Tensor, got {type(value).__name__}"
+        )
+    return value
+
+
 def is_tensor(obj):
     """Return whether ``obj`` is a Tensor."""
     return isinstance(obj, Tensor)
@@ -14,36 +23,37 @@ def is_tensor(obj):
 
 def is_floating_point(input):
     """Return whether ``input`` has a real floating dtype."""
-    return input.is_floating_point()
+    return _checked("is_floating_point", "input", input).is_floating_point()
 
 
 def is_complex(input):
     """Return whether ``input`` has a complex dtype."""
-    return input.is_complex()
+    return _checked("is_complex", "input", input).is_complex()
 
 
 def numel(input):
     """Return the number of elements."""
-    return input.numel()
+    return _checked("numel", "input", input).numel()
 
 
 def ne(input, other):
     """Return whether elements differ."""
-    return input != other
+    return _checked("ne", "input", input) != other
 
 
 def le(input, other):
     """Return whether elements of ``input`` are at most those of ``other``."""
-    return input <= other
+    return _checked("le", "input", input) <= other
 
 
 def ge(input, other):
     """Return whether elements of ``input`` are at least those of ``other``."""
-    return input >= other
+    return _checked("ge", "input", input) >= other
 
 
 def argmax(input, dim=None, keepdim=False):
     """Return the index of the first largest element, over everything or along ``dim``."""
+    _checked("argmax", "input", input)
     with ebb.no_grad():
         if dim is None:
             return input.reshape(-1).max(0).indices
@@ -52,7 +62,7 @@ def argmax(input, dim=None, keepdim=False):
 
 def equal(input, other):
     """Return whether two tensors have one shape and equal elements."""
-    if input.shape != other.shape:
+    if _checked("equal", "input", input).shape != _checked("equal", "other", other).shape:
         return False
     return builtins.bool((input != other).sum().item() == 0)
 
@@ -61,17 +71,18 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Return whether all elements are within ``atol + rtol * abs(other)`` of each other."""
     import numpy as np
 
-    lhs, rhs = (_wide(one).numpy() for one in (input, other))
+    lhs, rhs = _wide("input", input).numpy(), _wide("other", other).numpy()
     return builtins.bool(np.allclose(lhs, rhs, rtol, atol, equal_nan))
 
 
-def _wide(tensor):
-    tensor = tensor.detach()
+def _wide(name, tensor):
+    tensor = _checked("allclose", name, tensor).detach()
     return tensor.float() if tensor.dtype is ebb.bfloat16 else tensor
 
 
 def rand_like(input, *, dtype=None, generator=None, requires_grad=False):
     """Return numbers evenly spread over [0, 1) in the shape and dtype of ``input``."""
+    _checked("rand_like", "input", input)
     return ebb.rand(
         input.shape, dtype=dtype or input.dtype, generator=generator, requires_grad=requires_grad
     )
@@ -79,6 +90,7 @@ def rand_like(input, *, dtype=None, generator=None, requires_grad=False):
 
 def randn_like(input, *, dtype=None, generator=None, requires_grad=False):
     """Return standard normal numbers in the shape and dtype of ``input``."""
+    _checked("randn_like", "input", input)
     return ebb.randn(
         input.shape, dtype=dtype or input.dtype, generator=generator, requires_grad=requires_grad
     )

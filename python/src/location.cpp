@@ -26,7 +26,7 @@ struct FrameMirror {
   PyCodeObject* code;
   PyFrameObject* frame_object;
   FrameMirror* previous;
-  const _Py_CODEUNIT* last_instruction;
+  const void* last_instruction;
 };
 
 struct CachedPlace {
@@ -103,7 +103,7 @@ const FrameMirror* current_frame(PyThreadState* state) {
 
 int byte_offset(const FrameMirror* frame) {
   const char* const first = frame->code->co_code_adaptive;
-  return static_cast<int>(reinterpret_cast<const char*>(frame->last_instruction) - first);
+  return static_cast<int>(static_cast<const char*>(frame->last_instruction) - first);
 }
 
 LocationId read_frames(PyThreadState* state) {

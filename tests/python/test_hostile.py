@@ -1,0 +1,231 @@
+# tests/python/test_hostile.py -- nonsense arguments, hostile objects and odd endings: no crash.
+import random
+import subprocess
+import sys
+import textwrap
+import warnings
+
+import numpy as np
+import pytest
+
+import ebb
+
+INF = float("inf")
+
+
+class Angry:
+    """Raises from whatever Python may call."""
+
+    def __index__(self):
+        raise KeyError("angry")
+
+    __float__ = __bool__ = __len__ = __iter__ = __index__
+
+    def __getitem__(self, key):
+        raise KeyError("angry")
+
+
+def junk(rng):
+    """One argument, sensible or not."""
+    x = ebb.ones(2, 3)
+    choices = [
+        x,
+        x.T,
+        ebb.ones(3, requires_grad=True),
+        ebb.zeros(0, 2),
+        ebb.tensor(3),
+        ebb.tensor([0, 1]),
+        ebb.ones(2, 3, dtype=ebb.bool),
+        ebb.ones(2, dtype=ebb.complex64),
+        ebb.ones(2, dtype=ebb.bfloat16),
+        ebb.ones(1, 2, 3, 4, 5, 6, 7),
+        None,
+        True,
+        0,
+        -1,
+        2,
+        2**40,
+        2**63 - 1,
+        -(2**63),
+        2**70,
+        1.5,
+        INF,
+        float("nan"),
+        1j,
+        "mean",
+        "x" * 1000,
+        "\udc80",
+        b"bytes",
+        [],
+        (),
+        [1, 2],
+        (3, -1),
+        [2**40, 2**40],
+        [x, x],
+        [x, None],
+        [[1], [2]],
+        range(3),
+        {},
+        {"a": 1},
+        ebb.float32,
+        ebb.int64,
+        ebb.device("cpu"),
+        ebb.Generator(),
+        np.float32(1),
+        np.int64(1),
+        np.bool_(True),
+        np.arange(3),
+        np.array(None),
+        Angry(),
+        [Angry()],
+        object,
+        lambda: 1,
+    ]
+    return rng.choice(choices)
+
+
+NAMES = ["input", "other", "dim", "keepdim", "out", "dtype", "alpha", "index", "size", "foo"]
+
+
+def survive(call):
+    """Call; an ordinary error is fine, a bug of ebb is not."""
+    try:
+        call()
+    except ebb.InternalError:
+        raise
+    except (TypeError, ValueError, LookupError, RuntimeError, MemoryError, OverflowError):
+        pass
+
+
+def call_with_junk(function, rng):
+    args = [junk(rng) for _ in range(rng.randrange(5))]
+    kwargs = {rng.choice(NAMES): junk(rng) for _ in range(rng.randrange(3))}
+    survive(lambda: function(*args, **kwargs))
+
+
+@pytest.mark.parametrize("name", ebb.ops.__all__)
+def test_functions_survive_nonsense(name):
+    rng = random.Random(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(150):
+            call_with_junk(getattr(ebb, name), rng)
+
+
+SKIPPED = {"_make_subclass"}
+METHODS = [
+    name
+    for name in dir(ebb.Tensor)
+    if callable(getattr(ebb.Tensor, name)) and not name.startswith("__") and name not in SKIPPED
+]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_survive_nonsense(name):
+    rng = random.Random(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(60):
+            receiver = junk(rng)
+            if isinstance(receiver, ebb.Tensor):
+                call_with_junk(getattr(receiver, name), rng)
+
+
+def test_keys_and_values_survive_nonsense():
+    rng = random.Random(1)
+    for _ in range(500):
+        x = ebb.ones(2, 3, requires_grad=rng.random() < 0.5)
+        key = junk(rng) if rng.random() < 0.5 else (junk(rng), junk(rng))
+        survive(lambda x=x, key=key: x[key])
+        survive(lambda x=x, key=key: x.__setitem__(key, junk(rng)))
+
+
+def test_data_survives_nonsense():
+    rng = random.Random(2)
+    for _ in range(500):
+        data = [junk(rng) for _ in range(rng.randrange(3))]
+        data = data if rng.random() < 0.5 else junk(rng)
+        survive(lambda data=data: ebb.tensor(data, dtype=rng.choice([None, ebb.int8])))
+
+
+def test_an_exception_of_the_user_keeps_its_type():
+    class Stop:
+        def __index__(self):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ebb.ones(4).reshape(Stop())
+    with pytest.raises(KeyboardInterrupt):
+        ebb.zeros([1, Stop()])
+    with pytest.raises(KeyError, match="angry"):
+        ebb.ones(4)[Angry()]
+
+
+def test_a_list_that_changes_while_it_is_read():
+    class Grows:
+        def __index__(self):
+            sizes.extend([1] * 1000)
+            return 1
+
+    sizes = [Grows(), 2, 2]
+    assert ebb.ones(4).reshape(sizes).shape == (1, 2, 2)
+
+
+def run(code):
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_the_interpreter_ends_well_with_tensors_alive():
+    run("""
+        import sys, threading, numpy as np, ebb
+        x = ebb.ones(3, requires_grad=True)
+        x.cycle = [x, (x * 2).grad_fn]
+        x.grad = ebb.ones(3)
+        x.grad.note = x
+        array = ebb.from_numpy(np.ones(3))
+        node = (x * array).grad_fn
+        node.metadata["x"] = x
+        view = array.numpy()
+        sys.kept = [x, array, node, view]
+        def work():
+            while True:
+                ebb.ones(10) + 1
+        threading.Thread(target=work, daemon=True).start()
+    """)
+
+
+def test_threads_that_end_leave_their_tensors():
+    run("""
+        import threading, ebb
+        kept = []
+        def work():
+            x = ebb.ones(50, requires_grad=True)
+            kept.append((x * 2).sum())
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        [t.start() for t in threads]
+        [t.join() for t in threads]
+        [y.backward() for y in kept]
+        kept.clear()
+    """)
+
+
+def test_a_forked_child_can_compute():
+    run("""
+        import os, ebb
+        x = ebb.ones(600, 600)
+        x @ x
+        pid = os.fork()
+        if pid == 0:
+            ok = (x @ x)[0, 0].item() == 600.0
+            os._exit(0 if ok else 1)
+        assert os.waitpid(pid, 0)[1] == 0
+    """)
