@@ -165,7 +165,7 @@ class Lines {
 /// Calls body(line, row0, row1, row2) for all lines; each row has room for one line.
 template <typename Acc, class Body>
 void for_each_line(int64_t lines, int64_t count, Body body) {
-  const int64_t grain = std::max<int64_t>(1, kGrain / 4 / count);
+  const int64_t grain = std::max<int64_t>(1, kGrain / count);
   const auto row_bytes = (static_cast<size_t>(count) * sizeof(Acc) + 63) / 64 * 64;
   parallel_for(lines, grain, [&](int64_t begin, int64_t end) {
     const Scratch scratch(3 * row_bytes);
