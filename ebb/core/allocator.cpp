@@ -6,6 +6,8 @@
 // take every block from the C library, so that each one is watched.
 #include "ebb/core/allocator.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -42,6 +44,10 @@ struct ThreadHeap {
 
 std::mutex heaps_mutex;
 ThreadHeap* heaps = nullptr;
+
+// A fork while another thread holds the lock would leave it locked for ever in the child.
+[[maybe_unused]] const int fork_handlers = pthread_atfork(
+    [] { heaps_mutex.lock(); }, [] { heaps_mutex.unlock(); }, [] { heaps_mutex.unlock(); });
 
 // The heap of this thread; null before its first allocation and after its last destructor.
 thread_local ThreadHeap* this_heap = nullptr;
@@ -210,8 +216,10 @@ thread_local constinit ThreadState thread_state __attribute__((tls_model("initia
 void* detail::allocate_slow(size_t bytes) {
   check_injected_failure(bytes);
 #ifdef EBB_SANITIZER_BUILD
+  // Sanitizers end the program when asked for more than this, instead of refusing.
+  constexpr size_t kMost = (size_t{1} << 40) - 64;
   const size_t rounded = (std::max<size_t>(bytes, 1) + 63) & ~size_t{63};
-  void* const block = rounded < bytes ? nullptr : std::aligned_alloc(64, rounded);
+  void* const block = bytes > kMost ? nullptr : std::aligned_alloc(64, rounded);
   if (block != nullptr) note_taken(static_cast<int64_t>(bytes));
   notice_peak();
 #else

@@ -6,6 +6,7 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
+#include <pthread.h>
 
 #include <array>
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <sstream>
 #include <utility>
 
 #include "ebb/core/error.h"
@@ -36,7 +38,13 @@ struct Table {
 };
 
 Table& table() {
-  static Table* const instance = new Table();  // never destroyed: ids are asked for until the end
+  static Table* const instance = [] {
+    auto* const made = new Table();  // never destroyed: ids are asked for until the end
+    // A fork while another thread holds the lock would leave it locked for ever in the child.
+    pthread_atfork([] { table().mutex.lock(); }, [] { table().mutex.unlock(); },
+                   [] { table().mutex.unlock(); });
+    return made;
+  }();
   return *instance;
 }
 
@@ -47,7 +55,24 @@ struct CachedAddress {
 constexpr size_t kCacheSize = 1024;
 using AddressCache = std::array<CachedAddress, kCacheSize>;
 
-thread_local std::unique_ptr<AddressCache> address_cache;
+/// A thread's cache. Destructors that run later at the thread's end do without.
+struct CacheOwner {
+  std::unique_ptr<AddressCache> cache;
+  ~CacheOwner() {
+    cache_is_over = true;
+    thread_state.location_cache = nullptr;
+  }
+  static thread_local bool cache_is_over;
+};
+thread_local bool CacheOwner::cache_is_over = false;
+
+AddressCache* make_cache() noexcept {
+  if (CacheOwner::cache_is_over) return nullptr;
+  thread_local CacheOwner owner;
+  owner.cache.reset(new (std::nothrow) AddressCache{});
+  thread_state.location_cache = owner.cache.get();
+  return owner.cache.get();
+}
 
 /// What a command prints, or nothing.
 std::string output_of(const std::string& command) {
@@ -68,16 +93,23 @@ std::string demangled(const char* symbol) {
   return name;
 }
 
-/// Reads "function\nfile:line" as addr2line prints it.
+/// Reads pairs of lines "function" and "file:line" as addr2line prints them: one for the call and
+/// one for each function it was inlined into. The first outside ebb's headers is the user's: an
+/// operator's own line would tell nobody anything.
 SourceLocation parse_addr2line(const std::string& text) {
-  const size_t end_of_name = text.find('\n');
-  if (end_of_name == std::string::npos || text.compare(0, 2, "??") == 0) return {};
-  const std::string place = text.substr(end_of_name + 1);
-  const size_t colon = place.rfind(':', place.find('\n'));
-  if (colon == std::string::npos || place.compare(0, 2, "??") == 0) return {};
-  return {.file = place.substr(0, colon),
-          .line = std::atoi(place.c_str() + colon + 1),
-          .function = text.substr(0, end_of_name)};
+  SourceLocation found;
+  std::istringstream lines(text);
+  std::string function, place;
+  while (std::getline(lines, function) && std::getline(lines, place)) {
+    const size_t colon = place.rfind(':');
+    const bool is_known = function.compare(0, 2, "??") != 0 && place.compare(0, 2, "??") != 0;
+    if (!is_known || colon == std::string::npos) break;
+    found = {.file = place.substr(0, colon),
+             .line = std::atoi(place.c_str() + colon + 1),
+             .function = function};
+    if (found.file.find("ebb/autograd/operators.h") == std::string::npos) break;
+  }
+  return found;
 }
 
 SourceLocation describe_address(uintptr_t address) {
@@ -91,7 +123,7 @@ SourceLocation describe_address(uintptr_t address) {
     std::array<char, 32> hex;
     std::snprintf(hex.data(), hex.size(), "0x%zx", static_cast<size_t>(offset));
     found = parse_addr2line(
-        output_of(str("addr2line -Cfe '", object, "' ", hex.data(), " 2>/dev/null")));
+        output_of(str("addr2line -Cfie '", object, "' ", hex.data(), " 2>/dev/null")));
   }
   if (found.file.empty()) found.file = object;
   if (found.function.empty() && info.dli_sname != nullptr) {
@@ -130,13 +162,12 @@ LocationId intern_location(uintptr_t first, uintptr_t second, bool from_provider
 }
 
 LocationId detail::intern_return_address(void* address) noexcept {
+  const auto bits = reinterpret_cast<uintptr_t>(address);
   auto* cache = static_cast<AddressCache*>(thread_state.location_cache);
   if (cache == nullptr) [[unlikely]] {
-    address_cache.reset(new (std::nothrow) AddressCache{});
-    if (address_cache == nullptr) return 0;
-    thread_state.location_cache = cache = address_cache.get();
+    cache = make_cache();
+    if (cache == nullptr) return intern_location(bits, 0, false);
   }
-  const auto bits = reinterpret_cast<uintptr_t>(address);
   CachedAddress& cached = (*cache)[(bits ^ (bits >> 10)) % kCacheSize];
   if (cached.address != address) [[unlikely]] {
     cached = {address, intern_location(bits, 0, false)};

@@ -1,6 +1,8 @@
 // ebb/core/random.cpp -- the generator's state.
 #include "ebb/core/random.h"
 
+#include <pthread.h>
+
 namespace ebb {
 
 void Generator::set_seed(uint64_t seed) { set_state({seed, 0}); }
@@ -24,6 +26,11 @@ void Generator::set_state(const RandomState& state) {
 
 Generator& default_generator() {
   static Generator generator(0);
+  // A fork while another thread holds the lock would leave it locked for ever in the child.
+  static const int fork_handlers =
+      pthread_atfork([] { generator.mutex_.lock(); }, [] { generator.mutex_.unlock(); },
+                     [] { generator.mutex_.unlock(); });
+  static_cast<void>(fork_handlers);
   return generator;
 }
 

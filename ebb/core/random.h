@@ -41,6 +41,10 @@ constexpr std::array<uint32_t, 4> random_words(const RandomState& state, uint64_
                 {static_cast<uint32_t>(state.seed), static_cast<uint32_t>(state.seed >> 32)});
 }
 
+class Generator;
+/// The generator that random ops use unless given another. Its seed is 0 until set: runs repeat.
+EBB_API Generator& default_generator();
+
 /// Hands out disjoint parts of one random sequence. Safe to use from several threads.
 class EBB_API Generator {
  public:
@@ -53,11 +57,9 @@ class EBB_API Generator {
   void set_state(const RandomState& state);
 
  private:
+  friend Generator& default_generator();  // keeps the lock whole across a fork
   mutable std::mutex mutex_;
   RandomState state_;
 };
-
-/// The generator that random ops use unless given another. Its seed is 0 until set: runs repeat.
-EBB_API Generator& default_generator();
 
 }  // namespace ebb

@@ -11,6 +11,10 @@
 namespace ebb {
 namespace {
 
+[[noreturn]] void throw_unfit(DType dtype, const Scalar& scalar, const char* op) {
+  throw ValueError(str(op, ": the number must fit into ", dtype, ", got ", scalar));
+}
+
 template <typename T>
 T to_integer(const Scalar& scalar, const char* op) {
   const bool is_whole = scalar.kind() <= Kind::integer;
@@ -19,10 +23,7 @@ T to_integer(const Scalar& scalar, const char* op) {
   const double limit = std::ldexp(1.0, std::numeric_limits<T>::digits);
   const double lowest = std::is_signed_v<T> ? -limit : 0.0;
   const bool fits = is_whole ? std::in_range<T>(scalar.to_int()) : wide >= lowest && wide < limit;
-  if (!fits) {
-    throw ValueError(
-        str(op, ": the number must fit into ", name_of(dtype_of<T>), ", got ", scalar));
-  }
+  if (!fits) throw_unfit(dtype_of<T>, scalar, op);
   return is_whole ? static_cast<T>(scalar.to_int()) : static_cast<T>(wide);
 }
 
@@ -42,6 +43,7 @@ DType Scalar::default_dtype() const {
 }
 
 void Scalar::store_as(DType dtype, void* where, const char* op) const {
+  if (imag_ != 0.0 && !is_complex(dtype) && dtype != DType::boolean) throw_unfit(dtype, *this, op);
   visit_dtype(dtype, [&]<typename T>(TypeTag<T>) {
     auto* out = static_cast<T*>(where);
     if constexpr (std::is_same_v<T, bool>) {

@@ -46,7 +46,8 @@ class EBB_API Scalar {
   DType default_dtype() const;
 
   /// Writes this number as one element of `dtype` to `where` (16 bytes suffice for every type).
-  /// Throws ValueError, naming `op`, if an integer type cannot hold it.
+  /// Throws ValueError, naming `op`, if an integer type cannot hold it, or if a type that is
+  /// neither complex nor bool would lose an imaginary part.
   void store_as(DType dtype, void* where, const char* op) const;
 
  private:

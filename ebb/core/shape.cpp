@@ -54,9 +54,10 @@ void contiguous_strides(IntSpan sizes, int64_t* strides) {
 bool is_contiguous(IntSpan sizes, IntSpan strides) {
   int64_t expected = 1;
   for (size_t dim = sizes.size(); dim-- > 0;) {
-    if (sizes[dim] == 0) return true;
-    if (sizes[dim] != 1 && strides[dim] != expected) return false;
-    expected *= sizes[dim];
+    if (sizes[dim] != 1 && strides[dim] != expected) {
+      return std::find(sizes.begin(), sizes.end(), 0) != sizes.end();  // no elements, no order
+    }
+    expected *= std::max<int64_t>(sizes[dim], 1);
   }
   return true;
 }

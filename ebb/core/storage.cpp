@@ -16,7 +16,16 @@ struct Storage::WriteLog {
 
 Storage* Storage::adopt(void* data, size_t bytes, StorageDeleter deleter, void* context) {
   static_assert(sizeof(Storage) == kHeaderBytes);
-  auto* const storage = new (allocate_inline(kDataOffset)) Storage();
+  // The storage's own data have no deleter: memory that nobody frees needs one that does nothing.
+  if (deleter == nullptr) deleter = [](void*) noexcept {};
+  void* block;
+  try {
+    block = allocate_inline(kDataOffset);
+  } catch (...) {
+    deleter(context);
+    throw;
+  }
+  auto* const storage = new (block) Storage();
   storage->data_ = data;
   storage->bytes_ = bytes;
   storage->deleter_ = deleter;

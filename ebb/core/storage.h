@@ -43,7 +43,8 @@ class EBB_API Storage {
     storage->device_ = device;
     return storage;
   }
-  /// Takes over foreign memory; `deleter(context)` is called once, when the last tensor is gone.
+  /// Takes over foreign memory; `deleter(context)` is called once, when the last tensor is gone or
+  /// when this throws OutOfMemoryError. A null deleter frees nothing.
   static Storage* adopt(void* data, size_t bytes, StorageDeleter deleter, void* context);
 
   void retain() { refs_.increment(); }

@@ -87,10 +87,28 @@ Tensor detached(const Tensor& tensor) {
   return Tensor::adopt(impl);
 }
 
+namespace {
+
+/// Number of elements; lets go of `storage` if the sizes are refused.
+int64_t checked_blob_numel(IntSpan sizes, DType dtype, Storage* storage) {
+  try {
+    if (sizes.size() > kMaxDims) {
+      throw ShapeError(
+          str("from_blob: needs at most ", kMaxDims, " dimensions, got ", sizes.size()));
+    }
+    return checked_numel("from_blob", sizes, item_size(dtype));
+  } catch (...) {
+    storage->release();
+    throw;
+  }
+}
+
+}  // namespace
+
 Tensor from_blob(void* data, IntSpan sizes, IntSpan strides, DType dtype, size_t bytes,
                  StorageDeleter deleter, void* context) {
-  const int64_t numel = checked_numel("from_blob", sizes, item_size(dtype));
   Storage* const storage = Storage::adopt(data, bytes, deleter, context);
+  const int64_t numel = checked_blob_numel(sizes, dtype, storage);
   TensorImpl* const impl = TensorImpl::create(static_cast<int>(sizes.size()), dtype, storage, data);
   impl->numel = numel;
   std::copy(sizes.begin(), sizes.end(), impl->sizes());

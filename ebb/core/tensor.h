@@ -28,8 +28,8 @@ class EBB_API Tensor {
     return *this;
   }
   Tensor& operator=(Tensor&& other) noexcept {
-    std::swap(impl_, other.impl_);
-    if (other.impl_ != nullptr) std::exchange(other.impl_, nullptr)->release();
+    Tensor moved(std::move(other));  // first, so that a tensor moved to itself stays as it is
+    std::swap(impl_, moved.impl_);
     return *this;
   }
   ~Tensor() {
@@ -127,7 +127,8 @@ EBB_API Tensor make_view(const Tensor& base, IntSpan sizes, IntSpan strides, int
 EBB_API Tensor detached(const Tensor& tensor);
 
 /// A tensor over foreign memory, kept until the last view is gone. Strides count elements; they
-/// must stay within [data, data + bytes) and `data` must be aligned to the element.
+/// must stay within [data, data + bytes) and `data` must be aligned to the element. The deleter is
+/// called also if this throws ShapeError (sizes) or OutOfMemoryError.
 EBB_API Tensor from_blob(void* data, IntSpan sizes, IntSpan strides, DType dtype, size_t bytes,
                          StorageDeleter deleter, void* context);
 
