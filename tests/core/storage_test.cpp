@@ -1,0 +1,167 @@
+// tests/core/storage_test.cpp -- memory: owned, foreign, versions and the log of writes.
+#include "ebb/core/storage.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "ebb/core/allocator.h"
+#include "ebb/core/error.h"
+#include "ebb/core/tensor.h"
+#include "tests/core/core_test_support.h"
+
+namespace ebb {
+namespace {
+
+/// Foreign memory that counts how often it was freed.
+struct Foreign {
+  float values[6] = {0, 1, 2, 3, 4, 5};
+  int freed = 0;
+
+  static void free(void* context) noexcept { ++static_cast<Foreign*>(context)->freed; }
+  Tensor tensor() {
+    return from_blob(values, Shape{2, 3}, Shape{3, 1}, DType::float32, sizeof values, free, this);
+  }
+};
+
+std::vector<uint32_t> versions_of(const std::vector<WriteRecord>& writes) {
+  std::vector<uint32_t> versions;
+  for (const WriteRecord& write : writes) versions.push_back(write.version);
+  return versions;
+}
+
+TEST(Storage, AlignsEverythingLongerThanAScalarToACacheLine) {
+  for (const size_t bytes : {17u, 64u, 100u, 1000u, 5000u, 3u << 20}) {
+    Storage* const storage = Storage::allocate(bytes);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(storage->data()) % 64, 0u) << bytes;
+    EXPECT_EQ(storage->bytes(), bytes);
+    storage->release();
+  }
+}
+
+TEST(Storage, KeepsAScalarBesideItsHeader) {
+  Storage* const storage = Storage::allocate(16);
+  EXPECT_EQ(static_cast<char*>(storage->data()) - reinterpret_cast<char*>(storage), 48);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(storage->data()) % 16, 0u);
+  storage->release();
+}
+
+TEST(Storage, GivesItsBytesBackWithTheLastOwner) {
+  const int64_t before = memory_stats().live;
+  Storage* const storage = Storage::allocate(1000);
+  storage->retain();
+  EXPECT_FALSE(storage->is_unique());
+  storage->release();
+  EXPECT_TRUE(storage->is_unique());
+  EXPECT_GT(memory_stats().live, before);
+  storage->release();
+  EXPECT_EQ(memory_stats().live, before);
+}
+
+TEST(Storage, RefusesMoreThanThereIs) {
+  EXPECT_THROW(Storage::allocate(size_t{1} << 60), OutOfMemoryError);
+  EXPECT_THROW(Storage::allocate(SIZE_MAX), OutOfMemoryError);
+}
+
+TEST(ForeignStorage, IsFreedOnceByTheLastOfItsViews) {
+  Foreign foreign;
+  {
+    const Tensor view = [&] {
+      const Tensor base = foreign.tensor();
+      return make_view(base, Shape{3}, Shape{1}, 3);
+    }();
+    EXPECT_EQ(foreign.freed, 0);
+    EXPECT_EQ(view.data<float>()[0], 3.0f);
+  }
+  EXPECT_EQ(foreign.freed, 1);
+}
+
+TEST(ForeignStorage, IsFreedOnceIfATensorOfItCannotBeMade) {
+  for (int successes = 0; successes < 2; ++successes) {
+    Foreign foreign;
+    fail_allocation_after(successes);
+    EXPECT_THROW(foreign.tensor(), OutOfMemoryError) << successes;
+    fail_allocation_after(-1);
+    EXPECT_EQ(foreign.freed, 1) << successes;
+  }
+}
+
+TEST(ForeignStorage, IsFreedOnceIfItsSizesAreRefused) {
+  Foreign foreign;
+  EXPECT_THROW(
+      from_blob(foreign.values, Shape{-1}, Shape{1}, DType::float32, 24, Foreign::free, &foreign),
+      ShapeError);
+  EXPECT_EQ(foreign.freed, 1);
+}
+
+TEST(ForeignStorage, NeedsNoDeleter) {
+  float value = 2;
+  const Tensor tensor =
+      from_blob(&value, Shape{}, Shape{}, DType::float32, sizeof value, nullptr, nullptr);
+  EXPECT_EQ(tensor.item<float>(), 2.0f);
+}
+
+TEST(WriteLog, IsEmptyBeforeTheFirstWrite) {
+  const Tensor tensor = empty(Shape{4}, DType::float32);
+  EXPECT_EQ(tensor.version(), 0u);
+  EXPECT_TRUE(tensor.impl()->storage->writes_since(0).empty());
+}
+
+TEST(WriteLog, TellsWhatWasWrittenWhereAndByWhom) {
+  const Tensor tensor = empty(Shape{4}, DType::float32);
+  Storage& storage = *tensor.impl()->storage;
+  storage.note_write("mul_", 42, 4, 11);
+  const std::vector<WriteRecord> writes = storage.writes_since(0);
+  ASSERT_EQ(writes.size(), 1u);
+  EXPECT_EQ(writes[0].version, 1u);
+  EXPECT_STREQ(writes[0].op, "mul_");
+  EXPECT_EQ(writes[0].location, 42u);
+  EXPECT_EQ(writes[0].first_byte, 4u);
+  EXPECT_EQ(writes[0].last_byte, 11u);
+}
+
+TEST(WriteLog, ReturnsWhatCameAfterAVersionOldestFirst) {
+  const Tensor tensor = empty(Shape{4}, DType::float32);
+  Storage& storage = *tensor.impl()->storage;
+  for (int write = 0; write < 5; ++write) storage.note_write("add_", 0, 0, 0);
+  EXPECT_EQ(versions_of(storage.writes_since(2)), (std::vector<uint32_t>{3, 4, 5}));
+  EXPECT_TRUE(storage.writes_since(5).empty());
+}
+
+TEST(WriteLog, KeepsTheLastEight) {
+  const Tensor tensor = empty(Shape{4}, DType::float32);
+  Storage& storage = *tensor.impl()->storage;
+  for (int write = 0; write < 20; ++write) storage.note_write("add_", 0, 0, 0);
+  EXPECT_EQ(tensor.version(), 20u);
+  EXPECT_EQ(versions_of(storage.writes_since(0)),
+            (std::vector<uint32_t>{13, 14, 15, 16, 17, 18, 19, 20}));
+}
+
+TEST(WriteLog, TakesWritesFromSeveralThreads) {
+  const Tensor tensor = empty(Shape{4}, DType::float32);
+  Storage& storage = *tensor.impl()->storage;
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < 4; ++writer) {
+    writers.emplace_back([&storage] {
+      for (int write = 0; write < 500; ++write) {
+        storage.note_write("add_", 0, 0, 0);
+        static_cast<void>(storage.writes_since(0));
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(tensor.version(), 2000u);
+  EXPECT_EQ(storage.writes_since(0).size(), 8u);
+}
+
+TEST(Storage, RemembersThatItIsReadOnly) {
+  const Tensor tensor = empty(Shape{4}, DType::float32);
+  EXPECT_FALSE(tensor.impl()->storage->is_read_only());
+  tensor.impl()->storage->mark_read_only();
+  EXPECT_TRUE(tensor.impl()->storage->is_read_only());
+  EXPECT_FALSE(tensor.impl()->storage->has_recorded_views());
+}
+
+}  // namespace
+}  // namespace ebb
