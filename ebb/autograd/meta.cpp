@@ -2,6 +2,7 @@
 #include "ebb/autograd/meta.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ebb/autograd/gradient_math.h"
 #include "ebb/autograd/node_extra.h"
@@ -24,33 +25,37 @@ void AutogradMeta::set_grad(Tensor grad) {
 }
 
 bool AutogradMeta::try_accumulate(Tensor& grad) {
+  Tensor replaced;
   const std::lock_guard lock(mutex_);
   if (!grad_.defined()) return !owner_alive_;
-  add(grad);
+  replaced = add(grad);
   return true;
 }
 
 void AutogradMeta::accumulate(Tensor grad) {
+  Tensor replaced;
   const std::lock_guard lock(mutex_);
   if (!owner_alive_) return;
   if (grad_.defined()) {
-    add(grad);
+    replaced = add(grad);
   } else {
     grad_ = owned_gradient(std::move(grad));
   }
 }
 
-/// Adds to the gradient there is, in place unless that is recorded or impossible.
-void AutogradMeta::add(const Tensor& grad) {
+/// Adds to the gradient there is, in place unless that is recorded or impossible. Returns the one
+/// replaced, which must die outside the lock: its Python object may have to wait for Python's lock,
+/// whose holder may be waiting for this one.
+Tensor AutogradMeta::add(const Tensor& grad) {
   const bool in_place =
       !is_grad_enabled() && !has_internal_overlap(grad_) && !grad_.impl()->storage->is_read_only();
   if (!in_place) {
-    grad_ = sum_of(grad_, grad);
-    return;
+    return std::exchange(grad_, sum_of(grad_, grad));
   }
   add_into(grad_, grad);
   const ByteRange range = byte_range(grad_);
   grad_.impl()->storage->note_write("backward", thread_state.location, range.first, range.last);
+  return {};
 }
 
 TensorImpl* AutogradMeta::retain_twin(const Tensor& owner) {

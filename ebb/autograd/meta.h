@@ -31,7 +31,7 @@ class EBB_API AutogradMeta : public AutogradMetaBase {
   AutogradMeta() = default;
   ~AutogradMeta() override;
   void clear() noexcept;
-  void add(const Tensor& grad);
+  Tensor add(const Tensor& grad);
 
   mutable std::mutex mutex_;  // threads may add to one leaf at the same time
   Tensor grad_;

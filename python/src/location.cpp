@@ -193,6 +193,8 @@ bool mirror_agrees(PyThreadState* state) {
 
 }  // namespace
 
+void forget_thread_state() noexcept { own_state = nullptr; }
+
 void install_location_provider(const char* package_dir) {
   package_prefix = std::string(package_dir) + "/";
   direct = mirror_agrees(PyThreadState_Get());

@@ -90,11 +90,17 @@ class ReleaseGil {
   PyThreadState* thread_;
 };
 
+/// Forgets which Python thread state belongs to this thread (location.cpp).
+void forget_thread_state() noexcept;
+
 /// Holds the interpreter's lock for the length of a scope, on any thread.
 class AcquireGil {
  public:
   AcquireGil() : state_(PyGILState_Ensure()) {}
-  ~AcquireGil() { PyGILState_Release(state_); }
+  ~AcquireGil() {
+    forget_thread_state();  // the next line may free it
+    PyGILState_Release(state_);
+  }
   AcquireGil(const AcquireGil&) = delete;
   AcquireGil& operator=(const AcquireGil&) = delete;
 

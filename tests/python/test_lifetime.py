@@ -208,3 +208,24 @@ def test_large_ops_run_while_other_threads_hold_python():
     stop.set()
     thread.join()
     assert ticks
+
+
+def test_gradients_with_attributes_may_be_replaced_while_others_look():
+    x = ebb.ones(4, requires_grad=True)
+    stop = threading.Event()
+
+    def look():
+        while not stop.is_set():
+            if x.grad is not None:
+                x.grad.note = object()
+
+    threads = [threading.Thread(target=look) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(100):
+        (x * x).sum().backward(create_graph=True)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert x.grad.tolist() == [200.0] * 4
+    x.grad = None
