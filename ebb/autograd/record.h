@@ -92,6 +92,7 @@ struct NodeAccess {
 };
 
 /// A new node of class NodeType with unconnected edges. `max_ndim`: the most dims of any output.
+/// `edges` is at least 1: a run takes a node without edges for a leaf's accumulator.
 template <typename NodeType>
 NodePtr<NodeType> make_node(size_t edges, size_t outputs, int max_ndim) {
   const NodeLayout layout(sizeof(NodeType), edges, outputs, max_ndim);
