@@ -111,6 +111,24 @@ TEST_P(PerDType, BinaryKernelsBroadcastAndStride) {
   }
 }
 
+TEST_P(PerDType, BinaryKernelsReadTransposedOperandsInBlocks) {
+  const auto same = [](int64_t i) { return std::pair(i, i); };
+  for (const BinaryCase& test : kBinaryCases) {
+    if (test.table->find_cpu(dtype()) == nullptr) continue;
+    const DType result = test.is_comparison ? DType::boolean : dtype();
+    const Array lhs = random_array(dtype(), {3, 70, 50}, 1).transposed(1, 2);
+    const Array rhs = random_array(dtype(), {50, 70}, 2);
+    const auto in_matrix = [](int64_t i) { return std::pair(i, i % 3500); };
+    check_binary(test, lhs, rhs, Array(result, {3, 50, 70}), in_matrix);
+    const Array plain = random_array(dtype(), {3, 50, 70}, 3);
+    check_binary(test, plain, plain, Array(result, {3, 70, 50}).transposed(1, 2), same);
+    const Array row = random_array(dtype(), {70}, 4);
+    check_binary(test, lhs, row,
+                 Array(result, {3, 50, 140}).with_strides({3, 50, 70}, {7000, 140, 2}),
+                 [](int64_t i) { return std::pair(i, i % 70); });
+  }
+}
+
 TEST_P(PerDType, BinaryKernelsWorkInPlace) {
   for (const BinaryCase& test : kBinaryCases) {
     if (test.table->find_cpu(dtype()) == nullptr || test.is_comparison) continue;

@@ -83,6 +83,7 @@ TEST_P(ReducePerDType, LongRowsAndColumns) {
   check_all_kinds(random_array(dtype(), {2100, 3}, 3), {1, 3});
   check_all_kinds(random_array(dtype(), {40, 600}, 4), {1, 600});
   check_all_kinds(random_array(dtype(), {3, 1030, 7}, 5), {3, 1, 7});
+  check_all_kinds(random_array(dtype(), {70001, 2}, 6), {1, 2});  // several chunks, and a rest
 }
 
 TEST_P(ReducePerDType, AnyDimsOfStridedInput) {

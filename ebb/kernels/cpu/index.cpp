@@ -8,14 +8,11 @@
 #include "ebb/core/parallel.h"
 #include "ebb/kernels/cpu/loops.h"
 #include "ebb/kernels/cpu/register.h"
+#include "ebb/kernels/cpu/strided.h"
 #include "ebb/kernels/tables.h"
 
 namespace ebb::kernels::cpu {
 namespace {
-
-struct Word16 {
-  uint64_t parts[2];
-};
 
 void cat_kernel(const Context& context, std::span<const TensorView> inputs, int dim,
                 const TensorView& out) {

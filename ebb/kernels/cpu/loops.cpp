@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ebb/core/parallel.h"
+#include "ebb/kernels/cpu/blocks.h"
 #include "ebb/kernels/cpu/strided.h"
 
 namespace ebb::kernels::cpu {
@@ -123,6 +124,7 @@ class RowLoop {
 void run_rows(RowFunction row, unsigned splat_allowed, std::span<const TensorView* const> inputs,
               const TensorView& out) {
   if (out.numel == 0) return;
+  if (prefers_blocks(inputs, out)) return run_blocks(row, inputs, out);
   const RowLoop loop(row, splat_allowed, inputs, out);
   parallel_for(out.numel, kGrain, [&](int64_t begin, int64_t end) { loop.run(begin, end); });
 }

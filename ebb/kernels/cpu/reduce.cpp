@@ -25,7 +25,13 @@ class Reduction {
   using Acc = AccumulatorOf<T>;
 
   Reduction(const TensorView& input, const TensorView& out, const ReducePlan& plan, int64_t divisor)
-      : in_(input.as<T>()), out_(out.as<T>()), plan_(plan), divisor_(divisor) {}
+      : in_(input.as<T>()), out_(out.as<T>()), plan_(plan), divisor_(divisor) {
+    const int64_t columns = plan.kept.inner_size();
+    const bool has_narrow_dense_rows = plan.is_by_column && columns <= kColumns / 4 &&
+                                       plan.reduced.ndim == 1 &&
+                                       plan.reduced.in_strides[0] == columns;
+    if (has_narrow_dense_rows) fold_ = std::min(kColumns / columns, plan.reduced.count);
+  }
 
   void run() {
     if (plan_.is_by_column) {
@@ -81,12 +87,13 @@ class Reduction {
     }
   }
 
-  /// The innermost dim is kept: adds rows of up to kColumns elements.
+  /// The innermost dim is kept: adds rows of up to kColumns elements. Narrow rows that lie behind
+  /// each other are added `fold_` at a time, as if they were one wide row.
   void run_by_column() const {
     const LoopDims outer = plan_.kept.outer();
     const int64_t columns = plan_.kept.inner_size();
     const int64_t blocks = pieces_of(columns, kColumns);
-    const int64_t chunks = pieces_of(plan_.reduced.count, kChunkRows);
+    const int64_t chunks = pieces_of(plan_.reduced.count / fold_, kChunkRows);
     const int64_t tasks = outer.count * blocks * chunks;
     const int64_t part_count = chunks == 1 ? 1 : outer.count * chunks * columns;
     const Scratch scratch(static_cast<size_t>(part_count) * sizeof(Acc));
@@ -113,11 +120,15 @@ class Reduction {
     HWY_ALIGN Acc sums[kColumns];
     const int64_t columns = plan_.kept.inner_size();
     const int64_t width = std::min(kColumns, columns - task.column);
-    const ReducedRows<T> rows{plan_.reduced, in_ + outer.in_offset(task.outer) + task.column,
-                              static_cast<size_t>(width)};
+    const T* in = in_ + outer.in_offset(task.outer) + task.column;
     const int64_t begin = task.chunk * kChunkRows;
-    const int64_t end = std::min(plan_.reduced.count, begin + kChunkRows);
-    reduce_rows(Op{}, rows, begin, end, sums);
+    const int64_t end = std::min(plan_.reduced.count / fold_, begin + kChunkRows);
+    if (fold_ == 1) {
+      const ReducedRows<T> rows{plan_.reduced, in, static_cast<size_t>(width)};
+      reduce_rows(Op{}, rows, begin, end, sums);
+    } else {
+      reduce_folded(in, begin, end, sums);
+    }
     if (chunks > 1) {
       std::copy_n(sums, width, parts + (task.outer * chunks + task.chunk) * columns + task.column);
       return;
@@ -125,6 +136,25 @@ class Reduction {
     const int64_t stride = plan_.kept.out_strides[plan_.kept.ndim - 1];
     T* out = out_ + outer.out_offset(task.outer) + task.column * stride;
     for (int64_t i = 0; i < width; ++i) finish(out + i * stride, sums[i]);
+  }
+
+  /// Wide rows [begin, end) to one narrow row in `sums`; the last ones take what does not fill one.
+  void reduce_folded(const T* in, int64_t begin, int64_t end, Acc* sums) const {
+    const int64_t columns = plan_.kept.inner_size();
+    const int64_t wide_rows = plan_.reduced.count / fold_;
+    LoopDims wide;
+    wide.push_back(wide_rows, fold_ * columns, 0);
+    const ReducedRows<T> rows{wide, in, static_cast<size_t>(fold_ * columns)};
+    reduce_rows(Op{}, rows, begin, end, sums);
+    for (int64_t column = 0; column < columns; ++column) {
+      combine_pairs(Op{}, sums + column, fold_, columns);
+    }
+    if (end != wide_rows) return;
+    const ReducedRows<T> rest{plan_.reduced, in, static_cast<size_t>(columns)};
+    HWY_ALIGN Acc tile[kColumns];
+    for (int64_t row = wide_rows * fold_; row < plan_.reduced.count; ++row) {
+      add_row(Op{}, sums, rest.read(row, tile), static_cast<size_t>(columns));
+    }
   }
 
   void finish_columns(const LoopDims& outer, int64_t chunks, Acc* parts) const {
@@ -143,7 +173,8 @@ class Reduction {
   const T* in_;
   T* out_;
   const ReducePlan& plan_;
-  int64_t divisor_;  // 0: none
+  int64_t divisor_;   // 0: none
+  int64_t fold_ = 1;  // rows that are added as one
 };
 
 enum class Finish { plain, mean };

@@ -8,10 +8,6 @@
 namespace ebb::kernels::cpu {
 namespace {
 
-struct Word16 {
-  uint64_t parts[2];
-};
-
 template <typename Word>
 void gather_words(const Word* data, int64_t stride, int64_t count, Word* tile) {
   if (stride == 1) {
@@ -29,18 +25,6 @@ void scatter_words(const Word* tile, int64_t count, Word* data, int64_t stride) 
     std::memcpy(data, tile, static_cast<size_t>(count) * sizeof(Word));
   } else {
     for (int64_t i = 0; i < count; ++i) data[i * stride] = tile[i];
-  }
-}
-
-/// Calls body with a null pointer to the unsigned type of `item` bytes.
-template <typename Body>
-void visit_word(int64_t item, Body body) {
-  switch (item) {
-    case 1: return body(static_cast<uint8_t*>(nullptr));
-    case 2: return body(static_cast<uint16_t*>(nullptr));
-    case 4: return body(static_cast<uint32_t*>(nullptr));
-    case 8: return body(static_cast<uint64_t*>(nullptr));
-    default: return body(static_cast<Word16*>(nullptr));
   }
 }
 

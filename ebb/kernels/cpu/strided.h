@@ -16,6 +16,23 @@ namespace ebb::kernels::cpu {
 inline constexpr int64_t kTile = 512;
 inline constexpr int64_t kTileBytes = kTile * 16;
 
+/// Stands for complex128, the one element of 16 bytes, where elements are only moved.
+struct Word16 {
+  uint64_t parts[2];
+};
+
+/// Calls body with a null pointer to a type of `item` bytes.
+template <typename Body>
+void visit_word(int64_t item, Body body) {
+  switch (item) {
+    case 1: return body(static_cast<uint8_t*>(nullptr));
+    case 2: return body(static_cast<uint16_t*>(nullptr));
+    case 4: return body(static_cast<uint32_t*>(nullptr));
+    case 8: return body(static_cast<uint64_t*>(nullptr));
+    default: return body(static_cast<Word16*>(nullptr));
+  }
+}
+
 /// The order in which a loop visits dims, and its sizes in that order.
 struct LoopShape {
   int ndim = 0;

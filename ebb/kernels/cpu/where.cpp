@@ -6,14 +6,11 @@
 
 #include "ebb/kernels/cpu/loops.h"
 #include "ebb/kernels/cpu/register.h"
+#include "ebb/kernels/cpu/strided.h"
 #include "ebb/kernels/tables.h"
 
 namespace ebb::kernels::cpu {
 namespace {
-
-struct Word16 {
-  uint64_t parts[2];
-};
 
 template <typename Word>
 Word select(uint8_t condition, const Word& input, const Word& other) {
