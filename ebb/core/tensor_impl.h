@@ -111,7 +111,8 @@ struct EBB_API TensorImpl {
 
   /// A new impl with the sizes of `source`, and as contiguous as it is. Takes over a
   /// count of `storage`.
-  static TensorImpl* create_like(const TensorImpl& source, DType dtype, Storage* storage) {
+  [[gnu::always_inline]] static TensorImpl* create_like(const TensorImpl& source, DType dtype,
+                                                        Storage* storage) {
     const int capacity = source.dim_capacity;
     TensorImpl* impl;
     if (capacity == kFewDims) [[likely]] {  // sizes known to the compiler: a few wide moves
