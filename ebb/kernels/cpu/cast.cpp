@@ -31,11 +31,39 @@ void narrow_function(const void* const* in, void* out, int64_t count, unsigned) 
   narrow(static_cast<const float*>(in[0]), static_cast<To*>(out), static_cast<size_t>(count));
 }
 
+void float_to_double(const void* const* in, void* out, int64_t count, unsigned) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> narrow_d;
+  const auto* from = static_cast<const float*>(in[0]);
+  auto* to = static_cast<double*>(out);
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreU(hn::PromoteTo(d, hn::LoadU(narrow_d, from + i)), d, to + i);
+  }
+  for (; i < count; ++i) to[i] = from[i];
+}
+
+void double_to_float(const void* const* in, void* out, int64_t count, unsigned) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> narrow_d;
+  const auto* from = static_cast<const double*>(in[0]);
+  auto* to = static_cast<float*>(out);
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreU(hn::DemoteTo(narrow_d, hn::LoadU(d, from + i)), narrow_d, to + i);
+  }
+  for (; i < count; ++i) to[i] = static_cast<float>(from[i]);
+}
+
 RowFunction vector_cast(DType from, DType to) {
   if (from == DType::float32 && to == DType::float16) return &narrow_function<Half>;
   if (from == DType::float32 && to == DType::bfloat16) return &narrow_function<BFloat16>;
   if (from == DType::float16 && to == DType::float32) return &widen_function<Half>;
   if (from == DType::bfloat16 && to == DType::float32) return &widen_function<BFloat16>;
+  if (from == DType::float32 && to == DType::float64) return &float_to_double;
+  if (from == DType::float64 && to == DType::float32) return &double_to_float;
   return nullptr;
 }
 

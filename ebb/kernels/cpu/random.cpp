@@ -29,8 +29,9 @@ constexpr int uniform_bits() {
 }
 
 /// In [0, 1), a multiple of 2^-bits.
-float uniform(uint32_t word, int bits) {
-  return std::ldexp(static_cast<float>(word >> (32 - bits)), -bits);
+template <int bits>
+float uniform(uint32_t word) {
+  return static_cast<float>(word >> (32 - bits)) * (1.0f / static_cast<float>(1u << bits));
 }
 double uniform(uint32_t high, uint32_t low) {
   const uint64_t word = uint64_t{high} << 32 | low;
@@ -48,7 +49,7 @@ struct Uniform {
   void group(const Words& words, float* numbers) const {
     const auto from = static_cast<float>(low), width = static_cast<float>(high - low);
     for (int i = 0; i < 4; ++i) {
-      numbers[i] = from + uniform(words[i], uniform_bits<T>()) * width;
+      numbers[i] = from + uniform<uniform_bits<T>()>(words[i]) * width;
       // The sum may have been rounded up to the end of the interval, which is not part of it.
       if (numbers[i] >= static_cast<float>(high) && width > 0) numbers[i] = from;
     }
@@ -68,8 +69,8 @@ struct Normal {
     const auto middle = static_cast<float>(mean), scale = static_cast<float>(deviation);
     for (int i = 0; i < 4; i += 2) {
       // 1 - u lies in (0, 1], so that the logarithm is finite.
-      const float radius = std::sqrt(-2.0f * std::log(1.0f - uniform(words[i], 24)));
-      const float angle = kTau * uniform(words[i + 1], 24);
+      const float radius = std::sqrt(-2.0f * std::log(1.0f - uniform<24>(words[i])));
+      const float angle = kTau * uniform<24>(words[i + 1]);
       numbers[i] = middle + scale * radius * std::cos(angle);
       numbers[i + 1] = middle + scale * radius * std::sin(angle);
     }
