@@ -34,7 +34,7 @@ VIEWS = frozenset(
     ]
 )
 MAY_COPY = frozenset(["reshape", "flatten", "contiguous"])
-PRODUCTS = frozenset(["matmul", "mm", "bmm", "linear"])
+PRODUCTS = frozenset(["matmul", "mm", "bmm"])
 # Creation functions whose dtype is the default one unless given.
 DEFAULT_DTYPE = frozenset(["empty", "zeros", "ones", "randn", "rand"])
 RANDOM = frozenset(["randn", "rand"])
@@ -157,6 +157,8 @@ class BoundOverload:
             return "false"
         if self.op.name in MAY_COPY:
             return f"is_heavy_copy({tensors[0]})"
+        if self.op.name == "linear":
+            return "is_heavy_linear(input, weight)"
         if self.op.name in PRODUCTS:
             return f"is_heavy_product({tensors[0]}, {tensors[1]})"
         if self.op.tensor_lists:
@@ -180,6 +182,21 @@ class BoundOverload:
         """The slot of `generator`, or -1."""
         names = [argument.name for argument in self.arguments]
         return names.index("generator") if self.op.name in RANDOM and is_creation(self.op) else -1
+
+
+@dataclass
+class StraightPath:
+    """A call with nothing but tensors: no argument is looked at twice."""
+
+    overload: BoundOverload
+    tensors: list[str]  # as named in C++
+    missing: list[str]  # optional tensors that are not given
+
+    @property
+    def expression(self) -> str:
+        """The call; defaults are left to C++."""
+        call = f"{self.overload.cpp_name}({', '.join(self.tensors)})"
+        return self.overload.wrap(call)
 
 
 class PythonFunction:
@@ -246,21 +263,20 @@ class PythonFunction:
         return first if all(param.type.name == "Tensor" for param in required) else None
 
     @property
-    def straight_tensors(self) -> list[str]:
-        """The operands of the straight path, as named in C++."""
+    def straight_paths(self) -> list[StraightPath]:
+        """With the required tensors alone, and with the optional ones that follow them."""
+        if self.straight is None:
+            return []
+        params = self.straight.op.params
         names = [argument.name for argument in self.straight.arguments]
-        required = [param for param in self.straight.op.params if param.default is None]
-        return names[: len(required)]
-
-    @property
-    def straight_call(self) -> str:
-        """The straight path's expression: defaults are left to C++."""
-        call = f"{self.straight.cpp_name}({', '.join(self.straight_tensors)})"
-        return self.straight.wrap(call)
-
-    def heavy_defaults(self) -> list[str]:
-        """Optional tensors that the straight path's cost estimate names."""
-        return [param.name for param in self.straight.op.tensors if param.default is not None]
+        required = sum(param.default is None for param in params)
+        tensors = required
+        while tensors < len(params) and params[tensors].type.name == "Tensor?":
+            tensors += 1
+        return [
+            StraightPath(self.straight, names[:count], names[count:tensors])
+            for count in dict.fromkeys((required, tensors))
+        ]
 
     def doc(self, name: str, first: str) -> str:
         """The docstring of one of the names as a C++ literal; `first` is $module or $self."""

@@ -18,7 +18,6 @@ def tensor_repr(tensor):
     """Return the text of ``tensor`` with dtype, requires_grad or grad_fn where they matter."""
     with ebb.no_grad():
         body = _body(tensor.detach())
-    prefix = "Parameter containing:\ntensor(" if _is_parameter(tensor) else "tensor("
     suffixes = []
     if tensor.numel() == 0 and tensor.ndim != 1:
         suffixes.append(f"size={tuple(tensor.shape)}")
@@ -28,11 +27,7 @@ def tensor_repr(tensor):
         suffixes.append(f"grad_fn=<{tensor.grad_fn.name()}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
-    return _joined(prefix, body, suffixes)
-
-
-def _is_parameter(tensor):
-    return type(tensor).__name__ == "Parameter"
+    return _joined("tensor(", body, suffixes)
 
 
 def _needs_dtype(tensor):

@@ -21,6 +21,12 @@ PyTypeObject* make_result_type(const ResultType& wanted) {
   return type;
 }
 
+/// Whether a product with `columns` results per row of `input` takes about 10 us on one core.
+bool takes_long(const Tensor& input, int64_t columns) {
+  constexpr double kHeavyProducts = 500'000;
+  return static_cast<double>(element_count(input)) * static_cast<double>(columns) > kHeavyProducts;
+}
+
 }  // namespace
 
 bool is_heavy_list(const std::vector<Tensor>& tensors) {
@@ -31,11 +37,14 @@ bool is_heavy_list(const std::vector<Tensor>& tensors) {
 
 bool is_heavy_product(const Tensor& input, const Tensor& other) {
   if (element_count(other) == 0 || element_count(input) == 0) return false;
-  constexpr double kHeavyProducts = 500'000;  // about 10 us on one core
   const int64_t columns = other.ndim() < 2 ? 1 : other.sizes().back();
-  const double by_columns =
-      static_cast<double>(element_count(input)) * static_cast<double>(columns);
-  return by_columns > kHeavyProducts || is_heavy(input, other);
+  return takes_long(input, columns) || is_heavy(other);
+}
+
+bool is_heavy_linear(const Tensor& input, const Tensor& weight) {
+  if (element_count(weight) == 0 || element_count(input) == 0) return false;
+  const int64_t columns = weight.ndim() < 1 ? 1 : weight.sizes().front();
+  return takes_long(input, columns) || is_heavy(weight);
 }
 
 bool is_heavy_size(IntSpan sizes) {

@@ -107,6 +107,7 @@ bool is_operand(PyObject* object) { return is_tensor(object) || is_numpy_array(o
 
 template <typename Operator>
 PyObject* binary_slowly(PyObject* lhs, PyObject* rhs) {
+  if (is_tensor(lhs) && is_tensor(rhs)) return apply_both<Operator>(tensor_of(lhs), tensor_of(rhs));
   Scalar number;
   if (is_operand(lhs) && is_operand(rhs)) return apply_both<Operator>(operand(lhs), operand(rhs));
   if (is_operand(lhs) && read_number(rhs, number)) {
@@ -155,6 +156,11 @@ PyObject* compare(PyObject* self, PyObject* other, int operation) {
 
 PyObject* matrix_multiply(PyObject* lhs, PyObject* rhs) {
   return guarded([&]() -> PyObject* {
+    if (is_tensor(lhs) && is_tensor(rhs)) {
+      const Tensor& left = tensor_of(lhs);
+      const Tensor& right = tensor_of(rhs);
+      return result(run(is_heavy_product(left, right), [&] { return ebb::matmul(left, right); }));
+    }
     if (!is_operand(lhs) || !is_operand(rhs)) Py_RETURN_NOTIMPLEMENTED;
     const Tensor left = operand(lhs);
     const Tensor right = operand(rhs);
