@@ -4,6 +4,8 @@
 // The run itself is run.h (its state, and the two places that state can live in) and run.cpp.
 #include "ebb/autograd/engine.h"
 
+#include <unordered_set>
+
 #include "ebb/autograd/gradient_math.h"
 #include "ebb/autograd/origin.h"
 #include "ebb/autograd/record.h"
@@ -94,6 +96,28 @@ Tensor unused_gradient(size_t position, const Tensor& input, const GradOptions& 
           "\nhint: pass allow_unused=True for None, or materialize_grads=True for zeros"));
 }
 
+/// Adds to the gradient of each input, once however often it was named. Like a run's commit, copies
+/// come first: if they run out of memory, nothing has happened.
+void accumulate_captured(std::span<const Tensor> inputs, std::vector<Tensor>& captured) {
+  std::unordered_set<const TensorImpl*> seen;
+  for (size_t position = 0; position < captured.size(); ++position) {
+    Tensor& grad = captured[position];
+    // What asked to keep its gradient has received it from the run.
+    const bool is_done =
+        !seen.insert(inputs[position].impl()).second || retains_grad(inputs[position]);
+    if (is_done) {
+      grad = {};
+    } else if (grad.defined()) {
+      static_cast<void>(autograd::ensure_meta(inputs[position]));
+      grad = autograd::owned_gradient(std::move(grad));
+    }
+  }
+  for (size_t position = 0; position < captured.size(); ++position) {
+    Tensor& grad = captured[position];
+    if (grad.defined()) autograd::ensure_meta(inputs[position]).accumulate(std::move(grad));
+  }
+}
+
 }  // namespace
 
 void backward(std::span<const Tensor> roots, std::span<const Tensor> seeds,
@@ -106,13 +130,10 @@ void backward(std::span<const Tensor> roots, std::span<const Tensor> seeds,
   add_roots("backward", roots, seeds, *buffers);
   add_inputs("backward", options.inputs, request);
   request.is_restricted = !options.inputs.empty();
-  const std::vector<Tensor> captured = autograd::run_graph(request, *buffers);
+  std::vector<Tensor> captured = autograd::run_graph(request, *buffers);
   const ModeScope mode(options.create_graph ? 0 : gate::kNoGrad,
                        options.create_graph ? gate::kNoGrad : 0);
-  for (size_t position = 0; position < captured.size(); ++position) {
-    if (!captured[position].defined()) continue;
-    autograd::ensure_meta(options.inputs[position]).accumulate(captured[position]);
-  }
+  accumulate_captured(options.inputs, captured);
 }
 
 void backward(const Tensor& root, const Tensor& seed, const BackwardOptions& options) {

@@ -37,9 +37,9 @@ bool may_convert(const Tensor& tensor, DType dtype) {
 }  // namespace
 
 Tensor requires_grad_(const Tensor& tensor, bool value) {
-  if (value && !is_differentiable(tensor.dtype())) {
-    throw DTypeError(
-        str("requires_grad_: needs a floating or complex dtype, got ", tensor.dtype()));
+  const DType dtype = tensor.dtype();  // throws for an undefined tensor
+  if (value && !is_differentiable(dtype)) {
+    throw DTypeError(str("requires_grad_: needs a floating or complex dtype, got ", dtype));
   }
   TensorImpl& impl = *tensor.impl();
   if (!value && !is_leaf(tensor)) {
@@ -63,6 +63,7 @@ Tensor grad_of(const Tensor& tensor) {
 }
 
 void set_grad(const Tensor& tensor, const Tensor& grad) {
+  if (!tensor.defined()) throw ValueError("grad: needs a defined tensor, got an undefined one");
   if (grad.defined()) {
     if (!equal(grad.sizes(), tensor.sizes())) {
       throw ShapeError(str("grad: needs the tensor's shape ", PrintShape{tensor.sizes()}, ", got ",
@@ -74,7 +75,9 @@ void set_grad(const Tensor& tensor, const Tensor& grad) {
     }
     if (grad.is_same(tensor)) throw ValueError("grad: needs another tensor, got the tensor itself");
     autograd::ensure_meta(tensor).set_grad(grad);
-  } else if (AutogradMeta* const meta = autograd::meta_of(tensor); meta != nullptr) {
+    return;
+  }
+  if (AutogradMeta* const meta = autograd::meta_of(tensor); meta != nullptr) {
     meta->set_grad({});
   }
 }

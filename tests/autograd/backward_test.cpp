@@ -104,6 +104,23 @@ TEST(Backward, RestrictsItselfToGivenInputs) {
   EXPECT_FALSE(grad_of(y).defined());
 }
 
+TEST(Backward, CountsAnInputOnceHoweverOftenItIsNamed) {
+  const Tensor x = leaf({2});
+  const Tensor product = x * 3;
+  retain_grad(product);  // named, and kept by the run as well
+  const Tensor inputs[] = {x, x, product, x, product};
+  backward(product * product, {}, {.inputs = inputs});
+  EXPECT_EQ(floats(grad_of(x)), Floats{36});  // 2 * 6 * 3
+  EXPECT_EQ(floats(grad_of(product)), Floats{12});
+}
+
+TEST(Backward, TakesNoInputThatIsUndefined) {
+  const Tensor inputs[] = {Tensor()};
+  const Tensor x = leaf({2});
+  EXPECT_EQ(error_of<ValueError>([&] { backward(x, {}, {.inputs = inputs}); }),
+            "backward: input 0 must be a tensor, got an undefined one");
+}
+
 TEST(Backward, LeavesAnUnreachedLeafWithoutGradient) {
   const Tensor x = leaf({1});
   const Tensor y = leaf({1});

@@ -137,6 +137,16 @@ TEST(Variable, RefusesGradientsThatDoNotFit) {
             "requires_grad_: needs a floating or complex dtype, got int64");
 }
 
+TEST(Variable, RefusesToBeUndefined) {
+  const std::string text = "tensor: needs a defined tensor, got an undefined one";
+  EXPECT_EQ(error_of<ValueError>([] { requires_grad_(Tensor(), true); }), text);
+  EXPECT_EQ(error_of<ValueError>([] { requires_grad_(Tensor(), false); }), text);
+  EXPECT_EQ(error_of<ValueError>([] { set_data(leaf({1}), Tensor()); }), text);
+  EXPECT_EQ(error_of<ValueError>([] { set_grad(Tensor(), Tensor()); }),
+            "grad: needs a defined tensor, got an undefined one");
+  EXPECT_THROW(retain_grad(Tensor()), AutogradError);
+}
+
 TEST(Variable, StopsRequiringAGradientWhenAsked) {
   const Tensor x = leaf({1});
   requires_grad_(x, false);
