@@ -48,8 +48,13 @@ def test_relu_has_the_smallest_subgradient_at_zero():
 
 @pytest.mark.parametrize(
     "function",
-    [lambda x: x.log(), lambda x: 1.0 / x, lambda x: ebb.tensor([1.0, 1.0]).double() / x],
-    ids=["log", "rdiv", "div"],
+    [
+        lambda x: x.log(),
+        lambda x: x.sqrt(),
+        lambda x: 1.0 / x,
+        lambda x: ebb.tensor([1.0, 1.0]).double() / x,
+    ],
+    ids=["log", "sqrt", "rdiv", "div"],
 )
 def test_a_masked_singular_branch_does_not_poison(function):
     x = leaf([0.0, 2.0])
