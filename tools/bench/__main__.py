@@ -21,6 +21,7 @@ from tools.bench.table import Row, terminal_table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+ROOT = Path(__file__).resolve().parents[2]
 GROUPS: dict[str, Callable[[Settings, InstructionCounter], list[Row]]] = {
     "record": cpp_rows.record_rows,
     "engine": cpp_rows.engine_rows,
@@ -62,12 +63,12 @@ def main() -> int:
     parser.add_argument(
         "--realtime", action="store_true", help="ahead of all other processes (needs root, chrt)"
     )
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "release", metavar="PATH")
     options = parser.parse_args()
     unknown = set(options.groups) - set(GROUPS)
     if unknown:
         parser.error(f"needs groups among {', '.join(GROUPS)}, got {', '.join(sorted(unknown))}")
-    root = Path(__file__).resolve().parents[2]
-    settings = Settings(root, root / "build" / "release", options.quick, options.realtime)
+    settings = Settings(ROOT, options.build.resolve(), options.quick, options.realtime)
     rows, failed = measure(settings, options.groups or list(GROUPS))
     print(terminal_table(rows))
     short = [row.figure for row in rows if row.verdict == "short"]

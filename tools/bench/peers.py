@@ -21,6 +21,7 @@ from typing import Any
 from tools.bench import machine
 from tools.bench.runner import Settings, run_python
 
+ROOT = Path(__file__).resolve().parents[2]
 TOLERANCE = 1e-4  # of losses
 HINT = """\
 bench-peers: needs PyTorch, found none in build/peers or /usr/bin/python3
@@ -112,10 +113,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tools.bench.peers", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--python", help="a Python that has PyTorch")
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "release", metavar="PATH")
     options = parser.parse_args()
-    root = Path(__file__).resolve().parents[2]
-    settings = Settings(root, root / "build" / "release", is_quick=False)
-    python = find_peer(root, options.python)
+    settings = Settings(ROOT, options.build.resolve(), is_quick=False)
+    python = find_peer(ROOT, options.python)
     if python is None:
         print(HINT, file=sys.stderr)
         return 1
