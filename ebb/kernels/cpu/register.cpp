@@ -17,6 +17,7 @@ void register_cpu_kernels() noexcept {
     cpu::fill_cast(isa);
     cpu::fill_fill();
     cpu::fill_reduce(isa);
+    cpu::fill_amax(isa);
     cpu::fill_max_dim();
     cpu::fill_matmul();
     cpu::fill_softmax(isa);
