@@ -4,7 +4,9 @@
 #include <string>
 #include <thread>
 
+#include "ebb/core/error.h"
 #include "ebb/core/parallel.h"
+#include "ebb/kernels/cpu/gemm.h"
 #include "tests/kernels/array.h"
 
 namespace ebb::kernels::test {
@@ -113,6 +115,19 @@ TEST(Matmul, NoInnerElementsGiveZerosOrTheBias) {
   out.set(0, 7.0);
   matmul_kernels.find_cpu(DType::float32)(kContext, a.view(), b.view(), out.view());
   EXPECT_EQ(out.reals(), std::vector<double>(6, 0.0));
+}
+
+TEST(Matmul, RefusesSizesThatTheLibraryCannotCount) {
+  double number = 1.0;
+  const int64_t huge = int64_t{1} << 31;
+  const cpu::Gemm args{1, 1, 1, {&number, huge, 1}, {&number, 1, 1}, &number, 1, false};
+  try {
+    cpu::openblas_gemm(DType::float64, args);
+    FAIL();
+  } catch (const NotImplementedError& error) {
+    EXPECT_STREQ(error.what(),
+                 "matmul: OpenBLAS needs sizes and strides below 2^31, got 2147483648");
+  }
 }
 
 TEST(Matmul, IsBitwiseTheSameForAnyNumberOfThreads) {

@@ -8,8 +8,10 @@
 #include <cblas.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <complex>
+#include <limits>
 #include <mutex>
 
 #include "ebb/core/error.h"
@@ -178,6 +180,12 @@ void call_gemv(const Gemm& g) {
 }  // namespace
 
 void openblas_gemm(DType dtype, const Gemm& g) {
+  const int64_t largest = std::max(
+      {g.m, g.n, g.k, g.ldc, g.a.row_stride, g.a.column_stride, g.b.row_stride, g.b.column_stride});
+  if (largest > std::numeric_limits<blasint>::max()) {
+    throw NotImplementedError(
+        str("matmul: OpenBLAS needs sizes and strides below 2^31, got ", largest));
+  }
   const BlasCall call;
   switch (dtype) {
     case DType::float32: return call_blas<float>(g);
