@@ -58,3 +58,18 @@ def test_setup_without_network_says_so(tmp_path):
     result = run_setup(tmp_path, commands | {"apt-get": "exit 100"})
     assert result.returncode == 1
     assert "hint: check the network" in result.stderr
+
+
+def test_make_help_lists_every_public_target():
+    result = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = [line.split()[0] for line in result.stdout.splitlines()[1:]]
+    wanted = "build demo demo-score demo-cpp test test-long check bench mutate clean help"
+    assert set(wanted.split()) <= set(listed)
+
+
+def test_cmake_reads_the_presets():
+    result = subprocess.run(
+        ["cmake", "--list-presets"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    for preset in ("release", "debug", "asan", "tsan"):
+        assert f'"{preset}"' in result.stdout
