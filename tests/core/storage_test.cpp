@@ -61,7 +61,7 @@ TEST(Storage, GivesItsBytesBackWithTheLastOwner) {
 
 TEST(Storage, RefusesMoreThanThereIs) {
   EXPECT_THROW(Storage::allocate(size_t{1} << 60), OutOfMemoryError);
-  EXPECT_THROW(Storage::allocate(SIZE_MAX), OutOfMemoryError);
+  EXPECT_THROW(Storage::allocate(static_cast<size_t>(INT64_MAX)), OutOfMemoryError);
 }
 
 TEST(ForeignStorage, IsFreedOnceByTheLastOfItsViews) {
