@@ -36,7 +36,10 @@ class EBB_API Storage {
  public:
   /// Uninitialised memory. Throws OutOfMemoryError.
   static Storage* allocate(size_t bytes, Device device = {}) {
-    auto* const storage = new (allocate_inline(owned_block_bytes(bytes))) Storage();
+    const size_t block_bytes = owned_block_bytes(bytes);
+    auto* const storage = new (allocate_inline(block_bytes)) Storage();
+    storage->small_block_bytes_ =
+        block_bytes <= detail::kSmallLimit ? static_cast<uint32_t>(block_bytes) : 0;
     storage->data_ = reinterpret_cast<char*>(storage) +
                      (bytes <= kDataOffset - kHeaderBytes ? kHeaderBytes : kDataOffset);
     storage->bytes_ = bytes;
@@ -82,16 +85,15 @@ class EBB_API Storage {
 
   static constexpr size_t owned_block_bytes(size_t bytes) {
     if (bytes <= kDataOffset - kHeaderBytes) return kDataOffset;
-    // Sizes were checked before, yet the rounding must not wrap either.
-    if (bytes > SIZE_MAX / 2) [[unlikely]]
-      return bytes;
-    return kDataOffset + ((bytes + 63) & ~size_t{63});
+    return kDataOffset + ((bytes + 63) & ~size_t{63});  // bytes < 2^63: checked_numel() saw to it
   }
   void destroy() noexcept {
-    if (deleter_ != nullptr || log_.load(std::memory_order_acquire) != nullptr) [[unlikely]] {
-      return destroy_slow();
+    const bool is_small = small_block_bytes_ != 0;
+    if (is_small && log_.load(std::memory_order_acquire) == nullptr) [[likely]] {
+      deallocate_inline(this, small_block_bytes_);
+    } else {
+      destroy_slow();
     }
-    deallocate_inline(this, owned_block_bytes(bytes_));
   }
   void destroy_slow() noexcept;
   /// What the deleter of foreign memory gets: it lies where a scalar's data would.
@@ -109,6 +111,7 @@ class EBB_API Storage {
   size_t bytes_ = 0;
   Device device_;
   std::atomic<uint16_t> flags_{0};
+  uint32_t small_block_bytes_ = 0;       // of this block if it is one that free lists hold, else 0
   StorageDeleter deleter_ = nullptr;     // null: the data are part of this block
   std::atomic<WriteLog*> log_{nullptr};  // made by the first write
 };

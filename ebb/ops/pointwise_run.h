@@ -7,7 +7,9 @@
 // (ebb/ops/<family>.cpp) is the only user.
 #pragma once
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <initializer_list>
 
@@ -21,7 +23,8 @@ namespace ebb::ops {
 inline constexpr kernels::Context kCpuContext{};
 
 inline bool is_straight(const TensorImpl* impl) {
-  return impl != nullptr && impl->is_contiguous() && impl->device == Device{} &&
+  return impl != nullptr && impl->is_contiguous() &&
+         std::bit_cast<uint16_t>(impl->device) == std::bit_cast<uint16_t>(Device{}) &&
          impl->numel <= kernels::kRowLimit;
 }
 
