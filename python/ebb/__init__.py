@@ -7,6 +7,7 @@
 The names are PyTorch's.
 """
 
+import builtins as _builtins
 import sys as _sys
 
 from ebb import _C
@@ -61,3 +62,6 @@ newaxis = None
 # cannot specialise the look-up of `ebb.add`, which then costs 10 ns more each time.
 from ebb import data, io, nn, optim  # noqa: E402,F401
 from ebb.io import load, save  # noqa: E402,F401
+
+# `from ebb import *` must not hide builtins such as sum and max.
+__all__ = [name for name in dir() if not name.startswith("_") and not hasattr(_builtins, name)]

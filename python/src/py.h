@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "ebb/core/location.h"
+#include "python/src/deferred.h"
 
 namespace ebb::python {
 
@@ -81,7 +82,10 @@ class Ref {
 class ReleaseGil {
  public:
   ReleaseGil() : location_(current_location(nullptr)), thread_(PyEval_SaveThread()) {}
-  ~ReleaseGil() { PyEval_RestoreThread(thread_); }
+  ~ReleaseGil() {
+    PyEval_RestoreThread(thread_);
+    run_deferred();
+  }
   ReleaseGil(const ReleaseGil&) = delete;
   ReleaseGil& operator=(const ReleaseGil&) = delete;
 

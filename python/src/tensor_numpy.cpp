@@ -75,11 +75,13 @@ std::string dtype_name_of(PyObject* array) {
 
 /// Frees a buffer that was borrowed for a storage.
 void release_buffer(void* context) noexcept {
-  if (!interpreter_is_alive()) return;
-  const AcquireGil gil;
-  auto* const buffer = static_cast<Py_buffer*>(context);
-  PyBuffer_Release(buffer);
-  delete buffer;
+  call_with_gil(
+      [](void* subject) {
+        auto* const buffer = static_cast<Py_buffer*>(subject);
+        PyBuffer_Release(buffer);
+        delete buffer;
+      },
+      context);
 }
 struct BufferDeleter {
   void operator()(Py_buffer* buffer) const { release_buffer(buffer); }

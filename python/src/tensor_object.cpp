@@ -25,9 +25,9 @@ void track_if_stateful(TensorObject* object) {
 
 /// The tensor dies while it owns its object (see the top of tensor_object.h).
 void release_object(void* py_object) noexcept {
-  if (!is_owned_by_cpp(py_object) || !interpreter_is_alive()) return;
-  const AcquireGil gil;
-  Py_DECREF(object_in(py_object));
+  if (!is_owned_by_cpp(py_object)) return;
+  call_with_gil([](void* object) { Py_DECREF(static_cast<PyObject*>(object)); },
+                object_in(py_object));
 }
 
 /// Python has dropped the object, but C++ still holds the tensor: the impl becomes the owner.

@@ -128,6 +128,13 @@ def test_the_stub_names_every_method():
     assert public - python_side - written == set()
 
 
+def test_importing_everything_hides_no_builtin():
+    names = {}
+    exec("from ebb import *", names)
+    assert names["Tensor"] is ebb.Tensor and names["matmul"] is ebb.matmul
+    assert not {"sum", "max", "bool", "int", "float", "slice"} & set(names)
+
+
 def test_frames_are_read_directly_where_that_was_checked():
     folder = ebb.__file__.rpartition("/")[0]
     assert ebb._C._set_package(folder) is (__import__("sys").version_info[:2] == (3, 11))

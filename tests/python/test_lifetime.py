@@ -4,12 +4,17 @@ import sys
 import threading
 import weakref
 
+import numpy as np
 import pytest
 
 import ebb
 
 
 class Named(ebb.Tensor):
+    pass
+
+
+class Array(np.ndarray):
     pass
 
 
@@ -208,6 +213,19 @@ def test_large_ops_run_while_other_threads_hold_python():
     stop.set()
     thread.join()
     assert ticks
+
+
+def test_what_backward_drops_without_the_lock_is_freed_when_it_returns():
+    array = np.ones(4, np.float32).view(Array)
+    gone = weakref.ref(array)
+    x = ebb.ones(4, requires_grad=True)
+    y = (x * ebb.from_numpy(array)).sum()
+    del array
+    gc.collect()
+    assert gone() is not None
+    y.backward()  # frees what the node saved, while Python is unlocked
+    gc.collect()
+    assert gone() is None
 
 
 def test_gradients_with_attributes_may_be_replaced_while_others_look():
