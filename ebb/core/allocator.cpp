@@ -242,8 +242,11 @@ void detail::deallocate_slow(void* block, size_t bytes) noexcept {
 #endif
 }
 
-void* allocate(size_t bytes) { return allocate_inline(bytes); }
-void deallocate(void* block, size_t bytes) noexcept { deallocate_inline(block, bytes); }
+// The inline forms serve objects, which are never empty; this one may be asked for nothing.
+void* allocate(size_t bytes) { return allocate_inline(std::max<size_t>(bytes, 1)); }
+void deallocate(void* block, size_t bytes) noexcept {
+  deallocate_inline(block, std::max<size_t>(bytes, 1));
+}
 
 MemoryStats memory_stats() {
   const int64_t live = live_bytes();

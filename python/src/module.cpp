@@ -1,4 +1,5 @@
 // python/src/module.cpp -- the extension module ebb._C: puts its parts together.
+#include "ebb/kernels/cpu/isa.h"
 #include "python/src/autograd.h"
 #include "python/src/default_dtype.h"
 #include "python/src/errors.h"
@@ -41,6 +42,7 @@ int fill_module(PyObject* module) {
   return guarded(
       [&] {
         add_error_classes(module);
+        kernels::selected_isa();  // refuses a wrong EBB_ISA now rather than never
         add_value_types(module);
         add_tensor_type(module);
         add_node_type(module);

@@ -20,9 +20,9 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-/// Every size up to 2 KiB, then a few around each power of two up to 8 MiB.
+/// Nothing, every size up to 2 KiB, then a few around each power of two up to 8 MiB.
 std::vector<size_t> many_sizes() {
-  std::vector<size_t> sizes;
+  std::vector<size_t> sizes = {0};
   for (size_t bytes = 1; bytes <= 2048; ++bytes) sizes.push_back(bytes);
   for (size_t base = 4096; base <= 8 * kMiB; base *= 2) {
     for (const size_t bytes : {base - 1, base, base + 1, base + base / 3}) sizes.push_back(bytes);

@@ -1,5 +1,8 @@
 # tests/python/test_errors.py -- classes of exceptions, and the texts of bad calls.
 import builtins
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -24,6 +27,14 @@ def test_each_class_is_its_standard_class_and_a_runtime_error(name, standard):
     error = getattr(ebb.errors, name)
     assert issubclass(error, standard) and issubclass(error, RuntimeError)
     assert issubclass(error, ebb.Error) and error.__module__ == "ebb.errors"
+
+
+def test_an_unknown_instruction_set_is_refused_at_import():
+    environment = os.environ | {"EBB_ISA": "sse9"}
+    command = [sys.executable, "-c", "import ebb"]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert result.returncode == 1
+    assert "EBB_ISA: needs baseline, avx2 or avx512, got sse9" in result.stderr
 
 
 def test_builtin_names_are_not_hidden():
