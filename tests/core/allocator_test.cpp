@@ -20,9 +20,9 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-/// Nothing, every size up to 2 KiB, then a few around each power of two up to 8 MiB.
+/// Every size up to 2 KiB, then a few around each power of two up to 8 MiB.
 std::vector<size_t> many_sizes() {
-  std::vector<size_t> sizes = {0};
+  std::vector<size_t> sizes;
   for (size_t bytes = 1; bytes <= 2048; ++bytes) sizes.push_back(bytes);
   for (size_t base = 4096; base <= 8 * kMiB; base *= 2) {
     for (const size_t bytes : {base - 1, base, base + 1, base + base / 3}) sizes.push_back(bytes);
@@ -32,6 +32,14 @@ std::vector<size_t> many_sizes() {
 
 bool is_aligned(const void* block, size_t alignment) {
   return reinterpret_cast<uintptr_t>(block) % alignment == 0;
+}
+
+TEST(Allocator, ServesARequestForNothing) {
+  void* const first = allocate(0);
+  void* const second = allocate(0);
+  EXPECT_NE(first, second);
+  deallocate(first, 0);
+  deallocate(second, 0);
 }
 
 TEST(Allocator, AlignsBlocksAsPromised) {
