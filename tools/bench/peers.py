@@ -1,5 +1,5 @@
 # tools/bench/peers.py -- `make bench-peers`: the same Python scripts for ebb and for PyTorch.
-"""Usage: python -m tools.bench.peers [--rounds N] [--python PATH].
+"""Usage: python -m tools.bench.peers [--rounds N] [--python PATH] [--realtime].
 
 Runs benchmarks/python/overhead.py and the perceptrons of train_steps.py for ebb and for PyTorch
 in alternation, checks that the losses agree, prints ratios and writes docs/benchmarks_peers.md.
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.bench import machine
-from tools.bench.runner import Settings, run_python
+from tools.bench.runner import REALTIME, Settings, run_python
 
 ROOT = Path(__file__).resolve().parents[2]
 TOLERANCE = 1e-4  # of losses
@@ -46,6 +46,8 @@ def run_peer(settings: Settings, python: str, script: str, *arguments: str) -> A
     """Run one script for PyTorch; its own Python path only."""
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [python, settings.script(script), "torch", *arguments]
+    if settings.is_realtime:
+        command = [*REALTIME, *command]
     done = subprocess.run(command, capture_output=True, text=True, env=variables)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr[-2000:]}")
@@ -113,9 +115,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tools.bench.peers", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--python", help="a Python that has PyTorch")
+    parser.add_argument("--realtime", action="store_true", help="ahead of all other processes")
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "release", metavar="PATH")
     options = parser.parse_args()
-    settings = Settings(ROOT, options.build.resolve(), is_quick=False)
+    settings = Settings(ROOT, options.build.resolve(), False, options.realtime)
     python = find_peer(ROOT, options.python)
     if python is None:
         print(HINT, file=sys.stderr)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 # valgrind 3.19 knows no AVX-512, and a report should not depend on its version.
 COUNTING_ISA = "avx2"
+# A fixed priority above all ordinary processes (util-linux).
+REALTIME = ("chrt", "--rr", "20")
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def run(settings: Settings, command: list[str], **environment: str) -> str:
     """Run a command on one thread and return what it prints; raise with its text if it fails."""
     variables = {"EBB_NUM_THREADS": "1", "PYTHONPATH": str(settings.package), **environment}
     if settings.is_realtime:
-        command = ["chrt", "--rr", "20", *command]
+        command = [*REALTIME, *command]
     done = subprocess.run(
         command, env={**os.environ, **variables}, capture_output=True, text=True, cwd=settings.root
     )
