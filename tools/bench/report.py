@@ -21,6 +21,9 @@ median stands beside it. Instructions are counted by callgrind with AVX2 kernels
 of two runs of different length, so they do not depend on what else the machine does.
 """
 
+REALTIME_NOTE = """\
+Measured with `--realtime` (`chrt --rr 20` before every command), since the machine had other work."""
+
 
 def reasons(settings: Settings) -> dict[str, str]:
     """Figure -> reason, from lines of the form `- figure: reason`."""
@@ -69,8 +72,9 @@ def write(settings: Settings, rows: list[Row]) -> None:
         "Instructions: `EBB_ISA=avx2 valgrind --tool=callgrind build/release/bin/ebb_count PATH N`,"
         " and `benchmarks/python/count.py` in the same way. Python scripts need"
         " `PYTHONPATH=build/release/python`; everything runs under `EBB_NUM_THREADS=1`.",
+        REALTIME_NOTE if settings.is_realtime else "",
         command_list(rows),
     ]
     path = settings.root / "docs" / "benchmarks.md"
     path.parent.mkdir(exist_ok=True)
-    path.write_text("\n\n".join(section.strip() for section in sections) + "\n")
+    path.write_text("\n\n".join(section.strip() for section in sections if section) + "\n")
