@@ -22,7 +22,8 @@ of two runs of different length, so they do not depend on what else the machine 
 """
 
 REALTIME_NOTE = """\
-Measured with `--realtime` (`chrt --rr 20` before every command), since the machine had other work."""
+Measured with `--realtime` (`chrt --rr 20` before every command), since the machine had other
+work."""
 
 
 def reasons(settings: Settings) -> dict[str, str]:
