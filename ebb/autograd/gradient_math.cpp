@@ -5,20 +5,10 @@
 #include "ebb/autograd/ops.h"
 #include "ebb/core/error.h"
 #include "ebb/kernels/tables.h"
+#include "ebb/ops/view_of.h"
 
 namespace ebb::autograd {
 namespace {
-
-kernels::TensorView view_of(const Tensor& tensor) {
-  const TensorImpl& impl = *tensor.impl();
-  return {.data = impl.data,
-          .sizes = impl.sizes(),
-          .strides = impl.strides(),
-          .numel = impl.numel,
-          .ndim = impl.ndim,
-          .dtype = impl.dtype,
-          .contiguous = impl.is_contiguous()};
-}
 
 bool is_private(const Tensor& tensor) {
   const TensorImpl& impl = *tensor.impl();
@@ -58,9 +48,9 @@ Tensor owned_gradient(Tensor grad) {
 Tensor sum_of(const Tensor& lhs, const Tensor& rhs) { return add(lhs, rhs); }
 
 void add_into(const Tensor& lhs, const Tensor& rhs) {
-  const kernels::TensorView out = view_of(lhs);
+  const kernels::TensorView out = ops::view_of(lhs);
   const auto kernel = kernels::add_kernels.find_cpu(out.dtype);
-  kernel({.device = lhs.device(), .stream = {}}, out, view_of(rhs), out);
+  kernel(ops::context_of(lhs), out, ops::view_of(rhs), out);
 }
 
 Tensor add_gradients(Tensor lhs, const Tensor& rhs) {
