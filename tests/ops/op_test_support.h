@@ -2,11 +2,11 @@
 #pragma once
 
 #include <initializer_list>
-#include <string>
 #include <vector>
 
 #include "ebb/autograd/ops.h"
 #include "ebb/core/tensor.h"
+#include "tests/core/core_test_support.h"
 
 namespace ebb {
 
@@ -39,18 +39,5 @@ inline std::vector<int64_t> list(IntSpan values) { return {values.begin(), value
 
 using Floats = std::vector<float>;
 using Ints = std::vector<int64_t>;
-
-/// The text of the `Expected` error that `call` throws; a note if it throws none or another.
-template <typename Expected, typename Call>
-std::string error_of(Call&& call) {
-  try {
-    call();
-  } catch (const Expected& error) {
-    return error.what();
-  } catch (const std::exception& error) {
-    return std::string("another class of error: ") + error.what();
-  }
-  return "no error";
-}
 
 }  // namespace ebb
