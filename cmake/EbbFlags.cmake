@@ -48,8 +48,10 @@ if(EBB_CCACHE)
   find_program(EBB_CCACHE_PROGRAM ccache)
   mark_as_advanced(EBB_CCACHE_PROGRAM)
   if(EBB_CCACHE_PROGRAM)
-    # The sloppiness lets ccache accept precompiled headers; it still hashes their content.
+    # The sloppiness lets ccache accept precompiled headers; it still hashes their content. The base
+    # folder lets one clone use what another compiled.
     set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime
+                                    CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
                                     ${EBB_CCACHE_PROGRAM})
   endif()
 endif()
