@@ -47,6 +47,7 @@ KINDS = {
     "int[]": "int_list",
     "bool": "boolean",
     "float": "floating",
+    "str": "text",
     "dtype": "dtype",
     "device": "device",
     "Reduction": "reduction",

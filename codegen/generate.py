@@ -30,8 +30,17 @@ from codegen.signature import SchemaError  # noqa: E402
 
 FAMILY_EMITTERS = [emit_ops.emit, emit_autograd.emit, emit_jvp.emit, emit_python.emit]
 COMMON_EMITTERS = [emit_common.emit, emit_tests.emit, emit_python.emit_common]
-# The order of the list is the order of umbrella headers and of documentation.
-FAMILIES = ("creation", "copy", "pointwise", "reduce", "shape", "index", "matmul", "loss")
+# The order of umbrella headers and of documentation; further files follow in alphabetical order.
+FIRST = ("creation", "copy", "pointwise", "reduce", "shape", "index", "matmul", "loss")
+
+
+def find_families() -> tuple[str, ...]:
+    """The names of all files of the table."""
+    found = {path.stem for path in (ROOT / "ops").glob("*.yaml")}
+    return (*(name for name in FIRST if name in found), *sorted(found - set(FIRST)))
+
+
+FAMILIES = find_families()
 
 
 def table_path(family: str) -> Path:
@@ -40,8 +49,8 @@ def table_path(family: str) -> Path:
 
 
 def load_all() -> list[Family]:
-    """Every family that has a file."""
-    return [load_family(table_path(name)) for name in FAMILIES if table_path(name).exists()]
+    """Every family."""
+    return [load_family(table_path(name)) for name in FAMILIES]
 
 
 def family_files(name: str) -> dict[str, str]:
@@ -82,12 +91,10 @@ def print_outputs() -> None:
         print("source", source)
     print("source", emit_common.SIGNATURES)
     for family in FAMILIES:
-        if table_path(family).exists():
-            print("table", table_path(family))
+        print("table", table_path(family))
     for family in FAMILIES:
-        if table_path(family).exists():
-            for name in family_files(family):
-                print(family, name)
+        for name in family_files(family):
+            print(family, name)
     for name in common_files():
         print("common", name)
 

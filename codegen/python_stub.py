@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,13 +22,8 @@ def parameter(argument: Argument) -> str:
         annotation += " | None"
     if argument.name == "requires_grad":
         annotation = "builtins.bool"
-    annotation = (
-        {"bool": "builtins.bool", "int": "builtins.int", "float": "builtins.float"}.get(
-            annotation, annotation
-        )
-        .replace("int |", "builtins.int |")
-        .replace("[int]", "[builtins.int]")
-    )
+    # Tensor has methods of these names.
+    annotation = re.sub(r"(?<![\w.])(bool|int|float)\b", r"builtins.\1", annotation)
     text = f"{argument.name}: {annotation}"
     return text if argument.default is None else f"{text} = {argument.default}"
 

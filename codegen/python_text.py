@@ -19,6 +19,7 @@ GETTERS = {
     "int_list": ("const IntList", "int_list"),
     "boolean": ("const bool", "boolean"),
     "floating": ("const double", "floating"),
+    "text": ("const std::string_view", "text"),
     "dtype": ("const DType", "dtype"),
     "device": ("const Device", "device"),
     "reduction": ("const kernels::Reduction", "reduction"),
@@ -27,6 +28,9 @@ OPTIONAL_TYPES = {
     "scalar": "Scalar",
     "integer": "int64_t",
     "int_list": "IntList",
+    "boolean": "bool",
+    "floating": "double",
+    "text": "std::string_view",
     "dtype": "DType",
     "device": "Device",
 }
@@ -68,10 +72,12 @@ class Argument:
             )
         if self.may_be_none and self.kind != "tensor":
             wanted = OPTIONAL_TYPES[self.kind]
-            return (
-                f"const std::optional<{wanted}> {self.name} = "
-                f"arguments.optional_{self.kind}({index});"
-            )
+            value = f"arguments.optional_{self.kind}({index})"
+            if self.default not in (None, "None") and self.kind != "int_list":
+                # None is not the same as no argument.
+                fallback = f"std::optional<{wanted}>({self.cpp_default})"
+                value = f"arguments.object({index}) == nullptr ? {fallback} : {value}"
+            return f"const std::optional<{wanted}> {self.name} = {value};"
         wanted, getter = GETTERS[self.kind]
         value = f"arguments.{getter}({index})"
         if self.default is not None and self.kind != "tensor":

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from dataclasses import dataclass
 
@@ -52,7 +54,13 @@ TYPES = {
         ParamType("int[]", "IntSpan", "", "int | Sequence[int]"),
         ParamType("int[]?", "std::optional<IntSpan>", "", "int | Sequence[int] | None"),
         ParamType("bool", "bool", "bool", "bool"),
+        ParamType("bool?", "std::optional<bool>", "std::optional<bool>", "bool | None"),
         ParamType("float", "double", "double", "float"),
+        ParamType("float?", "std::optional<double>", "std::optional<double>", "float | None"),
+        ParamType("str", "std::string_view", "std::string", "str"),
+        ParamType(
+            "str?", "std::optional<std::string_view>", "std::optional<std::string>", "str | None"
+        ),
         ParamType("dtype", "DType", "DType", "dtype"),
         ParamType("dtype?", "std::optional<DType>", "std::optional<DType>", "dtype | None"),
         ParamType("device?", "std::optional<Device>", "std::optional<Device>", "device | None"),
@@ -81,6 +89,8 @@ class Param:
             return f"kernels::Reduction::{self.default}"
         if self.type.name == "dtype":
             return f"DType::{self.default}"
+        if self.type.name.startswith("str"):
+            return json.dumps(ast.literal_eval(self.default))
         if self.type.name.startswith("int[]"):
             return "IntSpan()" if self.default == "[]" else None
         return {"True": "true", "False": "false"}.get(self.default, self.default)
@@ -152,7 +162,15 @@ def _parse_param(piece: str, keyword_only: bool) -> Param:
         raise SchemaError(f"op: needs parameters `Type name[=default]` of {known}; got `{piece}`")
     if match[2] in ("grad_out", "grads", "filled_grads", "tangent", "index_in_list"):
         raise SchemaError(f"op: needs a parameter name that formulas do not use, got `{match[2]}`")
+    if match[1].startswith("str") and match[3] not in (None, "None"):
+        _check_text(piece, match[3])
     return Param(TYPES[match[1]], match[2], match[3], keyword_only)
+
+
+def _check_text(piece: str, default: str) -> None:
+    """Refuse a default of a str that is no Python literal."""
+    if not re.fullmatch(r"'[\w -]*'", default):
+        raise SchemaError(f"op: needs a default in single quotes for a str, got `{piece}`")
 
 
 def _parse_results(text: str) -> tuple[Result, ...]:

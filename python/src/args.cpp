@@ -49,6 +49,7 @@ bool fits(const Param& param, PyObject* object) {
     case ArgKind::int_list: return is_sequence(object) || is_int(object);
     case ArgKind::boolean: return PyBool_Check(object) || is_numpy_bool(object);
     case ArgKind::floating: return is_number(object) && !PyComplex_Check(object);
+    case ArgKind::text: return PyUnicode_Check(object);
     case ArgKind::dtype: return to_dtype(object).has_value();
     case ArgKind::device: return is_device(object) || PyUnicode_Check(object);
     case ArgKind::reduction: return PyUnicode_Check(object);
@@ -67,6 +68,7 @@ const char* kind_name(ArgKind kind) {
     case ArgKind::int_list: return "int or sequence of ints";
     case ArgKind::boolean: return "bool";
     case ArgKind::floating: return "float";
+    case ArgKind::text: return "str";
     case ArgKind::dtype: return "ebb.dtype";
     case ArgKind::device: return "ebb.device or str";
     case ArgKind::reduction: return "str";
@@ -358,6 +360,13 @@ double Arguments::floating(int index) const {
   return value;
 }
 
+std::string_view Arguments::text(int index) const {
+  Py_ssize_t size = 0;
+  const char* const text = PyUnicode_AsUTF8AndSize(slots_[index], &size);
+  if (text == nullptr) throw ErrorSet();
+  return {text, static_cast<size_t>(size)};
+}
+
 DType Arguments::dtype(int index) const { return *to_dtype(slots_[index]); }
 Device Arguments::device(int index) const { return to_device(slots_[index]); }
 
@@ -378,6 +387,15 @@ std::optional<int64_t> Arguments::optional_integer(int index) const {
 }
 std::optional<IntList> Arguments::optional_int_list(int index) const {
   return given(index) ? std::optional(int_list(index)) : std::nullopt;
+}
+std::optional<bool> Arguments::optional_boolean(int index) const {
+  return given(index) ? std::optional(boolean(index)) : std::nullopt;
+}
+std::optional<double> Arguments::optional_floating(int index) const {
+  return given(index) ? std::optional(floating(index)) : std::nullopt;
+}
+std::optional<std::string_view> Arguments::optional_text(int index) const {
+  return given(index) ? std::optional(text(index)) : std::nullopt;
 }
 std::optional<DType> Arguments::optional_dtype(int index) const {
   return given(index) ? std::optional(dtype(index)) : std::nullopt;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ebb/core/random.h"
@@ -28,6 +29,7 @@ enum class ArgKind : uint8_t {
   int_list,
   boolean,
   floating,
+  text,
   dtype,
   device,
   reduction,
@@ -111,6 +113,8 @@ class Arguments {
   IntList int_list(int index) const;
   bool boolean(int index) const;
   double floating(int index) const;
+  /// Lives as long as the argument.
+  std::string_view text(int index) const;
   DType dtype(int index) const;
   Device device(int index) const;
   kernels::Reduction reduction(int index) const;
@@ -119,6 +123,9 @@ class Arguments {
   std::optional<Scalar> optional_scalar(int index) const;
   std::optional<int64_t> optional_integer(int index) const;
   std::optional<IntList> optional_int_list(int index) const;
+  std::optional<bool> optional_boolean(int index) const;
+  std::optional<double> optional_floating(int index) const;
+  std::optional<std::string_view> optional_text(int index) const;
   std::optional<DType> optional_dtype(int index) const;
   std::optional<Device> optional_device(int index) const;
 

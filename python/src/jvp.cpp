@@ -2,6 +2,7 @@
 // rule.
 #include "python/src/jvp.h"
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -75,6 +76,7 @@ Argument to_argument(std::string_view type, PyObject* object) {
   if (type == "int[]") return to_ints(object);
   if (type == "bool") return object == Py_True;
   if (type == "float") return to_number(object).to_double();
+  if (type == "str") return std::string(to_text(object));
   if (type == "dtype") return to_type(object);
   if (type == "Reduction") return to_reduction(to_text(object));
   throw DTypeError(str("_jvp: knows no type ", type));

@@ -109,3 +109,22 @@ def test_signatures_keep_order_defaults_and_keywords():
 def test_a_parameter_may_not_take_a_name_of_formulas():
     with pytest.raises(SchemaError, match="a parameter name that formulas do not use"):
         parse_signature("f(Tensor grad_out) -> Tensor out")
+
+
+def test_a_text_has_a_literal_default_and_is_kept_by_value():
+    signature = parse_signature("f(Tensor a, *, str mode='none', str? other=None) -> Tensor out")
+    mode, other = signature.params[1:]
+    assert (mode.type.argument, mode.type.stored) == ("std::string_view", "std::string")
+    assert (mode.cpp_default, mode.python_default) == ('"none"', "'none'")
+    assert (other.cpp_default, other.python_default) == ("std::nullopt", "None")
+
+
+@pytest.mark.parametrize("default", ["none", '"none"', "'a\\n'", "3"])
+def test_a_text_without_a_plain_literal_is_refused(default):
+    with pytest.raises(SchemaError, match="needs a default in single quotes for a str"):
+        parse_signature(f"f(Tensor a, str mode={default}) -> Tensor out")
+
+
+def test_optional_numbers_may_have_a_default():
+    signature = parse_signature("f(Tensor a, float? p=0.5, bool? on=True) -> Tensor out")
+    assert [param.cpp_default for param in signature.params] == [None, "0.5", "true"]

@@ -40,6 +40,9 @@ def some_argument(param):
         "Scalar": 1,
         "int": 0,
         "int[]": [2],
+        "bool": True,
+        "float": 0.5,
+        "str": "none",
         "dtype": ebb.float32,
     }
     return values[param["type"]]

@@ -4,6 +4,7 @@
 # place; gradients in every other dtype against those in double precision; forward-mode rules
 # against finite differences and against the transposed gradient. tools/mutate.py breaks formulas
 # one by one and expects a test here to fail.
+import ast
 import functools
 
 import numpy as np
@@ -208,7 +209,7 @@ def default_of(param):
     if text in known:
         return known[text]
     try:
-        return float(text) if "." in text else int(text)
+        return ast.literal_eval(text)
     except ValueError:
         return text
 

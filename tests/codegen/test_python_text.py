@@ -1,0 +1,63 @@
+# tests/codegen/test_python_text.py -- how parameters of each type are taken out of a Python call.
+import pytest
+
+from codegen.emit_autograd import emit as emit_autograd
+from codegen.emit_jvp import emit as emit_jvp
+from codegen.emit_python import emit as emit_python
+from codegen.emit_python import python_functions
+from codegen.model import load_family
+from codegen.python_stub import definition
+
+TABLE = """\
+- op: blur(Tensor input, str mode='none', float? width=0.5, str? edge=None, bool? on=None) -> Tensor out
+  doc: A test.
+  impl: true
+  grad: {input: "blur(grad_out, mode, width, edge, on)"}
+  jvp: {input: "blur(tangent, mode, width, edge, on)"}
+  test: {none: a test}
+"""  # noqa: E501
+
+
+@pytest.fixture
+def family(tmp_path):
+    """Return a family of one op with texts and optional numbers."""
+    path = tmp_path / "ops" / "little.yaml"
+    path.parent.mkdir()
+    path.write_text(TABLE)
+    return load_family(path)
+
+
+def test_texts_and_optional_numbers_convert_and_keep_their_defaults(family):
+    text = emit_python(family)["python/ops_little.cpp"]
+    assert '{"mode", ArgKind::text, kHasDefault},' in text
+    assert (
+        "const std::string_view mode = arguments.given(1) ? arguments.text(1) : "
+        'std::string_view("none");' in text
+    )
+    assert (
+        "const std::optional<double> width = arguments.object(2) == nullptr ? "
+        "std::optional<double>(0.5) : arguments.optional_floating(2);" in text
+    )
+    assert "const std::optional<std::string_view> edge = arguments.optional_text(3);" in text
+    assert "const std::optional<bool> on = arguments.optional_boolean(4);" in text
+
+
+def test_nodes_own_their_texts(family):
+    text = emit_autograd(family)["ebb/autograd/ops/little.cpp"]
+    assert "  std::string mode_{};" in text
+    assert "  std::optional<std::string> edge_{};" in text
+    assert "node->mode_ = mode;" in text
+
+
+def test_forward_rules_take_texts_by_value(family):
+    text = emit_jvp(family)["ebb/autograd/jvp/little.cpp"]
+    assert 'autograd::argument<std::string>("blur", arguments, 1)' in text
+    assert 'autograd::optional_argument<std::string>("blur", arguments, 3)' in text
+
+
+def test_the_stub_names_builtins_where_tensor_has_methods_of_that_name(family):
+    [function] = python_functions(family)
+    assert definition(function, "blur", is_method=False) == (
+        "def blur(input: Tensor, mode: str = 'none', width: builtins.float | None = 0.5, "
+        "edge: str | None = None, on: builtins.bool | None = None) -> Tensor: ..."
+    )
