@@ -5,6 +5,7 @@
 // gradient. No node owns a tensor's meta, so no cycle can form.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 
@@ -64,9 +65,13 @@ class RetainedMeta final : public AutogradMeta {
   void detach() noexcept;
   bool is_attached() const { return static_cast<bool>(node_); }
   void owner_died() noexcept override;
+  /// Nodes that saved the tensor as it is have sequence numbers above this; `now` if the first to
+  /// ask. (Once a tensor has a meta, nodes save its twin.)
+  uint64_t savers_above(uint64_t now) { return savers_above_ = std::min(savers_above_, now); }
 
  private:
   NodePtr<Node> node_;
+  uint64_t savers_above_ = UINT64_MAX;
 };
 
 /// The tensor's meta, or null.

@@ -18,6 +18,7 @@ namespace ebb::autograd {
 
 class Node;
 class NodeRun;
+class SavedTensor;
 struct NodeExtra;  // hooks, names: made when first needed (node_extra.h)
 
 /// Where a gradient goes: output `index` of the op that `node` recorded. Owned by the node that
@@ -42,6 +43,15 @@ struct OutputMeta {
 };
 static_assert(sizeof(OutputMeta) == 8);
 
+/// Is shown what a node saved, tensor by tensor.
+class SavedVisitor {
+ public:
+  virtual void visit(const char* name, SavedTensor& saved) = 0;
+
+ protected:
+  ~SavedVisitor() = default;
+};
+
 /// Base of all recorded ops. Counted; destroyed without recursion (node.cpp).
 class EBB_API Node : public Producer {
  public:
@@ -55,6 +65,8 @@ class EBB_API Node : public Producer {
 
   /// Frees what was saved for backward. Calling it twice does no harm. Called under SavedLock.
   virtual void release_saved() noexcept {}
+  /// Shows the visitor every saved tensor. Call under SavedLock.
+  virtual void visit_saved(SavedVisitor& /*visitor*/) {}
   /// Whether something was saved and then freed.
   bool is_released() const { return (flags_.load(std::memory_order_relaxed) & kReleased) != 0; }
   virtual bool is_accumulator() const { return false; }

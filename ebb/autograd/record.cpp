@@ -1,6 +1,9 @@
 // ebb/autograd/record.cpp -- the parts of recording that are off the hot path.
 #include "ebb/autograd/record.h"
 
+#include <unordered_set>
+#include <vector>
+
 #include "ebb/autograd/meta.h"
 #include "ebb/core/error.h"
 
@@ -18,6 +21,44 @@ void set_history(NodePtr<Node> node, uint64_t above, std::span<const Tensor> out
     impl.producer = node.get();
     impl.output_index = static_cast<uint32_t>(index);
     impl.flags |= gate::kRequiresGrad;
+  }
+}
+
+namespace {
+
+/// Takes one impl out of the hands of those who saved it.
+class Separation final : public SavedVisitor {
+ public:
+  explicit Separation(const TensorImpl* impl) : impl_(impl) {}
+  void visit(const char* /*name*/, SavedTensor& saved) override { saved.let_go_of(impl_); }
+
+ private:
+  const TensorImpl* impl_;
+};
+
+}  // namespace
+
+void separate_savers(Node& node, const Tensor& self) {
+  const TensorImpl& impl = *self.impl();
+  const auto* const before = static_cast<const Node*>(impl.producer);
+  uint64_t savers_above = before == nullptr ? 0 : before->sequence();
+  if ((impl.flags & TensorImpl::kLeaf) == 0) {
+    savers_above = static_cast<RetainedMeta&>(ensure_meta(self)).savers_above(savers_above);
+  }
+  Separation separation(&impl);
+  std::vector<Node*> stack{&node};
+  std::unordered_set<const Node*> seen;
+  while (!stack.empty()) {
+    Node& next = *stack.back();
+    stack.pop_back();
+    {
+      const SavedLock lock(next);
+      next.visit_saved(separation);
+    }
+    for (const Edge& edge : next.edges()) {
+      const bool may_lead_there = edge.node != nullptr && edge.node->sequence() > savers_above;
+      if (may_lead_there && seen.insert(edge.node).second) stack.push_back(edge.node);
+    }
   }
 }
 

@@ -133,7 +133,16 @@ void set_history(NodePtr<NodeType> node, uint64_t above, const Tensor& out, Loca
 EBB_API void set_history(NodePtr<Node> node, uint64_t above, std::span<const Tensor> outs,
                          LocationId location);
 
-/// The same for an op that wrote `self` in place: the old history is now behind the new node.
+/// Call before rebase_history() and before `self` is written: nodes above `node` that saved the
+/// very impl of `self` get a twin instead. Else `self`, whose history `node` becomes, would own the
+/// nodes that own it.
+EBB_API void separate_savers(Node& node, const Tensor& self);
+inline void leave_savers(Node& node, const Tensor& self) {
+  if (self.impl()->saved_as_it_is != 0) [[unlikely]]
+    separate_savers(node, self);
+}
+
+/// set_history() for an op that wrote `self` in place: the old history is now behind the new node.
 EBB_API void rebase_history(NodePtr<Node> node, uint64_t above, const Tensor& self,
                             LocationId location);
 

@@ -52,6 +52,12 @@ void SavedTensor::save_constant(const Tensor& tensor) {
   if (tensor.defined()) set(detached(tensor).leak(), Kind::constant, 0);
 }
 
+void SavedTensor::let_go_of(const TensorImpl* impl) {
+  if (impl_ != impl || static_cast<Kind>(kind_) != Kind::plain) return;
+  std::exchange(impl_, detached(Tensor::share(impl_)).leak())->release();
+  kind_ = static_cast<uint32_t>(Kind::twin);
+}
+
 TensorImpl* SavedTensor::twin_of(const Tensor& tensor) {
   return meta_of(tensor)->retain_twin(tensor);
 }

@@ -28,6 +28,8 @@ class EBB_API SavedTensor {
     if (impl == nullptr) return;
     if (impl->meta == nullptr) {
       impl->retain();
+      // Relaxed: threads may be saving one tensor at a time, and all write the same.
+      __atomic_store_n(&impl->saved_as_it_is, uint8_t{1}, __ATOMIC_RELAXED);
       set(impl, Kind::plain, edge);
     } else {
       set(twin_of(tensor), Kind::twin, edge);
@@ -40,6 +42,10 @@ class EBB_API SavedTensor {
   void save_output(const Tensor& tensor, size_t index);
   /// Saves a value without any history (a constant of the backward rule).
   void save_constant(const Tensor& tensor);
+
+  /// If it holds `impl` itself, holds a detached twin from now on: the history of `impl` is about
+  /// to change. What unpack() gives stays the same.
+  void let_go_of(const TensorImpl* impl);
 
   void reset() noexcept {
     if (impl_ != nullptr) std::exchange(impl_, nullptr)->release();

@@ -68,7 +68,7 @@ struct EBB_API TensorImpl {
   uint8_t flags;
   Layout layout;
   uint8_t dim_capacity;
-  uint8_t reserved;
+  uint8_t saved_as_it_is;  // once a node saved this very impl (saved_tensor.h)
   AutogradMetaBase* meta;
   void* py_object;  // the Python object of this tensor, if there is one
   int64_t dims[];   // dim_capacity sizes, then dim_capacity strides
@@ -103,7 +103,7 @@ struct EBB_API TensorImpl {
     impl->flags = 0;
     impl->layout = Layout::strided;
     impl->dim_capacity = static_cast<uint8_t>(capacity);
-    impl->reserved = 0;
+    impl->saved_as_it_is = 0;
     impl->meta = nullptr;
     impl->py_object = nullptr;
     return impl;
@@ -133,7 +133,7 @@ struct EBB_API TensorImpl {
     impl->flags = kContiguous;
     impl->layout = Layout::strided;
     impl->dim_capacity = static_cast<uint8_t>(capacity);
-    impl->reserved = 0;
+    impl->saved_as_it_is = 0;
     impl->meta = nullptr;
     impl->py_object = nullptr;
     return impl;

@@ -83,6 +83,46 @@ TEST(Lifetime, RunsThoughIntermediateTensorsAreGone) {
   EXPECT_EQ(floats(grad_of(x)), Floats{192});  // 6 x^5
 }
 
+TEST(Lifetime, ClosesNoCycleWhenWhatWasSavedIsWrittenFromItsOwnResult) {
+  const Tensor a = leaf({1, 2, 3});
+  EXPECT_EQ(growth(100,
+                   [&] {
+                     const Tensor x = a * 1;
+                     add_(x, x * x);
+                   }),
+            0);
+}
+
+TEST(Lifetime, ClosesNoCycleWhenASaverComesIntoReachLater) {
+  const Tensor a = leaf({1, 2, 3});
+  EXPECT_EQ(growth(100,
+                   [&] {
+                     const Tensor x = a * 1;
+                     const Tensor square = x * x;
+                     add_(x, a);
+                     mul_(x, a);
+                     add_(x, square);
+                   }),
+            0);
+}
+
+TEST(Lifetime, ClosesNoCycleThroughAConstantThatGetsAHistory) {
+  const Tensor a = leaf({1, 2, 3});
+  EXPECT_EQ(growth(100,
+                   [&] {
+                     const Tensor x = ones(Shape{3});
+                     add_(x, x * a);
+                   }),
+            0);
+}
+
+TEST(Lifetime, RefusesWhatWasSavedAndThenGotAnotherHistory) {
+  const Tensor x = leaf({1, 2, 3}) * 1;
+  const Tensor square = x * x;
+  add_(x, square);
+  EXPECT_THROW(backward(sum(square)), AutogradError);
+}
+
 TEST(Lifetime, AddsGradientsInTheMemoryOfTheFirst) {
   const Tensor x = leaf({1});
   Tensor total = x * 1.0;
