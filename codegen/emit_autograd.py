@@ -58,12 +58,25 @@ class NodeView:
             lines += self._list_wants()
         lines += self._unpack_lines()
         lines += self._local_lines()
+        lines += self._joint_lines()
         for position, rule in enumerate(ordered):
             later = [f"wants_{one.edge}" for one in ordered[position + 1 :] if one.uses_grad]
             lines += self._rule_lines(rule, " || ".join(later))
         if self.list_rule:
             lines += self._list_lines()
         return lines
+
+    def _joint_lines(self) -> list[str]:
+        """One call that gives several gradients, made if any of them is wanted."""
+        sharing = [rule for rule in self.single_rules if rule.uses_joint]
+        if not sharing:
+            return []
+        bits = [f"(wants_{rule.edge} ? {1 << rule.edge}u : 0u)" for rule in sharing]
+        return [
+            f"const uint32_t wanted = {' | '.join(bits)};",
+            "const std::vector<Tensor> joint =",
+            f"    wanted != 0 ? autograd::as_list({self.plan.joint}) : std::vector<Tensor>();",
+        ]
 
     def _list_wants(self) -> list[str]:
         first = self.plan.edges

@@ -38,6 +38,7 @@ class Rule:
     operands: list[str] = field(default_factory=list)  # saved tensors that it names
     own_sizes: bool = False  # asks for sizes or dtype of its own input
     uses_grad: bool = False
+    uses_joint: bool = False
 
     @property
     def is_pass_through(self) -> bool:
@@ -57,6 +58,7 @@ class NodePlan:
     attributes: list[Param] = field(default_factory=list)
     values: list[SavedValue] = field(default_factory=list)
     uses_filled_grads: bool = False
+    joint: str = ""  # the op's `joint`, ready to be printed
 
     @property
     def edges(self) -> int:
@@ -81,19 +83,28 @@ def plan_node(op: Op) -> NodePlan:
     plan.rules = [Rule(param, edge, "") for edge, param in enumerate(ordered)]
     for rule in plan.rules:
         _read_formula(plan, rule, " ".join(op.grad[rule.param.name].split()))
+    plan.joint = _rewrite(op, op.joint)
     return plan
 
 
 def _read_formula(plan: NodePlan, rule: Rule, formula: str) -> None:
+    _note_names(plan, rule, formula)
+    rule.uses_joint = any(name == "joint" for name, _ in names_in(formula))
+    if rule.uses_joint:
+        _note_names(plan, rule, plan.op.joint, is_joint=True)
+    rule.text = _rewrite(plan.op, formula)
+
+
+def _note_names(plan: NodePlan, rule: Rule, formula: str, is_joint: bool = False) -> None:
     for name, asked in names_in(formula):
         if name in ("grad_out", "grads", "filled_grads", *_gradient_names(plan.op)):
             rule.uses_grad = True
             plan.uses_filled_grads |= name == "filled_grads"
         elif asked:
-            _note_metadata(plan, rule, name, asked)
+            # What all rules share cannot ask the edge of one of them.
+            _note_metadata(plan, rule, name, asked, may_ask_edge=not is_joint)
         else:
             _note_value(plan, rule, name)
-    rule.text = _rewrite(plan.op, formula)
 
 
 def _gradient_names(op: Op) -> list[str]:
@@ -104,10 +115,10 @@ def _tensor_names(op: Op) -> list[str]:
     return [p.name for p in (*op.tensors, *op.tensor_lists)] + [r.name for r in op.results]
 
 
-def _note_metadata(plan: NodePlan, rule: Rule, name: str, asked: str) -> None:
+def _note_metadata(plan: NodePlan, rule: Rule, name: str, asked: str, may_ask_edge: bool) -> None:
     if name not in _tensor_names(plan.op):
         return
-    if name == rule.param.name:
+    if name == rule.param.name and may_ask_edge:
         rule.own_sizes = True
         return
     kept = plan.dtypes if asked == "dtype" else plan.sizes

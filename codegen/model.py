@@ -27,6 +27,7 @@ KEYS = (
     "composite",
     "check",
     "grad",
+    "joint",
     "save",
     "not_differentiable",
     "jvp",
@@ -68,6 +69,7 @@ class Op:
     composite: str = ""  # a C++ expression, or "hand-written"
     checks: tuple[tuple[str, tuple[str, ...]], ...] = ()
     grad: dict[str, str] = field(default_factory=dict)
+    joint: str = ""  # one expression for several gradients, which formulas name `joint`
     saved_values: tuple[SavedValue, ...] = ()
     not_differentiable: tuple[str, ...] = ()
     jvp: str | dict[str, str] = "none"
@@ -267,6 +269,7 @@ class _Entry:
         op.kernels = self.kernels(op)
         op.checks = self.checks(op)
         op.grad = self.gradients(op)
+        op.joint = self.joint(op)
         op.jvp = self.forward_rule(op)
         self.check_whole(op)
         return op
@@ -379,6 +382,15 @@ class _Entry:
             if name not in formulas:
                 self.fail(f"`grad` needs a formula or `none` for `{name}`", "grad")
         return {name: formulas[name] for name in names}
+
+    def joint(self, op: Op) -> str:
+        text = self.text("joint")
+        is_named = any(re.search(r"\bjoint\b", formula) for formula in op.grad.values())
+        if is_named and not text:
+            self.fail("`grad` names `joint`, which needs a key of its own", "grad")
+        if text and not is_named:
+            self.fail("`joint` needs a formula in `grad` that names it", "joint")
+        return text
 
     def forward_rule(self, op: Op) -> str | dict[str, str]:
         default = "auto" if op.is_pointwise and op.is_differentiable else "none"

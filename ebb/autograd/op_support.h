@@ -97,6 +97,13 @@ inline std::vector<Tensor> filled(const Node& node, std::span<const Tensor> grad
   return all;
 }
 
+/// What an op with several results returns, or a rule for several gradients, as a list.
+template <typename... Tensors>
+std::vector<Tensor> as_list(std::tuple<Tensors...> results) {
+  return std::apply([](auto&... one) { return std::vector<Tensor>{std::move(one)...}; }, results);
+}
+inline std::vector<Tensor> as_list(std::vector<Tensor> results) { return results; }
+
 /// The complex conjugate of a number.
 inline Scalar conj_of(const Scalar& value) {
   return value.kind() == Kind::complex ? Scalar(std::conj(value.to_complex())) : value;

@@ -94,3 +94,22 @@ def test_a_list_may_be_described_by_a_saved_value(plan):
     )
     assert [value.name for value in node.values] == ["sizes"]
     assert node.edges == 0
+
+
+def test_what_a_joint_expression_names_is_saved_for_each_formula_that_uses_it(plan):
+    node = plan(
+        "f(Tensor a, Tensor b, Tensor c) -> Tensor out",
+        '{a: "joint[0]", b: "joint[1]", c: grad_out}',
+        '  joint: "f_backward(grad_out, a, out, a.shape(), wanted)"\n',
+    )
+    assert saved(node) == {"a": ("input", 0, ["a", "b"]), "out": ("output", 0, ["a", "b"])}
+    assert node.joint == "f_backward(grad_out, a, out, a_sizes, wanted)"
+    assert node.sizes == ["a"]  # not asked of one edge, since the other gradient needs them too
+    assert [rule.uses_joint for rule in node.rules] == [True, True, False]
+
+
+def test_a_joint_expression_and_its_name_come_together(plan):
+    with pytest.raises(SchemaError, match="`grad` names `joint`, which needs a key of its own"):
+        plan("f(Tensor a) -> Tensor out", '{a: "joint[0]"}')
+    with pytest.raises(SchemaError, match="`joint` needs a formula in `grad` that names it"):
+        plan("f(Tensor a) -> Tensor out", "{a: grad_out}", '  joint: "g(a)"\n')

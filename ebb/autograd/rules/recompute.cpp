@@ -1,0 +1,124 @@
+// ebb/autograd/rules/recompute.cpp -- runs a composite anew and differentiates it on the spot.
+//
+// The inputs that take part are given to the composite under an alias, where the inner run stops:
+// what lies above belongs to the outer one. In a mode that records, the alias is connected to the
+// input; otherwise it is a leaf of its own.
+#include "ebb/autograd/rules/recompute.h"
+
+#include "ebb/autograd/engine.h"
+#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/ops.h"
+#include "ebb/autograd/variable.h"
+
+namespace ebb::autograd::rules {
+namespace {
+
+/// A tensor that stands for `input` and requires a gradient. `is_outer`: the outer run records.
+Tensor alias_of(const Tensor& input, bool is_outer) {
+  if (is_outer && input.requires_grad()) return expand(input, input.shape());
+  return requires_grad_(ebb::detach(input));
+}
+
+bool any_requires_grad(std::span<const Tensor> tensors) {
+  for (const Tensor& one : tensors) {
+    if (one.defined() && one.requires_grad()) return true;
+  }
+  return false;
+}
+
+bool can_differentiate(const Tensor& tensor) {
+  return tensor.defined() && is_differentiable(tensor.dtype());
+}
+
+/// Inputs, and aliases in place of those that take part.
+struct Aliases {
+  std::vector<Tensor> all;
+  std::vector<Tensor> active;
+  std::vector<size_t> positions;  // of the active ones among all
+
+  Aliases(std::span<const Tensor> inputs, uint32_t wanted, bool is_outer)
+      : all(inputs.begin(), inputs.end()) {
+    for (size_t i = 0; i < all.size(); ++i) {
+      if ((wanted >> i & 1u) == 0 || !can_differentiate(all[i])) continue;
+      all[i] = alias_of(all[i], is_outer);
+      active.push_back(all[i]);
+      positions.push_back(i);
+    }
+  }
+};
+
+/// Outputs whose weight is given and that have a history, with their weights.
+struct Weighted {
+  std::vector<Tensor> outputs, weights;
+
+  Weighted(std::span<const Tensor> given, std::span<const Tensor> weights_of) {
+    for (size_t i = 0; i < weights_of.size(); ++i) {
+      if (!weights_of[i].defined() || !given[i].defined() || !given[i].requires_grad()) continue;
+      outputs.push_back(given[i]);
+      weights.push_back(weights_of[i]);
+    }
+  }
+};
+
+/// grad() that gives undefined tensors where nothing depends on an input.
+std::vector<Tensor> grads_of(const Weighted& weighted, std::span<const Tensor> inputs,
+                             bool create_graph) {
+  if (weighted.outputs.empty() || inputs.empty()) return std::vector<Tensor>(inputs.size());
+  return ebb::grad(weighted.outputs, inputs, weighted.weights,
+                   {.create_graph = create_graph, .allow_unused = true});
+}
+
+}  // namespace
+
+std::vector<Tensor> recomputed_grads(const Composite& composite, std::span<const Tensor> inputs,
+                                     std::span<const Tensor> grad_outs, uint32_t wanted) {
+  const bool is_outer =
+      is_grad_enabled() && (any_requires_grad(inputs) || any_requires_grad(grad_outs));
+  std::vector<Tensor> found(inputs.size());
+  const EnableGradGuard guard;
+  const Aliases aliases(inputs, wanted, is_outer);
+  const std::vector<Tensor> outputs = composite(aliases.all);
+  const std::vector<Tensor> grads =
+      grads_of(Weighted(outputs, grad_outs), aliases.active, is_outer);
+  for (size_t i = 0; i < grads.size(); ++i) found[aliases.positions[i]] = grads[i];
+  return found;
+}
+
+std::vector<Tensor> recomputed_second_grads(const Composite& composite,
+                                            std::span<const Tensor> inputs,
+                                            std::span<const Tensor> grad_outs,
+                                            std::span<const Tensor> grads_of, uint32_t wanted) {
+  const size_t count = inputs.size();
+  std::vector<Tensor> both(inputs.begin(), inputs.end());
+  both.insert(both.end(), grad_outs.begin(), grad_outs.end());
+  uint32_t asked = 0;  // of the first derivative
+  for (size_t i = 0; i < grads_of.size(); ++i) asked |= grads_of[i].defined() ? 1u << i : 0u;
+  const auto first = [&](std::span<const Tensor> given) {
+    std::vector<Tensor> grads =
+        recomputed_grads(composite, given.first(count), given.subspan(count), asked);
+    grads.resize(grads_of.size());
+    return grads;
+  };
+  return recomputed_grads(first, both, grads_of, wanted);
+}
+
+std::vector<Tensor> recomputed_tangents(const Composite& composite, std::span<const Tensor> inputs,
+                                        std::span<const Tensor> tangents) {
+  uint32_t moving = 0;
+  for (size_t i = 0; i < tangents.size(); ++i) moving |= tangents[i].defined() ? 1u << i : 0u;
+  std::vector<Tensor> shapes;
+  {
+    const NoGradGuard guard;
+    shapes = composite(inputs);
+  }
+  // The gradient is linear in the weights of the outputs: its derivative along the tangents, with
+  // respect to the weights, is the tangent of the outputs.
+  std::vector<Tensor> weights;
+  for (const Tensor& one : shapes) weights.push_back(one.defined() ? zeros_like(one) : one);
+  const auto gradient = [&](std::span<const Tensor> given) {
+    return recomputed_grads(composite, inputs, given, moving);
+  };
+  return recomputed_grads(gradient, weights, tangents);
+}
+
+}  // namespace ebb::autograd::rules
