@@ -9,7 +9,7 @@ export PYTHONPATH := $(CURDIR)/$(RELEASE)/python
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo demo-cpp demo-score test test-long test-asan test-tsan check format bench \
-        bench-peers mutate clean
+        bench-peers mutate wheel clean
 
 help:  ## list the targets
 	@echo "ebb: make <target>"
@@ -62,6 +62,9 @@ bench-peers: build  ## the same Python script for ebb and its peers
 
 mutate: build  ## break each gradient formula in turn: every mutant must fail a test
 	@$(PYTHON) tools/mutate.py
+
+wheel: build  ## make a wheel of the release build in build/wheel
+	@tools/wheel/build.sh
 
 clean:  ## remove everything built (.venv stays; remove it by hand if need be)
 	@echo "[clean] removing build/"

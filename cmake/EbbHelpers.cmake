@@ -86,7 +86,9 @@ function(ebb_link_shared_library)
   add_library(ebb SHARED ${objects})
   add_library(ebb::ebb ALIAS ebb)
   target_link_libraries(ebb PRIVATE ebb_flags ${deps} Threads::Threads)
-  target_include_directories(ebb INTERFACE ${PROJECT_SOURCE_DIR} ${EBB_GENERATED_DIR})
+  # Installed headers are found below the prefix (cmake/EbbInstall.cmake).
+  target_include_directories(ebb INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                                           $<BUILD_INTERFACE:${EBB_GENERATED_DIR}>)
   target_compile_features(ebb INTERFACE cxx_std_20)
   set_target_properties(ebb PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION 0)
   if(NOT EBB_SANITIZER)

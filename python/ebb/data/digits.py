@@ -20,7 +20,10 @@ class Digits(NamedTuple):
 
 
 def default_path() -> Path:
-    """Return where the file lies in a checkout of the repository."""
+    """Return where the file lies: beside this one in a wheel, else in the repository."""
+    installed = Path(__file__).with_name("digits.bin")
+    if installed.exists():
+        return installed
     return Path(__file__).resolve().parents[3] / "data" / "digits" / "digits.bin"
 
 

@@ -1,0 +1,70 @@
+# cmake/EbbInstall.cmake -- what `cmake --install` puts where.
+#
+# Two components, which never mix:
+# - the default one: include/, lib/libebb.so and lib/cmake/ebb, for find_package(ebb) from C++;
+# - `python`, which only the wheel asks for (pyproject.toml): the extension module, its stub, the
+#   digits, the C++ files of the default component below ebb/, and the shared libraries that ebb
+#   needs (tools/wheel/bundle.py).
+#
+# Headers that no public header includes stay here, so a program that uses ebb needs nothing of
+# Highway, OpenBLAS or oneDNN (tests/packaging/ builds one and looks).
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+function(ebb_install_cpp)
+  set(cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/ebb)
+  install(TARGETS ebb EXPORT ebb INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/ebb ${EBB_GENERATED_DIR}/ebb
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+          FILES_MATCHING PATTERN "*.h"
+          PATTERN "ebb/kernels/cpu" EXCLUDE
+          PATTERN "ebb/ops" EXCLUDE
+          PATTERN "ebb/autograd/rules" EXCLUDE
+          PATTERN "ebb/autograd/jvp" EXCLUDE
+          PATTERN "ebb/autograd/gradient_math.h" EXCLUDE
+          PATTERN "ebb/autograd/jvp_support.h" EXCLUDE
+          PATTERN "ebb/autograd/jvp_table.h" EXCLUDE
+          PATTERN "ebb/autograd/op_support.h" EXCLUDE
+          PATTERN "ebb/io/atomic_file.h" EXCLUDE
+          PATTERN "ebb/io/*_header.h" EXCLUDE
+          PATTERN "ebb/kernels/kernel_table.h" EXCLUDE
+          PATTERN "ebb/kernels/tables.h" EXCLUDE)
+  install(EXPORT ebb FILE ebbTargets.cmake NAMESPACE ebb:: DESTINATION ${cmake_dir})
+  configure_package_config_file(
+    ${PROJECT_SOURCE_DIR}/cmake/ebbConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/ebbConfig.cmake
+    INSTALL_DESTINATION ${cmake_dir}
+    NO_SET_AND_CHECK_MACRO)
+  # Before 1.0, a minor version may break programs.
+  write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/ebbConfigVersion.cmake
+                                   COMPATIBILITY SameMinorVersion)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ebbConfig.cmake
+                ${CMAKE_CURRENT_BINARY_DIR}/ebbConfigVersion.cmake
+          DESTINATION ${cmake_dir})
+endfunction()
+
+function(ebb_install_python)
+  set(options DESTINATION ebb COMPONENT python EXCLUDE_FROM_ALL)
+  install(FILES $<TARGET_FILE:_C> ${EBB_GENERATED_DIR}/python/_C.pyi ${options})
+  install(FILES data/digits/digits.bin DESTINATION ebb/data COMPONENT python EXCLUDE_FROM_ALL)
+  # The library and its headers lie below ebb/ exactly as below a prefix.
+  install(
+    CODE "
+    set(root \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/ebb\")
+    execute_process(
+      COMMAND \"${CMAKE_COMMAND}\" --install \"${PROJECT_BINARY_DIR}\" --prefix \"\${root}\"
+              --component Unspecified
+      OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(
+      COMMAND \"${Python_EXECUTABLE}\" \"${PROJECT_SOURCE_DIR}/tools/wheel/bundle.py\"
+              --package \"\${root}\" --library \"$<TARGET_FILE:ebb>\"
+              --source \"${PROJECT_SOURCE_DIR}\"
+      COMMAND_ERROR_IS_FATAL ANY)"
+    COMPONENT python EXCLUDE_FROM_ALL)
+endfunction()
+
+# A library of the system is found again where the build found it: OpenBLAS comes in flavours.
+set_target_properties(ebb PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON INSTALL_RPATH "$ORIGIN")
+ebb_install_cpp()
+if(TARGET _C)
+  ebb_install_python()
+endif()

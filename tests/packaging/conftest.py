@@ -1,0 +1,42 @@
+# tests/packaging/conftest.py -- the packages that the tests look at, made once a run.
+"""The release build, installed below a prefix, and as a wheel."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*command, **options) -> str:
+    """Return what a command prints; show all of it if the command fails."""
+    options = {"cwd": ROOT, "timeout": 250} | options
+    result = subprocess.run(
+        [str(word) for word in command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        **options,
+    )
+    assert result.returncode == 0, result.stdout
+    return result.stdout
+
+
+@pytest.fixture(scope="session")
+def prefix(tmp_path_factory) -> Path:
+    """Return a folder that the C++ library was installed into."""
+    folder = tmp_path_factory.mktemp("prefix")
+    run("cmake", "--install", ROOT / "build/release", "--prefix", folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory) -> Path:
+    """Return the wheel of the release build."""
+    folder = tmp_path_factory.mktemp("wheel")
+    run("tools/wheel/build.sh", folder, env=os.environ | {"PYTHON": sys.executable})
+    (file,) = folder.iterdir()
+    return file

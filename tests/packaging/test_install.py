@@ -1,0 +1,68 @@
+# tests/packaging/test_install.py -- programs outside the tree use an installed libebb.so.
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.packaging.conftest import ROOT, run
+
+CONSUMER = Path(__file__).with_name("consumer")
+PRIVATE = ("hwy/", "cblas", "dnnl", "nlohmann", "oneapi", "omp.h")
+
+
+@pytest.mark.parametrize("compiler", ["g++", pytest.param("clang++-14", marks=pytest.mark.long)])
+def test_a_program_outside_the_tree_finds_builds_and_runs(prefix, tmp_path, compiler):
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is among the [dev] packages of tools/apt-packages.txt")
+    build = tmp_path / "build"
+    run(
+        "cmake", "-S", CONSUMER, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}",
+        f"-DCMAKE_CXX_COMPILER={compiler}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+    )  # fmt: skip
+    run("cmake", "--build", build)
+    assert run(build / "consumer", tmp_path / "weight.safetensors") == "24.000 23.976\n"
+    includes = run("ninja", "-C", build, "-t", "deps")
+    assert f"{prefix}/include/ebb/autograd/ops.h" in includes
+    assert str(ROOT / "ebb") not in includes
+    assert [word for word in PRIVATE if word in includes] == []
+    assert str(ROOT) not in run("readelf", "-d", build / "consumer")
+
+
+def test_installed_headers_include_nothing_that_is_not_installed(prefix):
+    headers = {
+        str(path.relative_to(prefix / "include")): path.read_text()
+        for path in (prefix / "include").rglob("*.h")
+    }
+    assert len(headers) > 50
+    missing = [
+        (name, included)
+        for name, text in headers.items()
+        for included in re.findall(r'#include\s+"([^"]+)"', text)
+        if included not in headers
+    ]
+    assert missing == []
+    foreign = [
+        (name, word) for name, text in headers.items()
+        for word in re.findall(r"#include\s+<([^>]+)>", text) if word.startswith(PRIVATE)
+    ]  # fmt: skip
+    assert foreign == []
+
+
+def test_a_newer_version_than_the_installed_one_is_refused(prefix, tmp_path):
+    script = tmp_path / "CMakeLists.txt"
+    for wanted, found in (("0.1", 1), ("0.2", 0), ("1.0", 0)):
+        script.write_text(
+            "cmake_minimum_required(VERSION 3.25)\nproject(p LANGUAGES NONE)\n"
+            f'find_package(ebb {wanted} QUIET)\nmessage("found: ${{ebb_FOUND}}")\n'
+        )
+        options = ["-S", tmp_path, "-B", tmp_path / f"b{wanted}", f"-DCMAKE_PREFIX_PATH={prefix}"]
+        assert f"found: {found}" in run("cmake", *options)
+
+
+def test_the_library_exports_only_what_is_marked(prefix):
+    symbols = run("nm", "-D", "--defined-only", "-C", prefix / "lib/libebb.so").splitlines()
+    names = [line.split(" ", 2)[2] for line in symbols]
+    leaked = [name for name in names if "nlohmann" in name or "hwy::" in name]
+    assert leaked == []
+    assert any(name.startswith("ebb::matmul(") for name in names)

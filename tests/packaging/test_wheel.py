@@ -1,0 +1,131 @@
+# tests/packaging/test_wheel.py -- the wheel works in an environment that has NumPy and no more.
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.packaging.conftest import ROOT, run
+
+MIB = 1 << 20
+
+# Trains, saves, loads, reads data, then prints the files that were mapped.
+SCRIPT = """
+import ebb, sys
+from ebb import nn, optim
+ebb.manual_seed(0)
+model = nn.Linear(200, 200)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+loss = model(ebb.ones(200, 200)).sum()
+loss.backward()
+optimizer.step()
+ebb.save(model.state_dict(), sys.argv[1])
+model.load_state_dict(ebb.load(sys.argv[1]))
+assert ebb.data.digits.load().train_images.shape == (1438, 64)
+assert ebb.ones(3).numpy().sum() == 3
+print(ebb.__file__)
+maps = {line.split()[-1] for line in open("/proc/self/maps") if ".so" in line}
+print("\\n".join(sorted(maps)))
+"""
+
+
+@pytest.fixture(scope="session")
+def environment(wheel, tmp_path_factory) -> Path:
+    """Return a virtual environment with this wheel and NumPy, without pip."""
+    folder = tmp_path_factory.mktemp("environment")
+    run(sys.executable, "-m", "venv", "--without-pip", folder)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python"]
+    run(*pip, folder / "bin/python", "install", "--no-index", "--no-deps", wheel)
+    import numpy
+
+    packages = Path(numpy.__file__).parents[1]
+    (target,) = folder.glob("lib/python*/site-packages")
+    for name in ("numpy", "numpy.libs"):
+        (target / name).symlink_to(packages / name)
+    return folder
+
+
+def run_isolated(environment, script, *arguments) -> str:
+    """Run a script in the environment, where nothing of the caller's settings is seen."""
+    python = environment / "bin/python"
+    return run(python, "-I", "-c", script, *arguments, cwd="/", env={"HOME": "/nonexistent"})
+
+
+def test_the_wheel_runs_where_only_numpy_is(environment, tmp_path):
+    package, *libraries = run_isolated(environment, SCRIPT, tmp_path / "w.safetensors").split()
+    assert package.startswith(str(environment))
+    names = {Path(path).name for path in libraries if "/site-packages/ebb/" in path}
+    for wanted in ("_C", "libebb", "libopenblas", "libdnnl", "libhwy", "libgomp", "libgfortran"):
+        assert any(name.startswith(wanted) for name in names), wanted
+    allowed = r"ld-linux|lib(c|m|dl|rt|z|pthread|stdc\+\+|gcc_s|util|expat|ffi|crypto|ssl)[.-]"
+    outside = [
+        path
+        for path in libraries
+        if "/site-packages/" not in path
+        and not re.match(allowed, Path(path).name)
+        and "lib-dynload" not in path
+        and "/numpy" not in path
+        and not Path(path).name.startswith("libpython")
+    ]
+    assert outside == [], "the wheel uses libraries of this machine"
+
+
+def test_the_wheel_is_small_enough(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        installed = sum(entry.file_size for entry in archive.infolist())
+    assert wheel.stat().st_size <= 40 * MIB
+    assert installed <= 125 * MIB
+
+
+def test_the_wheel_holds_what_it_should(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        metadata = archive.read("ebb-0.1.0.dist-info/METADATA").decode()
+        stub = archive.read("ebb/_C.pyi").decode()
+    for name in ("ebb/__init__.py", "ebb/py.typed", "ebb/data/digits.bin", "ebb/nn/layers.py",
+                 "ebb/include/ebb/autograd/ops.h", "ebb/lib/cmake/ebb/ebbConfig.cmake",
+                 "ebb-0.1.0.dist-info/licenses/LICENSE"):  # fmt: skip
+        assert name in names, name
+    assert "def matmul(" in stub
+    assert "Requires-Dist: numpy" in metadata
+    below = [name.removeprefix("ebb/lib/") for name in names if name.startswith("ebb/lib/lib")]
+    libraries = {name.split("-")[0] for name in below} - {"libebb.so.0.1.0"}
+    licences = {name.split("/")[-1].split("-")[0] for name in names if "/licences/" in name}
+    assert {"libopenblas", "libdnnl", "libhwy", "libgomp"} <= libraries == licences
+    assert not [name for name in names if "__pycache__" in name or "README" in name]
+
+
+def test_a_program_builds_against_the_wheel(environment, tmp_path):
+    (prefix,) = environment.glob("lib/python*/site-packages/ebb")
+    source = Path(__file__).with_name("consumer")
+    build = tmp_path / "build"
+    run("cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", build)
+    assert run(build / "consumer", tmp_path / "w.safetensors") == "24.000 23.976\n"
+
+
+def test_making_a_wheel_leaves_the_build_folder_as_it_was(wheel):
+    cache = (ROOT / "build/release/CMakeCache.txt").read_text()
+    assert "SKBUILD" not in cache
+    assert "CMAKE_INSTALL_PREFIX:PATH=/usr/local" in cache
+
+
+def test_versions_are_the_same_everywhere():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    pinned = set((ROOT / "requirements.txt").read_text().split("\n"))
+    assert [pin for pin in project["build-system"]["requires"] if pin not in pinned] == []
+    cmake = re.search(r"project\(ebb VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())
+    package = (ROOT / "python/ebb/__init__.py").read_text()
+    assert f'__version__ = "{cmake[1]}"' in package
+
+
+def test_a_wheel_without_a_build_says_what_to_do(tmp_path):
+    script = tmp_path / "tools/wheel/build.sh"
+    script.parent.mkdir(parents=True)
+    script.write_bytes((ROOT / "tools/wheel/build.sh").read_bytes())
+    result = subprocess.run(["bash", script], capture_output=True, text=True)
+    assert result.returncode == 1
+    assert "needs build/release, found none" in result.stderr
