@@ -140,6 +140,10 @@ Arena& arena() {
   return *instance;
 }
 
+// Made at load time: a fork while another thread is in the middle of making it would leave the
+// child waiting for that thread for ever.
+[[maybe_unused]] const Arena& made_early = arena();
+
 size_t carve_blocks(int index, void** out, size_t wanted) {
   Arena& shared = arena();
   const size_t bytes = class_bytes(index);

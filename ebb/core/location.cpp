@@ -48,6 +48,10 @@ Table& table() {
   return *instance;
 }
 
+// Made at load time: a fork while another thread is in the middle of making it would leave the
+// child waiting for that thread for ever.
+[[maybe_unused]] const Table& made_early = table();
+
 struct CachedAddress {
   void* address;
   LocationId id;

@@ -142,6 +142,17 @@ class Pool {
 std::atomic<Pool*> current_pool{nullptr};
 std::mutex pool_mutex;
 
+// The child of a fork has none of the workers and perhaps locked mutexes: it leaks the old pool
+// object and makes a new one when it first needs it. Registered at load time: a fork before that
+// could find the mutex locked.
+[[maybe_unused]] const int fork_handlers =
+    pthread_atfork([] { pool_mutex.lock(); }, [] { pool_mutex.unlock(); },
+                   [] {
+                     pool_mutex.unlock();
+                     current_pool.store(nullptr);
+                     is_inside_piece = false;
+                   });
+
 void stop_pool() { delete current_pool.exchange(nullptr); }
 
 Pool& pool() {
@@ -150,18 +161,7 @@ Pool& pool() {
   const std::lock_guard lock(pool_mutex);
   existing = current_pool.load(std::memory_order_relaxed);
   if (existing == nullptr) {
-    static const bool registered = [] {
-      // The child of a fork has none of the workers and perhaps locked mutexes: it leaks the old
-      // pool object and makes a new one when it first needs it.
-      pthread_atfork([] { pool_mutex.lock(); }, [] { pool_mutex.unlock(); },
-                     [] {
-                       pool_mutex.unlock();
-                       current_pool.store(nullptr);
-                       is_inside_piece = false;
-                     });
-      std::atexit(stop_pool);
-      return true;
-    }();
+    static const bool registered = std::atexit(stop_pool) == 0;
     static_cast<void>(registered);
     existing = new Pool();
     current_pool.store(existing, std::memory_order_release);

@@ -34,4 +34,10 @@ Generator& default_generator() {
   return generator;
 }
 
+namespace {
+// Made at load time: a fork while another thread is in the middle of making it would leave the
+// child waiting for that thread for ever.
+[[maybe_unused]] const Generator& made_early = default_generator();
+}  // namespace
+
 }  // namespace ebb
