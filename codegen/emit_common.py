@@ -1,6 +1,6 @@
 # codegen/emit_common.py -- what all families share: kernel tables, their list, umbrella headers.
 #
-# Each kernel has a signature number, a hash of its C++ function type as ebb/kernels/signatures.h
+# Each kernel has a signature number, a hash of its C++ function type as ebb/kernels/signatures*.h
 # spells it: a plug-in built against another one is refused.
 """Emitter of files that depend on the whole table."""
 
@@ -16,7 +16,8 @@ from codegen.dtypes import DTYPES, KernelUse, mask
 from codegen.model import Family
 from codegen.signature import SchemaError
 
-SIGNATURES = Path(__file__).resolve().parent.parent / "ebb" / "kernels" / "signatures.h"
+KERNELS = Path(__file__).resolve().parent.parent / "ebb" / "kernels"
+SIGNATURES = tuple(sorted(KERNELS.glob("signatures*.h")))
 
 
 @dataclass
@@ -56,14 +57,14 @@ def kernels_of(families: list[Family]) -> list[Kernel]:
                         f"a {known.type} elsewhere, got {use.type}"
                     )
                 known.dtypes = _union(known.dtypes, use)
-    spellings = function_types(SIGNATURES.read_text(encoding="utf-8"))
+    spellings = function_types("".join(one.read_text(encoding="utf-8") for one in SIGNATURES))
     for kernel in found.values():
         kernel.spelling = spellings[kernel.type]
     return [found[name] for name in sorted(found)]
 
 
 def function_types(header: str) -> dict[str, str]:
-    """The function types of signatures.h as they are spelled, without spare blanks."""
+    """The function types of signatures*.h as they are spelled, without spare blanks."""
     code = re.sub(r"//[^\n]*", "", header)
     types = {
         name: re.sub(r"\s+", " ", text).strip()

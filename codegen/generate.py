@@ -89,7 +89,8 @@ def print_outputs() -> None:
     folder = Path(__file__).parent
     for source in sorted([*folder.glob("*.py"), *folder.glob("templates/*.j2")]):
         print("source", source)
-    print("source", emit_common.SIGNATURES)
+    for path in emit_common.SIGNATURES:
+        print("source", path)
     for family in FAMILIES:
         print("table", table_path(family))
     for family in FAMILIES:

@@ -50,8 +50,9 @@ class CpuFallback {
     return copies;
   }
   Tensor to_device(const Tensor& tensor) const { return copies_.to_device(tensor, device_); }
-  std::tuple<Tensor, Tensor> to_device(const std::tuple<Tensor, Tensor>& results) const {
-    return {to_device(std::get<0>(results)), to_device(std::get<1>(results))};
+  template <typename... Tensors>
+  std::tuple<Tensors...> to_device(const std::tuple<Tensors...>& results) const {
+    return std::apply([&](const auto&... one) { return std::tuple(to_device(one)...); }, results);
   }
 
  private:

@@ -17,9 +17,10 @@ def table(tmp_path):
     """Return a copy of the op table and its generator."""
     for folder in ("ops", "codegen"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    header = Path("ebb/kernels/signatures.h")
-    (tmp_path / header).parent.mkdir(parents=True)
-    shutil.copy(ROOT / header, tmp_path / header)
+    kernels = tmp_path / "ebb" / "kernels"
+    kernels.mkdir(parents=True)
+    for header in (ROOT / "ebb" / "kernels").glob("signatures*.h"):
+        shutil.copy(header, kernels)
     return tmp_path
 
 

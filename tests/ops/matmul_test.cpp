@@ -113,6 +113,13 @@ TEST(Linear, TakesInputsOfAnyRank) {
   EXPECT_EQ(list(linear(count_up({0, 5, 3}), weight).sizes()), (Ints{0, 5, 2}));
 }
 
+TEST(Linear, IgnoresTheStrideOfADimOfOneElement) {
+  const Tensor input = transpose(count_up({1, 2, 2}), 0, 1);  // sizes 2, 1, 2, strides 2, 4, 1
+  const Tensor out = linear(input, tensor_of<float>({1, 10}, {1, 2}));
+  EXPECT_EQ(floats(out), (Floats{10, 32}));
+  EXPECT_EQ(floats(matmul(input, tensor_of<float>({1, 10}, {2, 1}))), (Floats{10, 32}));
+}
+
 TEST(Linear, RefusesWhatDoesNotFit) {
   const Tensor x = count_up({2, 3});
   EXPECT_EQ(error_of<ShapeError>([&] {

@@ -59,6 +59,16 @@ Tensor index_select_grad(const Tensor& grad, IntSpan shape, int64_t dim, const T
 Tensor index_add_grad_source(const Tensor& grad, int64_t dim, const Tensor& index,
                              const Scalar& alpha, IntSpan source_shape);
 
+// Recurrent layers (recurrent.cpp). `operands`: the inputs of the scan, then the gradients of its
+// results; `grads`: the gradients that arrive. Gives one gradient per operand.
+std::vector<Tensor> lstm_scan_second_grads(std::span<const Tensor> grads,
+                                           const std::vector<Tensor>& operands, bool reverse);
+std::vector<Tensor> gru_scan_second_grads(std::span<const Tensor> grads,
+                                          const std::vector<Tensor>& operands, bool reverse);
+std::vector<Tensor> rnn_scan_second_grads(std::span<const Tensor> grads,
+                                          const std::vector<Tensor>& operands, bool is_relu,
+                                          bool reverse);
+
 // Losses (loss.cpp).
 /// tangent - sum(exp(out) * tangent along dim): the tangent of log_softmax, and also the gradient
 /// of log_softmax_backward with respect to its first operand.

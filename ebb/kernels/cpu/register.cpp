@@ -16,6 +16,7 @@ void register_cpu_kernels() noexcept {
     cpu::fill_where();
     cpu::fill_cast(isa);
     cpu::fill_fill();
+    cpu::fill_recurrent(isa);
     cpu::fill_reduce(isa);
     cpu::fill_amax(isa);
     cpu::fill_max_dim();

@@ -16,6 +16,7 @@ namespace cpu {
 
 void fill_pointwise_binary(Isa isa);
 void fill_pointwise_unary(Isa isa);
+void fill_recurrent(Isa isa);
 void fill_reduce(Isa isa);
 void fill_amax(Isa isa);
 void fill_softmax(Isa isa);

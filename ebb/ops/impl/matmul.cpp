@@ -13,11 +13,13 @@
 namespace ebb::ops::impl {
 namespace {
 
-/// Whether all dims but the last lie in memory as one.
+/// Whether all dims but the last lie in memory as one. A size of 1 has a stride without meaning.
 bool folds_to_rows(const Geometry& geometry) {
-  for (int dim = geometry.ndim - 3; dim >= 0; --dim) {
-    const int64_t below = geometry.sizes[dim + 1] * geometry.strides[dim + 1];
-    if (geometry.sizes[dim] != 1 && geometry.strides[dim] != below) return false;
+  int64_t expected = -1;  // until the innermost dim of more than one row
+  for (int dim = geometry.ndim - 2; dim >= 0; --dim) {
+    if (geometry.sizes[dim] == 1) continue;
+    if (expected >= 0 && geometry.strides[dim] != expected) return false;
+    expected = geometry.sizes[dim] * geometry.strides[dim];
   }
   return true;
 }
@@ -25,10 +27,13 @@ bool folds_to_rows(const Geometry& geometry) {
 /// All dims but the last as one.
 Geometry folded_to_rows(const Geometry& geometry) {
   Geometry folded;
-  int64_t rows = 1;
-  for (int dim = 0; dim < geometry.ndim - 1; ++dim) rows *= geometry.sizes[dim];
   const int last = geometry.ndim - 1;
-  folded.append(rows, last > 0 ? geometry.strides[last - 1] : geometry.sizes[last]);
+  int64_t rows = 1, stride = geometry.sizes[last];
+  for (int dim = 0; dim < last; ++dim) {
+    rows *= geometry.sizes[dim];
+    if (geometry.sizes[dim] != 1) stride = geometry.strides[dim];
+  }
+  folded.append(rows, stride);
   folded.append(geometry.sizes[last], geometry.strides[last]);
   return folded;
 }
