@@ -4,62 +4,31 @@
 // shrinks the parameter directly.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "ebb/optim/optimizer.h"
 
 namespace ebb::optim {
 
-struct AdamOptions {
-  double lr = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-  double weight_decay = 0.0;
-  bool amsgrad = false;
-  bool maximize = false;
-};
-
-/// What Adam keeps for one parameter; tensors are undefined until its first step.
-struct AdamState {
-  int64_t step = 0;
-  Tensor exp_avg;
-  Tensor exp_avg_sq;
-  Tensor max_exp_avg_sq;  // with AMSGrad only
-};
-
-/// How weight decay acts.
-enum class WeightDecay { coupled, decoupled };
+using kernels::WeightDecay;
 
 /// m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2,
 /// p -= lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps).
-class EBB_API Adam : public Optimizer {
+/// State: exp_avg, exp_avg_sq, with AMSGrad max_exp_avg_sq.
+class EBB_API Adam : public OptimizerWith<AdamOptions> {
  public:
   /// Throws ValueError for options out of range, and as Optimizer does.
   explicit Adam(std::vector<Tensor> parameters, const AdamOptions& options = {});
 
-  void step() override;
-
-  const AdamOptions& options() const { return options_; }
-  /// Throws ValueError for options out of range. From the next step on.
-  void set_options(const AdamOptions& options);
-
-  const AdamState& state(size_t index) const { return states_.at(index); }
-  /// Takes over copies. Throws ShapeError, DTypeError or ValueError if they do not fit.
-  void set_state(size_t index, const AdamState& state);
-
  protected:
   Adam(const char* name, WeightDecay decay, std::vector<Tensor> parameters,
        const AdamOptions& options);
+  bool needs_state(size_t which) const override;
+  StepFactors factors(int64_t steps) const override;
+  void update(const StepFactors& factors, const StepOperands& operands) const override;
 
  private:
-  void prepare_state(size_t index);
-
-  const char* op_;
   WeightDecay decay_;
-  AdamOptions options_;
-  std::vector<AdamState> states_;
 };
 
 /// Adam with decoupled weight decay: p *= 1 - lr * weight_decay before each step.

@@ -1,13 +1,14 @@
-// ebb/optim/optimizer.cpp -- what every optimizer's step shares.
+// ebb/optim/optimizer.cpp -- the step that all optimizers share.
 #include "ebb/optim/optimizer.h"
 
-#include <array>
-#include <cmath>
+#include <algorithm>
 #include <unordered_set>
 
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/variable.h"
 #include "ebb/core/error.h"
+#include "ebb/core/location.h"
+#include "ebb/core/parallel.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/prepare.h"
 
@@ -16,7 +17,6 @@ namespace {
 
 /// Elements per piece: large enough that handing one to a thread costs little beside it.
 constexpr int64_t kGrain = 1 << 15;
-constexpr size_t kMaxOperands = 5;
 
 void check_parameter(const char* op, size_t index, const Tensor& parameter) {
   if (!parameter.defined()) {
@@ -32,25 +32,22 @@ void check_parameter(const char* op, size_t index, const Tensor& parameter) {
   }
 }
 
-/// A flat view over `count` numbers from `begin` on; complex numbers count as pairs of real ones.
-kernels::TensorView piece_of(const Tensor& tensor, int64_t begin, const int64_t* count) {
-  static constexpr int64_t kUnitStride = 1;
-  kernels::TensorView view;
-  if (!tensor.defined()) return view;
-  view.dtype = real_type_of(tensor.dtype());
-  view.data =
-      static_cast<char*>(tensor.data_ptr()) + static_cast<size_t>(begin) * item_size(view.dtype);
-  view.sizes = count;
-  view.strides = &kUnitStride;
-  view.numel = *count;
-  view.ndim = 1;
-  return view;
-}
-
 }  // namespace
 
-Optimizer::Optimizer(const char* name, std::vector<Tensor> parameters)
-    : name_(name), parameters_(std::move(parameters)) {
+/// A parameter with its gradient, both as contiguous memory, and where it lies in the step's range.
+struct Optimizer::Target {
+  size_t index = 0;  // in parameters_
+  Tensor values;     // the parameter, or a packed copy if it is a strided view
+  Tensor grad;
+  std::array<Tensor, kMaxStates> made;  // fresh state, kept apart until all of it is made
+  StepFactors factors;
+  StepOperands operands;
+  int64_t end = 0;  // of this target, in elements counted over all targets
+};
+
+Optimizer::Optimizer(const char* name, std::vector<Tensor> parameters,
+                     std::span<const char* const> state_names)
+    : name_(name), parameters_(std::move(parameters)), state_names_(state_names) {
   std::unordered_set<const TensorImpl*> seen;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     check_parameter(name, i, parameters_[i]);
@@ -58,6 +55,7 @@ Optimizer::Optimizer(const char* name, std::vector<Tensor> parameters)
       throw ValueError(str(name, ": needs each parameter once, got parameter ", i, " again"));
     }
   }
+  states_.resize(parameters_.size());
 }
 
 Optimizer::~Optimizer() = default;
@@ -79,50 +77,95 @@ void Optimizer::zero_grad(bool set_to_none) {
   }
 }
 
-std::vector<Optimizer::Target> Optimizer::targets() const {
-  std::vector<Target> found;
-  found.reserve(parameters_.size());
+void Optimizer::step() {
+  const LocationScope location(current_location(__builtin_return_address(0)));
+  const std::lock_guard lock(mutex_);
+  const NoGradGuard no_grad;
+  std::vector<Target> targets = collect_targets();
+  make_missing_state(targets);
+  const int64_t elements = lay_out(targets);
+  parallel_for(elements, kGrain,
+               [&](int64_t begin, int64_t end) { update_range(targets, begin, end); });
+  for (const Target& target : targets) finish(target);
+}
+
+std::vector<Optimizer::Target> Optimizer::collect_targets() const {
+  std::vector<Target> targets;
+  targets.reserve(parameters_.size());
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor grad = grad_of(parameters_[i]);
     if (!grad.defined()) continue;
     ops::check_writable(name_, parameters_[i]);
-    check_state("a gradient", i, grad);
-    found.push_back({i, ops::impl::contiguous(parameters_[i]), ops::impl::contiguous(grad)});
+    check_fits("a gradient", i, grad);
+    Target& target = targets.emplace_back();
+    target.index = i;
+    target.values = ops::impl::contiguous(parameters_[i]);
+    target.grad = ops::impl::contiguous(grad);
   }
-  return found;
+  return targets;
 }
 
-Tensor Optimizer::zeros_for(size_t index) const {
-  const Tensor zeros = ebb::empty(parameters_[index].sizes(), parameters_[index].dtype(),
-                                  parameters_[index].device());
-  ops::impl::zero_(zeros);
-  return zeros;
-}
-
-void Optimizer::check_state(const char* what, size_t index, const Tensor& state) const {
-  if (!state.defined()) return;
-  const Tensor& parameter = parameters_[index];
-  if (!equal(state.sizes(), parameter.sizes())) {
-    throw ShapeError(str(name_, ": needs ", what, " of shape ", parameter.shape(),
-                         " for parameter ", index, ", got ", state.shape()));
-  }
-  if (state.dtype() != parameter.dtype()) {
-    throw DTypeError(str(name_, ": needs ", what, " of ", parameter.dtype(), " for parameter ",
-                         index, ", got ", state.dtype()));
+void Optimizer::make_missing_state(std::vector<Target>& targets) const {
+  for (Target& target : targets) {
+    const State& state = states_[target.index];
+    const Tensor& like = parameters_[target.index];
+    for (size_t which = 0; which < state_names_.size(); ++which) {
+      if (state.tensors[which].defined() || !needs_state(which)) continue;
+      target.made[which] = ebb::empty(like.sizes(), like.dtype(), like.device());
+      ops::impl::fill_(target.made[which], initial_value());
+      target.factors.is_first = true;
+    }
   }
 }
 
-void Optimizer::update(const Target& target, std::span<const Tensor> states,
-                       FunctionRef<void(std::span<const kernels::TensorView>)> kernel) const {
-  const int64_t per_element = is_complex(target.values.dtype()) ? 2 : 1;
-  parallel_for(target.values.numel() * per_element, kGrain, [&](int64_t begin, int64_t end) {
-    const int64_t count = end - begin;
-    std::array<kernels::TensorView, kMaxOperands> views;
-    views[0] = piece_of(target.values, begin, &count);
-    views[1] = piece_of(target.grad, begin, &count);
-    for (size_t i = 0; i < states.size(); ++i) views[2 + i] = piece_of(states[i], begin, &count);
-    kernel(std::span(views).first(2 + states.size()));
-  });
+int64_t Optimizer::lay_out(std::vector<Target>& targets) {
+  int64_t elements = 0;
+  int64_t last_steps = 0;
+  StepFactors last;
+  for (Target& target : targets) {
+    State& state = states_[target.index];
+    ++state.steps;
+    if (state.steps != last_steps) last = factors(state.steps);
+    last_steps = state.steps;
+    const bool is_first = target.factors.is_first;
+    target.factors = last;
+    target.factors.is_first = is_first;
+    const DType dtype = target.values.dtype();
+    target.operands.dtype = real_type_of(dtype);  // complex numbers count as pairs of real ones
+    target.operands.count = target.values.numel() * (is_complex(dtype) ? 2 : 1);
+    target.operands.data[0] = target.values.data_ptr();
+    target.operands.data[1] = target.grad.data_ptr();
+    for (size_t which = 0; which < state_names_.size(); ++which) {
+      Tensor& tensor = state.tensors[which];
+      if (target.made[which].defined()) tensor = std::move(target.made[which]);
+      if (tensor.defined() && needs_state(which))
+        target.operands.data[2 + which] = tensor.data_ptr();
+    }
+    elements += target.operands.count;
+    target.end = elements;
+  }
+  return elements;
+}
+
+void Optimizer::update_range(const std::vector<Target>& targets, int64_t begin, int64_t end) const {
+  const auto ends_before = [](int64_t position, const Target& target) {
+    return position < target.end;
+  };
+  auto target = std::upper_bound(targets.begin(), targets.end(), begin, ends_before);
+  for (; begin < end; ++target) {
+    StepOperands piece = target->operands;
+    const int64_t offset = begin - (target->end - piece.count);
+    for (void*& data : piece.data) {
+      if (data == nullptr) continue;
+      data = static_cast<char*>(data) + static_cast<size_t>(offset) * item_size(piece.dtype);
+    }
+    piece.count = std::min(end, target->end) - begin;
+    update(target->factors, piece);
+    begin += piece.count;
+  }
+}
+
+void Optimizer::finish(const Target& target) const {
   const Tensor& parameter = parameters_[target.index];
   if (parameter.is_same(target.values)) {
     ops::note_write(name_, parameter);
@@ -131,8 +174,16 @@ void Optimizer::update(const Target& target, std::span<const Tensor> states,
   }
 }
 
-void check_option(bool is_valid, const char* op, const char* what, double value) {
-  if (!is_valid) throw ValueError(str(op, ": needs ", what, ", got ", value));
+void Optimizer::check_fits(const char* what, size_t index, const Tensor& tensor) const {
+  const Tensor& parameter = parameters_[index];
+  if (!equal(tensor.sizes(), parameter.sizes())) {
+    throw ShapeError(str(name_, ": needs ", what, " of shape ", parameter.shape(),
+                         " for parameter ", index, ", got ", tensor.shape()));
+  }
+  if (tensor.dtype() != parameter.dtype()) {
+    throw DTypeError(str(name_, ": needs ", what, " of ", parameter.dtype(), " for parameter ",
+                         index, ", got ", tensor.dtype()));
+  }
 }
 
 }  // namespace ebb::optim

@@ -1,20 +1,31 @@
-// ebb/optim/optimizer.h -- Optimizer: a list of parameters and how a step goes over them.
+// ebb/optim/optimizer.h -- Optimizer: a list of parameters, their state, and a step over them all.
 //
-// A subclass collects targets() (parameters that have a gradient, checked), makes missing state,
-// and then calls update() once per target: it hands flat pieces to a kernel and notes the write.
-// Nothing is written before every check and allocation has succeeded.
+// A step collects every parameter that has a gradient and checks it, makes the state that is
+// missing, and only then writes: all parameters lie end to end in one range that is cut into pieces
+// by size alone, and a piece hands what it covers to the subclass's kernel. So nothing is written
+// before every check and allocation has succeeded, many small parameters cost one dispatch, and
+// the result is bitwise the same for any number of threads. Start reading at step().
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "ebb/core/parallel.h"
 #include "ebb/core/tensor.h"
-#include "ebb/kernels/tensor_view.h"
+#include "ebb/optim/options.h"
 
 namespace ebb::optim {
+
+using kernels::StepFactors;
+using kernels::StepOperands;
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 /// Base of all optimizers. Calls on one object from several threads run one after another.
 class EBB_API Optimizer {
@@ -23,44 +34,111 @@ class EBB_API Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// Updates every parameter that has a gradient; the others stay as they are.
-  virtual void step() = 0;
+  /// Updates every parameter that has a gradient; the others stay as they are. Throws ShapeError or
+  /// DTypeError for a gradient that does not fit, ValueError for read-only memory.
+  void step();
   /// Drops all gradients, or fills them with zeros.
   void zero_grad(bool set_to_none = true);
+
+  const char* name() const { return name_; }
   const std::vector<Tensor>& parameters() const { return parameters_; }
 
+  /// Lets `assign` change options by name. Throws ValueError if one is then out of range, and
+  /// changes nothing. From the next step on.
+  virtual void assign_options(OptionVisitor assign) = 0;
+
+  /// What the optimizer keeps per parameter, such as "exp_avg".
+  std::span<const char* const> state_names() const { return state_names_; }
+  /// Whether the state has a step count as well.
+  virtual bool counts_steps() const { return true; }
+  /// How many steps a parameter has made. Throws IndexError.
+  int64_t steps(size_t index) const;
+  /// One tensor of the state; undefined until it is made. Throws IndexError or ValueError.
+  Tensor state(size_t index, std::string_view state_name) const;
+  /// Takes over copies; what is not named starts afresh. Throws IndexError, ShapeError, DTypeError
+  /// or ValueError if it does not fit, and changes nothing then.
+  void set_state(size_t index, int64_t steps, const NamedTensors& tensors);
+
+  /// All state under names such as "0.exp_avg", with "0.step" as a 0-d int64: ready to be saved.
+  NamedTensors state_dict() const;
+  /// Takes over what state_dict() returned. Throws as set_state() does, and changes nothing then.
+  void load_state_dict(const NamedTensors& state);
+
  protected:
-  /// Throws ValueError for a parameter that is undefined, not a leaf or given twice, DTypeError for
-  /// one that is not of a floating or complex type.
-  Optimizer(const char* name, std::vector<Tensor> parameters);
+  /// `name` and `state_names` must live for ever. Throws ValueError for a parameter that is
+  /// undefined, not a leaf or given twice, DTypeError for one not of a floating or complex type.
+  Optimizer(const char* name, std::vector<Tensor> parameters,
+            std::span<const char* const> state_names);
 
-  /// A parameter with its gradient, both as contiguous memory.
-  struct Target {
-    size_t index = 0;  // in parameters()
-    Tensor values;     // the parameter, or a packed copy if it is a strided view
-    Tensor grad;
-  };
-  /// Throws ValueError for a parameter whose memory is read-only.
-  std::vector<Target> targets() const;
+  /// Which state the options ask for, and what fresh state is filled with.
+  virtual bool needs_state(size_t /*which*/) const { return true; }
+  virtual double initial_value() const { return 0.0; }
+  /// Numbers for the step that brings the count to `steps`.
+  virtual StepFactors factors(int64_t /*steps*/) const { return {}; }
+  /// Updates one piece. Called from several threads; must not throw.
+  virtual void update(const StepFactors& factors, const StepOperands& operands) const = 0;
 
-  /// A tensor like parameter `index`, all zeros: fresh state.
-  Tensor zeros_for(size_t index) const;
-  /// Throws ShapeError or DTypeError unless `state` is undefined or fits parameter `index`.
-  void check_state(const char* what, size_t index, const Tensor& state) const;
-
-  /// Calls `kernel(views)` for pieces of the operands: values, gradient, then `states`, in order.
-  /// An undefined state gives a view of null. Afterwards the parameter counts as written.
-  void update(const Target& target, std::span<const Tensor> states,
-              FunctionRef<void(std::span<const kernels::TensorView>)> kernel) const;
-
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
 
  private:
+  static constexpr size_t kMaxStates = kernels::kMaxStepOperands - 2;
+  struct State {
+    int64_t steps = 0;
+    std::array<Tensor, kMaxStates> tensors;
+  };
+  struct Target;
+
+  std::vector<Target> collect_targets() const;
+  void make_missing_state(std::vector<Target>& targets) const;
+  int64_t lay_out(std::vector<Target>& targets);
+  void update_range(const std::vector<Target>& targets, int64_t begin, int64_t end) const;
+  void finish(const Target& target) const;
+
+  size_t which_state(std::string_view state_name) const;
+  void check_fits(const char* what, size_t index, const Tensor& tensor) const;
+  State checked_state(size_t index, int64_t steps, const NamedTensors& tensors) const;
+
   const char* name_;  // a literal: the write log points at it
   std::vector<Tensor> parameters_;
+  std::span<const char* const> state_names_;
+  std::vector<State> states_;
 };
 
-/// `op: needs NAME RANGE, got VALUE`, unless `is_valid`.
-void check_option(bool is_valid, const char* op, const char* what, double value);
+/// What an optimizer with a struct of options shares with all others.
+template <typename Options>
+class OptimizerWith : public Optimizer {
+ public:
+  const Options& options() const { return options_; }
+  /// Throws ValueError for options out of range. From the next step on.
+  void set_options(const Options& options) {
+    check(name(), options);
+    const std::lock_guard lock(mutex_);
+    options_ = options;
+  }
+  void assign_options(OptionVisitor assign) override {
+    Options changed = options_;
+    list_options(changed, assign);
+    set_options(changed);
+  }
+
+ protected:
+  OptimizerWith(const char* name, std::vector<Tensor> parameters,
+                std::span<const char* const> state_names, const Options& options)
+      : Optimizer(name, std::move(parameters), state_names), options_(options) {
+    check(name, options);
+  }
+
+ private:
+  static void check(const char* op, Options options) {
+    list_options(options, [&](const OptionField& option) { check_option(op, option); });
+    check_together(op, options);
+  }
+
+  Options options_;
+};
+
+/// An optimizer by the name of its class, with default options; null for an unknown name.
+EBB_API std::unique_ptr<Optimizer> make_optimizer(std::string_view name,
+                                                  std::vector<Tensor> parameters);
 
 }  // namespace ebb::optim

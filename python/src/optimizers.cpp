@@ -1,52 +1,53 @@
 // python/src/optimizers.cpp -- the optimizers' steps, for python/ebb/optim.
 //
-// Python sees a C++ optimizer as a capsule and hands it to these functions; one call makes a whole
-// step, without the GIL. Options come with each step, because users change them in param_groups.
+// Python sees a C++ optimizer as a capsule and hands it to these functions. Options come with each
+// step, as the group's dict, because users change them there; they are looked up under the names
+// that the C++ optimizer lists. Start reading at take_options().
 #include "python/src/optimizers.h"
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ebb/core/error.h"
-#include "ebb/optim/adam.h"
-#include "ebb/optim/sgd.h"
+#include "ebb/optim/optimizer.h"
 #include "python/src/args.h"
 #include "python/src/errors.h"
+#include "python/src/tensor_object.h"
 
 namespace ebb::python {
 namespace {
 
 using Args = PyObject* const*;
 
-constexpr char kSgdCapsule[] = "ebb.SGD";
-constexpr char kAdamCapsule[] = "ebb.Adam";
+constexpr char kCapsule[] = "ebb.Optimizer";
 
-template <typename Kind>
-void destroy(PyObject* capsule) {
-  delete static_cast<Kind*>(PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule)));
+/// An option as Python has it: `key` of the group, or item `position` of that.
+struct OptionKey {
+  Ref key;
+  int position = -1;
+};
+
+/// What the capsule holds: the optimizer, and its options' names in the order it lists them.
+struct Handle {
+  std::unique_ptr<optim::Optimizer> optimizer;
+  std::vector<OptionKey> keys;
+  std::vector<Ref> state_names;
+};
+
+Ref interned(const char* text) { return Ref(PyUnicode_InternFromString(text)); }
+
+/// beta1 and beta2 are the items of "betas".
+OptionKey key_of(std::string_view name, const char* text) {
+  if (name == "beta1") return {interned("betas"), 0};
+  if (name == "beta2") return {interned("betas"), 1};
+  return {interned(text), -1};
 }
 
-template <typename Kind>
-PyObject* make_capsule(std::unique_ptr<Kind> optimizer, const char* name) {
-  PyObject* const capsule = checked(PyCapsule_New(optimizer.get(), name, destroy<Kind>));
-  optimizer.release();
-  return capsule;
-}
-
-optim::SGD& sgd_of(PyObject* object) {
-  return *static_cast<optim::SGD*>(PyCapsule_IsValid(object, kSgdCapsule)
-                                       ? PyCapsule_GetPointer(object, kSgdCapsule)
-                                       : throw InternalError("step: needs an SGD optimizer"));
-}
-optim::Adam& adam_of(PyObject* object) {
-  return *static_cast<optim::Adam*>(PyCapsule_IsValid(object, kAdamCapsule)
-                                        ? PyCapsule_GetPointer(object, kAdamCapsule)
-                                        : throw InternalError("step: needs an Adam optimizer"));
-}
-optim::Optimizer& optimizer_of(PyObject* object) {
-  if (PyCapsule_IsValid(object, kSgdCapsule)) return sgd_of(object);
-  return adam_of(object);
+Handle& handle_of(PyObject* object) {
+  if (!PyCapsule_IsValid(object, kCapsule)) throw InternalError("step: needs an optimizer");
+  return *static_cast<Handle*>(PyCapsule_GetPointer(object, kCapsule));
 }
 
 void check_count(const char* op, Py_ssize_t got, Py_ssize_t needed) {
@@ -70,110 +71,109 @@ bool truth(PyObject* object) {
   return value != 0;
 }
 
-Tensor tensor_or_nothing(const char* op, PyObject* object) {
-  if (object == Py_None) return {};
-  if (!is_tensor(object)) {
-    throw DTypeError(str(op, ": needs a Tensor, got ", type_name(object)));
-  }
-  return tensor_of(object);
+std::string text_of(PyObject* object) {
+  const Ref text(PyObject_Repr(object));
+  const char* const characters = PyUnicode_AsUTF8(text.get());
+  if (characters == nullptr) throw ErrorSet();
+  return characters;
 }
 
 std::vector<Tensor> tensors_of(const char* op, PyObject* list) {
   const Ref fast(PySequence_Tuple(list));
   std::vector<Tensor> tensors;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fast.get()); ++i) {
-    tensors.push_back(tensor_or_nothing(op, PyTuple_GET_ITEM(fast.get(), i)));
+    PyObject* const item = PyTuple_GET_ITEM(fast.get(), i);
+    if (!is_tensor(item)) {
+      throw DTypeError(str(op, ": needs Tensors, got ", type_name(item), " as parameter ", i));
+    }
+    tensors.push_back(tensor_of(item));
   }
   return tensors;
 }
 
-PyObject* new_sgd(PyObject*, PyObject* parameters) {
-  return guarded([&] {
-    auto optimizer = std::make_unique<optim::SGD>(tensors_of("SGD", parameters));
-    return make_capsule(std::move(optimizer), kSgdCapsule);
-  });
+/// The item of a pair such as betas. Owned: the group may change while it is looked at.
+Ref item_of(const char* op, PyObject* pair, const OptionKey& option) {
+  const bool is_pair = PySequence_Check(pair) != 0 && PySequence_Size(pair) == 2;
+  if (!is_pair) {
+    PyErr_Clear();
+    throw ValueError(
+        str(op, ": needs two ", PyUnicode_AsUTF8(option.key.get()), ", got ", text_of(pair)));
+  }
+  return Ref(PySequence_GetItem(pair, option.position));
 }
-PyObject* new_adam(PyObject*, PyObject* parameters) {
-  return guarded([&] {
-    auto optimizer = std::make_unique<optim::Adam>(tensors_of("Adam", parameters));
-    return make_capsule(std::move(optimizer), kAdamCapsule);
-  });
-}
-PyObject* new_adamw(PyObject*, PyObject* parameters) {
-  return guarded([&] {
-    std::unique_ptr<optim::Adam> optimizer =
-        std::make_unique<optim::AdamW>(tensors_of("AdamW", parameters));
-    return make_capsule(std::move(optimizer), kAdamCapsule);
+
+/// Sets the optimizer's options from the dict of its group.
+void take_options(const Handle& handle, PyObject* group) {
+  const char* const op = handle.optimizer->name();
+  if (!PyDict_Check(group)) {
+    throw DTypeError(str(op, ": needs a dict of options, got ", type_name(group)));
+  }
+  size_t position = 0;
+  handle.optimizer->assign_options([&](const optim::OptionField& option) {
+    const OptionKey& key = handle.keys[position++];
+    PyObject* const found = PyDict_GetItemWithError(group, key.key.get());
+    if (found == nullptr) {
+      if (PyErr_Occurred() != nullptr) throw ErrorSet();
+      throw ValueError(str(op, ": needs ", option.name, " in its group, got nothing"));
+    }
+    Ref value = Ref::share(found);
+    if (key.position >= 0) value = item_of(op, value.get(), key);
+    if (option.flag != nullptr) {
+      *option.flag = truth(value.get());
+    } else {
+      *option.number = number(op, option.name, value.get());
+    }
   });
 }
 
-// (optimizer, lr, momentum, dampening, weight_decay, nesterov, maximize)
-optim::SGDOptions sgd_options(Args args, Py_ssize_t count) {
-  check_count("SGD", count, 7);
-  return {.lr = number("SGD", "lr", args[1]),
-          .momentum = number("SGD", "momentum", args[2]),
-          .dampening = number("SGD", "dampening", args[3]),
-          .weight_decay = number("SGD", "weight_decay", args[4]),
-          .nesterov = truth(args[5]),
-          .maximize = truth(args[6])};
+void destroy(PyObject* capsule) {
+  delete static_cast<Handle*>(PyCapsule_GetPointer(capsule, kCapsule));
 }
 
-// (optimizer, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize)
-optim::AdamOptions adam_options(Args args, Py_ssize_t count) {
-  check_count("Adam", count, 8);
-  return {.lr = number("Adam", "lr", args[1]),
-          .beta1 = number("Adam", "beta1", args[2]),
-          .beta2 = number("Adam", "beta2", args[3]),
-          .eps = number("Adam", "eps", args[4]),
-          .weight_decay = number("Adam", "weight_decay", args[5]),
-          .amsgrad = truth(args[6]),
-          .maximize = truth(args[7])};
-}
-
-PyObject* set_sgd_options(PyObject*, Args args, Py_ssize_t count) {
+// (class name, parameters, group)
+PyObject* make(PyObject*, Args args, Py_ssize_t count) {
   return guarded([&] {
-    sgd_of(args[0]).set_options(sgd_options(args, count));
-    return Py_NewRef(Py_None);
-  });
-}
-PyObject* set_adam_options(PyObject*, Args args, Py_ssize_t count) {
-  return guarded([&] {
-    adam_of(args[0]).set_options(adam_options(args, count));
-    return Py_NewRef(Py_None);
+    check_count("optimizer", count, 3);
+    const char* const kind = PyUnicode_AsUTF8(args[0]);
+    if (kind == nullptr) throw ErrorSet();
+    auto handle = std::make_unique<Handle>();
+    handle->optimizer = optim::make_optimizer(kind, tensors_of(kind, args[1]));
+    if (handle->optimizer == nullptr) {
+      throw ValueError(str("optimizer: needs the name of one that is fused, got '", kind, "'"));
+    }
+    handle->optimizer->assign_options([&](const optim::OptionField& option) {
+      handle->keys.push_back(key_of(option.name, option.name));
+    });
+    for (const char* name : handle->optimizer->state_names()) {
+      handle->state_names.push_back(interned(name));
+    }
+    take_options(*handle, args[2]);
+    PyObject* const capsule = checked(PyCapsule_New(handle.get(), kCapsule, destroy));
+    handle.release();
+    return capsule;
   });
 }
 
-PyObject* sgd_step(PyObject*, Args args, Py_ssize_t count) {
+// (optimizer, group)
+PyObject* step(PyObject*, Args args, Py_ssize_t count) {
   return guarded([&] {
-    const optim::SGDOptions options = sgd_options(args, count);
-    optim::SGD& optimizer = sgd_of(args[0]);
+    check_count("step", count, 2);
+    const Handle& handle = handle_of(args[0]);
+    take_options(handle, args[1]);
     {
       const ReleaseGil released;
-      optimizer.set_options(options);
-      optimizer.step();
+      handle.optimizer->step();
     }
     return Py_NewRef(Py_None);
   });
 }
 
-PyObject* adam_step(PyObject*, Args args, Py_ssize_t count) {
-  return guarded([&] {
-    const optim::AdamOptions options = adam_options(args, count);
-    optim::Adam& optimizer = adam_of(args[0]);
-    {
-      const ReleaseGil released;
-      optimizer.set_options(options);
-      optimizer.step();
-    }
-    return Py_NewRef(Py_None);
-  });
-}
-
+// (optimizer, set_to_none)
 PyObject* zero_grad(PyObject*, Args args, Py_ssize_t count) {
   return guarded([&] {
     check_count("zero_grad", count, 2);
     // The GIL stays: gradients that go may have Python objects.
-    optimizer_of(args[0]).zero_grad(truth(args[1]));
+    handle_of(args[0]).optimizer->zero_grad(truth(args[1]));
     return Py_NewRef(Py_None);
   });
 }
@@ -186,65 +186,76 @@ size_t index_in(const optim::Optimizer& optimizer, PyObject* object) {
   return static_cast<size_t>(index);
 }
 
-PyObject* sgd_state(PyObject*, Args args, Py_ssize_t count) {
+void set_item(const Ref& dict, PyObject* key, const Ref& value) {
+  check_status(PyDict_SetItem(dict.get(), key, value.get()));
+}
+
+// (optimizer, index): a dict, empty if nothing is kept yet
+PyObject* state(PyObject*, Args args, Py_ssize_t count) {
   return guarded([&] {
     check_count("state", count, 2);
-    const optim::SGD& optimizer = sgd_of(args[0]);
-    return wrap(optimizer.momentum_buffer(index_in(optimizer, args[1])));
+    const Handle& handle = handle_of(args[0]);
+    const optim::Optimizer& optimizer = *handle.optimizer;
+    const size_t index = index_in(optimizer, args[1]);
+    Ref found(PyDict_New());
+    if (optimizer.counts_steps() && optimizer.steps(index) > 0) {
+      set_item(found, interned("step").get(), Ref(PyLong_FromLongLong(optimizer.steps(index))));
+    }
+    for (size_t which = 0; which < handle.state_names.size(); ++which) {
+      Tensor tensor = optimizer.state(index, optimizer.state_names()[which]);
+      if (!tensor.defined()) continue;
+      set_item(found, handle.state_names[which].get(), Ref(wrap(std::move(tensor))));
+    }
+    return found.release();
   });
 }
 
-// (optimizer, index, momentum_buffer)
-PyObject* set_sgd_state(PyObject*, Args args, Py_ssize_t count) {
+int64_t steps_of(const char* op, PyObject* object) {
+  const double steps = number(op, "step", object);
+  const bool is_count = steps >= 0 && steps <= 9007199254740992.0 &&
+                        steps == static_cast<double>(static_cast<int64_t>(steps));
+  if (!is_count) throw ValueError(str(op, ": needs a whole number >= 0 for step, got ", steps));
+  return static_cast<int64_t>(steps);
+}
+
+// (optimizer, index, dict); None stands for state that is not kept
+PyObject* set_state(PyObject*, Args args, Py_ssize_t count) {
   return guarded([&] {
     check_count("load_state_dict", count, 3);
-    optim::SGD& optimizer = sgd_of(args[0]);
-    const Tensor buffer = tensor_or_nothing("load_state_dict", args[2]);
-    optimizer.set_momentum_buffer(index_in(optimizer, args[1]), buffer);
-    return Py_NewRef(Py_None);
-  });
-}
-
-PyObject* adam_state(PyObject*, Args args, Py_ssize_t count) {
-  return guarded([&] {
-    check_count("state", count, 2);
-    const optim::Adam& optimizer = adam_of(args[0]);
-    const optim::AdamState& state = optimizer.state(index_in(optimizer, args[1]));
-    const Ref step(PyLong_FromLongLong(state.step));
-    const Ref exp_avg(wrap(state.exp_avg));
-    const Ref exp_avg_sq(wrap(state.exp_avg_sq));
-    const Ref max_exp_avg_sq(wrap(state.max_exp_avg_sq));
-    return checked(
-        PyTuple_Pack(4, step.get(), exp_avg.get(), exp_avg_sq.get(), max_exp_avg_sq.get()));
-  });
-}
-
-// (optimizer, index, step, exp_avg, exp_avg_sq, max_exp_avg_sq)
-PyObject* set_adam_state(PyObject*, Args args, Py_ssize_t count) {
-  return guarded([&] {
-    check_count("load_state_dict", count, 6);
-    optim::Adam& optimizer = adam_of(args[0]);
-    const optim::AdamState state{to_int64(args[2]), tensor_or_nothing("load_state_dict", args[3]),
-                                 tensor_or_nothing("load_state_dict", args[4]),
-                                 tensor_or_nothing("load_state_dict", args[5])};
-    optimizer.set_state(index_in(optimizer, args[1]), state);
+    optim::Optimizer& optimizer = *handle_of(args[0]).optimizer;
+    const size_t index = index_in(optimizer, args[1]);
+    const Ref items(PyMapping_Items(args[2]));
+    int64_t steps = 0;
+    optim::NamedTensors tensors;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
+      PyObject* const item = PyList_GET_ITEM(items.get(), i);
+      PyObject* const key = PyTuple_GET_ITEM(item, 0);
+      PyObject* const value = PyTuple_GET_ITEM(item, 1);
+      const char* const name = PyUnicode_Check(key) != 0 ? PyUnicode_AsUTF8(key) : nullptr;
+      if (name == nullptr) {
+        PyErr_Clear();
+        throw DTypeError(str(optimizer.name(), ": needs state under names, got ", type_name(key)));
+      }
+      if (std::string_view(name) == "step") {
+        steps = steps_of(optimizer.name(), value);
+      } else if (is_tensor(value)) {
+        tensors.emplace_back(name, tensor_of(value));
+      } else if (value != Py_None) {
+        throw DTypeError(str(optimizer.name(), ": needs a Tensor as state '", name, "', got ",
+                             type_name(value)));
+      }
+    }
+    optimizer.set_state(index, steps, tensors);
     return Py_NewRef(Py_None);
   });
 }
 
 PyMethodDef kFunctions[] = {
-    {"_sgd", new_sgd, METH_O, nullptr},
-    {"_adam", new_adam, METH_O, nullptr},
-    {"_adamw", new_adamw, METH_O, nullptr},
-    {"_sgd_step", as_method(sgd_step), METH_FASTCALL, nullptr},
-    {"_adam_step", as_method(adam_step), METH_FASTCALL, nullptr},
-    {"_set_sgd_options", as_method(set_sgd_options), METH_FASTCALL, nullptr},
-    {"_set_adam_options", as_method(set_adam_options), METH_FASTCALL, nullptr},
+    {"_optimizer", as_method(make), METH_FASTCALL, nullptr},
+    {"_optimizer_step", as_method(step), METH_FASTCALL, nullptr},
     {"_optimizer_zero_grad", as_method(zero_grad), METH_FASTCALL, nullptr},
-    {"_sgd_state", as_method(sgd_state), METH_FASTCALL, nullptr},
-    {"_set_sgd_state", as_method(set_sgd_state), METH_FASTCALL, nullptr},
-    {"_adam_state", as_method(adam_state), METH_FASTCALL, nullptr},
-    {"_set_adam_state", as_method(set_adam_state), METH_FASTCALL, nullptr},
+    {"_optimizer_state", as_method(state), METH_FASTCALL, nullptr},
+    {"_set_optimizer_state", as_method(set_state), METH_FASTCALL, nullptr},
     {},
 };
 

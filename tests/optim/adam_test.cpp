@@ -75,20 +75,6 @@ TEST(AdamW, FirstStepIsAsLongAsTheLearningRate) {
   EXPECT_NEAR(p.data<float>()[1], 1.5f, 1e-5f);
 }
 
-TEST(AdamW, ResumesFromItsState) {
-  const Tensor straight = parameter({1.0, 2.0}, {0.5, -1.0});
-  const Tensor resumed = parameter({1.0, 2.0}, {0.5, -1.0});
-  AdamW first({straight}), second({resumed});
-  first.step();
-  second.step();
-  AdamW third({resumed});
-  third.set_state(0, second.state(0));
-  first.step();
-  third.step();
-  EXPECT_EQ(third.state(0).step, 2);
-  EXPECT_EQ(to_vector<double>(straight), to_vector<double>(resumed));
-}
-
 TEST(AdamW, RefusesOptionsOutOfRange) {
   const Tensor p = parameter({0.0}, {1.0});
   const auto text = [&](AdamOptions options) {
@@ -100,19 +86,6 @@ TEST(AdamW, RefusesOptionsOutOfRange) {
   EXPECT_EQ(text({.beta2 = -0.5}), "AdamW: needs 0 <= beta2 < 1, got -0.5");
   EXPECT_EQ(text({.eps = -1}), "AdamW: needs eps >= 0, got -1");
   EXPECT_EQ(text({.weight_decay = -1}), "AdamW: needs weight_decay >= 0, got -1");
-}
-
-TEST(AdamW, RefusesAStateThatDoesNotFit) {
-  AdamW optimizer({parameter({0.0}, {1.0})});
-  const Tensor two = vector_of(Doubles{1, 2});
-  EXPECT_EQ(message_of<ShapeError>([&] {
-              optimizer.set_state(0, {1, two, two, {}});
-            }),
-            "AdamW: needs an exp_avg of shape [1] for parameter 0, got [2]");
-  EXPECT_EQ(message_of<ValueError>([&] {
-              optimizer.set_state(0, {-1, {}, {}, {}});
-            }),
-            "AdamW: needs step >= 0, got -1");
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ TEST(SGD, StartsMomentumWithTheGradientItself) {
   EXPECT_EQ(to_vector<double>(p), Doubles{-1.0});
   optimizer.step();  // b = 0.5 * 1 + 0.5 * 1 = 1
   EXPECT_EQ(to_vector<double>(p), Doubles{-2.0});
-  EXPECT_EQ(to_vector<double>(optimizer.momentum_buffer(0)), Doubles{1.0});
+  EXPECT_EQ(to_vector<double>(optimizer.state(0, "momentum_buffer")), Doubles{1.0});
 }
 
 TEST(SGD, KeepsMomentum) {
@@ -69,7 +69,7 @@ TEST(SGD, TakesBackItsMomentum) {
   const Tensor p = parameter({0.0}, {1.0});
   SGD optimizer({p}, {.lr = 1.0, .momentum = 0.5});
   const Tensor buffer = vector_of(Doubles{4.0});
-  optimizer.set_momentum_buffer(0, buffer);
+  optimizer.set_state(0, 0, {{"momentum_buffer", buffer}});
   buffer.data<double>()[0] = 100.0;  // it kept a copy
   optimizer.step();                  // b = 0.5 * 4 + 1
   EXPECT_EQ(to_vector<double>(p), Doubles{-3.0});
@@ -84,17 +84,6 @@ TEST(SGD, RefusesOptionsOutOfRange) {
             "SGD: needs weight_decay >= 0, got -2");
   EXPECT_EQ(message_of<ValueError>([&] { SGD({p}, {.nesterov = true}); }),
             "SGD: nesterov needs momentum > 0 and dampening 0, got 0 and 0");
-}
-
-TEST(SGD, RefusesAMomentumThatDoesNotFit) {
-  SGD optimizer({parameter({0.0}, {1.0})}, {.momentum = 0.5});
-  EXPECT_EQ(message_of<ShapeError>([&] {
-              optimizer.set_momentum_buffer(0, vector_of(Doubles{1, 2}));
-            }),
-            "SGD: needs a momentum buffer of shape [1] for parameter 0, got [2]");
-  EXPECT_EQ(message_of<DTypeError>(
-                [&] { optimizer.set_momentum_buffer(0, vector_of(std::vector<float>{1})); }),
-            "SGD: needs a momentum buffer of float64 for parameter 0, got float32");
 }
 
 }  // namespace

@@ -148,10 +148,12 @@ def test_load_state_dict_refuses_other_shapes():
         optimizer.load_state_dict(other)
     wrong = optim.SGD([leaf([1.0, 2.0], [1.0, 1.0])], momentum=0.9)
     wrong.step()
-    with pytest.raises(ValueError, match=r"needs a momentum buffer of shape \[1\]"):
+    with pytest.raises(ValueError, match=r"needs state 'momentum_buffer' of shape \[1\]"):
         optimizer.load_state_dict(wrong.state_dict())
     adam = optim.AdamW([leaf([1.0])]).state_dict()
-    with pytest.raises(ValueError, match="needs options of SGD, got amsgrad, betas, eps"):
+    with pytest.raises(
+        ValueError, match=r"load_state_dict of SGD: needs options among .*, got amsgrad, betas, eps"
+    ):
         optimizer.load_state_dict(adam)
 
 
@@ -183,12 +185,77 @@ def test_bad_options_are_refused():
         optim.AdamW([p], betas=(2.0, 0.9))
     with pytest.raises(ValueError, match=r"Adam: needs two betas, got 0.9"):
         optim.Adam([p], betas=0.9)
-    with pytest.raises(ValueError, match=r"needs options among lr, .*, got speed"):
-        optim.SGD([{"params": [p], "speed": 3}])
+    with pytest.raises(ValueError, match=r"needs options among lr, .*, got weight_decy"):
+        optim.SGD([{"params": [p], "weight_decy": 3}])
     optimizer = optim.SGD([p])
     optimizer.param_groups[0]["momentum"] = -1
     with pytest.raises(ValueError, match="SGD: needs momentum >= 0, got -1"):
         optimizer.step()
+
+
+def test_rmsprop_and_adagrad_refuse_bad_options():
+    p = leaf([1.0])
+    with pytest.raises(ValueError, match="RMSprop: needs alpha >= 0, got -1"):
+        optim.RMSprop([p], alpha=-1)
+    with pytest.raises(ValueError, match="Adagrad: needs initial_accumulator_value >= 0, got -1"):
+        optim.Adagrad([p], initial_accumulator_value=-1)
+
+
+def test_keys_that_are_no_options_are_kept():
+    p = leaf([1.0], [1.0])
+    optimizer = optim.AdamW([{"params": [p], "name": "head", "lr_scale": 0.5}], fused=True)
+    optimizer.step()
+    group = optimizer.state_dict()["param_groups"][0]
+    assert group["name"] == "head" and group["lr_scale"] == 0.5
+    twin = optim.AdamW([p])
+    twin.load_state_dict(optimizer.state_dict())
+    assert twin.param_groups[0]["name"] == "head"
+
+
+def test_an_option_taken_away_is_missed():
+    optimizer = optim.SGD([leaf([1.0], [1.0])])
+    del optimizer.param_groups[0]["lr"]
+    with pytest.raises(ValueError, match="SGD: needs lr in its group, got nothing"):
+        optimizer.step()
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
+def test_all_threads_give_the_same_bits(name):
+    rng = np.random.default_rng(2)
+    values = [rng.standard_normal(n).astype(np.float32) for n in (40_000, 3, 50_000)]
+    before, results = ebb.get_num_threads(), []
+    for threads in (1, 2, 5):
+        ebb.set_num_threads(threads)
+        parameters = [ebb.tensor(value, requires_grad=True) for value in values]
+        optimizer = getattr(optim, name)(parameters, lr=0.1)
+        for _ in range(2):
+            for p in parameters:
+                p.grad = p.detach() * 3
+            optimizer.step()
+        results.append([p.detach().numpy().tobytes() for p in parameters])
+    ebb.set_num_threads(before)
+    assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "complex64"])
+def test_every_dtype_agrees_with_float64(name, dtype):
+    dtype = getattr(ebb, dtype)
+    rng = np.random.default_rng(3)
+    value, grad = rng.standard_normal((2, 300))
+    grad += np.copysign(0.5, grad)  # the square of a small one is nothing in float16
+    if dtype.is_complex:
+        value, grad = value[:150] + 1j * value[150:], grad[:150] + 1j * grad[150:]
+    results = []
+    for kind in (dtype, ebb.complex128 if dtype.is_complex else ebb.float64):
+        p = ebb.tensor(value, dtype=dtype).to(kind).requires_grad_()
+        p.grad = ebb.tensor(grad, dtype=dtype).to(kind)
+        optimizer = getattr(optim, name)([p], lr=0.25, weight_decay=0.125)
+        optimizer.step()
+        optimizer.step()
+        results.append(p.detach().to(ebb.complex128 if dtype.is_complex else ebb.float64).numpy())
+    tolerance = {"float16": 5e-3, "bfloat16": 4e-2}.get(str(dtype).split(".")[-1], 1e-5)
+    np.testing.assert_allclose(results[0], results[1], rtol=tolerance, atol=tolerance)
 
 
 def test_repr_shows_the_options():

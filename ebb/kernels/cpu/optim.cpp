@@ -1,7 +1,6 @@
-// ebb/kernels/cpu/optim.cpp -- SGD and AdamW, vectorised; half types go through float32 tiles.
+// ebb/kernels/cpu/optim.cpp -- steps of the optimizers, vectorised; half types go through float32
+// tiles. A step is a struct that updates one vector; run_dense() takes it over memory.
 #include "ebb/kernels/cpu/optim.h"
-
-#include <cmath>
 
 #include "ebb/kernels/cpu/simd.h"
 #undef HWY_TARGET_INCLUDE
@@ -41,78 +40,124 @@ struct PartAccess {
   }
 };
 
-/// param -= lr * direction, with PyTorch's order of operations.
+/// A number as a vector, rounded once from float64.
+template <class D>
+HWY_INLINE hn::Vec<D> constant(D d, double value) {
+  return hn::Set(d, static_cast<hn::TFromD<D>>(value));
+}
+
+/// The gradient on its way into a step: turned around to maximize, with coupled weight decay.
+template <class Options, class D>
+HWY_INLINE hn::Vec<D> direction_of(const Options& options, double weight_decay, D d,
+                                   hn::Vec<D> grad, hn::Vec<D> param) {
+  if (options.maximize) grad = hn::Neg(grad);
+  return weight_decay == 0 ? grad : hn::MulAdd(param, constant(d, weight_decay), grad);
+}
+
 struct Sgd {
   static constexpr int kOperands = 3;
-  const SgdArgs& args;
-  bool has_momentum;
+  const SGDOptions& options;
+  const StepFactors& factors;
 
   template <class Access, typename T>
   HWY_INLINE void operator()(Access access, T* const* at, size_t i) const {
     const hn::ScalableTag<T> d;
-    const auto factor = [&](double value) HWY_ATTR { return hn::Set(d, static_cast<T>(value)); };
     auto param = access.load(d, at[0] + i);
-    auto grad = access.load(d, at[1] + i);
-    if (args.maximize) grad = hn::Neg(grad);
-    if (args.weight_decay != 0) grad = hn::MulAdd(param, factor(args.weight_decay), grad);
-    if (has_momentum) {
-      const auto momentum = factor(args.momentum);
+    auto grad = direction_of(options, options.weight_decay, d, access.load(d, at[1] + i), param);
+    if (options.momentum != 0) {
+      const auto momentum = constant(d, options.momentum);
       auto buffer = grad;
-      if (!args.first_step) {
+      if (!factors.is_first) {
         const auto kept = hn::Mul(access.load(d, at[2] + i), momentum);
-        buffer = hn::MulAdd(grad, factor(1 - args.dampening), kept);
+        buffer = hn::MulAdd(grad, constant(d, 1 - options.dampening), kept);
       }
       access.store(buffer, d, at[2] + i);
-      grad = args.nesterov ? hn::MulAdd(buffer, momentum, grad) : buffer;
+      grad = options.nesterov ? hn::MulAdd(buffer, momentum, grad) : buffer;
     }
-    param = hn::NegMulAdd(grad, factor(args.lr), param);
+    param = hn::NegMulAdd(grad, constant(d, options.lr), param);
     access.store(param, d, at[0] + i);
   }
 };
 
-/// The factors of AdamW that depend on the step.
-struct AdamW {
+struct Adam {
   static constexpr int kOperands = 5;
-  const AdamWArgs& args;
-  bool has_max;
-  double step_size;
-  double bias_correction2_sqrt;
-
-  AdamW(const AdamWArgs& given, bool amsgrad)
-      : args(given),
-        has_max(amsgrad),
-        step_size(given.lr / (1 - std::pow(given.beta1, static_cast<double>(given.step)))),
-        bias_correction2_sqrt(
-            std::sqrt(1 - std::pow(given.beta2, static_cast<double>(given.step)))) {}
+  const AdamOptions& options;
+  const StepFactors& factors;
+  bool is_decoupled;
 
   template <class Access, typename T>
   HWY_INLINE void operator()(Access access, T* const* at, size_t i) const {
     const hn::ScalableTag<T> d;
-    const auto factor = [&](double value) HWY_ATTR { return hn::Set(d, static_cast<T>(value)); };
     auto param = access.load(d, at[0] + i);
-    auto grad = access.load(d, at[1] + i);
-    if (args.maximize) grad = hn::Neg(grad);
-    if (args.weight_decay != 0) {
-      if (args.decoupled) {
-        param = hn::Mul(param, factor(1 - args.lr * args.weight_decay));
-      } else {
-        grad = hn::MulAdd(param, factor(args.weight_decay), grad);
-      }
+    const auto grad = direction_of(options, is_decoupled ? 0.0 : options.weight_decay, d,
+                                   access.load(d, at[1] + i), param);
+    if (is_decoupled && options.weight_decay != 0) {
+      param = hn::Mul(param, constant(d, 1 - options.lr * options.weight_decay));
     }
     auto mean = access.load(d, at[2] + i);
-    mean = hn::MulAdd(hn::Sub(grad, mean), factor(1 - args.beta1), mean);
+    mean = hn::MulAdd(hn::Sub(grad, mean), constant(d, 1 - options.beta1), mean);
     access.store(mean, d, at[2] + i);
-    const auto kept = hn::Mul(access.load(d, at[3] + i), factor(args.beta2));
-    auto square = hn::MulAdd(hn::Mul(grad, grad), factor(1 - args.beta2), kept);
+    const auto kept = hn::Mul(access.load(d, at[3] + i), constant(d, options.beta2));
+    auto square = hn::MulAdd(hn::Mul(grad, grad), constant(d, 1 - options.beta2), kept);
     access.store(square, d, at[3] + i);
-    if (has_max) {
+    if (options.amsgrad) {
       const auto largest = access.load(d, at[4] + i);
       square = hn::IfThenElse(hn::Gt(largest, square), largest, square);
       access.store(square, d, at[4] + i);
     }
-    const auto root = hn::Div(hn::Sqrt(square), factor(bias_correction2_sqrt));
-    const auto denominator = hn::Add(root, factor(args.eps));
-    param = hn::NegMulAdd(factor(step_size), hn::Div(mean, denominator), param);
+    const auto root = hn::Div(hn::Sqrt(square), constant(d, factors.root_scale));
+    const auto denominator = hn::Add(root, constant(d, options.eps));
+    param = hn::NegMulAdd(constant(d, factors.step_size), hn::Div(mean, denominator), param);
+    access.store(param, d, at[0] + i);
+  }
+};
+
+struct RMSprop {
+  static constexpr int kOperands = 5;
+  const RMSpropOptions& options;
+
+  template <class Access, typename T>
+  HWY_INLINE void operator()(Access access, T* const* at, size_t i) const {
+    const hn::ScalableTag<T> d;
+    auto param = access.load(d, at[0] + i);
+    const auto grad =
+        direction_of(options, options.weight_decay, d, access.load(d, at[1] + i), param);
+    const auto kept = hn::Mul(access.load(d, at[2] + i), constant(d, options.alpha));
+    auto square = hn::MulAdd(hn::Mul(grad, grad), constant(d, 1 - options.alpha), kept);
+    access.store(square, d, at[2] + i);
+    if (options.centered) {
+      auto mean = access.load(d, at[4] + i);
+      mean = hn::MulAdd(hn::Sub(grad, mean), constant(d, 1 - options.alpha), mean);
+      access.store(mean, d, at[4] + i);
+      // A variance that rounding made negative counts as none; NaN stays.
+      square = hn::NegMulAdd(mean, mean, square);
+      square = hn::IfThenZeroElse(hn::Lt(square, hn::Zero(d)), square);
+    }
+    auto step = hn::Div(grad, hn::Add(hn::Sqrt(square), constant(d, options.eps)));
+    if (options.momentum != 0) {
+      step = hn::MulAdd(access.load(d, at[3] + i), constant(d, options.momentum), step);
+      access.store(step, d, at[3] + i);
+    }
+    param = hn::NegMulAdd(constant(d, options.lr), step, param);
+    access.store(param, d, at[0] + i);
+  }
+};
+
+struct Adagrad {
+  static constexpr int kOperands = 3;
+  const AdagradOptions& options;
+  const StepFactors& factors;
+
+  template <class Access, typename T>
+  HWY_INLINE void operator()(Access access, T* const* at, size_t i) const {
+    const hn::ScalableTag<T> d;
+    auto param = access.load(d, at[0] + i);
+    const auto grad =
+        direction_of(options, options.weight_decay, d, access.load(d, at[1] + i), param);
+    const auto sum = hn::MulAdd(grad, grad, access.load(d, at[2] + i));
+    access.store(sum, d, at[2] + i);
+    const auto step = hn::Div(grad, hn::Add(hn::Sqrt(sum), constant(d, options.eps)));
+    param = hn::NegMulAdd(constant(d, factors.step_size), step, param);
     access.store(param, d, at[0] + i);
   }
 };
@@ -126,10 +171,10 @@ HWY_INLINE void run_dense(const Step& step, T* const* at, size_t count) {
 }
 
 template <class Step, typename T>
-void run_as(const Step& step, const TensorView* const* views) {
+void run_as(const Step& step, const StepOperands& operands) {
   T* at[Step::kOperands];
-  for (int i = 0; i < Step::kOperands; ++i) at[i] = views[i]->as<T>();
-  const auto count = static_cast<size_t>(views[0]->numel);
+  for (size_t i = 0; i < Step::kOperands; ++i) at[i] = static_cast<T*>(operands.data[i]);
+  const auto count = static_cast<size_t>(operands.count);
   if constexpr (is_half_type<T>) {
     HWY_ALIGN float tiles[Step::kOperands][kTile];
     float* tile_at[Step::kOperands];
@@ -150,20 +195,28 @@ void run_as(const Step& step, const TensorView* const* views) {
 }
 
 template <class Step>
-void run(const Step& step, const TensorView* const* views) {
-  switch (views[0]->dtype) {
-    case DType::float16: return run_as<Step, Half>(step, views);
-    case DType::bfloat16: return run_as<Step, BFloat16>(step, views);
-    case DType::float32: return run_as<Step, float>(step, views);
-    default: return run_as<Step, double>(step, views);
+void run(const Step& step, const StepOperands& operands) {
+  switch (operands.dtype) {
+    case DType::float16: return run_as<Step, Half>(step, operands);
+    case DType::bfloat16: return run_as<Step, BFloat16>(step, operands);
+    case DType::float32: return run_as<Step, float>(step, operands);
+    default: return run_as<Step, double>(step, operands);
   }
 }
 
-void run_sgd(const SgdArgs& args, const TensorView* const* views) {
-  run(Sgd{args, views[2]->data != nullptr}, views);
+void run_sgd(const SGDOptions& options, const StepFactors& factors, const StepOperands& operands) {
+  run(Sgd{options, factors}, operands);
 }
-void run_adamw(const AdamWArgs& args, const TensorView* const* views) {
-  run(AdamW(args, views[4]->data != nullptr), views);
+void run_adam(const AdamOptions& options, WeightDecay decay, const StepFactors& factors,
+              const StepOperands& operands) {
+  run(Adam{options, factors, decay == WeightDecay::decoupled}, operands);
+}
+void run_rmsprop(const RMSpropOptions& options, const StepOperands& operands) {
+  run(RMSprop{options}, operands);
+}
+void run_adagrad(const AdagradOptions& options, const StepFactors& factors,
+                 const StepOperands& operands) {
+  run(Adagrad{options, factors}, operands);
 }
 
 }  // namespace
@@ -174,17 +227,19 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace ebb::kernels::cpu {
 
-void sgd_step(const SgdArgs& args, const TensorView& param, const TensorView& grad,
-              const TensorView& momentum_buf) {
-  const TensorView* views[] = {&param, &grad, &momentum_buf};
-  EBB_CALL_FOR_ISA(usable_isa(), run_sgd(args, views));
+void sgd_step(const SGDOptions& options, const StepFactors& factors, const StepOperands& operands) {
+  EBB_CALL_FOR_ISA(usable_isa(), run_sgd(options, factors, operands));
 }
-
-void adamw_step(const AdamWArgs& args, const TensorView& param, const TensorView& grad,
-                const TensorView& exp_avg, const TensorView& exp_avg_sq,
-                const TensorView& max_exp_avg_sq) {
-  const TensorView* views[] = {&param, &grad, &exp_avg, &exp_avg_sq, &max_exp_avg_sq};
-  EBB_CALL_FOR_ISA(usable_isa(), run_adamw(args, views));
+void adam_step(const AdamOptions& options, WeightDecay decay, const StepFactors& factors,
+               const StepOperands& operands) {
+  EBB_CALL_FOR_ISA(usable_isa(), run_adam(options, decay, factors, operands));
+}
+void rmsprop_step(const RMSpropOptions& options, const StepFactors&, const StepOperands& operands) {
+  EBB_CALL_FOR_ISA(usable_isa(), run_rmsprop(options, operands));
+}
+void adagrad_step(const AdagradOptions& options, const StepFactors& factors,
+                  const StepOperands& operands) {
+  EBB_CALL_FOR_ISA(usable_isa(), run_adagrad(options, factors, operands));
 }
 
 }  // namespace ebb::kernels::cpu

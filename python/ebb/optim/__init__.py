@@ -1,8 +1,11 @@
 # python/ebb/optim/__init__.py -- optimizers, under PyTorch's names.
-"""SGD, Adam and AdamW; each step is one call into C++ per group of parameters."""
+"""Optimizers, each step one call into C++ per group of parameters, and learning-rate schedules."""
 
+from ebb.optim import lr_scheduler
+from ebb.optim.adagrad import Adagrad
 from ebb.optim.adam import Adam, AdamW
 from ebb.optim.optimizer import Optimizer
+from ebb.optim.rmsprop import RMSprop
 from ebb.optim.sgd import SGD
 
-__all__ = ["Optimizer", "SGD", "Adam", "AdamW"]
+__all__ = ["Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "SGD", "lr_scheduler"]

@@ -1,44 +1,81 @@
 # python/ebb/optim/optimizer.py -- Optimizer: groups of parameters, their options and their state.
 #
-# Each group has a C++ optimizer of its own, held in _handles; options travel with every step, since
-# users change them in param_groups. Start reading at step().
+# What does not depend on how a step is made is here; optimizers whose step is C++ derive from
+# FusedOptimizer (fused.py). Users may derive their own from Optimizer and define step().
 """The base class of all optimizers."""
 
 from __future__ import annotations
 
+import difflib
+import functools
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ebb import _C
+from ebb.optim.hooks import RemovableHandle
 
 Group = dict[str, Any]
+Params = Iterable[_C.Tensor] | Iterable[Group]
+
+# Options of some optimizer: given to one that does not have them, they are a mistake.
+_KNOWN_OPTIONS = {
+    *("lr", "weight_decay", "maximize", "eps"),
+    *("momentum", "dampening", "nesterov"),
+    *("betas", "amsgrad"),
+    *("alpha", "centered"),
+    *("lr_decay", "initial_accumulator_value"),
+}
 
 
 class Optimizer:
     """Base of all optimizers.
+
+    A subclass of yours defines ``step``, which goes over ``param_groups`` and keeps what it needs
+    in ``state[parameter]``, a dict per parameter.
 
     Args:
         params: Parameters, or dicts that each have ``params`` and options of their own.
         defaults: Options of groups that do not set them.
     """
 
+    defaults: Group
     param_groups: list[Group]
+    state: Any
+    _runs_hooks = False  # whether step() itself runs them
 
-    def __init__(self, params: Iterable[_C.Tensor] | Iterable[Group], defaults: Group):
-        self.defaults = defaults
+    def __init__(self, params: Params, defaults: Group):
+        self.defaults = dict(defaults)
         self.param_groups = []
-        self._handles: list[Any] = []
-        given = [params] if isinstance(params, _C.Tensor) else list(params)
+        self._prepare()
         if isinstance(params, _C.Tensor):
             raise _C.DTypeError(f"{self._name}: needs a list of parameters, got one Tensor")
+        given = list(params)
         if not given:
             raise _C.ValueError(f"{self._name}: needs at least one parameter, got an empty list")
         groups = given if isinstance(given[0], dict) else [{"params": given}]
         for group in groups:
             self.add_param_group(group)
 
+    def __init_subclass__(cls, **kwargs: Any):
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__ and not cls._runs_hooks:
+            cls.step = _with_hooks(cls.__dict__["step"])
+
+    def _prepare(self) -> None:
+        self.state = defaultdict(dict)
+        self._hooks_before: dict[int, Callable] = {}
+        self._hooks_after: dict[int, Callable] = {}
+        self._steps_made = 0
+
     def add_param_group(self, param_group: Group) -> None:
-        """Add parameters with options of their own."""
+        """Add parameters with options of their own.
+
+        Keys that are no options are yours: they are kept, unless they look like a misspelt one.
+        """
+        self.param_groups.append(self._checked_group(param_group))
+
+    def _checked_group(self, param_group: Group) -> Group:
         if not isinstance(param_group, dict) or "params" not in param_group:
             raise _C.DTypeError(
                 f"{self._name}: needs groups as dicts with 'params', "
@@ -52,20 +89,25 @@ class Optimizer:
                     f"{self._name}: needs Tensors, got {type(tensor).__name__} "
                     f"as parameter {number}"
                 )
-        unknown = param_group.keys() - self.defaults.keys() - {"params"}
-        if unknown:
-            raise _C.ValueError(
-                f"{self._name}: needs options among {', '.join(self.defaults)}, "
-                f"got {', '.join(sorted(map(str, unknown)))}"
-            )
+        self._check_keys(self._name, param_group)
         known = {id(tensor) for group in self.param_groups for tensor in group["params"]}
         if any(id(tensor) in known for tensor in params):
             raise _C.ValueError(f"{self._name}: needs each parameter in one group, got one in two")
-        group = {**self.defaults, **param_group, "params": params}
-        handle = self._make(params)
-        self._configure(handle, group)
-        self.param_groups.append(group)
-        self._handles.append(handle)
+        return {**self.defaults, **param_group, "params": params}
+
+    def _check_keys(self, op: str, group: Group) -> None:
+        others = group.keys() - self.defaults.keys() - {"params"}
+        wrong = [
+            str(key)
+            for key in others
+            if key in _KNOWN_OPTIONS
+            or difflib.get_close_matches(str(key), self.defaults, 1, cutoff=0.85)
+        ]
+        if wrong:
+            raise _C.ValueError(
+                f"{op}: needs options among {', '.join(self.defaults)}, "
+                f"got {', '.join(sorted(wrong))}"
+            )
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient.
@@ -73,54 +115,55 @@ class Optimizer:
         Args:
             closure: Computes the loss and its gradients first; its result is returned.
         """
-        loss = None
-        if closure is not None:
-            with _C.enable_grad():
-                loss = closure()
-        run = self._run
-        for handle, group in zip(self._handles, self.param_groups, strict=True):
-            run(handle, group)
-        return loss
+        raise _C.NotImplementedError(f"{self._name}: needs a step of its own, got none")
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of all parameters, or fill them with zeros."""
-        for handle in self._handles:
-            _C._optimizer_zero_grad(handle, set_to_none)
+        for group in self.param_groups:
+            for tensor in group["params"]:
+                if tensor.grad is not None:
+                    tensor.grad = None if set_to_none else _C.zeros_like(tensor.grad)
 
-    @property
-    def state(self) -> dict[_C.Tensor, dict[str, Any]]:
-        """What is kept per parameter, by parameter; the tensors are the optimizer's own."""
-        return {
-            tensor: state
-            for handle, group in zip(self._handles, self.param_groups, strict=True)
-            for index, tensor in enumerate(group["params"])
-            if (state := self._read_state(handle, index))
-        }
+    # State.
 
     def state_dict(self) -> dict[str, Any]:
         """Return state and options, parameters as numbers in order of the groups."""
-        numbered, groups, start = {}, [], 0
-        for handle, group in zip(self._handles, self.param_groups, strict=True):
-            count = len(group["params"])
-            groups.append({**group, "params": list(range(start, start + count))})
-            for index in range(count):
-                state = self._read_state(handle, index)
-                if state:
-                    numbered[start + index] = state
-            start += count
+        numbers, groups = {}, []
+        for group in self.param_groups:
+            own = []
+            for tensor in group["params"]:
+                own.append(numbers.setdefault(id(tensor), len(numbers)))
+            groups.append({**group, "params": own})
+        numbered = {
+            numbers[id(key)] if isinstance(key, _C.Tensor) else key: kept
+            for key, kept in self.state.items()
+        }
         return {"state": numbered, "param_groups": groups}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take over what ``state_dict`` returned, for the same number and shapes of parameters."""
+        """Take over what ``state_dict`` returned, for the same number and shapes of parameters.
+
+        If something does not fit, nothing is changed.
+        """
         groups, states = self._checked_parts(state_dict)
-        start = 0
-        for own, given, handle in zip(self.param_groups, groups, self._handles, strict=True):
-            options = {name: value for name, value in given.items() if name != "params"}
-            own.update(options)
-            self._configure(handle, own)
-            for index in range(len(own["params"])):
-                self._write_state(handle, index, states.get(start + index, {}))
-            start += len(own["params"])
+        own_groups, own_states = [], {}
+        for own, given in zip(self.param_groups, groups, strict=True):
+            options = {key: value for key, value in given.items() if key != "params"}
+            own_groups.append({**own, **options})
+            for number, tensor in zip(given["params"], own["params"], strict=True):
+                if number in states:
+                    own_states[tensor] = states[number]
+        self._take_over(own_groups, own_states)
+        for own, changed in zip(self.param_groups, own_groups, strict=True):
+            own.update(changed)
+
+    def _take_over(self, groups: list[Group], states: Mapping[_C.Tensor, Any]) -> None:
+        self.state = defaultdict(dict)
+        for tensor, kept in states.items():
+            self.state[tensor] = {
+                name: value.detach().clone() if isinstance(value, _C.Tensor) else value
+                for name, value in kept.items()
+            }
 
     def _checked_parts(self, state_dict: Mapping[str, Any]) -> tuple[list[Group], Mapping]:
         is_state = isinstance(state_dict, Mapping) and {"state", "param_groups"} <= set(state_dict)
@@ -135,36 +178,64 @@ class Optimizer:
                 f"load_state_dict: needs groups of {own} parameters, got groups of {given}"
             )
         for group in groups:
-            unknown = group.keys() - self.defaults.keys() - {"params"}
-            if unknown:
-                raise _C.ValueError(
-                    f"load_state_dict: needs options of {self._name}, "
-                    f"got {', '.join(sorted(map(str, unknown)))}"
-                )
+            self._check_keys(f"load_state_dict of {self._name}", group)
+        if not isinstance(states, Mapping) or not all(
+            isinstance(kept, Mapping) for kept in states.values()
+        ):
+            raise _C.DTypeError("load_state_dict: needs a dict of state per parameter, "
+                                "got something else")  # fmt: skip
         return groups, states
+
+    # Copies carry state by parameter, so that a deep copy of both finds the copied parameters.
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "defaults": self.defaults,
+            "param_groups": self.param_groups,
+            "state": dict(self.state),
+        }
+
+    def __setstate__(self, copied: dict[str, Any]) -> None:
+        self.defaults = copied["defaults"]
+        self.param_groups = []
+        self._prepare()
+        for group in copied["param_groups"]:
+            self.add_param_group(group)
+        self._take_over(self.param_groups, copied["state"])
+
+    # Hooks.
+
+    def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` before each step.
+
+        A pair that it returns replaces the arguments of ``step``.
+        """
+        return RemovableHandle(self._hooks_before, hook)
+
+    def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` after each step."""
+        return RemovableHandle(self._hooks_after, hook)
+
+    def _run_hooks_before(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        for hook in tuple(self._hooks_before.values()):
+            changed = hook(self, args, kwargs)
+            if changed is None:
+                continue
+            if not isinstance(changed, tuple) or len(changed) != 2:
+                raise _C.DTypeError(
+                    "step: needs a pre-hook to return None or (args, kwargs), "
+                    f"got {type(changed).__name__}"
+                )
+            args, kwargs = changed
+        return args, kwargs
+
+    def _run_hooks_after(self, args: tuple, kwargs: dict) -> None:
+        for hook in tuple(self._hooks_after.values()):
+            hook(self, args, kwargs)
 
     @property
     def _name(self) -> str:
         return type(self).__name__
-
-    # What subclasses define.
-
-    def _make(self, params: tuple) -> Any:
-        """Return a C++ optimizer of these parameters."""
-        raise _C.NotImplementedError(f"{self._name}: needs a step in C++, got none")
-
-    def _configure(self, handle: Any, group: Group) -> None:
-        """Check and set the options of a group."""
-
-    def _run(self, handle: Any, group: Group) -> None:
-        """Make one step with the options of a group."""
-
-    def _read_state(self, handle: Any, index: int) -> dict[str, Any]:
-        """Return what is kept for one parameter, empty before its first step."""
-        return {}
-
-    def _write_state(self, handle: Any, index: int, state: Mapping[str, Any]) -> None:
-        """Replace what is kept for one parameter."""
 
     def __repr__(self) -> str:
         lines = [f"{self._name} ("]
@@ -173,3 +244,17 @@ class Optimizer:
             lines += [f"    {key}: {value}" for key, value in sorted(group.items())
                       if key != "params"]  # fmt: skip
         return "\n".join([*lines, ")"])
+
+
+def _with_hooks(step: Callable) -> Callable:
+    """Return the user's ``step`` with the hooks around it."""
+
+    @functools.wraps(step)
+    def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        args, kwargs = self._run_hooks_before(args, kwargs)
+        result = step(self, *args, **kwargs)
+        self._steps_made += 1
+        self._run_hooks_after(args, kwargs)
+        return result
+
+    return hooked

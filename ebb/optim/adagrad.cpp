@@ -1,0 +1,25 @@
+// ebb/optim/adagrad.cpp -- the step of Adagrad.
+#include "ebb/optim/adagrad.h"
+
+#include "ebb/kernels/cpu/optim.h"
+
+namespace ebb::optim {
+namespace {
+
+constexpr const char* kStateNames[] = {"sum"};
+
+}  // namespace
+
+Adagrad::Adagrad(std::vector<Tensor> parameters, const AdagradOptions& options)
+    : OptimizerWith("Adagrad", std::move(parameters), kStateNames, options) {}
+
+StepFactors Adagrad::factors(int64_t steps) const {
+  const auto before = static_cast<double>(steps - 1);
+  return {.step_size = options().lr / (1 + before * options().lr_decay)};
+}
+
+void Adagrad::update(const StepFactors& factors, const StepOperands& operands) const {
+  kernels::cpu::adagrad_step(options(), factors, operands);
+}
+
+}  // namespace ebb::optim

@@ -1,0 +1,23 @@
+// ebb/optim/adagrad.h -- Adagrad: steps scaled by the sum of all squared gradients so far.
+#pragma once
+
+#include <vector>
+
+#include "ebb/optim/optimizer.h"
+
+namespace ebb::optim {
+
+/// s += g^2, p -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps).
+/// State: sum, which begins at initial_accumulator_value.
+class EBB_API Adagrad final : public OptimizerWith<AdagradOptions> {
+ public:
+  /// Throws ValueError for options out of range, and as Optimizer does.
+  explicit Adagrad(std::vector<Tensor> parameters, const AdagradOptions& options = {});
+
+ protected:
+  double initial_value() const override { return options().initial_accumulator_value; }
+  StepFactors factors(int64_t steps) const override;
+  void update(const StepFactors& factors, const StepOperands& operands) const override;
+};
+
+}  // namespace ebb::optim

@@ -1,0 +1,19 @@
+// ebb/optim/make_optimizer.cpp -- optimizers by name, for bindings.
+#include "ebb/optim/adagrad.h"
+#include "ebb/optim/adam.h"
+#include "ebb/optim/optimizer.h"
+#include "ebb/optim/rmsprop.h"
+#include "ebb/optim/sgd.h"
+
+namespace ebb::optim {
+
+std::unique_ptr<Optimizer> make_optimizer(std::string_view name, std::vector<Tensor> parameters) {
+  if (name == "Adagrad") return std::make_unique<Adagrad>(std::move(parameters));
+  if (name == "Adam") return std::make_unique<Adam>(std::move(parameters));
+  if (name == "AdamW") return std::make_unique<AdamW>(std::move(parameters));
+  if (name == "RMSprop") return std::make_unique<RMSprop>(std::move(parameters));
+  if (name == "SGD") return std::make_unique<SGD>(std::move(parameters));
+  return nullptr;
+}
+
+}  // namespace ebb::optim

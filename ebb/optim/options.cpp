@@ -1,0 +1,66 @@
+// ebb/optim/options.cpp -- the options of all optimizers, by name and range.
+#include "ebb/optim/options.h"
+
+#include "ebb/core/error.h"
+
+namespace ebb::optim {
+
+void list_options(SGDOptions& options, OptionVisitor visit) {
+  visit({"lr", options.lr});
+  visit({"momentum", options.momentum});
+  visit({"dampening", options.dampening, OptionRange::any});
+  visit({"weight_decay", options.weight_decay});
+  visit({"nesterov", options.nesterov});
+  visit({"maximize", options.maximize});
+}
+
+void list_options(AdamOptions& options, OptionVisitor visit) {
+  visit({"lr", options.lr});
+  visit({"beta1", options.beta1, OptionRange::below_one});
+  visit({"beta2", options.beta2, OptionRange::below_one});
+  visit({"eps", options.eps});
+  visit({"weight_decay", options.weight_decay});
+  visit({"amsgrad", options.amsgrad});
+  visit({"maximize", options.maximize});
+}
+
+void list_options(RMSpropOptions& options, OptionVisitor visit) {
+  visit({"lr", options.lr});
+  visit({"alpha", options.alpha});
+  visit({"eps", options.eps});
+  visit({"weight_decay", options.weight_decay});
+  visit({"momentum", options.momentum});
+  visit({"centered", options.centered});
+  visit({"maximize", options.maximize});
+}
+
+void list_options(AdagradOptions& options, OptionVisitor visit) {
+  visit({"lr", options.lr});
+  visit({"lr_decay", options.lr_decay});
+  visit({"weight_decay", options.weight_decay});
+  visit({"initial_accumulator_value", options.initial_accumulator_value});
+  visit({"eps", options.eps});
+  visit({"maximize", options.maximize});
+}
+
+void check_option(const char* op, const OptionField& option) {
+  if (option.number == nullptr || option.range == OptionRange::any) return;
+  const double value = *option.number;
+  const bool is_bounded = option.range == OptionRange::below_one;
+  const bool is_valid = value >= 0 && (!is_bounded || value < 1);  // false for NaN
+  if (is_valid) return;
+  if (is_bounded) {
+    throw ValueError(str(op, ": needs 0 <= ", option.name, " < 1, got ", value));
+  }
+  throw ValueError(str(op, ": needs ", option.name, " >= 0, got ", value));
+}
+
+void check_together(const char* op, const SGDOptions& options) {
+  const bool is_plain = options.momentum > 0 && options.dampening == 0;
+  if (options.nesterov && !is_plain) {
+    throw ValueError(str(op, ": nesterov needs momentum > 0 and dampening 0, got ",
+                         options.momentum, " and ", options.dampening));
+  }
+}
+
+}  // namespace ebb::optim

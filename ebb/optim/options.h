@@ -1,0 +1,47 @@
+// ebb/optim/options.h -- how an optimizer's options are listed, checked and set by name.
+//
+// Each options struct has one function, list_options(), that shows every field with its name and
+// range to a visitor. Checks, the Python binding and the schedules are all built on it.
+#pragma once
+
+#include <cstdint>
+
+#include "ebb/core/parallel.h"
+#include "ebb/kernels/optim_options.h"
+
+namespace ebb::optim {
+
+using kernels::AdagradOptions;
+using kernels::AdamOptions;
+using kernels::RMSpropOptions;
+using kernels::SGDOptions;
+
+/// Which values an option may have.
+enum class OptionRange : uint8_t { any, not_negative, below_one };  // below_one: 0 <= value < 1
+
+/// One field of an options struct: either a number or a flag.
+struct OptionField {
+  const char* name;
+  double* number = nullptr;
+  bool* flag = nullptr;
+  OptionRange range = OptionRange::any;
+
+  OptionField(const char* name, double& number, OptionRange range = OptionRange::not_negative)
+      : name(name), number(&number), range(range) {}
+  OptionField(const char* name, bool& flag) : name(name), flag(&flag) {}
+};
+using OptionVisitor = FunctionRef<void(const OptionField&)>;
+
+EBB_API void list_options(SGDOptions& options, OptionVisitor visit);
+EBB_API void list_options(AdamOptions& options, OptionVisitor visit);
+EBB_API void list_options(RMSpropOptions& options, OptionVisitor visit);
+EBB_API void list_options(AdagradOptions& options, OptionVisitor visit);
+
+/// Throws ValueError, naming `op`, for the first option out of its range.
+EBB_API void check_option(const char* op, const OptionField& option);
+/// Throws ValueError for options that are right alone and wrong together.
+EBB_API void check_together(const char* op, const SGDOptions& options);
+template <typename Options>
+void check_together(const char*, const Options&) {}
+
+}  // namespace ebb::optim

@@ -1,0 +1,45 @@
+# python/ebb/optim/adagrad.py -- Adagrad.
+"""The step is ebb/optim/adagrad.cpp."""
+
+from __future__ import annotations
+
+from ebb.optim.fused import FusedOptimizer
+from ebb.optim.optimizer import Params
+
+
+class Adagrad(FusedOptimizer):
+    """Steps scaled by the sum of all squared gradients so far.
+
+    Args:
+        params: Parameters, or groups of them.
+        lr: Step size.
+        lr_decay: How fast the step size falls: ``lr / (1 + steps * lr_decay)``.
+        weight_decay: Factor of the parameter that is added to its gradient.
+        initial_accumulator_value: What the sum of squares begins with.
+        eps: Added to the root, so that nothing is divided by zero.
+        maximize: Go up instead of down.
+        foreach, fused: Taken for PyTorch's sake; every step is fused.
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-2,
+        lr_decay: float = 0.0,
+        weight_decay: float = 0.0,
+        initial_accumulator_value: float = 0.0,
+        eps: float = 1e-10,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        fused: bool | None = None,
+    ):
+        defaults = {
+            "lr": lr,
+            "lr_decay": lr_decay,
+            "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value,
+            "eps": eps,
+            "maximize": maximize,
+        }
+        super().__init__(params, defaults)

@@ -1,0 +1,96 @@
+# python/ebb/optim/fused.py -- FusedOptimizer: optimizers whose step is one call into C++ per group.
+#
+# Each group has a C++ optimizer of its own (ebb/optim), held in _handles, which keeps the state;
+# options travel with every step as the group's dict, since users change them there.
+"""The base class of the optimizers whose step is written in C++."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ebb import _C
+from ebb.optim.optimizer import Group, Optimizer
+
+_step = _C._optimizer_step
+
+
+class FusedOptimizer(Optimizer):
+    """Base of the optimizers whose step goes over all parameters of a group in one call.
+
+    Args:
+        params: Parameters, or dicts that each have ``params`` and options of their own.
+        defaults: Options of groups that do not set them.
+    """
+
+    _runs_hooks = True
+    _kind: str  # the class in ebb/optim
+
+    def __init_subclass__(cls, **kwargs: Any):
+        super().__init_subclass__(**kwargs)
+        if "_kind" not in cls.__dict__ and cls.__module__.startswith("ebb.optim."):
+            cls._kind = cls.__name__
+
+    def _prepare(self) -> None:
+        self._handles: list[Any] = []
+        self._hooks_before: dict[int, Callable] = {}
+        self._hooks_after: dict[int, Callable] = {}
+        self._steps_made = 0
+
+    def add_param_group(self, param_group: Group) -> None:
+        """Add parameters with options of their own.
+
+        Keys that are no options are yours: they are kept, unless they look like a misspelt one.
+        """
+        group = self._checked_group(param_group)
+        handle = self._make(group)
+        self.param_groups.append(group)
+        self._handles.append(handle)
+
+    def _make(self, group: Group) -> Any:
+        return _C._optimizer(self._kind, group["params"], group)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a gradient.
+
+        Args:
+            closure: Computes the loss and its gradients first; its result is returned.
+        """
+        args = (closure,) if closure is not None else ()
+        if self._hooks_before:
+            args, kwargs = self._run_hooks_before(args, {})
+            closure = kwargs.get("closure", args[0] if args else None)
+        loss = None
+        if closure is not None:
+            with _C.enable_grad():
+                loss = closure()
+        for handle, group in zip(self._handles, self.param_groups, strict=True):
+            _step(handle, group)
+        self._steps_made += 1
+        if self._hooks_after:
+            self._run_hooks_after(args, {})
+        return loss
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters, or fill them with zeros."""
+        for handle in self._handles:
+            _C._optimizer_zero_grad(handle, set_to_none)
+
+    @property
+    def state(self) -> dict[_C.Tensor, dict[str, Any]]:
+        """What is kept per parameter, by parameter; the tensors are the optimizer's own."""
+        return {
+            tensor: kept
+            for handle, group in zip(self._handles, self.param_groups, strict=True)
+            for index, tensor in enumerate(group["params"])
+            if (kept := _C._optimizer_state(handle, index))
+        }
+
+    def _take_over(self, groups: list[Group], states: Mapping[_C.Tensor, Any]) -> None:
+        made = []
+        for group in groups:
+            handle = self._make(group)
+            for index, tensor in enumerate(group["params"]):
+                _C._set_optimizer_state(handle, index, states.get(tensor, {}))
+            made.append(handle)
+        self._handles = made

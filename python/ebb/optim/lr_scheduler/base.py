@@ -1,0 +1,117 @@
+# python/ebb/optim/lr_scheduler/base.py -- LRScheduler: counts epochs and sets the groups' rates.
+#
+# A schedule computes the next rate from the present one, so that several can act on one optimizer
+# (ChainedScheduler) and a rate changed by hand is taken from there. Start reading at step().
+"""The base class of all schedules."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from ebb import _C
+from ebb.optim.optimizer import Optimizer
+
+
+class LRScheduler:
+    """Base of all schedules: a subclass of yours defines ``get_lr``.
+
+    Args:
+        optimizer: Its groups are changed.
+        last_epoch: The epoch to go on from; -1 starts anew.
+    """
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
+        if not isinstance(optimizer, Optimizer):
+            raise _C.DTypeError(
+                f"{type(self).__name__}: needs an Optimizer, got {type(optimizer).__name__}"
+            )
+        self.optimizer = optimizer
+        for number, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise _C.ValueError(
+                    f"{type(self).__name__}: needs 'initial_lr' in each group to go on from epoch "
+                    f"{last_epoch}, got none in group {number}"
+                )
+        self.base_lrs: list[float] = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        self._step_count = 0
+        self._last_lr: list[float] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        self.step()
+
+    def get_lr(self) -> list[float]:
+        """Return the rates of this epoch, one per group; called by ``step`` only."""
+        raise _C.NotImplementedError(f"{type(self).__name__}: needs a get_lr of its own, got none")
+
+    def get_last_lr(self) -> list[float]:
+        """Return the rates that were set last, one per group."""
+        return self._last_lr
+
+    def step(self) -> None:
+        """Go on to the next epoch; call it after the optimizer's step."""
+        if self._step_count == 1 and self.optimizer._steps_made == 0:
+            warnings.warn(
+                "scheduler.step() was called before optimizer.step(): the first rate of the "
+                "schedule is skipped",
+                UserWarning,
+                stacklevel=2,
+            )
+        self._step_count += 1
+        self.last_epoch += 1
+        self._set(self.get_lr())
+
+    def _restart(self) -> None:
+        """Begin at epoch 0, whatever the present rates are (SequentialLR)."""
+        self.last_epoch = 0
+        self._set(self.get_lr())
+
+    def _set(self, rates: list[float]) -> None:
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything but the optimizer."""
+        return {name: value for name, value in self.__dict__.items() if name != "optimizer"}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over what ``state_dict`` returned; load the optimizer's state as well."""
+        if not isinstance(state_dict, Mapping):
+            raise _C.DTypeError(f"load_state_dict: needs a dict, got {type(state_dict).__name__}")
+        missing = self.state_dict().keys() - state_dict.keys()
+        if missing:
+            raise _C.ValueError(
+                f"load_state_dict: needs the state of a {type(self).__name__}, "
+                f"got none of {', '.join(sorted(missing))}"
+            )
+        self.__dict__.update(
+            (name, value) for name, value in state_dict.items() if name != "optimizer"
+        )
+
+    def _present_lrs(self) -> list[float]:
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+
+def per_group(op: str, what: str, value: Any, optimizer: Optimizer) -> list[Any]:
+    """Return ``value`` as a list with one entry per group."""
+    count = len(optimizer.param_groups)
+    if not isinstance(value, (list, tuple)):
+        return [value] * count
+    if len(value) != count:
+        raise _C.ValueError(f"{op}: needs {what} for {count} groups, got {len(value)}")
+    return list(value)
+
+
+def at_least(op: str, name: str, value: int, least: int) -> int:
+    """Return ``value`` as an int, or say that it is none or too small."""
+    is_whole = hasattr(value, "__index__")
+    if not is_whole or operator.index(value) < least:
+        raise _C.ValueError(f"{op}: needs a whole number {name} >= {least}, got {value!r}")
+    return operator.index(value)

@@ -1,0 +1,294 @@
+# python/ebb/optim/lr_scheduler/factors.py -- schedules that are a factor of the starting rate.
+#
+# Each has a factor f(epoch) and a floor; the rate goes from floor + (rate - floor) at one epoch to
+# the next times f(epoch) / f(epoch - 1). So schedules that act on one optimizer multiply.
+"""Steps, lines, exponentials, half a cosine, and functions of the user's."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ebb import _C
+from ebb.optim.lr_scheduler.base import LRScheduler, at_least, per_group
+from ebb.optim.optimizer import Optimizer
+
+
+class FactorLR(LRScheduler):
+    """Base of the schedules with a factor."""
+
+    _floor = 0.0
+
+    def _factor(self, epoch: int) -> float:
+        raise NotImplementedError
+
+    def get_lr(self) -> list[float]:
+        """Return the rates of this epoch."""
+        epoch, floor = self.last_epoch, self._floor
+        now = self._factor(epoch)
+        if epoch == 0:
+            return [floor + (rate - floor) * now for rate in self._present_lrs()]
+        before = self._factor(epoch - 1)
+        if before == 0 or self._step_count == 1:  # nothing to go on from: the rate by definition
+            return self._defined_lrs(now)
+        if now == before:
+            return self._present_lrs()
+        return [floor + (rate - floor) * (now / before) for rate in self._present_lrs()]
+
+    def _restart(self) -> None:
+        self.last_epoch = 0
+        self._set(self._defined_lrs(self._factor(0)))
+
+    def _defined_lrs(self, factor: float) -> list[float]:
+        return [self._floor + (rate - self._floor) * factor for rate in self.base_lrs]
+
+
+class StepLR(FactorLR):
+    """Multiplies the rate by ``gamma`` every ``step_size`` epochs.
+
+    Args:
+        optimizer: Its groups are changed.
+        step_size: How many epochs one rate lasts.
+        gamma: The factor.
+        last_epoch: The epoch to go on from; -1 starts anew.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ):
+        self.step_size = at_least("StepLR", "step_size", step_size, 1)
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, epoch: int) -> float:
+        return self.gamma ** (epoch // self.step_size)
+
+
+class MultiStepLR(FactorLR):
+    """Multiplies the rate by ``gamma`` at each of the ``milestones``.
+
+    Args:
+        optimizer: Its groups are changed.
+        milestones: Epochs; one named twice counts twice.
+        gamma: The factor.
+        last_epoch: The epoch to go on from; -1 starts anew.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        milestones: Iterable[int],
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+    ):
+        self.milestones = sorted(milestones)
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, epoch: int) -> float:
+        return self.gamma ** bisect_right(self.milestones, epoch)
+
+
+class ConstantLR(FactorLR):
+    """Multiplies the rate by ``factor`` for the first ``total_iters`` epochs.
+
+    Args:
+        optimizer: Its groups are changed.
+        factor: From 0 to 1.
+        total_iters: How many epochs it lasts.
+        last_epoch: The epoch to go on from; -1 starts anew.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        factor: float = 1.0 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ):
+        if not 0 <= factor <= 1:
+            raise _C.ValueError(f"ConstantLR: needs 0 <= factor <= 1, got {factor}")
+        self.factor = factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, epoch: int) -> float:
+        return self.factor if epoch < self.total_iters else 1.0
+
+
+class LinearLR(FactorLR):
+    """Leads the factor in a line from ``start_factor`` to ``end_factor``.
+
+    Args:
+        optimizer: Its groups are changed.
+        start_factor: Factor of epoch 0, above 0 and up to 1.
+        end_factor: Factor from epoch ``total_iters`` on, from 0 to 1.
+        total_iters: How many epochs the line takes.
+        last_epoch: The epoch to go on from; -1 starts anew.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ):
+        if not 0 < start_factor <= 1:
+            raise _C.ValueError(f"LinearLR: needs 0 < start_factor <= 1, got {start_factor}")
+        if not 0 <= end_factor <= 1:
+            raise _C.ValueError(f"LinearLR: needs 0 <= end_factor <= 1, got {end_factor}")
+        self.start_factor = start_factor
+        self.end_factor = end_factor
+        self.total_iters = at_least("LinearLR", "total_iters", total_iters, 1)
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, epoch: int) -> float:
+        part = min(epoch, self.total_iters) / self.total_iters
+        return self.start_factor + (self.end_factor - self.start_factor) * part
+
+
+class ExponentialLR(FactorLR):
+    """Multiplies the rate by ``gamma`` every epoch.
+
+    Args:
+        optimizer: Its groups are changed.
+        gamma: The factor.
+        last_epoch: The epoch to go on from; -1 starts anew.
+    """
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, epoch: int) -> float:
+        return self.gamma**epoch
+
+
+class PolynomialLR(FactorLR):
+    """Lets the factor fall from 1 to 0 as ``(1 - epoch / total_iters) ** power``.
+
+    Args:
+        optimizer: Its groups are changed.
+        total_iters: How many epochs it takes.
+        power: 1 is a line.
+        last_epoch: The epoch to go on from; -1 starts anew.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        total_iters: int = 5,
+        power: float = 1.0,
+        last_epoch: int = -1,
+    ):
+        self.total_iters = at_least("PolynomialLR", "total_iters", total_iters, 1)
+        self.power = power
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, epoch: int) -> float:
+        return (1.0 - min(epoch, self.total_iters) / self.total_iters) ** self.power
+
+
+class CosineAnnealingLR(FactorLR):
+    """Lets the rate fall to ``eta_min`` along half a cosine, and rise again after that.
+
+    Args:
+        optimizer: Its groups are changed.
+        T_max: How many epochs the fall takes.
+        eta_min: The lowest rate.
+        last_epoch: The epoch to go on from; -1 starts anew.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_max: float,  # noqa: N803 -- PyTorch's name
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ):
+        if not T_max > 0:
+            raise _C.ValueError(f"CosineAnnealingLR: needs T_max > 0, got {T_max}")
+        self.T_max = T_max
+        self.eta_min = eta_min
+        super().__init__(optimizer, last_epoch)
+
+    @property
+    def _floor(self) -> float:
+        return self.eta_min
+
+    def _factor(self, epoch: int) -> float:
+        return (1 + math.cos(math.pi * epoch / self.T_max)) / 2
+
+
+class _FunctionLR(LRScheduler):
+    """Base of the schedules by functions, one per group."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
+        last_epoch: int = -1,
+    ):
+        name = type(self).__name__
+        self.lr_lambdas = per_group(name, "functions", lr_lambda, optimizer)
+        for function in self.lr_lambdas:
+            if not callable(function):
+                raise _C.DTypeError(f"{name}: needs functions, got {type(function).__name__}")
+        super().__init__(optimizer, last_epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything but the optimizer; functions are left out, objects keep their state."""
+        state = super().state_dict()
+        state["lr_lambdas"] = [
+            None if isinstance(function, _FUNCTION_TYPES) else dict(vars(function))
+            for function in self.lr_lambdas
+        ]
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what ``state_dict`` returned."""
+        functions = self.lr_lambdas
+        super().load_state_dict(state_dict)
+        self.lr_lambdas = functions
+        for function, kept in zip(functions, state_dict["lr_lambdas"], strict=True):
+            if kept is not None:
+                vars(function).update(kept)
+
+
+_FUNCTION_TYPES = (type(lambda: None), type(len))
+
+
+class LambdaLR(_FunctionLR):
+    """Sets the rate to the starting rate times ``lr_lambda(epoch)``.
+
+    Args:
+        optimizer: Its groups are changed.
+        lr_lambda: A function of the epoch, or one per group.
+        last_epoch: The epoch to go on from; -1 starts anew.
+    """
+
+    def get_lr(self) -> list[float]:
+        """Return the rates of this epoch."""
+        pairs = zip(self.base_lrs, self.lr_lambdas, strict=True)
+        return [rate * function(self.last_epoch) for rate, function in pairs]
+
+
+class MultiplicativeLR(_FunctionLR):
+    """Multiplies the rate by ``lr_lambda(epoch)`` every epoch but the first.
+
+    Args:
+        optimizer: Its groups are changed.
+        lr_lambda: A function of the epoch, or one per group.
+        last_epoch: The epoch to go on from; -1 starts anew.
+    """
+
+    def get_lr(self) -> list[float]:
+        """Return the rates of this epoch."""
+        if self.last_epoch == 0:
+            return self._present_lrs()
+        pairs = zip(self._present_lrs(), self.lr_lambdas, strict=True)
+        return [rate * function(self.last_epoch) for rate, function in pairs]

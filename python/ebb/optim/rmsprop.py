@@ -1,0 +1,48 @@
+# python/ebb/optim/rmsprop.py -- RMSprop.
+"""The step is ebb/optim/rmsprop.cpp."""
+
+from __future__ import annotations
+
+from ebb.optim.fused import FusedOptimizer
+from ebb.optim.optimizer import Params
+
+
+class RMSprop(FusedOptimizer):
+    """Steps scaled by a running mean of squared gradients.
+
+    Args:
+        params: Parameters, or groups of them.
+        lr: Step size.
+        alpha: Decay of the running mean square.
+        eps: Added to the root, so that nothing is divided by zero.
+        weight_decay: Factor of the parameter that is added to its gradient.
+        momentum: Share of the last step that is kept.
+        centered: Take the square of the running mean off the mean square.
+        maximize: Go up instead of down.
+        foreach, fused: Taken for PyTorch's sake; every step is fused.
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum: float = 0.0,
+        centered: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        fused: bool | None = None,
+    ):
+        defaults = {
+            "lr": lr,
+            "alpha": alpha,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "momentum": momentum,
+            "centered": centered,
+            "maximize": maximize,
+        }
+        super().__init__(params, defaults)
