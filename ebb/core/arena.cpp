@@ -102,6 +102,12 @@ struct CentralList {
   }
 };
 
+/// Free mappings of one size, and when one was last put there.
+struct KeptSize {
+  std::vector<void*> blocks;
+  uint64_t last_use = 0;
+};
+
 /// Everything that threads share. Never destroyed: blocks are freed until the very end of a
 /// process.
 struct Arena {
@@ -109,8 +115,9 @@ struct Arena {
   Chunk aligned_chunk, unaligned_chunk, medium_chunk;
   std::array<CentralList, kClasses> central;
   std::mutex large_mutex;
-  std::map<size_t, std::vector<void*>> kept;  // by size
+  std::map<size_t, KeptSize> kept;
   size_t kept_bytes = 0;
+  uint64_t uses = 0;
   size_t large_live = 0;
   size_t large_peak = 0;
 };
@@ -179,9 +186,9 @@ void* map_large(size_t bytes) {
   const std::lock_guard lock(shared.large_mutex);
   void* block = nullptr;
   if (const auto found = shared.kept.find(rounded); found != shared.kept.end()) {
-    block = found->second.back();
-    found->second.pop_back();
-    if (found->second.empty()) shared.kept.erase(found);
+    block = found->second.blocks.back();
+    found->second.blocks.pop_back();
+    if (found->second.blocks.empty()) shared.kept.erase(found);
     shared.kept_bytes -= rounded;
   } else {
     block = map_aligned(rounded);
@@ -192,29 +199,50 @@ void* map_large(size_t bytes) {
   return block;
 }
 
+namespace {
+
+void unmap(void* block, size_t bytes) noexcept {
+  munmap(block, bytes);
+  mapped_bytes.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+}
+
+/// Gives the system one mapping of the size that has been out of use for longest.
+void drop_oldest(Arena& shared) noexcept {
+  const auto oldest = std::min_element(
+      shared.kept.begin(), shared.kept.end(),
+      [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; });
+  unmap(oldest->second.blocks.back(), oldest->first);
+  shared.kept_bytes -= oldest->first;
+  oldest->second.blocks.pop_back();
+  if (oldest->second.blocks.empty()) shared.kept.erase(oldest);
+}
+
+}  // namespace
+
 void unmap_large(void* block, size_t bytes) noexcept {
   const size_t rounded = large_bytes(bytes);
   Arena& shared = arena();
   const std::lock_guard lock(shared.large_mutex);
   shared.large_live -= rounded;
-  if (shared.large_live + shared.kept_bytes + rounded <= shared.large_peak) {
-    try {
-      shared.kept[rounded].push_back(block);
-      shared.kept_bytes += rounded;
-      return;
-    } catch (const std::bad_alloc&) {  // no room for the note: let the block go instead
-    }
+  try {
+    KeptSize& same = shared.kept[rounded];
+    same.blocks.push_back(block);
+    same.last_use = ++shared.uses;
+    shared.kept_bytes += rounded;
+  } catch (const std::bad_alloc&) {  // no room for the note: let the block go instead
+    const auto found = shared.kept.find(rounded);
+    if (found != shared.kept.end() && found->second.blocks.empty()) shared.kept.erase(found);
+    unmap(block, rounded);
   }
-  munmap(block, rounded);
-  mapped_bytes.fetch_sub(static_cast<int64_t>(rounded), std::memory_order_relaxed);
+  // A program that has moved on to other sizes must not find the room taken by the old ones.
+  while (shared.large_live + shared.kept_bytes > shared.large_peak) drop_oldest(shared);
 }
 
 void unmap_cached() noexcept {
   Arena& shared = arena();
   const std::lock_guard lock(shared.large_mutex);
-  for (const auto& [bytes, blocks] : shared.kept) {
-    for (void* block : blocks) munmap(block, bytes);
-    mapped_bytes.fetch_sub(static_cast<int64_t>(bytes * blocks.size()), std::memory_order_relaxed);
+  for (const auto& [bytes, size] : shared.kept) {
+    for (void* block : size.blocks) unmap(block, bytes);
   }
   shared.kept.clear();
   shared.kept_bytes = 0;

@@ -13,7 +13,8 @@ void give_blocks(int index, void** blocks, size_t count) noexcept;
 
 /// A mapping for a request above kCachedLimit, reused if one of its size is free; null if refused.
 void* map_large(size_t bytes);
-/// Keeps the mapping for reuse as long as the kept ones are fewer bytes than were ever in use.
+/// Keeps the mapping for reuse. Used and kept ones together never exceed what was once in use: the
+/// size that has been out of use for longest goes first.
 void unmap_large(void* block, size_t bytes) noexcept;
 /// Returns all kept mappings to the system.
 void unmap_cached() noexcept;

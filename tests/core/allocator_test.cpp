@@ -127,6 +127,19 @@ TEST(Allocator, KeepsNoMoreThanWasEverInUse) {
   release_cached_memory();
 }
 
+TEST(Allocator, KeepsTheSizesInUseRatherThanThoseOfThePast) {
+  if (kCachesAreBypassed) GTEST_SKIP() << "nothing is kept in a sanitizer build";
+  release_cached_memory();
+  deallocate(allocate(64 * kMiB), 64 * kMiB);
+  void* const first = allocate(8 * kMiB);
+  deallocate(first, 8 * kMiB);
+  const int64_t reserved = memory_stats().reserved;
+  void* const second = allocate(8 * kMiB);
+  EXPECT_EQ(memory_stats().reserved, reserved);  // nothing was mapped anew
+  deallocate(second, 8 * kMiB);
+  release_cached_memory();
+}
+
 TEST(Allocator, WastesAtMostAQuarterOfABlock) {
   for (size_t bytes = 1024; bytes <= detail::kCachedLimit; bytes += 999) {
     const size_t served = detail::class_bytes(detail::class_of(bytes));
