@@ -66,7 +66,13 @@ void shapes(benchmark::internal::Benchmark* bench) {
     bench->Args({64, 128, 64, transposed})->Args({64, 10, 128, transposed});
     bench->Args({128, 10, 64, transposed})->Args({4096, 64, 64, transposed});
     bench->Args({1, 1024, 1024, transposed})->Args({1024, 1, 1024, transposed});
-    bench->Args({32, 1024, 1024, transposed})->Args({64, 64, 4096, transposed});
+    bench->Args({32, 1024, 1024, transposed});
+    for (const int side : {16, 32, 64, 96, 128, 192, 256}) {
+      for (const int inner : {512, 1024, 2048, 4096}) bench->Args({side, side, inner, transposed});
+    }
+    bench->Args({20, 1024, 256, transposed})->Args({128, 512, 784, transposed});
+    bench->Args({512, 64, 2048, transposed})->Args({64, 512, 2048, transposed});
+    bench->Args({1024, 256, 1024, transposed})->Args({1024, 768, 256, transposed});
   }
 }
 BENCHMARK(bench_openblas_float32)->Apply(shapes);

@@ -7,14 +7,20 @@
 namespace ebb::kernels::cpu {
 namespace {
 
-// Up to so many multiplications OpenBLAS is faster for float32, above them oneDNN.
-constexpr int64_t kOpenBlasWork = int64_t{1} << 20;
+// Below so many multiplications OpenBLAS is faster for float32, from there on oneDNN.
+constexpr int64_t kOneDnnWork = int64_t{1} << 20;
 // The same for products with a vector, where oneDNN is faster as soon as its call is paid.
 constexpr int64_t kOpenBlasVectorWork = 4096;
 
+// With B stored by columns oneDNN multiplies small matrices as dot products: slow if k is large.
+constexpr int64_t kDotProductSide = 128;
+
 bool is_for_onednn(const Gemm& g) {
-  const bool has_vector = g.m == 1 || g.n == 1;
-  return g.m * g.n * g.k > (has_vector ? kOpenBlasVectorWork : kOpenBlasWork);
+  const int64_t work = g.m * g.n * g.k;
+  if (g.m == 1 || g.n == 1) return work > kOpenBlasVectorWork;
+  const bool is_dot_product = g.b.column_stride != 1 && g.m < kDotProductSide &&
+                              g.n < kDotProductSide && g.k >= 4 * std::max(g.m, g.n);
+  return work >= kOneDnnWork && !is_dot_product;
 }
 
 template <typename T>

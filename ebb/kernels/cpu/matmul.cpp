@@ -4,6 +4,7 @@
 // memory first. The work is cut into blocks of C and matrices of the batch by shape alone, so the
 // result does not depend on the number of threads.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 
@@ -16,11 +17,13 @@
 namespace ebb::kernels::cpu {
 namespace {
 
-// Multiplications that make a piece worth handing to another thread, and the most pieces of one
-// product: more would pack the same operands again and again.
+// Multiplications that make a piece worth handing to another thread.
 constexpr int64_t kPieceWork = int64_t{1} << 21;
-constexpr int64_t kMostPieces = 16;
 constexpr int64_t kLeastSide = 32;
+// An operand stored the other way round is reordered for each piece that reads it, so such products
+// are cut into fewer pieces, and first along the side that each part of that operand is read once.
+constexpr int64_t kLeastSideTurned = 128;
+constexpr int64_t kLeastOtherSideTurned = 256;
 
 /// A view and, where it had to be copied, the memory of the copy.
 class DenseCopy {
@@ -93,22 +96,43 @@ int64_t batch_offset(const TensorView& view, const TensorView& out, int64_t inde
   return offset * static_cast<int64_t>(item_size(view.dtype));
 }
 
+/// Into how many blocks the C of one product is cut, at most. Each packs its part of A and B again:
+/// docs/gemm.md has what that costs.
+double most_blocks(double work, bool is_turned) {
+  const auto per = [work](int bits) { return std::floor(work / static_cast<double>(1LL << bits)); };
+  const double many = std::max(4.0, per(30));
+  if (!is_turned) return std::min(per(21), many);
+  return std::min({per(22), std::max(2.0, per(28)), many});
+}
+
 /// How the C of one product is cut into blocks.
 struct Blocks {
   int64_t rows, columns;  // of one block
   int64_t across, count;  // blocks in a row of blocks, and in all
 
-  Blocks(int64_t m, int64_t n, int64_t k) : rows(m), columns(n) {
+  Blocks(int64_t m, int64_t n, int64_t k, bool a_turned, bool b_turned) : rows(m), columns(n) {
     const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-    const auto wanted = static_cast<int64_t>(
-        std::min(static_cast<double>(kMostPieces), work / static_cast<double>(kPieceWork)));
-    for (int64_t pieces = 1; pieces < wanted; pieces *= 2) {
-      int64_t& side = rows >= columns ? rows : columns;
-      if (side < 2 * kLeastSide) break;
-      side = (side / 2 + kLeastSide - 1) / kLeastSide * kLeastSide;
+    const auto wanted =
+        static_cast<int64_t>(std::min(64.0, most_blocks(work, a_turned || b_turned)));
+    for (int64_t pieces = 1; 2 * pieces <= wanted; pieces *= 2) {
+      int64_t* const side = side_to_halve(a_turned, b_turned);
+      if (side == nullptr) break;
+      *side = (*side / 2 + kLeastSide - 1) / kLeastSide * kLeastSide;
     }
     across = (n + columns - 1) / columns;
     count = across * ((m + rows - 1) / rows);
+  }
+
+ private:
+  int64_t* side_to_halve(bool a_turned, bool b_turned) {
+    if (a_turned == b_turned) {
+      int64_t& side = rows >= columns ? rows : columns;
+      return side < 2 * (a_turned ? kLeastSideTurned : kLeastSide) ? nullptr : &side;
+    }
+    int64_t& read_once = a_turned ? rows : columns;
+    if (read_once >= 2 * kLeastSideTurned) return &read_once;
+    int64_t& other = a_turned ? columns : rows;
+    return other < 2 * kLeastOtherSideTurned ? nullptr : &other;
   }
 };
 
@@ -124,7 +148,7 @@ class Product {
         m_(out.sizes[out.ndim - 2]),
         n_(out.sizes[out.ndim - 1]),
         k_(a.view.sizes[a.view.ndim - 1]),
-        blocks_(m_, n_, k_) {}
+        blocks_(m_, n_, k_, a.matrix.column_stride != 1, b.matrix.column_stride != 1) {}
 
   void run() const {
     const int64_t tasks = out_.numel / (m_ * n_) * blocks_.count;
