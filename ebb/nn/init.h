@@ -4,21 +4,52 @@
 // their argument.
 #pragma once
 
+#include <cstdint>
+
 #include "ebb/core/tensor.h"
 
 namespace ebb::nn::init {
 
+/// Which number of connections the variance is kept for: those into a unit or those out of it.
+enum class FanMode : uint8_t { fan_in, fan_out };
+/// What follows the layer; it decides calculate_gain().
+enum class Nonlinearity : uint8_t { linear, sigmoid, tanh, relu, leaky_relu, selu };
+
 /// Uniform in [low, high).
 EBB_API const Tensor& uniform_(const Tensor& tensor, double low = 0.0, double high = 1.0);
 EBB_API const Tensor& normal_(const Tensor& tensor, double mean = 0.0, double std = 1.0);
+/// Normal, but only values in [low, high]. Throws ValueError unless std > 0 and low < high.
+EBB_API const Tensor& trunc_normal_(const Tensor& tensor, double mean = 0.0, double std = 1.0,
+                                    double low = -2.0, double high = 2.0);
+EBB_API const Tensor& constant_(const Tensor& tensor, double value);
 EBB_API const Tensor& ones_(const Tensor& tensor);
 EBB_API const Tensor& zeros_(const Tensor& tensor);
+/// The identity matrix, cut or filled up with zeros. Throws ShapeError unless there are 2 dims.
+EBB_API const Tensor& eye_(const Tensor& tensor);
 
-/// Uniform in [-b, b) with b = sqrt(6 / ((1 + a^2) * fan_in)), as for leaky ReLU of slope `a`.
-/// Throws ShapeError for fewer than 2 dims.
-EBB_API const Tensor& kaiming_uniform_(const Tensor& tensor, double a = 0.0);
+/// What a nonlinearity multiplies the standard deviation with to keep the variance; `slope` is that
+/// of the leaky ReLU.
+EBB_API double calculate_gain(Nonlinearity nonlinearity, double slope = 0.01);
+
+/// Uniform in +-gain * sqrt(6 / (fan_in + fan_out)). Throws ShapeError for fewer than 2 dims.
+EBB_API const Tensor& xavier_uniform_(const Tensor& tensor, double gain = 1.0);
+/// Normal with deviation gain * sqrt(2 / (fan_in + fan_out)).
+EBB_API const Tensor& xavier_normal_(const Tensor& tensor, double gain = 1.0);
+/// Uniform in +-gain * sqrt(3 / fan), the gain being that of the nonlinearity with slope `a`.
+EBB_API const Tensor& kaiming_uniform_(const Tensor& tensor, double a = 0.0,
+                                       FanMode mode = FanMode::fan_in,
+                                       Nonlinearity nonlinearity = Nonlinearity::leaky_relu);
+/// Normal with deviation gain / sqrt(fan).
+EBB_API const Tensor& kaiming_normal_(const Tensor& tensor, double a = 0.0,
+                                      FanMode mode = FanMode::fan_in,
+                                      Nonlinearity nonlinearity = Nonlinearity::leaky_relu);
+/// Rows that are orthogonal and of length `gain`, or columns if there are more rows; dims after the
+/// first are taken together. Throws ShapeError for fewer than 2 dims.
+EBB_API const Tensor& orthogonal_(const Tensor& tensor, double gain = 1.0);
 
 /// Inputs that feed one output: the sizes of all dims but the first, multiplied.
 EBB_API int64_t fan_in(const Tensor& tensor);
+/// Outputs that one input feeds: the sizes of all dims but the second, multiplied.
+EBB_API int64_t fan_out(const Tensor& tensor);
 
 }  // namespace ebb::nn::init

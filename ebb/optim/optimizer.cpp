@@ -1,14 +1,13 @@
 // ebb/optim/optimizer.cpp -- the step that all optimizers share.
 #include "ebb/optim/optimizer.h"
 
-#include <algorithm>
 #include <unordered_set>
 
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/variable.h"
 #include "ebb/core/error.h"
 #include "ebb/core/location.h"
-#include "ebb/core/parallel.h"
+#include "ebb/core/parallel_arrays.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/prepare.h"
 
@@ -34,7 +33,7 @@ void check_parameter(const char* op, size_t index, const Tensor& parameter) {
 
 }  // namespace
 
-/// A parameter with its gradient, both as contiguous memory, and where it lies in the step's range.
+/// A parameter with its gradient, both as contiguous memory.
 struct Optimizer::Target {
   size_t index = 0;  // in parameters_
   Tensor values;     // the parameter, or a packed copy if it is a strided view
@@ -42,7 +41,6 @@ struct Optimizer::Target {
   std::array<Tensor, kMaxStates> made;  // fresh state, kept apart until all of it is made
   StepFactors factors;
   StepOperands operands;
-  int64_t end = 0;  // of this target, in elements counted over all targets
 };
 
 Optimizer::Optimizer(const char* name, std::vector<Tensor> parameters,
@@ -83,9 +81,10 @@ void Optimizer::step() {
   const NoGradGuard no_grad;
   std::vector<Target> targets = collect_targets();
   make_missing_state(targets);
-  const int64_t elements = lay_out(targets);
-  parallel_for(elements, kGrain,
-               [&](int64_t begin, int64_t end) { update_range(targets, begin, end); });
+  const std::vector<int64_t> ends = lay_out(targets);
+  parallel_over_arrays(ends, kGrain, [&](int64_t, size_t i, int64_t begin, int64_t end) {
+    update_part(targets[i], begin, end);
+  });
   for (const Target& target : targets) finish(target);
 }
 
@@ -118,7 +117,9 @@ void Optimizer::make_missing_state(std::vector<Target>& targets) const {
   }
 }
 
-int64_t Optimizer::lay_out(std::vector<Target>& targets) {
+std::vector<int64_t> Optimizer::lay_out(std::vector<Target>& targets) {
+  std::vector<int64_t> ends;
+  ends.reserve(targets.size());
   int64_t elements = 0;
   int64_t last_steps = 0;
   StepFactors last;
@@ -142,27 +143,19 @@ int64_t Optimizer::lay_out(std::vector<Target>& targets) {
         target.operands.data[2 + which] = tensor.data_ptr();
     }
     elements += target.operands.count;
-    target.end = elements;
+    ends.push_back(elements);
   }
-  return elements;
+  return ends;
 }
 
-void Optimizer::update_range(const std::vector<Target>& targets, int64_t begin, int64_t end) const {
-  const auto ends_before = [](int64_t position, const Target& target) {
-    return position < target.end;
-  };
-  auto target = std::upper_bound(targets.begin(), targets.end(), begin, ends_before);
-  for (; begin < end; ++target) {
-    StepOperands piece = target->operands;
-    const int64_t offset = begin - (target->end - piece.count);
-    for (void*& data : piece.data) {
-      if (data == nullptr) continue;
-      data = static_cast<char*>(data) + static_cast<size_t>(offset) * item_size(piece.dtype);
-    }
-    piece.count = std::min(end, target->end) - begin;
-    update(target->factors, piece);
-    begin += piece.count;
+void Optimizer::update_part(const Target& target, int64_t begin, int64_t end) const {
+  StepOperands part = target.operands;
+  for (void*& data : part.data) {
+    if (data == nullptr) continue;
+    data = static_cast<char*>(data) + static_cast<size_t>(begin) * item_size(part.dtype);
   }
+  part.count = end - begin;
+  update(target.factors, part);
 }
 
 void Optimizer::finish(const Target& target) const {

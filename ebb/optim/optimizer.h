@@ -90,8 +90,8 @@ class EBB_API Optimizer {
 
   std::vector<Target> collect_targets() const;
   void make_missing_state(std::vector<Target>& targets) const;
-  int64_t lay_out(std::vector<Target>& targets);
-  void update_range(const std::vector<Target>& targets, int64_t begin, int64_t end) const;
+  std::vector<int64_t> lay_out(std::vector<Target>& targets);
+  void update_part(const Target& target, int64_t begin, int64_t end) const;
   void finish(const Target& target) const;
 
   size_t which_state(std::string_view state_name) const;

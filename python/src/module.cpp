@@ -1,11 +1,13 @@
 // python/src/module.cpp -- the extension module ebb._C: puts its parts together.
 #include "ebb/kernels/cpu/isa.h"
 #include "python/src/autograd.h"
+#include "python/src/clip_grad.h"
 #include "python/src/default_dtype.h"
 #include "python/src/errors.h"
 #include "python/src/files.h"
 #include "python/src/generator.h"
 #include "python/src/grad_mode.h"
+#include "python/src/init.h"
 #include "python/src/jvp.h"
 #include "python/src/node_object.h"
 #include "python/src/op_call.h"
@@ -54,6 +56,8 @@ int fill_module(PyObject* module) {
         add_autograd(module);
         add_runtime(module);
         add_optimizers(module);
+        add_clip_grad(module);
+        add_init(module);
         add_files(module);
         add_ops(module);
         return 0;

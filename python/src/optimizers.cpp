@@ -14,6 +14,7 @@
 #include "ebb/optim/optimizer.h"
 #include "python/src/args.h"
 #include "python/src/errors.h"
+#include "python/src/plain_args.h"
 #include "python/src/tensor_object.h"
 
 namespace ebb::python {
@@ -50,45 +51,11 @@ Handle& handle_of(PyObject* object) {
   return *static_cast<Handle*>(PyCapsule_GetPointer(object, kCapsule));
 }
 
-void check_count(const char* op, Py_ssize_t got, Py_ssize_t needed) {
-  if (got != needed) {
-    throw DTypeError(str(op, ": needs ", needed, " arguments, got ", got));
-  }
-}
-
-double number(const char* op, const char* name, PyObject* object) {
-  const double value = PyFloat_AsDouble(object);
-  if (value == -1.0 && PyErr_Occurred() != nullptr) {
-    PyErr_Clear();
-    throw DTypeError(str(op, ": needs a number for ", name, ", got ", type_name(object)));
-  }
-  return value;
-}
-
-bool truth(PyObject* object) {
-  const int value = PyObject_IsTrue(object);
-  check_status(value);
-  return value != 0;
-}
-
 std::string text_of(PyObject* object) {
   const Ref text(PyObject_Repr(object));
   const char* const characters = PyUnicode_AsUTF8(text.get());
   if (characters == nullptr) throw ErrorSet();
   return characters;
-}
-
-std::vector<Tensor> tensors_of(const char* op, PyObject* list) {
-  const Ref fast(PySequence_Tuple(list));
-  std::vector<Tensor> tensors;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fast.get()); ++i) {
-    PyObject* const item = PyTuple_GET_ITEM(fast.get(), i);
-    if (!is_tensor(item)) {
-      throw DTypeError(str(op, ": needs Tensors, got ", type_name(item), " as parameter ", i));
-    }
-    tensors.push_back(tensor_of(item));
-  }
-  return tensors;
 }
 
 /// The item of a pair such as betas. Owned: the group may change while it is looked at.
@@ -119,9 +86,9 @@ void take_options(const Handle& handle, PyObject* group) {
     Ref value = Ref::share(found);
     if (key.position >= 0) value = item_of(op, value.get(), key);
     if (option.flag != nullptr) {
-      *option.flag = truth(value.get());
+      *option.flag = to_truth(value.get());
     } else {
-      *option.number = number(op, option.name, value.get());
+      *option.number = to_number(op, option.name, value.get());
     }
   });
 }
@@ -137,7 +104,7 @@ PyObject* make(PyObject*, Args args, Py_ssize_t count) {
     const char* const kind = PyUnicode_AsUTF8(args[0]);
     if (kind == nullptr) throw ErrorSet();
     auto handle = std::make_unique<Handle>();
-    handle->optimizer = optim::make_optimizer(kind, tensors_of(kind, args[1]));
+    handle->optimizer = optim::make_optimizer(kind, to_tensors(kind, args[1]));
     if (handle->optimizer == nullptr) {
       throw ValueError(str("optimizer: needs the name of one that is fused, got '", kind, "'"));
     }
@@ -173,7 +140,7 @@ PyObject* zero_grad(PyObject*, Args args, Py_ssize_t count) {
   return guarded([&] {
     check_count("zero_grad", count, 2);
     // The GIL stays: gradients that go may have Python objects.
-    handle_of(args[0]).optimizer->zero_grad(truth(args[1]));
+    handle_of(args[0]).optimizer->zero_grad(to_truth(args[1]));
     return Py_NewRef(Py_None);
   });
 }
@@ -211,7 +178,7 @@ PyObject* state(PyObject*, Args args, Py_ssize_t count) {
 }
 
 int64_t steps_of(const char* op, PyObject* object) {
-  const double steps = number(op, "step", object);
+  const double steps = to_number(op, "step", object);
   const bool is_count = steps >= 0 && steps <= 9007199254740992.0 &&
                         steps == static_cast<double>(static_cast<int64_t>(steps));
   if (!is_count) throw ValueError(str(op, ": needs a whole number >= 0 for step, got ", steps));

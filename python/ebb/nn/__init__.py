@@ -5,11 +5,12 @@
 losses, containers.py the containers, functional.py plain functions, init.py starting values.
 """
 
-from ebb.nn import functional, init
-from ebb.nn.containers import ModuleList, Sequential
+from ebb.nn import functional, init, utils
+from ebb.nn.containers import ModuleDict, ModuleList, Sequential
 from ebb.nn.layers import CrossEntropyLoss, Flatten, Identity, Linear, ReLU, Tanh
 from ebb.nn.module import Module
 from ebb.nn.parameter import Parameter
+from ebb.nn.parameter_containers import ParameterDict, ParameterList
 
 __all__ = [
     "Module",
@@ -20,8 +21,12 @@ __all__ = [
     "Identity",
     "Flatten",
     "CrossEntropyLoss",
+    "ModuleDict",
     "ModuleList",
+    "ParameterDict",
+    "ParameterList",
     "Sequential",
     "functional",
     "init",
+    "utils",
 ]

@@ -1,29 +1,38 @@
-# python/ebb/nn/containers.py -- ModuleList and Sequential: modules numbered in order.
-"""Containers whose modules are registered under "0", "1", ..."""
+# python/ebb/nn/containers.py -- ModuleList, Sequential and ModuleDict: modules by number or name.
+"""Containers of modules; those of parameters are in parameter_containers.py."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ebb import _C
 from ebb.nn.module import _MODULE, Module
 
 
-class ModuleList(Module):
-    """A list of modules; it has no ``forward`` of its own."""
+def _checked(op: str, module: object) -> Module:
+    if not isinstance(module, Module):
+        raise _C.DTypeError(f"{op}: needs a Module, got {type(module).__name__}")
+    return module
 
-    def __init__(self, modules: Iterable[Module] = ()):
+
+class ModuleList(Module):
+    """A list of modules; it has no ``forward`` of its own.
+
+    Args:
+        modules: What it holds at first.
+    """
+
+    def __init__(self, modules: Iterable[Module] | None = None):
         super().__init__()
-        self.extend(modules)
+        self.extend(() if modules is None else modules)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._modules)
 
     def __iter__(self) -> Iterator[Module]:
-        attributes = self.__dict__
-        return iter([attributes[name] for name in self._names])
+        return iter(list(self._modules.values()))
 
     def __contains__(self, module: object) -> bool:
         return any(module is own for own in self)
@@ -31,36 +40,45 @@ class ModuleList(Module):
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return ModuleList(list(self)[index])
-        return self.__dict__[str(self._position(index))]
+        return self.__dict__[self._name_at(index)]
 
     def __setitem__(self, index: int, module: Module) -> None:
-        self.add_module(str(self._position(index)), module)
+        self.add_module(self._name_at(index), module)
 
     def __delitem__(self, index: int | slice) -> None:
         left = list(self)
         del left[index if isinstance(index, slice) else self._position(index)]
         self._replace(left)
 
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return type(self)([*self, *other])
+
+    def __iadd__(self, other: Iterable[Module]) -> ModuleList:
+        return self.extend(other)
+
     def append(self, module: Module) -> ModuleList:
         """Add a module at the end."""
-        if not isinstance(module, Module):
-            raise _C.DTypeError(f"append: needs a Module, got {type(module).__name__}")
-        self.add_module(str(len(self)), module)
+        self.add_module(str(len(self)), _checked("append", module))
         return self
 
     def extend(self, modules: Iterable[Module]) -> ModuleList:
         """Add modules at the end."""
-        for module in modules:
+        for module in list(modules):
             self.append(module)
         return self
 
-    def insert(self, index: int, module: Module) -> None:
+    def insert(self, index: int, module: Module) -> ModuleList:
         """Add a module before position ``index``."""
-        if not isinstance(module, Module):
-            raise _C.DTypeError(f"insert: needs a Module, got {type(module).__name__}")
         changed = list(self)
-        changed.insert(index, module)
+        changed.insert(index, _checked("insert", module))
         self._replace(changed)
+        return self
+
+    def pop(self, index: int = -1) -> Module:
+        """Take a module out and return it."""
+        module = list(self)[self._position(index)]
+        del self[index]
+        return module
 
     def _position(self, index: int) -> int:
         position = operator.index(index)
@@ -71,8 +89,11 @@ class ModuleList(Module):
             )
         return position % len(self)
 
+    def _name_at(self, index: int) -> str:
+        return list(self._modules)[self._position(index)]
+
     def _replace(self, modules: list[Module]) -> None:
-        for name in list(self._names):
+        for name in list(self._modules):
             delattr(self, name)
         for position, module in enumerate(modules):
             self._register("add_module", str(position), module, _MODULE)
@@ -81,29 +102,94 @@ class ModuleList(Module):
 class Sequential(ModuleList):
     """Feeds its input through its modules, one after the other.
 
+    Args:
+        modules: The modules, or one dict of them by name.
+
     Example:
         >>> net = ebb.nn.Sequential(ebb.nn.Linear(64, 128), ebb.nn.ReLU(), ebb.nn.Linear(128, 10))
     """
 
-    def __init__(self, *modules: Module):
-        if len(modules) == 1 and isinstance(modules[0], dict):
-            super().__init__()
+    def __init__(self, *modules: Module | Mapping[str, Module]):
+        super().__init__()
+        if len(modules) == 1 and isinstance(modules[0], Mapping):
             for name, module in modules[0].items():
                 self.add_module(name, module)
         else:
-            super().__init__(modules)
+            self.extend(modules)
 
     def __getitem__(self, index: int | slice) -> Any:
-        names = list(self._names)
         if isinstance(index, slice):
-            return Sequential({name: self.__dict__[name] for name in names[index]})
-        return self.__dict__[names[self._position(index)]]
+            names = list(self._modules)[index]
+            return Sequential({name: self.__dict__[name] for name in names})
+        return super().__getitem__(index)
 
-    def __setitem__(self, index: int, module: Module) -> None:
-        self.add_module(list(self._names)[self._position(index)], module)
+    def __add__(self, other: Iterable[Module]) -> Sequential:
+        return Sequential(*self, *other)
 
     def forward(self, input: Any) -> Any:
         """Return the last module's output."""
-        for module in self:
-            input = module(input)
+        attributes = self.__dict__
+        for name in self._names:
+            input = attributes[name](input)
         return input
+
+
+class ModuleDict(Module):
+    """A dict of modules by name; it has no ``forward`` of its own.
+
+    Args:
+        modules: A dict, or pairs of a name and a module.
+    """
+
+    def __init__(self, modules: Mapping[str, Module] | Iterable | None = None):
+        super().__init__()
+        self.update(() if modules is None else modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._modules))
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._modules
+
+    def __getitem__(self, key: str) -> Module:
+        return self._modules[key]
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        self.add_module(key, _checked("ModuleDict", module))
+
+    def __delitem__(self, key: str) -> None:
+        if key not in self._modules:
+            raise KeyError(key)
+        delattr(self, key)
+
+    def keys(self) -> Iterable[str]:
+        """Return the names."""
+        return self._modules.keys()
+
+    def values(self) -> Iterable[Module]:
+        """Return the modules."""
+        return self._modules.values()
+
+    def items(self) -> Iterable[tuple[str, Module]]:
+        """Return pairs of name and module."""
+        return self._modules.items()
+
+    def clear(self) -> None:
+        """Take all modules out."""
+        for name in self:
+            delattr(self, name)
+
+    def pop(self, key: str) -> Module:
+        """Take a module out and return it."""
+        module = self[key]
+        del self[key]
+        return module
+
+    def update(self, modules: Mapping[str, Module] | Iterable) -> None:
+        """Add modules, or replace those of the same names."""
+        pairs = modules.items() if isinstance(modules, (Mapping, ModuleDict)) else modules
+        for key, module in list(pairs):
+            self[key] = module

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ebb import _C
-from ebb.nn import state, traversal
+from ebb.nn import conversion, state, traversal
 from ebb.nn.hooks import ForwardHooks, RemovableHandle, call_with_hooks
 from ebb.nn.parameter import Parameter
 
@@ -98,7 +98,9 @@ class Module:
                 f"register_buffer: needs a Tensor or None for {name!r}, got {type(tensor).__name__}"
             )
         self._register("register_buffer", name, tensor, _BUFFER)
-        if not persistent:
+        if persistent:
+            self._transient.discard(name)
+        else:
             self._transient.add(name)
 
     def register_module(self, name: str, module: Module | None) -> None:
@@ -185,9 +187,11 @@ class Module:
         """Yield this module and all below, a shared one once."""
         return (module for _, module in traversal.walk(self))
 
-    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+    def named_modules(
+        self, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
         """Yield this module and all below with their dotted names."""
-        return traversal.walk(self, prefix)
+        return traversal.walk(self, prefix, remove_duplicate)
 
     def get_submodule(self, target: str) -> Module:
         """Return the module with the dotted name ``target``; "" is this module."""
@@ -198,31 +202,69 @@ class Module:
                 raise AttributeError(f"get_submodule: needs a submodule's name, got {target!r}")
         return module
 
+    def get_parameter(self, target: str) -> Parameter:
+        """Return the parameter with the dotted name ``target``."""
+        return self._tensor_at("get_parameter", "_parameters", target)
+
+    def get_buffer(self, target: str) -> _C.Tensor:
+        """Return the buffer with the dotted name ``target``."""
+        return self._tensor_at("get_buffer", "_buffers", target)
+
+    def _tensor_at(self, op: str, registry: str, target: str) -> Any:
+        path, _, name = target.rpartition(".")
+        found = getattr(self.get_submodule(path), registry).get(name)
+        if found is None:
+            kind = op.removeprefix("get_")
+            raise AttributeError(f"{op}: needs a {kind}'s name, got {target!r}")
+        return found
+
     # State.
 
-    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, _C.Tensor]:
+    def state_dict(
+        self,
+        destination: dict[str, Any] | None = None,
+        *,
+        prefix: str = "",
+        keep_vars: bool = False,
+    ) -> dict[str, Any]:
         """Return parameters and persistent buffers by dotted name.
 
         The tensors share the module's memory, so copy what must not change.
 
         Args:
+            destination: A dict to add to.
+            prefix: Put before each name.
             keep_vars: Return the parameters themselves instead of detached tensors.
         """
-        return state.collect(self, prefix, keep_vars)
+        return state.collect(self, {} if destination is None else destination, prefix, keep_vars)
 
     def load_state_dict(
-        self, state_dict: Mapping[str, _C.Tensor], strict: bool = True
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> state.LoadReport:
         """Copy values into parameters and buffers of the same names.
 
         Args:
             strict: Refuse names that only one side has.
+            assign: Put the given tensors in place of the module's, instead of copying values:
+                their dtypes win, and an optimizer made before holds the old ones.
         Returns:
             ``missing_keys`` and ``unexpected_keys``.
         Raises:
             ValueError: If names (with ``strict``) or shapes differ; then nothing was copied.
         """
-        return state.load(self, state_dict, strict)
+        return state.load(self, state_dict, strict, assign)
+
+    def get_extra_state(self) -> Any:
+        """Return what ``state_dict`` holds beside tensors; subclasses may define it."""
+        raise _C.NotImplementedError(
+            f"get_extra_state: needs a definition in {type(self).__name__}, got none"
+        )
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take back what ``get_extra_state`` returned."""
+        raise _C.NotImplementedError(
+            f"set_extra_state: needs a definition in {type(self).__name__}, got none"
+        )
 
     def train(self, mode: bool = True) -> Module:
         """Switch this module and all below to training, or with False to evaluation."""
@@ -252,16 +294,24 @@ class Module:
             fn(module)
         return self
 
-    def to(self, dtype: _C.dtype) -> Module:
-        """Convert all floating parameters and buffers to ``dtype``, in place."""
-        if not isinstance(dtype, _C.dtype) or not (dtype.is_floating_point or dtype.is_complex):
-            raise _C.DTypeError(f"to: needs a floating or complex dtype, got {dtype!r}")
-        with _C.no_grad():
-            for tensor in (*self.parameters(), *self.buffers()):
-                if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
-                    grad, tensor.grad = tensor.grad, None
-                    tensor.data = tensor.detach().to(dtype)
-                    tensor.grad = None if grad is None else grad.detach().to(dtype)
+    def to(self, *args: Any, **kwargs: Any) -> Module:
+        """Convert all floating parameters and buffers, in place.
+
+        Args:
+            args: A dtype, a device, a device and a dtype, or a tensor that has what is wanted.
+            kwargs: The same by name: ``device``, ``dtype``, ``tensor``.
+        """
+        dtype = conversion.wanted_dtype(args, kwargs)
+        if dtype is not None:
+            conversion.convert(self, dtype)
+        return self
+
+    def type(self, dst_type: _C.dtype) -> Module:
+        """Convert all floating parameters and buffers, in place."""
+        return self.to(dtype=dst_type)
+
+    def cpu(self) -> Module:
+        """Return the module: it is on the CPU."""
         return self
 
     def float(self) -> Module:
@@ -282,15 +332,29 @@ class Module:
 
     # Hooks and text.
 
-    def register_forward_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """Call ``hook(module, args)`` before ``forward``; its result replaces the arguments."""
-        self._hooks = self._hooks or ForwardHooks()
-        return RemovableHandle(self, self._hooks.before).add(hook)
+    def register_forward_pre_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, args)`` before ``forward``; its result replaces the arguments.
 
-    def register_forward_hook(self, hook: Callable) -> RemovableHandle:
-        """Call ``hook(module, args, output)`` after ``forward``; its result replaces the output."""
-        self._hooks = self._hooks or ForwardHooks()
-        return RemovableHandle(self, self._hooks.after).add(hook)
+        Args:
+            prepend: Run it before those that are there.
+            with_kwargs: Call ``hook(module, args, kwargs)``, which may return a pair.
+        """
+        self._hooks = ForwardHooks() if self._hooks is None else self._hooks
+        return RemovableHandle(self, self._hooks.before).add(hook, with_kwargs, prepend)
+
+    def register_forward_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, args, output)`` after ``forward``; its result replaces the output.
+
+        Args:
+            prepend: Run it before those that are there.
+            with_kwargs: Call ``hook(module, args, kwargs, output)``.
+        """
+        self._hooks = ForwardHooks() if self._hooks is None else self._hooks
+        return RemovableHandle(self, self._hooks.after).add(hook, with_kwargs, prepend)
 
     def extra_repr(self) -> str:
         """Return what ``repr`` shows between the parentheses; subclasses may define it."""

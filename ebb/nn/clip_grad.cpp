@@ -1,0 +1,157 @@
+// ebb/nn/clip_grad.cpp -- one pass over all gradients for their norm, one more to scale them.
+#include "ebb/nn/clip_grad.h"
+
+#include <cmath>
+#include <span>
+
+#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/variable.h"
+#include "ebb/core/error.h"
+#include "ebb/core/location.h"
+#include "ebb/core/parallel_arrays.h"
+#include "ebb/kernels/cpu/clip.h"
+#include "ebb/ops/impl/copy.h"
+#include "ebb/ops/prepare.h"
+
+namespace ebb::nn::utils {
+namespace {
+
+constexpr int64_t kGrain = 1 << 15;
+
+/// The gradients of some parameters, packed where they are strided, end to end.
+struct Gradients {
+  const char* op;
+  std::vector<size_t> indices;  // of the parameters
+  std::vector<Tensor> grads;
+  std::vector<Tensor> packed;
+  std::vector<int64_t> ends;
+};
+
+Gradients gradients_of(const char* op, const std::vector<Tensor>& parameters) {
+  Gradients found{op, {}, {}, {}, {}};
+  int64_t elements = 0;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!parameters[i].defined()) {
+      throw ValueError(str(op, ": needs tensors, got nothing as parameter ", i));
+    }
+    const Tensor grad = grad_of(parameters[i]);
+    if (!grad.defined()) continue;
+    found.indices.push_back(i);
+    found.grads.push_back(grad);
+    found.packed.push_back(ops::impl::contiguous(detached(grad)));
+    elements += grad.numel();
+    found.ends.push_back(elements);
+  }
+  return found;
+}
+
+const char* address_of(const Tensor& tensor, int64_t element) {
+  return static_cast<const char*>(tensor.data_ptr()) +
+         static_cast<size_t>(element) * item_size(tensor.dtype());
+}
+
+double norm_of(const Gradients& gradients, double norm_type) {
+  const bool is_largest = std::isinf(norm_type);
+  const auto pieces = static_cast<size_t>(count_pieces(gradients.ends, kGrain));
+  std::vector<double> parts(pieces, 0.0);
+  const auto join = [&](double& total, double part) {
+    if (!is_largest) {
+      total += part;
+    } else if (part > total || std::isnan(part)) {
+      total = part;
+    }
+  };
+  parallel_over_arrays(
+      gradients.ends, kGrain, [&](int64_t piece, size_t i, int64_t begin, int64_t end) {
+        const Tensor& grad = gradients.packed[i];
+        const void* const from = address_of(grad, begin);
+        const double part =
+            is_largest ? kernels::cpu::largest_magnitude(grad.dtype(), from, end - begin)
+                       : kernels::cpu::sum_of_powers(grad.dtype(), from, end - begin, norm_type);
+        join(parts[static_cast<size_t>(piece)], part);
+      });
+  double total = 0;
+  for (const double part : parts) join(total, part);
+  return is_largest ? total : std::pow(total, 1 / norm_type);
+}
+
+/// Which parameter's gradient is the first that is not finite.
+[[noreturn]] void throw_not_finite(const Gradients& gradients, double norm) {
+  for (size_t i = 0; i < gradients.packed.size(); ++i) {
+    const Tensor& grad = gradients.packed[i];
+    const double largest =
+        kernels::cpu::largest_magnitude(grad.dtype(), grad.data_ptr(), grad.numel());
+    if (!std::isfinite(largest)) {
+      throw ValueError(str(gradients.op, ": needs finite gradients, got a norm of ", norm,
+                           "; the gradient of parameter ", gradients.indices[i],
+                           " is the first that holds inf or nan"));
+    }
+  }
+  throw ValueError(str(gradients.op, ": needs a finite norm, got ", norm));
+}
+
+/// Calls `change(dtype, data, count)` for all gradients; complex numbers count as pairs.
+template <typename Change>
+void change_all(const Gradients& gradients, Change change) {
+  for (const Tensor& grad : gradients.grads) ops::check_writable(gradients.op, grad);
+  parallel_over_arrays(gradients.ends, kGrain, [&](int64_t, size_t i, int64_t begin, int64_t end) {
+    const Tensor& grad = gradients.packed[i];
+    const int64_t parts = (end - begin) * (is_complex(grad.dtype()) ? 2 : 1);
+    change(real_type_of(grad.dtype()), const_cast<char*>(address_of(grad, begin)), parts);
+  });
+  for (size_t i = 0; i < gradients.grads.size(); ++i) {
+    if (gradients.packed[i].data_ptr() == gradients.grads[i].data_ptr()) {
+      ops::note_write(gradients.op, gradients.grads[i]);
+    } else {
+      ops::impl::copy_(gradients.grads[i], gradients.packed[i]);
+    }
+  }
+}
+
+Tensor norm_tensor(const Gradients& gradients, double norm) {
+  DType dtype = DType::float32;
+  for (const Tensor& grad : gradients.grads) {
+    if (real_type_of(grad.dtype()) == DType::float64) dtype = DType::float64;
+  }
+  const Tensor result = ebb::empty(Shape{}, dtype);
+  return ops::impl::fill_(result, norm);
+}
+
+}  // namespace
+
+Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type,
+                       bool error_if_nonfinite) {
+  const LocationScope location(current_location(__builtin_return_address(0)));
+  const char* const op = "clip_grad_norm_";
+  if (!(max_norm >= 0)) throw ValueError(str(op, ": needs max_norm >= 0, got ", max_norm));
+  if (!(norm_type > 0)) throw ValueError(str(op, ": needs norm_type > 0, got ", norm_type));
+  const NoGradGuard no_grad;
+  const Gradients gradients = gradients_of(op, parameters);
+  const double norm = norm_of(gradients, norm_type);
+  if (error_if_nonfinite && !std::isfinite(norm)) throw_not_finite(gradients, norm);
+  const double factor = max_norm / (norm + 1e-6);
+  if (!(factor >= 1)) {  // NaN too: it shows in every gradient, as in PyTorch
+    change_all(gradients, [&](DType dtype, void* data, int64_t count) {
+      kernels::cpu::scale_in_place(dtype, data, count, factor);
+    });
+  }
+  return norm_tensor(gradients, norm);
+}
+
+void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) {
+  const LocationScope location(current_location(__builtin_return_address(0)));
+  const char* const op = "clip_grad_value_";
+  if (!(clip_value >= 0)) throw ValueError(str(op, ": needs clip_value >= 0, got ", clip_value));
+  const NoGradGuard no_grad;
+  const Gradients gradients = gradients_of(op, parameters);
+  for (const Tensor& grad : gradients.grads) {
+    if (is_complex(grad.dtype())) {
+      throw DTypeError(str(op, ": needs real gradients, got ", grad.dtype()));
+    }
+  }
+  change_all(gradients, [&](DType dtype, void* data, int64_t count) {
+    kernels::cpu::clamp_in_place(dtype, data, count, clip_value);
+  });
+}
+
+}  // namespace ebb::nn::utils

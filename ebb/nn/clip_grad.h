@@ -1,0 +1,24 @@
+// ebb/nn/clip_grad.h -- bounds gradients before a step, under PyTorch's names.
+//
+// All parameters are one job for the thread pool, split by size alone: results are bitwise the same
+// for any number of threads. Gradients are written in place; parameters without one are skipped.
+#pragma once
+
+#include <vector>
+
+#include "ebb/core/tensor.h"
+
+namespace ebb::nn::utils {
+
+/// Scales all gradients so that their common norm, of order `norm_type` (infinity included), is at
+/// most `max_norm`. Returns the norm before that, 0-d, in the gradients' common dtype but at least
+/// float32. Throws ValueError for bad numbers, and with `error_if_nonfinite` if the norm is not
+/// finite; nothing is written then.
+EBB_API Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
+                               double norm_type = 2.0, bool error_if_nonfinite = false);
+
+/// Moves every element of every gradient into [-clip_value, clip_value]; NaN stays. Throws
+/// ValueError for a negative bound, DTypeError for complex gradients.
+EBB_API void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value);
+
+}  // namespace ebb::nn::utils
