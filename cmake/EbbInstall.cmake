@@ -27,6 +27,7 @@ function(ebb_install_cpp)
           PATTERN "ebb/autograd/op_support.h" EXCLUDE
           PATTERN "ebb/io/atomic_file.h" EXCLUDE
           PATTERN "ebb/io/*_header.h" EXCLUDE
+          PATTERN "ebb/io/read_file.h" EXCLUDE
           PATTERN "ebb/kernels/kernel_table.h" EXCLUDE
           PATTERN "ebb/kernels/tables.h" EXCLUDE)
   install(EXPORT ebb FILE ebbTargets.cmake NAMESPACE ebb:: DESTINATION ${cmake_dir})

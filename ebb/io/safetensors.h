@@ -30,10 +30,18 @@ struct SafetensorsFile {
 EBB_API void save_safetensors(const std::string& path, const NamedTensors& tensors,
                               const std::map<std::string, std::string>& metadata = {});
 
-/// Reads a whole file. The tensors are fresh leaves that require no gradient. Throws IoError if the
-/// file cannot be read, ValueError if its content breaks a rule of the format, DTypeError for a
-/// type that ebb does not have.
-EBB_API SafetensorsFile load_safetensors(const std::string& path);
+/// How load_safetensors() gets at the data.
+enum class Access {
+  read,  // into memory of their own
+  map,   // on first use, straight from the file, which nobody may cut short meanwhile
+};
+
+/// Loads a file. The tensors are fresh leaves that require no gradient; writing to them never
+/// changes the file, which may be deleted or replaced at any time. Tensors that lie unaligned in
+/// the file are read also where `access` is map. Throws IoError if the file cannot be read,
+/// ValueError if its content breaks a rule of the format, DTypeError for a type that ebb does not
+/// have.
+EBB_API SafetensorsFile load_safetensors(const std::string& path, Access access = Access::read);
 
 /// The same from memory; `name` stands for the file in messages.
 EBB_API SafetensorsFile parse_safetensors(std::span<const std::byte> content,

@@ -2,18 +2,14 @@
 // tensor.
 //
 // Bytes come through a Source (a file or a buffer), which refuses to give more than there are; so a
-// file that shrinks while it is read ends in an error. Files are read, not mapped: a mapped file
-// cut short by someone else would kill the process.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
+// file that shrinks while it is read ends in an error. Files are mapped only on demand: a mapped
+// file cut short by someone else would kill the process.
 #include <bit>
-#include <cerrno>
 #include <cstring>
+#include <memory>
 
 #include "ebb/core/error.h"
-#include "ebb/core/parallel.h"
+#include "ebb/io/read_file.h"
 #include "ebb/io/safetensors.h"
 #include "ebb/io/safetensors_header.h"
 
@@ -22,65 +18,59 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format stores little-endian");
 
-/// A file open for reading.
-class ReadFile {
+/// A file, with the interface that read_from() needs.
+class FileSource {
  public:
-  explicit ReadFile(const std::string& path) : path_(path), fd_(::open(path.c_str(), kFlags)) {
-    if (fd_ < 0) fail();
-    struct stat status {};
-    if (::fstat(fd_, &status) != 0) fail_and_close();
-    if (!S_ISREG(status.st_mode)) {
-      ::close(fd_);
-      throw IoError("load: needs a regular file, got '" + path + "'");
-    }
-    bytes_ = static_cast<uint64_t>(status.st_size);
-  }
-  ~ReadFile() { ::close(fd_); }
-  ReadFile(const ReadFile&) = delete;
-  ReadFile& operator=(const ReadFile&) = delete;
-
-  uint64_t bytes() const { return bytes_; }
-
+  explicit FileSource(const ReadFile& file) : file_(file) {}
+  uint64_t bytes() const { return file_.bytes(); }
   void read(uint64_t offset, void* where, uint64_t count) const {
-    auto* next = static_cast<char*>(where);
-    while (count > 0) {
-      const ssize_t got =
-          ::pread(fd_, next, std::min(count, kMostAtOnce), static_cast<off_t>(offset));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) fail();
-      if (got == 0) throw_corrupt(path_, str("it ends at byte ", offset, " while it is read"));
-      next += got;
-      offset += static_cast<uint64_t>(got);
-      count -= static_cast<uint64_t>(got);
+    if (const uint64_t got = file_.read(offset, where, count); got < count) {
+      throw_corrupt(file_.path(), str("it ends at byte ", offset + got, " while it is read"));
     }
+  }
+  Tensor tensor(uint64_t offset, const HeaderEntry& entry) const {
+    Tensor tensor = empty(entry.shape, entry.dtype);
+    read(offset, tensor.data_ptr(), tensor.nbytes());
+    return tensor;
   }
 
  private:
-  static constexpr int kFlags = O_RDONLY | O_CLOEXEC;
-  static constexpr uint64_t kMostAtOnce = uint64_t{1} << 30;
-
-  [[noreturn]] void fail() const {
-    throw IoError("load: needs a readable file, got '" + path_ + "': " + std::strerror(errno));
-  }
-  [[noreturn]] void fail_and_close() const {
-    const int error = errno;
-    ::close(fd_);
-    errno = error;
-    fail();
-  }
-
-  std::string path_;
-  int fd_;
-  uint64_t bytes_ = 0;
+  const ReadFile& file_;
 };
 
-/// A buffer with the interface of ReadFile.
+/// A mapped file: tensors are views of it.
+class MapSource {
+ public:
+  explicit MapSource(const ReadFile& file) : file_(file), map_(MappedFile::make(file)) {}
+  uint64_t bytes() const { return file_.bytes(); }
+  void read(uint64_t offset, void* where, uint64_t count) const {
+    FileSource(file_).read(offset, where, count);
+  }
+  Tensor tensor(uint64_t offset, const HeaderEntry& entry) const {
+    const size_t alignment = item_size(entry.dtype) / (is_complex(entry.dtype) ? 2 : 1);
+    if (entry.begin == entry.end || offset % alignment != 0) {
+      return FileSource(file_).tensor(offset, entry);
+    }
+    return map_->view(offset, entry.shape, entry.dtype);
+  }
+
+ private:
+  const ReadFile& file_;
+  std::shared_ptr<MappedFile> map_;
+};
+
+/// A buffer, with the same interface.
 class ReadBuffer {
  public:
   explicit ReadBuffer(std::span<const std::byte> content) : content_(content) {}
   uint64_t bytes() const { return content_.size(); }
   void read(uint64_t offset, void* where, uint64_t count) const {
     if (count > 0) std::memcpy(where, content_.data() + offset, count);
+  }
+  Tensor tensor(uint64_t offset, const HeaderEntry& entry) const {
+    Tensor tensor = empty(entry.shape, entry.dtype);
+    read(offset, tensor.data_ptr(), tensor.nbytes());
+    return tensor;
   }
 
  private:
@@ -90,7 +80,9 @@ class ReadBuffer {
 /// Any other byte than 0 and 1 in a bool is undefined behaviour in C++: it counts as true.
 void normalize_bools(const Tensor& tensor) {
   auto* const bytes = static_cast<unsigned char*>(tensor.data_ptr());
-  for (int64_t i = 0; i < tensor.numel(); ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;
+  for (int64_t i = 0; i < tensor.numel(); ++i) {
+    if (bytes[i] > 1) bytes[i] = 1;  // a mapped page that needs no change stays the file's
+  }
 }
 
 template <typename Source>
@@ -110,8 +102,7 @@ SafetensorsFile read_from(const Source& source, const std::string& file) {
   result.metadata = std::move(header.metadata);
   result.tensors.reserve(header.entries.size());
   for (HeaderEntry& entry : header.entries) {
-    const Tensor tensor = empty(entry.shape, entry.dtype);
-    source.read(data_start + entry.begin, tensor.data_ptr(), entry.end - entry.begin);
+    const Tensor tensor = source.tensor(data_start + entry.begin, entry);
     if (entry.dtype == DType::boolean) normalize_bools(tensor);
     result.tensors.emplace_back(std::move(entry.name), tensor);
   }
@@ -120,8 +111,10 @@ SafetensorsFile read_from(const Source& source, const std::string& file) {
 
 }  // namespace
 
-SafetensorsFile load_safetensors(const std::string& path) {
-  return read_from(ReadFile(path), path);
+SafetensorsFile load_safetensors(const std::string& path, Access access) {
+  const ReadFile file("load", path);
+  return access == Access::map ? read_from(MapSource(file), path)
+                               : read_from(FileSource(file), path);
 }
 
 SafetensorsFile parse_safetensors(std::span<const std::byte> content, const std::string& name) {

@@ -4,12 +4,15 @@
 // while a file is read or written.
 #include "python/src/files.h"
 
+#include <limits>
 #include <map>
 #include <string>
 
 #include "ebb/core/error.h"
 #include "ebb/data/digits.h"
+#include "ebb/io/read_file.h"
 #include "ebb/io/safetensors.h"
+#include "python/src/args.h"
 #include "python/src/errors.h"
 #include "python/src/tensor_object.h"
 
@@ -79,14 +82,17 @@ PyObject* save(PyObject*, Args args, Py_ssize_t count) {
   });
 }
 
-// path -> (dict of tensors, dict of metadata)
-PyObject* load(PyObject*, PyObject* object) {
+// (path, mmap: bool) -> (dict of tensors, dict of metadata)
+PyObject* load(PyObject*, Args args, Py_ssize_t count) {
   return guarded([&] {
-    const std::string path = path_of("load", object);
+    if (count != 2) throw DTypeError("load: needs a path, and whether to map it");
+    const std::string path = path_of("load", args[0]);
+    const int is_mapped = PyObject_IsTrue(args[1]);
+    check_status(is_mapped);
     io::SafetensorsFile file;
     {
       const ReleaseGil released;
-      file = io::load_safetensors(path);
+      file = io::load_safetensors(path, is_mapped != 0 ? io::Access::map : io::Access::read);
     }
     const Ref tensors(PyDict_New());
     for (auto& [name, tensor] : file.tensors) {
@@ -105,6 +111,22 @@ PyObject* load(PyObject*, PyObject* object) {
   });
 }
 
+// (descriptor, bytes) -> uint8 tensor over the memory, which the descriptor no longer matters to
+PyObject* map_descriptor(PyObject*, Args args, Py_ssize_t count) {
+  return guarded([&] {
+    if (count != 2) throw DTypeError("map: needs a descriptor and a number of bytes");
+    const int64_t descriptor = to_int64(args[0]);
+    const int64_t bytes = to_int64(args[1]);
+    if (descriptor < 0 || descriptor > std::numeric_limits<int>::max() || bytes < 0) {
+      throw ValueError(
+          str("map: needs a descriptor and a number of bytes, got ", descriptor, " and ", bytes));
+    }
+    const auto file =
+        io::MappedFile::make(static_cast<int>(descriptor), static_cast<uint64_t>(bytes));
+    return wrap(file->view(0, Shape{bytes}, DType::uint8));
+  });
+}
+
 // path -> (train images, train labels, test images, test labels)
 PyObject* load_digits(PyObject*, PyObject* path) {
   return guarded([&] {
@@ -120,7 +142,8 @@ PyObject* load_digits(PyObject*, PyObject* path) {
 
 PyMethodDef kFunctions[] = {
     {"_save", as_method(save), METH_FASTCALL, nullptr},
-    {"_load", load, METH_O, nullptr},
+    {"_load", as_method(load), METH_FASTCALL, nullptr},
+    {"_map_descriptor", as_method(map_descriptor), METH_FASTCALL, nullptr},
     {"_load_digits", load_digits, METH_O, nullptr},
     {},
 };

@@ -5,6 +5,7 @@
 #include "ebb/core/error.h"
 #include "ebb/core/log.h"
 #include "ebb/core/parallel.h"
+#include "ebb/kernels/cpu/build_info.h"
 #include "python/src/args.h"
 #include "python/src/errors.h"
 #include "python/src/location.h"
@@ -54,6 +55,17 @@ PyObject* log_to(PyObject*, PyObject* level) {
   });
 }
 
+PyObject* build_info(PyObject*, PyObject*) {
+  return guarded([] {
+    const Ref result(PyDict_New());
+    for (const auto& [name, text] : kernels::cpu::build_info()) {
+      const Ref value(PyUnicode_FromString(text.c_str()));
+      check_status(PyDict_SetItemString(result.get(), name.c_str(), value.get()));
+    }
+    return Py_NewRef(result.get());
+  });
+}
+
 /// The package says where it lies, so that its own frames can be told from the user's.
 PyObject* set_package(PyObject*, PyObject* folder) {
   return guarded([&] {
@@ -79,6 +91,7 @@ PyMethodDef kFunctions[] = {
     {"set_log_level", log_to, METH_O,
      "set_log_level($module, level, /)\n--\n\nSet the level of log lines, from 0 (silent) to 9."},
     {"_fail_allocation_after", fail_after, METH_VARARGS, nullptr},
+    {"_build_info", build_info, METH_NOARGS, nullptr},
     {"_set_package", set_package, METH_O, nullptr},
     {},
 };

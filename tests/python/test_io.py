@@ -72,12 +72,13 @@ def test_views_are_stored_as_their_values(path):
 @pytest.mark.parametrize(
     "obj, text",
     [
-        ([1, 2], "save: needs a dict of Tensors, got list\nhint: save model.state_dict()"),
+        (3.0, "save: needs a dict of Tensors, got float\nhint: save model.state_dict()"),
+        (ebb.ones(1), "save: needs a dict of Tensors, got Tensor"),
         (nn.ReLU(), "save: needs a dict of Tensors, got ReLU"),
-        ({"a": {"b": ebb.ones(1)}}, "save: needs a Tensor for 'a', got dict"),
-        ({"a": 1.0}, "save: needs a Tensor for 'a', got float"),
-        ({"a": np.ones(1)}, "save: needs a Tensor for 'a', got ndarray"),
-        ({3: ebb.ones(1)}, "save: needs names as str, got int 3"),
+        ({"a": [np.ones(1)]}, "save: needs Tensors, numbers, text, dicts and lists, got ndarray"),
+        ({"a": {3.5: 1}}, "save: needs keys as str or int, got float 3.5 at ['a']"),
+        ({"a": {1, 2}}, "save: needs Tensors, numbers, text, dicts and lists, got set at ['a']"),
+        ({"a": b"b"}, "save: needs Tensors, numbers, text, dicts and lists, got bytes at ['a']"),
         ({"a": ebb.zeros(1, dtype=ebb.complex128)}, "save: needs a dtype that safetensors"),
     ],
 )

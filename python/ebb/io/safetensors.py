@@ -1,59 +1,133 @@
-# python/ebb/io/safetensors.py -- ebb.save and ebb.load: named tensors in safetensors files.
-"""Files hold tensors and text only; nothing in them is ever executed, and there is no pickle."""
+# python/ebb/io/safetensors.py -- safetensors files: named tensors, and trees of them.
+#
+# A flat dict of tensors is stored as it is, for every reader of the format. Anything else is taken
+# apart by tree.py: its tensors get names, the rest becomes JSON in the metadata, under TREE.
+"""Called by ``ebb.save`` and ``ebb.load``; ``safe_open`` reads a few tensors of a large file."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any
 
 from ebb import _C
+from ebb.io import tree
 
-__all__ = ["load", "load_metadata", "save"]
+__all__ = ["load", "load_metadata", "safe_open", "save"]
+
+TREE = "ebb.tree"
 
 
-def save(
-    obj: Mapping[str, _C.Tensor], path: str | os.PathLike, metadata: dict[str, str] | None = None
-) -> None:
-    """Write named tensors, such as a state dict, to a safetensors file.
-
-    An existing file is replaced wholly or, if anything fails, left as it was.
-
-    Args:
-        obj: Tensors by name; lists, nested dicts and other objects are refused.
-        path: Where to write.
-        metadata: Text to keep with the tensors.
-    Raises:
-        TypeError: If ``obj`` is anything but a dict of tensors.
-        OSError: If the file cannot be written.
-    Example:
-        >>> ebb.save({"weight": ebb.ones(2, 3)}, "weights.safetensors")
-    """
-    if not isinstance(obj, Mapping):
+def save(obj: Any, path: str | os.PathLike, metadata: dict[str, str] | None = None) -> None:
+    """Write tensors; see ``ebb.save``."""
+    if metadata and TREE in metadata:
+        raise _C.ValueError(f"save: needs metadata other than the reserved {TREE!r}")
+    if not isinstance(obj, Mapping | list | tuple):
         raise _C.DTypeError(
             f"save: needs a dict of Tensors, got {type(obj).__name__}"
             "\nhint: save model.state_dict(), or {'name': tensor}"
         )
-    for name, tensor in obj.items():
-        if not isinstance(name, str):
-            raise _C.DTypeError(f"save: needs names as str, got {type(name).__name__} {name!r}")
-        if not isinstance(tensor, _C.Tensor):
-            raise _C.DTypeError(
-                f"save: needs a Tensor for {name!r}, got {type(tensor).__name__}"
-                "\nhint: only tensors are stored; put text into metadata="
-            )
-    _C._save(path, tuple(obj.keys()), tuple(obj.values()), metadata)
+    if _is_flat(obj):
+        tensors = obj
+    else:
+        tensors, text = tree.take_apart(obj)
+        if isinstance(metadata, dict | None):  # anything else is refused below
+            metadata = {**(metadata or {}), TREE: text}
+    _C._save(path, tuple(tensors.keys()), tuple(tensors.values()), metadata)
 
 
-def load(path: str | os.PathLike) -> dict[str, _C.Tensor]:
-    """Read the tensors of a safetensors file, by name.
-
-    Raises:
-        OSError: If the file cannot be read.
-        ValueError: If it is not a safetensors file, or corrupt.
-    """
-    return _C._load(path)[0]
+def load(path: str | os.PathLike, *, mmap: bool = False) -> Any:
+    """Read tensors; see ``ebb.load``."""
+    tensors, metadata = _C._load(path, mmap)
+    if TREE not in metadata:
+        return tensors
+    return tree.put_together(tensors, metadata[TREE], os.fsdecode(path))
 
 
 def load_metadata(path: str | os.PathLike) -> dict[str, str]:
     """Read the text that a safetensors file keeps with its tensors."""
-    return _C._load(path)[1]
+    metadata = _C._load(path, True)[1]
+    metadata.pop(TREE, None)
+    return metadata
+
+
+def _is_flat(obj: Any) -> bool:
+    return isinstance(obj, Mapping) and all(
+        isinstance(name, str) and isinstance(value, _C.Tensor) for name, value in obj.items()
+    )
+
+
+class safe_open:  # noqa: N801 -- the name that the safetensors package gave it
+    """The tensors of a file, each read when it is asked for.
+
+    Args:
+        path: The file. Tensors are views of it as of ``ebb.load(path, mmap=True)``, and stay
+            valid after ``with``.
+    Raises:
+        OSError: If the file cannot be read.
+        ValueError: If it is not a safetensors file, or corrupt.
+    Example:
+        >>> with ebb.io.safe_open("weights.safetensors") as file:
+        ...     weight = file.get_tensor("weight")
+        ...     rows = file.get_slice("embedding")[100:200]
+    """
+
+    def __init__(self, path: str | os.PathLike):
+        self._path = os.fsdecode(path)
+        self._tensors, self._metadata = _C._load(path, True)
+        self._metadata.pop(TREE, None)
+
+    def keys(self) -> list[str]:
+        """Return the names of all tensors."""
+        return list(self._open())
+
+    def metadata(self) -> dict[str, str]:
+        """Return the text that the file keeps with its tensors."""
+        return dict(self._metadata)
+
+    def get_tensor(self, name: str) -> _C.Tensor:
+        """Return a tensor over the file's memory."""
+        tensors = self._open()
+        if name not in tensors:
+            raise KeyError(f"safe_open: needs a tensor of {self._path!r}, got {name!r}")
+        return tensors[name].detach()
+
+    def get_slice(self, name: str) -> Slice:
+        """Return what gives shape and dtype, and reads a part when indexed."""
+        return Slice(self.get_tensor(name))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._open()
+
+    def __len__(self) -> int:
+        return len(self._open())
+
+    def __enter__(self) -> safe_open:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._tensors = None
+
+    def _open(self) -> dict[str, _C.Tensor]:
+        if self._tensors is None:
+            raise _C.ValueError(f"safe_open: needs an open file, got {self._path!r}, closed")
+        return self._tensors
+
+
+class Slice:
+    """One tensor of a file, not read yet."""
+
+    def __init__(self, tensor: _C.Tensor):
+        self._tensor = tensor
+
+    def get_shape(self) -> list[int]:
+        """Return the sizes of the whole tensor."""
+        return list(self._tensor.shape)
+
+    def get_dtype(self) -> _C.dtype:
+        """Return the dtype of the tensor."""
+        return self._tensor.dtype
+
+    def __getitem__(self, index: Any) -> _C.Tensor:
+        """Return a copy of a part; only its pages of the file are read."""
+        return self._tensor[index].clone()
