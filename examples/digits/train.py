@@ -2,11 +2,11 @@
 """Writes the loss curve and the weights; the last line is the accuracy on held-out images."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from chart import write_line_chart
 from model import Mlp, count_correct, evaluate, loss_of
-from progress import Progress
 
 import ebb
 from ebb import optim
@@ -25,7 +25,7 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def train_epoch(model, optimizer, data, batch_size: int, progress: Progress) -> float:
+def train_epoch(model, optimizer, data, batch_size: int, progress) -> float:
     """Go over the training images once; return the mean loss."""
     seen, correct, total_loss = 0, 0, 0.0
     for images, labels in ebb.data.batches(
@@ -39,7 +39,7 @@ def train_epoch(model, optimizer, data, batch_size: int, progress: Progress) -> 
         seen += len(labels)
         correct += count_correct(scores.detach(), labels)
         total_loss += loss.item() * len(labels)
-        progress.update(len(labels), total_loss / seen, correct / seen)
+        progress.update(len(labels), loss=total_loss / seen, accuracy=f"{correct / seen:6.1%}")
     return total_loss / seen
 
 
@@ -47,7 +47,8 @@ def train(arguments: argparse.Namespace, data) -> tuple[Mlp, dict[str, list[floa
     """Return the trained network and its losses, one for each epoch."""
     model = Mlp()
     optimizer = optim.AdamW(model.parameters(), lr=arguments.lr)
-    progress = Progress(arguments.epochs * len(data.train_labels))
+    samples = arguments.epochs * len(data.train_labels)
+    progress = ebb.data.progress(total=samples, unit="samples", stream=sys.stdout)
     curves = {"training": [], "held out": []}
     for _ in range(arguments.epochs):
         loss = train_epoch(model, optimizer, data, arguments.batch_size, progress)

@@ -60,7 +60,7 @@ newaxis = None
 
 # The parts are imported at once (15 ms), not by a module-level __getattr__: with one, Python
 # cannot specialise the look-up of `ebb.add`, which then costs 10 ns more each time.
-from ebb import data, io, nn, optim  # noqa: E402,F401
+from ebb import data, io, nn, optim, utils  # noqa: E402,F401
 from ebb.io import load, load_npz, save, save_npz  # noqa: E402,F401
 
 # `from ebb import *` must not hide builtins such as sum and max.

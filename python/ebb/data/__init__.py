@@ -1,7 +1,53 @@
 # python/ebb/data/__init__.py -- data sets and batches.
-"""``digits`` loads the handwritten digits; ``batches`` iterates over tensors in shuffled pieces."""
+"""Datasets, samplers and ``DataLoader`` with PyTorch's names; ``progress`` shows how far it is.
+
+``ebb.utils.data`` is the same module, for PyTorch's habits.
+"""
 
 from ebb.data import digits
 from ebb.data.batches import batches
+from ebb.data.collate import default_collate, default_convert
+from ebb.data.dataset import (
+    ChainDataset,
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
+from ebb.data.loader import DataLoader
+from ebb.data.progress import Progress, progress
+from ebb.data.sampler import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+from ebb.data.worker import get_worker_info
 
-__all__ = ["batches", "digits"]
+__all__ = [
+    "BatchSampler",
+    "ChainDataset",
+    "ConcatDataset",
+    "DataLoader",
+    "Dataset",
+    "IterableDataset",
+    "Progress",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "Subset",
+    "SubsetRandomSampler",
+    "TensorDataset",
+    "WeightedRandomSampler",
+    "batches",
+    "default_collate",
+    "default_convert",
+    "digits",
+    "get_worker_info",
+    "progress",
+    "random_split",
+]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ebb import _C
+from ebb.data.sampler import permutation
 
 
 def batches(
@@ -33,7 +34,7 @@ def batches(
 def _generate(
     tensors: tuple[_C.Tensor, ...], rows: int, batch_size: int, shuffle: bool, drop_last: bool
 ) -> Iterator[tuple[_C.Tensor, ...]]:
-    order = _permutation(rows) if shuffle else None
+    order = _C.tensor(permutation(rows), dtype=_C.int64) if shuffle else None
     for start in range(0, rows, batch_size):
         end = min(start + batch_size, rows)
         if drop_last and end - start < batch_size:
@@ -41,10 +42,4 @@ def _generate(
         if order is None:
             yield tuple(tensor[start:end] for tensor in tensors)
         else:
-            chosen = _C.from_numpy(order[start:end])
-            yield tuple(tensor.index_select(0, chosen) for tensor in tensors)
-
-
-def _permutation(count: int):
-    """Return 0 .. count - 1 in random order: the ranks of as many random numbers."""
-    return _C.rand((count,), dtype=_C.float64).numpy().argsort(kind="stable")
+            yield tuple(tensor.index_select(0, order[start:end]) for tensor in tensors)

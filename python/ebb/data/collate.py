@@ -1,0 +1,108 @@
+# python/ebb/data/collate.py -- turns a list of samples into one batch.
+"""``default_collate`` stacks what can be stacked and keeps the structure around it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ebb
+from ebb import _C
+
+__all__ = ["default_collate", "default_convert"]
+
+
+def default_collate(batch: Sequence[Any]) -> Any:
+    """Return one batch made of samples that are alike.
+
+    Tensors, arrays and numbers become tensors with one more dim (Python floats float64, ints
+    int64); dicts, lists, tuples and named tuples of them stay such; texts become lists.
+
+    Raises:
+        TypeError: If the samples hold anything else.
+        ValueError: If they differ in structure or shape.
+    Example:
+        >>> default_collate([{"x": 1.0, "y": 2}, {"x": 3.0, "y": 4}])["y"]
+        tensor([2, 4])
+    """
+    first = batch[0]
+    if isinstance(first, _C.Tensor):
+        return _stack(batch)
+    if _is_numpy(first):
+        return _stack_arrays(batch)
+    if isinstance(first, bool | int | float | complex):
+        return _C.tensor(list(batch), dtype=_C.float64 if isinstance(first, float) else None)
+    if isinstance(first, str | bytes):
+        return list(batch)
+    if isinstance(first, Mapping):
+        return _like(first, {key: default_collate([sample[key] for sample in batch])
+                             for key in first})  # fmt: skip
+    if isinstance(first, Sequence):
+        sizes = sorted({len(sample) for sample in batch})
+        if len(sizes) != 1:
+            raise _C.ValueError(f"default_collate: needs samples of equal length, got {sizes}")
+        columns = [default_collate(column) for column in zip(*batch, strict=True)]
+        if hasattr(first, "_fields"):  # a named tuple
+            return type(first)(*columns)
+        return columns if isinstance(first, tuple) else _like(first, columns)
+    raise _C.DTypeError(
+        "default_collate: needs tensors, arrays, numbers, texts, dicts or sequences, "
+        f"got {type(first).__name__}\nhint: pass a collate_fn"
+    )
+
+
+def default_convert(data: Any) -> Any:
+    """Return a sample with its arrays as tensors; what a DataLoader without batches does."""
+    if _is_numpy(data) and data.dtype.kind in "biufc":
+        return _C.as_tensor(data)
+    if isinstance(data, Mapping):
+        return _like(data, {key: default_convert(value) for key, value in data.items()})
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*map(default_convert, data))
+    if isinstance(data, tuple):
+        return [default_convert(value) for value in data]
+    if isinstance(data, Sequence) and not isinstance(data, str | bytes):
+        return _like(data, [default_convert(value) for value in data])
+    return data
+
+
+def _is_numpy(value: Any) -> bool:
+    """Whether it is an array or a scalar of NumPy, without importing NumPy for that."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.ndarray | numpy.generic)
+
+
+def _like(first: Any, values: Any) -> Any:
+    """Return ``values`` in a container of the type of ``first``, or as they are."""
+    if type(first) in (dict, list):
+        return values
+    try:
+        return type(first)(values)
+    except TypeError:
+        return values
+
+
+def _stack(batch: Sequence[_C.Tensor]) -> _C.Tensor:
+    shapes = {tuple(tensor.shape) for tensor in batch}
+    if len(shapes) != 1:
+        raise _C.ShapeError(
+            f"default_collate: needs tensors of one shape, got {_some(shapes)}"
+            "\nhint: pass a collate_fn that pads them"
+        )
+    return ebb.cat([tensor.unsqueeze(0) for tensor in batch])
+
+
+def _stack_arrays(batch: Sequence[Any]) -> _C.Tensor:
+    import numpy as np
+
+    if batch[0].dtype.kind not in "?biufc":
+        raise _C.DTypeError(f"default_collate: needs arrays of numbers, got {batch[0].dtype}")
+    shapes = {array.shape for array in batch}
+    if len(shapes) != 1:
+        raise _C.ShapeError(f"default_collate: needs arrays of one shape, got {_some(shapes)}")
+    return _C.from_numpy(np.stack(batch))
+
+
+def _some(shapes: set) -> str:
+    return " and ".join(str(list(shape)) for shape in sorted(shapes)[:3])

@@ -1,0 +1,171 @@
+# python/ebb/data/dataset.py -- data sets: what a DataLoader takes its samples from.
+"""Datasets with an index, datasets that are a stream, and how to combine and divide them."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from ebb import _C
+from ebb.data.sampler import permutation
+
+__all__ = [
+    "ChainDataset",
+    "ConcatDataset",
+    "Dataset",
+    "IterableDataset",
+    "Subset",
+    "TensorDataset",
+    "random_split",
+]
+
+
+class Dataset:
+    """Samples by index: a subclass defines ``__getitem__``, and ``__len__`` for most samplers.
+
+    ``__getitems__(indices)``, if defined, returns a list of samples at once.
+    """
+
+    def __getitem__(self, index: Any) -> Any:
+        raise _C.NotImplementedError(f"{type(self).__name__}: needs __getitem__, got none")
+
+    def __add__(self, other: Dataset) -> ConcatDataset:
+        return ConcatDataset([self, other])
+
+
+class IterableDataset(Dataset):
+    """Samples as a stream: a subclass defines ``__iter__``.
+
+    Every worker of a DataLoader iterates over a copy of its own; ``get_worker_info()`` tells it
+    which part is its.
+    """
+
+    def __iter__(self) -> Iterator[Any]:
+        raise _C.NotImplementedError(f"{type(self).__name__}: needs __iter__, got none")
+
+    def __add__(self, other: Dataset) -> ChainDataset:
+        return ChainDataset([self, other])
+
+
+class TensorDataset(Dataset):
+    """Rows of tensors: sample ``i`` is the tuple of their ``i``-th rows.
+
+    Example:
+        >>> data = TensorDataset(images, labels)
+        >>> image, label = data[0]
+    """
+
+    def __init__(self, *tensors: _C.Tensor):
+        if not tensors or not all(isinstance(t, _C.Tensor) and t.ndim > 0 for t in tensors):
+            raise _C.DTypeError("TensorDataset: needs one or more Tensors with at least one dim")
+        lengths = sorted({len(tensor) for tensor in tensors})
+        if len(lengths) != 1:
+            raise _C.ShapeError(f"TensorDataset: needs tensors of equal length, got {lengths}")
+        self.tensors = tensors
+
+    def __getitem__(self, index: Any) -> tuple[_C.Tensor, ...]:
+        return tuple(tensor[index] for tensor in self.tensors)
+
+    def __len__(self) -> int:
+        return len(self.tensors[0])
+
+    def take(self, indices: Sequence[int]) -> list[_C.Tensor]:
+        """Return what ``default_collate`` makes of these samples, with one op per tensor."""
+        chosen = _C.tensor(indices, dtype=_C.int64)
+        return [tensor.index_select(0, chosen) for tensor in self.tensors]
+
+
+class Subset(Dataset):
+    """The samples of ``dataset`` at ``indices``."""
+
+    def __init__(self, dataset: Any, indices: Sequence[int]):
+        self.dataset = dataset
+        self.indices = indices
+        if hasattr(dataset, "take"):
+            self.take = lambda numbers: dataset.take([indices[number] for number in numbers])
+
+    def __getitem__(self, index: int) -> Any:
+        return self.dataset[self.indices[index]]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class ConcatDataset(Dataset):
+    """Datasets one after another."""
+
+    def __init__(self, datasets: Iterable[Any]):
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise _C.ValueError("ConcatDataset: needs at least one dataset, got none")
+        if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
+            raise _C.DTypeError(
+                "ConcatDataset: needs datasets with an index, got an IterableDataset"
+                "\nhint: use ChainDataset"
+            )
+        self.cumulative_sizes = list(itertools.accumulate(map(len, self.datasets)))
+
+    def __getitem__(self, index: int) -> Any:
+        length = len(self)
+        if not -length <= index < length:
+            raise _C.IndexError(f"ConcatDataset: needs an index below {length}, got {index}")
+        index %= length
+        number = bisect.bisect_right(self.cumulative_sizes, index)
+        start = self.cumulative_sizes[number - 1] if number > 0 else 0
+        return self.datasets[number][index - start]
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+
+class ChainDataset(IterableDataset):
+    """Streams one after another."""
+
+    def __init__(self, datasets: Iterable[Iterable[Any]]):
+        self.datasets = datasets
+
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.chain.from_iterable(self.datasets)
+
+
+def random_split(
+    dataset: Any, lengths: Sequence[int | float], generator: _C.Generator | None = None
+) -> list[Subset]:
+    """Divide a dataset at random into parts that do not overlap.
+
+    Args:
+        dataset: What to divide.
+        lengths: Numbers of samples, or fractions that add up to 1; samples left over by rounding
+            go one each to the first parts.
+        generator: Where random numbers come from; the default one if None.
+    Example:
+        >>> train, test = random_split(data, [0.8, 0.2], ebb.Generator().manual_seed(0))
+    """
+    count = len(dataset)
+    sizes = list(lengths)
+    if any(size < 0 for size in sizes):
+        raise _C.ValueError(f"random_split: needs lengths of at least 0, got {sizes}")
+    if any(isinstance(size, float) for size in sizes):
+        sizes = _sizes_of_fractions(sizes, count)
+    if sum(sizes) != count:
+        raise _C.ValueError(
+            f"random_split: needs lengths that add up to {count}, got {sizes}, {sum(sizes)} in all"
+        )
+    order = permutation(count, generator)
+    ends = itertools.accumulate(sizes)
+    return [Subset(dataset, order[end - size : end])
+            for size, end in zip(sizes, ends, strict=True)]  # fmt: skip
+
+
+def _sizes_of_fractions(fractions: Sequence[float], count: int) -> list[int]:
+    if not math.isclose(sum(fractions), 1.0):
+        raise _C.ValueError(
+            f"random_split: needs fractions that add up to 1, got {list(fractions)}"
+        )
+    sizes = [math.floor(count * fraction) for fraction in fractions]
+    for number in range(count - sum(sizes)):
+        sizes[number % len(sizes)] += 1
+    return sizes

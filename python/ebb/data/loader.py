@@ -1,0 +1,287 @@
+# python/ebb/data/loader.py -- DataLoader: batches of a dataset, made here or by workers.
+#
+# DataLoader checks its arguments once. Each `for` makes an iterator: a plain generator without
+# workers; else a _WorkerIterator, which hands out tasks in order, a few ahead, and puts the answers
+# back into that order. Start reading at _WorkerIterator.__next__().
+"""The class and its iterators; workers are in ``process_workers.py`` and ``thread_workers.py``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from ebb import _C
+from ebb.data.collate import default_collate, default_convert
+from ebb.data.dataset import IterableDataset
+from ebb.data.sampler import BatchSampler, RandomSampler, SequentialSampler
+from ebb.data.thread_workers import ThreadWorkers
+from ebb.data.worker import Answer, Fetcher, Recipe, raise_answer
+
+__all__ = ["DataLoader"]
+
+
+class DataLoader:
+    """Iterates over a dataset in batches.
+
+    Args:
+        dataset: A ``Dataset`` (or anything with ``__getitem__``), or an ``IterableDataset``.
+        batch_size: Samples in a batch; None gives single samples.
+        shuffle: Visit the samples in a new random order each time.
+        sampler: Gives the indices, instead of ``shuffle``.
+        batch_sampler: Gives lists of indices, instead of ``batch_size``, ``shuffle``, ``sampler``
+            and ``drop_last``.
+        num_workers: How many workers make batches ahead of time; 0 makes them here. The order of
+            the batches does not depend on it.
+        collate_fn: Makes a batch of a list of samples; ``default_collate`` if None.
+        drop_last: Leave out a last batch that is not full.
+        timeout: Seconds to wait for a batch of a worker; 0 waits for ever.
+        worker_init_fn: Called in each worker with its number.
+        generator: Where shuffling and the workers' seeds come from; the default one if None.
+        prefetch_factor: Batches that each worker makes ahead; 2 if None.
+        persistent_workers: Keep the workers from one round to the next.
+        multiprocessing_context: "fork", "spawn" or "forkserver", or such a context.
+        worker_type: "process"; or "thread", for datasets that mostly wait or run NumPy and ebb.
+    Example:
+        >>> for images, labels in DataLoader(data, batch_size=32, shuffle=True, num_workers=2):
+        ...     train(images, labels)
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Iterable[Any] | None = None,
+        batch_sampler: Iterable[list[Any]] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[Any], Any] | None = None,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        generator: _C.Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        multiprocessing_context: Any = None,
+        worker_type: str = "process",
+    ):
+        self.dataset = dataset
+        self.num_workers = num_workers
+        self.drop_last = drop_last
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.generator = generator
+        self.persistent_workers = persistent_workers
+        self.worker_type = worker_type
+        self._check_workers(prefetch_factor)
+        self.prefetch_factor = prefetch_factor or (2 if num_workers > 0 else None)
+        self.multiprocessing_context = multiprocessing_context
+        self._is_stream = isinstance(dataset, IterableDataset)
+        self._check_sampling(batch_size, shuffle, sampler, batch_sampler)
+        self._choose_samplers(batch_size, shuffle, sampler, batch_sampler)
+        if collate_fn is None:
+            collate_fn = default_collate if self._has_batches else default_convert
+        self.collate_fn = collate_fn
+        self._iterator: _WorkerIterator | None = None  # kept if the workers are
+
+    def _check_workers(self, prefetch_factor: int | None) -> None:
+        count = self.num_workers
+        if not isinstance(count, int) or count < 0:
+            raise _C.ValueError(f"DataLoader: needs num_workers >= 0, got {count!r}")
+        if self.timeout < 0:
+            raise _C.ValueError(f"DataLoader: needs timeout >= 0, got {self.timeout}")
+        if self.worker_type not in ("process", "thread"):
+            raise _C.ValueError(
+                f"DataLoader: needs worker_type 'process' or 'thread', got {self.worker_type!r}"
+            )
+        if prefetch_factor is not None and prefetch_factor < 1:
+            raise _C.ValueError(f"DataLoader: needs prefetch_factor >= 1, got {prefetch_factor}")
+        if count == 0 and (prefetch_factor is not None or self.persistent_workers or self.timeout):
+            raise _C.ValueError(
+                "DataLoader: needs num_workers > 0 for prefetch_factor, persistent_workers and "
+                "timeout, got 0"
+            )
+
+    def _check_sampling(
+        self, batch_size: int | None, shuffle: bool | None, sampler: Any, batch_sampler: Any
+    ) -> None:
+        if self._is_stream and (shuffle or sampler is not None or batch_sampler is not None):
+            raise _C.ValueError(
+                "DataLoader: needs no shuffle, sampler or batch_sampler for an IterableDataset, "
+                "got one\nhint: its __iter__ decides on the order"
+            )
+        if sampler is not None and shuffle:
+            raise _C.ValueError("DataLoader: needs either sampler or shuffle, got both")
+        if batch_sampler is None:
+            if batch_size is None and self.drop_last:
+                raise _C.ValueError("DataLoader: needs a batch_size for drop_last, got None")
+        elif batch_size != 1 or shuffle or sampler is not None or self.drop_last:
+            raise _C.ValueError(
+                "DataLoader: needs batch_sampler without batch_size, shuffle, sampler and "
+                "drop_last, got both"
+            )
+
+    def _choose_samplers(
+        self, batch_size: int | None, shuffle: bool | None, sampler: Any, batch_sampler: Any
+    ) -> None:
+        if sampler is None and not self._is_stream:
+            if shuffle:
+                sampler = RandomSampler(self.dataset, generator=self.generator)
+            else:
+                sampler = SequentialSampler(self.dataset)
+        if batch_sampler is None and batch_size is not None:
+            # A stream has no indices; here its batch sampler only checks the size.
+            batch_sampler = BatchSampler(sampler or (), batch_size, self.drop_last)
+        self.batch_size = batch_size
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        self._has_batches = batch_sampler is not None
+
+    def __iter__(self) -> Iterator[Any]:
+        # Drawn even where there is no worker: the order must not depend on their number.
+        seed = int(_C.rand((), dtype=_C.float64, generator=self.generator).item() * 2**53)
+        if self.num_workers == 0:
+            return self._iterate(Fetcher(self._recipe()))
+        if not self.persistent_workers:
+            return _WorkerIterator(self, seed)
+        if self._iterator is None or self._iterator.is_closed:
+            self._iterator = _WorkerIterator(self, seed)
+        else:
+            self._iterator.restart()
+        return self._iterator
+
+    def _iterate(self, fetcher: Fetcher) -> Iterator[Any]:
+        if not self._is_stream:
+            for index in self._tasks():
+                yield fetcher.fetch(index)
+            return
+        while True:
+            try:
+                batch = fetcher.fetch(None)
+            except StopIteration:
+                return
+            yield batch
+
+    def _recipe(self) -> Recipe:
+        return Recipe(
+            self.dataset,
+            self.collate_fn,
+            self._has_batches,
+            self.batch_size,
+            self.drop_last,
+            self.worker_init_fn,
+        )
+
+    def _tasks(self) -> Iterable[Any]:
+        """Return what a worker needs to know for each batch: its indices."""
+        if self._is_stream:
+            return _forever()
+        return self.batch_sampler if self._has_batches else self.sampler
+
+    def __len__(self) -> int:
+        if not self._is_stream:
+            return len(self._tasks())  # type: ignore[arg-type]
+        count = len(self.dataset)
+        if not self._has_batches:
+            return count
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+
+def _forever() -> Iterator[None]:
+    while True:
+        yield None
+
+
+class _WorkerIterator:
+    """Gives batches in the order of their tasks, while workers make the next ones."""
+
+    def __init__(self, loader: DataLoader, seed: int):
+        self._loader = loader
+        count = loader.num_workers
+        seeds = [seed + number for number in range(count)]
+        self._epoch = -1
+        if loader.worker_type == "thread":
+            self._workers = ThreadWorkers(loader._recipe(), seeds)
+        else:
+            # Here, since multiprocessing takes 10 ms to import.
+            from ebb.data.process_workers import ProcessWorkers, context_of
+
+            context = context_of(loader.multiprocessing_context)
+            self._workers = ProcessWorkers(loader._recipe(), seeds, context)
+        self.restart()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the workers have been stopped."""
+        return not self._workers.close.alive
+
+    def close(self) -> None:
+        """Stop the workers."""
+        self._workers.close()
+
+    def restart(self) -> None:
+        """Begin another round with the same workers; answers of the one before are dropped."""
+        self._epoch += 1
+        self._tasks = iter(self._loader._tasks())
+        self._sent = 0  # tasks given out
+        self._given = 0  # batches handed to the caller, or skipped
+        self._ready: dict[int, Answer] = {}
+        self._active = list(range(self._loader.num_workers))  # those whose stream goes on
+        self._turn = 0
+        self._owners: dict[int, int] = {}
+        self._fill()
+
+    def __iter__(self) -> _WorkerIterator:
+        return self
+
+    def __next__(self) -> Any:
+        while True:
+            if self._given in self._ready:
+                answer = self._ready.pop(self._given)
+                owner = self._owners.pop(self._given)
+                self._given += 1
+                if answer.is_end and owner in self._active:
+                    self._active.remove(owner)
+                self._fill()
+                if answer.is_end:
+                    continue
+                if answer.error is not None:
+                    raise_answer(answer)
+                return answer.value
+            if self._given == self._sent:
+                if not self._loader.persistent_workers:
+                    self.close()
+                raise StopIteration
+            self._collect()
+
+    def _fill(self) -> None:
+        """Give out tasks until enough are under way."""
+        limit = self._loader.prefetch_factor * self._loader.num_workers
+        while self._active and self._sent - self._given < limit and not self.is_closed:
+            try:
+                index = next(self._tasks)
+            except StopIteration:
+                return
+            worker = self._active[self._turn % len(self._active)]
+            self._turn += 1
+            self._owners[self._sent] = worker
+            self._workers.send(worker, (self._epoch, self._sent, index))
+            self._sent += 1
+
+    def _collect(self) -> None:
+        """Wait for answers."""
+        if self.is_closed:
+            raise _C.Error("DataLoader: needs running workers, got an iterator that was closed")
+        timeout = self._loader.timeout or None
+        until = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = None if until is None else until - time.monotonic()
+            if left is not None and left <= 0:
+                self.close()
+                raise _C.Error(f"DataLoader: needs a batch within {timeout} seconds, got none")
+            answers = self._workers.receive(left)
+            mine = {answer.number: answer for answer in answers if answer.epoch == self._epoch}
+            self._ready.update(mine)
+            if mine:
+                return
