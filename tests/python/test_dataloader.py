@@ -220,6 +220,17 @@ def test_persistent_workers_are_kept_and_survive_a_break():
     assert len(seen) == 2
 
 
+def test_persistent_workers_go_one_round_at_a_time():
+    loader = data.DataLoader(rows(), 1, num_workers=1, persistent_workers=True)
+    first = iter(loader)
+    next(first)
+    assert len(list(loader)) == 10
+    with pytest.raises(ebb.Error, match="needs one round at a time"):
+        list(first)
+    once = data.DataLoader(rows(), 1, num_workers=1)
+    assert len(list(zip(once, once, strict=True))) == 10  # each has workers of its own
+
+
 def test_spawned_workers_do_the_same():
     loader = data.DataLoader(rows(), 5, num_workers=1, multiprocessing_context="spawn")
     assert [labels.tolist() for _, labels in loader] == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]

@@ -83,7 +83,8 @@ class DataLoader:
         if collate_fn is None:
             collate_fn = default_collate if self._has_batches else default_convert
         self.collate_fn = collate_fn
-        self._iterator: _WorkerIterator | None = None  # kept if the workers are
+        self._workers: Any = None  # if they are kept
+        self._epoch = 0
 
     def _check_workers(self, prefetch_factor: int | None) -> None:
         count = self.num_workers
@@ -132,7 +133,9 @@ class DataLoader:
                 sampler = SequentialSampler(self.dataset)
         if batch_sampler is None and batch_size is not None:
             # A stream has no indices; here its batch sampler only checks the size.
-            batch_sampler = BatchSampler(sampler or (), batch_size, self.drop_last)
+            batch_sampler = BatchSampler(
+                () if sampler is None else sampler, batch_size, self.drop_last
+            )
         self.batch_size = batch_size
         self.sampler = sampler
         self.batch_sampler = batch_sampler
@@ -143,13 +146,21 @@ class DataLoader:
         seed = int(_C.rand((), dtype=_C.float64, generator=self.generator).item() * 2**53)
         if self.num_workers == 0:
             return self._iterate(Fetcher(self._recipe()))
+        self._epoch += 1
         if not self.persistent_workers:
-            return _WorkerIterator(self, seed)
-        if self._iterator is None or self._iterator.is_closed:
-            self._iterator = _WorkerIterator(self, seed)
-        else:
-            self._iterator.restart()
-        return self._iterator
+            return _WorkerIterator(self, self._make_workers(seed))
+        if self._workers is None or not self._workers.close.alive:
+            self._workers = self._make_workers(seed)
+        return _WorkerIterator(self, self._workers)
+
+    def _make_workers(self, seed: int) -> Any:
+        seeds = [seed + number for number in range(self.num_workers)]
+        if self.worker_type == "thread":
+            return ThreadWorkers(self._recipe(), seeds)
+        # Here, since multiprocessing takes 10 ms to import.
+        from ebb.data.process_workers import ProcessWorkers, context_of
+
+        return ProcessWorkers(self._recipe(), seeds, context_of(self.multiprocessing_context))
 
     def _iterate(self, fetcher: Fetcher) -> Iterator[Any]:
         if not self._is_stream:
@@ -196,20 +207,18 @@ def _forever() -> Iterator[None]:
 class _WorkerIterator:
     """Gives batches in the order of their tasks, while workers make the next ones."""
 
-    def __init__(self, loader: DataLoader, seed: int):
+    def __init__(self, loader: DataLoader, workers: Any):
         self._loader = loader
-        count = loader.num_workers
-        seeds = [seed + number for number in range(count)]
-        self._epoch = -1
-        if loader.worker_type == "thread":
-            self._workers = ThreadWorkers(loader._recipe(), seeds)
-        else:
-            # Here, since multiprocessing takes 10 ms to import.
-            from ebb.data.process_workers import ProcessWorkers, context_of
-
-            context = context_of(loader.multiprocessing_context)
-            self._workers = ProcessWorkers(loader._recipe(), seeds, context)
-        self.restart()
+        self._workers = workers
+        self._epoch = loader._epoch
+        self._tasks = iter(loader._tasks())
+        self._sent = 0  # tasks given out
+        self._given = 0  # batches handed to the caller, or skipped
+        self._ready: dict[int, Answer] = {}
+        self._active = list(range(loader.num_workers))  # those whose stream goes on
+        self._turn = 0
+        self._owners: dict[int, int] = {}
+        self._fill()
 
     @property
     def is_closed(self) -> bool:
@@ -219,18 +228,6 @@ class _WorkerIterator:
     def close(self) -> None:
         """Stop the workers."""
         self._workers.close()
-
-    def restart(self) -> None:
-        """Begin another round with the same workers; answers of the one before are dropped."""
-        self._epoch += 1
-        self._tasks = iter(self._loader._tasks())
-        self._sent = 0  # tasks given out
-        self._given = 0  # batches handed to the caller, or skipped
-        self._ready: dict[int, Answer] = {}
-        self._active = list(range(self._loader.num_workers))  # those whose stream goes on
-        self._turn = 0
-        self._owners: dict[int, int] = {}
-        self._fill()
 
     def __iter__(self) -> _WorkerIterator:
         return self
@@ -270,7 +267,10 @@ class _WorkerIterator:
             self._sent += 1
 
     def _collect(self) -> None:
-        """Wait for answers."""
+        """Wait for answers; those of an earlier round with the same workers are dropped."""
+        if self._loader.persistent_workers and self._epoch != self._loader._epoch:
+            raise _C.Error("DataLoader: needs one round at a time with persistent_workers, "
+                           "got a second one")  # fmt: skip
         if self.is_closed:
             raise _C.Error("DataLoader: needs running workers, got an iterator that was closed")
         timeout = self._loader.timeout or None

@@ -155,8 +155,13 @@ class Worker:
 
 def raise_answer(answer: Answer) -> None:
     """Raise the exception of an answer, with the worker's traceback as a note."""
-    error = answer.error
-    if isinstance(error, StopIteration):  # would end the loop over the batches without a word
-        error = RuntimeError("DataLoader: needs a sample, got StopIteration")
-    error.add_note(answer.report)
-    raise error
+    # Nothing here may keep the exception: its traceback leads to this frame and to the iterator,
+    # whose workers would then live until the next garbage collection.
+    error, answer.error = answer.error, None
+    try:
+        if isinstance(error, StopIteration):  # would end the loop over the batches without a word
+            error = RuntimeError("DataLoader: needs a sample, got StopIteration")
+        error.add_note(answer.report)
+        raise error
+    finally:
+        del error
