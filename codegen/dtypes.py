@@ -72,6 +72,13 @@ KERNEL_TYPES = (
     "SoftmaxBackwardKernel",
     "NllLossKernel",
     "NllLossBackwardKernel",
+    "ConvForwardKernel",
+    "ConvInputKernel",
+    "ConvWeightKernel",
+    "AvgPoolKernel",
+    "AvgPoolBackwardKernel",
+    "MaxPoolKernel",
+    "MaxPoolBackwardKernel",
 )
 
 

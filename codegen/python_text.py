@@ -81,10 +81,13 @@ class Argument:
         wanted, getter = GETTERS[self.kind]
         value = f"arguments.{getter}({index})"
         if self.default is not None and self.kind != "tensor":
-            fallback = "IntList()" if self.kind == "int_list" else self.cpp_default
+            fallback = self._default_list() if self.kind == "int_list" else self.cpp_default
             bare = wanted.removeprefix("const ")
             value = f"arguments.given({index}) ? {value} : {bare}({fallback})"
         return f"{wanted} {self.name} = {value};"
+
+    def _default_list(self) -> str:
+        return f"IntList({self.default if self.default.isdigit() else ''})"
 
     def passed(self) -> str:
         """How the constant is passed on."""

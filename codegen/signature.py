@@ -92,8 +92,16 @@ class Param:
         if self.type.name.startswith("str"):
             return json.dumps(ast.literal_eval(self.default))
         if self.type.name.startswith("int[]"):
-            return "IntSpan()" if self.default == "[]" else None
+            return self._cpp_ints()
         return {"True": "true", "False": "false"}.get(self.default, self.default)
+
+    def _cpp_ints(self) -> str | None:
+        """A default list of ints: none, or one number that outlives every call."""
+        if self.default == "[]":
+            return "IntSpan()"
+        if self.default and self.default.isdigit():
+            return f"IntSpan(&std::integral_constant<int64_t, {self.default}>::value, 1)"
+        return None
 
     @property
     def python_default(self) -> str | None:

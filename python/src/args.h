@@ -70,6 +70,8 @@ inline constexpr int kMaxParams = 12;
 /// A list of ints; up to kMaxDims of them are kept inline.
 class IntList {
  public:
+  IntList() = default;
+  explicit IntList(int64_t value) { push_back(value); }
   void push_back(int64_t value) {
     if (size_ < inline_.size()) {
       inline_[size_++] = value;

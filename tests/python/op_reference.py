@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import ebb
-from tests.python import reference_recurrent
+from tests.python import reference_conv, reference_recurrent
 from tests.python.op_rows import BOOL, COMPLEX, FLOATING, INTEGERS, Row, wide_array
 
 RANKS = (BOOL, INTEGERS, FLOATING, COMPLEX)
@@ -98,6 +98,7 @@ NAMED = {
     "index_add": index_add,
     "nll_loss": nll_loss,
     "cross_entropy": cross_entropy,
+    **reference_conv.NAMED,
     **reference_recurrent.NAMED,
 }
 

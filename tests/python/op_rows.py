@@ -159,7 +159,7 @@ class Row:
 def _literal_value(kind: str, value: Any) -> Any:
     if kind == "Tensor[]":
         return [Array(tuple(shape)) for shape in value]
-    if kind in ("Tensor", "Tensor?"):
+    if kind in ("Tensor", "Tensor?") and value is not None:
         if isinstance(value, dict):
             return Array(tuple(value["shape"]), value["below"])
         return Array(tuple(value))

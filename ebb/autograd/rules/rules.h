@@ -77,4 +77,15 @@ Tensor log_softmax_jvp(const Tensor& tangent, const Tensor& out, int64_t dim);
 Tensor log_softmax_backward_grad_out(const Tensor& grad_grad, const Tensor& grad, const Tensor& out,
                                      int64_t dim);
 
+// Convolutions (composite_conv.cpp).
+/// The sum over all dims but the channels.
+Tensor convolution_grad_bias(const Tensor& grad);
+Tensor convolution_jvp_bias(const Tensor& tangent, IntSpan shape);
+
+// Pooling (composite_pool.cpp). `window` has one number per pooled dim.
+Tensor max_pool_grad(const Tensor& grad, const Tensor& indices, IntSpan shape, IntSpan window);
+Tensor max_pool_jvp(const Tensor& tangent, const Tensor& indices, IntSpan window);
+/// The elements of `input` at `indices` into its last dims, flattened.
+Tensor max_pool_gather(const Tensor& input, const Tensor& indices, int64_t pooled_dims);
+
 }  // namespace ebb::autograd::rules

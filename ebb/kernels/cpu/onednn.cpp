@@ -1,7 +1,6 @@
-// ebb/kernels/cpu/onednn.cpp -- calls of oneDNN on the calling thread only.
-//
-// oneDNN is built with OpenMP and would start threads of its own: each call is made with OpenMP's
-// limit for the calling thread set to one, in which case it never enters a parallel region.
+// ebb/kernels/cpu/onednn.cpp -- calls of oneDNN on the calling thread only, and its matrix product.
+#include "ebb/kernels/cpu/onednn.h"
+
 #include <oneapi/dnnl/dnnl.h>
 
 #include "ebb/core/error.h"
@@ -15,22 +14,6 @@ extern "C" void omp_set_num_threads(int count);
 namespace ebb::kernels::cpu {
 namespace {
 
-/// One OpenMP thread until the end of the scope.
-class OneThread {
- public:
-  OneThread() : before_(omp_get_max_threads()) {
-    if (before_ != 1) omp_set_num_threads(1);
-  }
-  ~OneThread() {
-    if (before_ != 1) omp_set_num_threads(before_);
-  }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int before_;
-};
-
 /// EBB_ISA caps oneDNN too; only before its first call.
 bool cap_instruction_set() {
   if (usable_isa() == Isa::avx2) dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
@@ -40,10 +23,18 @@ bool cap_instruction_set() {
 
 }  // namespace
 
-void onednn_gemm(const Gemm& g) {
+OneDnnScope::OneDnnScope() : before_(omp_get_max_threads()) {
   static const bool is_capped = cap_instruction_set();
   (void)is_capped;
-  const OneThread one_thread;
+  if (before_ != 1) omp_set_num_threads(1);
+}
+
+OneDnnScope::~OneDnnScope() {
+  if (before_ != 1) omp_set_num_threads(before_);
+}
+
+void onednn_gemm(const Gemm& g) {
+  const OneDnnScope scope;
   const bool a_is_plain = g.a.column_stride == 1, b_is_plain = g.b.column_stride == 1;
   const dnnl_status_t status = dnnl_sgemm(
       a_is_plain ? 'N' : 'T', b_is_plain ? 'N' : 'T', g.m, g.n, g.k, 1.0f,

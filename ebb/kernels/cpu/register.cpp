@@ -26,6 +26,9 @@ void register_cpu_kernels() noexcept {
     cpu::fill_index();
     cpu::fill_index_add();
     cpu::fill_random();
+    cpu::fill_conv();
+    cpu::fill_avg_pool();
+    cpu::fill_max_pool(isa);
   });
 }
 

@@ -19,6 +19,7 @@ void fill_pointwise_unary(Isa isa);
 void fill_recurrent(Isa isa);
 void fill_reduce(Isa isa);
 void fill_amax(Isa isa);
+void fill_max_pool(Isa isa);
 void fill_softmax(Isa isa);
 void fill_pointwise_plain();
 void fill_compare();
@@ -31,6 +32,8 @@ void fill_matmul();
 void fill_index();
 void fill_index_add();
 void fill_loss();
+void fill_conv();
+void fill_avg_pool();
 
 }  // namespace cpu
 }  // namespace ebb::kernels

@@ -7,10 +7,28 @@ losses, containers.py the containers, functional.py plain functions, init.py sta
 
 from ebb.nn import functional, init, utils
 from ebb.nn.containers import ModuleDict, ModuleList, Sequential
+from ebb.nn.convolution import (
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+)
 from ebb.nn.layers import CrossEntropyLoss, Flatten, Identity, Linear, ReLU, Tanh
 from ebb.nn.module import Module
 from ebb.nn.parameter import Parameter
 from ebb.nn.parameter_containers import ParameterDict, ParameterList
+from ebb.nn.pooling import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d,
+    AvgPool1d,
+    AvgPool2d,
+    MaxPool1d,
+    MaxPool2d,
+)
 
 __all__ = [
     "Module",
@@ -22,6 +40,20 @@ __all__ = [
     "Flatten",
     "CrossEntropyLoss",
     "ModuleDict",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "AvgPool1d",
+    "AvgPool2d",
+    "MaxPool1d",
+    "MaxPool2d",
     "ModuleList",
     "ParameterDict",
     "ParameterList",
