@@ -88,10 +88,14 @@ NamedTensors Module::collect(NamedTensors Module::*member) const {
 NamedTensors Module::state_dict() const {
   NamedTensors state;
   for (const Visit& visit : walk(*this)) {
-    for (const auto* tensors : {&visit.module->parameters_, &visit.module->buffers_}) {
-      for (const auto& [name, tensor] : *tensors) {
-        state.emplace_back(visit.prefix + name, detached(tensor));
-      }
+    const Module& module = *visit.module;
+    for (const auto& [name, tensor] : module.parameters_) {
+      state.emplace_back(visit.prefix + name, detached(tensor));
+    }
+    for (const auto& [name, tensor] : module.buffers_) {
+      const auto& left_out = module.transient_;
+      if (std::find(left_out.begin(), left_out.end(), name) != left_out.end()) continue;
+      state.emplace_back(visit.prefix + name, detached(tensor));
     }
   }
   return state;
@@ -128,8 +132,38 @@ LoadReport Module::load_state_dict(const NamedTensors& state, bool strict) {
   return report;
 }
 
+std::vector<std::pair<std::string, Module*>> Module::named_modules() {
+  std::vector<std::pair<std::string, Module*>> found;
+  for (Visit& visit : walk(*this)) {
+    std::string name = visit.prefix.substr(0, visit.prefix.size() - !visit.prefix.empty());
+    found.emplace_back(std::move(name), const_cast<Module*>(visit.module));
+  }
+  return found;
+}
+
 void Module::train(bool on) {
-  for (const Visit& visit : walk(*this)) const_cast<Module*>(visit.module)->is_training_ = on;
+  for (const auto& [name, module] : named_modules()) module->is_training_ = on;
+}
+
+void Module::apply(const std::function<void(Module&)>& change) {
+  const auto modules = named_modules();
+  for (auto entry = modules.rbegin(); entry != modules.rend(); ++entry) change(*entry->second);
+}
+
+void Module::to(DType dtype) {
+  if (!is_differentiable(dtype)) {
+    throw DTypeError(str("to: needs a floating or complex dtype, got ", dtype));
+  }
+  const NoGradGuard no_grad;
+  NamedTensors tensors = named_parameters();
+  for (auto& entry : named_buffers()) tensors.push_back(std::move(entry));
+  for (const auto& [name, tensor] : tensors) {
+    if (!is_differentiable(tensor.dtype()) || tensor.dtype() == dtype) continue;
+    const Tensor grad = grad_of(tensor);
+    set_grad(tensor, {});
+    set_data(tensor, cast(detached(tensor), dtype));
+    if (grad.defined()) set_grad(tensor, cast(detached(grad), dtype));
+  }
 }
 
 void Module::zero_grad(bool set_to_none) {
@@ -166,11 +200,12 @@ Tensor Module::register_parameter(std::string name, const Tensor& tensor) {
   return tensor;
 }
 
-Tensor Module::register_buffer(std::string name, const Tensor& tensor) {
+Tensor Module::register_buffer(std::string name, const Tensor& tensor, bool persistent) {
   check_name("register_buffer", name);
   if (!tensor.defined()) {
     throw ValueError("register_buffer: needs a tensor, got nothing for '" + name + "'");
   }
+  if (!persistent) transient_.push_back(name);
   buffers_.emplace_back(std::move(name), tensor);
   return tensor;
 }

@@ -5,6 +5,7 @@
 // dots: "layers.0.weight".
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -44,8 +45,11 @@ class EBB_API Module {
   NamedTensors named_parameters() const;
   NamedTensors named_buffers() const;
   const NamedModules& children() const { return children_; }
+  /// This module, as "", and all below with their dotted names, a shared one once. Not owning.
+  std::vector<std::pair<std::string, Module*>> named_modules();
 
-  /// Parameters and buffers under their names, detached but sharing memory.
+  /// Parameters and persistent buffers under their names, detached but sharing memory. What
+  /// io::save_safetensors() takes; load_state_dict() takes what io::load_safetensors() returns.
   NamedTensors state_dict() const;
   /// Copies `state` into parameters and buffers of the same names. With `strict`, throws ValueError
   /// if a name is on one side only; ShapeError if a shape differs. Nothing is copied then.
@@ -60,13 +64,18 @@ class EBB_API Module {
   void zero_grad(bool set_to_none = true);
   /// Marks all parameters as wanting a gradient, or not.
   void requires_grad_(bool value = true);
+  /// Converts all floating parameters and buffers, and gradients, in place: handles stay valid.
+  /// Throws DTypeError for a dtype that has no gradients.
+  void to(DType dtype);
+  /// Calls `change` with this module and all below, children first.
+  void apply(const std::function<void(Module&)>& change);
 
  protected:
   /// Makes `tensor` a parameter: a leaf that requires a gradient. Returns it. Throws ValueError for
   /// a name that is taken, empty or holds a dot.
   Tensor register_parameter(std::string name, const Tensor& tensor);
-  /// A tensor that belongs to the state but is not trained.
-  Tensor register_buffer(std::string name, const Tensor& tensor);
+  /// A tensor that is not trained. It belongs to the state if it is `persistent`.
+  Tensor register_buffer(std::string name, const Tensor& tensor, bool persistent = true);
   template <typename Kind>
   std::shared_ptr<Kind> register_module(std::string name, std::shared_ptr<Kind> module) {
     add_child(std::move(name), module);
@@ -80,6 +89,7 @@ class EBB_API Module {
 
   NamedTensors parameters_;
   NamedTensors buffers_;
+  std::vector<std::string> transient_;  // buffers left out of the state
   NamedModules children_;
   bool is_training_ = true;
 };

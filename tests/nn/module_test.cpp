@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/variable.h"
 #include "ebb/core/error.h"
+#include "ebb/io/safetensors.h"
 #include "ebb/nn/containers.h"
 #include "ebb/nn/layers.h"
 
@@ -126,6 +129,53 @@ TEST(Module, RefusesNamesThatAreTakenOrHoldADot) {
             "register_buffer: needs a tensor, got nothing for 'd'");
   EXPECT_EQ(message_of<ValueError>([&] { module.register_module<Module>("d", nullptr); }),
             "register_module: needs a module, got nothing for 'd'");
+}
+
+TEST(Module, ListsModulesUnderDottedNames) {
+  Open module;
+  module.register_module("block", std::make_shared<Block>());
+  Names names;
+  for (const auto& entry : module.named_modules()) names.push_back(entry.first);
+  EXPECT_EQ(names, (Names{"", "block", "block.linear"}));
+}
+
+TEST(Module, ConvertsInPlaceSoThatHandlesStayValid) {
+  Block block;
+  const Tensor weight = block.linear->weight;
+  set_grad(block.scale, ones(Shape{1}));
+  block.to(DType::float64);
+  EXPECT_EQ(weight.dtype(), DType::float64);
+  EXPECT_EQ(block.count.dtype(), DType::float64);
+  EXPECT_EQ(grad_of(block.scale).dtype(), DType::float64);
+  EXPECT_TRUE(weight.requires_grad());
+  EXPECT_EQ((*block.linear)(ones(Shape{1, 2}, DType::float64)).dtype(), DType::float64);
+  EXPECT_EQ(message_of<DTypeError>([&] { block.to(DType::int64); }),
+            "to: needs a floating or complex dtype, got int64");
+}
+
+TEST(Module, AppliesAFunctionToChildrenFirst) {
+  Block block;
+  std::vector<Module*> seen;
+  block.apply([&](Module& module) { seen.push_back(&module); });
+  EXPECT_EQ(seen, (std::vector<Module*>{block.linear.get(), &block}));
+}
+
+TEST(Module, LeavesBuffersOutOfTheState) {
+  Open module;
+  module.register_buffer("scratch", ones(Shape{1}), false);
+  EXPECT_TRUE(module.state_dict().empty());
+  EXPECT_EQ(names_of(module.named_buffers()), Names{"scratch"});
+}
+
+TEST(Module, SavesItsStateAndLoadsIt) {
+  Block from, to;
+  fill_(detached(from.scale), 7);
+  const std::string path = ::testing::TempDir() + "ebb_module_test.safetensors";
+  io::save_safetensors(path, from.state_dict());
+  to.load_state_dict(io::load_safetensors(path).tensors);
+  std::remove(path.c_str());
+  EXPECT_EQ(to.scale.item<float>(), 7.0f);
+  EXPECT_EQ(to.linear->weight.data<float>()[5], from.linear->weight.data<float>()[5]);
 }
 
 TEST(Module, HasNoForwardOfItsOwn) {
