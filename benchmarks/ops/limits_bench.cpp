@@ -139,6 +139,15 @@ void register_streams() {
   add_stream("stream_memcpy", 2 * bytes, [](const Tensor& x, const Tensor& y) {
     return [=] { std::memcpy(y.data<float>(), x.data<float>(), x.nbytes()); };
   });
+  // Pieces too small for memcpy to write past the caches, as ops do not either.
+  add_stream("stream_copy", 2 * bytes, [](const Tensor& x, const Tensor& y) {
+    return [=] {
+      constexpr int64_t piece = 4096;
+      for (int64_t at = 0; at < kStream; at += piece) {
+        std::memcpy(y.data<float>() + at, x.data<float>() + at, sizeof(float) * piece);
+      }
+    };
+  });
   add_stream("stream_clone", 2 * bytes, [](const Tensor& x, const Tensor&) {
     return [=] { benchmark::DoNotOptimize(clone(x).impl()); };
   });

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tools.bench import cpp_rows, python_rows, report
+from tools.bench import cpp_rows, limit_rows, python_rows, report
 from tools.bench.runner import InstructionCounter, Settings
 from tools.bench.table import Row, terminal_table
 
@@ -31,6 +31,7 @@ GROUPS: dict[str, Callable[[Settings, InstructionCounter], list[Row]]] = {
     "size": lambda settings, _: python_rows.size_rows(settings),
     "train": lambda settings, _: python_rows.train_rows(settings),
     "threads": lambda settings, _: cpp_rows.thread_rows(settings),
+    "limits": lambda settings, _: limit_rows.limit_rows(settings),
     "bitwise": lambda settings, _: python_rows.bitwise_rows(settings),
 }
 

@@ -64,14 +64,18 @@ def run_python(settings: Settings, script: str, *arguments: str, **environment: 
 
 
 def google_benchmark(
-    settings: Settings, program: str, clock: str = "cpu_time", **environment: str
+    settings: Settings,
+    program: str,
+    clock: str = "cpu_time",
+    seconds: float = 0.1,
+    **environment: str,
 ) -> dict[str, list[float]]:
-    """Run one program; return the ns of every repetition, by benchmark."""
+    """Run one program, each repetition ``seconds`` long; return the ns of each, by benchmark."""
     command = [
         settings.program(program),
         f"--benchmark_repetitions={settings.repetitions}",
         "--benchmark_enable_random_interleaving=true",
-        f"--benchmark_min_time={0.01 if settings.is_quick else 0.1}",
+        f"--benchmark_min_time={0.01 if settings.is_quick else seconds}",
         "--benchmark_format=json",
     ]
     samples: dict[str, list[float]] = {}
