@@ -26,6 +26,11 @@ ebb.save(model.state_dict(), sys.argv[1])
 model.load_state_dict(ebb.load(sys.argv[1]))
 assert ebb.data.digits.load().train_images.shape == (1438, 64)
 assert ebb.ones(3).numpy().sum() == 3
+from ebb import info
+assert info.cmake_prefix() == ebb.__file__.rpartition("/")[0]
+assert len(info.collect()["commit"]) == 40 or info.collect()["commit"] == "unknown"
+for kind in ("process", "thread"):
+    assert len(list(ebb.data.DataLoader(range(9), 3, num_workers=2, worker_type=kind))) == 3
 print(ebb.__file__)
 maps = {line.split()[-1] for line in open("/proc/self/maps") if ".so" in line}
 print("\\n".join(sorted(maps)))
@@ -60,7 +65,9 @@ def test_the_wheel_runs_where_only_numpy_is(environment, tmp_path):
     names = {Path(path).name for path in libraries if "/site-packages/ebb/" in path}
     for wanted in ("_C", "libebb", "libopenblas", "libdnnl", "libhwy", "libgomp", "libgfortran"):
         assert any(name.startswith(wanted) for name in names), wanted
-    allowed = r"ld-linux|lib(c|m|dl|rt|z|pthread|stdc\+\+|gcc_s|util|expat|ffi|crypto|ssl)[.-]"
+    allowed = (
+        r"ld-linux|lib(c|m|dl|rt|z|bz2|lzma|pthread|stdc\+\+|gcc_s|util|expat|ffi|crypto|ssl)[.-]"
+    )
     outside = [
         path
         for path in libraries
@@ -94,7 +101,9 @@ def test_the_wheel_holds_what_it_should(wheel):
     below = [name.removeprefix("ebb/lib/") for name in names if name.startswith("ebb/lib/lib")]
     libraries = {name.split("-")[0] for name in below} - {"libebb.so.0.1.0"}
     licences = {name.split("/")[-1].split("-")[0] for name in names if "/licences/" in name}
-    assert {"libopenblas", "libdnnl", "libhwy", "libgomp"} <= libraries == licences
+    headers = {"nanobind.txt", "robin_map.txt", "nlohmann_json.txt"}
+    assert {"libopenblas", "libdnnl", "libhwy", "libgomp"} <= libraries == licences - headers
+    assert headers <= licences
     assert not [name for name in names if "__pycache__" in name or "README" in name]
 
 

@@ -95,6 +95,19 @@ def copy_licences(dependencies: dict[str, Path], names: dict[str, str], folder: 
         shutil.copyfile(text, folder / f"{names[name].split('.so')[0]}.txt")
 
 
+def copy_header_licences(folder: Path) -> None:
+    """Copy the licences of what is compiled into the binaries."""
+    from importlib import metadata, util
+
+    nanobind = metadata.distribution("nanobind")
+    (licence,) = [file for file in nanobind.files or [] if file.name == "LICENSE"]
+    shutil.copyfile(nanobind.locate_file(licence), folder / "nanobind.txt")
+    headers = Path(util.find_spec("nanobind").origin).parent / "ext/robin_map/include"
+    robin_map = (headers / "tsl/robin_map.h").read_text()
+    (folder / "robin_map.txt").write_text(robin_map.split("*/")[0].strip("/* \n") + "\n")
+    shutil.copyfile("/usr/share/doc/nlohmann-json3-dev/copyright", folder / "nlohmann_json.txt")
+
+
 def owner_of(path: str) -> str | None:
     """Return the Debian package that a file belongs to."""
     result = subprocess.run(["dpkg-query", "-S", path], capture_output=True, text=True)
@@ -118,6 +131,7 @@ def bundle(package: Path, library: Path, source: Path) -> None:
     dependencies = dependencies_of(library)
     names = copy_libraries(dependencies, folder)
     copy_licences(dependencies, names, folder / "licences")
+    copy_header_licences(folder / "licences")
     soname = patchelf("--print-soname", own).strip()
     patchelf("--set-soname", own.name, own)
     names[soname] = own.name

@@ -15,7 +15,6 @@ from ebb import _C
 from ebb.data.collate import default_collate, default_convert
 from ebb.data.dataset import IterableDataset
 from ebb.data.sampler import BatchSampler, RandomSampler, SequentialSampler
-from ebb.data.thread_workers import ThreadWorkers
 from ebb.data.worker import Answer, Fetcher, Recipe, raise_answer
 
 __all__ = ["DataLoader"]
@@ -156,8 +155,9 @@ class DataLoader:
     def _make_workers(self, seed: int) -> Any:
         seeds = [seed + number for number in range(self.num_workers)]
         if self.worker_type == "thread":
+            from ebb.data.thread_workers import ThreadWorkers
+
             return ThreadWorkers(self._recipe(), seeds)
-        # Here, since multiprocessing takes 10 ms to import.
         from ebb.data.process_workers import ProcessWorkers, context_of
 
         return ProcessWorkers(self._recipe(), seeds, context_of(self.multiprocessing_context))

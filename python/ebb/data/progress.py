@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -103,7 +102,7 @@ class Progress:
         line = self._line(now - self._start)
         if self._is_terminal:
             # A line that wraps could not be drawn over.
-            columns = max(shutil.get_terminal_size().columns - 1, 10)
+            columns = max(_columns() - 1, 10)
             self._stream.write(f"\r{line[:columns]}\x1b[K")
         else:
             self._stream.write(line + "\n")
@@ -124,7 +123,7 @@ class Progress:
         title = f"{self._title} " if self._title else ""
         width = _WIDTH
         if self._is_terminal:
-            room = shutil.get_terminal_size().columns - len(title) - len(text) - 4
+            room = _columns() - len(title) - len(text) - 4
             width = max(2, min(_WIDTH, room))
         filled = round(width * share)
         return f"{title}[{'#' * filled}{'.' * (width - filled)}] {text}"
@@ -159,6 +158,12 @@ def progress(
         except (TypeError, NotImplementedError):
             total = None
     return Progress(iterable, total, title, unit, sys.stderr if stream is None else stream)
+
+
+def _columns() -> int:
+    import shutil
+
+    return shutil.get_terminal_size().columns
 
 
 def _text_of(value: Any) -> str:

@@ -4,23 +4,21 @@
 from __future__ import annotations
 
 import itertools
-import random
 import sys
-import threading
-import traceback
+from _thread import _local as ThreadLocal
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+# The parts of a DataLoader that need threads, processes or tracebacks import them when they run:
+# `import ebb` should not wait for them.
 from ebb import _C
 from ebb.data.collate import default_collate
 from ebb.data.dataset import IterableDataset
 
-_local = threading.local()
+_current = ThreadLocal()
 
 
-@dataclass(frozen=True)
-class WorkerInfo:
+class WorkerInfo(NamedTuple):
     """The worker that this code runs in; ``dataset`` is its own copy if it is a process."""
 
     id: int
@@ -31,24 +29,25 @@ class WorkerInfo:
 
 def get_worker_info() -> WorkerInfo | None:
     """Return the DataLoader worker that this code runs in, None outside of any."""
-    return getattr(_local, "info", None)
+    return getattr(_current, "info", None)
 
 
 def enter_worker(info: WorkerInfo) -> None:
     """Say that the calling thread is a worker."""
-    _local.info = info
+    _current.info = info
 
 
 def seed_process(seed: int) -> None:
     """Seed all random numbers of this process: Python's, NumPy's if it is loaded, and ebb's."""
+    import random
+
     random.seed(seed)
     _C.manual_seed(seed)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed % 2**32)
 
 
-@dataclass(frozen=True)
-class Recipe:
+class Recipe(NamedTuple):
     """How batches are made; the part of a DataLoader that travels to its workers."""
 
     dataset: Any
@@ -97,16 +96,19 @@ def _samples(dataset: Any, indices: Sequence[Any]) -> list[Any]:
     return [dataset[index] for index in indices]
 
 
-@dataclass
 class Answer:
     """What became of one task: a batch, the end of a stream, or an exception."""
 
-    epoch: int
-    number: int  # of the batch
-    value: Any = None
-    is_end: bool = False
-    error: BaseException | None = None
-    report: str = ""  # the traceback of `error`
+    def __init__(
+        self, epoch: int, number: int, value: Any = None, *, is_end: bool = False,
+        error: BaseException | None = None, report: str = "",
+    ):  # fmt: skip
+        self.epoch = epoch
+        self.number = number  # of the batch
+        self.value = value
+        self.is_end = is_end
+        self.error = error
+        self.report = report  # the traceback of `error`
 
 
 class Worker:
@@ -149,6 +151,8 @@ class Worker:
             return Answer(epoch, number, error=error, report=self._report(error))
 
     def _report(self, error: BaseException) -> str:
+        import traceback
+
         lines = "".join(traceback.format_exception(error)).rstrip()
         return f"in {self.name}:\n{lines}"
 

@@ -7,28 +7,13 @@
 
 from __future__ import annotations
 
-import errno
-import io
-import lzma
 import math
 import os
-import struct
-import tokenize
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, BinaryIO, NoReturn
 
 from ebb import _C
-
-# What zipfile and NumPy raise over wrong bytes: positions before the start of the file (EINVAL),
-# methods that zipfile has not (NotImplementedError), encryption (RuntimeError), ...
-_DAMAGE = (
-    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, tokenize.TokenError,
-    ArithmeticError, EOFError, LookupError, MemoryError, OSError, RuntimeError, SyntaxError,
-    TypeError, ValueError,
-)  # fmt: skip
 
 __all__ = ["load_npy", "load_npz", "save_npy", "save_npz"]
 
@@ -45,6 +30,8 @@ def save_npz(
         path: Where to write.
         compressed: Make the file smaller, and take longer.
     """
+    import zipfile
+
     if not isinstance(tensors, Mapping):
         raise _C.DTypeError(f"save_npz: needs a dict of Tensors, got {type(tensors).__name__}")
     arrays = {name: _array_of("save_npz", name, tensor) for name, tensor in tensors.items()}
@@ -75,6 +62,9 @@ def load_npz(path: str | os.PathLike) -> dict[str, _C.Tensor]:
         OSError: If the file cannot be read.
         ValueError: If it is not an ``.npz`` file, or corrupt, or holds anything but numbers.
     """
+    import errno
+    import zipfile
+
     tensors = {}
     with _opened("load_npz", path) as file:
         try:
@@ -87,7 +77,7 @@ def load_npz(path: str | os.PathLike) -> dict[str, _C.Tensor]:
                         tensors[name] = _read_array(member, entry.file_size, "load_npz", path)
         except _C.Error:
             raise
-        except _DAMAGE as error:
+        except _damage() as error:
             if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
                 raise
             _corrupt("load_npz", path, str(error) or "it ends too early")
@@ -97,7 +87,7 @@ def load_npz(path: str | os.PathLike) -> dict[str, _C.Tensor]:
 def load_npy(path: str | os.PathLike) -> _C.Tensor:
     """Read the tensor of an ``.npy`` file; errors are those of ``load_npz``."""
     with _opened("load_npy", path) as file:
-        size = file.seek(0, io.SEEK_END)
+        size = file.seek(0, os.SEEK_END)
         file.seek(0)
         return _read_array(file, size, "load_npy", path)
 
@@ -157,7 +147,7 @@ def _read_header(file: Any, op: str, path: Any) -> tuple[tuple, bool, Any, int]:
         shape, is_fortran, dtype = read(counted)
     except _C.Error:
         raise
-    except _DAMAGE as error:
+    except _damage() as error:
         if isinstance(error, OSError):
             raise
         _corrupt(op, path, str(error).partition("\n")[0] or type(error).__name__)
@@ -175,6 +165,25 @@ class _CountingReader:
         content = self.file.read(size)
         self.count += len(content)
         return content
+
+
+def _damage() -> tuple[type[BaseException], ...]:
+    """What zipfile and NumPy raise over wrong bytes.
+
+    Such as OSError (EINVAL) for a place before the start of the file, NotImplementedError for an
+    unknown compression, RuntimeError for encryption.
+    """
+    import lzma
+    import struct
+    import tokenize
+    import zipfile
+    import zlib
+
+    return (
+        zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, tokenize.TokenError,
+        ArithmeticError, EOFError, LookupError, MemoryError, OSError, RuntimeError, SyntaxError,
+        TypeError, ValueError,
+    )  # fmt: skip
 
 
 @contextmanager

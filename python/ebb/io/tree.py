@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from typing import Any, NoReturn
@@ -22,6 +21,8 @@ MAX_DEPTH = 100
 
 def take_apart(obj: Any) -> tuple[dict[str, _C.Tensor], str]:
     """Return all tensors by name, such as ``state.0.exp_avg``, and the rest as text."""
+    import json
+
     tensors: dict[str, _C.Tensor] = {}
     node = _node_of(obj, (), tensors)
     return tensors, json.dumps(node, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -72,6 +73,8 @@ def _refuse(problem: str, place: tuple) -> NoReturn:
 
 def put_together(tensors: dict[str, _C.Tensor], text: str, path: str) -> Any:
     """Return what ``take_apart`` was given."""
+    import json
+
     try:
         node = json.loads(text, parse_constant=lambda word: {"": word})  # NaN and the like
     except (ValueError, RecursionError):
