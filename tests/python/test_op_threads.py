@@ -18,6 +18,7 @@ WIDE = noise(700, 1500)
 ROWS = RNG.integers(0, 50, 20000)
 SOURCE = noise(20000, 40)
 LEFT, RIGHT = noise(301, 517), noise(517, 203)
+IMAGES, FILTERS = noise(9, 24, 40, 40), noise(48, 24, 3, 3)
 BATCH = noise(8, 65, 130), noise(8, 130, 70)
 
 
@@ -74,6 +75,18 @@ PROGRAMS = {
         lambda x, w, b: ebb.nn.functional.linear(x, w, b),
         [LEFT, RIGHT.T.copy(), noise(203)],
     ),
+    "conv2d": (lambda x, w, b: ebb.conv2d(x, w, b, 1, 1), [IMAGES, FILTERS, noise(48)]),
+    "conv2d in float64": (
+        lambda x, w: ebb.conv2d(x.double(), w.double()),
+        [IMAGES, FILTERS],
+    ),
+    "conv2d of one image": (lambda x, w: ebb.conv2d(x, w, None, 1, 1), [IMAGES[:1], FILTERS]),
+    "conv_transpose2d": (
+        lambda x, w, b: ebb.conv_transpose2d(x, w, b, 2),
+        [IMAGES[:, :, :20], noise(24, 8, 3, 3), noise(8)],
+    ),
+    "max_pool2d": (lambda x: ebb.max_pool2d(x, 3, 2, 1), [IMAGES]),
+    "avg_pool2d": (lambda x: ebb.avg_pool2d(x, 3, 2, 1), [IMAGES]),
     "fan-in": (fan_in, [WIDE]),
     "cast and copy": (lambda x: x.double().transpose(0, 1).contiguous(), [WIDE]),
     "cat and split": (lambda x: ebb.cat(x.split([300, 400])[::-1], 1 - 1), [WIDE]),
