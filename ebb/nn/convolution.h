@@ -1,0 +1,70 @@
+// ebb/nn/convolution.h -- Conv2d and ConvTranspose2d.
+#pragma once
+
+#include <array>
+
+#include "ebb/core/tensor.h"
+#include "ebb/nn/module.h"
+
+namespace ebb::nn {
+
+/// Two numbers, of height and width; one stands for both.
+struct Pair {
+  std::array<int64_t, 2> values;
+
+  Pair(int64_t both) : values{both, both} {}  // NOLINT: a number is a pair of itself
+  Pair(int64_t height, int64_t width) : values{height, width} {}
+  operator IntSpan() const { return values; }  // NOLINT: a pair is its values
+};
+
+struct Conv2dOptions {
+  Pair stride = 1;
+  Pair padding = 0;
+  Pair dilation = 1;
+  int64_t groups = 1;
+  bool bias = true;
+  DType dtype = DType::float32;
+};
+
+/// Input [batch, in_channels, height, width], or without batch. Weight [out_channels, in_channels /
+/// groups, kernel] and bias are drawn uniformly from +-1/sqrt(fan_in).
+class EBB_API Conv2d final : public Module {
+ public:
+  /// Throws ValueError for sizes below 1, or channels that groups does not divide.
+  Conv2d(int64_t in_channels, int64_t out_channels, Pair kernel_size, Conv2dOptions options = {});
+  Tensor forward(const Tensor& input) override;
+
+  Tensor weight;
+  Tensor bias;  // undefined without bias
+
+ private:
+  Conv2dOptions options_;
+};
+
+struct ConvTranspose2dOptions {
+  Pair stride = 1;
+  Pair padding = 0;
+  Pair output_padding = 0;
+  int64_t groups = 1;
+  bool bias = true;
+  Pair dilation = 1;
+  DType dtype = DType::float32;
+};
+
+/// The transposed convolution, which undoes the sizes of Conv2d. Weight [in_channels, out_channels
+/// / groups, kernel].
+class EBB_API ConvTranspose2d final : public Module {
+ public:
+  /// Throws ValueError for sizes below 1, or channels that groups does not divide.
+  ConvTranspose2d(int64_t in_channels, int64_t out_channels, Pair kernel_size,
+                  ConvTranspose2dOptions options = {});
+  Tensor forward(const Tensor& input) override;
+
+  Tensor weight;
+  Tensor bias;  // undefined without bias
+
+ private:
+  ConvTranspose2dOptions options_;
+};
+
+}  // namespace ebb::nn
