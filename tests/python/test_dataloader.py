@@ -140,6 +140,14 @@ def test_any_sampler_may_be_used():
     assert [labels.tolist() for _, labels in loader] == [[1], [2, 3]] and len(loader) == 2
 
 
+def test_arguments_have_the_order_of_pytorch():
+    options = (rows(), 4, False, None, None, 0, None, True, True, 0, None, None, ebb.Generator())
+    assert [labels.tolist() for _, labels in data.DataLoader(*options)] == [
+        [0, 1, 2, 3],
+        [4, 5, 6, 7],
+    ]
+
+
 def test_a_collate_function_sees_the_samples():
     loader = data.DataLoader(rows(), 4, collate_fn=lambda batch: [int(y) for _, y in batch])
     assert list(loader)[2] == [8, 9]
@@ -232,8 +240,17 @@ def test_persistent_workers_go_one_round_at_a_time():
 
 
 def test_spawned_workers_do_the_same():
-    loader = data.DataLoader(rows(), 5, num_workers=1, multiprocessing_context="spawn")
-    assert [labels.tolist() for _, labels in loader] == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+    part = data.Subset(rows(), range(9, 2, -1))
+    loader = data.DataLoader(part, 4, num_workers=1, multiprocessing_context="spawn")
+    assert [labels.tolist() for _, labels in loader] == [[9, 8, 7, 6], [5, 4, 3]]
+
+
+def test_methods_of_other_libraries_are_left_alone():
+    class Table(Samples):
+        def take(self, count):
+            raise AssertionError("not meant for batches")
+
+    assert len(list(data.DataLoader(Table(4), 2))) == 2
 
 
 @pytest.mark.parametrize(

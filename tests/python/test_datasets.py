@@ -46,7 +46,7 @@ def test_a_tensor_dataset_gives_rows():
     rows = data.TensorDataset(ebb.arange(6).reshape(3, 2), ebb.arange(3))
     assert len(rows) == 3
     assert [part.tolist() for part in rows[1]] == [[2, 3], 1]
-    assert [part.tolist() for part in rows.take([2, 0])] == [[[4, 5], [0, 1]], [2, 0]]
+    assert [part.tolist() for part in rows.__getbatch__([2, 0])] == [[[4, 5], [0, 1]], [2, 0]]
     with pytest.raises(ValueError, match=r"needs tensors of equal length, got \[2, 3\]"):
         data.TensorDataset(ebb.ones(2), ebb.ones(3))
     for wrong in ((), (ebb.tensor(1),), ([1, 2],)):
@@ -62,7 +62,7 @@ def test_datasets_are_joined_and_cut():
         with pytest.raises(IndexError, match="needs an index below 7"):
             both[index]
     part = data.Subset(both, [6, 2])
-    assert [part[i] for i in range(len(part))] == [9, 4]
+    assert [part[i] for i in range(len(part))] == part.__getitems__([0, 1]) == [9, 4]
     assert list(Stream(1, 2) + Stream(3)) == [1, 2, 3]
     with pytest.raises(ValueError, match="needs at least one dataset"):
         data.ConcatDataset([])

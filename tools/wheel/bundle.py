@@ -110,12 +110,16 @@ def copy_header_licences(folder: Path) -> None:
 
 def owner_of(path: str) -> str | None:
     """Return the Debian package that a file belongs to."""
+    if shutil.which("dpkg-query") is None:
+        raise SystemExit("bundle: needs Debian, whose packages tell licences, got another system")
     result = subprocess.run(["dpkg-query", "-S", path], capture_output=True, text=True)
     return result.stdout.split(":")[0] if result.returncode == 0 else None
 
 
 def commit_of(source: Path) -> str | None:
     """Return the commit that is checked out, None outside a repository."""
+    if shutil.which("git") is None:
+        return None
     command = ["git", "-C", str(source), "rev-parse", "HEAD"]
     result = subprocess.run(command, capture_output=True, text=True)
     return result.stdout.strip() if result.returncode == 0 else None

@@ -6,7 +6,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ebb import _C
@@ -26,7 +26,8 @@ __all__ = [
 class Dataset:
     """Samples by index: a subclass defines ``__getitem__``, and ``__len__`` for most samplers.
 
-    ``__getitems__(indices)``, if defined, returns a list of samples at once.
+    ``__getitems__(indices)``, if defined, returns a list of samples at once; ``__getbatch__``, if
+    defined, the batch itself, where nothing else than ``default_collate`` is asked for.
     """
 
     def __getitem__(self, index: Any) -> Any:
@@ -72,7 +73,7 @@ class TensorDataset(Dataset):
     def __len__(self) -> int:
         return len(self.tensors[0])
 
-    def take(self, indices: Sequence[int]) -> list[_C.Tensor]:
+    def __getbatch__(self, indices: Sequence[int]) -> list[_C.Tensor]:
         """Return what ``default_collate`` makes of these samples, with one op per tensor."""
         chosen = _C.tensor(indices, dtype=_C.int64)
         return [tensor.index_select(0, chosen) for tensor in self.tensors]
@@ -84,11 +85,15 @@ class Subset(Dataset):
     def __init__(self, dataset: Any, indices: Sequence[int]):
         self.dataset = dataset
         self.indices = indices
-        if hasattr(dataset, "take"):
-            self.take = lambda numbers: dataset.take([indices[number] for number in numbers])
 
     def __getitem__(self, index: int) -> Any:
         return self.dataset[self.indices[index]]
+
+    def __getitems__(self, numbers: Sequence[int]) -> list[Any]:
+        indices = [self.indices[number] for number in numbers]
+        if hasattr(self.dataset, "__getitems__"):
+            return self.dataset.__getitems__(indices)
+        return [self.dataset[index] for index in indices]
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -129,6 +134,16 @@ class ChainDataset(IterableDataset):
 
     def __iter__(self) -> Iterator[Any]:
         return itertools.chain.from_iterable(self.datasets)
+
+
+def batch_function(dataset: Any) -> Callable[[Sequence[int]], Any] | None:
+    """Return what makes a whole batch at once, None if the dataset cannot."""
+    if not isinstance(dataset, Subset):
+        return getattr(dataset, "__getbatch__", None)
+    inner = batch_function(dataset.dataset)
+    if inner is None:
+        return None
+    return lambda numbers: inner([dataset.indices[number] for number in numbers])
 
 
 def random_split(

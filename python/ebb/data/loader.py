@@ -33,13 +33,14 @@ class DataLoader:
         num_workers: How many workers make batches ahead of time; 0 makes them here. The order of
             the batches does not depend on it.
         collate_fn: Makes a batch of a list of samples; ``default_collate`` if None.
+        pin_memory: Has no effect: it speeds copies to a GPU up, and ebb runs on the CPU.
         drop_last: Leave out a last batch that is not full.
         timeout: Seconds to wait for a batch of a worker; 0 waits for ever.
         worker_init_fn: Called in each worker with its number.
+        multiprocessing_context: "fork", "spawn" or "forkserver", or such a context.
         generator: Where shuffling and the workers' seeds come from; the default one if None.
         prefetch_factor: Batches that each worker makes ahead; 2 if None.
         persistent_workers: Keep the workers from one round to the next.
-        multiprocessing_context: "fork", "spawn" or "forkserver", or such a context.
         worker_type: "process"; or "thread", for datasets that mostly wait or run NumPy and ebb.
     Example:
         >>> for images, labels in DataLoader(data, batch_size=32, shuffle=True, num_workers=2):
@@ -55,18 +56,20 @@ class DataLoader:
         batch_sampler: Iterable[list[Any]] | None = None,
         num_workers: int = 0,
         collate_fn: Callable[[Any], Any] | None = None,
+        pin_memory: bool = False,
         drop_last: bool = False,
         timeout: float = 0,
         worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
         generator: _C.Generator | None = None,
         *,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
-        multiprocessing_context: Any = None,
         worker_type: str = "process",
     ):
         self.dataset = dataset
         self.num_workers = num_workers
+        self.pin_memory = pin_memory
         self.drop_last = drop_last
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn

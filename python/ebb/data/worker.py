@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 # `import ebb` should not wait for them.
 from ebb import _C
 from ebb.data.collate import default_collate
-from ebb.data.dataset import IterableDataset
+from ebb.data.dataset import IterableDataset, batch_function
 
 _current = ThreadLocal()
 
@@ -65,9 +65,9 @@ class Fetcher:
         self.recipe = recipe
         is_stream = isinstance(recipe.dataset, IterableDataset)
         self.stream = iter(recipe.dataset) if is_stream else None
-        self.take = None
+        self.make_batch = None
         if recipe.has_batches and recipe.collate_fn is default_collate:
-            self.take = getattr(recipe.dataset, "take", None)
+            self.make_batch = batch_function(recipe.dataset)
 
     def fetch(self, index: Any) -> Any:
         """Return a batch. Raises StopIteration where a stream has no more."""
@@ -76,8 +76,8 @@ class Fetcher:
             return self._next_of_stream()
         if not recipe.has_batches:
             return recipe.collate_fn(recipe.dataset[index])
-        if self.take is not None:
-            return self.take(index)
+        if self.make_batch is not None:
+            return self.make_batch(index)
         return recipe.collate_fn(_samples(recipe.dataset, index))
 
     def _next_of_stream(self) -> Any:
