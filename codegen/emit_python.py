@@ -30,13 +30,22 @@ VIEWS = frozenset(
         "squeeze",
         "t",
         "split",
+        "unbind",
         "detach",
+        "movedim",
+        "view_as",
+        "expand_as",
+        "broadcast_tensors",
+        "meshgrid",
+        "chunk",
+        "tensor_split",
+        "diagonal",
     ]
 )
-MAY_COPY = frozenset(["reshape", "flatten", "contiguous"])
-PRODUCTS = frozenset(["matmul", "mm", "bmm"])
+MAY_COPY = frozenset(["reshape", "reshape_as", "flatten", "unflatten", "ravel", "contiguous"])
+PRODUCTS = frozenset(["matmul", "mm", "bmm", "mv"])
 # Creation functions whose dtype is the default one unless given.
-DEFAULT_DTYPE = frozenset(["empty", "zeros", "ones", "randn", "rand"])
+DEFAULT_DTYPE = frozenset(["empty", "zeros", "ones", "linspace", "eye", "randn", "rand"])
 RANDOM = frozenset(["randn", "rand"])
 
 KINDS = {

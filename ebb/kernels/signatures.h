@@ -41,6 +41,15 @@ using FillKernel = void (*)(const Context&, const Scalar& value, const TensorVie
 using ArangeKernel = void (*)(const Context&, const Scalar& start, const Scalar& step,
                               const TensorView& out);
 
+/// `out.numel` numbers from `start` to `end`, both included, evenly spaced; contiguous.
+using LinspaceKernel = void (*)(const Context&, const Scalar& start, const Scalar& end,
+                                const TensorView& out);
+
+/// out = the matrices of input with zeros above (or, if `is_upper`, below) the diagonal that begins
+/// `diagonal` columns to the right; both contiguous, ndim >= 2.
+using TriangleKernel = void (*)(const Context&, const TensorView& input, int64_t diagonal,
+                                bool is_upper, const TensorView& out);
+
 /// Fills a contiguous out from the random sequence: element i depends on (state, i) alone.
 /// randn: `first` = mean, `second` = standard deviation; rand: low, high.
 using RandomKernel = void (*)(const Context&, const RandomState& state, double first, double second,
@@ -76,12 +85,34 @@ using GatherKernel = void (*)(const Context&, const TensorView& input, int dim,
 using ScatterAddKernel = void (*)(const Context&, const TensorView& index, const TensorView& src,
                                   int dim, const TensorView& out);
 
+/// scatter: the same, but writes over; of equal places the last one in row-major order stays.
+using ScatterKernel = ScatterAddKernel;
+
 /// index_select: out = rows input[index[i]] along dim; index is 1-d int64, in range.
 using IndexSelectKernel = GatherKernel;
 
 /// index_add: out[index[i]] += alpha * src[i] along dim, duplicates in index order; index 1-d.
 using IndexAddKernel = void (*)(const Context&, const TensorView& index, const TensorView& src,
                                 int dim, const Scalar& alpha, const TensorView& out);
+
+/// index_copy: out[index[i]] = src[i] along dim; of duplicates the last stays; index 1-d.
+using IndexCopyKernel = void (*)(const Context&, const TensorView& index, const TensorView& src,
+                                 int dim, const TensorView& out);
+
+/// One more index of several: out = out * size + index, or out = index if `is_first`; a negative
+/// index counts from the back. index broadcasts to out (contiguous int64). Returns the row-major
+/// position in out of the first one that is not in [-size, size), or -1.
+using CombineIndexKernel = int64_t (*)(const Context&, const TensorView& index, int64_t size,
+                                       bool is_first, const TensorView& out);
+
+/// Row-major places of the elements of `mask` (bool, contiguous) that are true. The first call,
+/// with null `out`, returns how many there are; the second writes them to `out`, int64.
+using FindTrueKernel = int64_t (*)(const Context&, const TensorView& mask, const TensorView* out);
+
+/// out[i] = the index of each dim of a tensor with these sizes for the row-major place flat[i].
+/// flat [n] and out [n, sizes.size()] are contiguous int64.
+using UnravelKernel = void (*)(const Context&, const TensorView& flat,
+                               std::span<const int64_t> sizes, const TensorView& out);
 
 /// Position of the first element outside [low, high), or -1; index is int64 with any strides.
 using FindOutOfRangeKernel = int64_t (*)(const Context&, const TensorView& index, int64_t low,

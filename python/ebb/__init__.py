@@ -23,6 +23,13 @@ globals().update(
 )
 
 from ebb import _tensor, autograd, errors, ops  # noqa: E402,F401
+from ebb._arrange import (  # noqa: E402,F401
+    broadcast_tensors,
+    einsum,
+    meshgrid,
+    nonzero,
+    tensordot,
+)
 from ebb._functions import (  # noqa: E402,F401
     allclose,
     argmax,

@@ -13,6 +13,7 @@ import numpy as np
 
 import ebb
 from tests.python import reference_conv, reference_recurrent
+from tests.python import reference_arrange, reference_recurrent
 from tests.python.op_rows import BOOL, COMPLEX, FLOATING, INTEGERS, Row, wide_array
 
 RANKS = (BOOL, INTEGERS, FLOATING, COMPLEX)
@@ -94,6 +95,7 @@ def cross_entropy(a: dict[str, Any]) -> np.ndarray:
 
 
 NAMED = {
+    **reference_arrange.NAMED,
     "scatter_add": scatter_add,
     "index_add": index_add,
     "nll_loss": nll_loss,
@@ -164,6 +166,8 @@ def expected_dtype(row: Row, case_arguments: dict[str, Any], dtype: str) -> str:
     """Return the dtype that the (first) result must have for operands of ``dtype``."""
     if row.data["is_predicate"]:
         return "bool"
+    if "dtype" in row.test:
+        return row.test["dtype"]
     given = case_arguments.get("dtype")
     if given is not None:
         return str(given).removeprefix("ebb.")

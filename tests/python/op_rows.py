@@ -133,7 +133,8 @@ class Row:
             return self.data["differentiable"]
         if self.op == "detach":
             return []
-        return [name for name in self.tensors if name not in ("index", "weight")]
+        constant = ("index", "weight", *np.atleast_1d(self.test.get("constant", [])))
+        return [name for name in self.tensors if name not in constant]
 
     @property
     def layouts(self) -> tuple[str, ...]:

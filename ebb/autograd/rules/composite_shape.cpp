@@ -113,6 +113,19 @@ Tensor squeeze(const Tensor& input, int64_t dim) {
   return reshape(input, shape);
 }
 
+Tensor squeeze(const Tensor& input, IntSpan dims) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  ops::infer::check_defined("squeeze", "input", input);
+  const ops::infer::DimMask mask =
+      dims.empty() ? 0 : ops::infer::dim_mask("squeeze", dims, input.ndim());
+  Shape shape;
+  for (int dim = 0; dim < input.ndim(); ++dim) {
+    const int64_t size = input.sizes()[static_cast<size_t>(dim)];
+    if (size != 1 || (mask >> dim & 1) == 0) shape.push_back(size);
+  }
+  return reshape(input, shape);
+}
+
 Tensor flatten(const Tensor& input, int64_t start_dim, int64_t end_dim) {
   const LocationScope scope(current_location(__builtin_return_address(0)));
   ops::infer::check_defined("flatten", "input", input);

@@ -10,17 +10,43 @@ Tensor gather_grad(const Tensor& grad, IntSpan shape, int64_t dim, const Tensor&
   return scatter_add(zeros(shape, grad.dtype(), grad.device()), dim, index, grad);
 }
 
-Tensor scatter_add_grad_src(const Tensor& grad, int64_t dim, const Tensor& index,
-                            IntSpan src_shape) {
-  const Tensor used = gather(grad, dim, index);
+namespace {
+
+/// `used`, the gradient of what the index covers of src, with zeros for the rest of src.
+Tensor widened(const Tensor& used, IntSpan src_shape) {
   if (equal(used.sizes(), src_shape)) return used;
-  // What the index does not cover of src was not used.
   Shape start(src_shape);
   std::fill(start.begin(), start.end(), 0);
   Shape step(src_shape);
   std::fill(step.begin(), step.end(), 1);
   if (used.ndim() != step.ndim()) return reshape(used, src_shape);  // 0-d and [1]
   return index_box_backward(used, src_shape, start, step, used.sizes());
+}
+
+/// 0, 1, 2, ... in the shape of `index`.
+Tensor numbered(const Tensor& index) {
+  return reshape(arange(index.numel(), DType::int64, index.device()), index.sizes());
+}
+
+/// `grad` where `stays`, a bool tensor that broadcasts to it from the front, is true; else 0.
+Tensor kept_where(const Tensor& grad, const Tensor& stays) {
+  const bool is_all = sum(stays).item<int64_t>() == stays.numel();
+  return is_all ? grad : where(stays, grad, 0);
+}
+
+}  // namespace
+
+Tensor scatter_add_grad_src(const Tensor& grad, int64_t dim, const Tensor& index,
+                            IntSpan src_shape) {
+  return widened(gather(grad, dim, index), src_shape);
+}
+
+Tensor scatter_grad_src(const Tensor& grad, int64_t dim, const Tensor& index, IntSpan src_shape) {
+  // Whoever finds its own number at its place was the last there.
+  const Tensor numbers = numbered(index);
+  const Tensor written = scatter(zeros_like(grad, DType::int64), dim, index, numbers);
+  const Tensor stays = eq(gather(written, dim, index), numbers);
+  return widened(kept_where(gather(grad, dim, index), stays), src_shape);
 }
 
 Tensor index_select_grad(const Tensor& grad, IntSpan shape, int64_t dim, const Tensor& index) {
@@ -32,6 +58,62 @@ Tensor index_add_grad_source(const Tensor& grad, int64_t dim, const Tensor& inde
   const Tensor slices = index_select(grad, dim, index);
   const Tensor scaled = alpha == Scalar(1) ? slices : mul(slices, conj_of(alpha));
   return equal(scaled.sizes(), source_shape) ? scaled : reshape(scaled, source_shape);
+}
+
+namespace {
+
+/// Which elements of a flat index are the last of those that name the same one of `size` places.
+Tensor last_of_equals(const Tensor& index, int64_t size) {
+  const Tensor row = reshape(index, Shape{-1});
+  const Tensor numbers = numbered(row);
+  const Tensor places = zeros(Shape{size}, DType::int64, index.device());
+  index_copy_(places, 0, row, numbers);
+  return reshape(eq(index_select(places, 0, row), numbers), index.sizes());
+}
+
+/// `mask` over some dims of a tensor with `ndim` dims, with sizes of 1 behind, so that its first
+/// dim is dim `first`.
+Tensor aligned(const Tensor& mask, int first, int ndim) {
+  Shape shape = mask.shape();
+  for (int dim = first + mask.ndim(); dim < ndim; ++dim) shape.push_back(1);
+  return reshape(mask, shape);
+}
+
+}  // namespace
+
+Tensor index_copy_grad_source(const Tensor& grad, int64_t dim, const Tensor& index,
+                              IntSpan source_shape) {
+  const Tensor slices = index_select(grad, dim, index);
+  const int axis = normalize_dim("index_copy", dim, grad.ndim());
+  const int64_t size = grad.ndim() == 0 ? 1 : grad.size(axis);
+  const Tensor stays = reshape(last_of_equals(index, size), Shape{index.numel()});
+  const Tensor kept =
+      slices.ndim() == 0 ? slices : kept_where(slices, aligned(stays, axis, slices.ndim()));
+  return equal(kept.sizes(), source_shape) ? kept : reshape(kept, source_shape);
+}
+
+Tensor index_put_grad_self(const Tensor& grad, IntSpan dims, const Tensor& index, bool accumulate) {
+  if (accumulate) return grad;
+  const Tensor kept = clone(grad);
+  return index_dims_put_(kept, zeros({}, grad.dtype(), grad.device()), dims, index, false);
+}
+
+Tensor index_put_grad_value(const Tensor& grad, IntSpan dims, const Tensor& index, bool accumulate,
+                            IntSpan value_shape) {
+  const Tensor selected = index_dims(grad, dims, index);
+  if (accumulate) return with_leading_ones(selected, value_shape);
+  int64_t size = 1;
+  for (const int64_t dim : dims) size *= grad.size(dim);
+  const bool is_together = dims.back() - dims.front() + 1 == static_cast<int64_t>(dims.size());
+  const int first = is_together ? static_cast<int>(dims.front()) : 0;
+  const Tensor stays = aligned(last_of_equals(index, size), first, selected.ndim());
+  return with_leading_ones(kept_where(selected, stays), value_shape);
+}
+
+Tensor embedding_backward_grad(const Tensor& grad, const Tensor& indices, int64_t padding_idx) {
+  const Tensor rows = embedding(grad, indices, padding_idx);
+  if (padding_idx < 0) return rows;
+  return where(unsqueeze(eq(indices, padding_idx), -1), 0, rows);
 }
 
 }  // namespace ebb::autograd::rules

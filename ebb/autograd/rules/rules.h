@@ -46,6 +46,9 @@ std::vector<int64_t> sizes_along(std::span<const Tensor> tensors, int64_t dim);
 /// The part of `grad` that belongs to the tensor at `position` of those that were joined.
 Tensor cat_grad(const Tensor& grad, size_t position, IntSpan sizes, int64_t dim);
 
+/// Each number with the other sign (arrange.cpp).
+std::vector<int64_t> negated(IntSpan values);
+
 // Products (matmul.cpp). Ranks say which operand was a vector.
 Tensor matmul_grad_input(const Tensor& grad, const Tensor& other);
 Tensor matmul_grad_other(const Tensor& grad, const Tensor& input, IntSpan other_shape);
@@ -58,6 +61,14 @@ Tensor scatter_add_grad_src(const Tensor& grad, int64_t dim, const Tensor& index
 Tensor index_select_grad(const Tensor& grad, IntSpan shape, int64_t dim, const Tensor& index);
 Tensor index_add_grad_source(const Tensor& grad, int64_t dim, const Tensor& index,
                              const Scalar& alpha, IntSpan source_shape);
+/// Of equal places only the last one written stays, and so only its source gets a gradient.
+Tensor scatter_grad_src(const Tensor& grad, int64_t dim, const Tensor& index, IntSpan src_shape);
+Tensor index_copy_grad_source(const Tensor& grad, int64_t dim, const Tensor& index,
+                              IntSpan source_shape);
+Tensor index_put_grad_self(const Tensor& grad, IntSpan dims, const Tensor& index, bool accumulate);
+Tensor index_put_grad_value(const Tensor& grad, IntSpan dims, const Tensor& index, bool accumulate,
+                            IntSpan value_shape);
+Tensor embedding_backward_grad(const Tensor& grad, const Tensor& indices, int64_t padding_idx);
 
 // Recurrent layers (recurrent.cpp). `operands`: the inputs of the scan, then the gradients of its
 // results; `grads`: the gradients that arrive. Gives one gradient per operand.

@@ -1,4 +1,5 @@
-// ebb/kernels/cpu/fill.cpp -- fill: every element one number; arange: evenly spaced numbers.
+// ebb/kernels/cpu/fill.cpp -- fill: every element one number; arange, linspace: evenly spaced
+// numbers.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -78,6 +79,22 @@ void arange_kernel(const Context&, const Scalar& start, const Scalar& step, cons
   for (int64_t i = 0; i < count; ++i) to[i] = convert<T>(first + static_cast<double>(i) * by);
 }
 
+/// From both ends, so that the last number is `end` itself.
+template <typename T>
+void linspace_kernel(const Context&, const Scalar& start, const Scalar& end,
+                     const TensorView& out) {
+  auto* to = out.as<T>();
+  const int64_t count = out.numel;
+  const double first = start.to_double();
+  const double last = end.to_double();
+  const double step = count > 1 ? (last - first) / static_cast<double>(count - 1) : 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const bool is_front = i < (count + 1) / 2;
+    to[i] = convert<T>(is_front ? first + static_cast<double>(i) * step
+                                : last - static_cast<double>(count - 1 - i) * step);
+  }
+}
+
 }  // namespace
 
 void fill_fill() {
@@ -87,6 +104,7 @@ void fill_fill() {
     visit_dtype(dtype, [&]<typename T>(TypeTag<T>) {
       if constexpr (!std::is_same_v<T, bool> && !is_complex_number<T>) {
         arange_kernels.set_cpu(dtype, &arange_kernel<T>);
+        linspace_kernels.set_cpu(dtype, &linspace_kernel<T>);
       }
     });
   }

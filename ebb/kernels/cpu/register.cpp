@@ -19,12 +19,14 @@ void register_cpu_kernels() noexcept {
     cpu::fill_recurrent(isa);
     cpu::fill_reduce(isa);
     cpu::fill_amax(isa);
+    cpu::fill_arrange();
     cpu::fill_max_dim();
     cpu::fill_matmul();
     cpu::fill_softmax(isa);
     cpu::fill_loss();
     cpu::fill_index();
     cpu::fill_index_add();
+    cpu::fill_index_places();
     cpu::fill_random();
     cpu::fill_conv();
     cpu::fill_avg_pool();

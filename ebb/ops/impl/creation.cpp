@@ -1,4 +1,4 @@
-// ebb/ops/impl/creation.cpp -- empty, full and their like, arange, randn, rand.
+// ebb/ops/impl/creation.cpp -- empty, full and their like, arange, linspace, eye, randn, rand.
 #include "ebb/ops/impl/creation.h"
 
 #include <cmath>
@@ -126,6 +126,30 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
 
 Tensor arange(const Scalar& end, std::optional<DType> dtype, std::optional<Device> device) {
   return arange(0, end, 1, dtype, device);
+}
+
+Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, std::optional<DType> dtype,
+                std::optional<Device> device) {
+  if (steps < 0) throw ValueError(str("linspace: steps must be at least 0, got ", steps));
+  if (std::max(start.kind(), end.kind()) == Kind::complex) {
+    throw DTypeError(str("linspace: needs real numbers, got start ", start, ", end ", end));
+  }
+  const int64_t size[] = {steps};
+  Tensor out = allocate_for("linspace", size, floating_or(dtype), device);
+  const auto fill = kernel_for("linspace", kernels::linspace_kernels, out);
+  if (steps > 0) fill(context_of(out), start, end, view_of(out));
+  return out;
+}
+
+Tensor eye(int64_t n, std::optional<int64_t> m, std::optional<DType> dtype,
+           std::optional<Device> device) {
+  const int64_t size[] = {n, m.value_or(n)};
+  Tensor out = filled("eye", allocate_for("eye", size, floating_or(dtype), device), 0);
+  Geometry diagonal;
+  diagonal.append(std::min(size[0], size[1]), size[1] + 1);
+  const auto fill = kernel_for("eye", kernels::fill_kernels, out);
+  fill(context_of(out), 1, diagonal.over(out));
+  return out;
 }
 
 Tensor randn(IntSpan size, std::optional<DType> dtype, std::optional<Device> device) {

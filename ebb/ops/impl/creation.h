@@ -24,6 +24,13 @@ EBB_API Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step
                       std::optional<DType> dtype, std::optional<Device> device);
 EBB_API Tensor arange(const Scalar& end, std::optional<DType> dtype, std::optional<Device> device);
 
+/// `steps` numbers from `start` to `end`, both included.
+EBB_API Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
+                        std::optional<DType> dtype, std::optional<Device> device);
+/// Ones on the diagonal of an n by m (or n by n) matrix.
+EBB_API Tensor eye(int64_t n, std::optional<int64_t> m, std::optional<DType> dtype,
+                   std::optional<Device> device);
+
 /// Standard normal numbers from default_generator().
 EBB_API Tensor randn(IntSpan size, std::optional<DType> dtype, std::optional<Device> device);
 /// Uniform numbers in [0, 1) from default_generator().

@@ -1,4 +1,5 @@
-// ebb/ops/impl/index.cpp -- gather, scatter_add, index_select, index_add: checks, then the kernel.
+// ebb/ops/impl/index.cpp -- gather, scatter, index_select, index_add, index_copy: checks, then the
+// kernel.
 //
 // A 0-d tensor counts as one of shape [1] here, as in PyTorch.
 #include "ebb/ops/impl/index.h"
@@ -43,46 +44,86 @@ void check_covers(const char* op, const char* outer_name, const Tensor& outer, c
                        infer::describe(index), " and ", outer_name, " ", infer::describe(outer)));
 }
 
-void scatter_into(const char* op, const Tensor& out, int64_t dim, const Tensor& index,
-                  const Tensor& src) {
+/// What a scatter writes: a tensor, or one number for all places.
+struct Source {
+  const Tensor& tensor;
+  bool is_number = false;
+};
+
+using ScatterTable = kernels::KernelTable<kernels::ScatterAddKernel>;
+
+void scatter_into(const char* op, const ScatterTable& table, const Tensor& out, int64_t dim,
+                  const Tensor& index, const Source& src) {
   const int axis = normalize_dim(op, dim, out.ndim());
-  infer::check_same_dtype(op, out, "src", src);
-  infer::check_same_device(op, out, src);
+  infer::check_same_dtype(op, out, "src", src.tensor);
+  infer::check_same_device(op, out, src.tensor);
   check_covers(op, "input", out, index, axis);
-  check_covers(op, "src", src, index, -1);
+  if (!src.is_number) check_covers(op, "src", src.tensor, index, -1);
   const Geometry target = at_least_1d(out);
   const Tensor checked = checked_index(op, out, index, target.sizes[axis]);
   const Geometry where = at_least_1d(checked);
-  Geometry part = at_least_1d(src);  // of src, what the index covers
+  Geometry part = src.is_number ? where : at_least_1d(src.tensor);  // what the index covers
   std::copy_n(where.sizes, where.ndim, part.sizes);
-  const auto kernel = kernel_for(op, kernels::scatter_add_kernels, out);
-  kernel(context_of(out), where.over(checked), part.over(src), axis, target.over(out));
+  if (src.is_number) std::fill_n(part.strides, part.ndim, 0);
+  const auto kernel = kernel_for(op, table, out);
+  kernel(context_of(out), where.over(checked), part.over(src.tensor), axis, target.over(out));
 }
 
-void add_slices(const char* op, const Tensor& out, int64_t dim, const Tensor& index,
-                const Tensor& source, const Scalar& alpha) {
-  const int axis = normalize_dim(op, dim, out.ndim());
-  infer::check_ndim(op, "index", index, 0, 1);
+/// A number as a tensor of the dtype that it is written to.
+Tensor number_like(const char* op, const Scalar& value, const Tensor& out) {
+  Tensor number = empty(IntSpan(), out.dtype(), out.device());
+  value.store_as(out.dtype(), number.data_ptr(), op);
+  return number;
+}
+
+/// Throws unless source has one slice of `out` per index along `axis`.
+void check_slices(const char* op, const Tensor& out, int axis, const Tensor& index,
+                  const Tensor& source) {
   infer::check_same_dtype(op, out, "source", source);
   infer::check_same_device(op, out, source);
-  if (alpha.kind() > kind_of(out.dtype())) {
-    throw DTypeError(str(op, ": alpha must not be of a wider kind than input, got ", alpha, " for ",
-                         infer::describe(out)));
-  }
   const Geometry target = at_least_1d(out);
   const Geometry slices = at_least_1d(source);
   bool fits = slices.ndim == target.ndim && slices.sizes[axis] == index.numel();
   for (int each = 0; fits && each < target.ndim; ++each) {
     fits = each == axis || slices.sizes[each] == target.sizes[each];
   }
-  if (!fits) {
-    throw ShapeError(str(op, ": source needs one slice of input per index in dim ", axis,
-                         ", got source ", infer::describe(source), ", index ",
-                         infer::describe(index), ", input ", infer::describe(out)));
+  if (fits) return;
+  throw ShapeError(str(op, ": source needs one slice of input per index in dim ", axis,
+                       ", got source ", infer::describe(source), ", index ", infer::describe(index),
+                       ", input ", infer::describe(out)));
+}
+
+void add_slices(const char* op, const Tensor& out, int64_t dim, const Tensor& index,
+                const Tensor& source, const Scalar& alpha) {
+  const int axis = normalize_dim(op, dim, out.ndim());
+  infer::check_ndim(op, "index", index, 0, 1);
+  if (alpha.kind() > kind_of(out.dtype())) {
+    throw DTypeError(str(op, ": alpha must not be of a wider kind than input, got ", alpha, " for ",
+                         infer::describe(out)));
   }
+  check_slices(op, out, axis, index, source);
+  const Geometry target = at_least_1d(out);
   const Tensor checked = checked_index(op, out, index, target.sizes[axis]);
   const auto kernel = kernel_for(op, kernels::index_add_kernels, out);
-  kernel(context_of(out), at_least_1d(checked).over(checked), slices.over(source), axis, alpha,
+  kernel(context_of(out), at_least_1d(checked).over(checked), at_least_1d(source).over(source),
+         axis, alpha, target.over(out));
+}
+
+/// Writes slices of `source`, or (an undefined source) the same number everywhere.
+void copy_slices(const char* op, const Tensor& out, int64_t dim, const Tensor& index,
+                 const Tensor& source, const Scalar& value) {
+  const int axis = normalize_dim(op, dim, out.ndim());
+  infer::check_ndim(op, "index", index, 0, 1);
+  const bool is_number = !source.defined();
+  if (!is_number) check_slices(op, out, axis, index, source);
+  const Tensor from = is_number ? number_like(op, value, out) : source;
+  const Geometry target = at_least_1d(out);
+  Geometry slices = is_number ? target : at_least_1d(source);
+  slices.sizes[axis] = index.numel();
+  if (is_number) std::fill_n(slices.strides, slices.ndim, 0);
+  const Tensor checked = checked_index(op, out, index, target.sizes[axis]);
+  const auto kernel = kernel_for(op, kernels::index_copy_kernels, out);
+  kernel(context_of(out), at_least_1d(checked).over(checked), slices.over(from), axis,
          target.over(out));
 }
 
@@ -108,14 +149,15 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
 
 Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
   const Tensor out = clone(input);
-  scatter_into("scatter_add", out, dim, index, src);
+  scatter_into("scatter_add", kernels::scatter_add_kernels, out, dim, index, {src});
   return out;
 }
 
 const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index,
                            const Tensor& src) {
   check_writable("scatter_add_", self);
-  scatter_into("scatter_add_", self, dim, apart_from(self, index), apart_from(self, src));
+  scatter_into("scatter_add_", kernels::scatter_add_kernels, self, dim, apart_from(self, index),
+               {apart_from(self, src)});
   note_write("scatter_add_", self);
   return self;
 }
@@ -152,6 +194,63 @@ const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, c
   check_writable("index_add_", self);
   add_slices("index_add_", self, dim, apart_from(self, index), apart_from(self, source), alpha);
   note_write("index_add_", self);
+  return self;
+}
+
+Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
+  const Tensor out = clone(input);
+  scatter_into("scatter", kernels::scatter_kernels, out, dim, index, {src});
+  return out;
+}
+
+Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Scalar& value) {
+  const Tensor out = clone(input);
+  scatter_into("scatter", kernels::scatter_kernels, out, dim, index,
+               {number_like("scatter", value, out), true});
+  return out;
+}
+
+const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
+  check_writable("scatter_", self);
+  scatter_into("scatter_", kernels::scatter_kernels, self, dim, apart_from(self, index),
+               {apart_from(self, src)});
+  note_write("scatter_", self);
+  return self;
+}
+
+const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
+  check_writable("scatter_", self);
+  scatter_into("scatter_", kernels::scatter_kernels, self, dim, apart_from(self, index),
+               {number_like("scatter_", value, self), true});
+  note_write("scatter_", self);
+  return self;
+}
+
+Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
+  const Tensor out = clone(input);
+  copy_slices("index_copy", out, dim, index, source, 0);
+  return out;
+}
+
+const Tensor& index_copy_(const Tensor& self, int64_t dim, const Tensor& index,
+                          const Tensor& source) {
+  check_writable("index_copy_", self);
+  copy_slices("index_copy_", self, dim, apart_from(self, index), apart_from(self, source), 0);
+  note_write("index_copy_", self);
+  return self;
+}
+
+Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const Scalar& value) {
+  const Tensor out = clone(input);
+  copy_slices("index_fill", out, dim, index, {}, value);
+  return out;
+}
+
+const Tensor& index_fill_(const Tensor& self, int64_t dim, const Tensor& index,
+                          const Scalar& value) {
+  check_writable("index_fill_", self);
+  copy_slices("index_fill_", self, dim, apart_from(self, index), {}, value);
+  note_write("index_fill_", self);
   return self;
 }
 

@@ -3,6 +3,8 @@
 // Indices are int64 or int32, must not be negative, and are checked before anything is written.
 #pragma once
 
+#include <span>
+
 #include "ebb/core/tensor.h"
 
 namespace ebb::ops::impl {
@@ -22,5 +24,43 @@ EBB_API Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index,
                          const Tensor& source, const Scalar& alpha);
 EBB_API const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index,
                                  const Tensor& source, const Scalar& alpha);
+
+/// A copy of input with src written to the places that gather would read; the last of equals stays.
+EBB_API Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src);
+EBB_API Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Scalar& value);
+EBB_API const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index,
+                               const Tensor& src);
+EBB_API const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index,
+                               const Scalar& value);
+
+/// A copy of input with slices of source, or a number, written where the index points.
+EBB_API Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index,
+                          const Tensor& source);
+EBB_API const Tensor& index_copy_(const Tensor& self, int64_t dim, const Tensor& index,
+                                  const Tensor& source);
+EBB_API Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index,
+                          const Scalar& value);
+EBB_API const Tensor& index_fill_(const Tensor& self, int64_t dim, const Tensor& index,
+                                  const Scalar& value);
+
+// index_dims.cpp: indices that count the elements of several dims in row-major order.
+
+/// The places of elements that are not zero: as one number each, and as rows of an index per dim.
+EBB_API Tensor flatnonzero(const Tensor& input);
+EBB_API Tensor nonzero(const Tensor& input);
+/// Indices of dims with `sizes`, broadcast to `shape`, as one that counts over all these dims.
+EBB_API Tensor flat_index(std::span<const Tensor> indices, IntSpan sizes, IntSpan shape);
+/// Reads what a flat index over `dims` names.
+EBB_API Tensor index_dims(const Tensor& input, IntSpan dims, const Tensor& index);
+/// Zeros of `input_shape` with `grad` added there.
+EBB_API Tensor index_dims_backward(const Tensor& grad, IntSpan input_shape, IntSpan dims,
+                                   const Tensor& index);
+EBB_API const Tensor& index_dims_put_(const Tensor& self, const Tensor& value, IntSpan dims,
+                                      const Tensor& index, bool accumulate);
+
+/// The rows of `weight` that indices of any shape name.
+EBB_API Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx);
+EBB_API Tensor embedding_backward(const Tensor& grad, const Tensor& indices, int64_t count,
+                                  int64_t padding_idx);
 
 }  // namespace ebb::ops::impl

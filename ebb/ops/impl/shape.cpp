@@ -1,4 +1,4 @@
-// ebb/ops/impl/shape.cpp -- views: reshape, view, transpose, permute, expand, split.
+// ebb/ops/impl/shape.cpp -- views: reshape, view, transpose, permute, expand, split, unbind.
 #include "ebb/ops/impl/shape.h"
 
 #include "ebb/ops/impl/copy.h"
@@ -152,6 +152,23 @@ std::vector<Tensor> split(const Tensor& input, IntSpan sizes, int64_t dim) {
     offset += size * geometry.strides[axis];
   }
   return parts;
+}
+
+std::vector<Tensor> unbind(const Tensor& input, int64_t dim) {
+  infer::check_ndim("unbind", "input", input, 1, kMaxDims);
+  const int axis = normalize_dim("unbind", dim, input.ndim());
+  const TensorImpl& impl = *input.impl();
+  Geometry rest;
+  for (int each = 0; each < impl.ndim; ++each) {
+    if (each != axis) rest.append(impl.sizes()[each], impl.strides()[each]);
+  }
+  std::vector<Tensor> slices;
+  slices.reserve(static_cast<size_t>(impl.sizes()[axis]));
+  for (int64_t i = 0; i < impl.sizes()[axis]; ++i) {
+    const int64_t offset = input.storage_offset() + i * impl.strides()[axis];
+    slices.push_back(make_view(input, rest.size_span(), rest.stride_span(), offset));
+  }
+  return slices;
 }
 
 }  // namespace ebb::ops::impl

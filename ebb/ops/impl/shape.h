@@ -28,8 +28,13 @@ EBB_API const Tensor& index_box_put_(const Tensor& self, const Tensor& value, In
                                      IntSpan step, IntSpan size, IntSpan shape);
 
 EBB_API Tensor cat(std::span<const Tensor> tensors, int64_t dim);
+/// Tensors of one shape joined along a new dim.
+EBB_API Tensor stack(std::span<const Tensor> tensors, int64_t dim);
 /// Views of consecutive parts along dim; the sizes must add up.
 EBB_API std::vector<Tensor> split(const Tensor& input, IntSpan sizes, int64_t dim);
+
+/// Views of all slices along dim, without that dim.
+EBB_API std::vector<Tensor> unbind(const Tensor& input, int64_t dim);
 
 /// `input` with `shape` if strides can express it, else an undefined tensor.
 EBB_API Tensor try_view(const Tensor& input, IntSpan shape);

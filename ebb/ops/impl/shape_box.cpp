@@ -1,5 +1,5 @@
 // ebb/ops/impl/shape_box.cpp -- basic indexing as one op: a box of a tensor read, written or
-// filled; cat.
+// filled; cat and stack.
 //
 // Whoever indexes (x[1:5, 0]) turns slices into start, step and count per dim and says which sizes
 // of 1 the result leaves out (an integer) or puts in (None).
@@ -136,25 +136,67 @@ Shape joined_shape(std::span<const Tensor> tensors, int axis) {
 
 }  // namespace
 
+namespace {
+
+/// The tensors in one dtype, and what the kernel sees of them.
+struct Parts {
+  std::vector<Tensor> converted;  // keeps what the views show
+  std::vector<kernels::TensorView> views;
+  DType dtype;
+
+  explicit Parts(std::span<const Tensor> tensors) : dtype(tensors[0].dtype()) {
+    for (const Tensor& part : tensors) dtype = promote(dtype, part.dtype());
+    converted.reserve(tensors.size());
+    views.reserve(tensors.size());
+    for (const Tensor& part : tensors) {
+      converted.push_back(as_dtype(part, dtype));
+      views.push_back(view_of(converted.back()));
+    }
+  }
+};
+
+}  // namespace
+
 Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
   if (tensors.empty()) throw ValueError("cat: needs at least one tensor, got an empty list");
   infer::check_ndim("cat", "tensors[0]", tensors[0], 1, kMaxDims);
   const int axis = normalize_dim("cat", dim, tensors[0].ndim());
   const Shape shape = joined_shape(tensors, axis);
-  DType dtype = tensors[0].dtype();
-  for (const Tensor& part : tensors) dtype = promote(dtype, part.dtype());
+  const Parts parts(tensors);
+  const auto join = kernel_for("cat", kernels::cat_kernels, tensors[0], parts.dtype);
+  Tensor out = empty(shape, parts.dtype, tensors[0].device());
+  join(context_of(out), parts.views, axis, view_of(out));
+  return out;
+}
 
-  std::vector<Tensor> converted;  // keeps what the views below show
-  std::vector<kernels::TensorView> views;
-  converted.reserve(tensors.size());
-  views.reserve(tensors.size());
-  for (const Tensor& part : tensors) {
-    converted.push_back(as_dtype(part, dtype));
-    views.push_back(view_of(converted.back()));
+Tensor stack(std::span<const Tensor> tensors, int64_t dim) {
+  if (tensors.empty()) throw ValueError("stack: needs at least one tensor, got an empty list");
+  const Tensor& first = tensors[0];
+  infer::check_ndim("stack", "tensors[0]", first, 0, kMaxDims - 1);
+  for (size_t position = 0; position < tensors.size(); ++position) {
+    infer::check_same_device("stack", first, tensors[position]);
+    if (equal(first.sizes(), tensors[position].sizes())) continue;
+    throw ShapeError(str("stack: shapes must agree, got ", PrintShape{first.sizes()},
+                         " at position 0 and ", PrintShape{tensors[position].sizes()},
+                         " at position ", position));
   }
-  const auto join = kernel_for("cat", kernels::cat_kernels, tensors[0], dtype);
-  Tensor out = empty(shape, dtype, tensors[0].device());
-  join(context_of(out), views, axis, view_of(out));
+  const int axis = normalize_dim("stack", dim, first.ndim() + 1);
+  Parts parts(tensors);
+  // A size of 1 at the new dim, and any stride there, makes it a cat.
+  std::vector<Geometry> geometries(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const TensorImpl& part = *parts.converted[i].impl();
+    for (int each = 0; each <= part.ndim; ++each) {
+      if (each == axis) geometries[i].append(1, 1);
+      if (each < part.ndim) geometries[i].append(part.sizes()[each], part.strides()[each]);
+    }
+    parts.views[i] = geometries[i].over(parts.converted[i]);
+  }
+  Shape shape(geometries[0].size_span());
+  shape[axis] = static_cast<int64_t>(tensors.size());
+  const auto join = kernel_for("stack", kernels::cat_kernels, first, parts.dtype);
+  Tensor out = empty(shape, parts.dtype, first.device());
+  join(context_of(out), parts.views, axis, view_of(out));
   return out;
 }
 

@@ -18,6 +18,7 @@ from ebb._C import (
 from ebb._C import ValueError as _ValueError
 from ebb._C import relu as _relu
 from ebb._C import sum as _sum
+from ebb.nn._indexed import embedding, one_hot, pad
 from ebb.nn.functional_conv import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -52,6 +53,7 @@ __all__ = [
     "conv_transpose2d",
     "conv_transpose3d",
     "cross_entropy",
+    "embedding",
     "linear",
     "log_softmax",
     "max_pool1d",
@@ -60,6 +62,8 @@ __all__ = [
     "max_pool2d_with_indices",
     "mse_loss",
     "nll_loss",
+    "one_hot",
+    "pad",
     "relu",
     "relu_",
     "softmax",

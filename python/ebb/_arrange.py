@@ -1,0 +1,83 @@
+# python/ebb/_arrange.py -- functions of several tensors whose arguments no op signature can tell:
+# einsum, tensordot, meshgrid, broadcast_tensors, nonzero.
+"""Functions that sort their arguments out and then call one op."""
+
+import builtins
+
+import ebb
+from ebb import _C
+from ebb._C import Tensor
+
+_int = builtins.int
+
+
+def _tensors(function, values):
+    """Return the tensors of ``f(a, b)`` or ``f([a, b])`` as a list."""
+    values = list(values[0]) if len(values) == 1 and isinstance(values[0], list | tuple) else values
+    for value in values:
+        if not isinstance(value, Tensor):
+            raise ebb.DTypeError(f"{function}(): needs Tensors, got {type(value).__name__}")
+    return list(values)
+
+
+def einsum(equation, *operands):
+    """Return Einstein's sum of the operands, such as ``einsum("bij,bjk->bik", a, b)``.
+
+    Each dim has a letter; dims of one letter run together and are summed if the output lacks it.
+    "..." stands for any further dims. Of several operands, the pair whose product is smallest is
+    multiplied first.
+    """
+    if not isinstance(equation, str):
+        raise ebb.DTypeError(f"einsum(): needs an equation, got {type(equation).__name__}")
+    return _C._ops.einsum(_tensors("einsum", operands), equation)
+
+
+def tensordot(a, b, dims=2):
+    """Return the sum of products over dims of ``a`` and ``b``.
+
+    Args:
+        dims: How many of the last dims of ``a`` go with the first of ``b``; or a pair of lists.
+    """
+    if isinstance(dims, _int):
+        if not 0 <= dims <= min(a.ndim, b.ndim):
+            raise ebb._C.ValueError(
+                f"tensordot: dims must be from 0 to {min(a.ndim, b.ndim)}, got {dims}"
+            )
+        dims = (list(range(a.ndim - dims, a.ndim)), list(range(dims)))
+    first, second = dims
+    return _C._ops.tensordot(a, b, first, second)
+
+
+def meshgrid(*tensors, indexing="ij"):
+    """Return coordinate grids of 1-d tensors, one dim for each.
+
+    Args:
+        indexing: "ij", or "xy" to exchange the first two dims.
+    """
+    return _C._ops.meshgrid(_tensors("meshgrid", tensors), indexing)
+
+
+def broadcast_tensors(*tensors):
+    """Return views of all tensors in the shape that they broadcast to."""
+    return _C._ops.broadcast_tensors(_tensors("broadcast_tensors", tensors))
+
+
+def nonzero(input, *, as_tuple=False):
+    """Return the indices of all elements that are not zero, one row each.
+
+    Args:
+        as_tuple: Return one tensor per dim instead, with which ``input`` can be indexed.
+    """
+    rows = _C._ops.nonzero(input)
+    if not as_tuple:
+        return rows
+    return tuple(rows.unbind(1)) if input.ndim > 0 else (_C._ops.flatnonzero(input),)
+
+
+def _type(self, dtype=None):
+    """Return the dtype's name, or, with a dtype, the tensor in it."""
+    return str(self.dtype) if dtype is None else self.to(dtype)
+
+
+Tensor.nonzero = nonzero
+Tensor.type = _type

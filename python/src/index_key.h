@@ -1,0 +1,47 @@
+// python/src/index_key.h -- what stands in brackets, x[...], taken apart: Box for ints, slices,
+// None and Ellipsis, AdvancedKey for tensors, arrays, lists and bools among them.
+//
+// A box (start, step and count for each dim) and the shape of the result are all that the op
+// index_box needs: one view, one node. Whatever of a key runs the user's code (__index__, lists)
+// runs before sizes are looked at.
+#pragma once
+
+#include <vector>
+
+#include "ebb/core/tensor.h"
+#include "python/src/py.h"
+
+namespace ebb::python {
+
+/// Basic indexing. Arrays hold `dims` values, `shape` the result's `result_dims`.
+struct Box {
+  int64_t start[kMaxDims];
+  int64_t step[kMaxDims];
+  int64_t size[kMaxDims];
+  int64_t shape[2 * kMaxDims];
+  size_t dims = 0;
+  size_t result_dims = 0;
+
+  IntSpan starts() const { return {start, dims}; }
+  IntSpan steps() const { return {step, dims}; }
+  IntSpan sizes() const { return {size, dims}; }
+  IntSpan result_shape() const { return {shape, result_dims}; }
+};
+
+/// Whether a key is, or has among its items, a tensor, array, list or bool.
+bool is_advanced_key(PyObject* key);
+
+/// Fills `box` from a key that is not advanced. Throws IndexError, ValueError or DTypeError.
+void take_key(Box& box, const TensorImpl& impl, PyObject* key);
+
+/// Indexing by tensors: first a box, then `indices` of the dims of what the box gives, as
+/// ebb::index() takes them. An int beside tensors is a tensor too, as in NumPy.
+struct AdvancedKey {
+  Box box;
+  bool is_whole = true;  // the box is all of the tensor, as it is
+  std::vector<Tensor> indices;
+
+  AdvancedKey(const Tensor& tensor, PyObject* key);
+};
+
+}  // namespace ebb::python
