@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import ast
 import warnings
 from typing import Any
 
@@ -142,7 +143,7 @@ def _default(param: dict[str, Any]) -> Any:
     if text in known:
         return known[text]
     try:
-        return float(text) if "." in text else int(text)
+        return ast.literal_eval(text)
     except ValueError:
         return text
 

@@ -139,7 +139,7 @@ class Row:
     @property
     def layouts(self) -> tuple[str, ...]:
         """Memory layouts that the op must accept."""
-        return VIEW_LAYOUTS if self.op == "view" else LAYOUTS
+        return VIEW_LAYOUTS if self.op in ("view", "view_as") else LAYOUTS
 
     def cases(self) -> list[Case]:
         """All calls to try."""

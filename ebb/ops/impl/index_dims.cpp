@@ -69,11 +69,14 @@ Tensor flat_index(std::span<const Tensor> indices, IntSpan sizes, IntSpan shape)
 
 namespace {
 
-/// A tensor whose indexed dims are shown as one.
+/// A tensor whose indexed dims are shown as one. If they do not lie in memory as one, that one dim
+/// is memory itself, with a stride of 1, and a flat index becomes an offset: places().
 struct IndexedDims {
   Geometry merged;  // the other dims, and the indexed ones as one at `axis`
   int axis = 0;
   bool is_mergeable = true;
+  Geometry own;         // the indexed dims
+  int64_t count = 1;    // of their elements
   Shape before, after;  // sizes of the other dims on either side of `axis`
 
   IndexedDims(const char* op, const Geometry& all, IntSpan dims) {
@@ -88,29 +91,55 @@ struct IndexedDims {
                            PrintShape{dims}));
     }
     const bool is_together = dims.back() - dims.front() + 1 == static_cast<int64_t>(dims.size());
-    size_t next = 0;
-    int64_t size = 1;
     int64_t stride = 1;
+    int64_t span = 1;  // memory from the first to the last element
+    size_t next = 0;
     for (int dim = 0; dim < all.ndim; ++dim) {
-      if (next < dims.size() && dims[next] == dim) {
-        const int64_t own = all.sizes[dim];
-        const bool fits = size == 1 || own == 1 || stride == own * all.strides[dim];
-        is_mergeable = is_mergeable && fits;
-        if (own != 1 || next == 0) stride = all.strides[dim];
-        size *= own;
-        ++next;
+      if (next >= dims.size() || dims[next] != dim) {
+        const bool is_before = is_together && next == 0;
+        (is_before ? before : after).push_back(all.sizes[dim]);
         continue;
       }
-      const bool is_before = is_together && next == 0;
-      (is_before ? before : after).push_back(all.sizes[dim]);
+      const int64_t size = all.sizes[dim];
+      const bool fits = count == 1 || size == 1 || stride == size * all.strides[dim];
+      is_mergeable = is_mergeable && fits;
+      if (size != 1 || next == 0) stride = all.strides[dim];
+      count *= size;
+      span += (size - 1) * all.strides[dim];
+      own.append(size, all.strides[dim]);
+      ++next;
     }
     axis = before.ndim();
     append_others(all, dims, true, is_together);
-    merged.append(size, stride);
+    if (is_mergeable) {
+      merged.append(count, stride);
+    } else {
+      merged.append(std::max<int64_t>(span, 0), 1);
+    }
     append_others(all, dims, false, is_together);
   }
 
-  int64_t size() const { return merged.sizes[axis]; }
+  /// Whether offsets may be negative, which kernels do not take.
+  bool needs_copy() const {
+    return !is_mergeable &&
+           std::any_of(own.strides, own.strides + own.ndim, [](int64_t s) { return s < 0; });
+  }
+  /// A flat index, checked and dense, as numbers of the merged dim.
+  Tensor places(const Tensor& flat) const {
+    if (is_mergeable) return flat;
+    Tensor out = empty(flat.sizes(), DType::int64, flat.device());
+    const auto* const from = flat.data<int64_t>();
+    auto* const to = out.data<int64_t>();
+    for (int64_t i = 0; i < flat.numel(); ++i) {
+      int64_t rest = from[i];
+      to[i] = 0;
+      for (int dim = own.ndim - 1; dim >= 0; --dim) {
+        to[i] += rest % own.sizes[dim] * own.strides[dim];
+        rest /= own.sizes[dim];
+      }
+    }
+    return out;
+  }
   /// The shape of what an index with these sizes selects.
   Shape result(IntSpan index) const {
     Shape shape = before;
@@ -119,9 +148,9 @@ struct IndexedDims {
     return shape;
   }
   /// The same with the index as one dim, dense.
-  Geometry rows(int64_t count) const {
+  Geometry rows(int64_t number) const {
     Geometry rows = merged;
-    rows.sizes[axis] = count;
+    rows.sizes[axis] = number;
     contiguous_strides(rows.size_span(), rows.strides);
     return rows;
   }
@@ -174,8 +203,8 @@ Tensor index_dims(const Tensor& input, IntSpan dims, const Tensor& index) {
   constexpr const char* op = "index_dims";
   infer::check_same_device(op, input, index);
   const IndexedDims given(op, Geometry(input), dims);
-  if (!given.is_mergeable) return index_dims(clone(input), dims, index);
-  const Tensor row = checked_row(op, "index", index, given.size());
+  if (given.needs_copy()) return index_dims(clone(input), dims, index);
+  const Tensor row = given.places(checked_row(op, "index", index, given.count));
   const auto select = kernel_for(op, kernels::index_select_kernels, input);
   Tensor out = empty(given.result(index.sizes()), input.dtype(), input.device());
   select(context_of(input), given.merged.over(input), given.axis, as_row(row).over(row),
@@ -193,13 +222,10 @@ Tensor index_dims_backward(const Tensor& grad, IntSpan input_shape, IntSpan dims
     throw ShapeError(str(op, ": grad must have the shape that the index selects, ",
                          to.result(index.sizes()), ", got ", infer::describe(grad)));
   }
-  const Tensor row = checked_row(op, "index", index, to.size());
-  if (to.is_mergeable) {
-    const Tensor source = contiguous(grad);
-    add_rows(op, out, to, row, to.rows(row.numel()), source);
-    return out;
-  }
-  return index_dims_put_(out, grad, dims, row, true);
+  const Tensor row = to.places(checked_row(op, "index", index, to.count));
+  const Tensor source = contiguous(grad);
+  add_rows(op, out, to, row, to.rows(row.numel()), source);
+  return out;
 }
 
 const Tensor& index_dims_put_(const Tensor& self, const Tensor& value, IntSpan dims,
@@ -209,13 +235,13 @@ const Tensor& index_dims_put_(const Tensor& self, const Tensor& value, IntSpan d
   infer::check_same_device(op, self, index);
   infer::check_same_device(op, self, value);
   const IndexedDims to(op, Geometry(self), dims);
-  if (!to.is_mergeable) {
+  if (to.needs_copy()) {
     const Tensor dense = clone(self);
     index_dims_put_(dense, value, dims, index, accumulate);
     return copy_(self, dense);
   }
   const Tensor apart = may_overlap(self, index) ? clone(index) : index;
-  const Tensor row = checked_row(op, "index", apart, to.size());
+  const Tensor row = to.places(checked_row(op, "index", apart, to.count));
   const Tensor rows = dense_rows(op, self, value, to.result(index.sizes()));
   const Geometry shown = to.rows(row.numel());
   if (accumulate) {
