@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 import ebb
-from tests.python import reference_conv, reference_recurrent
-from tests.python import reference_arrange, reference_recurrent
+from tests.python import reference_arrange, reference_conv, reference_recurrent
 from tests.python.op_rows import BOOL, COMPLEX, FLOATING, INTEGERS, Row, wide_array
 
 RANKS = (BOOL, INTEGERS, FLOATING, COMPLEX)
