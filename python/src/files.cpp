@@ -127,6 +127,16 @@ PyObject* map_descriptor(PyObject*, Args args, Py_ssize_t count) {
   });
 }
 
+// tensor -> bool: whether nothing else uses its memory, be it tensors, arrays or buffers
+PyObject* owns_storage_alone(PyObject*, PyObject* object) {
+  return guarded([&] {
+    if (!is_tensor(object) || !tensor_of(object).defined()) {
+      throw DTypeError(str("needs a Tensor, got ", type_name(object)));
+    }
+    return PyBool_FromLong(tensor_of(object).impl()->storage->is_unique() ? 1 : 0);
+  });
+}
+
 // path -> (train images, train labels, test images, test labels)
 PyObject* load_digits(PyObject*, PyObject* path) {
   return guarded([&] {
@@ -144,6 +154,7 @@ PyMethodDef kFunctions[] = {
     {"_save", as_method(save), METH_FASTCALL, nullptr},
     {"_load", as_method(load), METH_FASTCALL, nullptr},
     {"_map_descriptor", as_method(map_descriptor), METH_FASTCALL, nullptr},
+    {"_owns_storage_alone", owns_storage_alone, METH_O, nullptr},
     {"_load_digits", load_digits, METH_O, nullptr},
     {},
 };

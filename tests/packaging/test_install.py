@@ -11,7 +11,7 @@ CONSUMER = Path(__file__).with_name("consumer")
 PRIVATE = ("hwy/", "cblas", "dnnl", "nlohmann", "oneapi", "omp.h")
 
 
-@pytest.mark.parametrize("compiler", ["g++", pytest.param("clang++-14", marks=pytest.mark.long)])
+@pytest.mark.parametrize("compiler", ["g++", "clang++-14"])
 def test_a_program_outside_the_tree_finds_builds_and_runs(prefix, tmp_path, compiler):
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is among the [dev] packages of tools/apt-packages.txt")

@@ -250,6 +250,31 @@ def test_shared_memory_is_given_back():
     assert [name for name in os.listdir("/dev/shm") if "ebb" in name] == []
 
 
+def test_too_few_file_descriptors_are_an_error_with_a_hint():
+    script = """
+        import resource, ebb
+        from ebb import data
+        class Large(data.Dataset):
+            def __len__(self): return 9
+            def __getitem__(self, index): return ebb.ones(5000)
+        iterator = iter(data.DataLoader(Large(), 1, num_workers=1))
+        next(iterator)
+        kept = []
+        resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))
+        try:
+            while True: kept.append(open("/dev/null"))
+        except OSError:
+            pass
+        try:
+            list(iterator)
+        except OSError as error:
+            for file in kept: file.close()
+            print(error)
+    """
+    output, errors = run_script(script).communicate(timeout=30)
+    assert output.startswith("DataLoader: needs a free file descriptor, got none"), errors
+
+
 def test_processes_of_a_worker_do_not_hide_its_death():
     def leave_a_child():
         if os.fork() == 0:  # inherits the worker's socket, and lives on

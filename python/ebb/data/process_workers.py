@@ -21,11 +21,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ebb import _C
-from ebb.data.transfer import receive, send
+from ebb.data.transfer import Receiver, Sender
 from ebb.data.worker import Answer, Recipe, Worker, WorkerInfo, seed_process
 
 # How long workers may take to end by themselves, and then after SIGTERM.
 _PATIENCE_S = (1.0, 1.0)
+_KEPT_BLOCKS = 8  # of shared memory, by each worker
 
 
 class ProcessWorkers:
@@ -33,6 +34,8 @@ class ProcessWorkers:
 
     def __init__(self, recipe: Recipe, seeds: Sequence[int], context: Any):
         self._channels: list[socket.socket] = []
+        self._senders: list[Sender] = []
+        self._receivers: list[Receiver] = []
         self._processes: list[Any] = []
         self._descriptors: list[int] = []  # of the processes
         self._tasks: list[dict[tuple[int, int], None]] = [{} for _ in seeds]  # not answered yet
@@ -52,6 +55,8 @@ class ProcessWorkers:
     def _start(self, recipe: Recipe, info: WorkerInfo, context: Any) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._channels.append(ours)
+        self._senders.append(Sender(ours))
+        self._receivers.append(Receiver(ours))
         # A forked worker has copies of all our ends. It must close them, or none would ever see
         # the end of the others' sockets.
         inherited = list(self._channels) if context.get_start_method() == "fork" else []
@@ -75,7 +80,8 @@ class ProcessWorkers:
         self._tasks[worker][task[:2]] = None
         if worker not in self._dead:
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                send(self._channels[worker], task)  # if it has died, receive() will notice
+                # If it has died, receive() will notice.
+                self._senders[worker].send((self._receivers[worker].released(), *task))
 
     def receive(self, timeout: float | None) -> list[Answer]:
         """Return the next answers; none if ``timeout`` seconds have passed."""
@@ -99,7 +105,7 @@ class ProcessWorkers:
         answers = []
         try:
             while True:
-                answer = receive(self._channels[worker])
+                answer = self._receivers[worker].receive()
                 self._tasks[worker].pop((answer.epoch, answer.number), None)
                 answers.append(answer)
                 if not isinstance(key.fileobj, int):
@@ -184,22 +190,25 @@ def _work(
     _C.set_num_threads(1)  # the workers share the cores
     seed_process(info.seed)
     worker = Worker(recipe, WorkerInfo(info.id, info.num_workers, info.seed, recipe.dataset))
+    receiver, sender = Receiver(channel), Sender(channel, _KEPT_BLOCKS)
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
-            _answer(channel, worker, receive(channel))
+            released, *task = receiver.receive()
+            sender.release(released)
+            _answer(sender, worker, task)
 
 
-def _answer(channel: socket.socket, worker: Worker, task: tuple[int, int, Any]) -> None:
+def _answer(sender: Sender, worker: Worker, task: Sequence[Any]) -> None:
     answer = worker.answer(*task)
     if answer.error is not None:
         answer.error = _portable(answer.error)
     try:
-        send(channel, answer)
+        sender.send(answer)
     except (BrokenPipeError, ConnectionResetError):
         raise
     except Exception as error:  # a batch that cannot be pickled
         report = f"in {worker.name}, sending a batch"
-        send(channel, Answer(*task[:2], error=_portable(error), report=report))
+        sender.send(Answer(*task[:2], error=_portable(error), report=report))
 
 
 def _portable(error: BaseException) -> BaseException:
