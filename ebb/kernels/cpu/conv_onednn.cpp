@@ -20,6 +20,7 @@ constexpr double kPieceWork = 1 << 23;      // multiplications of a piece, about
 constexpr int64_t kFewPieces = 4;           // with fewer, channels are cut as well
 constexpr int64_t kLeastChannels = 32;      // of a slice
 constexpr int64_t kMostBlocks = 16;         // of images, each with a weight of its own
+constexpr int64_t kPlacesPerPiece = 512;    // so that a weight is read for many places
 constexpr int64_t kPlacesPerBlock = 2048;   // so that such a weight is worth its memory
 constexpr int64_t kMostElements = 1 << 29;  // of an array: oneDNN's offsets have 32 bits
 
@@ -40,11 +41,11 @@ class Cut {
     const double wanted = std::max(1.0, kPieceWork / per_image);
     images_ =
         wanted < static_cast<double>(shape.batch) ? static_cast<int64_t>(wanted) : shape.batch;
+    int64_t least = kPlacesPerPiece / shape.output_numel();
     if (pass == ConvPass::weight) {
-      const int64_t least =
-          std::max(pieces_of(shape.batch, kMostBlocks), kPlacesPerBlock / shape.output_numel());
-      images_ = std::clamp(images_, std::min(least, shape.batch), shape.batch);
+      least = std::max(pieces_of(shape.batch, kMostBlocks), kPlacesPerBlock / shape.output_numel());
     }
+    images_ = std::max(images_, std::min(least, shape.batch));
     images_ = std::min(images_, std::max<int64_t>(1, kMostElements / largest_image(shape)));
     images_ = pieces_of(shape.batch, pieces_of(shape.batch, images_));  // of even size
     channels_ = cut_channels(per_image * static_cast<double>(images_));

@@ -197,7 +197,7 @@ dnnl::convolution_forward::primitive_desc forward_hint(const ConvShape& shape, c
 
 void ConvPlan::make_input(const ConvPiece& piece) {
   const ConvShape& shape = piece.shape;
-  const bool has_few = shape.in_channels / shape.groups <= kFewChannels;
+  const bool has_few = shape.in_channels <= kFewChannels;
   const Desc input = has_few ? input_.plain : any_layout(input_.plain);
   const Desc weight = any_layout(weight_.plain), output = any_layout(output_.plain);
   const dnnl::convolution_backward_data::desc wanted(

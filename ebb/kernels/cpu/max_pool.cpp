@@ -3,7 +3,8 @@
 // First the largest of a window's rows is found for every column of the plane, as a row of values
 // and one of places; then, window by window, the largest of that row. Rows have room on both sides,
 // filled with elements that never win, so that windows with stride 1 or 2 need no clipping and are
-// searched a vector at a time. Equal elements: the one at the smaller place wins.
+// searched a vector at a time. Small windows without padding are searched in place, element by
+// element. Equal elements: the one at the smaller place wins.
 #include <algorithm>
 #include <atomic>
 #include <limits>
@@ -73,6 +74,7 @@ class MaxPool {
         columns_(columns),
         width_(input.sizes[2]),
         size_(input.sizes[1] * width_),
+        numel_(input.numel),
         count_(static_cast<int64_t>(columns.windows.size())),
         input_(input.as<const T>()),
         values_(values.as<T>()),
@@ -81,6 +83,9 @@ class MaxPool {
     const int64_t step = columns.windows[0].step;
     // Longer windows are better clipped: the room for them would have no bound.
     is_even_ = (columns.stride == 1 || columns.stride == 2) && columns.kernel <= 16 && step <= 64;
+    is_small_ = is_even_ && columns.padding == 0 && columns.kernel * rows.kernel <= 9 &&
+                std::all_of(columns.windows.begin(), columns.windows.end(),
+                            [&](const PoolWindow& one) { return one.size == columns.kernel; });
     front_ = is_even_ ? columns.padding : 0;
     const int64_t last = (count_ + lanes) * columns.stride + columns.kernel * step;
     row_size_ = std::max(front_ + width_, is_even_ ? last : 0) + 2 * lanes;
@@ -107,6 +112,13 @@ class MaxPool {
     const T* const from = input_ + plane * size_;
     int64_t out = plane * static_cast<int64_t>(rows_.windows.size()) * count_;
     for (const PoolWindow& down : rows_.windows) {
+      if constexpr (!is_half_type<T>) {
+        if (can_search_in_place(from, down)) {
+          search_in_place(from, down, out);
+          out += count_;
+          continue;
+        }
+      }
       for (int64_t i = 0; i < down.size; ++i) {
         const int64_t row = (down.begin + i * down.step) * width_;
         search_row(dense_row(from + row, wide), row, i == 0, values + front_, places + front_);
@@ -122,6 +134,43 @@ class MaxPool {
     } else {
       return row;
     }
+  }
+
+  /// Whether reading whole vectors of a window's elements stays inside of the input.
+  bool can_search_in_place(const T* plane, const PoolWindow& down) const {
+    if (!is_small_ || down.size == 0) return false;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+    const int64_t row = down.begin + (down.size - 1) * down.step;
+    const int64_t column = (columns_.kernel - 1) * columns_.windows[0].step;
+    const int64_t vectors = (count_ + lanes - 1) / lanes * lanes * columns_.stride;
+    return plane - input_ + row * width_ + column + vectors <= numel_;
+  }
+  /// A vector of windows at a time, straight from the plane. Places rise from element to element.
+  HWY_INLINE void search_in_place(const Value* plane, const PoolWindow& down, int64_t out) const {
+    const D d;
+    const hn::RebindToSigned<D> di;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const int64_t step = columns_.windows[0].step, stride = columns_.stride;
+    const auto along = stride == 2 ? hn::ShiftLeft<1>(hn::Iota(di, 0)) : hn::Iota(di, 0);
+    for (int64_t i = 0; i < count_; i += lanes) {
+      const int64_t first = down.begin * width_ + i * stride;
+      Best<D> best{load_every(plane + first), hn::Add(along, hn::Set(di, Place(first)))};
+      for (int64_t row = 0; row < down.size; ++row) {
+        for (int64_t tap = row == 0 ? 1 : 0; tap < columns_.kernel; ++tap) {
+          const int64_t at = first + row * down.step * width_ + tap * step;
+          best.offer_later(d, load_every(plane + at), hn::Add(along, hn::Set(di, Place(at))));
+        }
+      }
+      write(best, out + i, std::min(lanes, count_ - i));
+    }
+  }
+  /// A vector of elements, the stride apart.
+  HWY_INLINE hn::Vec<D> load_every(const Value* from) const {
+    const D d;
+    if (columns_.stride == 1) return hn::LoadU(d, from);
+    hn::Vec<D> even, odd;
+    hn::LoadInterleaved2(d, from, even, odd);
+    return even;
   }
 
   /// Column by column: a row's elements, whose first is at place `start`, against the best so far.
@@ -219,11 +268,11 @@ class MaxPool {
 
   const PoolAxis& rows_;
   const PoolAxis& columns_;
-  int64_t width_, size_, count_;
+  int64_t width_, size_, numel_, count_;
   const T* input_;
   T* values_;
   int32_t* indices_;
-  bool is_even_;
+  bool is_even_, is_small_;
   int64_t front_, row_size_;
 };
 
