@@ -16,19 +16,24 @@
 namespace ebb::kernels::cpu {
 namespace {
 
-constexpr double kPieceWork = 1 << 23;      // multiplications of a piece, about 80 us
-constexpr int64_t kFewPieces = 4;           // with fewer, channels are cut as well
-constexpr int64_t kLeastChannels = 32;      // of a slice
-constexpr int64_t kMostBlocks = 16;         // of images, each with a weight of its own
-constexpr int64_t kPlacesPerPiece = 512;    // so that a weight is read for many places
-constexpr int64_t kPlacesPerBlock = 2048;   // so that such a weight is worth its memory
-constexpr int64_t kMostElements = 1 << 29;  // of an array: oneDNN's offsets have 32 bits
+constexpr double kPieceWork = 1 << 23;         // multiplications of a piece, about 80 us
+constexpr int64_t kPieceElements = 192 << 10;  // of its copies, so that they stay in the L2 cache
+constexpr int64_t kFewPieces = 4;              // with fewer, channels are cut as well
+constexpr int64_t kLeastChannels = 32;         // of a slice
+constexpr int64_t kMostBlocks = 16;            // of images, each with a weight of its own
+constexpr int64_t kPlacesPerPiece = 512;       // so that a weight is read for many places
+constexpr int64_t kPlacesPerBlock = 2048;      // so that such a weight is worth its memory
+constexpr int64_t kMostElements = 1 << 29;     // of an array: oneDNN's offsets have 32 bits
 
 int64_t pieces_of(int64_t size, int64_t piece) { return (size + piece - 1) / piece; }
 
 int64_t largest_image(const ConvShape& shape) {
   return std::max(shape.in_channels * shape.input_numel(),
                   shape.out_channels * shape.output_numel());
+}
+
+int64_t both_images(const ConvShape& shape) {
+  return shape.in_channels * shape.input_numel() + shape.out_channels * shape.output_numel();
 }
 
 /// How a convolution is cut.
@@ -41,6 +46,7 @@ class Cut {
     const double wanted = std::max(1.0, kPieceWork / per_image);
     images_ =
         wanted < static_cast<double>(shape.batch) ? static_cast<int64_t>(wanted) : shape.batch;
+    images_ = std::clamp<int64_t>(kPieceElements / both_images(shape), 1, images_);
     int64_t least = kPlacesPerPiece / shape.output_numel();
     if (pass == ConvPass::weight) {
       least = std::max(pieces_of(shape.batch, kMostBlocks), kPlacesPerBlock / shape.output_numel());
