@@ -8,10 +8,12 @@
 #include <cstddef>
 #include <string>
 
+#include "ebb/core/export.h"
+
 namespace ebb::io {
 
 /// See the top of the file. For one thread.
-class AtomicFile {
+class EBB_API AtomicFile {
  public:
   /// Opens the temporary file. A symbolic link is followed; the mode of an old file is kept.
   /// `op` opens the messages. Throws IoError.

@@ -6,10 +6,12 @@
 
 #include <limits>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "ebb/core/error.h"
 #include "ebb/data/digits.h"
+#include "ebb/io/atomic_file.h"
 #include "ebb/io/read_file.h"
 #include "ebb/io/safetensors.h"
 #include "python/src/args.h"
@@ -111,6 +113,55 @@ PyObject* load(PyObject*, Args args, Py_ssize_t count) {
   });
 }
 
+constexpr char kAtomicFile[] = "ebb.AtomicFile";
+
+io::AtomicFile& atomic_file_of(PyObject* capsule) {
+  void* const file = PyCapsule_GetPointer(capsule, kAtomicFile);
+  if (file == nullptr) throw ErrorSet();
+  return *static_cast<io::AtomicFile*>(file);
+}
+
+// (op, path) -> a file that takes the place of `path` once it is committed, and vanishes otherwise
+PyObject* atomic_open(PyObject*, Args args, Py_ssize_t count) {
+  return guarded([&] {
+    if (count != 2) throw DTypeError("save: needs the name of an op and a path");
+    const std::string op = text_of("save", "the name of an op", args[0]);
+    auto file = std::make_unique<io::AtomicFile>(op, path_of(op.c_str(), args[1]));
+    PyObject* const capsule = PyCapsule_New(file.get(), kAtomicFile, [](PyObject* self) {
+      delete static_cast<io::AtomicFile*>(PyCapsule_GetPointer(self, kAtomicFile));
+    });
+    if (capsule != nullptr) static_cast<void>(file.release());
+    return checked(capsule);
+  });
+}
+
+// (file, bytes-like) -> number of bytes
+PyObject* atomic_write(PyObject*, Args args, Py_ssize_t count) {
+  return guarded([&] {
+    if (count != 2) throw DTypeError("save: needs a file and bytes");
+    io::AtomicFile& file = atomic_file_of(args[0]);
+    Py_buffer buffer;
+    check_status(PyObject_GetBuffer(args[1], &buffer, PyBUF_SIMPLE));
+    const std::unique_ptr<Py_buffer, decltype(&PyBuffer_Release)> owner(&buffer, PyBuffer_Release);
+    {
+      const ReleaseGil released;
+      file.write(buffer.buf, static_cast<size_t>(buffer.len));
+    }
+    return PyLong_FromSsize_t(buffer.len);
+  });
+}
+
+PyObject* atomic_commit(PyObject*, PyObject* capsule) {
+  return guarded([&] {
+    io::AtomicFile& file = atomic_file_of(capsule);
+    {
+      const ReleaseGil released;
+      file.commit();
+    }
+    return Py_NewRef(Py_None);
+  });
+}
+
 // (descriptor, bytes) -> uint8 tensor over the memory, which the descriptor no longer matters to
 PyObject* map_descriptor(PyObject*, Args args, Py_ssize_t count) {
   return guarded([&] {
@@ -152,6 +203,9 @@ PyObject* load_digits(PyObject*, PyObject* path) {
 
 PyMethodDef kFunctions[] = {
     {"_save", as_method(save), METH_FASTCALL, nullptr},
+    {"_atomic_open", as_method(atomic_open), METH_FASTCALL, nullptr},
+    {"_atomic_write", as_method(atomic_write), METH_FASTCALL, nullptr},
+    {"_atomic_commit", atomic_commit, METH_O, nullptr},
     {"_load", as_method(load), METH_FASTCALL, nullptr},
     {"_map_descriptor", as_method(map_descriptor), METH_FASTCALL, nullptr},
     {"_owns_storage_alone", owns_storage_alone, METH_O, nullptr},

@@ -1,6 +1,9 @@
 # tests/python/test_io_npz.py -- NumPy's files: what NumPy wrote is read, and nothing else.
 import io
 import os
+import subprocess
+import sys
+import textwrap
 import zipfile
 
 import numpy as np
@@ -95,11 +98,12 @@ def test_what_cannot_be_saved_is_a_type_error(path, tensors, text):
 def test_a_failed_save_leaves_the_old_file(path, monkeypatch):
     ebb.save_npz({"a": ebb.ones(1)}, path)
 
-    def fail(*arguments):
-        raise OSError(28, "No space left on device")
+    def fail(file, array):
+        file.write(b"half of it")
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match=r"save_npz: needs a writable file, got .*: No space left"):
+    monkeypatch.setattr(ebb.io.npz, "_write_array", fail)
+    with pytest.raises(KeyboardInterrupt):
         ebb.save_npz({"a": ebb.zeros(1)}, path)
     monkeypatch.undo()
     assert ebb.load_npz(path)["a"].item() == 1.0
@@ -112,6 +116,47 @@ def test_paths_that_cannot_be_used_are_os_errors(tmp_path):
             ebb.load(tmp_path / name)
         with pytest.raises(OSError, match=r"needs a writable file, got .*: No such file"):
             ebb.save(ebb.ones(1) if name == "x.npy" else {}, tmp_path / "missing" / name)
+        (tmp_path / "folder" / name).mkdir(parents=True)
+        with pytest.raises(OSError, match="needs the path of a file"):
+            ebb.save(ebb.ones(1) if name == "x.npy" else {}, tmp_path / "folder" / name)
+
+
+def test_a_full_disk_is_an_os_error(path):
+    limited = """
+        import resource, signal, sys, ebb
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        for name in sys.argv[1:]:
+            try:
+                ebb.save({"a": ebb.ones(5000)}, name)
+            except OSError as error:
+                print(error)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(limited), path, path.with_suffix(".st")]
+    lines = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
+    assert len(lines) == 2 and all("writing failed: File too large" in line for line in lines)
+    assert os.listdir(path.parent) == []
+
+
+def test_the_mode_of_the_old_file_is_kept_and_links_are_followed(path):
+    ebb.save_npz({}, path)
+    os.chmod(path, 0o640)
+    link = path.with_name("link.npz")
+    link.symlink_to(path)
+    ebb.save_npz({"a": ebb.ones(1)}, link)
+    assert link.is_symlink() and path.stat().st_mode & 0o777 == 0o640
+    assert ebb.load(path)["a"].item() == 1.0
+
+
+def test_atomic_files_refuse_what_they_are_not():
+    for call in (
+        lambda: ebb._C._atomic_open("op"),
+        lambda: ebb._C._atomic_open(3, "x"),
+        lambda: ebb._C._atomic_write(3, b""),
+        lambda: ebb._C._atomic_commit(None),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            call()
 
 
 def header_of(shape, descr="'<f4'", is_fortran="False"):

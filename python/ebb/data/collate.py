@@ -90,7 +90,7 @@ def _stack(batch: Sequence[_C.Tensor]) -> _C.Tensor:
             f"default_collate: needs tensors of one shape, got {_some(shapes)}"
             "\nhint: pass a collate_fn that pads them"
         )
-    return ebb.cat([tensor.unsqueeze(0) for tensor in batch])
+    return ebb.stack(list(batch))
 
 
 def _stack_arrays(batch: Sequence[Any]) -> _C.Tensor:

@@ -37,7 +37,7 @@ def save_npz(
     arrays = {name: _array_of("save_npz", name, tensor) for name, tensor in tensors.items()}
     method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
     with (
-        _replacing("save_npz", path) as file,
+        _NewFile("save_npz", path) as file,
         zipfile.ZipFile(file, "w", method, allowZip64=True) as archive,
     ):
         for name, array in arrays.items():
@@ -51,7 +51,7 @@ def save_npz(
 def save_npy(tensor: _C.Tensor, path: str | os.PathLike) -> None:
     """Write one tensor to an ``.npy`` file, which ``numpy.load`` reads."""
     array = _array_of("save_npy", None, tensor)
-    with _replacing("save_npy", path) as file:
+    with _NewFile("save_npy", path) as file:
         _write_array(file, array)
 
 
@@ -200,32 +200,25 @@ def _opened(op: str, path: str | os.PathLike) -> Iterator[BinaryIO]:
         ) from None
 
 
-@contextmanager
-def _replacing(op: str, path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """Give a file to write to, which takes the place of ``path`` once it is whole and on disk."""
-    target = os.fsdecode(path)
-    folder = os.path.dirname(target) or "."
-    temporary = os.path.join(folder, f".{os.path.basename(target)}.{os.getpid()}.tmp")
-    try:
-        try:
-            with open(temporary, "wb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-        except BaseException:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
-            raise
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        raise _C.IoError(
-            f"{op}: needs a writable file, got {target!r}: {error.strerror or error}"
-        ) from None
+class _NewFile:
+    """A file that takes the place of ``path`` once it is whole and on disk, or vanishes."""
+
+    def __init__(self, op: str, path: str | os.PathLike):
+        self._file = _C._atomic_open(op, path)
+
+    def write(self, content: Any) -> int:
+        return _C._atomic_write(self._file, content)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def __enter__(self) -> _NewFile:
+        return self
+
+    def __exit__(self, kind: Any, *error: object) -> None:
+        file, self._file = self._file, None
+        if kind is None:
+            _C._atomic_commit(file)
 
 
 def _corrupt(op: str, path: Any, problem: str) -> NoReturn:
