@@ -86,6 +86,12 @@ KERNEL_TYPES = (
     "AvgPoolBackwardKernel",
     "MaxPoolKernel",
     "MaxPoolBackwardKernel",
+    "BatchNormKernel",
+    "BatchNormBackwardKernel",
+    "DifferenceLossKernel",
+    "DifferenceLossBackwardKernel",
+    "RowNormKernel",
+    "RowNormBackwardKernel",
 )
 
 

@@ -41,9 +41,9 @@ class JvpView:
         self.op = op
         self.form = Form(op, "plain")
         self.inputs = [param for param in op.params if op.grad.get(param.name, "none") != "none"]
-        if len(op.differentiable_results) != 1:
+        if len(op.differentiable_results) != 1 and not self.joint:
             raise SchemaError(
-                f"{op.file}:{op.line}: {op.full_name}: `jvp` needs one differentiable result"
+                f"{op.file}:{op.line}: {op.full_name}: `jvp` of several results needs `joint`"
             )
         self.result = op.differentiable_results[0]
         for param in op.params:
@@ -53,9 +53,14 @@ class JvpView:
                 )
 
     @property
+    def joint(self) -> str:
+        """The expression for the tangents of all results, or an empty text."""
+        return self.op.jvp.get("joint", "") if isinstance(self.op.jvp, dict) else ""
+
+    @property
     def result_type(self) -> str:
         """One tangent or a list."""
-        return "std::vector<Tensor>" if self.result.is_list else "Tensor"
+        return "std::vector<Tensor>" if self.result.is_list or self.joint else "Tensor"
 
     @property
     def parameters(self) -> str:

@@ -20,6 +20,12 @@ Tensor conform_tangent(const Tensor& tangent, const Tensor& out) {
   return expand(same_dtype, out.sizes());
 }
 
+std::vector<Tensor> conform_tangents(std::vector<Tensor> tangents, std::span<const Tensor> outs) {
+  tangents.resize(outs.size());
+  for (size_t i = 0; i < outs.size(); ++i) tangents[i] = conform_tangent(tangents[i], outs[i]);
+  return tangents;
+}
+
 void throw_wrong_argument(const char* op, size_t position) {
   throw ValueError(str(op, ": the forward-mode rule needs an argument of another type at position ",
                        position, ", got what the op does not take"));

@@ -31,6 +31,9 @@ inline std::vector<Tensor> tangents_or_zero(std::span<const Tensor> tangents,
 
 /// A tangent in the dtype and shape of the result that it belongs to.
 EBB_API Tensor conform_tangent(const Tensor& tangent, const Tensor& out);
+/// The same for several results; zeros where a tangent is undefined.
+EBB_API std::vector<Tensor> conform_tangents(std::vector<Tensor> tangents,
+                                             std::span<const Tensor> outs);
 
 // Arguments by position, with their types checked.
 [[noreturn]] EBB_API void throw_wrong_argument(const char* op, size_t position);

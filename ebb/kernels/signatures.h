@@ -12,6 +12,8 @@
 #include "ebb/core/random.h"
 #include "ebb/core/scalar.h"
 #include "ebb/kernels/signatures_conv.h"
+#include "ebb/kernels/signatures_loss.h"
+#include "ebb/kernels/signatures_norm.h"
 #include "ebb/kernels/signatures_recurrent.h"
 #include "ebb/kernels/tensor_view.h"
 

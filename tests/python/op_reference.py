@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 
 import ebb
-from tests.python import reference_arrange, reference_conv, reference_recurrent
+from tests.python import (
+    reference_arrange,
+    reference_conv,
+    reference_loss,
+    reference_norm,
+    reference_recurrent,
+)
 from tests.python.op_rows import BOOL, COMPLEX, FLOATING, INTEGERS, Row, wide_array
 
 RANKS = (BOOL, INTEGERS, FLOATING, COMPLEX)
@@ -101,6 +107,8 @@ NAMED = {
     "nll_loss": nll_loss,
     "cross_entropy": cross_entropy,
     **reference_conv.NAMED,
+    **reference_loss.NAMED,
+    **reference_norm.NAMED,
     **reference_recurrent.NAMED,
 }
 

@@ -133,7 +133,8 @@ class Row:
             return self.data["differentiable"]
         if self.op == "detach":
             return []
-        constant = ("index", "weight", *np.atleast_1d(self.test.get("constant", [])))
+        constant = {"index", *np.atleast_1d(self.test.get("constant", []))}
+        constant |= {"weight"} if self.data["family"] == "loss" else set()
         return [name for name in self.tensors if name not in constant]
 
     @property
@@ -288,6 +289,8 @@ def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, domain: s
 def _draw_real(rng: np.random.Generator, count: int, domain: str) -> np.ndarray:
     if domain == "positive":
         return rng.uniform(0.4, 2.5, count)
+    if domain == "unit":
+        return rng.uniform(0.1, 0.9, count)
     if domain == "nonzero":
         return rng.uniform(0.5, 2, count) * rng.choice([-1, 1], count)
     if domain == "off_kink":  # distinct and away from 0
@@ -327,10 +330,10 @@ def make_tensor(values: np.ndarray, dtype: str, layout: str = "contiguous") -> e
 def param_dtype(row: Row, name: str, dtype: str) -> str:
     """Return the dtype of one tensor parameter when the main one has ``dtype``."""
     accepted = row.data["dtypes"].get(name, ALL_DTYPES)
-    if dtype in accepted and name not in ("index", "target", "condition"):
-        return dtype
     if "int64" in accepted and name in ("index", "target"):
         return "int64"
+    if dtype in accepted and name not in ("index", "condition"):
+        return dtype
     return accepted[0]
 
 

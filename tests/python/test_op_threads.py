@@ -87,6 +87,28 @@ PROGRAMS = {
     ),
     "max_pool2d": (lambda x: ebb.max_pool2d(x, 3, 2, 1), [IMAGES]),
     "avg_pool2d": (lambda x: ebb.avg_pool2d(x, 3, 2, 1), [IMAGES]),
+    "layer_norm": (
+        lambda x, w, b: ebb.layer_norm(x, [1500], w, b),
+        [WIDE, noise(1500), noise(1500)],
+    ),
+    "group_norm": (
+        lambda x, w: ebb.group_norm(x.reshape(7, 20, 7500), 4, w),
+        [WIDE, noise(20)],
+    ),
+    "batch_norm": (
+        lambda x, w, b: ebb.nn.functional.batch_norm(
+            x.reshape(7, 100, 1500), None, None, w, b, True
+        ),
+        [WIDE, noise(100), noise(100)],
+    ),
+    "batch_norm of few channels": (
+        lambda x, w: ebb.nn.functional.batch_norm(x.reshape(7, 3, -1), None, None, w, None, True),
+        [WIDE, noise(3)],
+    ),
+    "batch_norm of rows": (
+        lambda x, w: ebb.nn.functional.batch_norm(x, None, None, w, None, True),
+        [WIDE, noise(1500)],
+    ),
     "fan-in": (fan_in, [WIDE]),
     "cast and copy": (lambda x: x.double().transpose(0, 1).contiguous(), [WIDE]),
     "cat and split": (lambda x: ebb.cat(x.split([300, 400])[::-1], 1 - 1), [WIDE]),

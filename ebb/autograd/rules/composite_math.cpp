@@ -67,15 +67,21 @@ Tensor loss_of_probabilities(const Tensor& log_probs, const Tensor& target,
   const int64_t dims[] = {class_dim};
   const Tensor losses = neg(sum(weighted, IntSpan(dims), false));
   if (options.reduction == Reduction::none) return losses;
-  const Tensor total = sum(losses);
-  return options.reduction == Reduction::sum ? total : div(total, losses.numel());
+  return options.reduction == Reduction::sum ? sum(losses) : mean(losses);
+}
+
+/// What a sum of values of `dtype` is held in: half types neither reach nor count far.
+DType sum_dtype_of(DType dtype) {
+  return dtype == DType::float16 || dtype == DType::bfloat16 ? DType::float32 : dtype;
 }
 
 /// The weights of all targets that are not ignored: what nll_loss divides its mean by.
 Tensor weight_of_targets(const Tensor& log_probs, const Tensor& target,
                          const LossOptions& options) {
   const NoGradGuard guard;
-  return nll_loss(full_like(log_probs, -1), target, options.weight, options.ignore_index,
+  const DType wide = sum_dtype_of(log_probs.dtype());
+  const Tensor weight = options.weight.defined() ? cast(options.weight, wide) : options.weight;
+  return nll_loss(full_like(log_probs, -1, wide), target, weight, options.ignore_index,
                   Reduction::sum);
 }
 
@@ -89,9 +95,11 @@ Tensor smooth_loss(const Tensor& log_probs, const Tensor& target, const LossOpti
   const Tensor is_ignored = eq(target, options.ignore_index);
   const Tensor losses = where(is_ignored, 0, neg(sum(weighted, IntSpan(dims), false)));
   if (options.reduction == Reduction::none) return losses;
-  const Tensor total = sum(losses);
-  if (options.reduction == Reduction::sum) return total;
-  return div(total, weight_of_targets(log_probs, target, options));
+  if (options.reduction == Reduction::sum) return sum(losses);
+  const DType dtype = losses.dtype();
+  const Tensor total = sum(losses, std::nullopt, false, sum_dtype_of(dtype));
+  const Tensor smooth = div(total, weight_of_targets(log_probs, target, options));
+  return smooth.dtype() == dtype ? smooth : cast(smooth, dtype);
 }
 
 Tensor loss_of_classes(const Tensor& log_probs, const Tensor& target, const LossOptions& options) {

@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "ebb/autograd/rules/loss_pointwise.h"
+#include "ebb/autograd/rules/norm.h"
 #include "ebb/core/tensor.h"
 
 namespace ebb::autograd::rules {

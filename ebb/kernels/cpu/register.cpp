@@ -20,6 +20,10 @@ void register_cpu_kernels() noexcept {
     cpu::fill_reduce(isa);
     cpu::fill_amax(isa);
     cpu::fill_arrange();
+    cpu::fill_batch_norm(isa);
+    cpu::fill_difference_loss(isa);
+    cpu::fill_pointwise_loss(isa);
+    cpu::fill_row_norm(isa);
     cpu::fill_max_dim();
     cpu::fill_matmul();
     cpu::fill_softmax(isa);

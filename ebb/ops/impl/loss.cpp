@@ -175,7 +175,8 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
   const bool is_none = reduction == Reduction::none;
   const Tensor out =
       empty(is_none ? layout.target.size_span() : IntSpan(), input.dtype(), input.device());
-  const Tensor total_weight = empty({}, input.dtype(), input.device());
+  // In float64 whatever the input: a half type cannot count beyond 2048.
+  const Tensor total_weight = empty({}, DType::float64, input.device());
   const Geometry line = line_of(layout.rows);
   const Geometry losses = is_none ? line : Geometry();
   kernels::TensorView weight_view;
@@ -232,7 +233,7 @@ Tensor nll_loss_backward(const Tensor& grad, const Tensor& target, const Tensor&
   check_classes(op, labels, layout.classes, ignore_index);
   const bool is_mean = reduction == Reduction::mean;
   const double total = is_mean ? weight_of_targets(labels, weight, ignore_index) : 1.0;
-  const Tensor total_weight = full({}, total, grad.dtype(), grad.device());
+  const Tensor total_weight = full({}, total, DType::float64, grad.device());
 
   // Classes last, as kernels write them; moved to their place afterwards if they have another.
   const Geometry line = line_of(layout.rows);

@@ -3,21 +3,8 @@
 
 from __future__ import annotations
 
-from ebb._C import (
-    Tensor,
-    add,
-    cross_entropy,
-    linear,
-    log_softmax,
-    mean,
-    nll_loss,
-    softmax,
-    sub,
-    tanh,
-)
-from ebb._C import ValueError as _ValueError
+from ebb._C import Tensor, add, linear, log_softmax, softmax, tanh
 from ebb._C import relu as _relu
-from ebb._C import sum as _sum
 from ebb.nn._indexed import embedding, one_hot, pad
 from ebb.nn.functional_conv import (
     adaptive_avg_pool1d,
@@ -37,6 +24,34 @@ from ebb.nn.functional_conv import (
     max_pool2d,
     max_pool2d_with_indices,
 )
+from ebb.nn.functional_loss import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cosine_embedding_loss,
+    cosine_similarity,
+    cross_entropy,
+    gaussian_nll_loss,
+    hinge_embedding_loss,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    margin_ranking_loss,
+    mse_loss,
+    nll_loss,
+    pairwise_distance,
+    poisson_nll_loss,
+    smooth_l1_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+)
+from ebb.nn.functional_norm import (
+    batch_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    normalize,
+    rms_norm,
+)
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -46,28 +61,49 @@ __all__ = [
     "add",
     "avg_pool1d",
     "avg_pool2d",
+    "batch_norm",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
     "conv1d",
     "conv2d",
     "conv3d",
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
+    "cosine_embedding_loss",
+    "cosine_similarity",
     "cross_entropy",
     "embedding",
+    "gaussian_nll_loss",
+    "group_norm",
+    "hinge_embedding_loss",
+    "huber_loss",
+    "instance_norm",
+    "kl_div",
+    "l1_loss",
+    "layer_norm",
     "linear",
     "log_softmax",
+    "margin_ranking_loss",
     "max_pool1d",
     "max_pool1d_with_indices",
     "max_pool2d",
     "max_pool2d_with_indices",
     "mse_loss",
     "nll_loss",
+    "normalize",
     "one_hot",
     "pad",
+    "pairwise_distance",
+    "poisson_nll_loss",
     "relu",
     "relu_",
+    "rms_norm",
+    "smooth_l1_loss",
+    "soft_margin_loss",
     "softmax",
     "tanh",
+    "triplet_margin_loss",
 ]
 
 relu_ = Tensor.relu_
@@ -80,16 +116,3 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
         inplace: Overwrite the input.
     """
     return relu_(input) if inplace else _relu(input)
-
-
-def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """Return the squared difference: its mean, its sum, or with "none" each one."""
-    difference = sub(input, target)
-    squares = difference * difference
-    if reduction == "none":
-        return squares
-    if reduction == "sum":
-        return _sum(squares)
-    if reduction != "mean":
-        raise _ValueError(f"mse_loss: needs reduction none, mean or sum, got {reduction!r}")
-    return mean(squares)

@@ -1,0 +1,59 @@
+// ebb/autograd/rules/loss_pointwise.cpp -- derivatives of the losses of ops/loss_pointwise.yaml.
+#include "ebb/autograd/rules/loss_pointwise.h"
+
+#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/ops.h"
+
+namespace ebb::autograd::rules {
+
+using kernels::Reduction;
+
+namespace {
+
+/// 1 where |input - target| < beta, else 0: a constant.
+Tensor is_below(const Tensor& input, const Tensor& target, double beta) {
+  const NoGradGuard guard;
+  const Tensor difference = sub(input, target);
+  return cast(less(mul(difference, difference), beta * beta), difference.dtype());
+}
+
+}  // namespace
+
+Tensor difference_loss_jvp(const Tensor& tangent, const Tensor& input, const Tensor& target,
+                           std::string_view kind, double beta, Reduction reduction) {
+  const Shape shape = broadcast_shapes("difference_loss", input.sizes(), target.sizes());
+  const Tensor values =
+      difference_loss_backward(expand(tangent, shape), input, target, kind, beta, Reduction::none);
+  if (reduction == Reduction::none) return values;
+  return reduction == Reduction::sum ? sum(values) : mean(values);
+}
+
+Tensor difference_loss_bend(const Tensor& tangent, const Tensor& grad, const Tensor& input,
+                            const Tensor& target, std::string_view kind, double beta,
+                            Reduction reduction) {
+  const Shape shape = broadcast_shapes("difference_loss", input.sizes(), target.sizes());
+  Tensor share = mul(expand(tangent, shape), grad);
+  if (reduction == Reduction::mean) share = div(share, share.numel());
+  if (kind == "square") return mul(share, 2);
+  if (kind == "absolute" || beta == 0) return mul(share, 0);
+  const Tensor below = mul(share, is_below(input, target, beta));
+  return kind == "huber" ? below : div(below, beta);
+}
+
+Tensor logistic_bend(const Tensor& slope, const Tensor& target) {
+  const Tensor share = add(slope, target);
+  return mul(share, rsub(share, 1));
+}
+
+Tensor bernoulli_slope(const Tensor& input, const Tensor& target) {
+  const Tensor spread = mul(input, rsub(input, 1));
+  return div(sub(input, target), where(less(spread, 1e-12), 1e-12, spread));
+}
+
+Tensor bernoulli_target_slope(const Tensor& input) {
+  const Tensor of_input = log(input), of_rest = log(rsub(input, 1));
+  return sub(where(less(of_rest, -100), -100, of_rest),
+             where(less(of_input, -100), -100, of_input));
+}
+
+}  // namespace ebb::autograd::rules

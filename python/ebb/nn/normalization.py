@@ -1,0 +1,337 @@
+# python/ebb/nn/normalization.py -- layers that normalise.
+"""Each holds its weight, bias and running statistics; the arithmetic is in the ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ebb import _C
+from ebb._C import Tensor
+from ebb.nn import functional, init
+from ebb.nn.module import Module
+from ebb.nn.parameter import Parameter
+
+
+def _as_shape(op: str, normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
+    is_one = isinstance(normalized_shape, int)
+    shape = (normalized_shape,) if is_one else tuple(normalized_shape)
+    if not shape or any(size < 0 for size in shape):
+        raise _C.ValueError(f"{op}: needs sizes >= 0, at least one, got {list(shape)}")
+    return shape
+
+
+class _Affine(Module):
+    """A module with a weight of ones and a bias of zeros, or without either."""
+
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def _register_affine(self, shape: Sequence[int], weight: bool, bias: bool, dtype) -> None:
+        for name, wanted in (("weight", weight), ("bias", bias)):
+            made = Parameter(_C.empty(tuple(shape), dtype=dtype)) if wanted else None
+            self.register_parameter(name, made)
+
+    def reset_parameters(self) -> None:
+        """Set the weight to ones and the bias to zeros."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+
+class LayerNorm(_Affine):
+    """Brings the last dims to mean 0 and variance 1, then multiplies and adds.
+
+    Args:
+        normalized_shape: Sizes of those dims.
+        elementwise_affine: Whether there is a weight.
+        bias: Whether there is a bias beside the weight.
+        dtype: Of the parameters; float32 if None.
+    """
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        dtype=None,
+    ):
+        super().__init__()
+        self.normalized_shape = _as_shape("LayerNorm", normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        has_bias = elementwise_affine and bias
+        self._register_affine(self.normalized_shape, elementwise_affine, has_bias, dtype)
+        self.reset_parameters()
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the layer's output."""
+        return functional.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """Return the sizes and options."""
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        )
+
+
+class RMSNorm(_Affine):
+    """Divides by the root of the mean square over the last dims, then multiplies.
+
+    Args:
+        normalized_shape: Sizes of those dims.
+        eps: Added to the mean square; the dtype's epsilon if None.
+        elementwise_affine: Whether there is a weight.
+        dtype: Of the weight; float32 if None.
+    """
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        dtype=None,
+    ):
+        super().__init__()
+        self.normalized_shape = _as_shape("RMSNorm", normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        self._register_affine(self.normalized_shape, elementwise_affine, False, dtype)
+        self.reset_parameters()
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the layer's output."""
+        return functional.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        """Return the sizes and options."""
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        )
+
+
+class GroupNorm(_Affine):
+    """Brings each group of channels of each sample to mean 0 and variance 1.
+
+    Args:
+        num_groups: How many groups the channels are split into.
+        num_channels: Size of the input's dim 1.
+        affine: Whether there are a weight and a bias per channel.
+        dtype: Of the parameters; float32 if None.
+    """
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        dtype=None,
+    ):
+        super().__init__()
+        if num_groups <= 0 or num_channels < 0 or num_channels % num_groups != 0:
+            raise _C.ValueError(
+                f"GroupNorm: num_groups must divide num_channels, "
+                f"got {num_groups} and {num_channels}"
+            )
+        self.num_groups = num_groups
+        self.num_channels = num_channels
+        self.eps = eps
+        self.affine = affine
+        self._register_affine((num_channels,), affine, affine, dtype)
+        self.reset_parameters()
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the layer's output."""
+        return functional.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """Return the sizes and options."""
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+
+
+class _ChannelNorm(_Affine):
+    """What batch and instance normalisation share: running statistics per channel."""
+
+    _ndims: tuple[int, ...]  # how many dims an input may have
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float,
+        momentum: float | None,
+        affine: bool,
+        track_running_stats: bool,
+        dtype,
+    ):
+        super().__init__()
+        if num_features < 0:
+            raise _C.ValueError(
+                f"{type(self).__name__}: needs num_features >= 0, got {num_features}"
+            )
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        self._register_affine((num_features,), affine, affine, dtype)
+        made = [None] * 3
+        if track_running_stats:
+            made[0] = _C.zeros((num_features,), dtype=dtype)
+            made[1] = _C.ones((num_features,), dtype=dtype)
+            made[2] = _C.zeros((), dtype=_C.int64)
+        names = ("running_mean", "running_var", "num_batches_tracked")
+        for name, buffer in zip(names, made, strict=True):
+            self.register_buffer(name, buffer)
+        super().reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Set the running statistics to mean 0, variance 1 and no batches."""
+        if self.running_mean is not None:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Set the weight to ones, the bias to zeros, and the statistics as at the start."""
+        self.reset_running_stats()
+        super().reset_parameters()
+
+    def extra_repr(self) -> str:
+        """Return the sizes and options."""
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"affine={self.affine}, track_running_stats={self.track_running_stats}"
+        )
+
+
+class _BatchNorm(_ChannelNorm):
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        dtype=None,
+    ):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype)
+
+    def _check_input(self, input: Tensor) -> None:
+        if input.ndim not in self._ndims or input.shape[1] != self.num_features:
+            wanted = " or ".join(map(str, self._ndims))
+            raise _C.ValueError(
+                f"{type(self).__name__}: needs an input of {wanted} dims with "
+                f"{self.num_features} channels, got {list(input.shape)}"
+            )
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the layer's output; in training, update the running statistics."""
+        self._check_input(input)
+        momentum = 0.0 if self.momentum is None else self.momentum
+        tracks = self.training and self.track_running_stats
+        if tracks and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                momentum = 1.0 / self.num_batches_tracked.item()
+        given = tracks or not self.training
+        return functional.batch_norm(
+            input,
+            self.running_mean if given else None,
+            self.running_var if given else None,
+            self.weight,
+            self.bias,
+            self.training or self.running_mean is None,
+            momentum,
+            self.eps,
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """Brings each channel of ``[N, C]`` or ``[N, C, L]`` to mean 0 and variance 1 over the batch.
+
+    In evaluation the running statistics take the place of the batch's.
+
+    Args:
+        num_features: The number of channels C.
+        momentum: How far each batch moves the running statistics; None averages all batches.
+        affine: Whether there are a weight and a bias per channel.
+        track_running_stats: Whether there are running statistics.
+        dtype: Of parameters and statistics; float32 if None.
+    """
+
+    _ndims = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """BatchNorm1d for ``[N, C, H, W]``."""
+
+    _ndims = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """BatchNorm1d for ``[N, C, D, H, W]``."""
+
+    _ndims = (5,)
+
+
+class _InstanceNorm(_ChannelNorm):
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        dtype=None,
+    ):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype)
+
+    def _check_input(self, input: Tensor) -> None:
+        unbatched, batched = self._ndims
+        has_channels = input.ndim in self._ndims
+        if has_channels and self.affine:
+            has_channels = input.shape[input.ndim - batched + 1] == self.num_features
+        if not has_channels:
+            raise _C.ValueError(
+                f"{type(self).__name__}: needs an input of {unbatched} or {batched} dims with "
+                f"{self.num_features} channels, got {list(input.shape)}"
+            )
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the layer's output; in training, update running statistics if there are any."""
+        self._check_input(input)
+        is_single = input.ndim == self._ndims[0]
+        out = functional.instance_norm(
+            input.unsqueeze(0) if is_single else input,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            0.0 if self.momentum is None else self.momentum,
+            self.eps,
+        )
+        return out.squeeze(0) if is_single else out
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Brings each channel of each sample of ``[N, C, L]`` or ``[C, L]`` to mean 0, variance 1."""
+
+    _ndims = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """InstanceNorm1d for ``[N, C, H, W]`` or ``[C, H, W]``."""
+
+    _ndims = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """InstanceNorm1d for ``[N, C, D, H, W]`` or ``[C, D, H, W]``."""
+
+    _ndims = (4, 5)
