@@ -1,0 +1,37 @@
+# tests/codegen/test_emit_jvp.py -- forward-mode rules of ops with several results.
+import pytest
+
+from codegen.emit_jvp import emit
+from codegen.model import load_family
+from codegen.signature import SchemaError
+
+TABLE = """\
+- op: halves(Tensor a, Tensor? b) -> (Tensor low, Tensor high, Tensor where)
+  doc: A test.
+  impl: true
+  not_differentiable: where
+  grad: {a: "grads[0]", b: "grads[1]"}
+  jvp: {joint: "rules::halves_jvp(a_tangent, b_tangent, where)"}
+  test: {none: a test}
+"""
+
+
+def emitted(tmp_path, table):
+    path = tmp_path / "ops" / "little.yaml"
+    path.parent.mkdir()
+    path.write_text(table)
+    return emit(load_family(path))["ebb/autograd/jvp/little.cpp"]
+
+
+def test_a_joint_rule_gives_the_tangents_of_all_differentiable_results(tmp_path):
+    text = emitted(tmp_path, TABLE)
+    assert "std::vector<Tensor> halves(const Tensor& a, const Tensor& b, " in text
+    assert "const Tensor outs[] = {low, high};" in text
+    call = "rules::halves_jvp(a_tangent, b_tangent, where)"
+    assert f"return autograd::conform_tangents(autograd::as_list({call}), outs);" in text
+
+
+def test_several_results_need_a_joint_rule(tmp_path):
+    table = TABLE.replace("{joint: ", "{a: ")
+    with pytest.raises(SchemaError, match="halves: `jvp` of several results needs `joint`"):
+        emitted(tmp_path, table)
