@@ -5,7 +5,8 @@
 
 namespace ebb::python {
 
-/// Adds _save(), _load(), _load_digits() and what files.cpp lists besides to `module`. Throws ErrorSet.
+/// Adds _save(), _load(), _load_digits() and the other functions of files.cpp to `module`. Throws
+/// ErrorSet.
 void add_files(PyObject* module);
 
 }  // namespace ebb::python
