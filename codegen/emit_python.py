@@ -45,8 +45,22 @@ VIEWS = frozenset(
 MAY_COPY = frozenset(["reshape", "reshape_as", "flatten", "unflatten", "ravel", "contiguous"])
 PRODUCTS = frozenset(["matmul", "mm", "bmm", "mv"])
 # Creation functions whose dtype is the default one unless given.
-DEFAULT_DTYPE = frozenset(["empty", "zeros", "ones", "linspace", "eye", "randn", "rand"])
-RANDOM = frozenset(["randn", "rand"])
+DEFAULT_DTYPE = frozenset(["empty", "zeros", "ones", "linspace", "eye", "randn", "rand", "normal"])
+# Ops that take `generator`.
+RANDOM = frozenset(
+    [
+        "randn",
+        "rand",
+        "randint",
+        "randperm",
+        "normal",
+        "bernoulli",
+        "bernoulli_",
+        "uniform_",
+        "normal_",
+        "multinomial",
+    ]
+)
 
 KINDS = {
     "Tensor": "tensor",
@@ -65,7 +79,7 @@ KINDS = {
 
 def is_creation(op: Op) -> bool:
     """Whether the op makes a tensor out of sizes and numbers."""
-    return op.family == "creation" and not op.tensors
+    return op.family in ("creation", "random") and not op.tensors
 
 
 @dataclass
@@ -115,13 +129,13 @@ class BoundOverload:
             found.append(
                 Argument("out", "tensor", "None", True, True, False, "Tensor | None", "{}")
             )
-        if is_creation(self.op):
-            if self.op.name in RANDOM:
-                found.append(
-                    Argument(
-                        "generator", "generator", "None", True, True, False, "Generator | None", ""
-                    )
+        if self.op.name in RANDOM:
+            found.append(
+                Argument(
+                    "generator", "generator", "None", True, True, False, "Generator | None", ""
                 )
+            )
+        if is_creation(self.op):
             found.append(
                 Argument("requires_grad", "boolean", "False", True, False, False, "bool", "false")
             )
@@ -156,13 +170,13 @@ class BoundOverload:
             "self" if self.inplace and param is self.op.params[0] else param.name
             for param in self.op.tensors
         ]
+        # The default generator is exchanged under the GIL.
+        free = ""
+        if self.op.name in RANDOM:
+            free = f"arguments.given({self.generator_index}) ? false : "
         if is_creation(self.op):
-            sized = self.op.params[0].type.name == "int[]"
-            # The default generator is exchanged under the GIL.
-            free = ""
-            if self.op.name in RANDOM:
-                free = f"arguments.given({self.generator_index}) ? false : "
-            return f"{free}is_heavy_size({self.op.params[0].name})" if sized else "false"
+            sizes = [param.name for param in self.op.params if param.type.name == "int[]"]
+            return f"{free}is_heavy_size({sizes[0]})" if sizes else "false"
         if self.op.name in VIEWS:
             return "false"
         if self.op.name in MAY_COPY:
@@ -173,7 +187,7 @@ class BoundOverload:
             return f"is_heavy_product({tensors[0]}, {tensors[1]})"
         if self.op.tensor_lists:
             return f"is_heavy_list({self.op.tensor_lists[0].name})"
-        return f"is_heavy({', '.join(tensors)})"
+        return f"{free}is_heavy({', '.join(tensors)})"
 
     def wrap(self, call: str) -> str:
         """The statement's expression that runs a call and makes its result a Python object."""
@@ -191,7 +205,7 @@ class BoundOverload:
     def generator_index(self) -> int:
         """The slot of `generator`, or -1."""
         names = [argument.name for argument in self.arguments]
-        return names.index("generator") if self.op.name in RANDOM and is_creation(self.op) else -1
+        return names.index("generator") if self.op.name in RANDOM else -1
 
 
 @dataclass
@@ -268,6 +282,8 @@ class PythonFunction:
         first = self.overloads[0]
         params = first.op.params
         required = [param for param in params if param.default is None]
+        if first.op.name in RANDOM:
+            return None  # whether a generator is given decides how the call runs
         if not required or is_creation(first.op) or len(required) > 3 or len(first.op.results) > 1:
             return None
         return first if all(param.type.name == "Tensor" for param in required) else None

@@ -31,10 +31,22 @@ from codegen.model import Family, Op  # noqa: E402
 RELEASE = ROOT / "build" / "release"
 MUTATE = ROOT / "build" / "mutate"
 ROW_TESTS = ["tests/python/test_op_gradients.py"]
-OTHER_TESTS = ["tests/python/test_op_special.py"]
+OTHER_TESTS = ["tests/python/test_op_special.py", "tests/python/test_op_random.py"]
 # Mutants that compute the same, with the reason.
 EQUIVALENT = {
     ("relu", "input", "operand"): "out > 0 exactly where input > 0",
+    **{
+        (op, param, kind): "the gradient of what is drawn is 0"
+        for op, params in {
+            "normal": ("mean", "std"),
+            "normal.tensor_float": ("mean",),
+            "normal.float_tensor": ("std",),
+            "bernoulli": ("input",),
+            "bernoulli.p": ("input",),
+        }.items()
+        for param in params
+        for kind in ("sign", "factor")
+    },
 }
 # Indices and masks are no numbers to exchange with operands.
 NOT_EXCHANGED = ("index", "target", "condition", "weight", "indices")

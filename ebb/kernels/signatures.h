@@ -57,14 +57,65 @@ using TriangleKernel = void (*)(const Context&, const TensorView& input, int64_t
 using RandomKernel = void (*)(const Context&, const RandomState& state, double first, double second,
                               const TensorView& out);
 
+/// Integers from low, below low + range (range 0: 2^64), converted; contiguous out.
+using RandintKernel = void (*)(const Context&, const RandomState& state, int64_t low,
+                               uint64_t range, const TensorView& out);
+
+/// The numbers 0, 1, ... in random order; contiguous int64 out.
+using RandpermKernel = void (*)(const Context&, const RandomState& state, const TensorView& out);
+
+/// Rows of categories, drawn by weight: weights [rows, n] float64, not negative, with a finite sum
+/// above 0, out [rows, draws] int64; all contiguous. Without replacement n >= draws.
+using MultinomialKernel = void (*)(const Context&, const RandomState& state,
+                                   const TensorView& weights, bool replacement,
+                                   const TensorView& out);
+
+/// mask[i] = whether element i is kept, which has the probability 1 - p, 0 <= p < 1;
+/// out = mask ? input / (1 - p) : 0. All contiguous; mask is bool.
+using DropoutKernel = void (*)(const Context&, const TensorView& input, const RandomState& state,
+                               double p, const TensorView& out, const TensorView& mask);
+
+/// out = mask ? input * scale : 0. All contiguous, of one shape; mask is bool.
+using MaskedScaleKernel = void (*)(const Context&, const TensorView& input, const TensorView& mask,
+                                   double scale, const TensorView& out);
+
 /// Reduces input over each dim where out (which has input's ndim) has size 1 and input may not.
 /// Sums of nothing are 0. Half types accumulate in float32. Key dtype: the input's = out's.
 using ReduceKernel = void (*)(const Context&, const TensorView& input, const TensorView& out);
 
-/// Largest element along `dim` and its first index; NaN counts as largest. out and indices have
+/// Variance (or standard deviation) over dims as for ReduceKernel, with a divisor of the count less
+/// `correction`, but at least 0; of nothing it is NaN.
+using VarKernel = void (*)(const Context&, const TensorView& input, double correction,
+                           const TensorView& out);
+
+/// The p-norm over dims as for ReduceKernel, for any real or infinite p.
+using NormKernel = void (*)(const Context&, const TensorView& input, double p,
+                            const TensorView& out);
+
+/// Largest (smallest) element along `dim` and its first index; NaN wins. out and indices have
 /// input's ndim with size 1 at dim; input has at least one element there; indices are int64.
 using MaxDimKernel = void (*)(const Context&, const TensorView& input, int dim,
                               const TensorView& out, const TensorView& indices);
+
+/// Sorts along `dim`, stable; NaN counts as largest. out and indices (int64) have input's ndim and
+/// `dim` there no longer than input's: so many of the first elements are wanted, in order.
+using SortKernel = void (*)(const Context&, const TensorView& input, int dim, bool descending,
+                            const TensorView& out, const TensorView& indices);
+
+/// The element that a sort would put at position `position` of each line, and its index; sizes as
+/// for MaxDimKernel. With `nan_wins` a line's first NaN is its result.
+using NthKernel = void (*)(const Context&, const TensorView& input, int dim, int64_t position,
+                           bool nan_wins, const TensorView& out, const TensorView& indices);
+
+/// out[i] = sum of input[0..i] along dim; `reversed`: of input[i..]. Same sizes, any strides.
+using ScanKernel = void (*)(const Context&, const TensorView& input, int dim, bool reversed,
+                            const TensorView& out);
+
+/// Where each value would be inserted into its sorted line: the first position whose element is not
+/// less (`right`: is greater). sorted [lines, n] contiguous; values [lines, m] contiguous, or
+/// sorted [1, n] and values [1, m] for all; out int64 like values. Key dtype: that of both.
+using SearchKernel = void (*)(const Context&, const TensorView& sorted, const TensorView& values,
+                              bool right, const TensorView& out);
 
 /// out = input @ other over the last two dims; leading dims broadcast to out's; ndim >= 2.
 /// Operands may be any strided view: transposed ones are not copied.
@@ -120,14 +171,19 @@ using UnravelKernel = void (*)(const Context&, const TensorView& flat,
 using FindOutOfRangeKernel = int64_t (*)(const Context&, const TensorView& index, int64_t low,
                                          int64_t high);
 
-/// log(softmax(input)) along dim, any strides; out contiguous, same sizes.
+/// softmax(input), or its logarithm, along dim, any strides; out contiguous, same sizes.
 using SoftmaxKernel = void (*)(const Context&, const TensorView& input, int dim,
                                const TensorView& out);
 
-/// grad_input = grad_out - exp(out) * sum(grad_out along dim).
+/// Gradient from the result. Of softmax: (grad_out - sum(grad_out * out along dim)) * out; of
+/// log_softmax: grad_out - exp(out) * sum(grad_out along dim).
 using SoftmaxBackwardKernel = void (*)(const Context&, const TensorView& grad_out,
                                        const TensorView& out, int dim,
                                        const TensorView& grad_input);
+
+/// log(sum(exp(input))) along dim; out has input's ndim with size 1 at dim.
+using LogSumExpKernel = void (*)(const Context&, const TensorView& input, int dim,
+                                 const TensorView& out);
 
 /// Negative log likelihood. input [N, C] log-probabilities; target [N] int64 in [0, C) or
 /// ignore_index; weight [C] or null. out: [N] for none, 0-d else; total_weight (0-d): the divisor

@@ -95,13 +95,13 @@ const Tensor& xavier_uniform_(const Tensor& tensor, double gain) {
   const double fans = both_fans_of(tensor);
   if (tensor.numel() == 0) return tensor;
   const double bound = gain * std::sqrt(6.0 / fans);
-  return uniform_(tensor, -bound, bound);
+  return init::uniform_(tensor, -bound, bound);
 }
 
 const Tensor& xavier_normal_(const Tensor& tensor, double gain) {
   const double fans = both_fans_of(tensor);
   if (tensor.numel() == 0) return tensor;
-  return normal_(tensor, 0.0, gain * std::sqrt(2.0 / fans));
+  return init::normal_(tensor, 0.0, gain * std::sqrt(2.0 / fans));
 }
 
 const Tensor& kaiming_uniform_(const Tensor& tensor, double a, FanMode mode,
@@ -109,14 +109,14 @@ const Tensor& kaiming_uniform_(const Tensor& tensor, double a, FanMode mode,
   const double fan = fan_of(tensor, mode);
   if (tensor.numel() == 0) return tensor;
   const double bound = calculate_gain(nonlinearity, a) * std::sqrt(3.0 / fan);
-  return uniform_(tensor, -bound, bound);
+  return init::uniform_(tensor, -bound, bound);
 }
 
 const Tensor& kaiming_normal_(const Tensor& tensor, double a, FanMode mode,
                               Nonlinearity nonlinearity) {
   const double fan = fan_of(tensor, mode);
   if (tensor.numel() == 0) return tensor;
-  return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / std::sqrt(fan));
+  return init::normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / std::sqrt(fan));
 }
 
 }  // namespace ebb::nn::init

@@ -32,7 +32,6 @@ from ebb._arrange import (  # noqa: E402,F401
 )
 from ebb._functions import (  # noqa: E402,F401
     allclose,
-    argmax,
     equal,
     finfo,
     ge,
@@ -67,8 +66,9 @@ newaxis = None
 
 # The parts are imported at once (15 ms), not by a module-level __getattr__: with one, Python
 # cannot specialise the look-up of `ebb.add`, which then costs 10 ns more each time.
-from ebb import data, io, nn, optim, utils  # noqa: E402,F401
+from ebb import data, io, linalg, nn, optim, utils  # noqa: E402,F401
 from ebb.io import load, load_npz, save, save_npz  # noqa: E402,F401
+from ebb.linalg import _norm_of_tensor as norm  # noqa: E402,F401
 
 # `from ebb import *` must not hide builtins such as sum and max.
 __all__ = [name for name in dir() if not name.startswith("_") and not hasattr(_builtins, name)]

@@ -51,15 +51,6 @@ def ge(input, other):
     return _checked("ge", "input", input) >= other
 
 
-def argmax(input, dim=None, keepdim=False):
-    """Return the index of the first largest element, over everything or along ``dim``."""
-    _checked("argmax", "input", input)
-    with ebb.no_grad():
-        if dim is None:
-            return input.reshape(-1).max(0).indices
-        return input.max(dim, keepdim).indices
-
-
 def equal(input, other):
     """Return whether two tensors have one shape and equal elements."""
     if _checked("equal", "input", input).shape != _checked("equal", "other", other).shape:
@@ -141,7 +132,6 @@ class iinfo:  # noqa: N801
         return f"iinfo(dtype={self.dtype}, min={self.min}, max={self.max})"
 
 
-Tensor.argmax = argmax
 Tensor.equal = equal
 Tensor.allclose = allclose
 Tensor.ne = ne

@@ -3,8 +3,10 @@
 #include "ebb/core/parallel.h"
 
 #include <gtest/gtest.h>
+#include <time.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -108,6 +110,31 @@ TEST(ParallelFor, ServesSeveralCallersAtOnce) {
   }
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(total, 4 * 200 * 40);
+}
+
+double process_seconds() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+}
+
+TEST(ParallelFor, LeavesTheCoresAloneAfterwards) {
+  const Threads threads(2);
+  parallel_for(8, 1, [](int64_t, int64_t) {});
+  const double before = process_seconds();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_LT(process_seconds() - before, 0.02);  // a worker that never slept would take 0.1
+}
+
+TEST(ParallelFor, FindsItsWorkersAwakeOrAsleep) {
+  const Threads threads(2);
+  for (int call = 0; call < 300; ++call) {
+    std::atomic<int64_t> items = 0;
+    parallel_for(64, 1, [&](int64_t begin, int64_t end) { items += end - begin; });
+    ASSERT_EQ(items, 64);
+    // Now and then, so long that the workers have gone to sleep, or are just about to.
+    if (call % 3 != 0) std::this_thread::sleep_for(std::chrono::microseconds(call % 100));
+  }
 }
 
 /// A sum whose result depends on how it is cut, were the cuts to depend on the threads.

@@ -1,4 +1,4 @@
-// tests/kernels/reduce_test.cpp -- sum, mean and amax over any dims, strides and sizes.
+// tests/kernels/reduce_test.cpp -- sum, mean, amax and amin over any dims, strides and sizes.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -21,25 +21,32 @@ int64_t output_of(const Array& input, const Array& out, int64_t index) {
   return result;
 }
 
-enum class Kind { sum, mean, amax };
+enum class Kind { sum, mean, amax, amin };
 
 ReduceKernel kernel_of(Kind kind, DType dtype) {
   if (kind == Kind::sum) return sum_kernels.find_cpu(dtype);
-  return kind == Kind::mean ? mean_kernels.find_cpu(dtype) : amax_kernels.find_cpu(dtype);
+  if (kind == Kind::mean) return mean_kernels.find_cpu(dtype);
+  return kind == Kind::amax ? amax_kernels.find_cpu(dtype) : amin_kernels.find_cpu(dtype);
 }
 
 void check(Kind kind, const Array& input, const std::vector<int64_t>& sizes) {
   const DType dtype = input.dtype();
   const Array out(dtype, sizes);
   kernel_of(kind, dtype)(kContext, input.view(), out.view());
-  const Complex start = kind == Kind::amax ? -1e30 : 0.0;
+  const bool adds = kind == Kind::sum || kind == Kind::mean;
+  const Complex start = adds ? 0.0 : kind == Kind::amax ? -1e30 : 1e30;
   std::vector<Complex> want(static_cast<size_t>(out.numel()), start);
   std::vector<double> size(want.size(), 0.0);
   for (int64_t i = 0; i < input.numel(); ++i) {
     const auto to = static_cast<size_t>(output_of(input, out, i));
     const Complex value = input.get(i);
-    want[to] = kind != Kind::amax ? want[to] + value : std::max(want[to].real(), value.real());
-    size[to] += kind != Kind::amax ? std::abs(value) : 0.0;
+    if (adds) {
+      want[to] += value;
+      size[to] += std::abs(value);
+    } else {
+      const double before = want[to].real(), next = value.real();
+      want[to] = kind == Kind::amax ? std::max(before, next) : std::min(before, next);
+    }
   }
   const double count = static_cast<double>(input.numel()) / static_cast<double>(out.numel());
   for (int64_t i = 0; i < out.numel(); ++i) {
@@ -54,7 +61,7 @@ void check(Kind kind, const Array& input, const std::vector<int64_t>& sizes) {
 }
 
 void check_all_kinds(const Array& input, const std::vector<int64_t>& sizes) {
-  for (const Kind kind : {Kind::sum, Kind::mean, Kind::amax}) {
+  for (const Kind kind : {Kind::sum, Kind::mean, Kind::amax, Kind::amin}) {
     if (kernel_of(kind, input.dtype()) != nullptr) check(kind, input, sizes);
   }
 }
@@ -111,12 +118,15 @@ TEST(Reduce, NothingSumsToZeroAndHasNoMean) {
   EXPECT_TRUE(std::isnan(out.real(2)));
 }
 
-TEST(Reduce, AmaxPassesNaNOn) {
+TEST(Reduce, ExtremaPassNaNOn) {
   for (const int64_t place : {0, 3, 40, 69}) {
     Array input = random_array(DType::float32, {70}, 1);
     input.set(place, std::nan(""));
-    const Array out(DType::float32, {1});
+    Array out(DType::float32, {1});
     amax_kernels.find_cpu(DType::float32)(kContext, input.view(), out.view());
+    EXPECT_TRUE(std::isnan(out.real(0))) << place;
+    out.set(0, 0.0);
+    amin_kernels.find_cpu(DType::float32)(kContext, input.view(), out.view());
     EXPECT_TRUE(std::isnan(out.real(0))) << place;
   }
 }

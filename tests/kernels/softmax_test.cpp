@@ -1,4 +1,5 @@
-// tests/kernels/softmax_test.cpp -- log_softmax, nll_loss, their gradients, and random numbers.
+// tests/kernels/softmax_test.cpp -- softmax, log_softmax, nll_loss, their gradients, random
+// numbers.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -48,8 +49,45 @@ void check_log_softmax(const Array& input, const Array& grad_out, int64_t outer,
   }
 }
 
+/// The same for softmax.
+void check_softmax(const Array& input, const Array& grad_out, int64_t outer, int64_t n,
+                   int64_t inner) {
+  const DType dtype = input.dtype();
+  const Array out(dtype, {outer, n, inner}), grad_input(dtype, {outer, n, inner});
+  softmax_kernels.find_cpu(dtype)(kContext, input.view(), 1, out.view());
+  softmax_backward_kernels.find_cpu(dtype)(kContext, grad_out.view(), out.view(), 1,
+                                           grad_input.view());
+  for (int64_t line = 0; line < outer * inner; ++line) {
+    const int64_t first = line / inner * n * inner + line % inner;
+    double sum = 0, share = 0;
+    for (int64_t i = 0; i < n; ++i) sum += std::exp(input.real(first + i * inner));
+    for (int64_t i = 0; i < n; ++i) {
+      share += out.real(first + i * inner) * grad_out.real(first + i * inner);
+    }
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t at = first + i * inner;
+      const double want = std::exp(input.real(at)) / sum;
+      ASSERT_TRUE(is_near(out.real(at), want, 4 * tolerance(dtype))) << out.real(at) << want;
+      const double slope = (grad_out.real(at) - share) * out.real(at);
+      ASSERT_TRUE(is_near(grad_input.real(at), slope, 4 * tolerance(dtype)))
+          << name_of(dtype) << n << ": " << grad_input.real(at) << " want " << slope;
+    }
+  }
+}
+
+TEST_P(LossPerDType, SoftmaxAlongAnyDimAndSize) {
+  for (const int64_t n : {1, 2, 15, 16, 17, 33, 63, 64, 65, 600}) {
+    for (const int64_t inner : {1, 3, 40}) {
+      check_softmax(random_array(dtype(), {2, n, inner}, 1),
+                    random_array(dtype(), {2, n, inner}, 2), 2, n, inner);
+      check_softmax(random_array(dtype(), {inner, n, 2}, 3).transposed(0, 2),
+                    random_array(dtype(), {inner, n, 2}, 4).transposed(0, 2), 2, n, inner);
+    }
+  }
+}
+
 TEST_P(LossPerDType, LogSoftmaxAlongAnyDimAndSize) {
-  for (const int64_t n : {1, 2, 10, 15, 16, 17, 70, 1000}) {
+  for (const int64_t n : {1, 2, 10, 15, 16, 17, 40, 70, 1000}) {
     for (const int64_t inner : {1, 3}) {
       check_log_softmax(random_array(dtype(), {4, n, inner}, 1),
                         random_array(dtype(), {4, n, inner}, 2), 4, n, inner);

@@ -19,6 +19,7 @@ from tests.python import (
     reference_loss,
     reference_norm,
     reference_recurrent,
+    reference_sort,
 )
 from tests.python.op_rows import BOOL, COMPLEX, FLOATING, INTEGERS, Row, wide_array
 
@@ -50,6 +51,15 @@ def index_add(a: dict[str, Any]) -> np.ndarray:
     for position, target in enumerate(a["index"]):
         out[target] += np.asarray(a.get("alpha", 1) * source[position]).astype(out.dtype)
     return np.moveaxis(out, 0, a["dim"])
+
+
+def vector_norm(a: dict[str, Any]) -> np.ndarray:
+    size, p = np.abs(a["input"]), a["p"]
+    axes = {"axis": tuple(a["dim"]) if isinstance(a["dim"], list) else a["dim"]}
+    axes["keepdims"] = a["keepdim"]
+    if np.isinf(p):
+        return np.max(size, **axes) if p > 0 else np.min(size, **axes)
+    return np.sum(size != 0, **axes) + 0.0 if p == 0 else np.sum(size**p, **axes) ** (1 / p)
 
 
 def _reduced(losses: np.ndarray, weights: Any, reduction: str) -> np.ndarray:
@@ -110,6 +120,8 @@ NAMED = {
     **reference_loss.NAMED,
     **reference_norm.NAMED,
     **reference_recurrent.NAMED,
+    **reference_sort.NAMED,
+    "vector_norm": vector_norm,
 }
 
 
@@ -179,7 +191,7 @@ def expected_dtype(row: Row, case_arguments: dict[str, Any], dtype: str) -> str:
     given = case_arguments.get("dtype")
     if given is not None:
         return str(given).removeprefix("ebb.")
-    if row.name == "sum" and dtype in BOOL + INTEGERS:
+    if row.name in ("sum", "nansum", "prod", "cumsum", "cumprod") and dtype in BOOL + INTEGERS:
         return "int64"
     for param in row.params:
         value = case_arguments.get(param["name"])

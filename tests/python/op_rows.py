@@ -227,6 +227,33 @@ def _reduce_dim(row: Row) -> list[dict[str, Any]]:
     return [{"input": Array(shape), **more} for shape, more in chosen if shape[more["dim"]] != 0]
 
 
+def _reduced_sizes(shape: tuple[int, ...], dim: Any) -> list[int]:
+    """Return the sizes that a reduction over ``dim`` reduces."""
+    dims = range(len(shape)) if dim is None else [dim] if isinstance(dim, int) else dim
+    return [shape[one] for one in dims] if shape else []
+
+
+def _reduce_not_empty(row: Row) -> list[dict[str, Any]]:
+    chosen = [one for one in REDUCTIONS if 0 not in _reduced_sizes(one[0], one[1].get("dim"))]
+    return [{"input": Array(shape), **more} for shape, more in chosen]
+
+
+def _reduce_several(row: Row) -> list[dict[str, Any]]:
+    """More than one element for each result."""
+    chosen = [(a, b) for a, b in REDUCTIONS if np.prod(_reduced_sizes(a, b.get("dim"))) > 1]
+    return [{"input": Array(shape), **more} for shape, more in chosen]
+
+
+def _reduce_one(row: Row) -> list[dict[str, Any]]:
+    """One dim, or everything."""
+    chosen = [case for case in _reduce_not_empty(row) if not isinstance(case.get("dim"), list)]
+    return [case for case in chosen if 0 not in case["input"].shape or "dim" in case]
+
+
+def _reduce_plain(row: Row) -> list[dict[str, Any]]:
+    return [case for case in _reduce(row) if "keepdim" not in case]
+
+
 def _matmul(row: Row) -> list[dict[str, Any]]:
     return [{"input": Array(lhs), "other": Array(rhs)} for lhs, rhs in MATMULS]
 
@@ -248,6 +275,10 @@ KINDS = {
     "where_scalar": _where,
     "reduce": _reduce,
     "reduce_dim": _reduce_dim,
+    "reduce_not_empty": _reduce_not_empty,
+    "reduce_one": _reduce_one,
+    "reduce_plain": _reduce_plain,
+    "reduce_several": _reduce_several,
     "matmul": _matmul,
     "softmax": _softmax,
     "softmax_pairs": _softmax,

@@ -41,6 +41,7 @@ def some_argument(param):
         "Scalar": 1,
         "int": 0,
         "int[]": [2],
+        "int[]?": [0],
         "bool": True,
         "float": 0.5,
         "str": "none",

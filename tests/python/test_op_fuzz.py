@@ -98,7 +98,7 @@ def draw_arguments(rng, row):
     hostile = {}
     allocates = row.name in ("index_box_backward", "nll_loss_backward", "expand")
     for param in row.params:
-        is_size = allocates or row.data["family"] == "creation"
+        is_size = allocates or row.data["family"] in ("creation", "random")
         if param["name"] not in good or rng.random() < 0.35:
             if param["default"] is not None and rng.random() < 0.5:
                 continue
@@ -109,6 +109,8 @@ def draw_arguments(rng, row):
 def is_too_large(row, arguments):
     """An honest request for gigabytes: not tried."""
     numbers = [value for value in arguments.values() if isinstance(value, int | float)]
+    if row.name in ("randperm", "multinomial"):
+        return any(1e5 < abs(number) < 1e13 for number in numbers)
     return row.name == "arange" and any(1e5 < abs(number) < 1e13 for number in numbers)
 
 
@@ -130,7 +132,8 @@ def rng_for(row, form):
 
 
 def resolve(row):
-    return getattr(ebb, row.name, None) if row.data["family"] == "creation" else None
+    is_creation = row.data["family"] in ("creation", "random") and not row.tensors
+    return getattr(ebb, row.name, None) if is_creation else None
 
 
 def plain(row, arguments):

@@ -1,8 +1,23 @@
-// ebb/autograd/rules/loss.cpp -- gradients of log_softmax and of its gradient.
+// ebb/autograd/rules/loss.cpp -- gradients of softmax and log_softmax, and of those gradients.
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/rules/rules.h"
 
 namespace ebb::autograd::rules {
+
+Tensor softmax_backward_grad_out(const Tensor& grad_grad, const Tensor& grad, const Tensor& out,
+                                 int64_t dim) {
+  const int64_t dims[] = {dim};
+  const Tensor centred = sub(grad, sum(mul(grad, out), IntSpan(dims), true));
+  const Tensor share = sum(mul(grad_grad, out), IntSpan(dims), true);
+  return sub(mul(grad_grad, centred), mul(grad, share));
+}
+
+Tensor softmax_backward_out_jvp(const Tensor& tangent, const Tensor& grad, const Tensor& out,
+                                int64_t dim) {
+  const int64_t dims[] = {dim};
+  const Tensor centred = sub(grad, sum(mul(grad, out), IntSpan(dims), true));
+  return sub(mul(tangent, centred), mul(out, sum(mul(grad, tangent), IntSpan(dims), true)));
+}
 
 Tensor log_softmax_jvp(const Tensor& tangent, const Tensor& out, int64_t dim) {
   const int64_t dims[] = {dim};

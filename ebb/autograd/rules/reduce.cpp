@@ -1,13 +1,11 @@
-// ebb/autograd/rules/reduce.cpp -- gradients of sum, mean and max.
+// ebb/autograd/rules/reduce.cpp -- gradients of sums and extrema.
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/rules/rules.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb::autograd::rules {
-namespace {
 
-/// `tensor`, which lost the reduced dims, with a size of 1 in place of each.
 Tensor with_reduced_dims(const Tensor& tensor, IntSpan shape, std::optional<IntSpan> dim,
                          bool keepdim) {
   if (keepdim || tensor.ndim() == 0) return tensor;  // a 0-d tensor broadcasts anyway
@@ -30,13 +28,17 @@ int64_t reduced_count(IntSpan shape, std::optional<IntSpan> dim) {
   return count;
 }
 
-/// 1 / n at each of the n largest elements, 0 elsewhere: a constant, like the indices of a sort.
-Tensor share_of_largest(const Tensor& input, const Tensor& out) {
+namespace {
+
+/// 1 / n at each of the n elements that equal their group's result, 0 elsewhere: a constant, like
+/// the indices of a sort.
+Tensor share_of_equal(const Tensor& input, const Tensor& out, std::optional<IntSpan> dim) {
   const NoGradGuard guard;
-  const bool is_nan = !eq(out, out).item<bool>();
-  const Tensor is_largest = is_nan ? eq(eq(input, input), false) : eq(input, out);
-  const int64_t count = sum(is_largest).item<int64_t>();
-  return div(cast(is_largest, input.dtype()), count);
+  const Tensor is_number = eq(out, out);
+  // A result that is NaN belongs to the elements that are.
+  const Tensor is_chosen = where(is_number, eq(input, out), eq(eq(input, input), false));
+  const Tensor count = sum(is_chosen, dim, true);
+  return div(cast(is_chosen, input.dtype()), count);
 }
 
 /// `tensor` with a size of 1 at `dim`, unless it has it already or everything is 0-d.
@@ -58,22 +60,27 @@ Tensor mean_grad(const Tensor& grad, IntSpan shape, std::optional<IntSpan> dim, 
   return sum_grad(share, shape, dim, keepdim);
 }
 
-Tensor max_grad(const Tensor& grad, const Tensor& input, const Tensor& out) {
-  return mul(grad, share_of_largest(input, out));
+Tensor extremum_grad(const Tensor& grad, const Tensor& input, const Tensor& out,
+                     std::optional<IntSpan> dim, bool keepdim) {
+  const IntSpan shape = input.sizes();
+  return mul(with_reduced_dims(grad, shape, dim, keepdim),
+             share_of_equal(input, with_reduced_dims(out, shape, dim, keepdim), dim));
 }
 
-Tensor max_jvp(const Tensor& tangent, const Tensor& input, const Tensor& out) {
-  return sum(mul(tangent, share_of_largest(input, out)));
+Tensor extremum_jvp(const Tensor& tangent, const Tensor& input, const Tensor& out,
+                    std::optional<IntSpan> dim, bool keepdim) {
+  const Tensor kept = with_reduced_dims(out, input.sizes(), dim, keepdim);
+  return sum(mul(tangent, share_of_equal(input, kept, dim)), dim, keepdim);
 }
 
-Tensor max_dim_grad(const Tensor& grad, const Tensor& indices, IntSpan shape, int64_t dim,
-                    bool keepdim) {
+Tensor at_index_grad(const Tensor& grad, const Tensor& indices, IntSpan shape, int64_t dim,
+                     bool keepdim) {
   const int ndim = static_cast<int>(shape.size());
   return scatter_add(zeros(shape, grad.dtype(), grad.device()), dim,
                      with_dim(indices, dim, keepdim, ndim), with_dim(grad, dim, keepdim, ndim));
 }
 
-Tensor max_dim_jvp(const Tensor& tangent, const Tensor& indices, int64_t dim, bool keepdim) {
+Tensor at_index_jvp(const Tensor& tangent, const Tensor& indices, int64_t dim, bool keepdim) {
   const Tensor index = with_dim(indices, dim, keepdim, tangent.ndim());
   return reshape(gather(tangent, dim, index), indices.sizes());
 }

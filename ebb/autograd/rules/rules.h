@@ -11,20 +11,10 @@
 
 #include "ebb/autograd/rules/loss_pointwise.h"
 #include "ebb/autograd/rules/norm.h"
+#include "ebb/autograd/rules/reduce_rules.h"
 #include "ebb/core/tensor.h"
 
 namespace ebb::autograd::rules {
-
-// Reductions (reduce.cpp). `dim` and `keepdim` are those of the op, `shape` is its input's.
-Tensor sum_grad(const Tensor& grad, IntSpan shape, std::optional<IntSpan> dim, bool keepdim);
-Tensor mean_grad(const Tensor& grad, IntSpan shape, std::optional<IntSpan> dim, bool keepdim);
-/// Equal largest elements share the gradient evenly.
-Tensor max_grad(const Tensor& grad, const Tensor& input, const Tensor& out);
-Tensor max_jvp(const Tensor& tangent, const Tensor& input, const Tensor& out);
-/// The gradient goes to the element at the index.
-Tensor max_dim_grad(const Tensor& grad, const Tensor& indices, IntSpan shape, int64_t dim,
-                    bool keepdim);
-Tensor max_dim_jvp(const Tensor& tangent, const Tensor& indices, int64_t dim, bool keepdim);
 
 // Shapes (shape.cpp).
 Tensor permute_grad(const Tensor& grad, IntSpan dims);
@@ -83,6 +73,11 @@ std::vector<Tensor> rnn_scan_second_grads(std::span<const Tensor> grads,
                                           bool reverse);
 
 // Losses (loss.cpp).
+/// The gradient of softmax_backward(grad, out, dim) with respect to `out`, and its tangent.
+Tensor softmax_backward_grad_out(const Tensor& grad_grad, const Tensor& grad, const Tensor& out,
+                                 int64_t dim);
+Tensor softmax_backward_out_jvp(const Tensor& tangent, const Tensor& grad, const Tensor& out,
+                                int64_t dim);
 /// tangent - sum(exp(out) * tangent along dim): the tangent of log_softmax, and also the gradient
 /// of log_softmax_backward with respect to its first operand.
 Tensor log_softmax_jvp(const Tensor& tangent, const Tensor& out, int64_t dim);

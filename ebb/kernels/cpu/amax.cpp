@@ -1,4 +1,4 @@
-// ebb/kernels/cpu/amax.cpp -- the largest element over any dims.
+// ebb/kernels/cpu/amax.cpp -- the largest and the smallest element over any dims.
 #include "ebb/kernels/cpu/register.h"
 #include "ebb/kernels/cpu/simd.h"
 #include "ebb/kernels/tables.h"
@@ -15,23 +15,29 @@ namespace ebb::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-template <typename T>
-void set() {
-  amax_kernels.set_cpu(dtype_of<T>, &reduce_kernel<MaxOp, T, Finish::plain, false>);
+template <class Op, typename T>
+void set(KernelTable<ReduceKernel>& table) {
+  table.set_cpu(dtype_of<T>, &reduce_kernel<Op, T, Finish::plain, false>);
+}
+
+template <class Op>
+void set_all(KernelTable<ReduceKernel>& table) {
+  set<Op, Half>(table);
+  set<Op, BFloat16>(table);
+  set<Op, float>(table);
+  set<Op, double>(table);
+  set<Op, uint8_t>(table);
+  set<Op, int8_t>(table);
+  set<Op, int16_t>(table);
+  set<Op, int32_t>(table);
+  set<Op, int64_t>(table);
+  // bool is stored as 0 or 1: the largest of those is `any`, the smallest is `all`.
+  table.set_cpu(DType::boolean, &reduce_kernel<Op, uint8_t, Finish::plain, false>);
 }
 
 void fill_tables() {
-  set<Half>();
-  set<BFloat16>();
-  set<float>();
-  set<double>();
-  set<uint8_t>();
-  set<int8_t>();
-  set<int16_t>();
-  set<int32_t>();
-  set<int64_t>();
-  // bool is stored as 0 or 1, and the largest of those is `any`.
-  amax_kernels.set_cpu(DType::boolean, &reduce_kernel<MaxOp, uint8_t, Finish::plain, false>);
+  set_all<MaxOp>(amax_kernels);
+  set_all<MinOp>(amin_kernels);
 }
 
 }  // namespace

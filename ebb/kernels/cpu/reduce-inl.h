@@ -35,7 +35,20 @@ inline constexpr int64_t kColumns = 256;  // columns that are reduced together
 template <typename T>
 using AccumulatorOf = std::conditional_t<is_half_type<T>, float, T>;
 
-struct SumOp {
+/// What most ops have in common: elements enter as they are, and results leave so.
+struct PlainOp {
+  static constexpr bool kMaps = false;  // whether mapped() does anything
+  template <class D, class V>
+  HWY_INLINE V mapped(D, V element) const {
+    return element;
+  }
+  template <typename T>
+  T finished(T value) const {
+    return value;
+  }
+};
+
+struct SumOp : PlainOp {
   template <typename T>
   static constexpr T identity() {
     return T{0};
@@ -51,7 +64,7 @@ struct SumOp {
 };
 
 /// The largest; NaN counts as larger than anything.
-struct MaxOp {
+struct MaxOp : PlainOp {
   template <typename T>
   static constexpr T identity() {
     return std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity()
@@ -68,6 +81,27 @@ struct MaxOp {
   template <typename T>
   T scalar(T lhs, T rhs) const {
     return rhs > lhs || rhs != rhs ? rhs : lhs;
+  }
+};
+
+/// The smallest; NaN counts as smaller than anything.
+struct MinOp : PlainOp {
+  template <typename T>
+  static constexpr T identity() {
+    return std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity()
+                                       : std::numeric_limits<T>::max();
+  }
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V lhs, V rhs) const {
+    if constexpr (hwy::IsFloat<hn::TFromD<D>>()) {
+      return hn::IfThenElse(hn::Or(hn::Lt(rhs, lhs), hn::IsNaN(rhs)), rhs, lhs);
+    } else {
+      return hn::Min(lhs, rhs);
+    }
+  }
+  template <typename T>
+  T scalar(T lhs, T rhs) const {
+    return rhs < lhs || rhs != rhs ? rhs : lhs;
   }
 };
 
@@ -104,7 +138,7 @@ class PairTree {
 template <class Op, class D, class V>
 HWY_INLINE hn::TFromD<D> reduce_lanes(Op op, D d, V v) {
   using T = hn::TFromD<D>;
-  if constexpr (std::is_same_v<Op, SumOp>) {
+  if constexpr (std::is_base_of_v<SumOp, Op>) {
     return hn::GetLane(hn::SumOfLanes(d, v));
   } else {
     HWY_ALIGN T lanes[HWY_MAX_BYTES / sizeof(T)];
@@ -124,14 +158,16 @@ HWY_INLINE hn::Vec<D> reduce_leaf(Op op, D d, const T* from, size_t count) {
   auto sum0 = identity, sum1 = identity, sum2 = identity, sum3 = identity;
   size_t i = 0;
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
-    sum0 = op(d, sum0, hn::LoadU(d, from + i));
-    sum1 = op(d, sum1, hn::LoadU(d, from + i + lanes));
-    sum2 = op(d, sum2, hn::LoadU(d, from + i + 2 * lanes));
-    sum3 = op(d, sum3, hn::LoadU(d, from + i + 3 * lanes));
+    sum0 = op(d, sum0, op.mapped(d, hn::LoadU(d, from + i)));
+    sum1 = op(d, sum1, op.mapped(d, hn::LoadU(d, from + i + lanes)));
+    sum2 = op(d, sum2, op.mapped(d, hn::LoadU(d, from + i + 2 * lanes)));
+    sum3 = op(d, sum3, op.mapped(d, hn::LoadU(d, from + i + 3 * lanes)));
   }
-  for (; i + lanes <= count; i += lanes) sum0 = op(d, sum0, hn::LoadU(d, from + i));
+  for (; i + lanes <= count; i += lanes) {
+    sum0 = op(d, sum0, op.mapped(d, hn::LoadU(d, from + i)));
+  }
   if (i < count) {
-    const auto rest = load_first(d, from + i, count - i);
+    const auto rest = op.mapped(d, load_first(d, from + i, count - i));
     sum1 = op(d, sum1, hn::IfThenElse(hn::FirstN(d, count - i), rest, identity));
   }
   return op(d, op(d, sum0, sum1), op(d, sum2, sum3));
@@ -200,6 +236,42 @@ HWY_INLINE void add_row(Op op, Acc* sum, const Acc* row, size_t count) {
   binary_row(op, static_cast<const Acc*>(sum), row, sum, count, 0);
 }
 
+/// Adds the elements of a row as they enter the reduction.
+template <class Op>
+struct MappedSecond {
+  Op op;
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V sum, V element) const {
+    return op(d, sum, op.mapped(d, element));
+  }
+};
+template <class Op>
+struct MappedOnly {
+  Op op;
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V element) const {
+    return op.mapped(d, element);
+  }
+};
+
+/// sum[i] = op(sum[i], mapped(row[i])) for a row of elements.
+template <class Op, typename Acc>
+HWY_INLINE void add_elements(Op op, Acc* sum, const Acc* row, size_t count) {
+  if constexpr (Op::kMaps) {
+    binary_row(MappedSecond<Op>{op}, static_cast<const Acc*>(sum), row, sum, count, 0);
+  } else {
+    add_row(op, sum, row, count);
+  }
+}
+template <class Op, typename Acc>
+HWY_INLINE void start_elements(Op op, Acc* sum, const Acc* row, size_t count) {
+  if constexpr (Op::kMaps) {
+    unary_row(MappedOnly<Op>{op}, row, sum, count);
+  } else {
+    std::copy_n(row, count, sum);
+  }
+}
+
 /// Dense memory, read as accumulators.
 template <typename T>
 struct DenseValues {
@@ -248,8 +320,8 @@ struct ReducedRows {
 };
 
 /// Reduces rows [begin, end), at most kChunkRows, into `out`.
-template <class Op, typename T, typename Acc>
-void reduce_rows(Op op, const ReducedRows<T>& source, int64_t begin, int64_t end, Acc* out) {
+template <class Op, class Rows, typename Acc>
+void reduce_rows(Op op, const Rows& source, int64_t begin, int64_t end, Acc* out) {
   HWY_ALIGN Acc levels[kLevels + 1][kColumns];
   HWY_ALIGN Acc tile[kColumns];
   const size_t columns = source.columns;
@@ -260,8 +332,8 @@ void reduce_rows(Op op, const ReducedRows<T>& source, int64_t begin, int64_t end
     while ((leaves >> level & 1u) != 0) ++level;
     Acc* sum = levels[level];
     const int64_t stop = std::min(end, row + kRowsPerLeaf);
-    std::copy_n(source.read(row++, tile), columns, sum);
-    for (; row < stop; ++row) add_row(op, sum, source.read(row, tile), columns);
+    start_elements(op, sum, source.read(row++, tile), columns);
+    for (; row < stop; ++row) add_elements(op, sum, source.read(row, tile), columns);
     for (int below = 0; below < level; ++below) add_row(op, sum, levels[below], columns);
   }
   int level = 0;

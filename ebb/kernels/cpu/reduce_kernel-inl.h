@@ -25,8 +25,9 @@ class Reduction {
  public:
   using Acc = AccumulatorOf<T>;
 
-  Reduction(const TensorView& input, const TensorView& out, const ReducePlan& plan, int64_t divisor)
-      : in_(input.as<T>()), out_(out.as<T>()), plan_(plan), divisor_(divisor) {
+  Reduction(const TensorView& input, const TensorView& out, const ReducePlan& plan, int64_t divisor,
+            Op op = Op{})
+      : in_(input.as<T>()), out_(out.as<T>()), plan_(plan), divisor_(divisor), op_(op) {
     const int64_t columns = plan.kept.inner_size();
     const bool has_narrow_dense_rows = plan.is_by_column && columns <= kColumns / 4 &&
                                        plan.reduced.ndim == 1 &&
@@ -49,7 +50,7 @@ class Reduction {
 
   void finish(T* place, Acc value) const {
     if (divisor_ != 0) value = static_cast<Acc>(value / static_cast<Acc>(divisor_));
-    *place = static_cast<T>(value);
+    *place = static_cast<T>(op_.finished(value));
   }
   T* out_at(int64_t output) const { return out_ + plan_.kept.out_offset(output); }
   const T* in_at(int64_t output) const { return in_ + plan_.kept.in_offset(output); }
@@ -62,7 +63,7 @@ class Reduction {
       ReducedElements<T> elements(plan_.reduced);
       for (int64_t i = begin; i < end; ++i) {
         elements.start_at(in_at(i));
-        finish(out_at(i), reduce_chunk(Op{}, elements, 0, plan_.reduced.count, tile));
+        finish(out_at(i), reduce_chunk(op_, elements, 0, plan_.reduced.count, tile));
       }
     });
   }
@@ -79,11 +80,11 @@ class Reduction {
       for (int64_t i = begin; i < end; ++i) {
         elements.start_at(in_at(i / chunks));
         const int64_t from = i % chunks * kChunk;
-        parts[i] = reduce_chunk(Op{}, elements, from, std::min(count, from + kChunk), tile);
+        parts[i] = reduce_chunk(op_, elements, from, std::min(count, from + kChunk), tile);
       }
     });
     for (int64_t i = 0; i < plan_.kept.count; ++i) {
-      combine_pairs(Op{}, parts + i * chunks, chunks, 1);
+      combine_pairs(op_, parts + i * chunks, chunks, 1);
       finish(out_at(i), parts[i * chunks]);
     }
   }
@@ -126,7 +127,7 @@ class Reduction {
     const int64_t end = std::min(plan_.reduced.count / fold_, begin + kChunkRows);
     if (fold_ == 1) {
       const ReducedRows<T> rows{plan_.reduced, in, static_cast<size_t>(width)};
-      reduce_rows(Op{}, rows, begin, end, sums);
+      reduce_rows(op_, rows, begin, end, sums);
     } else {
       reduce_folded(in, begin, end, sums);
     }
@@ -146,15 +147,15 @@ class Reduction {
     LoopDims wide;
     wide.push_back(wide_rows, fold_ * columns, 0);
     const ReducedRows<T> rows{wide, in, static_cast<size_t>(fold_ * columns)};
-    reduce_rows(Op{}, rows, begin, end, sums);
+    reduce_rows(op_, rows, begin, end, sums);
     for (int64_t column = 0; column < columns; ++column) {
-      combine_pairs(Op{}, sums + column, fold_, columns);
+      combine_pairs(op_, sums + column, fold_, columns);
     }
     if (end != wide_rows) return;
     const ReducedRows<T> rest{plan_.reduced, in, static_cast<size_t>(columns)};
     HWY_ALIGN Acc tile[kColumns];
     for (int64_t row = wide_rows * fold_; row < plan_.reduced.count; ++row) {
-      add_row(Op{}, sums, rest.read(row, tile), static_cast<size_t>(columns));
+      add_elements(op_, sums, rest.read(row, tile), static_cast<size_t>(columns));
     }
   }
 
@@ -165,7 +166,7 @@ class Reduction {
       Acc* rows = parts + i * chunks * columns;
       T* out = out_ + outer.out_offset(i);
       for (int64_t column = 0; column < columns; ++column) {
-        combine_pairs(Op{}, rows + column, chunks, columns);
+        combine_pairs(op_, rows + column, chunks, columns);
         finish(out + column * stride, rows[column]);
       }
     }
@@ -176,18 +177,19 @@ class Reduction {
   const ReducePlan& plan_;
   int64_t divisor_;   // 0: none
   int64_t fold_ = 1;  // rows that are added as one
+  Op op_;
 };
 
 enum class Finish { plain, mean };
 
 /// One dense chunk to one element: no plan needed.
 template <class Op, typename T>
-void reduce_small(const TensorView& input, const TensorView& out, int64_t divisor) {
+void reduce_small(const TensorView& input, const TensorView& out, int64_t divisor, Op op = Op{}) {
   using Acc = AccumulatorOf<T>;
   HWY_ALIGN Acc tile[kTile];
-  Acc value = reduce_chunk(Op{}, DenseValues<T>{input.as<T>()}, 0, input.numel, tile);
+  Acc value = reduce_chunk(op, DenseValues<T>{input.as<T>()}, 0, input.numel, tile);
   if (divisor != 0) value = static_cast<Acc>(value / static_cast<Acc>(divisor));
-  *out.as<T>() = static_cast<T>(value);
+  *out.as<T>() = static_cast<T>(op.finished(value));
 }
 
 /// `as_pairs`: T is the real type of the complex elements.

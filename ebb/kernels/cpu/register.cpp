@@ -24,17 +24,24 @@ void register_cpu_kernels() noexcept {
     cpu::fill_difference_loss(isa);
     cpu::fill_pointwise_loss(isa);
     cpu::fill_row_norm(isa);
-    cpu::fill_max_dim();
+    cpu::fill_max_dim(isa);
+    cpu::fill_prod(isa);
+    cpu::fill_norm(isa);
+    cpu::fill_var(isa);
     cpu::fill_matmul();
     cpu::fill_softmax(isa);
     cpu::fill_loss();
     cpu::fill_index();
     cpu::fill_index_add();
     cpu::fill_index_places();
-    cpu::fill_random();
+    cpu::fill_random(isa);
     cpu::fill_conv();
     cpu::fill_avg_pool();
     cpu::fill_max_pool(isa);
+    cpu::fill_random_choice();
+    cpu::fill_dropout(isa);
+    cpu::fill_sort();
+    cpu::fill_scan();
   });
 }
 

@@ -1,8 +1,10 @@
-// ebb/kernels/cpu/softmax.cpp -- log_softmax along one dim, and its gradient.
+// ebb/kernels/cpu/softmax.cpp -- softmax, log_softmax, logsumexp along one dim, and gradients.
 //
-// A line along the dim is worked on as a dense row of float32 or float64: lines with strides and
-// half types are copied to scratch memory and back. log_softmax(x) = (x - max) - log(sum(exp(x -
-// max))) neither overflows nor loses the small differences.
+// log_softmax(x) = (x - max) - log(sum(exp(x - max))) neither overflows nor loses the small
+// differences. A line along the dim is worked on as a dense row of float32 or float64, and one of
+// at most four vectors never leaves the registers. Where lines lie side by side in memory, as along
+// the channels of images, blocks of them are worked on together, row by row
+// (softmax_columns-inl.h).
 #include <algorithm>
 #include <limits>
 
@@ -15,8 +17,9 @@
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/softmax.cpp"
 // clang-format off
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/lines-inl.h"
 #include "ebb/kernels/cpu/math-inl.h"
-#include "ebb/kernels/cpu/reduce-inl.h"
+#include "ebb/kernels/cpu/softmax_columns-inl.h"
 #include "hwy/highway.h"
 // clang-format on
 
@@ -43,13 +46,30 @@ struct Normalise {
     return hn::Sub(hn::Sub(x, hn::Set(d, shift)), hn::Set(d, log_sum));
   }
 };
+template <typename T>
+struct Scale {
+  T factor;
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::Mul(x, hn::Set(d, factor));
+  }
+};
 /// grad_out - exp(out) * sum.
+template <typename T>
+struct LogSoftmaxGrad {
+  T sum;
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V grad_out, V out) const {
+    return hn::NegMulAdd(exp_of(d, out), hn::Set(d, sum), grad_out);
+  }
+};
+/// (grad_out - sum) * out.
 template <typename T>
 struct SoftmaxGrad {
   T sum;
   template <class D, class V>
   HWY_INLINE V operator()(D d, V grad_out, V out) const {
-    return hn::NegMulAdd(exp_of(d, out), hn::Set(d, sum), grad_out);
+    return hn::Mul(hn::Sub(grad_out, hn::Set(d, sum)), out);
   }
 };
 
@@ -63,6 +83,16 @@ struct ExpElements {
     return tile;
   }
 };
+/// The products of two rows.
+template <typename T>
+struct ProductElements {
+  const T* lhs;
+  const T* rhs;
+  HWY_INLINE const T* read(int64_t begin, int64_t count, T* tile) const {
+    binary_row(Product{}, lhs + begin, rhs + begin, tile, static_cast<size_t>(count), 0);
+    return tile;
+  }
+};
 
 template <typename T>
 HWY_INLINE T log_scalar(T value) {
@@ -70,144 +100,144 @@ HWY_INLINE T log_scalar(T value) {
   return hn::GetLane(log_of(d, hn::Set(d, value)));
 }
 
-/// A row that fits into one vector, such as the scores of ten classes.
-template <typename T>
-HWY_INLINE void log_softmax_short_row(const T* in, T* out, size_t count) {
+enum class Softmax { plain, log };
+
+/// A row of `vectors` vectors, of which the last may be incomplete.
+template <Softmax kind, int vectors, typename T>
+HWY_INLINE void softmax_in_registers(const T* in, T* out, size_t count) {
   const hn::ScalableTag<T> d;
+  const size_t lanes = hn::Lanes(d);
+  const size_t before = (vectors - 1) * lanes;  // elements in whole vectors
+  const size_t rest = count - before;
   const auto nothing = hn::Set(d, -std::numeric_limits<T>::infinity());
-  const auto x = hn::IfThenElse(hn::FirstN(d, count), load_first(d, in, count), nothing);
+  hn::Vec<decltype(d)> x[vectors];
+  for (int i = 0; i + 1 < vectors; ++i) x[i] = hn::LoadU(d, in + i * lanes);
+  x[vectors - 1] = hn::IfThenElse(hn::FirstN(d, rest), load_first(d, in + before, rest), nothing);
+  auto largest = x[0];
+  for (int i = 1; i < vectors; ++i) largest = hn::Max(largest, x[i]);
   // Whatever this gives for a NaN: the sum below is NaN then, and so is all of the row.
-  const auto centred = hn::Sub(x, hn::MaxOfLanes(d, x));
-  const auto sum = hn::SumOfLanes(d, exp_of(d, centred));
-  store_first(hn::Sub(centred, log_of(d, sum)), d, out, count);
+  largest = hn::MaxOfLanes(d, largest);
+  hn::Vec<decltype(d)> power[vectors];
+  auto sum = hn::Zero(d);
+  for (int i = 0; i < vectors; ++i) {
+    x[i] = hn::Sub(x[i], largest);
+    power[i] = exp_of(d, x[i]);
+    sum = hn::Add(sum, power[i]);
+  }
+  sum = hn::SumOfLanes(d, sum);
+  const auto last = kind == Softmax::log ? log_of(d, sum) : hn::Div(hn::Set(d, T{1}), sum);
+  for (int i = 0; i < vectors; ++i) {
+    x[i] = kind == Softmax::log ? hn::Sub(x[i], last) : hn::Mul(power[i], last);
+    if (i + 1 < vectors) hn::StoreU(x[i], d, out + i * lanes);
+  }
+  store_first(x[vectors - 1], d, out + before, rest);
 }
 
-template <typename T>
-void log_softmax_row(const T* in, T* out, int64_t count) {
-  if (count < static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()))) {
-    return log_softmax_short_row(in, out, static_cast<size_t>(count));
+template <Softmax kind, typename T>
+void softmax_row(const T* in, T* out, int64_t count) {
+  const auto size = static_cast<size_t>(count);
+  switch ((size - 1) / hn::Lanes(hn::ScalableTag<T>())) {
+    case 0: return softmax_in_registers<kind, 1>(in, out, size);
+    case 1: return softmax_in_registers<kind, 2>(in, out, size);
+    case 2: return softmax_in_registers<kind, 3>(in, out, size);
+    case 3: return softmax_in_registers<kind, 4>(in, out, size);
+    default: break;
   }
   HWY_ALIGN T tile[kTile];
   const T largest = reduce_all(MaxOp{}, DenseValues<T>{in}, count, tile);
-  const T sum = reduce_all(SumOp{}, ExpElements<T>{in, largest}, count, tile);
-  unary_row(Normalise<T>{largest, log_scalar(sum)}, in, out, static_cast<size_t>(count));
+  if constexpr (kind == Softmax::log) {
+    const T sum = reduce_all(SumOp{}, ExpElements<T>{in, largest}, count, tile);
+    unary_row(Normalise<T>{largest, log_scalar(sum)}, in, out, size);
+  } else {
+    unary_row(ShiftedExp<T>{largest}, in, out, size);
+    const T sum = reduce_all(SumOp{}, DenseValues<T>{out}, count, tile);
+    unary_row(Scale<T>{T{1} / sum}, static_cast<const T*>(out), out, size);
+  }
 }
 
-template <typename T>
-void log_softmax_backward_row(const T* grad_out, const T* out, T* grad_input, int64_t count) {
+template <Softmax kind, typename T>
+void softmax_backward_row(const T* grad_out, const T* out, T* grad_input, int64_t count) {
   HWY_ALIGN T tile[kTile];
-  const T sum = reduce_all(SumOp{}, DenseValues<T>{grad_out}, count, tile);
-  binary_row(SoftmaxGrad<T>{sum}, grad_out, out, grad_input, static_cast<size_t>(count), 0);
+  const auto size = static_cast<size_t>(count);
+  if constexpr (kind == Softmax::log) {
+    const T sum = reduce_all(SumOp{}, DenseValues<T>{grad_out}, count, tile);
+    binary_row(LogSoftmaxGrad<T>{sum}, grad_out, out, grad_input, size, 0);
+  } else {
+    const T sum = reduce_all(SumOp{}, ProductElements<T>{grad_out, out}, count, tile);
+    binary_row(SoftmaxGrad<T>{sum}, grad_out, out, grad_input, size, 0);
+  }
 }
 
-/// The lines of a tensor along one dim.
-template <typename T>
-class Lines {
- public:
-  using Acc = AccumulatorOf<T>;
-
-  /// Lines of `view` in the row-major order of its other dims.
-  Lines(const TensorView& view, int dim)
-      : data_(view.as<T>()),
-        count_(view.ndim == 0 ? 1 : view.sizes[dim]),
-        stride_(view.ndim == 0 ? 1 : view.strides[dim]) {
-    for (int i = 0; i < view.ndim; ++i) {
-      if (i != dim && view.sizes[i] != 1) others_.push_back(view.sizes[i], view.strides[i], 0);
-    }
-  }
-
-  /// Line number `index` as a dense row, there or copied to `row`.
-  const Acc* read(int64_t index, Acc* row) const {
-    T* from = data_ + others_.in_offset(index);
-    if constexpr (is_half_type<T>) {
-      T raw[kTile];
-      for (int64_t i = 0; i < count_; i += kTile) {
-        const int64_t part = std::min(kTile, count_ - i);
-        gather_run(from + i * stride_, stride_, part, sizeof(T), raw);
-        widen(raw, row + i, static_cast<size_t>(part));
-      }
-      return row;
-    } else {
-      if (stride_ == 1) return from;
-      gather_run(from, stride_, count_, sizeof(T), row);
-      return row;
-    }
-  }
-  /// Where to write line number `index`: in place, or to `row` and then finish().
-  Acc* start(int64_t index, Acc* row) const {
-    if constexpr (is_half_type<T>) {
-      return row;
-    } else {
-      return stride_ == 1 ? data_ + others_.in_offset(index) : row;
-    }
-  }
-  void finish(int64_t index, const Acc* row) const {
-    T* to = data_ + others_.in_offset(index);
-    if constexpr (is_half_type<T>) {
-      T raw[kTile];
-      for (int64_t i = 0; i < count_; i += kTile) {
-        const int64_t part = std::min(kTile, count_ - i);
-        narrow(row + i, raw, static_cast<size_t>(part));
-        scatter_run(raw, part, sizeof(T), to + i * stride_, stride_);
-      }
-    } else if (stride_ != 1) {
-      scatter_run(row, count_, sizeof(T), to, stride_);
-    }
-  }
-
- private:
-  T* data_;
-  int64_t count_;
-  int64_t stride_;
-  LoopDims others_;
-};
-
-/// Calls body(line, row0, row1, row2) for all lines; each row has room for one line.
-template <typename Acc, class Body>
-void for_each_line(int64_t lines, int64_t count, Body body) {
-  const int64_t grain = std::max<int64_t>(1, kGrain / count);
-  const auto row_bytes = (static_cast<size_t>(count) * sizeof(Acc) + 63) / 64 * 64;
-  parallel_for(lines, grain, [&](int64_t begin, int64_t end) {
-    const Scratch scratch(3 * row_bytes);
-    auto* rows = scratch.as<char>();
-    for (int64_t i = begin; i < end; ++i) {
-      body(i, reinterpret_cast<Acc*>(rows), reinterpret_cast<Acc*>(rows + row_bytes),
-           reinterpret_cast<Acc*>(rows + 2 * row_bytes));
-    }
-  });
-}
-
-template <typename T>
-void log_softmax_kernel(const Context&, const TensorView& input, int dim, const TensorView& out) {
+template <Softmax kind, typename T>
+void softmax_kernel(const Context&, const TensorView& input, int dim, const TensorView& out) {
   using Acc = AccumulatorOf<T>;
   if (out.numel == 0) return;
+  if constexpr (!is_half_type<T>) {
+    if (has_columns(input, dim) && out.contiguous) {
+      return softmax_columns<kind == Softmax::log>(ColumnShape(out, dim), input.as<T>(),
+                                                   out.as<T>());
+    }
+  }
   const int64_t count = out.ndim == 0 ? 1 : out.sizes[dim];
   const Lines<T> from(input, dim), to(out, dim);
   for_each_line<Acc>(out.numel / count, count, [&](int64_t line, Acc* in, Acc* result, Acc*) {
     Acc* place = to.start(line, result);
-    log_softmax_row(from.read(line, in), place, count);
+    softmax_row<kind>(from.read(line, in), place, count);
     to.finish(line, place);
   });
 }
 
-template <typename T>
-void log_softmax_backward_kernel(const Context&, const TensorView& grad_out, const TensorView& out,
-                                 int dim, const TensorView& grad_input) {
+template <Softmax kind, typename T>
+void softmax_backward_kernel(const Context&, const TensorView& grad_out, const TensorView& out,
+                             int dim, const TensorView& grad_input) {
   using Acc = AccumulatorOf<T>;
   if (out.numel == 0) return;
+  if constexpr (!is_half_type<T>) {
+    if (has_columns(grad_out, dim) && out.contiguous && grad_input.contiguous) {
+      return softmax_columns_backward<kind == Softmax::log>(ColumnShape(out, dim), grad_out.as<T>(),
+                                                            out.as<T>(), grad_input.as<T>());
+    }
+  }
   const int64_t count = out.ndim == 0 ? 1 : out.sizes[dim];
   const Lines<T> grads(grad_out, dim), values(out, dim), to(grad_input, dim);
   for_each_line<Acc>(out.numel / count, count, [&](int64_t line, Acc* grad, Acc* value, Acc* sum) {
     Acc* place = to.start(line, sum);
-    log_softmax_backward_row(grads.read(line, grad), values.read(line, value), place, count);
+    softmax_backward_row<kind>(grads.read(line, grad), values.read(line, value), place, count);
     to.finish(line, place);
   });
 }
 
 template <typename T>
+T logsumexp_row(const T* row, int64_t count) {
+  HWY_ALIGN T tile[kTile];
+  constexpr T kInf = std::numeric_limits<T>::infinity();
+  const T largest = count == 0 ? -kInf : reduce_all(MaxOp{}, DenseValues<T>{row}, count, tile);
+  // Of infinite elements the largest is the answer: their differences would be NaN.
+  if (largest == kInf || largest == -kInf) return largest;
+  return largest + log_scalar(reduce_all(SumOp{}, ExpElements<T>{row, largest}, count, tile));
+}
+
+template <typename T>
+void logsumexp_kernel(const Context&, const TensorView& input, int dim, const TensorView& out) {
+  using Acc = AccumulatorOf<T>;
+  if (out.numel == 0) return;
+  const int64_t count = input.ndim == 0 ? 1 : input.sizes[dim];
+  const Lines<T> from(input, dim), to(out, dim);
+  for_each_line<Acc>(out.numel, std::max<int64_t>(1, count),
+                     [&](int64_t line, Acc* in, Acc* result, Acc*) {
+                       Acc* const place = to.start(line, result);
+                       *place = logsumexp_row(from.read(line, in), count);
+                       to.finish(line, place);
+                     });
+}
+
+template <typename T>
 void set() {
-  log_softmax_kernels.set_cpu(dtype_of<T>, &log_softmax_kernel<T>);
-  log_softmax_backward_kernels.set_cpu(dtype_of<T>, &log_softmax_backward_kernel<T>);
+  softmax_kernels.set_cpu(dtype_of<T>, &softmax_kernel<Softmax::plain, T>);
+  softmax_backward_kernels.set_cpu(dtype_of<T>, &softmax_backward_kernel<Softmax::plain, T>);
+  log_softmax_kernels.set_cpu(dtype_of<T>, &softmax_kernel<Softmax::log, T>);
+  log_softmax_backward_kernels.set_cpu(dtype_of<T>, &softmax_backward_kernel<Softmax::log, T>);
+  logsumexp_kernels.set_cpu(dtype_of<T>, &logsumexp_kernel<T>);
 }
 
 void fill_tables() {

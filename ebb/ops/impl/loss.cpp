@@ -1,4 +1,5 @@
-// ebb/ops/impl/loss.cpp -- log_softmax and nll_loss: inputs of any rank become rows of classes.
+// ebb/ops/impl/loss.cpp -- softmax, log_softmax and nll_loss: inputs of any rank become rows of
+// classes.
 //
 // Kernels see [rows, classes]. An input with further dims has its classes moved last and copied;
 // its gradient goes the same way back.
@@ -16,14 +17,20 @@ namespace ebb::ops::impl {
 
 using kernels::Reduction;
 
-Tensor log_softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
-  const int axis = normalize_dim("log_softmax", dim, input.ndim());
+namespace {
+
+using SoftmaxTable = kernels::KernelTable<kernels::SoftmaxKernel>;
+using BackwardTable = kernels::KernelTable<kernels::SoftmaxBackwardKernel>;
+
+Tensor softmax_of(const char* op, const SoftmaxTable& table, const Tensor& input, int64_t dim,
+                  std::optional<DType> dtype) {
+  const int axis = normalize_dim(op, dim, input.ndim());
   const Tensor source = as_dtype(input, dtype.value_or(input.dtype()));
   if (!is_floating(source.dtype())) {
-    throw DTypeError(str("log_softmax: needs a floating dtype, got ", infer::describe(source),
+    throw DTypeError(str(op, ": needs a floating dtype, got ", infer::describe(source),
                          "\nhint: pass dtype=float32"));
   }
-  const auto kernel = kernel_for("log_softmax", kernels::log_softmax_kernels, source);
+  const auto kernel = kernel_for(op, table, source);
   const Tensor out = empty_like(source, source.dtype());
   Geometry from(source);
   Geometry to(out);
@@ -33,15 +40,15 @@ Tensor log_softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype)
   return out;
 }
 
-Tensor log_softmax_backward(const Tensor& grad, const Tensor& out, int64_t dim) {
-  constexpr const char* op = "log_softmax_backward";
+Tensor softmax_gradient(const char* op, const BackwardTable& table, const Tensor& grad,
+                        const Tensor& out, int64_t dim) {
   const int axis = normalize_dim(op, dim, out.ndim());
   infer::check_same_dtype(op, grad, "out", out);
   if (!equal(grad.sizes(), out.sizes())) {
     throw ShapeError(str(op, ": grad and out need one shape, got ", infer::describe(grad), " and ",
                          infer::describe(out)));
   }
-  const auto kernel = kernel_for(op, kernels::log_softmax_backward_kernels, out);
+  const auto kernel = kernel_for(op, table, out);
   const Tensor grad_input = empty_like(out, out.dtype());
   Geometry arrives(grad);
   Geometry result(out);
@@ -53,6 +60,23 @@ Tensor log_softmax_backward(const Tensor& grad, const Tensor& out, int64_t dim) 
   }
   kernel(context_of(out), arrives.over(grad), result.over(out), axis, leaves.over(grad_input));
   return grad_input;
+}
+
+}  // namespace
+
+Tensor softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
+  return softmax_of("softmax", kernels::softmax_kernels, input, dim, dtype);
+}
+Tensor softmax_backward(const Tensor& grad, const Tensor& out, int64_t dim) {
+  return softmax_gradient("softmax_backward", kernels::softmax_backward_kernels, grad, out, dim);
+}
+
+Tensor log_softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
+  return softmax_of("log_softmax", kernels::log_softmax_kernels, input, dim, dtype);
+}
+Tensor log_softmax_backward(const Tensor& grad, const Tensor& out, int64_t dim) {
+  return softmax_gradient("log_softmax_backward", kernels::log_softmax_backward_kernels, grad, out,
+                          dim);
 }
 
 namespace {

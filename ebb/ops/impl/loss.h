@@ -1,4 +1,4 @@
-// ebb/ops/impl/loss.h -- bodies of log_softmax, nll_loss and their gradients.
+// ebb/ops/impl/loss.h -- bodies of softmax, log_softmax, nll_loss and their gradients.
 #pragma once
 
 #include <optional>
@@ -8,6 +8,9 @@
 
 namespace ebb::ops::impl {
 
+EBB_API Tensor softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype);
+/// (grad - sum(grad * out along dim)) * out: the gradient of softmax from its result.
+EBB_API Tensor softmax_backward(const Tensor& grad, const Tensor& out, int64_t dim);
 EBB_API Tensor log_softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype);
 /// grad - exp(out) * sum(grad along dim): the gradient of log_softmax from its result.
 EBB_API Tensor log_softmax_backward(const Tensor& grad, const Tensor& out, int64_t dim);

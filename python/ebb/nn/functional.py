@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from ebb._C import Tensor, add, linear, log_softmax, softmax, tanh
+from ebb._C import dropout as _dropout
 from ebb._C import relu as _relu
 from ebb.nn._indexed import embedding, one_hot, pad
 from ebb.nn.functional_conv import (
@@ -73,6 +74,7 @@ __all__ = [
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
+    "dropout",
     "embedding",
     "gaussian_nll_loss",
     "group_norm",
@@ -116,3 +118,14 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
         inplace: Overwrite the input.
     """
     return relu_(input) if inplace else _relu(input)
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Set elements to 0 with probability p and scale the others by 1 / (1 - p).
+
+    Args:
+        training: Without it the result is the input itself.
+        inplace: Overwrite the input.
+    """
+    out = _dropout(input, p, training)
+    return input.copy_(out) if inplace and training and p > 0 else out

@@ -1,0 +1,294 @@
+// ebb/ops/impl/random.cpp -- random tensors: checks, a part of the random sequence, the kernel.
+//
+// Every op reserves as many counters as it has elements, whatever its dtype: so the sequence of a
+// program does not depend on dtypes.
+#include "ebb/ops/impl/random.h"
+
+#include <cmath>
+
+#include "ebb/core/random.h"
+#include "ebb/kernels/signatures.h"
+#include "ebb/kernels/tables.h"
+#include "ebb/ops/impl/copy.h"
+#include "ebb/ops/impl/creation.h"
+#include "ebb/ops/impl/reduce.h"
+#include "ebb/ops/impl/shape.h"
+#include "ebb/ops/infer.h"
+#include "ebb/ops/pointwise.h"
+#include "ebb/ops/prepare.h"
+#include "ebb/ops/view_of.h"
+
+namespace ebb::ops::impl {
+namespace {
+
+using RandomTable = kernels::KernelTable<kernels::RandomKernel>;
+
+RandomState reserve(int64_t counters) {
+  return default_generator().reserve(static_cast<uint64_t>(counters));
+}
+
+/// Fills `out`, which is contiguous.
+void fill(const char* op, const RandomTable& table, const Tensor& out, double first,
+          double second) {
+  const auto kernel = kernel_for(op, table, out);
+  kernel(context_of(out), reserve(out.numel()), first, second, view_of(out));
+}
+
+/// Uniform numbers in [0, 1) for comparison with probabilities: float64 if those are.
+Tensor uniform_numbers(IntSpan sizes, DType probabilities, Device device) {
+  const DType dtype = probabilities == DType::float64 ? DType::float64 : DType::float32;
+  const Tensor out = empty(sizes, dtype, device);
+  fill("bernoulli", kernels::rand_kernels, out, 0, 1);
+  return out;
+}
+
+void check_probability(const char* op, double p) {
+  if (p >= 0 && p <= 1) return;
+  throw ValueError(str(op, ": p must be from 0 to 1, got ", p));
+}
+
+void check_probabilities(const char* op, const Tensor& p) {
+  if (p.numel() == 0) return;
+  const double low = min(p).item<double>(), high = max(p).item<double>();
+  if (low >= 0 && high <= 1) return;  // false for NaN, which both are if there is one
+  throw ValueError(
+      str(op, ": probabilities must be from 0 to 1, got values from ", low, " to ", high));
+}
+
+void check_deviation(const char* op, double std) {
+  if (!(std >= 0)) throw ValueError(str(op, ": std must not be negative, got ", std));
+}
+
+void check_deviations(const Tensor& std) {
+  if (std.numel() == 0) return;
+  const double low = min(std).item<double>();
+  if (low >= 0) return;
+  throw ValueError(str("normal: std must not be negative, got ", low, " at its smallest"));
+}
+
+/// Writes numbers made by `table` over `self`, through a copy if it is not contiguous.
+const Tensor& overwrite(const char* op, const RandomTable& table, const Tensor& self, double first,
+                        double second) {
+  check_writable(op, self);
+  if (self.is_contiguous()) {
+    fill(op, table, self, first, second);
+    note_write(op, self);
+    return self;
+  }
+  const Tensor numbers = ebb::empty(self.sizes(), self.dtype(), self.device());
+  fill(op, table, numbers, first, second);
+  write_region(op, self, Geometry(self), self.impl()->data, numbers);
+  return self;
+}
+
+const Tensor& overwrite_with(const char* op, const Tensor& self, const Tensor& values) {
+  check_writable(op, self);
+  write_region(op, self, Geometry(self), self.impl()->data, values);
+  return self;
+}
+
+/// Standard normal numbers in the shape that both broadcast to.
+Tensor standard_normal(const Tensor& shape_of, DType dtype) {
+  const Tensor out = empty(shape_of.sizes(), dtype, shape_of.device());
+  fill("normal", kernels::randn_kernels, out, 0, 1);
+  return out;
+}
+
+}  // namespace
+
+Tensor rand_like(const Tensor& input, std::optional<DType> dtype) {
+  const Tensor out = ebb::empty(input.sizes(), dtype.value_or(input.dtype()), input.device());
+  fill("rand_like", kernels::rand_kernels, out, 0, 1);
+  return out;
+}
+
+Tensor randn_like(const Tensor& input, std::optional<DType> dtype) {
+  const Tensor out = ebb::empty(input.sizes(), dtype.value_or(input.dtype()), input.device());
+  fill("randn_like", kernels::randn_kernels, out, 0, 1);
+  return out;
+}
+
+Tensor randint(int64_t low, int64_t high, IntSpan size, std::optional<DType> dtype,
+               std::optional<Device> device) {
+  if (low >= high) {
+    throw ValueError(str("randint: needs low below high, got low ", low, " and high ", high));
+  }
+  const DType wanted = dtype.value_or(DType::int64);
+  alignas(16) char converted[16];
+  Scalar(low).store_as(wanted, converted, "randint");  // refuses what the dtype cannot hold
+  Scalar(high - 1).store_as(wanted, converted, "randint");
+  const Tensor out = empty(size, wanted, device);
+  const auto kernel = kernel_for("randint", kernels::randint_kernels, out);
+  const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  kernel(context_of(out), reserve(out.numel()), low, range, view_of(out));
+  return out;
+}
+
+Tensor randint(int64_t high, IntSpan size, std::optional<DType> dtype,
+               std::optional<Device> device) {
+  return randint(0, high, size, dtype, device);
+}
+
+Tensor randperm(int64_t n, std::optional<DType> dtype, std::optional<Device> device) {
+  if (n < 0) throw ValueError(str("randperm: n must not be negative, got ", n));
+  const int64_t size[] = {n};
+  const Tensor out = empty(size, DType::int64, device);
+  kernel_for("randperm", kernels::randperm_kernels, out)(context_of(out), reserve(n), view_of(out));
+  return as_dtype(out, dtype.value_or(DType::int64));
+}
+
+Tensor normal(const Tensor& mean, const Tensor& std) {
+  check_deviations(std);
+  const Tensor shape = add(mean, std);
+  return add(mul(standard_normal(shape, shape.dtype()), std), mean);
+}
+
+Tensor normal(const Tensor& mean, double std) {
+  check_deviation("normal", std);
+  return add(mul(standard_normal(mean, mean.dtype()), Scalar(std)), mean);
+}
+
+Tensor normal(double mean, const Tensor& std) {
+  check_deviations(std);
+  return add(mul(standard_normal(std, std.dtype()), std), Scalar(mean));
+}
+
+Tensor normal(double mean, double std, IntSpan size, std::optional<DType> dtype,
+              std::optional<Device> device) {
+  check_deviation("normal", std);
+  const Tensor out = empty(size, dtype, device);
+  fill("normal", kernels::randn_kernels, out, mean, std);
+  return out;
+}
+
+Tensor bernoulli(const Tensor& input) {
+  check_probabilities("bernoulli", input);
+  const Tensor numbers = uniform_numbers(input.sizes(), input.dtype(), input.device());
+  return as_dtype(less(numbers, as_dtype(input, numbers.dtype())), input.dtype());
+}
+
+Tensor bernoulli(const Tensor& input, double p) {
+  check_probability("bernoulli", p);
+  const Tensor numbers = uniform_numbers(input.sizes(), DType::float64, input.device());
+  return as_dtype(less(numbers, Scalar(p)), input.dtype());
+}
+
+const Tensor& bernoulli_(const Tensor& self, double p) {
+  check_probability("bernoulli_", p);
+  const Tensor numbers = uniform_numbers(self.sizes(), DType::float64, self.device());
+  return overwrite_with("bernoulli_", self, less(numbers, Scalar(p)));
+}
+
+const Tensor& bernoulli_(const Tensor& self, const Tensor& p) {
+  check_probabilities("bernoulli_", p);
+  const Tensor numbers = uniform_numbers(self.sizes(), p.dtype(), self.device());
+  const Tensor chosen = less(numbers, as_dtype(p, numbers.dtype()));
+  if (!equal(chosen.sizes(), self.sizes())) {
+    throw ShapeError(str("bernoulli_: p must broadcast to self, got ", infer::describe(p), " for ",
+                         infer::describe(self)));
+  }
+  return overwrite_with("bernoulli_", self, chosen);
+}
+
+const Tensor& uniform_(const Tensor& self, double low, double high) {
+  if (!(low <= high) || !std::isfinite(high - low)) {
+    throw ValueError(str("uniform_: needs finite bounds with low not above high, got low ", low,
+                         " and high ", high));
+  }
+  return overwrite("uniform_", kernels::rand_kernels, self, low, high);
+}
+
+const Tensor& normal_(const Tensor& self, double mean, double std) {
+  check_deviation("normal_", std);
+  return overwrite("normal_", kernels::randn_kernels, self, mean, std);
+}
+
+namespace {
+
+/// Throws unless every row of `weights` [rows, categories] can be drawn from.
+void check_weights(const Tensor& weights, int64_t num_samples, bool replacement) {
+  const double low = min(weights).item<double>(), high = max(weights).item<double>();
+  if (!(low >= 0) || !std::isfinite(high)) {
+    throw ValueError(str("multinomial: weights must be finite and not negative, got values from ",
+                         low, " to ", high));
+  }
+  const auto* values = static_cast<const double*>(weights.data_ptr());
+  for (int64_t row = 0; row < weights.size(0); ++row) {
+    double sum = 0;
+    int64_t possible = 0;
+    for (int64_t i = 0; i < weights.size(1); ++i, ++values) {
+      sum += *values;
+      possible += *values > 0 ? 1 : 0;
+    }
+    if (!(sum > 0) || !std::isfinite(sum)) {
+      throw ValueError(str("multinomial: each row needs a positive, finite sum, got a sum of ", sum,
+                           " in row ", row));
+    }
+    if (!replacement && possible < num_samples) {
+      throw ValueError(str("multinomial: without replacement each row needs ", num_samples,
+                           " weights above 0, got ", possible, " in row ", row));
+    }
+  }
+}
+
+}  // namespace
+
+Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement) {
+  infer::check_ndim("multinomial", "input", input, 1, 2);
+  if (num_samples <= 0) {
+    throw ValueError(str("multinomial: num_samples must be positive, got ", num_samples));
+  }
+  const int64_t categories = input.size(-1), rows = input.ndim() == 1 ? 1 : input.size(0);
+  if (categories == 0) {
+    throw ValueError(str("multinomial: needs at least one category, got ", infer::describe(input)));
+  }
+  if (!replacement && num_samples > categories) {
+    throw ValueError(str("multinomial: num_samples must be at most the ", categories,
+                         " categories without replacement, got ", num_samples));
+  }
+  const Tensor dense = contiguous(as_dtype(input, DType::float64));
+  const int64_t in_sizes[] = {rows, categories}, out_sizes[] = {rows, num_samples};
+  const IntSpan shown = input.ndim() == 1 ? IntSpan(out_sizes).last(1) : IntSpan(out_sizes);
+  const Tensor out = empty(shown, DType::int64, input.device());
+  if (out.numel() == 0) return out;
+  Geometry from, to;
+  from.append(rows, categories);
+  from.append(categories, 1);
+  to.append(rows, num_samples);
+  to.append(num_samples, 1);
+  const Tensor weights = reshape(dense, in_sizes);
+  check_weights(weights, num_samples, replacement);
+  const RandomState state = reserve(rows * (replacement ? num_samples : categories));
+  const auto kernel = kernel_for("multinomial", kernels::multinomial_kernels, weights);
+  kernel(context_of(out), state, from.over(weights), replacement, to.over(out));
+  return out;
+}
+
+std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p) {
+  check_probability("dropout", p);
+  const Tensor dense = contiguous(input);
+  const Tensor out = ebb::empty(input.sizes(), input.dtype(), input.device());
+  const Tensor mask = ebb::empty(input.sizes(), DType::boolean, input.device());
+  if (p == 1) {
+    zero_(out);
+    zero_(mask);
+    return {out, mask};
+  }
+  const auto kernel = kernel_for("dropout", kernels::dropout_kernels, dense);
+  kernel(context_of(dense), view_of(dense), reserve(out.numel()), p, view_of(out), view_of(mask));
+  return {out, mask};
+}
+
+Tensor masked_scale(const Tensor& input, const Tensor& mask, double scale) {
+  if (!equal(input.sizes(), mask.sizes())) {
+    throw ShapeError(str("masked_scale: input and mask need one shape, got ",
+                         infer::describe(input), " and ", infer::describe(mask)));
+  }
+  const Tensor dense = contiguous(input), chosen = contiguous(mask);
+  const Tensor out = ebb::empty(input.sizes(), input.dtype(), input.device());
+  const auto kernel = kernel_for("masked_scale", kernels::masked_scale_kernels, dense);
+  kernel(context_of(dense), view_of(dense), view_of(chosen), scale, view_of(out));
+  return out;
+}
+
+}  // namespace ebb::ops::impl
