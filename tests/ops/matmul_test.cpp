@@ -136,5 +136,14 @@ TEST(Linear, RefusesWhatDoesNotFit) {
             "linear: weight needs exactly 2 dims, got float32 [3]");
 }
 
+TEST(Linear, AddsTheBiasToEveryBlockOfALargeResult) {
+  const Tensor input = randn(Shape{5, 60, 128});
+  const Tensor weight = randn(Shape{200, 128});
+  const Tensor bias = randn(Shape{200});
+  const Tensor got = linear(input, weight, bias);
+  const Tensor want = add(matmul(input, transpose(weight, 0, 1)), bias);
+  EXPECT_LT(max(mul(sub(got, want), sub(got, want))).item<float>(), 1e-7f);
+}
+
 }  // namespace
 }  // namespace ebb

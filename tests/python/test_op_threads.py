@@ -69,6 +69,23 @@ PROGRAMS = {
         lambda x, s: x.index_add(0, ebb.tensor(ROWS), s),
         [np.zeros((50, 40), np.float32), SOURCE],
     ),
+    "index_add of one row": (
+        lambda x, s: x.index_add(0, ebb.tensor(np.minimum(ROWS, 1)), s.repeat(1, 30)),
+        [np.zeros((50, 1200), np.float32), SOURCE],
+    ),
+    "index_add among many rows": (
+        lambda x, s: x.index_add(0, ebb.tensor(ROWS * 997), s),
+        [np.zeros((50000, 40), np.float32), SOURCE],
+    ),
+    "index_copy": (
+        lambda x, s: x.index_copy(0, ebb.tensor(ROWS), s),
+        [np.zeros((50, 40), np.float32), SOURCE],
+    ),
+    "embedding": (
+        lambda w: ebb.embedding(w, ebb.tensor(ROWS)),
+        [noise(50, 40)],
+    ),
+    "masks": (lambda x: x[x > 0] * 2, [WIDE]),
     "index_select": (lambda x: x.index_select(0, ebb.tensor(ROWS)), [noise(50, 40)]),
     "gather": (
         lambda x: x.gather(0, ebb.tensor(np.repeat(ROWS[:, None], 40, 1))),

@@ -139,12 +139,15 @@ struct Blocks {
 /// Computes one block of one matrix.
 class Product {
  public:
-  Product(DType dtype, const Operand& a, const Operand& b, const TensorView& out, bool accumulate)
+  /// Adds to what is in `out` if `accumulate`; `bias`, if any, is dense and written to it first.
+  Product(DType dtype, const Operand& a, const Operand& b, const TensorView& out, bool accumulate,
+          const void* bias)
       : dtype_(dtype),
         a_(a),
         b_(b),
         out_(out),
         accumulate_(accumulate),
+        bias_(static_cast<const char*>(bias)),
         m_(out.sizes[out.ndim - 2]),
         n_(out.sizes[out.ndim - 1]),
         k_(a.view.sizes[a.view.ndim - 1]),
@@ -178,8 +181,17 @@ class Product {
     args.b.data = static_cast<const char*>(args.b.data) + batch_offset(b_.view, out_, index) +
                   column * args.b.column_stride * item;
     args.c = out_.as<char>() + batch_offset(out_, out_, index) + (row * args.ldc + column) * item;
+    if (bias_ != nullptr) write_bias(args, bias_ + column * item, item);
     const bool is_float = is_floating(dtype_) || is_complex(dtype_);
     is_float ? gemm(dtype_, args) : gemm_integers(dtype_, args);
+  }
+
+  /// To each row of a block of C, just before the product is added to it in the cache.
+  static void write_bias(const Gemm& args, const char* bias, int64_t item) {
+    const auto bytes = static_cast<size_t>(args.n * item);
+    for (int64_t i = 0; i < args.m; ++i) {
+      std::memcpy(static_cast<char*>(args.c) + i * args.ldc * item, bias, bytes);
+    }
   }
 
   DType dtype_;
@@ -187,6 +199,7 @@ class Product {
   const Operand& b_;
   const TensorView& out_;
   bool accumulate_;
+  const char* bias_;
   int64_t m_, n_, k_;
   Blocks blocks_;
 };
@@ -229,6 +242,9 @@ bool can_hold_result(const TensorView& out, DType compute) {
          (rows == 1 || out.strides[out.ndim - 2] >= columns);
 }
 
+/// A result of so many elements stays in the cache until the product is added to it.
+constexpr int64_t kMostFilledAtOnce = 32 * 1024;
+
 /// out = input @ other, plus `bias` in every row.
 void multiply(const Context& context, const TensorView& input, const TensorView& other,
               const TensorView* bias, const TensorView& out) {
@@ -237,11 +253,15 @@ void multiply(const Context& context, const TensorView& input, const TensorView&
   std::optional<DenseCopy> staged;
   if (!can_hold_result(out, compute)) staged.emplace(out, compute);
   const TensorView& result = staged ? staged->view() : out;
-  if (bias != nullptr) fill_rows(context, *bias, result);
-  if (!staged && multiply_at_once(input, other, out, bias != nullptr)) return;
+  const bool has_bias = bias != nullptr;
+  // A large product writes the bias block by block, on the threads that then add to it.
+  const bool is_by_block = has_bias && bias->contiguous && bias->dtype == compute &&
+                           out.numel > kMostFilledAtOnce && input.sizes[input.ndim - 1] != 0;
+  if (has_bias && !is_by_block) fill_rows(context, *bias, result);
+  if (!staged && !is_by_block && multiply_at_once(input, other, out, has_bias)) return;
   if (input.sizes[input.ndim - 1] != 0) {
     const Operand a(context, input, compute), b(context, other, compute);
-    Product(compute, a, b, result, bias != nullptr).run();
+    Product(compute, a, b, result, has_bias, is_by_block ? bias->data : nullptr).run();
   } else if (bias == nullptr) {
     fill_kernels.find_cpu(compute)(context, Scalar(0), result);
   }
