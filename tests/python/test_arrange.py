@@ -119,9 +119,9 @@ def test_einsum_multiplies_the_cheapest_pair_first():
     n = 2000  # an n x n intermediate of float64 would take 32 MB
     vector, column, row = ebb.rand(n, 1), ebb.rand(1, n), ebb.rand(n, 1)
     ebb._C.reset_peak_memory()
-    before = ebb._C.memory_stats()["peak_bytes"]
+    before = ebb._C.memory_stats()["peak"]
     ebb.einsum("ia,aj,jb->ib", vector, column, row)
-    assert ebb._C.memory_stats()["peak_bytes"] - before < 1 << 20
+    assert ebb._C.memory_stats()["peak"] - before < 1 << 20
 
 
 def test_tensordot_takes_a_count_or_lists_of_dims():
@@ -178,11 +178,17 @@ def test_addmm_with_a_row_is_one_linear():
     out = ebb.addmm(row, ebb.rand(3, 4), ebb.rand(4, 5))
     assert out.grad_fn.name() == "LinearBackward"
     nan = ebb.full((3, 5), float("nan"))
-    assert not ebb.addmm(nan, ebb.ones(3, 4), ebb.ones(4, 5), beta=0).isnan().any().item()
+    assert ebb.addmm(nan, ebb.ones(3, 4), ebb.ones(4, 5), beta=0).sum().item() == 60
 
 
 def test_a_type_is_asked_for_and_given():
     assert X.type() == "ebb.float32" and X.type(ebb.int32).dtype is ebb.int32
+
+
+def test_counts_of_any_size_are_cut_off():
+    assert functional.pad(X, (-(2**63), 2**63 - 1)).tolist() == ebb.zeros(2, 3, 3).tolist()
+    assert X.roll(2**63 - 1, 2).shape == X.shape and X.tril(-(2**63)).sum().item() == 0
+    assert X.diagonal(2**63 - 1).shape == (4, 0) and X.diagonal(-(2**63)).shape == (4, 0)
 
 
 @pytest.mark.parametrize(
@@ -193,8 +199,7 @@ def test_a_type_is_asked_for_and_given():
         (lambda: X.tile(-1), "counts of at least 0"),
         (lambda: X.roll((1, 2)), "same number of values"),
         (lambda: functional.pad(X, (2**62, 2**62)), "at least 0|fit"),
-        (lambda: functional.pad(X, (-(2**63), 2**63 - 1)), "at least 0|fit|pad"),
-        (lambda: functional.pad(X, (0, 2**40), "replicate"), "memory|fit|counts"),
+        (lambda: functional.pad(X, (0, 2**40), "replicate"), "did not give"),
         (lambda: X.unflatten(0, (2**62, 2**62)), "must hold the 2 elements"),
         (lambda: ebb.eye(2**40, 2**40), "63 bits|fit|bytes"),
         (lambda: ebb.diag_embed(X, 2**62), "63 bits|fit|bytes"),
