@@ -31,49 +31,57 @@ SHAPES = {
 }
 
 
-def both(shape):
-    """Random values as leaves of float32 and of float64."""
-    values = RNG.standard_normal(shape).astype(np.float32)
-    return [ebb.tensor(values.astype(t), requires_grad=True) for t in (np.float32, np.float64)]
+# Allowed errors, relative to the largest element.
+TOLERANCE = {ebb.float32: 1e-5, ebb.bfloat16: 1e-2}
+
+
+def both(shape, dtype):
+    """Random values as leaves of a narrow dtype and of float64."""
+    values = ebb.tensor(RNG.standard_normal(shape)).to(dtype)
+    return [values.to(one).detach().requires_grad_() for one in (dtype, ebb.float64)]
 
 
 def assert_near(got, wanted, what):
+    allowed = TOLERANCE[got.dtype]
     scale = np.abs(wanted.numpy()).max(initial=1.0)
     np.testing.assert_allclose(
-        got.numpy(), wanted.numpy(), rtol=1e-4, atol=1e-5 * scale, err_msg=what
+        got.double().numpy(), wanted.numpy(), rtol=allowed, atol=allowed * scale, err_msg=what
     )
 
 
-def compare(function, *operands):
-    """Values and gradients of float32 against those of float64."""
-    pairs = [both(shape) for shape in operands]
+def compare(function, *operands, dtype=ebb.float32):
+    """Values and gradients of a narrow dtype against those of float64."""
+    pairs = [both(shape, dtype) for shape in operands]
     outs = [function(*given) for given in zip(*pairs, strict=True)]
     assert_near(outs[0].detach(), outs[1].detach(), "value")
-    seed = RNG.standard_normal(tuple(outs[0].shape)).astype(np.float32)
+    seed = ebb.tensor(RNG.standard_normal(tuple(outs[0].shape))).to(dtype)
     grads = [
-        ebb.autograd.grad([out], list(given), [ebb.tensor(seed).to(out.dtype)])
+        ebb.autograd.grad([out], list(given), [seed.to(out.dtype)])
         for out, given in zip(outs, zip(*pairs, strict=True), strict=True)
     ]
     for index, (got, wanted) in enumerate(zip(*grads, strict=True)):
         assert_near(got, wanted, f"gradient {index}")
 
 
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 @pytest.mark.parametrize("name", SHAPES)
-def test_float32_agrees_with_float64(name):
+def test_narrow_dtypes_agree_with_float64(name, dtype):
     x, w, options = SHAPES[name]
     op = getattr(ebb, f"conv{len(x) - 2}d")
-    compare(lambda *given: op(*given, **options), x, w, [w[0]])
+    compare(lambda *given: op(*given, **options), x, w, [w[0]], dtype=dtype)
 
 
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 @pytest.mark.parametrize("name", SHAPES)
-def test_transposed_float32_agrees_with_float64(name):
+def test_transposed_narrow_dtypes_agree_with_float64(name, dtype):
     x, w, options = SHAPES[name]
     if name == "padding beyond the kernel":
         options = {"padding": 1}
     op = getattr(ebb, f"conv_transpose{len(x) - 2}d")
     sizes = x[2:] if len(x) == 3 else [min(n, 12) for n in x[2:]]
     channels = w[1] * options.get("groups", 1)
-    compare(lambda *given: op(*given, **options), [x[0], w[0], *sizes], w, [channels])
+    shapes = [x[0], w[0], *sizes], w, [channels]
+    compare(lambda *given: op(*given, **options), *shapes, dtype=dtype)
 
 
 @pytest.mark.parametrize("padding", [1, 0])

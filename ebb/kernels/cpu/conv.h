@@ -4,6 +4,7 @@
 // weight [out_channels, in_channels / groups, kernel...], output [batch, out_channels, sizes...].
 #pragma once
 
+#include "ebb/core/dtype.h"
 #include "ebb/core/export.h"
 #include "ebb/kernels/signatures_conv.h"
 
@@ -13,21 +14,21 @@ namespace ebb::kernels::cpu {
 enum class ConvPass : int64_t { output, input, weight };
 
 /// The arrays of a pass, one of which it writes; `bias` may be null.
-template <typename T>
 struct ConvArrays {
-  T* input;
-  T* weight;
-  const T* bias;
-  T* output;
+  void* input;
+  void* weight;
+  const void* bias;
+  void* output;
 };
 
-/// Runs a pass by oneDNN, or returns false if it has no good kernel for the shape.
-EBB_API bool onednn_convolve(ConvPass pass, const ConvShape& shape,
-                             const ConvArrays<float>& arrays);
+/// Runs a pass by oneDNN, or returns false if it has no good kernel for the shape. The weight that
+/// a pass of bfloat16 writes is float32.
+EBB_API bool onednn_convolve(ConvPass pass, const ConvShape& shape, DType dtype,
+                             const ConvArrays& arrays);
 
-/// Runs any pass of any shape.
-EBB_API void gemm_convolve(ConvPass pass, const ConvShape& shape, const ConvArrays<float>& arrays);
-EBB_API void gemm_convolve(ConvPass pass, const ConvShape& shape, const ConvArrays<double>& arrays);
+/// Runs any pass of any shape in float32 or float64.
+EBB_API void gemm_convolve(ConvPass pass, const ConvShape& shape, DType dtype,
+                           const ConvArrays& arrays);
 
 /// Sets dest += src for `count` elements.
 template <typename T>

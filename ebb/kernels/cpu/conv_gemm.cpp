@@ -106,9 +106,10 @@ class Columns {
 template <typename T>
 class GemmConvolution {
  public:
-  GemmConvolution(const ConvShape& shape, const ConvArrays<T>& arrays)
+  GemmConvolution(const ConvShape& shape, const ConvArrays& arrays)
       : shape_(shape),
-        arrays_(arrays),
+        arrays_{static_cast<T*>(arrays.input), static_cast<T*>(arrays.weight),
+                static_cast<const T*>(arrays.bias), static_cast<T*>(arrays.output)},
         columns_(shape),
         filters_(shape.out_channels / shape.groups),
         input_size_(shape.in_channels / shape.groups * shape.input_numel()),
@@ -229,18 +230,20 @@ class GemmConvolution {
   }
 
   const ConvShape& shape_;
-  const ConvArrays<T>& arrays_;
+  struct {
+    T* input;
+    T* weight;
+    const T* bias;
+    T* output;
+  } arrays_;
   Columns<T> columns_;
   int64_t filters_, input_size_, output_size_, weight_size_;
 };
 
 }  // namespace
 
-void gemm_convolve(ConvPass pass, const ConvShape& shape, const ConvArrays<float>& arrays) {
-  GemmConvolution<float>(shape, arrays).run(pass);
-}
-
-void gemm_convolve(ConvPass pass, const ConvShape& shape, const ConvArrays<double>& arrays) {
+void gemm_convolve(ConvPass pass, const ConvShape& shape, DType dtype, const ConvArrays& arrays) {
+  if (dtype == DType::float32) return GemmConvolution<float>(shape, arrays).run(pass);
   GemmConvolution<double>(shape, arrays).run(pass);
 }
 

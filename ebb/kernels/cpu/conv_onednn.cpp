@@ -39,8 +39,8 @@ int64_t both_images(const ConvShape& shape) {
 /// How a convolution is cut.
 class Cut {
  public:
-  Cut(ConvPass pass, const ConvShape& shape, bool has_bias)
-      : pass_(pass), shape_(shape), has_bias_(has_bias) {
+  Cut(ConvPass pass, const ConvShape& shape, DType dtype, bool has_bias)
+      : pass_(pass), shape_(shape), dtype_(dtype), has_bias_(has_bias) {
     const double per_image =
         static_cast<double>(shape.weight_numel()) * static_cast<double>(shape.output_numel());
     const double wanted = std::max(1.0, kPieceWork / per_image);
@@ -63,7 +63,7 @@ class Cut {
   int64_t first_channel(int64_t slice) const { return slice * channels_; }
 
   ConvPiece piece(int64_t block, int64_t slice) const {
-    ConvPiece piece{pass_, has_bias_, shape_, shape_.in_channels, shape_.out_channels};
+    ConvPiece piece{pass_, dtype_, has_bias_, shape_, shape_.in_channels, shape_.out_channels};
     piece.shape.batch = std::min(images_, shape_.batch - first_image(block));
     const int64_t channels = std::min(channels_, all_channels() - first_channel(slice));
     (pass_ == ConvPass::input ? piece.shape.in_channels : piece.shape.out_channels) = channels;
@@ -85,27 +85,34 @@ class Cut {
 
   ConvPass pass_;
   const ConvShape& shape_;
+  DType dtype_;
   bool has_bias_;
   int64_t images_, channels_;
 };
 
+void* at(const void* array, int64_t bytes) {
+  return const_cast<char*>(static_cast<const char*>(array)) + bytes;
+}
+
 /// The arrays of a piece: where they begin in those of the whole.
-ConvArrays<float> arrays_of(const Cut& cut, ConvPass pass, const ConvShape& shape,
-                            const ConvArrays<float>& whole, int64_t block, int64_t slice) {
+ConvArrays arrays_of(const Cut& cut, ConvPass pass, const ConvShape& shape, DType dtype,
+                     const ConvArrays& whole, int64_t block, int64_t slice) {
+  const auto item = static_cast<int64_t>(item_size(dtype));
+  const int64_t weight_item = pass == ConvPass::weight ? sizeof(float) : item;
   const int64_t image = cut.first_image(block), channel = cut.first_channel(slice);
   const int64_t input_size = shape.input_numel(), output_size = shape.output_numel();
-  ConvArrays<float> arrays = whole;
-  arrays.input += image * shape.in_channels * input_size;
-  arrays.output += image * shape.out_channels * output_size;
+  int64_t input = image * shape.in_channels * input_size;
+  int64_t output = image * shape.out_channels * output_size;
+  int64_t weight = channel * shape.kernel_numel();
   if (pass == ConvPass::input) {
-    arrays.input += channel * input_size;
-    arrays.weight += channel * shape.kernel_numel();
+    input += channel * input_size;
   } else {
-    arrays.output += channel * output_size;
-    arrays.weight += channel * (shape.in_channels / shape.groups) * shape.kernel_numel();
+    output += channel * output_size;
+    weight *= shape.in_channels / shape.groups;
   }
-  if (arrays.bias != nullptr) arrays.bias += channel;
-  return arrays;
+  return {at(whole.input, input * item), at(whole.weight, weight * weight_item),
+          whole.bias == nullptr ? nullptr : at(whole.bias, channel * item),
+          at(whole.output, output * item)};
 }
 
 using Plans = std::vector<std::shared_ptr<const ConvPlan>>;
@@ -146,7 +153,7 @@ class PreparedWeights {
     });
   }
   /// The weight of a piece, or null if the plain one serves.
-  float* of(int64_t piece) const {
+  void* of(int64_t piece) const {
     while (!is_first(piece)) --piece;
     return plan(piece).prepared_bytes() == 0 ? nullptr : at(piece);
   }
@@ -158,8 +165,8 @@ class PreparedWeights {
   bool is_first(int64_t piece) const {
     return piece % blocks_ == 0 || plan(piece).weight().wanted != plan(piece - 1).weight().wanted;
   }
-  float* at(int64_t piece) const {
-    return reinterpret_cast<float*>(block_->as<char>() + offsets_[static_cast<size_t>(piece)]);
+  void* at(int64_t piece) const {
+    return block_->as<char>() + offsets_[static_cast<size_t>(piece)];
   }
 
   const Plans& plans_;
@@ -168,38 +175,38 @@ class PreparedWeights {
   std::optional<Scratch> block_;
 };
 
-void run_images(const Cut& cut, ConvPass pass, const ConvShape& shape, const Plans& plans,
-                const ConvArrays<float>& arrays) {
+void run_images(const Cut& cut, ConvPass pass, const ConvShape& shape, DType dtype,
+                const Plans& plans, const ConvArrays& arrays) {
   const int64_t blocks = cut.blocks();
   const auto arrays_at = [&](int64_t piece) {
-    return arrays_of(cut, pass, shape, arrays, piece % blocks, piece / blocks);
+    return arrays_of(cut, pass, shape, dtype, arrays, piece % blocks, piece / blocks);
   };
   PreparedWeights weights(plans, blocks);
   weights.prepare([&](int64_t piece) { return arrays_at(piece).weight; });
   parallel_for(static_cast<int64_t>(plans.size()), 1, [&](int64_t piece, int64_t) {
-    ConvArrays<float> own = arrays_at(piece);
-    if (float* const prepared = weights.of(piece)) own.weight = prepared;
+    ConvArrays own = arrays_at(piece);
+    if (void* const prepared = weights.of(piece)) own.weight = prepared;
     plans[static_cast<size_t>(piece)]->run(own);
   });
 }
 
 /// The first block of images writes the weight, each further one a copy that is added to it.
-void run_weights(const Cut& cut, const ConvShape& shape, const Plans& plans,
-                 const ConvArrays<float>& arrays) {
+void run_weights(const Cut& cut, const ConvShape& shape, DType dtype, const Plans& plans,
+                 const ConvArrays& arrays) {
   const int64_t blocks = cut.blocks(), size = shape.weight_numel();
   const Scratch partial(static_cast<size_t>(std::max<int64_t>(1, (blocks - 1) * size)) *
                         sizeof(float));
   parallel_for(static_cast<int64_t>(plans.size()), 1, [&](int64_t piece, int64_t) {
     const int64_t block = piece % blocks;
-    ConvArrays<float> whole = arrays;
+    ConvArrays whole = arrays;
     if (block > 0) whole.weight = partial.as<float>() + (block - 1) * size;
     plans[static_cast<size_t>(piece)]->run(
-        arrays_of(cut, ConvPass::weight, shape, whole, block, piece / blocks));
+        arrays_of(cut, ConvPass::weight, shape, dtype, whole, block, piece / blocks));
   });
   parallel_for(size, int64_t{1} << 15, [&](int64_t begin, int64_t end) {
     for (int64_t block = 1; block < blocks; ++block) {
       const float* const from = partial.as<float>() + (block - 1) * size;
-      add_arrays(arrays.weight + begin, from + begin, end - begin);
+      add_arrays(static_cast<float*>(arrays.weight) + begin, from + begin, end - begin);
     }
   });
 }
@@ -224,13 +231,13 @@ bool has_whole_output(const ConvShape& shape) {
 
 }  // namespace
 
-bool onednn_convolve(ConvPass pass, const ConvShape& shape, const ConvArrays<float>& arrays) {
+bool onednn_convolve(ConvPass pass, const ConvShape& shape, DType dtype, const ConvArrays& arrays) {
   if (!is_small_enough(shape) || !has_whole_output(shape)) return false;
-  const Cut cut(pass, shape, arrays.bias != nullptr);
+  const Cut cut(pass, shape, dtype, arrays.bias != nullptr);
   const Plans plans = plans_of(cut);
   if (plans.empty()) return false;
-  pass == ConvPass::weight ? run_weights(cut, shape, plans, arrays)
-                           : run_images(cut, pass, shape, plans, arrays);
+  pass == ConvPass::weight ? run_weights(cut, shape, dtype, plans, arrays)
+                           : run_images(cut, pass, shape, dtype, plans, arrays);
   return true;
 }
 

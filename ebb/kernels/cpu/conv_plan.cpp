@@ -11,6 +11,7 @@
 
 #include "ebb/core/allocator.h"
 #include "ebb/core/error.h"
+#include "ebb/core/half.h"
 #include "ebb/kernels/cpu/onednn.h"
 
 namespace ebb::kernels::cpu {
@@ -20,7 +21,7 @@ using dnnl::memory;
 using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
 
-constexpr auto kFloat = memory::data_type::f32;
+using Type = dnnl::memory::data_type;
 constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
 // With so few channels a blocked layout would be mostly padding.
 constexpr int64_t kFewChannels = 4;
@@ -60,7 +61,7 @@ Dims padding_behind(const ConvShape& shape) {
 }
 
 /// A dense array but for dim 0, whose elements lie `step` apart.
-Desc strided(const Dims& sizes, int64_t step) {
+Desc strided(Type type, const Dims& sizes, int64_t step) {
   Dims strides(sizes.size());
   int64_t stride = 1;
   for (size_t dim = sizes.size(); dim-- > 0;) {
@@ -68,29 +69,40 @@ Desc strided(const Dims& sizes, int64_t step) {
     stride *= sizes[dim];
   }
   strides[0] = step;
-  return {sizes, kFloat, strides};
+  return {sizes, type, strides};
 }
 
-Desc images_of(const ConvShape& shape, int64_t channels, int64_t all_channels,
+Desc images_of(Type type, const ConvShape& shape, int64_t channels, int64_t all_channels,
                const int64_t* size) {
   Dims sizes{shape.batch, channels};
   const Dims tail = spatial_dims(shape, size);
   sizes.insert(sizes.end(), tail.begin(), tail.end());
-  return strided(sizes, all_channels * size[0] * size[1] * size[2]);
+  return strided(type, sizes, all_channels * size[0] * size[1] * size[2]);
 }
 
 /// [out, in, kernel...], or with groups in front. `all_in` channels lie between two filters.
-Desc weight_of(const ConvShape& shape, int64_t all_in) {
+Desc weight_of(Type type, const ConvShape& shape, int64_t all_in) {
   Dims sizes{shape.out_channels / shape.groups, shape.in_channels / shape.groups};
   const Dims kernel = spatial_dims(shape, shape.kernel);
   sizes.insert(sizes.end(), kernel.begin(), kernel.end());
-  if (shape.groups == 1) return strided(sizes, all_in * shape.kernel_numel());
+  if (shape.groups == 1) return strided(type, sizes, all_in * shape.kernel_numel());
   sizes.insert(sizes.begin(), shape.groups);
-  return strided(sizes, shape.weight_numel() / shape.groups);
+  return strided(type, sizes, shape.weight_numel() / shape.groups);
 }
 
 /// The same sizes in any layout.
-Desc any_layout(const Desc& plain) { return {plain.dims(), kFloat, memory::format_tag::any}; }
+Desc any_layout(const Desc& plain) {
+  return {plain.dims(), plain.data_type(), memory::format_tag::any};
+}
+
+Type type_of(DType dtype) { return dtype == DType::float32 ? Type::f32 : Type::bf16; }
+
+/// Whether a kernel is made for this CPU. Others than these compute bfloat16 in float32.
+bool is_made_for_cpu(std::string_view kernel, DType dtype) {
+  if (kernel.substr(0, 3) == "ref") return false;
+  if (dtype == DType::float32) return true;
+  return kernel.find("core_bf16") != kernel.npos || kernel.find("amx") != kernel.npos;
+}
 
 dnnl::primitive_attr attributes() {
   dnnl::primitive_attr attributes;
@@ -136,12 +148,15 @@ class Parts {
 
 }  // namespace
 
-ConvPlan::ConvPlan(const ConvPiece& piece) : pass_(piece.pass) {
+ConvPlan::ConvPlan(const ConvPiece& piece) : pass_(piece.pass), dtype_(piece.dtype) {
   const OneDnnScope scope;
   const ConvShape& shape = piece.shape;
-  input_.plain = images_of(shape, shape.in_channels, piece.all_in_channels, shape.input);
-  output_.plain = images_of(shape, shape.out_channels, piece.all_out_channels, shape.output);
-  weight_.plain = weight_of(shape, piece.all_in_channels);
+  const Type type = type_of(dtype_);
+  input_.plain = images_of(type, shape, shape.in_channels, piece.all_in_channels, shape.input);
+  output_.plain = images_of(type, shape, shape.out_channels, piece.all_out_channels, shape.output);
+  // Blocks of images add up their weights, which must not be rounded before.
+  const bool writes_weight = pass_ == ConvPass::weight;
+  weight_.plain = weight_of(writes_weight ? Type::f32 : type, shape, piece.all_in_channels);
   switch (pass_) {
     case ConvPass::output: make_output(piece); break;
     case ConvPass::input: make_input(piece); break;
@@ -152,7 +167,7 @@ ConvPlan::ConvPlan(const ConvPiece& piece) : pass_(piece.pass) {
 /// Takes over the layouts that oneDNN chose, and makes the reorders.
 template <class Descriptor>
 void ConvPlan::finish(const Descriptor& descriptor) {
-  is_fast_ = std::string_view(descriptor.impl_info_str()).substr(0, 3) != "ref";
+  is_fast_ = is_made_for_cpu(descriptor.impl_info_str(), dtype_);
   scratch_bytes_ = descriptor.scratchpad_desc().get_size();
   const auto connect = [&](ConvOperand& operand, bool is_written) {
     if (operand.is_plain()) return;
@@ -167,7 +182,7 @@ void ConvPlan::finish(const Descriptor& descriptor) {
 
 void ConvPlan::make_output(const ConvPiece& piece) {
   const ConvShape& shape = piece.shape;
-  if (piece.has_bias) bias_ = Desc({shape.out_channels}, kFloat, memory::format_tag::a);
+  if (piece.has_bias) bias_ = Desc({shape.out_channels}, type_of(dtype_), memory::format_tag::a);
   const dnnl::convolution_forward::desc wanted(
       dnnl::prop_kind::forward_training, kAlgorithm, any_layout(input_.plain),
       any_layout(weight_.plain), bias_, any_layout(output_.plain),
@@ -221,11 +236,12 @@ void ConvPlan::make_weight(const ConvPiece& piece) {
   const ConvShape& shape = piece.shape;
   const Desc input = any_layout(input_.plain), output = any_layout(output_.plain);
   const Desc weight = any_layout(weight_.plain);
+  const Desc forward_weight(weight.dims(), type_of(dtype_), memory::format_tag::any);
   const dnnl::convolution_backward_weights::desc wanted(
       kAlgorithm, input, weight, output, spatial_dims(shape, shape.stride), dilation_of(shape),
       spatial_dims(shape, shape.padding), padding_behind(shape));
   const dnnl::convolution_backward_weights::primitive_desc descriptor(
-      wanted, attributes(), cpu_engine(), forward_hint(shape, input, weight, output));
+      wanted, attributes(), cpu_engine(), forward_hint(shape, input, forward_weight, output));
   input_.wanted = descriptor.src_desc();
   weight_.wanted = descriptor.diff_weights_desc();
   output_.wanted = descriptor.diff_dst_desc();
@@ -233,7 +249,7 @@ void ConvPlan::make_weight(const ConvPiece& piece) {
   finish(descriptor);
 }
 
-void ConvPlan::prepare_weight(const float* weight, void* prepared) const {
+void ConvPlan::prepare_weight(const void* weight, void* prepared) const {
   const OneDnnScope scope;
   const Scratch block(std::max<size_t>(64, scratch_bytes_));
   execute_reorder(weight_.reorder, memory_at(weight_.plain, weight),
@@ -241,7 +257,7 @@ void ConvPlan::prepare_weight(const float* weight, void* prepared) const {
                   scratch_at(block.as<void>(), scratch_bytes_));
 }
 
-void ConvPlan::run(const ConvArrays<float>& arrays) const {
+void ConvPlan::run(const ConvArrays& arrays) const {
   const OneDnnScope scope;
   const bool writes_weight = pass_ == ConvPass::weight;
   const size_t bytes = input_.copy_bytes() + output_.copy_bytes() +
@@ -250,14 +266,14 @@ void ConvPlan::run(const ConvArrays<float>& arrays) const {
   Parts parts(block.as<void>());
   const memory scratch = scratch_at(parts.take(scratch_bytes_), scratch_bytes_);
 
-  const auto copied = [&](const ConvOperand& operand, const float* data) {
+  const auto copied = [&](const ConvOperand& operand, const void* data) {
     return memory_at(operand.wanted, operand.is_plain() ? data : parts.take(operand.copy_bytes()));
   };
-  const auto read = [&](const ConvOperand& operand, const float* data, const memory& copy) {
+  const auto read = [&](const ConvOperand& operand, const void* data, const memory& copy) {
     if (operand.is_plain()) return;
     execute_reorder(operand.reorder, memory_at(operand.plain, data), copy, scratch);
   };
-  const auto write = [&](const ConvOperand& operand, const memory& copy, float* data) {
+  const auto write = [&](const ConvOperand& operand, const memory& copy, void* data) {
     if (operand.is_plain()) return;
     execute_reorder(operand.reorder, copy, memory_at(operand.plain, data), scratch);
   };
@@ -281,7 +297,12 @@ void ConvPlan::run(const ConvArrays<float>& arrays) const {
                                     {DNNL_ARG_DIFF_SRC, input},
                                     {DNNL_ARG_SCRATCHPAD, scratch}});
       write(input_, input, arrays.input);
-      return add_bias(arrays);
+      if (arrays.bias == nullptr) return;
+      if (dtype_ == DType::float32) {
+        return add_bias(static_cast<float*>(arrays.input), static_cast<const float*>(arrays.bias));
+      }
+      return add_bias(static_cast<BFloat16*>(arrays.input),
+                      static_cast<const BFloat16*>(arrays.bias));
     case ConvPass::weight:
       read(input_, arrays.input, input);
       read(output_, arrays.output, output);
@@ -294,11 +315,15 @@ void ConvPlan::run(const ConvArrays<float>& arrays) const {
 }
 
 /// oneDNN's transposed pass knows no bias.
-void ConvPlan::add_bias(const ConvArrays<float>& arrays) const {
+template <typename T>
+void ConvPlan::add_bias(T* input, const T* bias) const {
   for (int64_t image = 0; image < bias_images_; ++image) {
-    float* const target = arrays.input + image * bias_image_stride_;
-    for (int64_t i = 0; i < bias_channels_ * bias_size_; ++i) {
-      target[i] += arrays.bias[i / bias_size_];
+    for (int64_t channel = 0; channel < bias_channels_; ++channel) {
+      T* const target = input + image * bias_image_stride_ + channel * bias_size_;
+      const auto value = static_cast<float>(bias[channel]);
+      for (int64_t i = 0; i < bias_size_; ++i) {
+        target[i] = static_cast<T>(static_cast<float>(target[i]) + value);
+      }
     }
   }
 }
@@ -307,15 +332,15 @@ namespace {
 
 /// All that tells pieces apart, in one row.
 struct PlanKey {
-  std::array<int64_t, 27> values;
+  std::array<int64_t, 28> values;
 
   explicit PlanKey(const ConvPiece& piece) {
     const ConvShape& shape = piece.shape;
     size_t count = 0;
     for (const int64_t value :
          {static_cast<int64_t>(piece.pass), static_cast<int64_t>(piece.has_bias),
-          piece.all_in_channels, piece.all_out_channels, shape.spatial, shape.batch, shape.groups,
-          shape.in_channels, shape.out_channels}) {
+          static_cast<int64_t>(piece.dtype), piece.all_in_channels, piece.all_out_channels,
+          shape.spatial, shape.batch, shape.groups, shape.in_channels, shape.out_channels}) {
       values[count++] = value;
     }
     for (const int64_t* list :

@@ -18,6 +18,7 @@ namespace ebb::kernels::cpu {
 /// are those of the whole, which has so many channels.
 struct ConvPiece {
   ConvPass pass;
+  DType dtype;  // float32 or bfloat16
   bool has_bias;
   ConvShape shape;
   int64_t all_in_channels, all_out_channels;
@@ -37,26 +38,28 @@ class ConvPlan {
   /// Compiles the piece. Throws dnnl::error if oneDNN has no kernel for it.
   explicit ConvPlan(const ConvPiece& piece);
 
-  /// Whether oneDNN has more than a reference kernel.
+  /// Whether oneDNN has a kernel made for this CPU, not just a reference or an emulation.
   bool is_fast() const { return is_fast_; }
   const ConvOperand& weight() const { return weight_; }
 
   /// Bytes that prepare_weight() writes; 0 if the plain weight will do.
   size_t prepared_bytes() const { return weight_.copy_bytes(); }
   /// Copies a weight into the layout that run() wants. Only if prepared_bytes() is not 0.
-  void prepare_weight(const float* weight, void* prepared) const;
+  void prepare_weight(const void* weight, void* prepared) const;
   /// Runs the piece. The weight that a pass reads is plain or prepared; all else is plain.
-  void run(const ConvArrays<float>& arrays) const;
+  void run(const ConvArrays& arrays) const;
 
  private:
   void make_output(const ConvPiece& piece);
   void make_input(const ConvPiece& piece);
   void make_weight(const ConvPiece& piece);
-  void add_bias(const ConvArrays<float>& arrays) const;
+  template <typename T>
+  void add_bias(T* input, const T* bias) const;
   template <class Descriptor>
   void finish(const Descriptor& descriptor);
 
   ConvPass pass_;
+  DType dtype_;
   ConvOperand input_, weight_, output_;
   dnnl::memory::desc bias_;
   dnnl::primitive convolution_;

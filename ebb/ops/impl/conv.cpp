@@ -2,7 +2,7 @@
 // kernels.
 //
 // A ConvShape names its sides input and output; a transposed convolution goes from output to input.
-// Kernels see contiguous tensors of float32 or float64; half types compute in float32.
+// Kernels see contiguous tensors.
 #include "ebb/ops/impl/conv.h"
 
 #include "ebb/core/error.h"
@@ -18,13 +18,6 @@ namespace ebb::ops::impl {
 namespace {
 
 using kernels::ConvShape;
-
-DType compute_dtype(DType dtype) { return is_half(dtype) ? DType::float32 : dtype; }
-
-/// As kernels want it.
-Tensor operand(const Tensor& tensor) {
-  return contiguous(as_dtype(tensor, compute_dtype(tensor.dtype())));
-}
 
 void check_operands(const char* op, const char* name, const Tensor& tensor, const char* other_name,
                     const Tensor& other) {
@@ -67,7 +60,7 @@ struct BiasView {
 
   explicit BiasView(const Tensor& bias) {
     if (!bias.defined()) return;
-    values = operand(bias);
+    values = contiguous(bias);
     view = view_of(values);
   }
   const kernels::TensorView* get() const { return values.defined() ? &view : nullptr; }
@@ -79,12 +72,12 @@ Tensor to_output(const char* op, const ConvShape& shape, const Tensor& input, co
   const Shape sizes = conv_output_sizes(shape);
   checked_numel(op, sizes, item_size(input.dtype()));
   if (input.numel() == 0 || weight.numel() == 0) return constant_result(sizes, bias, input);
-  const Tensor from = operand(input), factors = operand(weight);
+  const Tensor from = contiguous(input), factors = contiguous(weight);
   const BiasView bias_view(bias);
   const auto kernel = kernel_for(op, kernels::conv_forward_kernels, from);
   const Tensor out = empty(sizes, from.dtype(), from.device());
   kernel(context_of(from), shape, view_of(from), view_of(factors), bias_view.get(), view_of(out));
-  return as_dtype(out, input.dtype());
+  return out;
 }
 
 /// From the output side of `shape` to the input side.
@@ -93,25 +86,25 @@ Tensor to_input(const char* op, const ConvShape& shape, const Tensor& output, co
   const Shape sizes = conv_input_sizes(shape);
   checked_numel(op, sizes, item_size(output.dtype()));
   if (output.numel() == 0 || weight.numel() == 0) return constant_result(sizes, bias, output);
-  const Tensor from = operand(output), factors = operand(weight);
+  const Tensor from = contiguous(output), factors = contiguous(weight);
   const BiasView bias_view(bias);
   const auto kernel = kernel_for(op, kernels::conv_input_kernels, from);
   const Tensor out = empty(sizes, from.dtype(), from.device());
   kernel(context_of(from), shape, view_of(from), view_of(factors), bias_view.get(), view_of(out));
-  return as_dtype(out, output.dtype());
+  return out;
 }
 
 /// From both sides of `shape` to a weight of the given sizes.
 Tensor to_weight(const char* op, const ConvShape& shape, const Tensor& output, const Tensor& input,
                  IntSpan sizes) {
   if (input.numel() == 0 || output.numel() == 0) return zeros(sizes, input.dtype(), input.device());
-  const Tensor to = operand(output), from = operand(input);
+  const Tensor to = contiguous(output), from = contiguous(input);
   const auto kernel = kernel_for(op, kernels::conv_weight_kernels, from);
   const Tensor weight = empty(sizes, from.dtype(), from.device());
   if (weight.numel() != 0) {
     kernel(context_of(from), shape, view_of(to), view_of(from), view_of(weight));
   }
-  return as_dtype(weight, input.dtype());
+  return weight;
 }
 
 }  // namespace
