@@ -107,7 +107,7 @@ def test_strided_and_expanded_operands_are_read_right():
 
 
 def test_results_are_the_same_when_many_threads_call_at_once():
-    x = ebb.tensor(RNG.standard_normal((3, 8, 30, 30)).astype(np.float32))
+    x = ebb.tensor(RNG.standard_normal((6, 8, 40, 40)).astype(np.float32))
     w = ebb.tensor(RNG.standard_normal((16, 8, 3, 3)).astype(np.float32))
     wanted = ebb.conv2d(x, w).numpy().tobytes()
     wrong = []

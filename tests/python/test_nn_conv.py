@@ -116,6 +116,29 @@ def test_a_pooling_layer_is_its_function(layer, function, options):
     assert "size=" in repr(layer)
 
 
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
+@pytest.mark.parametrize("padding", [(2, 1), "same"])
+def test_other_paddings_come_from_pad(mode, padding):
+    layer = nn.Conv2d(2, 3, (4, 3), padding=padding, padding_mode=mode)
+    x = noise(1, 2, 6, 7)
+    pairs = [(0, 0), (0, 0), *([(2, 2), (1, 1)] if padding != "same" else [(1, 2), (1, 1)])]
+    modes = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+    padded = ebb.tensor(np.pad(x.numpy(), pairs, mode=modes[mode]))
+    wanted = F.conv2d(padded, layer.weight, layer.bias)
+    np.testing.assert_allclose(layer(x).detach().numpy(), wanted.detach().numpy(), atol=1e-6)
+    assert f"padding_mode={mode}" in repr(layer)
+
+
+def test_unflatten_undoes_flatten():
+    x = noise(2, 12)
+    assert nn.Unflatten(1, (3, 4))(x).tolist() == x.reshape(2, 3, 4).tolist()
+    assert list(nn.Unflatten(-1, (2, -1, 3))(x).shape) == [2, 2, 2, 3]
+    with pytest.raises(ValueError, match=r"must hold the 12 elements of dim 1, got \[5, 2\]"):
+        nn.Unflatten(1, (5, 2))(x)
+    with pytest.raises(IndexError, match="dim must be from -2 to 1, got 2"):
+        nn.Unflatten(2, (5, 2))(x)
+
+
 @pytest.mark.parametrize(
     "layer", [nn.MaxPool2d(2, return_indices=True), nn.AdaptiveMaxPool2d(3, return_indices=True)]
 )

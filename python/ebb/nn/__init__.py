@@ -15,7 +15,7 @@ from ebb.nn.convolution import (
     ConvTranspose2d,
     ConvTranspose3d,
 )
-from ebb.nn.layers import CrossEntropyLoss, Flatten, Identity, Linear, ReLU, Tanh
+from ebb.nn.layers import CrossEntropyLoss, Flatten, Identity, Linear, ReLU, Tanh, Unflatten
 from ebb.nn.losses import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -68,6 +68,7 @@ __all__ = [
     "Tanh",
     "Identity",
     "Flatten",
+    "Unflatten",
     "CrossEntropyLoss",
     "ModuleDict",
     "Conv1d",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from ebb import _C
 from ebb._C import Tensor, linear
@@ -118,6 +119,28 @@ class Flatten(Module):
     def extra_repr(self) -> str:
         """Return the dims."""
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """One dim as several: the opposite of Flatten.
+
+    Args:
+        dim: The dim to cut up.
+        unflattened_size: The sizes to cut it into, one of which may be -1.
+    """
+
+    def __init__(self, dim: int, unflattened_size: Sequence[int]):
+        super().__init__()
+        self.dim = dim
+        self.unflattened_size = tuple(unflattened_size)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the input in its new shape."""
+        return input.unflatten(self.dim, self.unflattened_size)
+
+    def extra_repr(self) -> str:
+        """Return the dim and its sizes."""
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
 class CrossEntropyLoss(Module):
