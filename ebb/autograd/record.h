@@ -54,6 +54,13 @@ struct NodeAccess {
     return reinterpret_cast<TensorImpl**>(node.edge_data() + node.edge_count_);
   }
   static Edge* edges(Node& node) { return node.edge_data(); }
+  /// A node whose slot is empty can carry a link to another one there.
+  static void set_link(Node& node, Node* next) {
+    node.slot_ = static_cast<TensorImpl*>(static_cast<void*>(next));
+  }
+  static Node* take_link(Node& node) {
+    return static_cast<Node*>(static_cast<void*>(std::exchange(node.slot_, nullptr)));
+  }
 
   /// Fills in the header of a node that was just constructed, and leaves it unconnected.
   static void initialize(Node& node, const NodeLayout& layout) {

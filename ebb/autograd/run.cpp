@@ -76,7 +76,7 @@ class GraphRun final : public RestrictedRun {
       while (Node* const node = ready_.pop()) step(*node);
       commit();
     } catch (...) {
-      forget_all();
+      scratch_.forget_all(buffers_.roots);
       throw;
     }
     return std::move(captured_);
@@ -311,21 +311,6 @@ class GraphRun final : public RestrictedRun {
     }
   }
 
-  /// Frees the gradients that a failed run left in slots.
-  void forget_all() noexcept {
-    std::vector<Node*> stack;
-    for (const Root& root : buffers_.roots) {
-      if (scratch_.forget(*root.node)) stack.push_back(root.node.get());
-      while (!stack.empty()) {
-        Node* const node = stack.back();
-        stack.pop_back();
-        for (const Edge& edge : node->edges()) {
-          if (edge.node != nullptr && scratch_.forget(*edge.node)) stack.push_back(edge.node);
-        }
-      }
-    }
-  }
-
   const RunRequest& request_;
   RunBuffers& buffers_;
   mutable Scratch scratch_;
@@ -334,11 +319,10 @@ class GraphRun final : public RestrictedRun {
   std::vector<std::pair<const Node*, size_t>> capture_order_;  // node and position, sorted
 };
 
-bool release_slots(TensorImpl** slots, uint32_t count) {
+void release_slots(TensorImpl** slots, uint32_t count) noexcept {
   for (uint32_t index = 0; index < count; ++index) {
     if (slots[index] != nullptr) std::exchange(slots[index], nullptr)->release();
   }
-  return true;
 }
 
 /// Holds the scratch inside nodes if nobody else does.
@@ -365,17 +349,28 @@ NodeScratch::NodeScratch() {
   if (id_ == 0) id_ = next_id.fetch_add(1, std::memory_order_relaxed);  // 0 marks fresh nodes
 }
 
-bool NodeScratch::forget(Node& node) {
-  if (!is_visited(node)) return false;
-  NodeAccess::task(node) = 0;
-  return release_slots(slots(node), node.output_count());
+// Nodes that wait to be looked at are chained through their slot, which is empty by then: this must
+// work when there is no memory left.
+void NodeScratch::forget_all(std::span<const Root> roots) noexcept {
+  Node* waiting = nullptr;
+  const auto forget = [&](Node& node) {
+    if (!is_visited(node)) return;
+    NodeAccess::task(node) = 0;
+    release_slots(slots(node), node.output_count());
+    NodeAccess::set_link(node, std::exchange(waiting, &node));
+  };
+  for (const Root& root : roots) forget(*root.node);
+  while (waiting != nullptr) {
+    Node& node = *waiting;
+    waiting = NodeAccess::take_link(node);
+    for (const Edge& edge : node.edges()) {
+      if (edge.node != nullptr) forget(*edge.node);
+    }
+  }
 }
 
-bool MapScratch::forget(Node& node) {
-  const auto found = entries_.find(&node);
-  if (found == entries_.end() || found->second.is_forgotten) return false;
-  found->second.is_forgotten = true;
-  return release_slots(found->second.slots.data(), node.output_count());
+void MapScratch::forget_all(std::span<const Root> /*roots*/) noexcept {
+  for (auto& [node, entry] : entries_) release_slots(entry.slots.data(), node->output_count());
 }
 
 void ReadyNodes::push_heap(Node* node) {

@@ -95,8 +95,8 @@ class NodeScratch {
   bool is_visited(Node& node) const { return NodeAccess::task(node) == id_; }
   uint32_t& state(Node& node) { return NodeAccess::pending(node); }
   TensorImpl** slots(Node& node) { return NodeAccess::slots(node); }
-  /// Forgets a node of a failed run. True if it was visited.
-  bool forget(Node& node);
+  /// After a failed run: frees the gradients left in slots of all visited nodes.
+  void forget_all(std::span<const Root> roots) noexcept;
 
  private:
   uint32_t id_;
@@ -113,12 +113,11 @@ class MapScratch {
   bool is_visited(Node& node) const { return entries_.contains(&node); }
   uint32_t& state(Node& node) { return entries_.find(&node)->second.state; }
   TensorImpl** slots(Node& node) { return entries_.find(&node)->second.slots.data(); }
-  bool forget(Node& node);
+  void forget_all(std::span<const Root> roots) noexcept;
 
  private:
   struct Entry {
     uint32_t state = 0;
-    bool is_forgotten = false;
     std::vector<TensorImpl*> slots;
   };
   std::unordered_map<Node*, Entry> entries_;

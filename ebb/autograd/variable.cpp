@@ -101,10 +101,12 @@ bool retains_grad(const Tensor& tensor) {
 
 void set_data(const Tensor& tensor, const Tensor& data) {
   const bool converts = tensor.dtype() != data.dtype();
-  if (!equal(tensor.sizes(), data.sizes()) || (converts && !may_convert(tensor, data.dtype()))) {
-    throw ShapeError(str("data: needs ", tensor.dtype(), ' ', PrintShape{tensor.sizes()}, ", got ",
-                         data.dtype(), ' ', PrintShape{data.sizes()}));
-  }
+  const auto refusal = [&] {
+    return str("data: needs ", tensor.dtype(), ' ', PrintShape{tensor.sizes()}, ", got ",
+               data.dtype(), ' ', PrintShape{data.sizes()});
+  };
+  if (!equal(tensor.sizes(), data.sizes())) throw ShapeError(refusal());
+  if (converts && !may_convert(tensor, data.dtype())) throw DTypeError(refusal());
   TensorImpl& impl = *tensor.impl();
   const TensorImpl& source = *data.impl();
   source.storage->retain();

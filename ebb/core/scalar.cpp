@@ -29,6 +29,13 @@ T to_integer(const Scalar& scalar, const char* op) {
 
 }  // namespace
 
+int64_t Scalar::checked_integer(uint64_t value) {
+  if (value > static_cast<uint64_t>(INT64_MAX)) {
+    throw ValueError(str("scalar: needs an integer of at most ", INT64_MAX, ", got ", value));
+  }
+  return static_cast<int64_t>(value);
+}
+
 DType Scalar::promote_with(DType dtype) const {
   if (kind_ <= kind_of(dtype)) return dtype;
   if (kind_ == Kind::complex) {

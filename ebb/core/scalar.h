@@ -26,6 +26,8 @@ class EBB_API Scalar {
                                             : Kind::integer) {
     if constexpr (std::is_floating_point_v<T>) {
       real_ = static_cast<double>(value);
+    } else if constexpr (sizeof(T) == sizeof(int64_t) && std::is_unsigned_v<T>) {
+      integer_ = checked_integer(value);
     } else {
       integer_ = static_cast<int64_t>(value);
     }
@@ -51,6 +53,9 @@ class EBB_API Scalar {
   void store_as(DType dtype, void* where, const char* op) const;
 
  private:
+  /// Throws ValueError for what int64 cannot hold.
+  static int64_t checked_integer(uint64_t value);
+
   Kind kind_;
   union {
     double real_;

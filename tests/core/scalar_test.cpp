@@ -32,6 +32,12 @@ TEST(Scalar, KeepsTheKindItWasWrittenWith) {
   EXPECT_EQ(Scalar().kind(), Kind::integer);
 }
 
+TEST(Scalar, RefusesAnIntegerThatInt64CannotHold) {
+  EXPECT_EQ(Scalar(uint64_t{1} << 62).to_int(), int64_t{1} << 62);
+  EXPECT_EQ(error_of<ValueError>([] { Scalar(UINT64_MAX); }),
+            "scalar: needs an integer of at most 9223372036854775807, got 18446744073709551615");
+}
+
 TEST(Scalar, IsWeakerThanATensorOfItsKind) {
   EXPECT_EQ(Scalar(2.0).promote_with(DType::float16), DType::float16);
   EXPECT_EQ(Scalar(2).promote_with(DType::uint8), DType::uint8);
