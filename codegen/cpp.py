@@ -11,7 +11,7 @@ from pathlib import Path
 import jinja2
 
 from codegen.dtypes import mask
-from codegen.model import Op
+from codegen.model import CONDITIONS, Op
 from codegen.signature import Param
 
 
@@ -86,7 +86,7 @@ class Form:
             param, shown = by_name[name], self.spelled(by_name[name])
             text = f'"{shown}", {shown}'
             if param.type.is_tensor:
-                text += f", {self.accepted(param)}" + (", true" if name == "condition" else "")
+                text += f", {self.accepted(param)}" + (", true" if name in CONDITIONS else "")
             texts.append(f"{{{text}}}")
         return "{" + ", ".join(texts) + "}"
 

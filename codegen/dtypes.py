@@ -44,6 +44,7 @@ CLASSES = {
 KERNEL_TYPES = (
     "UnaryKernel",
     "BinaryKernel",
+    "TernaryKernel",
     "WhereKernel",
     "CastKernel",
     "FillKernel",

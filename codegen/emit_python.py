@@ -218,8 +218,8 @@ class StraightPath:
 
     @property
     def expression(self) -> str:
-        """The call; defaults are left to C++."""
-        call = f"{self.overload.cpp_name}({', '.join(self.tensors)})"
+        """The call; further defaults are left to C++."""
+        call = f"{self.overload.cpp_name}({', '.join([*self.tensors, *self.missing])})"
         return self.overload.wrap(call)
 
 

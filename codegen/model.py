@@ -40,7 +40,20 @@ KEYS = (
 )
 PYTHON_KINDS = ("both", "method", "function", "private", "none")
 DTYPE_RULES = ("promote", "promote_float")
-CHECKS = ("rank", "min_rank", "max_rank", "dim", "in_range", "same_dtype", "not_empty")
+# Operands of pointwise ops that take no part in promotion.
+CONDITIONS = ("condition", "mask")
+CHECKS = (
+    "rank",
+    "min_rank",
+    "max_rank",
+    "dim",
+    "in_range",
+    "same_dtype",
+    "not_empty",
+    "holds",
+    "integer_power",
+    "no_zero_divisor",
+)
 
 
 @dataclass(frozen=True)
@@ -335,7 +348,7 @@ class _Entry:
             )
         if not op.is_pointwise and op.dtype_rule:
             self.fail("`dtype` is for pointwise ops only; a body decides its own", "dtype")
-        promoted = [dtypes for name, dtypes in op.dtypes.items() if name != "condition"]
+        promoted = [dtypes for name, dtypes in op.dtypes.items() if name not in CONDITIONS]
         default = image(op.dtype_rule, promoted[-1] if promoted else ())
         uses = [
             self.guarded("kernel", parse_kernel, one, default) for one in self.strings("kernel")

@@ -3,6 +3,8 @@
 // They are inline: the location of a recorded op is that of the expression.
 #pragma once
 
+#include "ebb/autograd/ops/arithmetic.h"
+#include "ebb/autograd/ops/compare.h"
 #include "ebb/autograd/ops/pointwise.h"
 
 namespace ebb {
@@ -19,6 +21,12 @@ inline Tensor operator*(const Scalar& input, const Tensor& other) { return mul(o
 inline Tensor operator/(const Tensor& input, const Tensor& other) { return div(input, other); }
 inline Tensor operator/(const Tensor& input, const Scalar& other) { return div(input, other); }
 inline Tensor operator/(const Scalar& input, const Tensor& other) { return rdiv(other, input); }
+inline Tensor operator%(const Tensor& input, const Tensor& other) {
+  return remainder(input, other);
+}
+inline Tensor operator%(const Tensor& input, const Scalar& other) {
+  return remainder(input, other);
+}
 inline Tensor operator-(const Tensor& input) { return neg(input); }
 
 inline const Tensor& operator+=(const Tensor& self, const Tensor& other) {
@@ -50,5 +58,21 @@ inline Tensor operator>(const Tensor& input, const Tensor& other) { return great
 inline Tensor operator>(const Tensor& input, const Scalar& other) { return greater(input, other); }
 inline Tensor operator<(const Tensor& input, const Tensor& other) { return less(input, other); }
 inline Tensor operator<(const Tensor& input, const Scalar& other) { return less(input, other); }
+
+inline Tensor operator>=(const Tensor& input, const Tensor& other) { return ge(input, other); }
+inline Tensor operator>=(const Tensor& input, const Scalar& other) { return ge(input, other); }
+inline Tensor operator<=(const Tensor& input, const Tensor& other) { return le(input, other); }
+inline Tensor operator<=(const Tensor& input, const Scalar& other) { return le(input, other); }
+
+inline Tensor operator&(const Tensor& input, const Tensor& other) {
+  return bitwise_and(input, other);
+}
+inline Tensor operator|(const Tensor& input, const Tensor& other) {
+  return bitwise_or(input, other);
+}
+inline Tensor operator^(const Tensor& input, const Tensor& other) {
+  return bitwise_xor(input, other);
+}
+inline Tensor operator~(const Tensor& input) { return bitwise_not(input); }
 
 }  // namespace ebb

@@ -29,9 +29,13 @@ using UnaryKernel = void (*)(const Context&, const TensorView& input, const Tens
 using BinaryKernel = void (*)(const Context&, const TensorView& input, const TensorView& other,
                               const TensorView& out);
 
-/// out = condition ? input : other; all three broadcast to out's sizes.
-using WhereKernel = void (*)(const Context&, const TensorView& condition, const TensorView& input,
-                             const TensorView& other, const TensorView& out);
+/// out = f(first, second, third): all broadcast to out's sizes; equal dtypes (that of the key).
+/// `out` may be any of them.
+using TernaryKernel = void (*)(const Context&, const TensorView& first, const TensorView& second,
+                               const TensorView& third, const TensorView& out);
+
+/// out = condition ? input : other; the condition is bool, the key's dtype that of the others.
+using WhereKernel = TernaryKernel;
 
 /// out = input converted to out's dtype; input broadcasts to out's sizes; key dtype: the input's.
 using CastKernel = void (*)(const Context&, const TensorView& input, const TensorView& out);

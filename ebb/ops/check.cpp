@@ -1,9 +1,21 @@
 // ebb/ops/check.cpp -- the throwing halves of the declared checks.
 #include "ebb/ops/check.h"
 
+#include "ebb/ops/compare.h"
 #include "ebb/ops/prepare.h"
+#include "ebb/ops/reduce.h"
 
 namespace ebb::ops::check {
+namespace {
+
+void check_no_zero(const char* op, Kind input, const Tensor& other) {
+  if (input > Kind::integer || is_differentiable(other.dtype())) return;
+  if (sum(eq(other, Scalar(0))).item<int64_t>() == 0) return;
+  throw ValueError(
+      str(op, ": an integer divisor must not be 0, got one in ", infer::describe(other)));
+}
+
+}  // namespace
 
 void throw_operand(const char* op, const char* name, const Tensor& tensor, uint32_t accepted) {
   if (!tensor.defined()) {
@@ -32,6 +44,38 @@ void in_range(const char* op, const char* name, const Tensor& index, const char*
   const int axis = normalize_dim(op, dim, input.ndim());
   const int64_t size = input.ndim() == 0 ? 1 : input.sizes()[static_cast<size_t>(axis)];
   infer::check_index_range(op, name, index, size);
+}
+
+void holds(const char* op, const char*, const Tensor& input, const Scalar& value) {
+  if (value.kind() <= kind_of(input.dtype())) return;
+  throw DTypeError(
+      str(op, ": value must be of a kind that ", input.dtype(), " holds, got ", value));
+}
+void holds(const char* op, const char*, const Tensor& input, const char*, const Tensor& value) {
+  if (kind_of(value.dtype()) <= kind_of(input.dtype())) return;
+  throw DTypeError(str(op, ": value must be of a kind that ", input.dtype(), " holds, got ",
+                       infer::describe(value)));
+}
+
+void integer_power(const char* op, const char*, const Tensor& input, const Scalar& exponent) {
+  const bool is_integer = kind_of(input.dtype()) <= Kind::integer;
+  if (!is_integer || exponent.kind() > Kind::integer || exponent.to_int() >= 0) return;
+  throw ValueError(str(op, ": an integer to a negative power is no integer, got ",
+                       infer::describe(input), " and exponent ", exponent,
+                       "\nhint: use a floating exponent"));
+}
+
+void no_zero_divisor(const char* op, const char*, const Tensor& input, const char*,
+                     const Tensor& other) {
+  check_no_zero(op, kind_of(input.dtype()), other);
+}
+void no_zero_divisor(const char* op, const char*, const Tensor& input, const Scalar& other) {
+  const bool is_integer = kind_of(input.dtype()) <= Kind::integer;
+  if (!is_integer || other.kind() > Kind::integer || other.to_int() != 0) return;
+  throw ValueError(str(op, ": an integer divisor must not be 0, got ", other));
+}
+void no_zero_divisor(const char* op, const Scalar& input, const char*, const Tensor& other) {
+  check_no_zero(op, input.kind(), other);
 }
 
 void not_empty(const char* op, const char* name, std::span<const Tensor> tensors) {

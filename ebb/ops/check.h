@@ -56,6 +56,22 @@ inline void same_dtype(const char* op, const char*, const Tensor& tensor, const 
     infer::check_same_dtype(op, tensor, other_name, other);
   }
 }
+/// A number or tensor to be written into a tensor is of a kind that its dtype holds: no fraction
+/// for integers, no imaginary part for real numbers.
+EBB_API void holds(const char* op, const char* input_name, const Tensor& input,
+                   const Scalar& value);
+EBB_API void holds(const char* op, const char* input_name, const Tensor& input,
+                   const char* value_name, const Tensor& value);
+/// No negative power of integers.
+EBB_API void integer_power(const char* op, const char* input_name, const Tensor& input,
+                           const Scalar& exponent);
+/// No 0 divides integers by integers; looks at all elements then.
+EBB_API void no_zero_divisor(const char* op, const char* input_name, const Tensor& input,
+                             const char* other_name, const Tensor& other);
+EBB_API void no_zero_divisor(const char* op, const char* input_name, const Tensor& input,
+                             const Scalar& other);
+EBB_API void no_zero_divisor(const char* op, const Scalar& input, const char* other_name,
+                             const Tensor& other);
 EBB_API void not_empty(const char* op, const char* name, std::span<const Tensor> tensors);
 
 }  // namespace ebb::ops::check

@@ -1,4 +1,4 @@
-# python/ebb/_functions.py -- functions that are not ops: comparisons, properties of dtypes.
+# python/ebb/_functions.py -- functions that are not ops: whole comparisons, properties of dtypes.
 """Small functions written in terms of ops."""
 
 import builtins
@@ -36,39 +36,22 @@ def numel(input):
     return _checked("numel", "input", input).numel()
 
 
-def ne(input, other):
-    """Return whether elements differ."""
-    return _checked("ne", "input", input) != other
-
-
-def le(input, other):
-    """Return whether elements of ``input`` are at most those of ``other``."""
-    return _checked("le", "input", input) <= other
-
-
-def ge(input, other):
-    """Return whether elements of ``input`` are at least those of ``other``."""
-    return _checked("ge", "input", input) >= other
-
-
 def equal(input, other):
     """Return whether two tensors have one shape and equal elements."""
     if _checked("equal", "input", input).shape != _checked("equal", "other", other).shape:
         return False
-    return builtins.bool((input != other).sum().item() == 0)
+    return _has_no_false(input == other)
 
 
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Return whether all elements are within ``atol + rtol * abs(other)`` of each other."""
-    import numpy as np
+    _checked("allclose", "input", input)
+    _checked("allclose", "other", other)
+    return _has_no_false(ebb.isclose(input, other, rtol, atol, equal_nan))
 
-    lhs, rhs = _wide("input", input).numpy(), _wide("other", other).numpy()
-    return builtins.bool(np.allclose(lhs, rhs, rtol, atol, equal_nan))
 
-
-def _wide(name, tensor):
-    tensor = _checked("allclose", name, tensor).detach()
-    return tensor.float() if tensor.dtype is ebb.bfloat16 else tensor
+def _has_no_false(mask):
+    return builtins.bool(ebb.logical_not(mask).sum().item() == 0)
 
 
 def rand_like(input, *, dtype=None, generator=None, requires_grad=False):
@@ -134,6 +117,3 @@ class iinfo:  # noqa: N801
 
 Tensor.equal = equal
 Tensor.allclose = allclose
-Tensor.ne = ne
-Tensor.le = le
-Tensor.ge = ge

@@ -35,6 +35,37 @@ struct Divide {
   static Tensor left(const Scalar& lhs, const Tensor& rhs) { return ebb::rdiv(rhs, lhs); }
 };
 
+struct FloorDivide {
+  static Tensor both(const Tensor& lhs, const Tensor& rhs) { return ebb::floor_divide(lhs, rhs); }
+  static Tensor right(const Tensor& lhs, const Scalar& rhs) { return ebb::floor_divide(lhs, rhs); }
+  static Tensor left(const Scalar& lhs, const Tensor& rhs) { return ebb::floor_divide(lhs, rhs); }
+};
+struct Remainder {
+  static Tensor both(const Tensor& lhs, const Tensor& rhs) { return ebb::remainder(lhs, rhs); }
+  static Tensor right(const Tensor& lhs, const Scalar& rhs) { return ebb::remainder(lhs, rhs); }
+  static Tensor left(const Scalar& lhs, const Tensor& rhs) { return ebb::remainder(lhs, rhs); }
+};
+struct Power {
+  static Tensor both(const Tensor& lhs, const Tensor& rhs) { return ebb::pow(lhs, rhs); }
+  static Tensor right(const Tensor& lhs, const Scalar& rhs) { return ebb::pow(lhs, rhs); }
+  static Tensor left(const Scalar& lhs, const Tensor& rhs) { return ebb::pow(lhs, rhs); }
+};
+struct And {
+  static Tensor both(const Tensor& lhs, const Tensor& rhs) { return ebb::bitwise_and(lhs, rhs); }
+  static Tensor right(const Tensor& lhs, const Scalar& rhs) { return ebb::bitwise_and(lhs, rhs); }
+  static Tensor left(const Scalar& lhs, const Tensor& rhs) { return ebb::bitwise_and(rhs, lhs); }
+};
+struct Or {
+  static Tensor both(const Tensor& lhs, const Tensor& rhs) { return ebb::bitwise_or(lhs, rhs); }
+  static Tensor right(const Tensor& lhs, const Scalar& rhs) { return ebb::bitwise_or(lhs, rhs); }
+  static Tensor left(const Scalar& lhs, const Tensor& rhs) { return ebb::bitwise_or(rhs, lhs); }
+};
+struct Xor {
+  static Tensor both(const Tensor& lhs, const Tensor& rhs) { return ebb::bitwise_xor(lhs, rhs); }
+  static Tensor right(const Tensor& lhs, const Scalar& rhs) { return ebb::bitwise_xor(lhs, rhs); }
+  static Tensor left(const Scalar& lhs, const Tensor& rhs) { return ebb::bitwise_xor(rhs, lhs); }
+};
+
 struct Greater {
   static Tensor both(const Tensor& lhs, const Tensor& rhs) { return ebb::greater(lhs, rhs); }
   static Tensor right(const Tensor& lhs, const Scalar& rhs) { return ebb::greater(lhs, rhs); }
@@ -48,26 +79,16 @@ struct Equal {
   static Tensor right(const Tensor& lhs, const Scalar& rhs) { return ebb::eq(lhs, rhs); }
 };
 struct NotEqual {
-  template <typename Right>
-  static Tensor both(const Tensor& lhs, const Right& rhs) {
-    return ebb::eq(ebb::eq(lhs, rhs), Scalar(false));
-  }
-  static Tensor right(const Tensor& lhs, const Scalar& rhs) { return both(lhs, rhs); }
+  static Tensor both(const Tensor& lhs, const Tensor& rhs) { return ebb::ne(lhs, rhs); }
+  static Tensor right(const Tensor& lhs, const Scalar& rhs) { return ebb::ne(lhs, rhs); }
 };
-// "Not greater" would be true for NaN: these say what they mean. For bool, add is "or".
 struct LessOrEqual {
-  template <typename Right>
-  static Tensor both(const Tensor& lhs, const Right& rhs) {
-    return ebb::add(ebb::less(lhs, rhs), ebb::eq(lhs, rhs));
-  }
-  static Tensor right(const Tensor& lhs, const Scalar& rhs) { return both(lhs, rhs); }
+  static Tensor both(const Tensor& lhs, const Tensor& rhs) { return ebb::le(lhs, rhs); }
+  static Tensor right(const Tensor& lhs, const Scalar& rhs) { return ebb::le(lhs, rhs); }
 };
 struct GreaterOrEqual {
-  template <typename Right>
-  static Tensor both(const Tensor& lhs, const Right& rhs) {
-    return ebb::add(ebb::greater(lhs, rhs), ebb::eq(lhs, rhs));
-  }
-  static Tensor right(const Tensor& lhs, const Scalar& rhs) { return both(lhs, rhs); }
+  static Tensor both(const Tensor& lhs, const Tensor& rhs) { return ebb::ge(lhs, rhs); }
+  static Tensor right(const Tensor& lhs, const Scalar& rhs) { return ebb::ge(lhs, rhs); }
 };
 
 /// Python's exact float and small int without a detour. True if `value` was set.
@@ -132,6 +153,12 @@ PyObject* binary(PyObject* lhs, PyObject* rhs) {
   });
 }
 
+/// x ** y; with a third operand, pow(x, y, z), there is nothing to do.
+PyObject* power(PyObject* lhs, PyObject* rhs, PyObject* modulus) {
+  if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  return binary<Power>(lhs, rhs);
+}
+
 template <typename Operator>
 PyObject* compared(PyObject* self, PyObject* other) {
   if (is_operand(other)) return apply_both<Operator>(tensor_of(self), operand(other));
@@ -174,6 +201,18 @@ PyObject* negative(PyObject* self) {
     return result(run(is_heavy(tensor), [&] { return ebb::neg(tensor); }));
   });
 }
+PyObject* absolute(PyObject* self) {
+  return guarded([&] {
+    const Tensor& tensor = tensor_of(self);
+    return result(run(is_heavy(tensor), [&] { return ebb::abs(tensor); }));
+  });
+}
+PyObject* inverted(PyObject* self) {
+  return guarded([&] {
+    const Tensor& tensor = tensor_of(self);
+    return result(run(is_heavy(tensor), [&] { return ebb::bitwise_not(tensor); }));
+  });
+}
 PyObject* positive(PyObject* self) { return Py_NewRef(self); }
 
 // x += y writes x in place, as in PyTorch.
@@ -192,6 +231,11 @@ PyObject* in_place(PyObject* self, PyObject* other) {
     }
     return Py_NewRef(self);
   });
+}
+
+PyObject* in_place_power(PyObject* self, PyObject* other, PyObject* modulus) {
+  if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  return in_place<ebb::pow_, ebb::pow_>(self, other);
 }
 
 int truth(PyObject* self) {
@@ -243,6 +287,20 @@ void append_number_slots(std::vector<PyType_Slot>& slots) {
       {Py_nb_inplace_subtract, as_slot(in_place<ebb::sub_, ebb::sub_>)},
       {Py_nb_inplace_multiply, as_slot(in_place<ebb::mul_, ebb::mul_>)},
       {Py_nb_inplace_true_divide, as_slot(in_place<ebb::div_, ebb::div_>)},
+      {Py_nb_floor_divide, as_slot(binary<FloorDivide>)},
+      {Py_nb_inplace_floor_divide, as_slot(in_place<ebb::floor_divide_, ebb::floor_divide_>)},
+      {Py_nb_remainder, as_slot(binary<Remainder>)},
+      {Py_nb_inplace_remainder, as_slot(in_place<ebb::remainder_, ebb::remainder_>)},
+      {Py_nb_power, as_slot(power)},
+      {Py_nb_inplace_power, as_slot(in_place_power)},
+      {Py_nb_and, as_slot(binary<And>)},
+      {Py_nb_or, as_slot(binary<Or>)},
+      {Py_nb_xor, as_slot(binary<Xor>)},
+      {Py_nb_inplace_and, as_slot(in_place<ebb::bitwise_and_, ebb::bitwise_and_>)},
+      {Py_nb_inplace_or, as_slot(in_place<ebb::bitwise_or_, ebb::bitwise_or_>)},
+      {Py_nb_inplace_xor, as_slot(in_place<ebb::bitwise_xor_, ebb::bitwise_xor_>)},
+      {Py_nb_invert, as_slot(inverted)},
+      {Py_nb_absolute, as_slot(absolute)},
       {Py_nb_negative, as_slot(negative)},
       {Py_nb_positive, as_slot(positive)},
       {Py_nb_bool, as_slot(truth)},

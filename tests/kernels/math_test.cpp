@@ -1,4 +1,4 @@
-// tests/kernels/math_test.cpp -- accuracy of exp, log and tanh in units in the last place.
+// tests/kernels/math_test.cpp -- accuracy of exp, log, sin and the like in units in the last place.
 //
 // float32 is checked on every 4093rd bit pattern (set EBB_MATH_STRIDE=1 for all of them), float64
 // on random numbers of every size; the references are the next wider type of the C library.
@@ -24,6 +24,22 @@ const Function kFunctions[] = {
     {"exp", &exp_kernels, [](long double x) { return std::exp(x); }, 1.5},
     {"log", &log_kernels, [](long double x) { return std::log(x); }, 1.5},
     {"tanh", &tanh_kernels, [](long double x) { return std::tanh(x); }, 2.0},
+    {"exp2", &exp2_kernels, [](long double x) { return std::exp2(x); }, 1.5},
+    {"expm1", &expm1_kernels, [](long double x) { return std::expm1(x); }, 2.0},
+    {"log1p", &log1p_kernels, [](long double x) { return std::log1p(x); }, 2.0},
+    {"log2", &log2_kernels, [](long double x) { return std::log2(x); }, 2.0},
+    {"log10", &log10_kernels, [](long double x) { return std::log10(x); }, 2.0},
+    {"sin", &sin_kernels, [](long double x) { return std::sin(x); }, 1.5},
+    {"cos", &cos_kernels, [](long double x) { return std::cos(x); }, 1.5},
+    {"tan", &tan_kernels, [](long double x) { return std::tan(x); }, 3.0},
+    {"asin", &asin_kernels, [](long double x) { return std::asin(x); }, 2.5},
+    {"acos", &acos_kernels, [](long double x) { return std::acos(x); }, 2.5},
+    {"atan", &atan_kernels, [](long double x) { return std::atan(x); }, 2.5},
+    {"sinh", &sinh_kernels, [](long double x) { return std::sinh(x); }, 3.0},
+    {"cosh", &cosh_kernels, [](long double x) { return std::cosh(x); }, 3.0},
+    {"erf", &erf_kernels, [](long double x) { return std::erf(x); }, 2.0},
+    {"sigmoid", &sigmoid_kernels, [](long double x) { return 1 / (1 + std::exp(-x)); }, 3.0},
+    {"rsqrt", &rsqrt_kernels, [](long double x) { return 1 / std::sqrt(x); }, 1.5},
 };
 
 /// Distance of `got` from `want` in units of the last place of `want` as a T.
@@ -63,7 +79,7 @@ void check(const Function& function, std::vector<T>& inputs) {
       worst_input = inputs[i];
     }
   }
-  EXPECT_LE(worst, function.most_ulps) << function.name << " at " << worst_input;
+  EXPECT_LE(worst, function.most_ulps) << function.name << sizeof(T) << " at " << worst_input;
 }
 
 TEST(Math, Float32IsAccurateOnAllKindsOfNumbers) {

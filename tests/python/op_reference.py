@@ -18,11 +18,14 @@ from tests.python import (
     reference_conv,
     reference_loss,
     reference_norm,
+    reference_pointwise,
     reference_recurrent,
     reference_sort,
 )
 from tests.python.op_rows import BOOL, COMPLEX, FLOATING, INTEGERS, Row, wide_array
 
+# Families in which numbers are operands.
+POINTWISE = ("pointwise", "arithmetic", "activation", "compare")
 RANKS = (BOOL, INTEGERS, FLOATING, COMPLEX)
 
 # Allowed error of results, relative to the largest magnitude involved.
@@ -112,6 +115,7 @@ def cross_entropy(a: dict[str, Any]) -> np.ndarray:
 
 NAMED = {
     **reference_arrange.NAMED,
+    **reference_pointwise.NAMED,
     "scatter_add": scatter_add,
     "index_add": index_add,
     "nll_loss": nll_loss,
@@ -158,9 +162,8 @@ def reference(row: Row, arguments: dict[str, Any]) -> list[np.ndarray]:
 
 def _default(param: dict[str, Any]) -> Any:
     text = param["default"]
-    known = {"None": None, "True": True, "False": False, None: None}
-    if text in known:
-        return known[text]
+    if text is None:
+        return None
     try:
         return ast.literal_eval(text)
     except ValueError:
@@ -195,8 +198,8 @@ def expected_dtype(row: Row, case_arguments: dict[str, Any], dtype: str) -> str:
         return "int64"
     for param in row.params:
         value = case_arguments.get(param["name"])
-        is_operand = param["type"] == "Scalar" and param["name"] in ("input", "other", "alpha")
-        if is_operand and row.data["family"] == "pointwise":
+        is_operand = param["type"] in ("Scalar", "Scalar?") and value is not None
+        if is_operand and row.data["family"] in POINTWISE:
             dtype = with_scalar(dtype, value)
     if row.data["dtype_rule"] == "promote_float" and dtype in BOOL + INTEGERS:
         return "float32"

@@ -114,7 +114,7 @@ class Row:
         """The tensor parameter whose dtype a test varies."""
         names = [p["name"] for p in self.params if p["type"].startswith("Tensor")]
         for name in names:
-            if name not in ("condition", "index", "target"):
+            if name not in ("condition", "mask", "index", "target"):
                 return name
         return names[0] if names else ""
 
@@ -168,6 +168,8 @@ def _literal_value(kind: str, value: Any) -> Any:
     return value
 
 
+FEW = ((), (33,), (3, 5), (2, 0, 3))
+FEW_PAIRS = (((3, 4), (3, 4)), ((3, 1), (1, 4)), ((), (3,)), ((17,), (17,)), ((0, 3), (3,)))
 UNARY = ((), (1,), (7,), (3, 5), (2, 3, 4), (33,), (0,), (2, 0, 3))
 PAIRS = (
     ((3, 4), (3, 4)), ((3, 4), (4,)), ((3, 1), (1, 4)), ((), (3,)), ((3,), ()), ((), ()),
@@ -195,6 +197,21 @@ def _unary(row: Row) -> list[dict[str, Any]]:
 
 def _unary_not_empty(row: Row) -> list[dict[str, Any]]:
     return [{row.tensors[0]: Array(shape)} for shape in UNARY if 0 not in shape]
+
+
+def _few_unary(row: Row) -> list[dict[str, Any]]:
+    return [{row.tensors[0]: Array(shape)} for shape in FEW]
+
+
+def _few_pairs(row: Row) -> list[dict[str, Any]]:
+    first, second = row.tensors
+    return [{first: Array(lhs), second: Array(rhs)} for lhs, rhs in FEW_PAIRS]
+
+
+def _few_scalars(row: Row) -> list[dict[str, Any]]:
+    scalar = next(p["name"] for p in row.params if p["type"] == "Scalar")
+    cases = (((3, 5), 2), ((17,), 1.5), ((), 1.5), ((0, 2), 2))
+    return [{row.tensors[0]: Array(shape), scalar: value} for shape, value in cases]
 
 
 def _broadcast_pairs(row: Row) -> list[dict[str, Any]]:
@@ -270,6 +287,9 @@ KINDS = {
     "unary": _unary,
     "unary_not_empty": _unary_not_empty,
     "broadcast_pairs": _broadcast_pairs,
+    "few_unary": _few_unary,
+    "few_pairs": _few_pairs,
+    "few_scalars": _few_scalars,
     "scalar_pairs": _scalar_pairs,
     "where_triples": _where,
     "where_scalar": _where,
@@ -324,6 +344,8 @@ def _draw_real(rng: np.random.Generator, count: int, domain: str) -> np.ndarray:
         return rng.uniform(0.1, 0.9, count)
     if domain == "nonzero":
         return rng.uniform(0.5, 2, count) * rng.choice([-1, 1], count)
+    if domain == "signed_unit":
+        return rng.uniform(-0.9, 0.9, count)
     if domain == "off_kink":  # distinct and away from 0
         return (rng.permutation(count) - count / 2 + 0.75) * (4 / max(count, 4))
     return rng.uniform(-2, 2, count)
@@ -403,6 +425,14 @@ def function_of(row: Row) -> Any:
             return getattr(place, row.name)
     method = row.name
     return lambda first, *rest, **named: getattr(first, method)(*rest, **named)
+
+
+def inplace_of(row: Row) -> Any:
+    """Return the in-place form as a function of its target and the other arguments."""
+    name = row.name if row.is_inplace else row.name + "_"
+    if hasattr(_C._ops, name):
+        return getattr(_C._ops, name)
+    return lambda target, *rest, **named: getattr(target, name)(*rest, **named)
 
 
 def split_arguments(row: Row, arguments: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:

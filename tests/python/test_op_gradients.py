@@ -18,7 +18,7 @@ from tests.python.op_rows import (
     LAYOUTS,
     Array,
     call,
-    function_of,
+    inplace_of,
     load_rows,
     make_arguments,
     make_tensor,
@@ -136,15 +136,12 @@ def inplace_function(row, arguments):
     is_overwritten = first not in active(row, arguments)  # its gradient must be zero
     if is_overwritten:
         tensors.append(arguments[first])
-    method = row.name if row.is_inplace else row.name + "_"
 
     def written(*given):
         full = rebuilt(*given[:-1]) | {first: given[-1]} if is_overwritten else rebuilt(*given)
         positional, named = split_arguments(row, full)
         target = positional[0].clone()
-        if row.data["python"] == "private":
-            return function_of(row)(target, *positional[1:], **named)
-        return getattr(target, method)(*positional[1:], **named)
+        return inplace_of(row)(target, *positional[1:], **named)
 
     return tensors, written
 

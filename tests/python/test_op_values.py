@@ -17,6 +17,7 @@ from tests.python.op_rows import (
     call,
     dtype_of,
     function_of,
+    inplace_of,
     load_rows,
     make_arguments,
     split_arguments,
@@ -93,15 +94,7 @@ def rank(dtype):
 def run_inplace(row, arguments):
     """Call the in-place form; return the tensor written to and what the call returned."""
     positional, named = split_arguments(row, arguments)
-    name = row.name if row.is_inplace else row.name + "_"
-    return positional[0], getattr(positional[0], name)(*positional[1:], **named)
-
-
-def inplace_call(row, arguments):
-    positional, named = split_arguments(row, arguments)
-    if row.is_inplace and row.data["python"] == "private":
-        return positional[0], function_of(row)(*positional, **named)
-    return run_inplace(row, arguments)
+    return positional[0], inplace_of(row)(*positional, **named)
 
 
 @pytest.mark.parametrize(("row", "dtype"), INPLACE, ids=str)
@@ -122,11 +115,11 @@ def check_inplace(row, case, dtype, layout):
     if tuple(own.shape) != wanted.shape or rank(result) > rank(dtype):
         before = own.tolist()
         with pytest.raises(ebb.Error, match=row.name):
-            inplace_call(row, arguments)
+            run_inplace(row, arguments)
         assert own.tolist() == before, what
         return
     version = own._version
-    written, returned = inplace_call(row, arguments)
+    written, returned = run_inplace(row, arguments)
     assert returned is written, what
     assert written._version > version or written.numel() == 0, what
     assert_close(written, wanted, dtype, what)

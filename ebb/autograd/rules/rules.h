@@ -11,6 +11,7 @@
 
 #include "ebb/autograd/rules/loss_pointwise.h"
 #include "ebb/autograd/rules/norm.h"
+#include "ebb/autograd/rules/pointwise_rules.h"
 #include "ebb/autograd/rules/reduce_rules.h"
 #include "ebb/core/tensor.h"
 

@@ -58,6 +58,20 @@ void binary_kernel(const Context&, const TensorView& input, const TensorView& ot
   run_rows(row, kAnySplat, inputs, out);
 }
 
+/// The kernel made of one row function with three inputs.
+template <RowFunction row>
+void ternary_kernel(const Context&, const TensorView& first, const TensorView& second,
+                    const TensorView& third, const TensorView& out) {
+  const bool is_dense = out.contiguous && is_dense_like(first, out) && is_dense_like(second, out) &&
+                        is_dense_like(third, out);
+  if (is_dense && out.numel <= kGrain) {
+    const void* in[] = {first.data, second.data, third.data};
+    return row(in, out.data, out.numel, 0);
+  }
+  const TensorView* inputs[] = {&first, &second, &third};
+  run_rows(row, kAnySplat, inputs, out);
+}
+
 /// Enters a row function of one input, and the kernel made of it, for `dtype`.
 template <RowFunction row>
 void set_rows(KernelTable<UnaryKernel>& table, DType dtype) {
@@ -69,6 +83,12 @@ template <RowFunction row>
 void set_rows(KernelTable<BinaryKernel>& table, DType dtype) {
   table.set_cpu(dtype, &binary_kernel<row>);
   table.set_row(dtype, row);
+}
+
+/// The same for three inputs.
+template <RowFunction row>
+void set_rows(KernelTable<TernaryKernel>& table, DType dtype) {
+  table.set_cpu(dtype, &ternary_kernel<row>);
 }
 
 }  // namespace ebb::kernels::cpu

@@ -67,8 +67,16 @@ HWY_INLINE V log_series(D d, V z) {
   }
 }
 
+/// x = 2^exponent * (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2), and
+/// log(1 + f) = f - (half_square - product).
+template <class V>
+struct LogParts {
+  V exponent, f, half_square, product;
+};
+
+/// The parts of a positive finite number; anything else gives parts without a meaning.
 template <class D, class V>
-HWY_INLINE V log_of(D d, V x) {
+HWY_INLINE LogParts<V> log_parts(D d, V x) {
   using T = hn::TFromD<D>;
   using Traits = LogTraits<T>;
   using Bits = typename Traits::Bits;
@@ -78,7 +86,6 @@ HWY_INLINE V log_of(D d, V x) {
   constexpr Bits kOne = std::bit_cast<Bits>(T{1});
   constexpr Bits kMantissa = (Bits{1} << Traits::kMantissaBits) - 1;
 
-  // x = 2^exponent * (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2).
   const auto is_tiny = hn::Lt(x, hn::Set(d, std::numeric_limits<T>::min()));
   const V scaled = hn::IfThenElse(is_tiny, hn::Mul(x, hn::Set(d, Traits::kTinyScale)), x);
   const auto moved = hn::Add(hn::BitCast(di, scaled), hn::Set(di, kOne - kSqrtHalf));
@@ -94,15 +101,28 @@ HWY_INLINE V log_of(D d, V x) {
   const V s = hn::Div(f, hn::Add(f, hn::Set(d, T{2})));
   const V half_square = hn::Mul(hn::Mul(hn::Set(d, T{0.5}), f), f);
   const V series = hn::Add(half_square, log_series(d, hn::Mul(s, s)));
-  const V low = hn::MulAdd(exponent, hn::Set(d, Traits::kLn2Low), hn::Mul(s, series));
-  const V result =
-      hn::MulAdd(exponent, hn::Set(d, Traits::kLn2High), hn::Add(hn::Sub(low, half_square), f));
+  return {exponent, f, half_square, hn::Mul(s, series)};
+}
 
+/// `result`, the logarithm of a positive finite x, with the values for all other x put in.
+template <class D, class V>
+HWY_INLINE V log_limits(D d, V x, V result) {
+  using T = hn::TFromD<D>;
   constexpr T kInf = std::numeric_limits<T>::infinity();
   const V finite = hn::IfThenElse(hn::Lt(x, hn::Set(d, kInf)), result, x);  // inf and NaN stay
   const V positive = hn::IfThenElse(hn::Lt(x, hn::Zero(d)),
                                     hn::Set(d, std::numeric_limits<T>::quiet_NaN()), finite);
   return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Set(d, -kInf), positive);
+}
+
+template <class D, class V>
+HWY_INLINE V log_of(D d, V x) {
+  using Traits = LogTraits<hn::TFromD<D>>;
+  const LogParts<V> parts = log_parts(d, x);
+  const V low = hn::MulAdd(parts.exponent, hn::Set(d, Traits::kLn2Low), parts.product);
+  const V result = hn::MulAdd(parts.exponent, hn::Set(d, Traits::kLn2High),
+                              hn::Add(hn::Sub(low, parts.half_square), parts.f));
+  return log_limits(d, x, result);
 }
 
 template <class D, class V>

@@ -1,5 +1,6 @@
-// ebb/kernels/cpu/pointwise_binary.cpp -- add, sub, mul, div and the fused gradients of relu and
-// tanh for floating types. Integers, bool and complex are in pointwise_plain.cpp.
+// ebb/kernels/cpu/pointwise_binary.cpp -- add, sub, mul, div, maximum, minimum and the fused
+// gradients of relu and tanh for floating types. Integers, bool and complex are in
+// pointwise_plain.cpp.
 #include "ebb/kernels/cpu/register.h"
 #include "ebb/kernels/cpu/simd.h"
 #include "ebb/kernels/tables.h"
@@ -40,6 +41,19 @@ struct Div {
     return hn::Div(lhs, rhs);
   }
 };
+/// NaN if either is NaN: x86 gives the second operand then, so the first must be asked for.
+struct Maximum {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V lhs, V rhs) const {
+    return hn::IfThenElse(hn::IsNaN(lhs), lhs, hn::Max(lhs, rhs));
+  }
+};
+struct Minimum {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V lhs, V rhs) const {
+    return hn::IfThenElse(hn::IsNaN(lhs), lhs, hn::Min(lhs, rhs));
+  }
+};
 /// grad_out where out > 0. A NaN passes nothing: max(x, 0) is flat where it is not a number.
 struct ReluBackward {
   template <class D, class V>
@@ -67,6 +81,8 @@ void fill_tables() {
   fill<Sub>(sub_kernels);
   fill<Mul>(mul_kernels);
   fill<Div>(div_kernels);
+  fill<Maximum>(maximum_kernels);
+  fill<Minimum>(minimum_kernels);
   fill<ReluBackward>(relu_backward_kernels);
   fill<TanhBackward>(tanh_backward_kernels);
 }

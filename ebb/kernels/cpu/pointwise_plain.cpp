@@ -6,15 +6,12 @@
 #include <complex>
 #include <type_traits>
 
-#include "ebb/kernels/cpu/loops.h"
+#include "ebb/kernels/cpu/plain_rows.h"
 #include "ebb/kernels/cpu/register.h"
 #include "ebb/kernels/tables.h"
 
 namespace ebb::kernels::cpu {
 namespace {
-
-template <typename T>
-inline constexpr bool is_complex_type = !std::is_arithmetic_v<T>;
 
 struct Add {
   template <typename T>
@@ -98,70 +95,84 @@ struct Tanh {
     return std::tanh(x);
   }
 };
+struct Sin {
+  template <typename T>
+  T operator()(T x) const {
+    return std::sin(x);
+  }
+};
+struct Cos {
+  template <typename T>
+  T operator()(T x) const {
+    return std::cos(x);
+  }
+};
+struct Tan {
+  template <typename T>
+  T operator()(T x) const {
+    return std::tan(x);
+  }
+};
+struct Sinh {
+  template <typename T>
+  T operator()(T x) const {
+    return std::sinh(x);
+  }
+};
+struct Cosh {
+  template <typename T>
+  T operator()(T x) const {
+    return std::cosh(x);
+  }
+};
+struct Square {
+  template <typename T>
+  T operator()(T x) const {
+    return Mul()(x, x);
+  }
+};
+struct Reciprocal {
+  template <typename T>
+  T operator()(T x) const {
+    return T{1} / x;
+  }
+};
+struct Rsqrt {
+  template <typename T>
+  T operator()(T x) const {
+    return T{1} / std::sqrt(x);
+  }
+};
+struct Sigmoid {
+  template <typename T>
+  T operator()(T x) const {
+    return T{1} / (T{1} + std::exp(-x));
+  }
+};
+struct SigmoidBackward {
+  template <typename T>
+  T operator()(T grad, T out) const {
+    return Mul()(grad, std::conj(Mul()(out, T{1} - out)));
+  }
+};
+/// Small whole powers are products: exp(y log x) is less exact.
+struct Pow {
+  template <typename T>
+  T operator()(T x, T exponent) const {
+    if (exponent == T{0}) return T{1};
+    if (exponent == T{1}) return x;
+    if (exponent == T{2}) return Mul()(x, x);
+    if (exponent == T{3}) return Mul()(Mul()(x, x), x);
+    if (exponent == T{-1}) return T{1} / x;
+    return std::pow(x, exponent);
+  }
+};
 struct Conj {
   template <typename T>
   T operator()(T x) const {
     return std::conj(x);
   }
 };
-
-template <class Op, typename T>
-void unary_function(const void* const* in, void* out, int64_t count, unsigned) {
-  const auto* from = static_cast<const T*>(in[0]);
-  auto* to = static_cast<T*>(out);
-  for (int64_t i = 0; i < count; ++i) to[i] = Op()(from[i]);
-}
-
-template <class Op, typename T>
-void binary_function(const void* const* in, void* out, int64_t count, unsigned splat) {
-  const auto* lhs = static_cast<const T*>(in[0]);
-  const auto* rhs = static_cast<const T*>(in[1]);
-  auto* to = static_cast<T*>(out);
-  if (splat == 0) {
-    for (int64_t i = 0; i < count; ++i) to[i] = Op()(lhs[i], rhs[i]);
-  } else if (splat == 1) {
-    const T value = *lhs;
-    for (int64_t i = 0; i < count; ++i) to[i] = Op()(value, rhs[i]);
-  } else {
-    const T value = *rhs;
-    for (int64_t i = 0; i < count; ++i) to[i] = Op()(lhs[i], value);
-  }
-}
-
-template <class Op, typename T>
-void set(KernelTable<BinaryKernel>& table, DType dtype = dtype_of<T>) {
-  set_rows<&binary_function<Op, T>>(table, dtype);
-}
-template <class Op, typename T>
-void set(KernelTable<UnaryKernel>& table, DType dtype = dtype_of<T>) {
-  set_rows<&unary_function<Op, T>>(table, dtype);
-}
-
-/// The integer types; unsigned arithmetic serves both signs (and overflow in it is defined).
-template <class Op, class Table>
-void set_integers(Table& table) {
-  set<Op, uint8_t>(table);
-  set<Op, uint8_t>(table, DType::int8);
-  set<Op, uint16_t>(table, DType::int16);
-  set<Op, uint32_t>(table, DType::int32);
-  set<Op, uint64_t>(table, DType::int64);
-}
-
-/// The same where the sign matters.
-template <class Op, class Table>
-void set_signed_integers(Table& table) {
-  set<Op, uint8_t>(table);
-  set<Op, int8_t>(table);
-  set<Op, int16_t>(table);
-  set<Op, int32_t>(table);
-  set<Op, int64_t>(table);
-}
-
-template <class Op, class Table>
-void set_complex(Table& table) {
-  set<Op, std::complex<float>>(table);
-  set<Op, std::complex<double>>(table);
-}
 
 }  // namespace
 
@@ -185,6 +196,18 @@ void fill_pointwise_plain() {
   set_complex<Tanh>(tanh_kernels);
   set_complex<Conj>(conj_kernels);
   set_complex<TanhBackward>(tanh_backward_kernels);
+  set_integers<Square>(square_kernels);
+  set_complex<Square>(square_kernels);
+  set_complex<Reciprocal>(reciprocal_kernels);
+  set_complex<Rsqrt>(rsqrt_kernels);
+  set_complex<Sin>(sin_kernels);
+  set_complex<Cos>(cos_kernels);
+  set_complex<Tan>(tan_kernels);
+  set_complex<Sinh>(sinh_kernels);
+  set_complex<Cosh>(cosh_kernels);
+  set_complex<Sigmoid>(sigmoid_kernels);
+  set_complex<SigmoidBackward>(sigmoid_backward_kernels);
+  set_complex<Pow>(pow_kernels);
 }
 
 }  // namespace ebb::kernels::cpu

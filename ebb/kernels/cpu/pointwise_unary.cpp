@@ -1,5 +1,5 @@
-// ebb/kernels/cpu/pointwise_unary.cpp -- neg, exp, sqrt, log, tanh and relu for floating types.
-// Integers, bool and complex are in pointwise_plain.cpp.
+// ebb/kernels/cpu/pointwise_unary.cpp -- functions of a few instructions, and exp, log and tanh,
+// for floating types. // Integers, bool and complex are in pointwise_plain.cpp.
 #include "ebb/kernels/cpu/register.h"
 #include "ebb/kernels/cpu/simd.h"
 #include "ebb/kernels/tables.h"
@@ -27,6 +27,62 @@ struct Sqrt {
   template <class D, class V>
   HWY_INLINE V operator()(D, V x) const {
     return hn::Sqrt(x);
+  }
+};
+struct Abs {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Abs(x);
+  }
+};
+/// NaN gives 0, as both comparisons are false.
+struct Sign {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    const V above = hn::IfThenElseZero(hn::Gt(x, hn::Zero(d)), hn::Set(d, 1));
+    return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Set(d, -1), above);
+  }
+};
+struct Square {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Mul(x, x);
+  }
+};
+struct Reciprocal {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::Div(hn::Set(d, 1), x);
+  }
+};
+struct Rsqrt {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::Div(hn::Set(d, 1), hn::Sqrt(x));
+  }
+};
+struct Floor {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Floor(x);
+  }
+};
+struct Ceil {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Ceil(x);
+  }
+};
+struct Round {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Round(x);
+  }
+};
+struct Trunc {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Trunc(x);
   }
 };
 struct Exp {
@@ -70,6 +126,15 @@ void fill_tables() {
   fill<Log>(log_kernels);
   fill<Tanh>(tanh_kernels);
   fill<Relu>(relu_kernels);
+  fill<Abs>(abs_kernels);
+  fill<Sign>(sign_kernels);
+  fill<Square>(square_kernels);
+  fill<Reciprocal>(reciprocal_kernels);
+  fill<Rsqrt>(rsqrt_kernels);
+  fill<Floor>(floor_kernels);
+  fill<Ceil>(ceil_kernels);
+  fill<Round>(round_kernels);
+  fill<Trunc>(trunc_kernels);
 }
 
 }  // namespace

@@ -9,7 +9,14 @@ void register_cpu_kernels() noexcept {
   static std::once_flag once;
   std::call_once(once, [] {
     const Isa isa = cpu::usable_isa();
+    cpu::fill_activation(isa);
     cpu::fill_pointwise_binary(isa);
+    cpu::fill_pointwise_integer();
+    cpu::fill_pointwise_math(isa);
+    cpu::fill_pointwise_scalar();
+    cpu::fill_pointwise_trig(isa);
+    cpu::fill_pow(isa);
+    cpu::fill_ternary(isa);
     cpu::fill_pointwise_unary(isa);
     cpu::fill_pointwise_plain();
     cpu::fill_compare();

@@ -14,7 +14,14 @@ EBB_API void register_cpu_kernels() noexcept;
 
 namespace cpu {
 
+void fill_activation(Isa isa);
 void fill_pointwise_binary(Isa isa);
+void fill_pointwise_integer();
+void fill_pointwise_math(Isa isa);
+void fill_pointwise_scalar();
+void fill_pointwise_trig(Isa isa);
+void fill_pow(Isa isa);
+void fill_ternary(Isa isa);
 void fill_pointwise_unary(Isa isa);
 void fill_recurrent(Isa isa);
 void fill_reduce(Isa isa);

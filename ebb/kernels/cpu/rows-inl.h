@@ -230,6 +230,71 @@ void binary_function(const void* const* in, void* out, int64_t count, unsigned s
   }
 }
 
+/// One of three operands: contiguous, or one vector that is read again and again.
+template <typename T>
+struct Strip {
+  HWY_ALIGN T repeated[HWY_MAX_BYTES / sizeof(T)];
+  const T* data;
+  size_t step;
+
+  HWY_INLINE void set(const T* from, bool repeats) {
+    data = from;
+    step = repeats ? 0 : 1;
+    if (!repeats) return;
+    const hn::ScalableTag<T> d;
+    hn::Store(hn::Set(d, *from), d, repeated);
+    data = repeated;
+  }
+  template <class D>
+  HWY_INLINE hn::Vec<D> load(D d, size_t i) const {
+    return hn::LoadU(d, data + i * step);
+  }
+};
+
+template <class Op, typename T>
+HWY_INLINE void ternary_row(Op op, const Strip<T>* in, T* out, size_t count) {
+  const hn::ScalableTag<T> d;
+  const size_t lanes = hn::Lanes(d);
+  if (count < lanes) {
+    if (count == 0) return;
+    const auto result = op(d, load_first(d, in[0].data, count), load_first(d, in[1].data, count),
+                           load_first(d, in[2].data, count));
+    return store_first(result, d, out, count);
+  }
+  const size_t end = count - lanes;
+  const auto last = op(d, in[0].load(d, end), in[1].load(d, end), in[2].load(d, end));
+  for (size_t i = 0; i < end; i += lanes) {
+    hn::StoreU(op(d, in[0].load(d, i), in[1].load(d, i), in[2].load(d, i)), d, out + i);
+  }
+  hn::StoreU(last, d, out + end);
+}
+
+/// RowFunction of an op with three inputs.
+template <class Op, typename T>
+void ternary_function(const void* const* in, void* out, int64_t count, unsigned splat) {
+  auto* to = static_cast<T*>(out);
+  if constexpr (is_half_type<T>) {
+    HWY_ALIGN float tiles[3][kTile];
+    Strip<float> strips[3];
+    for (int64_t i = 0; i < count; i += kTile) {
+      const auto part = static_cast<size_t>(HWY_MIN(kTile, count - i));
+      for (int k = 0; k < 3; ++k) {
+        const bool repeats = (splat >> k & 1u) != 0;
+        widen(static_cast<const T*>(in[k]) + (repeats ? 0 : i), tiles[k], repeats ? 1 : part);
+        strips[k].set(tiles[k], repeats);
+      }
+      // Some tile is not repeated, and each element is read before it is written.
+      float* const result = (splat & 1u) == 0 ? tiles[0] : (splat & 2u) == 0 ? tiles[1] : tiles[2];
+      ternary_row(Op{}, strips, result, part);
+      narrow(result, to + i, part);
+    }
+  } else {
+    Strip<T> strips[3];
+    for (int k = 0; k < 3; ++k) strips[k].set(static_cast<const T*>(in[k]), (splat >> k & 1u) != 0);
+    ternary_row(Op{}, strips, to, static_cast<size_t>(count));
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace ebb::kernels::cpu
 HWY_AFTER_NAMESPACE();

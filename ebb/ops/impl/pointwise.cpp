@@ -1,6 +1,7 @@
 // ebb/ops/impl/pointwise.cpp -- pointwise ops made of several kernels.
 #include "ebb/ops/impl/pointwise.h"
 
+#include "ebb/ops/compare.h"
 #include "ebb/ops/pointwise.h"
 
 namespace ebb::ops::impl {

@@ -1,0 +1,176 @@
+// ebb/autograd/rules/arithmetic.cpp -- gradients of powers, maximum and hypot; clamp, addcmul,
+// addcdiv and rounded division, which are made of other ops.
+#include <complex>
+
+#include "ebb/autograd/ops.h"
+#include "ebb/autograd/record.h"
+#include "ebb/autograd/rules/rules.h"
+#include "ebb/ops/check.h"
+
+namespace ebb::autograd::rules {
+namespace {
+
+Scalar less_one(const Scalar& value) {
+  if (value.kind() == Kind::complex) return Scalar(value.to_complex() - 1.0);
+  if (value.kind() == Kind::floating) return Scalar(value.to_double() - 1);
+  return Scalar(value.to_int() - 1);
+}
+
+bool is_zero(const Scalar& value) { return value.to_complex() == std::complex<double>(0); }
+
+/// Where 0 to this power is 0 or 1, whatever small change the power sees.
+Tensor is_not_negative(const Tensor& exponent) {
+  return is_complex(exponent.dtype()) ? eq(exponent, exponent) : ge(exponent, 0);
+}
+
+}  // namespace
+
+Tensor pow_grad_input(const Tensor& grad, const Tensor& input, const Tensor& exponent) {
+  const Tensor slope = mul(pow(input, sub(exponent, 1)), exponent);
+  return mul0(grad, conj(where(eq(exponent, 0), 0, slope)));
+}
+
+Tensor pow_grad_number(const Tensor& grad, const Tensor& input, const Scalar& exponent) {
+  if (is_zero(exponent)) return zeros_like(grad);
+  if (exponent == Scalar(2) || exponent == Scalar(2.0)) return mul(mul(grad, conj(input)), 2);
+  return mul0(grad, conj(mul(pow(input, less_one(exponent)), exponent)));
+}
+
+Tensor pow_grad_exponent(const Tensor& grad, const Tensor& input, const Tensor& exponent,
+                         const Tensor& out) {
+  const Tensor is_flat = bitwise_and(eq(input, 0), is_not_negative(exponent));
+  return mul0(grad, conj(where(is_flat, 0, mul(out, log(input)))));
+}
+
+Tensor pow_grad_number_exponent(const Tensor& grad, const Scalar& input, const Tensor& exponent,
+                                const Tensor& out) {
+  if (is_zero(input)) {
+    const Tensor slope = where(is_not_negative(exponent), 0, mul(out, std::log(0.0)));
+    return mul0(grad, conj(slope));
+  }
+  const bool is_real = !is_complex(out.dtype());
+  const Scalar factor =
+      is_real ? Scalar(std::log(input.to_double())) : Scalar(std::log(input.to_complex()));
+  return mul0(grad, conj(mul(out, factor)));
+}
+
+Tensor larger_share(const Tensor& grad, const Tensor& input, const Tensor& other) {
+  const Tensor shared = where(eq(input, other), mul(grad, 0.5), grad);
+  return where(less(input, other), 0, shared);
+}
+
+Tensor hypot_grad(const Tensor& grad, const Tensor& input, const Tensor& out) {
+  return mul(grad, where(eq(out, 0), 0, div(input, out)));
+}
+
+}  // namespace ebb::autograd::rules
+
+namespace ebb {
+namespace {
+
+void check_bounds(bool has_min, bool has_max) {
+  if (!has_min && !has_max) throw ValueError("clamp: needs min or max, got neither");
+}
+
+/// Refuses now what clamp_max_() would refuse after clamp_min_() has written.
+void check_upper_bound(const Tensor& self, const Tensor& max) {
+  if (!self.defined()) return;
+  ops::check::holds("clamp_", "self", self, "max", max);
+  const Shape joined = broadcast_shapes("clamp_", self.sizes(), max.sizes());
+  if (equal(joined, self.sizes())) return;
+  throw ShapeError(str("clamp_: 'self' must have the broadcast shape ", joined, ", got ",
+                       PrintShape{self.sizes()}));
+}
+
+/// `product` times a number that mostly is 1.
+Tensor times(const Tensor& product, const Scalar& value) {
+  return value == Scalar(1) ? product : mul(product, value);
+}
+
+}  // namespace
+
+Tensor clamp(const Tensor& input, const Tensor& min, const Tensor& max) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  check_bounds(min.defined(), max.defined());
+  const Tensor above = min.defined() ? clamp_min(input, min) : input;
+  return max.defined() ? clamp_max(above, max) : above;
+}
+
+const Tensor& clamp_(const Tensor& self, const Tensor& min, const Tensor& max) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  check_bounds(min.defined(), max.defined());
+  if (min.defined() && max.defined()) check_upper_bound(self, max);
+  if (min.defined()) clamp_min_(self, min);
+  return max.defined() ? clamp_max_(self, max) : self;
+}
+
+Tensor clamp(const Tensor& input, std::optional<Scalar> min, std::optional<Scalar> max) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  check_bounds(min.has_value(), max.has_value());
+  if (min && max) return clamp_between(input, *min, *max);
+  return min ? clamp_min(input, *min) : clamp_max(input, *max);
+}
+
+const Tensor& clamp_(const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  check_bounds(min.has_value(), max.has_value());
+  if (min && max) return clamp_between_(self, *min, *max);
+  return min ? clamp_min_(self, *min) : clamp_max_(self, *max);
+}
+
+Tensor addcmul(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2,
+               const Scalar& value) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  return add(input, times(mul(tensor1, tensor2), value));
+}
+
+const Tensor& addcmul_(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
+                       const Scalar& value) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  return add_(self, times(mul(tensor1, tensor2), value));
+}
+
+Tensor addcdiv(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2,
+               const Scalar& value) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  return add(input, times(div(tensor1, tensor2), value));
+}
+
+const Tensor& addcdiv_(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
+                       const Scalar& value) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  return add_(self, times(div(tensor1, tensor2), value));
+}
+
+namespace {
+
+/// The quotient as rounding_mode says; `other` is a tensor or a number.
+template <typename Other>
+Tensor rounded_quotient(const Tensor& input, const Other& other,
+                        std::optional<std::string_view> mode) {
+  if (!mode) return div(input, other);
+  if (*mode == "floor") return floor_divide(input, other);
+  if (*mode != "trunc") {
+    throw ValueError(str("div: rounding_mode must be None, 'floor' or 'trunc', got '", *mode, "'"));
+  }
+  const Tensor rest = fmod(input, other);
+  // Without the rest, integers divide exactly.
+  return is_differentiable(rest.dtype()) ? trunc(div(input, other))
+                                         : floor_divide(sub(input, rest), other);
+}
+
+}  // namespace
+
+Tensor div(const Tensor& input, const Tensor& other,
+           std::optional<std::string_view> rounding_mode) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  return rounded_quotient(input, other, rounding_mode);
+}
+
+Tensor div(const Tensor& input, const Scalar& other,
+           std::optional<std::string_view> rounding_mode) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  return rounded_quotient(input, other, rounding_mode);
+}
+
+}  // namespace ebb

@@ -1,0 +1,67 @@
+// ebb/autograd/rules/compare.cpp -- isclose and nan_to_num, which are made of other ops.
+#include <limits>
+
+#include "ebb/autograd/ops.h"
+#include "ebb/autograd/record.h"
+
+namespace ebb {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double largest_of(DType dtype) {
+  switch (dtype) {
+    case DType::float16: return 65504.0;
+    case DType::bfloat16: return 0x1.fep127;
+    case DType::float32: return std::numeric_limits<float>::max();
+    default: return std::numeric_limits<double>::max();
+  }
+}
+
+void check_tolerance(const char* name, double value) {
+  if (!(value >= 0)) throw ValueError(str("isclose: ", name, " must be at least 0, got ", value));
+}
+
+/// Integers are compared as float64.
+Tensor as_floating(const Tensor& tensor) {
+  return is_differentiable(tensor.dtype()) ? tensor : cast(tensor, DType::float64);
+}
+
+}  // namespace
+
+Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  const NoGradGuard guard;
+  check_tolerance("rtol", rtol);
+  check_tolerance("atol", atol);
+  Tensor close = eq(input, other);
+  if (equal_nan) close = bitwise_or(close, bitwise_and(isnan(input), isnan(other)));
+  const Tensor lhs = as_floating(input);
+  const Tensor rhs = as_floating(other);
+  const Tensor distance = abs(sub(lhs, rhs));
+  const Tensor allowed = add(mul(abs(rhs), rtol), atol);
+  return bitwise_or(close, bitwise_and(isfinite(distance), le(distance, allowed)));
+}
+
+Tensor nan_to_num(const Tensor& input, double nan, std::optional<double> posinf,
+                  std::optional<double> neginf) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const double largest = largest_of(input.dtype());
+  if (!is_floating(input.dtype())) return clone(input);
+  const Tensor numbers = masked_fill(input, isnan(input), nan);
+  const Tensor below = masked_fill(numbers, eq(input, kInfinity), posinf.value_or(largest));
+  return masked_fill(below, eq(input, -kInfinity), neginf.value_or(-largest));
+}
+
+const Tensor& nan_to_num_(const Tensor& self, double nan, std::optional<double> posinf,
+                          std::optional<double> neginf) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  if (!is_floating(self.dtype())) return bitwise_or_(self, self);  // a write that changes nothing
+  const double largest = largest_of(self.dtype());
+  const Tensor is_infinite = eq(self, kInfinity);
+  const Tensor is_negative = eq(self, -kInfinity);
+  masked_fill_(self, isnan(self), nan);
+  masked_fill_(self, is_infinite, posinf.value_or(largest));
+  return masked_fill_(self, is_negative, neginf.value_or(-largest));
+}
+
+}  // namespace ebb

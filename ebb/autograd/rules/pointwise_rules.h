@@ -1,0 +1,29 @@
+// ebb/autograd/rules/pointwise_rules.h -- gradient rules of arithmetic and activation functions.
+//
+// See rules.h, which includes this, for what they have in common.
+#pragma once
+
+#include "ebb/core/tensor.h"
+
+namespace ebb::autograd::rules {
+
+// Arithmetic (arithmetic.cpp). `out` is the op's result.
+Tensor pow_grad_input(const Tensor& grad, const Tensor& input, const Tensor& exponent);
+Tensor pow_grad_exponent(const Tensor& grad, const Tensor& input, const Tensor& exponent,
+                         const Tensor& out);
+/// The exponent, or the base, is a number.
+Tensor pow_grad_number(const Tensor& grad, const Tensor& input, const Scalar& exponent);
+Tensor pow_grad_number_exponent(const Tensor& grad, const Scalar& input, const Tensor& exponent,
+                                const Tensor& out);
+/// `grad` where input > other, half of it where they are equal, 0 elsewhere.
+Tensor larger_share(const Tensor& grad, const Tensor& input, const Tensor& other);
+Tensor hypot_grad(const Tensor& grad, const Tensor& input, const Tensor& out);
+
+// Activations (activation.cpp): `weight` times the second derivative at `input`.
+Tensor silu_second(const Tensor& weight, const Tensor& input);
+Tensor gelu_erf_second(const Tensor& weight, const Tensor& input);
+Tensor gelu_tanh_second(const Tensor& weight, const Tensor& input);
+Tensor softplus_grad(const Tensor& grad, const Tensor& input, const Scalar& beta,
+                     const Scalar& threshold);
+
+}  // namespace ebb::autograd::rules

@@ -1,0 +1,61 @@
+// ebb/kernels/cpu/ternary.cpp -- clamp and lerp for floating types. Integers are in
+// pointwise_integer.cpp.
+#include "ebb/kernels/cpu/register.h"
+#include "ebb/kernels/cpu/simd.h"
+#include "ebb/kernels/tables.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/ternary.cpp"
+// clang-format off
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/rows-inl.h"
+#include "hwy/highway.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace ebb::kernels::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+/// The bounds and the number are NaN if one of them is.
+struct Clamp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x, V low, V high) const {
+    const V above = hn::IfThenElse(hn::IsNaN(x), x, hn::Max(x, low));
+    return hn::IfThenElse(hn::IsNaN(above), above, hn::Min(above, high));
+  }
+};
+/// From the nearer end, so that weights of 0 and 1 give the ends themselves.
+struct Lerp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V start, V end, V weight) const {
+    using T = hn::TFromD<D>;
+    const V way = hn::Sub(end, start);
+    const V from_start = hn::MulAdd(weight, way, start);
+    const V from_end = hn::NegMulAdd(way, hn::Sub(hn::Set(d, T{1}), weight), end);
+    return hn::IfThenElse(hn::Lt(hn::Abs(weight), hn::Set(d, T(0.5))), from_start, from_end);
+  }
+};
+
+template <class Op>
+void fill(KernelTable<TernaryKernel>& table) {
+  set_rows<&ternary_function<Op, Half>>(table, DType::float16);
+  set_rows<&ternary_function<Op, BFloat16>>(table, DType::bfloat16);
+  set_rows<&ternary_function<Op, float>>(table, DType::float32);
+  set_rows<&ternary_function<Op, double>>(table, DType::float64);
+}
+
+void fill_tables() {
+  fill<Clamp>(clamp_kernels);
+  fill<Lerp>(lerp_kernels);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace ebb::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ebb::kernels::cpu {
+void fill_ternary(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
+}  // namespace ebb::kernels::cpu
+#endif
