@@ -9,13 +9,15 @@ from codegen.model import load_family
 from codegen.python_stub import definition
 
 TABLE = """\
-- op: blur(Tensor input, str mode='none', float? width=0.5, str? edge=None, bool? on=None) -> Tensor out
+- op: >-
+    blur(Tensor input, str mode='none', float? width=0.5, str? edge=None, bool? on=None)
+    -> Tensor out
   doc: A test.
   impl: true
   grad: {input: "blur(grad_out, mode, width, edge, on)"}
   jvp: {input: "blur(tangent, mode, width, edge, on)"}
   test: {none: a test}
-"""  # noqa: E501
+"""
 
 
 @pytest.fixture

@@ -7,8 +7,17 @@ import pytest
 
 import ebb
 
-UNARY = {"exp": np.exp, "log": np.log, "tanh": np.tanh, "neg": np.negative, "relu": None}
-UNITS = {"exp": 1.0, "log": 1.0, "tanh": 1.5, "neg": 0.0, "relu": 0.0}
+UNARY = {
+    "atan": np.arctan, "cos": np.cos, "cosh": np.cosh, "exp": np.exp, "exp2": np.exp2,
+    "expm1": np.expm1, "log": np.log, "log10": np.log10, "log1p": np.log1p, "log2": np.log2,
+    "neg": np.negative, "reciprocal": np.reciprocal, "relu": None, "round": np.round,
+    "sigmoid": None, "sin": np.sin, "sinh": np.sinh, "tan": np.tan, "tanh": np.tanh,
+}  # fmt: skip
+UNITS = {
+    "atan": 2.5, "cos": 1.5, "cosh": 2.5, "exp": 1.0, "exp2": 1.5, "expm1": 2.0, "log": 1.0,
+    "log10": 2.0, "log1p": 2.0, "log2": 2.0, "neg": 0.0, "reciprocal": 0.5, "relu": 0.0,
+    "round": 0.0, "sigmoid": 2.5, "sin": 1.5, "sinh": 2.5, "tan": 3.0, "tanh": 1.5,
+}  # fmt: skip
 STEP = 1009
 
 
@@ -16,6 +25,8 @@ def exact(name, values):
     with np.errstate(all="ignore"):
         if name == "relu":
             return np.where(np.isnan(values), values, np.maximum(values, 0))
+        if name == "sigmoid":
+            return 1 / (1 + np.exp(-values))
         return UNARY[name](values)
 
 

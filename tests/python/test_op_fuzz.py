@@ -81,10 +81,9 @@ def draw_hostile(rng, kind, is_size):
         "Scalar": lambda: rng.choice(SCALARS),
         "bool": lambda: rng.choice((True, False)),
         "float": lambda: rng.choice((0.0, 0.1, -1.0, 2.0, float("nan"))),
-        "str": lambda: rng.choice(("none", "tanh", "floor", "bogus", "")),
         "dtype": lambda: rng.choice(DTYPES),
         "device": lambda: rng.choice(("cpu", "cuda", "cpu:99999999999999999999", "%n%s\0")),
-        "str": lambda: rng.choice(("none", "tanh", "relu", "bogus", "", "%n%s\0")),
+        "str": lambda: rng.choice(("none", "tanh", "relu", "floor", "bogus", "", "%n%s\0")),
         "Reduction": lambda: rng.choice(("none", "mean", "sum", "bogus", "")),
     }[kind]()
 

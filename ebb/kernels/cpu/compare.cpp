@@ -187,14 +187,16 @@ void fill_compare() {
     set<GreaterEqual>(ge_kernels, dtype);
     set<Equal>(eq_kernels, dtype);
     set<NotEqual>(ne_kernels, dtype);
+    // Unsigned integers of more than 8 bits are only compared.
+    if (dtype == DType::uint16 || dtype == DType::uint32 || dtype == DType::uint64) continue;
     set<LogicalAnd>(logical_and_kernels, dtype);
     set<LogicalOr>(logical_or_kernels, dtype);
     set<LogicalXor>(logical_xor_kernels, dtype);
     set<LogicalNot>(logical_not_kernels, dtype);
     set<IsFinite>(isfinite_kernels, dtype);
     set<IsInf>(isinf_kernels, dtype);
-    set<InRange>(in_range_kernels, dtype);
-    set<Inside>(inside_kernels, dtype);
+    if (dtype != DType::boolean) set<InRange>(in_range_kernels, dtype);
+    if (is_floating(dtype)) set<Inside>(inside_kernels, dtype);
   }
 }
 

@@ -46,6 +46,7 @@ void fill(KernelTable<TernaryKernel>& table) {
 
 void fill_tables() {
   fill<Clamp>(clamp_kernels);
+  fill<Clamp>(hardtanh_kernels);  // other dtypes, so a table of its own
   fill<Lerp>(lerp_kernels);
 }
 
