@@ -155,10 +155,42 @@ void softmax_row(const T* in, T* out, int64_t count) {
   }
 }
 
+/// The gradient of such a row; grad_input may be grad_out or out.
+template <Softmax kind, int vectors, typename T>
+HWY_INLINE void softmax_backward_in_registers(const T* grad_out, const T* out, T* grad_input,
+                                              size_t count) {
+  const hn::ScalableTag<T> d;
+  const size_t lanes = hn::Lanes(d);
+  const size_t before = (vectors - 1) * lanes;
+  const size_t rest = count - before;
+  hn::Vec<decltype(d)> grad[vectors], value[vectors];
+  auto sum = hn::Zero(d);
+  for (int i = 0; i < vectors; ++i) {
+    const bool is_last = i + 1 == vectors;
+    grad[i] = is_last ? load_first(d, grad_out + before, rest) : hn::LoadU(d, grad_out + i * lanes);
+    value[i] = is_last ? load_first(d, out + before, rest) : hn::LoadU(d, out + i * lanes);
+    sum = kind == Softmax::log ? hn::Add(sum, grad[i]) : hn::MulAdd(grad[i], value[i], sum);
+  }
+  const T total = hn::GetLane(hn::SumOfLanes(d, sum));
+  for (int i = 0; i < vectors; ++i) {
+    grad[i] = kind == Softmax::log ? LogSoftmaxGrad<T>{total}(d, grad[i], value[i])
+                                   : SoftmaxGrad<T>{total}(d, grad[i], value[i]);
+    if (i + 1 < vectors) hn::StoreU(grad[i], d, grad_input + i * lanes);
+  }
+  store_first(grad[vectors - 1], d, grad_input + before, rest);
+}
+
 template <Softmax kind, typename T>
 void softmax_backward_row(const T* grad_out, const T* out, T* grad_input, int64_t count) {
   HWY_ALIGN T tile[kTile];
   const auto size = static_cast<size_t>(count);
+  switch ((size - 1) / hn::Lanes(hn::ScalableTag<T>())) {
+    case 0: return softmax_backward_in_registers<kind, 1>(grad_out, out, grad_input, size);
+    case 1: return softmax_backward_in_registers<kind, 2>(grad_out, out, grad_input, size);
+    case 2: return softmax_backward_in_registers<kind, 3>(grad_out, out, grad_input, size);
+    case 3: return softmax_backward_in_registers<kind, 4>(grad_out, out, grad_input, size);
+    default: break;
+  }
   if constexpr (kind == Softmax::log) {
     const T sum = reduce_all(SumOp{}, DenseValues<T>{grad_out}, count, tile);
     binary_row(LogSoftmaxGrad<T>{sum}, grad_out, out, grad_input, size, 0);
