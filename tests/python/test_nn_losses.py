@@ -223,6 +223,17 @@ def test_triplet_margin_loss():
     check_derivatives(lambda *x: F.triplet_margin_loss(*x, margin=5.0), anchor, near, far)
 
 
+@pytest.mark.parametrize("p", [1.0, 3.0])
+def test_other_norms_measure_distances_and_normalise(p):
+    x1, x2 = leaf(noise(4, 3)), leaf(noise(4, 3))
+    a, b = x1.detach().numpy(), x2.detach().numpy()
+    wanted = (np.abs(a - b + 1e-6) ** p).sum(-1) ** (1 / p)
+    got = F.pairwise_distance(x1, x2, p)
+    np.testing.assert_allclose(got.detach().numpy(), wanted)
+    scaled = F.normalize(x1, p, dim=0).detach().numpy()
+    np.testing.assert_allclose((np.abs(scaled) ** p).sum(0), np.ones(3))
+
+
 # Modules.
 
 X, T = noise(4, 3), RNG.uniform(0.1, 0.9, (4, 3))
