@@ -11,6 +11,7 @@
 
 #include "ebb/core/random.h"
 #include "ebb/core/scalar.h"
+#include "ebb/kernels/signatures_attention.h"
 #include "ebb/kernels/signatures_conv.h"
 #include "ebb/kernels/signatures_loss.h"
 #include "ebb/kernels/signatures_norm.h"

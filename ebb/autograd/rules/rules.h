@@ -63,6 +63,20 @@ Tensor index_put_grad_value(const Tensor& grad, IntSpan dims, const Tensor& inde
                             IntSpan value_shape);
 Tensor embedding_backward_grad(const Tensor& grad, const Tensor& indices, int64_t padding_idx);
 
+// Attention (attention.cpp). `operands`: query, key, value, mask, and for second gradients the
+// gradient of the result, in front of which the gradients are returned in the same order.
+struct AttentionArguments {
+  double dropout_p;
+  bool is_causal;
+  double scale;
+  int64_t seed, offset;
+};
+std::vector<Tensor> attention_second_grads(std::span<const Tensor> grads,
+                                           const std::vector<Tensor>& operands,
+                                           const AttentionArguments& arguments);
+Tensor attention_tangent(const std::vector<Tensor>& tangents, const std::vector<Tensor>& operands,
+                         const AttentionArguments& arguments);
+
 // Recurrent layers (recurrent.cpp). `operands`: the inputs of the scan, then the gradients of its
 // results; `grads`: the gradients that arrive. Gives one gradient per operand.
 std::vector<Tensor> lstm_scan_second_grads(std::span<const Tensor> grads,

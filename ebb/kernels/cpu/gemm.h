@@ -21,6 +21,13 @@ struct MatrixRef {
 };
 
 /// C (m x n, rows of `ldc` elements) = A (m x k) B (k x n), added to C if `accumulate`.
+/// The transpose of a matrix stored in rows of `columns` elements, `stride` apart.
+inline MatrixRef turned(const void* data, int64_t rows, int64_t columns, int64_t stride) {
+  // A column of elements side by side is a row of them, and must be given as one.
+  const bool is_line = columns == 1 && stride == 1;
+  return is_line ? MatrixRef{data, rows, 1} : MatrixRef{data, 1, stride};
+}
+
 struct Gemm {
   int64_t m, n, k;
   MatrixRef a, b;

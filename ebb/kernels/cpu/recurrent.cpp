@@ -60,7 +60,7 @@ const T* state_before(const Scan& scan, const T* first, const T* all, int64_t st
 /// c (rows x n) = or += a (rows x k) weight^T, for a weight [n, k].
 template <typename T>
 void multiply_turned(int64_t rows, int64_t n, int64_t k, const T* a, const T* weight, T* c) {
-  gemm(dtype_of<T>, {rows, n, k, {a, k, 1}, {weight, 1, k}, c, n, true});
+  gemm(dtype_of<T>, {rows, n, k, {a, k, 1}, turned(weight, n, k, k), c, n, true});
 }
 
 /// Copies rows that lie anywhere side by side.
@@ -85,11 +85,23 @@ void weight_gradient(const Scan& scan, const T* grads, int64_t n, const T* h0, c
     T* const to = grad_weight + begin * units;
     const int64_t m = end - begin;
     if (rows > 0) {
-      gemm(dtype_of<T>,
-           {m, units, rows, {later + begin, 1, n}, {before, units, 1}, to, units, false});
+      gemm(dtype_of<T>, {m,
+                         units,
+                         rows,
+                         turned(later + begin, rows, m, n),
+                         {before, units, 1},
+                         to,
+                         units,
+                         false});
     }
-    gemm(dtype_of<T>,
-         {m, units, scan.batch, {at_start + begin, 1, n}, {h0, units, 1}, to, units, rows > 0});
+    gemm(dtype_of<T>, {m,
+                       units,
+                       scan.batch,
+                       turned(at_start + begin, scan.batch, m, n),
+                       {h0, units, 1},
+                       to,
+                       units,
+                       rows > 0});
   });
 }
 

@@ -23,6 +23,7 @@ void register_cpu_kernels() noexcept {
     cpu::fill_where();
     cpu::fill_cast(isa);
     cpu::fill_fill();
+    cpu::fill_attention(isa);
     cpu::fill_recurrent(isa);
     cpu::fill_reduce(isa);
     cpu::fill_amax(isa);

@@ -23,6 +23,7 @@ void fill_pointwise_trig(Isa isa);
 void fill_pow(Isa isa);
 void fill_ternary(Isa isa);
 void fill_pointwise_unary(Isa isa);
+void fill_attention(Isa isa);
 void fill_recurrent(Isa isa);
 void fill_reduce(Isa isa);
 void fill_amax(Isa isa);
