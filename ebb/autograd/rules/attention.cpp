@@ -141,6 +141,16 @@ Shape joined(const Shape& lead, std::initializer_list<int64_t> last) {
   return all;
 }
 
+bool can_expand(const Tensor& tensor, const Shape& full) {
+  const int lead = full.ndim() - tensor.ndim();
+  if (lead < 0) return false;
+  for (int dim = 0; dim < tensor.ndim(); ++dim) {
+    const int64_t size = tensor.size(dim);
+    if (size != 1 && size != full[lead + dim]) return false;
+  }
+  return true;
+}
+
 /// How operands of any rank become [B, H, rows, columns] and results the rank of the operands.
 struct Ranks {
   Shape lead;  // of the result
@@ -164,7 +174,7 @@ struct Ranks {
     Tensor spread = mask;
     while (spread.ndim() < 2) spread = unsqueeze(spread, 0);
     const Shape full = joined(lead, {rows, columns});
-    if (spread.ndim() > full.ndim() || !equal(broadcast_shapes(kOp, spread.sizes(), full), full)) {
+    if (!can_expand(spread, full)) {
       throw ShapeError(str(kOp, ": attn_mask must broadcast to ", full, ", got ", describe(mask)));
     }
     if (lead.ndim() > 2) return reshape(expand(spread, full), Shape{batch, heads, rows, columns});

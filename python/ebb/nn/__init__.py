@@ -6,6 +6,7 @@ losses, containers.py the containers, functional.py plain functions, init.py sta
 """
 
 from ebb.nn import functional, init, utils
+from ebb.nn.attention import MultiheadAttention
 from ebb.nn.containers import ModuleDict, ModuleList, Sequential
 from ebb.nn.convolution import (
     Conv1d,
@@ -59,6 +60,7 @@ from ebb.nn.pooling import (
     MaxPool1d,
     MaxPool2d,
 )
+from ebb.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 
 __all__ = [
     "Module",
@@ -111,6 +113,13 @@ __all__ = [
     "InstanceNorm3d",
     "LayerNorm",
     "RMSNorm",
+    "GRU",
+    "LSTM",
+    "RNN",
+    "GRUCell",
+    "LSTMCell",
+    "RNNCell",
+    "MultiheadAttention",
     "ModuleList",
     "ParameterDict",
     "ParameterList",

@@ -3,7 +3,15 @@
 
 from __future__ import annotations
 
-from ebb._C import Tensor, add, linear, log_softmax, softmax, tanh
+from ebb._C import (
+    Tensor,
+    add,
+    linear,
+    log_softmax,
+    scaled_dot_product_attention,
+    softmax,
+    tanh,
+)
 from ebb._C import dropout as _dropout
 from ebb._C import relu as _relu
 from ebb.nn._indexed import embedding, one_hot, pad
@@ -101,6 +109,7 @@ __all__ = [
     "relu",
     "relu_",
     "rms_norm",
+    "scaled_dot_product_attention",
     "smooth_l1_loss",
     "soft_margin_loss",
     "softmax",

@@ -12,7 +12,7 @@ from typing import Any
 
 from ebb import _C
 from ebb._C import Tensor
-from ebb.nn import functional, init
+from ebb.nn import init
 from ebb.nn.module import Module
 from ebb.nn.parameter import Parameter
 
@@ -34,6 +34,14 @@ def _check_tensor(
         raise _C.DTypeError(f"{name}: {what} needs a tensor, got {type(value).__name__}")
     if shape is not None and tuple(value.shape) != shape:
         raise _C.ShapeError(f"{name}: {what} needs shape {list(shape)}, got {list(value.shape)}")
+
+
+def _dropout(input: Tensor, p: float) -> Tensor:
+    """Zero elements with probability ``p``; the others grow by ``1 / (1 - p)``."""
+    if p == 0:
+        return input
+    keep = (_C.rand(tuple(input.shape)) >= p).to(input.dtype)
+    return input * (keep * (1 / (1 - p) if p < 1 else 0.0))
 
 
 def _draw(module: Module, hidden_size: int) -> None:
@@ -167,7 +175,7 @@ class _Recurrent(Module):
                     kind.append(end.unsqueeze(0))
             input = outputs[0] if len(outputs) == 1 else _C.cat(outputs, -1)
             if self.dropout > 0 and self.training and layer + 1 < self.num_layers:
-                input = functional.dropout(input, self.dropout, True)
+                input = _dropout(input, self.dropout)
         return input, [kind[0] if len(kind) == 1 else _C.cat(kind, 0) for kind in last]
 
     def extra_repr(self) -> str:

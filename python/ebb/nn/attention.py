@@ -1,0 +1,256 @@
+# python/ebb/nn/attention.py -- MultiheadAttention.
+"""Attention as a module, under PyTorch's names.
+
+Heads are views of one projection; ``ebb.scaled_dot_product_attention`` reads them where they lie.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ebb import _C
+from ebb._C import Tensor, linear, scaled_dot_product_attention
+from ebb.nn import init
+from ebb.nn.layers import Linear
+from ebb.nn.module import Module
+from ebb.nn.parameter import Parameter
+from ebb.nn.recurrent import _check_sizes, _dropout
+
+__all__ = ["MultiheadAttention"]
+
+
+class MultiheadAttention(Module):
+    """Attention in several heads, each over its own part of the projected features.
+
+    Args:
+        embed_dim: Features of query and output; a multiple of ``num_heads``.
+        dropout: Probability that a weight is dropped while training.
+        kdim: Features of key, ``embed_dim`` if None; likewise ``vdim`` of value.
+        batch_first: Whether operands are ``[B, L, E]`` and not ``[L, B, E]``.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        _check_sizes("MultiheadAttention", embed_dim=embed_dim, num_heads=num_heads)
+        if embed_dim % num_heads != 0:
+            raise _C.ValueError(
+                f"MultiheadAttention: embed_dim needs a multiple of num_heads, "
+                f"got {embed_dim} and {num_heads}"
+            )
+        if not 0 <= dropout <= 1:
+            raise _C.ValueError(
+                f"MultiheadAttention: dropout needs a probability from 0 to 1, got {dropout}"
+            )
+        self.embed_dim = embed_dim
+        self.num_heads = num_heads
+        self.head_dim = embed_dim // num_heads
+        self.dropout = float(dropout)
+        self.kdim = embed_dim if kdim is None else kdim
+        self.vdim = embed_dim if vdim is None else vdim
+        _check_sizes("MultiheadAttention", kdim=self.kdim, vdim=self.vdim)
+        self.batch_first = batch_first
+        self._is_joint = self.kdim == self.vdim == embed_dim
+        widths = {"q": embed_dim, "k": self.kdim, "v": self.vdim}
+        for name, width in widths.items():
+            weight = None
+            if not self._is_joint:
+                weight = Parameter(_C.empty((embed_dim, width), dtype=dtype))
+            self.register_parameter(f"{name}_proj_weight", weight)
+        joint = (3 * embed_dim, embed_dim)
+        weight = Parameter(_C.empty(joint, dtype=dtype)) if self._is_joint else None
+        self.register_parameter("in_proj_weight", weight)
+        own_bias = Parameter(_C.empty((3 * embed_dim,), dtype=dtype)) if bias else None
+        self.register_parameter("in_proj_bias", own_bias)
+        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, dtype=dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the weights of the projections anew; biases become zero."""
+        for name in ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight"):
+            if getattr(self, name) is not None:
+                init.xavier_uniform_(getattr(self, name))
+        if self.in_proj_bias is not None:
+            init.zeros_(self.in_proj_bias)
+            init.zeros_(self.out_proj.bias)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return the output, and the weights if asked for: that needs memory for all of them.
+
+        Args:
+            query: ``[L, B, E]``, ``[B, L, E]`` if ``batch_first``, or without batch ``[L, E]``.
+            key_padding_mask: ``[B, S]``: bool, true where a key is hidden, or added to the scores.
+            attn_mask: ``[L, S]`` or ``[B * num_heads, L, S]``, of the same two kinds.
+            average_attn_weights: Whether the weights are averaged over the heads.
+            is_causal: Position i sees keys 0 to i. With ``attn_mask`` it only says that the mask
+                says so already.
+        """
+        is_batched = self._check(query, key, value)
+        if not is_batched:
+            same = query is key, key is value
+            query = query.unsqueeze(1)
+            key = query if same[0] else key.unsqueeze(1)
+            value = key if same[1] else value.unsqueeze(1)
+            if key_padding_mask is not None:
+                key_padding_mask = key_padding_mask.unsqueeze(0)
+        batch_dim = 0 if is_batched and self.batch_first else 1
+        batch, length = query.shape[batch_dim], query.shape[1 - batch_dim]
+        columns = key.shape[1 - batch_dim]
+        heads = [self._heads(one, batch_dim) for one in self._project(query, key, value)]
+        if attn_mask is not None:
+            is_causal = False
+        mask = self._mask(key_padding_mask, attn_mask, (batch, length, columns), query.dtype)
+        if need_weights or (is_causal and mask is not None):
+            mask = self._with_causal(mask, is_causal, length, columns, query.dtype)
+            is_causal = False
+        p = self.dropout if self.training else 0.0
+        weights = None
+        if need_weights:
+            out, weights = self._explicit(heads, mask, p)
+            if average_attn_weights:
+                weights = weights.mean(1)
+        else:
+            out = scaled_dot_product_attention(*heads, mask, p, is_causal)
+        order = (0, 2, 1, 3) if batch_dim == 0 else (2, 0, 1, 3)
+        joined = out.permute(order)
+        joined = joined.reshape((*joined.shape[:2], self.embed_dim))
+        output = self.out_proj(joined)
+        if not is_batched:
+            output = output.squeeze(1)
+            weights = None if weights is None else weights.squeeze(0)
+        return output, weights
+
+    def _check(self, query: Any, key: Any, value: Any) -> bool:
+        """Check ranks and sizes; return whether there is a batch."""
+        name = "MultiheadAttention"
+        given = {"query": query, "key": key, "value": value}
+        for what, one in given.items():
+            if not isinstance(one, Tensor):
+                raise _C.DTypeError(f"{name}: {what} needs a tensor, got {type(one).__name__}")
+        shapes = [list(one.shape) for one in given.values()]
+        if query.ndim not in (2, 3) or any(one.ndim != query.ndim for one in (key, value)):
+            raise _C.ShapeError(
+                f"{name}: query, key and value need 2 or 3 dims, all the same, got "
+                f"{shapes[0]}, {shapes[1]} and {shapes[2]}"
+            )
+        widths = [shape[-1] for shape in shapes]
+        if widths != [self.embed_dim, self.kdim, self.vdim]:
+            raise _C.ShapeError(
+                f"{name}: query, key and value need last sizes {self.embed_dim}, {self.kdim} and "
+                f"{self.vdim}, got {shapes[0]}, {shapes[1]} and {shapes[2]}"
+            )
+        if shapes[1][:-1] != shapes[2][:-1]:
+            raise _C.ShapeError(
+                f"{name}: key and value need the same sizes, got {shapes[1]} and {shapes[2]}"
+            )
+        batch_dim = 0 if self.batch_first else 1
+        if query.ndim == 3 and shapes[0][batch_dim] != shapes[1][batch_dim]:
+            raise _C.ShapeError(
+                f"{name}: query and key need one batch size, got {shapes[0]} and {shapes[1]}"
+            )
+        return query.ndim == 3
+
+    def _project(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
+        size, bias = self.embed_dim, self.in_proj_bias
+        if self._is_joint and query is key and key is value:  # one product instead of three
+            joint = linear(query, self.in_proj_weight, bias)
+            return [joint.narrow(-1, part * size, size) for part in range(3)]
+        projected = []
+        for part, (name, one) in enumerate(zip("qkv", (query, key, value), strict=True)):
+            if self._is_joint:
+                weight = self.in_proj_weight.narrow(0, part * size, size)
+            else:
+                weight = getattr(self, f"{name}_proj_weight")
+            own_bias = None if bias is None else bias.narrow(0, part * size, size)
+            projected.append(linear(one, weight, own_bias))
+        return projected
+
+    def _heads(self, projected: Tensor, batch_dim: int) -> Tensor:
+        """View ``[B, L, E]`` or ``[L, B, E]`` as ``[B, heads, L, E / heads]``."""
+        split = projected.reshape((*projected.shape[:2], self.num_heads, self.head_dim))
+        return split.permute((0, 2, 1, 3) if batch_dim == 0 else (1, 2, 0, 3))
+
+    def _mask(
+        self, padding: Tensor | None, given: Tensor | None, sizes: tuple[int, int, int], dtype: Any
+    ) -> Tensor | None:
+        """Return both masks as numbers to add to ``[B, heads, L, S]``."""
+        batch, length, columns = sizes
+        total = None
+        if given is not None:
+            numbers = _as_numbers("attn_mask", given, dtype)
+            shape = tuple(given.shape)
+            if shape == (batch * self.num_heads, length, columns):
+                total = numbers.reshape((batch, self.num_heads, length, columns))
+            elif shape == (length, columns):
+                total = numbers.unsqueeze(0).unsqueeze(0)
+            else:
+                raise _C.ShapeError(
+                    f"MultiheadAttention: attn_mask needs shape {[length, columns]} or "
+                    f"{[batch * self.num_heads, length, columns]}, got {list(shape)}"
+                )
+        if padding is not None:
+            if tuple(padding.shape) != (batch, columns):
+                raise _C.ShapeError(
+                    f"MultiheadAttention: key_padding_mask needs shape {[batch, columns]}, "
+                    f"got {list(padding.shape)}"
+                )
+            numbers = _as_numbers("key_padding_mask", padding, dtype).unsqueeze(1).unsqueeze(1)
+            total = numbers if total is None else total + numbers
+        return total
+
+    @staticmethod
+    def _with_causal(
+        mask: Tensor | None, is_causal: bool, length: int, columns: int, dtype: Any
+    ) -> Tensor | None:
+        if not is_causal:
+            return mask
+        hidden = _C.arange(columns).unsqueeze(0) > _C.arange(length).unsqueeze(1)
+        numbers = _as_numbers("attn_mask", hidden, dtype)
+        return numbers if mask is None else mask + numbers
+
+    def _explicit(
+        self, heads: list[Tensor], mask: Tensor | None, p: float
+    ) -> tuple[Tensor, Tensor]:
+        query, key, value = heads
+        scores = (query * (1 / math.sqrt(self.head_dim))).matmul(key.transpose(-1, -2))
+        if mask is not None:
+            scores = scores + mask
+        weights = _dropout(_C.softmax(scores, -1), p)
+        return weights.matmul(value), weights
+
+    def extra_repr(self) -> str:
+        """Return the sizes."""
+        return f"embed_dim={self.embed_dim}, num_heads={self.num_heads}"
+
+
+def _as_numbers(name: str, mask: Tensor, dtype: Any) -> Tensor:
+    """Return a mask as numbers to add: -inf where a bool one is true."""
+    if not isinstance(mask, Tensor):
+        raise _C.DTypeError(f"MultiheadAttention: {name} needs a tensor, got {type(mask).__name__}")
+    if mask.dtype == _C.bool:
+        return _C.where(mask, -math.inf, _C.zeros(tuple(mask.shape), dtype=dtype))
+    if not mask.dtype.is_floating_point:
+        raise _C.DTypeError(
+            f"MultiheadAttention: {name} needs bool or a floating dtype, got {mask.dtype}"
+        )
+    return mask if mask.dtype == dtype else mask.to(dtype)
