@@ -1,6 +1,4 @@
 // tests/ops/attention_test.cpp -- fused attention: small numbers by hand, memory, bad operands.
-#include "ebb/ops/impl/attention.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,9 +11,6 @@
 
 namespace ebb {
 namespace {
-
-using ops::impl::attention;
-using ops::impl::attention_backward;
 
 TEST(Attention, AveragesValuesByTheExponentialsOfScores) {
   const Tensor query = tensor_of<float>({1}, {1, 1, 1, 1});
