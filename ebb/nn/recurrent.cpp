@@ -8,16 +8,6 @@
 #include "ebb/nn/init.h"
 
 namespace ebb::nn {
-namespace {
-
-/// Zeroes elements with probability `p`; the others grow by 1 / (1 - p).
-Tensor dropped(const Tensor& input, double p) {
-  const Tensor kept = cast(less(rand(input.shape(), DType::float32), 1.0 - p), input.dtype());
-  return mul(input, mul(kept, p < 1 ? 1.0 / (1.0 - p) : 0.0));
-}
-
-}  // namespace
-
 Recurrent::Recurrent(const char* name, int64_t gates, int64_t input_size, int64_t hidden_size,
                      const RecurrentOptions& options)
     : name_(name),
@@ -97,7 +87,7 @@ RecurrentResult Recurrent::run(const Tensor& input, const Tensor& h0, const Tens
     }
     values = outputs.size() == 1 ? outputs[0] : cat(outputs, -1);
     const bool drops = options_.dropout > 0 && is_training() && place < weights_.size();
-    if (drops) values = dropped(values, options_.dropout);
+    if (drops) values = dropout(values, options_.dropout, true);
   }
   return {options_.batch_first ? transpose(values, 0, 1) : values, cat(last_states, 0),
           has_cells ? cat(last_cells, 0) : Tensor()};

@@ -198,6 +198,37 @@ def test_half_types_run_in_float32_between_the_times(dtype):
     np.testing.assert_allclose(got.detach().to(ebb.float32).numpy(), wanted, atol=limit)
 
 
+SCANS = {
+    "lstm_scan": (("Tensor",) * 4, ((3, 2, 8), (2, 2), (2, 2), (8, 2)), (True,)),
+    "gru_scan": (("Tensor",) * 4, ((3, 2, 6), (2, 2), (6, 2), (6,)), (True,)),
+    "rnn_scan": (("Tensor",) * 3, ((3, 2, 2), (2, 2), (2, 2)), (False, True)),
+}
+
+
+@pytest.mark.parametrize("op", SCANS)
+@pytest.mark.parametrize("moving", [0, 1, -1, None])
+def test_forward_mode_matches_finite_differences(op, moving):
+    kinds, shapes, options = SCANS[op]
+    tensors = [ebb.tensor(draw(shape, seed)) for seed, shape in enumerate(shapes)]
+    steps = [ebb.tensor(draw(shape, 9 + seed)) for seed, shape in enumerate(shapes)]
+    if moving is not None:
+        steps = [one if i == moving % len(steps) else None for i, one in enumerate(steps)]
+    call = (op, (*kinds, *["bool"] * len(options)), (*tensors, *options), tuple(steps))
+    tangents = ebb._C._jvp(*call)
+
+    def moved(size):
+        places = [
+            one if step is None else one + step * size
+            for one, step in zip(tensors, steps, strict=True)
+        ]
+        result = getattr(ebb._C._ops, op)(*places, *options)
+        return list(result[:-1]) if isinstance(result, tuple) else [result]
+
+    pairs = zip(tangents, moved(1e-6), moved(-1e-6), strict=True)
+    for tangent, ahead, behind in pairs:
+        np.testing.assert_allclose(tangent.numpy(), (ahead - behind).numpy() / 2e-6, atol=1e-8)
+
+
 BAD = {
     "LSTM: hidden_size needs at least 1, got 0": lambda: nn.LSTM(3, 0),
     "GRU: input_size needs an int, got 2.5": lambda: nn.GRU(2.5, 3),

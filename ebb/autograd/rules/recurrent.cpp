@@ -191,4 +191,23 @@ std::vector<Tensor> rnn_scan_second_grads(std::span<const Tensor> grads,
   return second_grads(steps, grads, operands, 3);
 }
 
+std::vector<Tensor> lstm_scan_tangents(const std::vector<Tensor>& tangents,
+                                       const std::vector<Tensor>& operands, bool reverse) {
+  const auto steps = [=](std::span<const Tensor> in) { return lstm_steps(in, reverse); };
+  return recomputed_tangents(steps, operands, tangents);
+}
+
+std::vector<Tensor> gru_scan_tangents(const std::vector<Tensor>& tangents,
+                                      const std::vector<Tensor>& operands, bool reverse) {
+  const auto steps = [=](std::span<const Tensor> in) { return gru_steps(in, reverse); };
+  return recomputed_tangents(steps, operands, tangents);
+}
+
+std::vector<Tensor> rnn_scan_tangents(const std::vector<Tensor>& tangents,
+                                      const std::vector<Tensor>& operands, bool is_relu,
+                                      bool reverse) {
+  const auto steps = [=](std::span<const Tensor> in) { return rnn_steps(in, is_relu, reverse); };
+  return recomputed_tangents(steps, operands, tangents);
+}
+
 }  // namespace ebb::autograd::rules

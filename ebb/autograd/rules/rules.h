@@ -86,6 +86,14 @@ std::vector<Tensor> gru_scan_second_grads(std::span<const Tensor> grads,
 std::vector<Tensor> rnn_scan_second_grads(std::span<const Tensor> grads,
                                           const std::vector<Tensor>& operands, bool is_relu,
                                           bool reverse);
+/// The tangents of the results, from those of the inputs of the scan.
+std::vector<Tensor> lstm_scan_tangents(const std::vector<Tensor>& tangents,
+                                       const std::vector<Tensor>& operands, bool reverse);
+std::vector<Tensor> gru_scan_tangents(const std::vector<Tensor>& tangents,
+                                      const std::vector<Tensor>& operands, bool reverse);
+std::vector<Tensor> rnn_scan_tangents(const std::vector<Tensor>& tangents,
+                                      const std::vector<Tensor>& operands, bool is_relu,
+                                      bool reverse);
 
 // Losses (loss.cpp).
 /// The gradient of softmax_backward(grad, out, dim) with respect to `out`, and its tangent.

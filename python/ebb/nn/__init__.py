@@ -61,6 +61,12 @@ from ebb.nn.pooling import (
     MaxPool2d,
 )
 from ebb.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from ebb.nn.transformer import (
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 
 __all__ = [
     "Module",
@@ -120,6 +126,10 @@ __all__ = [
     "LSTMCell",
     "RNNCell",
     "MultiheadAttention",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "ModuleList",
     "ParameterDict",
     "ParameterList",

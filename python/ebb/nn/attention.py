@@ -15,7 +15,7 @@ from ebb.nn import init
 from ebb.nn.layers import Linear
 from ebb.nn.module import Module
 from ebb.nn.parameter import Parameter
-from ebb.nn.recurrent import _check_sizes, _dropout
+from ebb.nn.recurrent import _check_sizes
 
 __all__ = ["MultiheadAttention"]
 
@@ -235,7 +235,7 @@ class MultiheadAttention(Module):
         scores = (query * (1 / math.sqrt(self.head_dim))).matmul(key.transpose(-1, -2))
         if mask is not None:
             scores = scores + mask
-        weights = _dropout(_C.softmax(scores, -1), p)
+        weights = _C.dropout(_C.softmax(scores, -1), p)
         return weights.matmul(value), weights
 
     def extra_repr(self) -> str:

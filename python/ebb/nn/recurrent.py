@@ -36,14 +36,6 @@ def _check_tensor(
         raise _C.ShapeError(f"{name}: {what} needs shape {list(shape)}, got {list(value.shape)}")
 
 
-def _dropout(input: Tensor, p: float) -> Tensor:
-    """Zero elements with probability ``p``; the others grow by ``1 / (1 - p)``."""
-    if p == 0:
-        return input
-    keep = (_C.rand(tuple(input.shape)) >= p).to(input.dtype)
-    return input * (keep * (1 / (1 - p) if p < 1 else 0.0))
-
-
 def _draw(module: Module, hidden_size: int) -> None:
     bound = 1 / math.sqrt(hidden_size)
     for parameter in module.parameters():
@@ -175,7 +167,7 @@ class _Recurrent(Module):
                     kind.append(end.unsqueeze(0))
             input = outputs[0] if len(outputs) == 1 else _C.cat(outputs, -1)
             if self.dropout > 0 and self.training and layer + 1 < self.num_layers:
-                input = _dropout(input, self.dropout)
+                input = _C.dropout(input, self.dropout)
         return input, [kind[0] if len(kind) == 1 else _C.cat(kind, 0) for kind in last]
 
     def extra_repr(self) -> str:

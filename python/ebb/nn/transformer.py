@@ -1,0 +1,178 @@
+# python/ebb/nn/transformer.py -- layers and stacks of the transformer.
+"""Encoder and decoder layers, under PyTorch's names.
+
+Attention runs fused, without its matrix of weights, unless a mask is to be trained.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from ebb import _C
+from ebb._C import Tensor
+from ebb.nn import functional
+from ebb.nn.attention import MultiheadAttention
+from ebb.nn.containers import ModuleList
+from ebb.nn.layers import Linear
+from ebb.nn.module import Module
+from ebb.nn.normalization import LayerNorm
+
+__all__ = [
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
+]
+
+
+def _activation(op: str, given: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    if callable(given):
+        return given
+    if given not in ("relu", "gelu"):
+        raise _C.ValueError(f"{op}: activation needs relu, gelu or a function, got {given!r}")
+    return getattr(functional, given)
+
+
+class _Layer(Module):
+    """What both kinds of layer share: the feed-forward part, and options."""
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: str | Callable[[Tensor], Tensor] = "relu",
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        self.dropout_p = float(dropout)
+        self.norm_first = norm_first
+        self.activation = _activation(type(self).__name__, activation)
+        self._options = {"dropout": dropout, "bias": bias, "batch_first": batch_first}
+        self.self_attn = MultiheadAttention(d_model, nhead, dtype=dtype, **self._options)
+        self._add_attention(d_model, nhead, dtype)
+        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, dtype=dtype)
+        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, dtype=dtype)
+        for number in range(self._norms):
+            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, dtype=dtype)
+            setattr(self, f"norm{number + 1}", norm)
+
+    _norms = 2
+
+    def _add_attention(self, d_model: int, nhead: int, dtype: Any) -> None:
+        """Add what comes between the self-attention and the feed-forward part."""
+
+    def _drop(self, x: Tensor) -> Tensor:
+        return _C.dropout(x, self.dropout_p, self.training)
+
+    def _feed_forward(self, x: Tensor) -> Tensor:
+        return self._drop(self.linear2(self._drop(self.activation(self.linear1(x)))))
+
+    def _attend(
+        self, attention: MultiheadAttention, x: Tensor, memory: Tensor, masks: tuple
+    ) -> Tensor:
+        mask, padding, is_causal = masks
+        out, _ = attention(
+            x, memory, memory, padding, need_weights=False, attn_mask=mask, is_causal=is_causal
+        )
+        return self._drop(out)
+
+    def _around(self, x: Tensor, norm: Module, part: Callable[[Tensor], Tensor]) -> Tensor:
+        """Add ``part`` to its input, normalised before or after."""
+        return x + part(norm(x)) if self.norm_first else norm(x + part(x))
+
+
+class TransformerEncoderLayer(_Layer):
+    """Self-attention and a feed-forward network, each with a shortcut and a normalisation."""
+
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """Return the layer's output; masks are those of ``MultiheadAttention``."""
+        masks = (src_mask, src_key_padding_mask, is_causal)
+        attend = lambda x: self._attend(self.self_attn, x, x, masks)  # noqa: E731
+        x = self._around(src, self.norm1, attend)
+        return self._around(x, self.norm2, self._feed_forward)
+
+
+class TransformerDecoderLayer(_Layer):
+    """Self-attention, attention to an encoder's output, and a feed-forward network."""
+
+    _norms = 3
+
+    def _add_attention(self, d_model: int, nhead: int, dtype: Any) -> None:
+        self.multihead_attn = MultiheadAttention(d_model, nhead, dtype=dtype, **self._options)
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool = False,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        """Return the layer's output; ``memory`` is the output of an encoder."""
+        own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
+        other = (memory_mask, memory_key_padding_mask, memory_is_causal)
+        attend = lambda x: self._attend(self.self_attn, x, x, own)  # noqa: E731
+        look = lambda x: self._attend(self.multihead_attn, x, memory, other)  # noqa: E731
+        x = self._around(tgt, self.norm1, attend)
+        x = self._around(x, self.norm2, look)
+        return self._around(x, self.norm3, self._feed_forward)
+
+
+class _Stack(Module):
+    """Copies of a layer, one after the other, and perhaps a normalisation at the end."""
+
+    def __init__(self, layer: Module, num_layers: int, norm: Module | None = None):
+        super().__init__()
+        if num_layers < 1:
+            raise _C.ValueError(
+                f"{type(self).__name__}: num_layers needs at least 1, got {num_layers}"
+            )
+        self.layers = ModuleList([copy.deepcopy(layer) for _ in range(num_layers)])
+        self.num_layers = num_layers
+        self.norm = norm
+
+    def _finish(self, x: Tensor) -> Tensor:
+        return x if self.norm is None else self.norm(x)
+
+
+class TransformerEncoder(_Stack):
+    """A stack of ``TransformerEncoderLayer``."""
+
+    def forward(
+        self,
+        src: Tensor,
+        mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """Return the last layer's output."""
+        for layer in self.layers:
+            src = layer(src, mask, src_key_padding_mask, is_causal)
+        return self._finish(src)
+
+
+class TransformerDecoder(_Stack):
+    """A stack of ``TransformerDecoderLayer``."""
+
+    def forward(self, tgt: Tensor, memory: Tensor, *masks: Any, **more_masks: Any) -> Tensor:
+        """Return the last layer's output; masks are those of the layer."""
+        for layer in self.layers:
+            tgt = layer(tgt, memory, *masks, **more_masks)
+        return self._finish(tgt)
