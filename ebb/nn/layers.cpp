@@ -4,10 +4,20 @@
 #include <cmath>
 
 #include "ebb/autograd/ops.h"
+#include "ebb/autograd/variable.h"
 #include "ebb/core/error.h"
 #include "ebb/nn/init.h"
 
 namespace ebb::nn {
+namespace {
+
+void check_row(int64_t rows, int64_t padding_idx) {
+  if (padding_idx < -1 || padding_idx >= rows) {
+    throw IndexError(str("Embedding: needs padding_idx below ", rows, " or -1, got ", padding_idx));
+  }
+}
+
+}  // namespace
 
 Linear::Linear(int64_t in_features, int64_t out_features, bool with_bias, DType dtype) {
   if (in_features < 0 || out_features < 0) {
@@ -25,7 +35,39 @@ Linear::Linear(int64_t in_features, int64_t out_features, bool with_bias, DType 
 
 Tensor Linear::forward(const Tensor& input) { return linear(input, weight, bias); }
 
-Tensor ReLU::forward(const Tensor& input) { return relu(input); }
+Tensor Flatten::forward(const Tensor& input) { return flatten(input, start_dim_, end_dim_); }
+
+Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, const EmbeddingOptions& options)
+    : padding_idx_(options.padding_idx) {
+  if (num_embeddings < 0 || embedding_dim < 0) {
+    throw ValueError(
+        str("Embedding: needs sizes >= 0, got ", num_embeddings, " and ", embedding_dim));
+  }
+  check_row(num_embeddings, padding_idx_);
+  weight = ebb::empty(Shape{num_embeddings, embedding_dim}, options.dtype);
+  init::normal_(weight);
+  if (padding_idx_ >= 0) zero_(select(weight, 0, padding_idx_));
+  weight = register_parameter("weight", weight);
+}
+
+Embedding Embedding::from_pretrained(const Tensor& matrix, bool freeze, int64_t padding_idx) {
+  if (matrix.ndim() != 2) {
+    throw ShapeError(str("from_pretrained: needs a matrix, got shape ", matrix.shape()));
+  }
+  check_row(matrix.size(0), padding_idx);
+  Embedding layer(detached(matrix));
+  layer.padding_idx_ = padding_idx;
+  if (freeze) layer.requires_grad_(false);
+  return layer;
+}
+
+Tensor Embedding::forward(const Tensor& input) { return embedding(weight, input, padding_idx_); }
+
+Dropout::Dropout(double p) : p_(p) {
+  if (!(p >= 0 && p <= 1)) throw ValueError(str("Dropout: needs 0 <= p <= 1, got ", p));
+}
+
+Tensor Dropout::forward(const Tensor& input) { return dropout(input, p_, is_training()); }
 
 CrossEntropyLoss::CrossEntropyLoss(CrossEntropyOptions options) : options_(std::move(options)) {
   if (options_.weight.defined()) register_buffer("weight", options_.weight);

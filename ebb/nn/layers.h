@@ -1,8 +1,9 @@
-// ebb/nn/layers.h -- Linear, ReLU and CrossEntropyLoss.
+// ebb/nn/layers.h -- Linear, Embedding, Dropout and other plain layers, and CrossEntropyLoss.
 #pragma once
 
 #include "ebb/core/tensor.h"
 #include "ebb/kernels/signatures.h"
+#include "ebb/nn/activations.h"  // IWYU pragma: export
 #include "ebb/nn/module.h"
 
 namespace ebb::nn {
@@ -10,8 +11,7 @@ namespace ebb::nn {
 using kernels::Reduction;
 
 /// y = x W^T + b, with W [out_features, in_features] and b [out_features], both drawn uniformly
-/// from
-/// +-1/sqrt(in_features).
+/// from +-1/sqrt(in_features).
 class EBB_API Linear final : public Module {
  public:
   /// Throws ValueError for negative sizes.
@@ -23,10 +23,56 @@ class EBB_API Linear final : public Module {
   Tensor bias;  // undefined without bias
 };
 
-/// max(x, 0), element by element.
-class EBB_API ReLU final : public Module {
+/// Returns its input.
+class EBB_API Identity final : public Module {
  public:
+  Tensor forward(const Tensor& input) override { return input; }
+};
+
+/// Joins the dims from start_dim to end_dim into one.
+class EBB_API Flatten final : public Module {
+ public:
+  explicit Flatten(int64_t start_dim = 1, int64_t end_dim = -1)
+      : start_dim_(start_dim), end_dim_(end_dim) {}
   Tensor forward(const Tensor& input) override;
+
+ private:
+  int64_t start_dim_;
+  int64_t end_dim_;
+};
+
+struct EmbeddingOptions {
+  int64_t padding_idx = -1;  // a row that stays zero and is not trained; -1: none
+  DType dtype = DType::float32;
+};
+
+/// The rows of a weight [num_embeddings, embedding_dim] that the input names. The weight is drawn
+/// from the normal distribution.
+class EBB_API Embedding final : public Module {
+ public:
+  /// Throws ValueError for negative sizes, IndexError for a padding_idx that is no row.
+  Embedding(int64_t num_embeddings, int64_t embedding_dim, const EmbeddingOptions& options = {});
+  /// A layer over the memory of a matrix, frozen unless told otherwise. Throws ShapeError.
+  static Embedding from_pretrained(const Tensor& matrix, bool freeze = true,
+                                   int64_t padding_idx = -1);
+  Tensor forward(const Tensor& input) override;
+
+  Tensor weight;
+
+ private:
+  explicit Embedding(const Tensor& matrix) : weight(register_parameter("weight", matrix)) {}
+  int64_t padding_idx_ = -1;
+};
+
+/// In training, sets elements to 0 with probability p and scales the others by 1 / (1 - p).
+class EBB_API Dropout final : public Module {
+ public:
+  /// Throws ValueError unless 0 <= p <= 1.
+  explicit Dropout(double p = 0.5);
+  Tensor forward(const Tensor& input) override;
+
+ private:
+  double p_;
 };
 
 struct CrossEntropyOptions {

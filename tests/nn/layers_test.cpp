@@ -65,6 +65,62 @@ TEST(ReLU, CutsOffBelowZero) {
   EXPECT_EQ(to_vector(ReLU()(floats(Shape{3}, {-1, 0, 2}))), (std::vector<float>{0, 0, 2}));
 }
 
+TEST(Flatten, JoinsDims) {
+  EXPECT_EQ(Flatten()(ones(Shape{2, 3, 4})).shape(), (Shape{2, 12}));
+  EXPECT_EQ(Flatten(0, 1)(ones(Shape{2, 3, 4})).shape(), (Shape{6, 4}));
+}
+
+TEST(Identity, ReturnsItsInput) {
+  const Tensor x = ones(Shape{2});
+  EXPECT_TRUE(Identity()(x).is_same(x));
+}
+
+Tensor rows(std::initializer_list<int64_t> values) {
+  const Tensor tensor = ebb::empty(Shape{static_cast<int64_t>(values.size())}, DType::int64);
+  std::copy(values.begin(), values.end(), tensor.data<int64_t>());
+  return tensor;
+}
+
+TEST(Embedding, LooksRowsUpAndSparesThePadding) {
+  Embedding table(4, 2, {.padding_idx = 1});
+  const Tensor result = table(rows({3, 1, 3}));
+  EXPECT_EQ(result.shape(), (Shape{3, 2}));
+  EXPECT_EQ(result.data<float>()[1], table.weight.data<float>()[7]);
+  EXPECT_EQ(result.data<float>()[2], 0.0f);
+  backward(sum(result));
+  EXPECT_EQ(to_vector(grad_of(table.weight)), (std::vector<float>{0, 0, 0, 0, 0, 0, 2, 2}));
+}
+
+TEST(Embedding, SharesAGivenMatrix) {
+  const Tensor matrix = floats(Shape{2, 2}, {1, 2, 3, 4});
+  Embedding table = Embedding::from_pretrained(matrix);
+  EXPECT_FALSE(table.weight.requires_grad());
+  EXPECT_EQ(to_vector(table(rows({1}))), (std::vector<float>{3, 4}));
+  EXPECT_EQ(table.weight.data_ptr(), matrix.data_ptr());
+  EXPECT_TRUE(Embedding::from_pretrained(matrix, false).weight.requires_grad());
+  EXPECT_THROW(Embedding::from_pretrained(ones(Shape{3})), ShapeError);
+}
+
+TEST(Embedding, RefusesRowsThatAreNotThere) {
+  EXPECT_THROW(Embedding(3, 2, {.padding_idx = 3}), IndexError);
+  EXPECT_THROW(Embedding(-3, 2), ValueError);
+  EXPECT_THROW(Embedding(3, 2)(rows({3})), IndexError);
+}
+
+TEST(Dropout, ActsInTrainingOnly) {
+  Dropout layer(0.5);
+  const Tensor x = ones(Shape{1000});
+  int kept = 0;
+  for (const float value : to_vector(layer(x))) {
+    EXPECT_TRUE(value == 0.0f || value == 2.0f);
+    kept += value != 0.0f ? 1 : 0;
+  }
+  EXPECT_NEAR(kept, 500, 80);
+  layer.eval();
+  EXPECT_EQ(to_vector(layer(x)), to_vector(x));
+  EXPECT_THROW(Dropout(1.5), ValueError);
+}
+
 TEST(CrossEntropyLoss, OfEvenScoresIsTheLogOfTheirNumber) {
   const Tensor target = zeros(Shape{2}, DType::int64);
   CrossEntropyLoss loss;

@@ -3,18 +3,40 @@
 
 from __future__ import annotations
 
-from ebb._C import (
-    Tensor,
-    add,
-    linear,
+from ebb._C import add, scaled_dot_product_attention
+from ebb.nn.functional_activation import (
+    celu,
+    elu,
+    elu_,
+    gelu,
+    glu,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    hardtanh_,
+    leaky_relu,
+    leaky_relu_,
     log_softmax,
-    scaled_dot_product_attention,
+    logsigmoid,
+    mish,
+    prelu,
+    relu,
+    relu6,
+    relu_,
+    selu,
+    sigmoid,
+    silu,
     softmax,
+    softmin,
+    softplus,
+    softshrink,
+    softsign,
     tanh,
+    tanhshrink,
+    threshold,
 )
-from ebb._C import dropout as _dropout
-from ebb._C import relu as _relu
-from ebb.nn._indexed import embedding, one_hot, pad
+from ebb.nn.functional_basic import bilinear, dropout, dropout1d, dropout2d, dropout3d, linear
 from ebb.nn.functional_conv import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -33,6 +55,7 @@ from ebb.nn.functional_conv import (
     max_pool2d,
     max_pool2d_with_indices,
 )
+from ebb.nn.functional_index import embedding, one_hot, pad
 from ebb.nn.functional_loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -71,8 +94,10 @@ __all__ = [
     "avg_pool1d",
     "avg_pool2d",
     "batch_norm",
+    "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
+    "celu",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -83,22 +108,38 @@ __all__ = [
     "cosine_similarity",
     "cross_entropy",
     "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "elu",
+    "elu_",
     "embedding",
     "gaussian_nll_loss",
+    "gelu",
+    "glu",
     "group_norm",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "hardtanh_",
     "hinge_embedding_loss",
     "huber_loss",
     "instance_norm",
     "kl_div",
     "l1_loss",
     "layer_norm",
+    "leaky_relu",
+    "leaky_relu_",
     "linear",
     "log_softmax",
+    "logsigmoid",
     "margin_ranking_loss",
     "max_pool1d",
     "max_pool1d_with_indices",
     "max_pool2d",
     "max_pool2d_with_indices",
+    "mish",
     "mse_loss",
     "nll_loss",
     "normalize",
@@ -106,35 +147,24 @@ __all__ = [
     "pad",
     "pairwise_distance",
     "poisson_nll_loss",
+    "prelu",
     "relu",
+    "relu6",
     "relu_",
     "rms_norm",
     "scaled_dot_product_attention",
+    "selu",
+    "sigmoid",
+    "silu",
     "smooth_l1_loss",
     "soft_margin_loss",
     "softmax",
+    "softmin",
+    "softplus",
+    "softshrink",
+    "softsign",
     "tanh",
+    "tanhshrink",
+    "threshold",
     "triplet_margin_loss",
 ]
-
-relu_ = Tensor.relu_
-
-
-def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return max(x, 0), element by element.
-
-    Args:
-        inplace: Overwrite the input.
-    """
-    return relu_(input) if inplace else _relu(input)
-
-
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Set elements to 0 with probability p and scale the others by 1 / (1 - p).
-
-    Args:
-        training: Without it the result is the input itself.
-        inplace: Overwrite the input.
-    """
-    out = _dropout(input, p, training)
-    return input.copy_(out) if inplace and training and p > 0 else out

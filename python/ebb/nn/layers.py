@@ -60,28 +60,64 @@ class Linear(Module):
         )
 
 
-class ReLU(Module):
-    """max(x, 0), element by element."""
+class Bilinear(Module):
+    """``y = x1 @ weight @ x2 + bias``, with one matrix per output.
 
-    def __init__(self, inplace: bool = False):
+    Weight and bias are drawn uniformly from ``+-1/sqrt(in1_features)``.
+
+    Args:
+        in1_features: Size of the first input's last dim.
+        in2_features: Size of the second input's last dim.
+        out_features: Size of the output's last dim.
+        bias: Whether a bias is added.
+        dtype: Of the parameters; float32 if None.
+    """
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        dtype=None,
+    ):
         super().__init__()
-        self.inplace = inplace
+        if in1_features < 1 or in2_features < 0 or out_features < 0:
+            raise _C.ValueError(
+                "Bilinear: needs in1_features >= 1 and other sizes >= 0, "
+                f"got {in1_features}, {in2_features} and {out_features}"
+            )
+        self.in1_features = in1_features
+        self.in2_features = in2_features
+        self.out_features = out_features
+        shape = (out_features, in1_features, in2_features)
+        self.weight = Parameter(_C.empty(shape, dtype=dtype))
+        if bias:
+            self.bias = Parameter(_C.empty((out_features,), dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
 
-    def forward(self, input: Tensor) -> Tensor:
+    def reset_parameters(self) -> None:
+        """Draw weight and bias anew."""
+        bound = 1 / math.sqrt(self.in1_features)
+        init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         """Return the layer's output."""
-        return functional.relu(input, self.inplace)
+        return functional.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        """Say so if it overwrites its input."""
-        return "inplace=True" if self.inplace else ""
-
-
-class Tanh(Module):
-    """tanh(x), element by element."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the layer's output."""
-        return functional.tanh(input)
+        """Return the sizes."""
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}"
+        )
 
 
 class Identity(Module):

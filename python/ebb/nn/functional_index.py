@@ -1,5 +1,4 @@
-# python/ebb/nn/_indexed.py -- functions that networks use to look up and to put around: embedding,
-# one_hot, pad.
+# python/ebb/nn/functional_index.py -- functions that look up and put around: embedding, one_hot, pad.
 """Parts of ``ebb.nn.functional`` that index or rearrange."""
 
 from __future__ import annotations
@@ -25,14 +24,17 @@ def embedding(
 
     Args:
         padding_idx: A row that gets no gradient; negative counts from the last.
-        max_norm, scale_grad_by_freq, sparse: Not supported; only their defaults are.
+        max_norm: Rows that are looked up and longer than this are first scaled to it, in place.
+        norm_type: The order of that norm.
+        scale_grad_by_freq, sparse: Not supported; only their defaults are.
     """
-    del norm_type
-    if max_norm is not None or scale_grad_by_freq or sparse:
+    if scale_grad_by_freq or sparse:
         raise _NotImplementedError(
-            "embedding: needs max_norm None, scale_grad_by_freq False and sparse False, got "
-            f"{max_norm}, {scale_grad_by_freq} and {sparse}"
+            "embedding: needs scale_grad_by_freq False and sparse False, got "
+            f"{scale_grad_by_freq} and {sparse}"
         )
+    if max_norm is not None:
+        _bound_rows(weight, input, max_norm, norm_type)
     if padding_idx is None:
         return _C.embedding(weight, input)
     rows = weight.shape[0] if weight.ndim > 0 else 0
@@ -41,6 +43,22 @@ def embedding(
             f"embedding: padding_idx must be from {-rows} to {rows - 1}, got {padding_idx}"
         )
     return _C.embedding(weight, input, padding_idx % rows)
+
+
+def _bound_rows(weight: Tensor, rows: Tensor, max_norm: float, norm_type: float) -> None:
+    """Scale the rows of ``weight`` that are looked up to at most ``max_norm``, unrecorded."""
+    if not norm_type > 0:
+        raise _ValueError(f"embedding: needs norm_type > 0, got {norm_type}")
+    with _C.no_grad():
+        for row in sorted(set(rows.reshape(-1).tolist())):
+            values = weight[row]
+            largest = abs(values).max()
+            if largest.item() == 0:
+                continue
+            # Divided by the largest first, so that no power overflows.
+            norm = largest * ((abs(values) / largest) ** norm_type).sum() ** (1 / norm_type)
+            if norm.item() > max_norm:
+                values.mul_(max_norm / (norm.item() + 1e-7))
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:

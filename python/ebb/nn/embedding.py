@@ -1,0 +1,127 @@
+# python/ebb/nn/embedding.py -- Embedding: one trained row per word.
+"""A look-up table as a module."""
+
+from __future__ import annotations
+
+from ebb import _C
+from ebb._C import Tensor
+from ebb.nn import functional as F
+from ebb.nn import init
+from ebb.nn.module import Module
+from ebb.nn.parameter import Parameter
+
+
+class Embedding(Module):
+    """Returns the rows of its weight that the input names.
+
+    The weight is drawn from the normal distribution; the row ``padding_idx`` is zero.
+
+    Args:
+        num_embeddings: How many rows there are.
+        embedding_dim: How long each is.
+        padding_idx: A row that is not trained; counted from the end if negative.
+        max_norm: Rows that are looked up are first scaled, in place, to at most this length.
+        norm_type: The order of that norm.
+        scale_grad_by_freq: Not there: must be False.
+        sparse: Not there: must be False.
+        dtype: Of the weight; float32 if None.
+    """
+
+    weight: Parameter
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        *,
+        dtype=None,
+    ):
+        super().__init__()
+        if num_embeddings < 0 or embedding_dim < 0:
+            raise _C.ValueError(
+                f"Embedding: needs sizes >= 0, got {num_embeddings} and {embedding_dim}"
+            )
+        if scale_grad_by_freq or sparse:
+            raise _C.NotImplementedError(
+                "Embedding: needs scale_grad_by_freq and sparse to be False, got one that is True"
+            )
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.padding_idx = _checked_row(num_embeddings, padding_idx)
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self.sparse = sparse
+        self.weight = Parameter(_C.empty((num_embeddings, embedding_dim), dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the weight anew."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with _C.no_grad():
+                self.weight[self.padding_idx].zero_()
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the rows."""
+        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+    ) -> Embedding:
+        """Make a layer over the memory of a given matrix.
+
+        Args:
+            embeddings: The matrix.
+            freeze: Whether it is kept from training.
+            padding_idx: See the class.
+            max_norm: See the class.
+            norm_type: See the class.
+            scale_grad_by_freq: See the class.
+            sparse: See the class.
+        """
+        if embeddings.ndim != 2:
+            raise _C.ShapeError(
+                f"from_pretrained: needs a matrix, got shape {list(embeddings.shape)}"
+            )
+        count, length = embeddings.shape
+        layer = cls(
+            0, length, None, max_norm, norm_type, scale_grad_by_freq, sparse,
+            dtype=embeddings.dtype,
+        )  # fmt: skip
+        layer.num_embeddings = count
+        layer.padding_idx = _checked_row(count, padding_idx)
+        layer.weight = Parameter(embeddings.detach(), requires_grad=not freeze)
+        return layer
+
+    def extra_repr(self) -> str:
+        """Return the sizes and what differs from the defaults."""
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        if self.padding_idx is not None:
+            text += f", padding_idx={self.padding_idx}"
+        if self.max_norm is not None:
+            text += f", max_norm={self.max_norm}"
+        return text
+
+
+def _checked_row(count: int, padding_idx: int | None) -> int | None:
+    if padding_idx is None:
+        return None
+    if not -count <= padding_idx < count:
+        raise _C.IndexError(
+            f"Embedding: needs padding_idx from {-count} to {count - 1}, got {padding_idx}"
+        )
+    return padding_idx % count

@@ -1,0 +1,259 @@
+# python/ebb/nn/functional_activation.py -- the activation functions of ebb.nn.functional.
+"""Ops of the table with PyTorch's ``inplace``, and a few functions that are made of others."""
+
+from __future__ import annotations
+
+from ebb import _C
+from ebb._C import (
+    Tensor,
+    gelu,
+    log_softmax,
+    logsigmoid,
+    sigmoid,
+    softmax,
+    softplus,
+    softsign,
+    tanh,
+)
+
+__all__ = [
+    "celu",
+    "elu",
+    "elu_",
+    "gelu",
+    "glu",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "hardtanh_",
+    "leaky_relu",
+    "leaky_relu_",
+    "log_softmax",
+    "logsigmoid",
+    "mish",
+    "prelu",
+    "relu",
+    "relu6",
+    "relu_",
+    "selu",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softmin",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "tanh",
+    "tanhshrink",
+    "threshold",
+]
+
+_relu = _C.relu
+relu_ = Tensor.relu_
+
+
+def _into(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
+    """Return ``result``, or ``input`` overwritten by it."""
+    return input.copy_(result) if inplace else result
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return max(x, 0), element by element.
+
+    Args:
+        input: Any tensor.
+        inplace: Overwrite the input.
+    """
+    return relu_(input) if inplace else _relu(input)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return min(max(x, 0), 6), element by element.
+
+    Args:
+        input: Any tensor.
+        inplace: Overwrite the input.
+    """
+    return _into(input, _C.relu6(input), inplace)
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """Return x where it is positive, else ``negative_slope * x``.
+
+    Args:
+        input: Any tensor.
+        negative_slope: The slope below zero.
+        inplace: Overwrite the input.
+    """
+    return _into(input, _C.leaky_relu(input, negative_slope), inplace)
+
+
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """Overwrite the input by its ``leaky_relu``."""
+    return leaky_relu(input, negative_slope, inplace=True)
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """Return x where it is positive, else ``alpha * (exp(x) - 1)``.
+
+    Args:
+        input: Any tensor.
+        alpha: Where it tends to for large negative x, negated.
+        inplace: Overwrite the input.
+    """
+    return _into(input, _C.elu(input, alpha), inplace)
+
+
+def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """Overwrite the input by its ``elu``."""
+    return elu(input, alpha, inplace=True)
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return the scaled ELU whose constants keep mean 0 and variance 1.
+
+    Args:
+        input: Any tensor.
+        inplace: Overwrite the input.
+    """
+    return _into(input, _C.selu(input), inplace)
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """Return x where it is positive, else ``alpha * (exp(x / alpha) - 1)``.
+
+    Args:
+        input: Any tensor.
+        alpha: Not 0.
+        inplace: Overwrite the input.
+    """
+    if alpha == 0:
+        raise _C.ValueError("celu: needs alpha other than 0, got 0")
+    return _into(input, _C.elu(input / alpha) * alpha, inplace)
+
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """Return x where it is positive, else ``weight * x``.
+
+    Args:
+        input: Any tensor; its dim 1 are the channels.
+        weight: One number, or one per channel.
+    """
+    if weight.numel() != 1:
+        channels = input.shape[1] if input.ndim > 1 else 1
+        if weight.ndim != 1 or weight.numel() != channels:
+            raise _C.ShapeError(
+                f"prelu: needs a weight of shape [1] or [{channels}] for the input's channels, "
+                f"got {list(weight.shape)}"
+            )
+        weight = weight.reshape((1, channels, *(1,) * (input.ndim - 2)))
+    return _C.relu(input) - weight * _C.relu(-input)
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """Return the first half along ``dim`` times the sigmoid of the second.
+
+    Args:
+        input: A tensor with an even size along ``dim``.
+        dim: Along which it is cut.
+    """
+    if not -input.ndim <= dim < input.ndim:
+        raise _C.IndexError(f"glu: needs a dim of the input of {input.ndim} dims, got {dim}")
+    half, odd = divmod(input.shape[dim], 2)
+    if odd:
+        raise _C.ShapeError(f"glu: needs an even size along dim {dim}, got {input.shape[dim]}")
+    return input.narrow(dim, 0, half) * _C.sigmoid(input.narrow(dim, half, half))
+
+
+def hardtanh(
+    input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+) -> Tensor:
+    """Return x, bounded by ``min_val`` and ``max_val``.
+
+    Args:
+        input: Any tensor.
+        min_val: The least result.
+        max_val: The largest result.
+        inplace: Overwrite the input.
+    """
+    return _into(input, _C.hardtanh(input, min_val, max_val), inplace)
+
+
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """Overwrite the input by its ``hardtanh``."""
+    return hardtanh(input, min_val, max_val, inplace=True)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return ``x * sigmoid(x)``, element by element.
+
+    Args:
+        input: Any tensor.
+        inplace: Overwrite the input.
+    """
+    return _into(input, _C.silu(input), inplace)
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return ``x * tanh(softplus(x))``, element by element.
+
+    Args:
+        input: Any tensor.
+        inplace: Overwrite the input.
+    """
+    return _into(input, _C.mish(input), inplace)
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return ``relu6(x + 3) / 6``, element by element.
+
+    Args:
+        input: Any tensor.
+        inplace: Overwrite the input.
+    """
+    return _into(input, _C.hardsigmoid(input), inplace)
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return ``x * relu6(x + 3) / 6``, element by element.
+
+    Args:
+        input: Any tensor.
+        inplace: Overwrite the input.
+    """
+    return _into(input, _C.hardswish(input), inplace)
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """Return x where it is above ``threshold``, else ``value``.
+
+    Args:
+        input: Any tensor.
+        threshold: The bound.
+        value: What stands for x at and below it.
+        inplace: Overwrite the input.
+    """
+    return _into(input, _C.where(input > threshold, input, value), inplace)
+
+
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """Return x where it is outside of [-lambd, lambd], else 0."""
+    return _C.where((input >= -lambd) & (input <= lambd), 0, input)
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """Return x moved towards 0 by ``lambd``, and 0 within that."""
+    if not lambd >= 0:
+        raise _C.ValueError(f"softshrink: needs lambd >= 0, got {lambd}")
+    return _C.relu(input - lambd) - _C.relu(-input - lambd)
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """Return ``x - tanh(x)``, element by element."""
+    return input - _C.tanh(input)
+
+
+def softmin(input: Tensor, dim: int, dtype: _C.dtype | None = None) -> Tensor:
+    """Return the softmax of -x along ``dim``."""
+    return _C.softmax(-input, dim, dtype)
