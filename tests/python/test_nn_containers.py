@@ -34,6 +34,19 @@ def test_sequential_slices_share_modules_and_keep_names():
     assert kinds(net + nn.Sequential(nn.ReLU())) == ["Linear", "Tanh", "Linear", "ReLU"]
 
 
+def test_sequential_may_have_parameters_of_its_own():
+    class Scaled(nn.Sequential):
+        def __init__(self, *modules):
+            super().__init__(*modules)
+            self.scale = nn.Parameter(ebb.ones(1))
+
+        def forward(self, input):
+            return super().forward(input) * self.scale
+
+    net = Scaled(nn.Identity(), nn.Flatten())
+    assert len(net) == 2 and net(ebb.ones(2, 3, 4)).shape == (2, 12)
+
+
 def test_module_list_adds_and_pops():
     layers = nn.ModuleList([nn.Tanh()]) + nn.ModuleList([nn.Identity()])
     layers += [nn.Flatten()]

@@ -129,8 +129,9 @@ class Sequential(ModuleList):
     def forward(self, input: Any) -> Any:
         """Return the last module's output."""
         attributes = self.__dict__
-        for name in self._names:
-            input = attributes[name](input)
+        for name, kind in self._names.items():
+            if kind == _MODULE:
+                input = attributes[name](input)
         return input
 
 

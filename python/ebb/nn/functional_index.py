@@ -1,4 +1,4 @@
-# python/ebb/nn/functional_index.py -- functions that look up and put around: embedding, one_hot, pad.
+# python/ebb/nn/functional_index.py -- functions that look up and put around: embedding, pad.
 """Parts of ``ebb.nn.functional`` that index or rearrange."""
 
 from __future__ import annotations
