@@ -1,5 +1,5 @@
-# python/ebb/nn/functional_index.py -- functions that look up and put around: embedding, pad.
-"""Parts of ``ebb.nn.functional`` that index or rearrange."""
+# python/ebb/nn/functional_index.py -- functions that look up and put around.
+"""Parts of ``ebb.nn.functional`` that index or rearrange: embedding, one_hot, pad."""
 
 from __future__ import annotations
 
@@ -50,6 +50,7 @@ def _bound_rows(weight: Tensor, rows: Tensor, max_norm: float, norm_type: float)
     if not norm_type > 0:
         raise _ValueError(f"embedding: needs norm_type > 0, got {norm_type}")
     with _C.no_grad():
+        _C.embedding(weight, rows)  # refuses bad rows before anything is written
         for row in sorted(set(rows.reshape(-1).tolist())):
             values = weight[row]
             largest = abs(values).max()
