@@ -116,8 +116,8 @@ class OptimizerWith : public Optimizer {
     options_ = options;
   }
   void assign_options(OptionVisitor assign) override {
-    Options changed = options_;
-    list_options(changed, assign);
+    Options changed = locked_options();
+    list_options(changed, assign);  // runs code of the caller's, so without the lock
     set_options(changed);
   }
 
@@ -129,6 +129,10 @@ class OptimizerWith : public Optimizer {
   }
 
  private:
+  Options locked_options() {
+    const std::lock_guard lock(mutex_);
+    return options_;
+  }
   static void check(const char* op, Options options) {
     list_options(options, [&](const OptionField& option) { check_option(op, option); });
     check_together(op, options);
