@@ -4,7 +4,7 @@
 import argparse
 from pathlib import Path
 
-from model import Mlp, evaluate
+from model import Cnn, evaluate
 
 import ebb
 
@@ -18,9 +18,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=None, help="digits.bin, if it lies elsewhere")
     arguments = parser.parse_args()
     data = ebb.data.digits.load(arguments.data)
-    model = Mlp()
+    model = Cnn()
     model.load_state_dict(ebb.load(arguments.weights))
-    model.eval()
     loss, accuracy = evaluate(model, data.test_images, data.test_labels)
     print(f"{arguments.weights}: loss {loss:.4f} on {len(data.test_labels)} held-out images")
     print(f"test accuracy: {100 * accuracy:.1f} %")

@@ -1,12 +1,12 @@
-# examples/digits/train.py -- trains a multilayer perceptron on handwritten digits.
-"""Writes the loss curve and the weights; the last line is the accuracy on held-out images."""
+# examples/digits/train.py -- trains a convolutional network on handwritten digits.
+"""Writes loss curve, weights and mistakes; the last line is the accuracy on held-out images."""
 
 import argparse
 import sys
 from pathlib import Path
 
-from chart import write_line_chart
-from model import Mlp, count_correct, evaluate, loss_of
+from mistakes import write_mistakes
+from model import Cnn, count_correct, evaluate, loss_of
 
 import ebb
 from ebb import optim
@@ -16,16 +16,16 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=40)
+    parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--batch-size", type=int, default=32)
-    parser.add_argument("--lr", type=float, default=3e-3)
+    parser.add_argument("--lr", type=float, default=1e-2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data", type=Path, default=None, help="digits.bin, if it lies elsewhere")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "demo")
     return parser.parse_args()
 
 
-def train_epoch(model, optimizer, data, batch_size: int, progress) -> float:
+def train_epoch(model, optimizer, schedule, data, batch_size: int, progress) -> float:
     """Go over the training images once; return the mean loss."""
     seen, correct, total_loss = 0, 0, 0.0
     for images, labels in ebb.data.batches(
@@ -36,6 +36,7 @@ def train_epoch(model, optimizer, data, batch_size: int, progress) -> float:
         loss = loss_of(scores, labels)
         loss.backward()
         optimizer.step()
+        schedule.step()
         seen += len(labels)
         correct += count_correct(scores.detach(), labels)
         total_loss += loss.item() * len(labels)
@@ -43,15 +44,19 @@ def train_epoch(model, optimizer, data, batch_size: int, progress) -> float:
     return total_loss / seen
 
 
-def train(arguments: argparse.Namespace, data) -> tuple[Mlp, dict[str, list[float]]]:
+def train(arguments: argparse.Namespace, data) -> tuple[Cnn, dict[str, list[float]]]:
     """Return the trained network and its losses, one for each epoch."""
-    model = Mlp()
+    model = Cnn()
     optimizer = optim.AdamW(model.parameters(), lr=arguments.lr)
+    batches = -(-len(data.train_labels) // arguments.batch_size)
+    schedule = optim.lr_scheduler.OneCycleLR(
+        optimizer, arguments.lr, total_steps=arguments.epochs * batches
+    )
     samples = arguments.epochs * len(data.train_labels)
     progress = ebb.data.progress(total=samples, unit="samples", stream=sys.stdout)
     curves = {"training": [], "held out": []}
     for _ in range(arguments.epochs):
-        loss = train_epoch(model, optimizer, data, arguments.batch_size, progress)
+        loss = train_epoch(model, optimizer, schedule, data, arguments.batch_size, progress)
         curves["training"].append(loss)
         curves["held out"].append(evaluate(model, data.test_images, data.test_labels)[0])
     progress.close()
@@ -67,9 +72,12 @@ def main() -> None:
     model, curves = train(arguments, data)
     arguments.out.mkdir(parents=True, exist_ok=True)
     chart, weights = arguments.out / "loss.svg", arguments.out / "weights.safetensors"
-    write_line_chart(chart, "Handwritten digits, 64-128-10", "epoch", "cross-entropy", curves)
+    ebb.viz.write_line_chart(chart, "Handwritten digits", "epoch", "cross-entropy", curves)
     ebb.save(model.state_dict(), weights)
     print(f"loss curve: {chart}\nweights: {weights} (make demo-score reloads and tests them)")
+    mistakes = arguments.out / "mistakes.svg"
+    count = write_mistakes(mistakes, model, data.test_images, data.test_labels)
+    print(f"digits read wrongly: {count}, drawn in {mistakes}")
     _, accuracy = evaluate(model, data.test_images, data.test_labels)
     print(f"test accuracy: {100 * accuracy:.1f} %")
 

@@ -9,6 +9,7 @@
 #include "ebb/core/random.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
+#include "ebb/ops/compare.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/impl/creation.h"
 #include "ebb/ops/impl/reduce.h"

@@ -1,4 +1,4 @@
-# examples/digits/chart.py -- writes line charts as SVG, with nothing but the standard library.
+# python/ebb/viz/charts.py -- writes line charts as SVG, with nothing but the standard library.
 """One function: ``write_line_chart``."""
 
 import math
