@@ -84,7 +84,7 @@ def test_module_follows_its_formula(text):
 @pytest.mark.parametrize("text", [text for text in MODULES if "inplace" not in text])
 def test_module_has_both_derivatives(text):
     module, _ = MODULES[text]
-    x = ebb.tensor(values()[:4, :2] / 2 + 0.01, requires_grad=True)
+    x = ebb.tensor(values()[:, :2] / 2 + 0.01, requires_grad=True)
     assert gradcheck(module, (x,))
     assert gradgradcheck(module, (x,))
 

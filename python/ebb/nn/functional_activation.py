@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from ebb import _C
 from ebb._C import (
     Tensor,
@@ -53,9 +56,13 @@ _relu = _C.relu
 relu_ = Tensor.relu_
 
 
-def _into(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
-    """Return ``result``, or ``input`` overwritten by it."""
-    return input.copy_(result) if inplace else result
+def _apply(function: Callable, input: Tensor, inplace: bool, *args: Any) -> Tensor:
+    """Return ``function(input, *args)``, or ``input`` overwritten by it."""
+    if not inplace:
+        return function(input, *args)
+    # What is recorded may save its input, which is about to be overwritten.
+    is_recorded = input.requires_grad and _C.is_grad_enabled()
+    return input.copy_(function(input.clone() if is_recorded else input, *args))
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -75,7 +82,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
         input: Any tensor.
         inplace: Overwrite the input.
     """
-    return _into(input, _C.relu6(input), inplace)
+    return _apply(_C.relu6, input, inplace)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
@@ -86,7 +93,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
         negative_slope: The slope below zero.
         inplace: Overwrite the input.
     """
-    return _into(input, _C.leaky_relu(input, negative_slope), inplace)
+    return _apply(_C.leaky_relu, input, inplace, negative_slope)
 
 
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
@@ -102,7 +109,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
         alpha: Where it tends to for large negative x, negated.
         inplace: Overwrite the input.
     """
-    return _into(input, _C.elu(input, alpha), inplace)
+    return _apply(_C.elu, input, inplace, alpha)
 
 
 def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
@@ -117,7 +124,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
         input: Any tensor.
         inplace: Overwrite the input.
     """
-    return _into(input, _C.selu(input), inplace)
+    return _apply(_C.selu, input, inplace)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
@@ -130,7 +137,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """
     if alpha == 0:
         raise _C.ValueError("celu: needs alpha other than 0, got 0")
-    return _into(input, _C.elu(input / alpha) * alpha, inplace)
+    return _apply(lambda x: _C.elu(x / alpha) * alpha, input, inplace)
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
@@ -177,7 +184,7 @@ def hardtanh(
         max_val: The largest result.
         inplace: Overwrite the input.
     """
-    return _into(input, _C.hardtanh(input, min_val, max_val), inplace)
+    return _apply(_C.hardtanh, input, inplace, min_val, max_val)
 
 
 def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
@@ -192,7 +199,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
         input: Any tensor.
         inplace: Overwrite the input.
     """
-    return _into(input, _C.silu(input), inplace)
+    return _apply(_C.silu, input, inplace)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
@@ -202,7 +209,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
         input: Any tensor.
         inplace: Overwrite the input.
     """
-    return _into(input, _C.mish(input), inplace)
+    return _apply(_C.mish, input, inplace)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
@@ -212,7 +219,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
         input: Any tensor.
         inplace: Overwrite the input.
     """
-    return _into(input, _C.hardsigmoid(input), inplace)
+    return _apply(_C.hardsigmoid, input, inplace)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
@@ -222,7 +229,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
         input: Any tensor.
         inplace: Overwrite the input.
     """
-    return _into(input, _C.hardswish(input), inplace)
+    return _apply(_C.hardswish, input, inplace)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
@@ -234,7 +241,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
         value: What stands for x at and below it.
         inplace: Overwrite the input.
     """
-    return _into(input, _C.where(input > threshold, input, value), inplace)
+    return _apply(lambda x: _C.where(x > threshold, x, value), input, inplace)
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
