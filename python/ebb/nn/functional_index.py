@@ -53,13 +53,9 @@ def _bound_rows(weight: Tensor, rows: Tensor, max_norm: float, norm_type: float)
         _C.embedding(weight, rows)  # refuses bad rows before anything is written
         for row in sorted(set(rows.reshape(-1).tolist())):
             values = weight[row]
-            largest = abs(values).max()
-            if largest.item() == 0:
-                continue
-            # Divided by the largest first, so that no power overflows.
-            norm = largest * ((abs(values) / largest) ** norm_type).sum() ** (1 / norm_type)
-            if norm.item() > max_norm:
-                values.mul_(max_norm / (norm.item() + 1e-7))
+            norm = _C.norm(values, norm_type).item()
+            if norm > max_norm:
+                values.mul_(max_norm / (norm + 1e-7))
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
