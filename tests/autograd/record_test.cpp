@@ -161,7 +161,9 @@ TEST(Variable, RefusesDataOfAnotherShapeOrDType) {
   const Tensor x = leaf({1, 2});
   EXPECT_EQ(error_of<ShapeError>([&] { set_data(x, vector_of<float>({1})); }),
             "data: needs float32 [2], got float32 [1]");
-  EXPECT_EQ(error_of<DTypeError>([&] { set_data(x, vector_of<int64_t>({1, 2})); }),
+  EXPECT_EQ(error_of<DTypeError>([&] {
+              set_data(x, vector_of<int64_t>({1, 2}));
+            }),
             "data: needs float32 [2], got int64 [2]");
 }
 

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.long
 
 
-def last_line(*command):
+def last_line(script, *arguments):
     """Run an example and return the last line that it prints."""
-    done = subprocess.run(
-        [sys.executable, *command], cwd=EXAMPLES, capture_output=True, text=True, timeout=900
-    )
+    command = [sys.executable, ROOT / "examples" / script, *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()[-1]
 
