@@ -19,6 +19,21 @@ int64_t count_true(const uint8_t* mask, int64_t begin, int64_t end) {
   return count;
 }
 
+/// Writes the places of what is true in [begin, end). Without a branch that depends on the mask:
+/// a place is always written, to a tile, but counts only if it is one.
+void write_places(const uint8_t* mask, int64_t begin, int64_t end, int64_t* to) {
+  int64_t tile[kTile];
+  for (int64_t start = begin; start < end; start += kTile) {
+    const int64_t stop = std::min<int64_t>(end, start + kTile);
+    int64_t count = 0;
+    for (int64_t i = start; i < stop; ++i) {
+      tile[count] = i;
+      count += mask[i] != 0;
+    }
+    to = std::copy_n(tile, count, to);
+  }
+}
+
 /// Counts by pieces of the mask; each piece then knows where its places go.
 int64_t find_true_kernel(const Context&, const TensorView& mask, const TensorView* out) {
   const auto* values = mask.as<const uint8_t>();
@@ -35,10 +50,8 @@ int64_t find_true_kernel(const Context&, const TensorView& mask, const TensorVie
   if (out == nullptr) return total;
   parallel_for(pieces, 1, [&](int64_t first, int64_t last) {
     for (int64_t piece = first; piece < last; ++piece) {
-      int64_t* to = out->as<int64_t>() + counts[static_cast<size_t>(piece)];
-      for (int64_t i = piece * kGrain; i < end_of(piece); ++i) {
-        if (values[i] != 0) *to++ = i;
-      }
+      write_places(values, piece * kGrain, end_of(piece),
+                   out->as<int64_t>() + counts[static_cast<size_t>(piece)]);
     }
   });
   return total;
