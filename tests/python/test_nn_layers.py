@@ -1,4 +1,4 @@
-# tests/python/test_nn_layers.py -- Embedding, Dropout, Bilinear, Flatten, Unflatten.
+# tests/python/test_nn_layers.py -- Embedding, Dropout, Bilinear.
 import numpy as np
 import pytest
 
@@ -134,15 +134,3 @@ def test_bilinear_multiplies_both_inputs():
         layer(y, x)
     with pytest.raises(ValueError, match="Bilinear: needs in1_features >= 1"):
         nn.Bilinear(0, 1, 1)
-
-
-def test_unflatten_undoes_flatten():
-    x = ebb.arange(24.0).reshape(2, 12)
-    assert nn.Unflatten(1, (3, -1))(x).shape == (2, 3, 4)
-    assert nn.Unflatten(-1, (2, 2, 3))(x).shape == (2, 2, 2, 3)
-    assert nn.Flatten()(nn.Unflatten(1, (3, 4))(x)).tolist() == x.tolist()
-    assert repr(nn.Unflatten(1, [3, 4])) == "Unflatten(dim=1, unflattened_size=(3, 4))"
-    with pytest.raises(ValueError, match=r"unflatten: .*12"):
-        nn.Unflatten(1, (5, -1))(x)
-    with pytest.raises(ValueError, match="unflatten: "):
-        nn.Unflatten(1, (-1, -1))(x)
