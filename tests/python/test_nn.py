@@ -352,7 +352,7 @@ def test_mse_loss_reduces_as_asked():
     assert F.mse_loss(x, y).item() == 5.0
     assert F.mse_loss(x, y, reduction="sum").item() == 10.0
     assert F.mse_loss(x, y, reduction="none").tolist() == [1.0, 9.0]
-    with pytest.raises(ValueError, match="mse_loss.*'none', 'mean' or 'sum', got 'max'"):
+    with pytest.raises(ValueError, match=r"mse_loss.*'none', 'mean' or 'sum', got 'max'"):
         F.mse_loss(x, y, reduction="max")
 
 
