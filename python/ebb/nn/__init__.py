@@ -46,6 +46,7 @@ from ebb.nn.convolution import (
 )
 from ebb.nn.dropout import Dropout, Dropout1d, Dropout2d, Dropout3d
 from ebb.nn.embedding import Embedding
+from ebb.nn.folding import Fold, Unfold, Upsample
 from ebb.nn.layers import Bilinear, CrossEntropyLoss, Flatten, Identity, Linear, Unflatten
 from ebb.nn.losses import (
     BCELoss,
@@ -107,6 +108,9 @@ __all__ = [
     "Identity",
     "Linear",
     "Unflatten",
+    "Fold",
+    "Unfold",
+    "Upsample",
     "CELU",
     "ELU",
     "GELU",

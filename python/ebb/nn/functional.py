@@ -84,6 +84,7 @@ from ebb.nn.functional_norm import (
     normalize,
     rms_norm,
 )
+from ebb.nn.functional_resize import fold, interpolate, unfold
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -114,6 +115,7 @@ __all__ = [
     "elu",
     "elu_",
     "embedding",
+    "fold",
     "gaussian_nll_loss",
     "gelu",
     "glu",
@@ -126,6 +128,7 @@ __all__ = [
     "hinge_embedding_loss",
     "huber_loss",
     "instance_norm",
+    "interpolate",
     "kl_div",
     "l1_loss",
     "layer_norm",
@@ -167,4 +170,5 @@ __all__ = [
     "tanhshrink",
     "threshold",
     "triplet_margin_loss",
+    "unfold",
 ]

@@ -1,0 +1,210 @@
+# python/ebb/nn/functional_resize.py -- windows as columns, and images in other sizes; part of
+# ebb.nn.functional.
+"""Functions that read an image at computed places: all are index_select and index_add."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+from ebb import _C
+from ebb._C import Tensor
+
+__all__ = ["fold", "interpolate", "unfold"]
+
+Ints = int | Sequence[int]
+
+
+def _pair(op: str, name: str, value: Ints, least: int) -> tuple[int, int]:
+    values = [value, value] if isinstance(value, int) else list(value)
+    values = values * 2 if len(values) == 1 else values
+    if len(values) != 2 or not all(isinstance(one, int) and one >= least for one in values):
+        raise _C.ValueError(
+            f"{op}: {name} needs one number or 2, each at least {least}, got {value!r}"
+        )
+    return values[0], values[1]
+
+
+class _Windows:
+    """The windows of unfold and fold over an image of one size."""
+
+    def __init__(
+        self,
+        op: str,
+        size: Sequence[int],
+        kernel: Ints,
+        dilation: Ints,
+        padding: Ints,
+        stride: Ints,
+    ):
+        self.kernel = _pair(op, "kernel_size", kernel, 1)
+        steps, strides = _pair(op, "dilation", dilation, 1), _pair(op, "stride", stride, 1)
+        self.padding = _pair(op, "padding", padding, 0)
+        self.size = [n + 2 * p for n, p in zip(size, self.padding, strict=True)]
+        reach = [d * (k - 1) + 1 for d, k in zip(steps, self.kernel, strict=True)]
+        self.count = [(n - r) // s + 1 for n, r, s in zip(self.size, reach, strides, strict=True)]
+        if min(self.count) < 1:
+            raise _C.ShapeError(
+                f"{op}: the kernel must fit into the padded input, got sizes {list(size)}, "
+                f"kernel_size {self.kernel}, padding {self.padding} and dilation {steps}"
+            )
+        self.steps, self.strides = steps, strides
+
+    @property
+    def total(self) -> int:
+        """How many windows there are."""
+        return math.prod(self.count)
+
+    def index(self) -> Tensor:
+        """Return the place of each element of each window in the padded image, tap by tap."""
+        places = [
+            (_C.arange(k) * d).unsqueeze(1) + (_C.arange(n) * s).unsqueeze(0)
+            for k, d, n, s in zip(self.kernel, self.steps, self.count, self.strides, strict=True)
+        ]
+        rows, columns = places[0].unsqueeze(1).unsqueeze(3), places[1].unsqueeze(1).unsqueeze(0)
+        return (rows * self.size[1] + columns).reshape(-1)
+
+
+def unfold(
+    input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
+) -> Tensor:
+    """Return what each window over the last two dims sees, as columns.
+
+    Args:
+        input: [batch, channels, height, width], or without batch.
+    Returns:
+        [batch, channels * kernel, windows].
+    """
+    if input.ndim not in (3, 4):
+        raise _C.ShapeError(f"unfold: input needs 3 to 4 dims, got shape {list(input.shape)}")
+    lead, size = list(input.shape[:-2]), list(input.shape[-2:])
+    windows = _Windows("unfold", size, kernel_size, dilation, padding, stride)
+    down, across = windows.padding
+    padded = input if down == across == 0 else _C._ops.pad(input, [across, across, down, down])
+    flat = padded.reshape((*lead, math.prod(windows.size)))
+    seen = flat.index_select(-1, windows.index())
+    return seen.reshape((*lead[:-1], lead[-1] * math.prod(windows.kernel), windows.total))
+
+
+def fold(
+    input: Tensor,
+    output_size: Ints,
+    kernel_size: Ints,
+    dilation: Ints = 1,
+    padding: Ints = 0,
+    stride: Ints = 1,
+) -> Tensor:
+    """Sum columns up to images of output_size, each where unfold would have taken it from.
+
+    Args:
+        input: [batch, channels * kernel, windows], or without batch.
+    """
+    if input.ndim not in (2, 3):
+        raise _C.ShapeError(f"fold: input needs 2 to 3 dims, got shape {list(input.shape)}")
+    size = _pair("fold", "output_size", output_size, 1)
+    windows = _Windows("fold", size, kernel_size, dilation, padding, stride)
+    lead, rows = list(input.shape[:-2]), input.shape[-2]
+    taps = math.prod(windows.kernel)
+    if rows % taps != 0 or input.shape[-1] != windows.total:
+        raise _C.ShapeError(
+            f"fold: input needs channels * {taps} rows and {windows.total} columns, got shape "
+            f"{list(input.shape)}"
+        )
+    lead.append(rows // taps)
+    flat = _C.zeros((*lead, math.prod(windows.size)), dtype=input.dtype)
+    columns = input.reshape((*lead, taps * windows.total))
+    image = flat.index_add(-1, windows.index(), columns).reshape((*lead, *windows.size))
+    (down, across), (height, width) = windows.padding, size
+    return image[..., down : down + height, across : across + width]
+
+
+def _sizes_and_scales(
+    input: Tensor,
+    size: int | Sequence[int] | None,
+    scale_factor: float | Sequence[float] | None,
+    recompute: bool,
+) -> list[tuple[int, int, float | Fraction]]:
+    """Return, for each resized dim, its size, its new size and how far apart its samples are."""
+    given = list(input.shape[2:])
+    if (size is None) == (scale_factor is None):
+        raise _C.ValueError(
+            f"interpolate: needs either size or scale_factor, got {size} and {scale_factor}"
+        )
+    wanted = size if size is not None else scale_factor
+    listed = [wanted] * len(given) if isinstance(wanted, int | float) else list(wanted)
+    if len(listed) != len(given):
+        raise _C.ValueError(f"interpolate: needs one number or {len(given)}, got {wanted!r}")
+    made = []
+    for old, value in zip(given, listed, strict=True):
+        new = int(value) if size is not None else math.floor(old * value)
+        if new < 1 or old < 1:
+            raise _C.ValueError(
+                f"interpolate: needs sizes of at least 1, got input {given} and {wanted!r}"
+            )
+        keeps_factor = size is None and not recompute
+        made.append((old, new, 1.0 / value if keeps_factor else Fraction(old, new)))
+    return made
+
+
+def _nearest(old: int, new: int, scale: float | Fraction, shift: Fraction) -> list[int]:
+    return [min(old - 1, math.floor((i + shift) * scale)) for i in range(new)]
+
+
+def _linear(input: Tensor, dim: int, old: int, places: list[float]) -> Tensor:
+    """Return the input at places between its elements."""
+    low = [min(old - 1, math.floor(place)) for place in places]
+    high = [min(old - 1, one + 1) for one in low]
+    shares = [min(1.0, place - one) for place, one in zip(places, low, strict=True)]
+    share = _C.tensor(shares, dtype=input.dtype)
+    share = share.reshape((len(places), *[1] * (input.ndim - 1 - dim)))
+    first = input.index_select(dim, _C.tensor(low))
+    return first * (1 - share) + input.index_select(dim, _C.tensor(high)) * share
+
+
+LINEAR_NDIM = {"linear": 3, "bilinear": 4, "trilinear": 5}
+
+
+def interpolate(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+) -> Tensor:
+    """Return an image in another size.
+
+    Args:
+        input: [batch, channels, sizes...].
+        size: The new sizes.
+        scale_factor: Or what the sizes are multiplied with.
+        mode: "nearest", "nearest-exact", or "linear", "bilinear", "trilinear" by the dims.
+        align_corners: Whether the outermost elements keep their places; for linear modes.
+        recompute_scale_factor: Whether samples lie as if size had been given.
+    """
+    is_linear = mode in LINEAR_NDIM
+    if mode not in ("nearest", "nearest-exact", *LINEAR_NDIM):
+        raise _C.NotImplementedError(
+            "interpolate: needs mode nearest, nearest-exact, linear, bilinear or trilinear, got "
+            f"{mode!r}"
+        )
+    if align_corners is not None and not is_linear:
+        raise _C.ValueError(f"interpolate: align_corners is for linear modes, got mode {mode!r}")
+    if not 3 <= input.ndim <= 5 or (is_linear and input.ndim != LINEAR_NDIM[mode]):
+        raise _C.ShapeError(
+            f"interpolate: mode {mode!r} needs an input of {LINEAR_NDIM.get(mode, '3 to 5')} "
+            f"dims, got shape {list(input.shape)}"
+        )
+    scales = _sizes_and_scales(input, size, scale_factor, bool(recompute_scale_factor))
+    for dim, (old, new, scale) in enumerate(scales, 2):
+        if is_linear and align_corners:
+            step = (old - 1) / (new - 1) if new > 1 else 0.0
+            input = _linear(input, dim, old, [i * step for i in range(new)])
+        elif is_linear:
+            places = [max(0.0, (i + 0.5) * float(scale) - 0.5) for i in range(new)]
+            input = _linear(input, dim, old, places)
+        else:
+            shift = Fraction(1, 2) if mode == "nearest-exact" else Fraction(0)
+            input = input.index_select(dim, _C.tensor(_nearest(old, new, scale, shift)))
+    return input
