@@ -69,7 +69,7 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):  # noqa: N803
     return _norm(A, ord, dim, keepdim, dtype=dtype)
 
 
-def _norm_of_tensor(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
+def _norm_of_tensor(input, p="fro", dim=None, keepdim=False, *, dtype=None):
     """Return the p-norm of the elements over ``dim``, or over everything.
 
     Args:
@@ -80,8 +80,7 @@ def _norm_of_tensor(input, p="fro", dim=None, keepdim=False, out=None, dtype=Non
     if isinstance(p, str) and p != "fro":
         raise _ValueError(f"norm: needs a number, fro or nuc for p, got {p!r}")
     order = 2 if p is None or p == "fro" else p
-    found = _norm(input, order, dim, keepdim, dtype=dtype)
-    return found if out is None else out.copy_(found)
+    return _norm(input, order, dim, keepdim, dtype=dtype)
 
 
 _norm_of_tensor.__name__ = _norm_of_tensor.__qualname__ = "norm"

@@ -169,3 +169,17 @@ def test_any_and_all_of_nothing():
     assert not empty.any().item() and empty.all().item()
     assert empty.any(0).tolist() == [False, False] and empty.all(0).tolist() == [True, True]
     assert ebb.tensor([math.nan]).all().item()
+
+
+def test_norms_under_the_names_of_linalg():
+    x = ebb.tensor([[1.0, -2.0, 2.0], [4.0, 0.0, -3.0]])
+    assert x.norm().item() == ebb.norm(x, "fro").item() == pytest.approx(math.sqrt(34))
+    assert ebb.linalg.vector_norm(x, 1, 1).tolist() == [5.0, 7.0]
+    assert ebb.linalg.norm(x, dim=1).tolist() == [3.0, 5.0]
+    assert ebb.linalg.norm(x, math.inf).item() == 7.0
+    assert ebb.linalg.matrix_norm(x, 1).item() == 5.0
+    assert ebb.linalg.matrix_norm(x, -1, keepdim=True).tolist() == [[2.0]]
+    with pytest.raises(ebb.Error, match="matrix_norm: order nuc needs singular values"):
+        ebb.linalg.matrix_norm(x, "nuc")
+    with pytest.raises(ebb.Error, match="norm: needs a number, fro or nuc for p, got 'x'"):
+        x.norm("x")
