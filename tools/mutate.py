@@ -150,7 +150,7 @@ def break_formulas(families: list[Family]) -> list[Mutant]:
                     own = mutants_of(op, param, " ".join(formula.split()), len(mutants) + 1)
                     mutants += own
                     chain = " : ".join(f"rules::is_mutant({m.id}) ? {m.formula}" for m in own)
-                    op.grad[param] = f"{chain} : {formula}"
+                    op.grad[param] = f"{chain} : {formula}" if own else formula
     return mutants
 
 
