@@ -13,8 +13,9 @@ UNARY = {
     "neg": np.negative, "reciprocal": np.reciprocal, "relu": None, "round": np.round,
     "sigmoid": None, "sin": np.sin, "sinh": np.sinh, "tan": np.tan, "tanh": np.tanh,
 }  # fmt: skip
+# atan is Highway's, which promises 3.
 UNITS = {
-    "atan": 2.5, "cos": 1.5, "cosh": 2.5, "exp": 1.0, "exp2": 1.5, "expm1": 2.0, "log": 1.0,
+    "atan": 3.0, "cos": 1.5, "cosh": 2.5, "exp": 1.0, "exp2": 1.5, "expm1": 2.0, "log": 1.0,
     "log10": 2.0, "log1p": 2.0, "log2": 2.0, "neg": 0.0, "reciprocal": 0.5, "relu": 0.0,
     "round": 0.0, "sigmoid": 2.5, "sin": 1.5, "sinh": 2.5, "tan": 3.0, "tanh": 1.5,
 }  # fmt: skip
