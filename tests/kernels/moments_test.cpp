@@ -95,6 +95,7 @@ TEST_P(MomentsPerDType, VarianceIsThatOfEachLine) {
 
 TEST_P(MomentsPerDType, NormsOfEveryOrder) {
   for (const double p : {0.0, 0.5, 1.0, 2.0, 3.0, kInf, -kInf}) {
+    if (p == 0.5 && dtype() == DType::float16) continue;  // above the largest float16
     for (const auto& sizes : {std::vector<int64_t>{3, 17}, {65, 5}, {1100, 3}, {40, 300}}) {
       check(
           random_array(dtype(), sizes, 3),

@@ -155,8 +155,8 @@ def test_the_derivative_of_a_padded_embeddings_gradient():
 
 def test_embedding_refuses_what_it_does_not_do():
     weight = ebb.zeros(4, 3)
-    for options in ({"max_norm": 1.0}, {"sparse": True}, {"scale_grad_by_freq": True}):
-        with pytest.raises(NotImplementedError, match="embedding: needs max_norm None"):
+    for options in ({"sparse": True}, {"scale_grad_by_freq": True}):
+        with pytest.raises(NotImplementedError, match="embedding: needs "):
             functional.embedding(ebb.tensor([0]), weight, **options)
     with pytest.raises(ValueError, match="padding_idx must be from -4 to 3, got 4"):
         functional.embedding(ebb.tensor([0]), weight, padding_idx=4)

@@ -140,13 +140,21 @@ std::vector<Tensor> chunk(const Tensor& input, int64_t chunks, int64_t dim) {
   return split(input, std::max<int64_t>(1, size / chunks + (size % chunks != 0 ? 1 : 0)), dim);
 }
 
+constexpr int64_t kMostSections = int64_t{1} << 20;
+
 std::vector<Tensor> tensor_split(const Tensor& input, int64_t sections, int64_t dim) {
   const LocationScope scope(current_location(__builtin_return_address(0)));
   ops::infer::check_ndim("tensor_split", "input", input, 1, kMaxDims);
+  const int64_t size = input.size(normalize_dim("tensor_split", dim, input.ndim()));
   if (sections < 1) {
     throw ValueError(str("tensor_split: needs at least 1 section, got ", sections));
   }
-  const int64_t size = input.size(normalize_dim("tensor_split", dim, input.ndim()));
+  // All but `size` parts are empty: a slip in the number must not use up the memory.
+  const int64_t most = std::max(size, kMostSections);
+  if (sections > most) {
+    throw ValueError(str("tensor_split: needs at most ", most, " sections for dim ", dim, " of ",
+                         ops::infer::describe(input), ", got ", sections));
+  }
   std::vector<int64_t> sizes;
   for (int64_t i = 0; i < sections; ++i) {
     sizes.push_back(size / sections + (i < size % sections ? 1 : 0));
