@@ -80,6 +80,51 @@ def test_batches_of_several_blocks_match_numpy(kind, hidden):
     check(net, kind, draw((1, 1, 2)))
 
 
+# Hidden size and input shape, such that: rows are cut and the weight is packed; units are cut, the
+# last block being odd; nothing is cut.
+CUTS = [(7, (8, 70, 2)), (130, (9, 60, 2)), (33, (8, 3, 2))]
+LAYERS = {"LSTM": ebb.lstm_layer, "GRU": ebb.gru_layer, "RNN": ebb.rnn_layer}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("hidden", "shape"), [CUTS[0], CUTS[2]])
+def test_packed_weights_match_numpy(kind, hidden, shape):
+    net = KINDS[kind][0](2, hidden, bidirectional=True, dtype=ebb.float64)
+    check(net, kind, draw(shape))
+
+
+def in_two_parts(kind, reverse, input, states, weights):
+    """A layer as two, each of too few times for packed weights."""
+    parts = [input[:4], input[4:]]
+    outputs = []
+    for part in reversed(parts) if reverse else parts:
+        output, *states = LAYERS[kind](part, *states, *weights, reverse=reverse)
+        outputs.append(output)
+    return [ebb.cat(outputs[::-1] if reverse else outputs, 0), *states]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("hidden", "shape"), CUTS)
+@pytest.mark.parametrize(("dtype", "tolerance"), [(ebb.float64, 1e-13), (ebb.float32, 3e-6)])
+def test_packed_weights_give_the_same_gradients(kind, reverse, hidden, shape, dtype, tolerance):
+    weights = list(KINDS[kind][0](2, hidden, dtype=dtype).parameters())
+    states = [ebb.tensor(draw((shape[1], hidden), i), dtype=dtype) for i in range(KINDS[kind][3])]
+    leaves = [ebb.tensor(draw(shape), dtype=dtype), *states, *weights]
+    input, *states = [one.requires_grad_() for one in leaves[: 1 + len(states)]]
+
+    def all_of(results):
+        loss = sum((one.cos() * (i + 1)).sum() for i, one in enumerate(results))
+        return [*results, *ebb.autograd.grad(loss, leaves)]
+
+    got = all_of(LAYERS[kind](input, *states, *weights, reverse=reverse))
+    wanted = all_of(in_two_parts(kind, reverse, input, states, weights))
+    for one, other in zip(got, wanted, strict=True):
+        scale = other.abs().max().item()
+        error = (one - other).abs().max().item()
+        assert scale > 0 and error <= tolerance * scale
+
+
 def test_rectified_nets_match_numpy():
     check(nn.RNN(3, 4, nonlinearity="relu", dtype=ebb.float64), "RNN", draw((4, 2, 3)))
 
@@ -164,9 +209,10 @@ def test_dropout_acts_between_layers_and_while_training_only():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_results_do_not_depend_on_the_number_of_threads(kind):
-    net = KINDS[kind][0](8, 48)
-    input = ebb.randn([6, 70, 8])
+@pytest.mark.parametrize(("hidden", "shape"), [(48, (6, 70, 8)), *CUTS])
+def test_results_do_not_depend_on_the_number_of_threads(kind, hidden, shape):
+    net = KINDS[kind][0](shape[2], hidden)
+    input = ebb.randn(shape)
     before = ebb.get_num_threads()
     results = []
     try:

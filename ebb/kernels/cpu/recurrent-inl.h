@@ -1,7 +1,8 @@
 // ebb/kernels/cpu/recurrent-inl.h -- what recurrent cells do with one row of gates, vectorised.
 //
-// A row holds the gates of one sequence at one time, `units` of each kind side by side. The product
-// with the previous state is in them already. Included once per target (see simd.h).
+// A row holds the gates of one sequence at one time, `units` of each kind side by side. A product
+// with the weight has only the `width` units of a block side by side; so a cell does some of the
+// units, its pointers at the first of them. Included once per target (see simd.h).
 #if defined(EBB_KERNELS_CPU_RECURRENT_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EBB_KERNELS_CPU_RECURRENT_INL_H
 #undef EBB_KERNELS_CPU_RECURRENT_INL_H
@@ -62,23 +63,30 @@ HWY_INLINE V tanh_slope(D d, V v) {
   return hn::NegMulAdd(v, v, hn::Set(d, hn::TFromD<D>{1}));
 }
 
-/// Gates in, activated gates out; the new cell and state.
+/// `gates` is what the input adds, `product` what the previous state adds; activated gates out, and
+/// the new cell and state.
 template <typename T>
 struct LstmCell {
-  T* gates;
+  const T* gates;
+  const T* product;
   const T* cell_before;
+  T* activated;
   T* cell;
   T* state;
-  size_t units;
+  size_t units, width;
 
   template <class Memory>
   HWY_INLINE void operator()(const Memory& memory, size_t i) const {
     const auto d = memory.d;
-    T* const at = gates + i;
-    const auto input = logistic_of(d, memory.load(at));
-    const auto forget = logistic_of(d, memory.load(at + units));
-    const auto fresh = tanh_of(d, memory.load(at + 2 * units));
-    const auto output = logistic_of(d, memory.load(at + 3 * units));
+    const auto sum = [&](size_t kind) HWY_ATTR {
+      return hn::Add(memory.load(gates + kind * units + i),
+                     memory.load(product + kind * width + i));
+    };
+    const auto input = logistic_of(d, sum(0));
+    const auto forget = logistic_of(d, sum(1));
+    const auto fresh = tanh_of(d, sum(2));
+    const auto output = logistic_of(d, sum(3));
+    T* const at = activated + i;
     const auto kept = hn::Mul(forget, memory.load(cell_before + i));
     const auto now = hn::MulAdd(input, fresh, kept);
     memory.store(input, at);
@@ -134,17 +142,18 @@ struct GruCell {
   const T* before;
   T* activated;
   T* state;
-  size_t units;
+  size_t units, width;
 
   template <class Memory>
   HWY_INLINE void operator()(const Memory& memory, size_t i) const {
     const auto d = memory.d;
-    const auto sum = [&](size_t at) HWY_ATTR {
-      return hn::Add(memory.load(gates + at), memory.load(product + at));
+    const auto sum = [&](size_t kind) HWY_ATTR {
+      return hn::Add(memory.load(gates + kind * units + i),
+                     memory.load(product + kind * width + i));
     };
-    const auto reset = logistic_of(d, sum(i));
-    const auto update = logistic_of(d, sum(units + i));
-    const auto recurrent = memory.load(product + 2 * units + i);
+    const auto reset = logistic_of(d, sum(0));
+    const auto update = logistic_of(d, sum(1));
+    const auto recurrent = memory.load(product + 2 * width + i);
     const auto fresh = tanh_of(d, hn::MulAdd(reset, recurrent, memory.load(gates + 2 * units + i)));
     memory.store(reset, activated + i);
     memory.store(update, activated + units + i);
@@ -154,11 +163,13 @@ struct GruCell {
   }
 };
 
-/// `grad_state` comes from the next time and becomes the part that passes by the gates.
+/// `grad_state` is the part of the next time's gradient that passed by the gates, `grad_before` the
+/// part through them. `grad_state` becomes the part that passes by these gates.
 template <typename T>
 struct GruCellBackward {
   const T* activated;
   const T* before;
+  const T* grad_before;
   const T* grad_out;  // or null
   T* grad_state;
   T* grad_gates;
@@ -171,7 +182,7 @@ struct GruCellBackward {
     const auto reset = memory.load(activated + i), update = memory.load(activated + units + i);
     const auto fresh = memory.load(activated + 2 * units + i);
     const auto recurrent = memory.load(activated + 3 * units + i);
-    auto grad = memory.load(grad_state + i);
+    auto grad = hn::Add(memory.load(grad_state + i), memory.load(grad_before + i));
     if (grad_out != nullptr) grad = hn::Add(grad, memory.load(grad_out + i));
     const auto passed = hn::Mul(grad, update);
     const auto grad_fresh = hn::Mul(hn::Sub(grad, passed), tanh_slope(d, fresh));
@@ -190,13 +201,15 @@ struct GruCellBackward {
 
 template <typename T>
 struct RnnCell {
+  const T* gates;
+  const T* product;
   T* state;
   bool is_relu;
 
   template <class Memory>
   HWY_INLINE void operator()(const Memory& memory, size_t i) const {
     const auto d = memory.d;
-    const auto x = memory.load(state + i);
+    const auto x = hn::Add(memory.load(gates + i), memory.load(product + i));
     // Written so that a NaN stays one.
     const auto rectified = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x);
     memory.store(is_relu ? rectified : tanh_of(d, x), state + i);
