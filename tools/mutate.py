@@ -17,6 +17,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,19 +36,11 @@ OTHER_TESTS = ["tests/python/test_op_special.py", "tests/python/test_op_random.p
 # Mutants that compute the same, with the reason.
 EQUIVALENT = {
     ("relu", "input", "operand"): "out > 0 exactly where input > 0",
-    **{
-        (op, param, kind): "the gradient of what is drawn is 0"
-        for op, params in {
-            "normal": ("mean", "std"),
-            "normal.tensor_float": ("mean",),
-            "normal.float_tensor": ("std",),
-            "bernoulli": ("input",),
-            "bernoulli.p": ("input",),
-        }.items()
-        for param in params
-        for kind in ("sign", "factor")
-    },
+    ("hardtanh", "input", "operand"): "out lies inside exactly where input does",
+    ("difference_loss_backward", "input", "arguments"): "a product of both, in the same shape",
 }
+# Neither its sign nor a factor makes this wrong.
+ZERO = "zeros_like(grad_out)"
 # Indices and masks are no numbers to exchange with operands.
 NOT_EXCHANGED = ("index", "target", "condition", "weight", "indices")
 COMMUTATIVE = ("add", "mul")
@@ -73,7 +66,7 @@ class Mutant:
     id: int
     op: str
     param: str
-    kind: str  # sign, factor, operand or arguments
+    kind: str  # sign, factor, operand, arguments or nonzero
     formula: str
 
     def __str__(self) -> str:
@@ -156,12 +149,14 @@ def break_formulas(families: list[Family]) -> list[Mutant]:
 
 def mutants_of(op: Op, param: str, formula: str, first_id: int) -> list[Mutant]:
     """The mutants of one formula."""
-    broken = {
-        "sign": f"neg({formula})",
-        "factor": f"mul({formula}, 2)",
-        "operand": swapped_operands(op, formula),
-        "arguments": swapped_arguments(op, formula),
-    }
+    broken = {"nonzero": "grad_out"}
+    if formula != ZERO:
+        broken = {
+            "sign": f"neg({formula})",
+            "factor": f"mul({formula}, 2)",
+            "operand": swapped_operands(op, formula),
+            "arguments": swapped_arguments(op, formula),
+        }
     kept = [
         (kind, text)
         for kind, text in broken.items()
@@ -257,14 +252,14 @@ def enter_package() -> None:
         importlib.import_module(name)
 
 
-def fork_tests(mutant: int, ops: list[str]) -> int:
+def fork_tests(mutant: int, name: str, ops: list[str]) -> int:
     """Start the tests with one mutant active; returns the process, which exits as pytest does."""
     child = os.fork()
     if child != 0:
         return child
     status = 3
     try:
-        log = os.open(log_of(mutant), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        log = os.open(log_of(name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.environ["EBB_MUTANT"] = str(mutant)
@@ -282,56 +277,83 @@ def run_pytest(ops: list[str], tests: list[str]) -> int:
     return int(importlib.import_module("pytest").main(["-x", "-q", "--no-header", *tests]))
 
 
-def log_of(mutant: int) -> Path:
-    """Where the tests of a mutant write what they say."""
-    return MUTATE / f"mutant_{mutant}.log"
+def log_of(name: str) -> Path:
+    """Where the tests of a mutant or of a family write what they say."""
+    return MUTATE / f"mutant_{name}.log"
+
+
+def run_forked(tasks: dict[str, tuple[int, list[str]]], jobs: int) -> Iterator[tuple[str, int]]:
+    """Run the tests of each task (a mutant and ops); yield its name and exit status when done."""
+    waiting, running = list(reversed(tasks.items())), {}
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            name, (mutant, ops) = waiting.pop()
+            running[fork_tests(mutant, name, ops)] = name
+        process, status = os.wait()
+        yield running.pop(process), os.waitstatus_to_exitcode(status)
 
 
 def try_all(mutants: list[Mutant], rows: dict[str, list[str]], jobs: int) -> list[Mutant]:
     """Run the tests of each mutant; return those that no test noticed."""
-    waiting, running, survivors = list(reversed(mutants)), {}, []
-    while waiting or running:
-        while waiting and len(running) < jobs:
-            mutant = waiting.pop()
-            running[fork_tests(mutant.id, rows[mutant.op])] = mutant
-        process, status = os.wait()
-        mutant = running.pop(process)
+    by_name = {str(one.id): one for one in mutants}
+    tasks = {name: (one.id, rows[one.op]) for name, one in by_name.items()}
+    survivors = []
+    for name, code in run_forked(tasks, jobs):
+        mutant = by_name[name]
         # A crash (negative) is noticed as well as a failed test (1).
-        code = os.waitstatus_to_exitcode(status)
         if code > 1:
-            sys.exit(f"mutate: the tests of {mutant} could not run, see {log_of(mutant.id)}")
+            sys.exit(f"mutate: the tests of {mutant} could not run, see {log_of(name)}")
         survivors += [mutant] if code == 0 else []
         print(f"{'SURVIVED' if code == 0 else 'killed  '} {mutant}", flush=True)
     return survivors
 
 
-def check_baseline(families: list[Family]) -> None:
-    """All tests must pass while no mutant is active."""
-    every = [op.full_name for family in families for op in family.ops]
-    _, status = os.waitpid(fork_tests(0, every), 0)
-    if status != 0:
-        sys.exit(f"mutate: the tests must pass without a mutant, got failures, see {log_of(0)}")
+def check_baseline(families: list[Family], ops: set[str], jobs: int) -> None:
+    """The tests of the ops must pass while no mutant is active."""
+    listed = {one.name: [op.full_name for op in one.ops if op.full_name in ops] for one in families}
+    tasks = {name: (0, rows) for name, rows in listed.items() if rows}
+    for name, code in run_forked(tasks, jobs):
+        if code != 0:
+            sys.exit(f"mutate: {name} must pass without a mutant, got failures, see {log_of(name)}")
+
+
+def choose(
+    mutants: list[Mutant], families: list[Family], ops: str | None, names: str | None
+) -> list[Mutant]:
+    """The mutants of some ops and families, both as lists with commas; all if none is named."""
+    if ops is None and names is None:
+        return mutants
+    wanted = set((ops or "").split(","))
+    listed = (names or "").split(",")
+    wanted |= {op.full_name for one in families if one.name in listed for op in one.ops}
+    return [one for one in mutants if {one.op, one.op.split(".")[0]} & wanted]
 
 
 def main() -> int:
     """Run the command line; 1 if a mutant survives."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--op", help="only the formulas of this op, such as mul or mul.Scalar")
+    parser.add_argument(
+        "--op", help="only the formulas of these ops, such as mul or mul.Scalar,div"
+    )
+    parser.add_argument("--family", help="only the formulas of these families, such as math,sort")
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     families = load_all()
     rows = rows_to_run(families)
     mutants = break_formulas(families)
-    chosen = [one for one in mutants if options.op in (None, one.op, one.op.split(".")[0])]
+    chosen = choose(mutants, families, options.op, options.family)
     if options.list:
         print("\n".join(map(str, chosen)))
         return 0
     if not chosen:
-        sys.exit(f"mutate: needs an op with a gradient formula, got {options.op}")
+        sys.exit(
+            "mutate: needs an op with a gradient formula, got "
+            f"--op {options.op} --family {options.family}"
+        )
     build(families, options.jobs)
     enter_package()
-    check_baseline(families)
+    check_baseline(families, {op for one in chosen for op in rows[one.op]}, options.jobs)
     print(f"[mutate] trying {len(chosen)} mutants", flush=True)
     survivors = try_all(chosen, rows, options.jobs)
     print(f"[mutate] {len(chosen) - len(survivors)} of {len(chosen)} mutants killed")

@@ -131,8 +131,15 @@ def test_gradients_of_drawn_values_are_zero():
     std = ebb.ones(4, requires_grad=True)
     ebb.normal(mean, std).sum().backward()
     assert mean.grad.tolist() == [[0.0]] * 3 and std.grad.tolist() == [0.0] * 4
+    mean.grad = std.grad = None
+    ebb.normal(mean, 2.0).sum().backward()
+    ebb.normal(1.0, std).sum().backward()
+    assert mean.grad.tolist() == [[0.0]] * 3 and std.grad.tolist() == [0.0] * 4
     p = ebb.full([3], 0.5).requires_grad_()
     p.bernoulli().sum().backward()
+    assert p.grad.tolist() == [0.0] * 3
+    p.grad = None
+    p.bernoulli(0.25).sum().backward()
     assert p.grad.tolist() == [0.0] * 3
     leaf = ebb.ones(3, requires_grad=True)
     written = (leaf * 2).uniform_()

@@ -68,6 +68,40 @@ def test_a_masked_singular_branch_does_not_poison(function):
     assert math.isfinite(second.tolist()[1])
 
 
+@pytest.mark.parametrize(
+    ("function", "point"),
+    [
+        (ebb.rsqrt, 0.0),
+        (ebb.reciprocal, 0.0),
+        (ebb.log1p, -1.0),
+        (ebb.log2, 0.0),
+        (ebb.log10, 0.0),
+        (ebb.asin, 1.0),
+        (ebb.acos, -1.0),
+    ],
+    ids=["rsqrt", "reciprocal", "log1p", "log2", "log10", "asin", "acos"],
+)
+def test_a_singular_point_that_gets_no_gradient_gives_none(function, point):
+    x = leaf([point, 0.5])
+    (first,) = grads(function(x), [x], ebb.tensor([0.0, 1.0], dtype=ebb.float64))
+    assert first[0] == 0.0
+    assert math.isfinite(first[1]) and first[1] != 0.0
+
+
+def test_the_origin_of_two_operands_gives_no_gradient_where_none_arrives():
+    x, y = leaf([0.0, 3.0]), leaf([0.0, 4.0])
+    seed = ebb.tensor([0.0, 1.0], dtype=ebb.float64)
+    assert grads(ebb.hypot(x, y), [x, y], seed) == [[0.0, 0.6], [0.0, 0.8]]
+    assert grads(ebb.atan2(x, y), [x, y], seed) == [[0.0, 0.16], [0.0, -0.12]]
+
+
+def test_the_gradient_of_hypot_does_not_overflow_near_the_origin():
+    x, y = leaf([1e-300]), leaf([0.0])
+    seed = ebb.tensor([1e10], dtype=ebb.float64)
+    assert grads(ebb.hypot(x, y), [x, y], seed) == [[1e10], [0.0]]
+    assert grads(ebb.hypot(y, x), [x, y], seed) == [[1e10], [0.0]]
+
+
 def test_a_masked_quotient_does_not_poison_the_numerator():
     x, y = leaf([1.0, 3.0]), leaf([0.0, 2.0])
     safe = ebb.where(y.detach() > 0, x / y, 0)

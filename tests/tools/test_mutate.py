@@ -16,13 +16,28 @@ def test_every_gradient_formula_gets_a_wrong_sign_and_a_wrong_factor():
         for family in families
         for op in family.ops
         for param, formula in op.grad.items()
-        if formula != "none"
+        if formula not in ("none", mutate.ZERO)
     }
     mutants = mutate.break_formulas(families)
     for kind in ("sign", "factor"):
         same = {(op, param) for op, param, broken in mutate.EQUIVALENT if broken == kind}
         assert {(one.op, one.param) for one in mutants if one.kind == kind} == formulas - same
     assert [one.id for one in mutants] == list(range(1, len(mutants) + 1))
+
+
+def test_a_gradient_of_zero_is_broken_by_one_that_is_not():
+    (mutant,) = mutate.mutants_of(op_named("sign"), "input", mutate.ZERO, 1)
+    assert (mutant.kind, mutant.formula) == ("nonzero", "grad_out")
+
+
+def test_ops_and_families_choose_the_mutants():
+    families = load_all()
+    mutants = mutate.break_formulas(families)
+    assert mutate.choose(mutants, families, None, None) == mutants
+    names = {one.op for one in mutate.choose(mutants, families, "mul,exp", "sort")}
+    assert {"mul", "mul.Scalar", "exp", "topk"} <= names
+    assert "add" not in names
+    assert mutate.choose(mutants, families, "nothing", None) == []
 
 
 def test_all_mutants_of_a_formula_are_in_one_expression():
