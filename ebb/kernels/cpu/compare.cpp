@@ -23,6 +23,10 @@ auto comparable(T value) {
   }
 }
 
+// && and || would branch; Clang warns of & and | between bools that come from calls.
+bool both(bool lhs, bool rhs) { return (static_cast<int>(lhs) & static_cast<int>(rhs)) != 0; }
+bool either(bool lhs, bool rhs) { return (static_cast<int>(lhs) | static_cast<int>(rhs)) != 0; }
+
 struct Greater {
   template <typename T>
   bool operator()(T lhs, T rhs) const {
@@ -51,13 +55,13 @@ struct GreaterEqual {
 struct LogicalAnd {
   template <typename T>
   bool operator()(T lhs, T rhs) const {
-    return (lhs != T{0}) & (rhs != T{0});
+    return both(lhs != T{0}, rhs != T{0});
   }
 };
 struct LogicalOr {
   template <typename T>
   bool operator()(T lhs, T rhs) const {
-    return (lhs != T{0}) | (rhs != T{0});
+    return either(lhs != T{0}, rhs != T{0});
   }
 };
 struct LogicalXor {
@@ -77,7 +81,7 @@ struct IsFinite {
   template <typename T>
   bool operator()(T x) const {
     if constexpr (is_complex(dtype_of<T>)) {
-      return IsFinite()(x.real()) & IsFinite()(x.imag());
+      return both(IsFinite()(x.real()), IsFinite()(x.imag()));
     } else if constexpr (std::is_floating_point_v<T>) {
       return x - x == T{0};
     } else {
@@ -89,9 +93,10 @@ struct IsInf {
   template <typename T>
   bool operator()(T x) const {
     if constexpr (is_complex(dtype_of<T>)) {
-      return IsInf()(x.real()) | IsInf()(x.imag());
+      return either(IsInf()(x.real()), IsInf()(x.imag()));
     } else if constexpr (std::is_floating_point_v<T>) {
-      return (x == std::numeric_limits<T>::infinity()) | (x == -std::numeric_limits<T>::infinity());
+      constexpr T kInfinity = std::numeric_limits<T>::infinity();
+      return either(x == kInfinity, x == -kInfinity);
     } else {
       return false;
     }
@@ -101,13 +106,13 @@ struct IsInf {
 struct InRange {
   template <typename T>
   bool operator()(T x, T low, T high) const {
-    return (x >= low) & (x <= high);
+    return both(x >= low, x <= high);
   }
 };
 struct Inside {
   template <typename T>
   bool operator()(T x, T low, T high) const {
-    return (x > low) & (x < high);
+    return both(x > low, x < high);
   }
 };
 
