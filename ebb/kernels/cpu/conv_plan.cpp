@@ -377,7 +377,6 @@ class PlanCache {
   }
   void insert(const PlanKey& key, const Plan& plan) {
     const std::lock_guard lock(mutex_);
-    if (places_.contains(key)) return;  // another thread was faster
     plans_.emplace_front(key, plan);
     places_.emplace(key, plans_.begin());
     if (plans_.size() <= kMostPlans) return;
@@ -397,10 +396,24 @@ PlanCache& plan_cache() {
   return *cache;
 }
 
+// Threads make plans one after another: of two that want the same plan one waits for it instead of
+// compiling it, too, and no fork comes while oneDNN holds locks of its own for it.
+std::mutex& making_mutex() {
+  static auto* const mutex = new std::mutex;
+  return *mutex;
+}
+
+void lock_plans() {
+  making_mutex().lock();
+  plan_cache().mutex().lock();
+}
+void unlock_plans() {
+  plan_cache().mutex().unlock();
+  making_mutex().unlock();
+}
+
 // A fork waits until no thread is in the cache: the child could never unlock it.
-[[maybe_unused]] const int fork_handlers =
-    pthread_atfork([] { plan_cache().mutex().lock(); }, [] { plan_cache().mutex().unlock(); },
-                   [] { plan_cache().mutex().unlock(); });
+[[maybe_unused]] const int fork_handlers = pthread_atfork(lock_plans, unlock_plans, unlock_plans);
 
 std::shared_ptr<const ConvPlan> make_plan(const ConvPiece& piece) {
   try {
@@ -418,6 +431,8 @@ std::shared_ptr<const ConvPlan> plan_for(const ConvPiece& piece) {
   const PlanKey key(piece);
   std::shared_ptr<const ConvPlan> plan;
   if (plan_cache().find(key, plan)) return plan;
+  const std::lock_guard turn(making_mutex());
+  if (plan_cache().find(key, plan)) return plan;  // another thread was faster
   plan = make_plan(piece);
   plan_cache().insert(key, plan);
   return plan;
