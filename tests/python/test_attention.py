@@ -219,6 +219,36 @@ def test_forward_mode_of_the_fused_op_matches_differences():
     np.testing.assert_allclose(tangent, (ahead - behind).numpy() / 2e-6, atol=1e-8)
 
 
+def backward_of(tensors, grad, rest):
+    out, logsumexp = _C._ops.attention(*tensors, *rest)
+    return _C._ops.attention_backward(*tensors, rest[0], out, logsumexp, grad, *rest[1:])
+
+
+@pytest.mark.parametrize("mask", [None, "float"])
+@pytest.mark.parametrize("moving", [0, 2, 3, None])
+def test_forward_mode_of_the_gradient_matches_differences(mask, moving):
+    inputs = [ebb.tensor(one) for one in (*operands(3, 4), draw((1, 2, 3, 8), 4))]
+    steps = [ebb.tensor(draw(one.shape, 6 + i)) for i, one in enumerate(inputs)]
+    if moving is not None:
+        steps = [one if i == moving else None for i, one in enumerate(steps)]
+    rest = (mask and ebb.tensor(draw((1, 1, 3, 4), 5)), 0.0, mask is None, 0.3, 0, 0)
+    kinds = (*["Tensor"] * 3, "Tensor?", *["Tensor"] * 3, "float", "bool", "float", "int", "int")
+    *tensors, grad = inputs
+    results = _C._ops.attention(*tensors, *rest)
+    arguments = (*tensors, rest[0], *results, grad, *rest[1:])
+    tangents = _C._jvp("attention_backward", kinds, arguments, tuple(steps))
+
+    def moved(size):
+        *tensors, grad = (
+            one if step is None else one + step * size
+            for one, step in zip(inputs, steps, strict=True)
+        )
+        return backward_of(tensors, grad, rest)
+
+    for tangent, ahead, behind in zip(tangents, moved(1e-6), moved(-1e-6), strict=True):
+        np.testing.assert_allclose(tangent.numpy(), (ahead - behind).numpy() / 2e-6, atol=1e-8)
+
+
 def test_results_do_not_depend_on_the_number_of_threads():
     tensors = [ebb.tensor(one).to(ebb.float32).requires_grad_() for one in operands(300, 1600)]
     before = ebb.get_num_threads()

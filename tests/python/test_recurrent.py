@@ -275,6 +275,54 @@ def test_forward_mode_matches_finite_differences(op, moving):
         np.testing.assert_allclose(tangent.numpy(), (ahead - behind).numpy() / 2e-6, atol=1e-8)
 
 
+def gradients_of_scan(op, tensors, grads, options):
+    """The gradients that a scan's backward op gives, and how it was called."""
+    results = getattr(ebb._C._ops, op)(*tensors, *options)
+    results = results if isinstance(results, tuple) else (results,)
+    call = (*tensors, *results, *grads, *options)
+    return getattr(ebb._C._ops, f"{op}_backward")(*call), call
+
+
+@pytest.mark.parametrize("op", SCANS)
+@pytest.mark.parametrize("moving", [0, 1, -1, None])
+def test_forward_mode_of_gradients_matches_finite_differences(op, moving):
+    kinds, shapes, options = SCANS[op]
+    count = len(kinds)
+    shapes = (*shapes, *[(3, 2, 2)] * (2 if op == "lstm_scan" else 1))
+    inputs = [ebb.tensor(draw(shape, seed)) for seed, shape in enumerate(shapes)]
+    steps = [ebb.tensor(draw(shape, 9 + seed)) for seed, shape in enumerate(shapes)]
+    if moving is not None:
+        steps = [one if i == moving % len(steps) else None for i, one in enumerate(steps)]
+    _, call = gradients_of_scan(op, inputs[:count], inputs[count:], options)
+    types = ["bool" if isinstance(one, bool) else "Tensor" for one in call]
+    if op == "lstm_scan":
+        types[7] = types[8] = "Tensor?"
+    tangents = ebb._C._jvp(f"{op}_backward", tuple(types), call, tuple(steps))
+
+    def moved(size):
+        places = [
+            one if step is None else one + step * size
+            for one, step in zip(inputs, steps, strict=True)
+        ]
+        return gradients_of_scan(op, places[:count], places[count:], options)[0]
+
+    for tangent, ahead, behind in zip(tangents, moved(1e-6), moved(-1e-6), strict=True):
+        np.testing.assert_allclose(tangent.numpy(), (ahead - behind).numpy() / 2e-6, atol=1e-8)
+
+
+def test_forward_mode_of_gradients_does_without_gradients_of_cells():
+    _, shapes, options = SCANS["lstm_scan"]
+    tensors = [ebb.tensor(draw(shape, seed)) for seed, shape in enumerate(shapes)]
+    grad = ebb.tensor(draw((3, 2, 2), 5))
+    gradients, call = gradients_of_scan("lstm_scan", tensors, (grad, None), options)
+    types = (*["Tensor"] * 7, "Tensor?", "Tensor?", "bool")
+    steps = (None,) * 4
+    # The gradients are linear in what arrives: moving it along itself gives them.
+    tangents = ebb._C._jvp("lstm_scan_backward", types, call, (*steps, grad, None))
+    for tangent, gradient in zip(tangents, gradients, strict=True):
+        np.testing.assert_allclose(tangent.numpy(), gradient.numpy(), atol=1e-14)
+
+
 BAD = {
     "LSTM: hidden_size needs at least 1, got 0": lambda: nn.LSTM(3, 0),
     "GRU: input_size needs an int, got 2.5": lambda: nn.GRU(2.5, 3),

@@ -96,6 +96,16 @@ Tensor attention_tangent(const std::vector<Tensor>& tangents, const std::vector<
   return recomputed_tangents(composite, operands, tangents)[0];
 }
 
+std::vector<Tensor> attention_grad_tangents(const std::vector<Tensor>& tangents,
+                                            const std::vector<Tensor>& operands,
+                                            const AttentionArguments& arguments) {
+  const auto composite = [=](std::span<const Tensor> in) {
+    return std::vector<Tensor>{explicit_attention(in, arguments)};
+  };
+  const std::span<const Tensor> all(operands);
+  return recomputed_grad_tangents(composite, all.first(4), all.subspan(4), tangents, 3);
+}
+
 }  // namespace autograd::rules
 
 namespace {

@@ -68,6 +68,33 @@ std::vector<Tensor> grads_of(const Weighted& weighted, std::span<const Tensor> i
                    {.create_graph = create_graph, .allow_unused = true});
 }
 
+/// Bit i: tensor i is there.
+uint32_t defined_bits(std::span<const Tensor> tensors) {
+  uint32_t bits = 0;
+  for (size_t i = 0; i < tensors.size(); ++i) bits |= tensors[i].defined() ? 1u << i : 0u;
+  return bits;
+}
+
+std::vector<Tensor> joined(std::span<const Tensor> first, std::span<const Tensor> second) {
+  std::vector<Tensor> all(first.begin(), first.end());
+  all.insert(all.end(), second.begin(), second.end());
+  return all;
+}
+
+/// A fused backward op as a composite: of the inputs of `composite`, then the gradients of its
+/// outputs.
+struct FirstGrads {
+  const Composite& composite;
+  size_t inputs, count;  // of `composite`; of the results
+  uint32_t wanted;       // among the results
+  std::vector<Tensor> operator()(std::span<const Tensor> given) const {
+    std::vector<Tensor> grads =
+        recomputed_grads(composite, given.first(inputs), given.subspan(inputs), wanted);
+    grads.resize(count);
+    return grads;
+  }
+};
+
 }  // namespace
 
 std::vector<Tensor> recomputed_grads(const Composite& composite, std::span<const Tensor> inputs,
@@ -88,24 +115,13 @@ std::vector<Tensor> recomputed_second_grads(const Composite& composite,
                                             std::span<const Tensor> inputs,
                                             std::span<const Tensor> grad_outs,
                                             std::span<const Tensor> grads_of, uint32_t wanted) {
-  const size_t count = inputs.size();
-  std::vector<Tensor> both(inputs.begin(), inputs.end());
-  both.insert(both.end(), grad_outs.begin(), grad_outs.end());
-  uint32_t asked = 0;  // of the first derivative
-  for (size_t i = 0; i < grads_of.size(); ++i) asked |= grads_of[i].defined() ? 1u << i : 0u;
-  const auto first = [&](std::span<const Tensor> given) {
-    std::vector<Tensor> grads =
-        recomputed_grads(composite, given.first(count), given.subspan(count), asked);
-    grads.resize(grads_of.size());
-    return grads;
-  };
-  return recomputed_grads(first, both, grads_of, wanted);
+  const FirstGrads first{composite, inputs.size(), grads_of.size(), defined_bits(grads_of)};
+  return recomputed_grads(first, joined(inputs, grad_outs), grads_of, wanted);
 }
 
 std::vector<Tensor> recomputed_tangents(const Composite& composite, std::span<const Tensor> inputs,
                                         std::span<const Tensor> tangents) {
-  uint32_t moving = 0;
-  for (size_t i = 0; i < tangents.size(); ++i) moving |= tangents[i].defined() ? 1u << i : 0u;
+  const uint32_t moving = defined_bits(tangents);
   std::vector<Tensor> shapes;
   {
     const NoGradGuard guard;
@@ -119,6 +135,14 @@ std::vector<Tensor> recomputed_tangents(const Composite& composite, std::span<co
     return recomputed_grads(composite, inputs, given, moving);
   };
   return recomputed_grads(gradient, weights, tangents);
+}
+
+std::vector<Tensor> recomputed_grad_tangents(const Composite& composite,
+                                             std::span<const Tensor> inputs,
+                                             std::span<const Tensor> grad_outs,
+                                             std::span<const Tensor> tangents, size_t count) {
+  const FirstGrads first{composite, inputs.size(), count, (1u << count) - 1};
+  return recomputed_tangents(first, joined(inputs, grad_outs), tangents);
 }
 
 }  // namespace ebb::autograd::rules

@@ -46,4 +46,12 @@ EBB_API std::vector<Tensor> recomputed_tangents(const Composite& composite,
                                                 std::span<const Tensor> inputs,
                                                 std::span<const Tensor> tangents);
 
+/// The tangents of a fused backward op, whose results are the gradients of `composite` for its
+/// first `count` inputs. `tangents`: first of `inputs`, then of `grad_outs`.
+EBB_API std::vector<Tensor> recomputed_grad_tangents(const Composite& composite,
+                                                     std::span<const Tensor> inputs,
+                                                     std::span<const Tensor> grad_outs,
+                                                     std::span<const Tensor> tangents,
+                                                     size_t count);
+
 }  // namespace ebb::autograd::rules

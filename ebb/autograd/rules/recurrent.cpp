@@ -170,6 +170,12 @@ std::vector<Tensor> second_grads(const Composite& steps, std::span<const Tensor>
   return recomputed_second_grads(steps, operands.first(count), operands.subspan(count), grads);
 }
 
+std::vector<Tensor> grad_tangents(const Composite& steps, std::span<const Tensor> tangents,
+                                  std::span<const Tensor> operands, size_t count) {
+  return recomputed_grad_tangents(steps, operands.first(count), operands.subspan(count), tangents,
+                                  count);
+}
+
 }  // namespace
 
 std::vector<Tensor> lstm_scan_second_grads(std::span<const Tensor> grads,
@@ -208,6 +214,25 @@ std::vector<Tensor> rnn_scan_tangents(const std::vector<Tensor>& tangents,
                                       bool reverse) {
   const auto steps = [=](std::span<const Tensor> in) { return rnn_steps(in, is_relu, reverse); };
   return recomputed_tangents(steps, operands, tangents);
+}
+
+std::vector<Tensor> lstm_scan_grad_tangents(const std::vector<Tensor>& tangents,
+                                            const std::vector<Tensor>& operands, bool reverse) {
+  const auto steps = [=](std::span<const Tensor> in) { return lstm_steps(in, reverse); };
+  return grad_tangents(steps, tangents, operands, 4);
+}
+
+std::vector<Tensor> gru_scan_grad_tangents(const std::vector<Tensor>& tangents,
+                                           const std::vector<Tensor>& operands, bool reverse) {
+  const auto steps = [=](std::span<const Tensor> in) { return gru_steps(in, reverse); };
+  return grad_tangents(steps, tangents, operands, 4);
+}
+
+std::vector<Tensor> rnn_scan_grad_tangents(const std::vector<Tensor>& tangents,
+                                           const std::vector<Tensor>& operands, bool is_relu,
+                                           bool reverse) {
+  const auto steps = [=](std::span<const Tensor> in) { return rnn_steps(in, is_relu, reverse); };
+  return grad_tangents(steps, tangents, operands, 3);
 }
 
 }  // namespace ebb::autograd::rules

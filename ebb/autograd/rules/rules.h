@@ -76,6 +76,9 @@ std::vector<Tensor> attention_second_grads(std::span<const Tensor> grads,
                                            const AttentionArguments& arguments);
 Tensor attention_tangent(const std::vector<Tensor>& tangents, const std::vector<Tensor>& operands,
                          const AttentionArguments& arguments);
+std::vector<Tensor> attention_grad_tangents(const std::vector<Tensor>& tangents,
+                                            const std::vector<Tensor>& operands,
+                                            const AttentionArguments& arguments);
 
 // Recurrent layers (recurrent.cpp). `operands`: the inputs of the scan, then the gradients of its
 // results; `grads`: the gradients that arrive. Gives one gradient per operand.
@@ -94,6 +97,14 @@ std::vector<Tensor> gru_scan_tangents(const std::vector<Tensor>& tangents,
 std::vector<Tensor> rnn_scan_tangents(const std::vector<Tensor>& tangents,
                                       const std::vector<Tensor>& operands, bool is_relu,
                                       bool reverse);
+/// The tangents of the gradients, from those of the operands.
+std::vector<Tensor> lstm_scan_grad_tangents(const std::vector<Tensor>& tangents,
+                                            const std::vector<Tensor>& operands, bool reverse);
+std::vector<Tensor> gru_scan_grad_tangents(const std::vector<Tensor>& tangents,
+                                           const std::vector<Tensor>& operands, bool reverse);
+std::vector<Tensor> rnn_scan_grad_tangents(const std::vector<Tensor>& tangents,
+                                           const std::vector<Tensor>& operands, bool is_relu,
+                                           bool reverse);
 
 // Losses (loss.cpp).
 /// The gradient of softmax_backward(grad, out, dim) with respect to `out`, and its tangent.

@@ -1,7 +1,8 @@
 // ebb/kernels/cpu/philox-inl.h -- many words of the random sequence at once.
 //
 // The same numbers as random_words() of ebb/core/random.h: a 64-bit lane holds one 32-bit word of
-// its counter, so that a product of two words fits. Included once per target (see simd.h).
+// its counter, so that a product of two words fits. Included once per target (see simd.h); a target
+// without vectors takes one counter after the other.
 #if defined(EBB_KERNELS_CPU_PHILOX_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EBB_KERNELS_CPU_PHILOX_INL_H
 #undef EBB_KERNELS_CPU_PHILOX_INL_H
@@ -22,6 +23,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// Writes the four words of each of `counters` counters, from number `first` after `state` on.
 inline void philox_words(const RandomState& state, uint64_t first, size_t counters,
                          uint32_t* words) {
+  size_t done = 0;
+#if HWY_TARGET != HWY_SCALAR
   const hn::ScalableTag<uint64_t> d;
   const hn::Repartition<uint32_t, decltype(d)> d32;
   const size_t lanes = hn::Lanes(d);
@@ -29,7 +32,6 @@ inline void philox_words(const RandomState& state, uint64_t first, size_t counte
   const auto product = [&](auto lhs, uint32_t rhs) HWY_ATTR {
     return hn::MulEven(hn::BitCast(d32, lhs), hn::Set(d32, rhs));
   };
-  size_t done = 0;
   for (; done + lanes <= counters; done += lanes) {
     const auto position = hn::Iota(d, state.offset + first + done);
     auto word0 = hn::And(position, low_half), word1 = hn::ShiftRight<32>(position);
@@ -48,6 +50,7 @@ inline void philox_words(const RandomState& state, uint64_t first, size_t counte
                           hn::Or(word2, hn::ShiftLeft<32>(word3)), d,
                           reinterpret_cast<uint64_t*>(words + 4 * done));
   }
+#endif
   for (; done < counters; ++done) {
     const auto four = random_words(state, first + done);
     std::copy_n(four.data(), 4, words + 4 * done);
