@@ -76,7 +76,7 @@ void check_softmax(const Array& input, const Array& grad_out, int64_t outer, int
 }
 
 TEST_P(LossPerDType, SoftmaxAlongAnyDimAndSize) {
-  for (const int64_t n : {1, 2, 15, 16, 17, 33, 63, 64, 65, 600}) {
+  for (const int64_t n : {1, 2, 15, 16, 17, 33, 48, 50, 63, 64, 65, 90, 112, 128, 600}) {
     for (const int64_t inner : {1, 3, 40}) {
       check_softmax(random_array(dtype(), {2, n, inner}, 1),
                     random_array(dtype(), {2, n, inner}, 2), 2, n, inner);
@@ -87,7 +87,7 @@ TEST_P(LossPerDType, SoftmaxAlongAnyDimAndSize) {
 }
 
 TEST_P(LossPerDType, LogSoftmaxAlongAnyDimAndSize) {
-  for (const int64_t n : {1, 2, 10, 15, 16, 17, 40, 70, 1000}) {
+  for (const int64_t n : {1, 2, 10, 15, 16, 17, 40, 48, 50, 60, 70, 90, 112, 128, 1000}) {
     for (const int64_t inner : {1, 3}) {
       check_log_softmax(random_array(dtype(), {4, n, inner}, 1),
                         random_array(dtype(), {4, n, inner}, 2), 4, n, inner);

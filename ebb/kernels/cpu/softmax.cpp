@@ -2,9 +2,9 @@
 //
 // log_softmax(x) = (x - max) - log(sum(exp(x - max))) neither overflows nor loses the small
 // differences. A line along the dim is worked on as a dense row of float32 or float64, and one of
-// at most four vectors never leaves the registers. Where lines lie side by side in memory, as along
-// the channels of images, blocks of them are worked on together, row by row
-// (softmax_columns-inl.h).
+// at most four vectors (eight where that pays) never leaves the registers. Where lines lie side by
+// side in memory, as along the channels of images, blocks of them are worked on together, row by
+// row (softmax_columns-inl.h).
 #include <algorithm>
 #include <limits>
 
@@ -136,12 +136,23 @@ HWY_INLINE void softmax_in_registers(const T* in, T* out, size_t count) {
 template <Softmax kind, typename T>
 void softmax_row(const T* in, T* out, int64_t count) {
   const auto size = static_cast<size_t>(count);
-  switch ((size - 1) / hn::Lanes(hn::ScalableTag<T>())) {
+  const size_t last = (size - 1) / hn::Lanes(hn::ScalableTag<T>());
+  switch (last) {
     case 0: return softmax_in_registers<kind, 1>(in, out, size);
     case 1: return softmax_in_registers<kind, 2>(in, out, size);
     case 2: return softmax_in_registers<kind, 3>(in, out, size);
     case 3: return softmax_in_registers<kind, 4>(in, out, size);
     default: break;
+  }
+  // Only 32 registers carry as many vectors, their powers and what exp needs.
+  if constexpr (HWY_MAX_BYTES >= 64) {
+    switch (last) {
+      case 4: return softmax_in_registers<kind, 5>(in, out, size);
+      case 5: return softmax_in_registers<kind, 6>(in, out, size);
+      case 6: return softmax_in_registers<kind, 7>(in, out, size);
+      case 7: return softmax_in_registers<kind, 8>(in, out, size);
+      default: break;
+    }
   }
   HWY_ALIGN T tile[kTile];
   const T largest = reduce_all(MaxOp{}, DenseValues<T>{in}, count, tile);
@@ -189,6 +200,10 @@ void softmax_backward_row(const T* grad_out, const T* out, T* grad_input, int64_
     case 1: return softmax_backward_in_registers<kind, 2>(grad_out, out, grad_input, size);
     case 2: return softmax_backward_in_registers<kind, 3>(grad_out, out, grad_input, size);
     case 3: return softmax_backward_in_registers<kind, 4>(grad_out, out, grad_input, size);
+    case 4: return softmax_backward_in_registers<kind, 5>(grad_out, out, grad_input, size);
+    case 5: return softmax_backward_in_registers<kind, 6>(grad_out, out, grad_input, size);
+    case 6: return softmax_backward_in_registers<kind, 7>(grad_out, out, grad_input, size);
+    case 7: return softmax_backward_in_registers<kind, 8>(grad_out, out, grad_input, size);
     default: break;
   }
   if constexpr (kind == Softmax::log) {
