@@ -38,6 +38,11 @@ struct SumTile {
     high = hn::MulAdd(factor, from_high, high);
     rest.add(a + lda, lda, from_low, from_high);
   }
+  HWY_INLINE void add(const SumTile& other) {
+    low = hn::Add(low, other.low);
+    high = hn::Add(high, other.high);
+    rest.add(other.rest);
+  }
   HWY_INLINE void store(T* c, int64_t ldc) const {
     const hn::ScalableTag<T> d;
     hn::StoreU(low, d, c);
@@ -50,23 +55,40 @@ struct SumTile<T, 0> {
   using Vector = hn::Vec<hn::ScalableTag<T>>;
   HWY_INLINE SumTile() {}
   HWY_INLINE void add(const T*, int64_t, Vector, Vector) {}
+  HWY_INLINE void add(const SumTile&) {}
   HWY_INLINE void store(T*, int64_t) const {}
 };
 
 // Rows of a tile: its sums, two vectors of the panel and a factor fit into 32 or 16 registers.
 constexpr size_t kTileRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
 
+// Tiles of up to so many rows have too few sums to hide how long an addition takes: they get two
+// sets of sums, for even and odd factors.
+constexpr size_t kDoubledRows = 3;
+
+/// sums += a's first column times the panel's first row.
+template <size_t kRows, typename T>
+HWY_INLINE void add_products(const T* a, int64_t lda, const T* panel, SumTile<T, kRows>& sums) {
+  const hn::ScalableTag<T> d;
+  sums.add(a, lda, hn::LoadU(d, panel), hn::LoadU(d, panel + hn::Lanes(d)));
+}
+
 /// c (rows x panel's width) = a (rows x k) panel.
 template <size_t kRows, typename T>
 HWY_INLINE void multiply_tile(const T* a, int64_t lda, const T* panel, int64_t k, T* c,
                               int64_t ldc) {
-  const hn::ScalableTag<T> d;
+  const size_t width = 2 * hn::Lanes(hn::ScalableTag<T>());
   SumTile<T, kRows> sums;
-  for (int64_t p = 0; p < k; ++p) {
-    const auto low = hn::LoadU(d, panel), high = hn::LoadU(d, panel + hn::Lanes(d));
-    sums.add(a + p, lda, low, high);
-    panel += 2 * hn::Lanes(d);
+  int64_t p = 0;
+  if constexpr (kRows <= kDoubledRows) {
+    SumTile<T, kRows> odd;
+    for (; p + 1 < k; p += 2, panel += 2 * width) {
+      add_products(a + p, lda, panel, sums);
+      add_products(a + p + 1, lda, panel + width, odd);
+    }
+    sums.add(odd);
   }
+  for (; p < k; ++p, panel += width) add_products(a + p, lda, panel, sums);
   sums.store(c, ldc);
 }
 /// The same for a number of rows known at run time, from 1 to kMost.
@@ -140,6 +162,7 @@ class RecurrentWeight {
 
  private:
   static constexpr int64_t kPackWork = 1 << 15;  // elements that make a piece for another thread
+  static constexpr int64_t kPackDepth = 64;
   /// Columns of a panel.
   static int64_t kWidth() { return static_cast<int64_t>(2 * hn::Lanes(hn::ScalableTag<T>())); }
 
@@ -156,10 +179,14 @@ class RecurrentWeight {
       }
       return;
     }
-    for (int64_t j = 0; j < count; ++j) {
-      const int64_t unit = first + (column + j) % width, kind = (column + j) / width;
-      const T* const from = weight_ + (kind * units_ + unit) * units_;
-      for (int64_t p = 0; p < depth_; ++p) to[p * kWidth() + j] = from[p];
+    // In parts that stay in the cache while all columns are written.
+    for (int64_t begin = 0; begin < depth_; begin += kPackDepth) {
+      const int64_t end = std::min(depth_, begin + kPackDepth);
+      for (int64_t j = 0; j < count; ++j) {
+        const int64_t unit = first + (column + j) % width, kind = (column + j) / width;
+        const T* const from = weight_ + (kind * units_ + unit) * units_;
+        for (int64_t p = begin; p < end; ++p) to[p * kWidth() + j] = from[p];
+      }
     }
   }
 
