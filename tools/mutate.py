@@ -251,6 +251,7 @@ def link(replaced: dict[str, str], extra: Path) -> None:
 
 def enter_package() -> None:
     """Import what every mutant needs once; each is then tried in a fork of this process."""
+    os.environ["EBB_NUM_THREADS"] = "1"  # each mutant has a process of its own
     sys.path.insert(0, str(MUTATE / "python"))
     os.chdir(ROOT)
     for name in ("pytest", "numpy", "ebb", "tests.python.op_rows"):
