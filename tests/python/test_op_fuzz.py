@@ -77,7 +77,7 @@ def draw_hostile(rng, kind, is_size):
         sizes = [rng.choice(SIZES) for _ in range(rng.randrange(4))]
         return sizes if is_size or rng.random() < 0.5 else rng.choice(LISTS)
     return {
-        "int": lambda: rng.choice(INTS),
+        "int": lambda: rng.choice(SIZES if is_size else INTS),
         "Scalar": lambda: rng.choice(SCALARS),
         "bool": lambda: rng.choice((True, False)),
         "float": lambda: rng.choice((0.0, 0.1, -1.0, 2.0, float("nan"))),
