@@ -32,7 +32,9 @@ python_tests() {  # preset, then pytest's arguments
 
 run_asan() {
   export UBSAN_OPTIONS=print_stacktrace=1
+  # Memory that there is not must end in ebb's own error, as it does without the sanitizer.
   export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_init_order=1
+  ASAN_OPTIONS+=:allocator_may_return_null=1
   cpp_tests asan -LE '^(nosan|long)$'
   # CPython keeps memory until exit, and the interpreter is not instrumented: leaks go unreported,
   # and the runtime has to come first by LD_PRELOAD.

@@ -82,9 +82,10 @@ inline int64_t numel_of(IntSpan sizes) {
   for (const int64_t size : sizes) count *= size;
   return count;
 }
-/// The size of one dim, which may count from the back.
+/// The size of one dim, which may count from the back; of a 0-d tensor 1, for ops that take it as
+/// one dim.
 inline int64_t size_at(IntSpan sizes, int64_t dim) {
-  return sizes[static_cast<size_t>(normalize_dim("size", dim, static_cast<int>(sizes.size())))];
+  return sizes.empty() ? 1 : at_dim("size", sizes, dim);
 }
 
 /// The gradients of all outputs, with zeros for those that none arrived at.

@@ -87,4 +87,11 @@ int normalize_dim(const char* op, int64_t dim, int ndim) {
   return static_cast<int>(dim < 0 ? dim + bound : dim);
 }
 
+int64_t at_dim(const char* op, IntSpan values, int64_t dim) {
+  if (values.empty()) {
+    throw IndexError(str(op, ": needs a dim, got ", dim, " for a tensor without dims"));
+  }
+  return values[static_cast<size_t>(normalize_dim(op, dim, static_cast<int>(values.size())))];
+}
+
 }  // namespace ebb

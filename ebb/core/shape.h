@@ -100,4 +100,8 @@ EBB_API Shape broadcast_shapes(const char* op, IntSpan lhs, IntSpan rhs);
 /// (a 0-d tensor counts as one dimension, as in PyTorch).
 EBB_API int normalize_dim(const char* op, int64_t dim, int ndim);
 
+/// The size (or stride) of `dim` in `values`. Throws IndexError, naming `op`, if there is no such
+/// dim; a 0-d tensor has none.
+EBB_API int64_t at_dim(const char* op, IntSpan values, int64_t dim);
+
 }  // namespace ebb

@@ -62,9 +62,8 @@ class EBB_API Tensor {
   IntSpan strides() const { return {checked()->strides(), impl_->ndim}; }
   Shape shape() const { return Shape(sizes()); }
   /// Size of one dim, counted from the back if negative. Throws IndexError.
-  int64_t size(int64_t dim) const {
-    return sizes()[static_cast<size_t>(normalize_dim("size", dim, ndim()))];
-  }
+  /// Throws IndexError if there is no such dim; a 0-d tensor has none.
+  int64_t size(int64_t dim) const { return at_dim("size", sizes(), dim); }
   bool is_contiguous() const { return checked()->is_contiguous(); }
   /// Elements between the start of the storage and the first element.
   int64_t storage_offset() const;

@@ -62,8 +62,7 @@ PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
     const Arguments arguments(stride_spec, {self, args, count, names});
     const Tensor& tensor = tensor_of(self);
     if (!arguments.given(1)) return make_int_tuple(tensor.strides());
-    const int dim = normalize_dim("stride", arguments.integer(1), tensor.ndim());
-    return checked(PyLong_FromLongLong(tensor.strides()[static_cast<size_t>(dim)]));
+    return checked(PyLong_FromLongLong(at_dim("stride", tensor.strides(), arguments.integer(1))));
   });
 }
 

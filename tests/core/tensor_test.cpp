@@ -11,6 +11,12 @@
 namespace ebb {
 namespace {
 
+TEST(Tensor, HasNoSizeOfADimThatIsNotThere) {
+  EXPECT_EQ(empty(Shape{2, 3}, DType::float32).size(-1), 3);
+  EXPECT_EQ(error_of<IndexError>([] { empty(Shape{}, DType::float32).size(0); }),
+            "size: needs a dim, got 0 for a tensor without dims");
+}
+
 /// 0, 1, 2, ... as float32.
 Tensor counting(const Shape& shape) {
   const Tensor out = empty(shape, DType::float32);

@@ -145,6 +145,7 @@ Tensor eye(int64_t n, std::optional<int64_t> m, std::optional<DType> dtype,
            std::optional<Device> device) {
   const int64_t size[] = {n, m.value_or(n)};
   Tensor out = filled("eye", allocate_for("eye", size, floating_or(dtype), device), 0);
+  if (out.numel() == 0) return out;  // a size may be too large to count on from
   Geometry diagonal;
   diagonal.append(std::min(size[0], size[1]), size[1] + 1);
   const auto fill = kernel_for("eye", kernels::fill_kernels, out);
