@@ -158,6 +158,9 @@ class DataLoader:
     def _make_workers(self, seed: int) -> Any:
         seeds = [seed + number for number in range(self.num_workers)]
         if self.worker_type == "thread":
+            # Several threads that import NumPy for the first time at once find parts of it missing.
+            import numpy as np  # noqa: F401
+
             from ebb.data.thread_workers import ThreadWorkers
 
             return ThreadWorkers(self._recipe(), seeds)
