@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -20,7 +19,7 @@ from typing import Any
 
 from tools.bench import machine
 from tools.bench.picture import write_ratios
-from tools.bench.runner import REALTIME, Settings, run_python
+from tools.bench.runner import REALTIME, Settings, default_settings, run_python
 
 ROOT = Path(__file__).resolve().parents[2]
 TOLERANCE = 1e-3  # of losses
@@ -60,7 +59,7 @@ def find_peer(root: Path, wanted: str | None) -> str | None:
 
 def run_peer(settings: Settings, python: str, script: str, *arguments: str) -> Any:
     """Run one script for PyTorch; its own Python path only."""
-    variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    variables = {name: text for name, text in default_settings().items() if name != "PYTHONPATH"}
     command = [python, settings.script(script), "torch", *arguments]
     if settings.is_realtime:
         command = [*REALTIME, *command]

@@ -46,13 +46,22 @@ class Settings:
         return str(self.root / "benchmarks" / "python" / name)
 
 
+def default_settings() -> dict[str, str]:
+    """The environment without what would choose other kernels of OpenBLAS than users get."""
+    return {name: text for name, text in os.environ.items() if not name.startswith("OPENBLAS_")}
+
+
 def run(settings: Settings, command: list[str], **environment: str) -> str:
     """Run a command on one thread and return what it prints; raise with its text if it fails."""
     variables = {"EBB_NUM_THREADS": "1", "PYTHONPATH": str(settings.package), **environment}
     if settings.is_realtime:
         command = [*REALTIME, *command]
     done = subprocess.run(
-        command, env={**os.environ, **variables}, capture_output=True, text=True, cwd=settings.root
+        command,
+        env={**default_settings(), **variables},
+        capture_output=True,
+        text=True,
+        cwd=settings.root,
     )
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr[-2000:]}")
