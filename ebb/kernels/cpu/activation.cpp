@@ -135,28 +135,6 @@ struct Softplus {
   }
 };
 
-template <class Op>
-void fill(KernelTable<UnaryKernel>& table) {
-  set_rows<&unary_function<Op, Half>>(table, DType::float16);
-  set_rows<&unary_function<Op, BFloat16>>(table, DType::bfloat16);
-  set_rows<&unary_function<Op, float>>(table, DType::float32);
-  set_rows<&unary_function<Op, double>>(table, DType::float64);
-}
-template <class Op>
-void fill(KernelTable<BinaryKernel>& table) {
-  set_rows<&binary_function<Op, Half>>(table, DType::float16);
-  set_rows<&binary_function<Op, BFloat16>>(table, DType::bfloat16);
-  set_rows<&binary_function<Op, float>>(table, DType::float32);
-  set_rows<&binary_function<Op, double>>(table, DType::float64);
-}
-template <class Op>
-void fill(KernelTable<TernaryKernel>& table) {
-  set_rows<&ternary_function<Op, Half>>(table, DType::float16);
-  set_rows<&ternary_function<Op, BFloat16>>(table, DType::bfloat16);
-  set_rows<&ternary_function<Op, float>>(table, DType::float32);
-  set_rows<&ternary_function<Op, double>>(table, DType::float64);
-}
-
 void fill_tables() {
   fill<Sigmoid>(sigmoid_kernels);
   fill<SigmoidBackward>(sigmoid_backward_kernels);

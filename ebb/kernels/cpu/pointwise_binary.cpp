@@ -68,14 +68,6 @@ struct TanhBackward {
   }
 };
 
-template <class Op>
-void fill(KernelTable<BinaryKernel>& table) {
-  set_rows<&binary_function<Op, Half>>(table, DType::float16);
-  set_rows<&binary_function<Op, BFloat16>>(table, DType::bfloat16);
-  set_rows<&binary_function<Op, float>>(table, DType::float32);
-  set_rows<&binary_function<Op, double>>(table, DType::float64);
-}
-
 void fill_tables() {
   fill<Add>(add_kernels);
   fill<Sub>(sub_kernels);

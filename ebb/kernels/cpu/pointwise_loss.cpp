@@ -59,14 +59,6 @@ struct BernoulliLoss {
   }
 };
 
-template <class Op>
-void fill(KernelTable<BinaryKernel>& table) {
-  set_rows<&binary_function<Op, Half>>(table, DType::float16);
-  set_rows<&binary_function<Op, BFloat16>>(table, DType::bfloat16);
-  set_rows<&binary_function<Op, float>>(table, DType::float32);
-  set_rows<&binary_function<Op, double>>(table, DType::float64);
-}
-
 void fill_tables() {
   fill<LogisticLoss>(logistic_loss_kernels);
   fill<LogisticSlope>(logistic_slope_kernels);

@@ -66,14 +66,6 @@ struct Erf {
   }
 };
 
-template <class Op>
-void fill(KernelTable<UnaryKernel>& table) {
-  set_rows<&unary_function<Op, Half>>(table, DType::float16);
-  set_rows<&unary_function<Op, BFloat16>>(table, DType::bfloat16);
-  set_rows<&unary_function<Op, float>>(table, DType::float32);
-  set_rows<&unary_function<Op, double>>(table, DType::float64);
-}
-
 void fill_tables() {
   fill<Exp2>(exp2_kernels);
   fill<Expm1>(expm1_kernels);

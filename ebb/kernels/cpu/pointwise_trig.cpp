@@ -63,14 +63,6 @@ struct Atan {
   }
 };
 
-template <class Op>
-void fill(KernelTable<UnaryKernel>& table) {
-  set_rows<&unary_function<Op, Half>>(table, DType::float16);
-  set_rows<&unary_function<Op, BFloat16>>(table, DType::bfloat16);
-  set_rows<&unary_function<Op, float>>(table, DType::float32);
-  set_rows<&unary_function<Op, double>>(table, DType::float64);
-}
-
 void fill_tables() {
   fill<Sin>(sin_kernels);
   fill<Cos>(cos_kernels);

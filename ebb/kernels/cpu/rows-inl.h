@@ -295,6 +295,29 @@ void ternary_function(const void* const* in, void* out, int64_t count, unsigned 
   }
 }
 
+/// Enters Op for all floating dtypes.
+template <class Op>
+void fill(KernelTable<UnaryKernel>& table) {
+  set_rows<&unary_function<Op, Half>>(table, DType::float16);
+  set_rows<&unary_function<Op, BFloat16>>(table, DType::bfloat16);
+  set_rows<&unary_function<Op, float>>(table, DType::float32);
+  set_rows<&unary_function<Op, double>>(table, DType::float64);
+}
+template <class Op>
+void fill(KernelTable<BinaryKernel>& table) {
+  set_rows<&binary_function<Op, Half>>(table, DType::float16);
+  set_rows<&binary_function<Op, BFloat16>>(table, DType::bfloat16);
+  set_rows<&binary_function<Op, float>>(table, DType::float32);
+  set_rows<&binary_function<Op, double>>(table, DType::float64);
+}
+template <class Op>
+void fill(KernelTable<TernaryKernel>& table) {
+  set_rows<&ternary_function<Op, Half>>(table, DType::float16);
+  set_rows<&ternary_function<Op, BFloat16>>(table, DType::bfloat16);
+  set_rows<&ternary_function<Op, float>>(table, DType::float32);
+  set_rows<&ternary_function<Op, double>>(table, DType::float64);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace ebb::kernels::cpu
 HWY_AFTER_NAMESPACE();

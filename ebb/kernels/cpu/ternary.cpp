@@ -36,14 +36,6 @@ struct Lerp {
   }
 };
 
-template <class Op>
-void fill(KernelTable<TernaryKernel>& table) {
-  set_rows<&ternary_function<Op, Half>>(table, DType::float16);
-  set_rows<&ternary_function<Op, BFloat16>>(table, DType::bfloat16);
-  set_rows<&ternary_function<Op, float>>(table, DType::float32);
-  set_rows<&ternary_function<Op, double>>(table, DType::float64);
-}
-
 void fill_tables() {
   fill<Clamp>(clamp_kernels);
   fill<Clamp>(hardtanh_kernels);  // other dtypes, so a table of its own
