@@ -113,7 +113,7 @@ void take_tuple(Box& box, const TensorImpl& impl, PyObject* key) {
 
 }  // namespace
 
-bool is_advanced_key(PyObject* key) {
+bool detail::has_advanced_item(PyObject* key) {
   if (!PyTuple_Check(key)) return is_advanced(key);
   for (Py_ssize_t position = 0; position < PyTuple_GET_SIZE(key); ++position) {
     if (is_advanced(PyTuple_GET_ITEM(key, position))) return true;

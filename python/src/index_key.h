@@ -28,8 +28,13 @@ struct Box {
   IntSpan result_shape() const { return {shape, result_dims}; }
 };
 
+namespace detail {
+bool has_advanced_item(PyObject* key);
+}
 /// Whether a key is, or has among its items, a tensor, array, list or bool.
-bool is_advanced_key(PyObject* key);
+inline bool is_advanced_key(PyObject* key) {
+  return !PyLong_CheckExact(key) && detail::has_advanced_item(key);
+}
 
 /// Fills `box` from a key that is not advanced. Throws IndexError, ValueError or DTypeError.
 void take_key(Box& box, const TensorImpl& impl, PyObject* key);

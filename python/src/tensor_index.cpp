@@ -23,13 +23,17 @@ Tensor select_advanced(const Tensor& tensor, const AdvancedKey& key) {
   return ebb::index(key.is_whole ? tensor : boxed(tensor, key.box), key.indices);
 }
 
+/// x[key] for a key with tensors. Apart, so that x[0] does not pay for its stack.
+[[gnu::noinline]] PyObject* get_advanced(const Tensor& tensor, PyObject* key) {
+  const AdvancedKey advanced(tensor, key);
+  return wrap(run(is_heavy(tensor), [&] { return select_advanced(tensor, advanced); }));
+}
+
 PyObject* get_item(PyObject* self, PyObject* key) {
   return guarded([&] {
     const Tensor& tensor = tensor_of(self);
-    if (is_advanced_key(key)) [[unlikely]] {
-      const AdvancedKey advanced(tensor, key);
-      return wrap(run(is_heavy(tensor), [&] { return select_advanced(tensor, advanced); }));
-    }
+    if (is_advanced_key(key)) [[unlikely]]
+      return get_advanced(tensor, key);
     Box box;
     take_key(box, *tensor.impl(), key);
     return wrap(boxed(tensor, box));
