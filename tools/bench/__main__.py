@@ -32,6 +32,7 @@ GROUPS: dict[str, Callable[[Settings, InstructionCounter], list[Row]]] = {
     "train": lambda settings, _: python_rows.train_rows(settings),
     "threads": lambda settings, _: cpp_rows.thread_rows(settings),
     "limits": lambda settings, _: limit_rows.limit_rows(settings),
+    "attention": lambda settings, _: limit_rows.attention_rows(settings),
     "bitwise": lambda settings, _: python_rows.bitwise_rows(settings),
 }
 

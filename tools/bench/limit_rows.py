@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from tools.bench.runner import Settings, google_benchmark
+import json
+
+from tools.bench.runner import Settings, google_benchmark, run_python
 from tools.bench.table import Row, lower_quartile, number
 
 COMMAND = "build/release/bin/limits_bench"
@@ -67,3 +69,20 @@ def limit_rows(settings: Settings) -> list[Row]:
     """Products and streams, from repetitions that alternate."""
     samples = google_benchmark(settings, "limits_bench", seconds=0.03)
     return matmul_rows(samples) + stream_rows(samples)
+
+
+def attention_rows(settings: Settings) -> list[Row]:
+    """Attention over many tokens: how its memory grows when the tokens double, and its time."""
+    short, long = (1024, 2048) if settings.is_quick else (2048, 4096)
+    times, grown = {}, {}
+    for tokens in (short, long):
+        report = json.loads(run_python(settings, "attention.py", "ebb", str(tokens)))["ns"]
+        times[tokens], grown[tokens] = report.values()
+    command = "benchmarks/python/attention.py ebb"
+    return [
+        Row(f"Python attention: peak bytes for {long} tokens over those for {short}", "times", 2.2,
+            [grown[long] / grown[short]], None, command,
+            note=f"{grown[long] / 1e6:.0f} MB beyond the operands"),
+        Row(f"Python attention, {long} tokens, 4 heads of 64, forward and backward", "ms", None,
+            [times[long] / 1e6], None, command),
+    ]  # fmt: skip

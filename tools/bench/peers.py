@@ -1,8 +1,9 @@
 # tools/bench/peers.py -- `make bench-peers`: the same Python scripts for ebb and for PyTorch.
 """Usage: python -m tools.bench.peers [--rounds N] [--python PATH] [--realtime].
 
-Runs benchmarks/python/overhead.py and train_steps.py for ebb and for PyTorch in alternation, checks
-that the losses agree, prints ratios and writes docs/benchmarks_peers.md and a picture of them.
+Runs overhead.py, train_steps.py and attention.py of benchmarks/python for ebb and for PyTorch in
+alternation, checks that the losses agree, prints ratios and writes docs/benchmarks_peers.md and a
+picture of them.
 PyTorch is looked for in build/peers (a virtual environment) and in Debian's Python; never in
 .venv.
 """
@@ -69,11 +70,12 @@ def run_peer(settings: Settings, python: str, script: str, *arguments: str) -> A
     return json.loads(done.stdout)
 
 
-def flatten(overhead: dict[str, Any], train: dict[str, Any]) -> dict[str, float]:
+def flatten(train: dict[str, Any], *others: dict[str, Any]) -> dict[str, float]:
     """Figure -> number, of one round."""
     figures = {
         name: float(value["median"] if isinstance(value, dict) else value)
-        for name, value in overhead["ns"].items()
+        for report in others
+        for name, value in report["ns"].items()
     }
     for name, result in train["workloads"].items():
         figures[STEP + name] = result["ms"] * 1e3
@@ -144,7 +146,7 @@ def write(settings: Settings, tables: list[str], version: str, difference: float
 # ebb beside PyTorch
 
 `make bench-peers` measured these figures and wrote this page and the picture:
-`benchmarks/python/overhead.py` and `benchmarks/python/train_steps.py`, one thread each, for ebb
+`overhead.py`, `train_steps.py` and `attention.py` of `benchmarks/python`, one thread each, for ebb
 and for PyTorch {version} in alternation, {rounds} rounds. A ratio above 1 means that ebb takes
 less. The Python loop and the call of a lambda (first line) are part of every op's figure. The
 losses of the training steps differ by at most {difference:.1e}.
@@ -174,10 +176,12 @@ def main() -> int:
         own_overhead = json.loads(run_python(settings, "overhead.py", "ebb"))
         peer_train = run_peer(settings, python, "train_steps.py", *TRAIN)
         own_train = json.loads(run_python(settings, "train_steps.py", "ebb", *TRAIN))
+        peer_attention = run_peer(settings, python, "attention.py")
+        own_attention = json.loads(run_python(settings, "attention.py", "ebb"))
         both = run_python(settings, "train_steps.py", "ebb", "--threads", "2", "--only", *LARGE)
-        ours.append(flatten(own_overhead, own_train))
-        theirs.append(flatten(peer_overhead, peer_train))
-        two.append(flatten({"ns": {}}, json.loads(both)))
+        ours.append(flatten(own_train, own_overhead, own_attention))
+        theirs.append(flatten(peer_train, peer_overhead, peer_attention))
+        two.append(flatten(json.loads(both)))
         differences.append(loss_difference(own_train, peer_train))
         version = peer_overhead["version"]
         print(f"[bench-peers] round {number + 1} of {options.rounds}", flush=True)
