@@ -16,6 +16,7 @@
 #include "ebb/core/export.h"
 #include "ebb/core/location.h"
 #include "ebb/core/refcount.h"
+#include "ebb/core/thread_state.h"
 
 namespace ebb {
 
@@ -72,10 +73,13 @@ class EBB_API Storage {
   /// Whether writing is refused, as for a read-only NumPy array.
   bool is_read_only() const { return has_flag(kReadOnly); }
   void mark_read_only() { set_flag(kReadOnly); }
+  /// Whether the memory was made by a thread in inference mode.
+  bool is_inference() const { return has_flag(kInference); }
 
  private:
   static constexpr uint16_t kRecordedViews = 1;
   static constexpr uint16_t kReadOnly = 2;
+  static constexpr uint16_t kInference = gate::kInference;
   struct WriteLog;
 
   Storage() = default;
@@ -110,7 +114,9 @@ class EBB_API Storage {
   void* data_ = nullptr;
   size_t bytes_ = 0;
   Device device_;
-  std::atomic<uint16_t> flags_{0};
+  // Low byte: the bits above. High byte: the thread's modes when this was made, so that noting
+  // inference mode takes one load. A thread's modes have nothing in the low byte.
+  std::atomic<uint16_t> flags_{static_cast<uint16_t>(thread_state.modes)};
   uint32_t small_block_bytes_ = 0;       // of this block if it is one that free lists hold, else 0
   StorageDeleter deleter_ = nullptr;     // null: the data are part of this block
   std::atomic<WriteLog*> log_{nullptr};  // made by the first write

@@ -1,0 +1,24 @@
+// ebb/autograd/thread_modes.cpp -- reading and writing all modes of a thread.
+#include "ebb/autograd/thread_modes.h"
+
+namespace ebb::autograd {
+
+ThreadModes ThreadModes::current() {
+  ThreadModes modes;
+  modes.bits_ = thread_state.modes;
+  modes.location_ = thread_state.location;
+  return modes;
+}
+
+ThreadModes ThreadModes::with_grad(bool is_enabled) const {
+  ThreadModes modes = *this;
+  modes.bits_ = is_enabled ? bits_ & ~gate::kNoGrad : bits_ | gate::kNoGrad;
+  return modes;
+}
+
+void ThreadModes::install() const noexcept {
+  thread_state.modes = bits_;
+  thread_state.location = location_;
+}
+
+}  // namespace ebb::autograd

@@ -1,0 +1,47 @@
+// ebb/autograd/thread_modes.h -- all autograd modes of a thread as one value, to carry to another.
+//
+// A worker that runs part of a backward pass, or recomputes a checkpoint, must see what the calling
+// thread sees: whether ops are recorded, inference mode, and whatever else hangs off the thread. A
+// mode that is more than a bit of thread_state.modes adds a member here, and a line each to
+// current() and install(). Capturing costs a few copies; nothing is paid by threads that never do.
+#pragma once
+
+#include "ebb/core/location.h"
+#include "ebb/core/thread_state.h"
+
+namespace ebb::autograd {
+
+/// What one thread had at one moment. May be copied, kept, and installed on any thread.
+class EBB_API ThreadModes {
+ public:
+  /// The modes of a thread that was just started.
+  ThreadModes() = default;
+  /// The modes of the calling thread now.
+  static ThreadModes current();
+
+  /// The same, but recording (or not): a run has the grad mode that create_graph asks for.
+  ThreadModes with_grad(bool is_enabled) const;
+  /// Makes the calling thread have these modes; prefer ThreadModesScope, which puts its own back.
+  void install() const noexcept;
+
+ private:
+  uint32_t bits_ = 0;         // gate::k... bits: grad mode, inference, autocast, checks ...
+  LocationId location_ = 0;   // what current_location() answers; 0: the place now running
+};
+
+/// The calling thread has `modes` for the length of a scope, and then its own again, also if the
+/// scope is left by an exception.
+class ThreadModesScope {
+ public:
+  explicit ThreadModesScope(const ThreadModes& modes) : saved_(ThreadModes::current()) {
+    modes.install();
+  }
+  ~ThreadModesScope() { saved_.install(); }
+  ThreadModesScope(const ThreadModesScope&) = delete;
+  ThreadModesScope& operator=(const ThreadModesScope&) = delete;
+
+ private:
+  ThreadModes saved_;
+};
+
+}  // namespace ebb::autograd
