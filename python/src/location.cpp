@@ -3,8 +3,8 @@
 // The public way makes the interpreter build a frame object once per Python call (20 ns). CPython
 // 3.11 is therefore read directly: a mirror of the first fields of its internal frame gives code
 // object and instruction. At start the mirror's answer is compared with the public API's; if they
-// differ, or in another version, the public API is used. A cache maps (code, instruction) to an id;
-// code objects in it are kept alive, so that their addresses stay theirs.
+// differ, or in another version, the public API is used. A cache maps the address of an instruction
+// to an id; code objects in it are kept alive, so that the addresses within them stay theirs.
 #include "python/src/location.h"
 
 #include <pthread.h>
@@ -30,9 +30,8 @@ struct FrameMirror {
 };
 
 struct CachedPlace {
-  const PyCodeObject* code = nullptr;
-  uintptr_t instruction = 0;
-  LocationId id = 0;  // 0: inside ebb
+  uintptr_t instruction = 0;  // an address inside its code object
+  LocationId id = 0;          // 0: inside ebb
 };
 constexpr size_t kCacheSize = 4096;
 std::array<CachedPlace, kCacheSize> cache;
@@ -82,16 +81,14 @@ void look_up(CachedPlace& place, PyCodeObject* code, uintptr_t instruction, int 
     place.id = is_inside_ebb(code) ? 0
                                    : intern_location(reinterpret_cast<uintptr_t>(code),
                                                      static_cast<uintptr_t>(offset), true);
-    place.code = code;
     place.instruction = instruction;
   } catch (const std::bad_alloc&) {
     place = {};  // no memory to note a line: the op itself goes on
   }
 }
 
-CachedPlace& cached_place(const PyCodeObject* code, uintptr_t instruction) {
-  const uintptr_t mixed = (instruction >> 1) ^ (reinterpret_cast<uintptr_t>(code) >> 4);
-  return cache[(mixed ^ (mixed >> 12)) % kCacheSize];
+CachedPlace& cached_place(uintptr_t instruction) {
+  return cache[((instruction >> 1) ^ (instruction >> 13)) % kCacheSize];
 }
 
 #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
@@ -109,8 +106,8 @@ int byte_offset(const FrameMirror* frame) {
 LocationId read_frames(PyThreadState* state) {
   for (const FrameMirror* frame = current_frame(state); frame != nullptr; frame = frame->previous) {
     const auto instruction = reinterpret_cast<uintptr_t>(frame->last_instruction);
-    CachedPlace& place = cached_place(frame->code, instruction);
-    if (place.code != frame->code || place.instruction != instruction) [[unlikely]] {
+    CachedPlace& place = cached_place(instruction);
+    if (place.instruction != instruction) [[unlikely]] {
       look_up(place, frame->code, instruction, byte_offset(frame));
     }
     if (place.id != 0) return place.id;
@@ -131,9 +128,10 @@ LocationId ask_public_api(PyThreadState* state) {
   while (frame != nullptr && id == 0) {
     PyCodeObject* const code = PyFrame_GetCode(frame);
     const int offset = PyFrame_GetLasti(frame);
-    const auto instruction = static_cast<uintptr_t>(offset) << 1;
-    CachedPlace& place = cached_place(code, instruction);
-    if (place.code != code || place.instruction != instruction) {
+    const uintptr_t instruction =
+        reinterpret_cast<uintptr_t>(code) + static_cast<uintptr_t>(offset);
+    CachedPlace& place = cached_place(instruction);
+    if (place.instruction != instruction) {
       look_up(place, code, instruction, offset);
     }
     id = place.id;
