@@ -16,6 +16,8 @@
 namespace ebb {
 namespace {
 
+thread_local bool accumulation_is_atomic = false;
+
 using autograd::Edge;
 using autograd::RunRequest;
 
@@ -68,20 +70,41 @@ void add_roots(const char* call, std::span<const Tensor> roots, std::span<const 
   }
 }
 
+void check_input(const char* call, size_t position, const Tensor& input) {
+  if (!input.defined()) {
+    throw ValueError(str(call, ": input ", position, " must be a tensor, got an undefined one"));
+  }
+  if (!input.requires_grad()) {
+    throw AutogradError(
+        str(call, ": input ", position,
+            " must require a gradient, got one that does not: ", autograd::explain_origin(input)));
+  }
+}
+
 /// Checks tensors whose gradients are asked for and adds a capture for each.
-void add_inputs(const char* call, std::span<const Tensor> inputs, RunRequest& request) {
+void add_inputs(std::span<const Tensor> inputs, RunRequest& request) {
+  for (size_t position = 0; position < inputs.size(); ++position) {
+    check_input("grad", position, inputs[position]);
+    request.add_capture(autograd::gradient_edge(inputs[position]));
+  }
+}
+
+/// Checks tensors that backward() is restricted to. Leaves accumulate as they always do; returns
+/// the others, with a capture for each.
+std::vector<Tensor> add_targets(std::span<const Tensor> inputs, RunRequest& request) {
+  std::vector<Tensor> results;
   for (size_t position = 0; position < inputs.size(); ++position) {
     const Tensor& input = inputs[position];
-    if (!input.defined()) {
-      throw ValueError(str(call, ": input ", position, " must be a tensor, got an undefined one"));
+    check_input("backward", position, input);
+    const Edge edge = autograd::gradient_edge(input);
+    if (is_leaf(input)) {
+      request.accumulators.push_back(autograd::NodePtr<autograd::Node>::share(edge.node));
+    } else {
+      request.add_capture(edge);
+      results.push_back(input);
     }
-    if (!input.requires_grad()) {
-      throw AutogradError(str(
-          call, ": input ", position,
-          " must require a gradient, got one that does not: ", autograd::explain_origin(input)));
-    }
-    request.add_capture(autograd::gradient_edge(input));
   }
+  return results;
 }
 
 Tensor unused_gradient(size_t position, const Tensor& input, const GradOptions& options) {
@@ -96,29 +119,32 @@ Tensor unused_gradient(size_t position, const Tensor& input, const GradOptions& 
           "\nhint: pass allow_unused=True for None, or materialize_grads=True for zeros"));
 }
 
-/// Adds to the gradient of each input, once however often it was named. Like a run's commit, copies
-/// come first: if they run out of memory, nothing has happened.
-void accumulate_captured(std::span<const Tensor> inputs, std::vector<Tensor>& captured) {
+/// Adds to the gradient of each tensor, once however often it was named. Like a run's commit,
+/// copies come first: if they run out of memory, nothing has happened.
+void accumulate_captured(std::span<const Tensor> tensors, std::vector<Tensor>& captured) {
   std::unordered_set<const TensorImpl*> seen;
   for (size_t position = 0; position < captured.size(); ++position) {
     Tensor& grad = captured[position];
     // What asked to keep its gradient has received it from the run.
     const bool is_done =
-        !seen.insert(inputs[position].impl()).second || retains_grad(inputs[position]);
+        !seen.insert(tensors[position].impl()).second || retains_grad(tensors[position]);
     if (is_done) {
       grad = {};
     } else if (grad.defined()) {
-      static_cast<void>(autograd::ensure_meta(inputs[position]));
+      static_cast<void>(autograd::ensure_meta(tensors[position]));
       grad = autograd::owned_gradient(std::move(grad));
     }
   }
   for (size_t position = 0; position < captured.size(); ++position) {
     Tensor& grad = captured[position];
-    if (grad.defined()) autograd::ensure_meta(inputs[position]).accumulate(std::move(grad));
+    if (grad.defined()) autograd::ensure_meta(tensors[position]).accumulate(std::move(grad));
   }
 }
 
 }  // namespace
+
+bool is_accumulation_atomic() { return accumulation_is_atomic; }
+void set_accumulation_atomic(bool is_atomic) { accumulation_is_atomic = is_atomic; }
 
 void backward(std::span<const Tensor> roots, std::span<const Tensor> seeds,
               const BackwardOptions& options) {
@@ -126,14 +152,15 @@ void backward(std::span<const Tensor> roots, std::span<const Tensor> seeds,
   request.create_graph = options.create_graph;
   request.releases = !options.retain_graph.value_or(options.create_graph);
   request.location = current_location(__builtin_return_address(0));
+  request.stages_all = is_accumulation_atomic();
   const autograd::BufferClaim buffers;
   add_roots("backward", roots, seeds, *buffers);
-  add_inputs("backward", options.inputs, request);
+  const std::vector<Tensor> results = add_targets(options.inputs, request);
   request.is_restricted = !options.inputs.empty();
-  std::vector<Tensor> captured = autograd::run_graph(request, *buffers);
-  const ModeScope mode(options.create_graph ? 0 : gate::kNoGrad,
-                       options.create_graph ? gate::kNoGrad : 0);
-  accumulate_captured(options.inputs, captured);
+  if (!results.empty()) {
+    request.finish = [&](std::vector<Tensor>& captured) { accumulate_captured(results, captured); };
+  }
+  autograd::run_graph(request, *buffers);
 }
 
 void backward(const Tensor& root, const Tensor& seed, const BackwardOptions& options) {
@@ -150,7 +177,7 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor
   request.location = current_location(__builtin_return_address(0));
   const autograd::BufferClaim buffers;
   add_roots("grad", outputs, seeds, *buffers);
-  add_inputs("grad", inputs, request);
+  add_inputs(inputs, request);
   request.is_restricted = true;
   std::vector<Tensor> grads = autograd::run_graph(request, *buffers);
   for (size_t position = 0; position < grads.size(); ++position) {

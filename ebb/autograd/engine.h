@@ -2,7 +2,7 @@
 //
 // A node is ready once all gradients that will reach it have; among ready nodes the one recorded
 // last runs first. Nothing recurses, so the depth of a graph is bounded by memory alone. Nested and
-// concurrent calls are ordinary. Start reading at run_graph() in engine.cpp.
+// concurrent calls are ordinary. Start reading at run_graph() in run.cpp.
 #pragma once
 
 #include <optional>
@@ -13,6 +13,26 @@
 #include "ebb/core/tensor.h"
 
 namespace ebb {
+
+/// Whether backward() on this thread adds to leaves only after its last node, so that a run that
+/// fails has added to none. Costs one more buffer per leaf. (A leaf whose hooks want to see its new
+/// gradient is still added to before them.)
+EBB_API bool is_accumulation_atomic();
+EBB_API void set_accumulation_atomic(bool is_atomic);
+
+/// Sets it for the length of a scope.
+class AtomicAccumulation {
+ public:
+  explicit AtomicAccumulation(bool is_atomic = true) : saved_(is_accumulation_atomic()) {
+    set_accumulation_atomic(is_atomic);
+  }
+  ~AtomicAccumulation() { set_accumulation_atomic(saved_); }
+  AtomicAccumulation(const AtomicAccumulation&) = delete;
+  AtomicAccumulation& operator=(const AtomicAccumulation&) = delete;
+
+ private:
+  bool saved_;
+};
 
 struct BackwardOptions {
   std::optional<bool> retain_graph = std::nullopt;  // default: create_graph

@@ -105,6 +105,11 @@ void AccumulateGrad::owner_died() noexcept {
   clear();
 }
 
+Tensor AccumulateGrad::share_leaf() const {
+  const std::lock_guard lock(mutex_);
+  return owner_alive_ ? Tensor::share(leaf()) : Tensor();
+}
+
 void RetainedMeta::attach(Node& node, uint32_t index) {
   detach();
   node_ = NodePtr<Node>::share(&node);

@@ -51,6 +51,8 @@ class EBB_API AccumulateGrad final : public Node, public AutogradMeta {
   void owner_died() noexcept override;
   /// The leaf, or null if it is gone. Only safe while the caller keeps the leaf alive.
   TensorImpl* leaf() const { return leaf_.load(std::memory_order_acquire); }
+  /// The leaf, or an undefined tensor if it is gone. No other thread may be dropping it right now.
+  Tensor share_leaf() const;
 
  private:
   AccumulateGrad() = default;

@@ -80,7 +80,9 @@ class EBB_API Node : public Producer {
   const OutputMeta& output_meta(uint32_t index) const {
     return const_cast<Node*>(this)->mutable_output_meta(index);
   }
-  NodeExtra* extra() const { return extra_; }
+  uint32_t owner_count() const { return refs_.value(); }
+  /// Threads may meet here: one gives a node its first hook while another runs it.
+  NodeExtra* extra() const { return __atomic_load_n(&extra_, __ATOMIC_ACQUIRE); }
 
  protected:
   friend struct NodeAccess;
@@ -120,10 +122,10 @@ class EBB_API Node : public Producer {
 };
 static_assert(sizeof(Node) == 64);
 
-/// A run in which only some nodes take part.
+/// A run in which only some edges take part.
 class RestrictedRun {
  public:
-  virtual bool is_needed(const Node& node) const = 0;
+  virtual bool is_needed(const Edge& edge) const = 0;
 
  protected:
   ~RestrictedRun() = default;
@@ -137,14 +139,14 @@ class EBB_API NodeRun {
 
   /// Whether the gradient along edge `index` is wanted in this run.
   bool wants(size_t index) const {
-    const Node* const next = edges_[index].node;
-    return next != nullptr && (restricted_to_ == nullptr || is_needed(next));
+    const Edge& edge = edges_[index];
+    return edge.node != nullptr && (restricted_to_ == nullptr || is_needed(edge));
   }
   /// Whether saved tensors are to be given up as they are unpacked.
   bool releases() const { return releases_; }
 
  private:
-  bool is_needed(const Node* node) const;
+  bool is_needed(const Edge& edge) const;
 
   std::span<Edge> edges_;
   bool releases_;

@@ -1,11 +1,13 @@
-// ebb/autograd/node_extra.h -- what few nodes have: outputs that keep their gradient, a Python
-// face.
+// ebb/autograd/node_extra.h -- what few nodes have: hooks, outputs that keep their gradient, a
+// Python face.
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
+#include "ebb/autograd/hooks.h"
 #include "ebb/autograd/meta.h"
 #include "ebb/autograd/node.h"
 
@@ -13,10 +15,13 @@ namespace ebb::autograd {
 
 /// Made when first needed, freed with its node.
 struct NodeExtra {
+  ~NodeExtra() { hooks->clear(); }
+
   std::mutex mutex;  // guards `retained`
   /// Outputs (by index) whose tensors asked to keep their gradient. A tensor that dies takes its
   /// entry away, so the pointers are valid under the mutex.
   std::vector<std::pair<uint32_t, AutogradMeta*>> retained;
+  const std::shared_ptr<HookTable> hooks = std::make_shared<HookTable>();
   /// A Python object that lives as long as the node; guarded by Python's lock.
   void* py_object = nullptr;
 };

@@ -4,11 +4,17 @@
 // order they come, which for a graph recorded by one thread is falling sequence number. A leaf
 // accumulates as soon as its gradient is complete: at once if it has a gradient already, else its
 // gradient is staged and committed after the last node, so that a failed run leaves it without one.
+//
+// Hooks cost nothing where there are none: a node that has any, or a tensor that retains its
+// gradient, takes step_with_extra(), which follows the order that hooks.h gives.
 #include "ebb/autograd/run.h"
 
 #include <algorithm>
 
+#include "ebb/autograd/active_run.h"
+#include "ebb/autograd/foreign_error.h"
 #include "ebb/autograd/gradient_math.h"
+#include "ebb/autograd/hooks.h"
 #include "ebb/autograd/meta.h"
 #include "ebb/autograd/node_extra.h"
 #include "ebb/core/error.h"
@@ -16,33 +22,43 @@
 namespace ebb::autograd {
 namespace {
 
-// Whether some run is using the scratch inside nodes.
-std::atomic<bool> node_scratch_taken{false};
-
-template <typename E>
-[[noreturn]] void rethrow_with_line(const E& error, const Node& node) {
-  throw E(str(error.what(), "\n  in ", node.name(), ", recorded at ",
-              to_string(describe_location(node.location()))));
-}
-
-/// Rethrows the current exception; ebb's own errors get the line that recorded the node added.
+/// Rethrows the exception that apply() threw with the line that recorded the node added.
 [[noreturn]] void rethrow_at(const Node& node) {
   try {
     throw;
-  } catch (const ShapeError& error) {
-    rethrow_with_line(error, node);
-  } catch (const ValueError& error) {
-    rethrow_with_line(error, node);
-  } catch (const DTypeError& error) {
-    rethrow_with_line(error, node);
-  } catch (const IndexError& error) {
-    rethrow_with_line(error, node);
-  } catch (const NotImplementedError& error) {
-    rethrow_with_line(error, node);
-  } catch (const OutOfMemoryError& error) {
-    rethrow_with_line(error, node);
+  } catch (const AutogradError&) {
+    throw;  // says what was saved where by itself
+  } catch (...) {
+    rethrow_with(str("\n  in ", node.name(), ", recorded at ",
+                     to_string(describe_location(node.location()))));
   }
 }
+
+/// The leaves that a failed run had added to, for the error's text. A retry would count them twice.
+class AddedLeaves {
+ public:
+  void see(const Node& node, uint32_t state) noexcept {
+    if ((state & NodeState::kAdded) == 0) return;
+    try {
+      if (count_++ >= kNamed) return;
+      const OutputMeta& meta = node.output_meta(0);
+      names_ += str(count_ == 1 ? "" : ", ", meta.dtype, ' ', PrintShape{meta.shape()});
+    } catch (const std::bad_alloc&) {  // then it goes unnamed
+    }
+  }
+  /// Rethrows the exception being handled, with what was seen.
+  [[noreturn]] void rethrow() const {
+    if (count_ == 0) throw;
+    rethrow_with(str("\n  gradients were already added to ", count_,
+                     count_ == 1 ? " leaf (" : " leaves (", names_, count_ > kNamed ? ", ..." : "",
+                     "): a retry would add them again"));
+  }
+
+ private:
+  static constexpr size_t kNamed = 8;
+  size_t count_ = 0;
+  std::string names_;
+};
 
 /// `count` undefined tensors: on the stack if they are few.
 class TensorArray {
@@ -58,7 +74,7 @@ class TensorArray {
 };
 
 template <typename Scratch>
-class GraphRun final : public RestrictedRun {
+class GraphRun final : public RestrictedRun, public ActiveRun {
  public:
   GraphRun(const RunRequest& request, RunBuffers& buffers)
       : request_(request),
@@ -70,20 +86,57 @@ class GraphRun final : public RestrictedRun {
   }
 
   std::vector<Tensor> run() {
+    const ActiveRunScope scope(this);
     try {
       discover();
       start();
       while (Node* const node = ready_.pop()) step(*node);
       commit();
     } catch (...) {
-      scratch_.forget_all(buffers_.roots);
-      throw;
+      AddedLeaves added;
+      scratch_.forget_all(buffers_.roots,
+                          [&](const Node& node, uint32_t state) { added.see(node, state); });
+      added.rethrow();
     }
+    current_ = nullptr;
+    if (request_.finish) request_.finish(captured_);
+    call_callbacks();
     return std::move(captured_);
   }
 
-  bool is_needed(const Node& node) const override {
-    return (scratch_.state(const_cast<Node&>(node)) & NodeState::kNeeded) != 0;
+  bool is_needed(const Edge& edge) const override { return takes(edge); }
+
+  bool keeps_graph() const override { return !request_.releases; }
+  bool will_reach(const Node& node) const override {
+    return scratch_.is_visited(const_cast<Node&>(node)) && has_mark(node, NodeState::kNeeded);
+  }
+  bool will_execute(const Node& node) const override {
+    return scratch_.is_visited(const_cast<Node&>(node)) && has_mark(node, NodeState::kExecutes);
+  }
+
+  std::vector<NodePtr<Node>> execution_order() const override {
+    std::unordered_map<Node*, uint32_t> pending = count_edges();
+    std::vector<NodePtr<Node>> order;
+    std::vector<Node*> heap;
+    ReadyNodes ready(heap);
+    const auto make_ready = [&](Node* node) {
+      if (node->edge_count() > 0) return ready.push(node);
+      if (will_execute(*node)) order.push_back(NodePtr<Node>::share(node));
+    };
+    for (const Root& root : buffers_.roots) {
+      const auto entry = pending.find(root.node.get());
+      if (entry == pending.end() || entry->second != 0) continue;
+      entry->second = UINT32_MAX;  // several roots may be outputs of one node
+      make_ready(root.node.get());
+    }
+    while (Node* const node = ready.pop()) {
+      if (!will_execute(*node)) continue;
+      order.push_back(NodePtr<Node>::share(node));
+      for (const Edge& edge : node->edges()) {
+        if (edge.node != nullptr && takes(edge) && --pending[edge.node] == 0) make_ready(edge.node);
+      }
+    }
+    return order;
   }
 
  private:
@@ -91,12 +144,39 @@ class GraphRun final : public RestrictedRun {
     Node* node;
     uint32_t next_edge;
   };
+
+  /// The number of edges into each node that takes part: the run uses its own counts up.
+  std::unordered_map<Node*, uint32_t> count_edges() const {
+    std::unordered_map<Node*, uint32_t> pending;
+    std::vector<Node*> stack;
+    const auto visit = [&](Node* node) {
+      const auto [entry, is_new] = pending.try_emplace(node, 0);
+      if (is_new) stack.push_back(node);
+      return entry;
+    };
+    for (const Root& root : buffers_.roots) {
+      if (will_reach(*root.node)) visit(root.node.get());
+    }
+    while (!stack.empty()) {
+      Node* const node = stack.back();
+      stack.pop_back();
+      for (const Edge& edge : node->edges()) {
+        if (edge.node != nullptr && takes(edge)) ++visit(edge.node)->second;
+      }
+    }
+    return pending;
+  }
+
   void discover() {
     if (!request_.is_restricted) return discover_all();
     for (size_t position = 0; position < request_.captures.size(); ++position) {
       capture_order_.emplace_back(request_.captures[position].first.get(), position);
     }
     std::sort(capture_order_.begin(), capture_order_.end());
+    for (const NodePtr<Node>& node : request_.accumulators) accumulators_.push_back(node.get());
+    std::sort(accumulators_.begin(), accumulators_.end());
+    for (const auto& [node, index] : request_.cuts) cuts_.emplace_back(node.get(), index);
+    std::sort(cuts_.begin(), cuts_.end());
     discover_needed();
   }
 
@@ -105,6 +185,20 @@ class GraphRun final : public RestrictedRun {
     return std::equal_range(capture_order_.begin(), capture_order_.end(),
                             std::pair(&node, size_t{0}),
                             [](const auto& a, const auto& b) { return a.first < b.first; });
+  }
+
+  bool is_cut(const Node* node, uint32_t index) const {
+    return !cuts_.empty() && std::binary_search(cuts_.begin(), cuts_.end(), std::pair(node, index));
+  }
+
+  bool has_mark(const Node& node, uint32_t mark) const {
+    return !request_.is_restricted || (scratch_.state(const_cast<Node&>(node)) & mark) != 0;
+  }
+
+  /// Whether a gradient passes along the edge, which belongs to a visited node.
+  bool takes(const Edge& edge) const {
+    if (!request_.is_restricted) return true;
+    return !is_cut(edge.node, edge.index) && (scratch_.state(*edge.node) & NodeState::kNeeded) != 0;
   }
 
   /// Visits everything behind the roots and counts the edges into each node.
@@ -130,6 +224,7 @@ class GraphRun final : public RestrictedRun {
   void discover_needed() {
     std::vector<Frame> path;
     for (const Root& root : buffers_.roots) {
+      if (is_cut(root.node.get(), root.index)) continue;
       if (scratch_.visit(*root.node)) path.push_back({root.node.get(), 0});
       while (!path.empty()) {
         Frame& frame = path.back();
@@ -138,8 +233,9 @@ class GraphRun final : public RestrictedRun {
           path.pop_back();
           continue;
         }
-        Node* const next = frame.node->edges()[frame.next_edge++].node;
-        if (next != nullptr && scratch_.visit(*next)) path.push_back({next, 0});
+        const Edge& edge = frame.node->edges()[frame.next_edge++];
+        if (edge.node == nullptr || is_cut(edge.node, edge.index)) continue;
+        if (scratch_.visit(*edge.node)) path.push_back({edge.node, 0});
       }
     }
   }
@@ -149,8 +245,12 @@ class GraphRun final : public RestrictedRun {
     uint32_t marks = 0;
     const auto [first, last] = captures_of(node);
     if (first != last) marks |= NodeState::kNeeded | NodeState::kCaptured;
+    const bool accumulates =
+        std::binary_search(accumulators_.begin(), accumulators_.end(), &node) ||
+        (request_.other_leaves && node.edge_count() == 0 && first == last);
+    if (accumulates) marks |= NodeState::kNeeded | NodeState::kExecutes;
     for (const Edge& edge : node.edges()) {
-      if (edge.node == nullptr) continue;
+      if (edge.node == nullptr || is_cut(edge.node, edge.index)) continue;
       uint32_t& next = scratch_.state(*edge.node);
       if ((next & NodeState::kNeeded) == 0) continue;
       ++next;
@@ -159,16 +259,21 @@ class GraphRun final : public RestrictedRun {
     scratch_.state(node) |= marks;
   }
 
+  /// Whether a root's seed goes anywhere.
+  bool starts(const Root& root) const {
+    return !request_.is_restricted ||
+           (!is_cut(root.node.get(), root.index) && has_mark(*root.node, NodeState::kNeeded));
+  }
+
   /// Puts the seeds into their slots, then lets those roots run that wait for nobody.
   void start() {
     for (Root& root : buffers_.roots) {
-      if (request_.is_restricted && !is_needed(*root.node)) continue;
-      add_to_slot(*root.node, root.index, root.seed.leak());
+      if (starts(root)) add_to_slot(*root.node, root.index, root.seed.leak());
     }
     for (const Root& root : buffers_.roots) {
+      if (!starts(root)) continue;
       uint32_t& state = scratch_.state(*root.node);
-      const bool waits = (state & NodeState::kCountMask) != 0;
-      if (waits || (request_.is_restricted && !is_needed(*root.node))) continue;
+      if ((state & NodeState::kCountMask) != 0) continue;  // it waits for somebody
       state |= NodeState::kCountMask;  // several roots may be outputs of one node: queue it once
       make_ready(*root.node);
     }
@@ -199,16 +304,47 @@ class GraphRun final : public RestrictedRun {
   }
 
   void step(Node& node, Tensor* grads, bool any_defined) {
+    current_ = &node;
     if (node.extra() != nullptr) [[unlikely]]
-      add_to_retained(node, grads);
+      return step_with_extra(node, grads);
     if (request_.is_restricted) {
       const uint32_t state = scratch_.state(node);
       if ((state & NodeState::kCaptured) != 0) capture(node, grads);
       if ((state & NodeState::kExecutes) == 0) return;
-    } else if (node.edge_count() == 0) {
+    }
+    if (node.edge_count() == 0) {
       if (any_defined) accumulate(static_cast<AccumulateGrad&>(node), std::move(grads[0]));
       return;
     }
+    execute(node, grads, any_defined);
+  }
+
+  /// A step with all that may hang off a node, in the order of hooks.h.
+  [[gnu::noinline]] void step_with_extra(Node& node, Tensor* grads) {
+    const HookTable& hooks = *node.extra()->hooks;
+    const std::span<Tensor> all(grads, node.output_count());
+    if (hooks.has(HookKind::tensor)) call_tensor_hooks(node, all);
+    add_to_retained(node, grads);
+    if (request_.is_restricted) {
+      const uint32_t state = scratch_.state(node);
+      if ((state & NodeState::kCaptured) != 0) capture(node, grads);
+      if ((state & NodeState::kExecutes) == 0) return;
+    }
+    if (hooks.has(HookKind::pre)) call_pre_hooks(node, all);
+    if (node.edge_count() == 0) {
+      accumulate_with_hooks(static_cast<AccumulateGrad&>(node), std::move(grads[0]));
+      return;
+    }
+    const bool any_defined =
+        std::any_of(all.begin(), all.end(), [](const Tensor& grad) { return grad.defined(); });
+    if (hooks.has(HookKind::post)) {
+      execute_with_post_hooks(node, grads, any_defined);
+    } else {
+      execute(node, grads, any_defined);
+    }
+  }
+
+  [[gnu::always_inline]] void execute(Node& node, Tensor* grads, bool any_defined) {
     if (node.edge_count() <= 2) [[likely]] {
       Tensor grad_inputs[2];
       execute(node, grads, grad_inputs, any_defined);
@@ -228,22 +364,46 @@ class GraphRun final : public RestrictedRun {
   }
 
   void apply_and_deliver(Node& node, Tensor* grads, Tensor* grad_inputs, bool any_defined) {
-    Edge* const edges = NodeAccess::edges(node);
     // By the time that the gradient is there, so is the node that it goes to.
-    __builtin_prefetch(edges[0].node);
+    __builtin_prefetch(NodeAccess::edges(node)[0].node);
     // Without any gradient there is nothing to compute, yet those behind wait for the news.
-    if (any_defined) [[likely]] {
-      try {
-        NodeRun run(node, request_.releases, request_.is_restricted ? this : nullptr);
-        node.apply(grads, grad_inputs, run);
-      } catch (const Error&) {
-        rethrow_at(node);
-      }
-      if (request_.releases) release(node);
+    if (any_defined) [[likely]]
+      apply(node, grads, grad_inputs);
+    deliver_all(node, grad_inputs);
+  }
+
+  [[gnu::always_inline]] void apply(Node& node, Tensor* grads, Tensor* grad_inputs) {
+    try {
+      NodeRun run(node, request_.releases, request_.is_restricted ? this : nullptr);
+      node.apply(grads, grad_inputs, run);
+    } catch (...) {
+      rethrow_at(node);
     }
+    if (request_.releases) release(node);
+  }
+
+  [[gnu::always_inline]] void deliver_all(Node& node, Tensor* grad_inputs) {
+    Edge* const edges = NodeAccess::edges(node);
     for (size_t index = 0, count = node.edge_count(); index < count; ++index) {
       if (edges[index].node != nullptr) deliver(node, index, edges[index], grad_inputs[index]);
     }
+  }
+
+  [[gnu::noinline]] void execute_with_post_hooks(Node& node, Tensor* grads, bool any_defined) {
+    const LocationScope location(request_.create_graph ? node.location() : thread_state.location);
+    const std::vector<Tensor> grad_outs(grads, grads + node.output_count());
+    std::vector<Tensor> grad_inputs(node.edge_count());
+    if (any_defined) apply(node, grads, grad_inputs.data());
+    for (size_t index = 0; index < grad_inputs.size(); ++index) {
+      Tensor& grad = grad_inputs[index];
+      const Edge& edge = node.edges()[index];
+      if (edge.node == nullptr || !takes(edge)) grad = {};
+      if (!grad.defined()) continue;
+      const OutputMeta& meta = edge.node->output_meta(edge.index);
+      if (!conforms(*grad.impl(), meta)) grad = conform(std::move(grad), meta, node, index);
+    }
+    call_post_hooks(node, grad_inputs, grad_outs);
+    deliver_all(node, grad_inputs.data());
   }
 
   void release(Node& node) {
@@ -257,10 +417,10 @@ class GraphRun final : public RestrictedRun {
   }
 
   /// Adds a gradient to the slot that `edge` leads to; the node there may run if it was the last.
-  void deliver(const Node& node, size_t index, const Edge& edge, Tensor& grad) {
+  [[gnu::always_inline]] void deliver(const Node& node, size_t index, const Edge& edge,
+                                      Tensor& grad) {
+    if (!takes(edge)) return;
     Node& next = *edge.node;
-    uint32_t& state = scratch_.state(next);
-    if (request_.is_restricted && (state & NodeState::kNeeded) == 0) return;
     if (grad.defined()) {
       const OutputMeta& meta = next.output_meta(edge.index);
       if (!conforms(*grad.impl(), meta)) [[unlikely]] {
@@ -268,7 +428,7 @@ class GraphRun final : public RestrictedRun {
       }
       add_to_slot(next, edge.index, grad.leak());
     }
-    if ((--state & NodeState::kCountMask) == 0) make_ready(next);
+    if ((--scratch_.state(next) & NodeState::kCountMask) == 0) make_ready(next);
   }
 
   void add_to_slot(Node& node, uint32_t index, TensorImpl* grad) {
@@ -298,7 +458,27 @@ class GraphRun final : public RestrictedRun {
   }
 
   void accumulate(AccumulateGrad& leaf, Tensor grad) {
-    if (!leaf.try_accumulate(grad)) buffers_.staged.push_back({&leaf, std::move(grad)});
+    if (!request_.stages_all && leaf.try_accumulate(grad)) {
+      scratch_.state(leaf) |= NodeState::kAdded;
+    } else {
+      buffers_.staged.push_back({&leaf, std::move(grad)});
+    }
+  }
+
+  /// A leaf whose hooks want to see the new gradient receives it at once.
+  void accumulate_with_hooks(AccumulateGrad& leaf, Tensor grad) {
+    const HookTable& hooks = *leaf.extra()->hooks;
+    const bool has_post_hooks = hooks.has(HookKind::post);
+    const bool commits = has_post_hooks || hooks.has(HookKind::post_accumulate);
+    const Tensor grad_out = has_post_hooks ? grad : Tensor();
+    if (grad.defined()) {
+      if (!commits) return accumulate(leaf, std::move(grad));
+      leaf.accumulate(std::move(grad));
+      scratch_.state(leaf) |= NodeState::kAdded;
+      Tensor owner = leaf.share_leaf();
+      if (owner.defined()) call_post_accumulate_hooks(leaf, std::move(owner));
+    }
+    if (has_post_hooks) call_post_hooks(leaf, {}, {&grad_out, 1});
   }
 
   /// Copies what must be copied first: that may run out of memory, and then nothing has happened.
@@ -308,6 +488,7 @@ class GraphRun final : public RestrictedRun {
     }
     for (StagedGradient& staged : buffers_.staged) {
       staged.leaf->accumulate(std::move(staged.grad));
+      scratch_.state(*staged.leaf) |= NodeState::kAdded;
     }
   }
 
@@ -317,94 +498,13 @@ class GraphRun final : public RestrictedRun {
   ReadyNodes ready_;
   std::vector<Tensor> captured_;
   std::vector<std::pair<const Node*, size_t>> capture_order_;  // node and position, sorted
-};
-
-void release_slots(TensorImpl** slots, uint32_t count) noexcept {
-  for (uint32_t index = 0; index < count; ++index) {
-    if (slots[index] != nullptr) std::exchange(slots[index], nullptr)->release();
-  }
-}
-
-/// Holds the scratch inside nodes if nobody else does.
-class ScratchClaim {
- public:
-  ScratchClaim() : is_held_(!node_scratch_taken.exchange(true, std::memory_order_acquire)) {}
-  ~ScratchClaim() {
-    if (is_held_) node_scratch_taken.store(false, std::memory_order_release);
-  }
-  ScratchClaim(const ScratchClaim&) = delete;
-  ScratchClaim& operator=(const ScratchClaim&) = delete;
-  bool is_held() const { return is_held_; }
-
- private:
-  bool is_held_;
+  std::vector<const Node*> accumulators_;                      // sorted
+  std::vector<std::pair<const Node*, uint32_t>> cuts_;         // node and output, sorted
 };
 
 }  // namespace
 
-// A run's number is never reused while a node could still carry it: 2^32 runs lie between.
-NodeScratch::NodeScratch() {
-  static std::atomic<uint32_t> next_id{1};
-  id_ = next_id.fetch_add(1, std::memory_order_relaxed);
-  if (id_ == 0) id_ = next_id.fetch_add(1, std::memory_order_relaxed);  // 0 marks fresh nodes
-}
-
-// Nodes that wait to be looked at are chained through their slot, which is empty by then: this must
-// work when there is no memory left.
-void NodeScratch::forget_all(std::span<const Root> roots) noexcept {
-  Node* waiting = nullptr;
-  const auto forget = [&](Node& node) {
-    if (!is_visited(node)) return;
-    NodeAccess::task(node) = 0;
-    release_slots(slots(node), node.output_count());
-    NodeAccess::set_link(node, std::exchange(waiting, &node));
-  };
-  for (const Root& root : roots) forget(*root.node);
-  while (waiting != nullptr) {
-    Node& node = *waiting;
-    waiting = NodeAccess::take_link(node);
-    for (const Edge& edge : node.edges()) {
-      if (edge.node != nullptr) forget(*edge.node);
-    }
-  }
-}
-
-void MapScratch::forget_all(std::span<const Root> /*roots*/) noexcept {
-  for (auto& [node, entry] : entries_) release_slots(entry.slots.data(), node->output_count());
-}
-
-void ReadyNodes::push_heap(Node* node) {
-  heap_.push_back(node);
-  std::push_heap(heap_.begin(), heap_.end(),
-                 [](const Node* a, const Node* b) { return a->sequence() < b->sequence(); });
-}
-
-Node* ReadyNodes::pop_heap() {
-  std::pop_heap(heap_.begin(), heap_.end(),
-                [](const Node* a, const Node* b) { return a->sequence() < b->sequence(); });
-  Node* const node = heap_.back();
-  heap_.pop_back();
-  return node;
-}
-
-bool NodeRun::is_needed(const Node* node) const { return restricted_to_->is_needed(*node); }
-
-BufferClaim::BufferClaim() : buffers_(static_cast<RunBuffers*>(thread_state.engine)) {
-  thread_state.engine = nullptr;
-  if (buffers_ == nullptr) buffers_ = new RunBuffers();
-}
-
-BufferClaim::~BufferClaim() {
-  thread_local std::unique_ptr<RunBuffers> kept;
-  buffers_->roots.clear();
-  buffers_->staged.clear();
-  if (kept == nullptr) kept.reset(buffers_);
-  if (kept.get() == buffers_) {
-    thread_state.engine = buffers_;
-  } else {
-    delete buffers_;  // of a run inside another, which is using the kept ones
-  }
-}
+bool NodeRun::is_needed(const Edge& edge) const { return restricted_to_->is_needed(edge); }
 
 std::vector<Tensor> run_graph(const RunRequest& request, RunBuffers& buffers) {
   const uint32_t grad_off = request.create_graph ? 0 : gate::kNoGrad;

@@ -99,6 +99,16 @@ bool retains_grad(const Tensor& tensor) {
   return static_cast<const RetainedMeta*>(tensor.impl()->meta)->is_attached();
 }
 
+autograd::GradientEdge get_gradient_edge(const Tensor& tensor) {
+  if (!tensor.requires_grad()) {
+    throw AutogradError(
+        str("get_gradient_edge: needs a tensor that requires a gradient, got one that does not: ",
+            autograd::explain_origin(tensor)));
+  }
+  const autograd::Edge edge = autograd::gradient_edge(tensor);
+  return {autograd::NodePtr<autograd::Node>::share(edge.node), edge.index};
+}
+
 void set_data(const Tensor& tensor, const Tensor& data) {
   const bool converts = tensor.dtype() != data.dtype();
   const auto refusal = [&] {

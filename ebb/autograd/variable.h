@@ -30,6 +30,13 @@ EBB_API void set_data(const Tensor& tensor, const Tensor& data);
 
 namespace autograd {
 
+/// A tensor's place in the graph, without the tensor: what a run may start from or be asked for.
+/// Owns the node. It stays the place of the tensor as it was, whatever is written to it later.
+struct GradientEdge {
+  NodePtr<Node> node;
+  uint32_t output_nr = 0;
+};
+
 /// The recorded op that made the tensor, or null for a leaf.
 inline Node* grad_fn(const Tensor& tensor) {
   return is_leaf(tensor) ? nullptr : static_cast<Node*>(tensor.impl()->producer);
@@ -42,4 +49,8 @@ inline Edge gradient_edge(const Tensor& tensor) {
 }
 
 }  // namespace autograd
+
+/// Throws AutogradError for a tensor that requires no gradient.
+EBB_API autograd::GradientEdge get_gradient_edge(const Tensor& tensor);
+
 }  // namespace ebb

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "ebb/core/error.h"
+#include "python/src/python_error.h"
 
 namespace ebb::python {
 namespace {
@@ -62,6 +63,8 @@ PyObject* translate_exception() noexcept {
     if (PyErr_Occurred() == nullptr) {
       set_error(error_classes.internal, "bindings: an error was announced but not set");
     }
+  } catch (const PythonError& error) {
+    error.restore();
   } catch (const ShapeError& error) {
     set_error(error_classes.shape, error.what());
   } catch (const ValueError& error) {

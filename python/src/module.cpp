@@ -7,11 +7,13 @@
 #include "python/src/files.h"
 #include "python/src/generator.h"
 #include "python/src/grad_mode.h"
+#include "python/src/hooks.h"
 #include "python/src/init.h"
 #include "python/src/jvp.h"
 #include "python/src/node_object.h"
 #include "python/src/op_call.h"
 #include "python/src/optimizers.h"
+#include "python/src/run_queries.h"
 #include "python/src/runtime.h"
 #include "python/src/tensor_data.h"
 #include "python/src/tensor_object.h"
@@ -54,6 +56,8 @@ int fill_module(PyObject* module) {
         add_default_dtype(module);
         add_tensor_data(module);
         add_autograd(module);
+        add_hooks(module);
+        add_run_queries(module);
         add_runtime(module);
         add_optimizers(module);
         add_clip_grad(module);

@@ -8,8 +8,11 @@
 
 #include "ebb/autograd/meta.h"
 #include "ebb/autograd/node_extra.h"
+#include "ebb/autograd/variable.h"
+#include "ebb/core/error.h"
 #include "ebb/core/location.h"
 #include "python/src/errors.h"
+#include "python/src/hooks.h"
 #include "python/src/tensor_object.h"
 
 namespace ebb::python {
@@ -69,12 +72,15 @@ void dealloc(PyObject* self) {
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(reinterpret_cast<NodeObject*>(self)->metadata);
-  return 0;
+  auto* const object = reinterpret_cast<NodeObject*>(self);
+  Py_VISIT(object->metadata);
+  return visit_hooks(object->node, 1, visit, arg);
 }
 
 int clear(PyObject* self) {
-  Py_CLEAR(reinterpret_cast<NodeObject*>(self)->metadata);
+  auto* const object = reinterpret_cast<NodeObject*>(self);
+  Py_CLEAR(object->metadata);
+  clear_hooks(object->node, 1);
   return 0;
 }
 
@@ -126,10 +132,31 @@ PyObject* variable(PyObject* self, void*) {
   });
 }
 
+PyObject* gradient_edge(PyObject*, PyObject* tensor) {
+  return guarded([&] {
+    const char* const op = "get_gradient_edge";
+    if (!is_tensor(tensor)) throw DTypeError(str(op, ": needs a Tensor, got ", type_name(tensor)));
+    const autograd::GradientEdge edge = get_gradient_edge(tensor_of(tensor));
+    return checked(Py_BuildValue("(NI)", wrap_node(edge.node.get()), edge.output_nr));
+  });
+}
+PyMethodDef kFunctions[] = {
+    {"_gradient_edge", gradient_edge, METH_O, nullptr},
+    {},
+};
+
 PyMethodDef kMethods[] = {
     {"name", name, METH_NOARGS, "name($self)\n--\n\nReturn the op's name with `Backward`."},
     {"_sequence_nr", sequence_number, METH_NOARGS,
      "_sequence_nr($self)\n--\n\nReturn the number in the order of recording."},
+    {"register_hook", node_register_hook, METH_O,
+     "register_hook($self, hook, /)\n--\n\n"
+     "Call `hook(grad_inputs, grad_outputs)` after the node ran.\n\n"
+     "A tuple that it returns replaces the gradients of the inputs."},
+    {"register_prehook", node_register_prehook, METH_O,
+     "register_prehook($self, hook, /)\n--\n\n"
+     "Call `hook(grad_outputs)` before the node runs.\n\n"
+     "A tuple that it returns replaces the gradients of the outputs."},
     {},
 };
 PyGetSetDef kAttributes[] = {
@@ -191,6 +218,7 @@ void add_node_type(PyObject* module) {
                       slots};
   node_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
   check_status(PyModule_AddObjectRef(module, "Node", reinterpret_cast<PyObject*>(node_type)));
+  check_status(PyModule_AddFunctions(module, kFunctions));
 }
 
 }  // namespace ebb::python

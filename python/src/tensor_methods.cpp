@@ -7,6 +7,7 @@
 #include "ebb/autograd/variable.h"
 #include "python/src/autograd.h"
 #include "python/src/errors.h"
+#include "python/src/hooks.h"
 #include "python/src/op_call.h"
 #include "python/src/tensor_data.h"
 #include "python/src/tensor_slots.h"
@@ -226,6 +227,14 @@ PyMethodDef kMethods[] = {
     {"backward", as_method(tensor_backward), kFast,
      "backward($self, gradient=None, retain_graph=None, create_graph=False, inputs=None)\n--\n\n"
      "Add this tensor's gradient to the `grad` of every leaf it depends on."},
+    {"register_hook", tensor_register_hook, METH_O,
+     "register_hook($self, hook, /)\n--\n\n"
+     "Call `hook(grad)` whenever a run has completed this tensor's gradient.\n\n"
+     "A Tensor that it returns replaces the gradient. Returns a handle whose remove() takes the "
+     "hook away."},
+    {"register_post_accumulate_grad_hook", tensor_register_post_accumulate_hook, METH_O,
+     "register_post_accumulate_grad_hook($self, hook, /)\n--\n\n"
+     "Call `hook(tensor)` right after a gradient was added to this leaf's `grad`."},
     {"to", as_method(to), kFast,
      "to($self, dtype_or_device=None, /, *, dtype=None, device=None, copy=False)\n--\n\n"
      "Return the tensor in another dtype; itself if it has it."},

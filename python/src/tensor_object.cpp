@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "python/src/errors.h"
+#include "python/src/hooks.h"
 #include "python/src/tensor_slots.h"
 
 namespace ebb::python {
@@ -79,14 +80,26 @@ void dealloc(PyObject* self) {
   Py_DECREF(tensor_type);
 }
 
+/// The node behind a tensor that only its Python object keeps alive.
+autograd::Node* owned_node(TensorObject* object) {
+  const TensorImpl* const impl = object->tensor.impl();
+  if (impl == nullptr || !impl->refs.is_unique()) return nullptr;
+  return static_cast<autograd::Node*>(impl->producer);
+}
+
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(reinterpret_cast<TensorObject*>(self)->dict);
-  return 0;
+  auto* const object = reinterpret_cast<TensorObject*>(self);
+  Py_VISIT(object->dict);
+  return visit_hooks(owned_node(object), 1, visit, arg);
 }
 
 int clear(PyObject* self) {
-  Py_CLEAR(reinterpret_cast<TensorObject*>(self)->dict);
+  auto* const object = reinterpret_cast<TensorObject*>(self);
+  Py_CLEAR(object->dict);
+  clear_hooks(owned_node(object), 1);
+  // A plain object without a __dict__ goes to the free list, where nothing tracked may be.
+  if (Py_TYPE(self) == tensor_type) PyObject_GC_UnTrack(self);
   return 0;
 }
 
@@ -141,6 +154,8 @@ PyObject* detail::wrap_known(Tensor&& tensor) {
   track_if_stateful(object);
   return upcast(object);  // the reference that the impl held
 }
+
+void track_tensor(PyObject* object) { Ref(get_dict(object, nullptr)); }
 
 PyObject* wrap_as(PyTypeObject* type, Tensor tensor) {
   if (type == tensor_type) return wrap(std::move(tensor));

@@ -81,6 +81,10 @@ inline PyObject* wrap(const Tensor& tensor) { return wrap(Tensor(tensor)); }
 /// An object of `type` (Tensor or a subclass) for a tensor that has none yet.
 PyObject* wrap_as(PyTypeObject* type, Tensor tensor);
 
+/// Lets Python's collector look into a tensor that has hooks; the object then stays the tensor's
+/// own. Throws ErrorSet.
+void track_tensor(PyObject* object);
+
 /// Makes the type and adds it to `module`. Throws ErrorSet.
 void add_tensor_type(PyObject* module);
 

@@ -3,24 +3,32 @@
 
 from ebb._C import (
     Node,
+    RemovableHandle,
     backward,
     enable_grad,
     grad,
     is_grad_enabled,
     no_grad,
+    queue_callback,
     set_grad_enabled,
 )
+from ebb.autograd import graph
+from ebb.autograd._accumulation import atomic_accumulation
 from ebb.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 __all__ = [
     "GradcheckError",
     "Node",
+    "RemovableHandle",
+    "atomic_accumulation",
     "backward",
     "enable_grad",
     "grad",
     "gradcheck",
     "gradgradcheck",
+    "graph",
     "is_grad_enabled",
     "no_grad",
+    "queue_callback",
     "set_grad_enabled",
 ]

@@ -1,0 +1,112 @@
+// ebb/autograd/multi_grad_hook.cpp -- counting the gradients of several tensors.
+#include "ebb/autograd/multi_grad_hook.h"
+
+#include <atomic>
+#include <utility>
+
+#include "ebb/autograd/active_run.h"
+#include "ebb/autograd/variable.h"
+#include "ebb/core/error.h"
+
+namespace ebb::autograd {
+namespace {
+
+uint64_t next_number() {
+  static std::atomic<uint64_t> next{0};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+MultiGradGroup::MultiGradGroup(MultiGradMode mode, std::span<const Tensor> tensors)
+    : number_(next_number()), mode_(mode) {
+  for (const Tensor& tensor : tensors) nodes_.push_back(gradient_edge(tensor).node);
+}
+
+bool MultiGradGroup::arrive(size_t position, const Tensor& grad, std::vector<Tensor>& arguments) {
+  ActiveRun* const run = active_run();
+  if (run == nullptr) return false;  // a node called by hand
+  return run->with_multi_grad_state(number_, [&](MultiGradState& state) {
+    return arrive_in(*run, state, position, grad, arguments);
+  });
+}
+
+bool MultiGradGroup::arrive_in(ActiveRun& run, MultiGradState& state, size_t position,
+                               const Tensor& grad, std::vector<Tensor>& arguments) {
+  ++state.seen;
+  if (mode_ == MultiGradMode::any) {
+    if (state.seen == 1) arguments.push_back(grad);
+    return state.seen == 1;
+  }
+  if (state.seen == 1) {
+    const std::lock_guard lock(mutex_);  // a node that is about to die waits until we have looked
+    state.grads.resize(nodes_.size());
+    for (const Node* const node : nodes_) {
+      if (node != nullptr && run.will_reach(*node)) ++state.expected;
+    }
+  }
+  state.grads[position] = grad;
+  if (state.seen != state.expected) return false;
+  arguments = std::move(state.grads);
+  return true;
+}
+
+void MultiGradGroup::forget(size_t position) noexcept {
+  const std::lock_guard lock(mutex_);
+  nodes_[position] = nullptr;
+}
+
+void MultiGradHook::call(const HookCall& call) {
+  std::vector<Tensor> arguments;
+  if (group_->arrive(position_, call.grads[0], arguments)) finish(arguments);
+}
+
+HookHandles add_multi_grad_hook(
+    std::span<const Tensor> tensors, MultiGradMode mode,
+    const std::function<std::shared_ptr<Hook>(std::shared_ptr<MultiGradGroup>, size_t)>& make) {
+  for (size_t position = 0; position < tensors.size(); ++position) {
+    if (tensors[position].defined() && tensors[position].requires_grad()) continue;
+    throw AutogradError(str("register_multi_grad_hook: tensor ", position,
+                            " must require a gradient, got one that does not"));
+  }
+  const auto group = std::make_shared<MultiGradGroup>(mode, tensors);
+  std::vector<HookHandle> handles;
+  for (size_t position = 0; position < tensors.size(); ++position) {
+    handles.push_back(add_tensor_hook(tensors[position], make(group, position)));
+  }
+  return HookHandles(std::move(handles));
+}
+
+namespace {
+
+class FunctionMultiGradHook final : public MultiGradHook {
+ public:
+  using Function = std::function<void(std::span<const Tensor> grads)>;
+  FunctionMultiGradHook(std::shared_ptr<MultiGradGroup> group, size_t position,
+                        std::shared_ptr<Function> function)
+      : MultiGradHook(std::move(group), position), function_(std::move(function)) {}
+
+ protected:
+  void finish(std::span<const Tensor> grads) override { (*function_)(grads); }
+
+ private:
+  std::shared_ptr<Function> function_;
+};
+
+}  // namespace
+}  // namespace ebb::autograd
+
+namespace ebb {
+
+autograd::HookHandles register_multi_grad_hook(
+    std::span<const Tensor> tensors, std::function<void(std::span<const Tensor> grads)> hook,
+    autograd::MultiGradMode mode) {
+  using autograd::FunctionMultiGradHook;
+  const auto function = std::make_shared<FunctionMultiGradHook::Function>(std::move(hook));
+  return autograd::add_multi_grad_hook(
+      tensors, mode, [&](std::shared_ptr<autograd::MultiGradGroup> group, size_t position) {
+        return std::make_shared<FunctionMultiGradHook>(std::move(group), position, function);
+      });
+}
+
+}  // namespace ebb

@@ -1,0 +1,82 @@
+# python/ebb/autograd/graph.py -- looking at the graph and at a run from inside: edges, hooks for
+# several tensors, and which node is running.
+"""Edges of the graph, multi-grad hooks, and questions about the run that is going on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ebb import _C
+from ebb._C import Node, RemovableHandle, Tensor, queue_callback
+
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "RemovableHandle",
+    "current_autograd_node",
+    "current_graph_task_execution_order",
+    "current_graph_task_id",
+    "current_graph_task_keep_graph",
+    "get_gradient_edge",
+    "queue_callback",
+    "register_multi_grad_hook",
+    "will_engine_execute_node",
+]
+
+
+class GradientEdge(NamedTuple):
+    """A tensor's place in the graph: keeps the graph, not the tensor's values."""
+
+    node: Node
+    output_nr: int
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """Return where the gradient of ``tensor`` goes, for ``grad()`` and ``backward()``.
+
+    The edge stays that of the tensor as it is now, whatever is written to it later.
+    """
+    return GradientEdge(*_C._gradient_edge(tensor))
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable[[Any], object], *, mode: str = "all"
+) -> RemovableHandle:
+    """Call ``fn`` once per run that computes gradients of ``tensors``.
+
+    Args:
+        mode: "all": call ``fn(grads)`` after the last gradient that the run computes, with one
+            entry per tensor and None for those that it does not need or reach. "any": call
+            ``fn(grad)`` with the first.
+    Raises:
+        AutogradError: If a tensor requires no gradient.
+    """
+    if mode not in ("all", "any"):
+        raise _C.ValueError(f"register_multi_grad_hook: needs mode 'all' or 'any', got {mode!r}")
+    return _C._register_multi_grad_hook(tuple(tensors), fn, mode == "any")
+
+
+def current_graph_task_id() -> int:
+    """Return the number of the innermost run on this thread, or -1 outside of one."""
+    return _C._current_graph_task_id()
+
+
+def current_autograd_node() -> Node | None:
+    """Return the node that is running, or whose hooks are being called."""
+    return _C._current_autograd_node()
+
+
+def current_graph_task_keep_graph() -> bool:
+    """Return whether the run that is going on retains its graph."""
+    return _C._current_graph_task_keep_graph()
+
+
+def current_graph_task_execution_order() -> list[Node]:
+    """Return the nodes that the run that is going on executes, from first to last."""
+    return _C._current_graph_task_execution_order()
+
+
+def will_engine_execute_node(node: Node) -> bool:
+    """Return whether the run that is going on executes (or has executed) ``node``."""
+    return _C._will_engine_execute_node(node)
