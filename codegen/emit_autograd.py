@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from codegen.cpp import Form, environment, forms
+from codegen.emit_jvp import has_rule, needs_operand
 from codegen.formulas import NodePlan, Rule, SavedOperand, plan_node
 from codegen.model import Family, Op
 from codegen.signature import Param, SchemaError
@@ -308,6 +309,42 @@ class Recorder:
         return f"if ({' || '.join(tests)}) "
 
     @property
+    def pushed(self) -> str:
+        """Arguments of push_...() after a call of the plain form: operands, then results."""
+        results = [result.name for result in self.op.results]
+        if len(results) > 1:
+            results = [f"std::get<{index}>(results)" for index in range(len(results))]
+        return ", ".join([self.form.arguments, *results])
+
+    @property
+    def out_operands(self) -> str:
+        """Pointers to the tensors of a call of the out= form."""
+        return "{" + ", ".join(f"&{p.name}" for p in self.op.tensors) + ", &out}"
+
+    def dual_inplace_lines(self) -> list[str]:
+        """Statements that write in place where an operand carries a tangent."""
+        form, op = self.form, self.op
+        call = f"slow_{form.key}({form.arguments}, bits & ~gate::kTangent);"
+        if not has_rule(op):
+            return [call, "autograd::clear_written_tangents(self);"]
+        first = op.params[0]
+        keeps = needs_operand(op, first.name)
+        lines = ["const Tensor before = clone(self);"] if keeps else []
+        pushed = ["before" if keeps else "self"]
+        for param in op.params[1:]:
+            pushed.append(param.name)
+            if param.type.is_tensor:
+                pushed[-1] += "_before"
+                lines.append(
+                    f"const Tensor {pushed[-1]} = autograd::before_write({param.name}, self);"
+                )
+        lines.append(call)
+        if keeps:
+            lines.append("autograd::carry_before_write(self, before);")
+        pushed += ["self", "autograd::DualResult::written"]
+        return [*lines, f"jvp::push_{op.key}({', '.join(pushed)});"]
+
+    @property
     def origins(self) -> str:
         """Operands whose reason for having no history a result inherits."""
         return "".join(f", {name}" for name in self.form.required_tensors)
@@ -361,6 +398,9 @@ def check_supported(op: Op) -> None:
         raise SchemaError(f"{op.file}:{op.line}: {op.full_name}: `out` is not for composites")
     if op.is_differentiable and op.has_inplace and len(op.results) > 1:
         raise SchemaError(f"{op.file}:{op.line}: {op.full_name}: `inplace` needs one result")
+    may_lack_rule = op.is_inplace and all(formula == "none" for formula in op.grad.values())
+    if op.is_differentiable and not has_rule(op) and not may_lack_rule:
+        raise SchemaError(f"{op.file}:{op.line}: {op.full_name}: needs `jvp`, got none")
 
 
 def emit(family: Family) -> dict[str, str]:

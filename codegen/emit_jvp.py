@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from codegen.cpp import Form, environment
+from codegen.formulas import names_in
 from codegen.model import Family, Op
 from codegen.signature import Param, SchemaError
 
@@ -69,6 +70,70 @@ class JvpView:
         return ", ".join([self.form.parameters(), *tangents])
 
     @property
+    def arguments(self) -> str:
+        """The parameters of the rule, passed on."""
+        return ", ".join([self.form.arguments, *(f"{p.name}_tangent" for p in self.inputs)])
+
+    def _results(self) -> list[str]:
+        kind = "std::span<const Tensor>" if self.result.is_list else "const Tensor&"
+        return [f"{kind} {result.name}" for result in self.op.results]
+
+    @property
+    def rule_parameters(self) -> str:
+        """Primals, tangents and results; a rule may ignore any of them."""
+        texts = [*self.parameters.split(", "), *self._results()]
+        return ", ".join(f"[[maybe_unused]] {text}" for text in texts)
+
+    @property
+    def no_results(self) -> str:
+        """Stands for results that the rule does not look at."""
+        return ", ".join(["{}"] * len(self.op.results))
+
+    @property
+    def push_parameters(self) -> str:
+        """Primals, results, and whether a result was written in place."""
+        return ", ".join(
+            [self.form.parameters(), *self._results(), "autograd::DualResult dual_result"]
+        )
+
+    @property
+    def operands(self) -> str:
+        """What may carry a tangent: a list of pointers, or a parameter that is a list."""
+        lists = [param.name for param in self.inputs if param.type.is_tensor_list]
+        if lists:
+            return lists[0]
+        return "{" + ", ".join(f"&{param.name}" for param in self.inputs) + "}"
+
+    @property
+    def first_out(self) -> str:
+        """The first result with a derivative."""
+        name = self.result.name
+        return f"{name}.empty() ? Tensor() : {name}.front()" if self.result.is_list else name
+
+    @property
+    def outs(self) -> str:
+        """Results with a derivative: one, a list, or several as a list."""
+        if not self.joint:
+            return self.result.name
+        names = ", ".join(result.name for result in self.op.differentiable_results)
+        return "std::vector<Tensor>{" + names + "}"
+
+    @property
+    def peeled_arguments(self) -> str:
+        """Arguments of the rule on one level of a call."""
+        texts = []
+        for param in self.op.params:
+            kinds = {"Tensor[]": "primals", "Tensor": "primal", "Tensor?": "primal"}
+            kind = kinds.get(param.type.name)
+            texts.append(f"call.{kind}({param.name})" if kind else param.name)
+        for param in self.inputs:
+            kind = "tangents" if param.type.is_tensor_list else "tangent"
+            texts.append(f"call.{kind}({param.name})")
+        kind = "primals" if self.result.is_list else "primal"
+        texts += [f"call.{kind}({result.name})" for result in self.op.results]
+        return ", ".join(texts)
+
+    @property
     def is_linear(self) -> bool:
         """Whether the op itself is applied to the tangents."""
         return self.op.jvp == "linear"
@@ -126,7 +191,15 @@ def _getter(param: Param, op: str, source: str, index: int) -> str:
 
 def has_rule(op: Op) -> bool:
     """Whether an op gets a forward-mode rule."""
-    return op.is_differentiable and not op.is_inplace and op.jvp != "none"
+    return op.is_differentiable and op.jvp != "none"
+
+
+def needs_operand(op: Op, name: str) -> bool:
+    """Whether a rule, forward or backward, names the value of a parameter."""
+    formulas = [*op.grad.values(), op.joint]
+    formulas += op.jvp.values() if isinstance(op.jvp, dict) else []
+    found = [one for formula in formulas for one in names_in(formula)]
+    return (name, "") in found
 
 
 def emit(family: Family) -> dict[str, str]:
@@ -135,6 +208,7 @@ def emit(family: Family) -> dict[str, str]:
     context = {
         "family": family,
         "rules": rules,
+        "listed": [rule for rule in rules if not rule.op.is_inplace],
     }
     env = environment()
     name = f"ebb/autograd/jvp/{family.name}"

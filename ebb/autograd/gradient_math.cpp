@@ -54,7 +54,9 @@ void add_into(const Tensor& lhs, const Tensor& rhs) {
 }
 
 Tensor add_gradients(Tensor lhs, const Tensor& rhs) {
-  const bool is_reusable = !is_grad_enabled() && is_private(lhs) && lhs.is_contiguous();
+  const bool has_tangent = ((lhs.gate_bits() | rhs.gate_bits()) & gate::kTangent) != 0;
+  const bool is_reusable =
+      !is_grad_enabled() && !has_tangent && is_private(lhs) && lhs.is_contiguous();
   if (!is_reusable) return add(lhs, rhs);
   add_into(lhs, rhs);
   return lhs;

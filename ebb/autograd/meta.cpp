@@ -47,8 +47,9 @@ void AutogradMeta::accumulate(Tensor grad) {
 /// replaced, which must die outside the lock: its Python object may have to wait for Python's lock,
 /// whose holder may be waiting for this one.
 Tensor AutogradMeta::add(const Tensor& grad) {
-  const bool in_place =
-      !is_grad_enabled() && !has_internal_overlap(grad_) && !grad_.impl()->storage->is_read_only();
+  const bool has_tangent = ((grad_.gate_bits() | grad.gate_bits()) & gate::kTangent) != 0;
+  const bool in_place = !is_grad_enabled() && !has_tangent && !has_internal_overlap(grad_) &&
+                        !grad_.impl()->storage->is_read_only();
   if (!in_place) {
     return std::exchange(grad_, sum_of(grad_, grad));
   }
@@ -61,7 +62,9 @@ Tensor AutogradMeta::add(const Tensor& grad) {
 TensorImpl* AutogradMeta::retain_twin(const Tensor& owner) {
   TensorImpl* twin = twin_.load(std::memory_order_acquire);
   if (twin == nullptr) {
-    TensorImpl* const made = detached(owner).leak();
+    Tensor fresh = detached(owner);
+    copy_tangents(owner, fresh);
+    TensorImpl* const made = fresh.leak();
     if (twin_.compare_exchange_strong(twin, made, std::memory_order_acq_rel)) {
       twin = made;
     } else {
@@ -85,6 +88,7 @@ void AutogradMeta::clear() noexcept {
     std::swap(grad, grad_);
   }
   drop_twin();
+  tangents.clear();
 }
 
 AccumulateGrad* AccumulateGrad::create(const TensorImpl& leaf) {

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "ebb/autograd/node.h"
+#include "ebb/autograd/tangents.h"
 #include "ebb/core/tensor.h"
 
 namespace ebb::autograd {
@@ -27,6 +28,8 @@ class EBB_API AutogradMeta : public AutogradMetaBase {
   TensorImpl* retain_twin(const Tensor& owner);
   /// Forgets the twin, since the owner's memory was exchanged.
   void drop_twin();
+
+  Tangents tangents;  // of forward mode (tangents.h)
 
  protected:
   AutogradMeta() = default;

@@ -68,8 +68,12 @@ void rebase_history(NodePtr<Node> node, uint64_t above, const Tensor& self, Loca
   NodeAccess::number(*node, above, location);
   if ((impl.flags & TensorImpl::kLeaf) != 0) {
     // A leaf that requires no gradient any more, but once did: its accumulator goes.
-    std::exchange(impl.meta, nullptr)->owner_died();
+    auto* const accumulator = static_cast<AutogradMeta*>(std::exchange(impl.meta, nullptr));
     impl.flags &= static_cast<uint8_t>(~TensorImpl::kLeaf);
+    if (accumulator->tangents.first() != nullptr) {
+      ensure_meta(self).tangents.take_over(accumulator->tangents);
+    }
+    accumulator->owner_died();
   }
   if (impl.meta != nullptr) {
     auto* const meta = static_cast<RetainedMeta*>(impl.meta);

@@ -58,6 +58,18 @@ void SavedTensor::let_go_of(const TensorImpl* impl) {
   kind_ = static_cast<uint32_t>(Kind::twin);
 }
 
+void SavedTensor::carry_output_tangents(const Tensor& out) {
+  const bool is_out = impl_ != nullptr && static_cast<Kind>(kind_) == Kind::output &&
+                      index_ == out.impl()->output_index;
+  if (is_out) copy_tangents(out, Tensor::share(impl_));
+}
+
+void SavedTensor::carry_copy_tangents(const Tensor& before) {
+  const bool is_copy = impl_ != nullptr && static_cast<Kind>(kind_) == Kind::twin && index_ == 0 &&
+                       impl_->meta == nullptr;
+  if (is_copy) copy_tangents(before, Tensor::share(impl_));
+}
+
 TensorImpl* SavedTensor::twin_of(const Tensor& tensor) {
   return meta_of(tensor)->retain_twin(tensor);
 }
@@ -91,6 +103,7 @@ Tensor SavedTensor::with_history(Node& owner) const {
   impl.output_index = edge.index;
   impl.flags |= gate::kRequiresGrad;
   if (edge.node->is_accumulator()) impl.flags |= TensorImpl::kLeaf;
+  if ((impl_->flags & gate::kTangent) != 0) copy_tangents(Tensor::share(impl_), value);
   return value;
 }
 

@@ -47,6 +47,12 @@ class EBB_API SavedTensor {
   /// to change. What unpack() gives stays the same.
   void let_go_of(const TensorImpl* impl);
 
+  // Forward mode (dual_call.h): tangents that came to be after saving.
+  /// If it holds the output `out` of the node, that carries the tangents of `out` from now on.
+  void carry_output_tangents(const Tensor& out);
+  /// If it holds a copy of operand 0 from before a write, that carries the tangents of `before`.
+  void carry_copy_tangents(const Tensor& before);
+
   void reset() noexcept {
     if (impl_ != nullptr) std::exchange(impl_, nullptr)->release();
   }

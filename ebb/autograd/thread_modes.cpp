@@ -1,11 +1,14 @@
 // ebb/autograd/thread_modes.cpp -- reading and writing all modes of a thread.
 #include "ebb/autograd/thread_modes.h"
 
+#include "ebb/autograd/forward_mode.h"
+
 namespace ebb::autograd {
 
 ThreadModes ThreadModes::current() {
   ThreadModes modes;
   modes.bits_ = thread_state.modes;
+  modes.forward_level_ = innermost_forward_level();
   modes.location_ = thread_state.location;
   return modes;
 }
@@ -19,6 +22,7 @@ ThreadModes ThreadModes::with_grad(bool is_enabled) const {
 void ThreadModes::install() const noexcept {
   thread_state.modes = bits_;
   thread_state.location = location_;
+  set_innermost_forward_level(forward_level_);
 }
 
 }  // namespace ebb::autograd

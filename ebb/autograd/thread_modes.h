@@ -6,6 +6,7 @@
 // current() and install(). Capturing costs a few copies; nothing is paid by threads that never do.
 #pragma once
 
+#include "ebb/autograd/tangents.h"
 #include "ebb/core/location.h"
 #include "ebb/core/thread_state.h"
 
@@ -25,8 +26,9 @@ class EBB_API ThreadModes {
   void install() const noexcept;
 
  private:
-  uint32_t bits_ = 0;         // gate::k... bits: grad mode, inference, autocast, checks ...
-  LocationId location_ = 0;   // what current_location() answers; 0: the place now running
+  uint32_t bits_ = 0;  // gate::k... bits: grad mode, inference, autocast, checks ...
+  ForwardLevelPtr forward_level_;
+  LocationId location_ = 0;  // what current_location() answers; 0: the place now running
 };
 
 /// The calling thread has `modes` for the length of a scope, and then its own again, also if the

@@ -18,7 +18,9 @@ namespace {
 void make_leaf(TensorImpl& impl) {
   AccumulateGrad* const accumulator = AccumulateGrad::create(impl);
   if (impl.meta != nullptr) {
-    accumulator->set_grad(static_cast<AutogradMeta*>(impl.meta)->grad());
+    auto* const before = static_cast<AutogradMeta*>(impl.meta);
+    accumulator->set_grad(before->grad());
+    accumulator->tangents.take_over(before->tangents);
     std::exchange(impl.meta, nullptr)->owner_died();
   }
   impl.meta = accumulator;

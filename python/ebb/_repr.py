@@ -27,6 +27,9 @@ def tensor_repr(tensor):
         suffixes.append(f"grad_fn=<{tensor.grad_fn.name()}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
+    tangent = ebb._C._innermost_tangent(tensor)
+    if tangent is not None:
+        suffixes.append(f"tangent={tensor_repr(tangent)}")
     return _joined("tensor(", body, suffixes)
 
 

@@ -61,8 +61,9 @@ void assign_advanced(const Tensor& tensor, const AdvancedKey& key, const Tensor&
   }
   const bool is_recorded = (tensor.requires_grad() || value.requires_grad()) &&
                            (thread_state.modes & gate::kNoGrad) == 0;
+  const bool has_tangent = ((tensor.gate_bits() | value.gate_bits()) & gate::kTangent) != 0;
   const NoGradGuard guard;
-  if (!is_recorded) {
+  if (!is_recorded && !has_tangent) {
     ebb::index_put_(boxed(tensor, key.box), key.indices, value);
     return;
   }
@@ -71,7 +72,7 @@ void assign_advanced(const Tensor& tensor, const AdvancedKey& key, const Tensor&
   const Tensor places = select_advanced(numbers, key);
   Shape dims;
   for (int dim = 0; dim < tensor.ndim(); ++dim) dims.push_back(dim);
-  const EnableGradGuard recording;
+  const ModeScope recording(0, is_recorded ? gate::kNoGrad : 0);
   ebb::index_dims_put_(tensor, value, dims, places);
 }
 

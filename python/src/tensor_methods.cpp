@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ebb/autograd/origin.h"
+#include "ebb/autograd/tangents.h"
 #include "ebb/autograd/variable.h"
 #include "python/src/autograd.h"
 #include "python/src/errors.h"
@@ -315,6 +316,7 @@ PyObject* tensor_repr(PyObject* self) {
 
 void detach_in_place(const Tensor& tensor) {
   TensorImpl& impl = *tensor.impl();
+  autograd::drop_tangents(tensor, 0);
   if (impl.producer == nullptr) return;
   if (impl.meta != nullptr) std::exchange(impl.meta, nullptr)->owner_died();
   Producer* const history = std::exchange(impl.producer, nullptr);

@@ -250,7 +250,9 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   const RandomState state = reserve_dropout(ranks, rows, columns, dropout_p);
   const auto seed = static_cast<int64_t>(state.seed), offset = static_cast<int64_t>(state.offset);
   Tensor out;
-  if (mask.defined() && mask.requires_grad() && is_grad_enabled()) {
+  const bool is_mask_recorded = mask.requires_grad() && is_grad_enabled();
+  const bool has_mask_tangent = mask.defined() && (mask.gate_bits() & gate::kTangent) != 0;
+  if (is_mask_recorded || has_mask_tangent) {
     const Tensor operands[] = {q, k, v, mask};
     out =
         autograd::rules::explicit_attention(operands, {dropout_p, is_causal, factor, seed, offset});

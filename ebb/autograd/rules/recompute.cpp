@@ -8,6 +8,7 @@
 #include "ebb/autograd/engine.h"
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/ops.h"
+#include "ebb/autograd/tangents.h"
 #include "ebb/autograd/variable.h"
 
 namespace ebb::autograd::rules {
@@ -16,7 +17,9 @@ namespace {
 /// A tensor that stands for `input` and requires a gradient. `is_outer`: the outer run records.
 Tensor alias_of(const Tensor& input, bool is_outer) {
   if (is_outer && input.requires_grad()) return expand(input, input.shape());
-  return requires_grad_(ebb::detach(input));
+  const Tensor alias = requires_grad_(ebb::detach(input));
+  copy_tangents(input, alias);
+  return alias;
 }
 
 bool any_requires_grad(std::span<const Tensor> tensors) {
@@ -95,12 +98,10 @@ struct FirstGrads {
   }
 };
 
-}  // namespace
-
-std::vector<Tensor> recomputed_grads(const Composite& composite, std::span<const Tensor> inputs,
-                                     std::span<const Tensor> grad_outs, uint32_t wanted) {
-  const bool is_outer =
-      is_grad_enabled() && (any_requires_grad(inputs) || any_requires_grad(grad_outs));
+/// recomputed_grads(), told whether the outer run records.
+std::vector<Tensor> grads_within(const Composite& composite, std::span<const Tensor> inputs,
+                                 std::span<const Tensor> grad_outs, uint32_t wanted,
+                                 bool is_outer) {
   std::vector<Tensor> found(inputs.size());
   const EnableGradGuard guard;
   const Aliases aliases(inputs, wanted, is_outer);
@@ -109,6 +110,15 @@ std::vector<Tensor> recomputed_grads(const Composite& composite, std::span<const
       grads_of(Weighted(outputs, grad_outs), aliases.active, is_outer);
   for (size_t i = 0; i < grads.size(); ++i) found[aliases.positions[i]] = grads[i];
   return found;
+}
+
+}  // namespace
+
+std::vector<Tensor> recomputed_grads(const Composite& composite, std::span<const Tensor> inputs,
+                                     std::span<const Tensor> grad_outs, uint32_t wanted) {
+  const bool is_outer =
+      is_grad_enabled() && (any_requires_grad(inputs) || any_requires_grad(grad_outs));
+  return grads_within(composite, inputs, grad_outs, wanted, is_outer);
 }
 
 std::vector<Tensor> recomputed_second_grads(const Composite& composite,
@@ -134,7 +144,10 @@ std::vector<Tensor> recomputed_tangents(const Composite& composite, std::span<co
   const auto gradient = [&](std::span<const Tensor> given) {
     return recomputed_grads(composite, inputs, given, moving);
   };
-  return recomputed_grads(gradient, weights, tangents);
+  // The outer run may record what depends on the inputs, which are part of `gradient`.
+  const bool is_outer =
+      is_grad_enabled() && (any_requires_grad(inputs) || any_requires_grad(tangents));
+  return grads_within(gradient, weights, tangents, kAllInputs, is_outer);
 }
 
 std::vector<Tensor> recomputed_grad_tangents(const Composite& composite,
