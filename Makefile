@@ -29,9 +29,11 @@ demo-cpp: build  ## the same training from C++ alone
 	@$(RELEASE)/bin/ebb_demo_cpp
 
 test: build  ## run the C++ and Python tests
+	@tools/setup.sh test
 	@tools/run_tests.sh fast
 
 test-long: build  ## run the tests that take long
+	@tools/setup.sh test
 	@tools/run_tests.sh long
 
 test-asan:  ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -55,6 +57,7 @@ format:  ## format all tracked C++ and Python files in place
 	@git ls-files -z '*.py' | xargs -0 -r .venv/bin/ruff format --quiet
 
 bench: build  ## measure the hot paths and write docs/benchmarks.md
+	@tools/setup.sh test
 	@$(PYTHON) -m tools.bench
 
 bench-peers: build  ## the same Python script for ebb and its peers

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # tools/setup.sh -- makes a Debian 12 machine able to build ebb: packages, .venv, nothing twice.
 #
-# Usage: tools/setup.sh [build|dev]. `dev` adds what `make check` and the sanitizer builds need.
+# Usage: tools/setup.sh [build|test|dev]. `test` adds the browser of the viewer's tests, `dev` what
+# `make check` and the sanitizer builds need.
 # Every step first looks whether it is needed, so a second run takes a fraction of a second and no
 # network. Start reading at main, at the end; each failure prints how to mend it.
 set -euo pipefail
@@ -110,8 +111,9 @@ main() {
   check_disk
   case ${1:-build} in
     build) install_packages build ;;
+    test) install_packages build test ;;
     dev) install_packages build dev ;;
-    *) fail "needs build or dev, got $1" "tools/setup.sh dev" ;;
+    *) fail "needs build, test or dev, got $1" "tools/setup.sh dev" ;;
   esac
   make_venv
 }

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from tools.check.repo import Repo
 
 HINT = "open the file with a comment `PATH -- what it is for.` and, below it, how it works"
-SUFFIXES = (".h", ".cpp", ".py", ".cmake", "CMakeLists.txt", ".sh", ".yaml", ".j2", ".toml", ".ini")
+SUFFIXES = (".h", ".cpp", ".py", ".cmake", "CMakeLists.txt", ".sh", ".yaml", ".j2", ".toml", ".ini",
+            ".js", ".css")  # fmt: skip
 NAMES = ("Makefile", ".ci/run")
-COMMENT_SIGNS = ("// ", "# ", "{# ")
+COMMENT_SIGNS = ("// ", "# ", "{# ", "/* ")
 
 
 def check(repo: Repo) -> list[Problem]:

@@ -22,7 +22,8 @@ MAX_FUNCTION_LINES = 60
 MAX_COLUMNS = 100
 # A template's line expands to another length, and a signature in the op table is one line.
 FREE_WIDTH = (".j2", ".yaml")
-SUFFIXES = (".h", ".cpp", ".py", ".cmake", "CMakeLists.txt", ".sh", ".yaml", ".j2", "Makefile")
+SUFFIXES = (".h", ".cpp", ".py", ".cmake", "CMakeLists.txt", ".sh", ".yaml", ".j2", "Makefile",
+            ".js", ".css")  # fmt: skip
 
 
 def check(repo: Repo) -> list[Problem]:

@@ -1,0 +1,182 @@
+# python/ebb/viz/html.py -- writes a backward graph as one interactive HTML file.
+#
+# The page is put together from the sources in page/; nothing is fetched, then or later. The data
+# goes in whole: what read_html() returns is what to_json() gave (docs/graph_json.md). Start reading
+# at to_html().
+"""``write_html``, ``to_html``, ``read_html`` and ``show`` for notebooks."""
+
+import base64
+import gzip
+import hashlib
+import html
+import json
+import math
+import re
+from functools import cache
+from importlib import resources
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+FORMAT, VERSION = "ebb.graph", 1
+# In this order: each file may use at once what an earlier one declares.
+SCRIPTS = (
+    "model", "groups", "layers", "align", "scene", "layout", "boxes", "colours", "draw", "view",
+    "tree", "details", "search", "export", "keyboard", "app", "actions",
+)  # fmt: skip
+COMPRESS_FROM = 1 << 15  # bytes of JSON from which on gzip is worth a file that grep cannot read
+GZIP, PLAIN = "gzip+base64", "json"
+
+
+def write_html(
+    graph: Any, path: str | PathLike, *, title: str = "Backward graph", compress: bool | None = None
+) -> Path:
+    """Write ``graph`` as one HTML file that works offline, and return its path.
+
+    Args:
+        graph: A graph, or what its ``to_json()`` returns: a dict or text (docs/graph_json.md).
+        path: The file.
+        title: What the page and its tab are called.
+        compress: Whether the data is packed by gzip. By default it is from 32 KiB on; browsers
+            older than 2023 need ``False``.
+    Raises:
+        ValueError: If the data is not a graph of the known version.
+    """
+    target = Path(path)
+    target.write_text(to_html(graph, title=title, compress=compress), encoding="utf-8")
+    return target
+
+
+def to_html(graph: Any, *, title: str = "Backward graph", compress: bool | None = None) -> str:
+    """Return the page that ``write_html`` writes."""
+    text = _dump(graph_data(graph))
+    packs = len(text) >= COMPRESS_FROM if compress is None else compress
+    style, script = _sources()
+    policy = (
+        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
+        "img-src blob: data:; base-uri 'none'; form-action 'none'"
+    )
+    return _fill(
+        _page("page.html"),
+        policy=policy,
+        title=html.escape(title),
+        style=style,
+        type="text/plain" if packs else "application/json",
+        encoding=GZIP if packs else PLAIN,
+        data=_pack(text) if packs else text.replace("<", "\\u003c"),
+        script=script,
+    )
+
+
+def read_html(path: str | PathLike) -> dict:
+    """Return the graph's data, as ``to_json()`` gave it, from a file of ``write_html``.
+
+    Raises:
+        ValueError: If the file holds no graph.
+    """
+    text = Path(path).read_text(encoding="utf-8")
+    found = re.search(r'<script id="graph" [^>]*data-encoding="([^"]*)">([^<]*)</script>', text)
+    if not found:
+        raise ValueError(f"read_html: needs a file of write_html, got {path}")
+    encoding, content = found.groups()
+    if encoding == GZIP:
+        content = gzip.decompress(base64.b64decode(content)).decode()
+    return json.loads(content)
+
+
+class show:  # noqa: N801 -- used as a function; notebooks then ask the object for its HTML
+    """Show ``graph`` in a notebook: ``ebb.viz.show(graph)`` as the last line of a cell.
+
+    Args:
+        graph: As for ``write_html``.
+        height: Height of the frame in pixels.
+        title: What the page is called.
+    """
+
+    def __init__(self, graph: Any, *, height: int = 640, title: str = "Backward graph"):
+        self._page = to_html(graph, title=title)
+        self._height = int(height)
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe srcdoc="{html.escape(self._page)}" width="100%" height="{self._height}" '
+            'style="border: 1px solid #8884; border-radius: 8px" title="Backward graph"></iframe>'
+        )
+
+
+def graph_data(graph: Any) -> dict:
+    """Return the data of a graph, of its ``to_json()``, or of a dict that is already one.
+
+    Raises:
+        ValueError: If it is not a graph of the known version.
+    """
+    data = graph.to_json() if hasattr(graph, "to_json") else graph
+    if isinstance(data, str | bytes):
+        data = json.loads(data)
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        got = data.get("format") if isinstance(data, dict) else type(data).__name__
+        raise ValueError(
+            f"viz: graph needs the format {FORMAT}, got {got}\nhint: give a graph of ebb.graph()"
+        )
+    if data.get("version") != VERSION:
+        raise ValueError(f"viz: graph needs version {VERSION}, got {data.get('version')}")
+    return data
+
+
+def _dump(data: dict) -> str:
+    try:
+        return json.dumps(data, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        # JSON has no infinity, and browsers refuse it: such numbers become the texts of the format.
+        return json.dumps(_spelled(data), separators=(",", ":"), allow_nan=False)
+
+
+def _spelled(data: dict) -> dict:
+    """Return ``data`` with the non-finite numbers among the attributes as texts."""
+
+    def spell(value: Any) -> Any:
+        if isinstance(value, float) and not math.isfinite(value):
+            return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+        return [spell(item) for item in value] if isinstance(value, list | tuple) else value
+
+    nodes = dict(data["nodes"])
+    nodes["attributes"] = {
+        node: {name: spell(value) for name, value in attributes.items()}
+        for node, attributes in nodes["attributes"].items()
+    }
+    return {**data, "nodes": nodes}
+
+
+def _pack(text: str) -> str:
+    return base64.b64encode(gzip.compress(text.encode(), compresslevel=9, mtime=0)).decode()
+
+
+def _page(name: str) -> str:
+    return (resources.files("ebb.viz") / "page" / name).read_text(encoding="utf-8")
+
+
+@cache
+def _sources() -> tuple[str, str]:
+    """Return style and script of the page, comments and indents left out."""
+    script = "\n".join(_squeezed(_page(f"{name}.js")) for name in SCRIPTS)
+    return _squeezed(_page("page.css")), f'\n(() => {{\n"use strict";\n{script}\n}})();\n'
+
+
+def _squeezed(text: str) -> str:
+    """Return ``text`` without the lines that are comments, and without indents.
+
+    The sources keep to lines for which this is safe: no text runs over several lines.
+    """
+    text = re.sub(r"(?ms)^[ ]*/\*.*?\*/\n", "", text)
+    lines = (line.strip() for line in text.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
+
+
+def _digest(text: str) -> str:
+    """Return what the policy calls an inline text by."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _fill(template: str, **parts: str) -> str:
+    """Return ``template`` with each ``{{name}}`` replaced; what is put in is left as it is."""
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match.group(1)], template)

@@ -1,0 +1,142 @@
+# tests/viz/test_viewer_layout.py -- pictures: no overlap, nothing outside its group, all joined.
+import pytest
+
+from tests.viz import graphs
+
+GRAPHS = {
+    "mlp": graphs.mlp,
+    "residual_cnn": graphs.residual_cnn,
+    "rnn": graphs.rnn,
+    "gpt": graphs.gpt,
+    "cell": graphs.cell,
+    "towers": lambda: graphs.towers(12, 12),
+    "flat": lambda: graphs.flat(2000),
+}
+# Siblings that overlap, children that stick out, and links that do not touch what they join.
+CHECK = """(() => {
+  const { scene } = ebbViewer;
+  const { x, y, w, h, kind, parent } = scene;
+  const wrong = { overlaps: 0, outside: 0, loose: 0, bad: 0 };
+  for (let a = 1; a < scene.count; a += 1) {
+    if (!(w[a] > 0 && h[a] > 0 && Number.isFinite(x[a] + y[a]))) wrong.bad += 1;
+    const p = parent[a];
+    if (x[a] < x[p] - 0.5 || y[a] < y[p] - 0.5 || x[a] + w[a] > x[p] + w[p] + 0.5 ||
+        y[a] + h[a] > y[p] + h[p] + 0.5) wrong.outside += 1;
+    scene.items.query(x[a], y[a], x[a] + w[a], y[a] + h[a], (b) => {
+      if (b <= a || parent[b] !== p) return;
+      if (x[a] < x[b] + w[b] - 1 && x[b] < x[a] + w[a] - 1 &&
+          y[a] < y[b] + h[b] - 1 && y[b] < y[a] + h[a] - 1) wrong.overlaps += 1;
+    });
+  }
+  const touches = (item, px, py) => px > x[item] - 1 && px < x[item] + w[item] + 1 &&
+    py > y[item] - 1 && py < y[item] + h[item] + 1;
+  scene.points.forEach((points, link) => {
+    let [top, bottom] = [scene.linkFrom[link], scene.linkTo[link]];
+    if (scene.isUpward[link]) [top, bottom] = [bottom, top];
+    if (top >= 0 && !touches(top, points[0], points[1])) wrong.loose += 1;
+    const end = points.length - 2;
+    if (bottom >= 0 && scene.linkTail[link] < 0 &&
+        !touches(bottom, points[end], points[end + 1])) wrong.loose += 1;
+  });
+  return wrong;
+})()"""
+
+
+def unfold(page):
+    page.evaluate("ebbViewer.unfoldAll()")
+    page.settle()
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("is_open", [False, True])
+def test_no_box_overlaps_and_every_link_touches_its_boxes(view, name, is_open):
+    page = view(GRAPHS[name]())
+    if is_open:
+        unfold(page)
+    assert page.evaluate(CHECK) == {"overlaps": 0, "outside": 0, "loose": 0, "bad": 0}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_every_edge_of_the_data_is_on_the_picture(view, name):
+    data = GRAPHS[name]()
+    page = view(data)
+    unfold(page)
+    drawn = page.evaluate("ebbViewer.scene.edgeCount.reduce((a, b) => a + b, 0)")
+    assert drawn == len(data["edges"]["from"])
+    assert page.evaluate("ebbViewer.scene.kind.filter((k) => k === 0).length") == len(
+        data["nodes"]["name"]
+    )
+
+
+def test_gradients_flow_downwards_except_in_loops(view):
+    for name in ("gpt", "rnn"):
+        page = view(GRAPHS[name]())
+        unfold(page)
+        assert not page.evaluate("ebbViewer.scene.isUpward.some(Boolean)")
+    page = view(graphs.cell())
+    after = page.evaluate("(async () => { await ebbViewer.foldAll();"
+                          " return ebbViewer.scene.isUpward.some(Boolean); })()")  # fmt: skip
+    assert after
+
+
+def test_the_main_flow_is_one_straight_line(view):
+    page = view(graphs.gpt(12))
+    unfold(page)
+    places = page.evaluate(
+        """(() => {
+          const { scene, model } = ebbViewer;
+          const middles = [];
+          for (let item = 1; item < scene.count; item += 1) {
+            if (scene.kind[item] !== 0 || model.name(scene.ref[item]) !== "AddBackward") continue;
+            middles.push(Math.round(scene.x[item] + scene.w[item] / 2));
+          }
+          return middles;
+        })()"""
+    )
+    assert len(places) == 25
+    assert max(places) - min(places) <= 2
+
+
+def test_equal_siblings_get_equal_pictures(view):
+    page = view(graphs.gpt(12))
+    unfold(page)
+    sizes = page.evaluate(
+        """(() => {
+          const { scene, groups } = ebbViewer;
+          return groups.type.flatMap((type, group) => type !== "Block" ? [] :
+            [[scene.w, scene.h].map((side) => Math.round(side[scene.itemOfGroup[group]])).join()]);
+        })()"""
+    )
+    assert len(sizes) == 12
+    assert len(set(sizes[:-1])) == 1
+
+
+def test_a_chain_of_20000_needs_no_deep_stack(view):
+    page = view(graphs.flat(20_000))
+    assert page.evaluate("ebbViewer.scene.count") == 20_001
+    page.evaluate("ebbViewer.select({ kind: 'node', id: 0 })")
+    page.key("d")
+    page.settle()
+    assert page.evaluate("ebbViewer.marks.reduce((a, b) => a + b)") == 20_000
+
+
+def test_parameters_live_in_the_module_of_their_name(view):
+    page = view(graphs.gpt(2))
+    homes = page.evaluate(
+        """ebbViewer.model.data.leaves.node.map((node) => [ebbViewer.model.leafName(node),
+          ebbViewer.groups.path[ebbViewer.groups.home[node]]])"""
+    )
+    assert all(name.rpartition(".")[0] == home for name, home in homes)
+
+
+def test_siblings_of_another_make_are_not_folded_together(view):
+    page = view(graphs.mlp(6))  # Linear and ReLU in turn: no run of equal siblings
+    assert page.evaluate("ebbViewer.groups.repeat.every((count) => count === 0)")
+
+
+def test_consecutive_siblings_among_others_become_a_run(view):
+    page = view(graphs.gpt(4, stages=5))
+    runs = page.evaluate(
+        "ebbViewer.groups.repeat.flatMap((n, group) => n ? [ebbViewer.groups.title(group)] : [])"
+    )
+    assert "stage0..4 \u00d7 5" in runs
