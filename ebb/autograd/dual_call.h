@@ -60,7 +60,8 @@ EBB_API Tensor before_write(const Tensor& operand, const Tensor& self);
 EBB_API void carry_before_write(const Tensor& self, const Tensor& before);
 /// `self` was overwritten by what depends on nothing: its tangents are zero.
 EBB_API void clear_written_tangents(const Tensor& self);
-/// Throws NotImplementedError if an operand carries a tangent: the op has no forward-mode rule.
+/// For ops recorded by hand that have no forward-mode rule: throws NotImplementedError, naming the
+/// op, if an operand carries a tangent. (Ops of the table all have one.)
 EBB_API void check_no_tangents(const char* op, std::initializer_list<const Tensor*> operands);
 /// Throws AutogradError if a tensor of a call of an out= form carries a tangent.
 EBB_API void check_out_tangents(const char* op, std::initializer_list<const Tensor*> operands);

@@ -12,7 +12,7 @@ from ebb._C import (
     queue_callback,
     set_grad_enabled,
 )
-from ebb.autograd import graph
+from ebb.autograd import forward_ad, functional, graph
 from ebb.autograd._accumulation import atomic_accumulation
 from ebb.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 
@@ -23,6 +23,8 @@ __all__ = [
     "atomic_accumulation",
     "backward",
     "enable_grad",
+    "forward_ad",
+    "functional",
     "grad",
     "gradcheck",
     "gradgradcheck",
