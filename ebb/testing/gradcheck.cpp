@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "ebb/autograd/engine.h"
+#include "ebb/autograd/forward_mode.h"
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/variable.h"
@@ -108,6 +109,7 @@ class Check {
         } else {
           check_pair(output, input);
         }
+        if (options_.check_forward_ad) check_tangents(output, input);
       }
     }
   }
@@ -174,11 +176,13 @@ class Check {
     return std::abs(analytical - numerical) <= options_.atol + options_.rtol * std::abs(numerical);
   }
 
-  [[noreturn]] void fail(size_t output, size_t input, const std::string& where, double analytical,
-                         double numerical) const {
-    throw AutogradError(str(name_, ": gradient of output ", output, " with respect to input ",
-                            input, " must match finite differences, got analytical ", analytical,
-                            " and numerical ", numerical, " ", where));
+  [[noreturn]] void fail(const char* what, size_t output, size_t input,
+                         const std::string& where) const {
+    throw AutogradError(str(name_, ": ", what, " of output ", output, " with respect to input ",
+                            input, " must match finite differences, got ", where));
+  }
+  static std::string both(double analytical, double numerical) {
+    return str("analytical ", analytical, " and numerical ", numerical, " ");
   }
 
   /// One random direction: as good as the whole matrix for finding that it is wrong.
@@ -189,32 +193,95 @@ class Check {
     const double numerical = dot(seed, difference(output, input, direction));
     const double analytical = dot(gradient(output, input, seed), direction);
     if (!agree(analytical, numerical)) {
-      fail(output, input, "along a random direction", analytical, numerical);
+      fail("gradient", output, input, both(analytical, numerical) + "along a random direction");
     }
   }
 
   /// Every component of the output against every component of the input.
   void check_pair(size_t output, size_t input) const {
-    const Tensor out = output_of(output);
-    const size_t rows = component_count(out);
-    const size_t columns = component_count(inputs_[input]);
-    std::vector<Components> slopes(columns);
-    for (size_t column = 0; column < columns; ++column) {
-      Components direction(columns, 0.0);
-      direction[column] = 1;
-      slopes[column] = difference(output, input, direction);
-    }
+    const size_t rows = component_count(output_of(output));
+    std::vector<Components> gradients(rows);
     for (size_t row = 0; row < rows; ++row) {
       Components seed(rows, 0.0);
       seed[row] = 1;
-      const Components analytical = gradient(output, input, seed);
+      gradients[row] = gradient(output, input, seed);
+    }
+    const auto entry = [&](size_t row, size_t column) { return gradients[row][column]; };
+    compare("gradient", output, input, slopes_of(output, input), entry);
+  }
+
+  /// The tangents along every component of the input, or along one random direction.
+  void check_tangents(size_t output, size_t input) const {
+    const size_t columns = component_count(inputs_[input]);
+    if (options_.fast_mode) {
+      const Components direction = random_direction(columns, 2);
+      const Components found = tangent(output, input, direction);
+      const Components slope = difference(output, input, direction);
+      for (size_t row = 0; row < slope.size(); ++row) {
+        if (agree(found[row], slope[row])) continue;
+        fail("tangent", output, input, both(found[row], slope[row]) + "along a random direction");
+      }
+      return;
+    }
+    std::vector<Components> tangents(columns);
+    for (size_t column = 0; column < columns; ++column) {
+      tangents[column] = tangent(output, input, unit(columns, column));
+    }
+    const auto entry = [&](size_t row, size_t column) { return tangents[column][row]; };
+    compare("tangent", output, input, slopes_of(output, input), entry);
+  }
+
+  /// What forward mode makes of a direction.
+  Components tangent(size_t output, size_t input, const Components& direction) const {
+    const ForwardLevelGuard level;
+    std::vector<Tensor> given(inputs_.begin(), inputs_.end());
+    given[input] = make_dual(given[input], from_components(inputs_[input], direction));
+    const Tensor out = function_(given)[output];
+    const Tensor found = unpack_dual(out).tangent;
+    return found.defined() ? components_of(found) : Components(component_count(out), 0.0);
+  }
+
+  static Components unit(size_t count, size_t position) {
+    Components direction(count, 0.0);
+    direction[position] = 1;
+    return direction;
+  }
+
+  /// The Jacobian by finite differences, by column.
+  std::vector<Components> slopes_of(size_t output, size_t input) const {
+    const size_t columns = component_count(inputs_[input]);
+    std::vector<Components> slopes(columns);
+    for (size_t column = 0; column < columns; ++column) {
+      slopes[column] = difference(output, input, unit(columns, column));
+    }
+    return slopes;
+  }
+
+  /// Throws, with the first and the worst element, if a Jacobian disagrees with slopes.
+  template <typename Entry>
+  void compare(const char* what, size_t output, size_t input, const std::vector<Components>& slopes,
+               const Entry& entry) const {
+    const Tensor out = output_of(output);
+    const size_t rows = component_count(out), columns = slopes.size();
+    std::string first, worst;
+    double farthest = -1;
+    size_t count = 0;
+    for (size_t row = 0; row < rows; ++row) {
       for (size_t column = 0; column < columns; ++column) {
-        if (agree(analytical[column], slopes[column][row])) continue;
-        const std::string where = str("at ", place(inputs_[input], column), " of the input and ",
-                                      place(out, row), " of the output");
-        fail(output, input, where, analytical[column], slopes[column][row]);
+        const double analytical = entry(row, column), numerical = slopes[column][row];
+        if (agree(analytical, numerical)) continue;
+        ++count;
+        const double off = std::abs(analytical - numerical);
+        if (!first.empty() && !(off > farthest)) continue;
+        worst = str(both(analytical, numerical), "at ", place(inputs_[input], column),
+                    " of the input and ", place(out, row), " of the output");
+        if (first.empty()) first = worst;
+        farthest = off;
       }
     }
+    if (count == 0) return;
+    fail(what, output, input,
+         str(first, "\nworst: ", worst, "\nwrong: ", count, " of ", rows * columns, " elements"));
   }
 
   static std::string place(const Tensor& tensor, size_t component) {

@@ -22,13 +22,14 @@ struct GradcheckOptions {
   double eps = 1e-6;   // step of the central difference
   double atol = 1e-5;  // tolerance: |a - n| <= atol + rtol * |n|
   double rtol = 1e-3;
-  double nondet_tol = 0.0;  // by how much a second backward may differ from the first
-  bool fast_mode = false;   // one random direction per pair instead of every element
+  double nondet_tol = 0.0;        // by how much a second backward may differ from the first
+  bool fast_mode = false;         // one random direction per pair instead of every element
+  bool check_forward_ad = false;  // tangents too; in gradgradcheck() those of the gradients
 };
 
 /// Returns if the gradient of every output with respect to every input agrees with central
-/// differences. Throws AutogradError naming output, input, indices and both values if one does not;
-/// DTypeError or ValueError for inputs that cannot be checked.
+/// differences. Throws AutogradError naming output, input, the first wrong element, the worst one
+/// and both values if one does not; DTypeError or ValueError for inputs that cannot be checked.
 EBB_API void gradcheck(const TensorFunction& function, std::span<const Tensor> inputs,
                        const GradcheckOptions& options = {});
 

@@ -52,7 +52,12 @@ def test_a_wrong_gradient_is_found_and_located():
         gradcheck(half_a_square, leaf(2))
     assert str(caught.value) == (
         "gradcheck: gradient of output 0 with respect to input 0 must match finite differences, "
-        "got analytical 0.5 and numerical 1 at [0] of the input and [0] of the output"
+        "got analytical 0.5 and numerical 1 at [0] of the input and [0] of the output\n"
+        "worst: analytical 2 and numerical 4 at [1] of the input and [1] of the output\n"
+        "wrong: 2 of 4 elements\n"
+        "rows: output, columns: input, #: wrong\n"
+        "  #.\n"
+        "  .#"
     )
     with pytest.raises(GradcheckError, match="along a random direction"):
         gradcheck(half_a_square, leaf(2), fast_mode=True)
@@ -125,3 +130,131 @@ def test_inputs_that_cannot_be_checked_are_refused():
 def test_gradients_of_zero_size_inputs_pass():
     assert gradcheck(product, (leaf(0, 3), leaf(3)))
     assert gradgradcheck(product, (leaf(0, 3), leaf(3)))
+
+
+# Forward mode.
+
+
+def test_tangents_are_checked_beside_gradients_or_alone():
+    inputs = (leaf(2, 3), leaf(3))
+    assert gradcheck(product, inputs, check_forward_ad=True)
+    assert gradcheck(product, inputs, check_forward_ad=True, fast_mode=True)
+    assert gradcheck(product, inputs, check_forward_ad=True, check_backward_ad=False)
+    with pytest.raises(ValueError, match="needs check_backward_ad or check_forward_ad, got"):
+        gradcheck(product, inputs, check_backward_ad=False)
+
+
+def test_a_wrong_tangent_is_found_and_located():
+    def drops_a_tangent(x):
+        return x * x.detach()
+
+    with pytest.raises(GradcheckError) as caught:
+        gradcheck(drops_a_tangent, leaf(2), check_forward_ad=True, check_backward_ad=False)
+    assert str(caught.value).startswith(
+        "gradcheck: tangent of output 0 with respect to input 0 must match finite differences, "
+        "got analytical 0.5 and numerical 1 at [0] of the input and [0] of the output\n"
+    )
+    with pytest.raises(GradcheckError, match=r"tangent of output 0 .* along a random direction"):
+        gradcheck(
+            drops_a_tangent,
+            leaf(2),
+            check_forward_ad=True,
+            check_backward_ad=False,
+            fast_mode=True,
+        )
+
+
+def test_tangents_of_complex_functions_that_are_not_holomorphic():
+    z = leaf(3, dtype=ebb.complex128)
+    assert gradcheck(lambda z: z.conj() * z * z, z, check_forward_ad=True)
+    assert gradcheck(lambda z: (z.conj(), z.exp()), z, check_forward_ad=True, fast_mode=True)
+    assert gradcheck(lambda x, z: x * z, (leaf(3), z), check_forward_ad=True)
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_second_derivatives_in_every_mixture_of_modes(fast_mode):
+    for inputs in ((leaf(2, 3), leaf(3)), (leaf(3), leaf(3, dtype=ebb.complex128))):
+        assert gradgradcheck(
+            product,
+            inputs,
+            check_fwd_over_rev=True,
+            check_rev_over_fwd=True,
+            fast_mode=fast_mode,
+        )
+
+
+def test_a_wrong_second_derivative_is_found_in_each_mixture():
+    for mixture in ("check_fwd_over_rev", "check_rev_over_fwd"):
+        options = {"check_rev_over_rev": False, mixture: True}
+        assert gradgradcheck(product, (leaf(2), leaf(2)), **options)
+        with pytest.raises(GradcheckError, match="gradgradcheck: "):
+            gradgradcheck(flat_slope, leaf(2), **options)
+    with pytest.raises(ValueError, match="needs check_rev_over_rev, check_fwd_over_rev or check_"):
+        gradgradcheck(product, (leaf(2), leaf(2)), check_rev_over_rev=False)
+
+
+# What it says and what it refuses.
+
+
+def test_the_map_shows_which_elements_are_wrong():
+    def wrong_in_the_middle(x):
+        slope = ebb.tensor([0.0, 1.0, 0.0], dtype=ebb.float64)
+        return x * x - (x * x).detach() * 0 + (x - x.detach()) * slope
+
+    with pytest.raises(GradcheckError) as caught:
+        gradcheck(wrong_in_the_middle, leaf(3))
+    text = str(caught.value)
+    assert "at [1] of the input and [1] of the output" in text
+    assert text.endswith(
+        "wrong: 1 of 9 elements\nrows: output, columns: input, #: wrong\n  ...\n  .#.\n  ..."
+    )
+
+
+def test_large_maps_are_cut():
+    with pytest.raises(GradcheckError) as caught:
+        gradcheck(half_a_square, leaf(30))
+    lines = str(caught.value).splitlines()
+    assert lines[-1] == "  ..."
+    assert lines[-2] == "  " + "." * 23 + "#..."
+
+
+def test_fast_mode_looks_for_the_element_once_a_direction_disagrees():
+    with pytest.raises(GradcheckError, match="along a random direction\nelement by element: grad"):
+        gradcheck(half_a_square, leaf(2), fast_mode=True)
+
+
+def test_inputs_that_overlap_are_refused():
+    base = ebb.arange(6, dtype=ebb.float64)
+    with pytest.raises(ValueError, match="share no memory, got elements in common at positions 0"):
+        gradcheck(product, (base[:4].requires_grad_(), base.detach()[2:].requires_grad_()))
+    apart = base.detach()[:3].requires_grad_(), base.detach()[3:].requires_grad_()
+    assert gradcheck(product, apart)
+    x = leaf(3)
+    assert gradcheck(product, (x, x), check_forward_ad=True)
+
+
+def test_what_there_is_not_is_refused():
+    for option in ("check_batched_grad", "check_batched_forward_grad", "masked"):
+        with pytest.raises(NotImplementedError, match=f"gradcheck: {option} must be False"):
+            gradcheck(product, (leaf(2), leaf(2)), **{option: True})
+    for option in ("check_batched_grad", "masked"):
+        with pytest.raises(NotImplementedError, match=f"gradgradcheck: {option} must be False"):
+            gradgradcheck(product, (leaf(2), leaf(2)), **{option: True})
+
+
+def test_nondet_tol_allows_for_a_difference():
+    calls = iter(range(100))
+
+    def unsteady(x):
+        return x * ebb.tensor(1 + 1e-13 * next(calls), dtype=ebb.float64)
+
+    with pytest.raises(GradcheckError, match="hint: nondet_tol"):
+        gradcheck(unsteady, leaf(2))
+    assert gradcheck(unsteady, leaf(2), nondet_tol=1e-9)
+
+
+def test_argument_errors_raise_even_if_exceptions_are_off():
+    with pytest.raises(TypeError):
+        gradcheck(half_a_square, leaf(2, dtype=ebb.float32), raise_exception=False)
+    with pytest.raises(ZeroDivisionError):
+        gradcheck(lambda x: 1 / 0, leaf(2), raise_exception=False)

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ebb/autograd/ops.h"
+#include "ebb/autograd/tangents.h"
 #include "ebb/autograd/variable.h"
 
 namespace ebb {
@@ -70,6 +71,32 @@ TEST(Gradcheck, FindsAWrongGradientAndSaysWhere) {
                   "at [0] of the input and [0] of the output");
   expect_contains(error_of([&] { gradcheck(half_a_square, inputs, {.fast_mode = true}); }),
                   "along a random direction");
+}
+
+TEST(Gradcheck, SaysWhichElementIsWorst) {
+  const Tensor inputs[] = {ramp({2})};
+  expect_contains(error_of([&] { gradcheck(half_a_square, inputs); }),
+                  "worst: analytical 0.8 and numerical 1.6 at [1] of the input and [1] of the "
+                  "output\nwrong: 2 of 4 elements");
+}
+
+TEST(Gradcheck, ChecksTangentsIfAsked) {
+  const Tensor inputs[] = {ramp({2, 3}), ramp({3})};
+  for (const bool fast : {false, true}) {
+    const GradcheckOptions options{.fast_mode = fast, .check_forward_ad = true};
+    EXPECT_NO_THROW(gradcheck(product, inputs, options));
+    EXPECT_NO_THROW(gradgradcheck(product, inputs, {}, options));
+  }
+  const TensorFunction drops_a_tangent = [](std::span<const Tensor> in) {
+    // Right for backward, which does not see that the value was taken from a twin.
+    return std::vector<Tensor>{autograd::is_dual(in[0]) ? mul(in[0], detach(in[0]))
+                                                        : mul(in[0], in[0])};
+  };
+  for (const bool fast : {false, true}) {
+    const GradcheckOptions options{.fast_mode = fast, .check_forward_ad = true};
+    expect_contains(error_of([&] { gradcheck(drops_a_tangent, std::span(inputs, 1), options); }),
+                    "gradcheck: tangent of output 0 with respect to input 0 must match");
+  }
 }
 
 TEST(Gradcheck, FindsAWrongSecondDerivative) {

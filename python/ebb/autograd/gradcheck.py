@@ -1,18 +1,19 @@
-# python/ebb/autograd/gradcheck.py -- compares gradients with finite differences.
+# python/ebb/autograd/gradcheck.py -- compares derivatives with finite differences.
 #
 # Inputs are perturbed in place, element by element through their own strides, so the function sees
 # the very layouts that it was given. A complex element counts as two real components: for a seed v
 # and a direction u the numbers compared are dot(v, df) and dot(grad, u) over components. Start
-# reading at gradcheck(); the C++ twin is ebb/testing/gradcheck.cpp.
-"""gradcheck and gradgradcheck: finite differences against what backward computes."""
+# reading at gradcheck(), then _Check.run(); the C++ twin is ebb/testing/gradcheck.cpp.
+"""gradcheck and gradgradcheck: finite differences against what ebb computes."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ebb import _C
+from ebb.autograd import forward_ad
+from ebb.autograd._gradcheck_report import Comparison, explain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +24,7 @@ __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 
 class GradcheckError(RuntimeError):
-    """A gradient that does not agree with finite differences."""
+    """A derivative that does not agree with finite differences."""
 
 
 def gradcheck(
@@ -37,12 +38,18 @@ def gradcheck(
     nondet_tol: float = 0.0,
     check_undefined_grad: bool = True,
     check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
     fast_mode: bool = False,
+    masked: bool | None = None,
 ) -> bool:
-    """Check gradients of ``func`` with respect to ``inputs`` against central differences.
+    """Check derivatives of ``func`` with respect to ``inputs`` against central differences.
 
     Every output with a floating or complex dtype is checked with respect to every input that
-    requires a gradient. These must be float64 or complex128, and ``func`` deterministic.
+    requires a gradient. These must be float64 or complex128, and ``func`` deterministic. Complex
+    numbers count as pairs of real ones, so functions need not be holomorphic.
 
     Args:
         func: Takes ``inputs`` as arguments and returns a tensor or several.
@@ -54,21 +61,37 @@ def gradcheck(
         nondet_tol: By how much a second backward may differ from the first.
         check_undefined_grad: Also check that outputs without a gradient count as zero.
         check_grad_dtypes: Also check that gradients have the dtype of their inputs.
-        fast_mode: One random direction per pair of input and output instead of all elements.
+        check_batched_grad: Refused: there is no ``vmap`` that it could check.
+        check_batched_forward_grad: Refused likewise.
+        check_forward_ad: Also check tangents, computed on dual tensors.
+        check_backward_ad: Check gradients.
+        fast_mode: One random direction per pair of input and output instead of all elements; a
+            disagreement is then looked for element by element.
+        masked: Refused if True: there are no sparse tensors.
 
     Returns:
-        True if all gradients agree, False if not and ``raise_exception`` is False.
+        True if all derivatives agree, False if not and ``raise_exception`` is False.
 
     Raises:
-        GradcheckError: With output, input, indices and both values, if a gradient disagrees.
+        GradcheckError: With output, input, first and worst element, both values and a map.
         ebb.DTypeError: If an input to check is neither float64 nor complex128.
-        ValueError: If no input requires a gradient, or elements of one overlap in memory.
+        ValueError: If no input requires a gradient, or elements of inputs overlap in memory.
+        NotImplementedError: For what is refused.
     """
+    _refuse("gradcheck", check_batched_grad, check_batched_forward_grad, masked)
+    if not check_forward_ad and not check_backward_ad:
+        raise _C.ValueError(
+            "gradcheck: needs check_backward_ad or check_forward_ad, got neither of them"
+        )
     options = _Options(
         eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode
     )
     check = _Check("gradcheck", func, _as_tuple(inputs), options)
-    return _run(check, raise_exception)
+    return _passes(
+        raise_exception,
+        *([check.run] if check_backward_ad else []),
+        *([check.run_forward] if check_forward_ad else []),
+    )
 
 
 def gradgradcheck(
@@ -84,7 +107,12 @@ def gradgradcheck(
     nondet_tol: float = 0.0,
     check_undefined_grad: bool = True,
     check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    check_rev_over_fwd: bool = False,
     fast_mode: bool = False,
+    masked: bool | None = None,
 ) -> bool:
     """Check second derivatives: ``gradcheck`` of the function that computes the gradients.
 
@@ -100,7 +128,12 @@ def gradgradcheck(
         nondet_tol: By how much a second backward may differ from the first.
         check_undefined_grad: Also check that gradients not given count as zero.
         check_grad_dtypes: Also check that gradients have the dtype of their inputs.
+        check_batched_grad: Refused: there is no ``vmap`` that it could check.
+        check_fwd_over_rev: Also check tangents of the gradients.
+        check_rev_over_rev: Check gradients of the gradients.
+        check_rev_over_fwd: Also check gradients of the tangents, along random directions.
         fast_mode: One random direction per pair instead of all elements.
+        masked: Refused if True: there are no sparse tensors.
 
     Returns:
         True if all second derivatives agree, False if not and ``raise_exception`` is False.
@@ -108,26 +141,32 @@ def gradgradcheck(
     Raises:
         GradcheckError: As ``gradcheck`` does.
     """
-    inputs = _as_tuple(inputs)
-    if grad_outputs is None:
-        seeds = _random_seeds(_differentiable(func(*inputs)), gen_non_contig_grad_outputs)
-    else:
-        seeds = _as_tuple(grad_outputs)
-    count = len(inputs)
-
-    def gradients(*arguments: Any) -> tuple[Tensor, ...]:
-        primals, given = arguments[:count], arguments[count:]
-        outputs = [out for out in _differentiable(func(*primals)) if out.requires_grad]
-        wanted = [primal for primal in primals if _is_checked(primal)]
-        found = _C.grad(
-            outputs, wanted, given[: len(outputs)], create_graph=True, allow_unused=True
+    _refuse("gradgradcheck", check_batched_grad, False, masked)
+    if not (check_fwd_over_rev or check_rev_over_rev or check_rev_over_fwd):
+        raise _C.ValueError(
+            "gradgradcheck: needs check_rev_over_rev, check_fwd_over_rev or check_rev_over_fwd, "
+            "got none of them"
         )
-        return tuple(grad for grad in found if grad is not None)
-
+    inputs = _as_tuple(inputs)
     options = _Options(
         eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode
     )
-    return _run(_Check("gradgradcheck", gradients, (*inputs, *seeds), options), raise_exception)
+    runs: list[Callable[[], None]] = []
+    if check_rev_over_rev or check_fwd_over_rev:
+        if grad_outputs is None:
+            seeds = _random_seeds(_differentiable(func(*inputs)), gen_non_contig_grad_outputs)
+        else:
+            seeds = _as_tuple(grad_outputs)
+        gradients = _gradient_function(func, len(inputs))
+        check = _Check("gradgradcheck", gradients, (*inputs, *seeds), options)
+        runs += [check.run] if check_rev_over_rev else []
+        runs += [check.run_forward] if check_fwd_over_rev else []
+    if check_rev_over_fwd:
+        checked = [value for value in inputs if _is_checked(value)]
+        steps = _random_seeds(checked, gen_non_contig_grad_outputs)
+        tangents = _tangent_function(func, len(inputs))
+        runs.append(_Check("gradgradcheck", tangents, (*inputs, *steps), options).run)
+    return _passes(raise_exception, *runs)
 
 
 class _Options(NamedTuple):
@@ -140,14 +179,55 @@ class _Options(NamedTuple):
     fast_mode: bool
 
 
-def _run(check: _Check, raise_exception: bool) -> bool:
+def _refuse(name: str, batched: bool, batched_forward: bool, masked: bool | None) -> None:
+    for what, is_asked, why in (
+        ("check_batched_grad", batched, "there is no vmap to check"),
+        ("check_batched_forward_grad", batched_forward, "there is no vmap to check"),
+        ("masked", masked, "there are no sparse tensors"),
+    ):
+        if is_asked:
+            raise _C.NotImplementedError(f"{name}: {what} must be False, got True: {why}")
+
+
+def _passes(raise_exception: bool, *runs: Callable[[], None]) -> bool:
     try:
-        check.run()
+        for run in runs:
+            run()
     except GradcheckError:
         if raise_exception:
             raise
         return False
     return True
+
+
+def _gradient_function(func: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """Return the gradients of ``func`` as a function of its ``count`` inputs and its seeds."""
+
+    def gradients(*arguments: Any) -> tuple[Tensor, ...]:
+        primals, given = arguments[:count], arguments[count:]
+        outputs = [out for out in _differentiable(func(*primals)) if out.requires_grad]
+        wanted = [primal for primal in primals if _is_checked(primal)]
+        found = _C.grad(
+            outputs, wanted, given[: len(outputs)], create_graph=True, allow_unused=True
+        )
+        return tuple(grad for grad in found if grad is not None)
+
+    return gradients
+
+
+def _tangent_function(func: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """Return the tangents of ``func`` as a function of its ``count`` inputs and directions."""
+
+    def tangents(*arguments: Any) -> tuple[Tensor, ...]:
+        primals, steps = list(arguments[:count]), iter(arguments[count:])
+        with forward_ad.dual_level():
+            for index, primal in enumerate(primals):
+                if _is_checked(primal):
+                    primals[index] = forward_ad.make_dual(primal, next(steps))
+            found = [forward_ad.unpack_dual(o).tangent for o in _differentiable(func(*primals))]
+        return tuple(tangent for tangent in found if tangent is not None)
+
+    return tangents
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
@@ -178,6 +258,10 @@ def _components(tensor: Tensor) -> np.ndarray:
     return values.reshape(-1).view(np.float64)
 
 
+def _component_count(tensor: Tensor) -> int:
+    return tensor.numel() * (2 if tensor.dtype.is_complex else 1)
+
+
 def _from_components(like: Tensor, components: np.ndarray) -> Tensor:
     """Return a tensor of the shape and dtype of ``like`` that holds these components."""
     import numpy as np
@@ -203,13 +287,23 @@ def _random_seeds(outputs: list[Tensor], strided: bool) -> tuple[Tensor, ...]:
     for out in outputs:
         if not out.requires_grad:
             continue
-        count = _components(out).size
-        seed = _from_components(out, _random_direction(count, 3 + len(seeds)))
+        seed = _from_components(out, _random_direction(_component_count(out), 3 + len(seeds)))
         if strided and seed.ndim > 0:
             doubled = np.repeat(seed.numpy(), 2, axis=-1)
             seed = _C.tensor(doubled)[..., ::2].detach()
         seeds.append(seed.requires_grad_())
     return tuple(seeds)
+
+
+def _addresses(tensor: Tensor) -> np.ndarray:
+    """Return the address of each element."""
+    import numpy as np
+
+    total = np.full(1, tensor.data_ptr(), np.int64)
+    for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
+        steps = np.arange(size, dtype=np.int64) * stride * tensor.element_size()
+        total = (total[:, None] + steps).reshape(-1)
+    return total
 
 
 class _Check:
@@ -224,43 +318,78 @@ class _Check:
         self.options = options
         self.checked = [index for index, value in enumerate(inputs) if _is_checked(value)]
         if not self.checked:
-            raise ValueError(
+            raise _C.ValueError(
                 f"{name}: needs an input that requires a gradient, got none in {len(inputs)}"
             )
         for index in self.checked:
-            self._check_input(index)
+            self._check_dtype(index)
+        self._check_memory()
+        self._columns: dict[int, list[np.ndarray]] = {}  # numerical Jacobians by input
 
-    def _check_input(self, index: int) -> None:
+    def _check_dtype(self, index: int) -> None:
         value = self.inputs[index]
         if value.dtype not in (_C.float64, _C.complex128):
             raise _C.DTypeError(
                 f"{self.name}: needs float64 or complex128 inputs, got "
                 f"{str(value.dtype).removeprefix('ebb.')} at position {index}"
             )
-        pairs = zip(value.shape, value.stride(), strict=True)
-        if value.numel() > 0 and any(size > 1 and stride == 0 for size, stride in pairs):
-            raise _C.ValueError(
-                f"{self.name}: needs inputs without overlapping elements, got strides "
-                f"{list(value.stride())} at position {index}\n"
-                "hint: make it contiguous(), or expand inside the function"
-            )
+
+    def _check_memory(self) -> None:
+        """Refuse inputs where moving one element moves another one too."""
+        import numpy as np
+
+        seen: dict[int, np.ndarray] = {}
+        for index in self.checked:
+            value = self.inputs[index]
+            own = _addresses(value)
+            if len(np.unique(own)) < len(own):
+                raise _C.ValueError(
+                    f"{self.name}: needs inputs without overlapping elements, got strides "
+                    f"{list(value.stride())} at position {index}\n"
+                    "hint: make it contiguous(), or expand inside the function"
+                )
+            for other, taken in seen.items():
+                if self.inputs[other] is not value and np.isin(own, taken).any():
+                    raise _C.ValueError(
+                        f"{self.name}: needs inputs that share no memory, got elements in common "
+                        f"at positions {other} and {index}\nhint: clone() one of them"
+                    )
+            seen[index] = own
 
     def run(self) -> None:
-        """Check every pair of output and input. Raises GradcheckError."""
+        """Check the gradient of every output for every input. Raises GradcheckError."""
         outputs = self._outputs()
-        for output, index in itertools.product(range(len(outputs)), self.checked):
+        for output, out in enumerate(outputs):
             if self.options.fast_mode:
-                self._check_along_direction(output, index)
+                self._check_seed(output, out)
             else:
-                self._check_pair(output, index)
+                self._check_rows(output, out)
         if self.options.check_undefined_grad and len(outputs) > 1:
             self._check_undefined(outputs)
+
+    def run_forward(self) -> None:
+        """Check the tangent of every output along every input. Raises GradcheckError."""
+        import numpy as np
+
+        outputs = self._outputs()
+        for index in self.checked:
+            count = _component_count(self.inputs[index])
+            if self.options.fast_mode:
+                steps = _random_direction(count, 2)[None]
+            else:
+                steps = np.eye(count)
+            found = [self._tangents(index, step) for step in steps]
+            wanted = [self._slopes(index, step) for step in steps]
+            for output, out in enumerate(outputs):
+                got = np.array([one[output] for one in found]).reshape(len(steps), -1)
+                slopes = np.array([one[output] for one in wanted]).reshape(len(steps), -1)
+                self._compare("tangent", output, index, (got.T, slopes.T), out)
 
     def _outputs(self) -> list[Tensor]:
         return _differentiable(self.func(*self.inputs))
 
-    def _slope(self, output: int, index: int, direction: np.ndarray) -> np.ndarray:
-        """Return how fast an output moves as one input moves along ``direction``."""
+    def _slopes(self, index: int, direction: np.ndarray) -> list[np.ndarray]:
+        """Return how fast each output moves as one input moves along ``direction``."""
         import numpy as np
 
         memory = self.inputs[index].detach().numpy()
@@ -268,82 +397,151 @@ class _Check:
         step = (direction * self.options.eps).view(memory.dtype).reshape(memory.shape)
         try:
             np.copyto(memory, before + step)
-            ahead = _components(self._outputs()[output])
+            ahead = [_components(out) for out in self._outputs()]
             np.copyto(memory, before - step)
-            behind = _components(self._outputs()[output])
+            behind = [_components(out) for out in self._outputs()]
         finally:
             np.copyto(memory, before)
-        return (ahead - behind) / (2 * self.options.eps)
+        return [(a - b) / (2 * self.options.eps) for a, b in zip(ahead, behind, strict=True)]
 
-    def _gradient(self, output: int, index: int, seed: np.ndarray) -> np.ndarray:
-        """Return what backward makes of a seed."""
-        first, second = (self._gradient_once(output, index, seed) for _ in range(2))
-        difference = abs(first - second).max(initial=0.0)
-        if difference > self.options.nondet_tol:
-            raise GradcheckError(
-                f"{self.name}: backward must be repeatable, got a difference of {difference} "
-                f"between two runs for output {output} and input {index}"
-            )
-        return first
+    def _numerical(self, output: int, index: int) -> np.ndarray:
+        """Return a Jacobian by finite differences: rows of the output, columns of the input."""
+        import numpy as np
 
-    def _gradient_once(self, output: int, index: int, seed: np.ndarray) -> np.ndarray:
+        if index not in self._columns:
+            count = _component_count(self.inputs[index])
+            slopes = [self._slopes(index, column) for column in np.eye(count)]
+            by_output = zip(*slopes, strict=True)
+            self._columns[index] = [np.stack(columns, axis=1) for columns in by_output]
+        found = self._columns[index]
+        rows = _component_count(self._outputs()[output]) if not found else len(found[output])
+        return found[output] if found else np.zeros((rows, 0))
+
+    def _tangents(self, index: int, direction: np.ndarray) -> list[np.ndarray]:
+        """Return what forward mode makes of a direction of one input, for each output."""
         import numpy as np
 
         value = self.inputs[index]
-        out = self._outputs()[output]
-        found = None
-        if out.requires_grad:
-            seeds = [_from_components(out, seed)]
-            found = _C.grad([out], [value], seeds, allow_unused=True)[0]
-        if found is None:
-            return np.zeros(_components(value).size)
-        if tuple(found.shape) != tuple(value.shape):
-            raise GradcheckError(
-                f"{self.name}: gradient of input {index} must have its shape "
-                f"{list(value.shape)}, got {list(found.shape)}"
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(value, _from_components(value, direction))
+            outputs = _differentiable(
+                self.func(*(dual if one is value else one for one in self.inputs))
             )
-        if self.options.check_grad_dtypes and found.dtype != value.dtype:
-            raise GradcheckError(
-                f"{self.name}: gradient of input {index} must have its dtype {value.dtype}, "
-                f"got {found.dtype}"
-            )
-        return _components(found)
+            found = []
+            for output, out in enumerate(outputs):
+                tangent = forward_ad.unpack_dual(out).tangent
+                if tangent is None:
+                    found.append(np.zeros(_component_count(out)))
+                    continue
+                if tangent.shape != out.shape or tangent.dtype != out.dtype:
+                    raise GradcheckError(
+                        f"{self.name}: the tangent of output {output} must have its shape and "
+                        f"dtype, {out.dtype} {list(out.shape)}, got {tangent.dtype} "
+                        f"{list(tangent.shape)}"
+                    )
+                found.append(_components(tangent))
+        return found
 
-    def _agree(self, analytical: float, numerical: float) -> bool:
-        # Written so that NaN disagrees.
-        tolerance = self.options.atol + self.options.rtol * abs(numerical)
-        return abs(analytical - numerical) <= tolerance
+    def _gradients(self, output: int, seed: np.ndarray) -> list[np.ndarray]:
+        """Return what backward makes of a seed, for each checked input."""
+        first, second = (self._gradients_once(output, seed) for _ in range(2))
+        for index, one, two in zip(self.checked, first, second, strict=True):
+            difference = abs(one - two).max(initial=0.0)
+            if difference > self.options.nondet_tol:
+                raise GradcheckError(
+                    f"{self.name}: backward must be repeatable, got a difference of {difference} "
+                    f"between two runs for output {output} and input {index}\n"
+                    "hint: nondet_tol allows for a difference"
+                )
+        return first
 
-    def _fail(self, output: int, index: int, where: str, values: tuple[float, float]) -> None:
-        raise GradcheckError(
-            f"{self.name}: gradient of output {output} with respect to input {index} must match "
-            f"finite differences, got analytical {values[0]:.9g} and numerical {values[1]:.9g} "
-            f"{where}"
-        )
-
-    def _check_along_direction(self, output: int, index: int) -> None:
-        """Check one random direction: as good as the whole matrix for finding a mistake."""
-        seed = _random_direction(_components(self._outputs()[output]).size, 1)
-        direction = _random_direction(_components(self.inputs[index]).size, 2)
-        numerical = float(seed @ self._slope(output, index, direction))
-        analytical = float(self._gradient(output, index, seed) @ direction)
-        if not self._agree(analytical, numerical):
-            self._fail(output, index, "along a random direction", (analytical, numerical))
-
-    def _check_pair(self, output: int, index: int) -> None:
-        """Check every component of the output against every component of the input."""
+    def _gradients_once(self, output: int, seed: np.ndarray) -> list[np.ndarray]:
         import numpy as np
 
-        out, value = self._outputs()[output], self.inputs[index]
-        columns = _components(value).size
-        slopes = [self._slope(output, index, column) for column in np.eye(columns)]
-        for row, seed in enumerate(np.eye(_components(out).size)):
-            analytical = self._gradient(output, index, seed)
-            for column in range(columns):
-                pair = (float(analytical[column]), float(slopes[column][row]))
-                if not self._agree(*pair):
-                    where = f"at {_place(value, column)} of the input and {_place(out, row)} of"
-                    self._fail(output, index, f"{where} the output", pair)
+        values = [self.inputs[index] for index in self.checked]
+        out = self._outputs()[output]
+        found: Sequence[Tensor | None] = [None] * len(values)
+        if out.requires_grad:
+            seeds = [_from_components(out, seed)]
+            found = _C.grad([out], values, seeds, allow_unused=True)
+        for index, value, grad in zip(self.checked, values, found, strict=True):
+            if grad is not None:
+                self._check_kind(index, value, grad)
+        return [
+            np.zeros(_component_count(value)) if grad is None else _components(grad)
+            for value, grad in zip(values, found, strict=True)
+        ]
+
+    def _check_kind(self, index: int, value: Tensor, grad: Tensor) -> None:
+        if tuple(grad.shape) != tuple(value.shape):
+            raise GradcheckError(
+                f"{self.name}: gradient of input {index} must have its shape "
+                f"{list(value.shape)}, got {list(grad.shape)}"
+            )
+        if self.options.check_grad_dtypes and grad.dtype != value.dtype:
+            raise GradcheckError(
+                f"{self.name}: gradient of input {index} must have its dtype {value.dtype}, "
+                f"got {grad.dtype}"
+            )
+
+    def _compare(
+        self,
+        what: str,
+        output: int,
+        index: int,
+        pair: tuple[np.ndarray, np.ndarray],
+        out: Tensor,
+    ) -> None:
+        """Raise if two Jacobians (or slopes along a direction) disagree."""
+        comparison = Comparison(*pair, self.options.atol, self.options.rtol)
+        if not comparison.wrong().any():
+            return
+        text = (
+            f"{self.name}: {what} of output {output} with respect to input {index} must match "
+            "finite differences, got "
+        )
+        is_whole = comparison.analytical.shape[1] == _component_count(self.inputs[index])
+        if is_whole and not self.options.fast_mode:
+            raise GradcheckError(text + explain(comparison, out, self.inputs[index]))
+        row = int(comparison.wrong().any(axis=1).argmax())
+        raise GradcheckError(
+            text + f"analytical {comparison.analytical[row, 0]:.9g} and numerical "
+            f"{comparison.numerical[row, 0]:.9g} along a random direction"
+        )
+
+    def _check_seed(self, output: int, out: Tensor) -> None:
+        """Check one random seed and direction: as good as the whole for finding a mistake."""
+        import numpy as np
+
+        seed = _random_direction(_component_count(out), 1)
+        for index, grad in zip(self.checked, self._gradients(output, seed), strict=True):
+            direction = _random_direction(_component_count(self.inputs[index]), 2)
+            numerical = float(seed @ self._slopes(index, direction)[output])
+            pair = (np.array([[float(grad @ direction)]]), np.array([[numerical]]))
+            try:
+                self._compare("gradient", output, index, pair, out)
+            except GradcheckError as error:
+                raise GradcheckError(f"{error}{self._details(output)}") from None
+
+    def _details(self, output: int) -> str:
+        """What a check of all elements says about an output that fails along a direction."""
+        slow = _Check(self.name, self.func, self.inputs, self.options._replace(fast_mode=False))
+        try:
+            slow._check_rows(output, self._outputs()[output])
+        except GradcheckError as error:
+            return f"\nelement by element: {error}"
+        return "\nelement by element: all agree within the tolerances"
+
+    def _check_rows(self, output: int, out: Tensor) -> None:
+        """Check every component of the output against every component of each input."""
+        import numpy as np
+
+        rows = [self._gradients(output, seed) for seed in np.eye(_component_count(out))]
+        for position, index in enumerate(self.checked):
+            count = _component_count(self.inputs[index])
+            analytical = np.array([row[position] for row in rows]).reshape(len(rows), count)
+            pair = (analytical, self._numerical(output, index))
+            self._compare("gradient", output, index, pair, out)
 
     def _check_undefined(self, outputs: list[Tensor]) -> None:
         """Check that an output without a gradient counts as one whose gradient is zero."""
@@ -359,20 +557,10 @@ class _Check:
             full = _C.grad(outs, values, seeds, retain_graph=True, allow_unused=True)
             alone = _C.grad([outs[output]], values, [seeds[output]], allow_unused=True)
             for index, pair in zip(self.checked, zip(full, alone, strict=True), strict=True):
-                sizes = _components(self.inputs[index]).size
+                sizes = _component_count(self.inputs[index])
                 both = [np.zeros(sizes) if one is None else _components(one) for one in pair]
                 if not np.allclose(both[0], both[1], rtol=self.options.rtol, atol=1e-12):
                     raise GradcheckError(
                         f"{self.name}: outputs without a gradient must count as zero, got another "
                         f"gradient for input {index} with only output {output} given"
                     )
-
-
-def _place(tensor: Tensor, component: int) -> str:
-    """Return the index of a component, and which part of a complex number it is."""
-    import numpy as np
-
-    parts = 2 if tensor.dtype.is_complex else 1
-    position = np.unravel_index(component // parts, tuple(tensor.shape) or (1,))
-    text = str([int(one) for one in position[: tensor.ndim]])
-    return text if parts == 1 else f"{text} ({'imaginary' if component % 2 else 'real'} part)"
