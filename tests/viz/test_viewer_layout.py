@@ -79,6 +79,39 @@ def test_gradients_flow_downwards_except_in_loops(view):
     assert after
 
 
+def test_a_loop_through_a_group_enters_from_below_and_stays_joined(view):
+    page = view(graphs.cell())
+    loose = page.evaluate(
+        """(() => {
+          const { scene } = ebbViewer;
+          const ends = new Map();  // of each pair: where its links end, as x and y
+          scene.points.forEach((points, link) => {
+            const key = scene.linkPair[link];
+            if (!ends.has(key)) ends.set(key, []);
+            const last = points.length - 2;
+            ends.get(key).push({ level: scene.linkLevel[link], from: scene.linkFrom[link],
+              to: scene.linkTo[link], isUpward: scene.isUpward[link],
+              top: [points[0], points[1]], bottom: [points[last], points[last + 1]] });
+          });
+          let loose = 0;
+          for (const links of ends.values()) {
+            const outer = links.find((link) => link.from >= 0 && link.to >= 0);
+            for (const link of links) {
+              if (link === outer) continue;
+              // Inside a group: the end at the port must be the outer link's end at that group.
+              const isSource = link.to < 0;
+              const [px, py] = isSource === link.isUpward ? link.top : link.bottom;
+              const [ox, oy] = isSource === outer.isUpward ? outer.bottom : outer.top;
+              if (Math.hypot(px - ox, py - oy) > 1) loose += 1;
+            }
+          }
+          return loose;
+        })()"""
+    )
+    assert page.evaluate("ebbViewer.scene.isUpward.some(Boolean)")
+    assert loose == 0
+
+
 def test_the_main_flow_is_one_straight_line(view):
     page = view(graphs.gpt(12))
     unfold(page)

@@ -14,7 +14,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tools.bench import cpp_rows, forward_mode_rows, limit_rows, python_rows, report
+from tools.bench import (
+    cpp_rows,
+    forward_mode_rows,
+    limit_rows,
+    python_rows,
+    report,
+    viewer_rows,
+)
 from tools.bench.runner import InstructionCounter, Settings
 from tools.bench.table import Row, terminal_table
 
@@ -33,6 +40,7 @@ GROUPS: dict[str, Callable[[Settings, InstructionCounter], list[Row]]] = {
     "threads": lambda settings, _: cpp_rows.thread_rows(settings),
     "limits": lambda settings, _: limit_rows.limit_rows(settings),
     "attention": lambda settings, _: limit_rows.attention_rows(settings),
+    "viewer": lambda settings, _: viewer_rows.viewer_rows(settings),
     "bitwise": lambda settings, _: python_rows.bitwise_rows(settings),
     "forward_mode": forward_mode_rows.forward_mode_rows,
 }

@@ -50,8 +50,8 @@ class App {
     this.resize();
     await this.relayout();
     this.fitAtFirst();
-    this.draw();
-    performance.mark("ebb-first-paint");
+    // The frame after the one that draws: by then the picture is on the screen.
+    requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("ebb-first-paint")));
     this.keyboard.list(this.page.keys);
     this.tree.rebuild();
     this.details.render();

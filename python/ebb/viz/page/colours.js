@@ -123,12 +123,12 @@ class Colouring {
   }
 
   _scaleStyle(value) {
-    const share = this.top > 0 ? Math.log1p(value) / Math.log1p(this.top) : 0;
+    const share = this.top > 0 ? (value / this.top) ** 0.4 : 0;  // small values differ visibly
     const step = value > 0 ? 1 + Math.round(share * 30) : 0;
     const known = this.styles.get(step);
     if (known) return known;
     const { low, high, surface, text, muted } = this.theme;
-    const fill = step === 0 ? surface : mix(low, high, ((step - 1) / 30) ** 2);
+    const fill = step === 0 ? surface : mix(low, high, (step - 1) / 30);
     const ink = step === 0 ? text : inkOn(fill);
     const style = { fill, strong: fill, ink, faint: step === 0 ? muted : mix(ink, fill, 0.25) };
     this.styles.set(step, style);

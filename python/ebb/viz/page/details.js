@@ -47,7 +47,7 @@ class Details {
   nodeLink(node) {
     return h("button", { class: "ref", type: "button", "data-node": node,
       onclick: () => this.app.show({ kind: "node", id: node }) },
-    `${this.app.model.label(node)} #${node}`);
+    ...breakable(`${this.app.model.label(node)} #${node}`));
   }
 
   groupLink(group) {
@@ -220,8 +220,8 @@ class Details {
     const { from, to, input, output } = model.data.edges;
     const rows = rowsOf(grouped, node).map((edge) => [
       this.nodeLink(isUp ? from[edge] : to[edge]),
-      `input ${input[edge]} \u2192 output ${output[edge]}`, model.flowText(edge)]);
-    return this._table(title, ["node", "as", "tensor"], rows);
+      `${input[edge]} \u2192 ${output[edge]}`, model.flowText(edge)]);
+    return this._table(title, ["node", "input \u2192 output", "tensor"], rows);
   }
 
   _edges(edges, total) {
@@ -229,15 +229,21 @@ class Details {
     const { from, to, input, output } = model.data.edges;
     const rows = edges.map((edge) => {
       const row = model.flowRow(edge);
-      return [this.nodeLink(from[edge]), this.nodeLink(to[edge]),
-        `${input[edge]} \u2192 ${output[edge]}`, model.flowText(edge),
-        row < 0 ? "" : model.text(model.data.outputs.device[row])];
+      const device = row < 0 ? "" : model.text(model.data.outputs.device[row]);
+      const ends = h("span", {}, this.nodeLink(from[edge]), h("br", {}), this.nodeLink(to[edge]));
+      return [ends, `${input[edge]} \u2192 ${output[edge]}`,
+        h("span", {}, model.flowText(edge), h("br", {}), device)];
     });
     const title = total === 1 ? "Edge" : `${total.toLocaleString("en")} edges`;
     return [
       h("h2", {}, title),
       h("p", { class: "note" }, "The gradient that flows, as large as the tensor made forward."),
-      this._table("Tensors", ["from", "to", "input \u2192 output", "tensor", "device"], rows),
+      this._table("Tensors", ["from, to", "input \u2192 output", "tensor"], rows),
     ];
   }
+}
+
+/** The text with places at its dots where a line may end. */
+function breakable(text) {
+  return text.split(/(?<=\.)/).flatMap((part, k) => (k > 0 ? [h("wbr", {}), part] : [part]));
 }

@@ -175,7 +175,7 @@ class Painter {
   }
 
   _drawBox(item) {
-    const { context, theme } = this;
+    const { context } = this;
     const { scene, colouring } = this.look;
     const [x, y, w, h] = [scene.x[item], scene.y[item], scene.w[item], scene.h[item]];
     const style = colouring.style(scene, item);
@@ -186,7 +186,7 @@ class Painter {
       for (const shift of [6, 3]) this._outline(x + shift, y + shift, w, h, radius, style);
     }
     this._outline(x, y, w, h, radius, style);
-    if (!isGroup && !this._isLeaf(item)) {
+    if (!isGroup && !this._isLeaf(item) && style.strong !== style.fill) {
       context.fillStyle = style.strong;
       context.beginPath();
       context.roundRect(x, y, 4, h, [radius, 0, 0, radius]);
@@ -194,7 +194,7 @@ class Painter {
     }
     this._drawTexts(item, x, y, w, h, style, isGroup);
     context.globalAlpha = 1;
-    if (isGroup) this._drawSign(x + w - 16, y + 15, theme.muted);
+    if (isGroup) this._drawSign(x + w - 16, y + 15, style.faint);
   }
 
   _isLeaf(item) {
@@ -296,8 +296,7 @@ class Painter {
       const plate = [x - 4, y - 8, x + long + 4, y + 8];
       if (taken.some((other) => overlap(other, plate))) continue;
       taken.push(plate);
-      const isOnHeader = scale >= 0.75 && y <= scene.y[item] * scale + camera.y + 16 * scale;
-      context.fillStyle = isOnHeader ? this._groupFill(item) : `${theme.canvas}d8`;
+      context.fillStyle = `${this._groupFill(item)}e6`;
       context.fillRect(plate[0], plate[1], long + 8, 16);
       context.font = `600 ${size}px ${FONT}`;
       context.fillStyle = theme.text;

@@ -111,7 +111,7 @@ class SvgWriter {
       }
     }
     this.parts.push(this._rect(item, radius, style.fill, stroke));
-    if (!isGroup && !isLeaf) {
+    if (!isGroup && !isLeaf && style.strong !== style.fill) {
       this.parts.push(`<rect x="${round(scene.x[item])}" y="${round(scene.y[item])}" width="4" ` +
         `height="${scene.h[item]}" rx="2" fill="${style.strong}"/>`);
     }

@@ -82,7 +82,7 @@ class Keyboard {
     const symbol = (key) => key.replace(/(Arrow\w+| |Escape)$/, (name) => shown[name]);
     for (const [keys, text] of this.commands) {
       const caps = keys.map((key) => h("kbd", {}, symbol(key)));
-      element.append(h("dt", {}, ...caps), h("dd", {}, text));
+      element.append(h("div", {}, h("dt", {}, ...caps), h("dd", {}, text)));
     }
   }
 }

@@ -105,12 +105,15 @@ class Router {
       if (below >= above) bottom = scene.parent[bottom];
     }
     const pair = this._number(this.pairs, top * scene.count + bottom);
+    // Against the common order, as in a loop through a group: out at the top, in at the bottom.
+    const isUpward = scene.first(top) > scene.first(bottom) ? 1 : 0;
+    scene.pairIsUpward[pair] = isUpward;
     for (let child = from; child !== top; child = scene.parent[child]) {
-      this._link(edge, scene.parent[child], child, ~this._port(child, pair, 1), pair);
+      this._link(edge, scene.parent[child], child, ~this._port(child, pair, 1 - isUpward), pair);
     }
     this._link(edge, scene.parent[top], top, bottom, pair);
     for (let child = to; child !== bottom; child = scene.parent[child]) {
-      this._link(edge, scene.parent[child], ~this._port(child, pair, 0), child, pair);
+      this._link(edge, scene.parent[child], ~this._port(child, pair, isUpward), child, pair);
     }
     scene.edgeLinks.push(scene.linkList.length);
   }
@@ -123,15 +126,15 @@ class Router {
   }
 
   /** The port of a pair on the border of the group around `child`. */
-  _port(child, pair, isExit) {
+  _port(child, pair, isBottom) {
     const { scene } = this;
     const level = scene.parent[child];
     const before = this.ports.size;
-    const port = this._number(this.ports, (pair * scene.count + level) * 2 + isExit);
+    const port = this._number(this.ports, (pair * scene.count + level) * 2 + isBottom);
     if (port === before) {
       scene.portLevel.push(level);
       scene.portPair.push(pair);
-      scene.portIsExit.push(isExit);
+      scene.portIsBottom.push(isBottom);
       scene.portX.push(0);
       this.levels.get(level).ports.push(port);
     }
@@ -175,13 +178,9 @@ function* routeEdges(scene, levels) {
 
 /** Numbers what a level shows from top to bottom: entries, then children by their first node. */
 function numberBoxes(scene, level) {
-  const first = (item) => {
-    const ref = scene.ref[item];
-    return scene.kind[item] === OP ? ref : scene.groups.first[ref];
-  };
-  const entries = level.ports.filter((port) => !scene.portIsExit[port]).map((port) => ~port);
-  const exits = level.ports.filter((port) => scene.portIsExit[port]).map((port) => ~port);
-  const children = level.children.slice().sort((a, b) => first(a) - first(b));
+  const entries = level.ports.filter((port) => !scene.portIsBottom[port]).map((port) => ~port);
+  const exits = level.ports.filter((port) => scene.portIsBottom[port]).map((port) => ~port);
+  const children = level.children.slice().sort((a, b) => scene.first(a) - scene.first(b));
   const boxes = [...entries, ...children, ...exits];
   const number = new Map();
   boxes.forEach((box, index) => number.set(box, index));
@@ -192,7 +191,7 @@ function numberBoxes(scene, level) {
     count: boxes.length,
     port: Uint8Array.from(boxes, (box) => {
       if (box >= 0) return 0;
-      return scene.portIsExit[~box] ? EXIT : ENTRY;
+      return scene.portIsBottom[~box] ? EXIT : ENTRY;
     }),
     low: from.map((box, k) => Math.min(box, to[k])),
     high: from.map((box, k) => Math.max(box, to[k])),
@@ -349,11 +348,12 @@ class Attachments {
       const ports = new Map();
       this.portAt.set(box, ports);
       for (const port of scene.portsOf.get(box) || []) {
-        ports.set(scene.portPair[port] * 2 + scene.portIsExit[port], scene.portX[port]);
+        ports.set(scene.portPair[port] * 2 + scene.portIsBottom[port], scene.portX[port]);
       }
     }
-    const isExit = scene.linkFrom[link] === box ? 1 : 0;
-    const inside = this.portAt.get(box).get(scene.linkPair[link] * 2 + isExit);
+    const pair = scene.linkPair[link];
+    const isBottom = (scene.linkFrom[link] === box ? 1 : 0) ^ scene.pairIsUpward[pair];
+    const inside = this.portAt.get(box).get(pair * 2 + isBottom);
     return inside === undefined ? fallback : scene.x[box] + inside;
   }
 }

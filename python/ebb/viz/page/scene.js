@@ -38,7 +38,8 @@ class Scene {
     this.portLevel = [];
     this.portPair = [];
     this.portX = [];
-    this.portIsExit = [];
+    this.portIsBottom = [];
+    this.pairIsUpward = [];
   }
 
   get count() { return this.kind.length; }
@@ -54,6 +55,12 @@ class Scene {
   /** The nodes for which an item stands. */
   nodesOf(item) {
     return this.kind[item] === OP ? [this.ref[item]] : this.groups.nodesOf(this.ref[item]);
+  }
+
+  /** The place of an item in the common order from top to bottom: that of its first node. */
+  first(item) {
+    const ref = this.ref[item];
+    return this.kind[item] === OP ? ref : this.groups.first[ref];
   }
 
   title(item) {
