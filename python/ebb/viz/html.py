@@ -2,18 +2,14 @@
 #
 # The page is put together from the sources in page/; nothing is fetched, then or later. The data
 # goes in whole: what read_html() returns is what to_json() gave (docs/graph_json.md). Start reading
-# at to_html().
+# at to_html(). Modules that take time to import are imported where they are used.
 """``write_html``, ``to_html``, ``read_html`` and ``show`` for notebooks."""
 
-import base64
-import gzip
-import hashlib
 import html
 import json
 import math
 import re
 from functools import cache
-from importlib import resources
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -80,6 +76,9 @@ def read_html(path: str | PathLike) -> dict:
         raise ValueError(f"read_html: needs a file of write_html, got {path}")
     encoding, content = found.groups()
     if encoding == GZIP:
+        import base64
+        import gzip
+
         content = gzip.decompress(base64.b64decode(content)).decode()
     return json.loads(content)
 
@@ -148,11 +147,14 @@ def _spelled(data: dict) -> dict:
 
 
 def _pack(text: str) -> str:
+    import base64
+    import gzip
+
     return base64.b64encode(gzip.compress(text.encode(), compresslevel=9, mtime=0)).decode()
 
 
 def _page(name: str) -> str:
-    return (resources.files("ebb.viz") / "page" / name).read_text(encoding="utf-8")
+    return (Path(__file__).parent / "page" / name).read_text(encoding="utf-8")
 
 
 @cache
@@ -174,6 +176,9 @@ def _squeezed(text: str) -> str:
 
 def _digest(text: str) -> str:
     """Return what the policy calls an inline text by."""
+    import base64
+    import hashlib
+
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 

@@ -4,6 +4,8 @@
 // for each of four corners; blocks of lined-up nodes are packed; x is the mean of the middle two
 // of the four results. Pieces of lanes and of the main flow win, so long edges are straight.
 
+const MANY_NODES = 30000;
+
 class Alignment {
   /** `left` and `right`: how far each node reaches from its x to both sides. */
   constructor(ordering, left, right, gap) {
@@ -17,15 +19,37 @@ class Alignment {
 
   * solve() {
     this._findStraight();
+    this._findPairs();
     yield* this._markConflicts();
     const results = [];
-    for (const isDown of [true, false]) {
+    // Two corners do for very large levels, whose bends nobody follows from end to end.
+    const directions = this.graph.count > MANY_NODES ? [true] : [true, false];
+    for (const isDown of directions) {
       for (const isLeft of [true, false]) {
         const root = yield* this._align(isDown, isLeft);
         results.push({ isLeft, x: yield* this._pack(root, isLeft) });
       }
     }
     return this._balance(results);
+  }
+
+  /** All neighbours in a layer, and how far apart they must be. */
+  _findPairs() {
+    const { ordering, graph } = this;
+    const count = graph.count - graph.layers;
+    this.pairLeft = new Int32Array(count);
+    this.pairRight = new Int32Array(count);
+    this.pairWidth = new Float64Array(count);
+    let pair = 0;
+    for (let layer = 0; layer < graph.layers; layer += 1) {
+      for (let k = ordering.start[layer] + 1; k < ordering.start[layer + 1]; k += 1) {
+        const [left, right] = [ordering.nodes[k - 1], ordering.nodes[k]];
+        this.pairLeft[pair] = left;
+        this.pairRight[pair] = right;
+        this.pairWidth[pair] = this._distance(left, right);
+        pair += 1;
+      }
+    }
   }
 
   /** Marks links that cross a straight one: they must not be lined up. */
@@ -83,7 +107,8 @@ class Alignment {
   /** Chains nodes into vertical blocks; returns for each node the first of its block. */
   * _align(isDown, isLeft) {
     const { ordering, graph } = this;
-    const root = Int32Array.from({ length: graph.count }, (_, node) => node);
+    const root = new Int32Array(graph.count);
+    for (let node = 0; node < root.length; node += 1) root[node] = node;
     const next = root.slice();
     let steps = 0;
     for (let k = 1; k < graph.layers; k += 1) {
@@ -93,13 +118,15 @@ class Alignment {
       let limit = isLeft ? -1 : 0x7fffffff;
       for (let j = 0; j < size; j += 1) {
         const node = ordering.nodes[from + (isLeft ? j : size - 1 - j)];
-        for (const link of this._medians(node, isDown, isLeft)) {
+        this._findMedians(node, isDown, isLeft);
+        for (let turn = 0; turn < 2 && next[node] === node; turn += 1) {
+          const link = turn === 0 ? this.first : this.second;
+          if (link < 0 || this.crossed[link]) continue;
           const other = isDown ? graph.upper[link] : graph.lower[link];
           const place = ordering.place[other];
           const wanted = isDown ? this.straightDown[other] : this.straightUp[other];
-          const isFree = (wanted < 0 || wanted === link) &&
-            (isLeft ? place > limit : place < limit);
-          if (next[node] !== node || this.crossed[link] || !isFree) continue;
+          if (wanted >= 0 && wanted !== link) continue;
+          if (isLeft ? place <= limit : place >= limit) continue;
           next[other] = node;
           root[node] = root[other];
           next[node] = root[node];
@@ -115,17 +142,18 @@ class Alignment {
     return root;
   }
 
-  /** The links to try, best first: a straight one, else the middle one or two. */
-  _medians(node, isUp, isLeft) {
+  /** Sets `first` and `second` to the links to try: a straight one, else the middle one or two. */
+  _findMedians(node, isUp, isLeft) {
     const { start, rows } = isUp ? this.ordering.up : this.ordering.down;
     const count = start[node + 1] - start[node];
-    if (count === 0) return [];
     const straight = isUp ? this.straightUp[node] : this.straightDown[node];
-    if (straight >= 0) return [straight];
-    const middle = start[node] + (count - 1) / 2;
-    const [first, second] = [rows[Math.floor(middle)], rows[Math.ceil(middle)]];
-    if (first === second) return [first];
-    return isLeft ? [first, second] : [second, first];
+    this.second = -1;
+    this.first = straight;
+    if (straight >= 0 || count === 0) return;
+    const low = rows[start[node] + ((count - 1) >> 1)];
+    const high = rows[start[node] + (count >> 1)];
+    this.first = isLeft ? low : high;
+    this.second = isLeft ? high : low;
   }
 
   _distance(left, right) {
@@ -135,45 +163,43 @@ class Alignment {
 
   /** Packs the blocks to the left, then moves each as far right as its right neighbours allow. */
   * _pack(root, isLeft) {
-    const { ordering, graph } = this;
-    const from = [];
-    const to = [];
-    const width = [];
-    const degree = new Int32Array(graph.count);
-    for (let layer = 0; layer < graph.layers; layer += 1) {
-      for (let k = ordering.start[layer] + 1; k < ordering.start[layer + 1]; k += 1) {
-        const left = ordering.nodes[k - 1];
-        const right = ordering.nodes[k];
-        from.push(root[isLeft ? left : right]);
-        to.push(root[isLeft ? right : left]);
-        width.push(this._distance(left, right));
-        degree[to[to.length - 1]] += 1;
-      }
-    }
+    const [left, right] = isLeft ? [this.pairLeft, this.pairRight]
+      : [this.pairRight, this.pairLeft];
+    const width = this.pairWidth;
+    const from = left.map((node) => root[node]);
+    const to = right.map((node) => root[node]);
+    const degree = new Int32Array(root.length);
+    for (const block of to) degree[block] += 1;
+    const { start, rows } = groupRows(from, root.length);
     yield;
-    const after = groupRows(from, graph.count);
     const order = [];
-    const x = new Float64Array(graph.count);
-    for (let node = 0; node < graph.count; node += 1) {
+    const x = new Float64Array(root.length);
+    for (let node = 0; node < root.length; node += 1) {
       if (root[node] === node && degree[node] === 0) order.push(node);
     }
     for (let k = 0; k < order.length; k += 1) {
       const block = order[k];
-      eachRow(after, block, (row) => {
-        x[to[row]] = Math.max(x[to[row]], x[block] + width[row]);
-        degree[to[row]] -= 1;
-        if (degree[to[row]] === 0) order.push(to[row]);
-      });
+      for (let at = start[block]; at < start[block + 1]; at += 1) {
+        const after = to[rows[at]];
+        x[after] = Math.max(x[after], x[block] + width[rows[at]]);
+        degree[after] -= 1;
+        if (degree[after] === 0) order.push(after);
+      }
       if (k % SLICE === SLICE - 1) yield;
     }
     for (let k = order.length - 1; k >= 0; k -= 1) {
+      const block = order[k];
       let most = Infinity;
-      eachRow(after, order[k], (row) => { most = Math.min(most, x[to[row]] - width[row]); });
-      if (most !== Infinity) x[order[k]] = Math.max(x[order[k]], most);
+      for (let at = start[block]; at < start[block + 1]; at += 1) {
+        most = Math.min(most, x[to[rows[at]]] - width[rows[at]]);
+      }
+      if (most !== Infinity) x[block] = Math.max(x[block], most);
     }
     yield;
     const sign = isLeft ? 1 : -1;
-    return Float64Array.from(root, (block) => sign * x[block]);
+    const places = new Float64Array(root.length);
+    for (let node = 0; node < root.length; node += 1) places[node] = sign * x[root[node]];
+    return places;
   }
 
   _balance(results) {
@@ -190,11 +216,17 @@ class Alignment {
     for (const result of results) {
       result.shift = result.isLeft ? narrow.low - result.low : narrow.high - result.high;
     }
-    const four = new Float64Array(4);
-    return Float64Array.from(left, (_, node) => {
-      for (let k = 0; k < 4; k += 1) four[k] = results[k].x[node] + results[k].shift;
-      four.sort();
-      return (four[1] + four[2]) / 2;
-    });
+    const x = new Float64Array(left.length);
+    for (let node = 0; node < x.length; node += 1) {
+      let [sum, low, high] = [0, Infinity, -Infinity];
+      for (const result of results) {
+        const place = result.x[node] + result.shift;
+        sum += place;
+        low = Math.min(low, place);
+        high = Math.max(high, place);
+      }
+      x[node] = results.length === 4 ? (sum - low - high) / 2 : sum / 2;
+    }
+    return x;
   }
 }

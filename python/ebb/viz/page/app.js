@@ -324,6 +324,7 @@ class App {
   walk(direction) {
     const { scene } = this;
     const item = this.selectedItem();
+    if (this.model.count === 0) return;
     if (item <= 0) {
       this.selectItem(scene.itemOfNode[this.model.data.roots.node[0] ?? 0]);
     } else {

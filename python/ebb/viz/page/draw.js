@@ -13,6 +13,7 @@ class Painter {
     this.context = canvas.getContext("2d", { alpha: false });
     this.labels = labels;
     this.drawn = { items: 0, links: 0 };
+    this.whole = {};
   }
 
   resize(width, height, ratio) {
@@ -50,24 +51,33 @@ class Painter {
     this._drawGroupNames(scale);
   }
 
-  _collect([left, top, right, bottom]) {
+  /** Finds what is in sight; while all of it is, a pan needs no new look. */
+  _collect(world) {
     const { scene, camera } = this.look;
-    this.open = [];
-    this.boxes = [];
+    const isAll = world[0] < 0 && world[1] < 0 && world[2] > scene.w[0] && world[3] > scene.h[0];
+    const isKnown = isAll && this.whole.scene === scene && this.whole.scale === camera.scale;
+    if (!isKnown) this._find(world);
+    this.whole = isAll ? { scene, scale: camera.scale } : {};
+    [this.open, this.boxes, this.links] = this.found;
+    if (camera.scale < SPECK_SCALE) this._dropHidden(camera);
+    this.drawn = { items: this.boxes.length + this.open.length, links: this.links.length };
+  }
+
+  _find([left, top, right, bottom]) {
+    const { scene, camera } = this.look;
+    const [open, boxes, links] = [[], [], []];
     scene.items.query(left, top, right, bottom, (item) => {
-      (scene.kind[item] === OPEN ? this.open : this.boxes).push(item);
+      (scene.kind[item] === OPEN ? open : boxes).push(item);
     });
-    this.open.sort((a, b) => a - b);
-    this.links = [];
+    open.sort((a, b) => a - b);
     const least = 1.5 / camera.scale;  // what is shorter on the screen shows nothing
     const { bounds } = scene.links;
     scene.links.query(left, top, right, bottom, (link) => {
       const at = link * 4;
       const long = bounds[at + 3] - bounds[at + 1] + bounds[at + 2] - bounds[at];
-      if (long > least) this.links.push(link);
+      if (long > least) links.push(link);
     });
-    if (camera.scale < SPECK_SCALE) this._dropHidden(camera);
-    this.drawn = { items: this.boxes.length + this.open.length, links: this.links.length };
+    this.found = [open, boxes, links];
   }
 
   /** Very far out many boxes share a pixel: the first one found for each pixel stands for all. */

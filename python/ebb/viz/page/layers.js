@@ -9,6 +9,7 @@
 // one lane. Lanes that would need too many places are given up: such an edge is drawn straight.
 
 const SLICE = 4096;  // steps between two chances for the page to act
+const SHORT_LAYER = 16;  // boxes up to which a layer is sorted by insertion
 const ENTRY = 1;  // where links from outside the group come in: the first layer
 const MAX_SPAN = 8;  // longer links to a box without a lane are drawn across
 const EXIT = 2;  // where links to the outside leave: the last layer
@@ -92,7 +93,7 @@ function findSpine(level) {
     mainUp[box] = farthest(up, box, low, depth);
     eachRow(up, box, (link) => { depth[box] = Math.max(depth[box], depth[low[link]] + 1); });
   }
-  return low.map((box, link) => mainDown[box] === link && mainUp[high[link]] === link);
+  return Array.from(low, (box, link) => mainDown[box] === link && mainUp[high[link]] === link);
 }
 
 /** The link of a box whose other end has the largest value; -1 if two have. */
@@ -132,6 +133,13 @@ class Layered {
     this.isStraight.push(isSpine || (this.isLane(upper) && this.isLane(lower)));
   }
 
+  /** Turns what has grown into arrays of numbers, which are quicker to go through. */
+  finish() {
+    this.layerOf = Int32Array.from(this.layerOf);
+    this.upper = Int32Array.from(this.upper);
+    this.lower = Int32Array.from(this.lower);
+  }
+
   place(layer) {
     this.layerOf.push(layer);
     return this.layerOf.length - 1;
@@ -168,6 +176,7 @@ function* makeLanes(level, layer, layers) {
       }
     }
   }
+  graph.finish();
   return graph;
 }
 
@@ -202,6 +211,7 @@ class Ordering {
     this.start = byLayer.start;
     this.nodes = byLayer.rows;
     this.place = new Int32Array(graph.count);
+    this.keys = new Int32Array(graph.count);
     this._number();
   }
 
@@ -266,22 +276,43 @@ class Ordering {
     }
   }
 
-  /** A counting sort by the mean place, in eighths: linear, and stable, so ties stay in order. */
+  /** Sorts by the mean place, stably, so that ties stay in order. */
   _sortLayer(layer, isDown) {
     const from = this.start[layer];
     const size = this.start[layer + 1] - from;
     if (size < 2) return;
     const beside = isDown ? layer - 1 : layer + 1;
     const width = this.start[beside + 1] - this.start[beside];
-    const keys = new Int32Array(size);
+    const { keys, nodes } = this;
     for (let k = 0; k < size; k += 1) {
-      const mean = this._meanPlace(this.nodes[from + k], isDown);
+      const mean = this._meanPlace(nodes[from + k], isDown);
       keys[k] = Math.round(8 * (mean >= 0 ? mean : (k * width) / size));
     }
-    const sorted = groupRows(keys, 8 * width + 1).rows;
+    if (size <= SHORT_LAYER) this._insert(from, size);
+    else this._count(from, size, 8 * width + 1);
+    this._numberLayer(layer);
+  }
+
+  /** Insertion sort: the quickest for a handful, and it allocates nothing. */
+  _insert(from, size) {
+    const { keys, nodes } = this;
+    for (let k = 1; k < size; k += 1) {
+      const [key, node] = [keys[k], nodes[from + k]];
+      let at = k;
+      for (; at > 0 && keys[at - 1] > key; at -= 1) {
+        keys[at] = keys[at - 1];
+        nodes[from + at] = nodes[from + at - 1];
+      }
+      keys[at] = key;
+      nodes[from + at] = node;
+    }
+  }
+
+  /** Counting sort: linear in the width of the layer. */
+  _count(from, size, values) {
+    const sorted = groupRows(this.keys.subarray(0, size), values).rows;
     const before = this.nodes.slice(from, from + size);
     for (let k = 0; k < size; k += 1) this.nodes[from + k] = before[sorted[k]];
-    this._numberLayer(layer);
   }
 
   _meanPlace(node, isDown) {

@@ -184,8 +184,8 @@ function numberBoxes(scene, level) {
   const boxes = [...entries, ...children, ...exits];
   const number = new Map();
   boxes.forEach((box, index) => number.set(box, index));
-  const from = level.links.map((link) => number.get(scene.linkFrom[link]));
-  const to = level.links.map((link) => number.get(scene.linkTo[link]));
+  const from = Int32Array.from(level.links, (link) => number.get(scene.linkFrom[link]));
+  const to = Int32Array.from(level.links, (link) => number.get(scene.linkTo[link]));
   return {
     boxes,
     count: boxes.length,
@@ -195,7 +195,7 @@ function numberBoxes(scene, level) {
     }),
     low: from.map((box, k) => Math.min(box, to[k])),
     high: from.map((box, k) => Math.max(box, to[k])),
-    isUpward: from.map((box, k) => box > to[k]),
+    isUpward: level.links.map((_, k) => from[k] > to[k]),
   };
 }
 
