@@ -50,6 +50,22 @@ class NodeView:
             lines += _member(value.type, stored, value.name)
         return lines
 
+    def attributes(self) -> list[str]:
+        """Statements that show a visitor what is saved besides tensors."""
+        kinds = [("int[]", f"{name}_sizes") for name in self.kept_sizes]
+        kinds += [("dtype", f"{name}_dtype") for name in self.kept_dtypes]
+        kinds += [(param.type.name, param.name) for param in self.plan.attributes]
+        kinds += [(value.type, value.name) for value in self.plan.values]
+        lines = []
+        for kind, name in kinds:
+            shown = f"{name}_"
+            if kind == "int[]":
+                shown = f"{name}_.get()"
+            elif kind == "int[]?":
+                shown = f"autograd::given_sizes(has_{name}_, {name}_)"
+            lines.append(f'visitor.visit("{name}", autograd::attribute({shown}));')
+        return lines
+
     def apply_lines(self) -> list[str]:
         """The body of apply()."""
         ordered = [rule for rule in self.single_rules if not rule.is_pass_through]
@@ -90,11 +106,11 @@ class NodeView:
         lines = [
             f"Tensor {', '.join(one.name for one in operands)};",
             "{",
-            "  const autograd::SavedLock lock(*this);",
+            "  autograd::SavedLock lock(*this);",
             "  if (is_released()) [[unlikely]] autograd::throw_released(*this);",
         ]
         for one in operands:
-            unpack = f'{one.name} = {one.name}_.unpack(*this, "{one.name}", run.releases());'
+            unpack = f'{one.name} = {one.name}_.unpack(*this, "{one.name}", run.releases(), &lock);'
             wants = [
                 f"wants_{rule.edge}" for rule in self.single_rules if one.name in rule.operands
             ]

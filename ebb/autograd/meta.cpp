@@ -53,6 +53,7 @@ Tensor AutogradMeta::add(const Tensor& grad) {
   if (!in_place) {
     return std::exchange(grad_, sum_of(grad_, grad));
   }
+  grad_.impl()->storage->prepare_write();
   add_into(grad_, grad);
   const ByteRange range = byte_range(grad_);
   grad_.impl()->storage->note_write("backward", thread_state.location, range.first, range.last);

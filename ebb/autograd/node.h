@@ -9,9 +9,13 @@
 #include <atomic>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "ebb/core/location.h"
+#include "ebb/core/scalar.h"
 #include "ebb/core/tensor.h"
 
 namespace ebb::autograd {
@@ -52,6 +56,19 @@ class SavedVisitor {
   ~SavedVisitor() = default;
 };
 
+/// A number, list or name that a node saved; std::monostate for one that was not given.
+using SavedAttribute = std::variant<std::monostate, bool, int64_t, double, std::string,
+                                    std::vector<int64_t>, Scalar, DType, Device>;
+
+/// Is shown what a node saved besides tensors.
+class AttributeVisitor {
+ public:
+  virtual void visit(const char* name, SavedAttribute value) = 0;
+
+ protected:
+  ~AttributeVisitor() = default;
+};
+
 /// Base of all recorded ops. Counted; destroyed without recursion (node.cpp).
 class EBB_API Node : public Producer {
  public:
@@ -67,6 +84,8 @@ class EBB_API Node : public Producer {
   virtual void release_saved() noexcept {}
   /// Shows the visitor every saved tensor. Call under SavedLock.
   virtual void visit_saved(SavedVisitor& /*visitor*/) {}
+  /// Shows the visitor everything else that was saved; it stays when the tensors are freed.
+  virtual void visit_attributes(AttributeVisitor& /*visitor*/) const {}
   /// Whether something was saved and then freed.
   bool is_released() const { return (flags_.load(std::memory_order_relaxed) & kReleased) != 0; }
   virtual bool is_accumulator() const { return false; }

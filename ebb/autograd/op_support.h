@@ -10,7 +10,9 @@
 #include "ebb/autograd/gradient_math.h"
 #include "ebb/autograd/node.h"
 #include "ebb/autograd/record.h"
+#include "ebb/autograd/saved_hooks.h"
 #include "ebb/autograd/saved_tensor.h"
+#include "ebb/kernels/signatures.h"
 
 namespace ebb::autograd {
 
@@ -104,6 +106,26 @@ std::vector<Tensor> as_list(std::tuple<Tensors...> results) {
   return std::apply([](auto&... one) { return std::vector<Tensor>{std::move(one)...}; }, results);
 }
 inline std::vector<Tensor> as_list(std::vector<Tensor> results) { return results; }
+
+// What a node shows of an attribute it keeps (Node::visit_attributes).
+inline SavedAttribute attribute(kernels::Reduction reduction) {
+  constexpr const char* names[] = {"none", "mean", "sum"};
+  return std::string(names[static_cast<size_t>(reduction)]);
+}
+inline SavedAttribute attribute(IntSpan sizes) {
+  return std::vector<int64_t>(sizes.begin(), sizes.end());
+}
+template <typename T>
+SavedAttribute attribute(const T& value) {
+  return value;
+}
+template <typename T>
+SavedAttribute attribute(const std::optional<T>& value) {
+  return value.has_value() ? attribute(*value) : SavedAttribute();
+}
+inline std::optional<IntSpan> given_sizes(bool is_given, const SavedShape& sizes) {
+  return is_given ? std::optional(sizes.get()) : std::nullopt;
+}
 
 /// The complex conjugate of a number.
 inline Scalar conj_of(const Scalar& value) {

@@ -7,7 +7,9 @@
 #include <algorithm>
 
 #include "ebb/autograd/meta.h"
+#include "ebb/autograd/packed_value.h"
 #include "ebb/autograd/record.h"
+#include "ebb/autograd/stale.h"
 #include "ebb/core/block_cache.h"
 
 namespace ebb::autograd {
@@ -15,31 +17,25 @@ namespace {
 
 std::string line_of(LocationId id) { return to_string(describe_location(id)); }
 
-/// Whether a logged write touched bytes of the saved value.
-bool overlaps(const WriteRecord& write, const ByteRange& range) {
-  return !range.empty && write.first_byte <= range.last && range.first <= write.last_byte;
+/// `value` with the history that `edge` leads to, and its tangents; itself if there is none.
+Tensor attached_to(const Tensor& value, const Edge& edge) {
+  if (edge.node == nullptr) return value;
+  Tensor alias = detached(value);
+  TensorImpl& impl = *alias.impl();
+  edge.node->retain();
+  impl.producer = edge.node;
+  impl.output_index = edge.index;
+  impl.flags |= gate::kRequiresGrad;
+  if (edge.node->is_accumulator()) impl.flags |= TensorImpl::kLeaf;
+  if ((value.impl()->flags & gate::kTangent) != 0) copy_tangents(value, alias);
+  return alias;
 }
 
-/// The first write after `version` that may have changed `impl`; its op is null if the log no
-/// longer tells. `is_stale` says whether there was one.
-struct Staleness {
-  bool is_stale = false;
-  WriteRecord write;
-};
-
-Staleness find_write(const TensorImpl* impl, uint32_t version) {
-  const uint32_t now = impl->storage->version();
-  const std::vector<WriteRecord> writes = impl->storage->writes_since(version);
-  if (writes.size() < now - version) {
-    // The oldest writes have left the log: any of them may have hit.
-    return {.is_stale = true, .write = writes.empty() ? WriteRecord{} : writes.front()};
-  }
-  const Tensor value = Tensor::share(const_cast<TensorImpl*>(impl));
-  const ByteRange range = byte_range(value);
-  for (const WriteRecord& write : writes) {
-    if (overlaps(write, range)) return {.is_stale = true, .write = write};
-  }
-  return {};
+/// The leaf itself if `edge` leads to one that is alive and still has the memory of `twin`.
+Tensor leaf_of(const Edge& edge, const TensorImpl& twin) {
+  if (edge.node == nullptr || !edge.node->is_accumulator()) return {};
+  Tensor leaf = Tensor::share(static_cast<AccumulateGrad*>(edge.node)->leaf());
+  return leaf.defined() && leaf.impl()->storage == twin.storage ? leaf : Tensor();
 }
 
 }  // namespace
@@ -59,29 +55,41 @@ void SavedTensor::let_go_of(const TensorImpl* impl) {
 }
 
 void SavedTensor::carry_output_tangents(const Tensor& out) {
-  const bool is_out = impl_ != nullptr && static_cast<Kind>(kind_) == Kind::output &&
-                      index_ == out.impl()->output_index;
-  if (is_out) copy_tangents(out, Tensor::share(impl_));
+  if (impl_ == nullptr || index_ != out.impl()->output_index) return;
+  if (is_packed()) {
+    PackedValue& packed = PackedValue::behind(*impl_);
+    if (packed.origin() == PackedValue::Origin::output) packed.carry_tangents(out);
+  } else if (static_cast<Kind>(kind_) == Kind::output) {
+    copy_tangents(out, Tensor::share(impl_));
+  }
+}
+
+bool SavedTensor::is_copy() const {
+  return impl_ != nullptr && static_cast<Kind>(kind_) == Kind::twin && index_ == 0 &&
+         impl_->meta == nullptr;
 }
 
 void SavedTensor::carry_copy_tangents(const Tensor& before) {
-  const bool is_copy = impl_ != nullptr && static_cast<Kind>(kind_) == Kind::twin && index_ == 0 &&
-                       impl_->meta == nullptr;
-  if (is_copy) copy_tangents(before, Tensor::share(impl_));
+  if (is_copy()) {
+    copy_tangents(before, Tensor::share(impl_));
+  } else if (is_packed() && PackedValue::behind(*impl_).origin() == PackedValue::Origin::copy) {
+    PackedValue::behind(*impl_).carry_tangents(before);
+  }
 }
 
 TensorImpl* SavedTensor::twin_of(const Tensor& tensor) {
   return meta_of(tensor)->retain_twin(tensor);
 }
 
-Tensor SavedTensor::unpack(Node& owner, const char* name, bool releases) {
+Tensor SavedTensor::unpack(Node& owner, const char* name, bool releases, SavedLock* lock) {
   if (impl_ == nullptr) {
     // Another thread's run may be about to mark this node as released.
     if (static_cast<Kind>(kind_) == Kind::gone) throw_released(owner);
     return {};  // an optional operand that was not given
   }
-  if (impl_->storage->version() != version_) [[unlikely]] {
-    if (find_write(impl_, version_).is_stale) throw_stale(owner, name);
+  if (impl_->storage->version() != version_) [[unlikely]] {  // so for all that is packed
+    if (is_packed()) return unpack_packed(owner, name, lock);
+    refuse_stale(owner, name, *impl_, version_);
   }
   if (is_grad_enabled()) return with_history(owner);
   if (releases) {
@@ -93,29 +101,70 @@ Tensor SavedTensor::unpack(Node& owner, const char* name, bool releases) {
 
 Tensor SavedTensor::with_history(Node& owner) const {
   const Kind kind = static_cast<Kind>(kind_);
-  if (kind == Kind::plain || kind == Kind::constant) return Tensor::share(impl_);
-  const Edge edge = kind == Kind::twin ? owner.edges()[index_] : Edge{&owner, index_, 0};
-  if (edge.node == nullptr) return Tensor::share(impl_);
-  Tensor value = detached(Tensor::share(impl_));
-  TensorImpl& impl = *value.impl();
-  edge.node->retain();
-  impl.producer = edge.node;
-  impl.output_index = edge.index;
-  impl.flags |= gate::kRequiresGrad;
-  if (edge.node->is_accumulator()) impl.flags |= TensorImpl::kLeaf;
-  if ((impl_->flags & gate::kTangent) != 0) copy_tangents(Tensor::share(impl_), value);
-  return value;
+  const Tensor value = Tensor::share(impl_);
+  if (kind == Kind::plain || kind == Kind::constant) return value;
+  return attached_to(value, kind == Kind::twin ? owner.edges()[index_] : Edge{&owner, index_, 0});
 }
 
-void SavedTensor::throw_stale(const Node& owner, const char* name) const {
-  const WriteRecord write = find_write(impl_, version_).write;
-  const std::string writer = write.op == nullptr ? std::string("an in-place op")
-                                                 : str(write.op, " at ", line_of(write.location));
-  throw AutogradError(str(owner.name(), ": needs '", name, "' (", impl_->dtype, " ",
-                          PrintShape{impl_->shape()}, ") as it was when saved at ",
-                          line_of(owner.location()), ", got it modified in place by ", writer,
-                          " (saved at version ", version_, ", now ", impl_->storage->version(),
-                          ")\nhint: use the out-of-place form of that op, or clone() before it"));
+Tensor SavedTensor::look(Node& owner, const char* name, SavedLock& lock) {
+  const ModeScope mode(0, gate::kNoGrad);
+  Tensor value = unpack(owner, name, false, &lock);
+  if (impl_ == nullptr || static_cast<Kind>(kind_) != Kind::twin) return value;
+  Tensor leaf = leaf_of(owner.edges()[index_], *impl_);
+  return leaf.defined() ? leaf : value;
+}
+
+void SavedTensor::pack(const std::shared_ptr<const HookFrame>& frame, Node& owner,
+                       const char* name) {
+  Tensor value;
+  {
+    const SavedLock lock(owner);
+    // A stale one is what an op saved and then wrote: the error comes when it is asked for.
+    if (impl_ == nullptr || is_packed() || is_stale(*impl_, version_)) return;
+    value = Tensor::share(impl_);
+  }
+  const Kind kind = static_cast<Kind>(kind_);
+  const auto origin = kind == Kind::output     ? PackedValue::Origin::output
+                      : kind == Kind::constant ? PackedValue::Origin::constant
+                                               : PackedValue::Origin::edge;
+  Tensor husk =
+      Tensor::adopt(PackedValue::pack(frame, *value.impl(), version_, origin, {owner, name}));
+  const SavedLock lock(owner);
+  if (impl_ != value.impl()) return;  // released or packed while the hooks ran
+  if ((impl_->flags & gate::kTangent) != 0) {
+    PackedValue::behind(*husk.impl()).carry_tangents(value);
+  }
+  std::exchange(impl_, husk.leak())->release();
+  version_ = PackedValue::kHuskVersion;
+  kind_ = static_cast<uint32_t>(Kind::packed);
+}
+
+const PackedValue& SavedTensor::packed() const { return PackedValue::behind(*impl_); }
+
+Tensor SavedTensor::unpack_packed(Node& owner, const char* name, SavedLock* lock) const {
+  const Tensor husk = Tensor::share(impl_);  // others may release it while the hooks run
+  const PackedValue& packed = PackedValue::behind(*impl_);
+  const uint32_t index = index_;
+  Tensor value;
+  if (lock == nullptr) {
+    value = packed.unpack({owner, name}, *husk.impl());
+  } else {
+    lock->pause();
+    try {
+      value = packed.unpack({owner, name}, *husk.impl());
+    } catch (...) {
+      lock->resume();
+      throw;
+    }
+    lock->resume();
+    if (owner.is_released()) throw_released(owner);
+  }
+  if (!is_grad_enabled()) return value;
+  value = detached(value);  // what hooks return may have a history of its own
+  packed.give_tangents(value);
+  const bool is_output = packed.origin() == PackedValue::Origin::output;
+  if (packed.origin() == PackedValue::Origin::constant) return value;
+  return attached_to(value, is_output ? Edge{&owner, index, 0} : owner.edges()[index]);
 }
 
 void SavedShape::save(IntSpan sizes) {
@@ -132,19 +181,27 @@ void SavedShape::reset() noexcept {
   block_ = nullptr;
 }
 
-SavedLock::SavedLock(Node& node) : node_(node), is_held_(!__libc_single_threaded) {
+SavedLock::SavedLock(Node& node) : node_(node), is_held_(false) {
+  if (!__libc_single_threaded) resume();
+}
+
+SavedLock::~SavedLock() { pause(); }
+
+void SavedLock::resume() noexcept {
+  is_held_ = !__libc_single_threaded;
   if (!is_held_) return;
-  std::atomic<uint8_t>& flags = NodeAccess::flags(node);
+  std::atomic<uint8_t>& flags = NodeAccess::flags(node_);
   constexpr uint8_t locked = NodeAccess::kLocked;
   while ((flags.fetch_or(locked, std::memory_order_acquire) & locked) != 0) {
     sched_yield();  // held for the length of an unpack only
   }
 }
 
-SavedLock::~SavedLock() {
+void SavedLock::pause() noexcept {
   if (!is_held_) return;
   constexpr auto others = static_cast<uint8_t>(~NodeAccess::kLocked);
   NodeAccess::flags(node_).fetch_and(others, std::memory_order_release);
+  is_held_ = false;
 }
 
 void throw_released(const Node& node) {

@@ -3,15 +3,38 @@
 // A SavedTensor holds the value and the version it had. It never holds a tensor that owns autograd
 // meta (a leaf, say): that could close a cycle through the leaf's gradient. Such a tensor, and an
 // output of the node itself, is saved as a detached twin, and its history is put back at unpack
-// from the node's own edges. unpack() refuses values that were written to since.
+// from the node's own edges. unpack() refuses values that were written to since. What saved-tensor
+// hooks packed stands behind a husk: a tensor of the same shape without elements (packed_value.h).
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "ebb/autograd/node.h"
 #include "ebb/core/tensor.h"
 
 namespace ebb::autograd {
+
+struct HookFrame;
+class PackedValue;
+
+/// Held while a node's saved values are unpacked: two threads may run one graph at a time, and one
+/// of them may be releasing. Free of cost while the process has one thread.
+class EBB_API SavedLock {
+ public:
+  explicit SavedLock(Node& node);
+  ~SavedLock();
+  SavedLock(const SavedLock&) = delete;
+  SavedLock& operator=(const SavedLock&) = delete;
+
+  /// Lets others in while a hook runs, which may take long or want the lock itself.
+  void pause() noexcept;
+  void resume() noexcept;
+
+ private:
+  Node& node_;
+  bool is_held_;
+};
 
 /// One saved operand or result: 16 bytes.
 class EBB_API SavedTensor {
@@ -62,11 +85,24 @@ class EBB_API SavedTensor {
   uint32_t version() const { return version_; }
 
   /// The value, with history if grad mode is on. If `releases`, it is given up. Throws
-  /// AutogradError, naming `name`, if it was freed before or written to since it was saved.
-  Tensor unpack(Node& owner, const char* name, bool releases);
+  /// AutogradError, naming `name`, if it was freed before or written to since it was saved. `lock`
+  /// is the one held, if any: it is paused while unpack hooks run.
+  Tensor unpack(Node& owner, const char* name, bool releases, SavedLock* lock = nullptr);
+  /// The value with its history, whatever the grad mode; of a leaf or a tensor saved as it was,
+  /// that very tensor.
+  Tensor look(Node& owner, const char* name, SavedLock& lock);
+
+  /// Lets the pack hooks of `frame` and those around it replace the value. Nothing happens to an
+  /// undefined, packed or stale one. No SavedLock may be held.
+  void pack(const std::shared_ptr<const HookFrame>& frame, Node& owner, const char* name);
+  bool is_packed() const { return impl_ != nullptr && static_cast<Kind>(kind_) == Kind::packed; }
+  /// What hooks made of the value; it lives as long as impl() does. Only if is_packed().
+  const PackedValue& packed() const;
 
  private:
-  enum class Kind : uint8_t { plain, twin, output, constant, gone };
+  bool is_copy() const;
+
+  enum class Kind : uint8_t { plain, twin, output, constant, gone, packed };
 
   void set(TensorImpl* adopted, Kind kind, size_t index) {
     impl_ = adopted;
@@ -76,7 +112,7 @@ class EBB_API SavedTensor {
   }
   static TensorImpl* twin_of(const Tensor& tensor);
   Tensor with_history(Node& owner) const;
-  [[noreturn]] void throw_stale(const Node& owner, const char* name) const;
+  Tensor unpack_packed(Node& owner, const char* name, SavedLock* lock) const;
 
   TensorImpl* impl_ = nullptr;
   uint32_t version_ = 0;
@@ -102,20 +138,6 @@ class EBB_API SavedShape {
 
  private:
   int64_t* block_ = nullptr;  // the number of sizes, then the sizes
-};
-
-/// Held while a node's saved values are unpacked: two threads may run one graph at a time, and one
-/// of them may be releasing. Free of cost while the process has one thread.
-class SavedLock {
- public:
-  explicit SavedLock(Node& node);
-  ~SavedLock();
-  SavedLock(const SavedLock&) = delete;
-  SavedLock& operator=(const SavedLock&) = delete;
-
- private:
-  Node& node_;
-  bool is_held_;
 };
 
 /// Throws AutogradError: the node's saved tensors were freed by an earlier run.

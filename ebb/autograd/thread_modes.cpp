@@ -10,6 +10,7 @@ ThreadModes ThreadModes::current() {
   modes.bits_ = thread_state.modes;
   modes.forward_level_ = innermost_forward_level();
   modes.location_ = thread_state.location;
+  if ((modes.bits_ & gate::kSavedHooks) != 0) modes.saved_hooks_ = current_saved_hooks();
   return modes;
 }
 
@@ -19,7 +20,17 @@ ThreadModes ThreadModes::with_grad(bool is_enabled) const {
   return modes;
 }
 
+ThreadModes ThreadModes::for_another_call() const {
+  ThreadModes modes = *this;
+  modes.bits_ &= ~gate::kSavedHooks;
+  modes.saved_hooks_ = nullptr;
+  modes.location_ = 0;
+  return modes;
+}
+
 void ThreadModes::install() const noexcept {
+  const bool has_hooks = ((thread_state.modes | bits_) & gate::kSavedHooks) != 0;
+  if (has_hooks) install_saved_hooks(saved_hooks_);
   thread_state.modes = bits_;
   thread_state.location = location_;
   set_innermost_forward_level(forward_level_);

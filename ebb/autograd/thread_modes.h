@@ -6,6 +6,9 @@
 // current() and install(). Capturing costs a few copies; nothing is paid by threads that never do.
 #pragma once
 
+#include <memory>
+
+#include "ebb/autograd/saved_hooks.h"
 #include "ebb/autograd/tangents.h"
 #include "ebb/core/location.h"
 #include "ebb/core/thread_state.h"
@@ -22,6 +25,9 @@ class EBB_API ThreadModes {
 
   /// The same, but recording (or not): a run has the grad mode that create_graph asks for.
   ThreadModes with_grad(bool is_enabled) const;
+  /// The same, but without saved-tensor hooks and at the place now running: for a function that is
+  /// called again later.
+  ThreadModes for_another_call() const;
   /// Makes the calling thread have these modes; prefer ThreadModesScope, which puts its own back.
   void install() const noexcept;
 
@@ -29,6 +35,7 @@ class EBB_API ThreadModes {
   uint32_t bits_ = 0;  // gate::k... bits: grad mode, inference, autocast, checks ...
   ForwardLevelPtr forward_level_;
   LocationId location_ = 0;  // what current_location() answers; 0: the place now running
+  std::shared_ptr<const HookFrame> saved_hooks_;  // the innermost saved-tensor hooks
 };
 
 /// The calling thread has `modes` for the length of a scope, and then its own again, also if the

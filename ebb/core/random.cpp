@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+#include <utility>
+
 namespace ebb {
 
 void Generator::set_seed(uint64_t seed) { set_state({seed, 0}); }
@@ -24,7 +26,7 @@ void Generator::set_state(const RandomState& state) {
   state_ = state;
 }
 
-Generator& default_generator() {
+Generator& process_generator() {
   static Generator generator(0);
   // A fork while another thread holds the lock would leave it locked for ever in the child.
   static const int fork_handlers =
@@ -35,9 +37,19 @@ Generator& default_generator() {
 }
 
 namespace {
+thread_local Generator* own_generator = nullptr;
+
 // Made at load time: a fork while another thread is in the middle of making it would leave the
 // child waiting for that thread for ever.
-[[maybe_unused]] const Generator& made_early = default_generator();
+[[maybe_unused]] const Generator& made_early = process_generator();
 }  // namespace
+
+Generator& default_generator() {
+  return own_generator == nullptr ? process_generator() : *own_generator;
+}
+
+GeneratorScope::GeneratorScope(Generator& generator)
+    : saved_(std::exchange(own_generator, &generator)) {}
+GeneratorScope::~GeneratorScope() { own_generator = saved_; }
 
 }  // namespace ebb

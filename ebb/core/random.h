@@ -42,7 +42,10 @@ constexpr std::array<uint32_t, 4> random_words(const RandomState& state, uint64_
 }
 
 class Generator;
-/// The generator that random ops use unless given another. Its seed is 0 until set: runs repeat.
+/// The one generator that all threads share.
+EBB_API Generator& process_generator();
+/// The generator that random ops use unless given another: that of the innermost GeneratorScope of
+/// this thread, else one of the process. Its seed is 0 until set: runs repeat.
 EBB_API Generator& default_generator();
 
 /// Hands out disjoint parts of one random sequence. Safe to use from several threads.
@@ -57,9 +60,21 @@ class EBB_API Generator {
   void set_state(const RandomState& state);
 
  private:
-  friend Generator& default_generator();  // keeps the lock whole across a fork
+  friend Generator& process_generator();  // keeps the lock whole across a fork
   mutable std::mutex mutex_;
   RandomState state_;
+};
+
+/// This thread draws from `generator`, which must outlive the scope, instead of the process's.
+class EBB_API GeneratorScope {
+ public:
+  explicit GeneratorScope(Generator& generator);
+  ~GeneratorScope();
+  GeneratorScope(const GeneratorScope&) = delete;
+  GeneratorScope& operator=(const GeneratorScope&) = delete;
+
+ private:
+  Generator* saved_;
 };
 
 }  // namespace ebb

@@ -5,6 +5,9 @@
 #include <mutex>
 
 namespace ebb {
+
+void (*detail::before_guarded_write)(Storage& storage) = nullptr;
+
 /// A ring of the last writes. Its own lock: writers on several threads are rare but allowed.
 struct Storage::WriteLog {
   static constexpr uint32_t kKept = 8;
@@ -38,6 +41,13 @@ void Storage::destroy_slow() noexcept {
   if (deleter_ == nullptr) return deallocate_inline(this, owned_block_bytes(bytes_));
   deleter_(*foreign_context());
   deallocate_inline(this, kDataOffset);
+}
+
+void Storage::prepare_write() {
+  if (!has_flag(kGuarded)) return;
+  // First: whoever is told may ask for more.
+  flags_.fetch_and(static_cast<uint16_t>(~kGuarded), std::memory_order_relaxed);
+  if (detail::before_guarded_write != nullptr) detail::before_guarded_write(*this);
 }
 
 void Storage::note_write(const char* op, LocationId location, size_t first_byte, size_t last_byte) {

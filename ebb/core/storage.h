@@ -32,6 +32,13 @@ struct WriteRecord {
 /// Frees foreign memory; `context` is what was given along with it.
 using StorageDeleter = void (*)(void* context) noexcept;
 
+class Storage;
+namespace detail {
+/// Told of memory that is about to be written in place and whose writes are guarded. Set by
+/// autograd.
+extern EBB_API void (*before_guarded_write)(Storage& storage);
+}  // namespace detail
+
 /// Counted memory. Create with allocate() or adopt(); retain and release by hand or through Tensor.
 class EBB_API Storage {
  public:
@@ -75,11 +82,23 @@ class EBB_API Storage {
   void mark_read_only() { set_flag(kReadOnly); }
   /// Whether the memory was made by a thread in inference mode.
   bool is_inference() const { return has_flag(kInference); }
+  /// Whether a saved-tensor hook was given this memory to pack.
+  bool was_packed() const { return has_flag(kPacked); }
+  void mark_packed() { set_flag(kPacked); }
+
+  /// Asks to be told before the next in-place write (detail::before_guarded_write).
+  void guard_writes() { set_flag(kGuarded); }
+  /// Whether an in-place write must be announced with prepare_write() or refused.
+  bool needs_write_check() const { return has_flag(kReadOnly | kGuarded); }
+  /// Call before an in-place write of memory for which needs_write_check() holds.
+  void prepare_write();
 
  private:
   static constexpr uint16_t kRecordedViews = 1;
   static constexpr uint16_t kReadOnly = 2;
   static constexpr uint16_t kInference = gate::kInference;
+  static constexpr uint16_t kPacked = 4;
+  static constexpr uint16_t kGuarded = 8;
   struct WriteLog;
 
   Storage() = default;
@@ -104,7 +123,9 @@ class EBB_API Storage {
   void** foreign_context() {
     return reinterpret_cast<void**>(reinterpret_cast<char*>(this) + kHeaderBytes);
   }
-  bool has_flag(uint16_t bit) const { return (flags_.load(std::memory_order_relaxed) & bit) != 0; }
+  bool has_flag(uint16_t bits) const {
+    return (flags_.load(std::memory_order_relaxed) & bits) != 0;
+  }
   void set_flag(uint16_t bit) {
     if (!has_flag(bit)) flags_.fetch_or(bit, std::memory_order_relaxed);
   }

@@ -67,7 +67,9 @@ template <typename Function>
 }
 
 /// Whether an in-place op may write `self` on the straight path while it reads `other`.
-inline bool is_straight_target(const TensorImpl& self) { return !self.storage->is_read_only(); }
+inline bool is_straight_target(const TensorImpl& self) {
+  return !self.storage->needs_write_check();
+}
 inline bool is_straight_target(const TensorImpl& self, const TensorImpl& other) {
   const auto bytes =
       static_cast<ptrdiff_t>(static_cast<size_t>(self.numel) * item_size(self.dtype));

@@ -135,6 +135,7 @@ Tensor copy_as(const char* op, const Tensor& tensor, DType dtype) {
 }
 
 void check_writable(const char* op, const Tensor& tensor) {
+  tensor.impl()->storage->prepare_write();
   if (tensor.impl()->storage->is_read_only()) {
     throw ValueError(str(op, ": the tensor that is written must be writable, got ", tensor.dtype(),
                          ' ', PrintShape{tensor.sizes()},

@@ -4,7 +4,9 @@
 #include <exception>
 #include <new>
 
+#include "ebb/autograd/checkpoint_frame.h"
 #include "ebb/core/error.h"
+#include "python/src/checkpoint.h"
 #include "python/src/python_error.h"
 
 namespace ebb::python {
@@ -65,6 +67,8 @@ PyObject* translate_exception() noexcept {
     }
   } catch (const PythonError& error) {
     error.restore();
+  } catch (const autograd::StopRecomputation&) {
+    set_stop_recomputation();
   } catch (const ShapeError& error) {
     set_error(error_classes.shape, error.what());
   } catch (const ValueError& error) {

@@ -1,6 +1,7 @@
 // python/src/module.cpp -- the extension module ebb._C: puts its parts together.
 #include "ebb/kernels/cpu/isa.h"
 #include "python/src/autograd.h"
+#include "python/src/checkpoint.h"
 #include "python/src/clip_grad.h"
 #include "python/src/default_dtype.h"
 #include "python/src/errors.h"
@@ -16,6 +17,8 @@
 #include "python/src/optimizers.h"
 #include "python/src/run_queries.h"
 #include "python/src/runtime.h"
+#include "python/src/saved_hooks.h"
+#include "python/src/saved_values.h"
 #include "python/src/tensor_data.h"
 #include "python/src/tensor_object.h"
 #include "python/src/value_types.h"
@@ -51,6 +54,9 @@ int fill_module(PyObject* module) {
         add_value_types(module);
         add_tensor_type(module);
         add_node_type(module);
+        add_saved_values(module);
+        add_saved_hooks(module);
+        add_checkpoint(module);
         add_grad_mode(module);
         add_forward_mode(module);
         add_jvp(module);

@@ -13,6 +13,7 @@
 #include "ebb/core/location.h"
 #include "python/src/errors.h"
 #include "python/src/hooks.h"
+#include "python/src/saved_values.h"
 #include "python/src/tensor_object.h"
 
 namespace ebb::python {
@@ -157,6 +158,9 @@ PyMethodDef kMethods[] = {
      "register_prehook($self, hook, /)\n--\n\n"
      "Call `hook(grad_outputs)` before the node runs.\n\n"
      "A tuple that it returns replaces the gradients of the outputs."},
+    {"list_saved", node_list_saved, METH_NOARGS,
+     "list_saved($self)\n--\n\nDescribe each tensor that the op keeps: a list of dicts."},
+    {"__dir__", node_dir, METH_NOARGS, nullptr},
     {},
 };
 PyGetSetDef kAttributes[] = {
@@ -166,6 +170,7 @@ PyGetSetDef kAttributes[] = {
     {"location", location, nullptr, "File, line and function that recorded the op, or None.",
      nullptr},
     {"metadata", metadata, nullptr, "A dict for notes, kept as long as the op is.", nullptr},
+    {"saved_bytes", node_saved_bytes, nullptr, "Bytes of memory that the op keeps alive.", nullptr},
     {"variable", variable, nullptr, "The leaf of an AccumulateGrad, or None if it is gone.",
      nullptr},
     {},
@@ -208,6 +213,7 @@ void add_node_type(PyObject* module) {
       {Py_tp_traverse, as_slot(traverse)},
       {Py_tp_clear, as_slot(clear)},
       {Py_tp_repr, as_slot(repr)},
+      {Py_tp_getattro, as_slot(node_attribute)},
       {Py_tp_methods, kMethods},
       {Py_tp_getset, kAttributes},
       {Py_tp_members, members()},

@@ -20,6 +20,7 @@ from tools.bench import (
     limit_rows,
     python_rows,
     report,
+    saved_hooks_rows,
     viewer_rows,
 )
 from tools.bench.runner import InstructionCounter, Settings
@@ -37,6 +38,7 @@ GROUPS: dict[str, Callable[[Settings, InstructionCounter], list[Row]]] = {
     "overhead": python_rows.overhead_rows,
     "size": lambda settings, _: python_rows.size_rows(settings),
     "train": lambda settings, _: python_rows.train_rows(settings),
+    "saved": lambda settings, _: saved_hooks_rows.saved_hooks_rows(settings),
     "threads": lambda settings, _: cpp_rows.thread_rows(settings),
     "limits": lambda settings, _: limit_rows.limit_rows(settings),
     "attention": lambda settings, _: limit_rows.attention_rows(settings),

@@ -1,6 +1,6 @@
 # python/ebb/autograd/graph.py -- looking at the graph and at a run from inside: edges, hooks for
 # several tensors, and which node is running.
-"""Edges of the graph, multi-grad hooks, and questions about the run that is going on."""
+"""Edges of the graph, multi-grad hooks, what is saved, and questions about the current run."""
 
 from __future__ import annotations
 
@@ -8,19 +8,34 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ebb import _C
-from ebb._C import Node, RemovableHandle, Tensor, queue_callback
+from ebb._C import Node, RemovableHandle, SavedTensor, Tensor, queue_callback
+from ebb.autograd.saved_hooks import (
+    allow_mutation_on_saved_tensors,
+    disable_saved_tensors_hooks,
+    save_on_cpu,
+    save_on_disk,
+    saved_bytes,
+    saved_tensors_hooks,
+)
 
 __all__ = [
     "GradientEdge",
     "Node",
     "RemovableHandle",
+    "SavedTensor",
+    "allow_mutation_on_saved_tensors",
     "current_autograd_node",
     "current_graph_task_execution_order",
     "current_graph_task_id",
     "current_graph_task_keep_graph",
+    "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "queue_callback",
     "register_multi_grad_hook",
+    "save_on_cpu",
+    "save_on_disk",
+    "saved_bytes",
+    "saved_tensors_hooks",
     "will_engine_execute_node",
 ]
 

@@ -1,0 +1,33 @@
+// ebb/autograd/checkpoint.cpp -- a call whose saved values are computed again.
+#include "ebb/autograd/checkpoint.h"
+
+#include <memory>
+#include <utility>
+
+#include "ebb/autograd/grad_mode.h"
+
+namespace ebb {
+
+std::vector<Tensor> checkpoint(std::function<std::vector<Tensor>(std::span<const Tensor>)> function,
+                               std::span<const Tensor> inputs, const CheckpointOptions& options) {
+  if (!is_grad_enabled()) return function(inputs);
+  const auto saved = autograd::CallInputs::save(inputs);
+  const auto frame = std::make_shared<autograd::CheckpointFrame>(
+      [function, saved, count = inputs.size()] {
+        const std::vector<Tensor> again = saved->unpack();
+        static_cast<void>(function(std::span(again).first(count)));
+      },
+      options);
+  const SavedTensorsHooksGuard hooks(frame->hooks());
+  return function(inputs);
+}
+
+Tensor checkpoint(std::function<Tensor(const Tensor&)> function, const Tensor& input,
+                  const CheckpointOptions& options) {
+  const auto call = [function = std::move(function)](std::span<const Tensor> inputs) {
+    return std::vector<Tensor>{function(inputs[0])};
+  };
+  return checkpoint(call, std::span(&input, 1), options)[0];
+}
+
+}  // namespace ebb

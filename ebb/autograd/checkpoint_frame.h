@@ -1,0 +1,96 @@
+// ebb/autograd/checkpoint_frame.h -- one checkpointed call: what it saved, and computing it again.
+//
+// Hooks pack each tensor that the call saves into a slot: a number and a share of the frame. The
+// first unpack in a run makes the frame compute all of them again, by the same call with hooks that
+// keep what is saved; it stops once the last is there. Values are given out once per run and are
+// gone when the run is. Nested frames: the innermost owns what is saved. A call's inputs are saved
+// before its own hooks are installed, so they belong to the frame around it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "ebb/autograd/node.h"
+#include "ebb/autograd/saved_hooks.h"
+#include "ebb/autograd/saved_tensor.h"
+#include "ebb/autograd/thread_modes.h"
+#include "ebb/core/random.h"
+#include "ebb/core/tensor.h"
+
+namespace ebb {
+
+/// How checkpoint() works.
+struct CheckpointOptions {
+  bool early_stop = true;          // stop computing again once all that was saved is there
+  bool checks_metadata = true;     // compare shape, dtype and device of what is computed again
+  bool keeps_random_state = true;  // draw the same random numbers again
+};
+
+namespace autograd {
+
+/// Thrown by the pack hook when all is computed that a frame needs. Not for users.
+struct StopRecomputation {};
+
+/// See the top of the file. Always owned by shared pointers.
+class EBB_API CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
+ public:
+  /// `recompute` makes the call again, on any thread, and throws what it throws.
+  CheckpointFrame(std::function<void()> recompute, const CheckpointOptions& options);
+
+  /// The hooks to install while the call is made for the first time.
+  std::shared_ptr<SavedTensorsHooks> hooks();
+
+ private:
+  friend class CheckpointHooks;
+  class Recorder;
+  struct Slot;
+  struct Description {
+    Shape shape;
+    DType dtype;
+    Device device;
+    friend bool operator==(const Description&, const Description&) = default;
+  };
+  using Values = std::vector<Tensor>;
+  static Description describe(const Tensor& value);
+
+  std::any add(const Tensor& value);
+  Tensor value_of(const Slot& slot);
+  std::shared_ptr<Values> values_in_run();
+  /// Computes the values of all slots again, checked.
+  Values recompute();
+  void check(const Values& values, const Recorder& recorder) const;
+
+  std::function<void()> recompute_;
+  CheckpointOptions options_;
+  RandomState random_state_;
+  ThreadModes modes_;  // of the first call
+  std::vector<std::weak_ptr<Slot>> slots_;
+  std::vector<Description> descriptions_;  // of the slots
+  // Held while values are computed: threads of one run wait for each other's result.
+  std::recursive_mutex mutex_;
+  // By the number of the run, which owns them: they go with it, even if it fails.
+  std::unordered_map<uint64_t, std::weak_ptr<Values>> values_;
+};
+
+/// A node that no tensor points to: saves the inputs of a call, through the hooks around it.
+class EBB_API CallInputs final : public Node {
+ public:
+  static NodePtr<CallInputs> save(std::span<const Tensor> inputs);
+  const char* name() const override { return "Checkpoint"; }
+  void apply(Tensor* grad_outs, Tensor* grad_inputs, NodeRun& run) override;
+  void visit_saved(SavedVisitor& visitor) override;
+  /// The inputs with their history. Throws AutogradError if one was written to.
+  std::vector<Tensor> unpack();
+
+  CallInputs() = default;
+
+ private:
+  std::unique_ptr<SavedTensor[]> saved_;
+};
+
+}  // namespace autograd
+}  // namespace ebb

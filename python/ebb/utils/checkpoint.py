@@ -1,0 +1,158 @@
+# python/ebb/utils/checkpoint.py -- trades memory for time: parts of a graph are computed twice.
+#
+# The rules are compiled (ebb/autograd/checkpoint_frame.h). Here, tensors are picked out of the
+# arguments, so that they are saved like any operand, and what Python alone knows is put back.
+"""``checkpoint``: what a function saves for backward is computed again instead of kept."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ebb import _C
+from ebb.errors import AutogradError as CheckpointError
+
+__all__ = [
+    "CheckpointError",
+    "checkpoint",
+    "checkpoint_sequential",
+    "set_checkpoint_early_stop",
+]
+
+_early_stop: bool | None = None
+
+
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """Context manager: whether checkpoints made inside stop recomputing once they have all.
+
+    Wins over the argument ``early_stop`` of ``checkpoint``.
+    """
+    global _early_stop
+    outer, _early_stop = _early_stop, bool(enable)
+    try:
+        yield
+    finally:
+        _early_stop = outer
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Callable[[], tuple[Any, Any]] | None = None,
+    determinism_check: str = "default",
+    early_stop: bool = True,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """Return ``function(*args, **kwargs)`` without keeping what it saves for backward.
+
+    In backward, ``function`` is called again when the first of its saved tensors is needed, and
+    the values live until that run is over. It must do the same on every call. It gets the same
+    random numbers again, and the sequence in use is not disturbed; grad mode and default dtype are
+    those of the first call. Checkpoints may be nested.
+
+    Tensors among the arguments are saved like operands: they must not be written to.
+
+    Args:
+        use_reentrant: Must not be True: there is one implementation, called non-reentrant in
+            PyTorch.
+        context_fn: Returns two context managers, for the first call and for later ones.
+        determinism_check: "default" compares shapes, dtypes and devices; "none" does not.
+        early_stop: Stop a recomputation once all that was saved is there.
+        preserve_rng_state: Draw the same random numbers again.
+    Returns:
+        What ``function`` returns.
+    Raises:
+        RuntimeError: In backward, if the function saved other tensors than before, or if an
+            argument was written to.
+    Example:
+        >>> x = ebb.tensor([1.0], requires_grad=True)
+        >>> ebb.utils.checkpoint.checkpoint(lambda t: t.exp().sin(), x).backward()
+    """
+    if use_reentrant:
+        raise _C.ValueError("checkpoint: use_reentrant must be False or None, got True")
+    if determinism_check not in ("default", "none"):
+        raise _C.ValueError(
+            f"checkpoint: determinism_check must be 'default' or 'none', got {determinism_check!r}"
+        )
+    places, tensors = _pick_tensors(args, kwargs)
+    rest = [None if key in places else value for key, value in enumerate(args)]
+    named = {key: None if key in places else value for key, value in kwargs.items()}
+    contexts = context_fn() if context_fn is not None else None
+    dtype = _C.get_default_dtype()
+
+    def call(inputs: list[_C.Tensor], is_again: bool) -> Any:
+        positional, keywords = list(rest), dict(named)
+        for key, value in zip(places, inputs, strict=True):
+            (positional if isinstance(key, int) else keywords)[key] = value
+        inputs.clear()
+        if contexts is None and (not is_again or dtype is _C.get_default_dtype()):
+            return function(*positional, **keywords)
+        context = contexts[is_again] if contexts is not None else contextlib.nullcontext()
+        with _default_dtype(dtype if is_again else _C.get_default_dtype()), context:
+            return function(*positional, **keywords)
+
+    stops = early_stop if _early_stop is None else _early_stop
+    checks = determinism_check == "default"
+    return _C._checkpoint(call, tensors, bool(stops), checks, bool(preserve_rng_state))
+
+
+def _pick_tensors(args: tuple, kwargs: dict[str, Any]) -> tuple[dict, list[_C.Tensor]]:
+    """Keys of the arguments that are tensors, in order, and these tensors."""
+    everything = [*enumerate(args), *kwargs.items()]
+    found = {key: value for key, value in everything if isinstance(value, _C.Tensor)}
+    return dict.fromkeys(found), list(found.values())
+
+
+@contextlib.contextmanager
+def _default_dtype(dtype: _C.dtype) -> Iterator[None]:
+    outer = _C.get_default_dtype()
+    _C.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        _C.set_default_dtype(outer)
+
+
+def checkpoint_sequential(
+    functions: Sequence[Callable[[Any], Any]],
+    segments: int,
+    input: Any,
+    use_reentrant: bool | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Run functions one after another, checkpointed in segments of equal length.
+
+    The last segment is not checkpointed: backward needs it first.
+
+    Args:
+        functions: A list of functions or modules, or an ``nn.Sequential``.
+        segments: Into how many to cut it.
+        input: What the first function gets.
+        kwargs: Options of ``checkpoint``.
+    Raises:
+        ValueError: If there are more segments than functions, or none.
+    """
+    steps = list(functions)
+    if not 1 <= segments <= len(steps):
+        raise _C.ValueError(
+            f"checkpoint_sequential: segments must be from 1 to the number of functions, "
+            f"{len(steps)}, got {segments}"
+        )
+    length = len(steps) // segments
+
+    def run(first: int, last: int) -> Callable[[Any], Any]:
+        def segment(value: Any) -> Any:
+            for step in steps[first:last]:
+                value = step(value)
+            return value
+
+        return segment
+
+    for start in range(0, length * (segments - 1), length):
+        segment = run(start, start + length)
+        input = checkpoint(segment, input, use_reentrant=use_reentrant, **kwargs)
+    return run(length * (segments - 1), len(steps))(input)
