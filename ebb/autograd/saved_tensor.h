@@ -49,6 +49,8 @@ class EBB_API SavedTensor {
   void save_input(const Tensor& tensor, size_t edge) {
     TensorImpl* const impl = tensor.impl();
     if (impl == nullptr) return;
+    if (impl->storage->is_inference()) [[unlikely]]
+      throw_inference(*impl);
     if (impl->meta == nullptr) {
       impl->retain();
       // Relaxed: threads may be saving one tensor at a time, and all write the same.
@@ -110,6 +112,7 @@ class EBB_API SavedTensor {
     index_ = static_cast<uint32_t>(index) & 0xffffffu;
     kind_ = static_cast<uint32_t>(kind);
   }
+  [[noreturn]] static void throw_inference(const TensorImpl& impl);
   static TensorImpl* twin_of(const Tensor& tensor);
   Tensor with_history(Node& owner) const;
   Tensor unpack_packed(Node& owner, const char* name, SavedLock* lock) const;

@@ -16,8 +16,9 @@ _C._set_package(__file__.rpartition("/")[0])
 
 # Error classes that share their name with a builtin stay in ebb.errors.
 _HIDDEN = frozenset(
-    ("ValueError", "IndexError", "NotImplementedError", "backward", "grad", "Node", "SavedTensor")
-)
+    ("ValueError", "IndexError", "NotImplementedError", "backward", "grad", "Node", "SavedTensor",
+     "Function", "FunctionCtx")
+)  # fmt: skip
 globals().update(
     (name, value)
     for name, value in vars(_C).items()
