@@ -10,6 +10,7 @@ ThreadModes ThreadModes::current() {
   modes.bits_ = thread_state.modes;
   modes.forward_level_ = innermost_forward_level();
   modes.location_ = thread_state.location;
+  modes.devices_ = device_modes();
   return modes;
 }
 
@@ -23,6 +24,7 @@ void ThreadModes::install() const noexcept {
   thread_state.modes = bits_;
   thread_state.location = location_;
   set_innermost_forward_level(forward_level_);
+  set_device_modes(devices_);
 }
 
 }  // namespace ebb::autograd

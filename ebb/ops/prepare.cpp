@@ -47,10 +47,23 @@ void Prepared::check(const Operand& operand) {
   }
   if (first_ == nullptr) {
     first_ = &tensor;
-  } else if (tensor.device() != first_->device()) {
-    throw ValueError(str(rule_.op, ": all operands must be on one device, got ",
-                         to_string(first_->device()), " and ", to_string(tensor.device())));
+    device_ = tensor.device();
+  } else if (tensor.device() != device_) {
+    join_device(tensor);
   }
+}
+
+/// Settles on one device for `tensor` and what came before: numbers of the CPU travel.
+void Prepared::join_device(const Tensor& tensor) {
+  if (tensor.ndim() == 0 && tensor.device() == Device{}) return;
+  for (const Operand& operand : operands_) {
+    if (operand.tensor == &tensor) break;
+    if (operand.tensor == nullptr || operand.tensor->device() != device_) continue;
+    if (operand.tensor->ndim() == 0 && device_ == Device{}) continue;
+    throw ValueError(str(rule_.op, ": all operands must be on one device, got ", to_string(device_),
+                         " and ", to_string(tensor.device()), "\nhint: move one with to(device)"));
+  }
+  device_ = tensor.device();
 }
 
 void Prepared::infer_dtype() {
@@ -124,7 +137,10 @@ void Prepared::separate_from(const Tensor& out) {
 }
 
 kernels::TensorView Prepared::view(size_t index) const {
-  return operands_[index].tensor == nullptr ? numbers_[index].view() : view_of(tensor(index));
+  if (operands_[index].tensor == nullptr) return numbers_[index].view();
+  kernels::TensorView view = view_of(tensor(index));
+  view.on_host = tensor(index).device() != device_;
+  return view;
 }
 
 Tensor copy_as(const char* op, const Tensor& tensor, DType dtype) {
