@@ -97,19 +97,6 @@ void run_on_cpu_into(const PointwiseRule& rule, const KernelTable<Function>& tab
   fallback.write_back(host, out);
 }
 
-/// The device's kernel, if it has all that the op needs: also one to cast what must be.
-template <typename Function>
-Function find_native(const KernelTable<Function>& table, Prepared& prepared) {
-  const Function kernel = find(table, prepared);
-  if (prepared.device() == Device{}) return kernel;  // whose operands are cast later
-  try {
-    if (kernel != nullptr) prepared.materialize();
-  } catch (const MissingKernel&) {
-    return nullptr;
-  }
-  return kernel;
-}
-
 void check_target(const PointwiseRule& rule, const Prepared& prepared, const char* name,
                   const Tensor& out) {
   if (!out.defined()) {
@@ -137,9 +124,9 @@ Tensor run_pointwise(const PointwiseRule& rule, const KernelTable<Function>& tab
                      std::initializer_list<Operand> operands) {
   const std::span<const Operand> all(operands.begin(), operands.size());
   Prepared prepared(rule, all);
-  const Function kernel = find_native(table, prepared);
+  const Function kernel = find(table, prepared);
   if (kernel == nullptr) return run_on_cpu(rule, table, all, prepared);
-  if (prepared.device() == Device{}) prepared.materialize();
+  prepared.materialize();
   Tensor out = empty(prepared.shape(), prepared.out_dtype(), prepared.device());
   call(kernel, context_on(prepared.device()), prepared, out);
   return out;

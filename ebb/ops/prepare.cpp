@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ebb/kernels/tables.h"
+#include "ebb/ops/copy.h"
 #include "ebb/ops/view_of.h"
 
 namespace ebb::ops {
@@ -144,6 +145,9 @@ kernels::TensorView Prepared::view(size_t index) const {
 }
 
 Tensor copy_as(const char* op, const Tensor& tensor, DType dtype) {
+  if (!is_on_host(tensor.device())) {  // whose device may need the CPU for it
+    return tensor.dtype() == dtype ? ops::clone(tensor) : ops::cast(tensor, dtype);
+  }
   const kernels::CastKernel cast = kernel_for(op, kernels::cast_kernels, tensor);
   Tensor copy = empty_like(tensor, dtype);
   cast(context_of(tensor), view_of(tensor), view_of(copy));

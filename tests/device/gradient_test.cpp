@@ -110,6 +110,33 @@ TEST_F(Gradients, OnAWrongDeviceAreRefused) {
             "data: needs memory on sim:0, where the gradient or the history is, got cpu");
 }
 
+TEST_F(Gradients, SeedMustBeOnTheDeviceOfItsRoot) {
+  const Tensor x = requires_grad_(on_sim(count_up({3})));
+  const Tensor roots[] = {mul(x, 2)}, seeds[] = {full(Shape{3}, 1.0f)};
+  EXPECT_EQ(error_of<ValueError>([&] { backward(roots, seeds); }),
+            "backward: gradient 0 must be on its tensor's device sim:0, got cpu");
+  const Tensor scalars[] = {sum(mul(x, 2))}, numbers[] = {full(Shape{}, 3.0f)};
+  backward(scalars, numbers);
+  EXPECT_EQ(back(grad_of(x)), (Floats{6, 6, 6}));
+}
+
+TEST_F(Gradients, OfInPlaceOpsThatSaveWhatTheyOverwrite) {
+  const Tensor x = requires_grad_(on_sim(add(count_up({3}), 1)));
+  const Tensor y = mul(x, 1);
+  mul_(y, 3);
+  mul_(y, mul(x, 1));
+  backward(sum(y));
+  EXPECT_EQ(back(grad_of(x)), (Floats{6, 12, 18}));  // d(3 x^2)/dx
+}
+
+TEST_F(Gradients, OfATransferAreANodeOfTheirOwn) {
+  const Tensor x = leaf(count_up({3}));
+  const Tensor there = on_sim(mul(x, 2));
+  EXPECT_EQ(autograd::grad_fn(there)->name(), std::string("ToDeviceBackward"));
+  backward(sum(add(there, there)));
+  EXPECT_EQ(floats(grad_of(x)), Floats(3, 4));
+}
+
 TEST_F(Gradients, TangentsTravelWithATransfer) {
   const autograd::JvpRule* const rule = autograd::find_jvp_rule("to_device");
   ASSERT_NE(rule, nullptr);
