@@ -145,6 +145,7 @@ class NodeView:
                 unused, name = "[[maybe_unused]] const", result.name
                 lines.append(f"{unused} IntSpan {name}_sizes = output_meta({index}).shape();")
                 lines.append(f"{unused} DType {name}_dtype = output_meta({index}).dtype;")
+                lines.append(f"{unused} Device {name}_device = output_meta({index}).device;")
         for param in self.plan.attributes:
             lines.append(_local(param.type.name, param.type.stored, param.name))
         for value in self.plan.values:
@@ -185,6 +186,8 @@ def _meta_lines(rule: Rule, edge: str) -> list[str]:
         lines.append(f"  const IntSpan {name}_sizes = meta.shape();")
     if f"{name}_dtype" in rule.text:
         lines.append(f"  const DType {name}_dtype = meta.dtype;")
+    if f"{name}_device" in rule.text:
+        lines.append(f"  const Device {name}_device = meta.device;")
     return lines
 
 

@@ -30,6 +30,7 @@ _GETTERS = {
     "str": "argument<std::string>",
     "str?": "optional_argument<std::string>",
     "dtype": "argument<DType>",
+    "device": "argument<Device>",
     "dtype?": "optional_argument<DType>",
     "Reduction": "argument<kernels::Reduction>",
 }

@@ -88,13 +88,28 @@ class Body:
 
     @property
     def fallback_lead(self) -> str:
-        """The tensor whose device must have the kernel, where the CPU may stand in; else empty."""
-        if self.form.kind != "plain" or not self.op.kernels or self.op.results[0].is_list:
+        """The tensor whose device runs the op, where the CPU may stand in; else empty."""
+        if self.op.devices == "any":
             return ""
         if self.op.tensors:
-            return self.op.tensors[0].name
-        # A list is checked not to be empty by then.
-        return f"{self.op.tensor_lists[0].name}[0]" if self.op.tensor_lists else ""
+            return self.form.spelled(self.op.tensors[0])
+        return f"{self.fallback_list}[0]" if self.fallback_list else ""
+
+    @property
+    def fallback_list(self) -> str:
+        """The list, perhaps an empty one, that holds the lead of an op without other tensors."""
+        lists = [] if self.op.tensors else self.op.tensor_lists
+        return lists[0].name if lists else ""
+
+    @property
+    def has_own_kernel(self) -> str:
+        """Whether the device has the op's first kernel; bodies without one try."""
+        return f"has_kernel({self.table}, {self.fallback_lead})" if self.op.kernels else "true"
+
+    @property
+    def written(self) -> str:
+        """The tensor that this form writes."""
+        return "self" if self.form.kind == "inplace" else "out"
 
     @property
     def fallback_arguments(self) -> str:
@@ -102,13 +117,21 @@ class Body:
         texts = []
         for param in self.op.params:
             travels = param.type.is_tensor or param.type.is_tensor_list
-            texts.append(f"fallback.to_cpu({param.name})" if travels else param.name)
-        return ", ".join(texts)
+            shown = self.form.spelled(param)
+            is_host = self.form.kind == "inplace" and shown == "self"
+            copied = "host" if is_host else f"fallback.to_cpu({shown})"
+            texts.append(copied if travels else shown)
+        return ", ".join([*texts, "host"] if self.form.kind == "out" else texts)
 
     @property
-    def check_lines(self) -> list[str]:
-        """Statements that check the arguments of a hand-written body."""
-        return [*_operand_checks(self.form), *(_check(self.form, one) for one in self.op.checks)]
+    def operand_checks(self) -> list[str]:
+        """Statements that look at tensors without reading their elements."""
+        return _operand_checks(self.form)
+
+    @property
+    def value_checks(self) -> list[str]:
+        """Statements that check the arguments as the table says."""
+        return [_check(self.form, one) for one in self.op.checks]
 
 
 def _operand_checks(form: Form) -> list[str]:
@@ -121,7 +144,7 @@ def _operand_checks(form: Form) -> list[str]:
     for param in op.tensor_lists:
         lines.append(f'check::list({name}, "{param.name}", {param.name}, {form.accepted(param)});')
     first = next((form.spelled(p) for p in op.tensors), None)
-    for param in op.tensors[1:]:
+    for param in op.tensors[1:] if op.devices != "any" else ():
         lines.append(f"check::same_device({name}, {first}, {param.name});")
     return lines
 

@@ -15,7 +15,9 @@ from codegen.model import Op, SavedValue
 from codegen.signature import Param, SchemaError
 
 # A name that is not a member, a qualified name or part of a longer word, and what follows it.
-_NAME = re.compile(r"(?<![\w.:>])([A-Za-z_]\w*)(\s*\.\s*(shape|sizes|ndim|numel|size|dtype)\s*\()?")
+_NAME = re.compile(
+    r"(?<![\w.:>])([A-Za-z_]\w*)(\s*\.\s*(shape|sizes|ndim|numel|size|dtype|device)\s*\()?"
+)
 
 
 @dataclass
@@ -121,6 +123,12 @@ def _note_metadata(plan: NodePlan, rule: Rule, name: str, asked: str, may_ask_ed
     if name == rule.param.name and may_ask_edge:
         rule.own_sizes = True
         return
+    if asked == "device" and name not in [result.name for result in plan.op.results]:
+        op = plan.op
+        raise SchemaError(
+            f"{op.file}:{op.line}: {op.full_name}: `grad` may ask the device of `{name}` only in "
+            "the formula of that parameter"
+        )
     kept = plan.dtypes if asked == "dtype" else plan.sizes
     if name not in kept:
         kept.append(name)
@@ -167,6 +175,7 @@ _METADATA = {
     "ndim": "static_cast<int64_t>({0}_sizes.size())",
     "numel": "autograd::numel_of({0}_sizes)",
     "dtype": "{0}_dtype",
+    "device": "{0}_device",
 }
 
 

@@ -26,6 +26,7 @@ KEYS = (
     "impl",
     "composite",
     "check",
+    "devices",
     "grad",
     "joint",
     "save",
@@ -86,6 +87,7 @@ class Op:
     saved_values: tuple[SavedValue, ...] = ()
     not_differentiable: tuple[str, ...] = ()
     jvp: str | dict[str, str] = "none"
+    devices: str = "one"  # any: operands of several devices, which the body brings together
     has_inplace: bool = False
     has_out: bool = False
     skip: str = ""
@@ -270,6 +272,7 @@ class _Entry:
             is_predicate=result.strip() == "bool",
             is_impl=self.flag("impl"),
             composite=self.composite(),
+            devices=self.choice("devices", ("one", "any"), "one"),
             has_inplace=self.flag("inplace"),
             has_out=self.flag("out"),
             skip=self.text("skip"),

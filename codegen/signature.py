@@ -63,6 +63,7 @@ TYPES = {
         ),
         ParamType("dtype", "DType", "DType", "dtype"),
         ParamType("dtype?", "std::optional<DType>", "std::optional<DType>", "dtype | None"),
+        ParamType("device", "Device", "Device", "device"),
         ParamType("device?", "std::optional<Device>", "std::optional<Device>", "device | None"),
         ParamType("Reduction", "kernels::Reduction", "kernels::Reduction", "str"),
     )

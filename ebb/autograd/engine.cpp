@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "ebb/autograd/gradient_math.h"
+#include "ebb/autograd/ops/copy.h"
 #include "ebb/autograd/origin.h"
 #include "ebb/autograd/record.h"
 #include "ebb/autograd/run.h"
@@ -48,6 +49,11 @@ Tensor make_seed(const char* call, size_t position, const Tensor& root, const Te
     throw DTypeError(str(call, ": gradient ", position, " must be ",
                          is_complex(root.dtype()) ? "complex" : "real floating", " like its ",
                          root.dtype(), " tensor, got ", given.dtype()));
+  }
+  if (given.device() != root.device()) {
+    if (root.ndim() == 0) return make_seed(call, position, root, to_device(given, root.device()));
+    throw ValueError(str(call, ": gradient ", position, " must be on its tensor's device ",
+                         to_string(root.device()), ", got ", to_string(given.device())));
   }
   return given.dtype() == root.dtype() ? given : autograd::cast_to(given, root.dtype());
 }

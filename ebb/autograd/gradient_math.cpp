@@ -5,6 +5,8 @@
 #include "ebb/autograd/ops.h"
 #include "ebb/core/error.h"
 #include "ebb/kernels/tables.h"
+#include "ebb/ops/fallback.h"
+#include "ebb/ops/ops.h"
 #include "ebb/ops/view_of.h"
 
 namespace ebb::autograd {
@@ -48,6 +50,10 @@ Tensor owned_gradient(Tensor grad) {
 Tensor sum_of(const Tensor& lhs, const Tensor& rhs) { return add(lhs, rhs); }
 
 void add_into(const Tensor& lhs, const Tensor& rhs) {
+  if (ops::is_elsewhere(lhs)) {
+    ops::add_(lhs, rhs);
+    return;
+  }
   const kernels::TensorView out = ops::view_of(lhs);
   const auto kernel = kernels::add_kernels.find_cpu(out.dtype);
   kernel(ops::context_of(lhs), out, ops::view_of(rhs), out);
@@ -69,12 +75,17 @@ Tensor conform(Tensor grad, const OutputMeta& meta, const Node& node, size_t inp
   }
   // Summing first keeps the wider type for as long as there is something to lose.
   if (!equal(grad.sizes(), meta.shape())) grad = sum_to_shape(grad, meta.shape());
-  return grad.dtype() == meta.dtype ? grad : cast(grad, meta.dtype);
+  if (grad.dtype() != meta.dtype) grad = cast(grad, meta.dtype);
+  if (grad.device() == meta.device) return grad;
+  if (meta.ndim == 0) return to_device(grad, meta.device);
+  throw ValueError(str(node.name(), ": the gradient of input ", input, " must be on ",
+                       to_string(meta.device), ", got ", to_string(grad.device())));
 }
 
 Tensor implicit_seed(const Tensor& root) {
+  if (ops::is_elsewhere(root)) return ops::ones_like(root);
   Tensor seed = empty_like(root, root.dtype());
-  Scalar(1.0).store_as(root.dtype(), seed.data_ptr(), "backward");
+  Scalar(1.0).store_as(root.dtype(), seed.host_data(), "backward");
   return seed;
 }
 

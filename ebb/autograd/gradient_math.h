@@ -3,6 +3,9 @@
 // Everything here is recorded if grad mode is on (create_graph), except add_into().
 #pragma once
 
+#include <cstddef>
+#include <cstring>
+
 #include "ebb/autograd/node.h"
 #include "ebb/core/tensor.h"
 
@@ -16,7 +19,8 @@ void add_into(const Tensor& lhs, const Tensor& rhs);
 /// The sum of two gradients of one slot; reuses the memory of `lhs` if nobody else can see it.
 Tensor add_gradients(Tensor lhs, const Tensor& rhs);
 /// `grad` in the shape and dtype of `meta`: broadcast dims are summed, dtypes cast, the imaginary
-/// part dropped where a real tensor was promoted. Throws ShapeError, naming `node` and its input.
+/// part dropped where a real tensor was promoted; 0-d gradients move to the device of `meta`.
+/// Throws ShapeError, ValueError for another device, naming `node` and its input.
 Tensor conform(Tensor grad, const OutputMeta& meta, const Node& node, size_t input);
 /// A one of the tensor's dtype and shape, for a root of one element.
 Tensor implicit_seed(const Tensor& root);
@@ -24,9 +28,14 @@ Tensor zeros_for(const OutputMeta& meta);
 /// `grad` cast to `dtype` (recorded if grad mode is on).
 Tensor cast_to(const Tensor& grad, DType dtype);
 
-/// Whether shape and dtype are what `meta` says, so that conform() has nothing to do.
+/// Whether shape, dtype and device are what `meta` says, so that conform() has nothing to do.
 inline bool conforms(const TensorImpl& grad, const OutputMeta& meta) {
-  if (grad.dtype != meta.dtype || grad.ndim != meta.ndim) return false;
+  // dtype, ndim and device are neighbours in both: one compare.
+  static_assert(offsetof(OutputMeta, device) - offsetof(OutputMeta, dtype) == 2);
+  uint32_t grad_kind, meta_kind;
+  std::memcpy(&grad_kind, reinterpret_cast<const char*>(&grad) + offsetof(TensorImpl, dtype), 4);
+  std::memcpy(&meta_kind, reinterpret_cast<const char*>(&meta) + offsetof(OutputMeta, dtype), 4);
+  if (grad_kind != meta_kind) return false;
   for (int dim = 0; dim < grad.ndim; ++dim) {
     if (grad.sizes()[dim] != meta.dims[dim]) return false;
   }

@@ -1,16 +1,12 @@
 // ebb/autograd/jvp_support.cpp -- shaping tangents, and the error for a wrong argument.
 #include "ebb/autograd/jvp_support.h"
 
-#include "ebb/kernels/tables.h"
-#include "ebb/ops/view_of.h"
+#include "ebb/ops/ops.h"
 
 namespace ebb::autograd {
 
 Tensor zero_tangent(const Tensor& like) {
-  const Tensor zeros = empty(like.sizes(), like.dtype(), like.device());
-  const auto fill = ops::kernel_for("zeros", kernels::fill_kernels, zeros);
-  fill(ops::context_of(zeros), Scalar(0), ops::view_of(zeros));
-  return zeros;
+  return ops::zeros(like.sizes(), like.dtype(), like.device());
 }
 
 Tensor conform_tangent(const Tensor& tangent, const Tensor& out) {

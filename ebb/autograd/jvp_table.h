@@ -17,8 +17,9 @@
 namespace ebb::autograd {
 
 /// One argument of an op, of any type of the op table; monostate stands for None.
-using Argument = std::variant<std::monostate, Tensor, std::vector<Tensor>, Scalar, int64_t, bool,
-                              double, std::vector<int64_t>, DType, kernels::Reduction, std::string>;
+using Argument =
+    std::variant<std::monostate, Tensor, std::vector<Tensor>, Scalar, int64_t, bool, double,
+                 std::vector<int64_t>, DType, kernels::Reduction, std::string, Device>;
 
 /// `arguments`: all arguments of the op in order. `tangents`: one per tensor parameter that has a
 /// gradient, in order (a list for a list); monostate or an undefined tensor stands for zeros.

@@ -11,6 +11,7 @@ ThreadModes ThreadModes::current() {
   modes.forward_level_ = innermost_forward_level();
   modes.location_ = thread_state.location;
   if ((modes.bits_ & gate::kSavedHooks) != 0) modes.saved_hooks_ = current_saved_hooks();
+  modes.devices_ = device_modes();
   return modes;
 }
 
@@ -34,6 +35,7 @@ void ThreadModes::install() const noexcept {
   thread_state.modes = bits_;
   thread_state.location = location_;
   set_innermost_forward_level(forward_level_);
+  set_device_modes(devices_);
 }
 
 }  // namespace ebb::autograd

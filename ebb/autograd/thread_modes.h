@@ -11,6 +11,7 @@
 #include "ebb/autograd/saved_hooks.h"
 #include "ebb/autograd/tangents.h"
 #include "ebb/core/location.h"
+#include "ebb/core/stream.h"
 #include "ebb/core/thread_state.h"
 
 namespace ebb::autograd {
@@ -34,6 +35,7 @@ class EBB_API ThreadModes {
  private:
   uint32_t bits_ = 0;  // gate::k... bits: grad mode, inference, autocast, checks ...
   ForwardLevelPtr forward_level_;
+  DeviceModes devices_;      // default device, current streams
   LocationId location_ = 0;  // what current_location() answers; 0: the place now running
   std::shared_ptr<const HookFrame> saved_hooks_;  // the innermost saved-tensor hooks
 };

@@ -80,6 +80,10 @@ void set_grad(const Tensor& tensor, const Tensor& grad) {
       throw DTypeError(
           str("grad: needs the tensor's dtype ", tensor.dtype(), ", got ", grad.dtype()));
     }
+    if (grad.device() != tensor.device()) {
+      throw ValueError(str("grad: needs the tensor's device ", to_string(tensor.device()), ", got ",
+                           to_string(grad.device())));
+    }
     if (grad.is_same(tensor)) throw ValueError("grad: needs another tensor, got the tensor itself");
     autograd::ensure_meta(tensor).set_grad(grad);
     return;
@@ -118,12 +122,17 @@ autograd::GradientEdge get_gradient_edge(const Tensor& tensor) {
 
 void set_data(const Tensor& tensor, const Tensor& data) {
   const bool converts = tensor.dtype() != data.dtype();
+  const bool moves = tensor.device() != data.device();
   const auto refusal = [&] {
     return str("data: needs ", tensor.dtype(), ' ', PrintShape{tensor.sizes()}, ", got ",
                data.dtype(), ' ', PrintShape{data.sizes()});
   };
   if (!equal(tensor.sizes(), data.sizes())) throw ShapeError(refusal());
   if (converts && !may_convert(tensor, data.dtype())) throw DTypeError(refusal());
+  if (moves && !may_convert(tensor, data.dtype())) {
+    throw ValueError(str("data: needs memory on ", to_string(tensor.device()),
+                         ", where the gradient or the history is, got ", to_string(data.device())));
+  }
   TensorImpl& impl = *tensor.impl();
   const TensorImpl& source = *data.impl();
   source.storage->retain();
@@ -131,6 +140,7 @@ void set_data(const Tensor& tensor, const Tensor& data) {
   impl.data = source.data;
   impl.copy_geometry(source);
   impl.dtype = source.dtype;
+  impl.device = source.device;
   // The accumulator casts what arrives to the dtype that it was told.
   if ((impl.flags & TensorImpl::kLeaf) != 0) {
     autograd::NodeAccess::describe_output(static_cast<AccumulateGrad&>(*impl.producer), 0, impl);

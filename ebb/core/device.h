@@ -1,7 +1,7 @@
 // ebb/core/device.h -- where memory lives and where work runs: Device, Stream, Layout, Backend.
 //
-// Only the CPU has kernels so far; the types stand in every storage and input description already,
-// because adding them later would touch everything.
+// The CPU is always there. Every other kind of device comes from a plug-in (device_plugin.h), which
+// also gives it its name; streams are in stream.h.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,12 @@
 
 namespace ebb {
 
-enum class DeviceType : uint8_t { cpu, cuda, pinned, custom };
+/// The kinds of device. A plug-in named "cuda" serves `cuda`; any other gets one of the custom
+/// kinds.
+enum class DeviceType : uint8_t { cpu, cuda, pinned, custom, second_custom };
+
+inline constexpr int kDeviceTypeCount = 5;
+inline constexpr int kMaxDevices = 128;  // of one type
 
 /// One memory space, such as cpu or cuda:1.
 struct Device {
@@ -26,26 +31,34 @@ static_assert(sizeof(Device) == 2);
 struct Stream {
   Device device;
   uint16_t id = 0;
+
+  friend bool operator==(const Stream&, const Stream&) = default;
 };
 
 /// How elements are laid out. Channels-last is strides; Opaque is a library's blocked format.
 enum class Layout : uint8_t { strided, sparse_coo, sparse_csr, selected_rows, opaque };
 
 /// Who runs a kernel; the order is the priority when operands disagree.
-enum class Backend : uint8_t { cpu, cuda, custom };
+enum class Backend : uint8_t { cpu, cuda, custom, second_custom };
 
 inline constexpr int kLayoutCount = 5;
-inline constexpr int kBackendCount = 3;
+inline constexpr int kBackendCount = 4;
 
-constexpr Backend backend_of(Device device) {
-  if (device.type == DeviceType::cuda) return Backend::cuda;
-  return device.type == DeviceType::custom ? Backend::custom : Backend::cpu;
+constexpr Backend backend_of(DeviceType type) {
+  constexpr Backend kBackends[kDeviceTypeCount] = {Backend::cpu, Backend::cuda, Backend::cpu,
+                                                   Backend::custom, Backend::second_custom};
+  return kBackends[static_cast<int>(type)];
 }
+constexpr Backend backend_of(Device device) { return backend_of(device.type); }
 
-/// "cpu", "cuda:0", ...
+/// Whether kernels of the CPU can read memory there.
+constexpr bool is_on_host(Device device) { return backend_of(device) == Backend::cpu; }
+
+/// "cpu", "cuda:0", "sim:1": a plug-in's devices have its name.
 EBB_API std::string to_string(Device device);
 
-/// Reads "cpu" or "cuda:1". Throws ValueError for any other text.
+/// Reads "cpu", "cuda:1", or the name of a plug-in's device. Throws ValueError for any other text.
+/// The device need not be there: see plugin_of().
 EBB_API Device parse_device(const std::string& text);
 
 }  // namespace ebb

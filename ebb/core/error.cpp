@@ -13,6 +13,7 @@ AutogradError::~AutogradError() = default;
 NotImplementedError::~NotImplementedError() = default;
 OutOfMemoryError::~OutOfMemoryError() = default;
 IoError::~IoError() = default;
+DeviceError::~DeviceError() = default;
 InternalError::~InternalError() = default;
 
 }  // namespace ebb

@@ -36,6 +36,7 @@ EBB_DEFINE_ERROR(AutogradError);        // history, versions, freed graphs; Pyth
 EBB_DEFINE_ERROR(NotImplementedError);  // missing kernel or derivative
 EBB_DEFINE_ERROR(OutOfMemoryError);     // allocation failed; Python MemoryError
 EBB_DEFINE_ERROR(IoError);              // files; Python OSError
+EBB_DEFINE_ERROR(DeviceError);          // a call that a device's plug-in failed; RuntimeError
 EBB_DEFINE_ERROR(InternalError);        // a bug of ebb; Python RuntimeError
 #undef EBB_DEFINE_ERROR
 

@@ -18,6 +18,7 @@ void write_to_stderr(int level, const std::string& text) {
 }
 
 std::atomic<LogSink> sink{write_to_stderr};
+std::atomic<WarningSink> warning_sink{nullptr};
 
 }  // namespace
 
@@ -33,5 +34,12 @@ void set_log_level(int level) {
 void set_log_sink(LogSink new_sink) { sink = new_sink == nullptr ? write_to_stderr : new_sink; }
 
 void write_log(int level, const std::string& text) { sink.load()(level, text); }
+
+void warn(const std::string& text) {
+  EBB_LOG_AT(1, text);
+  if (const WarningSink user = warning_sink) user(text);
+}
+
+void set_warning_sink(WarningSink new_sink) { warning_sink = new_sink; }
 
 }  // namespace ebb

@@ -25,6 +25,12 @@ using LogSink = void (*)(int level, const std::string& text);
 EBB_API void set_log_sink(LogSink sink);
 EBB_API void write_log(int level, const std::string& text);
 
+/// Tells the user of something that works, but not as hoped for: a line of level 1, and what the
+/// warning sink makes of it (Python: a UserWarning). The sink may throw, to make it an error.
+EBB_API void warn(const std::string& text);
+using WarningSink = void (*)(const std::string& text);
+EBB_API void set_warning_sink(WarningSink sink);
+
 }  // namespace ebb
 
 #define EBB_LOG_AT(level, ...)                            \

@@ -4,6 +4,8 @@
 #include <array>
 #include <mutex>
 
+#include "ebb/core/device_memory.h"
+
 namespace ebb {
 
 void (*detail::before_guarded_write)(Storage& storage) = nullptr;
@@ -34,6 +36,19 @@ Storage* Storage::adopt(void* data, size_t bytes, StorageDeleter deleter, void* 
   storage->deleter_ = deleter;
   *storage->foreign_context() = context;
   return storage;
+}
+
+Storage* Storage::allocate_on(Device device, size_t bytes) {
+  void* memory = nullptr;
+  void* const block = detail::allocate_on_device(bytes, device, &memory);
+  Storage* const storage = adopt(memory, bytes, detail::release_on_device, block);
+  storage->device_ = device;
+  return storage;
+}
+
+void* device_block_of(const Storage& storage) {
+  if (storage.deleter_ != detail::release_on_device) return nullptr;
+  return *const_cast<Storage&>(storage).foreign_context();
 }
 
 void Storage::destroy_slow() noexcept {

@@ -1,11 +1,12 @@
 // ebb/core/storage.h -- the memory behind tensors: bytes, a version, and a log of recent writes.
 //
 // A storage and its bytes are one block: 48 bytes of header, then the data at offset 64, or at
-// offset 48 if they are at most 16 bytes. Foreign memory (NumPy's) has a header only. Tensors that
-// share a storage share its version, which every in-place write raises.
+// offset 48 if they are at most 16 bytes. Foreign memory (NumPy's, a device's) has a header only.
+// Tensors that share a storage share its version, which every in-place write raises.
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -42,8 +43,12 @@ extern EBB_API void (*before_guarded_write)(Storage& storage);
 /// Counted memory. Create with allocate() or adopt(); retain and release by hand or through Tensor.
 class EBB_API Storage {
  public:
-  /// Uninitialised memory. Throws OutOfMemoryError.
+  /// Uninitialised memory, of a plug-in if the device is its own. Throws OutOfMemoryError, and
+  /// ValueError for a device that is not there.
   static Storage* allocate(size_t bytes, Device device = {}) {
+    // Nothing is left of this where the device is not given.
+    if (std::bit_cast<uint16_t>(device) != 0) [[unlikely]]
+      return allocate_on(device, bytes);
     const size_t block_bytes = owned_block_bytes(bytes);
     auto* const storage = new (allocate_inline(block_bytes)) Storage();
     storage->small_block_bytes_ =
@@ -51,7 +56,6 @@ class EBB_API Storage {
     storage->data_ = reinterpret_cast<char*>(storage) +
                      (bytes <= kDataOffset - kHeaderBytes ? kHeaderBytes : kDataOffset);
     storage->bytes_ = bytes;
-    storage->device_ = device;
     return storage;
   }
   /// Takes over foreign memory; `deleter(context)` is called once, when the last tensor is gone or
@@ -64,6 +68,7 @@ class EBB_API Storage {
   }
   bool is_unique() const { return refs_.is_unique(); }
 
+  /// Only the device may read what is there.
   void* data() const { return data_; }
   size_t bytes() const { return bytes_; }
   Device device() const { return device_; }
@@ -119,10 +124,12 @@ class EBB_API Storage {
     }
   }
   void destroy_slow() noexcept;
+  static Storage* allocate_on(Device device, size_t bytes);
   /// What the deleter of foreign memory gets: it lies where a scalar's data would.
   void** foreign_context() {
     return reinterpret_cast<void**>(reinterpret_cast<char*>(this) + kHeaderBytes);
   }
+  friend void* device_block_of(const Storage& storage);
   bool has_flag(uint16_t bits) const {
     return (flags_.load(std::memory_order_relaxed) & bits) != 0;
   }
@@ -142,5 +149,8 @@ class EBB_API Storage {
   StorageDeleter deleter_ = nullptr;     // null: the data are part of this block
   std::atomic<WriteLog*> log_{nullptr};  // made by the first write
 };
+
+/// What detail::allocate_on_device() gave for the storage, or null if its memory is the host's.
+EBB_API void* device_block_of(const Storage& storage);
 
 }  // namespace ebb

@@ -3,7 +3,11 @@
 
 #include <algorithm>
 
+#include "ebb/core/device_memory.h"
+
 namespace ebb {
+
+NotOnHost::~NotOnHost() = default;
 
 void (*detail::release_py_object)(void* py_object) noexcept = nullptr;
 
@@ -22,6 +26,11 @@ void Tensor::throw_wrong_type(DType asked) const {
   throw DTypeError(str("data: the element type is ", dtype(), ", got a request for ", asked));
 }
 
+void Tensor::throw_not_on_host() const {
+  throw NotOnHost(str("data: needs memory of the cpu, got a tensor on ", to_string(impl_->device),
+                      "\nhint: to_device(tensor, {}) copies it, in Python tensor.cpu()"));
+}
+
 int64_t Tensor::storage_offset() const {
   const auto* const start = static_cast<const char*>(checked()->storage->data());
   const auto* const first = static_cast<const char*>(impl_->data);
@@ -32,8 +41,9 @@ Scalar Tensor::item_scalar() const {
   if (numel() != 1) {
     throw ValueError(str("item: needs a tensor of one element, got shape ", PrintShape{sizes()}));
   }
+  const Tensor readable = host_copy(*this);
   return visit_dtype(dtype(), [&]<typename T>(TypeTag<T>) -> Scalar {
-    const T value = *static_cast<const T*>(impl_->data);
+    const T value = *static_cast<const T*>(readable.impl()->data);
     if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
       return static_cast<float>(value);
     } else if constexpr (std::is_arithmetic_v<T>) {

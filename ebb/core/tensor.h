@@ -14,6 +14,13 @@
 
 namespace ebb {
 
+/// The CPU was to read memory of another device.
+class EBB_API NotOnHost : public ValueError {
+ public:
+  using ValueError::ValueError;
+  ~NotOnHost() override;
+};
+
 /// A multi-dimensional array, or nothing at all.
 class EBB_API Tensor {
  public:
@@ -74,15 +81,24 @@ class EBB_API Tensor {
   /// Gate bits of this operand; kUndefined for no tensor.
   uint32_t gate_bits() const { return impl_ != nullptr ? impl_->flags : gate::kUndefined; }
 
-  /// Pointer to the first element. Throws DTypeError unless T is the element type.
+  /// Pointer to the first element, for the CPU to read. Throws DTypeError unless T is the element
+  /// type, NotOnHost (a ValueError) for memory of another device.
   template <typename T>
   T* data() const {
     if (dtype() != dtype_of<T>) throw_wrong_type(dtype_of<T>);
-    return static_cast<T*>(impl_->data);
+    return static_cast<T*>(host_data());
   }
+  /// The same without a look at the element type.
+  void* host_data() const {
+    if (!is_on_host(device())) throw_not_on_host();
+    return impl_->data;
+  }
+  /// Address of the first element on its device: the CPU may read what is there only if host_data()
+  /// says so.
   void* data_ptr() const { return checked()->data; }
 
-  /// The only element, converted to T. Throws ValueError if there is not exactly one.
+  /// The only element, converted to T; waits for a device to give it. Throws ValueError if there is
+  /// not exactly one.
   template <typename T>
   T item() const {
     const Scalar value = item_scalar();
@@ -101,6 +117,7 @@ class EBB_API Tensor {
   }
   [[noreturn]] static void throw_undefined();
   [[noreturn]] void throw_wrong_type(DType asked) const;
+  [[noreturn]] void throw_not_on_host() const;
 
   TensorImpl* impl_ = nullptr;
 };
@@ -108,14 +125,25 @@ class EBB_API Tensor {
 /// Uninitialised, contiguous. Throws ShapeError (sizes) or OutOfMemoryError.
 EBB_API Tensor empty(IntSpan sizes, DType dtype, Device device = {});
 
-/// Uninitialised, contiguous, with the sizes of `like`: no checks are needed, they were made.
-[[gnu::always_inline]] inline Tensor empty_like(const Tensor& like, DType dtype) {
+namespace detail {
+/// A contiguous tensor with the sizes of `like` over fresh memory of the same device.
+[[gnu::always_inline]] inline Tensor wrap_like(const Tensor& like, DType dtype, Storage* storage) {
   const TensorImpl& source = *like.impl();
-  const size_t bytes = static_cast<size_t>(source.numel) * item_size(dtype);
-  Storage* const storage = Storage::allocate(bytes, source.device);
   TensorImpl* const impl = TensorImpl::create_like(source, dtype, storage);
   if (!source.is_contiguous()) contiguous_strides(source.shape(), impl->strides());
   return Tensor::adopt(impl);
+}
+}  // namespace detail
+
+/// Uninitialised, contiguous, with the sizes of `like`: no checks are needed, they were made.
+[[gnu::always_inline]] inline Tensor empty_like(const Tensor& like, DType dtype) {
+  const size_t bytes = static_cast<size_t>(like.impl()->numel) * item_size(dtype);
+  return detail::wrap_like(like, dtype, Storage::allocate(bytes, like.impl()->device));
+}
+/// The same for a tensor of the CPU, without asking for its device.
+[[gnu::always_inline]] inline Tensor empty_like_on_cpu(const Tensor& like, DType dtype) {
+  const size_t bytes = static_cast<size_t>(like.impl()->numel) * item_size(dtype);
+  return detail::wrap_like(like, dtype, Storage::allocate(bytes));
 }
 
 /// Another look at the memory of `base`; `offset` counts elements from the storage's start.

@@ -8,6 +8,7 @@
 
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/ops.h"
+#include "ebb/core/device_memory.h"
 #include "ebb/core/error.h"
 #include "ebb/io/atomic_file.h"
 #include "ebb/io/safetensors.h"
@@ -98,8 +99,8 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
   file.write(length, sizeof length);
   file.write(header.data(), header.size());
   for (const size_t index : order) {
-    const Tensor packed = contiguous(tensors[index].second);
-    file.write(packed.data_ptr(), packed.nbytes());
+    const Tensor packed = contiguous(host_copy(tensors[index].second));
+    file.write(packed.host_data(), packed.nbytes());
   }
   file.commit();
 }

@@ -11,8 +11,9 @@
 
 namespace ebb::kernels {
 
-/// A tensor's memory and geometry. `data` is aligned to 64 bytes for fresh tensors, to the element
-/// for views. Strides count elements and may be zero or, from foreign memory, odd.
+/// A tensor's memory and geometry; what it points at is good for the length of the call. `data` is
+/// aligned to 64 bytes for fresh tensors, to the element for views. Strides count elements and may
+/// be zero or, from foreign memory, odd.
 struct TensorView {
   void* data = nullptr;
   const int64_t* sizes = nullptr;
@@ -21,6 +22,8 @@ struct TensorView {
   uint8_t ndim = 0;
   DType dtype = DType::float32;
   bool contiguous = true;  // row-major without gaps
+  // A number: one element in memory of the host, for the kernel of a device to read at the call.
+  bool on_host = false;
 
   template <typename T>
   T* as() const {

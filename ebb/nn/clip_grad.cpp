@@ -6,10 +6,12 @@
 
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/variable.h"
+#include "ebb/core/device_memory.h"
 #include "ebb/core/error.h"
 #include "ebb/core/location.h"
 #include "ebb/core/parallel_arrays.h"
 #include "ebb/kernels/cpu/clip.h"
+#include "ebb/ops/creation.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/prepare.h"
 
@@ -38,7 +40,7 @@ Gradients gradients_of(const char* op, const std::vector<Tensor>& parameters) {
     if (!grad.defined()) continue;
     found.indices.push_back(i);
     found.grads.push_back(grad);
-    found.packed.push_back(ops::impl::contiguous(detached(grad)));
+    found.packed.push_back(ops::impl::contiguous(host_copy(detached(grad))));
     elements += grad.numel();
     found.ends.push_back(elements);
   }
@@ -46,7 +48,7 @@ Gradients gradients_of(const char* op, const std::vector<Tensor>& parameters) {
 }
 
 const char* address_of(const Tensor& tensor, int64_t element) {
-  return static_cast<const char*>(tensor.data_ptr()) +
+  return static_cast<const char*>(tensor.host_data()) +
          static_cast<size_t>(element) * item_size(tensor.dtype());
 }
 
@@ -80,7 +82,7 @@ double norm_of(const Gradients& gradients, double norm_type) {
   for (size_t i = 0; i < gradients.packed.size(); ++i) {
     const Tensor& grad = gradients.packed[i];
     const double largest =
-        kernels::cpu::largest_magnitude(grad.dtype(), grad.data_ptr(), grad.numel());
+        kernels::cpu::largest_magnitude(grad.dtype(), grad.host_data(), grad.numel());
     if (!std::isfinite(largest)) {
       throw ValueError(str(gradients.op, ": needs finite gradients, got a norm of ", norm,
                            "; the gradient of parameter ", gradients.indices[i],
@@ -113,8 +115,8 @@ Tensor norm_tensor(const Gradients& gradients, double norm) {
   for (const Tensor& grad : gradients.grads) {
     if (real_type_of(grad.dtype()) == DType::float64) dtype = DType::float64;
   }
-  const Tensor result = ebb::empty(Shape{}, dtype);
-  return ops::impl::fill_(result, norm);
+  const Device device = gradients.grads.empty() ? Device{} : gradients.grads[0].device();
+  return ops::full(Shape{}, norm, dtype, device);
 }
 
 }  // namespace

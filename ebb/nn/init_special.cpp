@@ -107,7 +107,7 @@ const Tensor& orthogonal_(const Tensor& tensor, double gain) {
   const NoGradGuard no_grad;
   const int64_t rows = tensor.size(0);
   const int64_t columns = tensor.numel() / rows;
-  const Tensor drawn = randn(Shape{rows, columns}, DType::float64);
+  const Tensor drawn = randn(Shape{rows, columns}, DType::float64, Device{});
   const bool is_tall = rows > columns;
   const Tensor vectors = is_tall ? contiguous(transpose(drawn, 0, 1)) : drawn;
   make_orthonormal(vectors);
@@ -123,7 +123,7 @@ const Tensor& trunc_normal_(const Tensor& tensor, double mean, double std, doubl
         str("trunc_normal_: needs std > 0 and a < b, got std ", std, ", a ", low, " and b ", high));
   }
   const NoGradGuard no_grad;
-  const Tensor drawn = rand(tensor.sizes(), DType::float64);
+  const Tensor drawn = rand(tensor.sizes(), DType::float64, Device{});
   const TruncatedNormal distribution((low - mean) / std, (high - mean) / std);
   double* const values = drawn.data<double>();
   parallel_for(drawn.numel(), 1 << 12, [&](int64_t begin, int64_t end) {

@@ -26,7 +26,7 @@ void throw_operand(const char* op, const char* name, const Tensor& tensor, uint3
 
 void throw_devices(const char* op, const Tensor& input, const Tensor& other) {
   throw ValueError(str(op, ": all operands must be on one device, got ", to_string(input.device()),
-                       " and ", to_string(other.device())));
+                       " and ", to_string(other.device()), "\nhint: move one with to(device)"));
 }
 
 void list(const char* op, const char* name, std::span<const Tensor> tensors, uint32_t accepted) {

@@ -1,53 +1,65 @@
-// ebb/ops/fallback.cpp -- the registered copies, the switch, and the warning given once per op.
+// ebb/ops/fallback.cpp -- the switch, the warning given once per op, and writing results back.
 #include "ebb/ops/fallback.h"
 
 #include <atomic>
+#include <cstdlib>
 #include <mutex>
 #include <set>
 #include <string>
 
 #include "ebb/core/log.h"
-#include "ebb/ops/view_of.h"
+#include "ebb/ops/prepare.h"
 
 namespace ebb::ops {
 namespace {
 
-struct State {
-  std::mutex mutex;
-  DeviceCopies copies[kBackendCount];
-  std::set<std::string> warned;
-};
-
-State& state() {
-  static State instance;
-  return instance;
+bool initially_enabled() {
+  const char* const text = std::getenv("EBB_KERNEL_FALLBACK");
+  return text == nullptr || std::string_view(text) != "0";
 }
 
-std::atomic<bool> fallback_enabled{true};
+std::atomic<bool> fallback_enabled{initially_enabled()};
+
+std::mutex& warned_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+std::set<std::string>& warned_ops() {
+  static std::set<std::string> ops;
+  return ops;
+}
 
 void warn_once(const char* op, Device device) {
-  if (!state().warned.insert(op).second) return;
-  EBB_LOG_AT(1, op, ": no kernel on ", to_string(device),
-             ", running on the cpu with copies there and back");
+  {
+    const std::lock_guard lock(warned_mutex());
+    if (!warned_ops().insert(op).second) return;
+  }
+  warn(str(op, ": no kernel on ", to_string(device),
+           ", running on the cpu with copies there and back"));
 }
 
 }  // namespace
 
-void set_device_copies(Backend backend, const DeviceCopies& copies) {
-  const std::lock_guard lock(state().mutex);
-  state().copies[static_cast<int>(backend)] = copies;
-}
-
 bool is_kernel_fallback_enabled() { return fallback_enabled; }
 void set_kernel_fallback(bool enabled) { fallback_enabled = enabled; }
 
-CpuFallback::CpuFallback(const char* op, DType dtype, Device device) : device_(device) {
-  const Backend backend = backend_of(device);
-  const std::lock_guard lock(state().mutex);
-  copies_ = state().copies[static_cast<int>(backend)];
-  const bool is_possible = backend != Backend::cpu && copies_.to_cpu != nullptr;
-  if (!is_possible || !fallback_enabled) throw_no_kernel(op, dtype, device);
+void forget_fallback_warnings() {
+  const std::lock_guard lock(warned_mutex());
+  warned_ops().clear();
+}
+
+CpuFallback::CpuFallback(const char* op, DType dtype, Device device) : op_(op), device_(device) {
+  if (!fallback_enabled) {
+    throw NotImplementedError(
+        str(op, ": no kernel for dtype ", dtype, " on ", to_string(device),
+            ", and kernel_fallback is off\nhint: set_kernel_fallback(true) runs it on the cpu"));
+  }
   warn_once(op, device);
+}
+
+void CpuFallback::write_back(const Tensor& host, const Tensor& target) const {
+  ebb::write_back(host, target);
+  note_write(op_, target);
 }
 
 }  // namespace ebb::ops

@@ -1,63 +1,107 @@
 // ebb/ops/fallback.h -- what happens where a device has no kernel for an op.
 //
-// The operands are copied to the CPU, its kernel runs, and the result is copied back. That is
-// logged as a warning once per op, and can be refused. A device tells how to copy with
-// set_device_copies(); without that, or on the CPU itself, a missing kernel is an error.
+// The operands are copied to the CPU, the op runs there, and what it made or wrote is copied back.
+// That is said once per op, as a warning, and can be refused. Generated code asks is_elsewhere()
+// and then calls run_elsewhere(), which tries the device first.
 #pragma once
 
 #include <span>
 #include <tuple>
 #include <vector>
 
+#include "ebb/core/device_memory.h"
 #include "ebb/core/tensor.h"
 #include "ebb/kernels/kernel_table.h"
+#include "ebb/ops/view_of.h"
 
 namespace ebb::ops {
 
-/// How tensors travel between a device and the CPU.
-struct DeviceCopies {
-  Tensor (*to_cpu)(const Tensor& tensor) = nullptr;
-  Tensor (*to_device)(const Tensor& tensor, Device device) = nullptr;
-};
-
-/// Registers a device's copies. Call before tensors of the device are used.
-EBB_API void set_device_copies(Backend backend, const DeviceCopies& copies);
-
-/// Whether a missing kernel may be replaced by the CPU's; on by default. Per process.
+/// Whether a missing kernel may be replaced by the CPU's; on by default (EBB_KERNEL_FALLBACK=0
+/// switches it off). Per process.
 EBB_API bool is_kernel_fallback_enabled();
 EBB_API void set_kernel_fallback(bool enabled);
+/// For tests: warns again of ops that were warned of.
+EBB_API void forget_fallback_warnings();
 
-/// Whether `tensor` is on a device that has no kernel of its own in the table.
-template <typename Function>
-bool lacks_kernel(const kernels::KernelTable<Function>& table, const Tensor& tensor) {
-  const TensorImpl& impl = *tensor.impl();
-  return impl.device != Device{} &&
-         table.find({backend_of(impl.device), impl.layout, impl.dtype}) == nullptr;
+/// Whether the op that `tensor` is the first operand of runs anywhere but on the CPU.
+inline bool is_elsewhere(const Tensor& tensor) {
+  return tensor.defined() && tensor.impl()->device != Device{};
+}
+inline bool is_elsewhere(std::span<const Tensor> tensors) {
+  return !tensors.empty() && is_elsewhere(tensors[0]);
 }
 
-/// One use of the fallback. The constructor throws NotImplementedError where there is none.
-class CpuFallback {
+/// Whether the tensor's device has a kernel of its own in the table.
+template <typename Function>
+bool has_kernel(const kernels::KernelTable<Function>& table, const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.impl();
+  return table.find({backend_of(impl.device), impl.layout, impl.dtype}) != nullptr;
+}
+
+/// One use of the fallback. The constructor warns, or throws NotImplementedError where fallback is
+/// switched off.
+class EBB_API CpuFallback {
  public:
   CpuFallback(const char* op, DType dtype, Device device);
 
   /// An undefined tensor stays one.
   Tensor to_cpu(const Tensor& tensor) const {
-    return tensor.defined() ? copies_.to_cpu(tensor) : Tensor();
+    return tensor.defined() ? host_copy(tensor) : Tensor();
   }
   std::vector<Tensor> to_cpu(std::span<const Tensor> tensors) const {
     std::vector<Tensor> copies;
     for (const Tensor& tensor : tensors) copies.push_back(to_cpu(tensor));
     return copies;
   }
-  Tensor to_device(const Tensor& tensor) const { return copies_.to_device(tensor, device_); }
+  Tensor to_device(const Tensor& tensor) const {
+    return tensor.defined() ? copied_to(tensor, device_) : Tensor();
+  }
+  std::vector<Tensor> to_device(const std::vector<Tensor>& tensors) const {
+    std::vector<Tensor> copies;
+    for (const Tensor& tensor : tensors) copies.push_back(to_device(tensor));
+    return copies;
+  }
   template <typename... Tensors>
   std::tuple<Tensors...> to_device(const std::tuple<Tensors...>& results) const {
     return std::apply([&](const auto&... one) { return std::tuple(to_device(one)...); }, results);
   }
+  /// Brings what the op wrote to `host`, a copy of `target`, and logs the write.
+  void write_back(const Tensor& host, const Tensor& target) const;
 
  private:
-  DeviceCopies copies_;
+  const char* op_;
   Device device_;
 };
+
+/// `on_device()`, unless the device lacks a kernel for any part of it: then `on_cpu(fallback)`. An
+/// op looks for all its kernels before it writes.
+template <typename OnDevice, typename OnCpu>
+auto run_elsewhere(const char* op, const Tensor& lead, bool has_own_kernel,
+                   const OnDevice& on_device, const OnCpu& on_cpu) -> decltype(on_device()) {
+  if (has_own_kernel) {
+    try {
+      return on_device();
+    } catch (const MissingKernel&) {
+    } catch (const NotOnHost&) {  // a part of the op that only the CPU has
+    }
+  }
+  return on_cpu(CpuFallback(op, lead.dtype(), lead.device()));
+}
+
+/// `out`, fresh and contiguous, after `write(target, kernel)` filled it: or filled memory of the
+/// CPU that then travels, where the device of `out` has no such kernel.
+template <typename Function, typename Write>
+Tensor written(const char* op, const Tensor& out, const kernels::KernelTable<Function>& table,
+               const Write& write) {
+  if (!is_elsewhere(out) || has_kernel(table, out)) {
+    write(out, kernel_for(op, table, out));
+    return out;
+  }
+  const CpuFallback fallback(op, out.dtype(), out.device());
+  const Tensor host = empty(out.sizes(), out.dtype());
+  write(host, kernel_for(op, table, host));
+  write_back(host, out);
+  return out;
+}
 
 }  // namespace ebb::ops

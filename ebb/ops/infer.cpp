@@ -1,6 +1,7 @@
 // ebb/ops/infer.cpp -- shape rules and checks; see the header.
 #include "ebb/ops/infer.h"
 
+#include "ebb/core/device_memory.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/view_of.h"
@@ -54,7 +55,8 @@ void check_same_device(const char* op, const Tensor& input, const Tensor& other)
   if (input.device() == other.device()) [[likely]]
     return;
   throw ValueError(str(op, ": all tensors need to be on one device, got ",
-                       to_string(input.device()), " and ", to_string(other.device())));
+                       to_string(input.device()), " and ", to_string(other.device()),
+                       "\nhint: move one with to(device)"));
 }
 
 void check_index_dtype(const char* op, const char* name, const Tensor& index) {
@@ -70,7 +72,7 @@ int64_t element_at(const Tensor& index, int64_t position) {
     offset += position % impl.sizes()[dim] * impl.strides()[dim];
     position /= impl.sizes()[dim];
   }
-  return static_cast<const int64_t*>(impl.data)[offset];
+  return static_cast<const int64_t*>(index.host_data())[offset];
 }
 
 std::string describe_element(const Tensor& index, int64_t position) {
@@ -85,6 +87,7 @@ std::string describe_element(const Tensor& index, int64_t position) {
 
 void check_index_range(const char* op, const char* name, const Tensor& index, int64_t size) {
   if (index.numel() == 0) return;
+  if (!is_on_host(index.device())) return check_index_range(op, name, host_copy(index), size);
   const auto find = kernel_for(op, kernels::find_out_of_range_kernels, index);
   const int64_t position = find(context_of(index), view_of(index), 0, size);
   if (position < 0) [[likely]]

@@ -32,25 +32,69 @@ Function find(const KernelTable<Function>& table, const Prepared& operands) {
   return table.find({backend_of(operands.device()), Layout::strided, operands.dtype()});
 }
 
+/// Runs the kernel into `out`, which was checked. Finds all kernels before it writes.
+template <typename Function>
+void run_prepared_into(const PointwiseRule& rule, const KernelTable<Function>& table,
+                       Prepared& prepared, const Tensor& out) {
+  const Function kernel = find(table, prepared);
+  if (kernel == nullptr) throw_no_kernel(rule.op, prepared.dtype(), prepared.device());
+  prepared.materialize();
+  const kernels::Context context = context_on(prepared.device());
+  if (prepared.out_dtype() == out.dtype()) {
+    prepared.separate_from(out);
+    call(kernel, context, prepared, out);
+    return;
+  }
+  const Tensor result = empty(prepared.shape(), prepared.out_dtype(), prepared.device());
+  const auto convert = kernel_for(rule.op, kernels::cast_kernels, result);
+  call(kernel, context, prepared, result);
+  convert(context, view_of(result), view_of(out));
+}
+
+/// Copies of operands in memory of the CPU.
+class HostOperands {
+ public:
+  HostOperands(const CpuFallback& fallback, std::span<const Operand> operands)
+      : copies_(operands.size()), operands_(operands.begin(), operands.end()) {
+    for (size_t index = 0; index < operands.size(); ++index) {
+      if (operands[index].tensor == nullptr) continue;
+      copies_[index] = fallback.to_cpu(*operands[index].tensor);
+      operands_[index].tensor = &copies_[index];
+    }
+  }
+  std::span<const Operand> all() const { return operands_; }
+
+ private:
+  std::vector<Tensor> copies_;
+  std::vector<Operand> operands_;
+};
+
 /// The op on CPU copies of the operands, for a device that has no kernel of its own.
 template <typename Function>
 Tensor run_on_cpu(const PointwiseRule& rule, const KernelTable<Function>& table,
                   std::span<const Operand> operands, const Prepared& prepared) {
+  if (prepared.device() == Device{}) throw_no_kernel(rule.op, prepared.dtype(), Device{});
   const CpuFallback fallback(rule.op, prepared.dtype(), prepared.device());
-  std::vector<Tensor> copies(operands.size());
-  std::vector<Operand> on_cpu(operands.begin(), operands.end());
-  for (size_t index = 0; index < operands.size(); ++index) {
-    if (operands[index].tensor == nullptr) continue;
-    copies[index] = fallback.to_cpu(*operands[index].tensor);
-    on_cpu[index].tensor = &copies[index];
-  }
-  Prepared again(rule, on_cpu);
+  const HostOperands on_cpu(fallback, operands);
+  Prepared again(rule, on_cpu.all());
   const Function kernel = find(table, again);
   if (kernel == nullptr) throw_no_kernel(rule.op, prepared.dtype(), prepared.device());
   again.materialize();
   const Tensor out = empty(again.shape(), again.out_dtype());
   call(kernel, kCpuContext, again, out);
   return fallback.to_device(out);
+}
+
+/// The same into `out`, which is on the device.
+template <typename Function>
+void run_on_cpu_into(const PointwiseRule& rule, const KernelTable<Function>& table,
+                     std::span<const Operand> operands, const Tensor& out) {
+  const CpuFallback fallback(rule.op, out.dtype(), out.device());
+  const HostOperands on_cpu(fallback, operands);
+  const Tensor host = fallback.to_cpu(out);
+  Prepared prepared(rule, on_cpu.all());
+  run_prepared_into(rule, table, prepared, host);
+  fallback.write_back(host, out);
 }
 
 void check_target(const PointwiseRule& rule, const Prepared& prepared, const char* name,
@@ -84,7 +128,7 @@ Tensor run_pointwise(const PointwiseRule& rule, const KernelTable<Function>& tab
   if (kernel == nullptr) return run_on_cpu(rule, table, all, prepared);
   prepared.materialize();
   Tensor out = empty(prepared.shape(), prepared.out_dtype(), prepared.device());
-  call(kernel, {.device = prepared.device(), .stream = {}}, prepared, out);
+  call(kernel, context_on(prepared.device()), prepared, out);
   return out;
 }
 
@@ -92,19 +136,18 @@ template <typename Function>
 void run_pointwise_into(const PointwiseRule& rule, const KernelTable<Function>& table,
                         std::initializer_list<Operand> operands, const char* name,
                         const Tensor& out) {
-  Prepared prepared(rule, {operands.begin(), operands.size()});
+  const std::span<const Operand> all(operands.begin(), operands.size());
+  Prepared prepared(rule, all);
   check_target(rule, prepared, name, out);
-  const Function kernel = find(table, prepared);
-  if (kernel == nullptr) throw_no_kernel(rule.op, prepared.dtype(), prepared.device());
-  prepared.materialize();
-  const kernels::Context context{.device = prepared.device(), .stream = {}};
-  if (prepared.out_dtype() == out.dtype()) {
-    prepared.separate_from(out);
-    call(kernel, context, prepared, out);
+  if (prepared.device() == Device{}) {
+    run_prepared_into(rule, table, prepared, out);
   } else {
-    const Tensor result = empty(prepared.shape(), prepared.out_dtype(), prepared.device());
-    call(kernel, context, prepared, result);
-    kernel_for(rule.op, kernels::cast_kernels, result)(context, view_of(result), view_of(out));
+    try {
+      run_prepared_into(rule, table, prepared, out);
+    } catch (const MissingKernel&) {
+      run_on_cpu_into(rule, table, all, out);
+      return;
+    }
   }
   note_write(rule.op, out);
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ebb/kernels/tables.h"
+#include "ebb/ops/copy.h"
 #include "ebb/ops/view_of.h"
 
 namespace ebb::ops {
@@ -47,10 +48,23 @@ void Prepared::check(const Operand& operand) {
   }
   if (first_ == nullptr) {
     first_ = &tensor;
-  } else if (tensor.device() != first_->device()) {
-    throw ValueError(str(rule_.op, ": all operands must be on one device, got ",
-                         to_string(first_->device()), " and ", to_string(tensor.device())));
+    device_ = tensor.device();
+  } else if (tensor.device() != device_) {
+    join_device(tensor);
   }
+}
+
+/// Settles on one device for `tensor` and what came before: numbers of the CPU travel.
+void Prepared::join_device(const Tensor& tensor) {
+  if (tensor.ndim() == 0 && tensor.device() == Device{}) return;
+  for (const Operand& operand : operands_) {
+    if (operand.tensor == &tensor) break;
+    if (operand.tensor == nullptr || operand.tensor->device() != device_) continue;
+    if (operand.tensor->ndim() == 0 && device_ == Device{}) continue;
+    throw ValueError(str(rule_.op, ": all operands must be on one device, got ", to_string(device_),
+                         " and ", to_string(tensor.device()), "\nhint: move one with to(device)"));
+  }
+  device_ = tensor.device();
 }
 
 void Prepared::infer_dtype() {
@@ -124,10 +138,16 @@ void Prepared::separate_from(const Tensor& out) {
 }
 
 kernels::TensorView Prepared::view(size_t index) const {
-  return operands_[index].tensor == nullptr ? numbers_[index].view() : view_of(tensor(index));
+  if (operands_[index].tensor == nullptr) return numbers_[index].view();
+  kernels::TensorView view = view_of(tensor(index));
+  view.on_host = tensor(index).device() != device_;
+  return view;
 }
 
 Tensor copy_as(const char* op, const Tensor& tensor, DType dtype) {
+  if (!is_on_host(tensor.device())) {  // whose device may need the CPU for it
+    return tensor.dtype() == dtype ? ops::clone(tensor) : ops::cast(tensor, dtype);
+  }
   const kernels::CastKernel cast = kernel_for(op, kernels::cast_kernels, tensor);
   Tensor copy = empty_like(tensor, dtype);
   cast(context_of(tensor), view_of(tensor), view_of(copy));

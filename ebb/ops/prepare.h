@@ -54,7 +54,7 @@ class ScalarView {
   }
   const void* data() const { return bytes_; }
   kernels::TensorView view() const {
-    return {const_cast<unsigned char*>(bytes_), nullptr, nullptr, 1, 0, dtype_, true};
+    return {const_cast<unsigned char*>(bytes_), nullptr, nullptr, 1, 0, dtype_, true, true};
   }
 
  private:
@@ -92,7 +92,7 @@ class Prepared {
   DType dtype() const { return dtype_; }  // what the kernel computes in
   DType out_dtype() const { return out_dtype_; }
   const Shape& shape() const { return shape_; }
-  Device device() const { return first_->device(); }
+  Device device() const { return device_; }
 
   /// Casts operands to dtype().
   void materialize();
@@ -102,6 +102,7 @@ class Prepared {
 
  private:
   void check(const Operand& operand);
+  void join_device(const Tensor& tensor);
   void infer_dtype();
   void infer_shape();
   bool widen_shape(const TensorImpl& tensor);
@@ -116,6 +117,7 @@ class Prepared {
   const PointwiseRule& rule_;
   std::span<const Operand> operands_;
   const Tensor* first_ = nullptr;
+  Device device_;  // that of the operands; 0-d ones on the CPU go along with any
   DType dtype_ = DType::float32;
   DType out_dtype_ = DType::float32;
   Shape shape_;

@@ -17,8 +17,10 @@ namespace {
 
 }  // namespace
 
+MissingKernel::~MissingKernel() = default;
+
 void throw_no_kernel(const char* op, DType dtype, Device device) {
-  throw NotImplementedError(str(op, ": no kernel for dtype ", dtype, " on ", to_string(device)));
+  throw MissingKernel(str(op, ": no kernel for dtype ", dtype, " on ", to_string(device)));
 }
 
 }  // namespace ebb::ops

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "ebb/core/stream.h"
 #include "ebb/core/tensor.h"
 #include "ebb/kernels/kernel_table.h"
 #include "ebb/kernels/tensor_view.h"
@@ -74,14 +75,25 @@ inline void* data_at(const Tensor& tensor, int64_t elements) {
   return static_cast<char*>(tensor.impl()->data) + elements * item;
 }
 
+/// Where a kernel for `device` runs: on the thread's current stream.
+inline kernels::Context context_on(Device device) {
+  if (device == Device{}) [[likely]]
+    return {};
+  return {.device = device, .stream = current_stream(device)};
+}
 inline kernels::Context context_of(const Tensor& tensor) {
-  const Device device = tensor.impl()->device;
-  return {.device = device, .stream = {.device = device, .id = 0}};
+  return context_on(tensor.impl()->device);
 }
 
+/// A device has no kernel of its own for what was asked.
+class EBB_API MissingKernel : public NotImplementedError {
+ public:
+  using NotImplementedError::NotImplementedError;
+  ~MissingKernel() override;
+};
 [[noreturn]] EBB_API void throw_no_kernel(const char* op, DType dtype, Device device);
 
-/// The kernel for `tensor`'s device and layout and the given dtype. Throws NotImplementedError.
+/// The kernel for `tensor`'s device and layout and the given dtype. Throws MissingKernel.
 template <typename Function>
 Function kernel_for(const char* op, const kernels::KernelTable<Function>& table,
                     const Tensor& tensor, DType dtype) {

@@ -8,6 +8,8 @@
 #include "ebb/core/error.h"
 #include "ebb/core/location.h"
 #include "ebb/core/parallel_arrays.h"
+#include "ebb/ops/creation.h"
+#include "ebb/ops/fallback.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/prepare.h"
 
@@ -35,9 +37,11 @@ void check_parameter(const char* op, size_t index, const Tensor& parameter) {
 
 /// A parameter with its gradient, both as contiguous memory.
 struct Optimizer::Target {
+  // All tensors but `made` are memory of the CPU: of a parameter on a device, copies.
   size_t index = 0;  // in parameters_
   Tensor values;     // the parameter, or a packed copy if it is a strided view
   Tensor grad;
+  std::array<Tensor, kMaxStates> state;
   std::array<Tensor, kMaxStates> made;  // fresh state, kept apart until all of it is made
   StepFactors factors;
   StepOperands operands;
@@ -98,8 +102,12 @@ std::vector<Optimizer::Target> Optimizer::collect_targets() const {
     check_fits("a gradient", i, grad);
     Target& target = targets.emplace_back();
     target.index = i;
-    target.values = ops::impl::contiguous(parameters_[i]);
-    target.grad = ops::impl::contiguous(grad);
+    // The update rules are kernels of the CPU: what is elsewhere comes here and goes back.
+    if (ops::is_elsewhere(parameters_[i])) {
+      const ops::CpuFallback fallback(name_, grad.dtype(), parameters_[i].device());
+    }
+    target.values = ops::impl::contiguous(host_copy(parameters_[i]));
+    target.grad = ops::impl::contiguous(host_copy(grad));
   }
   return targets;
 }
@@ -110,8 +118,7 @@ void Optimizer::make_missing_state(std::vector<Target>& targets) const {
     const Tensor& like = parameters_[target.index];
     for (size_t which = 0; which < state_names_.size(); ++which) {
       if (state.tensors[which].defined() || !needs_state(which)) continue;
-      target.made[which] = ebb::empty(like.sizes(), like.dtype(), like.device());
-      ops::impl::fill_(target.made[which], initial_value());
+      target.made[which] = ops::full(like.sizes(), initial_value(), like.dtype(), like.device());
       target.factors.is_first = true;
     }
   }
@@ -134,13 +141,14 @@ std::vector<int64_t> Optimizer::lay_out(std::vector<Target>& targets) {
     const DType dtype = target.values.dtype();
     target.operands.dtype = real_type_of(dtype);  // complex numbers count as pairs of real ones
     target.operands.count = target.values.numel() * (is_complex(dtype) ? 2 : 1);
-    target.operands.data[0] = target.values.data_ptr();
-    target.operands.data[1] = target.grad.data_ptr();
+    target.operands.data[0] = target.values.host_data();
+    target.operands.data[1] = target.grad.host_data();
     for (size_t which = 0; which < state_names_.size(); ++which) {
       Tensor& tensor = state.tensors[which];
       if (target.made[which].defined()) tensor = std::move(target.made[which]);
-      if (tensor.defined() && needs_state(which))
-        target.operands.data[2 + which] = tensor.data_ptr();
+      if (!tensor.defined() || !needs_state(which)) continue;
+      target.state[which] = host_copy(tensor);
+      target.operands.data[2 + which] = target.state[which].host_data();
     }
     elements += target.operands.count;
     ends.push_back(elements);
@@ -164,6 +172,11 @@ void Optimizer::finish(const Target& target) const {
     ops::note_write(name_, parameter);
   } else {
     ops::impl::copy_(parameter, target.values);
+  }
+  if (!ops::is_elsewhere(parameter)) return;
+  const State& state = states_[target.index];
+  for (size_t which = 0; which < state_names_.size(); ++which) {
+    if (target.state[which].defined()) write_back(target.state[which], state.tensors[which]);
   }
 }
 

@@ -44,7 +44,7 @@ double* component_address(const Tensor& tensor, size_t component) {
   for (int dim = 0; dim < indices.ndim(); ++dim) {
     offset += indices[dim] * tensor.strides()[static_cast<size_t>(dim)];
   }
-  return static_cast<double*>(tensor.data_ptr()) + offset * static_cast<int64_t>(parts) +
+  return static_cast<double*>(tensor.host_data()) + offset * static_cast<int64_t>(parts) +
          static_cast<int64_t>(component % parts);
 }
 
@@ -53,7 +53,7 @@ Components components_of(const Tensor& tensor) {
   const NoGradGuard guard;
   const DType wide = is_complex(tensor.dtype()) ? DType::complex128 : DType::float64;
   const Tensor flat = contiguous(cast(detach(tensor), wide));
-  const auto* const first = static_cast<const double*>(flat.data_ptr());
+  const auto* const first = static_cast<const double*>(flat.host_data());
   return {first, first + component_count(flat)};
 }
 
@@ -62,7 +62,7 @@ Tensor from_components(const Tensor& like, const Components& components) {
   const NoGradGuard guard;
   const DType wide = is_complex(like.dtype()) ? DType::complex128 : DType::float64;
   const Tensor tensor = empty(like.sizes(), wide);
-  std::copy(components.begin(), components.end(), static_cast<double*>(tensor.data_ptr()));
+  std::copy(components.begin(), components.end(), static_cast<double*>(tensor.host_data()));
   return cast(tensor, like.dtype());
 }
 

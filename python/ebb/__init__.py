@@ -33,6 +33,17 @@ from ebb._arrange import (  # noqa: E402,F401
     nonzero,
     tensordot,
 )
+from ebb._devices import (  # noqa: E402,F401
+    Event,
+    Stream,
+    current_stream,
+    default_device,
+    device_count,
+    device_memory_stats,
+    reset_peak_device_memory,
+    stream,
+    synchronize,
+)
 from ebb._functions import (  # noqa: E402,F401
     allclose,
     equal,

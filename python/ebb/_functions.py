@@ -54,19 +54,27 @@ def _has_no_false(mask):
     return builtins.bool(ebb.logical_not(mask).sum().item() == 0)
 
 
-def rand_like(input, *, dtype=None, generator=None, requires_grad=False):
-    """Return numbers evenly spread over [0, 1) in the shape and dtype of ``input``."""
+def rand_like(input, *, dtype=None, device=None, generator=None, requires_grad=False):
+    """Return numbers evenly spread over [0, 1) in the shape and dtype of ``input``, beside it."""
     _checked("rand_like", "input", input)
     return ebb.rand(
-        input.shape, dtype=dtype or input.dtype, generator=generator, requires_grad=requires_grad
+        input.shape,
+        dtype=dtype or input.dtype,
+        device=device or input.device,
+        generator=generator,
+        requires_grad=requires_grad,
     )
 
 
-def randn_like(input, *, dtype=None, generator=None, requires_grad=False):
-    """Return standard normal numbers in the shape and dtype of ``input``."""
+def randn_like(input, *, dtype=None, device=None, generator=None, requires_grad=False):
+    """Return standard normal numbers in the shape and dtype of ``input``, beside it."""
     _checked("randn_like", "input", input)
     return ebb.randn(
-        input.shape, dtype=dtype or input.dtype, generator=generator, requires_grad=requires_grad
+        input.shape,
+        dtype=dtype or input.dtype,
+        device=device or input.device,
+        generator=generator,
+        requires_grad=requires_grad,
     )
 
 

@@ -17,8 +17,10 @@ PRECISION = 4
 def tensor_repr(tensor):
     """Return the text of ``tensor`` with dtype, requires_grad or grad_fn where they matter."""
     with ebb.no_grad():
-        body = _body(tensor.detach())
+        body = _body(tensor.detach().cpu())
     suffixes = []
+    if not tensor.is_cpu:
+        suffixes.append(f"device='{tensor.device}'")
     if tensor.numel() == 0 and tensor.ndim != 1:
         suffixes.append(f"size={tuple(tensor.shape)}")
     if _needs_dtype(tensor):

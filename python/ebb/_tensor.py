@@ -28,20 +28,22 @@ def _deepcopy(self, memo):
     return copied
 
 
-def _rebuild(cls, array, dtype, requires_grad, attributes):
+def _rebuild(cls, array, dtype, requires_grad, attributes, device="cpu"):
     """Make a tensor again from what __reduce_ex__() gave."""
-    tensor = Tensor._make_subclass(cls, ebb.tensor(array, dtype=dtype), requires_grad)
+    data = ebb.tensor(array, dtype=dtype, device=device)
+    tensor = Tensor._make_subclass(cls, data, requires_grad)
     tensor.__dict__.update(attributes)
     return tensor
 
 
 def _reduce_ex(self, protocol):
-    """Pickle values, dtype, requires_grad and attributes; history is left behind."""
+    """Pickle values, dtype, requires_grad, attributes and device; history is left behind."""
     del protocol
-    plain = self.detach()
+    plain = self.detach().cpu()
     dtype = plain.dtype
     array = (plain.float() if dtype is ebb.bfloat16 else plain).numpy()
-    return _rebuild, (type(self), array, dtype, self.requires_grad, dict(self.__dict__))
+    state = (type(self), array, dtype, self.requires_grad, dict(self.__dict__))
+    return _rebuild, state if self.is_cpu else (*state, str(self.device))
 
 
 def _format(self, spec):
@@ -52,23 +54,27 @@ def _format(self, spec):
 
 
 def _new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
-    """Return a new tensor with the values of ``data`` and, unless given, this dtype."""
-    return ebb.tensor(data, dtype or self.dtype, device, requires_grad)
+    """Return a new tensor with the values of ``data`` and, unless given, this dtype and device."""
+    return ebb.tensor(data, dtype or self.dtype, device or self.device, requires_grad)
 
 
 def _new_like(create):
     def method(self, *size, dtype=None, device=None, requires_grad=False):
-        return create(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+        place = device or self.device
+        return create(*size, dtype=dtype or self.dtype, device=place, requires_grad=requires_grad)
 
     method.__name__ = f"new_{create.__name__}"
-    method.__doc__ = f"Like ebb.{create.__name__}(), in this tensor's dtype unless given."
+    method.__doc__ = (
+        f"Like ebb.{create.__name__}(), in this tensor's dtype and device unless given."
+    )
     return method
 
 
 def _new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False):
-    """Like ebb.full(), in this tensor's dtype unless given."""
+    """Like ebb.full(), in this tensor's dtype and device unless given."""
+    place = device or self.device
     return ebb.full(
-        size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad
+        size, fill_value, dtype=dtype or self.dtype, device=place, requires_grad=requires_grad
     )
 
 
@@ -77,6 +83,18 @@ def _complex(self):
     return complex(self.item())
 
 
+def _record_stream(self, stream):
+    """Say that work on ``stream`` uses this memory, so that it is not given away before."""
+    if not isinstance(stream, ebb.Stream):
+        raise ebb.errors.DTypeError(f"record_stream: needs a Stream, got {type(stream).__name__}")
+    if stream.device != self.device:
+        raise ebb.errors.ValueError(
+            f"record_stream: needs a stream of {self.device}, got one of {stream.device}"
+        )
+    self._record_stream(stream.id)
+
+
+Tensor.record_stream = _record_stream
 Tensor.__array_priority__ = 1000  # so that NumPy lets Tensor's operators go first
 Tensor.__deepcopy__ = _deepcopy
 Tensor.__reduce_ex__ = _reduce_ex

@@ -3,6 +3,7 @@
 
 from ebb._C import (
     AutogradError,
+    DeviceError,
     DTypeError,
     Error,
     IndexError,
@@ -24,5 +25,6 @@ __all__ = [
     "NotImplementedError",
     "OutOfMemoryError",
     "IoError",
+    "DeviceError",
     "InternalError",
 ]

@@ -31,6 +31,7 @@ const ClassRow kRows[] = {
     {&ErrorClasses::out_of_memory, "OutOfMemoryError", &PyExc_MemoryError,
      "Memory ran out; tells bytes asked for, live and peak."},
     {&ErrorClasses::io, "IoError", &PyExc_OSError, "A file that cannot be read or written."},
+    {&ErrorClasses::device, "DeviceError", nullptr, "A call that a device failed to carry out."},
     {&ErrorClasses::internal, "InternalError", nullptr, "A bug of ebb itself; please report it."},
 };
 
@@ -85,6 +86,8 @@ PyObject* translate_exception() noexcept {
     set_error(error_classes.out_of_memory, error.what());
   } catch (const IoError& error) {
     set_error(error_classes.io, error.what());
+  } catch (const DeviceError& error) {
+    set_error(error_classes.device, error.what());
   } catch (const Error& error) {
     set_error(error_classes.internal, error.what());
   } catch (const std::bad_alloc&) {

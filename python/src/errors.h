@@ -21,6 +21,7 @@ struct ErrorClasses {
   PyObject* not_implemented = nullptr;
   PyObject* out_of_memory = nullptr;
   PyObject* io = nullptr;
+  PyObject* device = nullptr;
   PyObject* internal = nullptr;
 };
 extern ErrorClasses error_classes;

@@ -41,7 +41,7 @@ void set_state(Generator& generator, PyObject* object) {
     throw ValueError(str("set_state: needs what get_state() returned, got ", type_name(object)));
   }
   RandomState state;
-  std::memcpy(&state, tensor_of(object).data_ptr(), sizeof(state));
+  std::memcpy(&state, tensor_of(object).host_data(), sizeof(state));
   generator.set_state(state);
 }
 

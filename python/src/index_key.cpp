@@ -193,7 +193,7 @@ Tensor places_of_truth(const Tensor& truth) {
 }  // namespace
 
 AdvancedKey::AdvancedKey(const Tensor& tensor, PyObject* key) {
-  const std::vector<Item> items = to_items(key);
+  std::vector<Item> items = to_items(key);
   const TensorImpl& impl = *tensor.impl();
   int used = 0;
   int ellipses = 0;
@@ -206,7 +206,11 @@ AdvancedKey::AdvancedKey(const Tensor& tensor, PyObject* key) {
   const auto skip = [&](int dims) {  // dims that no tensor indexes
     for (; dims > 0; --dims) take_all(box, impl);
   };
-  for (const Item& item : items) {
+  for (Item& item : items) {
+    // Lists, arrays and tensors of the CPU index tensors of any device.
+    if (item.index.defined() && item.index.device() == Device{}) {
+      item.index = ebb::to_device(item.index, impl.device);
+    }
     const size_t before = box.result_dims;
     bool is_indexed = item.index.defined();
     if (is_indexed && used_by(item) > 0) {

@@ -4,6 +4,7 @@
 #include "python/src/checkpoint.h"
 #include "python/src/clip_grad.h"
 #include "python/src/default_dtype.h"
+#include "python/src/devices.h"
 #include "python/src/errors.h"
 #include "python/src/files.h"
 #include "python/src/forward_mode.h"
@@ -69,6 +70,7 @@ int fill_module(PyObject* module) {
         add_hooks(module);
         add_run_queries(module);
         add_runtime(module);
+        add_devices(module);
         add_optimizers(module);
         add_clip_grad(module);
         add_init(module);

@@ -20,6 +20,7 @@ PyObject* get(PyObject* self, void*) {
 
 PyObject* shape(const Tensor& tensor) { return make_size(tensor.sizes()); }
 PyObject* dtype(const Tensor& tensor) { return Py_NewRef(dtype_object(tensor.dtype())); }
+PyObject* cpu_query(const Tensor& tensor) { return PyBool_FromLong(tensor.device() == Device{}); }
 PyObject* device(const Tensor& tensor) { return make_device(tensor.device()); }
 PyObject* ndim(const Tensor& tensor) { return PyLong_FromLong(tensor.ndim()); }
 PyObject* nbytes(const Tensor& tensor) { return PyLong_FromSize_t(tensor.nbytes()); }
@@ -122,6 +123,7 @@ std::vector<PyGetSetDef> tensor_attributes() {
   return {
       {"shape", get<shape>, nullptr, "The sizes, as an ebb.Size.", nullptr},
       {"dtype", get<dtype>, nullptr, "The element type.", nullptr},
+      {"is_cpu", get<cpu_query>, nullptr, "Whether the memory is the CPU's.", nullptr},
       {"device", get<device>, nullptr, "Where the memory is.", nullptr},
       {"ndim", get<ndim>, nullptr, "Number of dims.", nullptr},
       {"nbytes", get<nbytes>, nullptr, "Bytes of all elements.", nullptr},

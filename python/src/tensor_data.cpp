@@ -10,6 +10,8 @@
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/variable.h"
+#include "ebb/core/device_memory.h"
+#include "ebb/core/stream.h"
 #include "python/src/args.h"
 #include "python/src/default_dtype.h"
 #include "python/src/errors.h"
@@ -190,8 +192,8 @@ OpSpec as_tensor_spec{"as_tensor", as_tensor_overloads};
 PyObject* make_tensor(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   return guarded([&] {
     const Arguments arguments(tensor_spec, {nullptr, args, count, names});
-    arguments.optional_device(2);
-    Tensor made = tensor_from_data(arguments.object(0), arguments.optional_dtype(1));
+    Tensor made = tensor_from_data(arguments.object(0), arguments.optional_dtype(1),
+                                   arguments.optional_device(2));
     if (arguments.given(3) && arguments.boolean(3)) requires_grad_(made);
     return wrap(std::move(made));
   });
@@ -200,13 +202,16 @@ PyObject* make_tensor(PyObject*, PyObject* const* args, Py_ssize_t count, PyObje
 PyObject* as_tensor(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   return guarded([&]() -> PyObject* {
     const Arguments arguments(as_tensor_spec, {nullptr, args, count, names});
-    arguments.optional_device(2);
+    const std::optional<Device> device = arguments.optional_device(2);
     PyObject* const data = arguments.object(0);
     const std::optional<DType> dtype = arguments.optional_dtype(1);
-    if (!is_tensor(data) && !is_numpy_array(data)) return wrap(tensor_from_data(data, dtype));
+    if (!is_tensor(data) && !is_numpy_array(data)) {
+      return wrap(tensor_from_data(data, dtype, device));
+    }
     const Tensor shared = is_tensor(data) ? tensor_of(data) : tensor_from_array(data);
     const bool fits = !dtype || *dtype == shared.dtype();
-    return wrap(fits ? Tensor(shared) : ebb::cast(shared, *dtype));
+    const Tensor converted = fits ? shared : ebb::cast(shared, *dtype);
+    return wrap(ebb::to_device(converted, device_for(data, device)));
   });
 }
 
@@ -242,6 +247,19 @@ PyMethodDef kFunctions[] = {
 
 }  // namespace
 
+Device device_for(PyObject* data, std::optional<Device> device) {
+  if (device.has_value()) return *device;
+  return is_tensor(data) ? tensor_of(data).device() : default_device();
+}
+
+Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, std::optional<Device> device) {
+  const Tensor made = tensor_from_data(data, dtype);
+  const Device wanted = device_for(data, device);
+  if (made.device() == wanted) return made;
+  const NoGradGuard no_grad;
+  return ebb::to_device(made, wanted);
+}
+
 Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype) {
   if (is_tensor(data)) {
     const NoGradGuard no_grad;
@@ -275,7 +293,8 @@ PyObject* item_of(const Tensor& tensor) {
 }
 
 PyObject* list_of(const Tensor& tensor) {
-  return list_from(tensor, 0, static_cast<const char*>(tensor.data_ptr()));
+  const Tensor readable = host_copy(tensor);
+  return list_from(readable, 0, static_cast<const char*>(readable.data_ptr()));
 }
 
 void add_tensor_data(PyObject* module) { check_status(PyModule_AddFunctions(module, kFunctions)); }

@@ -49,7 +49,7 @@ Tensor assigned_value(PyObject* value, const Tensor& target) {
     throw DTypeError(str("index: the value must be Tensor or number, got ", type_name(value)));
   }
   Tensor one = empty({}, target.dtype());
-  number->store_as(target.dtype(), one.data_ptr(), "index");
+  number->store_as(target.dtype(), one.host_data(), "index");
   return one;
 }
 
@@ -68,7 +68,8 @@ void assign_advanced(const Tensor& tensor, const AdvancedKey& key, const Tensor&
     return;
   }
   // Writing to a view is not recorded; writing at the same places of the tensor itself is.
-  const Tensor numbers = ebb::reshape(ebb::arange(tensor.numel()), tensor.sizes());
+  const Tensor numbers =
+      ebb::reshape(ebb::arange(tensor.numel(), DType::int64, tensor.device()), tensor.sizes());
   const Tensor places = select_advanced(numbers, key);
   Shape dims;
   for (int dim = 0; dim < tensor.ndim(); ++dim) dims.push_back(dim);
@@ -83,7 +84,7 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
         const Tensor& tensor = tensor_of(self);
         if (is_advanced_key(key)) [[unlikely]] {
           const AdvancedKey advanced(tensor, key);
-          const Tensor source = assigned_value(value, tensor);
+          const Tensor source = ebb::to_device(assigned_value(value, tensor), tensor.device());
           run(is_heavy(tensor), [&] { assign_advanced(tensor, advanced, source); });
           return 0;
         }

@@ -7,6 +7,7 @@
 #include "ebb/autograd/origin.h"
 #include "ebb/autograd/tangents.h"
 #include "ebb/autograd/variable.h"
+#include "ebb/core/device_memory.h"
 #include "python/src/autograd.h"
 #include "python/src/errors.h"
 #include "python/src/hooks.h"
@@ -103,6 +104,17 @@ PyObject* converted(PyObject* self, DType dtype, bool copy = false) {
   if (tensor.dtype() == dtype && !copy) return Py_NewRef(self);
   return wrap(run(is_heavy(tensor), [&] { return ebb::cast(tensor, dtype); }));
 }
+
+/// The tensor on a device in a dtype; the conversion runs on the CPU if one of the two is there.
+PyObject* moved(PyObject* self, Device device, DType dtype) {
+  const Tensor& tensor = tensor_of(self);
+  const bool casts_first = is_on_host(tensor.device());
+  return wrap(run(true, [&] {
+    if (tensor.dtype() == dtype) return ebb::to_device(tensor, device);
+    if (casts_first) return ebb::to_device(ebb::cast(tensor, dtype), device);
+    return ebb::cast(ebb::to_device(tensor, device), dtype);
+  }));
+}
 template <DType dtype>
 PyObject* convert(PyObject* self, PyObject*) {
   return guarded([&] { return converted(self, dtype); });
@@ -112,6 +124,7 @@ PyObject* convert(PyObject* self, PyObject*) {
 PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   return guarded([&] {
     DType dtype = tensor_of(self).dtype();
+    Device device = tensor_of(self).device();
     bool copy = false;
     const Py_ssize_t keywords = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
     for (Py_ssize_t index = 0; index < count + keywords; ++index) {
@@ -123,15 +136,35 @@ PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* 
         dtype = *wanted;
       } else if (is_tensor(value)) {
         dtype = tensor_of(value).dtype();
+        device = tensor_of(value).device();
       } else if (is_device(value) || PyUnicode_Check(value)) {
-        to_device(value);
+        device = to_device(value);
       } else if (PyBool_Check(value)) {
         copy = copy || (std::strcmp(name, "copy") == 0 && value == Py_True);
       } else if (value != Py_None) {
         throw DTypeError(str("to(): needs a dtype, device or Tensor, got ", type_name(value)));
       }
     }
+    if (device != tensor_of(self).device()) return moved(self, device, dtype);
     return converted(self, dtype, copy);
+  });
+}
+
+PyObject* to_cpu(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Tensor& tensor = tensor_of(self);
+    if (tensor.device() == Device{}) return Py_NewRef(self);
+    return moved(self, {}, tensor.dtype());
+  });
+}
+PyObject* pinned_query(const Tensor&) { Py_RETURN_FALSE; }
+
+/// record_stream(id): see Stream in ebb/_devices.py.
+PyObject* use_on_stream(PyObject* self, PyObject* id) {
+  return guarded([&] {
+    const Tensor& tensor = tensor_of(self);
+    record_stream(tensor, {tensor.device(), static_cast<uint16_t>(to_int64(id))});
+    Py_RETURN_NONE;
   });
 }
 
@@ -242,7 +275,7 @@ PyMethodDef kMethods[] = {
      "Call `hook(tensor)` right after a gradient was added to this leaf's `grad`."},
     {"to", as_method(to), kFast,
      "to($self, dtype_or_device=None, /, *, dtype=None, device=None, copy=False)\n--\n\n"
-     "Return the tensor in another dtype; itself if it has it."},
+     "Return the tensor in another dtype, on another device, or both; itself if that is so."},
     {"type_as", type_as, METH_O, "type_as($self, other, /)\n--\n\nReturn it in other's dtype."},
     {"float", convert<DType::float32>, METH_NOARGS, "float($self)\n--\n\nReturn it as float32."},
     {"double", convert<DType::float64>, METH_NOARGS, "double($self)\n--\n\nReturn it as float64."},
@@ -255,7 +288,12 @@ PyMethodDef kMethods[] = {
     {"int", convert<DType::int32>, METH_NOARGS, "int($self)\n--\n\nReturn it as int32."},
     {"long", convert<DType::int64>, METH_NOARGS, "long($self)\n--\n\nReturn it as int64."},
     {"bool", convert<DType::boolean>, METH_NOARGS, "bool($self)\n--\n\nReturn it as bool."},
-    {"cpu", same, METH_NOARGS, "cpu($self)\n--\n\nReturn it in the CPU's memory."},
+    {"cpu", to_cpu, METH_NOARGS,
+     "cpu($self)\n--\n\nReturn it in the CPU's memory; itself if it is there."},
+    {"pin_memory", same, METH_NOARGS,
+     "pin_memory($self)\n--\n\nReturn the tensor: ebb stages copies itself."},
+    {"is_pinned", call<pinned_query>, METH_NOARGS, "is_pinned($self)\n--\n\nReturn False."},
+    {"_record_stream", use_on_stream, METH_O, nullptr},
     {"numpy", numpy, METH_NOARGS,
      "numpy($self)\n--\n\nReturn a NumPy array over the same memory.\n\n"
      "Raises:\n    RuntimeError: If the tensor requires grad.\n"},
@@ -300,11 +338,11 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     }
     const Arguments arguments(new_spec,
                               {nullptr, values.data(), PyTuple_GET_SIZE(args), names.get()});
-    arguments.optional_device(2);
+    const std::optional<Device> device = arguments.optional_device(2);
     const std::optional<DType> dtype = arguments.optional_dtype(1);
     const int64_t none[] = {0};
-    Tensor made = arguments.given(0) ? tensor_from_data(arguments.object(0), dtype)
-                                     : empty(none, or_default(dtype));
+    Tensor made = arguments.given(0) ? tensor_from_data(arguments.object(0), dtype, device)
+                                     : ebb::empty(none, or_default(dtype), device);
     if (arguments.given(3) && arguments.boolean(3)) requires_grad_(made);
     return wrap_as(type, std::move(made));
   });

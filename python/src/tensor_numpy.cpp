@@ -194,6 +194,7 @@ void fill_buffer(Py_buffer& view, PyObject* owner, const TensorImpl& impl, int f
 /// Why a buffer cannot be given out, or null.
 const char* refusal(const Tensor& tensor, int flags) {
   if (!tensor.defined()) return "buffer: needs a defined tensor";
+  if (!is_on_host(tensor.device())) return "buffer: needs a tensor in the CPU's memory";
   if (tensor.requires_grad()) return "buffer: needs a tensor that does not require grad";
   if (format_of(tensor.dtype()) == nullptr) return "buffer: bfloat16 has no format";
   const bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
@@ -255,6 +256,10 @@ PyObject* array_of(PyObject* object) {
     throw AutogradError(
         "numpy: needs a tensor that does not require grad, got one that does"
         "\nhint: use tensor.detach().numpy()");
+  }
+  if (!is_on_host(tensor.device())) {
+    throw ValueError(str("numpy: needs a tensor in the CPU's memory, got one on ",
+                         to_string(tensor.device()), "\nhint: use tensor.cpu().numpy()"));
   }
   if (format_of(tensor.dtype()) == nullptr) {
     throw DTypeError(

@@ -257,11 +257,7 @@ Device to_device(PyObject* object) {
   }
   const char* const name = PyUnicode_AsUTF8(object);
   if (name == nullptr) throw ErrorSet();
-  const Device device = parse_device(name);
-  if (device.type != DeviceType::cpu) {
-    throw NotImplementedError(str("device: needs 'cpu', got '", name, "'"));
-  }
-  return device;
+  return parse_device(name);
 }
 
 PyObject* make_size(IntSpan sizes) {

@@ -20,6 +20,7 @@ import ebb
         ("NotImplementedError", NotImplementedError),
         ("OutOfMemoryError", MemoryError),
         ("IoError", OSError),
+        ("DeviceError", RuntimeError),
         ("InternalError", RuntimeError),
     ],
 )
@@ -113,7 +114,7 @@ def test_sizes_that_overflow_are_refused():
 
 
 def test_devices_that_are_not_there_are_refused():
-    with pytest.raises(NotImplementedError, match="needs 'cpu', got 'cuda:0'"):
+    with pytest.raises(ValueError, match="zeros: needs a device that is there, got cuda:0"):
         ebb.zeros(1, device="cuda:0")
     with pytest.raises(ValueError, match="teapot"):
         ebb.zeros(1, device="teapot")

@@ -21,8 +21,9 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Row i of L shows columns 0 to i of S.
-Tensor causal_mask(int64_t rows, int64_t columns) {
-  return less(unsqueeze(arange(columns), 0), unsqueeze(add(arange(rows), 1), 1));
+Tensor causal_mask(int64_t rows, int64_t columns, Device device) {
+  const auto count_to = [&](int64_t end) { return arange(end, DType::int64, device); };
+  return less(unsqueeze(count_to(columns), 0), unsqueeze(add(count_to(rows), 1), 1));
 }
 
 /// Each head of key or value once per head of query that uses it.
@@ -65,7 +66,7 @@ Tensor explicit_attention(std::span<const Tensor> in, const AttentionArguments& 
                                              : add(scores, widened(in[3]));
   }
   if (arguments.is_causal) {
-    scores = where(causal_mask(rows, columns), scores, Scalar(-kInfinity));
+    scores = where(causal_mask(rows, columns, scores.device()), scores, Scalar(-kInfinity));
   }
   Tensor weights = softmax_or_zeros(scores);
   if (arguments.dropout_p > 0) {

@@ -42,7 +42,7 @@ Tensor padded_along(const Tensor& input, int dim, PadMode mode, int64_t before, 
   const Tensor index = empty(Shape{before + size + after}, DType::int64);
   auto* const values = index.data<int64_t>();
   for (int64_t i = 0; i < index.numel(); ++i) values[i] = source_of(mode, i - before, size);
-  return index_select(input, dim, index);
+  return index_select(input, dim, to_device(index, input.device()));
 }
 
 }  // namespace

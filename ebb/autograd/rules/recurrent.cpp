@@ -78,7 +78,8 @@ std::tuple<Tensor, Tensor> gru_layer(const Tensor& input, const Tensor& h0, cons
   const LocationScope scope(current_location(__builtin_return_address(0)));
   check_layer("gru_layer", 3, input, h0, weight_ih, weight_hh, bias_ih, bias_hh);
   const Tensor gates = linear(input, weight_ih, bias_ih);
-  const Tensor bias = bias_hh.defined() ? bias_hh : zeros(Shape{weight_hh.size(0)}, input.dtype());
+  const Tensor bias =
+      bias_hh.defined() ? bias_hh : zeros(Shape{weight_hh.size(0)}, input.dtype(), input.device());
   const auto [out, activated] = gru_scan(gates, h0, weight_hh, bias, reverse);
   return {out, last_of(out, reverse)};
 }

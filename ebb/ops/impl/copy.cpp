@@ -3,12 +3,15 @@
 
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
+#include "ebb/ops/fallback.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/prepare.h"
 
 namespace ebb::ops::impl {
 
 Tensor cast(const Tensor& input, DType dtype) {
+  const bool is_plain_copy = input.dtype() == dtype && input.is_contiguous();
+  if (is_plain_copy && is_elsewhere(input)) return copied_to(input, input.device());
   const auto convert = kernel_for("cast", kernels::cast_kernels, input);
   Tensor out = empty_like(input, dtype);
   convert(context_of(input), view_of(input), view_of(out));
@@ -16,6 +19,14 @@ Tensor cast(const Tensor& input, DType dtype) {
 }
 
 Tensor clone(const Tensor& input) { return cast(input, input.dtype()); }
+
+Tensor to_device(const Tensor& input, Device device) {
+  if (input.device() == device) return input;
+  if (input.is_contiguous()) return copied_to(input, device);
+  // The elements are put in order on the CPU, which can: on one side of the copy or the other.
+  const Tensor ordered = contiguous(host_copy(input));
+  return device == Device{} ? ordered : copied_to(ordered, device);
+}
 
 Tensor contiguous(const Tensor& input) { return input.is_contiguous() ? input : clone(input); }
 
@@ -81,9 +92,45 @@ Geometry broadcast_source(const char* op, const Tensor& src, IntSpan sizes) {
 
 }  // namespace
 
+namespace {
+
+/// The region of `self` as a tensor, for copies that travel.
+Tensor region_of(const Tensor& self, const Geometry& region, void* data) {
+  const auto item = static_cast<int64_t>(item_size(self.dtype()));
+  const int64_t offset =
+      (static_cast<char*>(data) - static_cast<char*>(self.impl()->storage->data())) / item;
+  return make_view(self, region.size_span(), region.stride_span(), offset);
+}
+
+/// write_region() where one of the two is not on the CPU, or both.
+void write_region_elsewhere(const char* op, const Tensor& self, const Geometry& region, void* data,
+                            const Tensor& src) {
+  const Tensor target = region_of(self, region, data);
+  const bool is_dense = target.is_contiguous() && src.is_contiguous() &&
+                        target.dtype() == src.dtype() && equal(target.sizes(), src.sizes());
+  if (is_dense && is_elsewhere(self)) {
+    write_back(src, target);
+  } else if (!is_elsewhere(self)) {
+    return write_region(op, self, region, data, host_copy(src));
+  } else {
+    // What is written wholly need not be read first.
+    const Tensor host =
+        target.is_contiguous() ? ebb::empty(target.sizes(), target.dtype()) : host_copy(target);
+    write_region(op, host, Geometry(host), host.impl()->data, host_copy(src));
+    write_back(host, target);
+  }
+  note_region(op, self, region, data);
+}
+
+}  // namespace
+
 void write_region(const char* op, const Tensor& self, const Geometry& region, void* data,
                   const Tensor& src) {
-  infer::check_same_device(op, self, src);
+  const bool is_here = !is_elsewhere(self) && !is_elsewhere(src);
+  const bool has_own =
+      is_here || (self.device() == src.device() && has_kernel(kernels::cast_kernels, src));
+  if (!has_own) [[unlikely]]
+    return write_region_elsewhere(op, self, region, data, src);
   const bool needs_copy = may_overlap(self, src);
   const Tensor source = needs_copy ? clone(src) : src;
   const Geometry source_geometry = broadcast_source(op, source, region.size_span());

@@ -8,6 +8,8 @@ namespace ebb::ops::impl {
 
 /// A new tensor of another dtype, also if it is the same one.
 EBB_API Tensor cast(const Tensor& input, DType dtype);
+/// The values on another device; `input` itself if it is there.
+EBB_API Tensor to_device(const Tensor& input, Device device);
 /// A new contiguous tensor.
 EBB_API Tensor clone(const Tensor& input);
 /// `input` itself if it is contiguous, else a clone.
@@ -23,7 +25,7 @@ EBB_API const Tensor& zero_(const Tensor& self);
 EBB_API Tensor as_dtype(const Tensor& input, DType dtype);
 
 /// Writes `src`, broadcast and converted, to `region` of `self`, whose first element is at `data`.
-/// An `src` that overlaps the region is copied first.
+/// An `src` that overlaps the region is copied first; one on another device is brought along.
 EBB_API void write_region(const char* op, const Tensor& self, const Geometry& region, void* data,
                           const Tensor& src);
 /// Whether two tensors may have an element in common in memory.

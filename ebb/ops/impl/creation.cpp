@@ -1,11 +1,14 @@
 // ebb/ops/impl/creation.cpp -- empty, full and their like, arange, linspace, eye, randn, rand.
 #include "ebb/ops/impl/creation.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "ebb/core/device_plugin.h"
 #include "ebb/core/random.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
+#include "ebb/ops/fallback.h"
 #include "ebb/ops/view_of.h"
 
 namespace ebb::ops::impl {
@@ -17,20 +20,29 @@ DType floating_or(std::optional<DType> dtype) {
 
 /// Memory for `size` elements, with errors in the name of `op`.
 Tensor allocate_for(const char* op, IntSpan size, DType dtype, std::optional<Device> device) {
-  const Device where = device.value_or(Device());
-  if (where.type != DeviceType::cpu) {
-    throw NotImplementedError(str(op, ": needs device cpu, got ", to_string(where)));
-  }
+  const Device where = device.has_value() ? *device : default_device();
+  if (where != Device{}) plugin_of(op, where);  // throws unless it is there
   const Shape sizes(size);
   checked_numel(op, sizes, item_size(dtype));
   return ebb::empty(sizes, dtype, where);
 }
 
+/// Whether `count` bytes are all the same.
+bool is_one_byte(const char* bytes, size_t count) {
+  return std::all_of(bytes, bytes + count, [&](char byte) { return byte == bytes[0]; });
+}
+
 Tensor filled(const char* op, Tensor out, const Scalar& value) {
   alignas(16) char converted[16];
   value.store_as(out.dtype(), converted, op);  // refuses what the dtype cannot hold
-  kernel_for(op, kernels::fill_kernels, out)(context_of(out), value, view_of(out));
-  return out;
+  const bool is_simple = is_elsewhere(out) && is_one_byte(converted, item_size(out.dtype()));
+  if (is_simple && !has_kernel(kernels::fill_kernels, out)) {
+    fill_bytes(out, static_cast<unsigned char>(converted[0]));
+    return out;
+  }
+  return written(op, out, kernels::fill_kernels, [&](const Tensor& target, auto fill) {
+    fill(context_of(target), value, view_of(target));
+  });
 }
 
 /// The number of steps from start to end. Throws ValueError.
@@ -64,11 +76,12 @@ using RandomTable = kernels::KernelTable<kernels::RandomKernel>;
 Tensor random(const char* op, const RandomTable& table, IntSpan size, std::optional<DType> dtype,
               std::optional<Device> device) {
   Tensor out = allocate_for(op, size, floating_or(dtype), device);
-  const auto fill = kernel_for(op, table, out);
-  // One counter an element is more than any kernel uses, and the same for every dtype.
-  const RandomState state = default_generator().reserve(static_cast<uint64_t>(out.numel()));
-  fill(context_of(out), state, 0.0, 1.0, view_of(out));
-  return out;
+  return written(op, out, table, [](const Tensor& target, auto fill) {
+    // One counter an element is more than any kernel uses, and the same for every dtype.
+    const auto counters = static_cast<uint64_t>(target.numel());
+    const RandomState state = default_generator().reserve(counters);
+    fill(context_of(target), state, 0.0, 1.0, view_of(target));
+  });
 }
 
 }  // namespace
@@ -91,22 +104,25 @@ Tensor full(IntSpan size, const Scalar& fill_value, std::optional<DType> dtype,
   return filled("full", allocate_for("full", size, wanted, device), fill_value);
 }
 
-Tensor empty_like(const Tensor& input, std::optional<DType> dtype) {
+Tensor empty_like(const Tensor& input, std::optional<DType> dtype, std::optional<Device> device) {
   const DType wanted = dtype.value_or(input.dtype());
+  const Device where = device.value_or(input.device());
+  if (where != input.device()) return allocate_for("empty_like", input.sizes(), wanted, where);
   checked_numel("empty_like", input.sizes(), item_size(wanted));
   return ebb::empty_like(input, wanted);
 }
 
-Tensor zeros_like(const Tensor& input, std::optional<DType> dtype) {
-  return filled("zeros_like", empty_like(input, dtype), 0);
+Tensor zeros_like(const Tensor& input, std::optional<DType> dtype, std::optional<Device> device) {
+  return filled("zeros_like", empty_like(input, dtype, device), 0);
 }
 
-Tensor ones_like(const Tensor& input, std::optional<DType> dtype) {
-  return filled("ones_like", empty_like(input, dtype), 1);
+Tensor ones_like(const Tensor& input, std::optional<DType> dtype, std::optional<Device> device) {
+  return filled("ones_like", empty_like(input, dtype, device), 1);
 }
 
-Tensor full_like(const Tensor& input, const Scalar& fill_value, std::optional<DType> dtype) {
-  return filled("full_like", empty_like(input, dtype), fill_value);
+Tensor full_like(const Tensor& input, const Scalar& fill_value, std::optional<DType> dtype,
+                 std::optional<Device> device) {
+  return filled("full_like", empty_like(input, dtype, device), fill_value);
 }
 
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
@@ -119,9 +135,9 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
   const DType by_kind = kind == Kind::floating ? floating_or({}) : DType::int64;
   const int64_t size[] = {count_steps(start, end, step)};
   Tensor out = allocate_for("arange", size, dtype.value_or(by_kind), device);
-  const auto fill = kernel_for("arange", kernels::arange_kernels, out);
-  fill(context_of(out), start, step, view_of(out));
-  return out;
+  return written("arange", out, kernels::arange_kernels, [&](const Tensor& target, auto fill) {
+    fill(context_of(target), start, step, view_of(target));
+  });
 }
 
 Tensor arange(const Scalar& end, std::optional<DType> dtype, std::optional<Device> device) {
@@ -136,21 +152,23 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, std::opti
   }
   const int64_t size[] = {steps};
   Tensor out = allocate_for("linspace", size, floating_or(dtype), device);
-  const auto fill = kernel_for("linspace", kernels::linspace_kernels, out);
-  if (steps > 0) fill(context_of(out), start, end, view_of(out));
-  return out;
+  return written("linspace", out, kernels::linspace_kernels, [&](const Tensor& target, auto fill) {
+    if (steps > 0) fill(context_of(target), start, end, view_of(target));
+  });
 }
 
 Tensor eye(int64_t n, std::optional<int64_t> m, std::optional<DType> dtype,
            std::optional<Device> device) {
   const int64_t size[] = {n, m.value_or(n)};
-  Tensor out = filled("eye", allocate_for("eye", size, floating_or(dtype), device), 0);
-  if (out.numel() == 0) return out;  // a size may be too large to count on from
+  Tensor out = allocate_for("eye", size, floating_or(dtype), device);
   Geometry diagonal;
   diagonal.append(std::min(size[0], size[1]), size[1] + 1);
-  const auto fill = kernel_for("eye", kernels::fill_kernels, out);
-  fill(context_of(out), 1, diagonal.over(out));
-  return out;
+  const auto fill_diagonal = [&](const Tensor& target, auto fill) {
+    filled("eye", target, 0);
+    if (target.numel() == 0) return;  // a size may be too large to count on from
+    fill(context_of(target), 1, diagonal.over(target));
+  };
+  return written("eye", out, kernels::fill_kernels, fill_diagonal);
 }
 
 Tensor randn(IntSpan size, std::optional<DType> dtype, std::optional<Device> device) {

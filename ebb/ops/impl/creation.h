@@ -14,10 +14,14 @@ EBB_API Tensor zeros(IntSpan size, std::optional<DType> dtype, std::optional<Dev
 EBB_API Tensor ones(IntSpan size, std::optional<DType> dtype, std::optional<Device> device);
 EBB_API Tensor full(IntSpan size, const Scalar& fill_value, std::optional<DType> dtype,
                     std::optional<Device> device);
-EBB_API Tensor empty_like(const Tensor& input, std::optional<DType> dtype);
-EBB_API Tensor zeros_like(const Tensor& input, std::optional<DType> dtype);
-EBB_API Tensor ones_like(const Tensor& input, std::optional<DType> dtype);
-EBB_API Tensor full_like(const Tensor& input, const Scalar& fill_value, std::optional<DType> dtype);
+EBB_API Tensor empty_like(const Tensor& input, std::optional<DType> dtype,
+                          std::optional<Device> device = {});
+EBB_API Tensor zeros_like(const Tensor& input, std::optional<DType> dtype,
+                          std::optional<Device> device = {});
+EBB_API Tensor ones_like(const Tensor& input, std::optional<DType> dtype,
+                         std::optional<Device> device = {});
+EBB_API Tensor full_like(const Tensor& input, const Scalar& fill_value, std::optional<DType> dtype,
+                         std::optional<Device> device = {});
 
 /// start, start + step, ... below `end` (above it, if step is negative).
 EBB_API Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,

@@ -72,7 +72,7 @@ void scatter_into(const char* op, const ScatterTable& table, const Tensor& out, 
 /// A number as a tensor of the dtype that it is written to.
 Tensor number_like(const char* op, const Scalar& value, const Tensor& out) {
   Tensor number = empty(IntSpan(), out.dtype(), out.device());
-  value.store_as(out.dtype(), number.data_ptr(), op);
+  value.store_as(out.dtype(), number.host_data(), op);
   return number;
 }
 

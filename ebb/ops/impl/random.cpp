@@ -10,6 +10,8 @@
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/compare.h"
+#include "ebb/ops/copy.h"
+#include "ebb/ops/fallback.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/impl/creation.h"
 #include "ebb/ops/impl/reduce.h"
@@ -118,11 +120,11 @@ Tensor randint(int64_t low, int64_t high, IntSpan size, std::optional<DType> dty
   alignas(16) char converted[16];
   Scalar(low).store_as(wanted, converted, "randint");  // refuses what the dtype cannot hold
   Scalar(high - 1).store_as(wanted, converted, "randint");
-  const Tensor out = empty(size, wanted, device);
-  const auto kernel = kernel_for("randint", kernels::randint_kernels, out);
   const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  kernel(context_of(out), reserve(out.numel()), low, range, view_of(out));
-  return out;
+  const Tensor out = empty(size, wanted, device);
+  return written("randint", out, kernels::randint_kernels, [&](const Tensor& target, auto fill) {
+    fill(context_of(target), reserve(target.numel()), low, range, view_of(target));
+  });
 }
 
 Tensor randint(int64_t high, IntSpan size, std::optional<DType> dtype,
@@ -134,8 +136,11 @@ Tensor randperm(int64_t n, std::optional<DType> dtype, std::optional<Device> dev
   if (n < 0) throw ValueError(str("randperm: n must not be negative, got ", n));
   const int64_t size[] = {n};
   const Tensor out = empty(size, DType::int64, device);
-  kernel_for("randperm", kernels::randperm_kernels, out)(context_of(out), reserve(n), view_of(out));
-  return as_dtype(out, dtype.value_or(DType::int64));
+  written("randperm", out, kernels::randperm_kernels, [&](const Tensor& target, auto fill) {
+    fill(context_of(target), reserve(n), view_of(target));
+  });
+  const bool is_wanted = dtype.value_or(DType::int64) == DType::int64;
+  return is_wanted ? out : ops::cast(out, *dtype);
 }
 
 Tensor normal(const Tensor& mean, const Tensor& std) {
@@ -158,8 +163,9 @@ Tensor normal(double mean, double std, IntSpan size, std::optional<DType> dtype,
               std::optional<Device> device) {
   check_deviation("normal", std);
   const Tensor out = empty(size, dtype, device);
-  fill("normal", kernels::randn_kernels, out, mean, std);
-  return out;
+  return written("normal", out, kernels::randn_kernels, [&](const Tensor& target, auto fill) {
+    fill(context_of(target), reserve(target.numel()), mean, std, view_of(target));
+  });
 }
 
 Tensor bernoulli(const Tensor& input) {
@@ -213,7 +219,7 @@ void check_weights(const Tensor& weights, int64_t num_samples, bool replacement)
     throw ValueError(str("multinomial: weights must be finite and not negative, got values from ",
                          low, " to ", high));
   }
-  const auto* values = static_cast<const double*>(weights.data_ptr());
+  const auto* values = static_cast<const double*>(weights.host_data());
   for (int64_t row = 0; row < weights.size(0); ++row) {
     double sum = 0;
     int64_t possible = 0;

@@ -295,15 +295,15 @@ class Module:
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Module:
-        """Convert all floating parameters and buffers, in place.
+        """Convert all floating parameters and buffers, and move all of them, in place.
 
         Args:
             args: A dtype, a device, a device and a dtype, or a tensor that has what is wanted.
             kwargs: The same by name: ``device``, ``dtype``, ``tensor``.
         """
-        dtype = conversion.wanted_dtype(args, kwargs)
-        if dtype is not None:
-            conversion.convert(self, dtype)
+        dtype, device = conversion.wanted(args, kwargs)
+        if dtype is not None or device is not None:
+            conversion.convert(self, dtype, device)
         return self
 
     def type(self, dst_type: _C.dtype) -> Module:
@@ -311,8 +311,8 @@ class Module:
         return self.to(dtype=dst_type)
 
     def cpu(self) -> Module:
-        """Return the module: it is on the CPU."""
-        return self
+        """Move all parameters and buffers to the CPU, in place."""
+        return self.to("cpu")
 
     def float(self) -> Module:
         """Convert to float32."""

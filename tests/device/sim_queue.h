@@ -1,0 +1,122 @@
+// tests/device/sim_queue.h -- a stream of the simulated device: a thread that works off a queue.
+//
+// Start reading at Queue::push(). An Event counts: record() promises a number, and the queue that
+// reaches it says so.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <utility>
+
+namespace ebb::sim {
+
+/// The slowness that all queues share.
+struct Delay {
+  std::mutex mutex;
+  std::mt19937 numbers;
+  int64_t most = 0;
+
+  void wait() {
+    int64_t microseconds = 0;
+    {
+      const std::lock_guard lock(mutex);
+      if (most > 0)
+        microseconds = static_cast<int64_t>(numbers() % static_cast<uint64_t>(most + 1));
+    }
+    if (microseconds > 0) std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
+  }
+};
+
+/// Runs jobs in order on a thread of its own. Never destroyed: it lives as long as the process.
+class Queue {
+ public:
+  explicit Queue(Delay& delay) : delay_(delay) {
+    std::thread([this] { work(); }).detach();
+  }
+
+  void push(std::function<void()> job) {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back(std::move(job));
+    ++pending_;
+    changed_.notify_all();
+  }
+  void wait_until_empty() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return pending_ == 0; });
+  }
+  bool is_empty() {
+    const std::lock_guard lock(mutex_);
+    return pending_ == 0;
+  }
+  void hold(bool is_held) {
+    const std::lock_guard lock(mutex_);
+    is_held_ = is_held;
+    changed_.notify_all();
+  }
+
+ private:
+  [[noreturn]] void work() {
+    for (;;) {
+      std::function<void()> job;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return !jobs_.empty() && !is_held_; });
+        job = std::move(jobs_.front());
+        jobs_.pop_front();
+      }
+      delay_.wait();
+      job();
+      const std::lock_guard lock(mutex_);
+      --pending_;  // only now: a waiting thread may read what the job wrote
+      changed_.notify_all();
+    }
+  }
+
+  Delay& delay_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> jobs_;
+  int64_t pending_ = 0;
+  bool is_held_ = false;
+};
+
+/// What an event and the queues that wait for it share.
+class Event {
+ public:
+  uint64_t promise() {
+    const std::lock_guard lock(mutex_);
+    return ++promised_;
+  }
+  uint64_t promised() {
+    const std::lock_guard lock(mutex_);
+    return promised_;
+  }
+  void reach(uint64_t point) {
+    const std::lock_guard lock(mutex_);
+    if (point > reached_) reached_ = point;
+    changed_.notify_all();
+  }
+  void wait(uint64_t point) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return reached_ >= point; });
+  }
+  bool is_reached() {
+    const std::lock_guard lock(mutex_);
+    return reached_ == promised_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t promised_ = 0;
+  uint64_t reached_ = 0;
+};
+
+}  // namespace ebb::sim
