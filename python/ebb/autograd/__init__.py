@@ -8,12 +8,14 @@ from ebb._C import (
     enable_grad,
     grad,
     is_grad_enabled,
+    is_multithreading_enabled,
     no_grad,
     queue_callback,
     set_grad_enabled,
 )
 from ebb.autograd import graph
 from ebb.autograd._accumulation import atomic_accumulation
+from ebb.autograd._threads import set_multithreading_enabled
 from ebb.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 __all__ = [
@@ -28,7 +30,9 @@ __all__ = [
     "gradgradcheck",
     "graph",
     "is_grad_enabled",
+    "is_multithreading_enabled",
     "no_grad",
     "queue_callback",
     "set_grad_enabled",
+    "set_multithreading_enabled",
 ]
