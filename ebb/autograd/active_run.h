@@ -33,7 +33,7 @@ class EBB_API ActiveRun {
   /// A number that no other run of the process has, from 0 up.
   uint64_t id();
   /// The node being run, or whose hooks are being called; null before the first.
-  Node* current_node() const { return current_; }
+  Node* current_node() const { return __atomic_load_n(&current_, __ATOMIC_RELAXED); }
   virtual bool keeps_graph() const = 0;
   /// Whether the run computes (or has computed) what leaves the node.
   virtual bool will_execute(const Node& node) const = 0;
@@ -61,9 +61,11 @@ class EBB_API ActiveRun {
     if (notes_.load(std::memory_order_acquire) != nullptr) call_queued();
   }
 
-  Node* current_ = nullptr;
+  /// Atomic: nodes on other threads of the run may ask.
+  void note_current(Node* node) { __atomic_store_n(&current_, node, __ATOMIC_RELAXED); }
 
  private:
+  Node* current_ = nullptr;
   /// What most runs never need.
   struct Notes {
     std::mutex mutex;  // guards what follows

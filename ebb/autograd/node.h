@@ -89,6 +89,10 @@ class EBB_API Node : public Producer {
   /// Whether something was saved and then freed.
   bool is_released() const { return (flags_.load(std::memory_order_relaxed) & kReleased) != 0; }
   virtual bool is_accumulator() const { return false; }
+  /// Whether only the thread that called backward() may run it, as where it calls Python.
+  bool needs_caller_thread() const {
+    return (flags_.load(std::memory_order_relaxed) & kCallerThread) != 0;
+  }
 
   LocationId location() const { return location_; }
   uint64_t sequence() const { return sequence_; }
@@ -105,9 +109,10 @@ class EBB_API Node : public Producer {
 
  protected:
   friend struct NodeAccess;
-  static constexpr uint8_t kReleased = 1;  // saved tensors were freed
-  static constexpr uint8_t kLocked = 2;    // somebody is unpacking (see SavedLock)
-  static constexpr uint8_t kHasSaved = 4;  // release_saved() has something to do
+  static constexpr uint8_t kReleased = 1;      // saved tensors were freed
+  static constexpr uint8_t kLocked = 2;        // somebody is unpacking (see SavedLock)
+  static constexpr uint8_t kHasSaved = 4;      // release_saved() has something to do
+  static constexpr uint8_t kCallerThread = 8;  // see needs_caller_thread()
 
   Node() = default;
   ~Node() override = default;
@@ -124,7 +129,7 @@ class EBB_API Node : public Producer {
   LocationId location_ = 0;
   uint64_t sequence_ = 0;
 
-  // Scratch of the one run that may use it at a time (run.h): which run, how many gradients are
+  // Scratch of the one run that may use it at a time (scratch.h): which run, how many gradients are
   // still to come, and their sum so far (for several outputs: an array behind the edges). Outside
   // of a run all slots are null.
   uint32_t task_ = 0;

@@ -43,6 +43,7 @@ struct NodeAccess {
   static constexpr uint8_t kReleased = Node::kReleased;
   static constexpr uint8_t kLocked = Node::kLocked;
   static constexpr uint8_t kHasSaved = Node::kHasSaved;
+  static constexpr uint8_t kCallerThread = Node::kCallerThread;
 
   static std::atomic<uint8_t>& flags(Node& node) { return node.flags_; }
   static NodeExtra*& extra(Node& node) { return node.extra_; }
@@ -122,6 +123,11 @@ inline uint64_t add_edge(Node& node, size_t index, const Tensor& input) {
 /// Says that release_saved() has something to free.
 inline void mark_saved(Node& node) {
   NodeAccess::flags(node).store(NodeAccess::kHasSaved, std::memory_order_relaxed);
+}
+/// Says that only the thread that called backward() may run the node: its rule calls Python, say.
+/// Call after mark_saved().
+inline void mark_for_caller_thread(Node& node) {
+  NodeAccess::flags(node).fetch_or(NodeAccess::kCallerThread, std::memory_order_relaxed);
 }
 
 /// Numbers the node, above `above` (the largest number that add_edge() gave), and makes it the

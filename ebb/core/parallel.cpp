@@ -134,13 +134,17 @@ class Pool {
     return true;
   }
 
-  ~Pool() {
+  /// Ends the workers, unless a job is running, and lets nobody start another one: what a daemon
+  /// thread does while the process ends, it does alone.
+  void stop() {
+    if (!busy_.try_lock()) return;
     {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
     }
     wake_.notify_all();
     for (std::thread& worker : workers_) worker.join();
+    workers_.clear();
   }
 
  private:
@@ -208,7 +212,10 @@ std::mutex pool_mutex;
                      is_inside_piece = false;
                    });
 
-void stop_pool() { delete current_pool.exchange(nullptr); }
+// The object stays: a daemon thread may be about to use it.
+void stop_pool() {
+  if (Pool* const pool = current_pool.load()) pool->stop();
+}
 
 Pool& pool() {
   Pool* existing = current_pool.load(std::memory_order_acquire);
@@ -242,6 +249,8 @@ void set_num_threads(int64_t count) {
   }
   wanted_threads.store(static_cast<int>(count), std::memory_order_relaxed);
 }
+
+bool is_in_parallel_piece() { return is_inside_piece; }
 
 void detail::run_pieces(int64_t pieces, FunctionRef<void(int64_t)> piece) {
   const auto helpers = static_cast<int>(std::min<int64_t>(num_threads(), pieces)) - 1;

@@ -40,6 +40,9 @@ EBB_API int num_threads();
 /// Throws ValueError unless 1 <= count <= 1024.
 EBB_API void set_num_threads(int64_t count);
 
+/// Whether this thread is inside a piece of some parallel_for, so that further ones run inline.
+EBB_API bool is_in_parallel_piece();
+
 namespace detail {
 EBB_API void run_pieces(int64_t pieces, FunctionRef<void(int64_t)> piece);
 }

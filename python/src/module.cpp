@@ -5,6 +5,7 @@
 #include "python/src/clip_grad.h"
 #include "python/src/default_dtype.h"
 #include "python/src/devices.h"
+#include "python/src/engine_threads.h"
 #include "python/src/errors.h"
 #include "python/src/files.h"
 #include "python/src/forward_mode.h"
@@ -67,6 +68,7 @@ int fill_module(PyObject* module) {
         add_default_dtype(module);
         add_tensor_data(module);
         add_autograd(module);
+        add_engine_threads(module);
         add_hooks(module);
         add_run_queries(module);
         add_runtime(module);

@@ -77,13 +77,25 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
+/// Calls `take`, which waits for the interpreter's lock. Once the interpreter shuts down, Python ends
+/// a thread that waits by unwinding its stack, which destructors of C++ do not survive: such a
+/// thread sleeps instead until the process has ended.
+template <typename Take>
+auto take_gil(Take&& take) {
+  try {
+    return take();
+  } catch (abi::__forced_unwind&) {
+    while (true) pause();
+  }
+}
+
 /// Other Python threads run during this scope. What is recorded in it carries the location that
 /// Python has now, since the interpreter's frames must not be read without the lock.
 class ReleaseGil {
  public:
   ReleaseGil() : location_(current_location(nullptr)), thread_(PyEval_SaveThread()) {}
   ~ReleaseGil() {
-    PyEval_RestoreThread(thread_);
+    take_gil([this] { PyEval_RestoreThread(thread_); });
     run_deferred();
   }
   ReleaseGil(const ReleaseGil&) = delete;
@@ -100,7 +112,7 @@ void forget_thread_state() noexcept;
 /// Holds the interpreter's lock for the length of a scope, on any thread.
 class AcquireGil {
  public:
-  AcquireGil() : state_(PyGILState_Ensure()) {}
+  AcquireGil() : state_(take_gil([] { return PyGILState_Ensure(); })) {}
   ~AcquireGil() {
     forget_thread_state();  // the next line may free it
     PyGILState_Release(state_);

@@ -10,12 +10,14 @@ from ebb._C import (
     inference_mode,
     is_grad_enabled,
     is_inference_mode_enabled,
+    is_multithreading_enabled,
     no_grad,
     queue_callback,
     set_grad_enabled,
 )
 from ebb.autograd import forward_ad, functional, graph
 from ebb.autograd._accumulation import atomic_accumulation
+from ebb.autograd._threads import set_multithreading_enabled
 from ebb.autograd.function import Function, FunctionCtx, once_differentiable
 from ebb.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 
@@ -37,8 +39,10 @@ __all__ = [
     "inference_mode",
     "is_grad_enabled",
     "is_inference_mode_enabled",
+    "is_multithreading_enabled",
     "no_grad",
     "once_differentiable",
     "queue_callback",
     "set_grad_enabled",
+    "set_multithreading_enabled",
 ]

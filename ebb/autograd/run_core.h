@@ -1,0 +1,220 @@
+// ebb/autograd/run_core.h -- what takes part in a run: which nodes, which edges, how many
+// gradients.
+//
+// Discovery walks the graph once, with a stack of its own, and leaves the counts in the scratch.
+// The rest is questions about it, which hooks may ask while the run goes on, on any thread of it.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "ebb/autograd/active_run.h"
+#include "ebb/autograd/ready_nodes.h"
+#include "ebb/autograd/run.h"
+#include "ebb/autograd/scratch.h"
+
+namespace ebb::autograd {
+
+template <typename Scratch>
+class RunCore : public RestrictedRun, public ActiveRun {
+ public:
+  RunCore(const RunRequest& request, RunBuffers& buffers, const RunNumber* number)
+      : request_(request),
+        buffers_(buffers),
+        scratch_(number),
+        captured_(request.captures.size()) {}
+
+  const RunRequest& request() const { return request_; }
+  Scratch& scratch() const { return scratch_; }
+  /// Atomic, since another thread of the run may be counting down the same word.
+  uint32_t state_of(const Node& node) const {
+    const std::atomic_ref<uint32_t> state(scratch_.state(const_cast<Node&>(node)));
+    return state.load(std::memory_order_relaxed);
+  }
+
+  bool is_needed(const Edge& edge) const override { return takes(edge); }
+
+  bool keeps_graph() const override { return !request_.releases; }
+  bool will_reach(const Node& node) const override {
+    return scratch_.is_visited(const_cast<Node&>(node)) && has_mark(node, NodeState::kNeeded);
+  }
+  bool will_execute(const Node& node) const override {
+    return scratch_.is_visited(const_cast<Node&>(node)) && has_mark(node, NodeState::kExecutes);
+  }
+
+  void capture(const Node& node, const Tensor* grads) {
+    const auto [first, last] = captures_of(node);
+    for (auto entry = first; entry != last; ++entry) {
+      captured_[entry->second] = grads[request_.captures[entry->second].second];
+    }
+  }
+
+  /// Whether a gradient passes along the edge, which belongs to a visited node.
+  bool takes(const Edge& edge) const {
+    if (!request_.is_restricted) return true;
+    return !is_cut(edge.node, edge.index) && (state_of(*edge.node) & NodeState::kNeeded) != 0;
+  }
+
+  /// False if another run has a node of this graph; nothing has happened then. With `is_alone`, no
+  /// other run is in progress.
+  bool discover(bool is_alone) {
+    if (!request_.is_restricted) return is_alone ? discover_all<false>() : discover_all<true>();
+    for (size_t position = 0; position < request_.captures.size(); ++position) {
+      capture_order_.emplace_back(request_.captures[position].first.get(), position);
+    }
+    std::sort(capture_order_.begin(), capture_order_.end());
+    for (const NodePtr<Node>& node : request_.accumulators) accumulators_.push_back(node.get());
+    std::sort(accumulators_.begin(), accumulators_.end());
+    for (const auto& [node, index] : request_.cuts) cuts_.emplace_back(node.get(), index);
+    std::sort(cuts_.begin(), cuts_.end());
+    return discover_needed();
+  }
+
+  std::vector<NodePtr<Node>> execution_order() const override {
+    std::unordered_map<Node*, uint32_t> pending = count_edges();
+    std::vector<NodePtr<Node>> order;
+    std::vector<Node*> heap;
+    ReadyNodes ready(heap);
+    const auto make_ready = [&](Node* node) {
+      if (node->edge_count() > 0) return ready.push(node);
+      if (will_execute(*node)) order.push_back(NodePtr<Node>::share(node));
+    };
+    for (const Root& root : buffers_.roots) {
+      const auto entry = pending.find(root.node.get());
+      if (entry == pending.end() || entry->second != 0) continue;
+      entry->second = UINT32_MAX;  // several roots may be outputs of one node
+      make_ready(root.node.get());
+    }
+    while (Node* const node = ready.pop()) {
+      if (!will_execute(*node)) continue;
+      order.push_back(NodePtr<Node>::share(node));
+      for (const Edge& edge : node->edges()) {
+        if (edge.node != nullptr && takes(edge) && --pending[edge.node] == 0) make_ready(edge.node);
+      }
+    }
+    return order;
+  }
+
+ protected:
+  /// The captures of one node: pairs of it and a position.
+  auto captures_of(const Node& node) const {
+    return std::equal_range(capture_order_.begin(), capture_order_.end(),
+                            std::pair(&node, size_t{0}),
+                            [](const auto& a, const auto& b) { return a.first < b.first; });
+  }
+
+  bool is_cut(const Node* node, uint32_t index) const {
+    return !cuts_.empty() && std::binary_search(cuts_.begin(), cuts_.end(), std::pair(node, index));
+  }
+
+  bool has_mark(const Node& node, uint32_t mark) const {
+    return !request_.is_restricted || (state_of(node) & mark) != 0;
+  }
+
+ private:
+  struct Frame {
+    Node* node;
+    uint32_t next_edge;
+  };
+
+  /// The number of edges into each node that takes part: the run uses its own counts up.
+  std::unordered_map<Node*, uint32_t> count_edges() const {
+    std::unordered_map<Node*, uint32_t> pending;
+    std::vector<Node*> stack;
+    const auto visit = [&](Node* node) {
+      const auto [entry, is_new] = pending.try_emplace(node, 0);
+      if (is_new) stack.push_back(node);
+      return entry;
+    };
+    for (const Root& root : buffers_.roots) {
+      if (will_reach(*root.node)) visit(root.node.get());
+    }
+    while (!stack.empty()) {
+      Node* const node = stack.back();
+      stack.pop_back();
+      for (const Edge& edge : node->edges()) {
+        if (edge.node != nullptr && takes(edge)) ++visit(edge.node)->second;
+      }
+    }
+    return pending;
+  }
+
+  /// Visits everything behind the roots and counts the edges into each node.
+  template <bool kHasOthers>
+  bool discover_all() {
+    std::vector<Node*>& stack = buffers_.stack;
+    for (const Root& root : buffers_.roots) {
+      if (kHasOthers && scratch_.is_taken(*root.node)) return false;
+      if (scratch_.visit(*root.node)) stack.push_back(root.node.get());
+    }
+    while (!stack.empty()) {
+      Node* const node = stack.back();
+      stack.pop_back();
+      Edge* const edges = NodeAccess::edges(*node);
+      for (size_t index = 0, count = node->edge_count(); index < count; ++index) {
+        Node* const next = edges[index].node;
+        if (next == nullptr) continue;
+        if (kHasOthers && scratch_.is_taken(*next)) return false;
+        if (scratch_.visit(*next) && next->edge_count() > 0) stack.push_back(next);
+        ++scratch_.state(*next);
+      }
+    }
+    return true;
+  }
+
+  /// The same, depth first, counting only edges from which a capture can be reached.
+  bool discover_needed() {
+    std::vector<Frame> path;
+    for (const Root& root : buffers_.roots) {
+      if (is_cut(root.node.get(), root.index)) continue;
+      if (scratch_.is_taken(*root.node)) return false;
+      if (scratch_.visit(*root.node)) path.push_back({root.node.get(), 0});
+      while (!path.empty()) {
+        Frame& frame = path.back();
+        if (frame.next_edge == frame.node->edge_count()) {
+          finish_discovery(*frame.node);
+          path.pop_back();
+          continue;
+        }
+        const Edge& edge = frame.node->edges()[frame.next_edge++];
+        if (edge.node == nullptr || is_cut(edge.node, edge.index)) continue;
+        if (scratch_.is_taken(*edge.node)) return false;
+        if (scratch_.visit(*edge.node)) path.push_back({edge.node, 0});
+      }
+    }
+    return true;
+  }
+
+  /// All that lies behind `node` is marked: mark the node itself.
+  void finish_discovery(Node& node) {
+    uint32_t marks = 0;
+    const auto [first, last] = captures_of(node);
+    if (first != last) marks |= NodeState::kNeeded | NodeState::kCaptured;
+    const bool accumulates =
+        std::binary_search(accumulators_.begin(), accumulators_.end(), &node) ||
+        (request_.other_leaves && node.edge_count() == 0 && first == last);
+    if (accumulates) marks |= NodeState::kNeeded | NodeState::kExecutes;
+    for (const Edge& edge : node.edges()) {
+      if (edge.node == nullptr || is_cut(edge.node, edge.index)) continue;
+      uint32_t& next = scratch_.state(*edge.node);
+      if ((next & NodeState::kNeeded) == 0) continue;
+      ++next;
+      marks |= NodeState::kNeeded | NodeState::kExecutes;
+    }
+    scratch_.state(node) |= marks;
+  }
+
+ protected:
+  const RunRequest& request_;
+  RunBuffers& buffers_;
+  mutable Scratch scratch_;
+  std::vector<Tensor> captured_;
+  std::vector<std::pair<const Node*, size_t>> capture_order_;  // node and position, sorted
+  std::vector<const Node*> accumulators_;                      // sorted
+  std::vector<std::pair<const Node*, uint32_t>> cuts_;         // node and output, sorted
+};
+
+}  // namespace ebb::autograd

@@ -1,0 +1,212 @@
+// tests/autograd/concurrency_test.cpp -- many threads with runs of their own, runs inside runs to
+// any depth, and forks in between.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <barrier>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "ebb/autograd/parallel_backward.h"
+#include "ebb/core/parallel.h"
+#include "tests/autograd/graph_support.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define EBB_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define EBB_THREAD_SANITIZER 1
+#endif
+#endif
+
+namespace ebb {
+namespace {
+
+constexpr int kThreads = 16;
+
+void on_threads(int count, const std::function<void(int)>& body) {
+  std::barrier start(count);
+  std::vector<std::thread> threads;
+  for (int index = 0; index < count; ++index) {
+    threads.emplace_back([&, index] {
+      start.arrive_and_wait();
+      body(index);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Concurrency, RunsAddUpInASharedLeafExactly) {
+  const Tensor x = leaf({1});
+  on_threads(kThreads, [&](int) {
+    for (int round = 0; round < 100; ++round) backward(x * 2.0 + x);
+  });
+  EXPECT_EQ(floats(grad_of(x)), Floats{3 * 100 * kThreads});
+}
+
+TEST(Concurrency, RunsShareNodesOfARetainedGraph) {
+  const Tensor x = leaf({1});
+  Tensor shared = x * 1.0;
+  for (int step = 0; step < 20; ++step) shared = shared + x * 1.0;
+  on_threads(kThreads, [&](int thread) {
+    const Tensor own = shared * static_cast<double>(thread);
+    for (int round = 0; round < 20; ++round) backward(own, {}, {.retain_graph = true});
+  });
+  EXPECT_EQ(floats(grad_of(x)), Floats{21 * 20 * kThreads * (kThreads - 1) / 2});
+}
+
+TEST(Concurrency, MoreRunsInsideEachOtherThanPlacesAreCountedExactly) {
+  const Tensor x = leaf({1});
+  const std::function<void(int)> nest = [&](int level) {
+    backward(with_rule(x, [&, level](const Tensor& grad) {
+      if (level > 0) nest(level - 1);
+      return grad;
+    }));
+  };
+  nest(400);
+  EXPECT_EQ(floats(grad_of(x)), Floats{401});
+}
+
+int count_threads() {
+  int count = 0;
+  for ([[maybe_unused]] const auto& entry :
+       std::filesystem::directory_iterator("/proc/self/task")) {
+    ++count;
+  }
+  return count;
+}
+
+/// A value whose backward runs `depth` further runs, each inside the one before.
+Tensor nested(const Tensor& x, int depth) {
+  Tensor value = x * 1.0;
+  for (int level = 0; level < depth; ++level) {
+    value = with_rule(x, [below = value, x](const Tensor& grad) {
+      return grad + ebb::grad(std::span(&below, 1), std::span(&x, 1))[0];
+    });
+  }
+  return value;
+}
+
+TEST(Nesting, GoesTenThousandLevelsDeepAndLeavesNoThreadBehind) {
+#ifdef EBB_THREAD_SANITIZER
+  const int depth = 1000;
+#else
+  const int depth = 10'000;
+#endif
+  const Tensor x = leaf({1});
+  const int before = count_threads();
+  backward(nested(x, depth));
+  EXPECT_EQ(floats(grad_of(x)), Floats{static_cast<float>(depth + 1)});
+  EXPECT_EQ(count_threads(), before);
+}
+
+TEST(Nesting, PassesAnErrorUpThroughAllLevels) {
+  const Tensor x = leaf({1});
+  Tensor value = with_rule(x, [](const Tensor&) -> Tensor { throw std::out_of_range("deepest"); });
+  for (int level = 0; level < 450; ++level) {
+    value = with_rule(x, [below = value](const Tensor& grad) {
+      backward(below);
+      return grad;
+    });
+  }
+  EXPECT_THROW(backward(value), std::out_of_range);
+  EXPECT_FALSE(grad_of(x).defined());
+  backward(nested(x, 250));  // the engine is usable
+  EXPECT_EQ(floats(grad_of(x)), Floats{251});
+}
+
+TEST(Nesting, CarriesModesToHelperThreads) {
+  const Tensor x = leaf({1});
+  const bool was_parallel = is_parallel_backward();
+  set_parallel_backward(false);
+  int wrong = 0;
+  Tensor value = x * 1.0;
+  for (int level = 0; level < 250; ++level) {
+    value = with_rule(x, [&wrong, below = value](const Tensor& grad) {
+      wrong += is_grad_enabled() || is_parallel_backward();
+      backward(below);
+      return grad;
+    });
+  }
+  backward(value);
+  set_parallel_backward(was_parallel);
+  EXPECT_EQ(wrong, 0);
+}
+
+/// The exit status of a child that runs `body`, which says whether all went well; -1 if it hangs.
+int status_of_child(const std::function<bool()>& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    _exit(body() ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+size_t address_space_in_use() {
+  size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+TEST(Nesting, SaysWhenThereAreNoMoreThreads) {
+#ifdef EBB_THREAD_SANITIZER
+  GTEST_SKIP() << "ThreadSanitizer needs the address space";
+#endif
+  const Tensor x = leaf({1});
+  const int status = status_of_child([&] {
+    const Tensor deep = nested(x, 3000);
+    struct rlimit limit = {};
+    getrlimit(RLIMIT_AS, &limit);
+    limit.rlim_cur = address_space_in_use() + (size_t{64} << 20);  // stacks of a few threads
+    setrlimit(RLIMIT_AS, &limit);
+    const std::string text = error_of<AutogradError>([&] { backward(deep); });
+    limit.rlim_cur = RLIM_INFINITY;
+    setrlimit(RLIMIT_AS, &limit);
+    return text.find("backward: needs a thread to nest ") == 0;
+  });
+  EXPECT_EQ(status, 0);
+}
+
+bool backward_is_right() {
+  const Tensor x = leaf({1});
+  Tensor total = x;
+  for (int branch = 0; branch < 8; ++branch) {
+    Tensor value = x * 1.0;
+    for (int step = 0; step < 40; ++step) value = value * 1.0;
+    total = total + value;
+  }
+  backward(total);
+  return floats(grad_of(x)) == Floats{9};
+}
+
+TEST(Forking, GivesTheChildAnEngineThatWorks) {
+#ifdef EBB_THREAD_SANITIZER
+  GTEST_SKIP() << "ThreadSanitizer allows no threads in the child of a process with threads";
+#endif
+  const int threads = num_threads();
+  set_num_threads(2);
+  set_eager_teams(true);
+  ASSERT_TRUE(backward_is_right());
+  std::atomic<bool> stops{false};
+  std::thread busy([&] {
+    while (!stops) static_cast<void>(backward_is_right());
+  });
+  int failed = 0;
+  for (int attempt = 0; attempt < 50; ++attempt) failed += status_of_child(backward_is_right) != 0;
+  stops = true;
+  busy.join();
+  set_eager_teams(false);
+  set_num_threads(threads);
+  EXPECT_EQ(failed, 0);
+}
+
+}  // namespace
+}  // namespace ebb
