@@ -72,13 +72,9 @@ Tensor conform(Tensor grad, const OutputMeta& meta, const Node& node, size_t inp
   return grad.dtype() == meta.dtype ? grad : cast(grad, meta.dtype);
 }
 
-Tensor implicit_seed(const Tensor& root) {
-  Tensor seed = empty_like(root, root.dtype());
-  Scalar(1.0).store_as(root.dtype(), seed.data_ptr(), "backward");
-  return seed;
-}
-
 Tensor zeros_for(const OutputMeta& meta) { return zeros(meta.shape(), meta.dtype, meta.device); }
+
+Tensor ones_for(const OutputMeta& meta) { return ones(meta.shape(), meta.dtype, meta.device); }
 
 Tensor cast_to(const Tensor& grad, DType dtype) { return cast(grad, dtype); }
 

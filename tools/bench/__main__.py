@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tools.bench import cpp_rows, limit_rows, python_rows, report
+from tools.bench import cpp_rows, hooks_rows, limit_rows, python_rows, report
 from tools.bench.runner import InstructionCounter, Settings
 from tools.bench.table import Row, terminal_table
 
@@ -33,6 +33,7 @@ GROUPS: dict[str, Callable[[Settings, InstructionCounter], list[Row]]] = {
     "threads": lambda settings, _: cpp_rows.thread_rows(settings),
     "limits": lambda settings, _: limit_rows.limit_rows(settings),
     "attention": lambda settings, _: limit_rows.attention_rows(settings),
+    "hooks": lambda settings, _: hooks_rows.hook_rows(settings),
     "bitwise": lambda settings, _: python_rows.bitwise_rows(settings),
 }
 
