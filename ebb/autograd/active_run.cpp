@@ -49,6 +49,11 @@ void ActiveRun::call_queued() {
   }
 }
 
+uint64_t next_multi_grad_number() {
+  static std::atomic<uint64_t> next{0};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
 ActiveRun* active_run() { return innermost; }
 
 ActiveRunScope::ActiveRunScope(ActiveRun* run) : outer_(std::exchange(innermost, run)) {}

@@ -24,6 +24,9 @@ struct MultiGradState {
   std::vector<Tensor> grads;
 };
 
+/// A number for a new multi-grad hook.
+EBB_API uint64_t next_multi_grad_number();
+
 /// One run, as seen from inside it.
 class EBB_API ActiveRun {
  public:

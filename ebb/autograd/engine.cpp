@@ -1,15 +1,13 @@
-// ebb/autograd/engine.cpp -- backward() and grad(): checking what they are given, and calling a
-// run.
+// ebb/autograd/engine.cpp -- backward() and grad(): from what they are given to a run.
 //
-// The run itself is run.h (its state, and the two places that state can live in) and run.cpp.
+// What they are given is checked in places.cpp; the run itself is run.cpp.
 #include "ebb/autograd/engine.h"
 
 #include <unordered_set>
 
 #include "ebb/autograd/gradient_math.h"
-#include "ebb/autograd/ops/copy.h"
-#include "ebb/autograd/origin.h"
-#include "ebb/autograd/record.h"
+#include "ebb/autograd/ops.h"
+#include "ebb/autograd/places.h"
 #include "ebb/autograd/run.h"
 #include "ebb/autograd/variable.h"
 #include "ebb/core/error.h"
@@ -17,127 +15,27 @@
 namespace ebb {
 namespace {
 
-thread_local bool accumulation_is_atomic = false;
+thread_local constinit bool accumulation_is_atomic = false;
 
 using autograd::Edge;
+using autograd::Places;
 using autograd::RunRequest;
 
-[[noreturn]] void throw_no_history(const char* call, size_t position, const Tensor& root) {
-  throw AutogradError(
-      str(call, ": tensor ", position, " (", root.dtype(), ' ', PrintShape{root.sizes()},
-          ") must require a gradient, got one that does not: ", autograd::explain_origin(root)));
-}
-
-/// The gradient that a run starts from: the given one, checked, or a one.
-Tensor make_seed(const char* call, size_t position, const Tensor& root, const Tensor& given) {
-  if (!given.defined()) {
-    if (root.numel() != 1 || !is_floating(root.dtype())) {
-      throw AutogradError(str(call, ": without a gradient, tensor ", position,
-                              " must have one real floating element, got ", root.dtype(), ' ',
-                              PrintShape{root.sizes()},
-                              "\nhint: pass its gradient, such as ones_like(it)"));
-    }
-    return autograd::implicit_seed(root);
-  }
-  if (!equal(given.sizes(), root.sizes())) {
-    throw ShapeError(str(call, ": gradient ", position, " must have its tensor's shape ",
-                         PrintShape{root.sizes()}, ", got ", PrintShape{given.sizes()}));
-  }
-  const bool fits =
-      is_differentiable(given.dtype()) && is_complex(given.dtype()) == is_complex(root.dtype());
-  if (!fits) {
-    throw DTypeError(str(call, ": gradient ", position, " must be ",
-                         is_complex(root.dtype()) ? "complex" : "real floating", " like its ",
-                         root.dtype(), " tensor, got ", given.dtype()));
-  }
-  if (given.device() != root.device()) {
-    if (root.ndim() == 0) return make_seed(call, position, root, to_device(given, root.device()));
-    throw ValueError(str(call, ": gradient ", position, " must be on its tensor's device ",
-                         to_string(root.device()), ", got ", to_string(given.device())));
-  }
-  return given.dtype() == root.dtype() ? given : autograd::cast_to(given, root.dtype());
-}
-
-void add_roots(const char* call, std::span<const Tensor> roots, std::span<const Tensor> seeds,
-               autograd::RunBuffers& buffers) {
-  if (roots.empty()) throw ValueError(str(call, ": needs at least one tensor, got none"));
-  if (!seeds.empty() && seeds.size() != roots.size()) {
-    throw ValueError(
-        str(call, ": needs one gradient per tensor, got ", seeds.size(), " for ", roots.size()));
-  }
-  for (size_t position = 0; position < roots.size(); ++position) {
-    const Tensor& root = roots[position];
-    if (!root.defined()) {
-      throw ValueError(str(call, ": tensor ", position, " must be a tensor, got an undefined one"));
-    }
-    if (!root.requires_grad()) throw_no_history(call, position, root);
-    Tensor seed = make_seed(call, position, root, seeds.empty() ? Tensor() : seeds[position]);
-    buffers.add_root(autograd::gradient_edge(root), std::move(seed));
-  }
-}
-
-void check_input(const char* call, size_t position, const Tensor& input) {
-  if (!input.defined()) {
-    throw ValueError(str(call, ": input ", position, " must be a tensor, got an undefined one"));
-  }
-  if (!input.requires_grad()) {
-    throw AutogradError(
-        str(call, ": input ", position,
-            " must require a gradient, got one that does not: ", autograd::explain_origin(input)));
-  }
-}
-
-/// Checks tensors whose gradients are asked for and adds a capture for each.
-void add_inputs(std::span<const Tensor> inputs, RunRequest& request) {
-  for (size_t position = 0; position < inputs.size(); ++position) {
-    check_input("grad", position, inputs[position]);
-    request.add_capture(autograd::gradient_edge(inputs[position]));
-  }
-}
-
-/// Checks tensors that backward() is restricted to. Leaves accumulate as they always do; returns
-/// the others, with a capture for each.
-std::vector<Tensor> add_targets(std::span<const Tensor> inputs, RunRequest& request) {
-  std::vector<Tensor> results;
-  for (size_t position = 0; position < inputs.size(); ++position) {
-    const Tensor& input = inputs[position];
-    check_input("backward", position, input);
-    const Edge edge = autograd::gradient_edge(input);
-    if (is_leaf(input)) {
-      request.accumulators.push_back(autograd::NodePtr<autograd::Node>::share(edge.node));
-    } else {
-      request.add_capture(edge);
-      results.push_back(input);
-    }
-  }
-  return results;
-}
-
-Tensor unused_gradient(size_t position, const Tensor& input, const GradOptions& options) {
-  if (options.materialize_grads) {
-    const Edge edge = autograd::gradient_edge(input);
-    return autograd::zeros_for(edge.node->output_meta(edge.index));
-  }
-  if (options.allow_unused) return {};
-  throw ValueError(
-      str("grad: input ", position, " (", input.dtype(), ' ', PrintShape{input.sizes()},
-          ") must have been used to compute the outputs, got one that was not",
-          "\nhint: pass allow_unused=True for None, or materialize_grads=True for zeros"));
-}
-
 /// Adds to the gradient of each tensor, once however often it was named. Like a run's commit,
-/// copies come first: if they run out of memory, nothing has happened.
+/// copies come first: if they run out of memory, nothing has happened. An undefined tensor stands
+/// for a place alone, which has no gradient of its own.
 void accumulate_captured(std::span<const Tensor> tensors, std::vector<Tensor>& captured) {
   std::unordered_set<const TensorImpl*> seen;
   for (size_t position = 0; position < captured.size(); ++position) {
     Tensor& grad = captured[position];
+    const Tensor& tensor = tensors[position];
     // What asked to keep its gradient has received it from the run.
     const bool is_done =
-        !seen.insert(tensors[position].impl()).second || retains_grad(tensors[position]);
+        !tensor.defined() || !seen.insert(tensor.impl()).second || retains_grad(tensor);
     if (is_done) {
       grad = {};
     } else if (grad.defined()) {
-      static_cast<void>(autograd::ensure_meta(tensors[position]));
+      static_cast<void>(autograd::ensure_meta(tensor));
       grad = autograd::owned_gradient(std::move(grad));
     }
   }
@@ -147,6 +45,116 @@ void accumulate_captured(std::span<const Tensor> tensors, std::vector<Tensor>& c
   }
 }
 
+template <typename Options>
+RunRequest make_request(const Options& options, LocationId location) {
+  RunRequest request;
+  request.create_graph = options.create_graph;
+  request.releases = !options.retain_graph.value_or(options.create_graph);
+  request.location = location;
+  request.stages_all = is_accumulation_atomic();
+  return request;
+}
+
+void run_backward(const Places& roots, std::span<const Tensor> seeds,
+                  const BackwardOptions& options, LocationId location) {
+  RunRequest request = make_request(options, location);
+  const autograd::BufferClaim buffers;
+  add_roots("backward", roots, seeds, *buffers);
+  std::vector<Tensor> results;
+  add_targets(options.inputs, request, results);
+  add_targets(options.input_places, request, results);
+  request.is_restricted = !options.inputs.empty() || !options.input_places.empty();
+  if (!results.empty()) {
+    request.finish = [&](std::vector<Tensor>& captured) { accumulate_captured(results, captured); };
+  }
+  autograd::run_graph(request, *buffers);
+}
+
+/// Gradients where some arrived, undefined elsewhere.
+std::vector<Tensor> run_grad(const Places& outputs, const Places& inputs,
+                             std::span<const Tensor> seeds, const GradOptions& options,
+                             LocationId location) {
+  RunRequest request = make_request(options, location);
+  const autograd::BufferClaim buffers;
+  add_roots("grad", outputs, seeds, *buffers);
+  add_inputs(inputs, request);
+  add_cuts(options.no_grad_vars, request);
+  request.is_restricted = true;
+  request.other_leaves = !options.only_inputs;
+  return autograd::run_graph(request, *buffers);
+}
+
+/// How many runs batched seeds ask for.
+int64_t batch_size(std::span<const Tensor> seeds) {
+  int64_t size = -1;
+  for (size_t position = 0; position < seeds.size(); ++position) {
+    if (!seeds[position].defined()) continue;
+    const IntSpan sizes = seeds[position].sizes();
+    const bool fits = !sizes.empty() && (size < 0 || sizes[0] == size);
+    if (!fits) {
+      throw ShapeError(str("grad: with is_grads_batched, dim 0 of every gradient must be the ",
+                           "batch", size < 0 ? "" : str(", of ", size).c_str(), ", got ",
+                           PrintShape{sizes}, " for gradient ", position));
+    }
+    size = sizes[0];
+  }
+  if (size < 1) {
+    throw ValueError(str("grad: is_grads_batched needs gradients with at least one entry, got ",
+                         size < 0 ? "none" : "an empty batch"));
+  }
+  return size;
+}
+
+/// The gradients of one input, of all runs. Where some runs gave one, the others gave zeros.
+Tensor stack_grads(std::vector<Tensor> grads, const Edge& input) {
+  bool any_defined = false;
+  for (const Tensor& grad : grads) any_defined |= grad.defined();
+  if (!any_defined) return {};
+  for (Tensor& grad : grads) {
+    if (!grad.defined()) grad = autograd::zeros_for(input.node->output_meta(input.index));
+  }
+  return stack(grads);
+}
+
+std::vector<Tensor> run_batch(const Places& outputs, const Places& inputs,
+                              std::span<const Tensor> seeds, GradOptions options,
+                              LocationId location) {
+  const int64_t batch = batch_size(seeds);
+  const bool retains = options.retain_graph.value_or(options.create_graph);
+  std::vector<std::vector<Tensor>> by_input(inputs.size());
+  for (int64_t run = 0; run < batch; ++run) {
+    std::vector<Tensor> own;
+    for (const Tensor& seed : seeds) own.push_back(seed.defined() ? select(seed, 0, run) : seed);
+    options.retain_graph = retains || run + 1 < batch;
+    std::vector<Tensor> grads = run_grad(outputs, inputs, own, options, location);
+    for (size_t index = 0; index < grads.size(); ++index) {
+      by_input[index].push_back(std::move(grads[index]));
+    }
+  }
+  std::vector<Tensor> stacked;
+  for (size_t index = 0; index < inputs.size(); ++index) {
+    stacked.push_back(stack_grads(std::move(by_input[index]), inputs.edge(index)));
+  }
+  return stacked;
+}
+
+std::vector<Tensor> grad_of_places(const Places& outputs, const Places& inputs,
+                                   std::span<const Tensor> seeds, const GradOptions& options,
+                                   LocationId location) {
+  if (inputs.empty()) throw ValueError("grad: needs at least one input, got none");
+  std::vector<Tensor> grads = options.is_grads_batched
+                                  ? run_batch(outputs, inputs, seeds, options, location)
+                                  : run_grad(outputs, inputs, seeds, options, location);
+  for (size_t position = 0; position < grads.size(); ++position) {
+    Tensor& grad = grads[position];
+    if (grad.defined()) continue;
+    grad = unused_gradient(position, inputs.edge(position), options);
+    if (!grad.defined() || !options.is_grads_batched) continue;
+    grad = stack(std::vector<Tensor>(static_cast<size_t>(batch_size(seeds)), grad));
+  }
+  return grads;
+}
+
 }  // namespace
 
 bool is_accumulation_atomic() { return accumulation_is_atomic; }
@@ -154,43 +162,58 @@ void set_accumulation_atomic(bool is_atomic) { accumulation_is_atomic = is_atomi
 
 void backward(std::span<const Tensor> roots, std::span<const Tensor> seeds,
               const BackwardOptions& options) {
-  RunRequest request;
-  request.create_graph = options.create_graph;
-  request.releases = !options.retain_graph.value_or(options.create_graph);
-  request.location = current_location(__builtin_return_address(0));
-  request.stages_all = is_accumulation_atomic();
-  const autograd::BufferClaim buffers;
-  add_roots("backward", roots, seeds, *buffers);
-  const std::vector<Tensor> results = add_targets(options.inputs, request);
-  request.is_restricted = !options.inputs.empty();
-  if (!results.empty()) {
-    request.finish = [&](std::vector<Tensor>& captured) { accumulate_captured(results, captured); };
-  }
-  autograd::run_graph(request, *buffers);
+  run_backward(roots, seeds, options, current_location(__builtin_return_address(0)));
 }
 
 void backward(const Tensor& root, const Tensor& seed, const BackwardOptions& options) {
-  const LocationScope location(current_location(__builtin_return_address(0)));
-  backward(std::span(&root, 1), std::span(&seed, 1), options);
+  run_backward(std::span(&root, 1), std::span(&seed, 1), options,
+               current_location(__builtin_return_address(0)));
+}
+
+void backward_from(std::span<const Place> roots, std::span<const Tensor> seeds,
+                   const BackwardOptions& options) {
+  run_backward(roots, seeds, options, current_location(__builtin_return_address(0)));
 }
 
 std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
                          std::span<const Tensor> seeds, const GradOptions& options) {
-  if (inputs.empty()) throw ValueError("grad: needs at least one input, got none");
-  RunRequest request;
-  request.create_graph = options.create_graph;
-  request.releases = !options.retain_graph.value_or(options.create_graph);
-  request.location = current_location(__builtin_return_address(0));
-  const autograd::BufferClaim buffers;
-  add_roots("grad", outputs, seeds, *buffers);
-  add_inputs(inputs, request);
-  request.is_restricted = true;
-  std::vector<Tensor> grads = autograd::run_graph(request, *buffers);
-  for (size_t position = 0; position < grads.size(); ++position) {
-    if (grads[position].defined()) continue;
-    grads[position] = unused_gradient(position, inputs[position], options);
+  return grad_of_places(outputs, inputs, seeds, options,
+                        current_location(__builtin_return_address(0)));
+}
+
+std::vector<Tensor> grad_between(std::span<const Place> outputs, std::span<const Place> inputs,
+                                 std::span<const Tensor> seeds, const GradOptions& options) {
+  return grad_of_places(outputs, inputs, seeds, options,
+                        current_location(__builtin_return_address(0)));
+}
+
+std::vector<Tensor> autograd::call_node(Node& node, std::span<const Tensor> grad_outs) {
+  if (grad_outs.size() != node.output_count()) {
+    throw DTypeError(str(node.name(), ": expected ", node.output_count(), " arguments, got ",
+                         grad_outs.size(), " instead"));
   }
-  return grads;
+  std::vector<Tensor> grads(grad_outs.begin(), grad_outs.end());
+  bool any_defined = false;
+  for (uint32_t index = 0; index < grads.size(); ++index) {
+    if (!grads[index].defined()) continue;
+    any_defined = true;
+    const OutputMeta& meta = node.output_meta(index);
+    if (!conforms(*grads[index].impl(), meta)) {
+      grads[index] = conform(std::move(grads[index]), meta, node, index);
+    }
+  }
+  std::vector<Tensor> results(node.edge_count());
+  if (!any_defined) return results;
+  NodeRun run(node, false, nullptr);
+  node.apply(grads.data(), results.data(), run);
+  for (size_t index = 0; index < results.size(); ++index) {
+    const Edge& edge = node.edges()[index];
+    Tensor& grad = results[index];
+    if (edge.node == nullptr || !grad.defined()) continue;
+    const OutputMeta& meta = edge.node->output_meta(edge.index);
+    if (!conforms(*grad.impl(), meta)) grad = conform(std::move(grad), meta, node, index);
+  }
+  return results;
 }
 
 }  // namespace ebb

@@ -7,9 +7,11 @@
 
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "ebb/autograd/node.h"
+#include "ebb/autograd/variable.h"
 #include "ebb/core/tensor.h"
 
 namespace ebb {
@@ -34,11 +36,27 @@ class AtomicAccumulation {
   bool saved_;
 };
 
+/// A tensor, or its place in the graph alone: where a run starts, or what it is asked for.
+struct Place {
+  Place(Tensor tensor) : tensor(std::move(tensor)) {}             // NOLINT: is one
+  Place(autograd::GradientEdge edge) : alone(std::move(edge)) {}  // NOLINT: is one
+  /// Where the gradient goes; no node if nowhere.
+  autograd::Edge edge() const {
+    if (tensor.defined()) return autograd::gradient_edge(tensor);
+    return {alone.node.get(), alone.output_nr};
+  }
+
+  Tensor tensor;                 // undefined for a place alone
+  autograd::GradientEdge alone;  // of no node for a tensor
+};
+
 struct BackwardOptions {
   std::optional<bool> retain_graph = std::nullopt;  // default: create_graph
   bool create_graph = false;
-  /// If not empty, accumulate into these tensors only (leaves or not).
+  /// If these two are not empty, accumulate only there: into leaves, into the grad of other
+  /// tensors, and at places alone into the tensors there that retain their gradient.
   std::span<const Tensor> inputs = {};
+  std::span<const Place> input_places = {};
 };
 
 /// Sends `seeds[i]` into `roots[i]` and adds the gradient of every reachable leaf to its grad.
@@ -49,12 +67,20 @@ EBB_API void backward(std::span<const Tensor> roots, std::span<const Tensor> see
 /// The same for one root.
 EBB_API void backward(const Tensor& root, const Tensor& seed = {},
                       const BackwardOptions& options = {});
+/// The same from places.
+EBB_API void backward_from(std::span<const Place> roots, std::span<const Tensor> seeds = {},
+                           const BackwardOptions& options = {});
 
 struct GradOptions {
   std::optional<bool> retain_graph = std::nullopt;  // default: create_graph
   bool create_graph = false;
   bool allow_unused = false;       // give an undefined gradient instead of an error
   bool materialize_grads = false;  // give zeros instead
+  bool only_inputs = true;         // if false, also add to every other leaf that is reached
+  /// Seeds have one more dim in front: run once for each of its entries, and stack the gradients.
+  bool is_grads_batched = false;
+  /// Nothing passes here in this call; the tensors themselves stay as they are.
+  std::span<const Place> no_grad_vars = {};
 };
 
 /// The gradients of the sum of `outputs` (weighted by `seeds`) with respect to `inputs`, in order.
@@ -62,5 +88,18 @@ struct GradOptions {
 EBB_API std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
                                  std::span<const Tensor> seeds = {},
                                  const GradOptions& options = {});
+/// The same between places.
+EBB_API std::vector<Tensor> grad_between(std::span<const Place> outputs,
+                                         std::span<const Place> inputs,
+                                         std::span<const Tensor> seeds = {},
+                                         const GradOptions& options = {});
 
+namespace autograd {
+
+/// What `node` computes from one gradient per output (undefined for none): one per edge, in the
+/// shape and dtype of its input. An accumulator adds to its leaf and gives nothing. Calls no hooks
+/// and frees nothing. Throws DTypeError for another number of gradients.
+EBB_API std::vector<Tensor> call_node(Node& node, std::span<const Tensor> grad_outs);
+
+}  // namespace autograd
 }  // namespace ebb

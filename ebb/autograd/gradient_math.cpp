@@ -82,14 +82,9 @@ Tensor conform(Tensor grad, const OutputMeta& meta, const Node& node, size_t inp
                        to_string(meta.device), ", got ", to_string(grad.device())));
 }
 
-Tensor implicit_seed(const Tensor& root) {
-  if (ops::is_elsewhere(root)) return ops::ones_like(root);
-  Tensor seed = empty_like(root, root.dtype());
-  Scalar(1.0).store_as(root.dtype(), seed.host_data(), "backward");
-  return seed;
-}
-
 Tensor zeros_for(const OutputMeta& meta) { return zeros(meta.shape(), meta.dtype, meta.device); }
+
+Tensor ones_for(const OutputMeta& meta) { return ones(meta.shape(), meta.dtype, meta.device); }
 
 Tensor cast_to(const Tensor& grad, DType dtype) { return cast(grad, dtype); }
 

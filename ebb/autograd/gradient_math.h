@@ -22,9 +22,8 @@ Tensor add_gradients(Tensor lhs, const Tensor& rhs);
 /// part dropped where a real tensor was promoted; 0-d gradients move to the device of `meta`.
 /// Throws ShapeError, ValueError for another device, naming `node` and its input.
 Tensor conform(Tensor grad, const OutputMeta& meta, const Node& node, size_t input);
-/// A one of the tensor's dtype and shape, for a root of one element.
-Tensor implicit_seed(const Tensor& root);
 Tensor zeros_for(const OutputMeta& meta);
+Tensor ones_for(const OutputMeta& meta);
 /// `grad` cast to `dtype` (recorded if grad mode is on).
 Tensor cast_to(const Tensor& grad, DType dtype);
 

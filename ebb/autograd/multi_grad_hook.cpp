@@ -1,7 +1,6 @@
 // ebb/autograd/multi_grad_hook.cpp -- counting the gradients of several tensors.
 #include "ebb/autograd/multi_grad_hook.h"
 
-#include <atomic>
 #include <utility>
 
 #include "ebb/autograd/active_run.h"
@@ -9,17 +8,9 @@
 #include "ebb/core/error.h"
 
 namespace ebb::autograd {
-namespace {
-
-uint64_t next_number() {
-  static std::atomic<uint64_t> next{0};
-  return next.fetch_add(1, std::memory_order_relaxed);
-}
-
-}  // namespace
 
 MultiGradGroup::MultiGradGroup(MultiGradMode mode, std::span<const Tensor> tensors)
-    : number_(next_number()), mode_(mode) {
+    : number_(next_multi_grad_number()), mode_(mode) {
   for (const Tensor& tensor : tensors) nodes_.push_back(gradient_edge(tensor).node);
 }
 

@@ -8,34 +8,62 @@
 #include "ebb/autograd/engine.h"
 #include "python/src/args.h"
 #include "python/src/errors.h"
+#include "python/src/node_object.h"
 
 namespace ebb::python {
 namespace {
 
-/// One tensor or a sequence of them; `allows_none` says whether None stands for no tensor.
-std::vector<Tensor> to_tensors(PyObject* object, const char* what, bool allows_none) {
-  std::vector<Tensor> tensors;
-  if (object == nullptr || object == Py_None) return tensors;
-  if (is_tensor(object)) {
-    tensors.push_back(tensor_of(object));
-    return tensors;
-  }
+/// A GradientEdge: a tuple of a Node and a number.
+bool is_edge(PyObject* object) {
+  return PyTuple_Check(object) && PyTuple_GET_SIZE(object) >= 2 &&
+         is_node(PyTuple_GET_ITEM(object, 0)) && PyLong_Check(PyTuple_GET_ITEM(object, 1));
+}
+
+Place to_edge(PyObject* object) {
+  const int64_t number = to_int64(PyTuple_GET_ITEM(object, 1));
+  return autograd::GradientEdge{
+      autograd::NodePtr<autograd::Node>::share(&node_of(PyTuple_GET_ITEM(object, 0))),
+      static_cast<uint32_t>(number)};
+}
+
+enum class Kind : uint8_t { places, seeds };
+
+/// One tensor (or, for places, one edge) or a sequence of them. For seeds, None stands for no
+/// tensor.
+std::vector<Place> to_places(PyObject* object, const char* what, Kind kind) {
+  std::vector<Place> places;
+  const auto add = [&](PyObject* item) {
+    if (is_tensor(item)) {
+      places.emplace_back(tensor_of(item));
+    } else if (kind == Kind::places && is_edge(item)) {
+      places.push_back(to_edge(item));
+    } else {
+      return false;
+    }
+    return true;
+  };
+  if (object == nullptr || object == Py_None || add(object)) return places;
   if (PySequence_Check(object) == 0 && PyIter_Check(object) == 0 && !PyAnySet_Check(object)) {
     throw DTypeError(str(what, " must be Tensor or sequence of Tensors, got ", type_name(object)));
   }
   const Ref items(PySequence_Tuple(object));
   for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(items.get()); ++index) {
     PyObject* const item = PyTuple_GET_ITEM(items.get(), index);
-    if (is_tensor(item)) {
-      tensors.push_back(tensor_of(item));
-    } else if (item == Py_None && allows_none) {
-      tensors.emplace_back();
-    } else {
+    if (kind == Kind::seeds && item == Py_None) {
+      places.emplace_back(Tensor());
+    } else if (!add(item)) {
       throw DTypeError(str(what, " must be Tensor or sequence of Tensors, got ", type_name(item),
                            " at position ", index));
     }
   }
-  return tensors;
+  return places;
+}
+
+std::vector<Tensor> to_seeds(PyObject* object, const char* what) {
+  std::vector<Tensor> seeds;
+  for (Place& place : to_places(object, what, Kind::seeds))
+    seeds.push_back(std::move(place.tensor));
+  return seeds;
 }
 
 bool truth(const Arguments& arguments, int index, bool fallback) {
@@ -45,8 +73,8 @@ std::optional<bool> optional_truth(const Arguments& arguments, int index) {
   return arguments.given(index) ? std::optional(arguments.boolean(index)) : std::nullopt;
 }
 
-void check_not_empty(const std::vector<Tensor>& tensors, const char* what) {
-  if (tensors.empty()) throw ValueError(str(what, " needs at least one tensor, got none"));
+void check_not_empty(const std::vector<Place>& places, const char* what) {
+  if (places.empty()) throw ValueError(str(what, " needs at least one tensor, got none"));
 }
 
 /// Seeds: none at all, or one for each root.
@@ -88,54 +116,45 @@ const Overload grad_overloads[] = {grad_params};
 OpSpec grad_spec{"grad", grad_overloads};
 
 /// What follows the seeds is the same for the method and the function.
-void run(const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds,
+void run(const std::vector<Place>& roots, const std::vector<Tensor>& seeds,
          const Arguments& arguments) {
-  std::vector<Tensor> inputs;
+  std::vector<Place> inputs;
   if (arguments.given(4)) {
-    inputs = to_tensors(arguments.object(4), "backward(): argument 'inputs'", false);
+    inputs = to_places(arguments.object(4), "backward(): argument 'inputs'", Kind::places);
     check_not_empty(inputs, "backward(): argument 'inputs'");
   }
   const BackwardOptions options = {.retain_graph = optional_truth(arguments, 2),
                                    .create_graph = truth(arguments, 3, false),
-                                   .inputs = inputs};
+                                   .input_places = inputs};
   const ReleaseGil unlocked;
-  backward(roots, seeds, options);
+  backward_from(roots, seeds, options);
 }
 
 PyObject* module_backward(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   return guarded([&] {
     const Arguments arguments(backward_spec, {nullptr, args, count, names});
-    const std::vector<Tensor> roots =
-        to_tensors(arguments.object(0), "backward(): argument 'tensors'", false);
+    const std::vector<Place> roots =
+        to_places(arguments.object(0), "backward(): argument 'tensors'", Kind::places);
     check_not_empty(roots, "backward(): argument 'tensors'");
     const std::vector<Tensor> seeds =
-        to_tensors(arguments.object(1), "backward(): argument 'grad_tensors'", true);
+        to_seeds(arguments.object(1), "backward(): argument 'grad_tensors'");
     check_seeds(seeds, roots.size(), "backward(): argument 'grad_tensors'");
     run(roots, seeds, arguments);
     return Py_NewRef(Py_None);
   });
 }
 
-void refuse_missing_options(const Arguments& arguments) {
-  const char* missing = nullptr;
-  if (!truth(arguments, 5, true)) missing = "only_inputs=False";
-  if (truth(arguments, 7, false)) missing = "is_grads_batched=True";
-  if (arguments.given(9)) missing = "no_grad_vars";
-  if (missing != nullptr) {
-    throw NotImplementedError(str("grad: needs its default, got ", missing, ", not supported yet"));
-  }
-}
-
 PyObject* module_grad(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   return guarded([&] {
     const Arguments arguments(grad_spec, {nullptr, args, count, names});
-    refuse_missing_options(arguments);
-    const std::vector<Tensor> outputs =
-        to_tensors(arguments.object(0), "grad(): argument 'outputs'", false);
-    const std::vector<Tensor> inputs =
-        to_tensors(arguments.object(1), "grad(): argument 'inputs'", false);
+    const std::vector<Place> outputs =
+        to_places(arguments.object(0), "grad(): argument 'outputs'", Kind::places);
+    const std::vector<Place> inputs =
+        to_places(arguments.object(1), "grad(): argument 'inputs'", Kind::places);
     const std::vector<Tensor> seeds =
-        to_tensors(arguments.object(2), "grad(): argument 'grad_outputs'", true);
+        to_seeds(arguments.object(2), "grad(): argument 'grad_outputs'");
+    const std::vector<Place> cuts =
+        to_places(arguments.object(9), "grad(): argument 'no_grad_vars'", Kind::places);
     check_not_empty(outputs, "grad(): argument 'outputs'");
     check_not_empty(inputs, "grad(): argument 'inputs'");
     check_seeds(seeds, outputs.size(), "grad(): argument 'grad_outputs'");
@@ -146,11 +165,14 @@ PyObject* module_grad(PyObject*, PyObject* const* args, Py_ssize_t count, PyObje
     const GradOptions options = {.retain_graph = optional_truth(arguments, 3),
                                  .create_graph = truth(arguments, 4, false),
                                  .allow_unused = truth(arguments, 6, fills),
-                                 .materialize_grads = fills};
+                                 .materialize_grads = fills,
+                                 .only_inputs = truth(arguments, 5, true),
+                                 .is_grads_batched = truth(arguments, 7, false),
+                                 .no_grad_vars = cuts};
     std::vector<Tensor> grads;
     {
       const ReleaseGil unlocked;
-      grads = grad(outputs, inputs, seeds, options);
+      grads = grad_between(outputs, inputs, seeds, options);
     }
     Ref result(PyTuple_New(static_cast<Py_ssize_t>(grads.size())));
     for (size_t index = 0; index < grads.size(); ++index) {
@@ -165,11 +187,12 @@ constexpr const char* kBackwardDoc =
     "inputs=None)\n--\n\n"
     "Add the gradient of the sum of `tensors` to the `grad` of every leaf it depends on.\n\n"
     "Args:\n"
-    "    tensors: A tensor or a sequence of them.\n"
+    "    tensors: A tensor or GradientEdge, or a sequence of them.\n"
     "    grad_tensors: What to start with: one gradient per tensor; None stands for 1.\n"
     "    retain_graph: Keep what a further run needs (default: create_graph).\n"
     "    create_graph: Record the gradients' own computation.\n"
-    "    inputs: Add to these tensors only.\n"
+    "    inputs: Add to these tensors only, leaves or not; a GradientEdge names a leaf, or\n"
+    "        tensors that retain their gradient.\n"
     "Raises:\n"
     "    AutogradError: If a tensor has no history, or the graph was freed.\n";
 constexpr const char* kGradDoc =
@@ -177,13 +200,20 @@ constexpr const char* kGradDoc =
     "only_inputs=True, allow_unused=None, is_grads_batched=False, materialize_grads=False, "
     "no_grad_vars=None)\n--\n\n"
     "Return the gradients of the sum of `outputs` with respect to `inputs`, as a tuple.\n\n"
-    "No tensor's `grad` changes.\n\n"
+    "No tensor's `grad` changes, unless only_inputs is False. Inputs and outputs may be\n"
+    "GradientEdges.\n\n"
     "Args:\n"
     "    grad_outputs: What to start with: one gradient per output; None stands for 1.\n"
     "    allow_unused: Give None for an input that no output depends on, instead of an error.\n"
     "    materialize_grads: Give zeros for it.\n"
+    "    only_inputs: With False, also add to the `grad` of every other leaf that is reached.\n"
+    "    is_grads_batched: `grad_outputs` have one more dim in front; run once per entry and\n"
+    "        stack the gradients.\n"
+    "    no_grad_vars: A tensor or GradientEdge, or several: no gradient passes them in this "
+    "call.\n"
     "Raises:\n"
-    "    AutogradError: If an input is unused, or the graph was freed.\n";
+    "    ValueError: If an input is unused.\n"
+    "    AutogradError: If a tensor has no history, or the graph was freed.\n";
 
 PyMethodDef kFunctions[] = {
     {"backward", as_method(module_backward), METH_FASTCALL | METH_KEYWORDS, kBackwardDoc},
@@ -197,7 +227,7 @@ PyObject* tensor_backward(PyObject* self, PyObject* const* args, Py_ssize_t coun
                           PyObject* names) {
   return guarded([&] {
     const Arguments arguments(method_spec, {self, args, count, names});
-    const std::vector<Tensor> roots = {tensor_of(self)};
+    const std::vector<Place> roots = {tensor_of(self)};
     std::vector<Tensor> seeds;
     if (arguments.given(1)) seeds.push_back(arguments.tensor(1));
     run(roots, seeds, arguments);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ebb/autograd/edge_hook.h"
 #include "ebb/autograd/hooks.h"
 #include "ebb/autograd/multi_grad_hook.h"
 #include "ebb/autograd/node_extra.h"
@@ -163,6 +164,33 @@ class PythonMultiGradHook final : public autograd::MultiGradHook {
   Function function_;
 };
 
+/// The part of a module's hook that belongs to one node: hook(grad_inputs) -> a tuple or None.
+class PythonEdgeHook final : public autograd::EdgeHook {
+ public:
+  PythonEdgeHook(std::shared_ptr<autograd::EdgeGroup> group, const Node* sender, Shares shares,
+                 PyObject* function)
+      : EdgeHook(std::move(group), sender, std::move(shares)), function_(function) {}
+  std::string name() const override { return name_of(function_.get()); }
+  void* front_end_object() const override { return function_.get(); }
+
+ protected:
+  bool finish(std::span<Tensor> sums) override {
+    bool is_replaced = false;
+    call_python([&] {
+      const Ref result(PyObject_CallOneArg(function_.get(), to_tuple(sums).get()));
+      is_replaced = result.get() != Py_None;
+      for (size_t index = 0; is_replaced && index < sums.size(); ++index) {
+        PyObject* const value = PyTuple_GetItem(result.get(), static_cast<Py_ssize_t>(index));
+        sums[index] = checked(value) == Py_None ? Tensor() : tensor_of(value);
+      }
+    });
+    return is_replaced;
+  }
+
+ private:
+  Function function_;
+};
+
 void check_callable(const char* op, PyObject* hook) {
   if (PyCallable_Check(hook) == 0) {
     throw DTypeError(str(op, ": needs a callable, got ", type_name(hook)));
@@ -205,7 +233,42 @@ PyObject* register_multi(PyObject*, PyObject* args) {
   });
 }
 
+/// _register_edge_hook(outputs, edges, since, hook): the number of nodes that send to the edges.
+PyObject* register_edge_hook(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *outputs = nullptr, *edges = nullptr, *hook = nullptr;
+    unsigned long long since = 0;
+    if (PyArg_ParseTuple(args, "O!O!KO", &PyTuple_Type, &outputs, &PyTuple_Type, &edges, &since,
+                         &hook) == 0) {
+      return nullptr;
+    }
+    std::vector<Tensor> tensors;
+    for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(outputs); ++index) {
+      tensors.push_back(tensor_of(PyTuple_GET_ITEM(outputs, index)));
+    }
+    std::vector<autograd::GradientEdge> places;
+    for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(edges); ++index) {
+      PyObject* const edge = PyTuple_GET_ITEM(edges, index);
+      Node& node = node_of(PyTuple_GET_ITEM(edge, 0));
+      const int64_t number = to_int64(PyTuple_GET_ITEM(edge, 1));
+      places.push_back({autograd::NodePtr<Node>::share(&node), static_cast<uint32_t>(number)});
+    }
+    const std::vector<autograd::HookHandle> handles = autograd::add_edge_hook(
+        tensors, places, since, [&](auto group, const Node* sender, auto shares) {
+          return std::make_shared<PythonEdgeHook>(std::move(group), sender, std::move(shares),
+                                                  hook);
+        });
+    return PyLong_FromSize_t(handles.size());
+  });
+}
+
+PyObject* next_sequence(PyObject*, PyObject*) {
+  return PyLong_FromUnsignedLongLong(autograd::next_sequence());
+}
+
 PyMethodDef kFunctions[] = {
+    {"_register_edge_hook", register_edge_hook, METH_VARARGS, nullptr},
+    {"_next_sequence", next_sequence, METH_NOARGS, nullptr},
     {"_register_multi_grad_hook", register_multi, METH_VARARGS, nullptr},
     {},
 };

@@ -5,7 +5,9 @@
 
 #include <string>
 #include <unordered_map>
+#include <vector>
 
+#include "ebb/autograd/engine.h"
 #include "ebb/autograd/meta.h"
 #include "ebb/autograd/node_extra.h"
 #include "ebb/autograd/variable.h"
@@ -16,6 +18,7 @@
 #include "python/src/hooks.h"
 #include "python/src/saved_values.h"
 #include "python/src/tensor_object.h"
+#include "python/src/value_types.h"
 
 namespace ebb::python {
 namespace {
@@ -28,6 +31,7 @@ struct NodeObject {
   PyObject* weaklist;
 };
 PyTypeObject* node_type = nullptr;
+PyTypeObject* metadata_type = nullptr;
 
 /// Nodes that have a Python object now. Never destroyed: objects may outlive static storage.
 std::unordered_map<Node*, NodeObject*>& live_objects() {
@@ -148,6 +152,54 @@ PyMethodDef kFunctions[] = {
     {},
 };
 
+/// Shape, dtype and device of each output of the op: what the gradients that arrive must look like.
+PyObject* input_metadata(PyObject* self, void*) {
+  return guarded([&] {
+    const Node& node = node_of(self);
+    Ref all(PyTuple_New(node.output_count()));
+    for (uint32_t index = 0; index < node.output_count(); ++index) {
+      const autograd::OutputMeta& meta = node.output_meta(index);
+      PyObject* const entry = checked(PyStructSequence_New(metadata_type));
+      PyTuple_SET_ITEM(all.get(), index, entry);
+      PyStructSequence_SET_ITEM(entry, 0, make_size(meta.shape()));
+      PyStructSequence_SET_ITEM(entry, 1, Py_NewRef(dtype_object(meta.dtype)));
+      PyStructSequence_SET_ITEM(entry, 2, make_device(meta.device));
+      PyStructSequence_SET_ITEM(entry, 3, Py_NewRef(Py_False));
+    }
+    return all.release();
+  });
+}
+
+/// node(*grad_outs): what the node computes from them, without hooks and without freeing anything.
+PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    Node& node = node_of(self);
+    if (kwargs != nullptr && PyDict_GET_SIZE(kwargs) > 0) {
+      throw DTypeError(str(node.name(), ": needs no keyword arguments, got some"));
+    }
+    std::vector<Tensor> grads;
+    for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(args); ++index) {
+      PyObject* const item = PyTuple_GET_ITEM(args, index);
+      if (!is_tensor(item) && item != Py_None) {
+        throw DTypeError(
+            str(node.name(), ": needs Tensors or None, got ", type_name(item), " at ", index));
+      }
+      grads.push_back(item == Py_None ? Tensor() : tensor_of(item));
+    }
+    std::vector<Tensor> results;
+    {
+      const ReleaseGil unlocked;
+      results = autograd::call_node(node, grads);
+    }
+    if (results.size() == 1) return wrap(std::move(results[0]));
+    Ref all(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
+    for (size_t index = 0; index < results.size(); ++index) {
+      PyTuple_SET_ITEM(all.get(), static_cast<Py_ssize_t>(index), wrap(std::move(results[index])));
+    }
+    return all.release();
+  });
+}
+
 PyMethodDef kMethods[] = {
     {"name", name, METH_NOARGS, "name($self)\n--\n\nReturn the op's name with `Backward`."},
     {"_sequence_nr", sequence_number, METH_NOARGS,
@@ -171,6 +223,8 @@ PyGetSetDef kAttributes[] = {
      nullptr},
     {"location", location, nullptr, "File, line and function that recorded the op, or None.",
      nullptr},
+    {"_input_metadata", input_metadata, nullptr,
+     "Shape, dtype and device of each gradient that arrives.", nullptr},
     {"metadata", metadata, nullptr, "A dict for notes, kept as long as the op is.", nullptr},
     {"saved_bytes", node_saved_bytes, nullptr, "Bytes of memory that the op keeps alive.", nullptr},
     {"variable", variable, nullptr, "The leaf of an AccumulateGrad, or None if it is gone.",
@@ -209,11 +263,21 @@ PyObject* wrap_node(Node* node) {
 }
 
 void add_node_type(PyObject* module) {
+  static PyStructSequence_Field fields[] = {{"shape", nullptr},
+                                            {"dtype", nullptr},
+                                            {"device", nullptr},
+                                            {"is_nested_tensor", nullptr},
+                                            {nullptr, nullptr}};
+  static PyStructSequence_Desc description = {"ebb.autograd.InputMetadata",
+                                              "What a gradient must look like.", fields, 4};
+  metadata_type = PyStructSequence_NewType(&description);
+  if (metadata_type == nullptr) throw ErrorSet();
   PyType_Slot slots[] = {
       {Py_tp_doc, const_cast<char*>("One recorded operation of the backward graph.")},
       {Py_tp_dealloc, as_slot(dealloc)},
       {Py_tp_traverse, as_slot(traverse)},
       {Py_tp_clear, as_slot(clear)},
+      {Py_tp_call, as_slot(call)},
       {Py_tp_repr, as_slot(repr)},
       {Py_tp_getattro, as_slot(node_attribute)},
       {Py_tp_methods, kMethods},

@@ -72,13 +72,6 @@ def test_unused_inputs():
         ebb.autograd.grad(x.sum(), x, allow_unused=False, materialize_grads=True)
 
 
-def test_options_that_are_not_there_yet_say_so():
-    x = leaf(2.0)
-    for option in ({"only_inputs": False}, {"is_grads_batched": True}, {"no_grad_vars": [x]}):
-        with pytest.raises(NotImplementedError, match="not supported yet"):
-            ebb.autograd.grad((x * 2).sum(), x, **option)
-
-
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [

@@ -18,6 +18,7 @@ from tools.bench import (
     cpp_rows,
     forward_mode_rows,
     function_rows,
+    hooks_rows,
     limit_rows,
     python_rows,
     report,
@@ -45,6 +46,7 @@ GROUPS: dict[str, Callable[[Settings, InstructionCounter], list[Row]]] = {
     "limits": lambda settings, _: limit_rows.limit_rows(settings),
     "attention": lambda settings, _: limit_rows.attention_rows(settings),
     "viewer": lambda settings, _: viewer_rows.viewer_rows(settings),
+    "hooks": lambda settings, _: hooks_rows.hook_rows(settings),
     "bitwise": lambda settings, _: python_rows.bitwise_rows(settings),
     "forward_mode": forward_mode_rows.forward_mode_rows,
 }

@@ -34,10 +34,10 @@ PackedBox packed_box(IntSpan start, IntSpan step, IntSpan size);
 Tensor index_box_grad(const Tensor& grad, IntSpan shape, IntSpan box);
 Tensor index_box_put_grad_self(const Tensor& grad, IntSpan start, IntSpan step, IntSpan size,
                                IntSpan shape);
-/// The size of each tensor along `dim`.
-std::vector<int64_t> sizes_along(std::span<const Tensor> tensors, int64_t dim);
+/// Where each tensor ends along `dim` once they are joined.
+std::vector<int64_t> ends_along(std::span<const Tensor> tensors, int64_t dim);
 /// The part of `grad` that belongs to the tensor at `position` of those that were joined.
-Tensor cat_grad(const Tensor& grad, size_t position, IntSpan sizes, int64_t dim);
+Tensor cat_grad(const Tensor& grad, size_t position, IntSpan ends, int64_t dim);
 
 /// Each number with the other sign (arrange.cpp).
 std::vector<int64_t> negated(IntSpan values);

@@ -47,17 +47,17 @@ Tensor index_box_put_grad_self(const Tensor& grad, IntSpan start, IntSpan step, 
   return index_box_put_(kept, zeros({}, grad.dtype(), grad.device()), start, step, size, shape);
 }
 
-std::vector<int64_t> sizes_along(std::span<const Tensor> tensors, int64_t dim) {
-  std::vector<int64_t> sizes;
-  sizes.reserve(tensors.size());
-  for (const Tensor& tensor : tensors) sizes.push_back(tensor.size(dim));
-  return sizes;
+std::vector<int64_t> ends_along(std::span<const Tensor> tensors, int64_t dim) {
+  std::vector<int64_t> ends;
+  ends.reserve(tensors.size());
+  int64_t end = 0;
+  for (const Tensor& tensor : tensors) ends.push_back(end += tensor.size(dim));
+  return ends;
 }
 
-Tensor cat_grad(const Tensor& grad, size_t position, IntSpan sizes, int64_t dim) {
-  int64_t start = 0;
-  for (size_t before = 0; before < position; ++before) start += sizes[before];
-  return narrow(grad, dim, start, sizes[position]);
+Tensor cat_grad(const Tensor& grad, size_t position, IntSpan ends, int64_t dim) {
+  const int64_t start = position == 0 ? 0 : ends[position - 1];
+  return narrow(grad, dim, start, ends[position] - start);
 }
 
 }  // namespace ebb::autograd::rules

@@ -47,6 +47,12 @@ from ebb.nn.convolution import (
 from ebb.nn.dropout import Dropout, Dropout1d, Dropout2d, Dropout3d
 from ebb.nn.embedding import Embedding
 from ebb.nn.folding import Fold, Unfold, Upsample
+from ebb.nn.global_hooks import (
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+)
 from ebb.nn.layers import Bilinear, CrossEntropyLoss, Flatten, Identity, Linear, Unflatten
 from ebb.nn.losses import (
     BCELoss,
@@ -201,4 +207,8 @@ __all__ = [
     "functional",
     "init",
     "utils",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
 ]

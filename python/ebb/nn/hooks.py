@@ -1,4 +1,7 @@
-# python/ebb/nn/hooks.py -- forward hooks of modules and the handles that remove them.
+# python/ebb/nn/hooks.py -- hooks of one module and of all, and the handles that remove them.
+#
+# A module without hooks has no `_hooks` of its own and finds the class's, which is None: one look
+# decides. While hooks of all modules are there, that of the class is `for_all`.
 """Hooks run in order of registration; one that returns None changes nothing."""
 
 from __future__ import annotations
@@ -6,6 +9,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+from ebb import _C
+from ebb.nn.backward_hooks import BackwardHooks
 
 if TYPE_CHECKING:
     from ebb.nn.module import Module
@@ -16,30 +22,56 @@ _numbers = itertools.count()
 Hooks = dict[int, tuple[Callable, bool]]
 
 
-class ForwardHooks:
-    """The hooks of one module."""
+class ModuleHooks:
+    """The hooks of one module, or of all."""
 
     def __init__(self):
         self.before: Hooks = {}
         self.after: Hooks = {}
+        self.backward_before: Hooks = {}
+        self.backward_after: Hooks = {}
 
     def __bool__(self) -> bool:
-        return bool(self.before or self.after)
+        return bool(self.before or self.after or self.backward_before or self.backward_after)
+
+
+for_all = ModuleHooks()
+_none = ModuleHooks()
+
+
+def hooks_of(owner: Any) -> ModuleHooks:
+    """The hooks of a module, made if there are none; those of all modules for the class."""
+    if isinstance(owner, type):
+        owner._hooks = for_all
+        return for_all
+    own = owner.__dict__.get("_hooks")
+    if own is None:
+        own = ModuleHooks()
+        object.__setattr__(owner, "_hooks", own)
+    return own
 
 
 class RemovableHandle:
     """Removes a hook again; also at the end of a ``with`` block."""
 
-    def __init__(self, module: Module, hooks: Hooks):
-        self._module = module
+    def __init__(self, owner: Any, hooks: Hooks):
+        self._owner = owner
         self._hooks = hooks
         self._number = next(_numbers)
+
+    @property
+    def id(self) -> int:
+        """A number that no other hook has."""
+        return self._number
 
     def remove(self) -> bool:
         """Remove the hook; return whether it was still there."""
         was_there = self._hooks.pop(self._number, None) is not None
-        if self._module._hooks is not None and not self._module._hooks:
-            self._module._hooks = None  # the next call goes straight to forward()
+        if not isinstance(self._owner, type):
+            if not self._owner.__dict__.get("_hooks", True):
+                del self._owner.__dict__["_hooks"]  # the next call goes straight to forward()
+        elif not for_all:
+            self._owner._hooks = None
         return was_there
 
     def add(self, hook: Callable, with_kwargs: bool, prepend: bool) -> RemovableHandle:
@@ -58,19 +90,32 @@ class RemovableHandle:
         self.remove()
 
 
+def _backward_hooks(module: Module, own: ModuleHooks, args: tuple) -> BackwardHooks | None:
+    before = [
+        hook for hook, _ in (*for_all.backward_before.values(), *own.backward_before.values())
+    ]
+    after = [hook for hook, _ in (*for_all.backward_after.values(), *own.backward_after.values())]
+    if not (before or after) or not _C.is_grad_enabled():
+        return None
+    return BackwardHooks(module, before, after, args)
+
+
 def call_with_hooks(module: Module, args: tuple, kwargs: dict) -> Any:
-    """Run ``module.forward`` between its hooks."""
-    hooks = module._hooks
-    for hook, with_kwargs in tuple(hooks.before.values()):
+    """Run ``module.forward`` between its hooks, after those of all modules."""
+    own = module.__dict__.get("_hooks") or _none
+    for hook, with_kwargs in (*for_all.before.values(), *own.before.values()):
         changed = hook(module, args, kwargs) if with_kwargs else hook(module, args)
         if changed is not None and with_kwargs:
             args, kwargs = changed
         elif changed is not None:
             args = changed if isinstance(changed, tuple) else (changed,)
+    backward = _backward_hooks(module, own, args)
     result = module.forward(*args, **kwargs)
-    for hook, with_kwargs in tuple(hooks.after.values()):
+    for hook, with_kwargs in (*for_all.after.values(), *own.after.values()):
         extra = (kwargs,) if with_kwargs else ()
         changed = hook(module, args, *extra, result)
         if changed is not None:
             result = changed
+    if backward is not None:
+        backward.attach(result)
     return result

@@ -13,7 +13,7 @@ from typing import Any
 
 from ebb import _C
 from ebb.nn import conversion, state, traversal
-from ebb.nn.hooks import ForwardHooks, RemovableHandle, call_with_hooks
+from ebb.nn.hooks import ModuleHooks, RemovableHandle, call_with_hooks, hooks_of
 from ebb.nn.parameter import Parameter
 
 _PARAMETER, _BUFFER, _MODULE = "parameter", "buffer", "module"
@@ -32,7 +32,7 @@ class Module:
     """
 
     training: bool
-    _hooks: ForwardHooks | None = None
+    _hooks: ModuleHooks | None = None
     _names: dict[str, str]  # attribute -> what it is registered as, in order of registration
 
     def __init__(self):
@@ -341,8 +341,7 @@ class Module:
             prepend: Run it before those that are there.
             with_kwargs: Call ``hook(module, args, kwargs)``, which may return a pair.
         """
-        self._hooks = ForwardHooks() if self._hooks is None else self._hooks
-        return RemovableHandle(self, self._hooks.before).add(hook, with_kwargs, prepend)
+        return RemovableHandle(self, hooks_of(self).before).add(hook, with_kwargs, prepend)
 
     def register_forward_hook(
         self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
@@ -353,8 +352,26 @@ class Module:
             prepend: Run it before those that are there.
             with_kwargs: Call ``hook(module, args, kwargs, output)``.
         """
-        self._hooks = ForwardHooks() if self._hooks is None else self._hooks
-        return RemovableHandle(self, self._hooks.after).add(hook, with_kwargs, prepend)
+        return RemovableHandle(self, hooks_of(self).after).add(hook, with_kwargs, prepend)
+
+    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(module, grad_input, grad_output)`` when a run has passed the module.
+
+        Both are tuples with None for what is no tensor or needs no gradient: what this module
+        sends to its positional arguments (other uses of the same tensors are not counted), and
+        the whole gradients of its outputs. A tuple that the hook returns replaces ``grad_input``;
+        that needs a module with one tensor argument, or one that uses all of them in one op.
+        """
+        return RemovableHandle(self, hooks_of(self).backward_after).add(hook, False, prepend)
+
+    def register_full_backward_pre_hook(
+        self, hook: Callable, prepend: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, grad_output)`` when the gradients of the outputs are complete.
+
+        A tuple that the hook returns replaces the gradient of a module's only output.
+        """
+        return RemovableHandle(self, hooks_of(self).backward_before).add(hook, False, prepend)
 
     def extra_repr(self) -> str:
         """Return what ``repr`` shows between the parentheses; subclasses may define it."""

@@ -1,0 +1,99 @@
+# benchmarks/python/hooks.py -- what a hook costs, and wide graphs.
+"""Usage: python hooks.py [--quick]. Prints one JSON object: figure -> ns.
+
+A hook's cost is the difference between runs over one graph with and without it, that alternate. A
+wide graph is run once per repeat; its figure is the time per edge, root or input.
+"""
+
+import json
+import sys
+import time
+
+import ebb
+
+QUICK = "--quick" in sys.argv
+MANY = 10_000 if QUICK else 1_000_000
+SOME = 10_000 if QUICK else 100_000
+REPEATS = 3 if QUICK else 5
+RUNS = 200 if QUICK else 2_000
+NODES = 20
+ebb.set_num_threads(1)
+
+
+def chain():
+    """A leaf, and NODES results that each come from the one before."""
+    tensors = [ebb.ones(1, requires_grad=True)]
+    for _ in range(NODES):
+        tensors.append(tensors[-1].tanh())
+    return tensors
+
+
+def time_runs(tensors):
+    start = time.perf_counter_ns()
+    for _ in range(RUNS):
+        tensors[-1].backward(retain_graph=True)
+    return (time.perf_counter_ns() - start) / RUNS / NODES
+
+
+def ignore(grad):
+    pass
+
+
+def hook_cost():
+    """ns that a tensor hook adds to a node."""
+    plain, hooked = chain(), chain()
+    for tensor in hooked[1:]:
+        tensor.register_hook(ignore)
+    best = {"plain": 1e9, "hooked": 1e9}
+    for _ in range(3 * REPEATS):
+        best["plain"] = min(best["plain"], time_runs(plain))
+        best["hooked"] = min(best["hooked"], time_runs(hooked))
+    return best["hooked"] - best["plain"]
+
+
+def best_of(prepare, run, count):
+    """ns per item of the fastest repeat."""
+    best = None
+    for _ in range(REPEATS):
+        prepared = prepare()
+        start = time.perf_counter_ns()
+        run(prepared)
+        elapsed = (time.perf_counter_ns() - start) / count
+        best = elapsed if best is None else min(best, elapsed)
+    return best
+
+
+def fan_in():
+    x = ebb.ones(1, requires_grad=True)
+    return ebb.cat([x] * MANY).sum()
+
+
+def fan_out():
+    x = ebb.ones(MANY, requires_grad=True)
+    return ebb.cat(ebb.split(x, 1)).sum()
+
+
+def roots():
+    x = ebb.ones((), requires_grad=True)
+    return [x * 2 for _ in range(SOME)]
+
+
+def inputs():
+    leaves = [ebb.ones(1, requires_grad=True) for _ in range(SOME)]
+    return ebb.cat(leaves).sum(), leaves
+
+
+figures = {
+    "a Python tensor hook over none": hook_cost(),
+    f"fan-in: {MANY:,} edges into one leaf, per edge": best_of(
+        fan_in, lambda y: y.backward(), MANY
+    ),
+    f"fan-out: {MANY:,} outputs of one node, per output": best_of(
+        fan_out, lambda y: y.backward(), MANY
+    ),
+    f"{SOME:,} roots, per root": best_of(roots, ebb.autograd.backward, SOME),
+    f"grad of {SOME:,} inputs, per input": best_of(
+        inputs, lambda pair: ebb.autograd.grad(*pair), SOME
+    ),
+}
+print(json.dumps({"ns": {name: round(value, 1) for name, value in figures.items()}}))

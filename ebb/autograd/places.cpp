@@ -1,0 +1,126 @@
+// ebb/autograd/places.cpp -- checking roots, seeds and inputs.
+#include "ebb/autograd/places.h"
+
+#include "ebb/autograd/gradient_math.h"
+#include "ebb/autograd/ops/copy.h"
+#include "ebb/autograd/origin.h"
+#include "ebb/core/error.h"
+
+namespace ebb::autograd {
+namespace {
+
+/// The edge of a place that requires a gradient; throws for any other.
+Edge checked_edge(const char* call, const char* noun, size_t position, const Places& places) {
+  const Tensor& tensor = places.tensor(position);
+  const Edge edge = places.edge(position);
+  if (!tensor.defined()) {
+    if (edge.node == nullptr) {
+      throw ValueError(
+          str(call, ": ", noun, ' ', position, " must be a tensor, got an undefined one"));
+    }
+    if (edge.index >= edge.node->output_count()) {
+      throw IndexError(str(call, ": ", noun, ' ', position, " must be an output of ",
+                           edge.node->name(), ", which has ", edge.node->output_count(),
+                           ", got number ", edge.index));
+    }
+    return edge;
+  }
+  if (tensor.requires_grad()) return edge;
+  throw AutogradError(
+      str(call, ": ", noun, ' ', position, " (", tensor.dtype(), ' ', PrintShape{tensor.sizes()},
+          ") must require a gradient, got one that does not: ", explain_origin(tensor)));
+}
+
+bool has_one_element(const OutputMeta& meta) {
+  for (const int64_t size : meta.shape()) {
+    if (size != 1) return false;
+  }
+  return true;
+}
+
+/// The gradient that a run starts from: the given one, checked, or a one.
+Tensor make_seed(const char* call, size_t position, const OutputMeta& meta, const Tensor& given) {
+  if (!given.defined()) {
+    if (!has_one_element(meta) || !is_floating(meta.dtype)) {
+      throw AutogradError(str(call, ": without a gradient, tensor ", position,
+                              " must have one real floating element, got ", meta.dtype, ' ',
+                              PrintShape{meta.shape()},
+                              "\nhint: pass its gradient, such as ones_like(it)"));
+    }
+    return ones_for(meta);
+  }
+  if (!equal(given.sizes(), meta.shape())) {
+    throw ShapeError(str(call, ": gradient ", position, " must have its tensor's shape ",
+                         PrintShape{meta.shape()}, ", got ", PrintShape{given.sizes()}));
+  }
+  const bool fits =
+      is_differentiable(given.dtype()) && is_complex(given.dtype()) == is_complex(meta.dtype);
+  if (!fits) {
+    throw DTypeError(str(call, ": gradient ", position, " must be ",
+                         is_complex(meta.dtype) ? "complex" : "real floating", " like its ",
+                         meta.dtype, " tensor, got ", given.dtype()));
+  }
+  if (given.device() != meta.device) {
+    if (meta.ndim == 0) return make_seed(call, position, meta, to_device(given, meta.device));
+    throw ValueError(str(call, ": gradient ", position, " must be on its tensor's device ",
+                         to_string(meta.device), ", got ", to_string(given.device())));
+  }
+  return given.dtype() == meta.dtype ? given : cast_to(given, meta.dtype);
+}
+
+NodePtr<Node> share(Node* node) { return NodePtr<Node>::share(node); }
+
+}  // namespace
+
+void add_roots(const char* call, const Places& roots, std::span<const Tensor> seeds,
+               RunBuffers& buffers) {
+  if (roots.empty()) throw ValueError(str(call, ": needs at least one tensor, got none"));
+  if (!seeds.empty() && seeds.size() != roots.size()) {
+    throw ValueError(
+        str(call, ": needs one gradient per tensor, got ", seeds.size(), " for ", roots.size()));
+  }
+  const Tensor none;
+  for (size_t position = 0; position < roots.size(); ++position) {
+    const Edge edge = checked_edge(call, "tensor", position, roots);
+    const Tensor& given = seeds.empty() ? none : seeds[position];
+    buffers.add_root(edge, make_seed(call, position, edge.node->output_meta(edge.index), given));
+  }
+}
+
+void add_inputs(const Places& inputs, RunRequest& request) {
+  for (size_t position = 0; position < inputs.size(); ++position) {
+    request.add_capture(checked_edge("grad", "input", position, inputs));
+  }
+}
+
+void add_targets(const Places& targets, RunRequest& request, std::vector<Tensor>& results) {
+  for (size_t position = 0; position < targets.size(); ++position) {
+    const Edge edge = checked_edge("backward", "input", position, targets);
+    if (edge.node->is_accumulator()) {
+      request.accumulators.push_back(share(edge.node));
+      continue;
+    }
+    request.add_capture(edge);
+    results.push_back(targets.tensor(position));
+  }
+}
+
+void add_cuts(const Places& cuts, RunRequest& request) {
+  for (size_t position = 0; position < cuts.size(); ++position) {
+    if (cuts.tensor(position).defined() && !cuts.tensor(position).requires_grad()) continue;
+    const Edge edge = checked_edge("grad", "no_grad_vars entry", position, cuts);
+    request.cuts.emplace_back(share(edge.node), edge.index);
+  }
+}
+
+Tensor unused_gradient(size_t position, const Edge& input, const GradOptions& options) {
+  const OutputMeta& meta = input.node->output_meta(input.index);
+  if (options.materialize_grads) return zeros_for(meta);
+  if (options.allow_unused) return {};
+  throw ValueError(
+      str("grad: input ", position, " (", meta.dtype, ' ', PrintShape{meta.shape()},
+          ") must have been used to compute the outputs, got one that was not",
+          "\nhint: pass allow_unused=True for None, or materialize_grads=True for zeros"));
+}
+
+}  // namespace ebb::autograd

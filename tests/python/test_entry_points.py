@@ -1,0 +1,143 @@
+# tests/python/test_entry_points.py -- arguments of backward() and grad() beyond the plain ones.
+import pytest
+
+import ebb
+from ebb.autograd import grad, graph
+
+
+def leaf(*values):
+    return ebb.tensor(list(values), requires_grad=True)
+
+
+def test_gradient_edges_are_inputs_and_roots():
+    x = leaf(3.0)
+    h = x * 2
+    out = h * h
+    edge = graph.get_gradient_edge(h)
+    assert isinstance(edge, graph.GradientEdge) and edge == (h.grad_fn, 0)
+    root = graph.get_gradient_edge(out)
+    assert [g.item() for g in grad(root, [edge, x], retain_graph=True)] == [12.0, 24.0]
+    assert grad(out, edge, retain_graph=True)[0].item() == 12.0
+    del out
+    ebb.autograd.backward(root, inputs=graph.get_gradient_edge(x))
+    assert x.grad.item() == 24.0
+    with pytest.raises(RuntimeError, match="get_gradient_edge: needs a tensor that requires"):
+        graph.get_gradient_edge(ebb.ones(1))
+
+
+def test_an_edge_stays_that_of_the_tensor_before_an_in_place_write():
+    x = leaf(3.0)
+    h = x * 2
+    before = graph.get_gradient_edge(h)
+    h.mul_(5)
+    assert [g.item() for g in grad(h, [before, h])] == [5.0, 1.0]
+
+
+def test_an_edge_with_a_wrong_number_is_refused():
+    y = leaf(3.0) * 2
+    with pytest.raises(IndexError, match="which has 1, got number 7"):
+        ebb.autograd.backward(graph.GradientEdge(y.grad_fn, 7))
+
+
+def test_unused_edges_give_none_or_zeros():
+    x, y = leaf(1.0), leaf(1.0, 2.0)
+    edge = graph.get_gradient_edge(y)
+    assert grad(x * 2, [x, edge], allow_unused=True)[1] is None
+    assert grad(x * 2, [x, edge], materialize_grads=True)[1].tolist() == [0.0, 0.0]
+
+
+def test_only_inputs_false_adds_to_the_other_leaves():
+    x, y, z = leaf(2.0), leaf(3.0), leaf(5.0)
+    (only,) = grad(x * y * z, x, only_inputs=False)
+    assert only.item() == 15.0 and x.grad is None
+    assert (y.grad.item(), z.grad.item()) == (10.0, 6.0)
+
+
+@pytest.mark.parametrize("kind", [lambda t: t, lambda t: [t], lambda t: (t,), lambda t: {t}])
+def test_no_grad_vars_cut_exactly_these_edges(kind):
+    x = leaf(2.0)
+    left, right = x * 3, x * 5
+    (cut,) = grad(left * right, x, no_grad_vars=kind(right), retain_graph=True)
+    assert cut.item() == 30.0
+    assert right.requires_grad and right.stop_gradient is False
+    assert grad(left * right, x)[0].item() == 60.0
+
+
+def test_no_grad_vars_take_a_set_of_parameters_and_edges():
+    weights = [ebb.nn.Parameter(ebb.ones(1)) for _ in range(2)]
+    out = weights[0] * weights[1] * 2
+    grads = grad(out, weights, no_grad_vars=set(weights), allow_unused=True, retain_graph=True)
+    assert grads == (None, None)
+    edge = graph.get_gradient_edge(weights[0])
+    grads = grad(out, weights, no_grad_vars=[edge], allow_unused=True)
+    assert grads[0] is None and grads[1].item() == 2.0
+
+
+def test_batched_gradients_run_once_per_entry():
+    x = leaf(2.0, 3.0)
+    y = x * x
+    (jacobian,) = grad(y, x, ebb.eye(2), is_grads_batched=True)
+    assert jacobian.tolist() == [[4.0, 0.0], [0.0, 6.0]]
+    other = leaf(1.0)
+    y = x * x
+    grads = grad(y, [x, other], ebb.eye(2), is_grads_batched=True, materialize_grads=True)
+    assert grads[1].shape == (2, 1)
+    with pytest.raises(ValueError, match="dim 0 of every gradient must be the batch"):
+        grad(x.sum(), x, ebb.tensor(1.0), is_grads_batched=True)
+
+
+def test_batched_gradients_differentiate_again():
+    x = leaf(2.0, 3.0)
+    (first,) = grad((x**3).sum(), x, create_graph=True)
+    (hessian,) = grad(first, x, ebb.eye(2), is_grads_batched=True, create_graph=True)
+    assert hessian.tolist() == [[12.0, 0.0], [0.0, 18.0]]
+    assert grad(hessian.sum(), x)[0].tolist() == [6.0, 6.0]
+
+
+def test_backward_inputs_take_leaves_results_and_edges():
+    x, y = leaf(2.0), leaf(5.0)
+    h = x * 3
+    edge = graph.get_gradient_edge(y)
+    (h * y).backward(inputs=[h, edge])
+    assert (h.grad.item(), y.grad.item(), x.grad) == (5.0, 6.0, None)
+
+
+def test_stop_gradient_is_the_negation_of_requires_grad():
+    x = ebb.ones(1)
+    assert x.stop_gradient is True
+    x.stop_gradient = False
+    assert x.requires_grad is True
+    y = x * 2
+    y.stop_gradient = True
+    assert y.grad_fn is None and y.stop_gradient is True
+    with pytest.raises(RuntimeError, match="must require a gradient"):
+        y.backward()
+
+
+def test_a_node_can_be_called():
+    x, y = leaf(2.0), leaf(5.0)
+    node = (x * y).grad_fn
+    left, right = node(ebb.tensor([3.0]))
+    assert (left.item(), right.item()) == (15.0, 6.0)
+    assert node(None) == (None, None)
+    with pytest.raises(TypeError, match="expected 1 arguments, got 2 instead"):
+        node(ebb.ones(1), ebb.ones(1))
+    with pytest.raises(TypeError, match="needs Tensors or None, got int"):
+        node(3)
+    assert (x * 2).grad_fn(ebb.ones(1)).item() == 2.0
+    accumulator = graph.get_gradient_edge(x).node
+    accumulator(ebb.ones(1))
+    assert x.grad.item() == 1.0
+
+
+def test_a_node_describes_the_gradients_it_takes():
+    x = ebb.ones(2, 3, requires_grad=True)
+    node = (x * 2).grad_fn
+    (entry,) = node._input_metadata
+    assert (entry.shape, entry.dtype, entry.is_nested_tensor) == ((2, 3), ebb.float32, False)
+    assert entry.device == x.device
+    (edge,) = node.next_functions
+    assert edge[0].name() == "AccumulateGrad" and edge[0].variable is x and edge[1] == 0
+    assert isinstance(node, graph.Node)
+    node.metadata["note"] = 1
+    assert node.metadata == {"note": 1}
