@@ -181,7 +181,11 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor
   request.is_restricted = true;
   std::vector<Tensor> grads = autograd::run_graph(request, *buffers);
   for (size_t position = 0; position < grads.size(); ++position) {
-    if (grads[position].defined()) continue;
+    if (grads[position].defined()) {
+      // A view that no_grad made, but nobody else knows its base: to the caller it is no view.
+      if (autograd::is_private(grads[position])) grads[position].impl()->cut_from_base();
+      continue;
+    }
     grads[position] = unused_gradient(position, inputs[position], options);
   }
   return grads;
