@@ -104,6 +104,12 @@ class Form:
         parts += [f"autograd::list_gate({param.name})" for param in self.op.tensor_lists]
         return " | ".join(parts)
 
+    @property
+    def operands_in_order(self) -> str:
+        """All tensors and lists of tensors, as arguments."""
+        params = [p for p in self.op.params if p.type.is_tensor or p.type.is_tensor_list]
+        return ", ".join(self.spelled(p) for p in params)
+
 
 def forms(op: Op) -> list[Form]:
     """All functions of an op."""

@@ -33,9 +33,7 @@ class NotDifferentiable final : public Node {
 
 /// Another look at an input that is returned as it is.
 Tensor view_of_input(const Tensor& input) {
-  Tensor view = make_view(input, input.sizes(), input.strides(), input.storage_offset());
-  view.impl()->flags |= TensorImpl::kView;
-  return view;
+  return make_view(input, input.sizes(), input.strides(), input.storage_offset());
 }
 
 /// Notes a write that forward() may have made behind ebb's back.
@@ -44,18 +42,13 @@ void note_dirty(const Tensor& tensor, LocationId location) {
   tensor.impl()->storage->note_write("a custom function", location, range.first, range.last);
 }
 
-void mark_as_custom_view(const Tensor& out) {
-  if ((out.impl()->flags & TensorImpl::kView) == 0) return;
-  out.impl()->storage->mark_recorded_views();
-}
-
 /// Makes output `index` of `node` the history of a tensor that has none.
 void set_edge(Node& node, size_t index, const Tensor& out) {
   TensorImpl& impl = *out.impl();
   node.retain();
   impl.producer = &node;
   impl.output_index = static_cast<uint32_t>(index);
-  impl.flags |= gate::kRequiresGrad;
+  impl.flags = recorded_flags(impl.flags);
 }
 
 }  // namespace
@@ -115,7 +108,7 @@ class Connection {
         out = detached(returned);  // it has a history or a gradient of its own, which stays
       }
       set_edge(node_, index, out);
-      mark_as_custom_view(out);
+      mark_creation(out, Creation::custom_function);
     }
   }
 

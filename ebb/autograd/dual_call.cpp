@@ -83,8 +83,7 @@ void carry_into_saved(const Tensor& out) {
 
 /// Whether some other tensor may look at the memory of `self` as a view or as what it is a view of.
 bool has_relatives(const Tensor& self) {
-  const Storage& storage = *self.impl()->storage;
-  return storage.has_recorded_views() && !storage.is_unique();
+  return is_view(self) || !self.impl()->storage->is_unique();
 }
 
 }  // namespace

@@ -147,7 +147,11 @@ std::vector<Tensor> grad_of_places(const Places& outputs, const Places& inputs,
                                   : run_grad(outputs, inputs, seeds, options, location);
   for (size_t position = 0; position < grads.size(); ++position) {
     Tensor& grad = grads[position];
-    if (grad.defined()) continue;
+    if (grad.defined()) {
+      // A view that no_grad made, but nobody else knows its base: to the caller it is no view.
+      if (autograd::is_private(grad)) grad.impl()->cut_from_base();
+      continue;
+    }
     grad = unused_gradient(position, inputs.edge(position), options);
     if (!grad.defined() || !options.is_grads_batched) continue;
     grad = stack(std::vector<Tensor>(static_cast<size_t>(batch_size(seeds)), grad));

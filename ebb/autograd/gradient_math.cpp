@@ -12,11 +12,6 @@
 namespace ebb::autograd {
 namespace {
 
-bool is_private(const Tensor& tensor) {
-  const TensorImpl& impl = *tensor.impl();
-  return impl.refs.is_unique() && impl.storage->is_unique();
-}
-
 /// Whether `shape` broadcasts to `sizes`.
 bool broadcasts_to(IntSpan shape, IntSpan sizes) {
   if (shape.size() > sizes.size()) return false;
@@ -43,8 +38,19 @@ Tensor sum_to_shape(const Tensor& grad, IntSpan shape) {
 
 }  // namespace
 
+bool is_private(const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.impl();
+  if (!impl.refs.is_unique()) return false;
+  if (impl.storage->is_unique()) return true;
+  // A view whose base nobody else knows.
+  const TensorImpl* const base = impl.base();
+  return base != nullptr && base->refs.is_unique() && impl.storage->owners() == 2;
+}
+
 Tensor owned_gradient(Tensor grad) {
-  return is_private(grad) && grad.is_contiguous() ? grad : clone(grad);
+  if (!is_private(grad) || !grad.is_contiguous()) return clone(grad);
+  grad.impl()->cut_from_base();
+  return grad;
 }
 
 Tensor sum_of(const Tensor& lhs, const Tensor& rhs) { return add(lhs, rhs); }

@@ -11,7 +11,9 @@
 
 namespace ebb::autograd {
 
-/// A gradient that may be kept: as it is if nobody else can see its memory, else a copy.
+/// Whether nobody else can see the tensor or its memory.
+bool is_private(const Tensor& tensor);
+/// A gradient that may be kept: as it is if nobody else can see its memory, else a copy. No view.
 Tensor owned_gradient(Tensor grad);
 Tensor sum_of(const Tensor& lhs, const Tensor& rhs);
 /// lhs += rhs in memory; same shape and dtype. Nothing is recorded or logged.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <unordered_set>
 
 #include "ebb/autograd/node.h"
 #include "ebb/autograd/tangents.h"
@@ -73,10 +74,13 @@ class RetainedMeta final : public AutogradMeta {
   /// Nodes that saved the tensor as it is have sequence numbers above this; `now` if the first to
   /// ask. (Once a tensor has a meta, nodes save its twin.)
   uint64_t savers_above(uint64_t now) { return savers_above_ = std::min(savers_above_, now); }
+  /// Sequence numbers of nodes none of which, nor any behind them, saved the tensor as it is.
+  std::unordered_set<uint64_t>& looked_through() { return looked_through_; }
 
  private:
   NodePtr<Node> node_;
   uint64_t savers_above_ = UINT64_MAX;
+  std::unordered_set<uint64_t> looked_through_;
 };
 
 /// The tensor's meta, or null.

@@ -41,6 +41,9 @@ void note_unrecorded(const Tensor& out, uint32_t bits, void* return_address,
     mark_cut(out, Cut::no_grad, current_location(return_address));
     return;
   }
+  const bool is_cut_view = (bits & (gate::kNoGrad | gate::kInference)) != 0 &&
+                           (out.impl()->flags & TensorImpl::kView) != 0;
+  if (is_cut_view) note_made_at(out, current_location(return_address));
   Origin origin = 0;
   ((origin = origin != 0 ? origin : origin_of(operands)), ...);
   if (origin != 0) set_origin(out, origin);

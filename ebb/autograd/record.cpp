@@ -20,7 +20,7 @@ void set_history(NodePtr<Node> node, uint64_t above, std::span<const Tensor> out
     node->retain();
     impl.producer = node.get();
     impl.output_index = static_cast<uint32_t>(index);
-    impl.flags |= gate::kRequiresGrad;
+    impl.flags = recorded_flags(impl.flags);
   }
 }
 
@@ -38,16 +38,22 @@ class Separation final : public SavedVisitor {
 
 }  // namespace
 
-void separate_savers(Node& node, const Tensor& self) {
-  const TensorImpl& impl = *self.impl();
-  const auto* const before = static_cast<const Node*>(impl.producer);
+// All behind the history of the tensor was looked through when it became that, or is older than the
+// tensor; and once it has a meta, new nodes save its twin. So no node is looked through twice, and
+// a loop that writes again and again takes linear time.
+void separate_savers(Node& node, TensorImpl& owner) {
+  const auto* const before = static_cast<const Node*>(owner.producer);
   uint64_t savers_above = before == nullptr ? 0 : before->sequence();
-  if ((impl.flags & TensorImpl::kLeaf) == 0) {
-    savers_above = static_cast<RetainedMeta&>(ensure_meta(self)).savers_above(savers_above);
+  std::unordered_set<uint64_t> own;
+  std::unordered_set<uint64_t>* seen = &own;
+  if ((owner.flags & TensorImpl::kLeaf) == 0) {
+    auto& meta = static_cast<RetainedMeta&>(ensure_meta(Tensor::share(&owner)));
+    savers_above = meta.savers_above(savers_above);
+    seen = &meta.looked_through();
   }
-  Separation separation(&impl);
+  if (before != nullptr) seen->insert(before->sequence());
+  Separation separation(&owner);
   std::vector<Node*> stack{&node};
-  std::unordered_set<const Node*> seen;
   while (!stack.empty()) {
     Node& next = *stack.back();
     stack.pop_back();
@@ -57,24 +63,29 @@ void separate_savers(Node& node, const Tensor& self) {
     }
     for (const Edge& edge : next.edges()) {
       const bool may_lead_there = edge.node != nullptr && edge.node->sequence() > savers_above;
-      if (may_lead_there && seen.insert(edge.node).second) stack.push_back(edge.node);
+      if (may_lead_there && seen->insert(edge.node->sequence()).second) {
+        stack.push_back(edge.node);
+      }
     }
   }
 }
 
-void rebase_history(NodePtr<Node> node, uint64_t above, const Tensor& self, LocationId location) {
-  TensorImpl& impl = *self.impl();
-  NodeAccess::describe_output(*node, 0, impl);
-  NodeAccess::number(*node, above, location);
-  if ((impl.flags & TensorImpl::kLeaf) != 0) {
-    // A leaf that requires no gradient any more, but once did: its accumulator goes.
-    auto* const accumulator = static_cast<AutogradMeta*>(std::exchange(impl.meta, nullptr));
-    impl.flags &= static_cast<uint8_t>(~TensorImpl::kLeaf);
-    if (accumulator->tangents.first() != nullptr) {
-      ensure_meta(self).tangents.take_over(accumulator->tangents);
-    }
-    accumulator->owner_died();
+namespace {
+
+/// A leaf that requires no gradient any more, but once did: its accumulator goes.
+void drop_accumulator(TensorImpl& impl) {
+  if ((impl.flags & TensorImpl::kLeaf) == 0) return;
+  auto* const accumulator = static_cast<AutogradMeta*>(std::exchange(impl.meta, nullptr));
+  impl.flags &= static_cast<uint8_t>(~TensorImpl::kLeaf);
+  if (accumulator->tangents.first() != nullptr) {
+    ensure_meta(Tensor::share(&impl)).tangents.take_over(accumulator->tangents);
   }
+  accumulator->owner_died();
+}
+
+/// Puts `node` in front of the history of a tensor that is no view.
+void renew_history(TensorImpl& impl, NodePtr<Node> node) {
+  drop_accumulator(impl);
   if (impl.meta != nullptr) {
     auto* const meta = static_cast<RetainedMeta*>(impl.meta);
     meta->drop_twin();
@@ -83,8 +94,25 @@ void rebase_history(NodePtr<Node> node, uint64_t above, const Tensor& self, Loca
   }
   Producer* const before = std::exchange(impl.producer, node.leak());
   impl.output_index = 0;
-  impl.flags |= gate::kRequiresGrad;
+  impl.flags = recorded_flags(impl.flags);
   if (before != nullptr) before->release();
+}
+
+}  // namespace
+
+void rebase_history(NodePtr<Node> node, uint64_t above, const Tensor& self, LocationId location) {
+  TensorImpl& impl = *self.impl();
+  NodeAccess::describe_output(*node, 0, impl);
+  NodeAccess::number(*node, above, location);
+  TensorImpl* const base = impl.base();
+  if (base == nullptr) return renew_history(impl, std::move(node));
+  renew_history(*base, make_write_node(std::move(node), *base, impl, location));
+  // Like all views of the base, this one gets its new history when it is needed. Only a request to
+  // keep the gradient moves at once: it is for what the tensor is from now on.
+  const bool has_meta = impl.meta != nullptr;
+  drop_accumulator(impl);
+  if (impl.meta != nullptr) static_cast<RetainedMeta*>(impl.meta)->drop_twin();
+  if (has_meta) settle_view(impl);
 }
 
 void check_inplace(const char* op, const Tensor& self, bool involves_grad) {
@@ -101,12 +129,13 @@ void check_inplace(const char* op, const Tensor& self, bool involves_grad) {
         str(op, ": a tensor made in inference mode must not be written with a gradient, got ",
             impl.dtype, ' ', PrintShape{impl.shape()}, "\nhint: write a clone() of it"));
   }
-  if (impl.storage->has_recorded_views()) {
-    throw NotImplementedError(
-        str(op, ": writing in place where views share the memory is not differentiable yet, got ",
-            (impl.flags & TensorImpl::kView) != 0 ? "a view" : "a tensor with views", " of shape ",
-            PrintShape{impl.shape()}, "\nhint: use the out-of-place form, or clone() first"));
-  }
+  if ((impl.flags & TensorImpl::kView) != 0) check_view_write(op, self);
+}
+
+void check_unrecorded_write(const char* op, const Tensor& self) {
+  const TensorImpl* const base = self.impl()->base();
+  const bool may_get_lost = base != nullptr && (base->flags & gate::kRequiresGrad) != 0;
+  if (may_get_lost && is_grad_enabled()) check_view_write(op, self);
 }
 
 void check_defined(const char* op, std::initializer_list<const Tensor*> operands,

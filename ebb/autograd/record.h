@@ -12,6 +12,7 @@
 #include "ebb/autograd/node.h"
 #include "ebb/autograd/origin.h"
 #include "ebb/autograd/saved_tensor.h"
+#include "ebb/autograd/views.h"
 #include "ebb/core/block_cache.h"
 #include "ebb/core/tensor.h"
 
@@ -112,8 +113,12 @@ NodePtr<NodeType> make_node(size_t edges, size_t outputs, int max_ndim) {
 /// Connects edge `index` to where the gradient of `input` goes. Returns the number of the node it
 /// leads to, 0 for a leaf or nobody.
 inline uint64_t add_edge(Node& node, size_t index, const Tensor& input) {
-  if (!input.requires_grad()) return 0;
-  const TensorImpl& impl = *input.impl();
+  if (!input.defined()) return 0;
+  TensorImpl& impl = *input.impl();
+  const uint32_t kind = impl.flag_bits() & (gate::kRequiresGrad | TensorImpl::kView);
+  if (kind != gate::kRequiresGrad) {
+    if (kind == 0 || !settle_view(impl)) return 0;
+  }
   auto* const producer = static_cast<Node*>(impl.producer);
   producer->retain();
   node.edges()[index] = {producer, impl.output_index};
@@ -130,6 +135,11 @@ inline void mark_for_caller_thread(Node& node) {
   NodeAccess::flags(node).fetch_or(NodeAccess::kCallerThread, std::memory_order_relaxed);
 }
 
+/// The flags of a tensor that has a history from now on.
+inline uint8_t recorded_flags(uint8_t flags) {
+  return static_cast<uint8_t>((flags & ~gate::kUnsettled) | gate::kRequiresGrad);
+}
+
 /// Numbers the node, above `above` (the largest number that add_edge() gave), and makes it the
 /// history of its only output.
 template <typename NodeType>
@@ -138,7 +148,7 @@ void set_history(NodePtr<NodeType> node, uint64_t above, const Tensor& out, Loca
   NodeAccess::describe_output(*node, 0, impl);
   NodeAccess::number(*node, above, location);
   impl.output_index = 0;
-  impl.flags |= gate::kRequiresGrad;
+  impl.flags = recorded_flags(impl.flags);
   impl.producer = node.leak();
 }
 
@@ -147,27 +157,44 @@ EBB_API void set_history(NodePtr<Node> node, uint64_t above, std::span<const Ten
                          LocationId location);
 
 /// Call before rebase_history() and before `self` is written: nodes above `node` that saved the
-/// very impl of `self` get a twin instead. Else `self`, whose history `node` becomes, would own the
-/// nodes that own it.
-EBB_API void separate_savers(Node& node, const Tensor& self);
+/// very impl of `self`, or of its base, get a twin instead. Else that tensor, whose history `node`
+/// becomes, would own the nodes that own it.
+EBB_API void separate_savers(Node& node, TensorImpl& owner);
 inline void leave_savers(Node& node, const Tensor& self) {
-  if (self.impl()->saved_as_it_is != 0) [[unlikely]]
-    separate_savers(node, self);
+  TensorImpl* const base = self.impl()->base();
+  TensorImpl& owner = base != nullptr ? *base : *self.impl();
+  if (owner.saved_as_it_is != 0) [[unlikely]]
+    separate_savers(node, owner);
 }
 
 /// set_history() for an op that wrote `self` in place: the old history is now behind the new node.
+/// For a view that goes for its base, which every view of it then follows (views.h).
 EBB_API void rebase_history(NodePtr<Node> node, uint64_t above, const Tensor& self,
                             LocationId location);
 
-/// Throws if an in-place op may not write `self`: a leaf that requires a gradient (AutogradError),
-/// or memory with views while a gradient is involved (NotImplementedError). Call in grad mode, with
-/// `involves_grad` telling whether self or any operand requires one.
+/// Throws AutogradError if an in-place op may not write `self`: a leaf that requires a gradient, or
+/// a view that check_view_write() refuses. Call in grad mode, with `involves_grad` telling whether
+/// self or any operand requires one.
 EBB_API void check_inplace(const char* op, const Tensor& self, bool involves_grad);
+/// The same for a write that is not recorded: refuses a view whose base requires a gradient.
+EBB_API void check_unrecorded_write(const char* op, const Tensor& self);
 
 /// Gate bits of all operands and the thread, in one word; 0 means the straight path.
 template <typename... Tensors>
 uint32_t gate_of(const Tensors&... operands) {
   return (thread_state.modes | ... | operands.gate_bits()) & gate::kMask;
+}
+
+/// settle() for all operands of a call: tensors, perhaps undefined, and lists.
+template <typename... Operands>
+void settle_all(const Operands&... operands) {
+  (settle(operands), ...);
+}
+
+/// The gate bits of a call whose operands were defined and have been settled: those of before, with
+/// the history that some may have got. (Not all of `now`: the caller may be done with some.)
+inline uint32_t settled_bits(uint32_t before, uint32_t now) {
+  return (before & ~gate::kUndefined) | (now & gate::kRequiresGrad);
 }
 
 /// Lets an unrecorded result inherit the reason why an operand has no history.

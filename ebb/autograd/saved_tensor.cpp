@@ -86,7 +86,8 @@ void SavedTensor::carry_copy_tangents(const Tensor& before) {
 }
 
 TensorImpl* SavedTensor::twin_of(const Tensor& tensor) {
-  return meta_of(tensor)->retain_twin(tensor);
+  AutogradMeta* const meta = meta_of(tensor);
+  return meta == nullptr ? detached(tensor).leak() : meta->retain_twin(tensor);
 }
 
 Tensor SavedTensor::unpack(Node& owner, const char* name, bool releases, SavedLock* lock) {

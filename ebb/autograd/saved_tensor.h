@@ -1,10 +1,11 @@
 // ebb/autograd/saved_tensor.h -- what a node keeps of the forward pass: tensors, shapes.
 //
 // A SavedTensor holds the value and the version it had. It never holds a tensor that owns autograd
-// meta (a leaf, say): that could close a cycle through the leaf's gradient. Such a tensor, and an
-// output of the node itself, is saved as a detached twin, and its history is put back at unpack
-// from the node's own edges. unpack() refuses values that were written to since. What saved-tensor
-// hooks packed stands behind a husk: a tensor of the same shape without elements (packed_value.h).
+// meta (a leaf, say) or a base (a view): that could close a cycle through the leaf's gradient, or
+// the base's history. Such a tensor, and an output of the node itself, is saved as a detached twin,
+// and its history is put back at unpack from the node's own edges. unpack() refuses values that
+// were written to since. What saved-tensor hooks packed stands behind a husk: a tensor of the same
+// shape without elements (packed_value.h).
 #pragma once
 
 #include <cstdint>
@@ -51,7 +52,7 @@ class EBB_API SavedTensor {
     if (impl == nullptr) return;
     if (impl->storage->is_inference()) [[unlikely]]
       throw_inference(*impl);
-    if (impl->meta == nullptr) {
+    if (impl->meta == nullptr && (impl->flag_bits() & TensorImpl::kView) == 0) {
       impl->retain();
       // Relaxed: threads may be saving one tensor at a time, and all write the same.
       __atomic_store_n(&impl->saved_as_it_is, uint8_t{1}, __ATOMIC_RELAXED);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ebb/autograd/record.h"
+#include "ebb/autograd/tangents.h"
 #include "ebb/core/error.h"
 
 namespace ebb {
@@ -26,7 +27,7 @@ void make_leaf(TensorImpl& impl) {
   impl.meta = accumulator;
   impl.producer = accumulator;
   impl.output_index = 0;
-  impl.flags |= TensorImpl::kLeaf;
+  impl.flags = static_cast<uint8_t>((impl.flags & ~gate::kUnsettled) | TensorImpl::kLeaf);
 }
 
 /// Whether a leaf may change its dtype: a gradient of the old one would no longer fit.
@@ -49,7 +50,8 @@ Tensor requires_grad_(const Tensor& tensor, bool value) {
         str("requires_grad_: needs a tensor that was not made in inference mode, got ", dtype, ' ',
             PrintShape{impl.shape()}, " that was\nhint: use a clone() of it"));
   }
-  if (!value && !is_leaf(tensor)) {
+  const bool leaf = is_leaf(tensor);  // of a view, after a look at its base
+  if (!value && !leaf) {
     throw AutogradError(str("requires_grad_: a tensor made by ", autograd::grad_fn(tensor)->name(),
                             " has history, got requires_grad=False",
                             "\nhint: use detach() for a tensor without history"));
@@ -85,6 +87,10 @@ void set_grad(const Tensor& tensor, const Tensor& grad) {
                            to_string(grad.device())));
     }
     if (grad.is_same(tensor)) throw ValueError("grad: needs another tensor, got the tensor itself");
+    // It would own what owns it.
+    if (grad.impl()->base() == tensor.impl()) {
+      throw ValueError("grad: needs another tensor, got a view of the tensor itself");
+    }
     autograd::ensure_meta(tensor).set_grad(grad);
     return;
   }
@@ -120,6 +126,31 @@ autograd::GradientEdge get_gradient_edge(const Tensor& tensor) {
   return {autograd::NodePtr<autograd::Node>::share(edge.node), edge.index};
 }
 
+const Tensor& detach_(const Tensor& tensor) {
+  if (autograd::is_view(tensor)) {
+    throw AutogradError(str("detach_: needs a tensor that is no view, got a view of shape ",
+                            PrintShape{tensor.sizes()}, " of a tensor of shape ",
+                            PrintShape{tensor.impl()->base()->shape()},
+                            "\nhint: use detach(), which returns a tensor without history"));
+  }
+  cut_history(tensor);
+  return tensor;
+}
+
+void cut_history(const Tensor& tensor) {
+  tensor.dtype();  // throws for an undefined tensor
+  TensorImpl& impl = *tensor.impl();
+  impl.cut_from_base();
+  autograd::drop_tangents(tensor, 0);
+  if (impl.producer == nullptr) return;
+  if (impl.meta != nullptr) std::exchange(impl.meta, nullptr)->owner_died();
+  Producer* const history = std::exchange(impl.producer, nullptr);
+  constexpr uint8_t kHistory = gate::kRequiresGrad | TensorImpl::kLeaf;
+  impl.flags &= static_cast<uint8_t>(~kHistory);
+  impl.output_index = autograd::make_origin(autograd::Cut::detached, current_location(nullptr));
+  history->release();
+}
+
 void set_data(const Tensor& tensor, const Tensor& data) {
   const bool converts = tensor.dtype() != data.dtype();
   const bool moves = tensor.device() != data.device();
@@ -135,6 +166,8 @@ void set_data(const Tensor& tensor, const Tensor& data) {
   }
   TensorImpl& impl = *tensor.impl();
   const TensorImpl& source = *data.impl();
+  autograd::settle(tensor);
+  impl.cut_from_base();
   source.storage->retain();
   std::exchange(impl.storage, source.storage)->release();
   impl.data = source.data;

@@ -3,6 +3,7 @@
 
 #include "ebb/autograd/meta.h"
 #include "ebb/autograd/node.h"
+#include "ebb/autograd/views.h"
 #include "ebb/core/tensor.h"
 
 namespace ebb {
@@ -13,6 +14,7 @@ EBB_API Tensor requires_grad_(const Tensor& tensor, bool value = true);
 
 /// Whether the tensor was not made by a recorded op.
 inline bool is_leaf(const Tensor& tensor) {
+  autograd::settle(tensor);
   return tensor.impl()->producer == nullptr || (tensor.impl()->flags & TensorImpl::kLeaf) != 0;
 }
 
@@ -24,6 +26,12 @@ EBB_API void set_grad(const Tensor& tensor, const Tensor& grad);
 /// Asks a tensor that is not a leaf to keep its gradient. For a leaf this does nothing.
 EBB_API void retain_grad(const Tensor& tensor);
 EBB_API bool retains_grad(const Tensor& tensor);
+
+/// Forgets the history of a tensor, which becomes a leaf that requires no gradient. Its views keep
+/// theirs until the memory is written again. Throws AutogradError for a view.
+EBB_API const Tensor& detach_(const Tensor& tensor);
+/// The same, but a view is also cut from its base: it becomes what detach() returns.
+EBB_API void cut_history(const Tensor& tensor);
 
 /// Gives `tensor` the memory and geometry of `data`, as `p.data = ...` does; history stays.
 EBB_API void set_data(const Tensor& tensor, const Tensor& data);
@@ -43,6 +51,7 @@ inline Node* grad_fn(const Tensor& tensor) {
 }
 /// Where the tensor's gradient goes (a leaf's accumulator included); null if nowhere. Not owning.
 inline Edge gradient_edge(const Tensor& tensor) {
+  settle(tensor);
   const TensorImpl* const impl = tensor.impl();
   if (impl == nullptr || impl->producer == nullptr) return {};
   return {static_cast<Node*>(impl->producer), impl->output_index};

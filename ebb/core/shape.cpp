@@ -1,6 +1,7 @@
 // ebb/core/shape.cpp -- shape arithmetic with overflow checks.
 #include "ebb/core/shape.h"
 
+#include <cstdlib>
 #include <ostream>
 
 #include "ebb/core/error.h"
@@ -60,6 +61,24 @@ bool is_contiguous(IntSpan sizes, IntSpan strides) {
     expected *= std::max<int64_t>(sizes[dim], 1);
   }
   return true;
+}
+
+bool may_overlap_itself(IntSpan sizes, IntSpan strides) {
+  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return false;
+  // From the smallest stride up, each must step over all that the smaller ones reach.
+  int order[kMaxDims];
+  int count = 0;
+  for (size_t dim = 0; dim < sizes.size(); ++dim) {
+    if (sizes[dim] > 1) order[count++] = static_cast<int>(dim);
+  }
+  const auto stride_of = [&](int dim) { return std::abs(strides[static_cast<size_t>(dim)]); };
+  std::sort(order, order + count, [&](int a, int b) { return stride_of(a) < stride_of(b); });
+  int64_t reach = 0;
+  for (int i = 0; i < count; ++i) {
+    if (stride_of(order[i]) <= reach) return true;
+    reach += (sizes[static_cast<size_t>(order[i])] - 1) * stride_of(order[i]);
+  }
+  return false;
 }
 
 Shape broadcast_shapes(const char* op, IntSpan lhs, IntSpan rhs) {

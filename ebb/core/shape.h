@@ -93,6 +93,10 @@ EBB_API void contiguous_strides(IntSpan sizes, int64_t* strides);
 /// Whether these strides enumerate elements in row-major order without gaps.
 EBB_API bool is_contiguous(IntSpan sizes, IntSpan strides);
 
+/// Whether two elements of such a tensor may lie at one place. May say yes where they do not, but
+/// only of strides that no slicing of a tensor without overlap gives.
+EBB_API bool may_overlap_itself(IntSpan sizes, IntSpan strides);
+
 /// The shape that both broadcast to. Throws ShapeError, naming `op`, if there is none.
 EBB_API Shape broadcast_shapes(const char* op, IntSpan lhs, IntSpan rhs);
 

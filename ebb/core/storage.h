@@ -67,6 +67,8 @@ class EBB_API Storage {
     if (refs_.decrement()) destroy();
   }
   bool is_unique() const { return refs_.is_unique(); }
+  /// How many tensors share it.
+  uint32_t owners() const { return refs_.value(); }
 
   /// Only the device may read what is there.
   void* data() const { return data_; }
@@ -79,9 +81,6 @@ class EBB_API Storage {
   /// The writes still in the log that came after `version`, oldest first.
   std::vector<WriteRecord> writes_since(uint32_t version) const;
 
-  /// Whether a recorded view of this memory was ever made.
-  bool has_recorded_views() const { return has_flag(kRecordedViews); }
-  void mark_recorded_views() { set_flag(kRecordedViews); }
   /// Whether writing is refused, as for a read-only NumPy array.
   bool is_read_only() const { return has_flag(kReadOnly); }
   void mark_read_only() { set_flag(kReadOnly); }
@@ -99,7 +98,6 @@ class EBB_API Storage {
   void prepare_write();
 
  private:
-  static constexpr uint16_t kRecordedViews = 1;
   static constexpr uint16_t kReadOnly = 2;
   static constexpr uint16_t kInference = gate::kInference;
   static constexpr uint16_t kPacked = 4;

@@ -69,22 +69,76 @@ Tensor empty(IntSpan sizes, DType dtype, Device device) {
   return Tensor::adopt(impl);
 }
 
-Tensor make_view(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t offset) {
-  const TensorImpl& source = *base.impl();
+void TensorImpl::link_to(TensorImpl& source) {
+  TensorImpl* root = source.base();
+  uint32_t creation = root == nullptr ? 0 : source.view().creation;
+  if (root == nullptr) root = &source;
+  const uint32_t modes = thread_state.modes & (gate::kNoGrad | gate::kInference);
+  if (modes != 0 && creation == 0) [[unlikely]] {
+    creation = static_cast<uint32_t>((modes & gate::kInference) != 0 ? Creation::inference
+                                                                     : Creation::no_grad);
+  }
+  root->retain();
+  new (&view()) ViewRecord{root, root->producer, storage->version(), 0, creation};
+  const uint32_t unsettled = is_differentiable(dtype) ? gate::kUnsettled : 0;
+  flags = static_cast<uint8_t>(flags | kView | unsettled);
+}
+
+void TensorImpl::cut_from_base() noexcept {
+  if ((flags & kView) == 0) return;
+  flags = static_cast<uint8_t>(flags & ~gate::kUnsettled);
+  TensorImpl* const cut = std::exchange(view().base, nullptr);
+  if (cut != nullptr) cut->release();
+}
+
+bool TensorImpl::inherits_history() const {
+  const TensorImpl* const root = base();
+  if (root == nullptr || view().creation != 0) return false;
+  const bool is_result = root->producer != nullptr &&
+                         (root->flags & (kLeaf | gate::kRequiresGrad)) == gate::kRequiresGrad;
+  return is_result && __atomic_load_n(&view().made_from, __ATOMIC_ACQUIRE) != root->producer;
+}
+
+/// A base is no view, so this nests one deep.
+void TensorImpl::destroy_view() noexcept {
+  Producer* const made_by = producer;
+  TensorImpl* const root = view().base;
+  storage->release();
+  deallocate_inline(this, block_bytes(dim_capacity) + sizeof(ViewRecord));
+  if (made_by != nullptr) made_by->release();
+  if (root != nullptr) root->release();
+}
+
+namespace {
+
+/// Another look at the storage of `source`, with room for so many bytes behind the dims.
+TensorImpl* look_at(const TensorImpl& source, IntSpan sizes, IntSpan strides, int64_t offset,
+                    size_t extra_bytes) {
   char* const data = static_cast<char*>(source.storage->data()) +
                      offset * static_cast<int64_t>(item_size(source.dtype));
   source.storage->retain();
-  TensorImpl* const impl =
-      TensorImpl::create(static_cast<int>(sizes.size()), source.dtype, source.storage, data);
+  TensorImpl* const impl = TensorImpl::create(static_cast<int>(sizes.size()), source.dtype,
+                                              source.storage, data, extra_bytes);
   int64_t numel = 1;
   for (const int64_t size : sizes) numel *= size;
   impl->numel = numel;
   std::copy(sizes.begin(), sizes.end(), impl->sizes());
   std::copy(strides.begin(), strides.end(), impl->strides());
-  impl->flags |= TensorImpl::kView;
   if (is_contiguous(sizes, strides)) impl->flags |= TensorImpl::kContiguous;
-  source.storage->mark_recorded_views();
+  return impl;
+}
+
+}  // namespace
+
+Tensor make_view(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t offset) {
+  TensorImpl& source = *base.impl();
+  TensorImpl* const impl = look_at(source, sizes, strides, offset, sizeof(ViewRecord));
+  impl->link_to(source);
   return Tensor::adopt(impl);
+}
+
+Tensor make_alias(const Tensor& source, IntSpan sizes, IntSpan strides, int64_t offset) {
+  return Tensor::adopt(look_at(*source.impl(), sizes, strides, offset, 0));
 }
 
 Tensor detached(const Tensor& tensor) {
@@ -93,7 +147,6 @@ Tensor detached(const Tensor& tensor) {
   TensorImpl* const impl =
       TensorImpl::create(source.ndim, source.dtype, source.storage, source.data);
   impl->copy_geometry(source);
-  impl->flags |= source.flags & TensorImpl::kView;
   return Tensor::adopt(impl);
 }
 

@@ -76,10 +76,12 @@ class EBB_API Tensor {
   int64_t storage_offset() const;
   uint32_t version() const { return checked()->storage->version(); }
   bool requires_grad() const {
-    return impl_ != nullptr && (impl_->flags & gate::kRequiresGrad) != 0;
+    if (impl_ == nullptr) return false;
+    const uint32_t bits = gate_bits() & (gate::kRequiresGrad | gate::kUnsettled);
+    return (bits & gate::kRequiresGrad) != 0 || (bits != 0 && impl_->inherits_history());
   }
   /// Gate bits of this operand; kUndefined for no tensor.
-  uint32_t gate_bits() const { return impl_ != nullptr ? impl_->flags : gate::kUndefined; }
+  uint32_t gate_bits() const { return impl_ != nullptr ? impl_->flag_bits() : gate::kUndefined; }
 
   /// Pointer to the first element, for the CPU to read. Throws DTypeError unless T is the element
   /// type, NotOnHost (a ValueError) for memory of another device.
@@ -147,10 +149,15 @@ namespace detail {
 }
 
 /// Another look at the memory of `base`; `offset` counts elements from the storage's start.
-/// The caller has checked that the view lies within the storage.
+/// The caller has checked that the view lies within the storage. The view keeps `base` (if that is
+/// a view, its base) alive: what is written through one of them changes the history of all.
 EBB_API Tensor make_view(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t offset);
 
-/// The same values, memory and version without history: a new impl that requires no gradient.
+/// The same, but a tensor of its own that happens to share memory: for memory nobody else looks at.
+EBB_API Tensor make_alias(const Tensor& source, IntSpan sizes, IntSpan strides, int64_t offset);
+
+/// The same values, memory and version without history: a new impl that requires no gradient and is
+/// no view.
 EBB_API Tensor detached(const Tensor& tensor);
 
 /// A tensor over foreign memory, kept until the last view is gone. Strides count elements; they

@@ -48,12 +48,26 @@ class EBB_API AutogradMetaBase {
   virtual ~AutogradMetaBase() = default;
 };
 
+/// Where a view was made; a write with a gradient through any but a normal one is refused.
+enum class Creation : uint8_t { normal, no_grad, inference, custom_function };
+
+struct TensorImpl;
+
+/// What a view knows of the tensor whose memory it shows.
+struct ViewRecord {
+  TensorImpl* base;       // counted; never a view itself; null once the view was cut off from it
+  Producer* made_from;    // the base's producer when the view got its history; only compared
+  uint32_t version;       // of the storage at that time
+  uint32_t made_at : 30;  // the line, for messages; 0 if unknown
+  uint32_t creation : 2;
+};
+
 /// See the top of the file. Fields are public to ebb's own layers; users go through Tensor.
 struct EBB_API TensorImpl {
   // Flag bits; the low four are gate bits (thread_state.h).
   static constexpr uint8_t kContiguous = 1u << 4;
   static constexpr uint8_t kLeaf = 1u << 5;        // producer is this tensor's accumulator
-  static constexpr uint8_t kView = 1u << 6;        // made by a view op
+  static constexpr uint8_t kView = 1u << 6;        // made by a view op: has a ViewRecord
   static constexpr uint8_t kWeakScalar = 1u << 7;  // a Python number in tensor form
 
   RefCount refs;
@@ -71,14 +85,41 @@ struct EBB_API TensorImpl {
   uint8_t saved_as_it_is;  // once a node saved this very impl (saved_tensor.h)
   AutogradMetaBase* meta;
   void* py_object;  // the Python object of this tensor, if there is one
-  int64_t dims[];   // dim_capacity sizes, then dim_capacity strides
+  int64_t dims[];   // dim_capacity sizes, dim_capacity strides, and a ViewRecord if it is a view
 
   int64_t* sizes() { return dims; }
   const int64_t* sizes() const { return dims; }
   int64_t* strides() { return dims + dim_capacity; }
   const int64_t* strides() const { return dims + dim_capacity; }
   IntSpan shape() const { return {sizes(), ndim}; }
-  bool is_contiguous() const { return (flags & kContiguous) != 0; }
+  /// The flags; of a view, another thread may be settling the gate bits (autograd/views.h), for the
+  /// same result. A byte is read whole, before or after: an atomic load would say so, but the
+  /// compiler never merges two of them, which every op would pay for.
+  uint8_t flag_bits() const {
+#ifdef __SANITIZE_THREAD__
+    return __atomic_load_n(&flags, __ATOMIC_RELAXED);
+#else
+    return flags;
+#endif
+  }
+  bool is_contiguous() const { return (flag_bits() & kContiguous) != 0; }
+  /// Only for kView.
+  ViewRecord& view() const {
+    return *reinterpret_cast<ViewRecord*>(const_cast<int64_t*>(dims + 2 * dim_capacity));
+  }
+  /// The tensor whose memory this view shows; null if it is none, or not any more: a tensor that
+  /// was given other memory has left its views.
+  TensorImpl* base() const {
+    if ((flag_bits() & kView) == 0) return nullptr;
+    TensorImpl* const found = view().base;
+    return found != nullptr && found->storage == storage ? found : nullptr;
+  }
+  /// Makes this impl, created with room for it, a view of `source` or of what that is a view of.
+  void link_to(TensorImpl& source);
+  /// Makes a view a tensor of its own that shares memory, as detach() does.
+  void cut_from_base() noexcept;
+  /// The answer for a view without history: its base may have got one since.
+  bool inherits_history() const;
 
   /// Room for so many dims is always there.
   static constexpr int kFewDims = 4;
@@ -88,10 +129,12 @@ struct EBB_API TensorImpl {
   }
 
   /// A new impl with everything but geometry set; takes over one count of `storage`, also if it
-  /// throws OutOfMemoryError.
-  static TensorImpl* create(int ndim, DType dtype, Storage* storage, void* data) {
+  /// throws OutOfMemoryError. `extra_bytes`: room behind the dims, for a ViewRecord.
+  static TensorImpl* create(int ndim, DType dtype, Storage* storage, void* data,
+                            size_t extra_bytes = 0) {
     const int capacity = ndim <= kFewDims ? kFewDims : (ndim + 1) & ~1;
-    auto* impl = static_cast<TensorImpl*>(allocate_for(storage, block_bytes(capacity)));
+    auto* impl =
+        static_cast<TensorImpl*>(allocate_for(storage, block_bytes(capacity) + extra_bytes));
     new (&impl->refs) RefCount();
     impl->dtype = dtype;
     impl->ndim = static_cast<uint8_t>(ndim);
@@ -142,7 +185,7 @@ struct EBB_API TensorImpl {
   /// Copies sizes, strides, numel and the contiguity flag of `other`.
   void copy_geometry(const TensorImpl& other) {
     numel = other.numel;
-    flags = static_cast<uint8_t>((flags & ~kContiguous) | (other.flags & kContiguous));
+    flags = static_cast<uint8_t>((flags & ~kContiguous) | (other.flag_bits() & kContiguous));
     if (dim_capacity == kFewDims && other.dim_capacity == kFewDims) {
       std::memcpy(dims, other.dims, 16 * kFewDims);  // one fixed-size copy
     } else {
@@ -174,6 +217,7 @@ struct EBB_API TensorImpl {
   }
   void destroy() noexcept {
     if (meta != nullptr || py_object != nullptr) detach_owners();
+    if ((flags & kView) != 0) return destroy_view();
     Producer* const made_by = producer;
     storage->release();
     if (dim_capacity == kFewDims) [[likely]] {
@@ -183,6 +227,7 @@ struct EBB_API TensorImpl {
     }
     if (made_by != nullptr) made_by->release();
   }
+  void destroy_view() noexcept;
   void detach_owners() noexcept;
 };
 static_assert(sizeof(TensorImpl) == 64);

@@ -25,14 +25,20 @@ PyObject* device(const Tensor& tensor) { return make_device(tensor.device()); }
 PyObject* ndim(const Tensor& tensor) { return PyLong_FromLong(tensor.ndim()); }
 PyObject* nbytes(const Tensor& tensor) { return PyLong_FromSize_t(tensor.nbytes()); }
 PyObject* itemsize(const Tensor& tensor) { return PyLong_FromSize_t(item_size(tensor.dtype())); }
-PyObject* requires_grad(const Tensor& tensor) { return PyBool_FromLong(tensor.requires_grad()); }
-PyObject* stop_gradient(const Tensor& tensor) { return PyBool_FromLong(!tensor.requires_grad()); }
+/// A view may have lost its history: its base was detached, and then written.
+bool has_history(const Tensor& tensor) {
+  if (tensor.requires_grad() && tensor.impl()->base() != nullptr) autograd::settle(tensor);
+  return tensor.requires_grad();
+}
+PyObject* requires_grad(const Tensor& tensor) { return PyBool_FromLong(has_history(tensor)); }
+PyObject* stop_gradient(const Tensor& tensor) { return PyBool_FromLong(!has_history(tensor)); }
 PyObject* leaf(const Tensor& tensor) { return PyBool_FromLong(is_leaf(tensor)); }
 PyObject* retains(const Tensor& tensor) { return PyBool_FromLong(retains_grad(tensor)); }
 PyObject* version(const Tensor& tensor) { return PyLong_FromUnsignedLong(tensor.version()); }
 PyObject* grad_fn(const Tensor& tensor) { return wrap_node(autograd::grad_fn(tensor)); }
 PyObject* gradient(const Tensor& tensor) { return wrap(grad_of(tensor)); }
 PyObject* data(const Tensor& tensor) { return wrap(detached(tensor)); }
+PyObject* base(const Tensor& tensor) { return wrap(autograd::base_of(tensor)); }
 PyObject* output_number(const Tensor& tensor) {
   return PyLong_FromUnsignedLong(is_leaf(tensor) ? 0 : tensor.impl()->output_index);
 }
@@ -76,7 +82,7 @@ int set_stop_gradient(PyObject* self, PyObject* value, void*) {
     const bool stops = to_truth(value, "stop_gradient");
     const Tensor& tensor = tensor_of(self);
     if (stops && !is_leaf(tensor)) {
-      detach_in_place(tensor);
+      cut_history(tensor);
     } else {
       requires_grad_(tensor, !stops);
     }
@@ -137,6 +143,7 @@ std::vector<PyGetSetDef> tensor_attributes() {
       {"grad", get<gradient>, set_gradient, "The accumulated gradient, or None.", nullptr},
       {"grad_fn", get<grad_fn>, nullptr, "The Node that made it, or None for a leaf.", nullptr},
       {"output_nr", get<output_number>, nullptr, "Which output of grad_fn it is.", nullptr},
+      {"_base", get<base>, nullptr, "The tensor whose memory a view shows, or None.", nullptr},
       {"data", get<data>, set_data_of, "The same memory without history.", nullptr},
       {"_version", get<version>, nullptr, "How often its memory was written to.", nullptr},
       {"T", get<transposed>, nullptr, "The transpose of a matrix, as a view.", nullptr},

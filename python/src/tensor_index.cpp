@@ -59,21 +59,21 @@ void assign_advanced(const Tensor& tensor, const AdvancedKey& key, const Tensor&
     ebb::index_put_(tensor, key.indices, value);
     return;
   }
-  const bool is_recorded = (tensor.requires_grad() || value.requires_grad()) &&
-                           (thread_state.modes & gate::kNoGrad) == 0;
   const bool has_tangent = ((tensor.gate_bits() | value.gate_bits()) & gate::kTangent) != 0;
-  const NoGradGuard guard;
-  if (!is_recorded && !has_tangent) {
+  if (!has_tangent) {
     ebb::index_put_(boxed(tensor, key.box), key.indices, value);
     return;
   }
-  // Writing to a view is not recorded; writing at the same places of the tensor itself is.
-  const Tensor numbers =
-      ebb::reshape(ebb::arange(tensor.numel(), DType::int64, tensor.device()), tensor.sizes());
-  const Tensor places = select_advanced(numbers, key);
+  // A tangent written to a view reaches the base only if that has one: so the same places of the
+  // tensor itself are written.
+  Tensor places;
+  {
+    const NoGradGuard guard;
+    const Tensor numbers = ebb::reshape(ebb::arange(tensor.numel(), DType::int64, tensor.device()), tensor.sizes());
+    places = select_advanced(numbers, key);
+  }
   Shape dims;
   for (int dim = 0; dim < tensor.ndim(); ++dim) dims.push_back(dim);
-  const ModeScope recording(0, is_recorded ? gate::kNoGrad : 0);
   ebb::index_dims_put_(tensor, value, dims, places);
 }
 

@@ -3,9 +3,6 @@
 // Ops are generated (op_call.h); what needs no speed is written in Python (ebb/_tensor.py).
 #include <cstring>
 
-#include "ebb/autograd/grad_mode.h"
-#include "ebb/autograd/origin.h"
-#include "ebb/autograd/tangents.h"
 #include "ebb/autograd/variable.h"
 #include "ebb/core/device_memory.h"
 #include "python/src/autograd.h"
@@ -42,6 +39,7 @@ PyObject* contiguous_query(const Tensor& tensor) { return PyBool_FromLong(tensor
 PyObject* floating_query(const Tensor& tensor) {
   return PyBool_FromLong(is_floating(tensor.dtype()));
 }
+PyObject* view_query(const Tensor& tensor) { return PyBool_FromLong(autograd::is_view(tensor)); }
 PyObject* complex_query(const Tensor& tensor) {
   return PyBool_FromLong(is_complex(tensor.dtype()));
 }
@@ -92,7 +90,7 @@ PyObject* keep_grad(const Tensor& tensor) {
 }
 PyObject* detach_self(PyObject* self, PyObject*) {
   return guarded([&] {
-    detach_in_place(tensor_of(self));
+    ebb::detach_(tensor_of(self));
     return Py_NewRef(self);
   });
 }
@@ -252,6 +250,8 @@ PyMethodDef kMethods[] = {
      "is_floating_point($self)\n--\n\nReturn whether the dtype is a real floating type."},
     {"is_complex", call<complex_query>, METH_NOARGS,
      "is_complex($self)\n--\n\nReturn whether the dtype is complex."},
+    {"_is_view", call<view_query>, METH_NOARGS,
+     "_is_view($self)\n--\n\nReturn whether it is a view of another tensor."},
     {"item", call<item_of>, METH_NOARGS,
      "item($self)\n--\n\nReturn the only element as a Python number."},
     {"tolist", call<list_of>, METH_NOARGS,
@@ -261,7 +261,8 @@ PyMethodDef kMethods[] = {
     {"retain_grad", call<keep_grad>, METH_NOARGS,
      "retain_grad($self)\n--\n\nKeep the gradient of a tensor that is not a leaf."},
     {"detach_", detach_self, METH_NOARGS,
-     "detach_($self)\n--\n\nForget the tensor's history and return it."},
+     "detach_($self)\n--\n\nForget the tensor's history and return it.\n\n"
+     "Raises:\n    AutogradError: If the tensor is a view; use detach().\n"},
     {"backward", as_method(tensor_backward), kFast,
      "backward($self, gradient=None, retain_graph=None, create_graph=False, inputs=None)\n--\n\n"
      "Add this tensor's gradient to the `grad` of every leaf it depends on."},
@@ -354,18 +355,6 @@ PyObject* tensor_repr(PyObject* self) {
     const Ref module(PyImport_ImportModule("ebb._repr"));
     return checked(PyObject_CallMethod(module.get(), "tensor_repr", "O", self));
   });
-}
-
-void detach_in_place(const Tensor& tensor) {
-  TensorImpl& impl = *tensor.impl();
-  autograd::drop_tangents(tensor, 0);
-  if (impl.producer == nullptr) return;
-  if (impl.meta != nullptr) std::exchange(impl.meta, nullptr)->owner_died();
-  Producer* const history = std::exchange(impl.producer, nullptr);
-  constexpr uint8_t kHistory = gate::kRequiresGrad | TensorImpl::kLeaf;
-  impl.flags &= static_cast<uint8_t>(~kHistory);
-  impl.output_index = autograd::make_origin(autograd::Cut::detached, current_location(nullptr));
-  history->release();
 }
 
 }  // namespace ebb::python

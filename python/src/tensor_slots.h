@@ -14,8 +14,6 @@ std::vector<PyMethodDef> tensor_methods();
 std::vector<PyGetSetDef> tensor_attributes();
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs);
 PyObject* tensor_repr(PyObject* self);
-/// Makes a result a leaf without history, as Tensor.detach_() does.
-void detach_in_place(const Tensor& tensor);
 // tensor_number.cpp: + - * / @, comparisons, bool(), int(), float()
 void append_number_slots(std::vector<PyType_Slot>& slots);
 // tensor_index.cpp: x[...], x[...] = y, len(), iteration

@@ -160,7 +160,6 @@ TEST(Storage, RemembersThatItIsReadOnly) {
   EXPECT_FALSE(tensor.impl()->storage->is_read_only());
   tensor.impl()->storage->mark_read_only();
   EXPECT_TRUE(tensor.impl()->storage->is_read_only());
-  EXPECT_FALSE(tensor.impl()->storage->has_recorded_views());
 }
 
 }  // namespace

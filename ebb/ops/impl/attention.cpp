@@ -127,7 +127,7 @@ Tensor empty_in_order(const Call& call, const Tensor& like) {
   const int64_t sizes[] = {call.batch, call.heads, call.rows, call.value_features};
   const IntSpan strides = turned.strides();
   const int64_t swapped[] = {strides[0], strides[2], strides[1], strides[3]};
-  return make_view(turned, sizes, swapped, 0);
+  return make_alias(turned, sizes, swapped, 0);
 }
 
 }  // namespace

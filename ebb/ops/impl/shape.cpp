@@ -65,7 +65,11 @@ Tensor reshape(const Tensor& input, IntSpan shape) {
   }
   const Shape sizes = infer::reshaped("reshape", input, shape);
   Tensor out = view_or_undefined(input, sizes);
-  return out.defined() ? out : view_or_undefined(clone(input), sizes);
+  if (out.defined()) return out;
+  const Tensor copy = clone(input);
+  int64_t strides[kMaxDims];
+  contiguous_strides(sizes, strides);
+  return make_alias(copy, sizes, {strides, sizes.size()}, 0);
 }
 
 Tensor view(const Tensor& input, IntSpan shape) {

@@ -1,0 +1,138 @@
+// ebb/autograd/rules/strided.cpp -- see rules/strided.h.
+#include "ebb/autograd/rules/strided.h"
+
+#include <algorithm>
+
+#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/ops.h"
+
+namespace ebb::autograd::rules {
+namespace {
+
+/// The places from the lowest to behind the highest element of what was added.
+struct Window {
+  int64_t low = INT64_MAX;
+  int64_t high = INT64_MIN;
+
+  void add(IntSpan sizes, IntSpan strides, int64_t offset) {
+    if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return;
+    int64_t lowest = offset;
+    int64_t highest = offset;
+    for (size_t dim = 0; dim < sizes.size(); ++dim) {
+      const int64_t reach = (sizes[dim] - 1) * strides[dim];
+      (reach < 0 ? lowest : highest) += reach;
+    }
+    low = std::min(low, lowest);
+    high = std::max(high, highest + 1);
+  }
+  bool is_empty() const { return low >= high; }
+};
+
+int64_t offset_of(const TensorImpl& impl) {
+  const auto* const start = static_cast<const char*>(impl.storage->data());
+  const auto item = static_cast<int64_t>(item_size(impl.dtype));
+  return (static_cast<const char*>(impl.data) - start) / item;
+}
+
+PackedRegion packed(const TensorImpl& base, IntSpan sizes, IntSpan strides, int64_t offset) {
+  const IntSpan base_strides(base.strides(), base.ndim);
+  const int64_t base_offset = offset_of(base);
+  Window window;
+  window.add(base.shape(), base_strides, base_offset);
+  window.add(sizes, strides, offset);
+  const int64_t low = window.is_empty() ? base_offset : window.low;
+  PackedRegion row;
+  const int64_t header[] = {base.ndim, static_cast<int64_t>(sizes.size()), base_offset - low,
+                            offset - low, window.is_empty() ? 0 : window.high - low};
+  for (const IntSpan part : {IntSpan(header), base.shape(), base_strides, sizes, strides}) {
+    std::copy(part.begin(), part.end(), row.values + row.count);
+    row.count += part.size();
+  }
+  return row;
+}
+
+int64_t numel_of(IntSpan sizes) {
+  int64_t count = 1;
+  for (const int64_t size : sizes) count *= size;
+  return count;
+}
+
+}  // namespace
+
+PackedRegion packed_region(const Tensor& base, IntSpan sizes, IntSpan strides,
+                           std::optional<int64_t> storage_offset) {
+  return packed(*base.impl(), sizes, strides, storage_offset.value_or(base.storage_offset()));
+}
+
+PackedRegion packed_region(const TensorImpl& base, const TensorImpl& view) {
+  return packed(base, view.shape(), {view.strides(), view.ndim}, offset_of(view));
+}
+
+Region::Region(IntSpan packed) : base_offset_(packed[2]), offset_(packed[3]), length_(packed[4]) {
+  const auto base_ndim = static_cast<size_t>(packed[0]);
+  const auto ndim = static_cast<size_t>(packed[1]);
+  const IntSpan geometry = packed.subspan(PackedRegion::kHeader);
+  base_sizes_ = geometry.first(base_ndim);
+  base_strides_ = geometry.subspan(base_ndim, base_ndim);
+  sizes_ = geometry.subspan(2 * base_ndim, ndim);
+  strides_ = geometry.last(ndim);
+  is_plain_ = base_offset_ == 0 && length_ == numel_of(base_sizes_) &&
+              is_contiguous(base_sizes_, base_strides_);
+}
+
+bool Region::base_overlaps() const { return may_overlap_itself(base_sizes_, base_strides_); }
+
+/// A gradient of the base as memory: where elements of the base share a place, their sum.
+Tensor Region::spread(const Tensor& grad) const {
+  if (is_plain_) return reshape(grad, Shape{length_});
+  return strided_sum(grad, length_, base_strides_, base_offset_);
+}
+
+/// What elements of the base find in memory.
+Tensor Region::gathered(const Tensor& window) const {
+  if (is_plain_) return reshape(window, base_sizes_);
+  return strided_read(window, base_sizes_, base_strides_, base_offset_);
+}
+
+Tensor Region::scattered(const Tensor& grad) const {
+  const Tensor found = gathered(strided_sum(grad, length_, strides_, offset_));
+  if (!base_overlaps()) return found;
+  // Elements at one place are one value: each gets its share of the gradient.
+  Tensor owners;
+  {
+    const NoGradGuard guard;
+    owners = gathered(spread(ones(base_sizes_, grad.dtype(), grad.device())));
+  }
+  return div(found, owners);
+}
+
+Tensor Region::read(const Tensor& grad) const {
+  return strided_read(spread(grad), sizes_, strides_, offset_);
+}
+
+Tensor Region::cleared(const Tensor& grad) const {
+  const Tensor zero = zeros({}, grad.dtype(), grad.device());
+  if (!base_overlaps()) {
+    const Tensor window = contiguous(spread(grad));
+    return gathered(as_strided_scatter(window, expand(zero, sizes_), sizes_, strides_,
+                                       window.storage_offset() + offset_));
+  }
+  Tensor is_hit;
+  {
+    const NoGradGuard guard;
+    const Tensor marks = ones(sizes_, grad.dtype(), grad.device());
+    is_hit = ne(gathered(strided_sum(marks, length_, strides_, offset_)), zero);
+  }
+  return where(is_hit, zero, grad);
+}
+
+void Region::clear_in_place(const Tensor& grad) const {
+  zero_(make_alias(grad, sizes_, strides_, grad.storage_offset() + offset_));
+}
+
+Tensor strided_read(const Tensor& input, IntSpan sizes, IntSpan strides, int64_t offset) {
+  const Tensor row = contiguous(input);
+  return as_strided(row, sizes, strides, row.storage_offset() + offset);
+}
+
+}  // namespace ebb::autograd::rules
