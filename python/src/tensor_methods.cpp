@@ -3,6 +3,7 @@
 // Ops are generated (op_call.h); what needs no speed is written in Python (ebb/_tensor.py).
 #include <cstring>
 
+#include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/variable.h"
 #include "ebb/core/device_memory.h"
 #include "python/src/autograd.h"
