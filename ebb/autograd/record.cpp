@@ -96,6 +96,11 @@ void check_inplace(const char* op, const Tensor& self, bool involves_grad) {
         str(op, ": a leaf that requires a gradient must not be written in place, got ", impl.dtype,
             ' ', PrintShape{impl.shape()}, "\nhint: write it under no_grad, or write a clone()"));
   }
+  if (impl.storage->is_inference()) {
+    throw AutogradError(
+        str(op, ": a tensor made in inference mode must not be written with a gradient, got ",
+            impl.dtype, ' ', PrintShape{impl.shape()}, "\nhint: write a clone() of it"));
+  }
   if (impl.storage->has_recorded_views()) {
     throw NotImplementedError(
         str(op, ": writing in place where views share the memory is not differentiable yet, got ",

@@ -508,7 +508,8 @@ bool NodeRun::is_needed(const Edge& edge) const { return restricted_to_->is_need
 
 std::vector<Tensor> run_graph(const RunRequest& request, RunBuffers& buffers) {
   const uint32_t grad_off = request.create_graph ? 0 : gate::kNoGrad;
-  const ModeScope mode(grad_off, gate::kNoGrad & ~grad_off);
+  // Gradients are ordinary tensors, also if backward() is called in inference mode.
+  const ModeScope mode(grad_off, (gate::kNoGrad & ~grad_off) | gate::kInference);
   const ScratchClaim claim;
   if (claim.is_held()) return GraphRun<NodeScratch>(request, buffers).run();
   return GraphRun<MapScratch>(request, buffers).run();

@@ -49,7 +49,15 @@ void SavedTensor::save_output(const Tensor& tensor, size_t index) {
 }
 
 void SavedTensor::save_constant(const Tensor& tensor) {
-  if (tensor.defined()) set(detached(tensor).leak(), Kind::constant, 0);
+  if (!tensor.defined()) return;
+  if (tensor.impl()->storage->is_inference()) throw_inference(*tensor.impl());
+  set(detached(tensor).leak(), Kind::constant, 0);
+}
+
+void SavedTensor::throw_inference(const TensorImpl& impl) {
+  throw AutogradError(
+      str("backward: needs to save a tensor that was not made in inference mode, got ", impl.dtype,
+          ' ', PrintShape{impl.shape()}, " that was\nhint: use a clone() of it"));
 }
 
 void SavedTensor::let_go_of(const TensorImpl* impl) {

@@ -26,6 +26,8 @@ class EBB_API SavedTensor {
   void save_input(const Tensor& tensor, size_t edge) {
     TensorImpl* const impl = tensor.impl();
     if (impl == nullptr) return;
+    if (impl->storage->is_inference()) [[unlikely]]
+      throw_inference(*impl);
     if (impl->meta == nullptr) {
       impl->retain();
       // Relaxed: threads may be saving one tensor at a time, and all write the same.
@@ -74,6 +76,7 @@ class EBB_API SavedTensor {
     index_ = static_cast<uint32_t>(index) & 0xffffffu;
     kind_ = static_cast<uint32_t>(kind);
   }
+  [[noreturn]] static void throw_inference(const TensorImpl& impl);
   static TensorImpl* twin_of(const Tensor& tensor);
   Tensor with_history(Node& owner) const;
   [[noreturn]] void throw_stale(const Node& owner, const char* name) const;

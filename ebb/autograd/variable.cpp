@@ -44,6 +44,11 @@ Tensor requires_grad_(const Tensor& tensor, bool value) {
     throw DTypeError(str("requires_grad_: needs a floating or complex dtype, got ", dtype));
   }
   TensorImpl& impl = *tensor.impl();
+  if (value && impl.storage->is_inference() && !is_inference_mode_enabled()) {
+    throw AutogradError(
+        str("requires_grad_: needs a tensor that was not made in inference mode, got ", dtype, ' ',
+            PrintShape{impl.shape()}, " that was\nhint: use a clone() of it"));
+  }
   if (!value && !is_leaf(tensor)) {
     throw AutogradError(str("requires_grad_: a tensor made by ", autograd::grad_fn(tensor)->name(),
                             " has history, got requires_grad=False",

@@ -3,6 +3,7 @@
 // Ops are generated (op_call.h); what needs no speed is written in Python (ebb/_tensor.py).
 #include <cstring>
 
+#include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/origin.h"
 #include "ebb/autograd/tangents.h"
 #include "ebb/autograd/variable.h"
@@ -35,6 +36,7 @@ PyObject* data_ptr(const Tensor& tensor) { return PyLong_FromVoidPtr(tensor.data
 PyObject* element_size(const Tensor& tensor) {
   return PyLong_FromSize_t(item_size(tensor.dtype()));
 }
+PyObject* inference_query(const Tensor& tensor) { return PyBool_FromLong(is_inference(tensor)); }
 PyObject* contiguous_query(const Tensor& tensor) { return PyBool_FromLong(tensor.is_contiguous()); }
 PyObject* floating_query(const Tensor& tensor) {
   return PyBool_FromLong(is_floating(tensor.dtype()));
@@ -211,6 +213,8 @@ PyMethodDef kMethods[] = {
      "element_size($self)\n--\n\nReturn the bytes of one element."},
     {"is_contiguous", call<contiguous_query>, METH_NOARGS,
      "is_contiguous($self)\n--\n\nReturn whether elements lie in row-major order without gaps."},
+    {"is_inference", call<inference_query>, METH_NOARGS,
+     "is_inference($self)\n--\n\nReturn whether the memory was made in inference mode."},
     {"is_floating_point", call<floating_query>, METH_NOARGS,
      "is_floating_point($self)\n--\n\nReturn whether the dtype is a real floating type."},
     {"is_complex", call<complex_query>, METH_NOARGS,

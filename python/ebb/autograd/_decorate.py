@@ -1,51 +1,115 @@
-# python/ebb/autograd/_decorate.py -- no_grad and its kin as decorators.
+# python/ebb/autograd/_decorate.py -- no_grad, inference_mode and their kin as decorators.
 """Loaded when a function is first decorated."""
 
 import functools
 import inspect
+import warnings
 
-from ebb._C import set_grad_enabled
+from ebb._C import inference_mode, set_grad_enabled
+
+__all__ = ["inference_mode", "run_in_mode", "set_grad_enabled"]
 
 
-def run_in_mode(mode, function):
-    """Return ``function`` so that it records (``mode``) or does not.
+def run_in_mode(kind, value, function):
+    """Return ``function`` so that it runs in ``kind(value)``, a mode's context manager.
 
-    A generator function runs each of its steps in the mode, and its caller in the caller's own.
+    Generators, coroutines and asynchronous generators run each of their steps in the mode, and
+    their caller in the caller's own.
     """
     if inspect.isclass(function):
-        function.__init__ = run_in_mode(mode, function.__init__)
+        warnings.warn(
+            f"{kind.__name__}: needs a function, got the class {function.__name__}; only its "
+            "__init__ runs in the mode",
+            FutureWarning,
+            stacklevel=2,
+        )
+        function.__init__ = run_in_mode(kind, value, function.__init__)
         return function
+    mode = functools.partial(kind, value)
     if inspect.isgeneratorfunction(function):
-        return _wrapped_generator(mode, function)
+        return _generator(mode, function)
+    if inspect.isasyncgenfunction(function):
+        return _async_generator(mode, function)
+    if inspect.iscoroutinefunction(function):
+        return _coroutine(mode, function)
 
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
-        with set_grad_enabled(mode):
+        with mode():
             return function(*args, **kwargs)
 
     return wrapper
 
 
-def _wrapped_generator(mode, function):
+def _drive(mode, steps):
+    """Run a generator, or what an ``await`` would drive, with each step in the mode."""
+    resume, value = steps.send, None
+    try:
+        while True:
+            with mode():
+                result = resume(value)
+            try:
+                resume, value = steps.send, (yield result)
+            except GeneratorExit:
+                raise
+            except BaseException as error:
+                resume, value = steps.throw, error
+    except StopIteration as stop:
+        return stop.value
+    finally:
+        with mode():
+            steps.close()
+
+
+class _Driven:
+    """Awaits a coroutine with each of its steps in the mode."""
+
+    def __init__(self, mode, steps):
+        self.mode, self.steps = mode, steps
+
+    def __await__(self):
+        return _drive(self.mode, self.steps)
+
+
+def _generator(mode, function):
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
-        with set_grad_enabled(mode):
+        with mode():
             steps = function(*args, **kwargs)
-        resume, value = steps.send, None
+        return (yield from _drive(mode, steps))
+
+    return wrapper
+
+
+def _coroutine(mode, function):
+    @functools.wraps(function)
+    async def wrapper(*args, **kwargs):
+        with mode():
+            steps = function(*args, **kwargs)
+        return await _Driven(mode, steps)
+
+    return wrapper
+
+
+def _async_generator(mode, function):
+    @functools.wraps(function)
+    async def wrapper(*args, **kwargs):
+        with mode():
+            steps = function(*args, **kwargs)
+        resume, value = steps.asend, None
         try:
             while True:
-                with set_grad_enabled(mode):
-                    result = resume(value)
                 try:
-                    resume, value = steps.send, (yield result)
+                    result = await _Driven(mode, resume(value))
+                except StopAsyncIteration:
+                    return
+                try:
+                    resume, value = steps.asend, (yield result)
                 except GeneratorExit:
                     raise
                 except BaseException as error:
-                    resume, value = steps.throw, error
-        except StopIteration as stop:
-            return stop.value
+                    resume, value = steps.athrow, error
         finally:
-            with set_grad_enabled(mode):
-                steps.close()
+            await _Driven(mode, steps.aclose())
 
     return wrapper
