@@ -92,7 +92,7 @@ class EBB_API Node : public Producer {
 
   Node() = default;
   ~Node() override = default;
-  void dispose() noexcept final;
+  void dispose() noexcept override;
   static void destroy(Node* node) noexcept;
   Edge* edge_data() {
     return reinterpret_cast<Edge*>(reinterpret_cast<char*>(this) + edges_offset_);

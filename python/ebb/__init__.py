@@ -15,7 +15,10 @@ from ebb import _C
 _C._set_package(__file__.rpartition("/")[0])
 
 # Error classes that share their name with a builtin stay in ebb.errors.
-_HIDDEN = frozenset(("ValueError", "IndexError", "NotImplementedError", "backward", "grad", "Node"))
+_HIDDEN = frozenset(
+    ("ValueError", "IndexError", "NotImplementedError", "backward", "grad", "Node", "Function",
+     "FunctionCtx")
+)  # fmt: skip
 globals().update(
     (name, value)
     for name, value in vars(_C).items()

@@ -6,6 +6,7 @@
 #include "python/src/errors.h"
 #include "python/src/files.h"
 #include "python/src/forward_mode.h"
+#include "python/src/function.h"
 #include "python/src/generator.h"
 #include "python/src/grad_mode.h"
 #include "python/src/hooks.h"
@@ -53,6 +54,7 @@ int fill_module(PyObject* module) {
         add_node_type(module);
         add_grad_mode(module);
         add_forward_mode(module);
+        add_function(module);
         add_jvp(module);
         add_generator(module);
         add_default_dtype(module);

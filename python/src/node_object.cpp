@@ -12,6 +12,7 @@
 #include "ebb/core/error.h"
 #include "ebb/core/location.h"
 #include "python/src/errors.h"
+#include "python/src/function_node.h"
 #include "python/src/hooks.h"
 #include "python/src/tensor_object.h"
 
@@ -74,7 +75,8 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   auto* const object = reinterpret_cast<NodeObject*>(self);
   Py_VISIT(object->metadata);
-  return visit_hooks(object->node, 1, visit, arg);
+  const int status = visit_context(object->node, 1, visit, arg);
+  return status != 0 ? status : visit_hooks(object->node, 1, visit, arg);
 }
 
 int clear(PyObject* self) {

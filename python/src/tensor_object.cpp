@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "python/src/errors.h"
+#include "python/src/function_node.h"
 #include "python/src/hooks.h"
 #include "python/src/tensor_slots.h"
 
@@ -91,7 +92,9 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   auto* const object = reinterpret_cast<TensorObject*>(self);
   Py_VISIT(object->dict);
-  return visit_hooks(owned_node(object), 1, visit, arg);
+  autograd::Node* const node = owned_node(object);
+  const int status = visit_context(node, 1, visit, arg);
+  return status != 0 ? status : visit_hooks(node, 1, visit, arg);
 }
 
 int clear(PyObject* self) {

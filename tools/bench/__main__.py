@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from tools.bench import (
     cpp_rows,
     forward_mode_rows,
+    function_rows,
     limit_rows,
     python_rows,
     report,
@@ -35,6 +36,7 @@ GROUPS: dict[str, Callable[[Settings, InstructionCounter], list[Row]]] = {
     "deep": lambda settings, _: cpp_rows.deep_rows(settings),
     "ops": python_rows.op_rows,
     "overhead": python_rows.overhead_rows,
+    "functions": lambda settings, _: function_rows.function_rows(settings),
     "size": lambda settings, _: python_rows.size_rows(settings),
     "train": lambda settings, _: python_rows.train_rows(settings),
     "threads": lambda settings, _: cpp_rows.thread_rows(settings),

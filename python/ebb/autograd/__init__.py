@@ -7,16 +7,21 @@ from ebb._C import (
     backward,
     enable_grad,
     grad,
+    inference_mode,
     is_grad_enabled,
+    is_inference_mode_enabled,
     no_grad,
     queue_callback,
     set_grad_enabled,
 )
 from ebb.autograd import forward_ad, functional, graph
 from ebb.autograd._accumulation import atomic_accumulation
+from ebb.autograd.function import Function, FunctionCtx, once_differentiable
 from ebb.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 __all__ = [
+    "Function",
+    "FunctionCtx",
     "GradcheckError",
     "Node",
     "RemovableHandle",
@@ -29,8 +34,11 @@ __all__ = [
     "gradcheck",
     "gradgradcheck",
     "graph",
+    "inference_mode",
     "is_grad_enabled",
+    "is_inference_mode_enabled",
     "no_grad",
+    "once_differentiable",
     "queue_callback",
     "set_grad_enabled",
 ]

@@ -1,0 +1,48 @@
+# python/ebb/autograd/function.py -- custom functions: what is easier said in Python than in C++.
+"""Function, its ctx, and the decorator that forbids second derivatives."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ebb._C import Function, FunctionCtx, is_grad_enabled, no_grad
+
+__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a ``backward`` that is not recorded; differentiating it again is an error.
+
+    Put it below ``@staticmethod``, for a ``backward`` that leaves ebb (NumPy, a library) or writes
+    in place. Unlike in PyTorch the error also comes if only a saved tensor depends on an input.
+    """
+
+    @functools.wraps(backward)
+    def wrapper(ctx: FunctionCtx, *grads: Any) -> Any:
+        with no_grad():
+            results = backward(ctx, *grads)
+        if not is_grad_enabled():
+            return results
+        return ctx._refuse_second(tuple(results) if isinstance(results, list) else results, grads)
+
+    return wrapper
+
+
+@functools.lru_cache(maxsize=256)
+def _signature(forward: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(forward)
+
+
+def bind_arguments(
+    forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, ...]:
+    """Return all arguments of ``forward`` by position, defaults included."""
+    bound = _signature(forward).bind(*args, **kwargs)
+    bound.apply_defaults()
+    if bound.kwargs:
+        names = ", ".join(bound.kwargs)
+        raise TypeError(f"apply: needs a forward() without keyword-only arguments, got {names}")
+    return bound.args
