@@ -26,6 +26,7 @@ ebb.save(model.state_dict(), sys.argv[1])
 model.load_state_dict(ebb.load(sys.argv[1]))
 assert ebb.data.digits.load().train_images.shape == (1438, 64)
 assert ebb.ones(3).numpy().sum() == 3
+assert "</canvas>" in ebb.viz.to_html({"format": "ebb.graph", "version": 1})
 from ebb import info
 assert info.cmake_prefix() == ebb.__file__.rpartition("/")[0]
 assert len(info.collect()["commit"]) == 40 or info.collect()["commit"] == "unknown"

@@ -268,6 +268,10 @@ def test_the_details_of_a_node_hold_everything(view):
     page.evaluate("ebbViewer.show({ kind: 'node', id: 0 })")
     page.settle()
     assert "view of" in text(page, "details")
+    assert "gradients start at output 0" in text(page, "details")
+    page.evaluate("ebbViewer.show({ kind: 'node', id: 1 })")
+    assert "base of\nCrossEntropyBackward #0" in text(page, "details")
+    page.evaluate("ebbViewer.show({ kind: 'node', id: 0 })")
     assert 'reduction\n"mean"' in text(page, "details")
 
 
@@ -308,6 +312,8 @@ def test_a_click_on_an_edge_shows_the_tensor_that_flows(view):
           return [x + frame.left, y + frame.top];
         }})()"""
     )
+    page.mouse("mouseMoved", *point)
+    assert text(page, "tip") == "float32 [32, 64]\nLinearBackward \u2192 ReluBackward"
     page.click(*point)
     shown = text(page, "details")
     assert shown.startswith("Edge\n")
@@ -320,6 +326,7 @@ def test_hovering_tells_where_an_op_was_made(view):
     page.mouse("mouseMoved", *place(page, "MeanBackward")["middle"])
     tip = text(page, "tip")
     assert "MeanBackward" in tip and "model.py:6 in forward" in tip
+    assert selected(page) is None
     page.mouse("mouseMoved", 300, 880)
     page.settle()
     assert page.evaluate("ebbViewer.page.tip.hidden")

@@ -133,6 +133,15 @@ def test_svg_export_draws_what_is_in_sight(view, browser):
     assert [element.text for element in part.iter(f"{SVG}text")].count("bias") < 3
 
 
+def test_custom_functions_and_views_have_borders_of_their_own(view):
+    data = graphs.mlp()
+    data["nodes"]["kind"][0], data["nodes"]["kind"][1] = 2, 3
+    page = view(data)
+    svg = ElementTree.fromstring(page.evaluate("ebbViewer.svg()"))
+    dashes = [element.get("stroke-dasharray") for element in svg.iter(f"{SVG}rect")]
+    assert sorted(dash for dash in dashes if dash) == ["2 2", "5 3"]
+
+
 def test_dot_export_names_boxes_edges_and_groups(view, browser):
     page = view(graphs.mlp())
     page.key("g")
@@ -141,4 +150,5 @@ def test_dot_export_names_boxes_edges_and_groups(view, browser):
     assert len(re.findall(r"^  n\d+ \[label=", dot, re.M)) == 13
     assert len(re.findall(r"^  n\d+ -> n\d+", dot, re.M)) == 12
     assert dot.count("subgraph cluster_") == 6
+    assert dot.count("shape=ellipse") == 7
     assert 'label="float32 [32, 64]"' in dot

@@ -33,24 +33,39 @@ Object.assign(App.prototype, {
   drawNow() {
     if (!this.look) return;
     this.look.hovered = this.hovered;
+    this.look.hoveredLink = this.hoveredLink;
     this.painter.draw(this.look);
     const percent = Math.round(this.camera.scale * 100);
     this.page.zoom.textContent = `${percent < 1 ? "<1" : percent} %`;
   },
 
-  hover(item, x, y) {
-    const isNew = item !== this.hovered;
+  /** Shows what is under the pointer: a box, or a link with the tensor that flows. */
+  hover(item, x, y, link) {
+    const isNew = item !== this.hovered || link !== this.hoveredLink;
     this.hovered = item;
+    this.hoveredLink = link;
     const { tip, canvas } = this.page;
-    canvas.style.cursor = item >= 0 ? "pointer" : "";
-    tip.hidden = item < 0;
-    if (item >= 0) {
-      if (isNew) this._fillTip(item);
+    const isOver = item >= 0 || link >= 0;
+    canvas.style.cursor = isOver ? "pointer" : "";
+    tip.hidden = !isOver;
+    if (isOver) {
+      if (isNew && item >= 0) this._fillTip(item);
+      else if (isNew) this._fillLinkTip(link);
       const { width, height } = this.painter;
       tip.style.left = `${Math.max(4, Math.min(x + 14, width - tip.offsetWidth - 8))}px`;
       tip.style.top = `${Math.max(4, Math.min(y + 16, height - tip.offsetHeight - 8))}px`;
     }
     if (isNew) this.draw();
+  },
+
+  _fillLinkTip(link) {
+    const { scene, model } = this;
+    const edge = scene.linkFirst[link];
+    const { from, to } = model.data.edges;
+    const count = scene.linkCount[link];
+    const lines = [h("strong", {}, count === 1 ? model.flowText(edge) : countText(count, "edge"))];
+    if (count === 1) lines.push(`${model.label(from[edge])} \u2192 ${model.label(to[edge])}`);
+    this.page.tip.replaceChildren(...lines.map((line) => h("div", {}, line)));
   },
 
   /** Where it was made, innermost frame first: what people look for most. */

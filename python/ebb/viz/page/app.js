@@ -35,7 +35,8 @@ class App {
     this.keyboard = new Keyboard(this, page.canvas);
     this.selected = null;  // { kind: "node" | "group", id } or { kind: "edges", edges, total }
     this.reach = { up: false, down: false };
-    this.hovered = -1;
+    this.hovered = -1;  // the item under the pointer
+    this.hoveredLink = -1;
     this.ticket = 0;
     this.mode = "op";
     this.scene = null;
@@ -115,6 +116,7 @@ class App {
     this.layoutMs = performance.now() - began;
     this.openBefore = this.groups.open.slice();
     this.hovered = -1;
+    this.hoveredLink = -1;
     this.camera.least = Math.min(0.02, this.fitted(1).scale / 2);
     this.recolour();
     this.refresh();

@@ -88,6 +88,7 @@ class Colouring {
 
   /** The largest value of any one item: groups sum up, and the scale must hold them. */
   setScene(scene) {
+    this.common = new Map();
     if (!(this.mode in SCALE_NAMES)) return;
     this.sums = new Float64Array(scene.count);
     for (let item = 1; item < scene.count; item += 1) {
@@ -102,12 +103,14 @@ class Colouring {
     if (this.mode in SCALE_NAMES) return this._scaleStyle(this.sums[item]);
     if (scene.kind[item] === OP) return this._categoryStyle(this.keys[scene.ref[item]]);
     if (this.mode === "op") return this._categoryStyle(null);
-    let common = null;
-    for (const node of scene.nodesOf(item)) {
-      if (common !== null && common !== this.keys[node]) return this._categoryStyle(null);
-      common = this.keys[node];
-    }
-    return this._categoryStyle(common);
+    if (!this.common.has(item)) this.common.set(item, this._commonKey(scene.nodesOf(item)));
+    return this._categoryStyle(this.common.get(item));
+  }
+
+  /** The key that all nodes share, or null. */
+  _commonKey(nodes) {
+    const key = this.keys[nodes[0]];
+    return nodes.every((node) => this.keys[node] === key) ? key : null;
   }
 
   _categoryStyle(key) {

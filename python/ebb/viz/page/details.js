@@ -84,6 +84,12 @@ class Details {
     return sum;
   }
 
+  _allocatedBy(nodes) {
+    const { allocated } = this.app.model.data.nodes;
+    if (!allocated) return "";
+    return bytesText(nodes.reduce((sum, node) => sum + allocated[node], 0));
+  }
+
   _histogram(nodes) {
     const { model } = this.app;
     const counts = new Map();
@@ -110,6 +116,7 @@ class Details {
         ["nodes", nodes.length.toLocaleString("en")],
         ["saved", bytesText(model.uniqueBytes(nodes))],
         ["time", model.hasTimes ? timeText(this._timeOf(nodes)) : ""],
+        ["allocated", this._allocatedBy(nodes)],
       ]),
       group === 0 ? null : h("p", {}, h("button", { type: "button",
         onclick: () => this.app.toggleGroup(group) }, isOpen ? "Fold" : "Unfold")),
@@ -134,8 +141,9 @@ class Details {
         ["module", module >= 0 ? this.groupLink(module + 1) : ""],
         ["class", module >= 0 ? model.text(model.data.modules.type[module]) : ""],
         ["line", model.locationText(nodes.location[node])],
-        ["root", model.isRoot[node] ? "gradients start here" : ""],
+        ["root", this._rootText(node)],
         ["view of", base >= 0 ? this.nodeLink(base) : ""],
+        ["base of", this._viewsOf(node)],
         ["time", model.hasTimes ? timeText(model.time(node)) : ""],
         ["allocated", nodes.allocated ? bytesText(nodes.allocated[node]) : ""],
       ]),
@@ -149,6 +157,20 @@ class Details {
       this._neighbours("Gradient flows to", model.outEdges, node, false),
       h("p", {}, h("button", { type: "button", onclick: () => this.app.copyLink() }, "Copy link")),
     ];
+  }
+
+  _rootText(node) {
+    const { roots } = this.app.model.data;
+    const outputs = roots.output.filter((_, row) => roots.node[row] === node);
+    return outputs.length > 0 ? `gradients start at output ${outputs.join(", ")}` : "";
+  }
+
+  _viewsOf(node) {
+    const { views } = this.app.model.data;
+    const found = views.node.filter((_, row) => views.base[row] === node);
+    if (found.length === 0) return "";
+    return h("span", {}, ...found.slice(0, MAX_LISTED).flatMap(
+      (view, k) => [k > 0 ? ", " : "", this.nodeLink(view)]));
   }
 
   _leaf(node) {

@@ -137,6 +137,8 @@ class Painter {
     this._strokeLinks(dim, mix(theme.canvas, theme.edge, 0.4), width, scale);
     this._strokeLinks(near, theme.edge, width, scale);
     this._strokeLinks(bright, theme.lit, Math.max(1.8, 1.2 / scale), scale);
+    const { hoveredLink } = this.look;
+    if (hoveredLink >= 0) this._strokeLinks([hoveredLink], theme.accent, 2 / scale ** 0.5, scale);
   }
 
   _strokeLinks(links, colour, width, scale) {
@@ -195,7 +197,9 @@ class Painter {
     if (isGroup && this.labels.groups.repeat[scene.ref[item]] > 0) {
       for (const shift of [6, 3]) this._outline(x + shift, y + shift, w, h, radius, style);
     }
+    context.setLineDash(dashOf(scene, item));
     this._outline(x, y, w, h, radius, style);
+    context.setLineDash([]);
     if (!isGroup && !this._isLeaf(item) && style.strong !== style.fill) {
       context.fillStyle = style.strong;
       context.beginPath();
@@ -340,6 +344,12 @@ class Painter {
     context.lineTo(right + 26 - 16 * scale + 4 * scale, y);
     context.stroke();
   }
+}
+
+/** Custom functions have a dashed border, views and writes in place a dotted one. */
+function dashOf(scene, item) {
+  if (scene.kind[item] !== OP) return [];
+  return [[], [], [5, 3], [2, 2]][scene.model.data.nodes.kind[scene.ref[item]]] || [];
 }
 
 function overlap(a, b) {

@@ -110,7 +110,9 @@ class SvgWriter {
         this.parts.push(this._rect(item, radius, style.fill, stroke, shift));
       }
     }
-    this.parts.push(this._rect(item, radius, style.fill, stroke));
+    const dash = dashOf(scene, item);
+    const dashed = dash.length > 0 ? `${stroke}" stroke-dasharray="${dash.join(" ")}` : stroke;
+    this.parts.push(this._rect(item, radius, style.fill, dashed));
     if (!isGroup && !isLeaf && style.strong !== style.fill) {
       this.parts.push(`<rect x="${round(scene.x[item])}" y="${round(scene.y[item])}" width="4" ` +
         `height="${scene.h[item]}" rx="2" fill="${style.strong}"/>`);
@@ -158,8 +160,10 @@ function writeDot(look, labels, world) {
     const text = [labels.title(scene, item), labels.detail(scene, item)].filter(Boolean);
     const label = text.map((line) => quote(line).slice(1, -1)).join("\\n");
     const fill = colouring.style(scene, item);
+    const isLeaf = scene.kind[item] === OP && scene.model.isLeaf(scene.ref[item]);
+    const shape = isLeaf ? ", shape=ellipse" : "";
     lines.push(`  n${item} [label="${label}", fillcolor="${fill.fill}", ` +
-      `color="${fill.strong}", fontcolor="${fill.ink}"];`);
+      `color="${fill.strong}", fontcolor="${fill.ink}"${shape}];`);
   }
   for (; open.length > 0; open.pop()) lines.push("  }");
   scene.edgeFrom.forEach((from, edge) => {

@@ -66,7 +66,7 @@ class Pointers {
     canvas.addEventListener("pointermove", (event) => this._onMove(event));
     canvas.addEventListener("pointerup", (event) => this._onUp(event));
     canvas.addEventListener("pointercancel", (event) => this.down.delete(event.pointerId));
-    canvas.addEventListener("pointerleave", () => app.hover(-1, 0, 0));
+    canvas.addEventListener("pointerleave", () => app.hover(-1, 0, 0, -1));
     canvas.addEventListener("wheel", (event) => this._onWheel(event), { passive: false });
   }
 
@@ -89,7 +89,8 @@ class Pointers {
     const at = this._at(event);
     const before = this.down.get(event.pointerId);
     if (!before) {
-      this.app.hover(this._itemAt(at), at.x, at.y);
+      const item = this._itemAt(at);
+      this.app.hover(item, at.x, at.y, item < 0 ? this._linkAt(at) : -1);
       return;
     }
     const far = Math.hypot(at.x - this.press.x, at.y - this.press.y) > CLICK_SLACK;
