@@ -112,6 +112,21 @@ def test_a_loop_through_a_group_enters_from_below_and_stays_joined(view):
     assert loose == 0
 
 
+def test_edges_to_one_op_enter_its_group_at_one_place(view):
+    page = view(graphs.gpt(1))
+    unfold(page)
+    entries = page.evaluate(
+        """(() => {
+          const { scene, groups } = ebbViewer;
+          const item = scene.itemOfGroup[groups.path.indexOf("model.layers.0.attention.qkv")];
+          const into = scene.linkTo.keys().filter((link) => scene.linkTo[link] === item);
+          return Array.from(into, (link) => Array.from(scene.points[link].slice(-2)));
+        })()"""
+    )
+    assert len(entries) == 3  # from the slices of query, key and value
+    assert entries[0] == entries[1] == entries[2]
+
+
 def test_the_main_flow_is_one_straight_line(view):
     page = view(graphs.gpt(12))
     unfold(page)

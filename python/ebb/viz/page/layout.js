@@ -55,127 +55,6 @@ function* collectItems(model, groups) {
   return scene;
 }
 
-/** Finds which items are joined, and by how many edges. */
-function* collectEdges(scene) {
-  const { model } = scene;
-  const { to } = model.data.edges;
-  const slot = new Int32Array(scene.count);
-  const seenFrom = new Int32Array(scene.count).fill(-1);
-  let steps = 0;
-  for (let item = 0; item < scene.count; item += 1) {
-    if (scene.kind[item] === OPEN) continue;
-    for (const node of scene.nodesOf(item)) {
-      for (let k = model.outEdges.start[node]; k < model.outEdges.start[node + 1]; k += 1) {
-        const edge = model.outEdges.rows[k];
-        const other = scene.itemOfNode[to[edge]];
-        if (other === item) continue;
-        if (seenFrom[other] !== item) {
-          seenFrom[other] = item;
-          slot[other] = scene.edgeFrom.push(item) - 1;
-          scene.edgeTo.push(other);
-          scene.edgeCount.push(0);
-          scene.edgeFirst.push(edge);
-        }
-        scene.edgeCount[slot[other]] += 1;
-      }
-      steps += 1;
-      if (steps % SLICE === 0) yield;
-    }
-  }
-}
-
-/** Cuts each visible edge into one link per level that it passes; equal links become one. */
-class Router {
-  constructor(scene, levels) {
-    this.scene = scene;
-    this.levels = levels;
-    this.pairs = new Map();
-    this.ports = new Map();
-    this.linkOfPair = new Map();
-    this.linkOfPort = new Map();
-  }
-
-  route(edge) {
-    const { scene } = this;
-    const [from, to] = [scene.edgeFrom[edge], scene.edgeTo[edge]];
-    let [top, bottom] = [from, to];
-    while (scene.parent[top] !== scene.parent[bottom]) {
-      const [above, below] = [scene.depth[top], scene.depth[bottom]];
-      if (above >= below) top = scene.parent[top];
-      if (below >= above) bottom = scene.parent[bottom];
-    }
-    const pair = this._number(this.pairs, top * scene.count + bottom);
-    // Against the common order, as in a loop through a group: out at the top, in at the bottom.
-    const isUpward = scene.first(top) > scene.first(bottom) ? 1 : 0;
-    scene.pairIsUpward[pair] = isUpward;
-    for (let child = from; child !== top; child = scene.parent[child]) {
-      this._link(edge, scene.parent[child], child, ~this._port(child, pair, 1 - isUpward), pair);
-    }
-    this._link(edge, scene.parent[top], top, bottom, pair);
-    for (let child = to; child !== bottom; child = scene.parent[child]) {
-      this._link(edge, scene.parent[child], ~this._port(child, pair, isUpward), child, pair);
-    }
-    scene.edgeLinks.push(scene.linkList.length);
-  }
-
-  _number(map, key) {
-    const known = map.get(key);
-    if (known !== undefined) return known;
-    map.set(key, map.size);
-    return map.size - 1;
-  }
-
-  /** The port of a pair on the border of the group around `child`. */
-  _port(child, pair, isBottom) {
-    const { scene } = this;
-    const level = scene.parent[child];
-    const before = this.ports.size;
-    const port = this._number(this.ports, (pair * scene.count + level) * 2 + isBottom);
-    if (port === before) {
-      scene.portLevel.push(level);
-      scene.portPair.push(pair);
-      scene.portIsBottom.push(isBottom);
-      scene.portX.push(0);
-      this.levels.get(level).ports.push(port);
-    }
-    return port;
-  }
-
-  _link(edge, level, from, to, pair) {
-    const { scene } = this;
-    // A pair is linked once on its own level; elsewhere port and item say which link it is.
-    const isPair = from >= 0 && to >= 0;
-    const port = from < 0 ? ~from : ~to;
-    const map = isPair ? this.linkOfPair : this.linkOfPort;
-    const key = isPair ? pair : port * scene.count + (from < 0 ? to : from);
-    let link = map.get(key);
-    if (link === undefined) {
-      link = scene.linkLevel.push(level) - 1;
-      map.set(key, link);
-      scene.linkFrom.push(from);
-      scene.linkTo.push(to);
-      scene.linkPair.push(pair);
-      scene.linkCount.push(0);
-      scene.linkFirst.push(scene.edgeFirst[edge]);
-      this.levels.get(level).links.push(link);
-    }
-    scene.linkCount[link] += scene.edgeCount[edge];
-    scene.linkList.push(link);
-  }
-}
-
-function* routeEdges(scene, levels) {
-  const router = new Router(scene, levels);
-  for (let edge = 0; edge < scene.edgeFrom.length; edge += 1) {
-    router.route(edge);
-    if (edge % SLICE === 0) yield;
-  }
-  scene.linkTail = new Array(scene.linkFrom.length).fill(-1);
-  scene.points = new Array(scene.linkFrom.length);
-  scene.isUpward = new Array(scene.linkFrom.length).fill(false);
-  scene.isFar = new Array(scene.linkFrom.length).fill(false);
-}
-
 /** Numbers what a level shows from top to bottom: entries, then children by their first node. */
 function numberBoxes(scene, level) {
   const entries = level.ports.filter((port) => !scene.portIsBottom[port]).map((port) => ~port);
@@ -348,12 +227,11 @@ class Attachments {
       const ports = new Map();
       this.portAt.set(box, ports);
       for (const port of scene.portsOf.get(box) || []) {
-        ports.set(scene.portPair[port] * 2 + scene.portIsBottom[port], scene.portX[port]);
+        ports.set(scene.portKey[port], scene.portX[port]);
       }
     }
-    const pair = scene.linkPair[link];
-    const isBottom = (scene.linkFrom[link] === box ? 1 : 0) ^ scene.pairIsUpward[pair];
-    const inside = this.portAt.get(box).get(pair * 2 + isBottom);
+    const isSource = scene.linkFrom[link] === box ? 1 : 0;
+    const inside = this.portAt.get(box).get(portKey(scene, scene.linkPair[link], isSource));
     return inside === undefined ? fallback : scene.x[box] + inside;
   }
 }

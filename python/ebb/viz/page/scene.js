@@ -35,10 +35,11 @@ class Scene {
     this.points = [];  // per link: x, y, x, y, ... from top to bottom
     this.isUpward = [];
     this.isFar = [];
-    this.portLevel = [];
-    this.portPair = [];
+    this.portKey = [];
     this.portX = [];
     this.portIsBottom = [];
+    this.pairFrom = [];  // the only item from which a pair's edges come, or -1
+    this.pairTo = [];
     this.pairIsUpward = [];
   }
 
