@@ -3,6 +3,7 @@
 // Generated code (ebb/autograd/ops/<family>.cpp) is the only user. What it does is in record.h.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <tuple>
 #include <vector>

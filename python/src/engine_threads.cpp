@@ -40,8 +40,7 @@ PyObject* set_eager(PyObject*, PyObject* mode) {
 PyObject* counts(PyObject*, PyObject*) {
   const BackwardThreads counted = backward_threads();
   return Py_BuildValue("{sKsK}", "teams", static_cast<unsigned long long>(counted.teams),
-                       "nodes_by_others",
-                       static_cast<unsigned long long>(counted.nodes_by_others));
+                       "nodes_by_others", static_cast<unsigned long long>(counted.nodes_by_others));
 }
 
 PyMethodDef kFunctions[] = {

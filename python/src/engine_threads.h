@@ -5,8 +5,8 @@
 
 namespace ebb::python {
 
-/// Adds the switch for parallel backward to `module`, and lets runs on this thread, the interpreter's
-/// main one, look for signals. Throws ErrorSet.
+/// Adds the switch for parallel backward to `module`, and lets runs on this thread, the
+/// interpreter's main one, look for signals. Throws ErrorSet.
 void add_engine_threads(PyObject* module);
 
 }  // namespace ebb::python

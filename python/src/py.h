@@ -79,8 +79,8 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
-/// Calls `take`, which waits for the interpreter's lock. Once the interpreter shuts down, Python ends
-/// a thread that waits by unwinding its stack, which destructors of C++ do not survive: such a
+/// Calls `take`, which waits for the interpreter's lock. Once the interpreter shuts down, Python
+/// ends a thread that waits by unwinding its stack, which destructors of C++ do not survive: such a
 /// thread sleeps instead until the process has ended.
 template <typename Take>
 auto take_gil(Take&& take) {

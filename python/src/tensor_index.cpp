@@ -69,7 +69,8 @@ void assign_advanced(const Tensor& tensor, const AdvancedKey& key, const Tensor&
   Tensor places;
   {
     const NoGradGuard guard;
-    const Tensor numbers = ebb::reshape(ebb::arange(tensor.numel(), DType::int64, tensor.device()), tensor.sizes());
+    const Tensor numbers =
+        ebb::reshape(ebb::arange(tensor.numel(), DType::int64, tensor.device()), tensor.sizes());
     places = select_advanced(numbers, key);
   }
   Shape dims;
