@@ -107,6 +107,17 @@ def test_the_sign_in_the_corner_unfolds_and_the_box_stays_in_place(view):
     assert page.evaluate("ebbViewer.groups.open.reduce((a, b) => a + b)") > 2
 
 
+def test_a_double_tap_unfolds(view):
+    page = view(graphs.gpt(12), touch=True)
+    x, y = place(page, RUN)["middle"]
+    page.evaluate("window.oldScene = ebbViewer.scene; performance.now = () => 1000; 0")
+    for _ in range(2):
+        page.touch("touchStart", (x, y))
+        page.touch("touchEnd")
+    page.wait("ebbViewer.scene !== window.oldScene")
+    assert "11" in titles(page)
+
+
 def test_enter_folds_the_selected_group(view):
     page = view(graphs.gpt(12))
     page.click(*place(page, RUN)["middle"])
@@ -127,7 +138,7 @@ def test_brackets_fold_and_unfold_all(view):
 
 
 def test_escape_stops_a_long_layout(view):
-    page = view(graphs.sized(20_000))
+    page = view(graphs.sized(40_000))
     count = page.evaluate("ebbViewer.scene.count")
     page.evaluate("ebbViewer.unfoldAll(); 0")
     page.wait("!ebbViewer.page.busy.hidden")
@@ -139,7 +150,7 @@ def test_escape_stops_a_long_layout(view):
 
 
 def test_the_page_lives_while_it_lays_out(view):
-    page = view(graphs.sized(10_000))
+    page = view(graphs.sized(30_000))
     frames = page.evaluate(
         """(async () => {
           let frames = 0;

@@ -2,7 +2,7 @@
 
 const MAX_SCALE = 4;
 const CLICK_SLACK = 4;  // pixels that a hand may tremble during a click
-const DOUBLE_CLICK_MS = 350;
+const DOUBLE_TAP_MS = 400;
 
 class Camera {
   constructor() {
@@ -61,12 +61,14 @@ class Pointers {
     this.app = app;
     this.canvas = canvas;
     this.down = new Map();
-    this.lastClick = { time: -Infinity, item: -1 };
+    this.lastTap = { time: -Infinity, item: -1 };
+    this.wasToggled = false;  // by the click before
     canvas.addEventListener("pointerdown", (event) => this._onDown(event));
     canvas.addEventListener("pointermove", (event) => this._onMove(event));
     canvas.addEventListener("pointerup", (event) => this._onUp(event));
     canvas.addEventListener("pointercancel", (event) => this.down.delete(event.pointerId));
     canvas.addEventListener("pointerleave", () => app.hover(-1, 0, 0, -1));
+    canvas.addEventListener("dblclick", (event) => this._onDoubleClick(event));
     canvas.addEventListener("wheel", (event) => this._onWheel(event), { passive: false });
   }
 
@@ -113,18 +115,30 @@ class Pointers {
   _onUp(event) {
     const at = this._at(event);
     this.down.delete(event.pointerId);
-    if (this.down.size === 0 && this.press && !this.press.moved) this._click(at);
+    const isTouch = event.pointerType === "touch";
+    if (this.down.size === 0 && this.press && !this.press.moved) this._click(at, isTouch);
   }
 
-  _click(at) {
+  _click(at, isTouch) {
     const item = this._itemAt(at);
-    const now = performance.now();
-    const isDouble = item >= 0 && item === this.lastClick.item &&
-      now - this.lastClick.time < DOUBLE_CLICK_MS;
-    this.lastClick = { time: isDouble ? -Infinity : now, item };
+    this.isTouch = isTouch;
+    this.wasToggled = item >= 0 && (this._isOnSign(item, at) || (isTouch && this._isDouble(item)));
     if (item < 0) this.app.clickLink(this._linkAt(at));
-    else if (isDouble || this._isOnSign(item, at)) this.app.toggleItem(item);
+    else if (this.wasToggled) this.app.toggleItem(item);
     else this.app.selectItem(item);
+  }
+
+  /** Whether a tap is the second on an item; of clicks the browser itself tells. */
+  _isDouble(item) {
+    const now = performance.now();
+    const isDouble = item === this.lastTap.item && now - this.lastTap.time < DOUBLE_TAP_MS;
+    this.lastTap = { time: isDouble ? -Infinity : now, item };
+    return isDouble;
+  }
+
+  _onDoubleClick(event) {
+    const item = this._itemAt(this._at(event));
+    if (item >= 0 && !this.isTouch && !this.wasToggled) this.app.toggleItem(item);
   }
 
   /** The box at a place of the canvas; of an open group only its header counts. */
