@@ -27,6 +27,10 @@ struct Region {
                            " dims, got size ", PrintShape{size}, " and stride ",
                            PrintShape{stride}));
     }
+    for (const int64_t one : stride) {
+      if (one >= 0) continue;
+      throw ValueError(str(op, ": strides must not be negative, got ", PrintShape{stride}));
+    }
     checked_numel(op, size, 1);
     for (size_t dim = 0; dim < size.size(); ++dim) geometry.append(size[dim], stride[dim]);
   }
@@ -49,8 +53,8 @@ struct Region {
 
   void check_within(const char* op, int64_t elements) const {
     if (lies_within(elements)) return;
-    throw ValueError(str(op, ": the region must lie within the ", elements,
-                         " elements of the storage, got size ", PrintShape{geometry.size_span()},
+    throw ValueError(str(op, ": the region must lie within ", elements,
+                         " elements of memory, got size ", PrintShape{geometry.size_span()},
                          ", stride ", PrintShape{geometry.stride_span()}, " and offset ", offset));
   }
 };
@@ -138,10 +142,11 @@ Tensor as_strided_scatter(const Tensor& input, const Tensor& src, IntSpan size, 
 
 Tensor strided_sum(const Tensor& grad, int64_t length, IntSpan stride, int64_t offset) {
   constexpr const char* op = "strided_sum";
+  const Region given(op, grad.sizes(), stride, offset);
   const Tensor out = zeros(Shape{length}, grad.dtype(), grad.device());
+  given.check_within(op, length);
   if (grad.numel() == 0) return out;
-  Geometry region;
-  for (size_t dim = 0; dim < stride.size(); ++dim) region.append(grad.sizes()[dim], stride[dim]);
+  Geometry region = given.geometry;
   const Tensor values = without_repeats(grad, &region);
   if (!may_overlap_itself(region.size_span(), region.stride_span())) {
     copy_elements(op, values, out, region, offset);
