@@ -136,6 +136,11 @@ class Connection {
   }
 
   void save_all() {
+    save_marked();
+    mark_for_caller_thread(node_);  // users' code need not be ready for threads
+  }
+
+  void save_marked() {
     const std::vector<Tensor>& all = call_.marks.saved;
     if (all.empty()) return;
     node_.saved_ = std::make_unique<CustomSaved[]>(all.size());

@@ -27,8 +27,10 @@ constexpr uint32_t kLongestInterval = 256;  // nodes
 
 // Waking threads in vain makes the next attempt wait twice as long, up to so many looks.
 constexpr uint32_t kMostPatience = 4096;
-// The first thread of a process makes all its reference counts atomic, hence slower.
-constexpr uint32_t kFirstThreadPatience = 8;
+// The first thread of a process makes all its reference counts atomic, hence slower for good.
+constexpr uint32_t kFirstThreadPatience = 50;
+// Nodes shorter than this are not worth passing their memory to another core.
+constexpr uint64_t kShortestNode = 600;  // ticks
 // Waking a thread costs about 10 us; less help than this was in vain.
 constexpr uint64_t kWorthwhile = 20'000;
 
@@ -93,7 +95,10 @@ uint64_t now_ns() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
+bool Pacer::has_long_nodes() const { return node_ticks_ >= kShortestNode || has_eager_teams(); }
+
 void Pacer::adapt(uint64_t elapsed) {
+  node_ticks_ = elapsed / interval_;
   if (elapsed < kLookPeriod / 2) {
     interval_ = std::min(interval_ * 2, kLongestInterval);
   } else if (elapsed > kLookPeriod * 2) {

@@ -78,6 +78,9 @@ class Pacer {
   /// Sets when the next look is due, and throws if the run is to stop.
   void look();
 
+  /// Whether the nodes between the last two looks took long enough to be worth sharing.
+  bool has_long_nodes() const;
+
   TeamJudge judge;
 
  private:
@@ -87,6 +90,7 @@ class Pacer {
   uint32_t interval_ = kFirstInterval;  // in nodes
   uint64_t last_look_ = 0;              // in ticks; 0: none yet in this run
   uint64_t next_check_ = 0;
+  uint64_t node_ticks_ = 0;  // that a node took, of late
   static constexpr uint32_t kFirstInterval = 64;
 };
 

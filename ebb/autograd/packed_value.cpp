@@ -1,6 +1,7 @@
 // ebb/autograd/packed_value.cpp -- runs pack and unpack hooks, and checks what they did.
 #include "ebb/autograd/packed_value.h"
 
+#include <atomic>
 #include <utility>
 
 #include "ebb/autograd/stale.h"
@@ -8,6 +9,8 @@
 
 namespace ebb::autograd {
 namespace {
+
+std::atomic<int64_t> live_values{0};
 
 /// The memory of all husks: no bytes. Never freed.
 Storage* no_memory() {
@@ -38,6 +41,10 @@ std::any call_pack(SavedTensorsHooks& hooks, const Tensor& value, const SavedNam
 }
 
 }  // namespace
+
+PackedValue::PackedValue() { live_values.fetch_add(1, std::memory_order_relaxed); }
+PackedValue::~PackedValue() { live_values.fetch_sub(1, std::memory_order_relaxed); }
+bool PackedValue::any_alive() { return live_values.load(std::memory_order_relaxed) != 0; }
 
 TensorImpl* PackedValue::pack(const std::shared_ptr<const HookFrame>& frame,
                               const TensorImpl& value, uint32_t version, Origin origin,

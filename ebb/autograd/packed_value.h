@@ -49,6 +49,9 @@ class PackedValue final : public AutogradMetaBase {
   /// and if it has the memory of the tensor saved, must not have been written to since.
   Tensor unpack(const SavedName& name, const TensorImpl& husk) const;
 
+  /// Whether there is one anywhere: unpacking one may call Python.
+  static bool any_alive();
+
   Origin origin() const { return origin_; }
   uint32_t version() const { return version_; }
   /// The memory of the tensor saved: an identity only, it may be gone.
@@ -60,8 +63,8 @@ class PackedValue final : public AutogradMetaBase {
   void owner_died() noexcept override { delete this; }
 
  private:
-  PackedValue() = default;
-  ~PackedValue() override = default;
+  PackedValue();
+  ~PackedValue() override;
   void check(const SavedName& name, const TensorImpl& husk, const Tensor& value) const;
 
   std::any value_;

@@ -148,7 +148,7 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
     ready_.push(node);
     const size_t width =
         ready_.count_up_to(kMostLanes, [](const Node& node) { return is_for_team(node); });
-    if (buffers_.pacer.judge.wants_team(width >= 2)) {
+    if (buffers_.pacer.judge.wants_team(width >= 2 && buffers_.pacer.has_long_nodes())) {
       Team<GraphRun> team(*this, width);
       may_share_ = team.run();
     }

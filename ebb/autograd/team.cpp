@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "ebb/autograd/packed_value.h"
 #include "ebb/autograd/parallel_backward.h"
 #include "ebb/kernels/kernel_table.h"
 
@@ -27,6 +28,8 @@ thread_local Choice choice = Choice::as_at_start;
 // Modes that look at ops one after another, or call Python from within nodes.
 constexpr uint32_t kModesForOneThread =
     gate::kProfiler | gate::kSavedHooks | gate::kAnomaly | gate::kTransform | gate::kNanCheck;
+
+bool is_on_cpu(const OutputMeta& meta) { return meta.device.type == DeviceType::cpu; }
 
 int64_t numel_of(const OutputMeta& meta) {
   int64_t count = 1;
@@ -54,11 +57,17 @@ void note_team(uint64_t count) {
 
 bool may_share_run() {
   return is_parallel_backward() && (thread_state.modes & kModesForOneThread) == 0 &&
-         num_threads() > 1 && !is_in_parallel_piece();
+         num_threads() > 1 && !is_in_parallel_piece() && !PackedValue::any_alive();
 }
 
 bool runs_anywhere(const Node& node) {
-  return node.extra() == nullptr && !node.needs_caller_thread();
+  if (node.extra() != nullptr || node.needs_caller_thread()) return false;
+  // Work for a device is queued on the stream that is current on the caller's thread.
+  if (!is_on_cpu(node.output_meta(0))) return false;
+  const std::span<const Edge> edges = node.edges();
+  return std::all_of(edges.begin(), edges.end(), [](const Edge& edge) {
+    return edge.node == nullptr || is_on_cpu(edge.node->output_meta(edge.index));
+  });
 }
 
 // A kernel splits its work from kRowLimit elements on; products of matrices that have fewer

@@ -161,7 +161,7 @@ TEST(ParallelBackward, RunsNodesForTheCallerOnItsThread) {
   Tensor total = x;
   for (int branch = 0; branch < 6; ++branch) {
     Tensor value = x * 1.0;
-    for (int step = 0; step < 40; ++step) {
+    for (int step = 0; step < 150; ++step) {
       value = with_rule(value, slow_identity);
       value = with_rule(value, [&](const Tensor& grad) {
         elsewhere += std::this_thread::get_id() != caller;

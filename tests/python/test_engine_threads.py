@@ -102,6 +102,33 @@ def test_python_hooks_run_on_the_calling_thread(eager_teams):
     assert x.grad[0].item() == 7
 
 
+def test_custom_functions_run_on_the_calling_thread(eager_teams):
+    class Double(ebb.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            seen.add(threading.get_ident())
+            return grad * 2
+
+    ebb.set_num_threads(4)
+    seen = set()
+    x = ebb.ones(50, requires_grad=True)
+    total = x
+    for _ in range(6):
+        value = x * 1.0
+        for _ in range(60):
+            value = value * 1.0
+        total = total + Double.apply(value)
+        for _ in range(60):
+            total = total * 1.0
+    total.sum().backward()
+    assert seen == {threading.get_ident()}
+    assert x.grad[0].item() == 13
+
+
 def test_a_hook_that_raises_stops_all_threads(eager_teams):
     ebb.set_num_threads(4)
     x = ebb.ones(50, requires_grad=True)

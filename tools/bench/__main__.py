@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tools.bench import (
+    branches_rows,
     cpp_rows,
     forward_mode_rows,
     function_rows,
@@ -42,6 +43,7 @@ GROUPS: dict[str, Callable[[Settings, InstructionCounter], list[Row]]] = {
     "size": lambda settings, _: python_rows.size_rows(settings),
     "train": lambda settings, _: python_rows.train_rows(settings),
     "saved": lambda settings, _: saved_hooks_rows.saved_hooks_rows(settings),
+    "branches": lambda settings, _: branches_rows.branches_rows(settings),
     "threads": lambda settings, _: cpp_rows.thread_rows(settings),
     "limits": lambda settings, _: limit_rows.limit_rows(settings),
     "attention": lambda settings, _: limit_rows.attention_rows(settings),

@@ -1,0 +1,33 @@
+# tools/bench/branches_rows.py -- rows on running branches of a graph on two threads.
+"""Reads what benchmarks/python/branches.py prints."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tools.bench.runner import run_python
+from tools.bench.table import Row
+
+if TYPE_CHECKING:
+    from tools.bench.runner import Settings
+
+
+def branches_rows(settings: Settings) -> list[Row]:
+    """Backward through 8 branches of 200 ops on one thread and on two."""
+    rounds = "3" if settings.is_quick else "30"
+    report = json.loads(run_python(settings, "branches.py", rounds))
+    command = f"benchmarks/python/branches.py {rounds}"
+    rows = []
+    for size in ("8,192", "16,384"):
+        name = f"8 branches of {size}"
+        one, two = report[f"{name}, 1 thread"], report[f"{name}, 2 threads"]
+        rows += [
+            Row(f"backward, {name}, 1 thread", "us", None, [one], None, command),
+            Row(f"backward, {name}, 2 threads", "us", one / 1.7, [two], None, command),
+        ]
+    rows.append(
+        Row("backward, chain of 1,600, threads allowed", "us", 1.03 * report["chain, off"],
+            [report["chain, on"]], None, command)
+    )  # fmt: skip
+    return rows
