@@ -24,7 +24,19 @@ function(ebb_install_cpp)
           PATTERN "ebb/autograd/gradient_math.h" EXCLUDE
           PATTERN "ebb/autograd/jvp_support.h" EXCLUDE
           PATTERN "ebb/autograd/jvp_table.h" EXCLUDE
+          PATTERN "ebb/autograd/nesting.h" EXCLUDE
+          PATTERN "ebb/autograd/node_step.h" EXCLUDE
           PATTERN "ebb/autograd/op_support.h" EXCLUDE
+          PATTERN "ebb/autograd/pacer.h" EXCLUDE
+          PATTERN "ebb/autograd/places.h" EXCLUDE
+          PATTERN "ebb/autograd/ready_nodes.h" EXCLUDE
+          PATTERN "ebb/autograd/run.h" EXCLUDE
+          PATTERN "ebb/autograd/run_core.h" EXCLUDE
+          PATTERN "ebb/autograd/run_state.h" EXCLUDE
+          PATTERN "ebb/autograd/scratch.h" EXCLUDE
+          PATTERN "ebb/autograd/slot.h" EXCLUDE
+          PATTERN "ebb/autograd/team.h" EXCLUDE
+          PATTERN "ebb/autograd/team_queue.h" EXCLUDE
           PATTERN "ebb/io/atomic_file.h" EXCLUDE
           PATTERN "ebb/io/*_header.h" EXCLUDE
           PATTERN "ebb/io/read_file.h" EXCLUDE
