@@ -144,7 +144,8 @@ def _operand_checks(form: Form) -> list[str]:
     for param in op.tensor_lists:
         lines.append(f'check::list({name}, "{param.name}", {param.name}, {form.accepted(param)});')
     first = next((form.spelled(p) for p in op.tensors), None)
-    for param in op.tensors[1:] if op.devices != "any" else ():
+    # Pointwise ops look for themselves: numbers of the CPU go with any device.
+    for param in op.tensors[1:] if op.devices != "any" and op.is_impl else ():
         lines.append(f"check::same_device({name}, {first}, {param.name});")
     return lines
 

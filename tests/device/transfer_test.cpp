@@ -140,6 +140,13 @@ TEST_F(Transfer, NumbersOfTheCpuMixWithAnyDevice) {
   EXPECT_EQ(back(div(x, two)), (Floats{0, 0.5, 1}));
   mul_(x, two);
   EXPECT_EQ(back(x), (Floats{0, 2, 4}));
+  EXPECT_EQ(back(pow(x, two)), (Floats{0, 4, 16}));
+  const Tensor counts = on_sim(count_up({3}, DType::int64));
+  EXPECT_EQ(back(floor_divide(counts, full(Shape{}, 2))), (Floats{0, 0, 1}));
+  EXPECT_EQ(error_of<ValueError>([&] {
+              floor_divide(counts, full(Shape{}, 0));
+            }).rfind("floor_divide: an integer divisor must not be 0", 0),
+            0u);
   EXPECT_EQ(error_of<ValueError>([&] {
               mul_(full(Shape{}, 2.0f), on_sim(two));
             }).rfind("mul_: all operands must be on one device, got ", 0),
