@@ -42,6 +42,19 @@ void note_dirty(const Tensor& tensor, LocationId location) {
   tensor.impl()->storage->note_write("a custom function", location, range.first, range.last);
 }
 
+/// A view of an input may not be written later: how it follows its base only forward() knows. A
+/// view of what forward() made itself is to the caller a tensor of its own.
+void mark_as_custom_view(const Tensor& out, std::span<const Tensor> inputs) {
+  const bool shows_an_input = std::any_of(inputs.begin(), inputs.end(), [&](const Tensor& input) {
+    return input.defined() && input.impl()->storage == out.impl()->storage;
+  });
+  if (shows_an_input) {
+    mark_creation(out, Creation::custom_function);
+  } else {
+    out.impl()->cut_from_base();
+  }
+}
+
 /// Makes output `index` of `node` the history of a tensor that has none.
 void set_edge(Node& node, size_t index, const Tensor& out) {
   TensorImpl& impl = *out.impl();
@@ -108,7 +121,7 @@ class Connection {
         out = detached(returned);  // it has a history or a gradient of its own, which stays
       }
       set_edge(node_, index, out);
-      mark_creation(out, Creation::custom_function);
+      mark_as_custom_view(out, call_.inputs);
     }
   }
 
@@ -152,6 +165,7 @@ class Connection {
   }
 
   void save(CustomSaved& saved, const Tensor& tensor) {
+    settle(tensor);
     const int input = position_of(call_.inputs, tensor);
     const int output = position_of(call_.outputs, tensor);
     const bool is_own_output =

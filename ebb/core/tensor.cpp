@@ -104,7 +104,11 @@ void TensorImpl::destroy_view() noexcept {
   Producer* const made_by = producer;
   TensorImpl* const root = view().base;
   storage->release();
-  deallocate_inline(this, block_bytes(dim_capacity) + sizeof(ViewRecord));
+  if (dim_capacity == kFewDims) [[likely]] {  // a size that the compiler knows
+    deallocate_inline(this, block_bytes(kFewDims) + sizeof(ViewRecord));
+  } else {
+    deallocate_inline(this, block_bytes(dim_capacity) + sizeof(ViewRecord));
+  }
   if (made_by != nullptr) made_by->release();
   if (root != nullptr) root->release();
 }

@@ -435,3 +435,36 @@ def test_gradients_given_back_may_be_written():
     (grad,) = ebb.autograd.grad((x.view(-1) * 2).sum(), x)
     grad.mul_(w)
     assert grad.requires_grad
+
+
+class FirstRow(ebb.autograd.Function):
+    """Returns a view of its input, or of a copy that it made."""
+
+    @staticmethod
+    def forward(ctx, x, copies):
+        return (x.clone() if copies else x)[0]
+
+    @staticmethod
+    def backward(ctx, grad):
+        out = ebb.zeros(3, 4, dtype=ebb.float64)
+        out[0] = grad
+        return out, None
+
+
+def test_a_view_that_a_custom_function_returned_is_refused():
+    y = matrix() * 1
+    row = FirstRow.apply(y, False)
+    assert row._base is y and row.grad_fn.name() == "FirstRowBackward"
+    refused(lambda: row.mul_(2), "mul_: ", "got a view returned by a custom Function")
+    y.mul_(2)
+    refused(lambda: row * 2, "a view returned by a custom Function")
+
+
+def test_a_custom_function_may_return_a_view_of_what_it_made():
+    x = matrix()
+    row = FirstRow.apply(x, True)
+    assert row._base is None
+    row.mul_(2)
+    row[:2].add_(x[2, :2])
+    row.sum().backward()
+    assert x.grad.tolist() == [[2] * 4, [0] * 4, [1, 1, 0, 0]]
