@@ -90,7 +90,12 @@ Tensor conform(Tensor grad, const OutputMeta& meta, const Node& node, size_t inp
 
 Tensor zeros_for(const OutputMeta& meta) { return zeros(meta.shape(), meta.dtype, meta.device); }
 
-Tensor ones_for(const OutputMeta& meta) { return ones(meta.shape(), meta.dtype, meta.device); }
+Tensor one_for(const OutputMeta& meta) {
+  if (!is_on_host(meta.device)) return ones(meta.shape(), meta.dtype, meta.device);
+  Tensor one = empty(meta.shape(), meta.dtype, meta.device);
+  Scalar(1.0).store_as(meta.dtype, one.data_ptr(), "backward");
+  return one;
+}
 
 Tensor cast_to(const Tensor& grad, DType dtype) { return cast(grad, dtype); }
 

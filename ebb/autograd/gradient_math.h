@@ -25,7 +25,8 @@ Tensor add_gradients(Tensor lhs, const Tensor& rhs);
 /// Throws ShapeError, ValueError for another device, naming `node` and its input.
 Tensor conform(Tensor grad, const OutputMeta& meta, const Node& node, size_t input);
 Tensor zeros_for(const OutputMeta& meta);
-Tensor ones_for(const OutputMeta& meta);
+/// A one for a place of one element: what backward() starts from.
+Tensor one_for(const OutputMeta& meta);
 /// `grad` cast to `dtype` (recorded if grad mode is on).
 Tensor cast_to(const Tensor& grad, DType dtype);
 

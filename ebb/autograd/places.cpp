@@ -47,7 +47,7 @@ Tensor make_seed(const char* call, size_t position, const OutputMeta& meta, cons
                               PrintShape{meta.shape()},
                               "\nhint: pass its gradient, such as ones_like(it)"));
     }
-    return ones_for(meta);
+    return one_for(meta);
   }
   if (!equal(given.sizes(), meta.shape())) {
     throw ShapeError(str(call, ": gradient ", position, " must have its tensor's shape ",
