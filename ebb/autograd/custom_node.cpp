@@ -162,6 +162,7 @@ class Connection {
       if (all[index].defined()) save(node_.saved_[index], all[index]);
     }
     mark_saved(node_);
+    pack_if_hooked(node_);
   }
 
   void save(CustomSaved& saved, const Tensor& tensor) {
@@ -222,9 +223,9 @@ std::vector<Tensor> CustomNode::unpack_saved(bool releases) {
   if (is_released()) throw_released(*this);
   std::vector<Tensor> all(saved_count_);
   {
-    const SavedLock lock(*this);
+    SavedLock lock(*this);
     for (size_t index = 0; index < saved_count_; ++index) {
-      all[index] = saved_[index].tensor.unpack(*this, name_of_saved(index), releases);
+      all[index] = saved_[index].tensor.unpack(*this, name_of_saved(index), releases, &lock);
     }
   }
   if (!is_grad_enabled()) return all;

@@ -6,6 +6,7 @@
 
 #include "ebb/autograd/node.h"
 #include "ebb/autograd/packed_value.h"
+#include "ebb/autograd/record.h"
 #include "ebb/autograd/saved_tensor.h"
 #include "ebb/core/error.h"
 
@@ -31,7 +32,11 @@ class Packer final : public SavedVisitor {
  public:
   Packer(Node& node, std::shared_ptr<const HookFrame> frame)
       : node_(node), frame_(std::move(frame)) {}
-  void visit(const char* name, SavedTensor& saved) override { saved.pack(frame_, node_, name); }
+  void visit(const char* name, SavedTensor& saved) override {
+    saved.pack(frame_, node_, name);
+    // Hooks may call Python, and ask which run they are in (checkpoint_frame.h).
+    if (saved.is_packed()) mark_for_caller_thread(node_);
+  }
 
  private:
   Node& node_;

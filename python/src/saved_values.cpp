@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ebb/autograd/record.h"
 #include "ebb/autograd/saved_report.h"
 #include "ebb/autograd/saved_tensor.h"
 #include "ebb/core/error.h"
@@ -182,6 +183,7 @@ PyObject* raw_register_hooks(PyObject* self, PyObject* const* args, Py_ssize_t c
     const auto frame = std::make_shared<const autograd::HookFrame>(
         autograd::HookFrame{python_hooks(args[0], args[1]), nullptr});
     saved.pack(frame, *raw.node, raw.name);
+    autograd::mark_for_caller_thread(*raw.node);
     return Py_NewRef(Py_None);
   });
 }

@@ -409,3 +409,26 @@ def test_classmethods_and_inheritance():
     y = Derived.apply(x)
     y.sum().backward()
     assert y.item() == 7.0 and x.grad.tolist() == [7.0]
+
+
+def test_saved_tensors_hooks_pack_what_a_function_saves():
+    class Square(ebb.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * 2.0 * x
+
+    x, packed = ebb.tensor([3.0], requires_grad=True), []
+    hooks = ebb.autograd.graph.saved_tensors_hooks(
+        lambda value: packed.append(1) or value.numpy().copy(), ebb.from_numpy
+    )
+    with hooks:
+        y = Square.apply(x)
+    (first,) = ebb.autograd.grad(y, x, create_graph=True)
+    first.backward()
+    assert (len(packed), first.item(), x.grad.item()) == (1, 6.0, 2.0)
