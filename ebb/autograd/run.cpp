@@ -230,11 +230,24 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
   return run.run();
 }
 
+/// While a run goes on a helper's stack, its buffers count no levels of this thread.
+class LevelScope {
+ public:
+  explicit LevelScope(RunBuffers& buffers)
+      : buffers_(buffers), level_(std::exchange(buffers.level, 0u)) {}
+  ~LevelScope() { buffers_.level = level_; }
+  LevelScope(const LevelScope&) = delete;
+  LevelScope& operator=(const LevelScope&) = delete;
+
+ private:
+  RunBuffers& buffers_;
+  const uint32_t level_;
+};
+
 [[gnu::noinline]] std::vector<Tensor> run_deep(const RunRequest& request, RunBuffers& buffers) {
   std::vector<Tensor> captured;
-  const uint32_t level = std::exchange(buffers.level, 0u);  // on the helper's stack
+  const LevelScope scope(buffers);
   run_on_helper_thread([&] { captured = run_graph(request, buffers); });
-  buffers.level = level;
   return captured;
 }
 

@@ -27,6 +27,7 @@ TEST(Plugin, GivesItsDevicesTheirNames) {
 }
 
 TEST(Plugin, IsNamedAmongTheDevicesOfAnError) {
+  sim();  // loads it
   const std::string text = error_of<ValueError>([] { parse_device("gpu"); });
   EXPECT_EQ(text,
             "device: needs 'cpu', 'cuda', 'sim' or the name of a loaded plug-in, with an optional "

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -34,11 +35,16 @@ struct Delay {
   }
 };
 
-/// Runs jobs in order on a thread of its own. Never destroyed: it lives as long as the process.
+/// Runs jobs in order on a thread of its own. Never destroyed: it lives as long as the process,
+/// which ends only when all jobs are done.
 class Queue {
  public:
   explicit Queue(Delay& delay) : delay_(delay) {
     std::thread([this] { work(); }).detach();
+    static std::once_flag registered;
+    std::call_once(registered, [] { std::atexit(finish_all); });
+    const std::lock_guard lock(all_mutex);
+    next_ = std::exchange(newest, this);
   }
 
   void push(std::function<void()> job) {
@@ -62,6 +68,13 @@ class Queue {
   }
 
  private:
+  static void finish_all() {
+    for (Queue* queue = newest; queue != nullptr; queue = queue->next_) {
+      queue->hold(false);
+      queue->wait_until_empty();
+    }
+  }
+
   [[noreturn]] void work() {
     for (;;) {
       std::function<void()> job;
@@ -79,7 +92,11 @@ class Queue {
     }
   }
 
+  static inline std::mutex all_mutex;  // guards what follows
+  static inline Queue* newest = nullptr;
+
   Delay& delay_;
+  Queue* next_ = nullptr;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> jobs_;
