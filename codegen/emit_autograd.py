@@ -235,7 +235,8 @@ class Recorder:
         """Statements that connect the edges and find the highest number above."""
         lines = []
         for rule in self.node.single_rules:
-            add = f"autograd::add_edge(*node, {rule.edge}, {self.spelled(rule.param.name)})"
+            connect = "add_edge" if rule.param.type.is_optional else "add_edge_of"
+            add = f"autograd::{connect}(*node, {rule.edge}, {self.spelled(rule.param.name)})"
             lines.append(
                 f"above = std::max(above, {add});" if lines else f"uint64_t above = {add};"
             )
@@ -307,7 +308,9 @@ class Recorder:
                 else f"save_constant({value})"
             )
         elif one.kind == "input":
-            save = f"save_input({name}, {one.index})"
+            optional = {param.name for param in self.op.tensors if param.type.is_optional}
+            keep = "save_input" if one.name in optional else "save_operand"
+            save = f"{keep}({name}, {one.index})"
         else:
             save = f"save_constant({name})"
         return [f"{self._condition(one)}node->{one.name}_.{save};"]

@@ -63,6 +63,7 @@ Tensor AutogradMeta::add(const Tensor& grad) {
 TensorImpl* AutogradMeta::retain_twin(const Tensor& owner) {
   TensorImpl* twin = twin_.load(std::memory_order_acquire);
   if (twin == nullptr) {
+    if (owner.impl()->storage->is_inference()) SavedTensor::throw_inference(*owner.impl());
     Tensor fresh = detached(owner);
     copy_tangents(owner, fresh);
     TensorImpl* const made = fresh.leak();

@@ -110,10 +110,9 @@ NodePtr<NodeType> make_node(size_t edges, size_t outputs, int max_ndim) {
   return NodePtr<NodeType>(node);
 }
 
-/// Connects edge `index` to where the gradient of `input` goes. Returns the number of the node it
-/// leads to, 0 for a leaf or nobody.
-inline uint64_t add_edge(Node& node, size_t index, const Tensor& input) {
-  if (!input.defined()) return 0;
+/// Connects edge `index` to where the gradient of a defined `input` goes. Returns the number of the
+/// node it leads to, 0 for a leaf or nobody.
+inline uint64_t add_edge_of(Node& node, size_t index, const Tensor& input) {
   TensorImpl& impl = *input.impl();
   const uint32_t kind = impl.flag_bits() & (gate::kRequiresGrad | TensorImpl::kView);
   if (kind != gate::kRequiresGrad) {
@@ -123,6 +122,10 @@ inline uint64_t add_edge(Node& node, size_t index, const Tensor& input) {
   producer->retain();
   node.edges()[index] = {producer, impl.output_index};
   return producer->sequence();
+}
+/// The same for an operand that may be undefined.
+inline uint64_t add_edge(Node& node, size_t index, const Tensor& input) {
+  return input.defined() ? add_edge_of(node, index, input) : 0;
 }
 
 /// Says that release_saved() has something to free.

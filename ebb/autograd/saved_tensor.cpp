@@ -85,10 +85,11 @@ void SavedTensor::carry_copy_tangents(const Tensor& before) {
   }
 }
 
-TensorImpl* SavedTensor::twin_of(const Tensor& tensor) {
-  AutogradMeta* const meta = meta_of(tensor);
-  return meta == nullptr ? detached(tensor).leak() : meta->retain_twin(tensor);
+TensorImpl* SavedTensor::twin_by_meta(const Tensor& tensor) {
+  return meta_of(tensor)->retain_twin(tensor);
 }
+
+TensorImpl* SavedTensor::twin_of_view(const Tensor& tensor) { return detached(tensor).leak(); }
 
 Tensor SavedTensor::unpack(Node& owner, const char* name, bool releases, SavedLock* lock) {
   if (impl_ == nullptr) {

@@ -48,18 +48,27 @@ class EBB_API SavedTensor {
   /// Saves an operand; `edge` is the index of its edge in the node that saves it, whose history is
   /// put back at unpack. An undefined tensor is saved as such.
   void save_input(const Tensor& tensor, size_t edge) {
+    if (tensor.defined()) save_operand(tensor, edge);
+  }
+  /// The same for an operand that is defined.
+  void save_operand(const Tensor& tensor, size_t edge) {
     TensorImpl* const impl = tensor.impl();
-    if (impl == nullptr) return;
-    if (impl->storage->is_inference()) [[unlikely]]
-      throw_inference(*impl);
-    if (impl->meta == nullptr && (impl->flag_bits() & TensorImpl::kView) == 0) {
-      impl->retain();
-      // Relaxed: threads may be saving one tensor at a time, and all write the same.
-      __atomic_store_n(&impl->saved_as_it_is, uint8_t{1}, __ATOMIC_RELAXED);
-      set(impl, Kind::plain, edge);
-    } else {
-      set(twin_of(tensor), Kind::twin, edge);
+    if (impl->meta != nullptr) {
+      set(twin_by_meta(tensor), Kind::twin, edge);
+      return;
     }
+    const uint32_t kind = impl->flag_bits() & (gate::kRequiresGrad | TensorImpl::kView);
+    // What requires a gradient is no inference tensor.
+    if (kind != gate::kRequiresGrad && impl->storage->is_inference()) [[unlikely]]
+      throw_inference(*impl);
+    if ((kind & TensorImpl::kView) != 0) {
+      set(twin_of_view(tensor), Kind::twin, edge);
+      return;
+    }
+    impl->retain();
+    // Relaxed: threads may be saving one tensor at a time, and all write the same.
+    __atomic_store_n(&impl->saved_as_it_is, uint8_t{1}, __ATOMIC_RELAXED);
+    set(impl, Kind::plain, edge);
   }
   /// Saves a copy made of an operand before it is written over; unpack gives it the history that
   /// the operand had then.
@@ -83,6 +92,7 @@ class EBB_API SavedTensor {
     if (impl_ != nullptr) std::exchange(impl_, nullptr)->release();
   }
   bool defined() const { return impl_ != nullptr; }
+  [[noreturn]] static void throw_inference(const TensorImpl& impl);
   /// For looking in: the impl held, and the version it had.
   const TensorImpl* impl() const { return impl_; }
   uint32_t version() const { return version_; }
@@ -113,8 +123,8 @@ class EBB_API SavedTensor {
     index_ = static_cast<uint32_t>(index) & 0xffffffu;
     kind_ = static_cast<uint32_t>(kind);
   }
-  [[noreturn]] static void throw_inference(const TensorImpl& impl);
-  static TensorImpl* twin_of(const Tensor& tensor);
+  static TensorImpl* twin_by_meta(const Tensor& tensor);
+  static TensorImpl* twin_of_view(const Tensor& tensor);
   Tensor with_history(Node& owner) const;
   Tensor unpack_packed(Node& owner, const char* name, SavedLock* lock) const;
 

@@ -70,9 +70,12 @@ Tensor empty(IntSpan sizes, DType dtype, Device device) {
 }
 
 void TensorImpl::link_to(TensorImpl& source) {
-  TensorImpl* root = source.base();
-  uint32_t creation = root == nullptr ? 0 : source.view().creation;
-  if (root == nullptr) root = &source;
+  TensorImpl* root = &source;
+  uint32_t creation = 0;
+  if (TensorImpl* const base = source.base(); base != nullptr) {
+    root = base;
+    creation = source.view().creation;
+  }
   const uint32_t modes = thread_state.modes & (gate::kNoGrad | gate::kInference);
   if (modes != 0 && creation == 0) [[unlikely]] {
     creation = static_cast<uint32_t>((modes & gate::kInference) != 0 ? Creation::inference
@@ -116,19 +119,29 @@ void TensorImpl::destroy_view() noexcept {
 namespace {
 
 /// Another look at the storage of `source`, with room for so many bytes behind the dims.
-TensorImpl* look_at(const TensorImpl& source, IntSpan sizes, IntSpan strides, int64_t offset,
-                    size_t extra_bytes) {
+[[gnu::always_inline]] inline TensorImpl* look_at(const TensorImpl& source, IntSpan sizes,
+                                                  IntSpan strides, int64_t offset,
+                                                  size_t extra_bytes) {
   char* const data = static_cast<char*>(source.storage->data()) +
                      offset * static_cast<int64_t>(item_size(source.dtype));
   source.storage->retain();
   TensorImpl* const impl = TensorImpl::create(static_cast<int>(sizes.size()), source.dtype,
                                               source.storage, data, extra_bytes);
+  // One pass from the back: sizes, strides, their product, and whether they are in order.
+  int64_t* const to_sizes = impl->sizes();
+  int64_t* const to_strides = impl->strides();
   int64_t numel = 1;
-  for (const int64_t size : sizes) numel *= size;
+  bool in_order = true;
+  for (size_t dim = sizes.size(); dim-- > 0;) {
+    const int64_t size = sizes[dim];
+    const int64_t stride = strides[dim];
+    to_sizes[dim] = size;
+    to_strides[dim] = stride;
+    in_order = in_order && (size == 1 || stride == numel);
+    numel *= size;
+  }
   impl->numel = numel;
-  std::copy(sizes.begin(), sizes.end(), impl->sizes());
-  std::copy(strides.begin(), strides.end(), impl->strides());
-  if (is_contiguous(sizes, strides)) impl->flags |= TensorImpl::kContiguous;
+  if (in_order || numel == 0) impl->flags |= TensorImpl::kContiguous;
   return impl;
 }
 

@@ -132,9 +132,14 @@ struct EBB_API TensorImpl {
   /// throws OutOfMemoryError. `extra_bytes`: room behind the dims, for a ViewRecord.
   static TensorImpl* create(int ndim, DType dtype, Storage* storage, void* data,
                             size_t extra_bytes = 0) {
-    const int capacity = ndim <= kFewDims ? kFewDims : (ndim + 1) & ~1;
-    auto* impl =
-        static_cast<TensorImpl*>(allocate_for(storage, block_bytes(capacity) + extra_bytes));
+    int capacity = kFewDims;
+    TensorImpl* impl;
+    if (ndim <= kFewDims) [[likely]] {  // a size that the compiler knows
+      impl = static_cast<TensorImpl*>(allocate_for(storage, block_bytes(kFewDims) + extra_bytes));
+    } else {
+      capacity = (ndim + 1) & ~1;
+      impl = static_cast<TensorImpl*>(allocate_for(storage, block_bytes(capacity) + extra_bytes));
+    }
     new (&impl->refs) RefCount();
     impl->dtype = dtype;
     impl->ndim = static_cast<uint8_t>(ndim);

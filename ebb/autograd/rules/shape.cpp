@@ -30,9 +30,15 @@ Tensor broadcast_source(const Tensor& value, IntSpan shape) {
 
 PackedBox packed_box(IntSpan start, IntSpan step, IntSpan size) {
   PackedBox box;
-  for (const IntSpan part : {start, step, size}) {
-    for (const int64_t value : part) box.values[box.count++] = value;
+  const size_t ndim = start.size();
+  // An in-place form saves before the op has refused its arguments.
+  if (step.size() != ndim || size.size() != ndim || ndim > kMaxDims) return box;
+  for (size_t dim = 0; dim < ndim; ++dim) {
+    box.values[dim] = start[dim];
+    box.values[ndim + dim] = step[dim];
+    box.values[2 * ndim + dim] = size[dim];
   }
+  box.count = 3 * ndim;
   return box;
 }
 
