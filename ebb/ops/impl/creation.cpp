@@ -161,11 +161,11 @@ Tensor eye(int64_t n, std::optional<int64_t> m, std::optional<DType> dtype,
            std::optional<Device> device) {
   const int64_t size[] = {n, m.value_or(n)};
   Tensor out = allocate_for("eye", size, floating_or(dtype), device);
-  Geometry diagonal;
-  diagonal.append(std::min(size[0], size[1]), size[1] + 1);
   const auto fill_diagonal = [&](const Tensor& target, auto fill) {
     filled("eye", target, 0);
     if (target.numel() == 0) return;  // a size may be too large to count on from
+    Geometry diagonal;
+    diagonal.append(std::min(size[0], size[1]), size[1] + 1);
     fill(context_of(target), 1, diagonal.over(target));
   };
   return written("eye", out, kernels::fill_kernels, fill_diagonal);
