@@ -29,18 +29,6 @@ namespace {
 
 constexpr int kThreads = 16;
 
-void on_threads(int count, const std::function<void(int)>& body) {
-  std::barrier start(count);
-  std::vector<std::thread> threads;
-  for (int index = 0; index < count; ++index) {
-    threads.emplace_back([&, index] {
-      start.arrive_and_wait();
-      body(index);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-}
-
 TEST(Concurrency, RunsAddUpInASharedLeafExactly) {
   const Tensor x = leaf({1});
   on_threads(kThreads, [&](int) {

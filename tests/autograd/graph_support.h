@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <barrier>
 #include <functional>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "ebb/autograd/engine.h"
 #include "ebb/autograd/operators.h"
@@ -43,6 +46,19 @@ inline Tensor with_rule(const Tensor& input, RuleBackward::Rule rule) {
   const uint64_t above = autograd::add_edge(*node, 0, input);
   autograd::set_history(std::move(node), above, out, 0);
   return out;
+}
+
+/// Runs `body(index)` on so many threads, which begin at one moment, and waits for them.
+inline void on_threads(int count, const std::function<void(int)>& body) {
+  std::barrier start(count);
+  std::vector<std::thread> threads;
+  for (int index = 0; index < count; ++index) {
+    threads.emplace_back([&, index] {
+      start.arrive_and_wait();
+      body(index);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 /// Runs `body` on a thread with a stack of so many bytes, and waits for it.

@@ -10,18 +10,6 @@
 namespace ebb {
 namespace {
 
-void on_threads(int count, const std::function<void(int)>& body) {
-  std::barrier start(count);
-  std::vector<std::thread> threads;
-  for (int index = 0; index < count; ++index) {
-    threads.emplace_back([&, index] {
-      start.arrive_and_wait();
-      body(index);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-}
-
 TEST(Nested, RunsAnotherGraphInsideANode) {
   const Tensor inner = leaf({2});
   const Tensor x = leaf({1});
