@@ -2,7 +2,9 @@
 #include "ebb/autograd/hooks.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "ebb/autograd/foreign_error.h"
 #include "ebb/autograd/gradient_math.h"
@@ -116,6 +118,32 @@ void call_one(const HookTable::Entry& entry, Node& node, const HookCall& call) {
   }
 }
 
+/// Watches the gradients that a hook is given. Some of their memory is also the seed's, another
+/// input's gradient or what the user kept: a hook that writes there makes those wrong. Memory that
+/// only the run holds may be written.
+class SharedGradients {
+ public:
+  explicit SharedGradients(std::span<const Tensor> grads) {
+    for (const Tensor& grad : grads) {
+      if (grad.defined() && !is_private(grad)) shared_.emplace_back(grad, grad.version());
+    }
+  }
+
+  void check(const HookTable::Entry& entry, const Node& node) const {
+    for (const auto& [grad, version] : shared_) {
+      if (grad.version() == version) continue;
+      throw AutogradError(str(noun_of(entry.kind), " '", entry.hook->name(),
+                              "': must leave the gradient it is given as it is, since others share "
+                              "its memory, got it written in place",
+                              "\nhint: return the new gradient instead\n  in ",
+                              place_of(entry, node)));
+    }
+  }
+
+ private:
+  std::vector<std::pair<Tensor, uint32_t>> shared_;
+};
+
 /// What a hook left in place of a gradient must look like the gradient.
 void check_result(const HookTable::Entry& entry, const Node& node, const Tensor& grad,
                   const OutputMeta& meta) {
@@ -171,7 +199,9 @@ void call_tensor_hooks(Node& node, std::span<Tensor> grads) {
   for (const auto hooks = node.extra()->hooks->snapshot(); const auto& entry : *hooks) {
     if (entry.kind != HookKind::tensor) continue;
     Tensor& grad = grads[entry.output];
+    const SharedGradients shared({&grad, 1});
     call_one(entry, node, {HookKind::tensor, {&grad, 1}});
+    shared.check(entry, node);
     check_result(entry, node, grad, node.output_meta(entry.output));
   }
 }
@@ -179,7 +209,9 @@ void call_tensor_hooks(Node& node, std::span<Tensor> grads) {
 void call_pre_hooks(Node& node, std::span<Tensor> grads) {
   for (const auto hooks = node.extra()->hooks->snapshot(); const auto& entry : *hooks) {
     if (entry.kind != HookKind::pre) continue;
+    const SharedGradients shared(grads);
     call_one(entry, node, {HookKind::pre, grads});
+    shared.check(entry, node);
     for (uint32_t index = 0; index < grads.size(); ++index) {
       check_result(entry, node, grads[index], node.output_meta(index));
     }
@@ -189,7 +221,10 @@ void call_pre_hooks(Node& node, std::span<Tensor> grads) {
 void call_post_hooks(Node& node, std::span<Tensor> grad_inputs, std::span<const Tensor> grad_outs) {
   for (const auto hooks = node.extra()->hooks->snapshot(); const auto& entry : *hooks) {
     if (entry.kind != HookKind::post) continue;
+    const SharedGradients shared(grad_inputs), shared_outs(grad_outs);
     call_one(entry, node, {HookKind::post, grad_inputs, grad_outs});
+    shared.check(entry, node);
+    shared_outs.check(entry, node);
     for (size_t index = 0; index < grad_inputs.size(); ++index) {
       const Edge& edge = node.edges()[index];
       if (edge.node == nullptr) continue;

@@ -121,7 +121,8 @@ EBB_API HookHandle add_post_accumulate_hook(const Tensor& leaf, std::shared_ptr<
 EBB_API HookHandle add_node_hook(Node& node, HookKind kind, std::shared_ptr<Hook> hook);
 
 // Calling all hooks of one kind. Each checks what a hook put in place of a gradient and throws
-// ShapeError or DTypeError naming it; a hook's own exception gets the node's forward line added.
+// ShapeError or DTypeError naming it, or AutogradError if it wrote to memory that others hold too;
+// a hook's own exception gets the node's forward line added.
 EBB_API void call_tensor_hooks(Node& node, std::span<Tensor> grads);
 EBB_API void call_pre_hooks(Node& node, std::span<Tensor> grads);
 EBB_API void call_post_hooks(Node& node, std::span<Tensor> grad_inputs,
@@ -136,7 +137,8 @@ using autograd::HookHandle;
 
 /// Calls `hook` with the tensor's gradient whenever a run has completed it, before anything else is
 /// done with it; also when grad() only collects it. A defined result replaces the gradient.
-/// The gradient is undefined if nothing defined arrived.
+/// The gradient is undefined if nothing defined arrived. Hooks of any kind may write to a gradient
+/// only if nobody but the run holds its memory: else the run throws AutogradError.
 EBB_API HookHandle register_hook(const Tensor& tensor,
                                  std::function<Tensor(const Tensor& grad)> hook);
 /// Calls `hook` with the leaf right after a gradient was added to it.

@@ -120,7 +120,11 @@ void add_cuts(const Places& cuts, RunRequest& request) {
 
 Tensor unused_gradient(size_t position, const Edge& input, const GradOptions& options) {
   const OutputMeta& meta = input.node->output_meta(input.index);
-  if (options.materialize_grads) return zeros_for(meta);
+  if (options.materialize_grads) {
+    // Under create_graph the other gradients may be differentiated: so may these.
+    const Tensor zeros = zeros_for(meta);
+    return options.create_graph ? requires_grad_(zeros) : zeros;
+  }
   if (options.allow_unused) return {};
   throw ValueError(
       str("grad: input ", position, " (", meta.dtype, ' ', PrintShape{meta.shape()},

@@ -9,6 +9,8 @@
 #include "ebb/autograd/saved_report.h"
 #include "ebb/autograd/saved_tensor.h"
 #include "ebb/core/error.h"
+#include "ebb/core/location.h"
+#include "ebb/ops/prepare.h"
 #include "python/src/errors.h"
 #include "python/src/node_object.h"
 #include "python/src/saved_hooks.h"
@@ -236,8 +238,21 @@ PyObject* graph_saved_bytes(PyObject*, PyObject* roots) {
   });
 }
 
+/// Counts a write that ebb could not see, so that what was saved before it is known to be stale.
+PyObject* increment_version(PyObject*, PyObject* object) {
+  return guarded([&] {
+    if (!is_tensor(object)) {
+      throw DTypeError(str("increment_version: needs Tensors, got ", type_name(object)));
+    }
+    const LocationScope here(current_location(nullptr));
+    ops::note_write("increment_version", tensor_of(object));
+    return Py_NewRef(Py_None);
+  });
+}
+
 PyMethodDef kFunctions[] = {
     {"_saved_bytes", graph_saved_bytes, METH_O, nullptr},
+    {"_increment_version", increment_version, METH_O, nullptr},
     {},
 };
 

@@ -17,7 +17,8 @@ PyObject* node_dir(PyObject* self, PyObject*);
 PyObject* node_list_saved(PyObject* self, PyObject*);
 PyObject* node_saved_bytes(PyObject* self, void*);
 
-/// Adds the type SavedTensor (the raw handle) and _saved_bytes() to `module`. Throws ErrorSet.
+/// Adds the type SavedTensor (the raw handle), _saved_bytes() and _increment_version() to `module`.
+/// Throws ErrorSet.
 void add_saved_values(PyObject* module);
 
 }  // namespace ebb::python

@@ -3,6 +3,7 @@
 
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/variable.h"
+#include "ebb/core/log.h"
 #include "python/src/errors.h"
 #include "python/src/node_object.h"
 #include "python/src/tensor_object.h"
@@ -36,7 +37,14 @@ PyObject* leaf(const Tensor& tensor) { return PyBool_FromLong(is_leaf(tensor)); 
 PyObject* retains(const Tensor& tensor) { return PyBool_FromLong(retains_grad(tensor)); }
 PyObject* version(const Tensor& tensor) { return PyLong_FromUnsignedLong(tensor.version()); }
 PyObject* grad_fn(const Tensor& tensor) { return wrap_node(autograd::grad_fn(tensor)); }
-PyObject* gradient(const Tensor& tensor) { return wrap(grad_of(tensor)); }
+PyObject* gradient(const Tensor& tensor) {
+  const Tensor grad = grad_of(tensor);
+  const bool never_comes = !grad.defined() && !is_leaf(tensor) && !retains_grad(tensor);
+  if (never_comes && tensor.requires_grad()) {
+    warn("grad: a tensor that is no leaf gets none\nhint: call retain_grad() on it first");
+  }
+  return wrap(grad);
+}
 PyObject* data(const Tensor& tensor) { return wrap(detached(tensor)); }
 PyObject* base(const Tensor& tensor) { return wrap(autograd::base_of(tensor)); }
 PyObject* output_number(const Tensor& tensor) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/core/storage.h"
 #include "python/src/errors.h"
@@ -195,7 +196,9 @@ void fill_buffer(Py_buffer& view, PyObject* owner, const TensorImpl& impl, int f
 const char* refusal(const Tensor& tensor, int flags) {
   if (!tensor.defined()) return "buffer: needs a defined tensor";
   if (!is_on_host(tensor.device())) return "buffer: needs a tensor in the CPU's memory";
-  if (tensor.requires_grad()) return "buffer: needs a tensor that does not require grad";
+  if (tensor.requires_grad() && is_grad_enabled()) {
+    return "buffer: needs a tensor that does not require grad";
+  }
   if (format_of(tensor.dtype()) == nullptr) return "buffer: bfloat16 has no format";
   const bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
   if (!tensor.is_contiguous() && !wants_strides) return "buffer: needs a contiguous tensor";
@@ -252,7 +255,7 @@ Tensor tensor_from_array(PyObject* array) {
 
 PyObject* array_of(PyObject* object) {
   const Tensor& tensor = tensor_of(object);
-  if (tensor.requires_grad()) {
+  if (tensor.requires_grad() && is_grad_enabled()) {
     throw AutogradError(
         "numpy: needs a tensor that does not require grad, got one that does"
         "\nhint: use tensor.detach().numpy()");

@@ -1,4 +1,5 @@
 # tests/python/test_autograd_api.py -- backward, grad, leaves, nodes and grad mode from Python.
+import warnings
 import weakref
 
 import pytest
@@ -275,3 +276,52 @@ def test_split_and_max_have_several_results():
     assert x.max().item() == 5.0 and x.argmax().item() == 1
     rest.sum().backward()
     assert x.grad.tolist() == [0.0, 1.0, 1.0]
+
+
+def test_reading_the_gradient_of_a_result_that_keeps_none_warns():
+    x = leaf(1.0)
+    y = x * 2
+    with pytest.warns(UserWarning, match=r"(?s)no leaf gets none.*retain_grad"):
+        assert y.grad is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert x.grad is None and ebb.ones(1).grad is None
+        y.retain_grad()
+        assert y.grad is None
+        z = x * 3
+        z.backward(inputs=[z])
+        assert z.grad.tolist() == [1.0]
+
+
+def test_a_gradient_may_be_set_and_deleted():
+    x = leaf(1.0)
+    x.grad = ebb.ones(1)
+    (x * 2).backward()
+    assert x.grad.tolist() == [3.0]
+    del x.grad
+    assert x.grad is None
+    for wrong, error, text in [
+        (3, TypeError, "grad: needs a Tensor or None, got int"),
+        (ebb.ones(2), ValueError, r"needs the tensor's shape \[1\], got \[2\]"),
+        (ebb.ones(1, dtype=ebb.float64), TypeError, "dtype float32, got float64"),
+        (x, ValueError, "needs another tensor"),
+    ]:
+        with pytest.raises(error, match=text):
+            x.grad = wrong
+    assert x.grad is None
+
+
+def test_a_gradient_is_contiguous_whatever_the_strides_of_its_leaf():
+    x = ebb.ones(3, 2).t().requires_grad_()
+    x.t().exp().sum().backward()
+    assert not x.is_contiguous() and x.grad.is_contiguous()
+    assert x.grad.view(-1).shape == (6,)
+
+
+def test_the_gradient_of_a_complex_tensor_is_its_direction_of_steepest_ascent():
+    z = ebb.tensor(3.0 + 4.0j, requires_grad=True)
+    (z * z.conj()).backward(ebb.tensor(1.0 + 0.0j))  # |z|^2
+    assert z.grad.item() == 6.0 + 8.0j
+    real = ebb.tensor(2.0, requires_grad=True)
+    (real * ebb.tensor(5.0 + 7.0j)).backward(ebb.tensor(1.0 + 0.0j))
+    assert real.grad.dtype is ebb.float32 and real.grad.item() == 5.0

@@ -71,6 +71,15 @@ def test_tensors_travel_and_come_back():
     assert x.to(SIM, non_blocking=True).device == y.device
 
 
+def test_device_and_dtype_may_change_in_one_step():
+    x = ebb.tensor([[1.5, -2.5], [3.5, 4.0]]).t()
+    there = x.to(SIM, ebb.float64)
+    for two_steps in (x.to(SIM).to(ebb.float64), x.to(ebb.float64).to(SIM)):
+        assert two_steps.tolist() == there.tolist() == x.tolist()
+        assert two_steps.dtype is there.dtype and two_steps.device == there.device
+    assert x.to(SIM, ebb.int64).tolist() == [[1, 3], [-2, 4]]
+
+
 @pytest.mark.parametrize(
     "make",
     [

@@ -141,3 +141,114 @@ def test_a_node_describes_the_gradients_it_takes():
     assert isinstance(node, graph.Node)
     node.metadata["note"] = 1
     assert node.metadata == {"note": 1}
+
+
+def test_one_root_without_gradient_is_named_and_nothing_runs():
+    x = leaf(1.0)
+    with pytest.raises(RuntimeError, match=r"backward: tensor 1 \(float32 \[1\]\) must require"):
+        ebb.autograd.backward([x * 2, ebb.ones(1)])
+    with pytest.raises(RuntimeError, match=r"grad: input 2 \(float32 \[1\]\) must require"):
+        grad(x * 2, [x, x, ebb.ones(1)])
+    assert x.grad is None
+
+
+def test_a_seed_is_missing_or_too_many_only_by_mistake():
+    x = leaf(1.0, 2.0)
+    with pytest.raises(ValueError, match="one gradient per root, got 2 for 1"):
+        ebb.autograd.backward([x * 2], [None, None])
+    with pytest.raises(ValueError, match="one gradient per root, got 1 for 2"):
+        grad([x * 2, x * 3], [x], [ebb.ones(2)])
+    with pytest.raises(RuntimeError, match="without a gradient, tensor 1 must have one real"):
+        ebb.autograd.backward([x.sum(), x])
+
+
+def test_a_missing_seed_is_a_one_of_the_roots_dtype_and_shape():
+    x = ebb.ones(1, 1, 1, dtype=ebb.float64, requires_grad=True)
+    root, seen = x * 2, []
+    root.register_hook(lambda grad: seen.append((grad.dtype, grad.shape, grad.item())))
+    root.backward()
+    assert seen == [(ebb.float64, (1, 1, 1), 1.0)]
+
+
+def test_a_seed_needs_the_very_shape_of_its_root():
+    scalar, vector = ebb.tensor(1.0, requires_grad=True), leaf(1.0)
+    for root, seed, text in [
+        (scalar * 2, ebb.ones(1), r"shape \[\], got \[1\]"),
+        (vector * 2, ebb.tensor(1.0), r"shape \[1\], got \[\]"),
+        (graph.get_gradient_edge(vector * 2), ebb.ones(3), r"shape \[1\], got \[3\]"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            ebb.autograd.backward(root, seed)
+
+
+def test_a_complex_root_needs_a_complex_seed():
+    z = ebb.tensor(1.0 + 2.0j, requires_grad=True)
+    with pytest.raises(RuntimeError, match="one real floating element, got complex64"):
+        (z * z).backward()
+    with pytest.raises(TypeError, match="must be complex like its complex64 tensor"):
+        (z * z).backward(ebb.tensor(1.0))
+    (z * z).backward(ebb.tensor(1.0 + 0.0j))
+    assert z.grad.item() == 2.0 - 4.0j  # the conjugate of 2 z
+
+
+def test_backward_and_grad_take_their_arguments_by_position():
+    x = leaf(3.0)
+    y = x * x
+    assert ebb.autograd.backward([y], [ebb.ones(1)], True) is None
+    assert y.backward(ebb.ones(1), True) is None
+    assert grad([y], [x], [ebb.tensor([2.0])])[0].item() == 12.0
+    assert x.grad.item() == 12.0
+
+
+def test_backward_inputs_may_be_one_tensor_and_unreached_ones_stay_without():
+    x, other = ebb.tensor(2.0, requires_grad=True), leaf(1.0)
+    (x * 3).backward(inputs=x)
+    (x * 3).backward(inputs=[x, other])
+    assert x.grad.item() == 6.0 and other.grad is None
+
+
+def test_zeros_for_unused_inputs_have_a_history_only_under_create_graph():
+    x, unused = leaf(1.0), leaf(2.0)
+    (zeros,) = grad(x * 1, [unused], materialize_grads=True)
+    assert not zeros.requires_grad
+    (zeros,) = grad(x * 1, [unused], materialize_grads=True, create_graph=True)
+    assert zeros.requires_grad and grad(zeros, zeros)[0].item() == 1.0
+
+
+def test_a_run_between_two_places_starts_and_stops_where_it_must():
+    x, a = leaf(2.0), leaf(7.0)
+    left, right = x * 3, x * x
+    y, aside = left * right, (a * 2).exp()
+    ran = []
+    for name, tensor in {"left": left, "right": right, "y": y, "aside": aside}.items():
+        tensor.grad_fn.register_prehook(lambda grads, name=name: ran.append(name))
+    (found,) = grad([y, aside], [x], [ebb.tensor([10.0]), None], no_grad_vars=[right])
+    assert found.item() == 10 * 4 * 3 and right.requires_grad
+    assert ran == ["y", "left"]
+
+
+def test_grad_leaves_the_graph_for_a_full_backward():
+    x, w = leaf(2.0), leaf(3.0)
+    out = (x * w).exp().log()
+    grad(out, x, retain_graph=True, no_grad_vars=[w])
+    out.backward()
+    assert x.grad.item() == pytest.approx(3.0) and w.grad.item() == pytest.approx(2.0)
+
+
+def test_a_failed_grad_leaves_the_next_one_unharmed():
+    x, y = leaf(2.0), leaf(5.0)
+    h = x * y
+    handle = h.register_hook(lambda grad: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        grad(h * h, [y, h], retain_graph=True)
+    handle.remove()
+    assert [one.item() for one in grad(h * h, [x, h])] == [100.0, 20.0]
+    assert x.grad is None and y.grad is None
+
+
+def test_an_edge_keeps_the_graph_but_not_the_tensor():
+    x = leaf(3.0)
+    y = x * 2
+    edge = graph.get_gradient_edge(y.exp().log())
+    del y
+    assert grad(edge, x)[0].item() == pytest.approx(2.0)

@@ -138,6 +138,14 @@ def test_numpy_refuses_history_and_bfloat16():
         ebb.ones(2, dtype=ebb.bfloat16).numpy()
 
 
+def test_numpy_takes_tensors_with_history_under_no_grad():
+    x = ebb.tensor([1.0, 2.0], requires_grad=True)
+    with ebb.no_grad():
+        assert x.numpy().tolist() == np.asarray(x * 1).tolist() == [1.0, 2.0]
+        x.numpy()[0] = 5.0
+    assert x.tolist() == [5.0, 2.0]
+
+
 def test_numpy_numbers_count_as_numbers():
     x = ebb.ones(2)
     for number in (np.float32(2), np.float64(2), np.int64(2), np.uint8(2)):

@@ -77,3 +77,13 @@ def test_every_error_text_has_the_house_form():
     for row, _, wanted in BAD:
         assert re.match(r"[a-z_0-9]+: \S", wanted), f"{row}: {wanted}"
         assert not wanted.endswith("."), f"{row}: {wanted}"
+
+
+def test_shapes_are_refused_before_memory_is_taken():
+    wide, tall = ebb.empty(1 << 20, 1, 3), ebb.empty(1 << 10, 2)
+    ebb.reset_peak_memory()
+    before = ebb.memory_stats()["live"]
+    for call in (lambda: wide + tall, lambda: wide @ tall, lambda: ebb.cat([wide, tall])):
+        with pytest.raises(ValueError):
+            call()
+    assert ebb.memory_stats()["peak"] - before < 1 << 16

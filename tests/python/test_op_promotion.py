@@ -105,3 +105,25 @@ def test_gradients_come_back_in_the_dtype_of_each_operand():
         found = ebb.autograd.grad([out], inputs, [ebb.ones_like(out.detach())])
         assert [name(one) for one in found] == [lhs, rhs]
         assert all(np.allclose(one.tolist(), 1) for one in found)
+
+
+def test_an_index_or_a_mask_has_no_part_in_the_dtype_of_the_result():
+    index, mask = ebb.tensor([1, 0]), ebb.tensor([True, False])
+    for dtype in (ebb.float16, ebb.float32, ebb.complex64, ebb.uint8):
+        x = ebb.ones(2).to(dtype)
+        for result in (x.gather(0, index), x.index_select(0, index), x[index], x[mask],
+                       ebb.where(mask, x, x), x.masked_fill(mask, 1)):  # fmt: skip
+            assert result.dtype is dtype
+
+
+def test_an_optional_operand_counts_only_if_it_is_given():
+    x, weight = ebb.ones(2, 3), ebb.ones(4, 3)
+    assert ebb.linear(x, weight).dtype is ebb.float32
+    assert ebb.linear(x, weight, None).dtype is ebb.float32
+    with pytest.raises(TypeError, match="input and bias need one dtype"):
+        ebb.linear(x, weight, ebb.ones(4, dtype=ebb.float64))
+
+
+def test_all_tensors_of_a_list_count_for_the_dtype():
+    parts = [tensor("int32"), tensor("float16"), tensor("float64")]
+    assert name(ebb.cat(parts)) == name(ebb.cat(parts[::-1])) == "float64"

@@ -201,3 +201,16 @@ def test_a_real_operand_of_a_complex_product_gets_a_real_gradient():
     assert first[0].dtype == ebb.float64
     assert first[0].tolist() == [2.0, 2.0]
     assert first[1].tolist() == [1.5j, 2 + 2j]
+
+
+@pytest.mark.parametrize("op", [ebb.max, ebb.min, ebb.amax, ebb.amin, ebb.median])
+def test_full_reductions_to_one_element_share_the_gradient_among_ties(op):
+    x = leaf([2.0, 2.0, 2.0])
+    assert sum(grads(op(x), [x])[0]) == pytest.approx(1.0)
+    assert grads(op(x), [x]) == [[pytest.approx(1 / 3)] * 3]
+
+
+@pytest.mark.parametrize("op", [ebb.maximum, ebb.minimum])
+def test_the_larger_or_smaller_of_equals_gives_each_half_of_the_gradient(op):
+    x, y = leaf([1.0]), leaf([1.0])
+    assert grads(op(x, y), [x, y]) == [[0.5], [0.5]]

@@ -133,3 +133,25 @@ def test_the_bytes_of_packed_values_are_those_kept_instead():
         assert graph.saved_bytes(x.exp()) == 0
     with graph.save_on_cpu():
         assert graph.saved_bytes(x.exp()) == 400
+
+
+def test_a_write_that_ebb_cannot_see_may_be_announced():
+    x, factor, other = leaf(2.0), ebb.tensor([3.0]), ebb.tensor([1.0])
+    y = x * factor
+    factor.numpy()[0] = 5.0
+    graph.increment_version([factor, other])
+    assert factor._version == 1 and other._version == 1
+    with pytest.raises(RuntimeError, match=r"modified in place by increment_version at .*\.py:\d+"):
+        y.backward()
+    with pytest.raises(TypeError, match="increment_version: needs Tensors, got int"):
+        graph.increment_version([3])
+
+
+def test_views_and_detached_tensors_share_the_version_also_under_no_grad():
+    y = leaf(1.0, 2.0) * 2
+    same = [y, y.detach(), y[:1], y.view(2, 1), y.data]
+    with ebb.no_grad():
+        y.add_(1)
+    same[1].mul_(2)
+    assert [one._version for one in same] == [2] * 5
+    assert y.clone()._version == 0

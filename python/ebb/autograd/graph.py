@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ebb import _C
@@ -30,6 +30,7 @@ __all__ = [
     "current_graph_task_keep_graph",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
+    "increment_version",
     "queue_callback",
     "register_multi_grad_hook",
     "save_on_cpu",
@@ -53,6 +54,15 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     The edge stays that of the tensor as it is now, whatever is written to it later.
     """
     return GradientEdge(*_C._gradient_edge(tensor))
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Count a write that ebb could not see, such as one through a NumPy alias.
+
+    What a graph saved of the tensor before then counts as stale, as after an in-place op.
+    """
+    for one in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        _C._increment_version(one)
 
 
 def register_multi_grad_hook(

@@ -1,0 +1,50 @@
+# tests/python/test_docs.py -- the Python examples of the user's reference run as they stand.
+#
+# The blocks of one section are one program, read from top to bottom; `import ebb` is all that is
+# taken for granted. A `text` block right below is what the block prints, errors that it catches
+# included; a block without one prints nothing.
+import contextlib
+import io
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+
+import ebb
+from tests.python import sim_device
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "semantics.md"
+BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?", re.M | re.S)
+
+
+def sections():
+    """Each section that has examples: its title, and its blocks with what they print."""
+    for section in re.split(r"^## ", PAGE.read_text(), flags=re.M):
+        blocks = [(found[1], found[2] or "") for found in BLOCK.finditer(section)]
+        if blocks:
+            yield pytest.param(blocks, id=section.splitlines()[0])
+
+
+def run(code, names):
+    """Run one block and return what it prints."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message=".*no kernel on sim")
+        exec(compile(code, "example.py", "exec"), names)
+    return printed.getvalue()
+
+
+@pytest.mark.parametrize("blocks", list(sections()))
+def test_the_examples_of_a_section_do_what_the_reference_shows(blocks):
+    if any('"sim:0"' in code for code, _ in blocks):
+        sim_device.load()
+    names = {"ebb": ebb, "__name__": "__main__"}
+    for code, output in blocks:
+        assert run(code, names) == output
+
+
+def test_every_section_of_the_reference_has_examples():
+    titles = re.findall(r"^## (.*)$", PAGE.read_text(), re.M)
+    assert titles == [one.id for one in sections()]
