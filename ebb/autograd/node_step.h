@@ -58,6 +58,15 @@ class NodeStepper {
     step(node, grads.data(), any_defined);
   }
 
+ protected:
+  /// What gates held back until this node's turn goes on.
+  void deliver_sent(Node& node) {
+    if (!self().core().has_notes()) return;
+    for (SentGradient& sent : self().core().take_sent()) {
+      self().deliver(node, 0, sent.edge, sent.grad);
+    }
+  }
+
  private:
   Derived& self() { return static_cast<Derived&>(*this); }
   const RunRequest& request() { return self().core().request(); }
@@ -78,10 +87,17 @@ class NodeStepper {
     execute(node, grads, any_defined);
   }
 
+  [[gnu::noinline]] bool pass_gates(Node& node, std::span<Tensor> grads) {
+    const bool passes = call_gates(node, grads);
+    deliver_sent(node);
+    return passes;
+  }
+
   /// A step with all that may hang off a node, in the order of hooks.h.
   [[gnu::noinline]] void step_with_extra(Node& node, Tensor* grads) {
     const HookTable& hooks = *node.extra()->hooks;
     const std::span<Tensor> all(grads, node.output_count());
+    if (hooks.has(HookKind::gate) && !pass_gates(node, all)) return;
     if (hooks.has(HookKind::tensor)) call_tensor_hooks(node, all);
     add_to_retained(node, grads);
     if (request().is_restricted) {
@@ -98,6 +114,7 @@ class NodeStepper {
         std::any_of(all.begin(), all.end(), [](const Tensor& grad) { return grad.defined(); });
     if (hooks.has(HookKind::post)) {
       execute_with_post_hooks(node, grads, any_defined);
+      deliver_sent(node);
     } else {
       execute(node, grads, any_defined);
     }

@@ -90,6 +90,8 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
     try {
       start();
       run_ready_nodes();
+      if (this->has_notes()) [[unlikely]]
+        open_stalled_gates();
       if (!buffers_.staged.empty()) commit();
     } catch (...) {
       AddedLeaves added;
@@ -111,6 +113,13 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
   using Core::note_current;
   void note_current(Node& node) { Core::note_current(&node); }
   Pacer& pacer() { return buffers_.pacer; }
+
+  [[gnu::noinline]] void open_stalled_gates() {
+    while (Node* const node = this->open_stalled_gate()) {
+      this->deliver_sent(*node);
+      run_ready_nodes();
+    }
+  }
 
   [[gnu::noinline]] void run_ready_nodes() {
     Pacer& pacer = buffers_.pacer;
