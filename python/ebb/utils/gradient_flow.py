@@ -1,0 +1,230 @@
+# python/ebb/utils/gradient_flow.py -- norms of gradients by parameter and step: table and picture.
+"""``GradientFlow``: where gradients vanish, explode, or never arrive."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import numpy as np
+
+from ebb import Tensor, float64, no_grad
+from ebb.errors import DTypeError, ValueError
+from ebb.nn import Module
+
+CELL, ROW, LABEL, TOP, LEGEND = 14, 16, 8, 56, 44
+NOTHING, ZERO, BAD = "#e4e4e4", "#8a8a8a", "#d01c8b"
+SCALE = ("#2c1e5c", "#2f5597", "#2a9d8f", "#8ab17d", "#e9c46a", "#f4a261", "#e76f51")
+MOST_COLUMNS = 96
+
+
+class GradientFlow:
+    """Notes the norm of each parameter's gradient, step by step.
+
+    Call ``record()`` after each ``backward()``, before gradients are cleared. ``print(flow)`` shows
+    a table, ``write_svg`` a picture with one row per parameter and one column per step.
+
+    Args:
+        parameters: A module, a dict of tensors by name, or pairs of names and tensors, such as
+            ``model.named_parameters()``.
+
+    Example::
+
+        flow = GradientFlow(model)
+        for x, y in batches:
+            optimizer.zero_grad()
+            loss_of(model(x), y).backward()
+            flow.record()
+            optimizer.step()
+        print(flow)
+    """
+
+    def __init__(
+        self, parameters: Module | Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]
+    ) -> None:
+        if isinstance(parameters, Module):
+            parameters = parameters.named_parameters()
+        elif isinstance(parameters, Mapping):
+            parameters = parameters.items()
+        self._parameters = dict(parameters)
+        if not self._parameters:
+            raise ValueError("GradientFlow: needs at least one parameter, got none")
+        for name, parameter in self._parameters.items():
+            if not isinstance(parameter, Tensor):
+                raise DTypeError(
+                    f"GradientFlow: needs tensors, got {type(parameter).__name__} for {name!r}"
+                )
+        self._norms: dict[str, list[float | None]] = {name: [] for name in self._parameters}
+
+    @property
+    def norms(self) -> dict[str, list[float | None]]:
+        """The 2-norm of each parameter's gradient at each step; None where it had no gradient."""
+        return {name: list(values) for name, values in self._norms.items()}
+
+    @property
+    def steps(self) -> int:
+        """How many times ``record()`` was called."""
+        return len(next(iter(self._norms.values())))
+
+    def record(self) -> None:
+        """Note the norms of the gradients that the parameters have now."""
+        found = {}
+        for name, parameter in self._parameters.items():
+            grad = parameter.grad
+            found[name] = None if grad is None else _norm(grad)
+        for name, norm in found.items():
+            self._norms[name].append(norm)
+
+    def unused(self) -> list[str]:
+        """Names of parameters that had no gradient at any step."""
+        return self._names_where(lambda norm: norm is None)
+
+    def zero(self) -> list[str]:
+        """Names of parameters whose gradient was there at some step, and always zero."""
+        unused = set(self.unused())
+        names = self._names_where(lambda norm: norm is None or norm == 0)
+        return [name for name in names if name not in unused]
+
+    def non_finite(self) -> dict[str, int]:
+        """The first step, from 0, at which a gradient held NaN or infinity, by parameter."""
+        found = {}
+        for name, values in self._norms.items():
+            for step, norm in enumerate(values):
+                if norm is not None and not math.isfinite(norm):
+                    found[name] = step
+                    break
+        return found
+
+    def _names_where(self, test) -> list[str]:
+        if self.steps == 0:
+            return []
+        return [name for name, values in self._norms.items() if all(map(test, values))]
+
+    def _note(self, name: str) -> str:
+        values = self._norms[name]
+        if name in self.unused():
+            return "never used" if self._parameters[name].requires_grad else "requires no gradient"
+        if name in self.zero():
+            return "always zero"
+        first_bad = self.non_finite().get(name)
+        if first_bad is not None:
+            return f"not finite from step {first_bad}"
+        missing = sum(norm is None for norm in values)
+        return f"missing at {missing} of {len(values)} steps" if missing else ""
+
+    def __str__(self) -> str:
+        """Return a table: one line per parameter, and its first, smallest, largest, last norm."""
+        head = ("parameter", "shape", "first", "least", "most", "last", "")
+        rows = [head]
+        for name, values in self._norms.items():
+            seen = [norm for norm in values if norm is not None]
+            numbers = [seen[0], min(seen), max(seen), seen[-1]] if seen else []
+            texts = [f"{number:.3g}" for number in numbers] or ["-"] * 4
+            shape = "x".join(map(str, self._parameters[name].shape)) or "scalar"
+            rows.append((name, shape, *texts, self._note(name)))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [f"gradient norms of {len(rows) - 1} parameters over {self.steps} steps"]
+        for row in rows:
+            cells = [
+                text.ljust(width) if number in (0, 1, 6) else text.rjust(width)
+                for number, (text, width) in enumerate(zip(row, widths, strict=True))
+            ]
+            lines.append("  ".join(cells).rstrip())
+        return "\n".join(lines)
+
+    def write_svg(self, path: str | Path) -> None:
+        """Write the picture: a row per parameter, a column per step, colour by log10 of the norm.
+
+        Light grey is no gradient, dark grey zero, magenta NaN or infinity. Of more than 96 steps a
+        column shows the largest norm of several.
+        """
+        Path(path).write_text(self._svg(), encoding="utf-8")
+
+    def _svg(self) -> str:
+        per_column = max(1, math.ceil(self.steps / MOST_COLUMNS))
+        rows = {
+            name: [_worst(values[at : at + per_column]) for at in range(0, len(values), per_column)]
+            for name, values in self._norms.items()
+        }
+        shown = [
+            math.log10(norm)
+            for values in rows.values()
+            for norm in values
+            if norm is not None and norm > 0 and math.isfinite(norm)
+        ]
+        low, high = (min(shown), max(shown)) if shown else (0.0, 0.0)
+        left = LABEL + 7 * max(map(len, rows)) + 8
+        columns = max(1, math.ceil(self.steps / per_column))
+        width = max(left + CELL * columns + 16, 480)
+        bottom = TOP + ROW * len(rows)
+        parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" '
+            f'height="{bottom + LEGEND}" viewBox="0 0 {width} {bottom + LEGEND}" '
+            'font-family="Helvetica, Arial, sans-serif" font-size="12">',
+            f'<rect width="{width}" height="{bottom + LEGEND}" fill="#ffffff"/>',
+            f'<text x="{LABEL}" y="22" font-size="16" fill="#333333">Gradient norms</text>',
+            f'<text x="{LABEL}" y="42" fill="#666666">{self.steps} steps, left to right'
+            f"{f', {per_column} per column' if per_column > 1 else ''}</text>",
+        ]
+        for number, (name, values) in enumerate(rows.items()):
+            y = TOP + ROW * number
+            parts.append(
+                f'<text x="{left - 8}" y="{y + 12}" text-anchor="end" fill="#333333">'
+                f"{escape(name)}</text>"
+            )
+            for column, norm in enumerate(values):
+                text = "no gradient" if norm is None else f"{norm:.3g}"
+                parts.append(
+                    f'<rect x="{left + CELL * column}" y="{y + 1}" width="{CELL - 1}" '
+                    f'height="{ROW - 2}" fill="{_colour(norm, low, high)}">'
+                    f"<title>{escape(name)}, step {column * per_column}: {text}</title></rect>"
+                )
+        parts += _legend(bottom + 14, low, high)
+        return "\n".join([*parts, "</svg>\n"])
+
+
+def _norm(grad: Tensor) -> float:
+    """Return the 2-norm, computed in float64 so that squares neither overflow nor vanish."""
+    grad = grad.detach()
+    if grad.is_complex():  # norm() takes real numbers only
+        return float(np.linalg.norm(grad.cpu().numpy().astype(np.complex128)))
+    with no_grad():
+        return float(grad.to(float64).norm().item())
+
+
+def _worst(values: list[float | None]) -> float | None:
+    """Return the norm that a column of several steps shows."""
+    seen = [norm for norm in values if norm is not None]
+    bad = [norm for norm in seen if not math.isfinite(norm)]
+    return bad[0] if bad else max(seen, default=None)
+
+
+def _colour(norm: float | None, low: float, high: float) -> str:
+    if norm is None:
+        return NOTHING
+    if not math.isfinite(norm):
+        return BAD
+    if norm == 0:
+        return ZERO
+    place = (math.log10(norm) - low) / (high - low) if high > low else 0.5
+    return SCALE[min(int(place * len(SCALE)), len(SCALE) - 1)]
+
+
+def _legend(y: int, low: float, high: float) -> list[str]:
+    """Return boxes from the smallest norm to the largest, and what the other colours mean."""
+    parts = [
+        f'<text x="{LABEL}" y="{y + 12}" fill="#333333">{10**low:.1e}</text>',
+    ]
+    x = LABEL + 58
+    for colour in SCALE:
+        parts.append(f'<rect x="{x}" y="{y}" width="20" height="14" fill="{colour}"/>')
+        x += 20
+    parts.append(f'<text x="{x + 6}" y="{y + 12}" fill="#333333">{10**high:.1e}</text>')
+    x += 74
+    for colour, text in ((NOTHING, "none"), (ZERO, "zero"), (BAD, "nan or inf")):
+        parts.append(f'<rect x="{x}" y="{y}" width="14" height="14" fill="{colour}"/>')
+        parts.append(f'<text x="{x + 20}" y="{y + 12}" fill="#333333">{text}</text>')
+        x += 30 + 7 * len(text)
+    return parts
