@@ -12,8 +12,8 @@ using autograd::OutputMeta;
 
 void check_leaf(const Tensor& tensor) {
   if (is_leaf(tensor)) return;
-  throw AutogradError(str("grad_dtype: needs a leaf, got a tensor made by ",
-                          autograd::grad_fn(tensor)->name()));
+  throw AutogradError(
+      str("grad_dtype: needs a leaf, got a tensor made by ", autograd::grad_fn(tensor)->name()));
 }
 
 void check_dtype(const Tensor& leaf, DType dtype) {

@@ -40,7 +40,9 @@ def test_gradients_are_summed_in_the_dtype_that_was_set():
 
 def test_a_gradient_that_is_set_needs_the_dtype_that_was_set():
     x = half_leaf(1.0)
-    with pytest.raises(TypeError, match="grad: needs the tensor's grad_dtype float32, got bfloat16"):
+    with pytest.raises(
+        TypeError, match="grad: needs the tensor's grad_dtype float32, got bfloat16"
+    ):
         x.grad = ebb.ones(1, dtype=ebb.bfloat16)
     x.grad = ebb.ones(1)
     with pytest.raises(TypeError, match="needs the dtype of the gradient there is, float32"):
