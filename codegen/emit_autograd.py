@@ -372,6 +372,21 @@ class Recorder:
         return "".join(f", {name}" for name in self.form.required_tensors)
 
     @property
+    def watched(self) -> str:
+        """Arguments of OpWatch::see(): results, operands, and whether given numbers are finite."""
+        form = self.form
+        result = {"plain": self.result, "inplace": "self", "out": "out"}[form.kind]
+        operands = ", ".join(
+            f'{{"{name}", &{name}}}' for name in form.required_tensors if name != result
+        )
+        numbers = [p.name for p in self.op.params if p.type.name.rstrip("?") in ("Scalar", "float")]
+        tests = "".join(
+            f"{' && ' if i else ', '}autograd::is_finite_number({name})"
+            for i, name in enumerate(numbers)
+        )
+        return f"{result}, {{{operands}}}{tests}"
+
+    @property
     def result(self) -> str:
         """A name for what the function returns."""
         return "results" if self.form.shape_of_result == "tuple" else self.op.results[0].name

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "ebb/autograd/gradient_gate.h"
 #include "ebb/core/error.h"
 
 namespace ebb::autograd {
@@ -36,6 +37,8 @@ ActiveRun::Notes& ActiveRun::ensure_notes() {
   return *existing;
 }
 
+void ActiveRun::drop_notes() noexcept { delete notes_.load(std::memory_order_relaxed); }
+
 void ActiveRun::call_queued() {
   Notes& notes = ensure_notes();
   for (size_t next = 0;; ++next) {
@@ -49,9 +52,31 @@ void ActiveRun::call_queued() {
   }
 }
 
-uint64_t next_multi_grad_number() {
-  static std::atomic<uint64_t> next{0};
-  return next.fetch_add(1, std::memory_order_relaxed);
+void ActiveRun::send(const Edge& edge, Tensor grad) {
+  Notes& notes = ensure_notes();
+  const std::lock_guard lock(notes.mutex);
+  notes.sent.push_back({edge, std::move(grad)});
+}
+
+std::vector<SentGradient> ActiveRun::take_sent() {
+  Notes& notes = ensure_notes();
+  const std::lock_guard lock(notes.mutex);
+  return std::exchange(notes.sent, {});
+}
+
+Node* ActiveRun::open_stalled_gate() {
+  std::shared_ptr<GateHook> last;
+  {
+    Notes& notes = ensure_notes();
+    const std::lock_guard lock(notes.mutex);
+    uint64_t last_number = 0;
+    for (const auto& [number, state] : notes.groups) {
+      if (state.gate == nullptr || number < last_number) continue;
+      last_number = number;
+      last = state.gate;
+    }
+  }
+  return last == nullptr ? nullptr : &last->open_early(*this);
 }
 
 ActiveRun* active_run() { return innermost; }

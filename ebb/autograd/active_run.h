@@ -1,11 +1,12 @@
 // ebb/autograd/active_run.h -- the run that a hook or node finds itself in: questions, callbacks.
 //
-// A thread knows the innermost run that it takes part in. What is counted per run (multi-grad
-// hooks, callbacks for its end) lives in the run's own object, so a run that fails leaves nothing.
+// A thread knows the innermost run that it takes part in. What is counted per run (gradients of
+// groups, callbacks for its end) lives in the run's own object, so a run that fails leaves nothing.
 #pragma once
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <unordered_map>
@@ -17,15 +18,25 @@
 
 namespace ebb::autograd {
 
-/// What a multi-grad hook has seen in one run.
-struct MultiGradState {
-  size_t expected = 0;  // tensors whose gradient this run will complete
+class GateHook;
+
+/// What has come to a group (grad_group.h) in one run.
+struct GroupState {
+  size_t expected = 0;  // members that this run will come to
   size_t seen = 0;
   std::vector<Tensor> grads;
+  // Of gates (gradient_gate.h):
+  bool is_complete = false;        // from now on members pass
+  std::vector<Edge> goals;         // where what is held back will go, by position
+  std::shared_ptr<GateHook> gate;  // of a member, while anything is held back
+  std::vector<Tensor> entered;     // what an entry gate let through
 };
 
-/// A number for a new multi-grad hook.
-EBB_API uint64_t next_multi_grad_number();
+/// A gradient that was held back and goes on.
+struct SentGradient {
+  Edge edge;
+  Tensor grad;
+};
 
 /// One run, as seen from inside it.
 class EBB_API ActiveRun {
@@ -48,21 +59,41 @@ class EBB_API ActiveRun {
   /// Calls `callback` once, after the last gradient of this run was added.
   void queue_callback(std::function<void()> callback);
 
-  /// Calls `use` with the state of one multi-grad hook, under the lock of this run.
+  /// Calls `use` with the state of a group, under the lock of this run.
   template <typename Use>
-  auto with_multi_grad_state(uint64_t hook, Use&& use) {
+  auto with_group_state(uint64_t group, Use&& use) {
     Notes& notes = ensure_notes();
     const std::lock_guard lock(notes.mutex);
-    return use(notes.multi_grad_states[hook]);
+    return use(notes.groups[group]);
   }
+
+  // For gates, on the thread that runs their node:
+  /// Whether a gradient passes along the edge, whose node the run knows.
+  virtual bool will_take(const Edge& edge) const = 0;
+  /// Makes a node wait for one more gradient, which send() brings.
+  virtual void hold(Node& node) = 0;
+  /// Takes what has come to a place so far.
+  virtual Tensor take_gradient(const Edge& place) = 0;
+  /// `grad` goes along the edge as soon as the hook has returned.
+  void send(const Edge& edge, Tensor grad);
 
  protected:
   ActiveRun() = default;
-  ~ActiveRun() { delete notes_.load(std::memory_order_relaxed); }
+  ~ActiveRun() {
+    if (has_notes()) [[unlikely]]
+      drop_notes();
+  }
   /// Also those that the callbacks queue. An exception stops it and passes on.
   void call_callbacks() {
-    if (notes_.load(std::memory_order_acquire) != nullptr) call_queued();
+    if (has_notes()) call_queued();
   }
+
+  /// Whether anything of what follows can have something to do.
+  bool has_notes() const { return notes_.load(std::memory_order_acquire) != nullptr; }
+  std::vector<SentGradient> take_sent();
+  /// With nothing left to run: opens the last gate that holds gradients back, the one nearest to
+  /// the roots. Returns its node; null if there is none.
+  Node* open_stalled_gate();
 
   /// Atomic: nodes on other threads of the run may ask.
   void note_current(Node* node) { __atomic_store_n(&current_, node, __ATOMIC_RELAXED); }
@@ -73,9 +104,11 @@ class EBB_API ActiveRun {
   struct Notes {
     std::mutex mutex;  // guards what follows
     std::vector<std::function<void()>> callbacks;
-    std::unordered_map<uint64_t, MultiGradState> multi_grad_states;
+    std::unordered_map<uint64_t, GroupState> groups;
+    std::vector<SentGradient> sent;
   };
   Notes& ensure_notes();
+  void drop_notes() noexcept;
   void call_queued();
 
   std::atomic<uint64_t> id_{UINT64_MAX};

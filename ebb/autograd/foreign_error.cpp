@@ -29,6 +29,8 @@ void rethrow_with(const std::string& text) {
     rethrow_as(error, text);
   } catch (const AutogradError& error) {
     rethrow_as(error, text);
+  } catch (const NonFiniteError& error) {
+    rethrow_as(error, text);
   } catch (const NotImplementedError& error) {
     rethrow_as(error, text);
   } catch (const OutOfMemoryError& error) {

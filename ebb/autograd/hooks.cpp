@@ -79,8 +79,10 @@ void HookTable::note_change() {
 
 namespace {
 
-const char* noun_of(HookKind kind) {
+const char* noun_of(HookKind kind, const Hook& hook) {
+  if (hook.noun() != nullptr) return hook.noun();
   switch (kind) {
+    case HookKind::gate: return "gate";
     case HookKind::tensor: return "tensor hook";
     case HookKind::pre: return "node pre-hook";
     case HookKind::post: return "node hook";
@@ -89,8 +91,8 @@ const char* noun_of(HookKind kind) {
   return "hook";
 }
 
-std::string place_of(const HookTable::Entry& entry, const Node& node) {
-  return str(noun_of(entry.kind), " '", entry.hook->name(), "' of ", node.name(), ", recorded at ",
+std::string place_of(HookKind kind, const Hook& hook, const Node& node) {
+  return str(noun_of(kind, hook), " '", hook.name(), "' of ", node.name(), ", recorded at ",
              to_string(describe_location(node.location())));
 }
 
@@ -108,12 +110,13 @@ class HookScope {
   LocationScope no_location_;
 };
 
-void call_one(const HookTable::Entry& entry, Node& node, const HookCall& call) {
+template <typename Function>
+void call_scoped(HookKind kind, const Hook& hook, const Node& node, Function&& function) {
   const HookScope scope;
   try {
-    entry.hook->call(call);
+    function();
   } catch (...) {
-    rethrow_with(str("\n  in ", place_of(entry, node)));
+    rethrow_with(str("\n  in ", place_of(kind, hook, node)));
     throw;
   }
 }
@@ -132,11 +135,11 @@ class SharedGradients {
   void check(const HookTable::Entry& entry, const Node& node) const {
     for (const auto& [grad, version] : shared_) {
       if (grad.version() == version) continue;
-      throw AutogradError(str(noun_of(entry.kind), " '", entry.hook->name(),
+      throw AutogradError(str(noun_of(entry.kind, *entry.hook), " '", entry.hook->name(),
                               "': must leave the gradient it is given as it is, since others share "
                               "its memory, got it written in place",
                               "\nhint: return the new gradient instead\n  in ",
-                              place_of(entry, node)));
+                              place_of(entry.kind, *entry.hook, node)));
     }
   }
 
@@ -144,16 +147,24 @@ class SharedGradients {
   std::vector<std::pair<Tensor, uint32_t>> shared_;
 };
 
-/// What a hook left in place of a gradient must look like the gradient.
-void check_result(const HookTable::Entry& entry, const Node& node, const Tensor& grad,
-                  const OutputMeta& meta) {
+void call_one(const HookTable::Entry& entry, Node& node, const HookCall& call) {
+  call_scoped(entry.kind, *entry.hook, node, [&] { entry.hook->call(call); });
+}
+
+/// What a hook left in place of a gradient must look like the gradient. `where`: how the text ends.
+void check_result(HookKind kind, const Hook& hook, const Tensor& grad, const OutputMeta& meta,
+                  const Node* where) {
   if (!grad.defined() || conforms(*grad.impl(), meta)) return;
   const std::string text =
-      str(noun_of(entry.kind), " '", entry.hook->name(), "': must return a gradient of ",
-          meta.dtype, ' ', PrintShape{meta.shape()}, ", got ", grad.dtype(), ' ',
-          PrintShape{grad.sizes()}, "\n  in ", place_of(entry, node));
+      str(noun_of(kind, hook), " '", hook.name(), "': must return a gradient of ", meta.dtype, ' ',
+          PrintShape{meta.shape()}, ", got ", grad.dtype(), ' ', PrintShape{grad.sizes()},
+          where == nullptr ? "" : "\n  in " + place_of(kind, hook, *where));
   if (!equal(grad.sizes(), meta.shape())) throw ShapeError(text);
   throw DTypeError(text);
+}
+void check_result(const HookTable::Entry& entry, const Node& node, const Tensor& grad,
+                  const OutputMeta& meta) {
+  check_result(entry.kind, *entry.hook, grad, meta, &node);
 }
 
 Node& place_in_graph(const char* call, const Tensor& tensor) {
@@ -193,6 +204,27 @@ HookHandle add_post_accumulate_hook(const Tensor& leaf, std::shared_ptr<Hook> ho
 
 HookHandle add_node_hook(Node& node, HookKind kind, std::shared_ptr<Hook> hook) {
   return add_to(node, kind, 0, std::move(hook));
+}
+
+void call_in_place(HookKind kind, const Hook& hook, const Node& node,
+                   const std::function<void()>& function) {
+  call_scoped(kind, hook, node, function);
+}
+
+void check_replacement(HookKind kind, const Hook& hook, const Edge& goal, const Tensor& grad) {
+  if (goal.node == nullptr) return;
+  check_result(kind, hook, grad, goal.node->output_meta(goal.index), nullptr);
+}
+
+bool call_gates(Node& node, std::span<Tensor> grads) {
+  const auto hooks = node.extra()->hooks->snapshot();
+  for (auto entry = hooks->rbegin(); entry != hooks->rend(); ++entry) {
+    if (entry->kind != HookKind::gate) continue;
+    bool is_held = false;
+    call_one(*entry, node, {HookKind::gate, grads, {}, &is_held});
+    if (is_held) return false;
+  }
+  return true;
 }
 
 void call_tensor_hooks(Node& node, std::span<Tensor> grads) {

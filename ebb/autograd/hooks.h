@@ -2,11 +2,12 @@
 //
 // A tensor's hook is bound, when it is registered, to the node and the output that made the tensor
 // (a leaf's to its accumulator), so an in-place write later on leaves it with the old value. A run
-// calls, for each node that it reaches: 1 tensor hooks on the summed gradient; then gradients are
-// kept where retain_grad() asked; 2 node pre-hooks; the node itself, for a leaf its accumulation
-// and then 3 post-accumulate hooks; 4 node post-hooks, on checked gradients. No lock is held during
-// a call, so hooks may do anything: add and remove hooks, run other graphs, throw. What runs is
-// the list as it was when its turn came. Start reading at HookTable.
+// calls, for each node that it reaches: 0 gates (gradient_gate.h), the last registered first; 1
+// tensor hooks on the summed gradient; then gradients are kept where retain_grad() asked; 2 node
+// pre-hooks; the node itself, for a leaf its accumulation and then 3 post-accumulate hooks; 4 node
+// post-hooks, on checked gradients. No lock is held during a call, so hooks may do anything: add
+// and remove hooks, run other graphs, throw. What runs is the list as it was when its turn came.
+// Start reading at HookTable.
 #pragma once
 
 #include <atomic>
@@ -22,16 +23,18 @@
 
 namespace ebb::autograd {
 
-enum class HookKind : uint8_t { tensor, pre, post, post_accumulate };
+enum class HookKind : uint8_t { gate, tensor, pre, post, post_accumulate };
 
 /// What a hook is called with, and what it may change.
 struct HookCall {
   HookKind kind;
-  /// tensor: the gradient; pre: those of all outputs; post: those of all inputs; post_accumulate:
-  /// the leaf. Undefined where there is none. Assigning replaces (not the leaf).
+  /// tensor: the gradient; gate and pre: those of all outputs; post: those of all inputs;
+  /// post_accumulate: the leaf. Undefined where there is none. Assigning replaces (not the leaf).
   std::span<Tensor> grads;
   /// post: the gradients of the outputs.
   std::span<const Tensor> grad_outs = {};
+  /// gate: to be set if the node must wait for a gradient that the gate holds back.
+  bool* is_held = nullptr;
 };
 
 /// A function to be called. Several runs on several threads may call it at the same time.
@@ -44,6 +47,8 @@ class EBB_API Hook {
   virtual void call(const HookCall& call) = 0;
   /// For messages.
   virtual std::string name() const { return "hook"; }
+  /// What to call it in messages, if not what it is registered as.
+  virtual const char* noun() const { return nullptr; }
   /// It was removed, or its node is dying: from now on nothing calls it.
   virtual void detached() noexcept {}
   /// The one object of the front end that it owns a count of, for that front end's collector.
@@ -123,11 +128,21 @@ EBB_API HookHandle add_node_hook(Node& node, HookKind kind, std::shared_ptr<Hook
 // Calling all hooks of one kind. Each checks what a hook put in place of a gradient and throws
 // ShapeError or DTypeError naming it, or AutogradError if it wrote to memory that others hold too;
 // a hook's own exception gets the node's forward line added.
+/// False if the node must wait for a gradient that a gate holds back, and `grads` are given up.
+EBB_API bool call_gates(Node& node, std::span<Tensor> grads);
 EBB_API void call_tensor_hooks(Node& node, std::span<Tensor> grads);
 EBB_API void call_pre_hooks(Node& node, std::span<Tensor> grads);
 EBB_API void call_post_hooks(Node& node, std::span<Tensor> grad_inputs,
                              std::span<const Tensor> grad_outs);
 EBB_API void call_post_accumulate_hooks(Node& node, Tensor leaf);
+
+// For gates, whose hook is called at one node for several:
+/// Calls `function` as a hook of the node is called: modes are put back, errors tell the place.
+EBB_API void call_in_place(HookKind kind, const Hook& hook, const Node& node,
+                           const std::function<void()>& function);
+/// Throws ShapeError or DTypeError, naming the hook, if the gradient cannot go along the edge.
+EBB_API void check_replacement(HookKind kind, const Hook& hook, const Edge& goal,
+                               const Tensor& grad);
 
 }  // namespace ebb::autograd
 

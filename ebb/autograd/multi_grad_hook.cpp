@@ -9,42 +9,34 @@
 
 namespace ebb::autograd {
 
-MultiGradGroup::MultiGradGroup(MultiGradMode mode, std::span<const Tensor> tensors)
-    : number_(next_multi_grad_number()), mode_(mode) {
-  for (const Tensor& tensor : tensors) nodes_.push_back(gradient_edge(tensor).node);
+namespace {
+
+std::vector<GradGroup::Member> members_of(std::span<const Tensor> tensors) {
+  std::vector<GradGroup::Member> members;
+  for (uint32_t position = 0; position < tensors.size(); ++position) {
+    members.push_back({gradient_edge(tensors[position]).node, {{0, position}}});
+  }
+  return members;
 }
+
+}  // namespace
+
+MultiGradGroup::MultiGradGroup(MultiGradMode mode, std::span<const Tensor> tensors)
+    : GradGroup(Awaits::reached, tensors.size(), members_of(tensors)), mode_(mode) {}
 
 bool MultiGradGroup::arrive(size_t position, const Tensor& grad, std::vector<Tensor>& arguments) {
   ActiveRun* const run = active_run();
   if (run == nullptr) return false;  // a node called by hand
-  return run->with_multi_grad_state(number_, [&](MultiGradState& state) {
-    return arrive_in(*run, state, position, grad, arguments);
-  });
-}
-
-bool MultiGradGroup::arrive_in(ActiveRun& run, MultiGradState& state, size_t position,
-                               const Tensor& grad, std::vector<Tensor>& arguments) {
-  ++state.seen;
-  if (mode_ == MultiGradMode::any) {
-    if (state.seen == 1) arguments.push_back(grad);
-    return state.seen == 1;
-  }
-  if (state.seen == 1) {
-    const std::lock_guard lock(mutex_);  // a node that is about to die waits until we have looked
-    state.grads.resize(nodes_.size());
-    for (const Node* const node : nodes_) {
-      if (node != nullptr && run.will_reach(*node)) ++state.expected;
+  return run->with_group_state(number(), [&](GroupState& state) {
+    const bool is_last = note_arrival(*run, state);
+    if (mode_ == MultiGradMode::any) {
+      if (state.seen == 1) arguments.push_back(grad);
+      return state.seen == 1;
     }
-  }
-  state.grads[position] = grad;
-  if (state.seen != state.expected) return false;
-  arguments = std::move(state.grads);
-  return true;
-}
-
-void MultiGradGroup::forget(size_t position) noexcept {
-  const std::lock_guard lock(mutex_);
-  nodes_[position] = nullptr;
+    state.grads[position] = grad;
+    if (is_last) arguments = std::move(state.grads);
+    return is_last;
+  });
 }
 
 void MultiGradHook::call(const HookCall& call) {

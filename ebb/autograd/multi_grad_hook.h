@@ -5,38 +5,28 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
+#include "ebb/autograd/grad_group.h"
 #include "ebb/autograd/hooks.h"
 
 namespace ebb::autograd {
-
-class ActiveRun;
-struct MultiGradState;
 
 enum class MultiGradMode : uint8_t {
   all,  // call after the last gradient that the run completes, with all of them
   any,  // call with the first
 };
 
-/// The nodes of the tensors that share a hook. Nodes are not owned: one that dies tells the group.
-class EBB_API MultiGradGroup {
+/// The nodes of the tensors that share a hook, one member per tensor.
+class EBB_API MultiGradGroup : public GradGroup {
  public:
   MultiGradGroup(MultiGradMode mode, std::span<const Tensor> tensors);
   /// Notes a gradient. Gives what the hook is to be called with, if that is now.
   bool arrive(size_t position, const Tensor& grad, std::vector<Tensor>& arguments);
-  void forget(size_t position) noexcept;
 
  private:
-  bool arrive_in(ActiveRun& run, MultiGradState& state, size_t position, const Tensor& grad,
-                 std::vector<Tensor>& arguments);
-
-  uint64_t number_;
-  MultiGradMode mode_;
-  std::mutex mutex_;  // guards `nodes_`
-  std::vector<Node*> nodes_;
+  const MultiGradMode mode_;
 };
 
 /// The hook of one tensor of a group.

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "ebb/autograd/finite_check.h"
 #include "ebb/autograd/gradient_math.h"
 #include "ebb/autograd/hooks.h"
 #include "ebb/autograd/node_extra.h"
@@ -57,6 +58,15 @@ class NodeStepper {
     step(node, grads.data(), any_defined);
   }
 
+ protected:
+  /// What gates held back until this node's turn goes on.
+  void deliver_sent(Node& node) {
+    if (!self().core().has_notes()) return;
+    for (SentGradient& sent : self().core().take_sent()) {
+      self().deliver(node, 0, sent.edge, sent.grad);
+    }
+  }
+
  private:
   Derived& self() { return static_cast<Derived&>(*this); }
   const RunRequest& request() { return self().core().request(); }
@@ -77,10 +87,17 @@ class NodeStepper {
     execute(node, grads, any_defined);
   }
 
+  [[gnu::noinline]] bool pass_gates(Node& node, std::span<Tensor> grads) {
+    const bool passes = call_gates(node, grads);
+    deliver_sent(node);
+    return passes;
+  }
+
   /// A step with all that may hang off a node, in the order of hooks.h.
   [[gnu::noinline]] void step_with_extra(Node& node, Tensor* grads) {
     const HookTable& hooks = *node.extra()->hooks;
     const std::span<Tensor> all(grads, node.output_count());
+    if (hooks.has(HookKind::gate) && !pass_gates(node, all)) return;
     if (hooks.has(HookKind::tensor)) call_tensor_hooks(node, all);
     add_to_retained(node, grads);
     if (request().is_restricted) {
@@ -97,6 +114,7 @@ class NodeStepper {
         std::any_of(all.begin(), all.end(), [](const Tensor& grad) { return grad.defined(); });
     if (hooks.has(HookKind::post)) {
       execute_with_post_hooks(node, grads, any_defined);
+      deliver_sent(node);
     } else {
       execute(node, grads, any_defined);
     }
@@ -113,12 +131,18 @@ class NodeStepper {
   }
 
   void execute(Node& node, Tensor* grads, Tensor* grad_inputs, bool any_defined) {
-    if (request().create_graph) {  // what backward records belongs to the line of the forward op
-      const LocationScope location(node.location());
-      apply_and_deliver(node, grads, grad_inputs, any_defined);
+    if (request().is_careful()) {
+      const LocationScope location(place_inside(node));
+      if (any_defined) apply_carefully(node, grads, grad_inputs);
+      deliver_all(node, grad_inputs);
     } else {
       apply_and_deliver(node, grads, grad_inputs, any_defined);
     }
+  }
+
+  /// What backward records belongs to the line of the forward op.
+  LocationId place_inside(const Node& node) {
+    return request().create_graph ? node.location() : thread_state.location;
   }
 
   void apply_and_deliver(Node& node, Tensor* grads, Tensor* grad_inputs, bool any_defined) {
@@ -140,6 +164,18 @@ class NodeStepper {
     if (request().releases) release(node);
   }
 
+  /// apply(), with what was computed looked at if the run asks for that.
+  [[gnu::noinline]] void apply_carefully(Node& node, Tensor* grads, Tensor* grad_inputs) {
+    if (request().checks == 0) return apply(node, grads, grad_inputs);
+    const std::vector<Tensor> arrived(grads, grads + node.output_count());
+    apply(node, grads, grad_inputs);
+    try {
+      check_gradients(node, arrived, {grad_inputs, node.edge_count()}, request().checks);
+    } catch (...) {
+      rethrow_at(node);
+    }
+  }
+
   [[gnu::always_inline]] void deliver_all(Node& node, Tensor* grad_inputs) {
     Edge* const edges = NodeAccess::edges(node);
     for (size_t index = 0, count = node.edge_count(); index < count; ++index) {
@@ -150,10 +186,10 @@ class NodeStepper {
   }
 
   [[gnu::noinline]] void execute_with_post_hooks(Node& node, Tensor* grads, bool any_defined) {
-    const LocationScope location(request().create_graph ? node.location() : thread_state.location);
+    const LocationScope location(place_inside(node));
     const std::vector<Tensor> grad_outs(grads, grads + node.output_count());
     std::vector<Tensor> grad_inputs(node.edge_count());
-    if (any_defined) apply(node, grads, grad_inputs.data());
+    if (any_defined) apply_carefully(node, grads, grad_inputs.data());
     for (size_t index = 0; index < grad_inputs.size(); ++index) {
       Tensor& grad = grad_inputs[index];
       const Edge& edge = node.edges()[index];

@@ -1,6 +1,7 @@
 // ebb/autograd/places.cpp -- checking roots, seeds and inputs.
 #include "ebb/autograd/places.h"
 
+#include "ebb/autograd/finite_check.h"
 #include "ebb/autograd/gradient_math.h"
 #include "ebb/autograd/ops/copy.h"
 #include "ebb/autograd/origin.h"
@@ -73,7 +74,7 @@ NodePtr<Node> share(Node* node) { return NodePtr<Node>::share(node); }
 }  // namespace
 
 void add_roots(const char* call, const Places& roots, std::span<const Tensor> seeds,
-               RunBuffers& buffers) {
+               uint32_t checks, RunBuffers& buffers) {
   if (roots.empty()) throw ValueError(str(call, ": needs at least one tensor, got none"));
   if (!seeds.empty() && seeds.size() != roots.size()) {
     throw ValueError(
@@ -83,6 +84,10 @@ void add_roots(const char* call, const Places& roots, std::span<const Tensor> se
   for (size_t position = 0; position < roots.size(); ++position) {
     const Edge edge = checked_edge(call, "tensor", position, roots);
     const Tensor& given = seeds.empty() ? none : seeds[position];
+    if (checks != 0) [[unlikely]] {
+      check_start(call, "tensor", position, roots.tensor(position), checks);
+      check_start(call, "gradient", position, given, checks);
+    }
     buffers.add_root(edge, make_seed(call, position, edge.node->output_meta(edge.index), given));
   }
 }

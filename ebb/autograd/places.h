@@ -34,9 +34,10 @@ class Places {
 
 // `call` is "backward" or "grad", for messages, which name the position.
 
-/// Checks where a run starts; adds each with its seed, a given one or a one.
+/// Checks where a run starts; adds each with its seed, a given one or a one. `checks`: gate bits
+/// that say whether values must be finite, else 0.
 void add_roots(const char* call, const Places& roots, std::span<const Tensor> seeds,
-               RunBuffers& buffers);
+               uint32_t checks, RunBuffers& buffers);
 /// Checks what gradients are asked for; adds a capture for each.
 void add_inputs(const Places& inputs, RunRequest& request);
 /// Checks what backward() is restricted to. Leaves accumulate as they always do. Other tensors get

@@ -31,10 +31,13 @@ void rethrow_at(const Node& node) {
   try {
     throw;
   } catch (const AutogradError&) {
-    throw;  // says what was saved where by itself
+    // It says what was saved where by itself, but not who called.
+    const std::string stack = explain_location(node.location());
+    const size_t callers = stack.find('\n');
+    if (callers == std::string::npos) throw;
+    rethrow_with(str("\n  in ", node.name(), ", recorded at ", stack));
   } catch (...) {
-    rethrow_with(str("\n  in ", node.name(), ", recorded at ",
-                     to_string(describe_location(node.location()))));
+    rethrow_with(str("\n  in ", node.name(), ", recorded at ", explain_location(node.location())));
   }
 }
 
@@ -76,7 +79,7 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
 
  public:
   GraphRun(const RunRequest& request, RunBuffers& buffers, const RunNumber* number)
-      : Core(request, buffers, number), ready_(buffers.heap), may_share_(!request.create_graph) {
+      : Core(request, buffers, number), ready_(buffers.heap), may_share_(!request.is_careful()) {
     buffers.staged.clear();
     buffers.stack.clear();
     buffers.pacer.start_run();
@@ -87,6 +90,8 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
     try {
       start();
       run_ready_nodes();
+      if (this->has_notes()) [[unlikely]]
+        open_stalled_gates();
       if (!buffers_.staged.empty()) commit();
     } catch (...) {
       AddedLeaves added;
@@ -108,6 +113,13 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
   using Core::note_current;
   void note_current(Node& node) { Core::note_current(&node); }
   Pacer& pacer() { return buffers_.pacer; }
+
+  [[gnu::noinline]] void open_stalled_gates() {
+    while (Node* const node = this->open_stalled_gate()) {
+      this->deliver_sent(*node);
+      run_ready_nodes();
+    }
+  }
 
   [[gnu::noinline]] void run_ready_nodes() {
     Pacer& pacer = buffers_.pacer;
@@ -260,7 +272,9 @@ std::vector<Tensor> run_graph(const RunRequest& request, RunBuffers& buffers) {
     return run_deep(request, buffers);
   const uint32_t grad_off = request.create_graph ? 0 : gate::kNoGrad;
   // Gradients are ordinary tensors, also if backward() is called in inference mode.
-  const ModeScope mode(grad_off, (gate::kNoGrad & ~grad_off) | gate::kInference);
+  // Rules may compute what is not finite on their way, and their nodes have a place already.
+  constexpr uint32_t kNotInside = gate::kInference | gate::kNanCheck | gate::kAnomaly;
+  const ModeScope mode(grad_off, (gate::kNoGrad & ~grad_off) | kNotInside);
   {
     RunNumber number;
     if (number.get() != 0) [[likely]] {

@@ -15,6 +15,7 @@
 #include "ebb/autograd/ready_nodes.h"
 #include "ebb/autograd/run.h"
 #include "ebb/autograd/scratch.h"
+#include "ebb/autograd/slot.h"
 
 namespace ebb::autograd {
 
@@ -45,6 +46,24 @@ class RunCore : public RestrictedRun, public ActiveRun {
     return scratch_.is_visited(const_cast<Node&>(node)) && has_mark(node, NodeState::kExecutes);
   }
 
+  bool will_take(const Edge& edge) const override { return takes(edge); }
+  void hold(Node& node) override {
+    const std::atomic_ref<uint32_t> state(scratch_.state(node));
+    const uint32_t seen = state.load(std::memory_order_relaxed);
+    if ((seen & NodeState::kCountMask) == NodeState::kCountMask) {
+      state.store(seen - NodeState::kCountMask + 1);  // a root whose turn it is
+    } else {
+      state.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  Tensor take_gradient(const Edge& place) override {
+    TensorImpl*& slot = scratch_.slots(*place.node)[place.index];
+    if (has_waiting(slot)) sum_waiting(slot);
+    return Tensor::adopt(std::exchange(slot, nullptr));
+  }
+  using ActiveRun::has_notes;
+  using ActiveRun::take_sent;
+
   void capture(const Node& node, const Tensor* grads) {
     const auto [first, last] = captures_of(node);
     for (auto entry = first; entry != last; ++entry) {
@@ -53,7 +72,7 @@ class RunCore : public RestrictedRun, public ActiveRun {
   }
 
   /// Whether a gradient passes along the edge, which belongs to a visited node.
-  bool takes(const Edge& edge) const {
+  [[gnu::always_inline]] bool takes(const Edge& edge) const {
     if (!request_.is_restricted) return true;
     return !is_cut(edge.node, edge.index) && (state_of(*edge.node) & NodeState::kNeeded) != 0;
   }

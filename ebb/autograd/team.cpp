@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "ebb/autograd/gradient_gate.h"
 #include "ebb/autograd/packed_value.h"
 #include "ebb/autograd/parallel_backward.h"
 #include "ebb/kernels/kernel_table.h"
@@ -57,7 +58,8 @@ void note_team(uint64_t count) {
 
 bool may_share_run() {
   return is_parallel_backward() && (thread_state.modes & kModesForOneThread) == 0 &&
-         num_threads() > 1 && !is_in_parallel_piece() && !PackedValue::any_alive();
+         num_threads() > 1 && !is_in_parallel_piece() && !PackedValue::any_alive() &&
+         !GateGroup::any_alive();
 }
 
 bool runs_anywhere(const Node& node) {

@@ -14,6 +14,7 @@ NotImplementedError::~NotImplementedError() = default;
 OutOfMemoryError::~OutOfMemoryError() = default;
 IoError::~IoError() = default;
 DeviceError::~DeviceError() = default;
+NonFiniteError::~NonFiniteError() = default;
 InternalError::~InternalError() = default;
 
 }  // namespace ebb

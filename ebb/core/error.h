@@ -28,11 +28,13 @@ class EBB_API Error : public std::runtime_error {
     ~Name() override;                 \
   }
 
-EBB_DEFINE_ERROR(ShapeError);           // shapes that do not fit; Python ValueError
-EBB_DEFINE_ERROR(ValueError);           // any other bad value; Python ValueError
-EBB_DEFINE_ERROR(DTypeError);           // dtypes and kinds of argument; Python TypeError
-EBB_DEFINE_ERROR(IndexError);           // out of range; Python IndexError
-EBB_DEFINE_ERROR(AutogradError);        // history, versions, freed graphs; Python RuntimeError
+EBB_DEFINE_ERROR(ShapeError);     // shapes that do not fit; Python ValueError
+EBB_DEFINE_ERROR(ValueError);     // any other bad value; Python ValueError
+EBB_DEFINE_ERROR(DTypeError);     // dtypes and kinds of argument; Python TypeError
+EBB_DEFINE_ERROR(IndexError);     // out of range; Python IndexError
+EBB_DEFINE_ERROR(AutogradError);  // history, versions, freed graphs; Python RuntimeError
+EBB_DEFINE_ERROR(
+    NonFiniteError);  // NaN or infinity, where it is checked for; Python FloatingPointError
 EBB_DEFINE_ERROR(NotImplementedError);  // missing kernel or derivative
 EBB_DEFINE_ERROR(OutOfMemoryError);     // allocation failed; Python MemoryError
 EBB_DEFINE_ERROR(IoError);              // files; Python OSError

@@ -17,6 +17,7 @@
 #include <mutex>
 #include <new>
 #include <sstream>
+#include <tuple>
 #include <utility>
 
 #include "ebb/core/error.h"
@@ -24,16 +25,22 @@
 namespace ebb {
 namespace {
 
+enum class Kind : uint8_t {
+  address,   // a return address
+  provided,  // two words that the provider can describe
+  stack,     // the id of a place, and that of the stack it was called from
+};
+
 struct Entry {
   uintptr_t first;
   uintptr_t second;
-  bool from_provider;
+  Kind kind;
 };
 
 struct Table {
   std::mutex mutex;
   std::deque<Entry> entries;
-  std::map<std::pair<uintptr_t, uintptr_t>, LocationId> ids;
+  std::map<std::tuple<uintptr_t, uintptr_t, Kind>, LocationId> ids;
   std::map<LocationId, SourceLocation> described;  // C++ ones: looking up a symbol takes long
 };
 
@@ -56,12 +63,19 @@ struct CachedAddress {
   void* address;
   LocationId id;
 };
-constexpr size_t kCacheSize = 1024;
-using AddressCache = std::array<CachedAddress, kCacheSize>;
+struct CachedStack {
+  LocationId place, callers, id;
+};
+/// What one thread met before: programs run the same lines again and again.
+struct Cache {
+  std::array<CachedAddress, 1024> addresses;
+  std::array<CachedStack, 1024> stacks;
+  std::vector<LocationId> places;  // of the stack being noted
+};
 
 /// A thread's cache. Destructors that run later at the thread's end do without.
 struct CacheOwner {
-  std::unique_ptr<AddressCache> cache;
+  std::unique_ptr<Cache> cache;
   ~CacheOwner() {
     cache_is_over = true;
     thread_state.location_cache = nullptr;
@@ -70,12 +84,32 @@ struct CacheOwner {
 };
 thread_local bool CacheOwner::cache_is_over = false;
 
-AddressCache* make_cache() noexcept {
+[[gnu::noinline]] Cache* make_cache() noexcept {
   if (CacheOwner::cache_is_over) return nullptr;
   thread_local CacheOwner owner;
-  owner.cache.reset(new (std::nothrow) AddressCache{});
+  owner.cache.reset(new (std::nothrow) Cache{});
   thread_state.location_cache = owner.cache.get();
   return owner.cache.get();
+}
+/// Null if there is no memory for one, or the thread is at its end.
+Cache* cache_of_thread() noexcept {
+  auto* const cache = static_cast<Cache*>(thread_state.location_cache);
+  return cache != nullptr ? cache : make_cache();
+}
+
+/// The id of an entry; equal ones share it.
+LocationId intern(const Entry& entry) noexcept {
+  Table& shared = table();
+  try {
+    const std::lock_guard lock(shared.mutex);
+    const auto next = static_cast<LocationId>(shared.entries.size() + 1);
+    const auto [found, is_new] =
+        shared.ids.try_emplace({entry.first, entry.second, entry.kind}, next);
+    if (is_new) shared.entries.push_back(entry);
+    return found->second;
+  } catch (const std::bad_alloc&) {
+    return 0;  // an op must not fail because its line could not be noted
+  }
 }
 
 /// What a command prints, or nothing.
@@ -153,26 +187,44 @@ void set_location_provider(const LocationProvider& provider) {
 }
 
 LocationId intern_location(uintptr_t first, uintptr_t second, bool from_provider) noexcept {
-  Table& shared = table();
+  return intern({first, second, from_provider ? Kind::provided : Kind::address});
+}
+
+LocationId intern_stack(LocationId place, LocationId callers) noexcept {
+  Cache* const cache = cache_of_thread();
+  if (cache == nullptr) return intern({place, callers, Kind::stack});
+  CachedStack& cached = cache->stacks[(place * 31 + callers) % cache->stacks.size()];
+  if (cached.id == 0 || cached.place != place || cached.callers != callers) {
+    cached = {place, callers, intern({place, callers, Kind::stack})};
+  }
+  return cached.id;
+}
+
+LocationId current_stack(void* return_address) noexcept {
+  const LocationId innermost = current_location(return_address);
+  const auto append_stack = detail::location_provider.append_stack;
+  Cache* const cache = cache_of_thread();
+  if (append_stack == nullptr || cache == nullptr) return innermost;
   try {
-    const std::lock_guard lock(shared.mutex);
-    const auto next = static_cast<LocationId>(shared.entries.size() + 1);
-    const auto [found, is_new] = shared.ids.try_emplace({first, second}, next);
-    if (is_new) shared.entries.push_back({first, second, from_provider});
-    return found->second;
+    std::vector<LocationId>& places = cache->places;
+    places.clear();
+    append_stack(places);
+    // Inside a call that has noted its place already, that holds, whoever runs now.
+    if (places.empty() || places[0] != innermost) return innermost;
+    LocationId stack = 0;
+    for (size_t depth = places.size(); depth-- > 0;) stack = intern_stack(places[depth], stack);
+    return stack;
   } catch (const std::bad_alloc&) {
-    return 0;  // an op must not fail because its line could not be noted
+    return innermost;
   }
 }
 
 LocationId detail::intern_return_address(void* address) noexcept {
   const auto bits = reinterpret_cast<uintptr_t>(address);
-  auto* cache = static_cast<AddressCache*>(thread_state.location_cache);
-  if (cache == nullptr) [[unlikely]] {
-    cache = make_cache();
-    if (cache == nullptr) return intern_location(bits, 0, false);
-  }
-  CachedAddress& cached = (*cache)[(bits ^ (bits >> 10)) % kCacheSize];
+  Cache* const cache = cache_of_thread();
+  if (cache == nullptr) [[unlikely]]
+    return intern_location(bits, 0, false);
+  CachedAddress& cached = cache->addresses[(bits ^ (bits >> 10)) % cache->addresses.size()];
   if (cached.address != address) [[unlikely]] {
     cached = {address, intern_location(bits, 0, false)};
   }
@@ -184,19 +236,50 @@ SourceLocation describe_location(LocationId id) {
   Entry entry;
   {
     const std::lock_guard lock(shared.mutex);
+    if (id > 0 && id <= shared.entries.size() && shared.entries[id - 1].kind == Kind::stack) {
+      id = static_cast<LocationId>(shared.entries[id - 1].first);
+    }
     if (id == 0 || id > shared.entries.size()) return {};
     if (const auto known = shared.described.find(id); known != shared.described.end()) {
       return known->second;
     }
     entry = shared.entries[id - 1];
   }
-  if (entry.from_provider) {
+  if (entry.kind == Kind::provided) {
     const auto describe = detail::location_provider.describe;
     return describe == nullptr ? SourceLocation{} : describe(entry.first, entry.second);
   }
   const SourceLocation found = describe_address(entry.first);
   const std::lock_guard lock(shared.mutex);
   return shared.described.try_emplace(id, found).first->second;
+}
+
+std::vector<SourceLocation> describe_stack(LocationId id) {
+  std::vector<LocationId> places;
+  {
+    Table& shared = table();
+    const std::lock_guard lock(shared.mutex);
+    while (id > 0 && id <= shared.entries.size()) {
+      const Entry& entry = shared.entries[id - 1];
+      const bool is_stack = entry.kind == Kind::stack;
+      places.push_back(is_stack ? static_cast<LocationId>(entry.first) : id);
+      id = is_stack ? static_cast<LocationId>(entry.second) : 0;
+    }
+  }
+  std::vector<SourceLocation> stack;
+  stack.reserve(places.size());
+  for (const LocationId place : places) stack.push_back(describe_location(place));
+  return stack;
+}
+
+std::string explain_location(LocationId id) {
+  const std::vector<SourceLocation> stack = describe_stack(id);
+  if (stack.empty()) return to_string(SourceLocation{});
+  std::string text = to_string(stack[0]);
+  for (size_t depth = 1; depth < stack.size(); ++depth) {
+    text += str("\n    called from ", to_string(stack[depth]));
+  }
+  return text;
 }
 
 }  // namespace ebb

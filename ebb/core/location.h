@@ -3,10 +3,14 @@
 // Recording stores an id only. In C++ it stands for the return address of the op's entry point, in
 // Python for a code object and an instruction in it; both are turned into file and line when
 // somebody asks. Id 0 means unknown.
+//
+// An id may also stand for a whole stack: a place and the stack of ids that called it. Whoever asks
+// such an id for its place gets the innermost one. Anomaly mode records those.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "ebb/core/export.h"
 #include "ebb/core/thread_state.h"
@@ -25,17 +29,27 @@ struct SourceLocation {
 /// "train.py:12 in step", or "an unknown place".
 EBB_API std::string to_string(const SourceLocation& location);
 EBB_API SourceLocation describe_location(LocationId id);
+/// The places of a stack, innermost first; of any other known id its one place.
+EBB_API std::vector<SourceLocation> describe_stack(LocationId id);
+/// "train.py:12 in step", and below it a line for each caller that the id knows of.
+EBB_API std::string explain_location(LocationId id);
 
 /// A front end that knows better than return addresses, such as the Python package.
 struct LocationProvider {
   /// The id of the place now running on this thread, or 0 if this front end has no part in it.
   LocationId (*current)() noexcept = nullptr;
   SourceLocation (*describe)(uintptr_t first, uintptr_t second) = nullptr;
+  /// Appends the ids of the places now running on this thread, innermost first.
+  void (*append_stack)(std::vector<LocationId>& places) = nullptr;
 };
 EBB_API void set_location_provider(const LocationProvider& provider);
 
 /// The id of a pair of words; equal pairs share it. `from_provider` says who can describe it.
 EBB_API LocationId intern_location(uintptr_t first, uintptr_t second, bool from_provider) noexcept;
+/// The id of a place that was called from the stack `callers`, 0 for nobody.
+EBB_API LocationId intern_stack(LocationId place, LocationId callers) noexcept;
+/// The id of all that is now running on this thread; of the return address if no front end knows.
+EBB_API LocationId current_stack(void* return_address) noexcept;
 
 namespace detail {
 extern EBB_API LocationProvider location_provider;

@@ -26,6 +26,8 @@ const ClassRow kRows[] = {
     {&ErrorClasses::index, "IndexError", &PyExc_IndexError, "An index or dim out of range."},
     {&ErrorClasses::autograd, "AutogradError", nullptr,
      "No history, a freed graph, or a value changed since it was saved."},
+    {&ErrorClasses::non_finite, "NonFiniteError", &PyExc_FloatingPointError,
+     "NaN or an infinity where the values are checked."},
     {&ErrorClasses::not_implemented, "NotImplementedError", &PyExc_NotImplementedError,
      "A missing kernel or derivative."},
     {&ErrorClasses::out_of_memory, "OutOfMemoryError", &PyExc_MemoryError,
@@ -80,6 +82,8 @@ PyObject* translate_exception() noexcept {
     set_error(error_classes.index, error.what());
   } catch (const AutogradError& error) {
     set_error(error_classes.autograd, error.what());
+  } catch (const NonFiniteError& error) {
+    set_error(error_classes.non_finite, error.what());
   } catch (const NotImplementedError& error) {
     set_error(error_classes.not_implemented, error.what());
   } catch (const OutOfMemoryError& error) {

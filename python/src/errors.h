@@ -18,6 +18,7 @@ struct ErrorClasses {
   PyObject* dtype = nullptr;
   PyObject* index = nullptr;
   PyObject* autograd = nullptr;
+  PyObject* non_finite = nullptr;
   PyObject* not_implemented = nullptr;
   PyObject* out_of_memory = nullptr;
   PyObject* io = nullptr;

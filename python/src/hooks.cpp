@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ebb/autograd/edge_hook.h"
+#include "ebb/autograd/gradient_gate.h"
 #include "ebb/autograd/hooks.h"
 #include "ebb/autograd/multi_grad_hook.h"
 #include "ebb/autograd/node_extra.h"
@@ -164,31 +164,31 @@ class PythonMultiGradHook final : public autograd::MultiGradHook {
   Function function_;
 };
 
-/// The part of a module's hook that belongs to one node: hook(grad_inputs) -> a tuple or None.
-class PythonEdgeHook final : public autograd::EdgeHook {
+/// The part of a gate's hook that belongs to one node: hook(grads, entered) -> a tuple or None.
+class PythonGateHook final : public autograd::GateHook {
  public:
-  PythonEdgeHook(std::shared_ptr<autograd::EdgeGroup> group, const Node* sender, Shares shares,
-                 PyObject* function)
-      : EdgeHook(std::move(group), sender, std::move(shares)), function_(function) {}
-  std::string name() const override { return name_of(function_.get()); }
+  PythonGateHook(std::shared_ptr<autograd::GateGroup> group, size_t member, PyObject* function,
+                 std::string module)
+      : GateHook(std::move(group), member), function_(function), module_(std::move(module)) {}
+  std::string name() const override { return module_; }
   void* front_end_object() const override { return function_.get(); }
 
  protected:
-  bool finish(std::span<Tensor> sums) override {
-    bool is_replaced = false;
+  void pass(std::span<Tensor> grads, std::span<const Tensor> entered) override {
     call_python([&] {
-      const Ref result(PyObject_CallOneArg(function_.get(), to_tuple(sums).get()));
-      is_replaced = result.get() != Py_None;
-      for (size_t index = 0; is_replaced && index < sums.size(); ++index) {
+      const Ref result(PyObject_CallFunctionObjArgs(function_.get(), to_tuple(grads).get(),
+                                                    to_tuple(entered).get(), nullptr));
+      if (result.get() == Py_None) return;
+      for (size_t index = 0; index < grads.size(); ++index) {
         PyObject* const value = PyTuple_GetItem(result.get(), static_cast<Py_ssize_t>(index));
-        sums[index] = checked(value) == Py_None ? Tensor() : tensor_of(value);
+        grads[index] = checked(value) == Py_None ? Tensor() : tensor_of(value);
       }
     });
-    return is_replaced;
   }
 
  private:
   Function function_;
+  std::string module_;
 };
 
 void check_callable(const char* op, PyObject* hook) {
@@ -233,32 +233,47 @@ PyObject* register_multi(PyObject*, PyObject* args) {
   });
 }
 
-/// _register_edge_hook(outputs, edges, since, hook): the number of nodes that send to the edges.
-PyObject* register_edge_hook(PyObject*, PyObject* args) {
+std::vector<Tensor> to_tensors(PyObject* tuple) {
+  std::vector<Tensor> tensors;
+  for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(tuple); ++index) {
+    tensors.push_back(tensor_of(PyTuple_GET_ITEM(tuple, index)));
+  }
+  return tensors;
+}
+
+std::vector<autograd::GradientEdge> to_edges(PyObject* tuple) {
+  std::vector<autograd::GradientEdge> edges;
+  for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(tuple); ++index) {
+    PyObject* const edge = PyTuple_GET_ITEM(tuple, index);
+    const int64_t number = to_int64(PyTuple_GET_ITEM(edge, 1));
+    edges.push_back({autograd::NodePtr<Node>::share(&node_of(PyTuple_GET_ITEM(edge, 0))),
+                     static_cast<uint32_t>(number)});
+  }
+  return edges;
+}
+
+autograd::MakeGateHook gate_hook_of(PyObject* function, const char* module) {
+  return [=](std::shared_ptr<autograd::GateGroup> group, size_t member) {
+    return std::make_shared<PythonGateHook>(std::move(group), member, function, module);
+  };
+}
+
+/// _register_gates(outputs, edges, since, enter, leave, module): the number of nodes recorded since
+/// then that send to the edges. With none, or where `leave` is None, there is no gate for them.
+PyObject* register_gates(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    PyObject *outputs = nullptr, *edges = nullptr, *hook = nullptr;
+    PyObject *outputs = nullptr, *edges = nullptr, *enter = nullptr, *leave = nullptr;
     unsigned long long since = 0;
-    if (PyArg_ParseTuple(args, "O!O!KO", &PyTuple_Type, &outputs, &PyTuple_Type, &edges, &since,
-                         &hook) == 0) {
+    const char* module = nullptr;
+    if (PyArg_ParseTuple(args, "O!O!KOOs", &PyTuple_Type, &outputs, &PyTuple_Type, &edges, &since,
+                         &enter, &leave, &module) == 0) {
       return nullptr;
     }
-    std::vector<Tensor> tensors;
-    for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(outputs); ++index) {
-      tensors.push_back(tensor_of(PyTuple_GET_ITEM(outputs, index)));
-    }
-    std::vector<autograd::GradientEdge> places;
-    for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(edges); ++index) {
-      PyObject* const edge = PyTuple_GET_ITEM(edges, index);
-      Node& node = node_of(PyTuple_GET_ITEM(edge, 0));
-      const int64_t number = to_int64(PyTuple_GET_ITEM(edge, 1));
-      places.push_back({autograd::NodePtr<Node>::share(&node), static_cast<uint32_t>(number)});
-    }
-    const std::vector<autograd::HookHandle> handles = autograd::add_edge_hook(
-        tensors, places, since, [&](auto group, const Node* sender, auto shares) {
-          return std::make_shared<PythonEdgeHook>(std::move(group), sender, std::move(shares),
-                                                  hook);
-        });
-    return PyLong_FromSize_t(handles.size());
+    const std::vector<Tensor> tensors = to_tensors(outputs);
+    auto entry = autograd::add_entry_gate(tensors, gate_hook_of(enter, module));
+    if (leave == Py_None) return PyLong_FromLong(0);
+    return PyLong_FromSize_t(autograd::add_exit_gate(
+        tensors, to_edges(edges), since, std::move(entry), gate_hook_of(leave, module)));
   });
 }
 
@@ -267,7 +282,7 @@ PyObject* next_sequence(PyObject*, PyObject*) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"_register_edge_hook", register_edge_hook, METH_VARARGS, nullptr},
+    {"_register_gates", register_gates, METH_VARARGS, nullptr},
     {"_next_sequence", next_sequence, METH_NOARGS, nullptr},
     {"_register_multi_grad_hook", register_multi, METH_VARARGS, nullptr},
     {},

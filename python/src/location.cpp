@@ -103,16 +103,26 @@ int byte_offset(const FrameMirror* frame) {
   return static_cast<int>(static_cast<const char*>(frame->last_instruction) - first);
 }
 
+LocationId place_of(const FrameMirror* frame) {
+  const auto instruction = reinterpret_cast<uintptr_t>(frame->last_instruction);
+  CachedPlace& place = cached_place(instruction);
+  if (place.instruction != instruction) [[unlikely]] {
+    look_up(place, frame->code, instruction, byte_offset(frame));
+  }
+  return place.id;
+}
+
 LocationId read_frames(PyThreadState* state) {
   for (const FrameMirror* frame = current_frame(state); frame != nullptr; frame = frame->previous) {
-    const auto instruction = reinterpret_cast<uintptr_t>(frame->last_instruction);
-    CachedPlace& place = cached_place(instruction);
-    if (place.instruction != instruction) [[unlikely]] {
-      look_up(place, frame->code, instruction, byte_offset(frame));
-    }
-    if (place.id != 0) return place.id;
+    if (const LocationId id = place_of(frame); id != 0) return id;
   }
   return 0;
+}
+
+void append_frames(PyThreadState* state, std::vector<LocationId>& places) {
+  for (const FrameMirror* frame = current_frame(state); frame != nullptr; frame = frame->previous) {
+    if (const LocationId id = place_of(frame); id != 0) places.push_back(id);
+  }
 }
 #else
 constexpr bool kHasMirror = false;
@@ -120,12 +130,15 @@ constexpr bool kHasMirror = false;
 const FrameMirror* current_frame(PyThreadState*) { return nullptr; }
 int byte_offset(const FrameMirror*) { return 0; }
 LocationId read_frames(PyThreadState*) { return 0; }
+void append_frames(PyThreadState*, std::vector<LocationId>&) {}
 #endif
 
-LocationId ask_public_api(PyThreadState* state) {
+/// Calls `visit` with the id of each frame outside ebb, innermost first, until it returns false.
+template <typename Visit>
+void ask_public_api(PyThreadState* state, const Visit& visit) {
   PyFrameObject* frame = PyThreadState_GetFrame(state);
-  LocationId id = 0;
-  while (frame != nullptr && id == 0) {
+  bool goes_on = true;
+  while (frame != nullptr && goes_on) {
     PyCodeObject* const code = PyFrame_GetCode(frame);
     const int offset = PyFrame_GetLasti(frame);
     const uintptr_t instruction =
@@ -134,20 +147,35 @@ LocationId ask_public_api(PyThreadState* state) {
     if (place.instruction != instruction) {
       look_up(place, code, instruction, offset);
     }
-    id = place.id;
+    if (place.id != 0) goes_on = visit(place.id);
     Py_DECREF(code);
     PyFrameObject* const outer = PyFrame_GetBack(frame);
     Py_DECREF(frame);
     frame = outer;
   }
   Py_XDECREF(frame);
-  return id;
 }
 
 LocationId current_place() noexcept {
   PyThreadState* const state = state_if_locked();
   if (state == nullptr) return 0;
-  return direct ? read_frames(state) : ask_public_api(state);
+  if (direct) return read_frames(state);
+  LocationId innermost = 0;
+  ask_public_api(state, [&](LocationId id) {
+    innermost = id;
+    return false;
+  });
+  return innermost;
+}
+
+void append_places(std::vector<LocationId>& places) {
+  PyThreadState* const state = state_if_locked();
+  if (state == nullptr) return;
+  if (direct) return append_frames(state, places);
+  ask_public_api(state, [&](LocationId id) {
+    places.push_back(id);
+    return true;
+  });
 }
 
 SourceLocation describe_place(uintptr_t first, uintptr_t second) {
@@ -196,7 +224,8 @@ void forget_thread_state() noexcept { own_state = nullptr; }
 void install_location_provider(const char* package_dir) {
   package_prefix = std::string(package_dir) + "/";
   direct = mirror_agrees(PyThreadState_Get());
-  set_location_provider({.current = current_place, .describe = describe_place});
+  set_location_provider(
+      {.current = current_place, .describe = describe_place, .append_stack = append_places});
 }
 
 bool reads_frames_directly() { return direct; }

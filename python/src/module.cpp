@@ -2,6 +2,7 @@
 #include "ebb/kernels/cpu/isa.h"
 #include "python/src/autograd.h"
 #include "python/src/checkpoint.h"
+#include "python/src/checks.h"
 #include "python/src/clip_grad.h"
 #include "python/src/default_dtype.h"
 #include "python/src/devices.h"
@@ -61,6 +62,7 @@ int fill_module(PyObject* module) {
         add_saved_hooks(module);
         add_checkpoint(module);
         add_grad_mode(module);
+        add_checks(module);
         add_forward_mode(module);
         add_function(module);
         add_jvp(module);

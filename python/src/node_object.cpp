@@ -118,6 +118,20 @@ PyObject* location(PyObject* self, void*) {
   });
 }
 
+PyObject* stack(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    const std::vector<SourceLocation> places = describe_stack(node_of(self).location());
+    Ref list(checked(PyList_New(0)));
+    for (const SourceLocation& place : places) {
+      if (place.file.empty()) continue;
+      const Ref entry(
+          checked(Py_BuildValue("(sis)", place.file.c_str(), place.line, place.function.c_str())));
+      check_status(PyList_Append(list.get(), entry.get()));
+    }
+    return list.release();
+  });
+}
+
 PyObject* metadata(PyObject* self, void*) {
   auto* const object = reinterpret_cast<NodeObject*>(self);
   if (object->metadata == nullptr) object->metadata = PyDict_New();
@@ -222,6 +236,10 @@ PyGetSetDef kAttributes[] = {
      "Where the gradient of each input goes: pairs of a Node or None, and an output's index.",
      nullptr},
     {"location", location, nullptr, "File, line and function that recorded the op, or None.",
+     nullptr},
+    {"stack", stack, nullptr,
+     "File, line and function of that place and, of nodes recorded in anomaly mode, its callers,\n"
+     "innermost first.",
      nullptr},
     {"_input_metadata", input_metadata, nullptr,
      "Shape, dtype and device of each gradient that arrives.", nullptr},

@@ -132,26 +132,6 @@ def test_arguments_that_need_no_gradient_are_none():
     assert calls == [((None,), (1.0,))]
 
 
-def test_several_inputs_and_outputs_are_told_but_not_all_can_be_replaced():
-    class Both(nn.Module):
-        def forward(self, x, y):
-            return x * 2, (y * 3).exp() * x
-
-    module = Both()
-    calls = []
-    handle = module.register_full_backward_hook(
-        lambda m, ins, outs: calls.append((len(ins), len(outs), all(g is not None for g in ins)))
-    )
-    x, y = leaf(1.0), leaf(0.0)
-    sum(module(x, y)).backward()
-    assert calls == [(2, 2, True)]
-    assert (x.grad.item(), y.grad.item()) == (3.0, 3.0)
-    handle.remove()
-    module.register_full_backward_hook(lambda m, ins, outs: ins)
-    with pytest.raises(NotImplementedError, match="several nodes use several inputs"):
-        sum(module(x, y)).backward()
-
-
 def test_a_module_that_returns_its_argument_passes_the_gradient():
     module = nn.Identity()
     calls = []

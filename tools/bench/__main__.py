@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from tools.bench import (
     branches_rows,
+    checks_rows,
     cpp_rows,
     forward_mode_rows,
     function_rows,
@@ -44,6 +45,7 @@ GROUPS: dict[str, Callable[[Settings, InstructionCounter], list[Row]]] = {
     "train": lambda settings, _: python_rows.train_rows(settings),
     "saved": lambda settings, _: saved_hooks_rows.saved_hooks_rows(settings),
     "branches": lambda settings, _: branches_rows.branches_rows(settings),
+    "checks": lambda settings, _: checks_rows.checks_rows(settings),
     "threads": lambda settings, _: cpp_rows.thread_rows(settings),
     "limits": lambda settings, _: limit_rows.limit_rows(settings),
     "attention": lambda settings, _: limit_rows.attention_rows(settings),

@@ -8,6 +8,7 @@ from ebb._C import (
     enable_grad,
     grad,
     inference_mode,
+    is_anomaly_enabled,
     is_grad_enabled,
     is_inference_mode_enabled,
     is_multithreading_enabled,
@@ -18,6 +19,12 @@ from ebb._C import (
 from ebb.autograd import forward_ad, functional, graph
 from ebb.autograd._accumulation import atomic_accumulation
 from ebb.autograd._threads import set_multithreading_enabled
+from ebb.autograd.anomaly import (
+    check_nan_inf,
+    detect_anomaly,
+    set_check_nan_inf,
+    set_detect_anomaly,
+)
 from ebb.autograd.function import Function, FunctionCtx, once_differentiable
 from ebb.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 
@@ -29,6 +36,8 @@ __all__ = [
     "RemovableHandle",
     "atomic_accumulation",
     "backward",
+    "check_nan_inf",
+    "detect_anomaly",
     "enable_grad",
     "forward_ad",
     "functional",
@@ -37,12 +46,15 @@ __all__ = [
     "gradgradcheck",
     "graph",
     "inference_mode",
+    "is_anomaly_enabled",
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "is_multithreading_enabled",
     "no_grad",
     "once_differentiable",
     "queue_callback",
+    "set_check_nan_inf",
+    "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",
 ]

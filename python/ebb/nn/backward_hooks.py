@@ -1,10 +1,10 @@
 # python/ebb/nn/backward_hooks.py -- full backward hooks of modules.
 #
-# The graph stays as it is: the gradients of the outputs come from tensor hooks, and what the module
-# sends to its inputs is added up by hooks of the nodes that its forward() recorded
-# (ebb/autograd/edge_hook.h). So the share of this module is told even where a tensor has other
-# uses, and outputs may be written in place afterwards.
-"""What a module's backward hooks see: gradients of its outputs and of its inputs."""
+# The graph stays as it is: gradients pass two gates of the engine (ebb/autograd/gradient_gate.h),
+# one where they enter at the module's outputs and one where they leave for its inputs, and wait
+# there until all have come. So the share of this module is told and replaced even where a tensor
+# has other uses, and outputs may be written in place afterwards.
+"""What a module's backward hooks see and replace: gradients of its outputs and of its inputs."""
 
 from __future__ import annotations
 
@@ -34,6 +34,30 @@ def _as_gradients(name: str, result: Any, count: int) -> tuple:
     return values
 
 
+def _like(result: Any, outputs: list) -> Any:
+    """``outputs`` in the form that ``forward`` returned."""
+    if not isinstance(result, (tuple, list)):
+        return outputs[0]
+    return type(result)(*outputs) if hasattr(result, "_fields") else type(result)(outputs)
+
+
+class _Places:
+    """Which of several values require a gradient; the others are None to hooks."""
+
+    def __init__(self, values: Any):
+        self.count = len(values)
+        self.positions = [index for index, value in enumerate(values) if _requires_grad(value)]
+
+    def spread(self, grads: tuple) -> tuple:
+        values: list = [None] * self.count
+        for index, grad in zip(self.positions, grads, strict=True):
+            values[index] = grad
+        return tuple(values)
+
+    def pick(self, values: tuple) -> tuple:
+        return tuple(values[index] for index in self.positions)
+
+
 class BackwardHooks:
     """The backward hooks of one call of a module; made before ``forward`` runs."""
 
@@ -41,99 +65,63 @@ class BackwardHooks:
         self.module = module
         self.before = before
         self.after = after
-        self.input_count = len(args)
-        self.positions = [index for index, arg in enumerate(args) if _requires_grad(arg)]
+        self.inputs = _Places(args)
         # Taken now: forward() may write its inputs in place.
-        self.edges = tuple(_C._gradient_edge(args[index]) for index in self.positions)
+        self.edges = tuple(_C._gradient_edge(arg) for arg in self.inputs.pick(args))
         self.since = _C._next_sequence()
-        self.seen: dict[int, list] = {}  # run -> gradients of the outputs so far
+        self.sends_to_inputs = True
 
-    def attach(self, result: Any) -> None:
-        """Hook into the graph that ends in ``result``."""
-        outputs = result if isinstance(result, (tuple, list)) else (result,)
-        self.output_count = len(outputs)
-        wanted = [index for index, output in enumerate(outputs) if _requires_grad(output)]
-        if not wanted:
-            return
-        tensors = tuple(outputs[index] for index in wanted)
-        if self.before:
-            self._attach_before(tensors, wanted)
-        if not self.after:
-            return
-        senders = _C._register_edge_hook(tensors, self.edges, self.since, self._call_after)
-        # A module that returns its argument sends the gradient of its output.
-        ends = [_C._gradient_edge(tensor) for tensor in tensors]
-        self.passed = {
-            index: wanted[ends.index(edge)]
-            for index, edge in zip(self.positions, self.edges, strict=True)
-            if edge in ends
-        }
+    def attach(self, result: Any) -> Any:
+        """Hook into the graph that ends in ``result``, and return that."""
+        outputs = list(result) if isinstance(result, (tuple, list)) else [result]
+        self.outputs = _Places(outputs)
+        if not self.outputs.positions:
+            return result
+        if self._separate(outputs):
+            result = _like(result, outputs)
+        tensors = self.outputs.pick(tuple(outputs))
+        leave = self._leave if self.after else None
+        name = type(self.module).__name__
+        senders = _C._register_gates(tensors, self.edges, self.since, self._enter, leave, name)
+        self.sends_to_inputs = senders > 0
         self.edges = ()  # the graph owns this object: it must not own the graph
-        if senders == 0:  # no input needs a gradient: the outputs' are all there is to tell
-            _C._register_multi_grad_hook(tensors, self._call_without_inputs(wanted), False)
-            return
-        for index, tensor in zip(wanted, tensors, strict=True):
-            tensor.register_hook(self._noting(index))
+        return result
 
-    def _outputs(self) -> list:
-        run = _C._current_graph_task_id()
-        return self.seen.setdefault(run, [None] * self.output_count)
+    def _separate(self, outputs: list) -> bool:
+        """Give each output a place of its own in the graph, made by this call.
 
-    def _noting(self, index: int) -> Callable:
-        def note(grad: Any) -> None:
-            self._outputs()[index] = grad
+        A tensor that was there before, an argument say, or that is returned twice, becomes a view:
+        what else it is used for is no business of this module.
+        """
+        taken = set()
+        has_changed = False
+        for index in self.outputs.positions:
+            edge = _C._gradient_edge(outputs[index])
+            if edge in taken or edge[0]._sequence_nr() < self.since:
+                outputs[index] = outputs[index].view_as(outputs[index])
+                edge = _C._gradient_edge(outputs[index])
+                has_changed = True
+            taken.add(edge)
+        return has_changed
 
-        return note
-
-    def _attach_before(self, tensors: tuple, wanted: list[int]) -> None:
-        if len(tensors) == 1:
-            tensors[0].register_hook(lambda grad: self._call_before([grad], wanted)[0])
-            return
-
-        def call(grads: list) -> None:
-            changed = self._call_before(grads, wanted)
-            if any(new is not old for new, old in zip(changed, grads, strict=True)):
-                raise _C.NotImplementedError(
-                    "full backward pre-hook: needs to return None for a module with several "
-                    "outputs, got gradients\nhint: replace them with hooks of the outputs"
-                )
-
-        _C._register_multi_grad_hook(tensors, call, False)
-
-    def _call_before(self, grads: list, wanted: list[int]) -> list:
-        outputs: list = [None] * self.output_count
-        for index, grad in zip(wanted, grads, strict=True):
-            outputs[index] = grad
+    def _enter(self, grads: tuple, _: tuple) -> tuple:
+        values = self.outputs.spread(grads)
         for hook in self.before:
-            result = hook(self.module, tuple(outputs))
+            result = hook(self.module, values)
             if result is not None:
-                outputs = list(_as_gradients("full backward pre-hook", result, self.output_count))
-        return [outputs[index] for index in wanted]
+                values = _as_gradients("full backward pre-hook", result, self.outputs.count)
+        if not self.sends_to_inputs:  # the outputs' gradients are all there is to tell
+            self._call_after((None,) * self.inputs.count, values)
+        return self.outputs.pick(values)
 
-    def _call_after(self, sums: tuple) -> tuple | None:
-        outputs = tuple(self.seen.pop(_C._current_graph_task_id(), [None] * self.output_count))
-        inputs: list = [None] * self.input_count
-        for index, grad in zip(self.positions, sums, strict=True):
-            inputs[index] = grad
-        is_replaced = False
+    def _leave(self, sums: tuple, entered: tuple) -> tuple:
+        entered = entered or (None,) * len(self.outputs.positions)
+        values = self._call_after(self.inputs.spread(sums), self.outputs.spread(entered))
+        return self.inputs.pick(values)
+
+    def _call_after(self, inputs: tuple, outputs: tuple) -> tuple:
         for hook in self.after:
-            result = hook(self.module, tuple(inputs), outputs)
+            result = hook(self.module, inputs, outputs)
             if result is not None:
-                inputs = list(_as_gradients("full backward hook", result, self.input_count))
-                is_replaced = True
-        return tuple(inputs[index] for index in self.positions) if is_replaced else None
-
-    def _call_without_inputs(self, wanted: list[int]) -> Callable:
-        def call(grads: list) -> None:
-            outputs: list = [None] * self.output_count
-            for index, grad in zip(wanted, grads, strict=True):
-                outputs[index] = grad
-            inputs: list = [None] * self.input_count
-            for index, output in self.passed.items():
-                inputs[index] = outputs[output]
-            for hook in self.after:
-                result = hook(self.module, tuple(inputs), tuple(outputs))
-                if result is not None:
-                    _as_gradients("full backward hook", result, self.input_count)
-
-        return call
+                inputs = _as_gradients("full backward hook", result, self.inputs.count)
+        return inputs

@@ -117,5 +117,5 @@ def call_with_hooks(module: Module, args: tuple, kwargs: dict) -> Any:
         if changed is not None:
             result = changed
     if backward is not None:
-        backward.attach(result)
+        result = backward.attach(result)
     return result

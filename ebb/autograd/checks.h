@@ -1,0 +1,40 @@
+// ebb/autograd/checks.h -- modes of a thread that look for faults: anomaly mode and NaN checks.
+//
+// Off, they cost nothing. They are carried to the threads that work for this one.
+#pragma once
+
+#include "ebb/core/thread_state.h"
+
+namespace ebb {
+
+/// What a check takes for a fault.
+enum class NonFinite : uint8_t { nan_and_inf, nan };
+
+/// In this scope every op looks at its results, backward() and grad() at the loss and the seeds,
+/// and every node at the gradients that it computes: the first NaN, or infinity that does not come
+/// from another one, throws NonFiniteError, which names op or node, line, counts and index. What is
+/// computed inside a backward rule is not looked at, its results are. With CheckNanInfGuard(false)
+/// none of this is done, inside such a scope too.
+class CheckNanInfGuard : private ModeScope {
+ public:
+  explicit CheckNanInfGuard(bool is_enabled = true, NonFinite fault = NonFinite::nan_and_inf)
+      : ModeScope(is_enabled ? kChecks | (fault == NonFinite::nan ? gate::kAllowInf : 0) : 0,
+                  kChecks | gate::kAllowInf) {}
+
+ private:
+  static constexpr uint32_t kChecks = gate::kNanCheck | gate::kGradCheck;
+};
+
+/// In this scope recorded nodes know the whole stack of the call that recorded them, which errors
+/// of a backward run then show, and backward runs check for NaN and infinities as above unless
+/// `checks_gradients` is false. Results of ops are not looked at.
+class DetectAnomalyGuard : private ModeScope {
+ public:
+  explicit DetectAnomalyGuard(bool is_enabled = true, bool checks_gradients = true)
+      : ModeScope(is_enabled ? gate::kAnomaly | (checks_gradients ? gate::kGradCheck : 0) : 0,
+                  gate::kAnomaly | gate::kGradCheck) {}
+};
+
+inline bool is_anomaly_enabled() { return (thread_state.modes & gate::kAnomaly) != 0; }
+
+}  // namespace ebb

@@ -1,0 +1,177 @@
+// ebb/autograd/finite_check.cpp -- looking at numbers, and the errors of what is found.
+#include "ebb/autograd/finite_check.h"
+
+#include <cmath>
+#include <complex>
+#include <limits>
+
+#include "ebb/core/error.h"
+#include "ebb/kernels/cpu/finite.h"
+#include "ebb/ops/ops.h"
+
+namespace ebb::autograd {
+namespace {
+
+/// The same numbers on the CPU, one after another.
+Tensor readable(const Tensor& tensor) {
+  const Tensor here =
+      tensor.device().type == DeviceType::cpu ? tensor : ops::to_device(tensor, Device());
+  return here.is_contiguous() ? here : ops::clone(here);
+}
+
+bool has_numbers(const Tensor& tensor) {
+  return tensor.defined() && is_differentiable(tensor.dtype()) && tensor.numel() > 0;
+}
+
+bool has_non_finite(const Tensor& tensor, bool only_nan) {
+  if (!has_numbers(tensor)) return false;
+  const Tensor values = readable(tensor);
+  return kernels::cpu::has_non_finite(values.dtype(), values.host_data(), values.numel(), only_nan);
+}
+
+/// What a tensor holds, counted.
+struct Count {
+  int64_t nans = 0;
+  int64_t infinities = 0;
+  int64_t first = -1;  // its position in row-major order
+  bool first_is_nan = false;
+  double least = std::numeric_limits<double>::infinity();
+  double largest = -std::numeric_limits<double>::infinity();
+
+  void see(int64_t position, double value) {
+    if (std::isfinite(value)) {
+      least = std::min(least, value);
+      largest = std::max(largest, value);
+      return;
+    }
+    const bool is_nan = std::isnan(value);
+    ++(is_nan ? nans : infinities);
+    if (first >= 0) return;
+    first = position;
+    first_is_nan = is_nan;
+  }
+};
+
+/// An element counts as NaN if either part of it is, and else as infinite if either is.
+template <typename T>
+double worst_part(const T& value) {
+  if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+    const bool is_nan = std::isnan(value.real()) || std::isnan(value.imag());
+    return is_nan ? std::numeric_limits<double>::quiet_NaN()
+                  : std::abs(std::complex<double>(value));  // infinite if either part is
+  } else if constexpr (std::is_same_v<T, double>) {
+    return value;
+  } else {
+    return static_cast<double>(static_cast<float>(value));
+  }
+}
+
+Count count_of(const Tensor& tensor) {
+  Count count;
+  const Tensor values = readable(tensor);
+  visit_dtype(values.dtype(), [&]<typename T>(TypeTag<T>) {
+    if constexpr (is_differentiable(dtype_of<T>)) {
+      const T* const data = values.data<T>();
+      for (int64_t i = 0; i < values.numel(); ++i) count.see(i, worst_part(data[i]));
+    }
+  });
+  return count;
+}
+
+std::string position_of(IntSpan sizes, int64_t flat) {
+  std::vector<int64_t> index(sizes.size());
+  for (size_t dim = sizes.size(); dim-- > 0; flat /= sizes[dim]) index[dim] = flat % sizes[dim];
+  return str(PrintShape{index});
+}
+
+std::string text_of(const Count& count, const Tensor& tensor) {
+  std::string text;
+  if (count.nans > 0) text += str(count.nans, " nan");
+  if (count.infinities > 0) text += str(text.empty() ? "" : " and ", count.infinities, " inf");
+  text += str(" in ", tensor.numel(), tensor.numel() == 1 ? " element" : " elements");
+  if (tensor.ndim() == 0) return text;
+  return text + str(", the first (", count.first_is_nan ? "nan" : "inf", ") at ",
+                    position_of(tensor.sizes(), count.first));
+}
+
+/// "input has 1 nan in 4 elements, ..." or "input lies in [0, 3]"; nothing of other kinds.
+std::string describe_operand(const NamedTensor& operand) {
+  const Tensor& tensor = *operand.tensor;
+  if (!has_numbers(tensor)) return {};
+  const Count count = count_of(tensor);
+  if (count.first >= 0) return str(operand.name, " has ", text_of(count, tensor));
+  if (is_complex(tensor.dtype())) return str(operand.name, " is finite");
+  return str(operand.name, " lies in [", count.least, ", ", count.largest, "]");
+}
+
+std::string describe_operands(std::span<const NamedTensor> operands) {
+  std::string text;
+  for (const NamedTensor& operand : operands) {
+    const std::string one = describe_operand(operand);
+    if (!one.empty()) text += (text.empty() ? "; " : ", ") + one;
+  }
+  return text;
+}
+
+const char* rule_of(uint32_t bits) {
+  return (bits & gate::kAllowInf) != 0 ? " must not be nan, got " : " must be finite, got ";
+}
+
+std::string describe_type(const Tensor& tensor) {
+  return str(" (", tensor.dtype(), ' ', PrintShape{tensor.sizes()}, ')');
+}
+
+}  // namespace
+
+Finiteness finiteness_of(const Tensor& tensor) {
+  if (!has_non_finite(tensor, false)) return Finiteness::finite;
+  return has_non_finite(tensor, true) ? Finiteness::has_nan : Finiteness::has_infinity;
+}
+
+bool looks_finite(const Tensor& tensor, uint32_t bits) {
+  return !has_non_finite(tensor, (bits & gate::kAllowInf) != 0);
+}
+
+std::string describe_non_finite(const Tensor& tensor) { return text_of(count_of(tensor), tensor); }
+
+void check_result(const char* op, const Tensor& result, std::span<const NamedTensor> operands,
+                  bool scalars_are_finite, uint32_t bits, LocationId location) {
+  if (looks_finite(result, bits) || !scalars_are_finite) return;
+  if (finiteness_of(result) == Finiteness::has_infinity) {
+    for (const NamedTensor& operand : operands) {
+      if (finiteness_of(*operand.tensor) != Finiteness::finite) return;
+    }
+  }
+  throw NonFiniteError(str(op, ": the result", describe_type(result), rule_of(bits),
+                           describe_non_finite(result), describe_operands(operands), "\n  at ",
+                           explain_location(location)));
+}
+
+void check_gradients(const Node& node, std::span<const Tensor> grads,
+                     std::span<const Tensor> grad_inputs, uint32_t bits) {
+  for (size_t index = 0; index < grad_inputs.size(); ++index) {
+    const Tensor& grad = grad_inputs[index];
+    if (node.edges()[index].node == nullptr || looks_finite(grad, bits)) continue;
+    std::string arrived;
+    bool all_finite = true;
+    for (size_t output = 0; output < grads.size(); ++output) {
+      const NamedTensor one = {grads.size() == 1 ? "the gradient that arrived" : "one that arrived",
+                               &grads[output]};
+      const std::string text = describe_operand(one);
+      if (!text.empty()) arrived += (arrived.empty() ? "; " : ", ") + text;
+      all_finite &= finiteness_of(grads[output]) == Finiteness::finite;
+    }
+    if (finiteness_of(grad) == Finiteness::has_infinity && !all_finite) continue;
+    throw NonFiniteError(str(node.name(), ": the gradient of input ", index, describe_type(grad),
+                             rule_of(bits), describe_non_finite(grad), arrived));
+  }
+}
+
+void check_start(const char* call, const char* noun, size_t position, const Tensor& value,
+                 uint32_t bits) {
+  if (looks_finite(value, bits)) return;
+  throw NonFiniteError(str(call, ": ", noun, ' ', position, describe_type(value), rule_of(bits),
+                           describe_non_finite(value)));
+}
+
+}  // namespace ebb::autograd

@@ -1,0 +1,102 @@
+# python/ebb/autograd/anomaly.py -- modes that look for faults: detect_anomaly and check_nan_inf.
+"""Find the operation that is to blame for an error or a NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TypeVar
+
+from ebb import _C
+from ebb.autograd._decorate import run_in_mode
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Checks:
+    """A context manager that sets some of the four switches of ``_C._set_checks``."""
+
+    def __init__(self, *wanted: bool | None) -> None:
+        self._wanted = wanted
+        self._before: list[tuple[bool | None, ...]] = []
+
+    def _switch(self) -> None:
+        before = _C._set_checks(*self._wanted)
+        changed = zip(before, self._wanted, strict=True)
+        self._before.append(tuple(None if want is None else old for old, want in changed))
+
+    def __enter__(self) -> None:
+        self._switch()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        _C._set_checks(*self._before.pop())
+
+    def __call__(self, function: F) -> F:
+        """Return ``function`` so that it runs in this mode."""
+
+        def again(wanted: tuple[bool | None, ...]) -> _Checks:
+            return _Checks(*wanted)
+
+        again.__name__ = type(self).__name__
+        return run_in_mode(again, self._wanted, function)
+
+
+class detect_anomaly(_Checks):  # noqa: N801 -- the field's name for it
+    """Context manager and decorator: know who recorded each node, and look at its gradients.
+
+    Run forward and backward inside. Each node recorded inside keeps the whole stack of the call
+    that recorded it (``Node.stack``), and an error of a backward run shows it. With ``check_nan``,
+    ``backward()`` and ``grad()`` raise :class:`ebb.errors.NonFiniteError` at a loss or seed that
+    is not finite, and at the first node that computes NaN, or an infinity from finite gradients;
+    the message names node, line, counts and first index. Costs about half of the time of a step
+    of small operations.
+    """
+
+    def __init__(self, check_nan: bool = True) -> None:
+        super().__init__(None, bool(check_nan), None, True)
+
+
+class check_nan_inf(_Checks):  # noqa: N801 -- the field's name for it
+    """Context manager and decorator: every operation inside must give finite results.
+
+    The first operation that gives NaN, or an infinity although its operands are finite, raises
+    :class:`ebb.errors.NonFiniteError`, which names it, its line, counts, the first bad index and
+    the ranges of the operands. ``backward()`` and ``grad()`` inside check as in
+    :class:`detect_anomaly`. What was given as a number (``fill_(nan)``) is no fault, nor is an
+    infinity that comes from another one, such as the ``-inf`` of a mask. With ``inf=False`` only
+    NaN is a fault.
+    """
+
+    def __init__(self, enabled: bool = True, *, inf: bool = True) -> None:
+        on = bool(enabled)
+        super().__init__(on, on, on and not inf, None)
+
+
+class _SetChecks(_Checks):
+    """Switches at once; as a context manager it puts back what was there before."""
+
+    def __init__(self, *wanted: bool | None) -> None:
+        super().__init__(*wanted)
+        self._switch()
+
+    def __enter__(self) -> None:
+        pass
+
+
+class set_detect_anomaly(_SetChecks):  # noqa: N801 -- the field's name for it
+    """Turn :class:`detect_anomaly` on or off, for good or for the length of a block."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        super().__init__(None, bool(mode and check_nan), None, bool(mode))
+
+
+class set_check_nan_inf(_SetChecks):  # noqa: N801 -- the field's name for it
+    """Turn :class:`check_nan_inf` on or off, for good or for the length of a block."""
+
+    def __init__(self, mode: bool, *, inf: bool = True) -> None:
+        super().__init__(bool(mode), bool(mode), bool(mode and not inf), None)

@@ -1,0 +1,46 @@
+// python/src/checks.cpp -- the modes of ebb/autograd/checks.h, for ebb/autograd/anomaly.py.
+#include "python/src/checks.h"
+
+#include "ebb/autograd/checks.h"
+#include "ebb/core/thread_state.h"
+
+namespace ebb::python {
+namespace {
+
+constexpr uint32_t kBits[] = {gate::kNanCheck, gate::kGradCheck, gate::kAllowInf, gate::kAnomaly};
+
+/// _set_checks(results, gradients, nan_only, stacks): one truth value or None (as it is) each.
+/// Returns what was set before, as a tuple to be given back.
+PyObject* set_checks(PyObject*, PyObject* args) {
+  PyObject* wanted[std::size(kBits)];
+  if (PyArg_ParseTuple(args, "OOOO", &wanted[0], &wanted[1], &wanted[2], &wanted[3]) == 0) {
+    return nullptr;
+  }
+  uint32_t modes = thread_state.modes;
+  const uint32_t before = modes;
+  for (size_t i = 0; i < std::size(kBits); ++i) {
+    if (wanted[i] == Py_None) continue;
+    const int truth = PyObject_IsTrue(wanted[i]);
+    if (truth < 0) return nullptr;
+    modes = truth != 0 ? modes | kBits[i] : modes & ~kBits[i];
+  }
+  const auto flag = [&](size_t i) { return (before & kBits[i]) != 0 ? Py_True : Py_False; };
+  PyObject* const old = PyTuple_Pack(4, flag(0), flag(1), flag(2), flag(3));
+  if (old != nullptr) thread_state.modes = modes;
+  return old;
+}
+
+PyObject* query_anomaly(PyObject*, PyObject*) { return PyBool_FromLong(is_anomaly_enabled()); }
+
+PyMethodDef kFunctions[] = {
+    {"_set_checks", set_checks, METH_VARARGS, nullptr},
+    {"is_anomaly_enabled", query_anomaly, METH_NOARGS,
+     "is_anomaly_enabled($module)\n--\n\nReturn whether this thread is in anomaly mode."},
+    {},
+};
+
+}  // namespace
+
+void add_checks(PyObject* module) { check_status(PyModule_AddFunctions(module, kFunctions)); }
+
+}  // namespace ebb::python
