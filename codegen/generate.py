@@ -87,7 +87,7 @@ def write_changed(folder: Path, files: dict[str, str]) -> list[Path]:
 def print_outputs() -> None:
     """Print what the build has to know: which command writes which file, and from what."""
     folder = Path(__file__).parent
-    for source in sorted([*folder.glob("*.py"), *folder.glob("templates/*.j2")]):
+    for source in sorted([*folder.glob("*.py"), *folder.glob("templates/*")]):
         print("source", source)
     for path in emit_common.SIGNATURES:
         print("source", path)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ebb/autograd/grad_dtype.h"
 #include "ebb/autograd/record.h"
 #include "ebb/autograd/tangents.h"
 #include "ebb/core/error.h"
@@ -78,9 +79,11 @@ void set_grad(const Tensor& tensor, const Tensor& grad) {
       throw ShapeError(str("grad: needs the tensor's shape ", PrintShape{tensor.sizes()}, ", got ",
                            PrintShape{grad.sizes()}));
     }
-    if (grad.dtype() != tensor.dtype()) {
-      throw DTypeError(
-          str("grad: needs the tensor's dtype ", tensor.dtype(), ", got ", grad.dtype()));
+    const DType dtype = is_leaf(tensor) ? grad_dtype(tensor) : tensor.dtype();
+    if (grad.dtype() != dtype) {
+      throw DTypeError(str("grad: needs the tensor's ",
+                           dtype == tensor.dtype() ? "dtype " : "grad_dtype ", dtype, ", got ",
+                           grad.dtype()));
     }
     if (grad.device() != tensor.device()) {
       throw ValueError(str("grad: needs the tensor's device ", to_string(tensor.device()), ", got ",
@@ -174,9 +177,11 @@ void set_data(const Tensor& tensor, const Tensor& data) {
   impl.copy_geometry(source);
   impl.dtype = source.dtype;
   impl.device = source.device;
-  // The accumulator casts what arrives to the dtype that it was told.
   if ((impl.flags & TensorImpl::kLeaf) != 0) {
-    autograd::NodeAccess::describe_output(static_cast<AccumulateGrad&>(*impl.producer), 0, impl);
+    auto& accumulator = static_cast<AccumulateGrad&>(*impl.producer);
+    const DType taken = accumulator.output_meta(0).dtype;
+    autograd::NodeAccess::describe_output(accumulator, 0, impl);
+    if (!converts) autograd::take_dtype(accumulator, taken);
   }
   if (AutogradMeta* const meta = autograd::meta_of(tensor); meta != nullptr) meta->drop_twin();
 }

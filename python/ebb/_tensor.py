@@ -21,6 +21,8 @@ def _deepcopy(self, memo):
 
     copied = Tensor._make_subclass(type(self), self.detach().clone(), self.requires_grad)
     memo[id(self)] = copied
+    if self.grad_dtype is not self.dtype:
+        copied.grad_dtype = self.grad_dtype
     if self.grad is not None:
         copied.grad = copy.deepcopy(self.grad, memo)
     for name, value in self.__dict__.items():

@@ -1,6 +1,8 @@
 // python/src/tensor_attributes.cpp -- shape, dtype, grad and the other attributes of Tensor.
+#include <optional>
 #include <string>
 
+#include "ebb/autograd/grad_dtype.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/variable.h"
 #include "ebb/core/log.h"
@@ -44,6 +46,9 @@ PyObject* gradient(const Tensor& tensor) {
     warn("grad: a tensor that is no leaf gets none\nhint: call retain_grad() on it first");
   }
   return wrap(grad);
+}
+PyObject* gradient_dtype(const Tensor& tensor) {
+  return Py_NewRef(dtype_object(grad_dtype(tensor)));
 }
 PyObject* data(const Tensor& tensor) { return wrap(detached(tensor)); }
 PyObject* base(const Tensor& tensor) { return wrap(autograd::base_of(tensor)); }
@@ -107,6 +112,17 @@ int set_gradient(PyObject* self, PyObject* value, void*) {
   });
 }
 
+int set_gradient_dtype(PyObject* self, PyObject* value, void*) {
+  return set([&] {
+    const std::optional<DType> dtype = value == nullptr ? std::nullopt : to_dtype(value);
+    if (!dtype) {
+      throw DTypeError(
+          str("grad_dtype: needs a dtype, got ", value == nullptr ? "nothing" : type_name(value)));
+    }
+    set_grad_dtype(tensor_of(self), *dtype);
+  });
+}
+
 int set_data_of(PyObject* self, PyObject* value, void*) {
   return set([&] {
     if (value == nullptr || !is_tensor(value)) {
@@ -149,6 +165,8 @@ std::vector<PyGetSetDef> tensor_attributes() {
       {"is_leaf", get<leaf>, nullptr, "Whether no recorded operation made it.", nullptr},
       {"retains_grad", get<retains>, nullptr, "Whether retain_grad() was called.", nullptr},
       {"grad", get<gradient>, set_gradient, "The accumulated gradient, or None.", nullptr},
+      {"grad_dtype", get<gradient_dtype>, set_gradient_dtype,
+       "The dtype of a leaf's gradient: its own, unless another is set.", nullptr},
       {"grad_fn", get<grad_fn>, nullptr, "The Node that made it, or None for a leaf.", nullptr},
       {"output_nr", get<output_number>, nullptr, "Which output of grad_fn it is.", nullptr},
       {"_base", get<base>, nullptr, "The tensor whose memory a view shows, or None.", nullptr},

@@ -270,6 +270,19 @@ TEST(Hooks, RefuseTensorsThatHaveNoPlaceInTheGraph) {
   error_of<ValueError>([&] { register_hook(y, nullptr); });
 }
 
+TEST(Hooks, MayWriteToAGradientOnlyIfNobodyElseHoldsIt) {
+  const Tensor x = leaf({1});
+  const Tensor y = x * 2;
+  register_hook(x, [](const Tensor& grad) { return mul_(grad, 10), Tensor(); });
+  backward(y, {}, {.retain_graph = true});
+  EXPECT_EQ(floats(grad_of(x)), Floats{20});
+  register_hook(y, [](const Tensor& grad) { return mul_(grad, 10), Tensor(); });
+  const std::string text = error_of<AutogradError>([&] { backward(y, vector_of<float>({1})); });
+  EXPECT_NE(text.find("tensor hook 'hook': must leave the gradient it is given"), text.npos)
+      << text;
+  EXPECT_EQ(floats(grad_of(x)), Floats{20});
+}
+
 TEST(Hooks, ThatReturnAnotherShapeOrTypeAreNamed) {
   const Tensor x = leaf({1});
   HookHandle handle = register_hook(x, [](const Tensor&) { return vector_of<float>({1, 2}); });

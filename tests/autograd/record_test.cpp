@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <thread>
+#include <vector>
 
 #include "ebb/autograd/origin.h"
+#include "ebb/core/allocator.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {
@@ -18,6 +20,43 @@ TEST(Record, MakesNoNodeWhereNothingRequiresAGradient) {
   const Tensor a = vector_of<float>({1});
   EXPECT_EQ(grad_fn(a * a), nullptr);
   EXPECT_FALSE((a * a).requires_grad());
+}
+
+TEST(Record, GivesATensorAutogradStateOnlyWhenItIsNeeded) {
+  const Tensor plain = vector_of<float>({1});
+  const Tensor x = leaf({1});
+  {
+    const NoGradGuard guard;
+    const Tensor untracked = x * plain;
+    EXPECT_EQ(untracked.impl()->meta, nullptr);
+    EXPECT_EQ(untracked.impl()->producer, nullptr);
+  }
+  const Tensor y = x * plain;
+  EXPECT_EQ(plain.impl()->meta, nullptr);
+  EXPECT_EQ(y.impl()->meta, nullptr);  // its node is enough
+  EXPECT_NE(y.impl()->producer, nullptr);
+  retain_grad(y);
+  EXPECT_NE(y.impl()->meta, nullptr);
+}
+
+/// How often `body` asks for memory.
+template <typename Body>
+int64_t allocations_of(Body&& body) {
+  fail_allocation_after(1 << 20);
+  const int64_t before = allocation_count();
+  body();
+  const int64_t count = allocation_count() - before;
+  fail_allocation_after(-1);
+  return count;
+}
+
+TEST(Record, TakesOneAllocationForANodeWithItsEdgesAndMetadata) {
+  const Tensor x = leaf({1}), plain = vector_of<float>({1});
+  const auto add_twice = [](const Tensor& one) { static_cast<void>(one + one); };
+  EXPECT_EQ(allocations_of([&] { add_twice(x); }), allocations_of([&] { add_twice(plain); }) + 1);
+  const std::vector<Tensor> few(2, x), many(20, x);
+  EXPECT_EQ(allocations_of([&] { static_cast<void>(cat(few, 0)); }),
+            allocations_of([&] { static_cast<void>(cat(many, 0)); }));
 }
 
 TEST(Record, ConnectsEachInputToItsProducer) {

@@ -252,3 +252,34 @@ def test_an_edge_keeps_the_graph_but_not_the_tensor():
     edge = graph.get_gradient_edge(y.exp().log())
     del y
     assert grad(edge, x)[0].item() == pytest.approx(2.0)
+
+
+def test_backward_inputs_may_be_the_edge_of_a_result_that_keeps_its_gradient():
+    x = leaf(2.0)
+    h = x * 3
+    h.retain_grad()
+    (h * 5).backward(inputs=[graph.get_gradient_edge(h)])
+    assert h.grad.item() == 5.0 and x.grad is None
+
+
+def test_a_node_called_by_hand_calls_no_hooks_and_frees_nothing():
+    x = leaf(2.0)
+    y = x.exp()
+    calls = []
+    y.register_hook(calls.append)
+    y.grad_fn.register_hook(lambda inputs, outputs: calls.append(outputs))
+    assert y.grad_fn(ebb.ones(1)).item() == y.grad_fn(ebb.ones(1)).item() == y.item()
+    assert calls == []
+    y.backward()
+    assert len(calls) == 2
+
+
+def test_a_second_run_fails_only_where_it_reaches_what_was_freed():
+    x = leaf(2.0)
+    shared, frugal = x.exp(), x + 1
+    (shared * 3).backward()
+    with pytest.raises(RuntimeError, match=r"ExpBackward: needs what it saved at .*\.py:\d+ in"):
+        (shared + 1).backward()
+    (frugal * 3).backward()
+    (frugal + 1).backward()
+    assert x.grad.item() == pytest.approx(3 * shared.item() + 4)

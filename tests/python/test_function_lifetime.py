@@ -62,6 +62,17 @@ def test_save_for_backward_takes_tensors_only_and_in_forward_only():
         kept[0].mark_dirty()
 
 
+def test_the_last_call_of_save_for_backward_counts():
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.save_for_backward(None, x)
+        return x * 1
+
+    x, seen = leaf(1.0), []
+    make(forward, lambda ctx, g: (seen.append(ctx.saved_tensors), g)[1]).apply(x).backward()
+    assert seen == [(None, x)]
+
+
 def test_a_ctx_that_outlives_its_graph_raises():
     kept = []
 

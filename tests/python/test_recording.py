@@ -24,13 +24,17 @@ def as_leaves(given):
     return given
 
 
-def recorded(row):
-    """The results of a call of the op of ``row`` on leaves, a flat list."""
+def call_on_leaves(row):
+    """The results of a call of the op of ``row``, a flat list, and the leaves it was given."""
     arguments = make_arguments(row, row.cases()[0], "float64")
     for name in row.differentiable:
         arguments[name] = as_leaves(arguments.get(name))
     results = call(row, arguments)
-    return list(results) if isinstance(results, tuple | list) else [results]
+    flat = []
+    for given in arguments.values():
+        flat += given if isinstance(given, list) else [given]
+    leaves = [one for one in flat if isinstance(one, ebb.Tensor) and one.requires_grad]
+    return list(results) if isinstance(results, tuple | list) else [results], leaves
 
 
 DIFFERENTIABLE = [
@@ -42,8 +46,26 @@ DIFFERENTIABLE = [
 
 @pytest.mark.parametrize("row", DIFFERENTIABLE, ids=str)
 def test_every_differentiable_result_requires_a_gradient_and_no_other_does(row):
-    for result in recorded(row):
+    for result in call_on_leaves(row)[0]:
         assert result.requires_grad == (result.is_floating_point() or result.is_complex())
+
+
+SEVERAL = [
+    row for row in DIFFERENTIABLE if len(row.data["results"]) > 1 or "[]" in row.data["results"][0]
+]
+
+
+@pytest.mark.parametrize("row", SEVERAL, ids=str)
+def test_results_that_no_gradient_reaches_count_as_zero(row):
+    results, leaves = call_on_leaves(row)
+    results = [one for one in results if one.requires_grad]
+    for used, result in enumerate(results):
+        seeds = [ebb.ones_like(one) * (one is result) for one in results]
+        options = {"retain_graph": True, "materialize_grads": True}
+        alone = grad(result, leaves, seeds[used], **options)
+        together = grad(results, leaves, seeds, **options)
+        for one, other in zip(alone, together, strict=True):
+            assert one.dtype is other.dtype and ebb.equal(one, other)
 
 
 def test_every_op_names_its_node_after_itself():
@@ -51,7 +73,7 @@ def test_every_op_names_its_node_after_itself():
     for row in DIFFERENTIABLE:
         if row.data["is_composite"]:
             continue
-        for result in recorded(row):
+        for result in call_on_leaves(row)[0]:
             if result.grad_fn is not None:
                 names.setdefault(result.grad_fn.name(), set()).add(row.op)
     assert all(name.endswith("Backward") and name != "Backward" for name in names)

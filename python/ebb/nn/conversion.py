@@ -42,7 +42,7 @@ def convert(module: Module, dtype: _C.dtype | None, device: _C.device | None) ->
             if tensor.dtype is not target or tensor.device != place:
                 grad, tensor.grad = tensor.grad, None
                 tensor.data = tensor.detach().to(place, target)
-                tensor.grad = None if grad is None else grad.detach().to(place, target)
+                tensor.grad = None if grad is None else grad.detach().to(place, tensor.grad_dtype)
 
 
 def _is_differentiable(dtype: object) -> bool:
