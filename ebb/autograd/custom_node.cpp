@@ -205,18 +205,6 @@ const char* name_of_saved(size_t index) {
   return index < std::size(kNames) ? kNames[index] : "saved_tensors[9 or above]";
 }
 
-/// The value with the history that leads along `edge`.
-Tensor with_edge(const Tensor& value, const Edge& edge) {
-  Tensor out = detached(value);
-  TensorImpl& impl = *out.impl();
-  edge.node->retain();
-  impl.producer = edge.node;
-  impl.output_index = edge.index;
-  impl.flags |= gate::kRequiresGrad;
-  if (edge.node->is_accumulator()) impl.flags |= TensorImpl::kLeaf;
-  return out;
-}
-
 }  // namespace
 
 std::vector<Tensor> CustomNode::unpack_saved(bool releases) {
@@ -233,7 +221,7 @@ std::vector<Tensor> CustomNode::unpack_saved(bool releases) {
     const CustomSaved& saved = saved_[index];
     if (!all[index].defined() || saved.kind == CustomSaved::Kind::own) continue;
     if (saved.kind == CustomSaved::Kind::foreign) {
-      all[index] = with_edge(all[index], saved.edge);
+      all[index] = attached_to(all[index], saved.edge);
     } else {
       all[index] = refuse_derivatives(
           *this, all[index],

@@ -128,12 +128,14 @@ std::vector<Tensor> DualCall::tangents(std::span<const Tensor> operands) {
 }
 
 void DualCall::set(const Tensor& out, Tensor tangent) {
-  if (kind_ == DualResult::written) {
-    set_written(out, std::move(tangent));
-  } else if (tangent.defined()) {
-    set_fresh(out, std::move(tangent));
-  }
+  if (kind_ == DualResult::written) return set_written(out, std::move(tangent));
+  if (tangent.defined()) set_fresh(out, std::move(tangent));
   carry_into_saved(out);
+}
+
+void DualCall::set_written(const Tensor& self, Tensor tangent) {
+  replace_tangent(self, std::move(tangent));
+  carry_into_saved(self);
 }
 
 void DualCall::set(std::span<const Tensor> outs, std::vector<Tensor> tangents) {
@@ -149,7 +151,7 @@ void DualCall::set_fresh(const Tensor& out, Tensor tangent) {
               is_private ? TangentMemory::own : TangentMemory::shared);
 }
 
-void DualCall::set_written(const Tensor& self, Tensor tangent) {
+void DualCall::replace_tangent(const Tensor& self, Tensor tangent) {
   const Tensor before = tangent_of(self, *level());
   if (!before.defined()) {
     if (!tangent.defined()) return;

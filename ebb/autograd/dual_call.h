@@ -42,10 +42,12 @@ class EBB_API DualCall {
   /// saved of it carries the tangent too.
   void set(const Tensor& out, Tensor tangent);
   void set(std::span<const Tensor> outs, std::vector<Tensor> tangents);
+  /// The same for an operand that was written, whatever the kind of the call.
+  void set_written(const Tensor& self, Tensor tangent);
 
  private:
   void set_fresh(const Tensor& out, Tensor tangent);
-  void set_written(const Tensor& self, Tensor tangent);
+  void replace_tangent(const Tensor& self, Tensor tangent);
 
   std::vector<ForwardLevelPtr> levels_;
   size_t position_ = 0;

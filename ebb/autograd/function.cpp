@@ -98,7 +98,6 @@ class FunctionNode final : public CustomNode {
 };
 
 void FunctionCall::add(const Tensor& input) {
-  if (input.defined()) check_no_tangents(name_, {&input});
   context_->edges_.push_back(static_cast<int>(inputs_.size()));
   context_->needed_.push_back(input.requires_grad());
   inputs_.push_back(input);
@@ -109,6 +108,15 @@ void FunctionCall::add_other() {
   context_->needed_.push_back(false);
 }
 
+void FunctionCall::begin() {
+  if (!carries_tangent(inputs_)) return;
+  if (jvp_ == nullptr) {
+    throw NotImplementedError(
+        str(name_, ": needs a static function jvp() in forward mode, got none"));
+  }
+  dual_.emplace(inputs_);
+}
+
 void FunctionCall::finish(std::span<Tensor> outputs, Backward backward, Order order,
                           void* return_address) {
   const CustomMarks marks = std::exchange(context_->marks_, {});
@@ -116,7 +124,11 @@ void FunctionCall::finish(std::span<Tensor> outputs, Backward backward, Order or
   const bool is_recorded = is_custom_recorded(inputs_);
   check_custom_marks(call, is_recorded);
   const LocationId location = current_location(return_address);
-  if (!is_recorded) return leave_unconnected(call, location);
+  FunctionContext& context = *context_;
+  if (!is_recorded) {
+    leave_unconnected(call, location);
+    return propagate_tangents(call, context);
+  }
   const NodeLayout layout = layout_of(call, sizeof(FunctionNode));
   auto node = make_node<FunctionNode>(layout.edges, layout.outputs,
                                       static_cast<int>(layout.meta_words) - 1);
@@ -124,7 +136,26 @@ void FunctionCall::finish(std::span<Tensor> outputs, Backward backward, Order or
   node->backward = backward;
   node->order = order;
   node->full_name = str(name_, "Backward");
+  const NodePtr<Node> owner = NodePtr<Node>::share(node.get());  // of the context
   connect(NodePtr<CustomNode>(node.leak()), call, location);
+  propagate_tangents(call, context);
+}
+
+void FunctionCall::propagate_tangents(const CustomCall& call, FunctionContext& context) const {
+  const std::vector<Tensor> saved = std::exchange(context.saved_for_forward_, {});
+  if (!dual_) return;
+  dual_->propagate(call, [&](const DualCall& dual, const std::vector<Tensor>& tangents) {
+    std::vector<Tensor> arguments(context.edges_.size());
+    for (size_t index = 0; index < arguments.size(); ++index) {
+      const int input = context.edges_[index];
+      if (input >= 0) arguments[index] = tangents[static_cast<size_t>(input)];
+    }
+    const std::vector<Tensor> visible = dual.primals(saved);
+    context.in_jvp_ = &visible;
+    const auto end = [](FunctionContext* ended) { ended->in_jvp_ = nullptr; };
+    const std::unique_ptr<FunctionContext, decltype(end)> scope(&context, end);
+    return jvp_(context, std::move(arguments));
+  });
 }
 
 std::string short_type_name(const std::type_info& type) {
@@ -138,9 +169,11 @@ std::string short_type_name(const std::type_info& type) {
 }  // namespace autograd
 
 std::vector<Tensor> FunctionContext::saved_tensors() const {
+  if (in_jvp_ != nullptr) return *in_jvp_;
   const autograd::ActiveBackward* const active = autograd::find_active(*this);
   if (active == nullptr) {
-    throw AutogradError("saved_tensors: are there in backward(), got a call from elsewhere");
+    throw AutogradError(
+        "saved_tensors: are there in backward() and jvp(), got a call from elsewhere");
   }
   return active->node->unpack_saved(false);
 }

@@ -15,18 +15,24 @@
 // forward() runs without recording; it returns a Tensor or a std::vector<Tensor>. Of its arguments
 // those of type Tensor are differentiated. backward() returns one gradient per argument, undefined
 // for those that need none; with create_graph it is recorded, which gives derivatives of any order,
-// unless Derived says `static constexpr bool kOnceDifferentiable = true`. The rules are those of
-// Python's ebb.autograd.Function (docs/semantics.md).
+// unless Derived says `static constexpr bool kOnceDifferentiable = true`. Forward mode needs one
+// more method, which gets one tangent per argument and returns one per output (undefined for zero):
+//
+//     static std::vector<Tensor> jvp(FunctionContext& ctx, std::vector<Tensor> tangents);
+//
+// The rules are those of Python's ebb.autograd.Function (docs/semantics.md).
 #pragma once
 
 #include <any>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <typeinfo>
 #include <unordered_map>
 #include <vector>
 
+#include "ebb/autograd/custom_jvp.h"
 #include "ebb/autograd/custom_node.h"
 #include "ebb/core/location.h"
 #include "ebb/core/tensor.h"
@@ -47,8 +53,10 @@ class EBB_API FunctionContext {
 
   /// Keeps tensors (undefined ones too) for backward(), where a later write to them is noticed.
   void save_for_backward(std::vector<Tensor> tensors) { marks_.saved = std::move(tensors); }
-  /// What was saved, in order. Throws AutogradError outside of backward(), or for a value that was
-  /// written to since.
+  /// Keeps tensors for jvp(), which runs right after forward().
+  void save_for_forward(std::vector<Tensor> tensors) { saved_for_forward_ = std::move(tensors); }
+  /// What was saved, in order; in jvp(), what save_for_forward() kept. Throws AutogradError outside
+  /// of both, or for a value that was written to since.
   std::vector<Tensor> saved_tensors() const;
   /// Anything else that backward() needs. A tensor in here is neither checked nor freed.
   std::unordered_map<std::string, std::any> saved_data;
@@ -72,6 +80,8 @@ class EBB_API FunctionContext {
   autograd::CustomMarks marks_;
   std::vector<int> edges_;    // by argument: its edge, or -1 if it is no tensor
   std::vector<bool> needed_;  // by argument
+  std::vector<Tensor> saved_for_forward_;
+  const std::vector<Tensor>* in_jvp_ = nullptr;  // what jvp() is to see of them, while it runs
   bool materializes_ = true;
 };
 
@@ -81,22 +91,29 @@ namespace autograd {
 class EBB_API FunctionCall {
  public:
   using Backward = std::vector<Tensor> (*)(FunctionContext&, std::vector<Tensor>);
+  using Jvp = Backward;
   enum class Order : uint8_t { any, first };
 
-  explicit FunctionCall(const char* name) : name_(name) {}
+  /// `jvp`: null if there is none.
+  FunctionCall(const char* name, Jvp jvp) : name_(name), jvp_(jvp) {}
   void add(const Tensor& input);
   template <typename Other>
   void add(const Other& /*argument*/) {
     add_other();
   }
   FunctionContext& context() { return *context_; }
+  /// All arguments were added, and forward() is about to run.
+  void begin();
   /// forward() has returned: records the call, or not.
   void finish(std::span<Tensor> outputs, Backward backward, Order order, void* return_address);
 
  private:
   void add_other();
+  void propagate_tangents(const CustomCall& call, FunctionContext& context) const;
 
   const char* name_;
+  Jvp jvp_;
+  std::optional<CustomJvp> dual_;  // if an input carries a tangent
   std::vector<Tensor> inputs_;
   std::unique_ptr<FunctionContext> context_ = std::make_unique<FunctionContext>();
 };
@@ -115,8 +132,9 @@ class Function {
   template <typename... Arguments>
   [[gnu::noinline]] static auto apply(const Arguments&... arguments) {
     static const std::string name = autograd::short_type_name(typeid(Derived));
-    autograd::FunctionCall call(name.c_str());
+    autograd::FunctionCall call(name.c_str(), jvp_of_derived());
     (call.add(arguments), ...);
+    call.begin();
     auto result = [&] {
       const NoGradGuard guard;
       return Derived::forward(call.context(), arguments...);
@@ -132,6 +150,10 @@ class Function {
   }
 
  private:
+  static constexpr autograd::FunctionCall::Jvp jvp_of_derived() {
+    if constexpr (requires { &Derived::jvp; }) return &Derived::jvp;
+    return nullptr;
+  }
   static constexpr autograd::FunctionCall::Order order() {
     if constexpr (requires { Derived::kOnceDifferentiable; }) {
       if (Derived::kOnceDifferentiable) return autograd::FunctionCall::Order::first;

@@ -17,7 +17,15 @@ namespace {
 
 std::string line_of(LocationId id) { return to_string(describe_location(id)); }
 
-/// `value` with the history that `edge` leads to, and its tangents; itself if there is none.
+/// The leaf itself if `edge` leads to one that is alive and still has the memory of `twin`.
+Tensor leaf_of(const Edge& edge, const TensorImpl& twin) {
+  if (edge.node == nullptr || !edge.node->is_accumulator()) return {};
+  Tensor leaf = Tensor::share(static_cast<AccumulateGrad*>(edge.node)->leaf());
+  return leaf.defined() && leaf.impl()->storage == twin.storage ? leaf : Tensor();
+}
+
+}  // namespace
+
 Tensor attached_to(const Tensor& value, const Edge& edge) {
   if (edge.node == nullptr) return value;
   Tensor alias = detached(value);
@@ -30,15 +38,6 @@ Tensor attached_to(const Tensor& value, const Edge& edge) {
   if ((value.impl()->flags & gate::kTangent) != 0) copy_tangents(value, alias);
   return alias;
 }
-
-/// The leaf itself if `edge` leads to one that is alive and still has the memory of `twin`.
-Tensor leaf_of(const Edge& edge, const TensorImpl& twin) {
-  if (edge.node == nullptr || !edge.node->is_accumulator()) return {};
-  Tensor leaf = Tensor::share(static_cast<AccumulateGrad*>(edge.node)->leaf());
-  return leaf.defined() && leaf.impl()->storage == twin.storage ? leaf : Tensor();
-}
-
-}  // namespace
 
 void SavedTensor::save_output(const Tensor& tensor, size_t index) {
   set(detached(tensor).leak(), Kind::output, index);

@@ -5,9 +5,11 @@
 // Start reading at apply().
 #include "python/src/function.h"
 
+#include <optional>
 #include <span>
 #include <string>
 
+#include "ebb/autograd/custom_jvp.h"
 #include "ebb/autograd/custom_node.h"
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/core/error.h"
@@ -60,7 +62,9 @@ class Call {
       if (input.requires_grad()) context->needed.add(index);
       inputs_[input_count_++] = input;
     }
-    if (carries_tangent(inputs_.first(input_count_))) check_has_jvp(context);
+    if (!autograd::carries_tangent(inputs_.first(input_count_))) return;
+    check_has_jvp(context);
+    jvp_.emplace(inputs_.first(input_count_));
   }
 
   /// forward(ctx, ...).
@@ -143,9 +147,7 @@ class Call {
     } else {
       autograd::leave_unconnected(call, location);
     }
-    if (carries_tangent(inputs)) {
-      propagate_tangents(context, tensor_arguments_, inputs, call.outputs);
-    }
+    if (jvp_) propagate_tangents(context, tensor_arguments_, *jvp_, call);
     forget_marks(context);
     if (is_recorded && may_close_cycle(context)) return exchange(items, outputs, true);
     return exchange(items, outputs, false);
@@ -197,6 +199,7 @@ class Call {
   TensorList inputs_;
   size_t input_count_ = 0;
   Positions tensor_arguments_;
+  std::optional<autograd::CustomJvp> jvp_;  // if an input carries a tangent
 };
 
 /// Whether the arguments fill the parameters of `forward` one by one, without defaults.

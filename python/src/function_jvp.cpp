@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "ebb/autograd/dual_call.h"
 #include "ebb/core/error.h"
 #include "python/src/errors.h"
 #include "python/src/function_node.h"
@@ -62,50 +61,24 @@ Ref call_jvp(ContextObject* context, const Positions& tensor_arguments,
   return Ref(PyObject_CallObject(find_jvp(context).get(), arguments.get()));
 }
 
-Tensor checked_tangent(const ContextObject* context, size_t index, PyObject* item,
-                       const Tensor& output) {
-  if (item == Py_None) return {};
-  if (!is_tensor(item)) {
-    throw DTypeError(str(class_name(context), ".jvp: tangent ", index,
-                         " must be a Tensor or None, got ", type_name(item)));
-  }
-  if (!output.defined() || !is_differentiable(output.dtype())) {
-    throw ValueError(str(class_name(context), ".jvp: tangent ", index,
-                         " must be None, since that output has no derivative, got a Tensor"));
-  }
-  const Tensor& tangent = tensor_of(item);
-  if (!equal(tangent.sizes(), output.sizes())) {
-    throw ShapeError(str(class_name(context), ".jvp: tangent ", index,
-                         " must have its output's shape ", PrintShape{output.sizes()}, ", got ",
-                         PrintShape{tangent.sizes()}));
-  }
-  return tangent;
-}
-
-void set_tangents(const ContextObject* context, autograd::DualCall& call, PyObject* results,
-                  std::span<const Tensor> outputs) {
+/// What jvp() returned; a wrong number is left for CustomJvp to refuse.
+std::vector<Tensor> to_tangents(const ContextObject* context, PyObject* results, size_t expected) {
   const bool is_tuple = PyTuple_Check(results);
   PyObject* const* const items = is_tuple ? PySequence_Fast_ITEMS(results) : &results;
-  const auto count = is_tuple ? static_cast<size_t>(PyTuple_GET_SIZE(results)) : size_t{1};
-  if (count != outputs.size()) {
-    throw ValueError(str(class_name(context), ".jvp: must return one tangent per output, ",
-                         outputs.size(), ", got ", count));
+  std::vector<Tensor> tangents(is_tuple ? static_cast<size_t>(PyTuple_GET_SIZE(results)) : 1);
+  if (tangents.size() != expected) return tangents;
+  for (size_t index = 0; index < expected; ++index) {
+    if (items[index] == Py_None) continue;
+    if (!is_tensor(items[index])) {
+      throw DTypeError(str(class_name(context), ".jvp: tangent ", index,
+                           " must be a Tensor or None, got ", type_name(items[index])));
+    }
+    tangents[index] = tensor_of(items[index]);
   }
-  for (size_t index = 0; index < count; ++index) {
-    Tensor tangent = checked_tangent(context, index, items[index], outputs[index]);
-    if (tangent.defined()) call.set(outputs[index], std::move(tangent));
-  }
+  return tangents;
 }
 
 }  // namespace
-
-bool carries_tangent(std::span<const Tensor> inputs) {
-  for (const Tensor& input : inputs) {
-    const bool may_carry = input.defined() && (input.impl()->flags & gate::kTangent) != 0;
-    if (may_carry && autograd::is_dual(input)) return true;
-  }
-  return false;
-}
 
 void check_has_jvp(const ContextObject* context) {
   if (find_jvp(context).get() != function_defaults.jvp) return;
@@ -114,26 +87,12 @@ void check_has_jvp(const ContextObject* context) {
 }
 
 void propagate_tangents(ContextObject* context, const Positions& tensor_arguments,
-                        std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
-  if (context->dirty != nullptr && PyTuple_GET_SIZE(context->dirty) > 0) {
-    throw NotImplementedError(str(class_name(context),
-                                  ".jvp: needs inputs that forward() does not write in forward "
-                                  "mode, got one marked dirty"));
-  }
-  const Tensor* first = nullptr;
-  for (const Tensor& output : outputs) {
-    if (!output.defined()) continue;
-    autograd::drop_tangents(output, 0);  // what the ops inside forward() made of the inputs'
-    if (first == nullptr && is_differentiable(output.dtype())) first = &output;
-  }
-  if (first == nullptr) return;
-  autograd::DualCall call(inputs, *first, autograd::DualResult::fresh);
-  while (call.next()) {
-    const std::vector<Tensor> tangents = call.tangents(inputs);
-    const JvpScope scope(context, call);
-    const Ref results = call_jvp(context, tensor_arguments, tangents);
-    set_tangents(context, call, results.get(), outputs);
-  }
+                        const autograd::CustomJvp& jvp, const autograd::CustomCall& call) {
+  jvp.propagate(call, [&](const autograd::DualCall& dual, const std::vector<Tensor>& tangents) {
+    const JvpScope scope(context, dual);
+    return to_tangents(context, call_jvp(context, tensor_arguments, tangents).get(),
+                       call.outputs.size());
+  });
 }
 
 }  // namespace ebb::python
