@@ -1,4 +1,4 @@
-// ebb/core/byte_region.cpp -- puts strides in order, and searches for a byte that two regions share.
+// ebb/core/byte_region.cpp -- puts strides in order, and searches for a byte two regions share.
 #include "ebb/core/byte_region.h"
 
 #include <algorithm>
@@ -112,7 +112,7 @@ class BoundedSum {
     int64_t stride;
     int64_t most;
   };
-  Term terms_[kMaxTerms];  // by falling stride
+  Term terms_[kMaxTerms];           // by falling stride
   int64_t reach_[kMaxTerms + 1];    // the largest sum of the terms from here on
   int64_t divisor_[kMaxTerms + 1];  // what divides each of them
   int count_ = 0;

@@ -143,8 +143,8 @@ std::optional<WriteRecord> WriteLog::find(uint32_t version, const ByteRegion& re
     const Entry& entry = entries_[at];
     if (entry.last_version() <= version || !entry.is_hit_after(version, region)) continue;
     const uint32_t earliest = std::max(entry.version, version + 1);
-    const bool is_better = !found || (entry.op != nullptr && (found->op == nullptr ||
-                                                             earliest < found->version));
+    const bool is_better =
+        !found || (entry.op != nullptr && (found->op == nullptr || earliest < found->version));
     if (is_better) found = {.version = earliest, .location = entry.location, .op = entry.op};
   }
   return found;

@@ -37,9 +37,9 @@ class EBB_API WriteLog {
   int entries() const { return count_; }
 
  private:
-  static constexpr int kMaxDepth = 2;    // loops in one entry
-  static constexpr int kInline = 2;      // entries without memory of their own
-  static constexpr int kLookBack = 16;   // entries among which a loop's is sought
+  static constexpr int kMaxDepth = 2;   // loops in one entry
+  static constexpr int kInline = 2;     // entries without memory of their own
+  static constexpr int kLookBack = 16;  // entries among which a loop's is sought
 
   /// What came before again, so often, so far on, so many versions later.
   struct Repeat {

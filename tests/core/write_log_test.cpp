@@ -35,9 +35,8 @@ struct Memory {
   }
   bool was_hit(uint32_t since, const ByteRegion& region) const {
     const std::vector<int64_t> bytes = bytes_of(region);
-    return std::any_of(bytes.begin(), bytes.end(), [&](int64_t byte) {
-      return written[static_cast<size_t>(byte)] > since;
-    });
+    return std::any_of(bytes.begin(), bytes.end(),
+                       [&](int64_t byte) { return written[static_cast<size_t>(byte)] > since; });
   }
   /// Of regions with at most one axis.
   static std::vector<int64_t> bytes_of(const ByteRegion& region) {
@@ -229,8 +228,8 @@ class RandomProgram {
     const auto now = static_cast<int64_t>(memory_.version.load());
     const auto since = static_cast<uint32_t>(draw(std::max(now - 40, int64_t{0}), now));
     const int64_t size = draw(1, 12);
-    const ByteRegion region = draw(0, 1) == 0 ? column_at(draw(0, 11))
-                                              : ByteRegion::dense(draw(0, kBytes - size), size);
+    const ByteRegion region =
+        draw(0, 1) == 0 ? column_at(draw(0, 11)) : ByteRegion::dense(draw(0, kBytes - size), size);
     const bool found = memory_.is_hit(since, region), truth = memory_.was_hit(since, region);
     ++questions;
     if (truth && !found) ++missed;
