@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <vector>
 
 #include "benchmarks/bench_support.h"
 #include "ebb/autograd/engine.h"
@@ -74,6 +75,31 @@ void one_node_run(int64_t count) {
   }
 }
 
+// In-place writes of memory of which nothing is saved: all of it, its rows, its columns.
+void write_whole(int64_t count) {
+  const Tensor x = filled(kSmall, 1.0), y = filled(kSmall, 2.0);
+  for (int64_t i = 0; i < count; ++i) add_(x, y);
+}
+
+void write_lines(int64_t count, int64_t dim) {
+  const Tensor x = filled(kSmall, 1.0), y = filled(Shape{8}, 2.0);
+  std::vector<Tensor> lines;
+  for (int64_t line = 0; line < 8; ++line) lines.push_back(select(x, dim, line));
+  for (int64_t i = 0; i < count; ++i) add_(lines[static_cast<size_t>(i % 8)], y);
+}
+
+void write_rows(int64_t count) { write_lines(count, 0); }
+void write_columns(int64_t count) { write_lines(count, 1); }
+
+// The first write of new memory, which makes its log.
+void write_new(int64_t count) {
+  const Tensor x = filled(kSmall, 1.0), y = filled(kSmall, 2.0);
+  for (int64_t i = 0; i < count; ++i) {
+    const Tensor z = x + y;
+    add_(z, y);
+  }
+}
+
 void deep(int64_t count) {
   const Tensor x = leaf(kFlat64, 1.0), c = filled(kFlat64, 0.0), seed = filled(kFlat64, 3.0);
   double start = thread_seconds();
@@ -104,6 +130,10 @@ constexpr Path kPaths[] = {
     {"chain_run_and_destroyed", chain_run_and_destroyed},
     {"one_node", one_node},
     {"one_node_run", one_node_run},
+    {"write_whole", write_whole},
+    {"write_rows", write_rows},
+    {"write_columns", write_columns},
+    {"write_new", write_new},
     {"deep", deep},
 };
 

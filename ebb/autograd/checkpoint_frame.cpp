@@ -11,10 +11,32 @@
 
 namespace ebb::autograd {
 
-/// What stands for one saved tensor.
+/// What stands for one saved tensor: counted by its handles.
 struct CheckpointFrame::Slot {
   std::shared_ptr<CheckpointFrame> frame;
-  size_t index = 0;
+  size_t index;
+  std::atomic<bool>* is_needed;
+  std::atomic<uint32_t> handles{1};
+};
+
+/// A share of a slot, as long as a pointer: std::any then needs no memory for it.
+class CheckpointFrame::SlotHandle {
+ public:
+  explicit SlotHandle(Slot* adopted) : slot_(adopted) {}
+  SlotHandle(const SlotHandle& other) : slot_(other.slot_) {
+    slot_->handles.fetch_add(1, std::memory_order_relaxed);
+  }
+  SlotHandle(SlotHandle&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
+  SlotHandle& operator=(const SlotHandle&) = delete;
+  ~SlotHandle() {
+    if (slot_ == nullptr || slot_->handles.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    slot_->is_needed->store(false, std::memory_order_relaxed);
+    delete slot_;
+  }
+  const Slot& operator*() const { return *slot_; }
+
+ private:
+  Slot* slot_;
 };
 
 /// Hooks of the first call.
@@ -23,8 +45,8 @@ class CheckpointHooks final : public SavedTensorsHooks {
   explicit CheckpointHooks(std::shared_ptr<CheckpointFrame> frame) : frame_(std::move(frame)) {}
   std::any pack(const Tensor& value) override { return frame_->add(value); }
   Tensor unpack(const std::any& packed) override {
-    const auto& slot = *std::any_cast<std::shared_ptr<CheckpointFrame::Slot>>(&packed);
-    return slot->frame->value_of(*slot);
+    const CheckpointFrame::Slot& slot = **std::any_cast<CheckpointFrame::SlotHandle>(&packed);
+    return slot.frame->value_of(slot);
   }
 
  private:
@@ -34,7 +56,8 @@ class CheckpointHooks final : public SavedTensorsHooks {
 /// Hooks of a call that is made again: keeps what it saves, by position.
 class CheckpointFrame::Recorder final : public SavedTensorsHooks {
  public:
-  explicit Recorder(const CheckpointFrame& frame) : frame_(frame), values(frame.slots_.size()) {}
+  explicit Recorder(const CheckpointFrame& frame)
+      : frame_(frame), values(frame.is_needed_.size()) {}
 
   std::any pack(const Tensor& value) override {
     if (has_stopped) throw StopRecomputation();
@@ -45,8 +68,8 @@ class CheckpointFrame::Recorder final : public SavedTensorsHooks {
               count, " of the forward pass", kHint));
     }
     const size_t index = count++;
-    descriptions.push_back(describe(value));
-    if (!frame_.slots_[index].expired()) values[index] = value;
+    if (!frame_.fits(index, value)) note_difference(index, value);
+    if (frame_.is_needed_[index].load(std::memory_order_relaxed)) values[index] = value;
     if (frame_.options_.early_stop && count == values.size()) {
       has_stopped = true;
       throw StopRecomputation();
@@ -62,11 +85,21 @@ class CheckpointFrame::Recorder final : public SavedTensorsHooks {
   struct Kept {
     Tensor value;
   };
+  void note_difference(size_t index, const Tensor& again) {
+    const auto print = [](DType dtype, IntSpan sizes, Device device) {
+      return str(dtype, ' ', PrintShape{sizes}, " on ", to_string(device));
+    };
+    const Description& saved = frame_.descriptions_[index];
+    differing += str("\n  tensor at position ", index, ": saved ",
+                     print(saved.dtype, frame_.sizes_at(index), saved.device), ", recomputed ",
+                     print(again.dtype(), again.sizes(), again.device()));
+  }
+
   const CheckpointFrame& frame_;
 
  public:
   Values values;
-  std::vector<Description> descriptions;
+  std::string differing;  // a line for each tensor that is not like the one saved
   size_t count = 0;
   bool has_stopped = false;
 };
@@ -81,18 +114,26 @@ std::shared_ptr<SavedTensorsHooks> CheckpointFrame::hooks() {
   return std::make_shared<CheckpointHooks>(shared_from_this());
 }
 
-CheckpointFrame::Description CheckpointFrame::describe(const Tensor& value) {
-  return {value.shape(), value.dtype(), value.device()};
+std::any CheckpointFrame::add(const Tensor& value) {
+  const std::lock_guard lock(mutex_);
+  const IntSpan sizes = value.sizes();
+  descriptions_.push_back({.first_size = sizes_.size(),
+                           .ndim = static_cast<uint8_t>(sizes.size()),
+                           .dtype = value.dtype(),
+                           .device = value.device()});
+  sizes_.insert(sizes_.end(), sizes.begin(), sizes.end());
+  std::atomic<bool>& is_needed = is_needed_.emplace_back(true);
+  return SlotHandle(new Slot{shared_from_this(), is_needed_.size() - 1, &is_needed});
 }
 
-std::any CheckpointFrame::add(const Tensor& value) {
-  const auto slot = std::make_shared<Slot>();
-  slot->frame = shared_from_this();
-  const std::lock_guard lock(mutex_);
-  slot->index = slots_.size();
-  slots_.push_back(slot);
-  descriptions_.push_back(describe(value));
-  return slot;
+IntSpan CheckpointFrame::sizes_at(size_t index) const {
+  return {sizes_.data() + descriptions_[index].first_size, descriptions_[index].ndim};
+}
+
+bool CheckpointFrame::fits(size_t index, const Tensor& value) const {
+  const Description& saved = descriptions_[index];
+  return value.dtype() == saved.dtype && value.device() == saved.device &&
+         equal(value.sizes(), sizes_at(index));
 }
 
 Tensor CheckpointFrame::value_of(const Slot& slot) {
@@ -109,11 +150,12 @@ Tensor CheckpointFrame::value_of(const Slot& slot) {
 
 std::shared_ptr<CheckpointFrame::Values> CheckpointFrame::values_in_run() {
   ActiveRun& run = *active_run();
-  std::erase_if(values_, [](const auto& entry) { return entry.second.expired(); });
   if (const auto found = values_.find(run.id()); found != values_.end()) {
     const std::shared_ptr<Values> known = found->second.lock();
-    if (!known->empty()) return known;  // empty: the run is over but for its last callbacks
+    // Empty: the run is over but for its last callbacks.
+    if (known != nullptr && !known->empty()) return known;
   }
+  std::erase_if(values_, [](const auto& entry) { return entry.second.expired(); });
   const auto values = std::make_shared<Values>(recompute());
   values_[run.id()] = values;
   run.queue_callback([values] { values->clear(); });
@@ -149,22 +191,11 @@ void CheckpointFrame::check(const Values& values, const Recorder& recorder) cons
             values.size(), " in the forward pass, ", recorder.count, " in the recomputation",
             Recorder::kHint));
   }
-  if (!options_.checks_metadata) return;
-  std::string differing;
-  const auto print = [](const Description& one) {
-    return str(one.dtype, ' ', PrintShape{one.shape}, " on ", to_string(one.device));
-  };
-  for (size_t index = 0; index < values.size(); ++index) {
-    const Description &saved = descriptions_[index], &again = recorder.descriptions[index];
-    if (saved == again) continue;
-    differing += str("\n  tensor at position ", index, ": saved ", print(saved), ", recomputed ",
-                     print(again));
-  }
-  if (differing.empty()) return;
+  if (!options_.checks_metadata || recorder.differing.empty()) return;
   throw AutogradError(
       str("checkpoint: recomputation must save what the forward pass saved, got "
           "recomputed values for the following tensors with different metadata:",
-          differing, Recorder::kHint));
+          recorder.differing, Recorder::kHint));
 }
 
 NodePtr<CallInputs> CallInputs::save(std::span<const Tensor> inputs) {

@@ -7,10 +7,13 @@
 // before its own hooks are installed, so they belong to the frame around it.
 #pragma once
 
+#include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -48,16 +51,19 @@ class EBB_API CheckpointFrame : public std::enable_shared_from_this<CheckpointFr
   friend class CheckpointHooks;
   class Recorder;
   struct Slot;
+  class SlotHandle;
+  /// Of a saved tensor, to be compared with what is computed again.
   struct Description {
-    Shape shape;
+    size_t first_size;  // in sizes_
+    uint8_t ndim;
     DType dtype;
     Device device;
-    friend bool operator==(const Description&, const Description&) = default;
   };
   using Values = std::vector<Tensor>;
-  static Description describe(const Tensor& value);
 
   std::any add(const Tensor& value);
+  IntSpan sizes_at(size_t index) const;
+  bool fits(size_t index, const Tensor& value) const;
   Tensor value_of(const Slot& slot);
   std::shared_ptr<Values> values_in_run();
   /// Computes the values of all slots again, checked.
@@ -67,9 +73,10 @@ class EBB_API CheckpointFrame : public std::enable_shared_from_this<CheckpointFr
   std::function<void()> recompute_;
   CheckpointOptions options_;
   RandomState random_state_;
-  ThreadModes modes_;  // of the first call
-  std::vector<std::weak_ptr<Slot>> slots_;
-  std::vector<Description> descriptions_;  // of the slots
+  ThreadModes modes_;                        // of the first call
+  std::deque<std::atomic<bool>> is_needed_;  // by slot: somebody may still unpack it
+  std::vector<Description> descriptions_;    // of the slots
+  std::vector<int64_t> sizes_;               // of all of them, one after another
   // Held while values are computed: threads of one run wait for each other's result.
   std::recursive_mutex mutex_;
   // By the number of the run, which owns them: they go with it, even if it fails.

@@ -38,8 +38,7 @@ Tensor view_of_input(const Tensor& input) {
 
 /// Notes a write that forward() may have made behind ebb's back.
 void note_dirty(const Tensor& tensor, LocationId location) {
-  const ByteRange range = byte_range(tensor);
-  tensor.impl()->storage->note_write("a custom function", location, range.first, range.last);
+  tensor.impl()->storage->note_write("a custom function", location, region_of(*tensor.impl()));
 }
 
 /// A view of an input may not be written later: how it follows its base only forward() knows. A

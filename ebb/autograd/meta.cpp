@@ -55,8 +55,7 @@ Tensor AutogradMeta::add(const Tensor& grad) {
   }
   grad_.impl()->storage->prepare_write();
   add_into(grad_, grad);
-  const ByteRange range = byte_range(grad_);
-  grad_.impl()->storage->note_write("backward", thread_state.location, range.first, range.last);
+  grad_.impl()->storage->note_write("backward", thread_state.location, region_of(*grad_.impl()));
   return {};
 }
 

@@ -1,23 +1,12 @@
-// ebb/core/storage.cpp -- making and freeing storages, and the write log.
+// ebb/core/storage.cpp -- making and freeing storages, and noting what is written.
 #include "ebb/core/storage.h"
 
-#include <array>
-#include <mutex>
-
 #include "ebb/core/device_memory.h"
+#include "ebb/core/write_log.h"
 
 namespace ebb {
 
 void (*detail::before_guarded_write)(Storage& storage) = nullptr;
-
-/// A ring of the last writes. Its own lock: writers on several threads are rare but allowed.
-struct Storage::WriteLog {
-  static constexpr uint32_t kKept = 8;
-
-  std::mutex mutex;
-  std::array<WriteRecord, kKept> ring;
-  uint32_t count = 0;
-};
 
 Storage* Storage::adopt(void* data, size_t bytes, StorageDeleter deleter, void* context) {
   static_assert(sizeof(Storage) == kHeaderBytes);
@@ -65,33 +54,33 @@ void Storage::prepare_write() {
   if (detail::before_guarded_write != nullptr) detail::before_guarded_write(*this);
 }
 
-void Storage::note_write(const char* op, LocationId location, size_t first_byte, size_t last_byte) {
-  const uint32_t version = version_.fetch_add(1, std::memory_order_relaxed) + 1;
-  WriteLog* log = log_.load(std::memory_order_acquire);
-  if (log == nullptr) {
-    auto* const made = new (std::nothrow) WriteLog();
-    if (made == nullptr) return;  // the version tells of the write all the same
-    if (log_.compare_exchange_strong(log, made, std::memory_order_acq_rel)) {
-      log = made;
-    } else {
-      delete made;
-    }
+WriteLog* Storage::make_log() noexcept {
+  auto* const made = new (std::nothrow) WriteLog(version(), bytes_);
+  WriteLog* log = nullptr;
+  if (made == nullptr || log_.compare_exchange_strong(log, made, std::memory_order_acq_rel)) {
+    return made;
   }
-  const std::lock_guard lock(log->mutex);
-  log->ring[log->count++ % WriteLog::kKept] = {version, location, op, first_byte, last_byte};
+  delete made;
+  return log;
 }
 
-std::vector<WriteRecord> Storage::writes_since(uint32_t version) const {
-  std::vector<WriteRecord> found;
-  WriteLog* const log = log_.load(std::memory_order_acquire);
-  if (log == nullptr) return found;
-  const std::lock_guard lock(log->mutex);
-  const uint32_t kept = log->count < WriteLog::kKept ? log->count : WriteLog::kKept;
-  for (uint32_t back = kept; back > 0; --back) {
-    const WriteRecord& record = log->ring[(log->count - back) % WriteLog::kKept];
-    if (record.version > version) found.push_back(record);
+void Storage::note_write(const char* op, LocationId location, const ByteRegion& region) noexcept {
+  WriteLog* log = log_.load(std::memory_order_acquire);
+  if (log == nullptr) log = make_log();
+  if (log != nullptr) {
+    log->note(version_, op, location, region);
+  } else {
+    version_.fetch_add(1, std::memory_order_relaxed);  // tells of the write all the same
   }
-  return found;
+}
+
+std::optional<WriteRecord> Storage::write_since(uint32_t version, const ByteRegion& region) const {
+  const uint32_t now = this->version();
+  if (now == version) return {};
+  const WriteLog* const log = log_.load(std::memory_order_acquire);
+  // Without memory for a log, or once versions have started anew, any byte may have been written.
+  if (log == nullptr || now < version) return WriteRecord{.version = now};
+  return log->find(version, region);
 }
 
 }  // namespace ebb

@@ -1,4 +1,4 @@
-// ebb/core/storage.h -- the memory behind tensors: bytes, a version, and a log of recent writes.
+// ebb/core/storage.h -- the memory behind tensors: bytes, a version, and a log of the writes.
 //
 // A storage and its bytes are one block: 48 bytes of header, then the data at offset 64, or at
 // offset 48 if they are at most 16 bytes. Foreign memory (NumPy's, a device's) has a header only.
@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
-#include <vector>
+#include <optional>
 
 #include "ebb/core/block_cache.h"
 #include "ebb/core/device.h"
@@ -21,13 +21,14 @@
 
 namespace ebb {
 
-/// One in-place write: which op made it, where, and which bytes of the storage it may have touched.
+struct ByteRegion;
+class WriteLog;
+
+/// One in-place write: which op made it, and where.
 struct WriteRecord {
   uint32_t version = 0;  // of the storage after the write
   LocationId location = 0;
-  const char* op = nullptr;
-  size_t first_byte = 0;
-  size_t last_byte = 0;
+  const char* op = nullptr;  // null if the log does not tell
 };
 
 /// Frees foreign memory; `context` is what was given along with it.
@@ -76,10 +77,10 @@ class EBB_API Storage {
   Device device() const { return device_; }
   uint32_t version() const { return version_.load(std::memory_order_relaxed); }
 
-  /// Notes an in-place write of bytes [first_byte, last_byte] by `op`. Keeps the last 8.
-  void note_write(const char* op, LocationId location, size_t first_byte, size_t last_byte);
-  /// The writes still in the log that came after `version`, oldest first.
-  std::vector<WriteRecord> writes_since(uint32_t version) const;
+  /// Notes an in-place write by `op` (write_log.h).
+  void note_write(const char* op, LocationId location, const ByteRegion& region) noexcept;
+  /// A write after `version` that may have touched `region`, if there is one.
+  std::optional<WriteRecord> write_since(uint32_t version, const ByteRegion& region) const;
 
   /// Whether writing is refused, as for a read-only NumPy array.
   bool is_read_only() const { return has_flag(kReadOnly); }
@@ -102,7 +103,6 @@ class EBB_API Storage {
   static constexpr uint16_t kInference = gate::kInference;
   static constexpr uint16_t kPacked = 4;
   static constexpr uint16_t kGuarded = 8;
-  struct WriteLog;
 
   Storage() = default;
   ~Storage() = default;
@@ -122,6 +122,7 @@ class EBB_API Storage {
     }
   }
   void destroy_slow() noexcept;
+  WriteLog* make_log() noexcept;
   static Storage* allocate_on(Device device, size_t bytes);
   /// What the deleter of foreign memory gets: it lies where a scalar's data would.
   void** foreign_context() {

@@ -214,6 +214,14 @@ ByteRange byte_range(const Tensor& tensor) {
           .empty = false};
 }
 
+ByteRegion region_of(const TensorImpl& impl) {
+  const int64_t start =
+      static_cast<const char*>(impl.data) - static_cast<const char*>(impl.storage->data());
+  const auto item = static_cast<int64_t>(item_size(impl.dtype));
+  if (impl.is_contiguous()) return ByteRegion::dense(start, impl.numel * item);
+  return ByteRegion::strided(start, item, impl.shape(), {impl.strides(), impl.ndim});
+}
+
 bool has_internal_overlap(const Tensor& tensor) {
   const TensorImpl& impl = *tensor.impl();
   for (int dim = 0; dim < impl.ndim; ++dim) {

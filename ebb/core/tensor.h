@@ -8,6 +8,7 @@
 #include <iosfwd>
 #include <utility>
 
+#include "ebb/core/byte_region.h"
 #include "ebb/core/error.h"
 #include "ebb/core/scalar.h"
 #include "ebb/core/tensor_impl.h"
@@ -173,6 +174,9 @@ struct ByteRange {
   bool empty = true;
 };
 EBB_API ByteRange byte_range(const Tensor& tensor);
+
+/// The bytes of the storage that elements of `impl` touch.
+EBB_API ByteRegion region_of(const TensorImpl& impl);
 
 /// Whether two elements of the tensor may be one in memory (a stride of 0 over more than one).
 EBB_API bool has_internal_overlap(const Tensor& tensor);

@@ -183,9 +183,9 @@ bool overlaps_partly(const Tensor& lhs, const Tensor& rhs) {
 }
 
 void note_write(const char* op, const Tensor& self) {
-  const ByteRange range = byte_range(self);
-  if (range.empty) return;
-  self.impl()->storage->note_write(op, thread_state.location, range.first, range.last);
+  const TensorImpl& impl = *self.impl();
+  if (impl.numel == 0) return;
+  impl.storage->note_write(op, thread_state.location, region_of(impl));
 }
 
 void throw_not_accepted(const char* op, const char* name, DType got, uint32_t accepted) {

@@ -36,6 +36,7 @@ PyMethodDef kFunctions[] = {
 }  // namespace
 
 DType default_dtype() { return current; }
+void set_default_dtype(DType dtype) { current = dtype; }
 
 void add_default_dtype(PyObject* module) {
   check_status(PyModule_AddFunctions(module, kFunctions));

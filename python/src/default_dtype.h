@@ -12,6 +12,8 @@ namespace ebb::python {
 
 /// float32 until ebb.set_default_dtype() says otherwise.
 DType default_dtype();
+/// `dtype` is a floating one.
+void set_default_dtype(DType dtype);
 
 /// The dtype asked for, else the default one.
 inline DType or_default(std::optional<DType> asked) { return asked.value_or(default_dtype()); }

@@ -25,12 +25,6 @@ struct Foreign {
   }
 };
 
-std::vector<uint32_t> versions_of(const std::vector<WriteRecord>& writes) {
-  std::vector<uint32_t> versions;
-  for (const WriteRecord& write : writes) versions.push_back(write.version);
-  return versions;
-}
-
 TEST(Storage, AlignsEverythingLongerThanAScalarToACacheLine) {
   for (const size_t bytes : {17u, 64u, 100u, 1000u, 5000u, 3u << 20}) {
     Storage* const storage = Storage::allocate(bytes);
@@ -102,57 +96,22 @@ TEST(ForeignStorage, NeedsNoDeleter) {
   EXPECT_EQ(tensor.item<float>(), 2.0f);
 }
 
-TEST(WriteLog, IsEmptyBeforeTheFirstWrite) {
-  const Tensor tensor = empty(Shape{4}, DType::float32);
-  EXPECT_EQ(tensor.version(), 0u);
-  EXPECT_TRUE(tensor.impl()->storage->writes_since(0).empty());
-}
-
-TEST(WriteLog, TellsWhatWasWrittenWhereAndByWhom) {
+TEST(Storage, RaisesItsVersionAndFindsAWriteByItsBytes) {
   const Tensor tensor = empty(Shape{4}, DType::float32);
   Storage& storage = *tensor.impl()->storage;
-  storage.note_write("mul_", 42, 4, 11);
-  const std::vector<WriteRecord> writes = storage.writes_since(0);
-  ASSERT_EQ(writes.size(), 1u);
-  EXPECT_EQ(writes[0].version, 1u);
-  EXPECT_STREQ(writes[0].op, "mul_");
-  EXPECT_EQ(writes[0].location, 42u);
-  EXPECT_EQ(writes[0].first_byte, 4u);
-  EXPECT_EQ(writes[0].last_byte, 11u);
+  EXPECT_FALSE(storage.write_since(0, region_of(*tensor.impl())).has_value());
+  storage.note_write("mul_", 42, ByteRegion::dense(4, 8));
+  EXPECT_EQ(tensor.version(), 1u);
+  EXPECT_STREQ(storage.write_since(0, ByteRegion::dense(11, 1))->op, "mul_");
+  EXPECT_FALSE(storage.write_since(0, ByteRegion::dense(12, 4)).has_value());
+  EXPECT_FALSE(storage.write_since(1, ByteRegion::dense(4, 8)).has_value());
 }
 
-TEST(WriteLog, ReturnsWhatCameAfterAVersionOldestFirst) {
+TEST(Storage, DoubtsEveryByteOnceVersionsStartedAnew) {
   const Tensor tensor = empty(Shape{4}, DType::float32);
   Storage& storage = *tensor.impl()->storage;
-  for (int write = 0; write < 5; ++write) storage.note_write("add_", 0, 0, 0);
-  EXPECT_EQ(versions_of(storage.writes_since(2)), (std::vector<uint32_t>{3, 4, 5}));
-  EXPECT_TRUE(storage.writes_since(5).empty());
-}
-
-TEST(WriteLog, KeepsTheLastEight) {
-  const Tensor tensor = empty(Shape{4}, DType::float32);
-  Storage& storage = *tensor.impl()->storage;
-  for (int write = 0; write < 20; ++write) storage.note_write("add_", 0, 0, 0);
-  EXPECT_EQ(tensor.version(), 20u);
-  EXPECT_EQ(versions_of(storage.writes_since(0)),
-            (std::vector<uint32_t>{13, 14, 15, 16, 17, 18, 19, 20}));
-}
-
-TEST(WriteLog, TakesWritesFromSeveralThreads) {
-  const Tensor tensor = empty(Shape{4}, DType::float32);
-  Storage& storage = *tensor.impl()->storage;
-  std::vector<std::thread> writers;
-  for (int writer = 0; writer < 4; ++writer) {
-    writers.emplace_back([&storage] {
-      for (int write = 0; write < 500; ++write) {
-        storage.note_write("add_", 0, 0, 0);
-        static_cast<void>(storage.writes_since(0));
-      }
-    });
-  }
-  for (std::thread& writer : writers) writer.join();
-  EXPECT_EQ(tensor.version(), 2000u);
-  EXPECT_EQ(storage.writes_since(0).size(), 8u);
+  storage.note_write("mul_", 42, ByteRegion::dense(0, 4));
+  EXPECT_TRUE(storage.write_since(7, ByteRegion::dense(12, 4)).has_value());
 }
 
 TEST(Storage, RemembersThatItIsReadOnly) {

@@ -139,7 +139,7 @@ TEST(View, SharesMemoryVersionAndDevice) {
   const Tensor view = transposed(base);
   EXPECT_FALSE(view.is_contiguous());
   EXPECT_EQ(view.data<float>()[view.strides()[0]], 1.0f);
-  base.impl()->storage->note_write("test", 0, 0, 0);
+  base.impl()->storage->note_write("test", 0, ByteRegion::dense(0, 1));
   EXPECT_EQ(view.version(), 1u);
 }
 

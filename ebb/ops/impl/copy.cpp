@@ -52,19 +52,12 @@ namespace {
 
 /// Logs a write of the elements of `region`, which begin at `data`, for those who saved `self`.
 void note_region(const char* op, const Tensor& self, const Geometry& region, const void* data) {
-  int64_t lowest = 0;
-  int64_t highest = 0;
-  for (int dim = 0; dim < region.ndim; ++dim) {
-    if (region.sizes[dim] == 0) return;
-    const int64_t reach = (region.sizes[dim] - 1) * region.strides[dim];
-    (reach < 0 ? lowest : highest) += reach;
-  }
   const TensorImpl& impl = *self.impl();
-  const auto item = static_cast<int64_t>(item_size(impl.dtype));
   const int64_t start =
       static_cast<const char*>(data) - static_cast<const char*>(impl.storage->data());
-  impl.storage->note_write(op, thread_state.location, static_cast<size_t>(start + lowest * item),
-                           static_cast<size_t>(start + highest * item + item - 1));
+  const ByteRegion bytes = ByteRegion::strided(start, static_cast<int64_t>(item_size(impl.dtype)),
+                                               region.size_span(), region.stride_span());
+  if (bytes.run != 0) impl.storage->note_write(op, thread_state.location, bytes);
 }
 
 /// Drops leading dims of size 1 so that `src` has at most `ndim` dims; throws unless it broadcasts

@@ -1,7 +1,7 @@
 # python/ebb/utils/checkpoint.py -- trades memory for time: parts of a graph are computed twice.
 #
-# The rules are compiled (ebb/autograd/checkpoint_frame.h). Here, tensors are picked out of the
-# arguments, so that they are saved like any operand, and what Python alone knows is put back.
+# The rules are compiled (ebb/autograd/checkpoint_frame.h, python/src/checkpoint.cpp). Here are the
+# options that only Python has.
 """``checkpoint``: what a function saves for backward is computed again instead of kept."""
 
 from __future__ import annotations
@@ -78,43 +78,24 @@ def checkpoint(
         raise _C.ValueError(
             f"checkpoint: determinism_check must be 'default' or 'none', got {determinism_check!r}"
         )
-    places, tensors = _pick_tensors(args, kwargs)
-    rest = [None if key in places else value for key, value in enumerate(args)]
-    named = {key: None if key in places else value for key, value in kwargs.items()}
-    contexts = context_fn() if context_fn is not None else None
-    dtype = _C.get_default_dtype()
-
-    def call(inputs: list[_C.Tensor], is_again: bool) -> Any:
-        positional, keywords = list(rest), dict(named)
-        for key, value in zip(places, inputs, strict=True):
-            (positional if isinstance(key, int) else keywords)[key] = value
-        inputs.clear()
-        if contexts is None and (not is_again or dtype is _C.get_default_dtype()):
-            return function(*positional, **keywords)
-        context = contexts[is_again] if contexts is not None else contextlib.nullcontext()
-        with _default_dtype(dtype if is_again else _C.get_default_dtype()), context:
-            return function(*positional, **keywords)
-
+    if context_fn is not None:
+        function = _in_contexts(function, context_fn())
     stops = early_stop if _early_stop is None else _early_stop
     checks = determinism_check == "default"
-    return _C._checkpoint(call, tensors, bool(stops), checks, bool(preserve_rng_state))
+    return _C._checkpoint(function, args, kwargs, bool(stops), checks, bool(preserve_rng_state))
 
 
-def _pick_tensors(args: tuple, kwargs: dict[str, Any]) -> tuple[dict, list[_C.Tensor]]:
-    """Keys of the arguments that are tensors, in order, and these tensors."""
-    everything = [*enumerate(args), *kwargs.items()]
-    found = {key: value for key, value in everything if isinstance(value, _C.Tensor)}
-    return dict.fromkeys(found), list(found.values())
+def _in_contexts(function: Callable[..., Any], contexts: tuple[Any, Any]) -> Callable[..., Any]:
+    """``function`` in the first context when it is called first, later in the second."""
+    is_again = False
 
+    def call(*args: Any, **kwargs: Any) -> Any:
+        nonlocal is_again
+        context, is_again = contexts[is_again], True
+        with context:
+            return function(*args, **kwargs)
 
-@contextlib.contextmanager
-def _default_dtype(dtype: _C.dtype) -> Iterator[None]:
-    outer = _C.get_default_dtype()
-    _C.set_default_dtype(dtype)
-    try:
-        yield
-    finally:
-        _C.set_default_dtype(outer)
+    return call
 
 
 def checkpoint_sequential(
