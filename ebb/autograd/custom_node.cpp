@@ -91,7 +91,11 @@ class Connection {
     const Tensor& out = call_.outputs[index];
     if (out.defined()) return NodeAccess::describe_output(node_, index, *out.impl());
     auto& meta = const_cast<OutputMeta&>(node_.output_meta(static_cast<uint32_t>(index)));
-    meta = {.dtype = DType::float32, .ndim = 0, .device = {}, .reserved = 0};
+    meta = {.dtype = DType::float32,
+            .ndim = 0,
+            .device = {},
+            .flags = 0,
+            .scope = thread_state.scope & kMaxScope};
   }
 
   bool is_differentiable_output(const Tensor& out) const {

@@ -48,6 +48,7 @@ struct CustomSaved {
 /// Base of the nodes of custom functions: one edge per input, one output description per output.
 class EBB_API CustomNode : public Node {
  public:
+  NodeKind kind() const override { return NodeKind::custom; }
   /// The saved tensors, with history in grad mode; undefined where None was saved. Throws
   /// AutogradError if they were freed or written to.
   std::vector<Tensor> unpack_saved(bool releases);

@@ -51,6 +51,7 @@ class EBB_API AccumulateGrad final : public Node, public AutogradMeta {
 
   const char* name() const override { return "AccumulateGrad"; }
   bool is_accumulator() const override { return true; }
+  NodeKind kind() const override { return NodeKind::leaf; }
   void apply(Tensor* grad_outs, Tensor* grad_inputs, NodeRun& run) override;
   void owner_died() noexcept override;
   /// The leaf, or null if it is gone. Only safe while the caller keeps the leaf alive.

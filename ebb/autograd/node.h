@@ -40,10 +40,13 @@ struct OutputMeta {
   DType dtype;
   uint8_t ndim;
   Device device;
-  uint32_t reserved;
+  uint32_t flags : 8;   // the tensor's when it was recorded
+  uint32_t scope : 24;  // the module that was being called (core/scope.h)
   int64_t dims[];
 
   IntSpan shape() const { return {dims, ndim}; }
+  /// Whether the op's result shared memory with an operand.
+  bool is_view() const { return (flags & TensorImpl::kView) != 0; }
 };
 static_assert(sizeof(OutputMeta) == 8);
 
@@ -69,6 +72,14 @@ class AttributeVisitor {
   ~AttributeVisitor() = default;
 };
 
+/// What a node stands for. The numbers are those of the graph's data format.
+enum class NodeKind : uint8_t {
+  op = 0,
+  leaf = 1,    // adds to a leaf's gradient
+  custom = 2,  // a custom function of the user's
+  write = 3,   // the new history of a view, or of its base, after a write
+};
+
 /// Base of all recorded ops. Counted; destroyed without recursion (node.cpp).
 class EBB_API Node : public Producer {
  public:
@@ -89,6 +100,8 @@ class EBB_API Node : public Producer {
   /// Whether something was saved and then freed.
   bool is_released() const { return (flags_.load(std::memory_order_relaxed) & kReleased) != 0; }
   virtual bool is_accumulator() const { return false; }
+  /// For those who look at graphs.
+  virtual NodeKind kind() const { return NodeKind::op; }
   /// Whether only the thread that called backward() may run it, as where it calls Python.
   bool needs_caller_thread() const {
     return (flags_.load(std::memory_order_relaxed) & kCallerThread) != 0;

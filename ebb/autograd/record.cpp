@@ -103,6 +103,7 @@ void renew_history(TensorImpl& impl, NodePtr<Node> node) {
 void rebase_history(NodePtr<Node> node, uint64_t above, const Tensor& self, LocationId location) {
   TensorImpl& impl = *self.impl();
   NodeAccess::describe_output(*node, 0, impl);
+  NodeAccess::mark_as_write(*node);
   NodeAccess::number(*node, above, location);
   TensorImpl* const base = impl.base();
   if (base == nullptr) return renew_history(impl, std::move(node));

@@ -14,6 +14,7 @@
 #include "ebb/autograd/saved_tensor.h"
 #include "ebb/autograd/views.h"
 #include "ebb/core/block_cache.h"
+#include "ebb/core/scope.h"
 #include "ebb/core/tensor.h"
 
 namespace ebb::autograd {
@@ -83,9 +84,12 @@ struct NodeAccess {
     meta.dtype = output.dtype;
     meta.ndim = output.ndim;
     meta.device = output.device;
-    meta.reserved = 0;
+    meta.flags = output.flags;
+    meta.scope = thread_state.scope & kMaxScope;
     for (int dim = 0; dim < output.ndim; ++dim) meta.dims[dim] = output.sizes()[dim];
   }
+  /// The node wrote its output over what was there: that it wrote a view says nothing of operands.
+  static void mark_as_write(Node& node) { node.mutable_output_meta(0).flags = 0; }
   static void number(Node& node, uint64_t above, LocationId location) {
     ThreadState& state = thread_state;
     const bool in_block = state.next_sequence < state.end_of_sequences;

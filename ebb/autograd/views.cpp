@@ -24,6 +24,7 @@ std::string line_of(LocationId id) { return to_string(describe_location(id)); }
 class AsStridedBackward final : public Node {
  public:
   const char* name() const override { return "AsStridedBackward"; }
+  NodeKind kind() const override { return NodeKind::write; }
   void apply(Tensor* grad_outs, Tensor* grad_inputs, NodeRun& run) override {
     if (run.wants(0)) grad_inputs[0] = Region(region.get()).scattered(grad_outs[0]);
   }
@@ -34,6 +35,7 @@ class AsStridedBackward final : public Node {
 class WriteToViewBackward final : public Node {
  public:
   const char* name() const override { return "WriteToViewBackward"; }
+  NodeKind kind() const override { return NodeKind::write; }
   void apply(Tensor* grad_outs, Tensor* grad_inputs, NodeRun& run) override;
 
   static constexpr size_t kBefore = 0;   // what the base was

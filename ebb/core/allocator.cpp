@@ -211,6 +211,7 @@ thread_local constinit ThreadState thread_state __attribute__((tls_model("initia
     .dead_nodes = nullptr,
     .location_cache = nullptr,
     .engine = nullptr,
+    .scope = 0,
 };
 
 void* detail::allocate_slow(size_t bytes) {

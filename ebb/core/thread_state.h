@@ -49,6 +49,7 @@ struct alignas(64) ThreadState {
   void* dead_nodes;           // nodes waiting to be destroyed, and whether someone is at it
   void* location_cache;       // the recent return addresses and their ids
   void* engine;               // vectors that the engine keeps between runs
+  uint32_t scope;             // which module is being called (scope.h); 0 outside of all
 };
 
 extern EBB_API thread_local constinit ThreadState thread_state

@@ -78,6 +78,10 @@ def main() -> None:
     mistakes = arguments.out / "mistakes.svg"
     count = write_mistakes(mistakes, model, data.test_images, data.test_labels)
     print(f"digits read wrongly: {count}, drawn in {mistakes}")
+    graph = arguments.out / "graph.html"
+    loss = loss_of(model(data.train_images[:8]), data.train_labels[:8])
+    ebb.graph(loss, model).write_html(graph, title="Backward graph of the digits' network")
+    print(f"backward graph: {graph}")
     _, accuracy = evaluate(model, data.test_images, data.test_labels)
     print(f"test accuracy: {100 * accuracy:.1f} %")
 

@@ -13,9 +13,11 @@
 #include "python/src/function.h"
 #include "python/src/generator.h"
 #include "python/src/grad_mode.h"
+#include "python/src/graph_snapshot.h"
 #include "python/src/hooks.h"
 #include "python/src/init.h"
 #include "python/src/jvp.h"
+#include "python/src/module_call.h"
 #include "python/src/node_object.h"
 #include "python/src/op_call.h"
 #include "python/src/optimizers.h"
@@ -73,6 +75,8 @@ int fill_module(PyObject* module) {
         add_engine_threads(module);
         add_hooks(module);
         add_run_queries(module);
+        add_graph_snapshot(module);
+        add_module_call(module);
         add_runtime(module);
         add_devices(module);
         add_optimizers(module);

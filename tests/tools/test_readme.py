@@ -1,4 +1,4 @@
-# tests/tools/test_readme.py -- the examples in README.md run and print what is printed there.
+# tests/tools/test_readme.py -- the examples in documents run and print what is printed there.
 import os
 import re
 import subprocess
@@ -12,9 +12,9 @@ RELEASE = ROOT / "build" / "release"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 
 
-def examples(language: str) -> list[tuple[str, str]]:
+def examples(language: str, document: str = "README.md") -> list[tuple[str, str]]:
     """Return each block in ``language`` with the ``text`` block that follows it, its output."""
-    blocks = BLOCK.findall((ROOT / "README.md").read_text())
+    blocks = BLOCK.findall((ROOT / document).read_text())
     following = [*blocks[1:], ("", "")]
     return [
         (code, output if kind == "text" else "")
@@ -37,7 +37,17 @@ def test_a_python_example_prints_what_the_readme_shows(code, output, tmp_path):
     assert run([sys.executable, str(script)], cwd=tmp_path, env=environment) == output
 
 
-@pytest.mark.parametrize(("code", "output"), examples("cpp"))
+def test_the_examples_of_the_graph_manual_print_what_it_shows(tmp_path):
+    """They build on each other."""
+    environment = os.environ | {"PYTHONPATH": str(RELEASE / "python")}
+    blocks = examples("python", "docs/graph.md")
+    script = tmp_path / "example.py"
+    script.write_text("\n".join(code for code, _ in blocks))
+    shown = "".join(output for _, output in blocks)
+    assert run([sys.executable, str(script)], cwd=tmp_path, env=environment) == shown
+
+
+@pytest.mark.parametrize(("code", "output"), [*examples("cpp"), *examples("cpp", "docs/graph.md")])
 def test_a_cpp_example_prints_what_the_readme_shows(code, output, tmp_path):
     source, program = tmp_path / "example.cpp", tmp_path / "example"
     source.write_text(code)

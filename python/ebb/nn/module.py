@@ -1,8 +1,9 @@
 # python/ebb/nn/module.py -- Module: the base of layers and networks.
 #
 # Parameters, buffers and submodules live in the instance's __dict__ like any attribute, so reading
-# them costs nothing special; _names remembers which attribute is which. Start reading at
-# __setattr__ and __call__.
+# them costs nothing special; _names remembers which attribute is which. Calling a module runs
+# forward(), between the hooks if there are any, and lets what is recorded belong to the module
+# (python/src/module_call.cpp). Start reading at __setattr__.
 """The base class of everything in a network."""
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ebb.nn.parameter import Parameter
 _PARAMETER, _BUFFER, _MODULE = "parameter", "buffer", "module"
 
 
-class Module:
+class Module(_C._ModuleCall):
     """Base of layers and networks: subclasses assign parts in ``__init__`` and define ``forward``.
 
     Example:
@@ -45,12 +46,6 @@ class Module:
         raise _C.NotImplementedError(
             f"forward: needs a definition in {type(self).__name__}, got none"
         )
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run ``forward``, between the hooks if there are any."""
-        if self._hooks is None:
-            return self.forward(*args, **kwargs)
-        return call_with_hooks(self, args, kwargs)
 
     # Registration.
 
@@ -379,6 +374,9 @@ class Module:
 
     def __repr__(self) -> str:
         return traversal.represent(self)
+
+
+_C._set_module_functions(traversal.steps_to, call_with_hooks)
 
 
 def _kind_of(value: Any) -> str | None:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from ebb._C import Tensor
@@ -45,6 +46,46 @@ def named_tensors(
                 continue
             seen.add(id(tensor))
             yield join(path, name), tensor
+
+
+# A name and a class for each step; by module, then by the identity of what is below it.
+Steps = tuple[tuple[str, str], ...]
+_known_steps: WeakKeyDictionary[Module, dict[int, Steps]] = WeakKeyDictionary()
+
+
+def steps_to(root: Module, target: Module) -> list[tuple[str, str]]:
+    """Return name and class of each module on the shortest way from ``root`` down to ``target``.
+
+    A module that is no part of ``root`` is one step, named by its class; ``root`` itself is none.
+    """
+    steps = _known_steps.get(root, {}).get(id(target))
+    if steps is None or not _leads(root, steps, target):
+        steps = _look_below(root, target)
+    return list(steps)
+
+
+def _leads(root: Module, steps: Steps, target: Module) -> bool:
+    module: Any = root
+    for name, _ in steps:
+        module = getattr(module, name, None)
+    return module is target
+
+
+def _look_below(root: Module, target: Module) -> Steps:
+    """Go down level by level, and remember all that was seen on the way."""
+    seen: dict[int, Steps] = {id(root): ()}
+    level: list[tuple[Module, Steps]] = [(root, ())]
+    while level and id(target) not in seen:
+        below = []
+        for module, steps in level:
+            for name, child in module._modules.items():
+                if child is not None and id(child) not in seen:
+                    seen[id(child)] = (*steps, (name, type(child).__name__))
+                    below.append((child, seen[id(child)]))
+        level = below
+    kind = type(target).__name__
+    _known_steps[root] = seen
+    return seen.get(id(target), ((kind, kind),))
 
 
 def represent(root: Module) -> str:

@@ -1,0 +1,201 @@
+# python/ebb/graphs/node.py -- one node of a snapshot, read from the snapshot's columns.
+"""``GraphNode`` and the small records that it is made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from ebb.graphs.snapshot import Snapshot
+
+KINDS = ("op", "leaf", "custom", "write")
+
+
+class Location(NamedTuple):
+    """A line of the program."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class Output(NamedTuple):
+    """What an op made, and so what flows back into it."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    device: str
+    name: str
+
+
+class Saved(NamedTuple):
+    """A tensor kept for the backward pass; equal ``storage`` numbers share memory."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    device: str
+    bytes: int
+    version: int
+    storage: int
+    packed: bool
+
+
+class GraphEdge(NamedTuple):
+    """The gradient of an input of ``source`` flows into an output of ``target``."""
+
+    source: GraphNode
+    input: int
+    target: GraphNode
+    output: int
+    shape: tuple[int, ...]
+    dtype: str
+    device: str
+    requires_grad: bool
+
+
+class Hooks(NamedTuple):
+    """How many hooks of each kind a node has."""
+
+    tensor: int
+    pre: int
+    post: int
+    post_accumulate: int
+
+
+class GraphNode:
+    """One node of a snapshot. Equal to itself only, whatever object stands for it."""
+
+    __slots__ = ("graph", "index")
+
+    def __init__(self, graph: Snapshot, index: int):
+        self.graph = graph
+        self.index = index
+
+    @property
+    def name(self) -> str:
+        """The op, such as ``MulBackward``."""
+        return self.graph.strings[self.graph.column("nodes.name")[self.index]]
+
+    @property
+    def sequence(self) -> int:
+        """The number in the order of recording, or -1 for a leaf."""
+        return -1 if self.is_leaf else self.graph.column("nodes.sequence")[self.index]
+
+    @property
+    def kind(self) -> str:
+        """ "op", "leaf", "custom", or "write" for what an in-place op on a view added."""
+        return KINDS[self.graph.column("nodes.kind")[self.index]]
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether this is a parameter or another leaf."""
+        return self.kind == "leaf"
+
+    @property
+    def is_freed(self) -> bool:
+        """Whether a run has freed what the op had saved."""
+        return bool(self.graph.column("nodes.freed")[self.index])
+
+    @property
+    def module(self) -> str | None:
+        """The path of the module whose call recorded the op: "" for the outermost, or None."""
+        module = self.graph.column("nodes.module")[self.index]
+        return None if module < 0 else self.graph.modules[module][0]
+
+    @property
+    def module_type(self) -> str | None:
+        """The class of that module."""
+        module = self.graph.column("nodes.module")[self.index]
+        return None if module < 0 else self.graph.modules[module][1]
+
+    @property
+    def location(self) -> Location | None:
+        """The line that recorded the op."""
+        lines, of_nodes = self.graph.locations
+        return None if of_nodes[self.index] < 0 else lines[of_nodes[self.index]]
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What the op was called with besides tensors."""
+        found = self.graph.column("nodes.attributes")[self.index]
+        return {} if found < 0 else dict(self.graph.attribute_sets[found])
+
+    @property
+    def outputs(self) -> list[Output]:
+        """What the op made."""
+        graph = self.graph
+        return [graph.output_at(row) for row in graph.rows("outputs.node", self.index)]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the first output."""
+        return self.outputs[0].shape
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of the first output."""
+        return self.outputs[0].dtype
+
+    @property
+    def device(self) -> str:
+        """The device of the first output."""
+        return self.outputs[0].device
+
+    @property
+    def leaf(self) -> str:
+        """The name of a leaf, "" if it has none or this is no leaf."""
+        rows = self.graph.rows("leaves.node", self.index)
+        return self.graph.strings[self.graph.column("leaves.name")[rows[0]]] if rows else ""
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether a gradient is wanted here: of a leaf that was told not to, False."""
+        rows = self.graph.rows("leaves.node", self.index)
+        return not rows or bool(self.graph.column("leaves.requires_grad")[rows[0]])
+
+    @property
+    def edges(self) -> list[GraphEdge]:
+        """Where the gradients of the inputs go."""
+        return [self.graph.edge_at(row) for row in self.graph.rows("edges.from", self.index)]
+
+    @property
+    def users(self) -> list[GraphNode]:
+        """The nodes whose gradients arrive here, each once."""
+        graph = self.graph
+        return [graph[index] for index in graph.walk.sources(self.index)]
+
+    @property
+    def saved(self) -> list[Saved]:
+        """The tensors kept for the backward pass; none once they are freed."""
+        return [self.graph.saved_at(row) for row in self.graph.rows("saved.node", self.index)]
+
+    @property
+    def hooks(self) -> Hooks:
+        """How many hooks there are."""
+        rows = self.graph.rows("hooks.node", self.index)
+        if not rows:
+            return Hooks(0, 0, 0, 0)
+        return Hooks(*(self.graph.column(f"hooks.{kind}")[rows[0]] for kind in Hooks._fields))
+
+    @property
+    def base(self) -> GraphNode | None:
+        """The node that made the tensor of which this op's output is a view."""
+        rows = self.graph.rows("views.node", self.index)
+        return self.graph[self.graph.column("views.base")[rows[0]]] if rows else None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, GraphNode):
+            return NotImplemented
+        return self.graph is other.graph and self.index == other.index
+
+    def __hash__(self) -> int:
+        return hash((id(self.graph), self.index))
+
+    def __repr__(self) -> str:
+        what = f"{self.name} {self.leaf}" if self.leaf else self.name
+        shapes = ", ".join(f"{output.dtype} {list(output.shape)}" for output in self.outputs)
+        return f"<node {self.index}: {what}, {shapes}>"

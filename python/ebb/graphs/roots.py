@@ -1,0 +1,63 @@
+# python/ebb/graphs/roots.py -- what a snapshot starts from, and what its leaves are called.
+"""Turns arguments of ``ebb.graph`` into flat lists."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ebb import _C
+
+
+def root_list(roots: Any) -> list:
+    """Return tensors, nodes and edges in ``roots``; those without a gradient only if all are."""
+    found = []
+    stack = [roots]
+    while stack:
+        item = stack.pop()
+        if _is_edge(item) or isinstance(item, _C.Tensor | _C.Node):
+            found.append(item)
+        elif isinstance(item, Mapping):
+            stack += reversed(list(item.values()))
+        elif isinstance(item, list | tuple):
+            stack += reversed(item)
+        elif dataclasses.is_dataclass(item):
+            stack += [getattr(item, part.name) for part in reversed(dataclasses.fields(item))]
+        elif item is roots:
+            raise _C.DTypeError(f"graph: needs tensors or edges, got {type(item).__name__}")
+    wanted = [item for item in found if not isinstance(item, _C.Tensor) or item.requires_grad]
+    return wanted or found
+
+
+def _is_edge(item: Any) -> bool:
+    is_pair = isinstance(item, tuple) and len(item) == 2
+    return is_pair and isinstance(item[0], _C.Node) and isinstance(item[1], int)
+
+
+def named_tensors(names: Any) -> list[tuple[str, _C.Tensor]]:
+    """Return pairs of a name and a tensor."""
+    if names is None:
+        return []
+    if hasattr(names, "named_parameters"):
+        return list(names.named_parameters())
+    if isinstance(names, Mapping):
+        names = names.items()
+    if not isinstance(names, Iterable):
+        raise _C.DTypeError(
+            f"graph: names needs a module, a dict or pairs, got {type(names).__name__}"
+        )
+    pairs = []
+    for entry in names:
+        name, value = entry if isinstance(entry, tuple) and len(entry) == 2 else (None, entry)
+        if hasattr(value, "named_parameters"):
+            prefix = f"{name}." if name else ""
+            pairs += [(prefix + inner, tensor) for inner, tensor in value.named_parameters()]
+        elif isinstance(name, str) and isinstance(value, _C.Tensor):
+            pairs.append((name, value))
+        else:
+            raise _C.DTypeError(
+                f"graph: names needs names with tensors or modules, got {type(name).__name__} "
+                f"with {type(value).__name__}"
+            )
+    return pairs

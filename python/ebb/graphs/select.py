@@ -1,0 +1,82 @@
+# python/ebb/graphs/select.py -- what find() understands.
+"""Tests of nodes, made once per search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from ebb import _C
+
+if TYPE_CHECKING:
+    from ebb.graphs.node import GraphNode
+
+Test = Callable[["GraphNode"], bool]
+
+
+def by_name(name: str) -> Test:
+    """Match the op, with or without "Backward", or the name of a leaf."""
+    patterns = (name, f"{name}Backward")
+
+    def test(node: GraphNode) -> bool:
+        return any(fnmatchcase(node.name, pattern) for pattern in patterns) or (
+            node.leaf != "" and fnmatchcase(node.leaf, name)
+        )
+
+    return test
+
+
+def by_kind(kind: str) -> Test:
+    """Match "op", "leaf", "custom" or "write"."""
+    return lambda node: node.kind == kind
+
+
+def by_type(module_type: str) -> Test:
+    """Match the class of the module that recorded the op."""
+    return lambda node: node.module is not None and fnmatchcase(node.module_type or "", module_type)
+
+
+def by_module(module: str) -> Test:
+    """Match the module's path or any below it; "" matches all modules."""
+
+    def test(node: GraphNode) -> bool:
+        path = node.module
+        if path is None:
+            return False
+        return module == "" or fnmatchcase(path, module) or fnmatchcase(path, f"{module}.*")
+
+    return test
+
+
+def by_line(line: int | str) -> Test:
+    """Match a line's number, a file's name, or both: 12, "train.py", "train.py:12"."""
+    text = str(line)
+    file, _, number = text.rpartition(":") if ":" in text else ("", "", text)
+    if not number.isdecimal():
+        file, number = text, ""
+
+    def test(node: GraphNode) -> bool:
+        place = node.location
+        if place is None or (number and place.line != int(number)):
+            return False
+        return file == "" or place.file == file or place.file.endswith(f"/{file}")
+
+    return test
+
+
+MAKERS: dict[str, Callable[..., Test]] = {
+    "name": by_name,
+    "kind": by_kind,
+    "type": by_type,
+    "module": by_module,
+    "line": by_line,
+}
+
+
+def tests_for(wanted: dict[str, int | str | None]) -> list[Test]:
+    """Return a test for each word that was given."""
+    kind = wanted["kind"]
+    if kind not in (None, "op", "leaf", "custom", "write"):
+        raise _C.ValueError(f"find: kind needs op, leaf, custom or write, got {kind!r}")
+    return [MAKERS[word](value) for word, value in wanted.items() if value is not None]

@@ -1,0 +1,66 @@
+// tests/graph/json_test.cpp -- the data format, read back by a JSON parser.
+#include "ebb/graph/json.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/autograd/graph_support.h"
+
+namespace ebb::graph {
+namespace {
+
+using nlohmann::json;
+
+TEST(GraphJson, HoldsTheGraphOfTheManual) {
+  const Tensor x = leaf({1, 2, 3});
+  const std::vector<std::pair<std::string, Tensor>> names = {{"x", x}};
+  const json data = json::parse(to_json(take_snapshot(sum(x * x), {.names = names})));
+  EXPECT_EQ(data["format"], "ebb.graph");
+  EXPECT_EQ(data["version"], 1);
+  EXPECT_EQ(data["nodes"]["kind"], json({0, 0, 1}));
+  EXPECT_EQ(data["edges"]["from"], json({0, 1, 1}));
+  EXPECT_EQ(data["edges"]["to"], json({1, 2, 2}));
+  EXPECT_EQ(data["strings"][data["leaves"]["name"][0].get<size_t>()], "x");
+  EXPECT_EQ(data["leaves"]["bytes"], json({12}));
+  EXPECT_EQ(data["shapes"][data["outputs"]["shape"][2].get<size_t>()], json({3}));
+}
+
+TEST(GraphJson, HasColumnsOfOneLength) {
+  const Tensor x = leaf({1, 2, 3, 4});
+  const json data = json::parse(to_json(take_snapshot(sum(reshape(exp(x), Shape{2, 2})))));
+  const char* const tables[] = {"modules", "locations", "outputs", "edges",
+                                "leaves",  "saved",     "views",   "roots"};
+  for (const char* table : tables) {
+    for (const auto& column : data[table]) {
+      EXPECT_EQ(column.size(), data[table].front().size()) << table;
+    }
+  }
+}
+
+TEST(GraphJson, NamesTheLineOfAnOp) {
+  const json data = json::parse(to_json(take_snapshot(exp(leaf({1})))));
+  const auto row = data["nodes"]["location"][0].get<int>();
+  ASSERT_GE(row, 0);
+  EXPECT_EQ(data["nodes"]["location"][1], -1);
+}
+
+TEST(GraphJson, SpellsNumbersThatJsonLacks) {
+  const Tensor x = leaf({1, 2});
+  const double infinite = std::numeric_limits<double>::infinity();
+  const json data = json::parse(to_json(take_snapshot(clamp(x, -infinite, infinite))));
+  const json attributes = data["nodes"]["attributes"]["0"];
+  EXPECT_EQ(attributes["min"], "-inf");
+  EXPECT_EQ(attributes["max"], "inf");
+}
+
+TEST(GraphJson, EscapesNames) {
+  const Tensor x = leaf({1});
+  const std::string odd = "a \"b\"\\\n\t\x01 </script>";
+  const std::vector<std::pair<std::string, Tensor>> names = {{odd, x}};
+  const json data = json::parse(to_json(take_snapshot(exp(x), {.names = names})));
+  EXPECT_EQ(data["strings"][data["leaves"]["name"][0].get<size_t>()], odd);
+}
+
+}  // namespace
+}  // namespace ebb::graph

@@ -1,0 +1,265 @@
+# tests/python/test_graph.py -- snapshots: what they hold, and that they hold nothing else.
+import gc
+import json
+import weakref
+from dataclasses import dataclass
+
+import pytest
+
+import ebb
+from tests.python import graph_models as models
+
+
+def leaf(*values):
+    return ebb.tensor(list(values), requires_grad=True)
+
+
+@pytest.fixture
+def product():
+    x, w = leaf(1.0, 2.0, 3.0), leaf(4.0, 5.0, 6.0)
+    return ebb.graph((x * w).sum(), {"x": x, "w": w})
+
+
+def test_nodes_are_ops_from_the_root_and_then_leaves(product):
+    assert [node.name for node in product] == [
+        "SumBackward", "MulBackward", "AccumulateGrad", "AccumulateGrad",
+    ]  # fmt: skip
+    assert [node.kind for node in product] == ["op", "op", "leaf", "leaf"]
+    assert [node.leaf for node in product.leaves] == ["x", "w"]
+    assert product.roots == [product[0]] and product[-1] == product.nodes[3]
+    assert product[0].sequence > product[1].sequence and product[2].sequence == -1
+
+
+def test_edges_tell_what_flows(product):
+    first = product.edges[0]
+    assert (first.source, first.target) == (product[0], product[1])
+    assert (first.shape, first.dtype, first.device) == ((3,), "float32", "cpu")
+    assert [(edge.input, edge.target.leaf) for edge in product[1].edges] == [(0, "x"), (1, "w")]
+    assert all(edge.requires_grad for edge in product.edges)
+
+
+def test_a_node_tells_what_it_was_called_with():
+    node = ebb.graph(leaf(1.0, 2.0).sum(0, keepdim=True))[0]
+    assert node.attributes == {"dim": (0,), "keepdim": True}
+    assert (node.shape, node.dtype, node.device) == ((1,), "float32", "cpu")
+    assert node.location.file == __file__
+    assert node.location.function.endswith("called_with")
+
+
+def test_saved_tensors_share_memory():
+    x = leaf(1.0, 2.0, 3.0)
+    graph = ebb.graph(x * x)
+    one, other = graph[0].saved
+    assert (one.name, one.shape, one.bytes, one.version) == ("other", (3,), 12, 0)
+    assert one.storage == other.storage
+    assert graph.saved_bytes() == ebb.autograd.graph.saved_bytes(x * x)
+
+
+def test_saved_bytes_by_op_module_and_line_add_up():
+    net = models.ResidualNet(2)
+    graph = ebb.graph(net(ebb.ones(2, 3, 8, 8)).sum(), net)
+    total = graph.saved_bytes()
+    assert total > 0
+    for by in ("op", "module", "line"):
+        sums = graph.saved_bytes(by=by)
+        assert sum(sums.values()) == total
+        assert list(sums.values()) == sorted(sums.values(), reverse=True)
+    assert "blocks.0.conv1" in graph.saved_bytes("module")
+
+
+def test_hooks_are_counted_by_kind():
+    x = leaf(1.0)
+    y = x * 2
+    y.register_hook(lambda grad: None)
+    x.register_post_accumulate_grad_hook(lambda leaf: None)
+    y.grad_fn.register_prehook(lambda grads: None)
+    graph = ebb.graph(y)
+    assert graph[0].hooks == (1, 1, 0, 0)
+    assert graph[1].hooks.post_accumulate == 1
+
+
+def test_a_freed_graph_has_its_ops_but_no_saved_tensors():
+    x = leaf(1.0, 2.0)
+    loss = (x * x).sum()
+    loss.backward()
+    graph = ebb.graph(loss)
+    assert [node.is_freed for node in graph] == [False, True, False]
+    assert graph.saved_bytes() == 0 and graph[1].saved == []
+    assert "1 ops were freed" in str(graph)
+
+
+def test_a_snapshot_keeps_no_tensor_alive():
+    x = ebb.ones(1000, requires_grad=True)
+    y = x * x
+    watch = weakref.ref(y)
+    node = weakref.ref(y.grad_fn)
+    graph = ebb.graph(y.sum(), {"x": x})
+    del x, y
+    gc.collect()
+    assert watch() is None and node() is None
+    assert graph.leaves[0].leaf == "x"
+
+
+def test_a_leaf_that_is_gone_has_no_name():
+    y = leaf(1.0) * 2
+    assert ebb.graph(y).leaves[0].leaf == ""
+
+
+def test_tensors_with_a_name_need_not_be_named():
+    x = leaf(1.0)
+    x.name = "temperature"
+    assert ebb.graph(x * 2).leaves[0].leaf == "temperature"
+    assert ebb.graph(x * 2, [("t", x)]).leaves[0].leaf == "t"
+
+
+def test_names_come_from_modules_and_dicts_of_them():
+    one, other = models.Cell(4), models.Cell(4)
+    out = models.unrolled(one, 1) + models.unrolled(other, 1)
+    names = {node.leaf for node in ebb.graph(out, {"one": one, "other": other}).leaves}
+    assert "one.ours.weight" in names and "other.theirs.bias" in names
+    assert ebb.graph(out, [one, other]).leaves[0].leaf == "ours.weight"
+
+
+@dataclass
+class Result:
+    loss: object
+    count: int
+
+
+def test_roots_may_be_what_a_module_returns():
+    x = leaf(1.0)
+    y, z = x * 2, x * 3
+    constant = ebb.ones(2)
+    assert len(ebb.graph([y, (z, constant)])) == 3
+    assert len(ebb.graph({"y": y, "rest": [Result(z, 7)]})) == 3
+    assert len(ebb.graph(ebb.autograd.graph.get_gradient_edge(y))) == 2
+    assert len(ebb.graph(y.grad_fn)) == 2
+    assert len(ebb.graph(x)) == 1
+
+
+def test_several_outputs_of_one_op_are_roots_of_their_own():
+    parts = ebb.ones(4, requires_grad=True).split(2)
+    graph = ebb.graph(list(parts))
+    assert [root.index for root in graph.roots] == [0, 0]
+    assert len(graph[0].outputs) == 2
+
+
+@pytest.mark.parametrize(
+    ("roots", "kind", "words"),
+    [
+        (17, TypeError, "graph: needs tensors or edges, got int"),
+        ([], ValueError, "graph: needs at least one root, got none"),
+        (ebb.ones(2), RuntimeError, "graph: needs roots that require a gradient"),
+    ],
+)
+def test_wrong_roots_are_refused(roots, kind, words):
+    with pytest.raises(kind, match=words):
+        ebb.graph(roots)
+
+
+def test_wrong_names_are_refused():
+    x = leaf(1.0)
+    with pytest.raises(TypeError, match="names needs a module, a dict or pairs, got int"):
+        ebb.graph(x, 3)
+    with pytest.raises(TypeError, match="got str with int"):
+        ebb.graph(x, {"x": 3})
+
+
+def test_numbers_depend_on_the_graph_alone():
+    net = models.Transformer(2)
+    tokens = ebb.arange(0, 6).reshape(2, 3)
+
+    def data():
+        text = json.loads(ebb.graph(net(tokens).mean(), net).to_json())
+        first = text["nodes"]["sequence"][0]
+        text["nodes"]["sequence"] = [first - number for number in text["nodes"]["sequence"]]
+        return text["nodes"]["name"], text["edges"], text["leaves"], text["saved"], text["modules"]
+
+    assert data() == data()
+
+
+def test_indices_are_checked(product):
+    with pytest.raises(IndexError, match="needs a node from -4 to 3, got 4"):
+        product[4]
+    other = ebb.graph(leaf(1.0))
+    with pytest.raises(ValueError, match="needs a node of this graph"):
+        product.ancestors(other[0])
+
+
+# Modules.
+
+
+def test_nodes_know_the_module_whose_call_recorded_them():
+    net = models.Transformer(4)
+    graph = ebb.graph(net(ebb.arange(0, 6).reshape(2, 3)).mean(), net)
+    (node,) = graph.find(name="Linear", module="blocks.3.attn.q")
+    assert node.module == "blocks.3.attn.q" and node.module_type == "Linear"
+    assert graph[0].module is None
+    assert [one.module for one in graph.find(name="Softmax")] == [
+        f"blocks.{k}.attn" for k in (3, 2, 1, 0)
+    ]
+    types = {path: kind for path, kind, _ in graph.modules}
+    assert types[""] == "Transformer" and types["blocks"] == "ModuleList"
+
+
+def test_ops_of_the_outermost_module_have_an_empty_path():
+    class Twice(ebb.nn.Module):
+        def forward(self, x):
+            return x * 2
+
+    node = ebb.graph(Twice()(leaf(1.0)))[0]
+    assert node.module == "" and node.module_type == "Twice"
+
+
+def test_a_module_that_is_no_part_of_another_goes_by_its_class():
+    helper = ebb.nn.Tanh()
+
+    class Net(ebb.nn.Module):
+        def forward(self, x):
+            return helper(x)
+
+    assert ebb.graph(Net()(leaf(1.0)))[0].module == "Tanh"
+
+
+def test_a_module_at_the_address_of_a_dead_one_has_its_own_name():
+    class Net(ebb.nn.Module):
+        def __init__(self, name):
+            super().__init__()
+            self.add_module(name, ebb.nn.Tanh())
+
+        def forward(self, x):
+            return next(self.children())(x)
+
+    for name in [f"part{k}" for k in range(50)]:
+        assert ebb.graph(Net(name)(leaf(1.0)))[0].module == name
+
+
+def test_an_exception_leaves_the_module():
+    class Fails(ebb.nn.Module):
+        def forward(self, x):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        Fails()(1)
+    assert ebb.graph(leaf(1.0) * 2)[0].module is None
+
+
+def test_a_shared_module_belongs_to_each_caller():
+    class Net(ebb.nn.Module):
+        def __init__(self):
+            super().__init__()
+            shared = ebb.nn.Tanh()
+            self.left = ebb.nn.Sequential(shared)
+            self.right = ebb.nn.Sequential(shared)
+
+        def forward(self, x):
+            return self.left(x) + self.right(x)
+
+    graph = ebb.graph(Net()(leaf(1.0)))
+    assert [node.module for node in graph.find(name="Tanh")] == ["right.0", "left.0"]
+
+
+def test_hooks_of_modules_belong_to_the_module():
+    net = ebb.nn.Sequential(ebb.nn.Tanh())
+    net[0].register_forward_hook(lambda module, args, out: out * 2)
+    assert [node.module for node in ebb.graph(net(leaf(1.0))).find(kind="op")] == ["0", "0"]
