@@ -52,8 +52,8 @@ RunRequest make_request(const Options& options, LocationId location) {
   request.releases = !options.retain_graph.value_or(options.create_graph);
   request.location = location;
   request.stages_all = is_accumulation_atomic();
-  if ((thread_state.modes & gate::kGradCheck) != 0) [[unlikely]]
-    request.checks = thread_state.modes & (gate::kGradCheck | gate::kAllowInf);
+  if ((thread_state.modes & (gate::kGradCheck | gate::kProfiler)) != 0) [[unlikely]]
+    request.watch = thread_state.modes & (gate::kGradCheck | gate::kAllowInf | gate::kProfiler);
   return request;
 }
 
@@ -61,7 +61,7 @@ void run_backward(const Places& roots, std::span<const Tensor> seeds,
                   const BackwardOptions& options, LocationId location) {
   RunRequest request = make_request(options, location);
   const autograd::BufferClaim buffers;
-  add_roots("backward", roots, seeds, request.checks, *buffers);
+  add_roots("backward", roots, seeds, request.watch, *buffers);
   std::vector<Tensor> results;
   add_targets(options.inputs, request, results);
   add_targets(options.input_places, request, results);
@@ -78,7 +78,7 @@ std::vector<Tensor> run_grad(const Places& outputs, const Places& inputs,
                              LocationId location) {
   RunRequest request = make_request(options, location);
   const autograd::BufferClaim buffers;
-  add_roots("grad", outputs, seeds, request.checks, *buffers);
+  add_roots("grad", outputs, seeds, request.watch, *buffers);
   add_inputs(inputs, request);
   add_cuts(options.no_grad_vars, request);
   request.is_restricted = true;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "ebb/autograd/hooks.h"
 #include "ebb/autograd/node_extra.h"
 #include "ebb/autograd/run_core.h"
+#include "ebb/core/profile.h"
 
 namespace ebb::autograd {
 
@@ -166,11 +168,15 @@ class NodeStepper {
 
   /// apply(), with what was computed looked at if the run asks for that.
   [[gnu::noinline]] void apply_carefully(Node& node, Tensor* grads, Tensor* grad_inputs) {
-    if (request().checks == 0) return apply(node, grads, grad_inputs);
+    std::optional<OpRange> range;
+    if ((request().watch & gate::kProfiler) != 0) {
+      range.emplace(intern_range_name(node.name()), node.location(), node.sequence(), true);
+    }
+    if (!request().checks_gradients()) return apply(node, grads, grad_inputs);
     const std::vector<Tensor> arrived(grads, grads + node.output_count());
     apply(node, grads, grad_inputs);
     try {
-      check_gradients(node, arrived, {grad_inputs, node.edge_count()}, request().checks);
+      check_gradients(node, arrived, {grad_inputs, node.edge_count()}, request().watch);
     } catch (...) {
       rethrow_at(node);
     }

@@ -84,7 +84,7 @@ void add_roots(const char* call, const Places& roots, std::span<const Tensor> se
   for (size_t position = 0; position < roots.size(); ++position) {
     const Edge edge = checked_edge(call, "tensor", position, roots);
     const Tensor& given = seeds.empty() ? none : seeds[position];
-    if (checks != 0) [[unlikely]] {
+    if ((checks & gate::kGradCheck) != 0) [[unlikely]] {
       check_start(call, "tensor", position, roots.tensor(position), checks);
       check_start(call, "gradient", position, given, checks);
     }

@@ -79,7 +79,9 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
 
  public:
   GraphRun(const RunRequest& request, RunBuffers& buffers, const RunNumber* number)
-      : Core(request, buffers, number), ready_(buffers.heap), may_share_(!request.is_careful()) {
+      : Core(request, buffers, number),
+        ready_(buffers.heap),
+        may_share_(!request.create_graph && !request.checks_gradients()) {
     buffers.staged.clear();
     buffers.stack.clear();
     buffers.pacer.start_run();

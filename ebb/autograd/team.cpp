@@ -28,7 +28,7 @@ thread_local Choice choice = Choice::as_at_start;
 
 // Modes that look at ops one after another, or call Python from within nodes.
 constexpr uint32_t kModesForOneThread =
-    gate::kProfiler | gate::kSavedHooks | gate::kAnomaly | gate::kTransform | gate::kNanCheck;
+    gate::kSavedHooks | gate::kAnomaly | gate::kTransform | gate::kNanCheck;
 
 bool is_on_cpu(const OutputMeta& meta) { return meta.device.type == DeviceType::cpu; }
 

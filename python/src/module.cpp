@@ -21,6 +21,7 @@
 #include "python/src/node_object.h"
 #include "python/src/op_call.h"
 #include "python/src/optimizers.h"
+#include "python/src/profiler.h"
 #include "python/src/run_queries.h"
 #include "python/src/runtime.h"
 #include "python/src/saved_hooks.h"
@@ -65,6 +66,7 @@ int fill_module(PyObject* module) {
         add_checkpoint(module);
         add_grad_mode(module);
         add_checks(module);
+        add_profiler(module);
         add_forward_mode(module);
         add_function(module);
         add_jvp(module);

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-import numpy as np
-
 from ebb import Tensor, float64, no_grad
 from ebb.errors import DTypeError, ValueError
 from ebb.nn import Module
@@ -189,6 +187,8 @@ def _norm(grad: Tensor) -> float:
     """Return the 2-norm, computed in float64 so that squares neither overflow nor vanish."""
     grad = grad.detach()
     if grad.is_complex():  # norm() takes real numbers only
+        import numpy as np
+
         return float(np.linalg.norm(grad.cpu().numpy().astype(np.complex128)))
     with no_grad():
         return float(grad.to(float64).norm().item())

@@ -1,0 +1,267 @@
+# tests/python/test_profiler.py -- ranges of time: kinds, nesting, links, bytes, tables and traces.
+"""The profiler."""
+
+import inspect
+import json
+import threading
+import time
+
+import pytest
+
+import ebb
+from ebb.profiler import profile, record_function
+
+
+def named(prof, name):
+    """Return the ranges of one name."""
+    return [one for one in prof.ranges if one.name == name]
+
+
+def line() -> int:
+    """Return the caller's line."""
+    return inspect.currentframe().f_back.f_lineno
+
+
+def test_ops_and_nodes_are_ranges_with_name_place_and_sequence():
+    x = ebb.ones([4], requires_grad=True)
+    with profile() as prof:
+        at = line() + 1
+        y = x.exp()
+        y.sum().backward()
+    (forward,) = named(prof, "exp")
+    (backward,) = named(prof, "ExpBackward")
+    assert (forward.kind, forward.is_backward) == ("op", False)
+    assert (backward.kind, backward.is_backward) == ("op", True)
+    assert forward.place == (__file__, at, "test_" + forward.place[2].removeprefix("test_"))
+    assert backward.place == forward.place
+    assert forward.sequence == backward.sequence == y.grad_fn._sequence_nr()
+    assert 0 <= forward.start < forward.end <= backward.start < backward.end <= prof.duration
+
+
+def test_unrecorded_ops_have_no_sequence_number():
+    with profile() as prof:
+        ebb.ones([3]) + 1.0
+    assert [(one.name, one.sequence) for one in prof.ranges if one.name == "add"] == [("add", 0)]
+
+
+def test_ops_inside_a_node_are_inner():
+    x = ebb.ones([4], requires_grad=True)
+    with profile() as prof:
+        (x * 2.0).sum().backward()
+    (node,) = named(prof, "MulScalarBackward")
+    inside = [one for one in prof.ranges if node.start <= one.start and one.end <= node.end]
+    assert [one.kind for one in inside[1:]] == ["inner"] * (len(inside) - 1)
+    assert len(inside) > 1
+
+
+def test_bytes_are_those_made_for_results():
+    x = ebb.ones([100], requires_grad=True)
+    with profile() as prof:
+        y = x * 2.0
+        y.add_(1.0)
+        y[3:]
+    assert named(prof, "mul")[0].bytes == 400
+    assert named(prof, "add_")[0].bytes == 0
+    assert all(one.bytes == 0 for one in prof.ranges if one.name in ("slice", "narrow"))
+
+
+def test_user_ranges_nest_and_serve_as_decorators():
+    @record_function("compute")
+    def compute(x):
+        with record_function("inside"):
+            return x.exp()
+
+    with profile() as prof:
+        compute(ebb.ones([2]))
+    (outer,) = named(prof, "compute")
+    (inner,) = named(prof, "inside")
+    (op,) = named(prof, "exp")
+    assert outer.kind == inner.kind == "user"
+    assert op.kind == "op"
+    assert outer.start <= inner.start <= op.start <= op.end <= inner.end <= outer.end
+
+
+def test_a_range_that_an_exception_leaves_is_closed():
+    with profile() as prof:
+        with pytest.raises(ZeroDivisionError), record_function("failing"):
+            _ = 1 / 0
+        with pytest.raises(ValueError, match="broadcast"):
+            ebb.ones([2]) + ebb.ones([3])
+        ebb.ones([2]).exp()
+    assert len(named(prof, "failing")) == 1
+    assert named(prof, "exp")[0].kind == "op"
+
+
+def test_ranges_outside_a_profile_leave_nothing():
+    with record_function("before"), profile() as prof:
+        ebb.ones([2]).exp()
+    assert [one.name for one in prof.ranges if one.kind == "user"] == []
+
+
+def test_times_are_those_of_the_clock():
+    with profile() as prof, record_function("sleep"):
+        time.sleep(0.05)
+    slept = named(prof, "sleep")[0].duration
+    assert slept >= 0.0499e9  # the sleep itself; the upper bound is the machine's business
+    assert slept <= prof.duration
+
+
+def test_self_times_add_up_to_the_outermost_ranges():
+    x = ebb.ones([16], requires_grad=True)
+    with profile() as prof, record_function("all"):
+        (x.exp() * 2.0).sum().backward()
+    (whole,) = named(prof, "all")
+    assert sum(prof.self_times()) == pytest.approx(whole.duration)
+    assert min(prof.self_times()) >= -1e-6
+
+
+def test_linked_gives_forward_and_backward_of_each_node():
+    x = ebb.ones([4], requires_grad=True)
+    with profile() as prof:
+        y = x.exp().tanh().sum()
+        y.backward(retain_graph=True)
+        y.backward()
+    names = {one.name: [node.name for node in ran] for one, ran in prof.linked().values()}
+    assert names["exp"] == ["ExpBackward"] * 2
+    assert names["tanh"] == ["TanhBackward"] * 2
+    assert names["sum"] == ["SumBackward"] * 2
+
+
+def test_custom_functions_are_ranges():
+    class Double(ebb.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2.0
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2.0
+
+    x = ebb.ones([4], requires_grad=True)
+    with profile() as prof:
+        Double.apply(x).sum().backward()
+    assert len(named(prof, "DoubleBackward")) == 1
+
+
+def test_only_the_starting_thread_and_its_helpers_are_noted():
+    with profile() as prof:
+        thread = threading.Thread(target=lambda: ebb.ones([2]).exp())
+        thread.start()
+        thread.join()
+        ebb.ones([2]).tanh()
+    assert named(prof, "exp") == []
+    assert len(named(prof, "tanh")) == 1
+
+
+def test_branches_on_several_threads_are_noted():
+    before = ebb.get_num_threads()
+    ebb.set_num_threads(2)
+    try:
+        x = ebb.ones([16384], requires_grad=True)
+        total = None
+        for branch in range(4):
+            value = x * float(branch + 1)
+            for _ in range(200):
+                value = value.tanh()
+            total = value if total is None else total + value
+        loss = total.sum()
+        with profile() as prof:
+            loss.backward()
+    finally:
+        ebb.set_num_threads(before)
+    assert len(named(prof, "TanhBackward")) == 800
+    assert 1 <= len({one.thread for one in prof.ranges}) <= 2
+
+
+def test_one_profile_runs_at_a_time():
+    with profile():
+        with pytest.raises(ValueError, match="one can run at a time"), profile():
+            pass
+        found = []
+
+        def stop():
+            try:
+                ebb._C._stop_profile()
+            except ValueError as error:
+                found.append(str(error))
+
+        thread = threading.Thread(target=stop)
+        thread.start()
+        thread.join()
+    assert "the thread that started" in found[0]
+    with pytest.raises(ValueError, match="got none"):
+        ebb._C._stop_profile()
+
+
+def test_a_profile_that_has_not_ended_cannot_be_read():
+    prof = profile()
+    with pytest.raises(ebb.Error, match="a block that has ended"):
+        _ = prof.ranges
+
+
+def test_a_graph_recorded_in_a_profile_runs_after_it():
+    x = ebb.ones([4], requires_grad=True)
+    with profile():
+        y = ebb.utils.checkpoint.checkpoint(lambda z: z.exp().tanh(), x)
+    y.sum().backward()
+    assert x.grad is not None
+    with profile() as prof:
+        x.exp()
+    assert [one.name for one in prof.ranges] == ["exp"]
+
+
+@pytest.mark.parametrize("by", ["op", "line", "kind", "thread"])
+def test_the_table_has_a_line_per_group(by):
+    x = ebb.ones([4], requires_grad=True)
+    with profile() as prof:
+        for _ in range(3):
+            x.exp().sum().backward()
+    text = prof.table(by)
+    assert text.startswith(by)
+    assert "us in ranges" in text.splitlines()[-1]
+    if by == "op":
+        row = next(one for one in text.splitlines() if one.startswith("exp "))
+        assert row.split()[4] == "3"
+    if by == "line":
+        assert "test_profiler.py" in text
+
+
+def test_a_table_may_be_limited_and_bad_groups_are_refused():
+    with profile() as prof:
+        ebb.ones([2]).exp().tanh().sin()
+    assert "... and 2 more" in prof.table(limit=1)
+    with pytest.raises(ValueError, match="by must be one of op, line, kind, thread, got 'sea'"):
+        prof.table("sea")
+
+
+def test_an_empty_profile_has_an_empty_table():
+    with profile() as prof:
+        pass
+    assert prof.ranges == []
+    assert "0.0 us in ranges" in prof.table()
+
+
+def test_the_chrome_trace_has_every_range_and_links(tmp_path):
+    x = ebb.ones([4], requires_grad=True)
+    with profile() as prof:
+        x.exp().sum().backward()
+    prof.export_chrome_trace(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    complete = [event for event in events if event["ph"] == "X"]
+    assert len(complete) == len(prof.ranges)
+    assert {event["name"] for event in complete} >= {"exp", "sum", "ExpBackward", "SumBackward"}
+    starts = {event["id"] for event in events if event["ph"] == "s"}
+    ends = {event["id"] for event in events if event["ph"] == "f"}
+    assert starts == ends != set()
+
+
+def test_a_profiled_step_computes_the_same():
+    def step():
+        ebb.manual_seed(0)
+        net = ebb.nn.Sequential(ebb.nn.Linear(7, 5), ebb.nn.Tanh(), ebb.nn.Linear(5, 3))
+        net(ebb.randn([4, 7])).square().sum().backward()
+        return [p.grad.numpy().tobytes() for p in net.parameters()]
+
+    plain = step()
+    with profile():
+        assert step() == plain
