@@ -92,7 +92,7 @@ class Connection {
     const Tensor& out = call_.outputs[index];
     if (out.defined()) return NodeAccess::describe_output(node_, index, *out.impl());
     auto& meta = const_cast<OutputMeta&>(node_.output_meta(static_cast<uint32_t>(index)));
-    meta = {.dtype = DType::float32, .ndim = 0, .device = {}, .reserved = 0};
+    meta = {.dtype = DType::float32, .ndim = 0, .device = {}, .streams = 0};
   }
 
   bool is_differentiable_output(const Tensor& out) const {

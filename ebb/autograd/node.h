@@ -16,6 +16,7 @@
 
 #include "ebb/core/location.h"
 #include "ebb/core/scalar.h"
+#include "ebb/core/stream_set.h"
 #include "ebb/core/tensor.h"
 
 namespace ebb::autograd {
@@ -40,7 +41,7 @@ struct OutputMeta {
   DType dtype;
   uint8_t ndim;
   Device device;
-  uint32_t reserved;
+  StreamSet streams;  // that were current when the op was recorded
   int64_t dims[];
 
   IntSpan shape() const { return {dims, ndim}; }

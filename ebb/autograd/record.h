@@ -6,6 +6,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <new>
 
 #include "ebb/autograd/grad_mode.h"
@@ -80,10 +82,11 @@ struct NodeAccess {
   }
   static void describe_output(Node& node, size_t index, const TensorImpl& output) {
     OutputMeta& meta = node.mutable_output_meta(static_cast<uint32_t>(index));
-    meta.dtype = output.dtype;
-    meta.ndim = output.ndim;
-    meta.device = output.device;
-    meta.reserved = 0;
+    // dtype, ndim and device are neighbours in both.
+    static_assert(offsetof(OutputMeta, device) - offsetof(OutputMeta, dtype) == 2);
+    std::memcpy(static_cast<void*>(&meta),
+                reinterpret_cast<const char*>(&output) + offsetof(TensorImpl, dtype), 4);
+    meta.streams = current_streams();
     for (int dim = 0; dim < output.ndim; ++dim) meta.dims[dim] = output.sizes()[dim];
   }
   static void number(Node& node, uint64_t above, LocationId location) {
