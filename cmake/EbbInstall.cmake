@@ -21,27 +21,33 @@ function(ebb_install_cpp)
           PATTERN "ebb/ops" EXCLUDE
           PATTERN "ebb/autograd/rules" EXCLUDE
           PATTERN "ebb/autograd/jvp" EXCLUDE
+          PATTERN "ebb/autograd/device_worker.h" EXCLUDE
           PATTERN "ebb/autograd/gradient_math.h" EXCLUDE
           PATTERN "ebb/autograd/jvp_support.h" EXCLUDE
           PATTERN "ebb/autograd/jvp_table.h" EXCLUDE
+          PATTERN "ebb/autograd/lane_board.h" EXCLUDE
+          PATTERN "ebb/autograd/lane_error.h" EXCLUDE
           PATTERN "ebb/autograd/nesting.h" EXCLUDE
           PATTERN "ebb/autograd/node_step.h" EXCLUDE
           PATTERN "ebb/autograd/op_support.h" EXCLUDE
           PATTERN "ebb/autograd/pacer.h" EXCLUDE
+          PATTERN "ebb/autograd/placed_run.h" EXCLUDE
           PATTERN "ebb/autograd/places.h" EXCLUDE
           PATTERN "ebb/autograd/ready_nodes.h" EXCLUDE
           PATTERN "ebb/autograd/run.h" EXCLUDE
           PATTERN "ebb/autograd/run_core.h" EXCLUDE
           PATTERN "ebb/autograd/run_state.h" EXCLUDE
           PATTERN "ebb/autograd/scratch.h" EXCLUDE
+          PATTERN "ebb/autograd/shared_delivery.h" EXCLUDE
           PATTERN "ebb/autograd/slot.h" EXCLUDE
           PATTERN "ebb/autograd/team.h" EXCLUDE
           PATTERN "ebb/autograd/team_queue.h" EXCLUDE
           PATTERN "ebb/io/atomic_file.h" EXCLUDE
           PATTERN "ebb/io/*_header.h" EXCLUDE
-          PATTERN "ebb/io/read_file.h" EXCLUDE
-          PATTERN "ebb/kernels/kernel_table.h" EXCLUDE
-          PATTERN "ebb/kernels/tables.h" EXCLUDE)
+          PATTERN "ebb/io/read_file.h" EXCLUDE)
+  # What a plug-in needs to register kernels.
+  install(FILES ${PROJECT_SOURCE_DIR}/ebb/ops/registry.h
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ebb/ops)
   install(EXPORT ebb FILE ebbTargets.cmake NAMESPACE ebb:: DESTINATION ${cmake_dir})
   configure_package_config_file(
     ${PROJECT_SOURCE_DIR}/cmake/ebbConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/ebbConfig.cmake

@@ -95,7 +95,7 @@ class Connection {
             .ndim = 0,
             .device = {},
             .flags = 0,
-            .scope = thread_state.scope & kMaxScope};
+            .context = current_op_context()};
   }
 
   bool is_differentiable_output(const Tensor& out) const {

@@ -55,14 +55,29 @@ Tensor owned_gradient(Tensor grad) {
 
 Tensor sum_of(const Tensor& lhs, const Tensor& rhs) { return add(lhs, rhs); }
 
-void add_into(const Tensor& lhs, const Tensor& rhs) {
-  if (ops::is_elsewhere(lhs)) {
-    ops::add_(lhs, rhs);
-    return;
-  }
+namespace {
+
+void add_on_host(const Tensor& lhs, const Tensor& rhs) {
   const kernels::TensorView out = ops::view_of(lhs);
   const auto kernel = kernels::add_kernels.find_cpu(out.dtype);
   kernel(ops::context_of(lhs), out, ops::view_of(rhs), out);
+}
+
+/// The same on a device. What was queued on another stream may still read the memory of `lhs`.
+[[gnu::noinline]] Tensor add_elsewhere(Tensor lhs, const Tensor& rhs) {
+  if (!is_used_here_only(lhs)) return add(lhs, rhs);
+  ops::add_(lhs, rhs);
+  return lhs;
+}
+
+}  // namespace
+
+void add_into(const Tensor& lhs, const Tensor& rhs) {
+  if (ops::is_elsewhere(lhs)) {
+    ops::add_(lhs, rhs);
+  } else {
+    add_on_host(lhs, rhs);
+  }
 }
 
 Tensor add_gradients(Tensor lhs, const Tensor& rhs) {
@@ -70,7 +85,8 @@ Tensor add_gradients(Tensor lhs, const Tensor& rhs) {
   const bool is_reusable =
       !is_grad_enabled() && !has_tangent && is_private(lhs) && lhs.is_contiguous();
   if (!is_reusable) return add(lhs, rhs);
-  add_into(lhs, rhs);
+  if (ops::is_elsewhere(lhs)) return add_elsewhere(std::move(lhs), rhs);
+  add_on_host(lhs, rhs);
   return lhs;
 }
 

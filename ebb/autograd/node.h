@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ebb/core/location.h"
+#include "ebb/core/op_context.h"
 #include "ebb/core/scalar.h"
 #include "ebb/core/tensor.h"
 
@@ -40,8 +41,8 @@ struct OutputMeta {
   DType dtype;
   uint8_t ndim;
   Device device;
-  uint32_t flags : 8;   // the tensor's when it was recorded
-  uint32_t scope : 24;  // the module that was being called (core/scope.h)
+  uint32_t flags : 8;     // the tensor's when it was recorded
+  uint32_t context : 24;  // an OpContext: which module was being called, on which streams
   int64_t dims[];
 
   IntSpan shape() const { return {dims, ndim}; }

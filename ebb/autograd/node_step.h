@@ -1,7 +1,7 @@
 // ebb/autograd/node_step.h -- running one node of a run: what arrived in, what leaves out.
 //
 // Who derives from NodeStepper says where gradients go and what becomes ready: GraphRun (run.cpp)
-// on one thread, TeamLane (team.h) on one of several.
+// on one thread, TeamLane (team.h) and PlacedLane (placed_run.h) on one of several.
 //
 // Hooks cost nothing where there are none: a node that has any, or a tensor that retains its
 // gradient, takes step_with_extra(), which follows the order that hooks.h gives.

@@ -7,7 +7,8 @@
 
 namespace ebb {
 
-/// Whether runs that this thread starts may let other threads run branches of the graph. The
+/// Whether runs that this thread starts may let other threads run branches of the graph, and the
+/// worker threads of devices their nodes. The
 /// gradients are the same, bit by bit. At start: what EBB_PARALLEL_BACKWARD says (0 or 1), else
 /// yes.
 EBB_API void set_parallel_backward(bool is_enabled);
@@ -21,6 +22,7 @@ EBB_API void set_eager_teams(bool is_eager);
 struct BackwardThreads {
   uint64_t teams = 0;            // how often several threads came together
   uint64_t nodes_by_others = 0;  // nodes that ran on another thread than the caller's
+  uint64_t device_nodes = 0;     // nodes that ran on the worker thread of a device
 };
 EBB_API BackwardThreads backward_threads();
 

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <new>
 
 #include "ebb/autograd/grad_mode.h"
@@ -14,7 +16,7 @@
 #include "ebb/autograd/saved_tensor.h"
 #include "ebb/autograd/views.h"
 #include "ebb/core/block_cache.h"
-#include "ebb/core/scope.h"
+#include "ebb/core/op_context.h"
 #include "ebb/core/tensor.h"
 
 namespace ebb::autograd {
@@ -81,11 +83,12 @@ struct NodeAccess {
   }
   static void describe_output(Node& node, size_t index, const TensorImpl& output) {
     OutputMeta& meta = node.mutable_output_meta(static_cast<uint32_t>(index));
-    meta.dtype = output.dtype;
-    meta.ndim = output.ndim;
-    meta.device = output.device;
+    // dtype, ndim and device are neighbours in both.
+    static_assert(offsetof(OutputMeta, device) - offsetof(OutputMeta, dtype) == 2);
+    std::memcpy(static_cast<void*>(&meta),
+                reinterpret_cast<const char*>(&output) + offsetof(TensorImpl, dtype), 4);
     meta.flags = output.flags;
-    meta.scope = thread_state.scope & kMaxScope;
+    meta.context = current_op_context();
     for (int dim = 0; dim < output.ndim; ++dim) meta.dims[dim] = output.sizes()[dim];
   }
   /// The node wrote its output over what was there: that it wrote a view says nothing of operands.

@@ -10,6 +10,7 @@
 #include "ebb/autograd/run.h"
 
 #include <algorithm>
+#include <cassert>
 #include <memory>
 #include <utility>
 
@@ -19,6 +20,7 @@
 #include "ebb/autograd/nesting.h"
 #include "ebb/autograd/node_step.h"
 #include "ebb/autograd/pacer.h"
+#include "ebb/autograd/placed_run.h"
 #include "ebb/autograd/ready_nodes.h"
 #include "ebb/autograd/scratch.h"
 #include "ebb/autograd/slot.h"
@@ -74,6 +76,7 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
   using Core = RunCore<Scratch>;
   using Core::buffers_;
   using Core::captured_;
+  using Core::has_device_nodes_;
   using Core::request_;
   using Core::scratch_;
 
@@ -91,7 +94,11 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
     const ActiveRunScope scope(this);
     try {
       start();
-      run_ready_nodes();
+      if (has_device_nodes_) [[unlikely]] {
+        run_placed_nodes();
+      } else {
+        run_ready_nodes();
+      }
       if (this->has_notes()) [[unlikely]]
         open_stalled_gates();
       if (!buffers_.staged.empty()) commit();
@@ -111,6 +118,8 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
   friend NodeStepper<GraphRun>;
   friend Team<GraphRun>;
   friend TeamLane<GraphRun>;
+  friend PlacedRun<GraphRun>;
+  friend PlacedLane<GraphRun>;
   Core& core() { return *this; }
   using Core::note_current;
   void note_current(Node& node) { Core::note_current(&node); }
@@ -132,6 +141,13 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
       }
       this->step(*node);
     }
+  }
+
+  [[gnu::noinline]] void run_placed_nodes() {
+    const RunPlaces places = std::exchange(buffers_.places, {});
+    const bool has_workers = !request_.create_graph && may_use_threads();
+    PlacedRun<GraphRun> placed(*this, has_workers ? places.devices : std::vector<Device>());
+    placed.run(places.streams);
   }
 
   /// Whether a root's seed goes anywhere.
@@ -190,6 +206,7 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
       add_to_slot(next, edge.index, std::move(grad),
                   {node.sequence(), static_cast<uint32_t>(index)});
     }
+    assert((scratch_.state(next) & NodeState::kCountMask) != 0);  // nobody sends twice
     const uint32_t left = --scratch_.state(next) & (NodeState::kCountMask | NodeState::kWaits);
     if (left == 0) {
       make_ready(next);
@@ -216,12 +233,16 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
   }
 
   void accumulate(AccumulateGrad& leaf, Tensor grad) {
+    accumulate_or_stage(leaf, std::move(grad), buffers_.staged);
+  }
+  void accumulate_or_stage(AccumulateGrad& leaf, Tensor grad, std::vector<StagedGradient>& staged) {
     if (!request_.stages_all && leaf.try_accumulate(grad)) {
       scratch_.state(leaf) |= NodeState::kAdded;
     } else {
-      buffers_.staged.push_back({&leaf, std::move(grad)});
+      staged.push_back({&leaf, std::move(grad)});
     }
   }
+  void stage(StagedGradient staged) { buffers_.staged.push_back(std::move(staged)); }
 
   /// Copies what must be copied first: that may run out of memory, and then nothing has happened.
   void commit() {

@@ -16,6 +16,7 @@
 #include "ebb/autograd/run.h"
 #include "ebb/autograd/scratch.h"
 #include "ebb/autograd/slot.h"
+#include "ebb/core/device_plugin.h"
 
 namespace ebb::autograd {
 
@@ -73,23 +74,16 @@ class RunCore : public RestrictedRun, public ActiveRun {
 
   /// Whether a gradient passes along the edge, which belongs to a visited node.
   [[gnu::always_inline]] bool takes(const Edge& edge) const {
-    if (!request_.is_restricted) return true;
-    return !is_cut(edge.node, edge.index) && (state_of(*edge.node) & NodeState::kNeeded) != 0;
+    return !request_.is_restricted || takes_marked(edge);
   }
 
   /// False if another run has a node of this graph; nothing has happened then. With `is_alone`, no
   /// other run is in progress.
   bool discover(bool is_alone) {
-    if (!request_.is_restricted) return is_alone ? discover_all<false>() : discover_all<true>();
-    for (size_t position = 0; position < request_.captures.size(); ++position) {
-      capture_order_.emplace_back(request_.captures[position].first.get(), position);
-    }
-    std::sort(capture_order_.begin(), capture_order_.end());
-    for (const NodePtr<Node>& node : request_.accumulators) accumulators_.push_back(node.get());
-    std::sort(accumulators_.begin(), accumulators_.end());
-    for (const auto& [node, index] : request_.cuts) cuts_.emplace_back(node.get(), index);
-    std::sort(cuts_.begin(), cuts_.end());
-    return discover_needed();
+    if (!has_plugins()) [[likely]]
+      return discover_with<false>(is_alone);
+    buffers_.places.clear();
+    return discover_with<true>(is_alone);
   }
 
   std::vector<NodePtr<Node>> execution_order() const override {
@@ -129,6 +123,15 @@ class RunCore : public RestrictedRun, public ActiveRun {
     return !cuts_.empty() && std::binary_search(cuts_.begin(), cuts_.end(), std::pair(node, index));
   }
 
+  /// Whether something wanted may lie along the edge.
+  bool may_pass(const Edge& edge) const {
+    return edge.node->sequence() >= least_ && !is_cut(edge.node, edge.index);
+  }
+
+  [[gnu::noinline]] bool takes_marked(const Edge& edge) const {
+    return may_pass(edge) && (state_of(*edge.node) & NodeState::kNeeded) != 0;
+  }
+
   bool has_mark(const Node& node, uint32_t mark) const {
     return !request_.is_restricted || (state_of(node) & mark) != 0;
   }
@@ -138,6 +141,38 @@ class RunCore : public RestrictedRun, public ActiveRun {
     Node* node;
     uint32_t next_edge;
   };
+
+  template <bool kSeesDevices>
+  [[gnu::always_inline]] bool discover_with(bool is_alone) {
+    if (!request_.is_restricted) {
+      return is_alone ? discover_all<false, kSeesDevices>() : discover_all<true, kSeesDevices>();
+    }
+    return discover_marked<kSeesDevices>();
+  }
+
+  template <bool kSeesDevices>
+  [[gnu::noinline]] bool discover_marked() {
+    for (size_t position = 0; position < request_.captures.size(); ++position) {
+      capture_order_.emplace_back(request_.captures[position].first.get(), position);
+    }
+    std::sort(capture_order_.begin(), capture_order_.end());
+    for (const NodePtr<Node>& node : request_.accumulators) accumulators_.push_back(node.get());
+    std::sort(accumulators_.begin(), accumulators_.end());
+    for (const auto& [node, index] : request_.cuts) cuts_.emplace_back(node.get(), index);
+    std::sort(cuts_.begin(), cuts_.end());
+    least_ = least_wanted();
+    return discover_needed<kSeesDevices>();
+  }
+
+  /// The smallest number among the nodes that the run is for. Numbers fall along every edge, so
+  /// none with a smaller one leads there.
+  uint64_t least_wanted() const {
+    if (request_.other_leaves) return 0;
+    uint64_t least = UINT64_MAX;
+    for (const auto& [node, index] : request_.captures) least = std::min(least, node->sequence());
+    for (const Node* const node : accumulators_) least = std::min(least, node->sequence());
+    return least;
+  }
 
   /// The number of edges into each node that takes part: the run uses its own counts up.
   std::unordered_map<Node*, uint32_t> count_edges() const {
@@ -162,12 +197,15 @@ class RunCore : public RestrictedRun, public ActiveRun {
   }
 
   /// Visits everything behind the roots and counts the edges into each node.
-  template <bool kHasOthers>
-  bool discover_all() {
+  // Flat: the compiler would not inline push_back() into all its instances.
+  template <bool kHasOthers, bool kSeesDevices>
+  [[gnu::flatten]] bool discover_all() {
     std::vector<Node*>& stack = buffers_.stack;
     for (const Root& root : buffers_.roots) {
       if (kHasOthers && scratch_.is_taken(*root.node)) return false;
-      if (scratch_.visit(*root.node)) stack.push_back(root.node.get());
+      if (!scratch_.visit(*root.node)) continue;
+      if constexpr (kSeesDevices) see_place(*root.node);
+      stack.push_back(root.node.get());
     }
     while (!stack.empty()) {
       Node* const node = stack.back();
@@ -177,20 +215,42 @@ class RunCore : public RestrictedRun, public ActiveRun {
         Node* const next = edges[index].node;
         if (next == nullptr) continue;
         if (kHasOthers && scratch_.is_taken(*next)) return false;
-        if (scratch_.visit(*next) && next->edge_count() > 0) stack.push_back(next);
+        if (scratch_.visit(*next)) {
+          if constexpr (kSeesDevices) see_place(*next);
+          if (next->edge_count() > 0) stack.push_back(next);
+        }
         ++scratch_.state(*next);
       }
     }
     return true;
   }
 
+  /// Notes where a node runs, unless that is where all nodes of the CPU do.
+  void see_place(const Node& node) {
+    const OutputMeta& meta = node.output_meta(0);
+    if (meta.device == Device{} && (meta.context & kHasStreams) == 0) return;
+    RunPlaces& places = buffers_.places;
+    if (!is_on_host(meta.device)) {
+      has_device_nodes_ = true;
+      places.add_device(meta.device);
+    }
+    if (node.edge_count() > 0) places.add_streams(streams_of(meta.context));
+  }
+
+  template <bool kSeesDevices>
+  void enter(Node& node, std::vector<Frame>& path) {
+    if constexpr (kSeesDevices) see_place(node);
+    path.push_back({&node, 0});
+  }
+
   /// The same, depth first, counting only edges from which a capture can be reached.
+  template <bool kSeesDevices>
   bool discover_needed() {
     std::vector<Frame> path;
     for (const Root& root : buffers_.roots) {
       if (is_cut(root.node.get(), root.index)) continue;
       if (scratch_.is_taken(*root.node)) return false;
-      if (scratch_.visit(*root.node)) path.push_back({root.node.get(), 0});
+      if (scratch_.visit(*root.node)) enter<kSeesDevices>(*root.node, path);
       while (!path.empty()) {
         Frame& frame = path.back();
         if (frame.next_edge == frame.node->edge_count()) {
@@ -199,9 +259,9 @@ class RunCore : public RestrictedRun, public ActiveRun {
           continue;
         }
         const Edge& edge = frame.node->edges()[frame.next_edge++];
-        if (edge.node == nullptr || is_cut(edge.node, edge.index)) continue;
+        if (edge.node == nullptr || !may_pass(edge)) continue;
         if (scratch_.is_taken(*edge.node)) return false;
-        if (scratch_.visit(*edge.node)) path.push_back({edge.node, 0});
+        if (scratch_.visit(*edge.node)) enter<kSeesDevices>(*edge.node, path);
       }
     }
     return true;
@@ -217,7 +277,7 @@ class RunCore : public RestrictedRun, public ActiveRun {
         (request_.other_leaves && node.edge_count() == 0 && first == last);
     if (accumulates) marks |= NodeState::kNeeded | NodeState::kExecutes;
     for (const Edge& edge : node.edges()) {
-      if (edge.node == nullptr || is_cut(edge.node, edge.index)) continue;
+      if (edge.node == nullptr || !may_pass(edge)) continue;
       uint32_t& next = scratch_.state(*edge.node);
       if ((next & NodeState::kNeeded) == 0) continue;
       ++next;
@@ -230,10 +290,12 @@ class RunCore : public RestrictedRun, public ActiveRun {
   const RunRequest& request_;
   RunBuffers& buffers_;
   mutable Scratch scratch_;
+  bool has_device_nodes_ = false;  // then buffers_.places says where
   std::vector<Tensor> captured_;
   std::vector<std::pair<const Node*, size_t>> capture_order_;  // node and position, sorted
   std::vector<const Node*> accumulators_;                      // sorted
   std::vector<std::pair<const Node*, uint32_t>> cuts_;         // node and output, sorted
+  uint64_t least_;  // in a restricted run: nodes with smaller numbers take no part
 };
 
 }  // namespace ebb::autograd

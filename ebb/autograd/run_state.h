@@ -1,6 +1,7 @@
 // ebb/autograd/run_state.h -- the vectors of a run, which its thread keeps for the next one.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -24,12 +25,36 @@ struct StagedGradient {
   Tensor grad;
 };
 
+/// The devices and streams that nodes of a run name, each once.
+struct RunPlaces {
+  std::vector<Device> devices;
+  std::vector<StreamSet> streams;
+
+  void add_device(Device device) {
+    if (!is_among(devices, device)) devices.push_back(device);
+  }
+  void add_streams(StreamSet set) {
+    if (!is_among(streams, set)) streams.push_back(set);
+  }
+  void clear() {
+    devices.clear();
+    streams.clear();
+  }
+
+ private:
+  template <typename T>
+  static bool is_among(const std::vector<T>& all, const T& one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  }
+};
+
 /// The vectors of a run. A thread keeps them for its next run: growing them anew costs page faults.
 struct RunBuffers {
   std::vector<Root> roots;
   std::vector<Node*> stack;
   std::vector<Node*> heap;
   std::vector<StagedGradient> staged;
+  RunPlaces places;  // filled only if there are plug-ins
   Pacer pacer;
   uint32_t level = 0;  // of runs inside each other on this thread (nesting.h)
 

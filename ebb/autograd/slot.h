@@ -29,6 +29,7 @@ class WaitingGradients {
   void sum_down_to(uint64_t sequence);
   /// The sum of all; nothing is left.
   Tensor take_sum();
+  size_t count() const { return entries_.size(); }
 
  private:
   struct Entry {

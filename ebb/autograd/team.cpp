@@ -7,6 +7,7 @@
 #include "ebb/autograd/gradient_gate.h"
 #include "ebb/autograd/packed_value.h"
 #include "ebb/autograd/parallel_backward.h"
+#include "ebb/autograd/placed_run.h"
 #include "ebb/kernels/kernel_table.h"
 
 namespace ebb {
@@ -17,6 +18,7 @@ using autograd::OutputMeta;
 
 std::atomic<uint64_t> teams{0};
 std::atomic<uint64_t> nodes_by_others{0};
+std::atomic<uint64_t> device_nodes{0};
 
 bool is_enabled_at_start() {
   const char* const text = std::getenv("EBB_PARALLEL_BACKWARD");
@@ -30,7 +32,7 @@ thread_local Choice choice = Choice::as_at_start;
 constexpr uint32_t kModesForOneThread =
     gate::kSavedHooks | gate::kAnomaly | gate::kTransform | gate::kNanCheck;
 
-bool is_on_cpu(const OutputMeta& meta) { return meta.device.type == DeviceType::cpu; }
+bool is_on_cpu(const OutputMeta& meta) { return is_on_host(meta.device); }
 
 int64_t numel_of(const OutputMeta& meta) {
   int64_t count = 1;
@@ -47,7 +49,9 @@ bool is_parallel_backward() {
   return choice == Choice::as_at_start ? at_start : choice == Choice::on;
 }
 
-BackwardThreads backward_threads() { return {.teams = teams, .nodes_by_others = nodes_by_others}; }
+BackwardThreads backward_threads() {
+  return {.teams = teams, .nodes_by_others = nodes_by_others, .device_nodes = device_nodes};
+}
 
 namespace autograd {
 
@@ -56,19 +60,24 @@ void note_team(uint64_t count) {
   nodes_by_others += count;
 }
 
-bool may_share_run() {
+void note_device_node() { device_nodes.fetch_add(1, std::memory_order_relaxed); }
+
+bool may_use_threads() {
   return is_parallel_backward() && (thread_state.modes & kModesForOneThread) == 0 &&
-         num_threads() > 1 && !is_in_parallel_piece() && !PackedValue::any_alive() &&
-         !GateGroup::any_alive();
+         !PackedValue::any_alive() && !GateGroup::any_alive();
 }
 
+bool may_share_run() { return may_use_threads() && num_threads() > 1 && !is_in_parallel_piece(); }
+
 bool runs_anywhere(const Node& node) {
-  if (node.extra() != nullptr || node.needs_caller_thread()) return false;
-  // Work for a device is queued on the stream that is current on the caller's thread.
-  if (!is_on_cpu(node.output_meta(0))) return false;
+  return node.extra() == nullptr && !node.needs_caller_thread() && !touches_device(node);
+}
+
+bool touches_device(const Node& node) {
+  if (!is_on_cpu(node.output_meta(0))) return true;
   const std::span<const Edge> edges = node.edges();
-  return std::all_of(edges.begin(), edges.end(), [](const Edge& edge) {
-    return edge.node == nullptr || is_on_cpu(edge.node->output_meta(edge.index));
+  return std::any_of(edges.begin(), edges.end(), [](const Edge& edge) {
+    return edge.node != nullptr && !is_on_cpu(edge.node->output_meta(edge.index));
   });
 }
 

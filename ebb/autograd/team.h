@@ -5,7 +5,7 @@
 // in its slot (slot.h), so sums are formed in the order of one thread. Gradients of leaves wait for
 // the end of the team: no two threads add to one. Nodes with large outputs are set aside: their
 // kernels use all threads once the team is done. Nodes with hooks or Python code run on the
-// caller's thread.
+// caller's thread, those that touch a device after the team (placed_run.h).
 #pragma once
 
 #include <atomic>
@@ -15,11 +15,12 @@
 #include <utility>
 #include <vector>
 
-#include "ebb/autograd/node_step.h"
 #include "ebb/autograd/ready_nodes.h"
+#include "ebb/autograd/shared_delivery.h"
 #include "ebb/autograd/slot.h"
 #include "ebb/autograd/team_queue.h"
 #include "ebb/autograd/thread_modes.h"
+#include "ebb/core/log.h"
 #include "ebb/core/parallel.h"
 
 namespace ebb::autograd {
@@ -27,10 +28,13 @@ namespace ebb::autograd {
 /// More threads than this never work on one graph.
 inline constexpr size_t kMostLanes = 64;
 
-/// Whether the settings and modes of this thread allow teams.
+/// Whether the settings and modes of this thread allow other threads to run nodes, and teams.
+bool may_use_threads();
 bool may_share_run();
 /// Whether the node may run on any thread: it has neither hooks nor Python code.
 bool runs_anywhere(const Node& node);
+/// Whether the node takes gradients of a device, or makes some.
+bool touches_device(const Node& node);
 /// Whether the kernels of the node are worth several threads.
 bool is_large(const Node& node);
 inline bool is_for_team(const Node& node) { return runs_anywhere(node) && !is_large(node); }
@@ -42,8 +46,8 @@ void note_team(uint64_t nodes_by_others);
 class WaitingBytes {
  public:
   /// True if that was too much.
-  bool add(const Tensor& grad) {
-    const int64_t bytes = grad.numel() * item_size(grad.dtype());
+  bool add(const Tensor& grad) { return add(grad.numel() * item_size(grad.dtype())); }
+  bool add(int64_t bytes) {
     return count_.fetch_add(bytes, std::memory_order_relaxed) + bytes > kMost;
   }
   bool is_too_much() const { return count_.load(std::memory_order_relaxed) > kMost; }
@@ -60,11 +64,12 @@ struct TeamShared {
   WaitingBytes waiting_bytes;
   std::atomic<uint64_t> helped_ns{0};
   std::atomic<uint64_t> nodes_by_others{0};
+  DeferredWarnings warnings;  // of the helpers
 };
 
 /// One thread of a team.
 template <typename Run>
-class TeamLane : public NodeStepper<TeamLane<Run>> {
+class TeamLane : public SharedDelivery<TeamLane<Run>> {
  public:
   TeamLane(Run& run, TeamShared& shared, LaneRole role) : run_(run), shared_(shared), role_(role) {}
 
@@ -89,6 +94,7 @@ class TeamLane : public NodeStepper<TeamLane<Run>> {
 
  private:
   friend NodeStepper<TeamLane>;
+  friend SharedDelivery<TeamLane>;
   auto& core() { return run_.core(); }
   void note_current(Node& node) {
     if (is_caller()) run_.note_current(&node);
@@ -130,7 +136,7 @@ class TeamLane : public NodeStepper<TeamLane<Run>> {
   }
 
   void run_node(Node& node) {
-    if (is_large(node)) return shared_.queue.set_aside(&node);
+    if (is_large(node) || touches_device(node)) return shared_.queue.set_aside(&node);
     if (!is_caller() && !runs_anywhere(node)) return shared_.queue.keep_for_caller(&node);
     try {
       this->step(node);
@@ -145,42 +151,9 @@ class TeamLane : public NodeStepper<TeamLane<Run>> {
     this->step(node);
   }
 
-  void deliver(const Node& node, size_t index, const Edge& edge, Tensor& grad) {
-    Node& next = *edge.node;
-    const std::atomic_ref<uint32_t> state(core().scratch().state(next));
-    // Acquire: whoever counted down before has put its gradient there.
-    uint32_t seen = state.load(std::memory_order_acquire);
-    if (!core().takes(edge)) return;
-    if (grad.defined()) {
-      const OutputMeta& meta = next.output_meta(edge.index);
-      if (!conforms(*grad.impl(), meta)) [[unlikely]] {
-        grad = conform(std::move(grad), meta, node, index);
-      }
-    }
-    const SlotOrder order{node.sequence(), static_cast<uint32_t>(index)};
-    if ((seen & NodeState::kCountMask) == 1) {
-      // The only one left: nobody else looks at the node.
-      if (grad.defined()) add_last(next, edge.index, std::move(grad), order);
-      state.store(seen - 1, std::memory_order_relaxed);
-    } else {
-      if (grad.defined()) add_early(next, edge.index, std::move(grad), order);
-      seen = state.fetch_sub(1, std::memory_order_acq_rel);
-      if ((seen & NodeState::kCountMask) != 1) return;
-    }
-    if ((seen & NodeState::kWaits) != 0) run_.sum_all_waiting(next);
-    make_ready(next);
-  }
-
-  void add_last(Node& node, uint32_t index, Tensor&& grad, SlotOrder order) {
-    TensorImpl*& slot = core().scratch().slots(node)[index];
-    if (has_waiting(slot)) {
-      waiting_of(slot).add(std::move(grad), order);
-    } else if (slot == nullptr) {
-      slot = grad.leak();
-    } else {
-      add_to_filled_slot(slot, std::move(grad), order);
-    }
-  }
+  /// No gradient of a device comes here: its nodes are set aside.
+  void arrive(const Tensor& /*grad*/, const Node& /*node*/) {}
+  void sum_waiting(Node& node) { run_.sum_all_waiting(node); }
 
   void add_early(Node& node, uint32_t index, Tensor&& grad, SlotOrder order) {
     if (shared_.waiting_bytes.add(grad)) shared_.queue.stop();
@@ -224,6 +197,7 @@ class Team {
     while (Node* const node = run_.ready_.pop()) lanes_[0]->push(node);
     work();
     const std::vector<Node*> left = shared_.queue.collect();
+    shared_.warnings.replay();
     for (Node* const node : left) run_.ready_.push(node);
     for (const auto& lane : lanes_) {
       while (Node* const node = lane->pop()) run_.ready_.push(node);
@@ -250,6 +224,7 @@ class Team {
       if (lane >= lanes_.size()) return;
       const ThreadModesScope scope(modes);
       const ActiveRunScope part(&run_);
+      const DeferWarnings defer(shared_.warnings);
       lanes_[lane]->work();
     });
   }

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <thread>
-#include <utility>
 
 namespace ebb::autograd {
 namespace {
@@ -134,21 +133,9 @@ Node* TeamQueue::take(LaneRole role) {
 }
 
 void TeamQueue::fail(uint64_t sequence) noexcept {
-  bool is_own = true;
-  try {
-    throw;
-  } catch (const RunStopped&) {
-    is_own = false;
-  } catch (...) {
-  }
   {
     const std::lock_guard lock(mutex_);
-    const bool is_first = error_ == nullptr || (is_own && !has_own_error_);
-    if (is_first || (is_own && sequence > error_sequence_)) {
-      error_ = std::current_exception();
-      error_sequence_ = sequence;
-      has_own_error_ = is_own;
-    }
+    error_.note(sequence);
   }
   signal_.is_set.store(true, std::memory_order_relaxed);
   stop();
@@ -166,7 +153,7 @@ bool TeamQueue::is_deserted() const {
 
 std::vector<Node*> TeamQueue::collect() {
   const std::lock_guard lock(mutex_);
-  if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
+  error_.rethrow();
   std::vector<Node*> left = std::move(set_aside_);
   left.insert(left.end(), for_caller_.begin(), for_caller_.end());
   left.insert(left.end(), offered_.begin(), offered_.end());

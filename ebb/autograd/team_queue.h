@@ -9,10 +9,10 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <exception>
 #include <mutex>
 #include <vector>
 
+#include "ebb/autograd/lane_error.h"
 #include "ebb/autograd/node.h"
 #include "ebb/autograd/pacer.h"
 
@@ -74,9 +74,7 @@ class TeamQueue {
   bool is_over_ = false;
   std::atomic<bool> stops_{false};
   StopSignal signal_;
-  std::exception_ptr error_;
-  uint64_t error_sequence_ = 0;
-  bool has_own_error_ = false;  // not just one that says that others failed
+  LaneError error_;
   uint64_t started_;
 };
 

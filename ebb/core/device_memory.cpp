@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -115,6 +116,38 @@ void copy_across(const Tensor& target, const Span& to, const Tensor& source, con
   order_streams(giver, taker);
 }
 
+/// Calls `use(offset, bytes)` for each stretch of memory without gaps that elements of the tensor
+/// fill; the offset is in bytes from its first element.
+template <typename Use>
+void for_each_stretch(const Tensor& tensor, Use&& use) {
+  struct Dim {
+    int64_t size, stride;  // in bytes
+    int64_t index = 0;
+  };
+  const auto item = static_cast<int64_t>(item_size(tensor.dtype()));
+  std::vector<Dim> dims;
+  for (size_t dim = 0; dim < tensor.sizes().size(); ++dim) {
+    const int64_t stride = tensor.strides()[dim] * item;
+    if (tensor.sizes()[dim] > 1 && stride != 0) dims.push_back({tensor.sizes()[dim], stride});
+  }
+  std::sort(dims.begin(), dims.end(),
+            [](const Dim& a, const Dim& b) { return std::abs(a.stride) < std::abs(b.stride); });
+  int64_t stretch = item;
+  auto outer = dims.begin();
+  for (; outer != dims.end() && outer->stride == stretch; ++outer) stretch *= outer->size;
+  int64_t offset = 0;
+  while (true) {
+    use(offset, static_cast<size_t>(stretch));
+    auto dim = outer;
+    for (; dim != dims.end() && ++dim->index == dim->size; ++dim) {
+      offset -= (dim->size - 1) * dim->stride;
+      dim->index = 0;
+    }
+    if (dim == dims.end()) return;
+    offset += dim->stride;
+  }
+}
+
 /// Memory on `device` for the span of `tensor`, and a tensor of the same geometry over it.
 Tensor twin_on(const Tensor& tensor, const Span& span, Device device) {
   const TensorImpl& source = *tensor.impl();
@@ -189,6 +222,19 @@ void record_stream(const Tensor& tensor, Stream stream) {
   if (block != nullptr) block->note_use(stream);
 }
 
+void note_use(const Tensor& tensor) {
+  if (!tensor.defined() || is_on_host(tensor.device())) return;
+  DeviceBlock* const block = block_of(tensor);
+  if (block != nullptr) block->note_use(current_stream(tensor.device()));
+}
+
+bool is_used_here_only(const Tensor& tensor) {
+  DeviceBlock* const block = is_on_host(tensor.device()) ? nullptr : block_of(tensor);
+  if (block == nullptr) return true;
+  const std::lock_guard lock(block->mutex);
+  return block->others.empty() && block->stream == current_stream(tensor.device());
+}
+
 Tensor copied_to(const Tensor& tensor, Device device) {
   const Span from = span_of(tensor);
   const Tensor copy = twin_on(tensor, from, device);
@@ -221,14 +267,20 @@ void fill_bytes(const Tensor& target, unsigned char value) {
 void write_back(const Tensor& source, const Tensor& target) {
   const Span from = span_of(source);
   if (from.bytes == 0) return;
-  const Span to = span_of(target);
-  if (is_on_host(source.device())) {
-    copy_in(target, to, from.start);
-  } else if (source.device().type == target.device().type) {
-    copy_across(target, to, source, from);
-  } else {
-    write_back(host_copy(source), target);
+  if (!is_on_host(source.device()) && source.device().type != target.device().type) {
+    return write_back(host_copy(source), target);
   }
+  const Span to = span_of(target);
+  const bool from_host = is_on_host(source.device());
+  const char* const first = static_cast<const char*>(target.impl()->data);
+  for_each_stretch(target, [&](int64_t offset, size_t bytes) {
+    const int64_t place = first + offset - to.start;
+    if (from_host) {
+      copy_in(target, {to.start + place, bytes}, from.start + place);
+    } else {
+      copy_across(target, {to.start + place, bytes}, source, {from.start + place, bytes});
+    }
+  });
 }
 
 }  // namespace ebb

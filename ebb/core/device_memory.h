@@ -2,9 +2,10 @@
 // tensors.
 //
 // A block belongs to the stream that was current when it was made: it goes back to the plug-in in
-// the order of that stream. Who uses it on another stream says so with record_stream(), or orders
-// the streams by events. Copies of tensors keep the geometry: what travels are the bytes from the
-// first element to the last, gaps included.
+// the order of that stream, and after the work of all other streams that used it. Ops note which
+// those are (note_use); who launches kernels of his own says so with record_stream(). Copies of
+// tensors keep the geometry: what travels are the bytes from the first element to the last, gaps
+// included.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +34,13 @@ EBB_API void reset_peak_device_memory(Device device);
 /// is done, whatever the tensor's own stream does.
 EBB_API void record_stream(const Tensor& tensor, Stream stream);
 
+/// Says that what the current stream of its device gets from now on uses the tensor's memory. Ops
+/// do so for all their operands. Nothing happens to tensors of the CPU and undefined ones.
+EBB_API void note_use(const Tensor& tensor);
+
+/// Whether no stream but the current one of its device has used the tensor's memory.
+EBB_API bool is_used_here_only(const Tensor& tensor);
+
 /// The same values with the same strides on another device, or on the same. Queued on the current
 /// streams of both; a copy to the CPU waits for it. No history.
 EBB_API Tensor copied_to(const Tensor& tensor, Device device);
@@ -45,9 +53,8 @@ inline Tensor host_copy(const Tensor& tensor) {
 /// Sets every byte of a contiguous tensor of a device.
 EBB_API void fill_bytes(const Tensor& target, unsigned char value);
 
-/// Copies the elements of `source`, which has the geometry of `target`, to the device of `target`.
-/// What lies between elements of `target` is written too, with what `source` has there: unless both
-/// are contiguous, `source` comes from host_copy(target). Logs no write.
+/// Copies the elements of `source`, which has the geometry of `target`, to the device of `target`:
+/// one copy for each stretch of memory without gaps. Logs no write.
 EBB_API void write_back(const Tensor& source, const Tensor& target);
 
 namespace detail {

@@ -14,6 +14,9 @@
 #include "ebb/core/error.h"
 
 namespace ebb {
+
+constinit std::atomic<int> detail::plugin_count{0};
+
 namespace {
 
 struct Slot {
@@ -124,6 +127,7 @@ DeviceType register_device(const DevicePlugin* plugin) {
   const DeviceType type = free_type(plugin->name);
   slot_of(type).count = checked_count(*plugin);
   slot_of(type).plugin.store(plugin, std::memory_order_release);
+  ++detail::plugin_count;
   return type;
 }
 

@@ -9,6 +9,7 @@
 // nothing and may be called from any thread. `device` counts the devices of the plug-in from 0.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -89,6 +90,12 @@ EBB_API DeviceType load_device_plugin(const std::string& path);
 /// The types of those two functions: extern "C" and exported by the library.
 using DevicePluginEntry = const DevicePlugin* (*)();
 using DeviceLoadedEntry = void (*)(DeviceType type);
+
+namespace detail {
+extern EBB_API std::atomic<int> plugin_count;
+}
+/// Whether there is any device beside the CPU.
+inline bool has_plugins() { return detail::plugin_count.load(std::memory_order_relaxed) != 0; }
 
 /// The plug-in that a device belongs to, or null if there is none.
 EBB_API const DevicePlugin* find_plugin(DeviceType type);

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 namespace ebb {
 namespace {
@@ -19,6 +20,7 @@ void write_to_stderr(int level, const std::string& text) {
 
 std::atomic<LogSink> sink{write_to_stderr};
 std::atomic<WarningSink> warning_sink{nullptr};
+thread_local constinit DeferredWarnings* deferred = nullptr;
 
 }  // namespace
 
@@ -37,9 +39,29 @@ void write_log(int level, const std::string& text) { sink.load()(level, text); }
 
 void warn(const std::string& text) {
   EBB_LOG_AT(1, text);
+  if (deferred != nullptr) return deferred->add(text);
   if (const WarningSink user = warning_sink) user(text);
 }
 
 void set_warning_sink(WarningSink new_sink) { warning_sink = new_sink; }
+
+void DeferredWarnings::add(std::string text) {
+  const std::lock_guard lock(mutex_);
+  texts_.push_back(std::move(text));
+}
+
+void DeferredWarnings::replay() {
+  std::vector<std::string> texts;
+  {
+    const std::lock_guard lock(mutex_);
+    texts.swap(texts_);
+  }
+  const WarningSink user = warning_sink;
+  if (user == nullptr) return;
+  for (const std::string& text : texts) user(text);
+}
+
+DeferWarnings::DeferWarnings(DeferredWarnings& into) : saved_(std::exchange(deferred, &into)) {}
+DeferWarnings::~DeferWarnings() { deferred = saved_; }
 
 }  // namespace ebb

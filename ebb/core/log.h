@@ -5,7 +5,9 @@
 #pragma once
 
 #include <atomic>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "ebb/core/error.h"
 #include "ebb/core/export.h"
@@ -30,6 +32,31 @@ EBB_API void write_log(int level, const std::string& text);
 EBB_API void warn(const std::string& text);
 using WarningSink = void (*)(const std::string& text);
 EBB_API void set_warning_sink(WarningSink sink);
+
+/// Warnings of threads that work for another one, for that one to give. May be used by many.
+class EBB_API DeferredWarnings {
+ public:
+  void add(std::string text);
+  /// Gives them to the warning sink on this thread, in the order they came. Stops at one for which
+  /// the sink throws.
+  void replay();
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> texts_;
+};
+
+/// While it lives, what this thread would give to the warning sink goes to `into`.
+class EBB_API DeferWarnings {
+ public:
+  explicit DeferWarnings(DeferredWarnings& into);
+  ~DeferWarnings();
+  DeferWarnings(const DeferWarnings&) = delete;
+  DeferWarnings& operator=(const DeferWarnings&) = delete;
+
+ private:
+  DeferredWarnings* saved_;
+};
 
 }  // namespace ebb
 

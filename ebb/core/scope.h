@@ -17,7 +17,7 @@ namespace ebb {
 
 /// 0 outside of all modules.
 using ScopeId = uint32_t;
-inline constexpr ScopeId kMaxScope = 0xffffff;
+inline constexpr ScopeId kMaxScope = 0x7fffff;
 
 /// One step. The outermost module has an empty name.
 struct ScopeInfo {

@@ -3,34 +3,44 @@
 // Streams are made once and kept: an id stays good for as long as the process runs.
 #include "ebb/core/stream.h"
 
+#include <pthread.h>
+
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <utility>
 
 #include "ebb/core/error.h"
 
 namespace ebb {
+
+thread_local constinit StreamSet detail::current_streams = 0;
+
 namespace {
 
 constexpr uint16_t kPooled = 32;
+
+// Held while streams and sets of streams are made. A fork must not catch another thread with it.
+constinit std::mutex making;
+[[maybe_unused]] const int fork_handlers =
+    pthread_atfork([] { making.lock(); }, [] { making.unlock(); }, [] { making.unlock(); });
 
 /// The streams of one device; id 0 is the default one.
 struct Streams {
   std::array<std::atomic<NativeStream>, kPooled + 1> native{};
   std::atomic<uint16_t> count{0};  // ids below it are there
   std::atomic<uint16_t> turn{0};
-  std::mutex making;
 };
 
 /// Made on first use and kept for good: worker threads may outlive static objects.
 Streams& streams_of(Device device) {
-  static std::mutex mutex;
-  static std::atomic<Streams*> all[kDeviceTypeCount][kMaxDevices];
+  static constinit std::atomic<Streams*> all[kDeviceTypeCount][kMaxDevices];
   std::atomic<Streams*>& slot = all[static_cast<int>(device.type)][device.index];
   Streams* found = slot.load(std::memory_order_acquire);
   if (found != nullptr) return *found;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(making);
   found = slot.load(std::memory_order_acquire);
   if (found == nullptr) {
     found = new Streams();
@@ -41,7 +51,7 @@ Streams& streams_of(Device device) {
 
 /// Makes the streams up to `id`.
 void make_streams(const DevicePlugin& plugin, Device device, Streams& streams, uint16_t id) {
-  const std::lock_guard lock(streams.making);
+  const std::lock_guard lock(making);
   for (uint16_t next = streams.count; next <= id; ++next) {
     NativeStream made = nullptr;
     const int status = next == 0 ? plugin.default_stream(device.index, &made)
@@ -52,14 +62,40 @@ void make_streams(const DevicePlugin& plugin, Device device, Streams& streams, u
   }
 }
 
-struct ThreadStreams {
-  Device default_device;
-  std::vector<Stream> current;  // at most one a device; default streams are not listed
-};
+/// Every set that was ever current, by number. None is forgotten: recorded nodes name them.
+class StreamSets {
+ public:
+  std::span<const Stream> get(StreamSet set) const {
+    if (set == 0) return {};
+    return *sets_[set - 1].load(std::memory_order_acquire);
+  }
+  /// The number of a set, which is sorted by device.
+  StreamSet number_of(std::vector<Stream> streams) {
+    if (streams.empty()) return 0;
+    const std::lock_guard lock(making);
+    for (StreamSet known = 0; known < count_; ++known) {
+      if (*sets_[known].load(std::memory_order_relaxed) == streams) return known + 1;
+    }
+    if (count_ == kMost) {
+      throw ValueError(
+          str("stream: at most ", kMost, " combinations of current streams, got one more"));
+    }
+    auto made = std::make_unique<std::vector<Stream>>(std::move(streams));
+    sets_[count_].store(made.release(), std::memory_order_release);
+    return ++count_;
+  }
 
-ThreadStreams& of_thread() {
-  thread_local ThreadStreams streams;
-  return streams;
+ private:
+  static constexpr StreamSet kMost = 1 << 16;
+  StreamSet count_ = 0;  // guarded by `making`
+  std::atomic<const std::vector<Stream>*> sets_[kMost] = {};
+};
+constinit StreamSets stream_sets;
+
+thread_local constinit Device default_device_of_thread;
+
+bool comes_before(const Stream& a, const Stream& b) {
+  return std::pair(a.device.type, a.device.index) < std::pair(b.device.type, b.device.index);
 }
 
 }  // namespace
@@ -89,21 +125,26 @@ Stream new_stream(Device device) {
   return {device, id};
 }
 
-Stream current_stream(Device device) {
-  if (!is_on_host(device)) {
-    for (const Stream& stream : of_thread().current) {
-      if (stream.device == device) return stream;
-    }
+std::span<const Stream> streams_in(StreamSet set) { return stream_sets.get(set); }
+
+Stream stream_in(StreamSet set, Device device) {
+  for (const Stream& stream : streams_in(set)) {
+    if (stream.device == device) return stream;
   }
   return {device, 0};
 }
 
+Stream current_stream(Device device) { return stream_in(current_streams(), device); }
+
 void set_current_stream(Stream stream) {
   if (is_on_host(stream.device)) return;
   native_stream(stream);  // throws unless it is there
-  std::vector<Stream>& current = of_thread().current;
-  std::erase_if(current, [&](const Stream& other) { return other.device == stream.device; });
-  if (stream.id != 0) current.push_back(stream);
+  const std::span<const Stream> now = streams_in(current_streams());
+  std::vector<Stream> streams(now.begin(), now.end());
+  std::erase_if(streams, [&](const Stream& other) { return other.device == stream.device; });
+  if (stream.id != 0) streams.push_back(stream);
+  std::sort(streams.begin(), streams.end(), comes_before);
+  set_current_streams(stream_sets.number_of(std::move(streams)));
 }
 
 void synchronize(Stream stream) {
@@ -189,18 +230,18 @@ void order_streams(Stream before, Stream after) {
   event.wait(after);
 }
 
-Device default_device() { return of_thread().default_device; }
+Device default_device() { return default_device_of_thread; }
 
 void set_default_device(Device device) {
   if (device != Device{}) plugin_of("set_default_device", device);
-  of_thread().default_device = device;
+  default_device_of_thread = device;
 }
 
-DeviceModes device_modes() { return {of_thread().default_device, of_thread().current}; }
+DeviceModes device_modes() { return {default_device(), current_streams()}; }
 
 void set_device_modes(const DeviceModes& modes) {
-  of_thread().default_device = modes.default_device;
-  of_thread().current = modes.streams;
+  default_device_of_thread = modes.default_device;
+  set_current_streams(modes.streams);
 }
 
 }  // namespace ebb

@@ -6,11 +6,11 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "ebb/core/device.h"
 #include "ebb/core/device_plugin.h"
 #include "ebb/core/export.h"
+#include "ebb/core/stream_set.h"
 
 namespace ebb {
 
@@ -93,7 +93,7 @@ class DeviceGuard {
 /// A thread's default device and the streams that it has set, to be given to a worker thread.
 struct DeviceModes {
   Device default_device;
-  std::vector<Stream> streams;
+  StreamSet streams = 0;
 };
 EBB_API DeviceModes device_modes();
 EBB_API void set_device_modes(const DeviceModes& modes);

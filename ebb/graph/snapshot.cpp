@@ -202,7 +202,7 @@ void Builder::find_modules() {
   for (uint32_t number = static_cast<uint32_t>(nodes_.size()); number-- > 0;) {
     const Node& node = *nodes_[number];
     if (node.is_accumulator() || node.output_count() == 0) continue;
-    snapshot_.nodes[number].module = module_of(node.output_meta(0).scope);
+    snapshot_.nodes[number].module = module_of(scope_of(node.output_meta(0).context));
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <span>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "ebb/core/device_memory.h"
@@ -36,6 +37,20 @@ template <typename Function>
 bool has_kernel(const kernels::KernelTable<Function>& table, const Tensor& tensor) {
   const TensorImpl& impl = *tensor.impl();
   return table.find({backend_of(impl.device), impl.layout, impl.dtype}) != nullptr;
+}
+
+/// Notes that the op uses the tensors among its arguments on their devices' current streams.
+template <typename Argument>
+void note_argument(const Argument& argument) {
+  if constexpr (std::is_same_v<Argument, Tensor>) {
+    note_use(argument);
+  } else if constexpr (std::is_convertible_v<const Argument&, std::span<const Tensor>>) {
+    for (const Tensor& tensor : std::span<const Tensor>(argument)) note_use(tensor);
+  }
+}
+template <typename... Arguments>
+void note_arguments(const Arguments&... arguments) {
+  (note_argument(arguments), ...);
 }
 
 /// One use of the fallback. The constructor warns, or throws NotImplementedError where fallback is

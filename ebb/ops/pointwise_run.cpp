@@ -32,6 +32,21 @@ Function find(const KernelTable<Function>& table, const Prepared& operands) {
   return table.find({backend_of(operands.device()), Layout::strided, operands.dtype()});
 }
 
+/// Tells a device what the kernel will use.
+void note_operands(std::span<const Operand> operands) {
+  for (const Operand& operand : operands) {
+    if (operand.tensor != nullptr) note_use(*operand.tensor);
+  }
+}
+
+/// Where the op runs.
+kernels::Context context_for(const Prepared& prepared, std::span<const Operand> operands) {
+  if (prepared.device() == Device{}) [[likely]]
+    return {};
+  note_operands(operands);
+  return context_on(prepared.device());
+}
+
 /// Runs the kernel into `out`, which was checked. Finds all kernels before it writes.
 template <typename Function>
 void run_prepared_into(const PointwiseRule& rule, const KernelTable<Function>& table,
@@ -128,7 +143,7 @@ Tensor run_pointwise(const PointwiseRule& rule, const KernelTable<Function>& tab
   if (kernel == nullptr) return run_on_cpu(rule, table, all, prepared);
   prepared.materialize();
   Tensor out = empty(prepared.shape(), prepared.out_dtype(), prepared.device());
-  call(kernel, context_on(prepared.device()), prepared, out);
+  call(kernel, context_for(prepared, all), prepared, out);
   return out;
 }
 
@@ -142,6 +157,8 @@ void run_pointwise_into(const PointwiseRule& rule, const KernelTable<Function>& 
   if (prepared.device() == Device{}) {
     run_prepared_into(rule, table, prepared, out);
   } else {
+    note_operands(all);
+    note_use(out);
     try {
       run_prepared_into(rule, table, prepared, out);
     } catch (const MissingKernel&) {

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "ebb/autograd/active_run.h"
 #include "ebb/core/device_memory.h"
 #include "ebb/core/device_plugin.h"
 #include "ebb/core/log.h"
@@ -12,6 +13,8 @@
 #include "ebb/ops/fallback.h"
 #include "python/src/args.h"
 #include "python/src/errors.h"
+#include "python/src/py.h"
+#include "python/src/python_error.h"
 #include "python/src/value_types.h"
 
 namespace ebb::python {
@@ -185,15 +188,15 @@ PyObject* wait_for_event(PyObject*, PyObject* capsule) {
 
 // --- warnings ---
 
-/// A UserWarning. One that became an error is thrown where the thread may: where it came from
-/// Python with the lock held; elsewhere it is printed.
+/// A UserWarning. One that became an error is thrown: where it came from Python with the lock held,
+/// as the error set; during a run, as what a run lets pass; elsewhere it is printed.
 void warn_user(const std::string& text) {
   const bool has_lock = PyGILState_Check() != 0;
-  const PyGILState_STATE state = PyGILState_Ensure();
-  const bool is_error = PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0;
-  if (is_error && !has_lock) PyErr_WriteUnraisable(nullptr);
-  PyGILState_Release(state);
-  if (is_error && has_lock) throw ErrorSet();
+  const AcquireGil acquired;
+  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) == 0) return;
+  if (has_lock) throw ErrorSet();
+  if (autograd::active_run() != nullptr) throw PythonError::take();
+  PyErr_WriteUnraisable(nullptr);
 }
 
 PyMethodDef kFunctions[] = {

@@ -39,8 +39,9 @@ PyObject* set_eager(PyObject*, PyObject* mode) {
 
 PyObject* counts(PyObject*, PyObject*) {
   const BackwardThreads counted = backward_threads();
-  return Py_BuildValue("{sKsK}", "teams", static_cast<unsigned long long>(counted.teams),
-                       "nodes_by_others", static_cast<unsigned long long>(counted.nodes_by_others));
+  return Py_BuildValue("{sKsKsK}", "teams", static_cast<unsigned long long>(counted.teams),
+                       "nodes_by_others", static_cast<unsigned long long>(counted.nodes_by_others),
+                       "device_nodes", static_cast<unsigned long long>(counted.device_nodes));
 }
 
 PyMethodDef kFunctions[] = {

@@ -13,6 +13,24 @@ TEST(Backward, AddsGradientsWhenOneTensorFeedsTwoOps) {
   EXPECT_EQ(floats(grad_of(x)), Floats{7});  // d(x^2 + x)/dx = 2x + 1 at 3
 }
 
+TEST(Backward, RunsEachNodeOnceHoweverManyEdgesLeadThere) {
+  const Tensor x = leaf({1});
+  int runs = 0;
+  const Tensor y = with_rule(x, [&](const Tensor& grad) {
+    ++runs;
+    return grad;
+  });
+  std::vector<Tensor> roots{y, y};  // a root may also lie behind others
+  for (int count = 0; count < 100; ++count) roots.push_back(y + y);
+  backward(roots);
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(floats(grad_of(x)), Floats{202});
+  for (const Tensor& root : roots) {  // all edges were counted down, and none twice
+    const auto state = autograd::NodeAccess::pending(*autograd::grad_fn(root));
+    EXPECT_TRUE(state == 0 || state == (1u << 27) - 1) << state;  // the second: it was a start
+  }
+}
+
 TEST(Backward, RunsADiamondOnce) {
   const Tensor x = leaf({2});
   const Tensor y = x * 3;

@@ -112,6 +112,19 @@ TEST(Grad, AddsTheGradientsOfSeveralOutputs) {
   EXPECT_EQ(floats(grad(outputs, std::span(&x, 1), seeds)[0]), Floats{26});
 }
 
+TEST(Grad, VisitsNothingBehindItsInputs) {
+  const Tensor x = leaf({3});
+  const Tensor behind = x * 2;
+  const Tensor input = behind * 3;
+  const Tensor beside = behind * 5;  // recorded after the input
+  const Tensor out = input * input * beside;
+  EXPECT_EQ(floats(grads(out, {input}, {.retain_graph = true})[0]), Floats{2 * 18 * 30});
+  EXPECT_EQ(autograd::NodeAccess::task(*autograd::grad_fn(behind)), 0u);
+  EXPECT_NE(autograd::NodeAccess::task(*autograd::grad_fn(beside)), 0u);
+  backward(out);
+  EXPECT_EQ(floats(grad_of(x)), Floats{1080 * 9});  // out is 360 x^3
+}
+
 TEST(Grad, NeedsOneSeedPerOutput) {
   const Tensor x = leaf({3});
   const Tensor out = x * 2;

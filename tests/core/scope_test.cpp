@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ebb/core/op_context.h"
+
 namespace ebb {
 namespace {
 
@@ -37,6 +39,25 @@ TEST(Scope, EndsWithItsBlock) {
     EXPECT_EQ(thread_state.scope, inside);
   }
   EXPECT_EQ(thread_state.scope, 0u);
+}
+
+TEST(OpContext, IsTheScopeOnDefaultStreams) {
+  const ModuleScope scope("alone");
+  EXPECT_EQ(current_op_context(), thread_state.scope);
+  EXPECT_EQ(scope_of(current_op_context()), thread_state.scope);
+  EXPECT_EQ(streams_of(current_op_context()), 0u);
+}
+
+TEST(OpContext, HasANumberOfItsOwnForOtherStreams) {
+  const ModuleScope scope("streamed");
+  const StreamSetScope streams(7);
+  const OpContext context = current_op_context();
+  EXPECT_NE(context & kHasStreams, 0u);
+  EXPECT_EQ(context, current_op_context());
+  EXPECT_EQ(scope_of(context), thread_state.scope);
+  EXPECT_EQ(streams_of(context), 7u);
+  const StreamSetScope others(8);
+  EXPECT_NE(context, current_op_context());
 }
 
 }  // namespace

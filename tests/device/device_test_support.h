@@ -61,6 +61,19 @@ inline const Sim& sim() {
   return loaded;
 }
 
+/// Holds up a stream of the simulated device for the length of a scope.
+class Hold {
+ public:
+  explicit Hold(Stream stream) : native_(native_stream(stream)) { sim().hold(native_); }
+  ~Hold() { let_go(); }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+  void let_go() { sim().release(native_); }
+
+ private:
+  NativeStream native_;
+};
+
 /// Loads the device before, and puts the switches back after.
 class OnSim : public ::testing::Test {
  protected:

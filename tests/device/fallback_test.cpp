@@ -57,6 +57,30 @@ TEST_F(Fallback, WritesAViewAndNothingBesideIt) {
   EXPECT_EQ(back(y), (Floats{10, -1, 2, 3, -4, 5}));
 }
 
+TEST_F(Fallback, LeavesAloneWhatOthersWroteBetweenTheElements) {
+  const Tensor y = on_sim(count_up({2, 3}));
+  const Tensor column = select(y, 1, 1);
+  const Tensor host = host_copy(column);
+  ops::fill_(y, 9);  // as another stream might do while the CPU computes
+  write_back(host, column);
+  EXPECT_EQ(back(y), (Floats{9, 1, 9, 9, 4, 9}));
+}
+
+TEST_F(Fallback, WritesBackInOneCopyWhereThereAreNoGaps) {
+  const Tensor y = on_sim(count_up({4, 3}));
+  const auto copies_of = [&](const Tensor& target) {
+    const Tensor host = host_copy(target);
+    const int64_t before = sim().copy_count();
+    write_back(host, target);
+    return sim().copy_count() - before;
+  };
+  EXPECT_EQ(copies_of(y), 1);
+  EXPECT_EQ(copies_of(transpose(y, 0, 1)), 1);
+  EXPECT_EQ(copies_of(narrow(y, 0, 1, 2)), 1);
+  EXPECT_EQ(copies_of(narrow(y, 1, 0, 2)), 4);  // a row each
+  EXPECT_EQ(back(y), floats(count_up({4, 3})));
+}
+
 TEST_F(Fallback, WritesToOut) {
   const Tensor out = empty(Shape{3}, DType::float32, device_);
   ops::exp_out(ops::zeros_like(x_), out);

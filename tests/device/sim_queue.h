@@ -4,6 +4,8 @@
 // reaches it says so.
 #pragma once
 
+#include <pthread.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -12,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <random>
 #include <thread>
 #include <utility>
@@ -36,13 +39,16 @@ struct Delay {
 };
 
 /// Runs jobs in order on a thread of its own. Never destroyed: it lives as long as the process,
-/// which ends only when all jobs are done.
+/// which ends only when all jobs are done. In a forked child it is empty and has a thread again.
 class Queue {
  public:
   explicit Queue(Delay& delay) : delay_(delay) {
     std::thread([this] { work(); }).detach();
     static std::once_flag registered;
-    std::call_once(registered, [] { std::atexit(finish_all); });
+    std::call_once(registered, [] {
+      std::atexit(finish_all);
+      pthread_atfork(nullptr, nullptr, begin_anew_all);
+    });
     const std::lock_guard lock(all_mutex);
     next_ = std::exchange(newest, this);
   }
@@ -73,6 +79,21 @@ class Queue {
       queue->hold(false);
       queue->wait_until_empty();
     }
+  }
+
+  // Threads that a child does not have may have held the mutexes, or wait for a change.
+  static void begin_anew_all() {
+    new (&all_mutex) std::mutex();
+    for (Queue* queue = newest; queue != nullptr; queue = queue->next_) queue->begin_anew();
+  }
+  void begin_anew() {
+    new (&mutex_) std::mutex();
+    new (&changed_) std::condition_variable();
+    new (&delay_.mutex) std::mutex();
+    jobs_.clear();
+    pending_ = 0;
+    is_held_ = false;
+    std::thread([this] { work(); }).detach();
   }
 
   [[noreturn]] void work() {

@@ -8,17 +8,6 @@
 namespace ebb {
 namespace {
 
-/// Holds up a stream of the simulated device for the length of a scope.
-class Hold {
- public:
-  explicit Hold(Stream stream) : native_(native_stream(stream)) { sim().hold(native_); }
-  ~Hold() { let_go(); }
-  void let_go() { sim().release(native_); }
-
- private:
-  NativeStream native_;
-};
-
 using Streams = OnSim;
 
 TEST_F(Streams, CurrentOneIsTheDefaultUntilSet) {
@@ -148,6 +137,29 @@ TEST_F(Streams, RecordedStreamKeepsMemoryUntilItIsDone) {
   hold.let_go();
   synchronize(side);
   EXPECT_EQ(back(y), Floats(4, 9.0f));
+}
+
+TEST_F(Streams, OpsKeepTheMemoryOfTheirOperandsUntilTheyAreDone) {
+  const Stream side = new_stream(device_);
+  Tensor y, z;
+  const Tensor out = full(Shape{4}, 0.0f, DType::float32, device_);
+  synchronize(device_);
+  Hold hold(side);
+  {
+    const Tensor x = full(Shape{4}, 3.0f, DType::float32, device_);
+    const Tensor w = full(Shape{2, 2}, 1.0f, DType::float32, device_);
+    order_streams({device_, 0}, side);
+    const StreamGuard guard(side);
+    y = mul(x, x);
+    z = matmul(w, w);
+    add_out(x, x, out);
+  }  // both are freed on the default stream
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  hold.let_go();
+  synchronize(side);
+  EXPECT_EQ(back(y), Floats(4, 9.0f));
+  EXPECT_EQ(back(z), Floats(4, 2.0f));
+  EXPECT_EQ(back(out), Floats(4, 6.0f));
 }
 
 TEST_F(Streams, CopiesBetweenDevicesWaitForBoth) {

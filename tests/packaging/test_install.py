@@ -1,4 +1,5 @@
 # tests/packaging/test_install.py -- programs outside the tree use an installed libebb.so.
+import os
 import re
 import shutil
 from pathlib import Path
@@ -21,9 +22,12 @@ def test_a_program_outside_the_tree_finds_builds_and_runs(prefix, tmp_path, comp
         f"-DCMAKE_CXX_COMPILER={compiler}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
     )  # fmt: skip
     run("cmake", "--build", build)
-    assert run(build / "consumer", tmp_path / "weight.safetensors") == "24.000 23.976\n"
+    arguments = [tmp_path / "weight.safetensors", build / "libtoy_device.so"]
+    refuse = os.environ | {"EBB_KERNEL_FALLBACK": "0"}  # the device's own kernels do it all
+    assert run(build / "consumer", *arguments, env=refuse) == "24.000 23.976 6.000\n"
     includes = run("ninja", "-C", build, "-t", "deps")
     assert f"{prefix}/include/ebb/autograd/ops.h" in includes
+    assert f"{prefix}/include/ebb/ops/registry.h" in includes
     assert str(ROOT / "ebb") not in includes
     assert [word for word in PRIVATE if word in includes] == []
     assert str(ROOT) not in run("readelf", "-d", build / "consumer")
