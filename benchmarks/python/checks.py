@@ -1,7 +1,7 @@
-# benchmarks/python/checks.py -- what anomaly mode and NaN checks cost a training step.
+# benchmarks/python/checks.py -- what anomaly mode, NaN checks and a profile cost a training step.
 """Usage: python checks.py [ROUNDS]
 
-Question: how much longer do steps of small ops take in anomaly mode, with NaN checks, with both?
+Question: how much longer do steps of small ops take in anomaly mode, with NaN checks, in a profile?
 The modes take turns, so that a noisy moment meets all of them. Prints one JSON object: us per step
 in each mode, and the ratios to the step without.
 """
@@ -14,6 +14,7 @@ import time
 
 import ebb
 from ebb.autograd import check_nan_inf, detect_anomaly
+from ebb.profiler import profile
 
 ebb.set_num_threads(1)
 STEPS = 20
@@ -30,6 +31,7 @@ MODES = {
     "anomaly mode": detect_anomaly,
     "NaN checks": check_nan_inf,
     "both": both,
+    "profile": profile,
 }
 
 
@@ -63,6 +65,7 @@ def us_of(step, mode):
     gc.collect()
     gc.disable()
     with mode():
+        step()
         start = time.perf_counter()
         for _ in range(STEPS):
             step()

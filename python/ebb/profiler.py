@@ -184,8 +184,29 @@ class profile:  # noqa: N801 -- the field's name for it
         sums = f"{total / 1e3:,.1f} us in ranges, {self.duration / 1e3:,.1f} us in all"
         return f"{text}{tail}\n{sums}{note}"
 
+    def execution_log(self) -> str:
+        """Return what backward runs ran, in order: start, duration, node, number and line."""
+        lines = [("start us", "us", "node", "number", "recorded at")]
+        lines += [
+            (
+                f"{one.start / 1e3:,.1f}",
+                f"{one.duration / 1e3:,.2f}",
+                one.name,
+                str(one.sequence),
+                _place_text(one),
+            )
+            for one in self.ranges
+            if one.is_backward
+        ]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join(
+            f"{start:>{widths[0]}}  {taken:>{widths[1]}}  {name:<{widths[2]}}  "
+            f"{number:>{widths[3]}}  {place}"
+            for start, taken, name, number, place in lines
+        )
+
     def export_chrome_trace(self, path: str | Path) -> None:
-        """Write a trace for ``chrome://tracing`` or Perfetto, with arrows from forward to backward."""
+        """Write a trace for ``chrome://tracing`` or Perfetto; arrows link forward and backward."""
         process = os.getpid()
         events: list[dict] = []
         for one in self.ranges:

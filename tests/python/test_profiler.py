@@ -234,6 +234,16 @@ def test_a_table_may_be_limited_and_bad_groups_are_refused():
         prof.table("sea")
 
 
+def test_the_execution_log_lists_nodes_in_the_order_of_the_run():
+    x = ebb.ones([4], requires_grad=True)
+    with profile() as prof:
+        y = x.exp().tanh().sum()
+        y.backward()
+    lines = prof.execution_log().splitlines()
+    assert [one.split()[2] for one in lines[1:]] == ["SumBackward", "TanhBackward", "ExpBackward"]
+    assert all("test_profiler.py" in one for one in lines[1:])
+
+
 def test_an_empty_profile_has_an_empty_table():
     with profile() as prof:
         pass

@@ -1,4 +1,4 @@
-# tools/bench/checks_rows.py -- rows on training steps in anomaly mode and with NaN checks.
+# tools/bench/checks_rows.py -- rows on training steps with checks, and in a profile.
 """Reads what benchmarks/python/checks.py prints."""
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from tools.bench.table import Row
 if TYPE_CHECKING:
     from tools.bench.runner import Settings
 
-MOST_TIMES = 1.5  # a step in the mode against one without
+# A step in the mode against one without.
+MOST_TIMES = {"anomaly mode": 1.5, "NaN checks": 1.5, "profile": 1.3}
 
 
 def checks_rows(settings: Settings) -> list[Row]:
@@ -23,7 +24,7 @@ def checks_rows(settings: Settings) -> list[Row]:
         Row(
             name,
             "x" if "ratio" in name else "us",
-            MOST_TIMES if "ratio" in name and "both" not in name else None,
+            next((most for mode, most in MOST_TIMES.items() if f"{mode}, ratio" in name), None),
             [value],
             None,
             f"benchmarks/python/checks.py {rounds}",
