@@ -81,22 +81,61 @@ void carry_into_saved(const Tensor& out) {
   node->visit_saved(carrier);
 }
 
-/// Whether some other tensor may look at the memory of `self` as a view or as what it is a view of.
-bool has_relatives(const Tensor& self) {
-  return is_view(self) || !self.impl()->storage->is_unique();
+[[noreturn]] void refuse_first_tangent(const Tensor& self, const char* why) {
+  throw NotImplementedError(str("forward mode: a tensor without a tangent cannot get one by an ",
+                                "in-place write, got one of shape ", PrintShape{self.sizes()}, " ",
+                                why, "\nhint: make the tensor that is viewed dual first, with a ",
+                                "tangent of zeros, or write a clone()"));
+}
+
+/// A view was written and gets its first tangent: that of its base is zero elsewhere.
+void give_through_base(const Tensor& self, const ForwardLevelPtr& level, const Tensor& tangent) {
+  const Tensor base = base_of(self);
+  Tensor whole = zero_tangent(base);
+  if (!equal(whole.strides(), base.strides())) whole = copied_in_layout_of(whole, base);
+  if (base.dtype() != self.dtype() || !equal(whole.strides(), base.strides())) {
+    refuse_first_tangent(self, "that views a tensor of another dtype, or one with gaps in memory");
+  }
+  const int64_t offset = self.storage_offset() - base.storage_offset();
+  const Tensor part =
+      as_strided(whole, self.sizes(), self.strides(), whole.storage_offset() + offset);
+  copy_(part, tangent);
+  set_tangent(base, level, whole, TangentMemory::own);
+  set_tangent(self, level, part, TangentMemory::own);
+}
+
+/// The first tangent of a tensor that was written, whose memory has so many owners. Views look for
+/// a tangent when they are made and cannot be found from what they view: only `self` and its base
+/// may be there to see the memory.
+void give_first_tangent(const Tensor& self, uint32_t owners, const ForwardLevelPtr& level,
+                        Tensor tangent) {
+  const uint32_t known = is_view(self) ? 2 : 1;
+  if (owners > known) {
+    refuse_first_tangent(self,
+                         "that shares memory with views, or a detach(), which would not see it");
+  }
+  if (!is_view(self)) return set_tangent(self, level, std::move(tangent), TangentMemory::shared);
+  if (tangent_of(base_of(self), *level).defined()) {
+    refuse_first_tangent(self, "that is the primal of a dual tensor");
+  }
+  give_through_base(self, level, tangent);
 }
 
 }  // namespace
 
 DualCall::DualCall(std::initializer_list<const Tensor*> operands, const Tensor& out,
                    DualResult kind)
-    : kind_(kind), out_storage_(storage_of(out)) {
+    : kind_(kind),
+      out_storage_(storage_of(out)),
+      out_owners_(out.defined() ? out_storage_->owners() : 0) {
   if (!out.defined() || !is_differentiable(out.dtype())) return;
   for (const Tensor* const operand : operands) add_levels(*operand, levels_);
 }
 
 DualCall::DualCall(std::span<const Tensor> operands, const Tensor& out, DualResult kind)
-    : kind_(kind), out_storage_(storage_of(out)) {
+    : kind_(kind),
+      out_storage_(storage_of(out)),
+      out_owners_(out.defined() ? out_storage_->owners() : 0) {
   if (!out.defined() || !is_differentiable(out.dtype())) return;
   for (const Tensor& operand : operands) add_levels(operand, levels_);
 }
@@ -151,18 +190,14 @@ void DualCall::set_fresh(const Tensor& out, Tensor tangent) {
               is_private ? TangentMemory::own : TangentMemory::shared);
 }
 
+uint32_t DualCall::owners_of(const Tensor& self) const {
+  return storage_of(self) == out_storage_ ? out_owners_ : storage_of(self)->owners();
+}
+
 void DualCall::replace_tangent(const Tensor& self, Tensor tangent) {
   const Tensor before = tangent_of(self, *level());
   if (!before.defined()) {
-    if (!tangent.defined()) return;
-    if (has_relatives(self)) {
-      throw NotImplementedError(
-          str("forward mode: a tensor without a tangent that shares memory with views cannot get "
-              "one by an in-place write, got one of shape ",
-              PrintShape{self.sizes()},
-              "\nhint: make it dual first, with a tangent of zeros, or write a clone()"));
-    }
-    set_tangent(self, level(), std::move(tangent), TangentMemory::shared);
+    if (tangent.defined()) give_first_tangent(self, owners_of(self), level(), std::move(tangent));
     return;
   }
   TangentEntry& entry = *meta_of(self)->tangents.find(*level());

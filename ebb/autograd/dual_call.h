@@ -48,11 +48,13 @@ class EBB_API DualCall {
  private:
   void set_fresh(const Tensor& out, Tensor tangent);
   void replace_tangent(const Tensor& self, Tensor tangent);
+  uint32_t owners_of(const Tensor& self) const;
 
   std::vector<ForwardLevelPtr> levels_;
   size_t position_ = 0;
   const DualResult kind_;
   const Storage* const out_storage_;
+  const uint32_t out_owners_;                // of that storage, before primal() adds aliases
   const Storage* viewed_tangent_ = nullptr;  // memory of the tangent that a view looks at
 };
 

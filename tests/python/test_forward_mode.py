@@ -297,6 +297,50 @@ def test_a_write_that_its_views_could_not_see_is_refused():
         assert tangent(buffer).tolist() == [1.0, 1.0]
 
 
+def test_a_view_that_is_written_gives_its_base_a_tangent():
+    x = t(1.0, 2.0).requires_grad_()
+    with dual_level():
+        d = make_dual(x, t(10.0, 100.0))
+        buffer = ebb.zeros([2, 3], dtype=f64)
+        column = buffer.t()[1]
+        column.copy_(d * d)
+        assert tangent(buffer).tolist() == [[0.0, 20.0, 0.0], [0.0, 400.0, 0.0]]
+        row = buffer[1]
+        assert tangent(row).tolist() == [0.0, 400.0, 0.0]
+        buffer.mul_(2)
+        assert tangent(column).tolist() == [40.0, 800.0] and tangent(row)[1].item() == 800.0
+        column.zero_()
+        assert tangent(buffer).abs().sum().item() == 0.0
+        transposed = ebb.zeros([2, 2], dtype=f64).t().contiguous().t().clone()
+        transposed[1].add_(d * d)
+        (slope,) = ebb.autograd.grad(tangent(transposed).sum(), x)  # of 2 x dx
+        assert slope.tolist() == [20.0, 200.0]
+
+
+def test_a_view_gets_tangents_on_every_level():
+    with dual_level() as outer:
+        d = make_dual(t(3.0), t(1.0))
+        with dual_level():
+            buffer = ebb.zeros([2], dtype=f64)
+            buffer[1].copy_(make_dual(d, t(1.0)) ** 3)
+            inner = tangent(buffer)
+            assert inner.tolist() == [0.0, 27.0]
+            assert unpack_dual(inner, level=outer).tangent.tolist() == [0.0, 18.0]
+
+
+def test_a_view_of_memory_that_others_see_is_refused():
+    with dual_level():
+        d = make_dual(t(1.0), t(1.0))
+        buffer = ebb.zeros([2], dtype=f64)
+        head, tail = buffer[:1], buffer[1:]
+        with pytest.raises(NotImplementedError, match=r"forward mode: .* which would not see it"):
+            tail.copy_(d)
+        del head
+        primal = unpack_dual(make_dual(t(1.0), t(1.0)) * 1).primal
+        with pytest.raises(NotImplementedError, match=r"which would not see it|primal of a dual"):
+            primal.add_(d)
+
+
 def test_self_as_both_operands_of_a_write():
     with dual_level():
         d = make_dual(t(3.0), t(1.0)) * 1

@@ -138,9 +138,9 @@ def test_writing_combines_with_reverse_mode_and_nested_levels():
         (slope,) = grad((y * y).sum(), x)  # 50 x
         assert slope.tolist() == [150.0] and tangent_of(slope) == [50.0]
     with forward_ad.dual_level() as outer:
-        x, scale = dual([3.0], [1.0]), dual([5.0], [10.0])
+        scale = dual([5.0], [10.0])
         with forward_ad.dual_level():
-            y = ScaleInPlace.apply(forward_ad.make_dual(x, ebb.ones(1)) * 1, scale)
+            y = ScaleInPlace.apply(dual([3.0], [1.0]) * 1, scale)
             inner = forward_ad.unpack_dual(y).tangent
             assert inner.tolist() == [5.0]
             assert forward_ad.unpack_dual(inner, level=outer).tangent.tolist() == [10.0]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ebb
-from ebb.autograd import GradcheckError, gradcheck, gradgradcheck
+from ebb.autograd import Function, GradcheckError, gradcheck, gradgradcheck
 
 
 def leaf(*shape, dtype=ebb.float64):
@@ -233,13 +233,55 @@ def test_inputs_that_overlap_are_refused():
     assert gradcheck(product, (x, x), check_forward_ad=True)
 
 
-def test_what_there_is_not_is_refused():
-    for option in ("check_batched_grad", "check_batched_forward_grad", "masked"):
-        with pytest.raises(NotImplementedError, match=f"gradcheck: {option} must be False"):
-            gradcheck(product, (leaf(2), leaf(2)), **{option: True})
-    for option in ("check_batched_grad", "masked"):
-        with pytest.raises(NotImplementedError, match=f"gradgradcheck: {option} must be False"):
-            gradgradcheck(product, (leaf(2), leaf(2)), **{option: True})
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_batches_of_seeds_and_directions_are_checked(fast_mode):
+    options = {"check_batched_grad": True, "fast_mode": fast_mode, "masked": True}
+    forward = {"check_forward_ad": True, "check_batched_forward_grad": True}
+    assert gradcheck(product, (leaf(2), leaf(2)), **options, **forward)
+    assert gradcheck(lambda x, y: (x * 2, x.sum()), (leaf(2), leaf(2)), **options, **forward)
+    z = ebb.tensor([1 + 2j, 3 - 1j], dtype=ebb.complex128, requires_grad=True)
+    assert gradcheck(lambda z: z * z, (z,), **options)
+    assert gradgradcheck(product, (leaf(2), leaf(2)), check_fwd_over_rev=True, **options)
+
+
+def test_a_gradient_that_depends_on_the_batch_is_found():
+    class Counts(Function):
+        calls = 0
+
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            Counts.calls += 1
+            return g * (2 if Counts.calls <= correct else 3)
+
+        @staticmethod
+        def jvp(ctx, x):
+            Counts.calls += 1
+            return x * (2 if Counts.calls <= correct else 3)
+
+    correct = 4 + 3  # two rows, computed twice, and a batch
+    with pytest.raises(GradcheckError, match="input 0 must be the same in a batch as alone, got"):
+        gradcheck(Counts.apply, (leaf(2),), check_batched_grad=True)
+    Counts.calls, correct = 0, 3  # two steps, and the first of a batch
+    options = {"check_batched_forward_grad": True, "check_forward_ad": True}
+    with pytest.raises(GradcheckError, match="tangent of output 0 with respect to input 0 must be"):
+        gradcheck(Counts.apply, (leaf(2),), check_backward_ad=False, **options)
+
+
+def test_a_batched_check_needs_the_plain_one():
+    with pytest.raises(ValueError, match="check_batched_grad needs check_backward_ad"):
+        gradcheck(
+            product,
+            (leaf(2), leaf(2)),
+            check_batched_grad=True,
+            check_backward_ad=False,
+            check_forward_ad=True,
+        )
+    with pytest.raises(ValueError, match="check_batched_forward_grad needs check_forward_ad"):
+        gradcheck(product, (leaf(2), leaf(2)), check_batched_forward_grad=True)
 
 
 def test_nondet_tol_allows_for_a_difference():

@@ -89,8 +89,7 @@ def jvp(
         RuntimeError: In ``strict`` mode.
     """
     _check_strategy("jvp", strategy)
-    call = _Call("jvp", func, inputs, create_graph, strict)
-    steps = call.vectors("v", v, call.inputs, call.inputs_are_tuple, "input")
+    call, steps = _call_along_inputs("jvp", func, inputs, v, create_graph, strict)
     with _C.enable_grad():
         if strategy == "forward-mode" and not strict:
             outputs, tangents = call.push(steps)
@@ -118,7 +117,8 @@ def jacobian(
         inputs: A tensor or a tuple of tensors.
         create_graph: Record, so that the Jacobian can be differentiated.
         strict: Raise if an output does not depend on an input, rather than give zeros.
-        vectorize: Accepted; the rows (or columns) are computed one after the other either way.
+        vectorize: Accepted, and changes nothing: there is no ``vmap``, so rows (or columns) are
+            computed one after the other either way.
         strategy: ``"reverse-mode"`` (a backward pass per element of the outputs) or
             ``"forward-mode"`` (a run of ``func`` per element of the inputs; real inputs).
 
@@ -165,8 +165,7 @@ def hessian(
 
     def gradient(*given: Tensor) -> Tensors:
         inner = _Call("hessian", func, given if is_tuple else given[0], True, strict)
-        outputs = inner.run()
-        inner.check_one_element(outputs)
+        outputs = inner.run_to_one_element()
         return inner.as_inputs(inner.gradients(outputs, [_C.ones_like(outputs[0])]))
 
     return jacobian(
@@ -190,11 +189,9 @@ def vhp(
 
     Arguments and errors are those of ``vjp``; ``v`` has the shape of the inputs.
     """
-    call = _Call("vhp", func, inputs, create_graph, strict)
-    vectors = call.vectors("v", v, call.inputs, call.inputs_are_tuple, "input")
+    call, vectors = _call_along_inputs("vhp", func, inputs, v, create_graph, strict)
     with _C.enable_grad():
-        outputs = call.run()
-        call.check_one_element(outputs)
+        outputs = call.run_to_one_element()
         grads = call.gradients(outputs, [_C.ones_like(outputs[0])], create_graph=True)
         products = call.gradients(grads, vectors, what="gradient")
     return call.as_outputs(outputs), call.as_inputs(products)
@@ -213,18 +210,29 @@ def hvp(
     ``vhp``, which gives the same for a symmetric Hessian and knows what is independent of what.
     Arguments and errors are those of ``vjp``; ``v`` has the shape of the inputs.
     """
-    call = _Call("hvp", func, inputs, create_graph, strict)
     if strict:
         return vhp(func, inputs, v, create_graph, strict)
-    steps = call.vectors("v", v, call.inputs, call.inputs_are_tuple, "input")
+    call, steps = _call_along_inputs("hvp", func, inputs, v, create_graph, strict)
     with _C.enable_grad(), forward_ad.dual_level():
         duals = list(map(forward_ad.make_dual, call.inputs, steps))
-        outputs = call.run(duals)
-        call.check_one_element(outputs)
+        outputs = call.run_to_one_element(duals)
         grads = call.gradients(outputs, [_C.ones_like(outputs[0])])
         products = [_tangent_or_zeros(grad) for grad in grads]
         outputs = [forward_ad.unpack_dual(out).primal for out in outputs]
     return call.as_outputs(outputs), call.as_inputs(products)
+
+
+def _call_along_inputs(
+    name: str,
+    func: Callable[..., Any],
+    inputs: Tensors,
+    v: Tensors | None,
+    create_graph: bool,
+    strict: bool,
+) -> tuple[_Call, list[Tensor]]:
+    """A call to be made, and the vectors in the shape of its inputs."""
+    call = _Call(name, func, inputs, create_graph, strict)
+    return call, call.vectors("v", v, call.inputs, call.inputs_are_tuple, "input")
 
 
 def _check_strategy(name: str, strategy: str) -> None:
@@ -292,13 +300,15 @@ class _Call:
         outputs, self.outputs_are_tuple = _as_list(self.name, "what the function returns", found)
         return outputs
 
-    def check_one_element(self, outputs: list[Tensor]) -> None:
+    def run_to_one_element(self, given: Sequence[Tensor] | None = None) -> list[Tensor]:
+        outputs = self.run(given)
         if self.outputs_are_tuple or outputs[0].numel() != 1:
             shapes = ", ".join(str(list(out.shape)) for out in outputs)
             raise _C.ValueError(
                 f"{self.name}: the function must return one tensor of one element, got "
                 f"{'a tuple of ' if self.outputs_are_tuple else ''}shape {shapes}"
             )
+        return outputs
 
     def vectors(
         self, name: str, value: Any, like: list[Tensor], is_tuple: bool, what: str

@@ -13,6 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ebb import _C
 from ebb.autograd import forward_ad
+from ebb.autograd._components import (
+    addresses,
+    component_count,
+    components,
+    from_components,
+    random_direction,
+)
+from ebb.autograd._gradcheck_batched import batched_seeds, batched_steps
 from ebb.autograd._gradcheck_report import Comparison, explain
 
 if TYPE_CHECKING:
@@ -61,13 +69,15 @@ def gradcheck(
         nondet_tol: By how much a second backward may differ from the first.
         check_undefined_grad: Also check that outputs without a gradient count as zero.
         check_grad_dtypes: Also check that gradients have the dtype of their inputs.
-        check_batched_grad: Refused: there is no ``vmap`` that it could check.
-        check_batched_forward_grad: Refused likewise.
+        check_batched_grad: Also check that several seeds given at once (``is_grads_batched``) give
+            the gradients of each.
+        check_batched_forward_grad: Also check that several directions that go through ``func`` at
+            once, each on a level of its own, give the tangents of each.
         check_forward_ad: Also check tangents, computed on dual tensors.
         check_backward_ad: Check gradients.
         fast_mode: One random direction per pair of input and output instead of all elements; a
             disagreement is then looked for element by element.
-        masked: Refused if True: there are no sparse tensors.
+        masked: Accepted. It tells how what a sparse tensor lacks counts, and there are none.
 
     Returns:
         True if all derivatives agree, False if not and ``raise_exception`` is False.
@@ -75,16 +85,30 @@ def gradcheck(
     Raises:
         GradcheckError: With output, input, first and worst element, both values and a map.
         ebb.DTypeError: If an input to check is neither float64 nor complex128.
-        ValueError: If no input requires a gradient, or elements of inputs overlap in memory.
-        NotImplementedError: For what is refused.
+        ValueError: If no input requires a gradient, elements of inputs overlap in memory, or a
+            batched check is asked for without the plain one.
     """
-    _refuse("gradcheck", check_batched_grad, check_batched_forward_grad, masked)
+    del masked
     if not check_forward_ad and not check_backward_ad:
         raise _C.ValueError(
             "gradcheck: needs check_backward_ad or check_forward_ad, got neither of them"
         )
+    if check_batched_grad and not check_backward_ad:
+        raise _C.ValueError("gradcheck: check_batched_grad needs check_backward_ad, got False")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise _C.ValueError(
+            "gradcheck: check_batched_forward_grad needs check_forward_ad, got False"
+        )
     options = _Options(
-        eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode
+        eps,
+        atol,
+        rtol,
+        nondet_tol,
+        check_undefined_grad,
+        check_grad_dtypes,
+        check_batched_grad,
+        check_batched_forward_grad,
+        fast_mode,
     )
     check = _Check("gradcheck", func, _as_tuple(inputs), options)
     return _passes(
@@ -128,12 +152,12 @@ def gradgradcheck(
         nondet_tol: By how much a second backward may differ from the first.
         check_undefined_grad: Also check that gradients not given count as zero.
         check_grad_dtypes: Also check that gradients have the dtype of their inputs.
-        check_batched_grad: Refused: there is no ``vmap`` that it could check.
+        check_batched_grad: As in ``gradcheck``, for the gradients of the gradients.
         check_fwd_over_rev: Also check tangents of the gradients.
         check_rev_over_rev: Check gradients of the gradients.
         check_rev_over_fwd: Also check gradients of the tangents, along random directions.
         fast_mode: One random direction per pair instead of all elements.
-        masked: Refused if True: there are no sparse tensors.
+        masked: Accepted. It tells how what a sparse tensor lacks counts, and there are none.
 
     Returns:
         True if all second derivatives agree, False if not and ``raise_exception`` is False.
@@ -141,7 +165,7 @@ def gradgradcheck(
     Raises:
         GradcheckError: As ``gradcheck`` does.
     """
-    _refuse("gradgradcheck", check_batched_grad, False, masked)
+    del masked
     if not (check_fwd_over_rev or check_rev_over_rev or check_rev_over_fwd):
         raise _C.ValueError(
             "gradgradcheck: needs check_rev_over_rev, check_fwd_over_rev or check_rev_over_fwd, "
@@ -149,7 +173,15 @@ def gradgradcheck(
         )
     inputs = _as_tuple(inputs)
     options = _Options(
-        eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode
+        eps,
+        atol,
+        rtol,
+        nondet_tol,
+        check_undefined_grad,
+        check_grad_dtypes,
+        check_batched_grad,
+        False,
+        fast_mode,
     )
     runs: list[Callable[[], None]] = []
     if check_rev_over_rev or check_fwd_over_rev:
@@ -176,17 +208,9 @@ class _Options(NamedTuple):
     nondet_tol: float
     check_undefined_grad: bool
     check_grad_dtypes: bool
+    check_batched_grad: bool
+    check_batched_forward_grad: bool
     fast_mode: bool
-
-
-def _refuse(name: str, batched: bool, batched_forward: bool, masked: bool | None) -> None:
-    for what, is_asked, why in (
-        ("check_batched_grad", batched, "there is no vmap to check"),
-        ("check_batched_forward_grad", batched_forward, "there is no vmap to check"),
-        ("masked", masked, "there are no sparse tensors"),
-    ):
-        if is_asked:
-            raise _C.NotImplementedError(f"{name}: {what} must be False, got True: {why}")
 
 
 def _passes(raise_exception: bool, *runs: Callable[[], None]) -> bool:
@@ -246,39 +270,6 @@ def _differentiable(outputs: Any) -> list[Tensor]:
     return [out for out in tensors if out.dtype.is_floating_point or out.dtype.is_complex]
 
 
-def _wide(dtype: _C.dtype) -> _C.dtype:
-    return _C.complex128 if dtype.is_complex else _C.float64
-
-
-def _components(tensor: Tensor) -> np.ndarray:
-    """Return all components in row-major order, as a copy."""
-    import numpy as np
-
-    values = np.array(tensor.detach().to(_wide(tensor.dtype)).numpy(), order="C")
-    return values.reshape(-1).view(np.float64)
-
-
-def _component_count(tensor: Tensor) -> int:
-    return tensor.numel() * (2 if tensor.dtype.is_complex else 1)
-
-
-def _from_components(like: Tensor, components: np.ndarray) -> Tensor:
-    """Return a tensor of the shape and dtype of ``like`` that holds these components."""
-    import numpy as np
-
-    kind = np.complex128 if like.dtype.is_complex else np.float64
-    values = np.ascontiguousarray(components).view(kind).reshape(tuple(like.shape))
-    return _C.tensor(values).to(like.dtype)
-
-
-def _random_direction(count: int, seed: int) -> np.ndarray:
-    """Return a repeatable random vector of length 1."""
-    import numpy as np
-
-    direction = np.random.default_rng(seed).uniform(-1, 1, count)
-    return direction / max(float(np.linalg.norm(direction)), 1e-300)
-
-
 def _random_seeds(outputs: list[Tensor], strided: bool) -> tuple[Tensor, ...]:
     """Draw gradients of the outputs' shapes that require gradients themselves."""
     import numpy as np
@@ -287,23 +278,12 @@ def _random_seeds(outputs: list[Tensor], strided: bool) -> tuple[Tensor, ...]:
     for out in outputs:
         if not out.requires_grad:
             continue
-        seed = _from_components(out, _random_direction(_component_count(out), 3 + len(seeds)))
+        seed = from_components(out, random_direction(component_count(out), 3 + len(seeds)))
         if strided and seed.ndim > 0:
             doubled = np.repeat(seed.numpy(), 2, axis=-1)
             seed = _C.tensor(doubled)[..., ::2].detach()
         seeds.append(seed.requires_grad_())
     return tuple(seeds)
-
-
-def _addresses(tensor: Tensor) -> np.ndarray:
-    """Return the address of each element."""
-    import numpy as np
-
-    total = np.full(1, tensor.data_ptr(), np.int64)
-    for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
-        steps = np.arange(size, dtype=np.int64) * stride * tensor.element_size()
-        total = (total[:, None] + steps).reshape(-1)
-    return total
 
 
 class _Check:
@@ -341,7 +321,7 @@ class _Check:
         seen: dict[int, np.ndarray] = {}
         for index in self.checked:
             value = self.inputs[index]
-            own = _addresses(value)
+            own = addresses(value)
             if len(np.unique(own)) < len(own):
                 raise _C.ValueError(
                     f"{self.name}: needs inputs without overlapping elements, got strides "
@@ -358,12 +338,14 @@ class _Check:
 
     def run(self) -> None:
         """Check the gradient of every output for every input. Raises GradcheckError."""
-        outputs = self._outputs()
+        outputs = self.outputs()
         for output, out in enumerate(outputs):
             if self.options.fast_mode:
                 self._check_seed(output, out)
             else:
                 self._check_rows(output, out)
+            if self.options.check_batched_grad:
+                self._raise_if(batched_seeds(self, output, out))
         if self.options.check_undefined_grad and len(outputs) > 1:
             self._check_undefined(outputs)
 
@@ -371,22 +353,25 @@ class _Check:
         """Check the tangent of every output along every input. Raises GradcheckError."""
         import numpy as np
 
-        outputs = self._outputs()
+        outputs = self.outputs()
         for index in self.checked:
-            count = _component_count(self.inputs[index])
+            count = component_count(self.inputs[index])
             if self.options.fast_mode:
-                steps = _random_direction(count, 2)[None]
+                steps = random_direction(count, 2)[None]
             else:
                 steps = np.eye(count)
-            found = [self._tangents(index, step) for step in steps]
+            found = [self.tangents(index, step) for step in steps]
             wanted = [self._slopes(index, step) for step in steps]
             for output, out in enumerate(outputs):
                 got = np.array([one[output] for one in found]).reshape(len(steps), -1)
                 slopes = np.array([one[output] for one in wanted]).reshape(len(steps), -1)
                 self._compare("tangent", output, index, (got.T, slopes.T), out)
+            if self.options.check_batched_forward_grad:
+                self._raise_if(batched_steps(self, index))
 
-    def _outputs(self) -> list[Tensor]:
-        return _differentiable(self.func(*self.inputs))
+    def outputs(self, *given: Any) -> list[Tensor]:
+        """Call the function, with its own inputs if none are given."""
+        return _differentiable(self.func(*(given or self.inputs)))
 
     def _slopes(self, index: int, direction: np.ndarray) -> list[np.ndarray]:
         """Return how fast each output moves as one input moves along ``direction``."""
@@ -397,9 +382,9 @@ class _Check:
         step = (direction * self.options.eps).view(memory.dtype).reshape(memory.shape)
         try:
             np.copyto(memory, before + step)
-            ahead = [_components(out) for out in self._outputs()]
+            ahead = [components(out) for out in self.outputs()]
             np.copyto(memory, before - step)
-            behind = [_components(out) for out in self._outputs()]
+            behind = [components(out) for out in self.outputs()]
         finally:
             np.copyto(memory, before)
         return [(a - b) / (2 * self.options.eps) for a, b in zip(ahead, behind, strict=True)]
@@ -409,21 +394,21 @@ class _Check:
         import numpy as np
 
         if index not in self._columns:
-            count = _component_count(self.inputs[index])
+            count = component_count(self.inputs[index])
             slopes = [self._slopes(index, column) for column in np.eye(count)]
             by_output = zip(*slopes, strict=True)
             self._columns[index] = [np.stack(columns, axis=1) for columns in by_output]
         found = self._columns[index]
-        rows = _component_count(self._outputs()[output]) if not found else len(found[output])
+        rows = component_count(self.outputs()[output]) if not found else len(found[output])
         return found[output] if found else np.zeros((rows, 0))
 
-    def _tangents(self, index: int, direction: np.ndarray) -> list[np.ndarray]:
+    def tangents(self, index: int, direction: np.ndarray) -> list[np.ndarray]:
         """Return what forward mode makes of a direction of one input, for each output."""
         import numpy as np
 
         value = self.inputs[index]
         with forward_ad.dual_level():
-            dual = forward_ad.make_dual(value, _from_components(value, direction))
+            dual = forward_ad.make_dual(value, from_components(value, direction))
             outputs = _differentiable(
                 self.func(*(dual if one is value else one for one in self.inputs))
             )
@@ -431,7 +416,7 @@ class _Check:
             for output, out in enumerate(outputs):
                 tangent = forward_ad.unpack_dual(out).tangent
                 if tangent is None:
-                    found.append(np.zeros(_component_count(out)))
+                    found.append(np.zeros(component_count(out)))
                     continue
                 if tangent.shape != out.shape or tangent.dtype != out.dtype:
                     raise GradcheckError(
@@ -439,12 +424,12 @@ class _Check:
                         f"dtype, {out.dtype} {list(out.shape)}, got {tangent.dtype} "
                         f"{list(tangent.shape)}"
                     )
-                found.append(_components(tangent))
+                found.append(components(tangent))
         return found
 
     def _gradients(self, output: int, seed: np.ndarray) -> list[np.ndarray]:
         """Return what backward makes of a seed, for each checked input."""
-        first, second = (self._gradients_once(output, seed) for _ in range(2))
+        first, second = (self.gradients_once(output, seed) for _ in range(2))
         for index, one, two in zip(self.checked, first, second, strict=True):
             difference = abs(one - two).max(initial=0.0)
             if difference > self.options.nondet_tol:
@@ -455,20 +440,20 @@ class _Check:
                 )
         return first
 
-    def _gradients_once(self, output: int, seed: np.ndarray) -> list[np.ndarray]:
+    def gradients_once(self, output: int, seed: np.ndarray) -> list[np.ndarray]:
         import numpy as np
 
         values = [self.inputs[index] for index in self.checked]
-        out = self._outputs()[output]
+        out = self.outputs()[output]
         found: Sequence[Tensor | None] = [None] * len(values)
         if out.requires_grad:
-            seeds = [_from_components(out, seed)]
+            seeds = [from_components(out, seed)]
             found = _C.grad([out], values, seeds, allow_unused=True)
         for index, value, grad in zip(self.checked, values, found, strict=True):
             if grad is not None:
                 self._check_kind(index, value, grad)
         return [
-            np.zeros(_component_count(value)) if grad is None else _components(grad)
+            np.zeros(component_count(value)) if grad is None else components(grad)
             for value, grad in zip(values, found, strict=True)
         ]
 
@@ -500,7 +485,7 @@ class _Check:
             f"{self.name}: {what} of output {output} with respect to input {index} must match "
             "finite differences, got "
         )
-        is_whole = comparison.analytical.shape[1] == _component_count(self.inputs[index])
+        is_whole = comparison.analytical.shape[1] == component_count(self.inputs[index])
         if is_whole and not self.options.fast_mode:
             raise GradcheckError(text + explain(comparison, out, self.inputs[index]))
         row = int(comparison.wrong().any(axis=1).argmax())
@@ -513,9 +498,9 @@ class _Check:
         """Check one random seed and direction: as good as the whole for finding a mistake."""
         import numpy as np
 
-        seed = _random_direction(_component_count(out), 1)
+        seed = random_direction(component_count(out), 1)
         for index, grad in zip(self.checked, self._gradients(output, seed), strict=True):
-            direction = _random_direction(_component_count(self.inputs[index]), 2)
+            direction = random_direction(component_count(self.inputs[index]), 2)
             numerical = float(seed @ self._slopes(index, direction)[output])
             pair = (np.array([[float(grad @ direction)]]), np.array([[numerical]]))
             try:
@@ -527,7 +512,7 @@ class _Check:
         """What a check of all elements says about an output that fails along a direction."""
         slow = _Check(self.name, self.func, self.inputs, self.options._replace(fast_mode=False))
         try:
-            slow._check_rows(output, self._outputs()[output])
+            slow._check_rows(output, self.outputs()[output])
         except GradcheckError as error:
             return f"\nelement by element: {error}"
         return "\nelement by element: all agree within the tolerances"
@@ -536,9 +521,9 @@ class _Check:
         """Check every component of the output against every component of each input."""
         import numpy as np
 
-        rows = [self._gradients(output, seed) for seed in np.eye(_component_count(out))]
+        rows = [self._gradients(output, seed) for seed in np.eye(component_count(out))]
         for position, index in enumerate(self.checked):
-            count = _component_count(self.inputs[index])
+            count = component_count(self.inputs[index])
             analytical = np.array([row[position] for row in rows]).reshape(len(rows), count)
             pair = (analytical, self._numerical(output, index))
             self._compare("gradient", output, index, pair, out)
@@ -549,7 +534,7 @@ class _Check:
 
         values = [self.inputs[index] for index in self.checked]
         for output in range(len(outputs)):
-            outs = self._outputs()
+            outs = self.outputs()
             if not all(out.requires_grad for out in outs):
                 return
             seeds = [_C.zeros_like(out) for out in outs]
@@ -557,10 +542,14 @@ class _Check:
             full = _C.grad(outs, values, seeds, retain_graph=True, allow_unused=True)
             alone = _C.grad([outs[output]], values, [seeds[output]], allow_unused=True)
             for index, pair in zip(self.checked, zip(full, alone, strict=True), strict=True):
-                sizes = _component_count(self.inputs[index])
-                both = [np.zeros(sizes) if one is None else _components(one) for one in pair]
+                sizes = component_count(self.inputs[index])
+                both = [np.zeros(sizes) if one is None else components(one) for one in pair]
                 if not np.allclose(both[0], both[1], rtol=self.options.rtol, atol=1e-12):
                     raise GradcheckError(
                         f"{self.name}: outputs without a gradient must count as zero, got another "
                         f"gradient for input {index} with only output {output} given"
                     )
+
+    def _raise_if(self, mistake: str | None) -> None:
+        if mistake is not None:
+            raise GradcheckError(f"{self.name}: {mistake}")
