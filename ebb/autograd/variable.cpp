@@ -57,11 +57,11 @@ Tensor requires_grad_(const Tensor& tensor, bool value) {
                             "\nhint: use detach() for a tensor without history"));
   }
   if (value && impl.producer == nullptr) make_leaf(impl);
-  if (value) {
-    impl.flags |= gate::kRequiresGrad;
-  } else {
-    impl.flags &= static_cast<uint8_t>(~gate::kRequiresGrad);
-  }
+  // A view that is no variable follows its base (views.h).
+  const bool may_follow = impl.base() != nullptr && is_differentiable(dtype);
+  const uint32_t others = impl.flags & ~(gate::kRequiresGrad | gate::kUnsettled);
+  const uint32_t now = value ? gate::kRequiresGrad : may_follow ? gate::kUnsettled : 0;
+  impl.flags = static_cast<uint8_t>(others | now);
   return tensor;
 }
 
