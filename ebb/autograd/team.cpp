@@ -6,6 +6,7 @@
 
 #include "ebb/autograd/packed_value.h"
 #include "ebb/autograd/parallel_backward.h"
+#include "ebb/autograd/shared_gradient.h"
 #include "ebb/kernels/kernel_table.h"
 
 namespace ebb {
@@ -57,7 +58,8 @@ void note_team(uint64_t count) {
 
 bool may_share_run() {
   return is_parallel_backward() && (thread_state.modes & kModesForOneThread) == 0 &&
-         num_threads() > 1 && !is_in_parallel_piece() && !PackedValue::any_alive();
+         num_threads() > 1 && !is_in_parallel_piece() && !PackedValue::any_alive() &&
+         !any_gradient_is_shared();
 }
 
 bool runs_anywhere(const Node& node) {

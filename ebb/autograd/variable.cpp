@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ebb/autograd/record.h"
+#include "ebb/autograd/shared_gradient.h"
 #include "ebb/autograd/tangents.h"
 #include "ebb/core/error.h"
 
@@ -91,7 +92,12 @@ void set_grad(const Tensor& tensor, const Tensor& grad) {
     if (grad.impl()->base() == tensor.impl()) {
       throw ValueError("grad: needs another tensor, got a view of the tensor itself");
     }
-    autograd::ensure_meta(tensor).set_grad(grad);
+    AutogradMeta& meta = autograd::ensure_meta(tensor);
+    // Not `x.grad += y` in Python, which gives back what is there.
+    const bool may_be_shared = (tensor.impl()->flags & TensorImpl::kLeaf) != 0 &&
+                               !grad.impl()->refs.is_unique() && !meta.grad().is_same(grad);
+    meta.set_grad(grad);
+    if (may_be_shared) autograd::note_shared_gradient(tensor);
     return;
   }
   if (AutogradMeta* const meta = autograd::meta_of(tensor); meta != nullptr) {
