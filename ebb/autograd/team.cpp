@@ -8,6 +8,7 @@
 #include "ebb/autograd/packed_value.h"
 #include "ebb/autograd/parallel_backward.h"
 #include "ebb/autograd/placed_run.h"
+#include "ebb/autograd/shared_gradient.h"
 #include "ebb/kernels/kernel_table.h"
 
 namespace ebb {
@@ -64,7 +65,7 @@ void note_device_node() { device_nodes.fetch_add(1, std::memory_order_relaxed); 
 
 bool may_use_threads() {
   return is_parallel_backward() && (thread_state.modes & kModesForOneThread) == 0 &&
-         !PackedValue::any_alive() && !GateGroup::any_alive();
+         !PackedValue::any_alive() && !GateGroup::any_alive() && !any_gradient_is_shared();
 }
 
 bool may_share_run() { return may_use_threads() && num_threads() > 1 && !is_in_parallel_piece(); }

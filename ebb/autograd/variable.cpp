@@ -5,6 +5,7 @@
 
 #include "ebb/autograd/grad_dtype.h"
 #include "ebb/autograd/record.h"
+#include "ebb/autograd/shared_gradient.h"
 #include "ebb/autograd/tangents.h"
 #include "ebb/core/error.h"
 
@@ -58,11 +59,11 @@ Tensor requires_grad_(const Tensor& tensor, bool value) {
                             "\nhint: use detach() for a tensor without history"));
   }
   if (value && impl.producer == nullptr) make_leaf(impl);
-  if (value) {
-    impl.flags |= gate::kRequiresGrad;
-  } else {
-    impl.flags &= static_cast<uint8_t>(~gate::kRequiresGrad);
-  }
+  // A view that is no variable follows its base (views.h).
+  const bool may_follow = impl.base() != nullptr && is_differentiable(dtype);
+  const uint32_t others = impl.flags & ~(gate::kRequiresGrad | gate::kUnsettled);
+  const uint32_t now = value ? gate::kRequiresGrad : may_follow ? gate::kUnsettled : 0;
+  impl.flags = static_cast<uint8_t>(others | now);
   return tensor;
 }
 
@@ -94,7 +95,12 @@ void set_grad(const Tensor& tensor, const Tensor& grad) {
     if (grad.impl()->base() == tensor.impl()) {
       throw ValueError("grad: needs another tensor, got a view of the tensor itself");
     }
-    autograd::ensure_meta(tensor).set_grad(grad);
+    AutogradMeta& meta = autograd::ensure_meta(tensor);
+    // Not `x.grad += y` in Python, which gives back what is there.
+    const bool may_be_shared = (tensor.impl()->flags & TensorImpl::kLeaf) != 0 &&
+                               !grad.impl()->refs.is_unique() && !meta.grad().is_same(grad);
+    meta.set_grad(grad);
+    if (may_be_shared) autograd::note_shared_gradient(tensor);
     return;
   }
   if (AutogradMeta* const meta = autograd::meta_of(tensor); meta != nullptr) {

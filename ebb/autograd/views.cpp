@@ -4,6 +4,7 @@
 #include <array>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "ebb/autograd/gradient_math.h"
 #include "ebb/autograd/meta.h"
@@ -71,9 +72,9 @@ enum class Follows { still, anew, no_more };
 
 /// Whether the history of a view is still what its base says.
 Follows compare(const TensorImpl& view, const TensorImpl& base) {
-  if ((view.flag_bits() & TensorImpl::kLeaf) != 0 || made_from(view) == base.producer) {
-    return Follows::still;
-  }
+  const uint32_t kind = view.flag_bits() & (TensorImpl::kLeaf | gate::kRequiresGrad);
+  const bool is_variable = kind == (TensorImpl::kLeaf | gate::kRequiresGrad);
+  if (is_variable || made_from(view) == base.producer) return Follows::still;
   if (base.producer == nullptr) {
     // detach_() leaves views their history, until the next write says that they changed.
     const uint32_t then = __atomic_load_n(&view.view().version, __ATOMIC_RELAXED);
@@ -128,11 +129,28 @@ NodePtr<Node> make_view_node(const TensorImpl& base, const TensorImpl& view) {
   return NodePtr<Node>(node.leak());
 }
 
+/// A view that was a leaf and follows its base again keeps its gradient, not its accumulator.
+void become_result(TensorImpl& view) {
+  if ((view.flags & TensorImpl::kLeaf) == 0) return;
+  auto* const accumulator = static_cast<AutogradMeta*>(std::exchange(view.meta, nullptr));
+  __atomic_store_n(&view.flags, static_cast<uint8_t>(view.flags & ~TensorImpl::kLeaf),
+                   __ATOMIC_RELAXED);
+  const Tensor self = Tensor::share(&view);
+  if (Tensor grad = accumulator->grad(); grad.defined()) {
+    ensure_meta(self).set_grad(std::move(grad));
+  }
+  if (accumulator->tangents.first() != nullptr) {
+    ensure_meta(self).tangents.take_over(accumulator->tangents);
+  }
+  accumulator->owner_died();
+}
+
 /// Call under the view's mutex; what is read without it comes last. Returns the history before,
 /// which must die outside: its Python objects may have to wait for Python's lock, whose holder may
 /// be waiting for the mutex.
 Producer* set_view_history(TensorImpl& view, const TensorImpl& base, NodePtr<Node> node) {
   const bool has_history = static_cast<bool>(node);
+  become_result(view);
   if (view.meta != nullptr) {
     auto* const meta = static_cast<RetainedMeta*>(view.meta);
     if (meta->is_attached() && has_history) meta->attach(*node, 0);

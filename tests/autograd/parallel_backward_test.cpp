@@ -293,5 +293,39 @@ TEST(ParallelBackward, StopsARunInsideARunThatFails) {
   EXPECT_LT(inner_nodes, 50'000);
 }
 
+/// Like gradients_of_graph(), but two leaves and a third share one tensor as their gradient.
+std::vector<float> shared_gradient_of_graph(uint32_t seed, int threads, bool is_parallel) {
+  const ThreadsScope scope(threads, is_parallel);
+  std::mt19937 random(seed);
+  std::vector<Tensor> leaves;
+  for (int index = 0; index < 5; ++index) leaves.push_back(random_leaf(random, Shape{100, 80}));
+  const Tensor grad = full(Shape{100, 80}, 0.1, DType::float32);
+  for (int index = 0; index < 3; ++index) set_grad(leaves[static_cast<size_t>(index)], grad);
+  backward(random_wide_graph(seed, leaves, 3 + seed % 8, 40));
+  return floats(grad);
+}
+
+TEST(ParallelBackward, GivesTheSameBitsWhereLeavesShareTheirGradient) {
+  for (uint32_t seed = 0; seed < 12; ++seed) {
+    const auto expected = shared_gradient_of_graph(seed, 1, false);
+    for (const int threads : {2, 4}) {
+      ASSERT_TRUE(same_bits({shared_gradient_of_graph(seed, threads, true)}, {expected}))
+          << "seed " << seed << ", threads " << threads;
+    }
+  }
+}
+
+TEST(ParallelBackward, UsesThreadsAgainOnceNoGradientIsShared) {
+  const Tensor a = leaf({1}), b = leaf({2});
+  set_grad(a, vector_of<float>({0}));
+  set_grad(b, grad_of(a));
+  const uint64_t shared_before = backward_threads().teams;
+  static_cast<void>(gradients_of_graph(3, 4, true));
+  EXPECT_EQ(backward_threads().teams, shared_before);
+  set_grad(a, {});
+  static_cast<void>(gradients_of_graph(3, 4, true));
+  EXPECT_GT(backward_threads().teams, shared_before);
+}
+
 }  // namespace
 }  // namespace ebb

@@ -393,6 +393,34 @@ def test_detaching_a_base_does_not_detach_its_views():
     assert not part.requires_grad
 
 
+def test_a_view_that_is_no_leaf_any_more_follows_its_base():
+    w, base = leaf(3.0), ebb.ones(4)
+    view = base[1:3].requires_grad_()
+    (view * 2).sum().backward()
+    view.requires_grad_(False)
+    assert view.is_leaf and not view.requires_grad
+    base.mul_(w)
+    assert view.requires_grad and not view.is_leaf and view.grad.tolist() == [2, 2]
+    (view * view).sum().backward()
+    assert w.grad.tolist() == [12] and view.grad.tolist() == [2, 2]  # d(2 w^2)/dw
+
+
+def test_a_view_that_is_a_leaf_again_shows_values():
+    w, base = leaf(3.0), ebb.ones(2)
+    view = base[:1].requires_grad_().requires_grad_(False).requires_grad_()
+    base.mul_(w.detach())
+    (view * 5).sum().backward()
+    assert view.is_leaf and view.grad.tolist() == [5]
+
+
+def test_a_graph_made_while_a_view_was_a_leaf_still_adds_to_its_gradient():
+    view = ebb.ones(4)[1:3].requires_grad_()
+    y = (view * 2).sum()
+    view.requires_grad_(False)
+    y.backward()
+    assert view.grad.tolist() == [2, 2] and not (view * 2).requires_grad
+
+
 def test_what_was_saved_is_stale_after_a_write_to_its_part_only():
     x = leaf(1, 2, 3)
     y = x * 2
