@@ -96,7 +96,7 @@ struct EBB_API TensorImpl {
   /// same result. A byte is read whole, before or after: an atomic load would say so, but the
   /// compiler never merges two of them, which every op would pay for.
   uint8_t flag_bits() const {
-#ifdef __SANITIZE_THREAD__
+#ifdef EBB_SANITIZER_BUILD
     return __atomic_load_n(&flags, __ATOMIC_RELAXED);
 #else
     return flags;
