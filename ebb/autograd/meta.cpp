@@ -106,14 +106,26 @@ void AccumulateGrad::apply(Tensor* grad_outs, Tensor* /*grad_inputs*/, NodeRun& 
   accumulate(std::move(grad_outs[0]));
 }
 
-void AccumulateGrad::owner_died() noexcept {
+bool AccumulateGrad::lets_owner_die(RefCount& refs) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (refs.value() > 1 && !refs.decrement()) return false;  // share_leaf() was faster
   leaf_ = nullptr;
+  return true;
+}
+
+void AccumulateGrad::owner_died() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    leaf_ = nullptr;
+  }
   clear();
 }
 
+/// The leaf's memory is there while the lock is held: who destroys it has to pass
+/// lets_owner_die().
 Tensor AccumulateGrad::share_leaf() const {
   const std::lock_guard lock(mutex_);
-  return owner_alive_ ? Tensor::share(leaf()) : Tensor();
+  return leaf_ != nullptr && leaf_->refs.try_increment() ? Tensor::adopt(leaf_) : Tensor();
 }
 
 void RetainedMeta::attach(Node& node, uint32_t index) {

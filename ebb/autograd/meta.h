@@ -52,15 +52,14 @@ class EBB_API AccumulateGrad final : public Node, public AutogradMeta {
   const char* name() const override { return "AccumulateGrad"; }
   bool is_accumulator() const override { return true; }
   void apply(Tensor* grad_outs, Tensor* grad_inputs, NodeRun& run) override;
+  bool lets_owner_die(RefCount& refs) noexcept override;
   void owner_died() noexcept override;
-  /// The leaf, or null if it is gone. Only safe while the caller keeps the leaf alive.
-  TensorImpl* leaf() const { return leaf_.load(std::memory_order_acquire); }
-  /// The leaf, or an undefined tensor if it is gone. No other thread may be dropping it right now.
+  /// The leaf, or an undefined tensor if it is gone. Another thread may be dropping it right now.
   Tensor share_leaf() const;
 
  private:
   AccumulateGrad() = default;
-  std::atomic<TensorImpl*> leaf_{nullptr};
+  TensorImpl* leaf_ = nullptr;  // guarded by mutex_; null once the leaf is being destroyed
 };
 
 /// The meta of a tensor that is not a leaf: lives and dies with it.

@@ -34,7 +34,7 @@ Tensor attached_to(const Tensor& value, const Edge& edge) {
 /// The leaf itself if `edge` leads to one that is alive and still has the memory of `twin`.
 Tensor leaf_of(const Edge& edge, const TensorImpl& twin) {
   if (edge.node == nullptr || !edge.node->is_accumulator()) return {};
-  Tensor leaf = Tensor::share(static_cast<AccumulateGrad*>(edge.node)->leaf());
+  Tensor leaf = static_cast<AccumulateGrad*>(edge.node)->share_leaf();
   return leaf.defined() && leaf.impl()->storage == twin.storage ? leaf : Tensor();
 }
 

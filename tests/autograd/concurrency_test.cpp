@@ -13,7 +13,9 @@
 #include <thread>
 #include <vector>
 
+#include "ebb/autograd/hooks.h"
 #include "ebb/autograd/parallel_backward.h"
+#include "ebb/core/allocator.h"
 #include "ebb/core/parallel.h"
 #include "tests/autograd/graph_support.h"
 #include "tests/autograd/thread_stress.h"
@@ -31,6 +33,36 @@ TEST(Concurrency, RunsAddUpInASharedLeafExactly) { run_graphs_of_one_leaf(kThrea
 TEST(Concurrency, RunsShareNodesOfARetainedGraph) { run_shared_graph(kThreads, 20); }
 
 TEST(Concurrency, RunsShareTheTrunkOfARetainedGraph) { run_shared_trunk(kThreads, 20); }
+
+/// A run that ends in a leaf with a hook, while another thread drops the leaf: the hook gets the
+/// leaf, whole, or is not called.
+TEST(Concurrency, ALeafMayDieWhileARunHasAHookForIt) {
+  constexpr int kRounds = 3000;
+  Tensor x;
+  Tensor y;
+  int wrong = 0;
+  std::barrier<> round_begins(2);
+  std::barrier<> round_ends(2);
+  const auto one_round = [&](int thread) {
+    if (thread == 0) {
+      x = leaf({3});
+      register_post_accumulate_grad_hook(x, [&](const Tensor& owner) {
+        wrong += floats(owner) != Floats{3} || floats(grad_of(owner)) != Floats{2};
+      });
+      y = x * 2.0;
+    }
+    round_begins.arrive_and_wait();
+    thread == 0 ? backward(y) : static_cast<void>(x = Tensor());
+    round_ends.arrive_and_wait();
+  };
+  const int64_t before = memory_stats().live;
+  on_threads(2, [&](int thread) {
+    for (int round = 0; round < kRounds; ++round) one_round(thread);
+    if (thread == 0) y = Tensor();
+  });
+  EXPECT_EQ(wrong, 0);
+  EXPECT_LT(memory_stats().live - before, kRounds);  // bytes: not one tensor a round
+}
 
 TEST(Concurrency, MoreRunsInsideEachOtherThanPlacesAreCountedExactly) {
   const Tensor x = leaf({1});
