@@ -26,22 +26,20 @@ using autograd::RunRequest;
 /// for a place alone, which has no gradient of its own.
 void accumulate_captured(std::span<const Tensor> tensors, std::vector<Tensor>& captured) {
   std::unordered_set<const TensorImpl*> seen;
+  std::vector<autograd::PreparedGradient> prepared(captured.size());
   for (size_t position = 0; position < captured.size(); ++position) {
-    Tensor& grad = captured[position];
+    Tensor grad = std::move(captured[position]);
     const Tensor& tensor = tensors[position];
     // What asked to keep its gradient has received it from the run.
     const bool is_done =
         !tensor.defined() || !seen.insert(tensor.impl()).second || retains_grad(tensor);
-    if (is_done) {
-      grad = {};
-    } else if (grad.defined()) {
-      static_cast<void>(autograd::ensure_meta(tensor));
-      grad = autograd::owned_gradient(std::move(grad));
+    if (!is_done && grad.defined()) {
+      prepared[position] = autograd::ensure_meta(tensor).prepare(std::move(grad));
     }
   }
   for (size_t position = 0; position < captured.size(); ++position) {
-    Tensor& grad = captured[position];
-    if (grad.defined()) autograd::ensure_meta(tensors[position]).accumulate(std::move(grad));
+    if (!prepared[position].grad.defined()) continue;
+    autograd::ensure_meta(tensors[position]).accumulate(std::move(prepared[position]));
   }
 }
 

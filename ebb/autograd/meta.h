@@ -16,6 +16,14 @@
 
 namespace ebb::autograd {
 
+/// A gradient on its way into a meta, with what may run out of memory done (AutogradMeta::prepare).
+struct PreparedGradient {
+  Tensor grad = {};
+  Tensor sum = {};       // what takes the place of ...
+  Tensor augend = {};    // ... the gradient that was there, if that is still the one,
+  uint32_t version = 0;  // with the numbers that it had
+};
+
 /// A gradient and a detached twin for saving (see saved_tensor.h).
 class EBB_API AutogradMeta : public AutogradMetaBase {
  public:
@@ -23,6 +31,10 @@ class EBB_API AutogradMeta : public AutogradMetaBase {
   void set_grad(Tensor grad);
   /// Adds to the gradient. The first is kept as it is if nobody else can see it, else copied.
   void accumulate(Tensor grad);
+  /// The same in two steps, of which only the first may fail, as long as nobody else changes the
+  /// gradient in between.
+  PreparedGradient prepare(Tensor grad);
+  void accumulate(PreparedGradient prepared);
   /// The same if there is a gradient to add to; else false, and `grad` is untouched.
   bool try_accumulate(Tensor& grad);
   /// A counted reference to the twin of `owner`, the tensor that this belongs to.
@@ -36,6 +48,7 @@ class EBB_API AutogradMeta : public AutogradMetaBase {
   AutogradMeta() = default;
   ~AutogradMeta() override;
   void clear() noexcept;
+  bool adds_in_place(const Tensor& grad) const;
   Tensor add(const Tensor& grad);
 
   mutable std::mutex mutex_;  // threads may add to one leaf at the same time
