@@ -53,18 +53,25 @@ RunRequest make_request(const Options& options, LocationId location) {
   return request;
 }
 
+void run_restricted(const BackwardOptions& options, RunRequest& request,
+                    autograd::RunBuffers& buffers) {
+  std::vector<Tensor> results;
+  add_targets(options.inputs, request, results);
+  add_targets(options.input_places, request, results);
+  request.is_restricted = true;
+  if (!results.empty()) {
+    request.finish = [&](std::vector<Tensor>& captured) { accumulate_captured(results, captured); };
+  }
+  autograd::run_graph(request, buffers);
+}
+
 void run_backward(const Places& roots, std::span<const Tensor> seeds,
                   const BackwardOptions& options, LocationId location) {
   RunRequest request = make_request(options, location);
   const autograd::BufferClaim buffers;
   add_roots("backward", roots, seeds, *buffers);
-  std::vector<Tensor> results;
-  add_targets(options.inputs, request, results);
-  add_targets(options.input_places, request, results);
-  request.is_restricted = !options.inputs.empty() || !options.input_places.empty();
-  if (!results.empty()) {
-    request.finish = [&](std::vector<Tensor>& captured) { accumulate_captured(results, captured); };
-  }
+  const bool is_restricted = !options.inputs.empty() || !options.input_places.empty();
+  if (is_restricted) return run_restricted(options, request, *buffers);
   autograd::run_graph(request, *buffers);
 }
 
