@@ -26,22 +26,20 @@ using autograd::RunRequest;
 /// for a place alone, which has no gradient of its own.
 void accumulate_captured(std::span<const Tensor> tensors, std::vector<Tensor>& captured) {
   std::unordered_set<const TensorImpl*> seen;
+  std::vector<autograd::PreparedGradient> prepared(captured.size());
   for (size_t position = 0; position < captured.size(); ++position) {
-    Tensor& grad = captured[position];
+    Tensor grad = std::move(captured[position]);
     const Tensor& tensor = tensors[position];
     // What asked to keep its gradient has received it from the run.
     const bool is_done =
         !tensor.defined() || !seen.insert(tensor.impl()).second || retains_grad(tensor);
-    if (is_done) {
-      grad = {};
-    } else if (grad.defined()) {
-      static_cast<void>(autograd::ensure_meta(tensor));
-      grad = autograd::owned_gradient(std::move(grad));
+    if (!is_done && grad.defined()) {
+      prepared[position] = autograd::ensure_meta(tensor).prepare(std::move(grad));
     }
   }
   for (size_t position = 0; position < captured.size(); ++position) {
-    Tensor& grad = captured[position];
-    if (grad.defined()) autograd::ensure_meta(tensors[position]).accumulate(std::move(grad));
+    if (!prepared[position].grad.defined()) continue;
+    autograd::ensure_meta(tensors[position]).accumulate(std::move(prepared[position]));
   }
 }
 
@@ -57,18 +55,25 @@ RunRequest make_request(const Options& options, LocationId location) {
   return request;
 }
 
+void run_restricted(const BackwardOptions& options, RunRequest& request,
+                    autograd::RunBuffers& buffers) {
+  std::vector<Tensor> results;
+  add_targets(options.inputs, request, results);
+  add_targets(options.input_places, request, results);
+  request.is_restricted = true;
+  if (!results.empty()) {
+    request.finish = [&](std::vector<Tensor>& captured) { accumulate_captured(results, captured); };
+  }
+  autograd::run_graph(request, buffers);
+}
+
 void run_backward(const Places& roots, std::span<const Tensor> seeds,
                   const BackwardOptions& options, LocationId location) {
   RunRequest request = make_request(options, location);
   const autograd::BufferClaim buffers;
   add_roots("backward", roots, seeds, request.watch, *buffers);
-  std::vector<Tensor> results;
-  add_targets(options.inputs, request, results);
-  add_targets(options.input_places, request, results);
-  request.is_restricted = !options.inputs.empty() || !options.input_places.empty();
-  if (!results.empty()) {
-    request.finish = [&](std::vector<Tensor>& captured) { accumulate_captured(results, captured); };
-  }
+  const bool is_restricted = !options.inputs.empty() || !options.input_places.empty();
+  if (is_restricted) return run_restricted(options, request, *buffers);
   autograd::run_graph(request, *buffers);
 }
 

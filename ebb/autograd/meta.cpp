@@ -43,16 +43,42 @@ void AutogradMeta::accumulate(Tensor grad) {
   }
 }
 
+PreparedGradient AutogradMeta::prepare(Tensor grad) {
+  const std::lock_guard lock(mutex_);
+  if (!grad_.defined()) return {.grad = owned_gradient(std::move(grad))};
+  if (adds_in_place(grad)) {
+    grad_.impl()->storage->prepare_write();
+    return {.grad = std::move(grad)};
+  }
+  const uint32_t version = grad_.impl()->storage->version();
+  Tensor sum = sum_of(grad_, grad);
+  return {std::move(grad), std::move(sum), grad_, version};
+}
+
+void AutogradMeta::accumulate(PreparedGradient prepared) {
+  {
+    const std::lock_guard lock(mutex_);
+    const bool fits = prepared.sum.defined() && grad_.is_same(prepared.augend) &&
+                      grad_.impl()->storage->version() == prepared.version;
+    if (fits) {
+      std::swap(grad_, prepared.sum);  // the old gradient dies after the lock is gone
+      return;
+    }
+  }
+  accumulate(std::move(prepared.grad));
+}
+
+bool AutogradMeta::adds_in_place(const Tensor& grad) const {
+  const bool has_tangent = ((grad_.gate_bits() | grad.gate_bits()) & gate::kTangent) != 0;
+  return !is_grad_enabled() && !has_tangent && !has_internal_overlap(grad_) &&
+         !grad_.impl()->storage->is_read_only();
+}
+
 /// Adds to the gradient there is, in place unless that is recorded or impossible. Returns the one
 /// replaced, which must die outside the lock: its Python object may have to wait for Python's lock,
 /// whose holder may be waiting for this one.
 Tensor AutogradMeta::add(const Tensor& grad) {
-  const bool has_tangent = ((grad_.gate_bits() | grad.gate_bits()) & gate::kTangent) != 0;
-  const bool in_place = !is_grad_enabled() && !has_tangent && !has_internal_overlap(grad_) &&
-                        !grad_.impl()->storage->is_read_only();
-  if (!in_place) {
-    return std::exchange(grad_, sum_of(grad_, grad));
-  }
+  if (!adds_in_place(grad)) return std::exchange(grad_, sum_of(grad_, grad));
   grad_.impl()->storage->prepare_write();
   add_into(grad_, grad);
   grad_.impl()->storage->note_write("backward", thread_state.location, region_of(*grad_.impl()));
@@ -105,14 +131,26 @@ void AccumulateGrad::apply(Tensor* grad_outs, Tensor* /*grad_inputs*/, NodeRun& 
   accumulate(std::move(grad_outs[0]));
 }
 
-void AccumulateGrad::owner_died() noexcept {
+bool AccumulateGrad::lets_owner_die(RefCount& refs) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (refs.value() > 1 && !refs.decrement()) return false;  // share_leaf() was faster
   leaf_ = nullptr;
+  return true;
+}
+
+void AccumulateGrad::owner_died() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    leaf_ = nullptr;
+  }
   clear();
 }
 
+/// The leaf's memory is there while the lock is held: who destroys it has to pass
+/// lets_owner_die().
 Tensor AccumulateGrad::share_leaf() const {
   const std::lock_guard lock(mutex_);
-  return owner_alive_ ? Tensor::share(leaf()) : Tensor();
+  return leaf_ != nullptr && leaf_->refs.try_increment() ? Tensor::adopt(leaf_) : Tensor();
 }
 
 void RetainedMeta::attach(Node& node, uint32_t index) {

@@ -16,6 +16,14 @@
 
 namespace ebb::autograd {
 
+/// A gradient on its way into a meta, with what may run out of memory done (AutogradMeta::prepare).
+struct PreparedGradient {
+  Tensor grad = {};
+  Tensor sum = {};       // what takes the place of ...
+  Tensor augend = {};    // ... the gradient that was there, if that is still the one,
+  uint32_t version = 0;  // with the numbers that it had
+};
+
 /// A gradient and a detached twin for saving (see saved_tensor.h).
 class EBB_API AutogradMeta : public AutogradMetaBase {
  public:
@@ -23,6 +31,10 @@ class EBB_API AutogradMeta : public AutogradMetaBase {
   void set_grad(Tensor grad);
   /// Adds to the gradient. The first is kept as it is if nobody else can see it, else copied.
   void accumulate(Tensor grad);
+  /// The same in two steps, of which only the first may fail, as long as nobody else changes the
+  /// gradient in between.
+  PreparedGradient prepare(Tensor grad);
+  void accumulate(PreparedGradient prepared);
   /// The same if there is a gradient to add to; else false, and `grad` is untouched.
   bool try_accumulate(Tensor& grad);
   /// A counted reference to the twin of `owner`, the tensor that this belongs to.
@@ -36,6 +48,7 @@ class EBB_API AutogradMeta : public AutogradMetaBase {
   AutogradMeta() = default;
   ~AutogradMeta() override;
   void clear() noexcept;
+  bool adds_in_place(const Tensor& grad) const;
   Tensor add(const Tensor& grad);
 
   mutable std::mutex mutex_;  // threads may add to one leaf at the same time
@@ -53,15 +66,14 @@ class EBB_API AccumulateGrad final : public Node, public AutogradMeta {
   bool is_accumulator() const override { return true; }
   NodeKind kind() const override { return NodeKind::leaf; }
   void apply(Tensor* grad_outs, Tensor* grad_inputs, NodeRun& run) override;
+  bool lets_owner_die(RefCount& refs) noexcept override;
   void owner_died() noexcept override;
-  /// The leaf, or null if it is gone. Only safe while the caller keeps the leaf alive.
-  TensorImpl* leaf() const { return leaf_.load(std::memory_order_acquire); }
-  /// The leaf, or an undefined tensor if it is gone. No other thread may be dropping it right now.
+  /// The leaf, or an undefined tensor if it is gone. Another thread may be dropping it right now.
   Tensor share_leaf() const;
 
  private:
   AccumulateGrad() = default;
-  std::atomic<TensorImpl*> leaf_{nullptr};
+  TensorImpl* leaf_ = nullptr;  // guarded by mutex_; null once the leaf is being destroyed
 };
 
 /// The meta of a tensor that is not a leaf: lives and dies with it.

@@ -246,12 +246,28 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
 
   /// Copies what must be copied first: that may run out of memory, and then nothing has happened.
   void commit() {
+    if (request_.stages_all) [[unlikely]]
+      return commit_all();
     for (StagedGradient& staged : buffers_.staged) {
       staged.grad = owned_gradient(std::move(staged.grad));
     }
     for (StagedGradient& staged : buffers_.staged) {
       staged.leaf->accumulate(std::move(staged.grad));
       scratch_.state(*staged.leaf) |= NodeState::kAdded;
+    }
+  }
+
+  /// The same where some of the leaves have a gradient to add to.
+  [[gnu::noinline]] void commit_all() {
+    std::vector<PreparedGradient> prepared;
+    prepared.reserve(buffers_.staged.size());
+    for (StagedGradient& staged : buffers_.staged) {
+      prepared.push_back(staged.leaf->prepare(std::move(staged.grad)));
+    }
+    for (size_t index = 0; index < prepared.size(); ++index) {
+      AccumulateGrad& leaf = *buffers_.staged[index].leaf;
+      leaf.accumulate(std::move(prepared[index]));
+      scratch_.state(leaf) |= NodeState::kAdded;
     }
   }
 

@@ -20,7 +20,7 @@ std::string line_of(LocationId id) { return to_string(describe_location(id)); }
 /// The leaf itself if `edge` leads to one that is alive and still has the memory of `twin`.
 Tensor leaf_of(const Edge& edge, const TensorImpl& twin) {
   if (edge.node == nullptr || !edge.node->is_accumulator()) return {};
-  Tensor leaf = Tensor::share(static_cast<AccumulateGrad*>(edge.node)->leaf());
+  Tensor leaf = static_cast<AccumulateGrad*>(edge.node)->share_leaf();
   return leaf.defined() && leaf.impl()->storage == twin.storage ? leaf : Tensor();
 }
 

@@ -14,6 +14,9 @@ constexpr std::chrono::milliseconds kPatience(2);
 // Without company for so long, the caller goes on alone.
 constexpr uint64_t kLonely = 1'000'000;  // ns
 constexpr std::chrono::milliseconds kInterruptPeriod(50);
+// Only in tests that need company: until another lane has come, and until it has taken a node.
+constexpr uint64_t kCompanyPatience = 1'000'000'000;  // ns
+constexpr uint64_t kEagerPatience = 10'000'000'000;   // ns
 
 }  // namespace
 
@@ -34,7 +37,7 @@ void TeamQueue::leave(LaneRole role) {
 }
 
 void TeamQueue::wait_for_company() const {
-  while (lanes_.load(std::memory_order_relaxed) == 1 && now_ns() - started_ < 1'000'000'000) {
+  while (hungry_.load(std::memory_order_relaxed) == 0 && now_ns() - started_ < kCompanyPatience) {
     std::this_thread::yield();
   }
 }
@@ -91,15 +94,22 @@ void TeamQueue::wait_for_change(std::unique_lock<std::mutex>& lock, uint64_t see
   lock.lock();
 }
 
-/// For tests: the caller does not at once take back what it offered.
+/// For tests: the caller does not at once take back what it offered. A lane that waits for a node
+/// gets it, however busy the machine; those at work get a moment.
 void TeamQueue::let_others_take() {
   const uint64_t start = now_ns();
-  while (is_wanted_back() && now_ns() - start < 5'000'000) std::this_thread::yield();
+  while (true) {
+    const uint64_t patience = patience_with_others();
+    if (now_ns() - start >= patience) return;
+    std::this_thread::yield();
+  }
 }
 
-bool TeamQueue::is_wanted_back() {
+/// How long the caller leaves to others what it has offered.
+uint64_t TeamQueue::patience_with_others() {
   const std::lock_guard lock(mutex_);
-  return !offered_.empty() && lanes_ > 1;
+  if (offered_.empty() || lanes_ == 1) return 0;
+  return idle_ > 0 ? kEagerPatience : 5'000'000;
 }
 
 Node* TeamQueue::take(LaneRole role) {
@@ -117,6 +127,7 @@ Node* TeamQueue::take(LaneRole role) {
     const bool is_helper = role == LaneRole::helper;
     const auto status = changed_.wait_for(lock, is_helper ? kPatience : kInterruptPeriod);
     if (status == std::cv_status::no_timeout || changes_ != seen) continue;
+    if (is_helper && has_eager_teams()) continue;
     if (is_helper) break;
     lock.unlock();
     try {

@@ -27,7 +27,7 @@ class TeamQueue {
   /// False if the team is done already.
   bool join(LaneRole role);
   void leave(LaneRole role);
-  /// For tests: waits a second at most until another lane has joined.
+  /// For tests: waits until another lane is there and hungry.
   void wait_for_company() const;
 
   /// Whether a lane has nothing to do.
@@ -60,7 +60,7 @@ class TeamQueue {
   void wait_for_change(std::unique_lock<std::mutex>& lock, uint64_t seen);
   void announce() noexcept;
   void let_others_take();
-  bool is_wanted_back();
+  uint64_t patience_with_others();
 
   std::mutex mutex_;  // guards what has no comment
   std::condition_variable changed_;

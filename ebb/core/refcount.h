@@ -2,8 +2,8 @@
 //
 // Counts are atomic once the process has a second thread, and plain before: libc keeps a flag that
 // changes while only one thread can be looking. The last owner does not write: it sees a count of
-// one, which nobody else can change, and destroys. No object with this count is ever reached
-// through a weak pointer, which would make that unsound.
+// one, which nobody else can change, and destroys. Only a leaf is ever reached through a weak
+// pointer, which would make that unsound: its last owner asks first (AccumulateGrad::share_leaf()).
 #pragma once
 
 #include <sys/single_threaded.h>
@@ -23,6 +23,15 @@ class RefCount {
     } else {
       count_.fetch_add(1, std::memory_order_relaxed);
     }
+  }
+  /// Adds an owner unless the last one has let go. That one may also be about to, with a count of
+  /// one that it did not write: it must look again, under a lock that the caller holds.
+  [[nodiscard]] bool try_increment() {
+    uint32_t count = count_.load(std::memory_order_relaxed);
+    while (count != 0) {
+      if (count_.compare_exchange_weak(count, count + 1, std::memory_order_relaxed)) return true;
+    }
+    return false;
   }
   /// True if this was the last owner; the object is then the caller's to destroy.
   [[nodiscard]] bool decrement() {

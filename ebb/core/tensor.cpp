@@ -11,11 +11,15 @@ NotOnHost::~NotOnHost() = default;
 
 void (*detail::release_py_object)(void* py_object) noexcept = nullptr;
 
-void TensorImpl::detach_owners() noexcept {
-  if (meta != nullptr) std::exchange(meta, nullptr)->owner_died();
+bool TensorImpl::detach_owners() noexcept {
+  if (meta != nullptr) {
+    if (!meta->lets_owner_die(refs)) return false;
+    std::exchange(meta, nullptr)->owner_died();
+  }
   if (py_object != nullptr && detail::release_py_object != nullptr) {
     detail::release_py_object(std::exchange(py_object, nullptr));
   }
+  return true;
 }
 
 void Tensor::throw_undefined() {

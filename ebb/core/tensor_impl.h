@@ -41,6 +41,9 @@ class EBB_API Producer {
 /// What autograd keeps beside a tensor (gradient, hooks). Not owned through this pointer.
 class EBB_API AutogradMetaBase {
  public:
+  /// The last owner of the tensor that this belongs to is about to destroy it. False if another
+  /// owner was made from here meanwhile; the last one's count in `refs` was then given back.
+  virtual bool lets_owner_die(RefCount& /*refs*/) noexcept { return true; }
   /// The tensor that this belongs to is being destroyed.
   virtual void owner_died() noexcept = 0;
 
@@ -96,7 +99,7 @@ struct EBB_API TensorImpl {
   /// same result. A byte is read whole, before or after: an atomic load would say so, but the
   /// compiler never merges two of them, which every op would pay for.
   uint8_t flag_bits() const {
-#ifdef __SANITIZE_THREAD__
+#ifdef EBB_SANITIZER_BUILD
     return __atomic_load_n(&flags, __ATOMIC_RELAXED);
 #else
     return flags;
@@ -221,7 +224,7 @@ struct EBB_API TensorImpl {
     }
   }
   void destroy() noexcept {
-    if (meta != nullptr || py_object != nullptr) detach_owners();
+    if ((meta != nullptr || py_object != nullptr) && !detach_owners()) return;
     if ((flags & kView) != 0) return destroy_view();
     Producer* const made_by = producer;
     storage->release();
@@ -233,7 +236,8 @@ struct EBB_API TensorImpl {
     if (made_by != nullptr) made_by->release();
   }
   void destroy_view() noexcept;
-  void detach_owners() noexcept;
+  /// False if the tensor lives on.
+  bool detach_owners() noexcept;
 };
 static_assert(sizeof(TensorImpl) == 64);
 

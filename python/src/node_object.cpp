@@ -149,7 +149,7 @@ PyObject* variable(PyObject* self, void*) {
       PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute 'variable'", node.name());
       return nullptr;
     }
-    return wrap(Tensor::share(static_cast<autograd::AccumulateGrad&>(node).leaf()));
+    return wrap(static_cast<autograd::AccumulateGrad&>(node).share_leaf());
   });
 }
 

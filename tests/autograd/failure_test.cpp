@@ -105,5 +105,47 @@ TEST(Failure, LeavesNothingBehindWhenAnyAllocationFails) {
   EXPECT_EQ(memory_stats().live, live);
 }
 
+/// Backward to leaves that have gradients, with the next allocation to fail, then the one after
+/// that, and so on. Each run must add to all leaves or to none.
+void fail_atomic_runs(bool create_graph, int least_failures) {
+  const AtomicAccumulation atomic;
+  const std::vector<Tensor> leaves{leaf({1, 2}), leaf({3, 4}), leaf({5, 6})};
+  for (const Tensor& x : leaves) set_grad(x, vector_of<float>({10, 20}));
+  int failures = 0;
+  for (bool succeeded = false; !succeeded; failures += succeeded ? 0 : 1) {
+    const Tensor out = sum(leaves[0] * leaves[1] * leaves[2]);
+    fail_allocation_after(failures);
+    try {
+      backward(out, {}, {.create_graph = create_graph});
+      succeeded = true;
+    } catch (const OutOfMemoryError& error) {
+      EXPECT_EQ(std::string(error.what()).find("already added"), std::string::npos);
+    }
+    fail_allocation_after(-1);
+    ASSERT_LT(failures, 1000);
+    const Floats first = succeeded ? Floats{25, 44} : Floats{10, 20};
+    EXPECT_EQ(floats(grad_of(leaves[0])), first) << failures;
+    const Floats last = succeeded ? Floats{13, 28} : Floats{10, 20};
+    EXPECT_EQ(floats(grad_of(leaves[2])), last) << failures;
+  }
+  EXPECT_GT(failures, least_failures);
+}
+
+TEST(Failure, AtomicRunsAddToAllLeavesOrToNone) { fail_atomic_runs(false, 5); }
+
+TEST(Failure, AtomicRunsThatAreRecordedAddToAllLeavesOrToNone) { fail_atomic_runs(true, 10); }
+
+TEST(Failure, AnAtomicRunKeepsWhatOthersAddMeanwhile) {
+  const AtomicAccumulation atomic;
+  const Tensor x = leaf({1});
+  set_grad(x, vector_of<float>({10}));
+  on_threads(4, [&](int) {
+    const AtomicAccumulation own;
+    for (int run = 0; run < 200; ++run) backward(x * 2.0, {}, {.create_graph = true});
+  });
+  EXPECT_EQ(floats(grad_of(x)), Floats{10 + 2 * 4 * 200});
+  set_grad(x, {});
+}
+
 }  // namespace
 }  // namespace ebb

@@ -13,14 +13,7 @@
 #include "ebb/core/parallel.h"
 #include "ebb/core/random.h"
 #include "tests/core/core_test_support.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define EBB_THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define EBB_THREAD_SANITIZER 1
-#endif
-#endif
+#include "tests/sanitizers.h"
 
 namespace ebb {
 namespace {
@@ -51,9 +44,9 @@ bool parallel_sum_is_right() {
 class Fork : public ::testing::Test {
  protected:
   void SetUp() override {
-#ifdef EBB_THREAD_SANITIZER
-    GTEST_SKIP() << "ThreadSanitizer allows no threads in the child of a process with threads";
-#endif
+    if (kHasThreadSanitizer) {
+      GTEST_SKIP() << "ThreadSanitizer allows no threads in the child of a process with threads";
+    }
     before_ = num_threads();
     set_num_threads(3);
   }
