@@ -121,9 +121,9 @@ void fill_kernel(const Context&, const ebb::Scalar& value, const TensorView& out
 
 template <typename Function>
 void add_kernel(const char* name, uint32_t signature, ebb::DeviceType type, Function* function) {
-  ebb::ops::register_kernel(
-      name, signature, {ebb::backend_of(type), ebb::Layout::strided, ebb::DType::float32},
-      reinterpret_cast<void (*)()>(function));
+  ebb::ops::register_kernel(name, signature,
+                            {ebb::backend_of(type), ebb::Layout::strided, ebb::DType::float32},
+                            reinterpret_cast<void (*)()>(function));
 }
 
 }  // namespace
