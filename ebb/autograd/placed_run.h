@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -134,7 +135,12 @@ class PlacedLane final : public SharedDelivery<PlacedLane<Run>>, public DeviceJo
   }
 
   void accumulate(AccumulateGrad& leaf, Tensor grad) {
-    run_.accumulate_or_stage(leaf, std::move(grad), staged_);
+    if (!core().request().stages_all && leaf.try_accumulate(grad)) {
+      std::atomic_ref<uint32_t>(core().scratch().state(leaf))
+          .fetch_or(NodeState::kAdded, std::memory_order_relaxed);
+    } else {
+      staged_.push_back({&leaf, std::move(grad)});
+    }
   }
 
   Run& run_;

@@ -233,13 +233,10 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
   }
 
   void accumulate(AccumulateGrad& leaf, Tensor grad) {
-    accumulate_or_stage(leaf, std::move(grad), buffers_.staged);
-  }
-  void accumulate_or_stage(AccumulateGrad& leaf, Tensor grad, std::vector<StagedGradient>& staged) {
     if (!request_.stages_all && leaf.try_accumulate(grad)) {
       scratch_.state(leaf) |= NodeState::kAdded;
     } else {
-      staged.push_back({&leaf, std::move(grad)});
+      buffers_.staged.push_back({&leaf, std::move(grad)});
     }
   }
   void stage(StagedGradient staged) { buffers_.staged.push_back(std::move(staged)); }

@@ -166,7 +166,8 @@ TEST_P(BackwardStreams, SumsDoNotWriteWhatAnotherStreamReads) {
   const Stream first = new_stream(device_), second = new_stream(device_);
   const Tensor x = leaf_on(device_, {1, 2}), y = leaf_on(device_, {1, 2});
   const Tensor of_y = on_stream(second, [&] { return y * y; });
-  const Tensor later = of_y * 5;  // sends its gradient after `both` has sent one
+  // Sends its gradient after `both` has sent one.
+  const Tensor later = on_stream(second, [&] { return of_y * 5; });
   const Tensor of_x = on_stream(first, [&] { return x * x; });
   const Tensor both = of_x + of_y;  // sends one buffer to either
   const Tensor roots[] = {both * 1, later};
