@@ -94,11 +94,7 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
     const ActiveRunScope scope(this);
     try {
       start();
-      if (has_device_nodes_) [[unlikely]] {
-        run_placed_nodes();
-      } else {
-        run_ready_nodes();
-      }
+      run_all_ready();
       if (this->has_notes()) [[unlikely]]
         open_stalled_gates();
       if (!buffers_.staged.empty()) commit();
@@ -128,6 +124,14 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
   [[gnu::noinline]] void open_stalled_gates() {
     while (Node* const node = this->open_stalled_gate()) {
       this->deliver_sent(*node);
+      run_all_ready();
+    }
+  }
+
+  void run_all_ready() {
+    if (has_device_nodes_) [[unlikely]] {
+      run_placed_nodes();
+    } else {
       run_ready_nodes();
     }
   }
@@ -144,7 +148,7 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
   }
 
   [[gnu::noinline]] void run_placed_nodes() {
-    const RunPlaces places = std::exchange(buffers_.places, {});
+    const RunPlaces places = buffers_.places;
     const bool has_workers = !request_.create_graph && may_use_threads();
     PlacedRun<GraphRun> placed(*this, has_workers ? places.devices : std::vector<Device>());
     placed.run(places.streams);

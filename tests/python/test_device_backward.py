@@ -245,3 +245,36 @@ def test_workers_end_with_the_process_and_are_made_anew_by_its_children(code):
 def test_the_interpreter_exits_while_a_daemon_thread_uses_a_device(attempt):
     done = run_script(EXIT_DURING, str(attempt))
     assert (done.returncode, done.stderr) == (0, "")
+
+
+class Pair(ebb.nn.Module):
+    """Two inputs, two outputs, several operations each."""
+
+    def forward(self, x, y):
+        return (x * y).exp() + x, y.tanh() * 3.0
+
+
+@pytest.mark.parametrize("uses", ["both", "first"])
+@pytest.mark.parametrize("other_stream", [False, True])
+def test_module_hooks_replace_gradients_on_a_device(uses, other_stream):
+    def gradients(device):
+        module = Pair()
+        module.register_full_backward_pre_hook(
+            lambda m, outs: tuple(None if one is None else one * 2.0 for one in outs)
+        )
+        module.register_full_backward_hook(lambda m, ins, outs: tuple(one * 3.0 for one in ins))
+        x = ebb.tensor([0.5, -1.0], device=device, requires_grad=True)
+        y = ebb.tensor([0.25, 2.0], device=device, requires_grad=True)
+        first, second = module(x * 2.0, y * 2.0)
+        loss = (first * second if uses == "both" else first * first).sum()
+        if other_stream and device == SIM:
+            with ebb.stream(ebb.Stream(SIM)):
+                loss.backward()
+        else:
+            loss.backward()
+        ebb.synchronize(SIM)
+        return [x.grad.cpu().tolist(), y.grad.cpu().tolist()]
+
+    on_device, on_cpu = gradients(SIM), gradients("cpu")
+    for one, other in zip(on_device, on_cpu, strict=True):
+        assert one == pytest.approx(other)
