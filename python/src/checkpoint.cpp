@@ -32,8 +32,7 @@ Ref list_of(const std::vector<Tensor>& tensors, size_t count) {
 /// function(tensors, is_recomputation); its exception is thrown.
 Ref call(PyObject* function, const std::vector<Tensor>& tensors, size_t count, bool is_again) {
   const Ref list = list_of(tensors, count);
-  PyObject* const result =
-      PyObject_CallFunctionObjArgs(function, list.get(), is_again ? Py_True : Py_False, nullptr);
+  PyObject* const result = call_function(function, list.get(), is_again ? Py_True : Py_False);
   if (result == nullptr) throw PythonError::take();
   return Ref(result);
 }
