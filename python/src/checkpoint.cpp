@@ -74,7 +74,8 @@ class KeptCall {
     }
     args = Ref(PyList_AsTuple(args.get()));
     const DefaultDTypeScope scope(dtype_);
-    PyObject* const result = PyObject_Call(function_.get(), args.get(), kwargs.get());
+    PyObject* const result = run_unless_exiting(
+        [&] { return PyObject_Call(function_.get(), args.get(), kwargs.get()); });
     if (result == nullptr && PyErr_ExceptionMatches(stop_class) == 0) throw PythonError::take();
     if (result == nullptr) PyErr_Clear();
     Py_XDECREF(result);
@@ -110,7 +111,10 @@ PyObject* checkpoint(PyObject*, PyObject* const* args, Py_ssize_t count) {
     if (count != 6 || !PyTuple_Check(args[1]) || !PyDict_Check(args[2])) {
       throw InternalError("_checkpoint: bad arguments");
     }
-    if (!is_grad_enabled()) return PyObject_Call(args[0], args[1], args[2]);
+    const auto call = [&] {
+      return run_unless_exiting([&] { return PyObject_Call(args[0], args[1], args[2]); });
+    };
+    if (!is_grad_enabled()) return call();
     const CheckpointOptions options = {.early_stop = args[3] == Py_True,
                                        .checks_metadata = args[4] == Py_True,
                                        .keeps_random_state = args[5] == Py_True};
@@ -123,7 +127,7 @@ PyObject* checkpoint(PyObject*, PyObject* const* args, Py_ssize_t count) {
     };
     const auto frame = std::make_shared<CheckpointFrame>(recompute, options);
     const SavedTensorsHooksGuard hooks(frame->hooks());
-    return PyObject_Call(args[0], args[1], args[2]);
+    return call();
   });
 }
 

@@ -78,20 +78,19 @@ class Call {
     PyObject** const all = (count > kFew ? many.data() : few) + 1;  // slot 0 is the callee's
     all[0] = context_.get();
     std::copy(arguments_.begin(), arguments_.end(), all + 1);
-    return Ref(
-        PyObject_Vectorcall(forward, all, (count + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+    return Ref(call_vector(forward, all, (count + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET));
   }
 
   /// forward(...), then setup_context(ctx, inputs, output).
   Ref call_and_set_up(PyObject* forward, PyObject* setup_context) {
     const ForwardScope scope(context_of(context_));
-    Ref output(PyObject_Vectorcall(forward, arguments_.data(), arguments_.size(), nullptr));
+    Ref output(call_vector(forward, arguments_.data(), arguments_.size()));
     const Ref inputs(PyTuple_New(static_cast<Py_ssize_t>(arguments_.size())));
     for (size_t index = 0; index < arguments_.size(); ++index) {
       PyTuple_SET_ITEM(inputs.get(), static_cast<Py_ssize_t>(index), Py_NewRef(arguments_[index]));
     }
     PyObject* const all[] = {context_.get(), inputs.get(), output.get()};
-    const Ref none(PyObject_Vectorcall(setup_context, all, 3, nullptr));
+    const Ref none(call_vector(setup_context, all, 3));
     return output;
   }
 
@@ -225,8 +224,7 @@ Ref bind_arguments(PyObject* forward, PyObject* const* args, Py_ssize_t count, P
     check_status(
         PyDict_SetItem(keywords.get(), PyTuple_GET_ITEM(names, index), args[count + index]));
   }
-  return Ref(
-      PyObject_CallFunctionObjArgs(bind.get(), forward, positional.get(), keywords.get(), nullptr));
+  return Ref(call_function(bind.get(), forward, positional.get(), keywords.get()));
 }
 
 PyObject* apply(PyObject* function, PyObject* const* args, Py_ssize_t count, PyObject* names) {

@@ -58,7 +58,8 @@ Ref call_jvp(ContextObject* context, const Positions& tensor_arguments,
     PyObject* const tangent = is_input ? wrap(tangents[input++]) : Py_NewRef(Py_None);
     PyTuple_SET_ITEM(arguments.get(), index + 1, tangent);
   }
-  return Ref(PyObject_CallObject(find_jvp(context).get(), arguments.get()));
+  const Ref jvp = find_jvp(context);
+  return Ref(run_unless_exiting([&] { return PyObject_CallObject(jvp.get(), arguments.get()); }));
 }
 
 /// What jvp() returned; a wrong number is left for CustomJvp to refuse.

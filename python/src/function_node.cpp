@@ -116,10 +116,10 @@ Ref PythonNode::call_backward(Tensor* grad_outs) {
   }
   const size_t flags = (count + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET;
   if (!is_grad_enabled()) {
-    return Ref(PyObject_Vectorcall(backward.get(), arguments, flags, nullptr));
+    return Ref(call_vector(backward.get(), arguments, flags));
   }
   const IntermediatesScope intermediates(context_);
-  return Ref(PyObject_Vectorcall(backward.get(), arguments, flags, nullptr));
+  return Ref(call_vector(backward.get(), arguments, flags));
 }
 
 /// How many of the results count: one per argument of forward(), and Nones behind them.

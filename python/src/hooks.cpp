@@ -85,7 +85,7 @@ class PythonHook final : public autograd::Hook {
  private:
   void call_with_one(const HookCall& call) {
     const Ref argument(wrap(call.grads[0]));
-    const Ref result(PyObject_CallOneArg(function_.get(), argument.get()));
+    const Ref result(call_function(function_.get(), argument.get()));
     if (result.get() == Py_None) return;
     if (call.kind == HookKind::post_accumulate) {
       throw DTypeError(str("post-accumulate hook '", name(), "': must return None, got ",
@@ -98,11 +98,10 @@ class PythonHook final : public autograd::Hook {
     const Ref grads = to_tuple(call.grads);
     Ref result;
     if (call.kind == HookKind::pre) {
-      result = Ref(PyObject_CallOneArg(function_.get(), grads.get()));
+      result = Ref(call_function(function_.get(), grads.get()));
     } else {
       const Ref grad_outs = to_tuple(call.grad_outs);
-      result =
-          Ref(PyObject_CallFunctionObjArgs(function_.get(), grads.get(), grad_outs.get(), nullptr));
+      result = Ref(call_function(function_.get(), grads.get(), grad_outs.get()));
     }
     if (result.get() == Py_None) return;
     const bool is_single = is_tensor(result.get()) && call.grads.size() == 1;
@@ -155,7 +154,7 @@ class PythonMultiGradHook final : public autograd::MultiGradHook {
       } else {
         argument = Ref(PySequence_List(to_tuple(grads).get()));
       }
-      const Ref result(PyObject_CallOneArg(function_.get(), argument.get()));
+      const Ref result(call_function(function_.get(), argument.get()));
     });
   }
 
@@ -176,8 +175,8 @@ class PythonGateHook final : public autograd::GateHook {
  protected:
   void pass(std::span<Tensor> grads, std::span<const Tensor> entered) override {
     call_python([&] {
-      const Ref result(PyObject_CallFunctionObjArgs(function_.get(), to_tuple(grads).get(),
-                                                    to_tuple(entered).get(), nullptr));
+      const Ref result(
+          call_function(function_.get(), to_tuple(grads).get(), to_tuple(entered).get()));
       if (result.get() == Py_None) return;
       for (size_t index = 0; index < grads.size(); ++index) {
         PyObject* const value = PyTuple_GetItem(result.get(), static_cast<Py_ssize_t>(index));

@@ -23,11 +23,31 @@ struct ErrorSet {};
 /// Sets the Python error that belongs to the C++ exception being handled. Returns null.
 PyObject* translate_exception() noexcept;
 
+/// Once the interpreter shuts down, Python ends a thread that waits for its lock, as Python code
+/// does again and again, by unwinding the thread's stack. C++ does not survive that: destructors
+/// would need the lock. Such a thread sleeps instead until the process has ended.
+[[noreturn, gnu::cold]] inline void sleep_until_exit() {
+  while (true) pause();
+}
+
+/// Calls `body`, which waits for the interpreter's lock or runs Python code: see above. Needed
+/// right around the call, since the frames in between are unwound first.
+template <typename Body>
+auto run_unless_exiting(Body&& body) {
+  try {
+    return body();
+  } catch (abi::__forced_unwind&) {
+    sleep_until_exit();
+  }
+}
+
 /// Calls `body`; an exception becomes a Python error and the result `failure`.
 template <typename Body, typename Result>
 Result guarded(Body&& body, Result failure) noexcept {
   try {
     return body();
+  } catch (abi::__forced_unwind&) {
+    sleep_until_exit();
   } catch (...) {
     translate_exception();
     return failure;
@@ -37,6 +57,8 @@ template <typename Body>
 PyObject* guarded(Body&& body) noexcept {
   try {
     return body();
+  } catch (abi::__forced_unwind&) {
+    sleep_until_exit();
   } catch (...) {
     return translate_exception();
   }
@@ -79,16 +101,15 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
-/// Calls `take`, which waits for the interpreter's lock. Once the interpreter shuts down, Python
-/// ends a thread that waits by unwinding its stack, which destructors of C++ do not survive: such a
-/// thread sleeps instead until the process has ended.
-template <typename Take>
-auto take_gil(Take&& take) {
-  try {
-    return take();
-  } catch (abi::__forced_unwind&) {
-    while (true) pause();
-  }
+/// Calls a function of the user's. Null if it raised.
+inline PyObject* call_vector(PyObject* function, PyObject* const* arguments, size_t flags) {
+  return run_unless_exiting(
+      [&] { return PyObject_Vectorcall(function, arguments, flags, nullptr); });
+}
+template <typename... Arguments>
+PyObject* call_function(PyObject* function, Arguments*... arguments) {
+  PyObject* all[] = {nullptr, arguments...};  // slot 0 is the callee's
+  return call_vector(function, all + 1, sizeof...(arguments) | PY_VECTORCALL_ARGUMENTS_OFFSET);
 }
 
 /// Other Python threads run during this scope. What is recorded in it carries the location that
@@ -97,7 +118,7 @@ class ReleaseGil {
  public:
   ReleaseGil() : location_(current_location(nullptr)), thread_(PyEval_SaveThread()) {}
   ~ReleaseGil() {
-    take_gil([this] { PyEval_RestoreThread(thread_); });
+    run_unless_exiting([this] { PyEval_RestoreThread(thread_); });
     run_deferred();
   }
   ReleaseGil(const ReleaseGil&) = delete;
@@ -114,7 +135,7 @@ void forget_thread_state() noexcept;
 /// Holds the interpreter's lock for the length of a scope, on any thread.
 class AcquireGil {
  public:
-  AcquireGil() : state_(take_gil([] { return PyGILState_Ensure(); })) {}
+  AcquireGil() : state_(run_unless_exiting([] { return PyGILState_Ensure(); })) {}
   ~AcquireGil() {
     forget_thread_state();  // the next line may free it
     PyGILState_Release(state_);

@@ -62,9 +62,8 @@ PyObject* queue(PyObject*, PyObject* callback) {
     const std::shared_ptr<PyObject> function(Py_NewRef(callback), [](PyObject* owned) {
       call_with_gil([](void* object) { Py_DECREF(static_cast<PyObject*>(object)); }, owned);
     });
-    autograd::queue_callback([function] {
-      call_python([&] { const Ref result(PyObject_CallNoArgs(function.get())); });
-    });
+    autograd::queue_callback(
+        [function] { call_python([&] { const Ref result(call_function(function.get())); }); });
     return Py_NewRef(Py_None);
   });
 }

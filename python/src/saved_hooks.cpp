@@ -36,7 +36,7 @@ class PythonHooks final : public SavedTensorsHooks {
     const AcquireGil locked;
     run_deferred();  // what was packed before and has been released since
     const Ref argument(wrap(value));
-    Ref packed = result_of(PyObject_CallOneArg(pack_.get(), argument.get()));
+    Ref packed = result_of(call_function(pack_.get(), argument.get()));
     if (is_tensor(packed.get())) return tensor_of(packed.get());
     return share_object(packed.release());
   }
@@ -45,7 +45,7 @@ class PythonHooks final : public SavedTensorsHooks {
     const AcquireGil locked;
     run_deferred();
     const Ref argument = argument_of(packed);
-    const Ref value = result_of(PyObject_CallOneArg(unpack_.get(), argument.get()));
+    const Ref value = result_of(call_function(unpack_.get(), argument.get()));
     if (!is_tensor(value.get())) {
       throw DTypeError(
           str("saved_tensors_hooks: output of a saved tensor's unpack_hook is "

@@ -28,7 +28,7 @@ TEST(Lifetime, ReturnsToTheStartAfterTraining) {
 
 TEST(Lifetime, ReturnsToTheStartAfterBackwardWithCreateGraph) {
   const Tensor x = leaf({1, 2, 3});
-  EXPECT_EQ(growth(1000,
+  EXPECT_EQ(growth(10'000,
                    [&] {
                      backward(sum(x * x * x), {}, {.create_graph = true});
                      set_grad(x, {});

@@ -294,9 +294,39 @@ def test_children_of_a_fork_run_backward(count):
 
 EXIT = """
 import random, sys, threading, time, ebb
+from ebb.autograd.graph import saved_tensors_hooks
 ebb.set_num_threads(2)
 
-def work():
+def pause(value):  # Python gives its lock away in here
+    sum(i for i in range(300))
+    return value
+
+class Identity(ebb.autograd.Function):
+    @staticmethod
+    def forward(ctx, value):
+        return pause(value).clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return pause(grad)
+
+def in_no_time(value):
+    value.register_hook(lambda grad: None)
+    return value
+
+def in_hooks(value):
+    value.register_hook(pause)
+    value.grad_fn.register_hook(lambda *grads: pause(None))
+    return value
+
+def in_functions(value):
+    return Identity.apply(value)
+
+def in_saved_hooks(value):
+    with saved_tensors_hooks(pause, pause):
+        return value * value
+
+def work(finish):
     x = ebb.ones(100, requires_grad=True)
     while True:
         total = x
@@ -304,17 +334,18 @@ def work():
             value = x * 1.0
             for _ in range(100):
                 value = value * 1.0
-            value.register_hook(lambda grad: None)
-            total = total + value
+            total = total + finish(value)
         total.sum().backward()
 
-threading.Thread(target=work, daemon=True).start()
+finish = globals()[sys.argv[2]]
+threading.Thread(target=work, args=(finish,), daemon=True).start()
 time.sleep(random.Random(int(sys.argv[1])).random() * 0.05)
 """
 
 
-@pytest.mark.parametrize("count", [10, pytest.param(100, marks=pytest.mark.long)])
-def test_the_interpreter_exits_during_a_daemon_threads_backward(count):
+@pytest.mark.parametrize("place", ["in_no_time", "in_hooks", "in_functions", "in_saved_hooks"])
+@pytest.mark.parametrize("count", [5, pytest.param(100, marks=pytest.mark.long)])
+def test_the_interpreter_exits_during_a_daemon_threads_backward(count, place):
     for attempt in range(count):
-        done = run_script(EXIT, str(attempt), timeout=60)
+        done = run_script(EXIT, str(attempt), place, timeout=60)
         assert (done.returncode, done.stderr) == (0, ""), attempt
