@@ -1,6 +1,7 @@
 # tests/python/test_graph.py -- snapshots: what they hold, and that they hold nothing else.
 import gc
 import json
+import threading
 import weakref
 from dataclasses import dataclass
 
@@ -263,3 +264,69 @@ def test_hooks_of_modules_belong_to_the_module():
     net = ebb.nn.Sequential(ebb.nn.Tanh())
     net[0].register_forward_hook(lambda module, args, out: out * 2)
     assert [node.module for node in ebb.graph(net(leaf(1.0))).find(kind="op")] == ["0", "0"]
+
+
+def test_a_class_with_a_call_of_its_own_belongs_to_its_module():
+    class Counted(ebb.nn.Tanh):
+        calls = 0
+
+        def __call__(self, *args):
+            self.calls += 1
+            return super().__call__(*args)
+
+    net = ebb.nn.Sequential(Counted())
+    assert ebb.graph(net(leaf(1.0)))[0].module == "0" and net[0].calls == 1
+
+
+def test_modules_on_several_threads_do_not_mix():
+    nets = [ebb.nn.Sequential(*(ebb.nn.Tanh() for _ in range(20))) for _ in range(4)]
+    wrong = []
+
+    def work(net):
+        for _ in range(50):
+            graph = ebb.graph(net(leaf(1.0)))
+            paths = [node.module for node in graph.find(kind="op")]
+            if paths != [str(k) for k in reversed(range(20))]:
+                wrong.append(paths)
+
+    threads = [threading.Thread(target=work, args=(net,)) for net in nets]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_many_modules_are_named_in_linear_time():
+    net = ebb.nn.Sequential(*(ebb.nn.Identity() for _ in range(3000)), ebb.nn.Tanh())
+    assert ebb.graph(net(leaf(1.0)))[0].module == "3000"
+
+
+def test_a_module_in_a_new_place_is_found_by_its_new_name():
+    net = ebb.nn.Sequential(ebb.nn.Tanh())
+    net(leaf(1.0))
+    moved = ebb.nn.Sequential(ebb.nn.ReLU(), ebb.nn.Sequential(net[0]))
+    assert ebb.graph(moved(leaf(1.0))).find(name="Tanh")[0].module == "1.0"
+    net.last = ebb.nn.Sigmoid()
+    net[0] = ebb.nn.Softplus()
+    assert {node.module for node in ebb.graph(net(leaf(1.0))).find(kind="op")} == {"0", "last"}
+
+
+# What hooks keep instead of saved tensors.
+
+
+def test_packed_values_tell_what_is_kept_instead():
+    x = leaf(1.0, 2.0, 3.0)
+    with ebb.autograd.graph.saved_tensors_hooks(lambda t: t.to(ebb.float16), lambda t: t.float()):
+        y = x.exp()
+    (saved,) = ebb.graph(y)[0].saved
+    assert saved.packed and saved.shape == (3,) and saved.dtype == "float32"
+    assert saved.bytes == 6
+
+
+def test_what_hooks_keep_elsewhere_takes_no_known_memory():
+    with ebb.autograd.graph.saved_tensors_hooks(lambda t: "away", lambda t: ebb.ones(3)):
+        y = leaf(1.0, 2.0, 3.0).exp()
+    graph = ebb.graph(y)
+    assert graph[0].saved[0].packed and graph.saved_bytes() == 0
+    assert ebb.viz.to_html(graph)
