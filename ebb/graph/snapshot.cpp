@@ -169,6 +169,7 @@ void Builder::add_hooks(const Node& node, uint32_t number) {
   for (const autograd::HookTable::Entry& hook : *hooks) {
     switch (hook.kind) {
       case HookKind::tensor: ++row.tensor; break;
+      case HookKind::gate:  // a module's hooks, called before the node as well
       case HookKind::pre: ++row.pre; break;
       case HookKind::post: ++row.post; break;
       case HookKind::post_accumulate: ++row.post_accumulate; break;
