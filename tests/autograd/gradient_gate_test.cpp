@@ -115,7 +115,10 @@ TEST(GradientGate, TellsTheExitWhatTheEntryLetThrough) {
   auto entry = add_entry(outs, scaling({10, 100}));
   add_exit(
       outs, {x, y}, since,
-      [&](auto, auto entered) { told = {floats(entered[0])[0], floats(entered[1])[0]}; }, entry);
+      [&](auto, auto entered) {
+        told = {floats(entered[0])[0], floats(entered[1])[0]};
+      },
+      entry);
   backward(outs[0] + outs[1]);
   EXPECT_EQ(told, (Floats{10, 100}));
   EXPECT_EQ(grads_of({x, y}), (std::vector<Floats>{{30}, {120}}));
