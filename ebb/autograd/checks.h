@@ -1,4 +1,5 @@
-// ebb/autograd/checks.h -- modes of a thread that look for faults: anomaly mode and NaN checks.
+// ebb/autograd/checks.h -- modes of a thread for looking into it: anomaly mode, NaN checks, and
+// gradients of everything.
 //
 // Off, they cost nothing. They are carried to the threads that work for this one.
 #pragma once
@@ -33,6 +34,13 @@ class DetectAnomalyGuard : private ModeScope {
   explicit DetectAnomalyGuard(bool is_enabled = true, bool checks_gradients = true)
       : ModeScope(is_enabled ? gate::kAnomaly | (checks_gradients ? gate::kGradCheck : 0) : 0,
                   gate::kAnomaly | gate::kGradCheck) {}
+};
+
+/// In this scope every recorded result keeps its gradient, as after retain_grad().
+class RetainAllGradsGuard : private ModeScope {
+ public:
+  explicit RetainAllGradsGuard(bool is_enabled = true)
+      : ModeScope(is_enabled ? gate::kRetainGrads : 0, gate::kRetainGrads) {}
 };
 
 inline bool is_anomaly_enabled() { return (thread_state.modes & gate::kAnomaly) != 0; }

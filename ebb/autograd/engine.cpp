@@ -52,6 +52,7 @@ RunRequest make_request(const Options& options, LocationId location) {
   request.stages_all = is_accumulation_atomic();
   if ((thread_state.modes & (gate::kGradCheck | gate::kProfiler)) != 0) [[unlikely]]
     request.watch = thread_state.modes & (gate::kGradCheck | gate::kAllowInf | gate::kProfiler);
+  request.is_careful = request.create_graph || request.watch != 0;
   return request;
 }
 

@@ -133,13 +133,18 @@ class NodeStepper {
   }
 
   void execute(Node& node, Tensor* grads, Tensor* grad_inputs, bool any_defined) {
-    if (request().is_careful()) {
-      const LocationScope location(place_inside(node));
-      if (any_defined) apply_carefully(node, grads, grad_inputs);
-      deliver_all(node, grad_inputs);
+    if (request().is_careful) [[unlikely]] {
+      execute_carefully(node, grads, grad_inputs, any_defined);
     } else {
       apply_and_deliver(node, grads, grad_inputs, any_defined);
     }
+  }
+
+  [[gnu::noinline]] void execute_carefully(Node& node, Tensor* grads, Tensor* grad_inputs,
+                                           bool any_defined) {
+    const LocationScope location(place_inside(node));
+    if (any_defined) apply_carefully(node, grads, grad_inputs);
+    deliver_all(node, grad_inputs);
   }
 
   /// What backward records belongs to the line of the forward op.

@@ -26,9 +26,8 @@ struct RunRequest {
   bool stages_all = false;  // also leaves that have a gradient are added to at the end only
   LocationId location = 0;  // of the call
   uint32_t watch = 0;       // gate bits: checks of gradients, and whether nodes are ranges of time
+  bool is_careful = false;  // create_graph, or something to watch: nodes need more than being run
 
-  /// Whether nodes need more than being run.
-  bool is_careful() const { return create_graph || watch != 0; }
   bool checks_gradients() const { return (watch & gate::kGradCheck) != 0; }
   /// Called when the leaves have received their gradients, before the run's callbacks.
   std::function<void(std::vector<Tensor>& captured)> finish;

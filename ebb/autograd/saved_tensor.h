@@ -51,7 +51,7 @@ class EBB_API SavedTensor {
     if (tensor.defined()) save_operand(tensor, edge);
   }
   /// The same for an operand that is defined.
-  void save_operand(const Tensor& tensor, size_t edge) {
+  [[gnu::always_inline]] void save_operand(const Tensor& tensor, size_t edge) {
     TensorImpl* const impl = tensor.impl();
     if (impl->meta != nullptr) {
       set(twin_by_meta(tensor), Kind::twin, edge);

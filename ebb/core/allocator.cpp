@@ -212,6 +212,7 @@ thread_local constinit ThreadState thread_state __attribute__((tls_model("initia
     .location_cache = nullptr,
     .engine = nullptr,
     .scope = 0,
+    .streams = 0,
 };
 
 void* detail::allocate_slow(size_t bytes) {

@@ -29,7 +29,7 @@ inline OpContext current_op_context() {
   const StreamSet streams = current_streams();
   if (streams != 0) [[unlikely]]
     return detail::intern_context({thread_state.scope, streams});
-  return thread_state.scope & kMaxScope;
+  return thread_state.scope;
 }
 inline ScopeId scope_of(OpContext context) {
   return (context & kHasStreams) == 0 ? context : detail::parts_of_context(context).scope;

@@ -16,7 +16,6 @@
 
 namespace ebb {
 
-thread_local constinit StreamSet detail::current_streams = 0;
 
 namespace {
 

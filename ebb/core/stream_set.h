@@ -9,6 +9,7 @@
 
 #include "ebb/core/device.h"
 #include "ebb/core/export.h"
+#include "ebb/core/thread_state.h"
 
 namespace ebb {
 
@@ -16,14 +17,9 @@ namespace ebb {
 /// empty set. A number stays good for as long as the process runs.
 using StreamSet = uint32_t;
 
-namespace detail {
-extern EBB_API thread_local constinit StreamSet current_streams
-    __attribute__((tls_model("initial-exec")));
-}
-
 /// What this thread set with set_current_stream(), and set_current_streams().
-inline StreamSet current_streams() { return detail::current_streams; }
-inline void set_current_streams(StreamSet set) { detail::current_streams = set; }
+inline StreamSet current_streams() { return thread_state.streams; }
+inline void set_current_streams(StreamSet set) { thread_state.streams = set; }
 
 /// The stream that the set has for a device.
 EBB_API Stream stream_in(StreamSet set, Device device);

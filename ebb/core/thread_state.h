@@ -21,17 +21,19 @@ inline constexpr uint32_t kBatched = 1u << 2;       // tensor: a level of vmap
 inline constexpr uint32_t kUndefined = 1u << 3;     // no tensor at all: an error for most ops
 inline constexpr uint32_t kUnsettled = kUndefined;  // tensor: a view that may get history late
 inline constexpr uint32_t kTensorBits = 0x0fu;
-inline constexpr uint32_t kNoGrad = 1u << 8;       // thread: inside no_grad
-inline constexpr uint32_t kInference = 1u << 9;    // thread: inside inference_mode
-inline constexpr uint32_t kAmp = 1u << 10;         // thread: inside autocast
-inline constexpr uint32_t kNanCheck = 1u << 11;    // thread: check_nan_inf
-inline constexpr uint32_t kProfiler = 1u << 12;    // thread: operator ranges are recorded
-inline constexpr uint32_t kSavedHooks = 1u << 13;  // thread: saved-tensor hooks are installed
-inline constexpr uint32_t kAnomaly = 1u << 14;     // thread: detect_anomaly
-inline constexpr uint32_t kTransform = 1u << 15;   // thread: a function transform is active
-inline constexpr uint32_t kGradCheck = 1u << 16;   // thread: what nodes compute must be finite
-inline constexpr uint32_t kAllowInf = 1u << 17;    // thread: checks look for NaN only
-inline constexpr uint32_t kWatched = kNanCheck | kProfiler | kAnomaly;  // see autograd/op_watch.h
+inline constexpr uint32_t kNoGrad = 1u << 8;        // thread: inside no_grad
+inline constexpr uint32_t kInference = 1u << 9;     // thread: inside inference_mode
+inline constexpr uint32_t kAmp = 1u << 10;          // thread: inside autocast
+inline constexpr uint32_t kNanCheck = 1u << 11;     // thread: check_nan_inf
+inline constexpr uint32_t kProfiler = 1u << 12;     // thread: operator ranges are recorded
+inline constexpr uint32_t kSavedHooks = 1u << 13;   // thread: saved-tensor hooks are installed
+inline constexpr uint32_t kAnomaly = 1u << 14;      // thread: detect_anomaly
+inline constexpr uint32_t kTransform = 1u << 15;    // thread: a function transform is active
+inline constexpr uint32_t kGradCheck = 1u << 16;    // thread: what nodes compute must be finite
+inline constexpr uint32_t kAllowInf = 1u << 17;     // thread: checks look for NaN only
+inline constexpr uint32_t kRetainGrads = 1u << 18;  // thread: results keep their gradients
+// Modes in which something goes on around each op (autograd/op_watch.h).
+inline constexpr uint32_t kWatched = kNanCheck | kProfiler | kAnomaly | kRetainGrads;
 inline constexpr uint32_t kMask = kTensorBits | 0xffffff00u;
 }  // namespace gate
 
@@ -50,6 +52,7 @@ struct alignas(64) ThreadState {
   void* location_cache;       // the recent return addresses and their ids
   void* engine;               // vectors that the engine keeps between runs
   uint32_t scope;             // which module is being called (scope.h); 0 outside of all
+  uint32_t streams;           // the current ones of all devices (stream_set.h)
 };
 
 extern EBB_API thread_local constinit ThreadState thread_state

@@ -7,13 +7,16 @@
 namespace ebb::python {
 namespace {
 
-constexpr uint32_t kBits[] = {gate::kNanCheck, gate::kGradCheck, gate::kAllowInf, gate::kAnomaly};
+constexpr uint32_t kBits[] = {gate::kNanCheck, gate::kGradCheck, gate::kAllowInf, gate::kAnomaly,
+                              gate::kRetainGrads};
 
-/// _set_checks(results, gradients, nan_only, stacks): one truth value or None (as it is) each.
+/// _set_checks(results, gradients, nan_only, stacks, retain): one truth value or None (as it is)
+/// each.
 /// Returns what was set before, as a tuple to be given back.
 PyObject* set_checks(PyObject*, PyObject* args) {
   PyObject* wanted[std::size(kBits)];
-  if (PyArg_ParseTuple(args, "OOOO", &wanted[0], &wanted[1], &wanted[2], &wanted[3]) == 0) {
+  if (PyArg_ParseTuple(args, "OOOOO", &wanted[0], &wanted[1], &wanted[2], &wanted[3], &wanted[4]) ==
+      0) {
     return nullptr;
   }
   uint32_t modes = thread_state.modes;
@@ -25,7 +28,7 @@ PyObject* set_checks(PyObject*, PyObject* args) {
     modes = truth != 0 ? modes | kBits[i] : modes & ~kBits[i];
   }
   const auto flag = [&](size_t i) { return (before & kBits[i]) != 0 ? Py_True : Py_False; };
-  PyObject* const old = PyTuple_Pack(4, flag(0), flag(1), flag(2), flag(3));
+  PyObject* const old = PyTuple_Pack(5, flag(0), flag(1), flag(2), flag(3), flag(4));
   if (old != nullptr) thread_state.modes = modes;
   return old;
 }

@@ -114,7 +114,8 @@ def test_a_program_builds_against_the_wheel(environment, tmp_path):
     build = tmp_path / "build"
     run("cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", build)
-    assert run(build / "consumer", tmp_path / "w.safetensors") == "24.000 23.976\n"
+    arguments = (tmp_path / "w.safetensors", build / "libtoy_device.so")
+    assert run(build / "consumer", *arguments) == "24.000 23.976 6.000\n"
 
 
 def test_making_a_wheel_leaves_the_build_folder_as_it_was(wheel):

@@ -329,3 +329,32 @@ def test_a_large_backward_run_on_several_threads_is_checked():
         branches = [(x * float(i)).sqrt() for i in range(8)]
         with pytest.raises(NonFiniteError, match=r"SqrtBackward.* got 200000 inf in 200000"):
             sum(branch.sum() for branch in branches).backward()
+
+
+def test_retain_all_grads_keeps_the_gradient_of_every_result():
+    x = leaf([1.0, 2.0])
+    with ebb.autograd.retain_all_grads():
+        y = x * 2.0
+        first, second = y.split(1)
+        with ebb.autograd.retain_all_grads(False):
+            z = first * 3.0
+        root = (z + second).sum()
+    root.backward()
+    assert y.grad.tolist() == [3.0, 1.0]
+    assert (first.grad.tolist(), second.grad.tolist()) == ([3.0], [1.0])
+    assert root.grad.item() == 1.0
+    assert not z.retains_grad
+    assert x.grad.tolist() == [6.0, 2.0]
+
+
+def test_retain_all_grads_leaves_other_results_alone():
+    with ebb.autograd.retain_all_grads():
+        plain = ebb.ones([2]) * 2.0
+        with ebb.no_grad():
+            cut = leaf([1.0]) * 2.0
+        y = leaf([1.0]) * 1.0
+        y.mul_(2.0)
+    y.sum().backward()
+    assert not plain.requires_grad
+    assert not cut.requires_grad
+    assert y.grad.tolist() == [1.0]

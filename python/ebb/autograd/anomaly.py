@@ -1,5 +1,5 @@
-# python/ebb/autograd/anomaly.py -- modes that look for faults: detect_anomaly and check_nan_inf.
-"""Find the operation that is to blame for an error or a NaN."""
+# python/ebb/autograd/anomaly.py -- modes for looking into it: anomalies, NaN, all gradients.
+"""Find the operation that is to blame for an error or a NaN; keep every gradient."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Checks:
-    """A context manager that sets some of the four switches of ``_C._set_checks``."""
+    """A context manager that sets some of the switches of ``_C._set_checks``."""
 
     def __init__(self, *wanted: bool | None) -> None:
         self._wanted = wanted
@@ -58,7 +58,7 @@ class detect_anomaly(_Checks):  # noqa: N801 -- the field's name for it
     """
 
     def __init__(self, check_nan: bool = True) -> None:
-        super().__init__(None, bool(check_nan), None, True)
+        super().__init__(None, bool(check_nan), None, True, None)
 
 
 class check_nan_inf(_Checks):  # noqa: N801 -- the field's name for it
@@ -74,7 +74,17 @@ class check_nan_inf(_Checks):  # noqa: N801 -- the field's name for it
 
     def __init__(self, enabled: bool = True, *, inf: bool = True) -> None:
         on = bool(enabled)
-        super().__init__(on, on, on and not inf, None)
+        super().__init__(on, on, on and not inf, None, None)
+
+
+class retain_all_grads(_Checks):  # noqa: N801 -- named as retain_grad is
+    """Context manager and decorator: every result recorded inside keeps its ``grad``.
+
+    As after ``retain_grad()`` on each. Views of one memory keep gradients of their own.
+    """
+
+    def __init__(self, enabled: bool = True) -> None:
+        super().__init__(None, None, None, None, bool(enabled))
 
 
 class _SetChecks(_Checks):
@@ -92,11 +102,11 @@ class set_detect_anomaly(_SetChecks):  # noqa: N801 -- the field's name for it
     """Turn :class:`detect_anomaly` on or off, for good or for the length of a block."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        super().__init__(None, bool(mode and check_nan), None, bool(mode))
+        super().__init__(None, bool(mode and check_nan), None, bool(mode), None)
 
 
 class set_check_nan_inf(_SetChecks):  # noqa: N801 -- the field's name for it
     """Turn :class:`check_nan_inf` on or off, for good or for the length of a block."""
 
     def __init__(self, mode: bool, *, inf: bool = True) -> None:
-        super().__init__(bool(mode), bool(mode), bool(mode and not inf), None)
+        super().__init__(bool(mode), bool(mode), bool(mode and not inf), None, None)

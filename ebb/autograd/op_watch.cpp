@@ -1,0 +1,50 @@
+// ebb/autograd/op_watch.cpp -- stacks, ranges and checks around one op.
+#include "ebb/autograd/op_watch.h"
+
+#include "ebb/autograd/variable.h"
+
+namespace ebb::autograd {
+
+bool is_finite_number(const Scalar& value) {
+  if (value.kind() != Kind::complex) return std::isfinite(value.to_double());
+  const std::complex<double> number = value.to_complex();
+  return std::isfinite(number.real()) && std::isfinite(number.imag());
+}
+
+OpWatch::OpWatch(const char* op, uint32_t bits, void* return_address)
+    : op_(op),
+      bits_(bits),
+      makes_results_(return_address != nullptr),
+      location_((bits & gate::kAnomaly) != 0 ? current_stack(return_address)
+                                             : current_location(return_address)),
+      scope_(location_) {
+  if ((bits & gate::kProfiler) != 0) range_.emplace(op, location_);
+}
+OpWatch::~OpWatch() = default;
+
+void OpWatch::see(const Tensor& result, std::initializer_list<NamedTensor> operands,
+                  bool scalars_are_finite) {
+  if (range_) note(result);
+  const bool retains = (bits_ & gate::kRetainGrads) != 0 && result.defined();
+  if (retains && result.requires_grad()) retain_grad(result);
+  if ((bits_ & gate::kNanCheck) == 0) return;
+  check_result(op_, result, {operands.begin(), operands.size()}, scalars_are_finite, bits_,
+               location_);
+}
+
+void OpWatch::see(std::span<const Tensor> results, std::initializer_list<NamedTensor> operands,
+                  bool scalars_are_finite) {
+  for (const Tensor& result : results) see(result, operands, scalars_are_finite);
+}
+
+void OpWatch::note(const Tensor& result) {
+  if (!result.defined()) return;
+  const TensorImpl& impl = *result.impl();
+  if (impl.producer != nullptr) {
+    range_->set_sequence(static_cast<Node*>(impl.producer)->sequence());
+  }
+  const bool is_new = makes_results_ && (impl.flags & TensorImpl::kView) == 0;
+  if (is_new) range_->add_bytes(static_cast<int64_t>(impl.storage->bytes()));
+}
+
+}  // namespace ebb::autograd
