@@ -16,7 +16,6 @@
 
 namespace ebb {
 
-
 namespace {
 
 constexpr uint16_t kPooled = 32;
