@@ -96,7 +96,8 @@ def draw_arguments(rng, row):
         dtype = rng.choice(row.dtypes)
         good = make_arguments(row, case, dtype, rng.choice(row.layouts))
     hostile = {}
-    allocates = row.name in ("index_box_backward", "nll_loss_backward", "expand")
+    makers = ("index_box_backward", "nll_loss_backward", "expand", "strided_sum")
+    allocates = row.name in makers
     for param in row.params:
         is_size = allocates or row.data["family"] in ("creation", "random")
         if param["name"] not in good or rng.random() < 0.35:
