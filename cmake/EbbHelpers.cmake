@@ -94,6 +94,14 @@ function(ebb_link_shared_library)
   if(NOT EBB_SANITIZER)
     target_link_options(ebb PRIVATE -Wl,--no-undefined)
   endif()
+  ebb_discard_local_symbols(ebb)
+endfunction()
+
+# Names of internal functions are a seventh of the library, and only profilers and debuggers read them.
+function(ebb_discard_local_symbols target)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT EBB_KEEP_LOCAL_SYMBOLS)
+    target_link_options(${target} PRIVATE -Wl,--discard-all)
+  endif()
 endfunction()
 
 # Enters the tests of one program in ctest's list, under a prefix and with an environment.
