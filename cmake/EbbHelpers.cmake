@@ -97,7 +97,7 @@ function(ebb_link_shared_library)
   ebb_discard_local_symbols(ebb)
 endfunction()
 
-# Names of internal functions are a seventh of the library, and only profilers and debuggers read them.
+# Names of internal functions are a seventh of the library; only profilers and debuggers read them.
 function(ebb_discard_local_symbols target)
   if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT EBB_KEEP_LOCAL_SYMBOLS)
     target_link_options(${target} PRIVATE -Wl,--discard-all)
