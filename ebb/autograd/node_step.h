@@ -175,7 +175,7 @@ class NodeStepper {
   [[gnu::noinline]] void apply_carefully(Node& node, Tensor* grads, Tensor* grad_inputs) {
     std::optional<OpRange> range;
     if ((request().watch & gate::kProfiler) != 0) {
-      range.emplace(intern_range_name(node.name()), node.location(), node.sequence(), true);
+      range.emplace(keep_range_name(node.name()), node.location(), node.sequence(), true);
     }
     if (!request().checks_gradients()) return apply(node, grads, grad_inputs);
     const std::vector<Tensor> arrived(grads, grads + node.output_count());

@@ -10,8 +10,10 @@
 #include <x86intrin.h>
 #endif
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -75,6 +77,11 @@ struct Slot {
   // Of the thread alone:
   std::vector<ProfileRange> open;  // user ranges
   uint32_t depth = 0;              // ops around the next one
+  struct KnownName {
+    const char* given = nullptr;
+    const char* kept = nullptr;
+  };
+  std::array<KnownName, 256> names;  // by the address given, whose text is compared
 };
 
 class SlotLock {
@@ -186,6 +193,17 @@ const char* intern_range_name(std::string_view name) {
   static auto* const names = new std::unordered_set<std::string>();  // never destroyed
   const std::lock_guard lock(mutex);
   return names->emplace(name).first->c_str();
+}
+
+const char* keep_range_name(const char* name) {
+  Slot* const slot = current_slot();
+  if (slot == nullptr) return intern_range_name(name);
+  const auto bits = reinterpret_cast<uintptr_t>(name);
+  Slot::KnownName& known = slot->names[(bits ^ (bits >> 8)) % slot->names.size()];
+  if (known.given != name || std::strcmp(known.kept, name) != 0) {
+    known = {name, intern_range_name(name)};
+  }
+  return known.kept;
 }
 
 void open_user_range(const char* name) {
