@@ -4,16 +4,12 @@
 #include <exception>
 #include <string>
 
-#include "ebb/core/block_cache.h"
+#include "tests/sanitizers.h"
 
 namespace ebb {
 
 /// Whether blocks come straight from the C library, so that caches cannot be observed.
-#ifdef EBB_SANITIZER_BUILD
-inline constexpr bool kCachesAreBypassed = true;
-#else
-inline constexpr bool kCachesAreBypassed = false;
-#endif
+inline constexpr bool kCachesAreBypassed = kHasSanitizer;
 
 /// The text of the `Expected` error that `call` throws; a note if it throws none or another.
 template <typename Expected, typename Call>

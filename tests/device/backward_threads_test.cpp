@@ -9,14 +9,7 @@
 
 #include "ebb/autograd/hooks.h"
 #include "tests/device/backward_support.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define EBB_THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define EBB_THREAD_SANITIZER 1
-#endif
-#endif
+#include "tests/sanitizers.h"
 
 namespace ebb {
 namespace {
@@ -252,9 +245,9 @@ TEST_F(DeviceThreads, FailWhereAWarningIsAnError) {
 }
 
 TEST_F(DeviceThreads, AreStartedAnewInAForkedChild) {
-#ifdef EBB_THREAD_SANITIZER
-  GTEST_SKIP() << "ThreadSanitizer allows no threads in the child of a process with threads";
-#endif
+  if (kHasThreadSanitizer) {
+    GTEST_SKIP() << "ThreadSanitizer allows no threads in the child of a process with threads";
+  }
   const auto works = [&] {
     Seen seen;
     const Tensor x = leaf_on(device_, {1, 2});

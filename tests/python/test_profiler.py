@@ -32,7 +32,8 @@ def test_ops_and_nodes_are_ranges_with_name_place_and_sequence():
     (backward,) = named(prof, "ExpBackward")
     assert (forward.kind, forward.is_backward) == ("op", False)
     assert (backward.kind, backward.is_backward) == ("op", True)
-    assert forward.place == (__file__, at, "test_" + forward.place[2].removeprefix("test_"))
+    function = "test_ops_and_nodes_are_ranges_with_name_place_and_sequence"
+    assert forward.place == (__file__, at, function)
     assert backward.place == forward.place
     assert forward.sequence == backward.sequence == y.grad_fn._sequence_nr()
     assert 0 <= forward.start < forward.end <= backward.start < backward.end <= prof.duration

@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from ebb import _C
-from ebb.autograd._decorate import run_in_mode
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,6 +37,7 @@ class _Checks:
 
     def __call__(self, function: F) -> F:
         """Return ``function`` so that it runs in this mode."""
+        from ebb.autograd._decorate import run_in_mode  # takes 7 ms to load
 
         def again(wanted: tuple[bool | None, ...]) -> _Checks:
             return _Checks(*wanted)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 from ebb import Tensor, float64, no_grad
 from ebb.errors import DTypeError, ValueError
@@ -141,6 +140,8 @@ class GradientFlow:
         Path(path).write_text(self._svg(), encoding="utf-8")
 
     def _svg(self) -> str:
+        from html import escape  # not at every import of ebb
+
         per_column = max(1, math.ceil(self.steps / MOST_COLUMNS))
         rows = {
             name: [_worst(values[at : at + per_column]) for at in range(0, len(values), per_column)]
