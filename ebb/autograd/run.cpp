@@ -35,8 +35,7 @@ void rethrow_at(const Node& node) {
   } catch (const AutogradError&) {
     // It says what was saved where by itself, but not who called.
     const std::string stack = explain_location(node.location());
-    const size_t callers = stack.find('\n');
-    if (callers == std::string::npos) throw;
+    if (stack.find('\n') == std::string::npos) throw;
     rethrow_with(str("\n  in ", node.name(), ", recorded at ", stack));
   } catch (...) {
     rethrow_with(str("\n  in ", node.name(), ", recorded at ", explain_location(node.location())));
