@@ -288,6 +288,11 @@ const LeafRow* Snapshot::leaf_of(uint32_t node) const {
   return found.empty() ? nullptr : found.data();
 }
 
+bool Snapshot::requires_grad(const EdgeRow& edge) const {
+  const LeafRow* const leaf = leaf_of(edge.to);
+  return leaf == nullptr || leaf->requires_grad;
+}
+
 uint64_t Snapshot::saved_bytes() const {
   uint64_t sum = 0;
   for (const uint64_t bytes : storages) sum += bytes;

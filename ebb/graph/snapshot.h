@@ -112,6 +112,10 @@ struct EBB_API Snapshot {
   std::span<const EdgeRow> edges_of(uint32_t node) const;
   std::span<const SavedRow> saved_of(uint32_t node) const;
   const LeafRow* leaf_of(uint32_t node) const;
+  /// What the gradient of an edge looks like: as what its target made forward.
+  const OutputRow& flow_of(const EdgeRow& edge) const { return outputs_of(edge.to)[edge.output]; }
+  /// Whether a gradient is wanted at the end of an edge: not by a leaf that was told so.
+  bool requires_grad(const EdgeRow& edge) const;
   /// Bytes of memory that all saved tensors together keep alive; shared memory counts once.
   uint64_t saved_bytes() const;
   /// What the tables themselves take.

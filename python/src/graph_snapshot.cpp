@@ -202,7 +202,8 @@ PyObject* modules(PyObject* self, PyObject*) {
   });
 }
 
-/// The lines, as triples of file, line and function, and a column with the number of each node's.
+/// The lines, as triples of file, line and function, and a column with the number of each node's;
+/// the stacks, as lists of lines, and a column again.
 PyObject* locations(PyObject* self, PyObject*) {
   return guarded([&] {
     const graph::Locations all(snapshot_of(self));
@@ -210,8 +211,14 @@ PyObject* locations(PyObject* self, PyObject*) {
       return checked(
           Py_BuildValue("(NiN)", text_object(line.file), line.line, text_object(line.function)));
     }));
-    Ref of_nodes(pack(all.of_nodes, [](uint32_t index) { return static_cast<int32_t>(index); }));
-    return checked(Py_BuildValue("(NN)", lines.release(), of_nodes.release()));
+    const auto number = [](uint32_t index) { return static_cast<int32_t>(index); };
+    Ref of_nodes(pack(all.of_nodes, number));
+    Ref stacks(list_of(all.stacks, [](const std::vector<uint32_t>& stack) {
+      return list_of(stack, [](uint32_t line) { return PyLong_FromUnsignedLong(line); });
+    }));
+    Ref stack_of_nodes(pack(all.stack_of_nodes, number));
+    return checked(Py_BuildValue("(NNNN)", lines.release(), of_nodes.release(), stacks.release(),
+                                 stack_of_nodes.release()));
   });
 }
 
@@ -239,18 +246,22 @@ PyObject* to_json(PyObject* self, PyObject*) {
   return guarded([&] { return text_object(graph::to_json(snapshot_of(self))); });
 }
 
-/// to_dot(show_attributes, show_saved, show_shapes, max_attribute_chars)
+/// to_dot(show_attributes, show_saved, show_shapes, max_attribute_chars, is_backward)
 PyObject* to_dot(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    int attributes = 0, saved = 0, shapes = 0;
+    int attributes = 0, saved = 0, shapes = 0, is_backward = 0;
     Py_ssize_t most = 0;
-    if (PyArg_ParseTuple(args, "pppn", &attributes, &saved, &shapes, &most) == 0) return nullptr;
+    if (PyArg_ParseTuple(args, "pppnp", &attributes, &saved, &shapes, &most, &is_backward) == 0) {
+      return nullptr;
+    }
     if (most < 0) throw ValueError(str("to_dot: needs max_attr_chars of at least 0, got ", most));
-    return text_object(
-        graph::to_dot(snapshot_of(self), {.show_attributes = attributes != 0,
-                                          .show_saved = saved != 0,
-                                          .show_shapes = shapes != 0,
-                                          .max_attribute_chars = static_cast<size_t>(most)}));
+    const graph::DotOptions options = {
+        .show_attributes = attributes != 0,
+        .show_saved = saved != 0,
+        .show_shapes = shapes != 0,
+        .max_attribute_chars = static_cast<size_t>(most),
+        .direction = is_backward != 0 ? graph::Direction::backward : graph::Direction::forward};
+    return text_object(graph::to_dot(snapshot_of(self), options));
   });
 }
 

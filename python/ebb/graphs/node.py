@@ -22,6 +22,15 @@ class Location(NamedTuple):
         return f"{self.file}:{self.line}"
 
 
+class Locations(NamedTuple):
+    """All lines, and stacks of them; columns with the number of each node's, or -1."""
+
+    lines: list[Location]
+    of_nodes: memoryview
+    stacks: list[list[int]]
+    stack_of_nodes: memoryview
+
+
 class Output(NamedTuple):
     """What an op made, and so what flows back into it."""
 
@@ -115,8 +124,18 @@ class GraphNode:
     @property
     def location(self) -> Location | None:
         """The line that recorded the op."""
-        lines, of_nodes = self.graph.locations
-        return None if of_nodes[self.index] < 0 else lines[of_nodes[self.index]]
+        places = self.graph.locations
+        line = places.of_nodes[self.index]
+        return None if line < 0 else places.lines[line]
+
+    @property
+    def stack(self) -> tuple[Location, ...]:
+        """That line and, if recorded under ``record_stacks()``, its callers, innermost first."""
+        places = self.graph.locations
+        found = places.stack_of_nodes[self.index]
+        if found >= 0:
+            return tuple(places.lines[line] for line in places.stacks[found])
+        return () if self.location is None else (self.location,)
 
     @property
     def attributes(self) -> dict[str, Any]:
