@@ -19,6 +19,7 @@
 #include "ebb/autograd/meta.h"
 #include "ebb/autograd/nesting.h"
 #include "ebb/autograd/node_step.h"
+#include "ebb/autograd/op_observer.h"
 #include "ebb/autograd/pacer.h"
 #include "ebb/autograd/placed_run.h"
 #include "ebb/autograd/ready_nodes.h"
@@ -312,7 +313,8 @@ std::vector<Tensor> run_graph(const RunRequest& request, RunBuffers& buffers) {
   const uint32_t grad_off = request.create_graph ? 0 : gate::kNoGrad;
   // Gradients are ordinary tensors, also if backward() is called in inference mode.
   // Rules may compute what is not finite on their way, and their nodes have a place already.
-  constexpr uint32_t kNotInside = gate::kInference | gate::kNanCheck | gate::kAnomaly;
+  constexpr uint32_t kNotInside =
+      gate::kInference | gate::kNanCheck | gate::kAnomaly | autograd::kObserved;
   const ModeScope mode(grad_off, (gate::kNoGrad & ~grad_off) | kNotInside);
   {
     RunNumber number;
