@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <unordered_set>
 
 #include "ebb/autograd/node.h"
 #include "ebb/autograd/tangents.h"
+#include "ebb/core/small_mutex.h"
 #include "ebb/core/tensor.h"
 
 namespace ebb::autograd {
@@ -51,7 +51,7 @@ class EBB_API AutogradMeta : public AutogradMetaBase {
   bool adds_in_place(const Tensor& grad) const;
   Tensor add(const Tensor& grad);
 
-  mutable std::mutex mutex_;  // threads may add to one leaf at the same time
+  mutable SmallMutex mutex_;  // threads may add to one leaf at the same time
   Tensor grad_;
   std::atomic<TensorImpl*> twin_{nullptr};
   bool owner_alive_ = true;  // guarded by mutex_; a gradient for a dead owner is dropped

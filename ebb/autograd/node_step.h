@@ -77,7 +77,7 @@ class NodeStepper {
     self().note_current(node);
     if (node.extra() != nullptr) [[unlikely]]
       return step_with_extra(node, grads);
-    if (request().is_restricted) {
+    if (request().is_restricted()) {
       const uint32_t state = self().core().state_of(node);
       if ((state & NodeState::kCaptured) != 0) self().core().capture(node, grads);
       if ((state & NodeState::kExecutes) == 0) return;
@@ -102,7 +102,7 @@ class NodeStepper {
     if (hooks.has(HookKind::gate) && !pass_gates(node, all)) return;
     if (hooks.has(HookKind::tensor)) call_tensor_hooks(node, all);
     add_to_retained(node, grads);
-    if (request().is_restricted) {
+    if (request().is_restricted()) {
       const uint32_t state = self().core().state_of(node);
       if ((state & NodeState::kCaptured) != 0) self().core().capture(node, grads);
       if ((state & NodeState::kExecutes) == 0) return;
@@ -163,7 +163,7 @@ class NodeStepper {
 
   [[gnu::always_inline]] void apply(Node& node, Tensor* grads, Tensor* grad_inputs) {
     try {
-      NodeRun run(node, request().releases, request().is_restricted ? &self().core() : nullptr);
+      NodeRun run(node, request().releases, request().is_restricted() ? &self().core() : nullptr);
       node.apply(grads, grad_inputs, run);
     } catch (...) {
       rethrow_at(node);
