@@ -27,6 +27,7 @@ struct RunRequest {
   LocationId location = 0;  // of the call
   uint32_t watch = 0;       // gate bits: checks of gradients, and whether nodes are ranges of time
   bool is_careful = false;  // create_graph, or something to watch: nodes need more than being run
+  bool is_careful_with_leaves = false;  // stages_all, or a profile
 
   bool checks_gradients() const { return (watch & gate::kGradCheck) != 0; }
   /// Called when the leaves have received their gradients, before the run's callbacks.
