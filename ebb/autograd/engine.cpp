@@ -64,6 +64,7 @@ RunRequest make_request(const Options& options, LocationId location) {
   if ((thread_state.modes & (gate::kGradCheck | gate::kProfiler)) != 0) [[unlikely]]
     request.watch = thread_state.modes & (gate::kGradCheck | gate::kAllowInf | gate::kProfiler);
   request.is_careful = request.create_graph || request.watch != 0;
+  request.is_careful_with_leaves = request.stages_all || (request.watch & gate::kProfiler) != 0;
   return request;
 }
 

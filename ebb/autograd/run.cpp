@@ -44,6 +44,12 @@ void rethrow_at(const Node& node) {
   }
 }
 
+bool accumulate_noted(AccumulateGrad& leaf, Tensor& grad) {
+  if (!leaf.grad().defined()) return leaf.try_accumulate(grad);  // it gets its first in the end
+  const CallRange range("AccumulateGrad", leaf.location());
+  return leaf.try_accumulate(grad);
+}
+
 namespace {
 
 /// The leaves that a failed run had added to, for the error's text. A retry would count them twice.
@@ -244,7 +250,16 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
   }
 
   void accumulate(AccumulateGrad& leaf, Tensor grad) {
-    if (!request_.stages_all && leaf.try_accumulate(grad)) {
+    if (request_.is_careful_with_leaves) [[unlikely]]
+      return accumulate_carefully(leaf, std::move(grad));
+    if (leaf.try_accumulate(grad)) {
+      scratch_.state(leaf) |= NodeState::kAdded;
+    } else {
+      buffers_.staged.push_back({&leaf, std::move(grad)});
+    }
+  }
+  [[gnu::noinline]] void accumulate_carefully(AccumulateGrad& leaf, Tensor grad) {
+    if (!request_.stages_all && accumulate_noted(leaf, grad)) {
       scratch_.state(leaf) |= NodeState::kAdded;
     } else {
       buffers_.staged.push_back({&leaf, std::move(grad)});
@@ -254,8 +269,22 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
 
   /// Copies what must be copied first: that may run out of memory, and then nothing has happened.
   void commit() {
-    if (request_.stages_all || request_.is_restricted()) [[unlikely]]
-      return commit_all();
+    if (request_.is_careful_with_leaves || request_.is_restricted()) [[unlikely]]
+      return commit_carefully();
+    commit_staged();
+  }
+
+  /// In a profile leaves without a gradient get theirs in one range: there are many, and most only
+  /// have it handed over.
+  [[gnu::noinline]] void commit_carefully() {
+    const bool has_sink = request_.is_restricted() && request_.restriction->sink != nullptr;
+    if (buffers_.staged.empty() && !has_sink) return;  // as in grad(): there is nothing to add to
+    const CallRange range("AccumulateGrad", request_.location);
+    if (request_.stages_all || request_.is_restricted()) return commit_all();
+    commit_staged();
+  }
+
+  void commit_staged() {
     for (StagedGradient& staged : buffers_.staged) {
       staged.grad = owned_gradient(std::move(staged.grad));
     }
@@ -266,7 +295,7 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
   }
 
   /// The same where some of the leaves have a gradient to add to, or others than leaves want one.
-  [[gnu::noinline]] void commit_all() {
+  void commit_all() {
     CaptureSink* const sink = request_.is_restricted() ? request_.restriction->sink : nullptr;
     std::vector<PreparedGradient> prepared;
     prepared.reserve(buffers_.staged.size());

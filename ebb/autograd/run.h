@@ -46,8 +46,9 @@ struct RunRequest {
   bool releases = true;
   bool stages_all = false;  // also leaves that have a gradient are added to at the end only
   bool is_careful = false;  // create_graph, or something to watch: nodes need more than being run
-  LocationId location = 0;  // of the call
-  uint32_t watch = 0;       // gate bits: checks of gradients, and whether nodes are ranges of time
+  bool is_careful_with_leaves = false;  // stages_all, or a profile
+  LocationId location = 0;              // of the call
+  uint32_t watch = 0;  // gate bits: checks of gradients, and whether nodes are ranges of time
 
   bool is_restricted() const { return restriction != nullptr; }
   bool checks_gradients() const { return (watch & gate::kGradCheck) != 0; }

@@ -95,6 +95,7 @@ class JsonGraph {
   void write_modules();
   void write_locations();
   void write_nodes();
+  void write_times();
   void write_attributes();
   void write_hooks();
   void write_stacks();
@@ -157,7 +158,16 @@ void JsonGraph::write_nodes() {
   write_attributes();
   write_hooks();
   write_stacks();
+  if (!snapshot_.times.empty()) write_times();
   out_.close('}');
+}
+
+void JsonGraph::write_times() {
+  const std::vector<TimeRow>& times = snapshot_.times;
+  out_.column("time_ns", times, [](const TimeRow& row) { return row.total_ns(); });
+  out_.column("forward_ns", times, [](const TimeRow& row) { return row.forward_ns; });
+  out_.column("backward_ns", times, [](const TimeRow& row) { return row.backward_ns; });
+  out_.column("allocated", times, [](const TimeRow& row) { return row.allocated; });
 }
 
 void JsonGraph::write_attributes() {

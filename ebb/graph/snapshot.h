@@ -84,6 +84,19 @@ struct ModuleRow {
   uint32_t path, type, parent;  // the parent's number is smaller
 };
 
+/// What a profile says of a node: how long its op and its backward run took, all runs together.
+struct TimeRow {
+  int64_t forward_ns;   // -1 if the op ran outside of the profile; so for the next
+  int64_t backward_ns;  // of the node
+  int64_t allocated;    // bytes, in both; those made for results unless the profile notes memory
+
+  /// Both together; -1 if neither is known.
+  int64_t total_ns() const {
+    if (forward_ns < 0) return backward_ns;
+    return forward_ns + (backward_ns < 0 ? 0 : backward_ns);
+  }
+};
+
 /// An attribute of an op: its value is JSON.
 struct Attribute {
   uint32_t name;
@@ -102,6 +115,7 @@ struct EBB_API Snapshot {
   std::vector<ViewRow> views;
   std::vector<RootRow> roots;
   std::vector<ModuleRow> modules;
+  std::vector<TimeRow> times;  // of each node; empty until add_times() (times.h)
   std::vector<std::vector<Attribute>> attribute_sets;
   std::vector<uint64_t> storages;  // bytes of each memory that something saved is in
   std::vector<std::vector<int64_t>> shapes;

@@ -16,8 +16,10 @@
 #include "ebb/graph/dot.h"
 #include "ebb/graph/json.h"
 #include "ebb/graph/snapshot.h"
+#include "ebb/graph/times.h"
 #include "python/src/errors.h"
 #include "python/src/node_object.h"
+#include "python/src/profiler.h"
 #include "python/src/tensor_object.h"
 
 namespace ebb::python {
@@ -75,6 +77,9 @@ PyObject* member(const Snapshot& snapshot) {
 PyObject* storage_column(const Snapshot& snapshot) {
   return pack(snapshot.storages, [](uint64_t bytes) { return static_cast<int64_t>(bytes); });
 }
+PyObject* time_column(const Snapshot& snapshot) {
+  return pack(snapshot.times, [](const graph::TimeRow& row) { return row.total_ns(); });
+}
 template <typename Row>
 PyObject* device_column(const std::vector<Row>& rows) {
   return pack(rows, [](const Row& row) {
@@ -87,7 +92,7 @@ struct Column {
   PyObject* (*pack)(const Snapshot& snapshot);
 };
 using graph::EdgeRow, graph::HookRow, graph::LeafRow, graph::NodeRow, graph::OutputRow;
-using graph::RootRow, graph::SavedRow, graph::ViewRow;
+using graph::RootRow, graph::SavedRow, graph::TimeRow, graph::ViewRow;
 
 constexpr Column kColumns[] = {
     {"nodes.name", member<&Snapshot::nodes, &NodeRow::name>},
@@ -129,6 +134,10 @@ constexpr Column kColumns[] = {
     {"roots.node", member<&Snapshot::roots, &RootRow::node>},
     {"roots.output", member<&Snapshot::roots, &RootRow::output>},
     {"storages.bytes", storage_column},
+    {"nodes.time_ns", time_column},
+    {"nodes.forward_ns", member<&Snapshot::times, &TimeRow::forward_ns>},
+    {"nodes.backward_ns", member<&Snapshot::times, &TimeRow::backward_ns>},
+    {"nodes.allocated", member<&Snapshot::times, &TimeRow::allocated>},
 };
 
 PyObject* column(PyObject* self, PyObject* name) {
@@ -272,7 +281,23 @@ PyObject* memory_bytes(PyObject* self, PyObject*) {
   return PyLong_FromSize_t(snapshot_of(self).memory_bytes());
 }
 
+PyObject* wrap_snapshot(std::unique_ptr<Snapshot> taken) {
+  Ref self(snapshot_type->tp_alloc(snapshot_type, 0));
+  reinterpret_cast<SnapshotObject*>(self.get())->snapshot = taken.release();
+  return self.release();
+}
+
+/// with_times(report): a copy with what a profile says of the nodes.
+PyObject* with_times(PyObject* self, PyObject* report) {
+  return guarded([&] {
+    auto copy = std::make_unique<Snapshot>(snapshot_of(self));
+    graph::add_times(*copy, report_of(report));
+    return wrap_snapshot(std::move(copy));
+  });
+}
+
 PyMethodDef kMethods[] = {
+    {"with_times", with_times, METH_O, nullptr},
     {"column", column, METH_O, nullptr},
     {"strings", strings, METH_NOARGS, nullptr},
     {"shapes", shapes, METH_NOARGS, nullptr},
@@ -333,9 +358,7 @@ PyObject* take_snapshot(PyObject*, PyObject* args) {
     }
     auto taken = std::make_unique<Snapshot>(
         graph::take_snapshot(edges, {.names = names, .name_of_leaf = python_name}));
-    Ref self(snapshot_type->tp_alloc(snapshot_type, 0));
-    reinterpret_cast<SnapshotObject*>(self.get())->snapshot = taken.release();
-    return self.release();
+    return wrap_snapshot(std::move(taken));
   });
 }
 

@@ -138,6 +138,30 @@ class GraphNode:
         return () if self.location is None else (self.location,)
 
     @property
+    def time_ns(self) -> int | None:
+        """How long the op and its backward run took; None without a profile of either."""
+        return self._time("time_ns")
+
+    @property
+    def forward_ns(self) -> int | None:
+        """How long the op took; None if no profile says so."""
+        return self._time("forward_ns")
+
+    @property
+    def backward_ns(self) -> int | None:
+        """How long the backward runs of the node took; None if no profile says so."""
+        return self._time("backward_ns")
+
+    @property
+    def allocated(self) -> int | None:
+        """The bytes allocated in both; None if no profile says so."""
+        return None if self.time_ns is None else self._time("allocated")
+
+    def _time(self, column: str) -> int | None:
+        found = self.graph.column(f"nodes.{column}")
+        return found[self.index] if found and found[self.index] >= 0 else None
+
+    @property
     def attributes(self) -> dict[str, Any]:
         """What the op was called with besides tensors."""
         found = self.graph.column("nodes.attributes")[self.index]

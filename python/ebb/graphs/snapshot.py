@@ -18,6 +18,7 @@ from ebb.graphs.walk import Walk
 
 if TYPE_CHECKING:
     from ebb.graphs.difference import Difference
+    from ebb.profiler import profile
 
 
 class Snapshot:
@@ -132,6 +133,22 @@ class Snapshot:
         from ebb.graphs.difference import compare
 
         return compare(self, after)
+
+    def with_times(self, prof: profile) -> Snapshot:
+        """Return this graph with what a profile says of its nodes: times and allocated bytes.
+
+        They are found by sequence number, so the graph may have been taken before or after it ran.
+
+        Args:
+            prof: A profile whose block has ended, around the forward pass, backward or both. With
+                ``profile_memory`` allocated bytes are all, else those made for results.
+        """
+        return Snapshot(self._tables.with_times(prof.report))
+
+    @property
+    def has_times(self) -> bool:
+        """Whether a profile says something of its nodes."""
+        return len(self.column("nodes.time_ns")) > 0
 
     # Ways out.
 
