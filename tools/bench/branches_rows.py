@@ -30,4 +30,16 @@ def branches_rows(settings: Settings) -> list[Row]:
         Row("backward, chain of 1,600, threads allowed", "us", 1.03 * report["chain, off"],
             [report["chain, on"]], None, command)
     )  # fmt: skip
-    return rows
+    return rows + step_rows(settings)
+
+
+def step_rows(settings: Settings) -> list[Row]:
+    """Each workload of train_steps.py with parallel backward over the same without."""
+    seconds = "0.2" if settings.is_quick else "5"
+    ratios = json.loads(run_python(settings, "parallel_steps.py", seconds))
+    command = f"benchmarks/python/parallel_steps.py {seconds}"
+    return [
+        Row(f"training step, {name}, parallel backward over none", "x", 1.03, [ratio], None,
+            command)
+        for name, ratio in ratios.items()
+    ]  # fmt: skip
