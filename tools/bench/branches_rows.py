@@ -21,10 +21,20 @@ def branches_rows(settings: Settings) -> list[Row]:
     rows = []
     for size in ("8,192", "16,384"):
         name = f"8 branches of {size}"
-        one, two = report[f"{name}, 1 thread"], report[f"{name}, 2 threads"]
+        one, two, apart = (
+            report[f"{name}, {kind}"] for kind in ("1 thread", "2 threads", "two graphs apart")
+        )
         rows += [
             Row(f"backward, {name}, 1 thread", "us", None, [one], None, command),
             Row(f"backward, {name}, 2 threads", "us", one / 1.7, [two], None, command),
+            Row(
+                f"backward, {name}, as two graphs on two threads that share nothing",
+                "us",
+                None,
+                [apart],
+                None,
+                command,
+            ),
         ]
     rows.append(
         Row("backward, chain of 1,600, threads allowed", "us", 1.03 * report["chain, off"],
