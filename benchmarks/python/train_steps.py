@@ -196,7 +196,8 @@ WORKLOADS = {
 }
 
 
-def run(name):
+def make_step(name):
+    """A workload's training step, from the fixed initialisation."""
     global RNG
     RNG = np.random.default_rng(0)
     model, loss_of, make_optimizer = WORKLOADS[name]()
@@ -210,6 +211,11 @@ def run(name):
         optimizer.step()
         return loss
 
+    return step
+
+
+def run(name):
+    step = make_step(name)
     losses = [float(step().item()) for _ in range(5)]
     samples = []
     end = time.perf_counter() + SECONDS
@@ -227,17 +233,22 @@ def run(name):
     }
 
 
-results = {name: run(name) for name in WORKLOADS if not ONLY or any(o in name for o in ONLY)}
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(
-    json.dumps(
-        {
-            "module": MODULE,
-            "version": getattr(T, "__version__", "?"),
-            "threads": THREADS,
-            "peak_rss_mb": round(peak / 1024),
-            "workloads": results,
-        },
-        indent=1,
+def main():
+    results = {name: run(name) for name in WORKLOADS if not ONLY or any(o in name for o in ONLY)}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(
+        json.dumps(
+            {
+                "module": MODULE,
+                "version": getattr(T, "__version__", "?"),
+                "threads": THREADS,
+                "peak_rss_mb": round(peak / 1024),
+                "workloads": results,
+            },
+            indent=1,
+        )
     )
-)
+
+
+if __name__ == "__main__":
+    main()

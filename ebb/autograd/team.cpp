@@ -67,7 +67,7 @@ bool may_use_threads() {
          !PackedValue::any_alive() && !any_gradient_is_shared();
 }
 
-bool may_share_run() { return may_use_threads() && num_threads() > 1 && !is_in_parallel_piece(); }
+bool may_share_run() { return num_threads() > 1 && !is_in_parallel_piece() && may_use_threads(); }
 
 bool runs_anywhere(const Node& node) {
   return node.extra() == nullptr && !node.needs_caller_thread() && !touches_device(node);

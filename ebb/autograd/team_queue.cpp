@@ -9,6 +9,8 @@ namespace {
 
 // A lane looks for work for so long before it sleeps, ...
 constexpr uint64_t kSpin = 40'000;  // ns
+// ... the caller for longer: the run ends when it wakes, which can take as long as a branch.
+constexpr uint64_t kCallerSpin = 500'000;  // ns
 // ... and a helper sleeps for so long before it leaves.
 constexpr std::chrono::milliseconds kPatience(2);
 // Without company for so long, the caller goes on alone.
@@ -81,10 +83,10 @@ TeamQueue::Verdict TeamQueue::try_take(LaneRole role, Node*& node) {
   return Verdict::leave;
 }
 
-/// Returns after a change, or after a while.
-void TeamQueue::wait_for_change(std::unique_lock<std::mutex>& lock, uint64_t seen) {
+/// Returns after a change, or after a while. Another thread that wants the core gets it meanwhile.
+void TeamQueue::wait_for_change(LaneRole role, std::unique_lock<std::mutex>& lock, uint64_t seen) {
   lock.unlock();
-  const uint64_t deadline = now_ns() + kSpin;
+  const uint64_t deadline = now_ns() + (role == LaneRole::caller ? kCallerSpin : kSpin);
   do {
     for (int look = 0; look < 64; ++look) {
       if (changes_.load(std::memory_order_acquire) != seen) return lock.lock();
@@ -122,7 +124,7 @@ Node* TeamQueue::take(LaneRole role) {
     const uint64_t seen = changes_;
     const Verdict verdict = try_take(role, node);
     if (verdict != Verdict::wait) break;
-    wait_for_change(lock, seen);
+    wait_for_change(role, lock, seen);
     if (changes_ != seen) continue;
     const bool is_helper = role == LaneRole::helper;
     const auto status = changed_.wait_for(lock, is_helper ? kPatience : kInterruptPeriod);

@@ -57,7 +57,7 @@ class TeamQueue {
  private:
   enum class Verdict : uint8_t { got, wait, leave };
   Verdict try_take(LaneRole role, Node*& node);
-  void wait_for_change(std::unique_lock<std::mutex>& lock, uint64_t seen);
+  void wait_for_change(LaneRole role, std::unique_lock<std::mutex>& lock, uint64_t seen);
   void announce() noexcept;
   void let_others_take();
   uint64_t patience_with_others();

@@ -21,13 +21,35 @@ def branches_rows(settings: Settings) -> list[Row]:
     rows = []
     for size in ("8,192", "16,384"):
         name = f"8 branches of {size}"
-        one, two = report[f"{name}, 1 thread"], report[f"{name}, 2 threads"]
+        one, two, apart = (
+            report[f"{name}, {kind}"] for kind in ("1 thread", "2 threads", "two graphs apart")
+        )
         rows += [
             Row(f"backward, {name}, 1 thread", "us", None, [one], None, command),
             Row(f"backward, {name}, 2 threads", "us", one / 1.7, [two], None, command),
+            Row(
+                f"backward, {name}, as two graphs on two threads that share nothing",
+                "us",
+                None,
+                [apart],
+                None,
+                command,
+            ),
         ]
     rows.append(
         Row("backward, chain of 1,600, threads allowed", "us", 1.03 * report["chain, off"],
             [report["chain, on"]], None, command)
     )  # fmt: skip
-    return rows
+    return rows + step_rows(settings)
+
+
+def step_rows(settings: Settings) -> list[Row]:
+    """Each workload of train_steps.py with parallel backward over the same without."""
+    seconds = "0.2" if settings.is_quick else "5"
+    ratios = json.loads(run_python(settings, "parallel_steps.py", seconds))
+    command = f"benchmarks/python/parallel_steps.py {seconds}"
+    return [
+        Row(f"training step, {name}, parallel backward over none", "x", 1.03, [ratio], None,
+            command)
+        for name, ratio in ratios.items()
+    ]  # fmt: skip
