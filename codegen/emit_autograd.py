@@ -145,7 +145,9 @@ class NodeView:
                 unused, name = "[[maybe_unused]] const", result.name
                 lines.append(f"{unused} IntSpan {name}_sizes = output_meta({index}).shape();")
                 lines.append(f"{unused} DType {name}_dtype = output_meta({index}).dtype;")
-                lines.append(f"{unused} Device {name}_device = output_meta({index}).device;")
+                lines.append(
+                    f"{unused} Device {name}_device = revealed(output_meta({index}).device);"
+                )
         for param in self.plan.attributes:
             lines.append(_local(param.type.name, param.type.stored, param.name))
         for value in self.plan.values:
@@ -187,7 +189,7 @@ def _meta_lines(rule: Rule, edge: str) -> list[str]:
     if f"{name}_dtype" in rule.text:
         lines.append(f"  const DType {name}_dtype = meta.dtype;")
     if f"{name}_device" in rule.text:
-        lines.append(f"  const Device {name}_device = meta.device;")
+        lines.append(f"  const Device {name}_device = revealed(meta.device);")
     return lines
 
 
@@ -391,6 +393,21 @@ class Recorder:
         """All arguments, for observers."""
         names = [self.form.spelled(param) for param in self.op.params]
         return ", ".join(f"autograd::argument_of({name})" for name in names)
+
+    @property
+    def layout_check(self) -> list[str]:
+        """Statements for a call with an operand that is no strided memory: its meaning, or none."""
+        form, op = self.form, self.op
+        if op.layouts == "any":
+            return []
+        if op.sparse and form.kind == "plain":
+            return [
+                "const LocationScope scope(autograd::place_of_call(return_address));",
+                f"return {op.sparse};",
+            ]
+        tensors = [(form.spelled(p), p) for p in (*op.tensors, *op.tensor_lists)]
+        names = [name for name, _ in tensors] + (["out"] if form.kind == "out" else [])
+        return [f'autograd::refuse_layouts("{form.name}", "{name}", {name});' for name in names]
 
     @property
     def result(self) -> str:

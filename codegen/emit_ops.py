@@ -89,7 +89,7 @@ class Body:
     @property
     def fallback_lead(self) -> str:
         """The tensor whose device runs the op, where the CPU may stand in; else empty."""
-        if self.op.devices == "any":
+        if "any" in (self.op.devices, self.op.layouts):
             return ""
         if self.op.tensors:
             return self.form.spelled(self.op.tensors[0])
@@ -145,7 +145,8 @@ def _operand_checks(form: Form) -> list[str]:
         lines.append(f'check::list({name}, "{param.name}", {param.name}, {form.accepted(param)});')
     first = next((form.spelled(p) for p in op.tensors), None)
     # Pointwise ops look for themselves: numbers of the CPU go with any device.
-    for param in op.tensors[1:] if op.devices != "any" and op.is_impl else ():
+    is_one_place = op.devices != "any" and op.layouts != "any"
+    for param in op.tensors[1:] if is_one_place and op.is_impl else ():
         lines.append(f"check::same_device({name}, {first}, {param.name});")
     return lines
 

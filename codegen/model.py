@@ -27,6 +27,8 @@ KEYS = (
     "composite",
     "check",
     "devices",
+    "layouts",
+    "sparse",
     "grad",
     "joint",
     "save",
@@ -88,6 +90,8 @@ class Op:
     not_differentiable: tuple[str, ...] = ()
     jvp: str | dict[str, str] = "none"
     devices: str = "one"  # any: operands of several devices, which the body brings together
+    layouts: str = "strided"  # any: the body knows every layout
+    sparse: str = ""  # what a call with an operand that is not strided means
     has_inplace: bool = False
     has_out: bool = False
     skip: str = ""
@@ -273,6 +277,8 @@ class _Entry:
             is_impl=self.flag("impl"),
             composite=self.composite(),
             devices=self.choice("devices", ("one", "any"), "one"),
+            layouts=self.choice("layouts", ("strided", "any"), "strided"),
+            sparse=self.text("sparse"),
             has_inplace=self.flag("inplace"),
             has_out=self.flag("out"),
             skip=self.text("skip"),
@@ -427,6 +433,8 @@ class _Entry:
     def check_whole(self, op: Op) -> None:
         if not op.doc:
             self.fail("needs `doc` with at least one sentence, got none")
+        if op.sparse and (op.composite or op.layouts == "any"):
+            self.fail("`sparse` is for ops that know strided operands only", "sparse")
         if op.is_impl and op.composite:
             self.fail("`impl` and `composite` exclude each other", "composite")
         if op.is_inplace and (not op.params or op.params[0].name != "self"):

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ebb/core/error.h"
+#include "ebb/core/sparse.h"
 #include "ebb/kernels/cpu/finite.h"
 #include "ebb/ops/ops.h"
 
@@ -15,13 +16,15 @@ namespace {
 
 /// The same numbers on the CPU, one after another.
 Tensor readable(const Tensor& tensor) {
+  if (has_parts(tensor)) return readable(parts_of("check", tensor).values);
   const Tensor here =
       tensor.device().type == DeviceType::cpu ? tensor : ops::to_device(tensor, Device());
   return here.is_contiguous() ? here : ops::clone(here);
 }
 
 bool has_numbers(const Tensor& tensor) {
-  return tensor.defined() && is_differentiable(tensor.dtype()) && tensor.numel() > 0;
+  return tensor.defined() && is_differentiable(tensor.dtype()) && tensor.numel() > 0 &&
+         tensor.layout() != Layout::opaque;
 }
 
 bool has_non_finite(const Tensor& tensor, bool only_nan) {

@@ -4,6 +4,7 @@
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/core/error.h"
+#include "ebb/core/sparse.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/fallback.h"
 #include "ebb/ops/ops.h"
@@ -38,6 +39,19 @@ Tensor sum_to_shape(const Tensor& grad, IntSpan shape) {
 
 }  // namespace
 
+namespace {
+
+/// A sparse gradient nobody else can see is kept as it is too; if its values are somebody's memory,
+/// they are copied.
+[[gnu::noinline]] Tensor owned_copy(const Tensor& grad, bool is_private_object) {
+  const bool may_keep = is_private_object && has_parts(grad) &&
+                        parts_of("backward", grad).values.impl()->refs.is_unique() &&
+                        parts_of("backward", grad).values.impl()->storage->is_unique();
+  return may_keep ? grad : clone(grad);
+}
+
+}  // namespace
+
 bool is_private(const Tensor& tensor) {
   const TensorImpl& impl = *tensor.impl();
   if (!impl.refs.is_unique()) return false;
@@ -48,7 +62,8 @@ bool is_private(const Tensor& tensor) {
 }
 
 Tensor owned_gradient(Tensor grad) {
-  if (!is_private(grad) || !grad.is_contiguous()) return clone(grad);
+  const bool is_own = is_private(grad);
+  if (!is_own || !grad.is_contiguous()) return owned_copy(grad, is_own);
   grad.impl()->cut_from_base();
   return grad;
 }
@@ -81,9 +96,9 @@ void add_into(const Tensor& lhs, const Tensor& rhs) {
 }
 
 Tensor add_gradients(Tensor lhs, const Tensor& rhs) {
-  const bool has_tangent = ((lhs.gate_bits() | rhs.gate_bits()) & gate::kTangent) != 0;
-  const bool is_reusable =
-      !is_grad_enabled() && !has_tangent && is_private(lhs) && lhs.is_contiguous();
+  constexpr uint32_t kNotInMemory = gate::kTangent | gate::kNotStrided;
+  const bool is_more = ((lhs.gate_bits() | rhs.gate_bits()) & kNotInMemory) != 0;
+  const bool is_reusable = !is_grad_enabled() && !is_more && is_private(lhs) && lhs.is_contiguous();
   if (!is_reusable) return add(lhs, rhs);
   if (ops::is_elsewhere(lhs)) return add_elsewhere(std::move(lhs), rhs);
   add_on_host(lhs, rhs);
@@ -98,17 +113,25 @@ Tensor conform(Tensor grad, const OutputMeta& meta, const Node& node, size_t inp
   // Summing first keeps the wider type for as long as there is something to lose.
   if (!equal(grad.sizes(), meta.shape())) grad = sum_to_shape(grad, meta.shape());
   if (grad.dtype() != meta.dtype) grad = cast(grad, meta.dtype);
-  if (grad.device() == meta.device) return grad;
-  if (meta.ndim == 0) return to_device(grad, meta.device);
+  const Device device = revealed(meta.device);
+  if (grad.device() == device) return grad;
+  if (meta.ndim == 0) return to_device(grad, device);
   throw ValueError(str(node.name(), ": the gradient of input ", input, " must be on ",
-                       to_string(meta.device), ", got ", to_string(grad.device())));
+                       to_string(device), ", got ", to_string(grad.device())));
 }
 
-Tensor zeros_for(const OutputMeta& meta) { return zeros(meta.shape(), meta.dtype, meta.device); }
+bool conforms_in_any_layout(const Tensor& grad, const OutputMeta& meta) {
+  return grad.dtype() == meta.dtype && grad.device() == revealed(meta.device) &&
+         equal(grad.sizes(), meta.shape());
+}
+
+Tensor zeros_for(const OutputMeta& meta) {
+  return zeros(meta.shape(), meta.dtype, revealed(meta.device));
+}
 
 // Most calls of backward() make one: with a single element there is nothing to multiply or check.
 Tensor one_for(const OutputMeta& meta) {
-  if (!is_on_host(meta.device)) return ones(meta.shape(), meta.dtype, meta.device);
+  if (!is_on_host(meta.device)) return ones(meta.shape(), meta.dtype, revealed(meta.device));
   Storage* const storage = Storage::allocate(item_size(meta.dtype), meta.device);
   TensorImpl* const impl = TensorImpl::create(meta.ndim, meta.dtype, storage, storage->data());
   impl->numel = 1;

@@ -44,4 +44,8 @@ inline bool conforms(const TensorImpl& grad, const OutputMeta& meta) {
   return true;
 }
 
+/// The same, whatever the layout of either: a sparse tensor may have a strided gradient, and the
+/// other way round.
+bool conforms_in_any_layout(const Tensor& grad, const OutputMeta& meta);
+
 }  // namespace ebb::autograd

@@ -161,7 +161,7 @@ void call_one(const HookTable::Entry& entry, Node& node, const HookCall& call) {
 /// What a hook left in place of a gradient must look like the gradient. `where`: how the text ends.
 void check_result(HookKind kind, const Hook& hook, const Tensor& grad, const OutputMeta& meta,
                   const Node* where) {
-  if (!grad.defined() || conforms(*grad.impl(), meta)) return;
+  if (!grad.defined() || conforms_in_any_layout(grad, meta)) return;
   const std::string text =
       str(noun_of(kind, hook), " '", hook.name(), "': must return a gradient of ", meta.dtype, ' ',
           PrintShape{meta.shape()}, ", got ", grad.dtype(), ' ', PrintShape{grad.sizes()},

@@ -70,8 +70,9 @@ void AutogradMeta::accumulate(PreparedGradient prepared) {
 }
 
 bool AutogradMeta::adds_in_place(const Tensor& grad) const {
-  const bool has_tangent = ((grad_.gate_bits() | grad.gate_bits()) & gate::kTangent) != 0;
-  return !is_grad_enabled() && !has_tangent && !has_internal_overlap(grad_) &&
+  constexpr uint32_t kNotInMemory = gate::kTangent | gate::kNotStrided;
+  const bool is_more = ((grad_.gate_bits() | grad.gate_bits()) & kNotInMemory) != 0;
+  return !is_grad_enabled() && !is_more && !has_internal_overlap(grad_) &&
          !grad_.impl()->storage->is_read_only();
 }
 

@@ -14,6 +14,7 @@
 #include "ebb/autograd/record.h"
 #include "ebb/autograd/saved_hooks.h"
 #include "ebb/autograd/saved_tensor.h"
+#include "ebb/core/sparse.h"
 #include "ebb/kernels/signatures.h"
 
 namespace ebb::autograd {
@@ -135,6 +136,14 @@ inline std::optional<IntSpan> given_sizes(bool is_given, const SavedShape& sizes
 /// The complex conjugate of a number.
 inline Scalar conj_of(const Scalar& value) {
   return value.kind() == Kind::complex ? Scalar(std::conj(value.to_complex())) : value;
+}
+
+/// Throws NotImplementedError, naming op and layout, for an operand that is no strided memory.
+inline void refuse_layouts(const char* op, const char* name, const Tensor& operand) {
+  require_strided(op, name, operand);
+}
+inline void refuse_layouts(const char* op, const char* name, std::span<const Tensor> operands) {
+  for (const Tensor& operand : operands) require_strided(op, name, operand);
 }
 
 /// Throws AutogradError: out= forms are not recorded.

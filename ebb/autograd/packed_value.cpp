@@ -106,7 +106,7 @@ void PackedValue::check(const SavedName& name, const TensorImpl& husk, const Ten
     throw DTypeError(
         str(start(), "' must return the dtype saved, ", husk.dtype, ", got ", value.dtype()));
   }
-  if (value.device() != husk.device) {
+  if (value.device() != revealed(husk.device)) {
     throw ValueError(str(start(), "' must return it on the device saved, ", to_string(husk.device),
                          ", got ", to_string(value.device())));
   }

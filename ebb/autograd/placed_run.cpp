@@ -22,7 +22,7 @@ void for_each_difference(StreamSet set, Use&& use) {
 
 Device home_of(const Node& node) {
   if (node.extra() != nullptr || node.needs_caller_thread()) return {};
-  const Device device = node.output_meta(0).device;
+  const Device device = revealed(node.output_meta(0).device);
   return is_on_host(device) ? Device{} : device;
 }
 

@@ -62,10 +62,11 @@ Tensor make_seed(const char* call, size_t position, const OutputMeta& meta, cons
                          is_complex(meta.dtype) ? "complex" : "real floating", " like its ",
                          meta.dtype, " tensor, got ", given.dtype()));
   }
-  if (given.device() != meta.device) {
-    if (meta.ndim == 0) return make_seed(call, position, meta, to_device(given, meta.device));
+  const Device device = revealed(meta.device);
+  if (given.device() != device) {
+    if (meta.ndim == 0) return make_seed(call, position, meta, to_device(given, device));
     throw ValueError(str(call, ": gradient ", position, " must be on its tensor's device ",
-                         to_string(meta.device), ", got ", to_string(given.device())));
+                         to_string(device), ", got ", to_string(given.device())));
   }
   return given.dtype() == meta.dtype ? given : cast_to(given, meta.dtype);
 }

@@ -5,6 +5,7 @@
 
 #include "ebb/autograd/packed_value.h"
 #include "ebb/autograd/saved_tensor.h"
+#include "ebb/core/sparse.h"
 
 namespace ebb::autograd {
 namespace {
@@ -50,7 +51,7 @@ SavedInfo describe(const Held& held) {
                     .version = held.version,
                     .storage = identity_of(held.value.impl()->storage),
                     .is_packed = held.is_packed};
-  for (const Tensor& tensor : tensors_of(held)) info.bytes += tensor.nbytes();
+  for (const Tensor& tensor : tensors_of(held)) info.bytes += stored_bytes(tensor);
   if (held.is_packed) {
     info.version = held.packed().version();
     info.storage = identity_of(held.packed().storage());

@@ -32,7 +32,7 @@ thread_local Choice choice = Choice::as_at_start;
 constexpr uint32_t kModesForOneThread =
     gate::kSavedHooks | gate::kAnomaly | gate::kTransform | gate::kNanCheck;
 
-bool is_on_cpu(const OutputMeta& meta) { return is_on_host(meta.device); }
+bool is_on_cpu(const OutputMeta& meta) { return is_on_host(revealed(meta.device)); }
 
 int64_t numel_of(const OutputMeta& meta) {
   int64_t count = 1;

@@ -8,6 +8,7 @@
 #include "ebb/autograd/shared_gradient.h"
 #include "ebb/autograd/tangents.h"
 #include "ebb/core/error.h"
+#include "ebb/core/sparse.h"
 
 namespace ebb {
 
@@ -161,6 +162,8 @@ void cut_history(const Tensor& tensor) {
 }
 
 void set_data(const Tensor& tensor, const Tensor& data) {
+  require_strided("data", "tensor", tensor);
+  require_strided("data", "data", data);
   const bool converts = tensor.dtype() != data.dtype();
   const bool moves = tensor.device() != data.device();
   const auto refusal = [&] {

@@ -33,6 +33,7 @@ const char* name_of_type(DeviceType type) {
 }  // namespace
 
 std::string to_string(Device device) {
+  device = revealed(device);
   const std::string name = name_of_type(device.type);
   return device.type == DeviceType::cpu ? name : str(name, ':', int{device.index});
 }

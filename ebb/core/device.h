@@ -4,6 +4,7 @@
 // also gives it its name; streams are in stream.h.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string>
 
@@ -51,8 +52,29 @@ constexpr Backend backend_of(DeviceType type) {
 }
 constexpr Backend backend_of(Device device) { return backend_of(device.type); }
 
+/// Where no kernel is sent: what stands in TensorImpl::device for elements that do not lie in plain
+/// strided memory (sparse.h). It equals no device, so that whatever looks where an operand is
+/// before it reads, as all ops do, leaves its straight path there; nobody else pays for the
+/// question.
+constexpr Device hidden(Device device) {
+  return {device.type, static_cast<int8_t>(device.index < 0 ? device.index : ~device.index)};
+}
+/// The device that hidden() got; any other as it is.
+constexpr Device revealed(Device device) {
+  return {device.type, static_cast<int8_t>(device.index ^ (device.index >> 7))};
+}
+constexpr bool is_hidden(Device device) { return device.index < 0; }
+
 /// Whether kernels of the CPU can read memory there.
-constexpr bool is_on_host(Device device) { return backend_of(device) == Backend::cpu; }
+constexpr bool is_on_host(Device device) {
+  // Of a type that the CPU reads, and not hidden, in one test: the index is the upper byte.
+  constexpr uint16_t kElsewhere = 0xffff ^ static_cast<uint16_t>(DeviceType::pinned) ^ 0x7f00;
+  return (std::bit_cast<uint16_t>(device) & kElsewhere) == 0;
+}
+static_assert(std::endian::native == std::endian::little);
+static_assert(is_on_host({DeviceType::cpu, 0}) && is_on_host({DeviceType::pinned, 3}));
+static_assert(!is_on_host({DeviceType::cuda, 0}) && !is_on_host({DeviceType::custom, 1}));
+static_assert(!is_on_host({DeviceType::second_custom, 0}) && !is_on_host(hidden({})));
 
 /// "cpu", "cuda:0", "sim:1": a plug-in's devices have its name.
 EBB_API std::string to_string(Device device);

@@ -12,6 +12,7 @@
 #include "ebb/core/device_plugin.h"
 #include "ebb/core/error.h"
 #include "ebb/core/log.h"
+#include "ebb/core/sparse.h"
 #include "ebb/core/stream.h"
 
 namespace ebb {
@@ -75,6 +76,7 @@ struct Span {
 };
 
 Span span_of(const Tensor& tensor) {
+  require_strided("copy", "tensor", tensor);
   const ByteRange range = byte_range(tensor);
   if (range.empty) return {};
   char* const base = static_cast<char*>(tensor.impl()->storage->data());
@@ -223,13 +225,13 @@ void record_stream(const Tensor& tensor, Stream stream) {
 }
 
 void note_use(const Tensor& tensor) {
-  if (!tensor.defined() || is_on_host(tensor.device())) return;
+  if (!tensor.defined() || is_on_host(tensor)) return;
   DeviceBlock* const block = block_of(tensor);
   if (block != nullptr) block->note_use(current_stream(tensor.device()));
 }
 
 bool is_used_here_only(const Tensor& tensor) {
-  DeviceBlock* const block = is_on_host(tensor.device()) ? nullptr : block_of(tensor);
+  DeviceBlock* const block = is_on_host(tensor) ? nullptr : block_of(tensor);
   if (block == nullptr) return true;
   const std::lock_guard lock(block->mutex);
   return block->others.empty() && block->stream == current_stream(tensor.device());
@@ -240,7 +242,7 @@ Tensor copied_to(const Tensor& tensor, Device device) {
   const Tensor copy = twin_on(tensor, from, device);
   if (from.bytes == 0) return copy;
   const Span to = span_of(copy);
-  const bool from_host = is_on_host(tensor.device());
+  const bool from_host = is_on_host(tensor);
   if (from_host && is_on_host(device)) {
     std::memcpy(to.start, from.start, from.bytes);
   } else if (from_host) {
@@ -267,11 +269,11 @@ void fill_bytes(const Tensor& target, unsigned char value) {
 void write_back(const Tensor& source, const Tensor& target) {
   const Span from = span_of(source);
   if (from.bytes == 0) return;
-  if (!is_on_host(source.device()) && source.device().type != target.device().type) {
+  if (!is_on_host(source) && source.device().type != target.device().type) {
     return write_back(host_copy(source), target);
   }
   const Span to = span_of(target);
-  const bool from_host = is_on_host(source.device());
+  const bool from_host = is_on_host(source);
   const char* const first = static_cast<const char*>(target.impl()->data);
   for_each_stretch(target, [&](int64_t offset, size_t bytes) {
     const int64_t place = first + offset - to.start;

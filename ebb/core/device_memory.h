@@ -47,7 +47,7 @@ EBB_API Tensor copied_to(const Tensor& tensor, Device device);
 
 /// The tensor itself if kernels of the CPU can read it, else a copy there with the same strides.
 inline Tensor host_copy(const Tensor& tensor) {
-  return is_on_host(tensor.device()) ? tensor : copied_to(tensor, Device{});
+  return is_on_host(tensor) ? tensor : copied_to(tensor, Device{});
 }
 
 /// Sets every byte of a contiguous tensor of a device.

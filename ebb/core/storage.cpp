@@ -2,13 +2,15 @@
 #include "ebb/core/storage.h"
 
 #include "ebb/core/device_memory.h"
+#include "ebb/core/error.h"
 #include "ebb/core/write_log.h"
 
 namespace ebb {
 
 void (*detail::before_guarded_write)(Storage& storage) = nullptr;
 
-Storage* Storage::adopt(void* data, size_t bytes, StorageDeleter deleter, void* context) {
+Storage* Storage::adopt(void* data, size_t bytes, StorageDeleter deleter, void* context,
+                        Device device) {
   static_assert(sizeof(Storage) == kHeaderBytes);
   // The storage's own data have no deleter: memory that nobody frees needs one that does nothing.
   if (deleter == nullptr) deleter = [](void*) noexcept {};
@@ -23,21 +25,29 @@ Storage* Storage::adopt(void* data, size_t bytes, StorageDeleter deleter, void* 
   storage->data_ = data;
   storage->bytes_ = bytes;
   storage->deleter_ = deleter;
+  storage->device_ = device;
   *storage->foreign_context() = context;
   return storage;
 }
 
+namespace {
+
+[[noreturn]] void throw_hidden(Device device) {
+  throw NotImplementedError(str("empty: needs a strided tensor to take its place from, got one on ",
+                                to_string(device), " that is not\nhint: call .to_dense() first"));
+}
+
+}  // namespace
+
 Storage* Storage::allocate_on(Device device, size_t bytes) {
+  if (is_hidden(device)) throw_hidden(device);
   void* memory = nullptr;
   void* const block = detail::allocate_on_device(bytes, device, &memory);
-  Storage* const storage = adopt(memory, bytes, detail::release_on_device, block);
-  storage->device_ = device;
-  return storage;
+  return adopt(memory, bytes, detail::release_on_device, block, device);
 }
 
 void* device_block_of(const Storage& storage) {
-  if (storage.deleter_ != detail::release_on_device) return nullptr;
-  return *const_cast<Storage&>(storage).foreign_context();
+  return storage.foreign_context(detail::release_on_device);
 }
 
 void Storage::destroy_slow() noexcept {

@@ -61,7 +61,8 @@ class EBB_API Storage {
   }
   /// Takes over foreign memory; `deleter(context)` is called once, when the last tensor is gone or
   /// when this throws OutOfMemoryError. A null deleter frees nothing.
-  static Storage* adopt(void* data, size_t bytes, StorageDeleter deleter, void* context);
+  static Storage* adopt(void* data, size_t bytes, StorageDeleter deleter, void* context,
+                        Device device = {});
 
   void retain() { refs_.increment(); }
   void release() {
@@ -70,6 +71,11 @@ class EBB_API Storage {
   bool is_unique() const { return refs_.is_unique(); }
   /// How many tensors share it.
   uint32_t owners() const { return refs_.value(); }
+
+  /// The context of foreign memory that `deleter` frees; null for any other.
+  void* foreign_context(StorageDeleter deleter) const {
+    return deleter_ == deleter ? *const_cast<Storage*>(this)->foreign_context() : nullptr;
+  }
 
   /// Only the device may read what is there.
   void* data() const { return data_; }
@@ -128,7 +134,6 @@ class EBB_API Storage {
   void** foreign_context() {
     return reinterpret_cast<void**>(reinterpret_cast<char*>(this) + kHeaderBytes);
   }
-  friend void* device_block_of(const Storage& storage);
   bool has_flag(uint16_t bits) const {
     return (flags_.load(std::memory_order_relaxed) & bits) != 0;
   }

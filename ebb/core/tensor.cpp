@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ebb/core/device_memory.h"
+#include "ebb/core/sparse.h"
 
 namespace ebb {
 
@@ -31,6 +32,7 @@ void Tensor::throw_wrong_type(DType asked) const {
 }
 
 void Tensor::throw_not_on_host() const {
+  if (impl_->layout != Layout::strided) throw_layout("data", "tensor", *impl_);
   throw NotOnHost(str("data: needs memory of the cpu, got a tensor on ", to_string(impl_->device),
                       "\nhint: to_device(tensor, {}) copies it, in Python tensor.cpu()"));
 }
@@ -76,9 +78,12 @@ Tensor empty(IntSpan sizes, DType dtype, Device device) {
 void TensorImpl::link_to(TensorImpl& source) {
   TensorImpl* root = &source;
   uint32_t creation = 0;
-  if (TensorImpl* const base = source.base(); base != nullptr) {
-    root = base;
-    creation = source.view().creation;
+  if ((source.flag_bits() & (kView | gate::kNotStrided)) != 0) [[unlikely]] {
+    if (source.layout != Layout::strided) throw_layout("view", "base", source);
+    if (TensorImpl* const base = source.base(); base != nullptr) {
+      root = base;
+      creation = source.view().creation;
+    }
   }
   const uint32_t modes = thread_state.modes & (gate::kNoGrad | gate::kInference);
   if (modes != 0 && creation == 0) [[unlikely]] {
@@ -153,9 +158,9 @@ namespace {
 
 Tensor make_view(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t offset) {
   TensorImpl& source = *base.impl();
-  TensorImpl* const impl = look_at(source, sizes, strides, offset, sizeof(ViewRecord));
-  impl->link_to(source);
-  return Tensor::adopt(impl);
+  Tensor view = Tensor::adopt(look_at(source, sizes, strides, offset, sizeof(ViewRecord)));
+  view.impl()->link_to(source);
+  return view;
 }
 
 Tensor make_alias(const Tensor& source, IntSpan sizes, IntSpan strides, int64_t offset) {

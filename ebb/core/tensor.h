@@ -61,7 +61,8 @@ class EBB_API Tensor {
 
   // What follows throws ValueError for an undefined tensor.
   DType dtype() const { return checked()->dtype; }
-  Device device() const { return checked()->device; }
+  Device device() const { return revealed(checked()->device); }
+  Layout layout() const { return checked()->layout; }
   int ndim() const { return checked()->ndim; }
   int64_t numel() const { return checked()->numel; }
   /// Bytes of all elements: numel times the size of one.
@@ -93,7 +94,7 @@ class EBB_API Tensor {
   }
   /// The same without a look at the element type.
   void* host_data() const {
-    if (!is_on_host(device())) throw_not_on_host();
+    if (!is_on_host(checked()->device)) throw_not_on_host();
     return impl_->data;
   }
   /// Address of the first element on its device: the CPU may read what is there only if host_data()
@@ -124,6 +125,9 @@ class EBB_API Tensor {
 
   TensorImpl* impl_ = nullptr;
 };
+
+/// Whether kernels of the CPU can read the elements: not those of a sparse tensor.
+inline bool is_on_host(const Tensor& tensor) { return is_on_host(tensor.impl()->device); }
 
 /// Uninitialised, contiguous. Throws ShapeError (sizes) or OutOfMemoryError.
 EBB_API Tensor empty(IntSpan sizes, DType dtype, Device device = {});

@@ -76,7 +76,8 @@ struct EBB_API TensorImpl {
   RefCount refs;
   DType dtype;
   uint8_t ndim;
-  Device device;  // a copy of the storage's, so that the straight path need not touch it
+  Device device;  // a copy of the storage's, so that the straight path need not touch it; hidden()
+                  // unless the layout is strided: then `data` is null, and nothing may be read
   Storage* storage;
   void* data;  // of the first element: storage data plus offset
   int64_t numel;
@@ -190,10 +191,12 @@ struct EBB_API TensorImpl {
     return impl;
   }
 
-  /// Copies sizes, strides, numel and the contiguity flag of `other`.
+  /// Copies sizes, strides, numel, layout and what the flags say of them.
   void copy_geometry(const TensorImpl& other) {
+    constexpr uint32_t kOfGeometry = kContiguous | gate::kNotStrided;
     numel = other.numel;
-    flags = static_cast<uint8_t>((flags & ~kContiguous) | (other.flag_bits() & kContiguous));
+    flags = static_cast<uint8_t>((flags & ~kOfGeometry) | (other.flag_bits() & kOfGeometry));
+    layout = other.layout;
     if (dim_capacity == kFewDims && other.dim_capacity == kFewDims) {
       std::memcpy(dims, other.dims, 16 * kFewDims);  // one fixed-size copy
     } else {

@@ -17,7 +17,7 @@ namespace ebb {
 namespace gate {
 inline constexpr uint32_t kRequiresGrad = 1u << 0;  // tensor
 inline constexpr uint32_t kTangent = 1u << 1;       // tensor: carries a forward-mode tangent
-inline constexpr uint32_t kBatched = 1u << 2;       // tensor: a level of vmap
+inline constexpr uint32_t kNotStrided = 1u << 2;    // tensor: no plain strided memory (sparse.h)
 inline constexpr uint32_t kUndefined = 1u << 3;     // no tensor at all: an error for most ops
 inline constexpr uint32_t kUnsettled = kUndefined;  // tensor: a view that may get history late
 inline constexpr uint32_t kTensorBits = 0x0fu;

@@ -8,6 +8,7 @@
 
 #include "ebb/autograd/packed_value.h"
 #include "ebb/autograd/saved_tensor.h"
+#include "ebb/core/sparse.h"
 
 namespace ebb::graph {
 
@@ -23,18 +24,19 @@ class SavedCollector final : public autograd::SavedVisitor {
   void visit(const char* name, SavedTensor& saved) override {
     if (!saved.defined()) return;
     const TensorImpl& impl = *saved.impl();
-    SavedRow row = {.bytes = static_cast<uint64_t>(impl.numel) * item_size(impl.dtype),
+    SavedRow row = {.bytes = 0,
                     .node = node_,
                     .name = table_.texts_.number_of(name),
                     .shape = table_.shapes_.number_of(impl.shape()),
                     .version = saved.version(),
                     .storage = kNone,
                     .dtype = impl.dtype,
-                    .device = impl.device,
+                    .device = revealed(impl.device),
                     .is_packed = saved.is_packed()};
     if (row.is_packed) {
       packed_.emplace_back(table_.rows.size(), Tensor::share(const_cast<TensorImpl*>(&impl)));
     } else {
+      row.bytes = stored_bytes(Tensor::share(const_cast<TensorImpl*>(&impl)));
       row.storage = table_.storage_of(impl);
     }
     table_.rows.push_back(row);
@@ -47,7 +49,7 @@ class SavedCollector final : public autograd::SavedVisitor {
       row.bytes = 0;
       row.version = packed.version();
       for (const Tensor& kept : packed.kept()) {
-        row.bytes += kept.nbytes();
+        row.bytes += stored_bytes(kept);
         const uint32_t storage = table_.storage_of(*kept.impl());
         if (row.storage == kNone) row.storage = storage;
       }

@@ -159,7 +159,7 @@ void Builder::add_outputs(const Node& node, uint32_t number) {
                                  .shape = shapes_.number_of(meta.shape()),
                                  .name = kNone,
                                  .dtype = meta.dtype,
-                                 .device = meta.device});
+                                 .device = revealed(meta.device)});
   }
 }
 

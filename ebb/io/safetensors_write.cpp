@@ -10,6 +10,7 @@
 #include "ebb/autograd/ops.h"
 #include "ebb/core/device_memory.h"
 #include "ebb/core/error.h"
+#include "ebb/core/sparse.h"
 #include "ebb/io/atomic_file.h"
 #include "ebb/io/safetensors.h"
 #include "ebb/io/safetensors_header.h"
@@ -35,6 +36,7 @@ void check_tensors(const NamedTensors& tensors) {
   for (const auto& [name, tensor] : tensors) {
     check_name(name, seen);
     if (!tensor.defined()) throw ValueError("save: needs tensors, got nothing for '" + name + "'");
+    require_strided("save", name.c_str(), tensor);
     if (safetensors_name_of(tensor.dtype()).empty()) {
       throw DTypeError(str("save: needs a dtype that safetensors files know, got ", tensor.dtype(),
                            " for '", name, "'"));

@@ -49,6 +49,14 @@ struct AdamOptions {
   bool maximize = false;
 };
 
+struct SparseAdamOptions {
+  double lr = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  bool maximize = false;
+};
+
 struct RMSpropOptions {
   double lr = 1e-2;
   double alpha = 0.99;

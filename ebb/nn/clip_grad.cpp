@@ -11,10 +11,12 @@
 #include "ebb/core/location.h"
 #include "ebb/core/parallel_arrays.h"
 #include "ebb/core/profile.h"
+#include "ebb/core/sparse.h"
 #include "ebb/kernels/cpu/clip.h"
 #include "ebb/ops/creation.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/prepare.h"
+#include "ebb/ops/sparse.h"
 
 namespace ebb::nn::utils {
 namespace {
@@ -30,6 +32,15 @@ struct Gradients {
   std::vector<int64_t> ends;
 };
 
+/// A parameter's gradient as memory: of a sparse one the stored values, every place once.
+Tensor elements_of(const Tensor& parameter) {
+  const Tensor grad = grad_of(parameter);
+  if (!grad.defined() || is_strided(grad)) return grad;
+  const Tensor once = ops::coalesce(detached(grad));
+  if (!is_coalesced(grad)) set_grad(parameter, once);  // the same numbers, to be written
+  return ops::coalesced_values(once);
+}
+
 Gradients gradients_of(const char* op, const std::vector<Tensor>& parameters) {
   Gradients found{op, {}, {}, {}, {}};
   int64_t elements = 0;
@@ -37,7 +48,7 @@ Gradients gradients_of(const char* op, const std::vector<Tensor>& parameters) {
     if (!parameters[i].defined()) {
       throw ValueError(str(op, ": needs tensors, got nothing as parameter ", i));
     }
-    const Tensor grad = grad_of(parameters[i]);
+    const Tensor grad = elements_of(parameters[i]);
     if (!grad.defined()) continue;
     found.indices.push_back(i);
     found.grads.push_back(grad);

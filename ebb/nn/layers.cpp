@@ -38,7 +38,7 @@ Tensor Linear::forward(const Tensor& input) { return linear(input, weight, bias)
 Tensor Flatten::forward(const Tensor& input) { return flatten(input, start_dim_, end_dim_); }
 
 Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, const EmbeddingOptions& options)
-    : padding_idx_(options.padding_idx) {
+    : padding_idx_(options.padding_idx), is_sparse_(options.sparse) {
   if (num_embeddings < 0 || embedding_dim < 0) {
     throw ValueError(
         str("Embedding: needs sizes >= 0, got ", num_embeddings, " and ", embedding_dim));
@@ -61,7 +61,10 @@ Embedding Embedding::from_pretrained(const Tensor& matrix, bool freeze, int64_t 
   return layer;
 }
 
-Tensor Embedding::forward(const Tensor& input) { return embedding(weight, input, padding_idx_); }
+Tensor Embedding::forward(const Tensor& input) {
+  if (is_sparse_) return embedding_sparse(weight, input, padding_idx_);
+  return embedding(weight, input, padding_idx_);
+}
 
 Dropout::Dropout(double p) : p_(p) {
   if (!(p >= 0 && p <= 1)) throw ValueError(str("Dropout: needs 0 <= p <= 1, got ", p));

@@ -44,6 +44,7 @@ class EBB_API Flatten final : public Module {
 struct EmbeddingOptions {
   int64_t padding_idx = -1;  // a row that stays zero and is not trained; -1: none
   DType dtype = DType::float32;
+  bool sparse = false;  // the gradient of the weight stores the rows that were looked up
 };
 
 /// The rows of a weight [num_embeddings, embedding_dim] that the input names. The weight is drawn
@@ -62,6 +63,7 @@ class EBB_API Embedding final : public Module {
  private:
   explicit Embedding(const Tensor& matrix) : weight(register_parameter("weight", matrix)) {}
   int64_t padding_idx_ = -1;
+  bool is_sparse_ = false;
 };
 
 /// In training, sets elements to 0 with probability p and scales the others by 1 / (1 - p).

@@ -1,6 +1,7 @@
 // ebb/ops/check.cpp -- the throwing halves of the declared checks.
 #include "ebb/ops/check.h"
 
+#include "ebb/core/sparse.h"
 #include "ebb/ops/compare.h"
 #include "ebb/ops/prepare.h"
 #include "ebb/ops/reduce.h"
@@ -25,6 +26,8 @@ void throw_operand(const char* op, const char* name, const Tensor& tensor, uint3
 }
 
 void throw_devices(const char* op, const Tensor& input, const Tensor& other) {
+  require_strided(op, "an operand", input);
+  require_strided(op, "an operand", other);
   throw ValueError(str(op, ": all operands must be on one device, got ", to_string(input.device()),
                        " and ", to_string(other.device()), "\nhint: move one with to(device)"));
 }

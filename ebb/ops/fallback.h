@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ebb/core/device_memory.h"
+#include "ebb/core/sparse.h"
 #include "ebb/core/tensor.h"
 #include "ebb/kernels/kernel_table.h"
 #include "ebb/ops/view_of.h"
@@ -93,6 +94,7 @@ class EBB_API CpuFallback {
 template <typename OnDevice, typename OnCpu>
 auto run_elsewhere(const char* op, const Tensor& lead, bool has_own_kernel,
                    const OnDevice& on_device, const OnCpu& on_cpu) -> decltype(on_device()) {
+  require_strided(op, "the first operand", lead);
   if (has_own_kernel) {
     try {
       return on_device();

@@ -87,7 +87,7 @@ std::string describe_element(const Tensor& index, int64_t position) {
 
 void check_index_range(const char* op, const char* name, const Tensor& index, int64_t size) {
   if (index.numel() == 0) return;
-  if (!is_on_host(index.device())) return check_index_range(op, name, host_copy(index), size);
+  if (!is_on_host(index)) return check_index_range(op, name, host_copy(index), size);
   const auto find = kernel_for(op, kernels::find_out_of_range_kernels, index);
   const int64_t position = find(context_of(index), view_of(index), 0, size);
   if (position < 0) [[likely]]

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "ebb/core/sparse.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/fallback.h"
 
@@ -117,6 +118,7 @@ void check_target(const PointwiseRule& rule, const Prepared& prepared, const cha
   if (!out.defined()) {
     throw ValueError(str(rule.op, ": '", name, "' must be a tensor, got an undefined one"));
   }
+  require_strided(rule.op, name, out);
   if (out.device() != prepared.device()) {
     throw ValueError(str(rule.op, ": all operands must be on one device, got ",
                          to_string(prepared.device()), " and ", to_string(out.device())));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "ebb/core/sparse.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/copy.h"
 #include "ebb/ops/view_of.h"
@@ -43,6 +44,7 @@ void Prepared::check(const Operand& operand) {
     throw ValueError(
         str(rule_.op, ": '", operand.name, "' must be a tensor, got an undefined one"));
   }
+  require_strided(rule_.op, operand.name, tensor);
   if ((operand.accepted >> static_cast<int>(tensor.dtype()) & 1u) == 0) {
     throw_not_accepted(rule_.op, operand.name, tensor.dtype(), operand.accepted);
   }
@@ -145,7 +147,7 @@ kernels::TensorView Prepared::view(size_t index) const {
 }
 
 Tensor copy_as(const char* op, const Tensor& tensor, DType dtype) {
-  if (!is_on_host(tensor.device())) {  // whose device may need the CPU for it
+  if (!is_on_host(tensor)) {  // whose device may need the CPU for it
     return tensor.dtype() == dtype ? ops::clone(tensor) : ops::cast(tensor, dtype);
   }
   const kernels::CastKernel cast = kernel_for(op, kernels::cast_kernels, tensor);
@@ -155,6 +157,7 @@ Tensor copy_as(const char* op, const Tensor& tensor, DType dtype) {
 }
 
 void check_writable(const char* op, const Tensor& tensor) {
+  require_strided(op, "what is written", tensor);
   tensor.impl()->storage->prepare_write();
   if (tensor.impl()->storage->is_read_only()) {
     throw ValueError(str(op, ": the tensor that is written must be writable, got ", tensor.dtype(),

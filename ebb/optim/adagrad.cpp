@@ -1,7 +1,9 @@
 // ebb/optim/adagrad.cpp -- the step of Adagrad.
 #include "ebb/optim/adagrad.h"
 
+#include "ebb/core/sparse.h"
 #include "ebb/kernels/cpu/optim.h"
+#include "ebb/optim/sparse_rows.h"
 
 namespace ebb::optim {
 namespace {
@@ -16,6 +18,12 @@ Adagrad::Adagrad(std::vector<Tensor> parameters, const AdagradOptions& options)
 StepFactors Adagrad::factors(int64_t steps) const {
   const auto before = static_cast<double>(steps - 1);
   return {.step_size = options().lr / (1 + before * options().lr_decay)};
+}
+
+Tensor Adagrad::usable(const Tensor& grad) const {
+  if (is_strided(grad)) return grad;
+  if (options().weight_decay != 0) throw_option_needs_strided(name(), "weight_decay");
+  return stored_rows(name(), grad);
 }
 
 void Adagrad::update(const StepFactors& factors, const StepOperands& operands) const {

@@ -17,6 +17,7 @@ class EBB_API Adagrad final : public OptimizerWith<AdagradOptions> {
  protected:
   double initial_value() const override { return options().initial_accumulator_value; }
   StepFactors factors(int64_t steps) const override;
+  Tensor usable(const Tensor& grad) const override;
   void update(const StepFactors& factors, const StepOperands& operands) const override;
 };
 

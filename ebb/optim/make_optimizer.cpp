@@ -4,6 +4,7 @@
 #include "ebb/optim/optimizer.h"
 #include "ebb/optim/rmsprop.h"
 #include "ebb/optim/sgd.h"
+#include "ebb/optim/sparse_adam.h"
 
 namespace ebb::optim {
 
@@ -13,6 +14,7 @@ std::unique_ptr<Optimizer> make_optimizer(std::string_view name, std::vector<Ten
   if (name == "AdamW") return std::make_unique<AdamW>(std::move(parameters));
   if (name == "RMSprop") return std::make_unique<RMSprop>(std::move(parameters));
   if (name == "SGD") return std::make_unique<SGD>(std::move(parameters));
+  if (name == "SparseAdam") return std::make_unique<SparseAdam>(std::move(parameters));
   return nullptr;
 }
 

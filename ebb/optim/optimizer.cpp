@@ -9,10 +9,14 @@
 #include "ebb/core/location.h"
 #include "ebb/core/parallel_arrays.h"
 #include "ebb/core/profile.h"
+#include "ebb/core/sparse.h"
+#include "ebb/ops/copy.h"
 #include "ebb/ops/creation.h"
 #include "ebb/ops/fallback.h"
 #include "ebb/ops/impl/copy.h"
+#include "ebb/ops/index.h"
 #include "ebb/ops/prepare.h"
+#include "ebb/ops/sparse.h"
 
 namespace ebb::optim {
 namespace {
@@ -42,6 +46,7 @@ struct Optimizer::Target {
   size_t index = 0;  // in parameters_
   Tensor values;     // the parameter, or a packed copy if it is a strided view
   Tensor grad;
+  Tensor rows;  // if the gradient stores some only: `values`, `grad` and `state` are theirs
   std::array<Tensor, kMaxStates> state;
   std::array<Tensor, kMaxStates> made;  // fresh state, kept apart until all of it is made
   StepFactors factors;
@@ -71,8 +76,8 @@ void Optimizer::zero_grad(bool set_to_none) {
   for (const Tensor& parameter : parameters_) {
     const Tensor grad = grad_of(parameter);
     if (!grad.defined()) continue;
-    if (set_to_none) {
-      set_grad(parameter, {});
+    if (set_to_none || !is_strided(grad)) {
+      set_grad(parameter, {});  // zeros of a sparse gradient store nothing
     } else {
       // A gradient with history would keep its graph, and must not be written.
       const Tensor values = detached(grad);
@@ -80,6 +85,13 @@ void Optimizer::zero_grad(bool set_to_none) {
       set_grad(parameter, values);
     }
   }
+}
+
+Tensor Optimizer::usable(const Tensor& grad) const {
+  if (is_strided(grad)) return grad;
+  throw NotImplementedError(str(name_, ": needs strided gradients, got a ", name_of(grad.layout()),
+                                " one of shape ", PrintShape{grad.sizes()},
+                                "\nhint: SparseAdam, Adagrad and SGD take sparse ones"));
 }
 
 void Optimizer::step() {
@@ -100,15 +112,22 @@ std::vector<Optimizer::Target> Optimizer::collect_targets() const {
   std::vector<Target> targets;
   targets.reserve(parameters_.size());
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    const Tensor grad = grad_of(parameters_[i]);
-    if (!grad.defined()) continue;
+    const Tensor found = grad_of(parameters_[i]);
+    if (!found.defined()) continue;
     ops::check_writable(name_, parameters_[i]);
+    const Tensor grad = usable(found);
     check_fits("a gradient", i, grad);
     Target& target = targets.emplace_back();
     target.index = i;
     // The update rules are kernels of the CPU: what is elsewhere comes here and goes back.
     if (ops::is_elsewhere(parameters_[i])) {
       const ops::CpuFallback fallback(name_, grad.dtype(), parameters_[i].device());
+    }
+    if (!is_strided(grad)) {
+      target.rows = ops::rows(grad);
+      target.values = host_copy(ops::index_select(parameters_[i], 0, target.rows));
+      target.grad = ops::impl::contiguous(host_copy(ops::coalesced_values(grad)));
+      continue;
     }
     target.values = ops::impl::contiguous(host_copy(parameters_[i]));
     target.grad = ops::impl::contiguous(host_copy(grad));
@@ -151,13 +170,18 @@ std::vector<int64_t> Optimizer::lay_out(std::vector<Target>& targets) {
       Tensor& tensor = state.tensors[which];
       if (target.made[which].defined()) tensor = std::move(target.made[which]);
       if (!tensor.defined() || !needs_state(which)) continue;
-      target.state[which] = host_copy(tensor);
+      target.state[which] = state_of(target, tensor);
       target.operands.data[2 + which] = target.state[which].host_data();
     }
     elements += target.operands.count;
     ends.push_back(elements);
   }
   return ends;
+}
+
+/// What the kernel gets of a tensor of the state.
+Tensor Optimizer::state_of(const Target& target, const Tensor& whole) const {
+  return host_copy(target.rows.defined() ? ops::index_select(whole, 0, target.rows) : whole);
 }
 
 void Optimizer::update_part(const Target& target, int64_t begin, int64_t end) const {
@@ -170,7 +194,20 @@ void Optimizer::update_part(const Target& target, int64_t begin, int64_t end) co
   update(target.factors, part);
 }
 
+/// Brings rows back to where they came from.
+void Optimizer::finish_rows(const Target& target) const {
+  const auto put = [&](const Tensor& whole, const Tensor& rows) {
+    ops::index_copy_(whole, 0, target.rows, ops::to_device(rows, whole.device()));
+  };
+  put(parameters_[target.index], target.values);
+  const State& state = states_[target.index];
+  for (size_t which = 0; which < state_names_.size(); ++which) {
+    if (target.state[which].defined()) put(state.tensors[which], target.state[which]);
+  }
+}
+
 void Optimizer::finish(const Target& target) const {
+  if (target.rows.defined()) return finish_rows(target);
   const Tensor& parameter = parameters_[target.index];
   if (parameter.is_same(target.values)) {
     ops::note_write(name_, parameter);

@@ -37,7 +37,7 @@ class EBB_API Optimizer {
   /// Updates every parameter that has a gradient; the others stay as they are. Throws ShapeError or
   /// DTypeError for a gradient that does not fit, ValueError for read-only memory.
   void step();
-  /// Drops all gradients, or fills them with zeros.
+  /// Drops all gradients, or fills them with zeros; sparse ones are dropped.
   void zero_grad(bool set_to_none = true);
 
   const char* name() const { return name_; }
@@ -75,6 +75,10 @@ class EBB_API Optimizer {
   virtual double initial_value() const { return 0.0; }
   /// Numbers for the step that brings the count to `steps`.
   virtual StepFactors factors(int64_t /*steps*/) const { return {}; }
+  /// The gradient as the step takes it: strided, or storing rows (selected_rows), of which then
+  /// only those are updated, with their state. Throws NotImplementedError for what the step cannot
+  /// use.
+  virtual Tensor usable(const Tensor& grad) const;
   /// Updates one piece. Called from several threads; must not throw.
   virtual void update(const StepFactors& factors, const StepOperands& operands) const = 0;
 
@@ -92,7 +96,9 @@ class EBB_API Optimizer {
   void make_missing_state(std::vector<Target>& targets) const;
   std::vector<int64_t> lay_out(std::vector<Target>& targets);
   void update_part(const Target& target, int64_t begin, int64_t end) const;
+  Tensor state_of(const Target& target, const Tensor& whole) const;
   void finish(const Target& target) const;
+  void finish_rows(const Target& target) const;
 
   size_t which_state(std::string_view state_name) const;
   void check_fits(const char* what, size_t index, const Tensor& tensor) const;

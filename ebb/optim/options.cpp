@@ -24,6 +24,14 @@ void list_options(AdamOptions& options, OptionVisitor visit) {
   visit({"maximize", options.maximize});
 }
 
+void list_options(SparseAdamOptions& options, OptionVisitor visit) {
+  visit({"lr", options.lr});
+  visit({"beta1", options.beta1, OptionRange::below_one});
+  visit({"beta2", options.beta2, OptionRange::below_one});
+  visit({"eps", options.eps});
+  visit({"maximize", options.maximize});
+}
+
 void list_options(RMSpropOptions& options, OptionVisitor visit) {
   visit({"lr", options.lr});
   visit({"alpha", options.alpha});

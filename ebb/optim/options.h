@@ -15,6 +15,7 @@ using kernels::AdagradOptions;
 using kernels::AdamOptions;
 using kernels::RMSpropOptions;
 using kernels::SGDOptions;
+using kernels::SparseAdamOptions;
 
 /// Which values an option may have.
 enum class OptionRange : uint8_t { any, not_negative, below_one };  // below_one: 0 <= value < 1
@@ -34,6 +35,7 @@ using OptionVisitor = FunctionRef<void(const OptionField&)>;
 
 EBB_API void list_options(SGDOptions& options, OptionVisitor visit);
 EBB_API void list_options(AdamOptions& options, OptionVisitor visit);
+EBB_API void list_options(SparseAdamOptions& options, OptionVisitor visit);
 EBB_API void list_options(RMSpropOptions& options, OptionVisitor visit);
 EBB_API void list_options(AdagradOptions& options, OptionVisitor visit);
 

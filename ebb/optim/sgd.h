@@ -19,6 +19,8 @@ class EBB_API SGD final : public OptimizerWith<SGDOptions> {
 
  protected:
   bool needs_state(size_t) const override { return options().momentum != 0; }
+  /// Sparse gradients: plain SGD updates their rows; with momentum all rows move, as ever.
+  Tensor usable(const Tensor& grad) const override;
   void update(const StepFactors& factors, const StepOperands& operands) const override;
 };
 

@@ -56,6 +56,15 @@ from ebb._functions import (  # noqa: E402,F401
     rand_like,
     randn_like,
 )
+from ebb._sparse import (  # noqa: E402,F401
+    layout,
+    selected_rows,
+    sparse_coo,
+    sparse_coo_tensor,
+    sparse_csr,
+    sparse_csr_tensor,
+    strided,
+)
 
 __version__ = "0.1.0"
 

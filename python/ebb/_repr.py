@@ -16,6 +16,8 @@ PRECISION = 4
 
 def tensor_repr(tensor):
     """Return the text of ``tensor`` with dtype, requires_grad or grad_fn where they matter."""
+    if not tensor.is_dense:
+        return ebb._sparse.sparse_repr(tensor)
     with ebb.no_grad():
         body = _body(tensor.detach().cpu())
     suffixes = []

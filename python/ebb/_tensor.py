@@ -41,6 +41,8 @@ def _rebuild(cls, array, dtype, requires_grad, attributes, device="cpu"):
 def _reduce_ex(self, protocol):
     """Pickle values, dtype, requires_grad, attributes and device; history is left behind."""
     del protocol
+    if not self.is_dense:
+        return ebb._sparse.reduced(self)
     plain = self.detach().cpu()
     dtype = plain.dtype
     array = (plain.float() if dtype is ebb.bfloat16 else plain).numpy()

@@ -6,6 +6,7 @@
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/variable.h"
 #include "ebb/core/log.h"
+#include "ebb/core/sparse.h"
 #include "python/src/errors.h"
 #include "python/src/node_object.h"
 #include "python/src/tensor_object.h"
@@ -26,7 +27,20 @@ PyObject* dtype(const Tensor& tensor) { return Py_NewRef(dtype_object(tensor.dty
 PyObject* cpu_query(const Tensor& tensor) { return PyBool_FromLong(tensor.device() == Device{}); }
 PyObject* device(const Tensor& tensor) { return make_device(tensor.device()); }
 PyObject* ndim(const Tensor& tensor) { return PyLong_FromLong(tensor.ndim()); }
-PyObject* nbytes(const Tensor& tensor) { return PyLong_FromSize_t(tensor.nbytes()); }
+PyObject* nbytes(const Tensor& tensor) { return PyLong_FromSize_t(stored_bytes(tensor)); }
+PyObject* layout_name(const Tensor& tensor) {
+  return PyUnicode_FromString(name_of(tensor.layout()));
+}
+template <Layout kLayout>
+PyObject* has_layout(const Tensor& tensor) {
+  return PyBool_FromLong(tensor.layout() == kLayout);
+}
+PyObject* stored_count(const Tensor& tensor) {
+  return PyLong_FromLongLong(parts_of("nnz", tensor).values.size(0));
+}
+PyObject* coalesced(const Tensor& tensor) {
+  return PyBool_FromLong(parts_of("is_coalesced", tensor).is_coalesced);
+}
 PyObject* itemsize(const Tensor& tensor) { return PyLong_FromSize_t(item_size(tensor.dtype())); }
 /// A view may have lost its history: its base was detached, and then written.
 bool has_history(const Tensor& tensor) {
@@ -156,7 +170,19 @@ std::vector<PyGetSetDef> tensor_attributes() {
       {"is_cpu", get<cpu_query>, nullptr, "Whether the memory is the CPU's.", nullptr},
       {"device", get<device>, nullptr, "Where the memory is.", nullptr},
       {"ndim", get<ndim>, nullptr, "Number of dims.", nullptr},
-      {"nbytes", get<nbytes>, nullptr, "Bytes of all elements.", nullptr},
+      {"nbytes", get<nbytes>, nullptr, "Bytes of all elements that are stored.", nullptr},
+      {"_layout", get<layout_name>, nullptr, "The name of the layout.", nullptr},
+      {"is_sparse", get<has_layout<Layout::sparse_coo>>, nullptr,
+       "Whether the layout is sparse_coo.", nullptr},
+      {"is_sparse_csr", get<has_layout<Layout::sparse_csr>>, nullptr,
+       "Whether the layout is sparse_csr.", nullptr},
+      {"is_selected_rows", get<has_layout<Layout::selected_rows>>, nullptr,
+       "Whether the layout is selected_rows.", nullptr},
+      {"is_dense", get<has_layout<Layout::strided>>, nullptr, "Whether the layout is strided.",
+       nullptr},
+      {"nnz", get<stored_count>, nullptr,
+       "How many values (or slices, or rows) a sparse tensor stores.", nullptr},
+      {"_is_coalesced", get<coalesced>, nullptr, "See is_coalesced().", nullptr},
       {"itemsize", get<itemsize>, nullptr, "Bytes of one element.", nullptr},
       {"requires_grad", get<requires_grad>, set_requires_grad,
        "Whether operations on the tensor are recorded.", nullptr},

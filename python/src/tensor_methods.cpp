@@ -6,6 +6,7 @@
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/variable.h"
 #include "ebb/core/device_memory.h"
+#include "ebb/core/sparse.h"
 #include "python/src/autograd.h"
 #include "python/src/errors.h"
 #include "python/src/hooks.h"
@@ -31,7 +32,10 @@ PyObject* numel(const Tensor& tensor) { return PyLong_FromLongLong(tensor.numel(
 PyObject* storage_offset(const Tensor& tensor) {
   return PyLong_FromLongLong(tensor.storage_offset());
 }
-PyObject* data_ptr(const Tensor& tensor) { return PyLong_FromVoidPtr(tensor.data_ptr()); }
+PyObject* data_ptr(const Tensor& tensor) {
+  require_strided("data_ptr", "tensor", tensor);
+  return PyLong_FromVoidPtr(tensor.data_ptr());
+}
 PyObject* element_size(const Tensor& tensor) {
   return PyLong_FromSize_t(item_size(tensor.dtype()));
 }
@@ -107,7 +111,7 @@ PyObject* converted(PyObject* self, DType dtype, bool copy = false) {
 /// The tensor on a device in a dtype; the conversion runs on the CPU if one of the two is there.
 PyObject* moved(PyObject* self, Device device, DType dtype) {
   const Tensor& tensor = tensor_of(self);
-  const bool casts_first = is_on_host(tensor.device());
+  const bool casts_first = is_on_host(tensor);
   return wrap(run(true, [&] {
     if (tensor.dtype() == dtype) return ebb::to_device(tensor, device);
     if (casts_first) return ebb::to_device(ebb::cast(tensor, dtype), device);

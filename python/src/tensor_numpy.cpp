@@ -9,6 +9,7 @@
 
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/ops.h"
+#include "ebb/core/sparse.h"
 #include "ebb/core/storage.h"
 #include "python/src/errors.h"
 #include "python/src/numpy_types.h"
@@ -195,7 +196,8 @@ void fill_buffer(Py_buffer& view, PyObject* owner, const TensorImpl& impl, int f
 /// Why a buffer cannot be given out, or null.
 const char* refusal(const Tensor& tensor, int flags) {
   if (!tensor.defined()) return "buffer: needs a defined tensor";
-  if (!is_on_host(tensor.device())) return "buffer: needs a tensor in the CPU's memory";
+  if (!is_strided(tensor)) return "buffer: needs a strided tensor, as to_dense() makes one";
+  if (!is_on_host(tensor)) return "buffer: needs a tensor in the CPU's memory";
   if (tensor.requires_grad() && is_grad_enabled()) {
     return "buffer: needs a tensor that does not require grad";
   }
@@ -260,7 +262,8 @@ PyObject* array_of(PyObject* object) {
         "numpy: needs a tensor that does not require grad, got one that does"
         "\nhint: use tensor.detach().numpy()");
   }
-  if (!is_on_host(tensor.device())) {
+  require_strided("numpy", "tensor", tensor);
+  if (!is_on_host(tensor)) {
     throw ValueError(str("numpy: needs a tensor in the CPU's memory, got one on ",
                          to_string(tensor.device()), "\nhint: use tensor.cpu().numpy()"));
   }

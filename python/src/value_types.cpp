@@ -244,7 +244,7 @@ std::optional<DType> to_dtype(PyObject* object) {
 PyObject* make_device(Device device) {
   auto* const object =
       reinterpret_cast<DeviceObject*>(checked(device_type->tp_alloc(device_type, 0)));
-  object->device = device;
+  object->device = revealed(device);
   return reinterpret_cast<PyObject*>(object);
 }
 

@@ -91,6 +91,13 @@ TEST(Embedding, LooksRowsUpAndSparesThePadding) {
   EXPECT_EQ(to_vector(grad_of(table.weight)), (std::vector<float>{0, 0, 0, 0, 0, 0, 2, 2}));
 }
 
+TEST(Embedding, GivesItsWeightASparseGradientIfAsked) {
+  Embedding table(4, 2, {.sparse = true});
+  backward(sum(table(rows({3, 0}))));
+  EXPECT_EQ(grad_of(table.weight).layout(), Layout::selected_rows);
+  EXPECT_EQ(to_dense(grad_of(table.weight)).shape(), (Shape{4, 2}));
+}
+
 TEST(Embedding, SharesAGivenMatrix) {
   const Tensor matrix = floats(Shape{2, 2}, {1, 2, 3, 4});
   Embedding table = Embedding::from_pretrained(matrix);

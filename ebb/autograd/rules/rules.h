@@ -13,6 +13,7 @@
 #include "ebb/autograd/rules/norm.h"
 #include "ebb/autograd/rules/pointwise_rules.h"
 #include "ebb/autograd/rules/reduce_rules.h"
+#include "ebb/autograd/rules/sparse.h"
 #include "ebb/autograd/rules/strided.h"
 #include "ebb/core/tensor.h"
 

@@ -1,6 +1,7 @@
 // ebb/ops/impl/copy.cpp -- cast, clone, copy_, fill_ and what every in-place body needs.
 #include "ebb/ops/impl/copy.h"
 
+#include "ebb/core/sparse.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/fallback.h"
@@ -98,6 +99,7 @@ Tensor region_of(const Tensor& self, const Geometry& region, void* data) {
 /// write_region() where one of the two is not on the CPU, or both.
 void write_region_elsewhere(const char* op, const Tensor& self, const Geometry& region, void* data,
                             const Tensor& src) {
+  require_strided(op, "src", src);
   const Tensor target = region_of(self, region, data);
   const bool is_dense = target.is_contiguous() && src.is_contiguous() &&
                         target.dtype() == src.dtype() && equal(target.sizes(), src.sizes());

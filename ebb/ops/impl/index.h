@@ -60,6 +60,10 @@ EBB_API const Tensor& index_dims_put_(const Tensor& self, const Tensor& value, I
 
 /// The rows of `weight` that indices of any shape name.
 EBB_API Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx);
+/// The same: only their gradients differ.
+inline Tensor embedding_sparse(const Tensor& weight, const Tensor& indices, int64_t padding_idx) {
+  return embedding(weight, indices, padding_idx);
+}
 EBB_API Tensor embedding_backward(const Tensor& grad, const Tensor& indices, int64_t count,
                                   int64_t padding_idx);
 

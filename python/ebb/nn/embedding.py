@@ -23,7 +23,8 @@ class Embedding(Module):
         max_norm: Rows that are looked up are first scaled, in place, to at most this length.
         norm_type: The order of that norm.
         scale_grad_by_freq: Not there: must be False.
-        sparse: Not there: must be False.
+        sparse: Whether the gradient of the weight is a selected_rows tensor of the rows that were
+            looked up. SGD, Adagrad and SparseAdam then update those rows only.
         dtype: Of the weight; float32 if None.
     """
 
@@ -46,10 +47,8 @@ class Embedding(Module):
             raise _C.ValueError(
                 f"Embedding: needs sizes >= 0, got {num_embeddings} and {embedding_dim}"
             )
-        if scale_grad_by_freq or sparse:
-            raise _C.NotImplementedError(
-                "Embedding: needs scale_grad_by_freq and sparse to be False, got one that is True"
-            )
+        if scale_grad_by_freq:
+            raise _C.NotImplementedError("Embedding: needs scale_grad_by_freq False, got True")
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         self.padding_idx = _checked_row(num_embeddings, padding_idx)
@@ -69,7 +68,9 @@ class Embedding(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the rows."""
-        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type)
+        return F.embedding(
+            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, sparse=self.sparse
+        )
 
     @classmethod
     def from_pretrained(
@@ -114,6 +115,8 @@ class Embedding(Module):
             text += f", padding_idx={self.padding_idx}"
         if self.max_norm is not None:
             text += f", max_norm={self.max_norm}"
+        if self.sparse:
+            text += ", sparse=True"
         return text
 
 

@@ -26,23 +26,23 @@ def embedding(
         padding_idx: A row that gets no gradient; negative counts from the last.
         max_norm: Rows that are looked up and longer than this are first scaled to it, in place.
         norm_type: The order of that norm.
-        scale_grad_by_freq, sparse: Not supported; only their defaults are.
+        scale_grad_by_freq: Not supported; must be False.
+        sparse: Whether the gradient of ``weight`` is a selected_rows tensor: the rows that were
+            looked up, and not zeros for all others.
     """
-    if scale_grad_by_freq or sparse:
-        raise _NotImplementedError(
-            "embedding: needs scale_grad_by_freq False and sparse False, got "
-            f"{scale_grad_by_freq} and {sparse}"
-        )
+    if scale_grad_by_freq:
+        raise _NotImplementedError("embedding: needs scale_grad_by_freq False, got True")
     if max_norm is not None:
         _bound_rows(weight, input, max_norm, norm_type)
+    look_up = _C._ops.embedding_sparse if sparse else _C.embedding
     if padding_idx is None:
-        return _C.embedding(weight, input)
+        return look_up(weight, input)
     rows = weight.shape[0] if weight.ndim > 0 else 0
     if not -rows <= padding_idx < rows:
         raise _ValueError(
             f"embedding: padding_idx must be from {-rows} to {rows - 1}, got {padding_idx}"
         )
-    return _C.embedding(weight, input, padding_idx % rows)
+    return look_up(weight, input, padding_idx % rows)
 
 
 def _bound_rows(weight: Tensor, rows: Tensor, max_norm: float, norm_type: float) -> None:

@@ -7,5 +7,15 @@ from ebb.optim.adam import Adam, AdamW
 from ebb.optim.optimizer import Optimizer
 from ebb.optim.rmsprop import RMSprop
 from ebb.optim.sgd import SGD
+from ebb.optim.sparse_adam import SparseAdam
 
-__all__ = ["Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "SGD", "lr_scheduler"]
+__all__ = [
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Optimizer",
+    "RMSprop",
+    "SGD",
+    "SparseAdam",
+    "lr_scheduler",
+]

@@ -123,7 +123,8 @@ class Optimizer:
         for group in self.param_groups:
             for tensor in group["params"]:
                 if tensor.grad is not None:
-                    tensor.grad = None if set_to_none else _C.zeros_like(tensor.grad)
+                    drops = set_to_none or not tensor.grad.is_dense
+                    tensor.grad = None if drops else _C.zeros_like(tensor.grad)
 
     # State.
 

@@ -187,6 +187,8 @@ class GradientFlow:
 def _norm(grad: Tensor) -> float:
     """Return the 2-norm, computed in float64 so that squares neither overflow nor vanish."""
     grad = grad.detach()
+    if not grad.is_dense:
+        grad = grad.coalesce().values()
     if grad.is_complex():  # norm() takes real numbers only
         import numpy as np
 

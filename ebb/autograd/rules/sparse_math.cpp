@@ -1,0 +1,185 @@
+// ebb/autograd/rules/sparse_math.cpp -- what add, mul, sum, matmul and the like mean for sparse
+// tensors.
+//
+// A stored place may occur twice, and then what is stored there adds up. Where a result is
+// recorded, such a tensor is coalesced first: the gradient of one of two values is not defined by
+// the tensor's own.
+#include <array>
+
+#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/ops.h"
+#include "ebb/autograd/rules/sparse.h"
+#include "ebb/core/error.h"
+
+namespace ebb::autograd::rules {
+namespace {
+
+/// The tensor to take parts of, coalesced if somebody will differentiate.
+Tensor readable(const char* op, const char* name, const Tensor& input) {
+  if (!has_parts(input)) throw_layout(op, name, *input.impl());
+  const bool is_recorded =
+      (is_grad_enabled() && input.requires_grad()) || (input.gate_bits() & gate::kTangent) != 0;
+  return is_recorded ? coalesce(input) : input;
+}
+
+/// The stored values, recorded where that is asked for.
+Tensor values_of(const Tensor& input) {
+  return is_coalesced(input) ? values(input) : parts_of("values", input).values;
+}
+
+/// The result of a function without constant part on the stored values.
+template <typename Function>
+Tensor mapped(const char* op, const Tensor& input, Function&& function) {
+  const Tensor source = readable(op, "input", input);
+  return sparse_like(function(values_of(source)), source);
+}
+
+bool is_number(const Tensor& tensor) { return is_strided(tensor) && tensor.ndim() == 0; }
+
+/// Both in one layout: that of both, or sparse_coo.
+std::array<Tensor, 2> in_one_layout(const Tensor& input, const Tensor& other) {
+  const bool is_one = input.layout() == other.layout() && input.layout() != Layout::sparse_csr;
+  if (is_one) return {input, other};
+  return {to_sparse(input), to_sparse(other)};
+}
+
+Tensor add_sparse(const Tensor& input, const Tensor& other) {
+  const auto [lhs, rhs] =
+      in_one_layout(readable("add", "input", input), readable("add", "other", other));
+  const Tensor left = parts_of("add", lhs).indices;
+  const Tensor right = parts_of("add", rhs).indices;
+  const bool is_coo = lhs.layout() == Layout::sparse_coo;
+  if (is_coo && left.size(0) != right.size(0)) {
+    throw NotImplementedError(str("add: needs the same number of sparse dims, got ", left.size(0),
+                                  " and ", right.size(0), "\nhint: call .to_dense() first"));
+  }
+  const DType dtype = promote(lhs.dtype(), rhs.dtype());
+  const Tensor places[] = {left, right};
+  const Tensor parts[] = {cast(values_of(lhs), dtype), cast(values_of(rhs), dtype)};
+  const Tensor index = cat(places, is_coo ? 1 : 0);
+  const Tensor stored = cat(parts, 0);
+  const Tensor joined = is_coo ? sparse_coo(index, stored, input.sizes(), false)
+                               : sparse_rows(index, stored, input.sizes(), false);
+  const bool is_csr = input.layout() == Layout::sparse_csr && other.layout() == Layout::sparse_csr;
+  return is_csr ? to_sparse_csr(coalesce(joined)) : coalesce(joined);
+}
+
+}  // namespace
+
+Tensor add_layouts(const Tensor& input, const Tensor& other) {
+  if (!equal(input.sizes(), other.sizes())) {
+    throw ShapeError(str("add: a sparse operand must have the shape of the other, got ",
+                         PrintShape{input.sizes()}, " and ", PrintShape{other.sizes()}));
+  }
+  if (has_parts(input) && has_parts(other)) return add_sparse(input, other);
+  const bool is_first = is_strided(input);
+  const Tensor& dense = is_first ? input : other;
+  const Tensor& sparse = is_first ? other : input;
+  if (!is_strided(dense)) throw_layout("add", is_first ? "input" : "other", *dense.impl());
+  const Tensor source = readable("add", is_first ? "other" : "input", sparse);
+  const bool is_rows = source.layout() == Layout::selected_rows && source.dtype() == dense.dtype();
+  if (!is_rows) return add(dense, to_dense(source));
+  return index_add(dense, 0, parts_of("add", source).indices, values_of(source), 1);
+}
+
+Tensor mul_layouts(const Tensor& input, const Tensor& other) {
+  const bool swaps = is_number(input);
+  const Tensor& sparse = swaps ? other : input;
+  const Tensor& factor = swaps ? input : other;
+  if (!is_number(factor)) {
+    throw_layout("mul", swaps || is_strided(input) ? "other" : "input",
+                 is_strided(input) ? *other.impl() : *input.impl());
+  }
+  return mapped("mul", sparse, [&](const Tensor& values) { return mul(values, factor); });
+}
+
+Tensor div_layouts(const Tensor& input, const Tensor& other) {
+  if (is_strided(input) || !is_number(other)) {
+    const bool is_divisor = is_strided(input);
+    throw_layout("div", is_divisor ? "other" : "input", is_divisor ? *other.impl() : *input.impl());
+  }
+  return mapped("div", input, [&](const Tensor& values) { return div(values, other); });
+}
+
+Tensor scale_sparse(const Tensor& input, const Scalar& factor) {
+  return mapped("mul", input, [&](const Tensor& values) { return mul(values, factor); });
+}
+
+Tensor divide_sparse(const Tensor& input, const Scalar& divisor) {
+  return mapped("div", input, [&](const Tensor& values) { return div(values, divisor); });
+}
+
+Tensor sum_sparse(const Tensor& input, std::optional<IntSpan> dim, bool keepdim,
+                  std::optional<DType> dtype) {
+  const bool is_of_all = (!dim || dim->empty()) && !keepdim;
+  if (!is_of_all) throw_layout("sum over some dims", "input", *input.impl());
+  return sum(values_of(readable("sum", "input", input)), std::nullopt, false, dtype);
+}
+
+Tensor cast_sparse(const Tensor& input, DType dtype) {
+  return mapped("cast", input, [&](const Tensor& values) { return cast(values, dtype); });
+}
+
+Tensor clone_sparse(const Tensor& input) {
+  return mapped("clone", input, [](const Tensor& values) { return clone(values); });
+}
+
+Tensor move_sparse(const Tensor& input, Device device) {
+  const Tensor source = readable("to_device", "input", input);
+  const SparseParts& parts = parts_of("to_device", source);
+  const Tensor values = to_device(values_of(source), device);
+  const Tensor places = to_device(parts.indices, device);
+  switch (source.layout()) {
+    case Layout::sparse_coo: return sparse_coo(places, values, input.sizes(), parts.is_coalesced);
+    case Layout::sparse_csr:
+      return sparse_csr(places, to_device(parts.columns, device), values, input.sizes());
+    default: return sparse_rows(places, values, input.sizes(), parts.is_coalesced);
+  }
+}
+
+namespace {
+
+/// A sparse matrix times a strided one: each stored value scales a row of it.
+Tensor sparse_times_dense(const Tensor& sparse, const Tensor& dense, bool is_transposed) {
+  const Tensor coo = to_sparse(coalesce(sparse));
+  const SparseParts& parts = parts_of("matmul", coo);
+  if (parts.indices.size(0) == 1) {  // whole rows are stored
+    const Tensor rows = select(parts.indices, 0, 0);
+    if (is_transposed) {
+      return matmul(transpose(values(coo), 0, 1), index_select(dense, 0, rows));
+    }
+    const Shape sizes{sparse.size(0), dense.size(1)};
+    const Tensor zero = zeros(sizes, dense.dtype(), dense.device());
+    return index_add(zero, 0, rows, matmul(values(coo), dense), 1);
+  }
+  const Tensor to = select(parts.indices, 0, is_transposed ? 1 : 0);
+  const Tensor from = select(parts.indices, 0, is_transposed ? 0 : 1);
+  const Tensor scaled = mul(unsqueeze(values(coo), 1), index_select(dense, 0, from));
+  const Shape sizes{sparse.size(is_transposed ? 1 : 0), dense.size(1)};
+  return index_add(zeros(sizes, dense.dtype(), dense.device()), 0, to, scaled, 1);
+}
+
+}  // namespace
+
+Tensor matmul_layouts(const Tensor& input, const Tensor& other) {
+  const bool is_left = has_parts(input) && is_strided(other);
+  const bool is_right = has_parts(other) && is_strided(input);
+  const Tensor& sparse = is_left || !is_strided(input) ? input : other;
+  const Tensor& dense = is_left ? other : input;
+  const bool has_meaning = (is_left || is_right) && sparse.ndim() == 2 && dense.ndim() <= 2 &&
+                           dense.ndim() >= 1 && input.dtype() == other.dtype();
+  if (!has_meaning) throw_layout("matmul", is_strided(input) ? "other" : "input", *sparse.impl());
+  const int64_t inner = sparse.size(is_left ? 1 : 0);
+  if (dense.size(is_left ? 0 : -1) != inner) {
+    throw ShapeError(str("matmul: inner sizes must agree, got ", PrintShape{input.sizes()}, " and ",
+                         PrintShape{other.sizes()}));
+  }
+  if (dense.ndim() == 1) {
+    const Tensor column = unsqueeze(dense, 1);
+    return select(sparse_times_dense(sparse, column, is_right), 1, 0);
+  }
+  if (is_left) return sparse_times_dense(sparse, dense, false);
+  return transpose(sparse_times_dense(sparse, transpose(dense, 0, 1), true), 0, 1);
+}
+
+}  // namespace ebb::autograd::rules
