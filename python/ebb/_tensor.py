@@ -98,6 +98,34 @@ def _record_stream(self, stream):
     self._record_stream(stream.id)
 
 
+@classmethod
+def _init_subclass(cls, **kwargs):
+    """Let a class that has __ebb_function__ take part in everything it inherits."""
+    super(Tensor, cls).__init_subclass__(**kwargs)
+    own = next(vars(base)["__ebb_function__"] for base in cls.__mro__ if _has_function(base))
+    if own is not None and own is not vars(Tensor)["__ebb_function__"]:
+        from ebb import overrides
+
+        overrides.prepare_class(cls)
+
+
+def _has_function(base):
+    return "__ebb_function__" in vars(base)
+
+
+@classmethod
+def _ebb_function(cls, func, types, args=(), kwargs=None):
+    """Make the call, as if no class took part, and give the tensors among its results this class.
+
+    For ``super().__ebb_function__(...)``; see docs/semantics.md.
+    """
+    from ebb import overrides
+
+    return overrides.default_function(cls, func, types, args, kwargs)
+
+
+Tensor.__ebb_function__ = _ebb_function
+Tensor.__init_subclass__ = _init_subclass
 Tensor.record_stream = _record_stream
 Tensor.__array_priority__ = 1000  # so that NumPy lets Tensor's operators go first
 Tensor.__deepcopy__ = _deepcopy

@@ -8,6 +8,7 @@
 #include "python/src/errors.h"
 #include "python/src/generator.h"
 #include "python/src/numpy_types.h"
+#include "python/src/overrides.h"
 #include "python/src/value_types.h"
 
 namespace ebb::python {
@@ -35,15 +36,21 @@ bool is_sequence(PyObject* object) {
   return PySequence_Check(object) != 0 && !PyUnicode_Check(object) && !PyBytes_Check(object) &&
          !PyDict_Check(object) && !is_tensor(object);
 }
+/// Throws CallsOverride for one whose class wants the whole call.
+bool is_tensor_argument(PyObject* object) {
+  if (!is_tensor(object)) return false;
+  if (detail::overrides_exist && has_override(object)) throw CallsOverride();
+  return true;
+}
 bool is_scalar_tensor(PyObject* object) {
-  return is_tensor(object) && tensor_of(object).defined() && tensor_of(object).ndim() == 0;
+  return is_tensor_argument(object) && tensor_of(object).defined() && tensor_of(object).ndim() == 0;
 }
 
 bool fits(const Param& param, PyObject* object) {
   if (object == Py_None && (param.flags & kNoneAllowed) != 0) return true;
   switch (param.kind) {
     case ArgKind::object: return true;
-    case ArgKind::tensor: return is_tensor(object);
+    case ArgKind::tensor: return is_tensor_argument(object);
     case ArgKind::tensor_list: return is_sequence(object);
     case ArgKind::scalar: return is_number(object) || is_scalar_tensor(object);
     case ArgKind::integer: return is_int(object);
@@ -278,6 +285,7 @@ void Arguments::bind(const Call& call) {
 
 /// Tries every overload again, to find the one that came furthest.
 void Arguments::throw_no_fit(const Call& call) {
+  look_for_overrides(call);
   std::vector<Failure> failures(spec_.overloads.size());
   for (size_t index = 0; index < failures.size(); ++index) {
     slots_ = {};
@@ -299,7 +307,8 @@ std::vector<Tensor> Arguments::tensor_list(int index) const {
   tensors.reserve(static_cast<size_t>(count));
   for (Py_ssize_t item = 0; item < count; ++item) {
     PyObject* const object = PyTuple_GET_ITEM(items.get(), item);
-    if (!is_tensor(object)) {
+    if (!is_plain_tensor(object)) {
+      if (has_override(object)) throw CallsOverride();
       throw DTypeError(str(describe(index), " must be a sequence of Tensors, got ",
                            type_name(object), " at position ", item));
     }

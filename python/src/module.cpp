@@ -21,6 +21,7 @@
 #include "python/src/node_object.h"
 #include "python/src/op_call.h"
 #include "python/src/optimizers.h"
+#include "python/src/overrides.h"
 #include "python/src/profiler.h"
 #include "python/src/run_queries.h"
 #include "python/src/runtime.h"
@@ -65,6 +66,7 @@ int fill_module(PyObject* module) {
         add_saved_values(module);
         add_saved_hooks(module);
         add_checkpoint(module);
+        add_overrides(module);
         add_selective_checkpoint(module);
         add_grad_mode(module);
         add_checks(module);

@@ -14,6 +14,7 @@
 #include "python/src/args.h"
 #include "python/src/default_dtype.h"
 #include "python/src/generator.h"
+#include "python/src/overrides.h"
 #include "python/src/tensor_object.h"
 
 namespace ebb::python {

@@ -216,8 +216,12 @@ PyTypeObject* checked_class(PyObject* object, const char* op) {
 }
 
 PyObject* as_subclass(PyObject* self, PyObject* wanted) {
-  return guarded(
-      [&] { return wrap_as(checked_class(wanted, "as_subclass"), ebb::detach(tensor_of(self))); });
+  return guarded([&] {
+    PyTypeObject* const type = checked_class(wanted, "as_subclass");
+    const Tensor& tensor = tensor_of(self);
+    return wrap_as(
+        type, tensor.requires_grad() ? ebb::view(tensor, tensor.sizes()) : ebb::detach(tensor));
+  });
 }
 
 /// _make_subclass(cls, data, requires_grad=False): for __new__ of subclasses such as Parameter.
@@ -306,7 +310,8 @@ PyMethodDef kMethods[] = {
     {"__array__", as_method(to_array), METH_VARARGS | METH_KEYWORDS,
      "__array__($self, dtype=None, copy=None)\n--\n\nReturn it as NumPy asks for it."},
     {"as_subclass", as_subclass, METH_O,
-     "as_subclass($self, cls, /)\n--\n\nReturn the same memory as an object of cls."},
+     "as_subclass($self, cls, /)\n--\n\nReturn the same memory, with its history, as an object of "
+     "cls."},
     {"_make_subclass", as_method(make_subclass), METH_FASTCALL | METH_STATIC, nullptr},
 };
 
