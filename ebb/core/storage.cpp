@@ -1,12 +1,14 @@
 // ebb/core/storage.cpp -- making and freeing storages, and noting what is written.
 #include "ebb/core/storage.h"
 
+#include "ebb/core/announced_write.h"
 #include "ebb/core/device_memory.h"
 #include "ebb/core/write_log.h"
 
 namespace ebb {
 
 void (*detail::before_guarded_write)(Storage& storage) = nullptr;
+thread_local const TensorImpl* detail::announced_write = nullptr;
 
 Storage* Storage::adopt(void* data, size_t bytes, StorageDeleter deleter, void* context) {
   static_assert(sizeof(Storage) == kHeaderBytes);
