@@ -3,12 +3,16 @@
 // A view of a tensor has as tangent the same view of the tensor's tangent, in memory too, so that
 // writing through one is seen through the other. The tangent that is looked at must therefore lie
 // in memory as its tensor does and be nobody else's: it is made so ("own") when a view first asks.
+// A tensor that gets its first tangent by a write may have views already. They cannot be found from
+// it; those without a history are settled before each op (views.h), and adopt their part then.
 #include "ebb/autograd/dual_call.h"
 
 #include <algorithm>
+#include <mutex>
 #include <numeric>
 #include <utility>
 
+#include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/jvp_support.h"
 #include "ebb/autograd/meta.h"
 #include "ebb/autograd/ops.h"
@@ -88,6 +92,18 @@ void carry_into_saved(const Tensor& out) {
                                 "tangent of zeros, or write a clone()"));
 }
 
+/// Whether a tangent can lie in memory as the tensor does, element for element.
+bool has_no_gaps(const Tensor& tensor) {
+  const Tensor like = copied_in_layout_of(zero_tangent(tensor), tensor);
+  return equal(like.strides(), tensor.strides());
+}
+
+/// The part of the base's own tangent that a view looks at.
+Tensor part_of(const Tensor& whole, const Tensor& base, const Tensor& view) {
+  const int64_t offset = view.storage_offset() - base.storage_offset();
+  return as_strided(whole, view.sizes(), view.strides(), whole.storage_offset() + offset);
+}
+
 /// A view was written and gets its first tangent: that of its base is zero elsewhere.
 void give_through_base(const Tensor& self, const ForwardLevelPtr& level, const Tensor& tangent) {
   const Tensor base = base_of(self);
@@ -96,29 +112,41 @@ void give_through_base(const Tensor& self, const ForwardLevelPtr& level, const T
   if (base.dtype() != self.dtype() || !equal(whole.strides(), base.strides())) {
     refuse_first_tangent(self, "that views a tensor of another dtype, or one with gaps in memory");
   }
-  const int64_t offset = self.storage_offset() - base.storage_offset();
-  const Tensor part =
-      as_strided(whole, self.sizes(), self.strides(), whole.storage_offset() + offset);
+  const Tensor part = part_of(whole, base, self);
   copy_(part, tangent);
   set_tangent(base, level, whole, TangentMemory::own);
   set_tangent(self, level, part, TangentMemory::own);
+  mark_given(base, *level);
+}
+
+/// Whether views that were there before the write of `self` look for tangents before each op: those
+/// of a tensor that had no history then.
+bool views_look_again(const Tensor& self) {
+  const Tensor base = is_view(self) ? base_of(self) : self;
+  if (!base.requires_grad()) return true;
+  const Node* const node = is_leaf(base) ? nullptr : grad_fn(base);
+  return node != nullptr && node->kind() == NodeKind::write && node->edges()[0].node == nullptr;
 }
 
 /// The first tangent of a tensor that was written, whose memory has so many owners. Views look for
-/// a tangent when they are made and cannot be found from what they view: only `self` and its base
-/// may be there to see the memory.
+/// a tangent when they are made, and those without a history before each op (adopt_tangents()).
 void give_first_tangent(const Tensor& self, uint32_t owners, const ForwardLevelPtr& level,
                         Tensor tangent) {
-  const uint32_t known = is_view(self) ? 2 : 1;
-  if (owners > known) {
-    refuse_first_tangent(self,
-                         "that shares memory with views, or a detach(), which would not see it");
+  const bool has_others = owners > (is_view(self) ? 2 : 1);
+  if (has_others && !views_look_again(self)) {
+    refuse_first_tangent(self, "that shares memory with views of a tensor with a history");
   }
-  if (!is_view(self)) return set_tangent(self, level, std::move(tangent), TangentMemory::shared);
-  if (tangent_of(base_of(self), *level).defined()) {
-    refuse_first_tangent(self, "that is the primal of a dual tensor");
+  if (is_view(self)) {
+    if (tangent_of(base_of(self), *level).defined()) {
+      refuse_first_tangent(self, "that is the primal of a dual tensor");
+    }
+    return give_through_base(self, level, tangent);
   }
-  give_through_base(self, level, tangent);
+  if (has_others && !has_no_gaps(self)) {
+    refuse_first_tangent(self, "that has gaps in memory, and views");
+  }
+  set_tangent(self, level, std::move(tangent), TangentMemory::shared);
+  mark_given(self, *level);
 }
 
 }  // namespace
@@ -221,6 +249,23 @@ void carry_before_write(const Tensor& self, const Tensor& before) {
   SavedTangents carrier(before, false);
   const SavedLock lock(*node);
   node->visit_saved(carrier);
+}
+
+void adopt_tangents(TensorImpl& view) {
+  // One for all, and recursive: to look at a tangent may settle it, which is rare already here.
+  static std::recursive_mutex mutex;
+  const std::lock_guard lock(mutex);
+  const Tensor self = Tensor::share(&view), base = Tensor::share(view.base());
+  const uint32_t made_at = __atomic_load_n(&view.view().version, __ATOMIC_RELAXED);
+  const TangentEntry* entry = meta_of(base)->tangents.first();
+  for (; entry != nullptr; entry = entry->lower) {
+    const bool is_new = made_at < entry->given_at && !tangent_of(self, *entry->level).defined();
+    if (!is_new || !entry->level->value_of(*entry).defined()) continue;
+    const EnableGradGuard
+        recorded;  // a tangent's history is the base's tangent's, not the reader's
+    const Tensor whole = own_tangent(base, *entry->level);
+    set_tangent(self, entry->level, part_of(whole, base, self), TangentMemory::own);
+  }
 }
 
 void clear_written_tangents(const Tensor& self) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ebb/autograd/ops.h"
+#include "ebb/autograd/views.h"
 #include "ebb/core/error.h"
 
 namespace ebb {
@@ -96,6 +97,7 @@ Tensor make_dual(const Tensor& primal, const Tensor& tangent, uint64_t level) {
 Dual unpack_dual(const Tensor& tensor, uint64_t level) {
   if (innermost == nullptr && level == 0) return {tensor, {}};
   const ForwardLevelPtr on = find_level("unpack_dual", level);
+  autograd::settle(tensor);
   const Tensor tangent = autograd::tangent_of(tensor, *on);
   const Tensor primal = view(tensor, tensor.sizes());
   autograd::drop_tangents(primal, on->id());

@@ -1,8 +1,8 @@
 // ebb/autograd/mutation_guard.cpp -- copies saved tensors just before they are written to.
 //
 // Memory with saved tensors is marked (Storage::guard_writes). An in-place op announces that it is
-// going to write it; then all that was saved of it is copied and the mark taken away. A copy is
-// shared by those that saved the same elements.
+// going to write it; then what was saved of those elements is copied, and the mark taken away if
+// nothing else is left. A copy is shared by those that saved the same elements.
 #include "ebb/autograd/mutation_guard.h"
 
 #include <algorithm>
@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "ebb/core/announced_write.h"
+#include "ebb/core/byte_region.h"
 #include "ebb/core/error.h"
 #include "ebb/ops/prepare.h"
 
@@ -52,15 +54,23 @@ void copy_originals(Storage& storage) {
   Registry& all = registry();
   std::vector<Tensor> replaced;  // dies after the lock is gone
   const std::lock_guard lock(all.mutex);
-  const auto [first, last] = all.originals.equal_range(&storage);
+  const TensorImpl* const target = detail::announced_write;
+  auto [entry, last] = all.originals.equal_range(&storage);
   std::map<Elements, Tensor> copies;
-  for (auto entry = first; entry != last; ++entry) {
+  bool is_left = false;
+  while (entry != last) {
     Tensor& value = entry->second->value;
+    if (target != nullptr && !may_meet(region_of(*target), {}, region_of(*value.impl()))) {
+      is_left = true;
+      ++entry;
+      continue;
+    }
     Tensor& copy = copies[elements_of(value)];
     if (!copy.defined()) copy = ops::copy_as("allow_mutation", value, value.dtype());
     replaced.push_back(std::exchange(value, copy));
+    entry = all.originals.erase(entry);
   }
-  all.originals.erase(first, last);
+  if (is_left) storage.guard_writes();
 }
 
 SavedOriginal::SavedOriginal(Tensor original) : value(std::move(original)) {

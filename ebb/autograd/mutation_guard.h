@@ -1,7 +1,7 @@
 // ebb/autograd/mutation_guard.h -- lets saved tensors be written to: backward sees the old values.
 //
-// A saved tensor is kept as it is until its memory is about to be written in place; only then it is
-// copied, once per version however many nodes saved it.
+// A saved tensor is kept as it is until elements of it are about to be written in place; only then
+// it is copied, once per version however many nodes saved it.
 #pragma once
 
 #include <memory>

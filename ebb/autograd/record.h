@@ -202,9 +202,10 @@ void settle_all(const Operands&... operands) {
 }
 
 /// The gate bits of a call whose operands were defined and have been settled: those of before, with
-/// the history that some may have got. (Not all of `now`: the caller may be done with some.)
+/// the history and tangents that some may have got. (Not all of `now`: the caller may be done with
+/// modes that watch.)
 inline uint32_t settled_bits(uint32_t before, uint32_t now) {
-  return (before & ~gate::kUndefined) | (now & gate::kRequiresGrad);
+  return (before & ~gate::kUndefined) | (now & (gate::kRequiresGrad | gate::kTangent));
 }
 
 /// Lets an unrecorded result inherit the reason why an operand has no history.

@@ -124,6 +124,11 @@ void set_tangent(const Tensor& tensor, const ForwardLevelPtr& level, Tensor tang
   tensor.impl()->flags |= gate::kTangent;
 }
 
+void mark_given(const Tensor& tensor, const ForwardLevel& level) {
+  TangentEntry* const entry = ensure_meta(tensor).tangents.find(level);
+  if (entry != nullptr) entry->given_at = tensor.impl()->storage->version();
+}
+
 void drop_tangents(const Tensor& tensor, uint64_t from_level) {
   AutogradMeta* const meta = meta_of(tensor);
   if (meta == nullptr) return;

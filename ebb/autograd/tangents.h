@@ -30,6 +30,7 @@ struct TangentEntry {
   TangentEntry* next = nullptr;
   Tensor value;  // undefined once the level has ended
   TangentMemory memory = TangentMemory::shared;
+  uint32_t given_at = 0;  // version of the storage whose write gave the first tangent; 0: no write
 };
 
 /// One entered level. Tensors from any thread may carry tangents on it.
@@ -89,6 +90,9 @@ class EBB_API Tangents {
 EBB_API Tensor tangent_of(const Tensor& tensor, const ForwardLevel& level);
 EBB_API void set_tangent(const Tensor& tensor, const ForwardLevelPtr& level, Tensor tangent,
                          TangentMemory memory);
+/// Says that a write just gave `tensor` its tangent on a level: its views that were there before
+/// look again (dual_call.h).
+EBB_API void mark_given(const Tensor& tensor, const ForwardLevel& level);
 /// Drops tangents on this level and on higher ones, the flag too if none is left.
 EBB_API void drop_tangents(const Tensor& tensor, uint64_t from_level);
 /// Lets `target` carry what `source` carries on live levels: the same tangents, shared.

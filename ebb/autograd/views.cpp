@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "ebb/autograd/dual_call.h"
 #include "ebb/autograd/gradient_math.h"
 #include "ebb/autograd/meta.h"
 #include "ebb/autograd/ops.h"
@@ -171,6 +172,8 @@ Producer* set_view_history(TensorImpl& view, const TensorImpl& base, NodePtr<Nod
 bool settle_view(TensorImpl& view) {
   const TensorImpl* const base = view.base();
   if (base == nullptr) return (view.flag_bits() & gate::kRequiresGrad) != 0;
+  if ((base->flags & gate::kTangent) != 0) [[unlikely]]
+    adopt_tangents(view);
   const Follows first = compare(view, *base);
   if (first == Follows::still) {
     return (view.flag_bits() & gate::kRequiresGrad) != 0;

@@ -1,6 +1,7 @@
 // ebb/core/storage.cpp -- making and freeing storages, and noting what is written.
 #include "ebb/core/storage.h"
 
+#include "ebb/core/announced_write.h"
 #include "ebb/core/device_memory.h"
 #include "ebb/core/error.h"
 #include "ebb/core/write_log.h"
@@ -8,6 +9,7 @@
 namespace ebb {
 
 void (*detail::before_guarded_write)(Storage& storage) = nullptr;
+thread_local const TensorImpl* detail::announced_write = nullptr;
 
 Storage* Storage::adopt(void* data, size_t bytes, StorageDeleter deleter, void* context,
                         Device device) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "ebb/core/announced_write.h"
 #include "ebb/core/sparse.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/copy.h"
@@ -158,7 +159,10 @@ Tensor copy_as(const char* op, const Tensor& tensor, DType dtype) {
 
 void check_writable(const char* op, const Tensor& tensor) {
   require_strided(op, "what is written", tensor);
-  tensor.impl()->storage->prepare_write();
+  {
+    const detail::AnnouncedWrite announced(tensor.impl());
+    tensor.impl()->storage->prepare_write();
+  }
   if (tensor.impl()->storage->is_read_only()) {
     throw ValueError(str(op, ": the tensor that is written must be writable, got ", tensor.dtype(),
                          ' ', PrintShape{tensor.sizes()},

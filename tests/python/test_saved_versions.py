@@ -193,3 +193,20 @@ def test_no_random_program_uses_a_value_that_was_written():
     print(f"{checks} saved values, {missed} missed writes, {false_alarms} false alarms")
     assert missed == 0
     assert false_alarms <= checks // 200
+
+
+def test_a_write_copies_only_what_was_saved_of_the_elements_written():
+    buffer, w = ebb.ones(4, 1000), ebb.ones(1000, requires_grad=True)
+    with ebb.autograd.graph.allow_mutation_on_saved_tensors():
+        results = [row * w for row in buffer] + [buffer[:, :250] * w[:250]]
+        before = ebb.memory_stats()["live"]
+        buffer[1].fill_(5.0)  # saved as a row, and as part of a block
+        assert 8000 <= ebb.memory_stats()["live"] - before < 8000 + 2000
+        before = ebb.memory_stats()["live"]
+        buffer[1].fill_(7.0)
+        assert ebb.memory_stats()["live"] - before < 1000
+        buffer[2:].zero_()
+        assert 8000 <= ebb.memory_stats()["live"] - before < 8000 + 2000
+    buffer.fill_(9.0)
+    sum(one.sum() for one in results).backward()
+    assert w.grad.tolist() == [8.0] * 250 + [4.0] * 750
