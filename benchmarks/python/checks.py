@@ -1,7 +1,8 @@
 # benchmarks/python/checks.py -- what anomaly mode, NaN checks and a profile cost a training step.
 """Usage: python checks.py [ROUNDS]
 
-Question: how much longer do steps of small ops take in anomaly mode, with NaN checks, in a profile?
+Question: how much longer do steps of small ops take in anomaly mode, with NaN checks, in a profile,
+in one that notes memory too?
 The modes take turns, so that a noisy moment meets all of them. Prints one JSON object: us per step
 in each mode, and the ratios to the step without.
 """
@@ -26,12 +27,17 @@ def both():
         yield
 
 
+def profile_with_memory():
+    return profile(profile_memory=True)
+
+
 MODES = {
     "plain": contextlib.nullcontext,
     "anomaly mode": detect_anomaly,
     "NaN checks": check_nan_inf,
     "both": both,
     "profile": profile,
+    "profile with memory": profile_with_memory,
 }
 
 

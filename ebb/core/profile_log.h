@@ -52,10 +52,13 @@ class ProfileLog {
     size_t left = count_.load(std::memory_order_acquire);
     std::vector<Item> items;
     items.reserve(left);
-    for (const Chunk* chunk = first_; left > 0; chunk = chunk->next) {
+    // Beyond what was published, the thread may be writing: not even the next chunk is looked up.
+    const Chunk* chunk = left > 0 ? first_ : nullptr;
+    while (left > 0) {
       const size_t here = left < kPerChunk ? left : kPerChunk;
       items.insert(items.end(), chunk->items(), chunk->items() + here);
       left -= here;
+      if (left > 0) chunk = chunk->next;
     }
     return items;
   }

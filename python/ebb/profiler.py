@@ -19,9 +19,10 @@ from types import TracebackType
 from typing import NamedTuple
 
 from ebb import _C
+from ebb.autograd.anomaly import record_stacks
 from ebb.errors import AutogradError, ValueError
 
-__all__ = ["Allocations", "Range", "profile", "record_function"]
+__all__ = ["Allocations", "Range", "profile", "record_function", "schedule"]
 
 
 class Range(NamedTuple):
@@ -44,6 +45,7 @@ class Range(NamedTuple):
         allocated: Their bytes.
         peak: The most bytes alive at once in it, above what was alive at its start.
         kept: The bytes alive at its end, above what was alive at its start.
+        stack: The place and, with ``with_stack``, those that called it, innermost first.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Range(NamedTuple):
     allocated: int
     peak: int
     kept: int
+    stack: tuple[tuple[str, int, str] | None, ...]
 
     @property
     def duration(self) -> float:
@@ -102,6 +105,49 @@ class record_function(ContextDecorator):  # noqa: N801 -- the field's name for i
         _C._close_range()
 
 
+_ACTIONS = ("none", "warmup", "record", "record_and_save")
+
+
+def schedule(
+    *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0
+) -> Callable[[int], str]:
+    """Return a schedule for ``profile``: which steps of a program to note.
+
+    Args:
+        wait: Steps at the start of each cycle in which nothing is noted.
+        warmup: Steps after them that are noted and dropped.
+        active: Steps after them that are noted and kept.
+        repeat: The number of cycles; 0 for no end.
+        skip_first: Steps before the first cycle.
+    Returns:
+        A function from a step's number to ``none``, ``warmup``, ``record``, or
+        ``record_and_save`` for the last step of a cycle.
+    Example:
+        >>> plan = ebb.profiler.schedule(wait=1, warmup=1, active=2)
+        >>> [plan(step) for step in range(5)]
+        ['none', 'warmup', 'record', 'record_and_save', 'none']
+    """
+    counts = (wait, warmup, active, repeat, skip_first)
+    if min(counts) < 0 or active == 0:
+        raise ValueError(
+            f"schedule: needs counts of at least 0, active of at least 1, got {counts}"
+        )
+    cycle = wait + warmup + active
+
+    def action(step: int) -> str:
+        step -= skip_first
+        if step < 0 or (repeat and step >= repeat * cycle):
+            return "none"
+        place = step % cycle
+        if place < wait:
+            return "none"
+        if place < wait + warmup:
+            return "warmup"
+        return "record" if place < cycle - 1 else "record_and_save"
+
+    return action
+
+
 class profile:  # noqa: N801 -- the field's name for it
     """Context manager: note every op, node and named range of this thread and its helpers.
 
@@ -115,14 +161,33 @@ class profile:  # noqa: N801 -- the field's name for it
 
     Args:
         profile_memory: Also note each block of the CPU's memory that is taken or given back.
+        with_stack: Also note who called each operation: ``Range.stack``.
+        schedule: Says of each step of the program, counted by :meth:`step`, what to do in it, as
+            :func:`schedule` does. Without one, all of the block is noted.
+        on_trace_ready: Called with this object when the last step of a cycle has been noted.
     """
 
-    def __init__(self, *, profile_memory: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        schedule: Callable[[int], str] | None = None,
+        on_trace_ready: Callable[[profile], object] | None = None,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+    ) -> None:
+        self.step_num = 0
+        self._schedule = schedule
+        self._on_trace_ready = on_trace_ready
         self._profile_memory = bool(profile_memory)
+        self._with_stack = bool(with_stack)
+        self._stacks: record_stacks | None = None
+        self._runs = False
+        self._now = "none"  # what is done in this step
         self._report: object | None = None
 
     def __enter__(self) -> profile:
-        _C._start_profile(self._profile_memory)
+        self.step_num = 0
+        self._begin_step(self._action(0))
         return self
 
     def __exit__(
@@ -131,9 +196,57 @@ class profile:  # noqa: N801 -- the field's name for it
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._report = _C._stop_profile()
+        if self._runs:
+            self._end_step()
+            self._stop(is_kept=self._now in ("record", "record_and_save"))
+
+    def step(self) -> None:
+        """Tell the schedule that a step of the program has ended and the next one begins."""
+        if self._schedule is None:
+            raise AutogradError("step: needs a profile with a schedule, got one without")
+        following = self._action(self.step_num + 1)
+        self._end_step()
+        self.step_num += 1
+        # A warm-up is noted, so that all of it has been done once, and dropped.
+        is_over = following == "none" or self._now in ("warmup", "record_and_save")
+        if self._runs and is_over:
+            self._stop(is_kept=self._now in ("record", "record_and_save"))
+        self._begin_step(following)
+
+    def _action(self, step: int) -> str:
+        action = "record" if self._schedule is None else self._schedule(step)
+        if action not in _ACTIONS:
+            raise ValueError(f"profile: schedule must return one of {_ACTIONS}, got {action!r}")
+        return action
+
+    def _begin_step(self, action: str) -> None:
+        self._now = action
+        if action != "none" and not self._runs:
+            _C._start_profile(self._profile_memory)
+            self._runs = True
+            if self._with_stack:
+                self._stacks = record_stacks()
+                self._stacks.__enter__()
+        if self._runs and self._schedule is not None:
+            _C._open_range(f"ProfilerStep#{self.step_num}")
+
+    def _end_step(self) -> None:
+        if self._runs and self._schedule is not None:
+            _C._close_range()
+
+    def _stop(self, *, is_kept: bool) -> None:
+        if self._stacks is not None:
+            self._stacks.__exit__(None, None, None)
+            self._stacks = None
+        report = _C._stop_profile()
+        self._runs = False
+        if not is_kept:
+            return
+        self._report = report
         for name in ("ranges", "_memory"):
             self.__dict__.pop(name, None)
+        if self._on_trace_ready is not None:
+            self._on_trace_ready(self)
 
     @property
     def report(self) -> object:

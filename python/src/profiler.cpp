@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "python/src/errors.h"
 
@@ -60,19 +62,30 @@ class Texts {
   /// (file, line, function), or None.
   PyObject* place(LocationId id) {
     Ref& kept = places_[id];
+    if (kept.get() == nullptr) kept = Ref(place_object(describe_location(id)));
+    return kept.get();
+  }
+  /// A tuple of those, innermost first: one, unless stacks were recorded.
+  PyObject* stack(LocationId id) {
+    Ref& kept = stacks_[id];
     if (kept.get() != nullptr) return kept.get();
-    const SourceLocation place = describe_location(id);
-    if (place.file.empty()) {
-      kept = Ref(Py_NewRef(Py_None));
-    } else {
-      kept = Ref(
-          checked(Py_BuildValue("(sis)", place.file.c_str(), place.line, place.function.c_str())));
+    const std::vector<SourceLocation> places = describe_stack(id);
+    Ref all(checked(PyTuple_New(static_cast<Py_ssize_t>(places.size()))));
+    for (size_t depth = 0; depth < places.size(); ++depth) {
+      PyTuple_SET_ITEM(all.get(), static_cast<Py_ssize_t>(depth), place_object(places[depth]));
     }
+    kept = std::move(all);
     return kept.get();
   }
 
  private:
+  static PyObject* place_object(const SourceLocation& place) {
+    if (place.file.empty()) return Py_NewRef(Py_None);
+    return checked(Py_BuildValue("(sis)", place.file.c_str(), place.line, place.function.c_str()));
+  }
+
   std::map<const char*, Ref> names_;
+  std::map<LocationId, Ref> stacks_;
   std::map<LocationId, Ref> places_;
   std::map<ScopeId, Ref> modules_;
 };
@@ -92,14 +105,14 @@ PyObject* entry_of(const ProfileReport& report, const ProfileRange& range,
                    const RangeMemory& memory, uint64_t thread, Texts& texts) {
   static const char* const kinds[] = {"user", "op", "inner"};
   return checked(Py_BuildValue(
-      "(OOOddKLOOKLLLL)", texts.name(range.name),
+      "(OOOddKLOOKLLLLO)", texts.name(range.name),
       texts.name(kinds[static_cast<size_t>(range.kind)]), range.is_backward ? Py_True : Py_False,
       ns_of(report, range.start), ns_of(report, range.end),
       static_cast<unsigned long long>(range.sequence), static_cast<long long>(range.bytes),
       texts.place(range.location), texts.module(range.scope),
       static_cast<unsigned long long>(thread), static_cast<long long>(memory.allocations),
       static_cast<long long>(memory.allocated), static_cast<long long>(memory.peak),
-      static_cast<long long>(memory.kept)));
+      static_cast<long long>(memory.kept), texts.stack(range.location)));
 }
 
 /// _profile_ranges(report)

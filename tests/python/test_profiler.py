@@ -194,6 +194,72 @@ def test_one_profile_runs_at_a_time():
         ebb._C._stop_profile()
 
 
+def test_a_schedule_chooses_the_steps_that_are_noted():
+    plan = ebb.profiler.schedule(wait=1, warmup=1, active=2, repeat=2, skip_first=1)
+    assert [plan(step) for step in range(6)] == [
+        "none", "none", "warmup", "record", "record_and_save", "none"
+    ]  # fmt: skip
+    assert plan(8) == "record_and_save" and plan(9) == plan(13) == "none"
+    with pytest.raises(ValueError, match="active of at least 1, got"):
+        ebb.profiler.schedule(wait=0, warmup=0, active=0)
+
+
+def test_a_scheduled_profile_hands_over_each_cycle():
+    found = []
+
+    def keep(prof):
+        found.append([one.name for one in prof.ranges])
+
+    plan = ebb.profiler.schedule(wait=1, warmup=1, active=2)
+    x = ebb.ones([2])
+    with profile(schedule=plan, on_trace_ready=keep) as prof:
+        for _ in range(9):
+            x.exp()
+            prof.step()
+    steps = [["ProfilerStep#2", "exp", "ProfilerStep#3", "exp"],
+             ["ProfilerStep#6", "exp", "ProfilerStep#7", "exp"]]  # fmt: skip
+    assert found == steps
+    assert [one.name for one in prof.ranges] == steps[1]
+
+
+def test_a_schedule_that_is_left_early_hands_over_what_is_there():
+    plan = ebb.profiler.schedule(wait=0, warmup=0, active=5)
+    found = []
+    with profile(schedule=plan, on_trace_ready=found.append):
+        ebb.ones([2]).exp()
+    assert len(found) == 1
+    assert [one.name for one in found[0].ranges] == ["ProfilerStep#0", "exp"]
+    with profile(schedule=ebb.profiler.schedule(wait=0, warmup=5, active=1)) as prof:
+        ebb.ones([2]).exp()
+    with pytest.raises(ebb.Error, match="a block that has ended"):
+        _ = prof.ranges
+
+
+def test_steps_need_a_schedule_and_schedules_need_to_say_what_to_do():
+    with profile() as prof, pytest.raises(ebb.Error, match="needs a profile with a schedule"):
+        prof.step()
+    with pytest.raises(ValueError, match=r"must return one of .*, got 'sometimes'"):
+        profile(schedule=lambda step: "sometimes").__enter__()
+    with profile():  # nothing is left running
+        pass
+
+
+def test_with_stack_ranges_tell_who_called():
+    def inner(x):
+        return x.exp()
+
+    x = ebb.ones([2], requires_grad=True)
+    with profile(with_stack=True) as prof:
+        inner(x).sum().backward()
+    stack = [place[2] for place in named(prof, "exp")[0].stack]
+    assert stack[0].endswith("<locals>.inner")
+    assert stack[1] == "test_with_stack_ranges_tell_who_called"
+    assert named(prof, "ExpBackward")[0].stack[0] == named(prof, "exp")[0].place
+    with profile() as prof:
+        inner(x)
+    assert len(named(prof, "exp")[0].stack) == 1
+
+
 def test_a_profile_that_has_not_ended_cannot_be_read():
     prof = profile()
     with pytest.raises(ebb.Error, match="a block that has ended"):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tools.bench.runner import Settings
 
 # A step in the mode against one without.
-MOST_TIMES = {"anomaly mode": 1.5, "NaN checks": 1.5, "profile": 1.3}
+MOST_TIMES = {"anomaly mode": 1.5, "NaN checks": 1.5, "profile": 1.3}  # with memory: no aim
 
 
 def checks_rows(settings: Settings) -> list[Row]:
