@@ -60,8 +60,6 @@ class EBB_API OpObserver {
 
 /// The bit of thread_state.modes that says that there are observers.
 inline constexpr uint32_t kObserved = 1u << 19;
-/// Modes in which something goes on around each op.
-inline constexpr uint32_t kWatchedOps = gate::kWatched | kObserved;
 
 /// One observer of a thread's stack.
 struct ObserverFrame {

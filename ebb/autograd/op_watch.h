@@ -3,7 +3,8 @@
 // The slow path of every op makes an OpWatch and calls itself without the bits that watch. In
 // anomaly mode what is recorded inside carries the whole stack of the call; with NaN checks the
 // results are looked at; in a profile it is a range of time; results may be made to keep their
-// gradients; observers are shown the call, and may supply its results (op_observer.h).
+// gradients; observers are shown the call, and may supply its results (op_observer.h); cuts are
+// traced (cut_trace.h).
 #pragma once
 
 #include <cmath>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "ebb/autograd/cut_trace.h"
 #include "ebb/autograd/finite_check.h"
 #include "ebb/autograd/op_observer.h"
 #include "ebb/core/location.h"
@@ -22,6 +24,9 @@
 #include "ebb/core/scalar.h"
 
 namespace ebb::autograd {
+
+/// Modes in which something goes on around each op.
+inline constexpr uint32_t kWatchedOps = gate::kWatched | kObserved | gate::kCutTrace;
 
 /// The place of a call that records more than one node: in anomaly mode with its callers.
 inline LocationId place_of_call(void* return_address) {
@@ -67,6 +72,9 @@ class EBB_API OpWatch {
     }
   }
 
+  /// Call with what a call is about to write.
+  void before_write(const Tensor& self);
+
   /// Call with all results. Throws NonFiniteError if one has a fault. `scalars_are_finite`: numbers
   /// that the op was given.
   void see(std::span<const Tensor> results, std::initializer_list<NamedTensor> operands,
@@ -94,12 +102,15 @@ class EBB_API OpWatch {
   void check(const Tensor& result, std::span<const NamedTensor> operands, bool scalars_are_finite);
   /// The node that the call recorded, and the memory that it made.
   void note(const Tensor& result);
+  void trace(const Tensor& result, std::span<const NamedTensor> operands) const;
 
   const char* op_;
   const uint32_t bits_;
   const bool makes_results_;
   const LocationId location_;
   const LocationScope scope_;
+  const std::span<const OpArgument> arguments_;
+  Origin before_ = 0;  // of what the call writes
   std::optional<OpRange> range_;
   std::optional<Observation> observation_;
 };

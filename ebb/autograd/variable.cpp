@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ebb/autograd/cut_trace.h"
 #include "ebb/autograd/grad_dtype.h"
 #include "ebb/autograd/record.h"
 #include "ebb/autograd/shared_gradient.h"
@@ -152,11 +153,14 @@ void cut_history(const Tensor& tensor) {
   impl.cut_from_base();
   autograd::drop_tangents(tensor, 0);
   if (impl.producer == nullptr) return;
+  autograd::Origin origin =
+      autograd::make_origin(autograd::Cut::detached, current_location(nullptr));
+  if (autograd::is_tracing_cuts()) origin = autograd::note_detaching("detach_", tensor, origin);
   if (impl.meta != nullptr) std::exchange(impl.meta, nullptr)->owner_died();
   Producer* const history = std::exchange(impl.producer, nullptr);
   constexpr uint8_t kHistory = gate::kRequiresGrad | TensorImpl::kLeaf;
   impl.flags &= static_cast<uint8_t>(~kHistory);
-  impl.output_index = autograd::make_origin(autograd::Cut::detached, current_location(nullptr));
+  impl.output_index = origin;
   history->release();
 }
 

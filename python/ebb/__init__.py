@@ -78,7 +78,8 @@ newaxis = None
 # The parts are imported at once (15 ms), not by a module-level __getattr__: with one, Python
 # cannot specialise the look-up of `ebb.add`, which then costs 10 ns more each time.
 from ebb import data, graphs, io, linalg, nn, optim, profiler, utils, viz  # noqa: E402,F401
-from ebb.graphs import graph  # noqa: E402,F401
+from ebb.autograd.anomaly import trace_cuts  # noqa: E402,F401
+from ebb.graphs import explain, graph  # noqa: E402,F401
 from ebb.io import load, load_npz, save, save_npz  # noqa: E402,F401
 from ebb.linalg import _norm_of_tensor as norm  # noqa: E402,F401
 
