@@ -89,7 +89,12 @@ class EBB_API CutNotes {
   std::vector<Tensor> take_held() { return std::exchange(held_, {}); }
   /// Makes room: else what is noted for one call might be forgotten during it.
   void make_room();
-  void forget_leaf(const Node& accumulator) { leaves_.erase(&accumulator); }
+  void forget_leaf(const Node& accumulator) {
+    leaves_.erase(&accumulator);
+    frozen_.erase(&accumulator);
+  }
+  /// Leaves that were told to require no gradient, and where: known without tracing.
+  std::unordered_map<const Node*, LocationId>& frozen() { return frozen_; }
   void clear();
   /// The name of an op for a note.
   const char* kept_name(const char* name, bool is_static);
@@ -110,8 +115,15 @@ class EBB_API CutNotes {
   std::unordered_map<uint64_t, NoteId> nodes_;  // by sequence number
   std::unordered_multimap<uint64_t, NoteId> joins_;
   std::unordered_map<const Node*, NoteSource> leaves_;
+  std::unordered_map<const Node*, LocationId> frozen_;
   std::unordered_set<std::string> names_;  // of custom functions
   std::vector<Tensor> held_;
 };
+
+/// A leaf is told to require no gradient at this place, or to require one again.
+EBB_API void note_frozen(const Node& accumulator, LocationId place);
+EBB_API void note_thawed(const Node& accumulator);
+/// Where a leaf was told so, 0 if it was not.
+EBB_API LocationId frozen_at(const Tensor& leaf);
 
 }  // namespace ebb::autograd

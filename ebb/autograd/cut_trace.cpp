@@ -329,7 +329,7 @@ void CutNotes::clear() {
   nodes_ = {};
   joins_ = {};
   leaves_ = {};
-  any_leaf_noted = false;
+  any_leaf_noted = !frozen_.empty();
 }
 
 void note_result(const TracedCall& call, const Tensor& result,
@@ -407,6 +407,29 @@ LocationId place_of(Origin origin) {
   CutNotes& notes = locked.get();
   const NoteId note = notes.note_of_origin(origin);
   return note == kNoNote ? 0 : notes.at(note).place;
+}
+
+void note_frozen(const Node& accumulator, LocationId place) {
+  CutNotes& notes = CutNotes::shared();
+  const std::lock_guard lock(notes.mutex());
+  any_leaf_noted = true;
+  notes.frozen()[&accumulator] = place;
+}
+
+void note_thawed(const Node& accumulator) {
+  if (!any_leaf_noted.load(std::memory_order_relaxed)) return;
+  CutNotes& notes = CutNotes::shared();
+  const std::lock_guard lock(notes.mutex());
+  notes.frozen().erase(&accumulator);
+}
+
+LocationId frozen_at(const Tensor& leaf) {
+  const auto* const accumulator = static_cast<const Node*>(leaf.impl()->producer);
+  if (accumulator == nullptr) return 0;
+  CutNotes& notes = CutNotes::shared();
+  const std::lock_guard lock(notes.mutex());
+  const auto found = notes.frozen().find(accumulator);
+  return found == notes.frozen().end() ? 0 : found->second;
 }
 
 void forget_noted_leaf(const Node& accumulator) noexcept {

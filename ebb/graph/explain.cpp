@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "ebb/autograd/cut_notes.h"
 #include "ebb/autograd/cut_trace.h"
 #include "ebb/autograd/saved_tensor.h"
 #include "ebb/autograd/variable.h"
@@ -176,6 +177,17 @@ std::vector<Step> origins_of(std::span<const Tensor> outputs) {
   return cuts;
 }
 
+/// Why an input does not require a gradient, if that is known.
+std::vector<Step> refusals_of(const Tensor& input) {
+  std::vector<Step> found = origins_of({&input, 1});
+  const LocationId frozen = autograd::frozen_at(input);
+  if (frozen != 0) {
+    found.push_back(
+        {.op = "requires_grad_", .module = "", .place = frozen, .kind = StepKind::unrecorded});
+  }
+  return found;
+}
+
 void describe_ways(const Graph& graph, Place place, size_t most_paths, Explanation& found) {
   const Snapshot& snapshot = graph.snapshot();
   const Routes routes = routes_to(snapshot, place.node, place.output);
@@ -241,7 +253,7 @@ Explanation explain(std::span<const Tensor> outputs, const Tensor& input, size_t
   Explanation found;
   if (!input.requires_grad()) {
     found.reason = Reason::requires_no_grad;
-    found.cuts = origins_of({&input, 1});
+    found.cuts = refusals_of(input);
   } else if (const auto place = graph.place_of(input); place.has_value()) {
     found.reason = Reason::gets_gradient;
     describe_ways(graph, *place, most_paths, found);
@@ -263,6 +275,8 @@ std::vector<InputSummary> explain_all(std::span<const Tensor> outputs,
     const auto place = graph.place_of(inputs[index]);
     if (!inputs[index].requires_grad()) {
       one.reason = Reason::requires_no_grad;
+      const std::vector<Step> refusals = refusals_of(inputs[index]);
+      if (!refusals.empty()) one.step = refusals.front();
     } else if (place.has_value()) {
       one.reason = Reason::gets_gradient;
       one.ways = routes.ways[place->node];

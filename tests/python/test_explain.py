@@ -164,10 +164,28 @@ def test_state_of_the_gradient_is_that_of_gradient_flow(factor, state):
 
 def test_a_frozen_parameter_requires_none():
     net = ebb.nn.Linear(2, 2)
+    at = line() + 1
     net.weight.requires_grad_(False)
-    found = ebb.explain(net(ebb.ones(1, 2)).sum(), "weight", names=net)
+    loss = net(ebb.ones(1, 2)).sum()
+    found = ebb.explain(loss, "weight", names=net)
     assert (found.reason, found.gets_gradient) == ("requires_no_grad", False)
-    assert str(found).startswith("weight gets no gradient: it does not require one\nhint: req")
+    assert found.location.line == ebb.explain(loss, net)["weight"].step.location.line == at
+    told = f"it was told not to by requires_grad_() at {found.location}"
+    assert str(found).startswith(
+        f"weight gets no gradient: it does not require one; {told}\nhint: "
+    )
+
+
+def test_where_a_parameter_was_frozen_is_forgotten_when_it_is_asked_again():
+    w = leaf()
+    w.requires_grad = False
+    assert ebb.explain(leaf(), w).location is not None
+    w.requires_grad = True
+    assert ebb.explain(leaf(), w).reason == "not_used"
+    never = ebb.ones(2)
+    found = ebb.explain(leaf(), never)
+    assert (found.reason, found.cuts) == ("requires_no_grad", [])
+    assert "it does not require one\nhint: requires_grad_()" in str(found)
 
 
 def test_a_tensor_that_was_detached_tells_where():

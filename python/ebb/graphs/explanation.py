@@ -307,6 +307,7 @@ def _listed(title: str, steps: list[Step]) -> list[str]:
 def _cut_words(step: Step) -> str:
     """ "under no_grad at model.py:7"."""
     how = {
+        "": "it was told not to by requires_grad_()",
         "no_grad": "its history was cut under no_grad",
         "detached": "its history was cut by detach()",
         "not_differentiable": "its history was cut by an op without derivative",
