@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 
 #include "ebb/autograd/cut_notes.h"
 #include "ebb/autograd/meta.h"
@@ -71,6 +72,18 @@ class LockedNotes {
  private:
   std::unique_lock<std::mutex> lock_;
 };
+
+/// Calls `work` with the notes, with room for more. Without memory nothing is noted: what is traced
+/// must not fail for that.
+template <typename Work>
+void take_notes(Work work) {
+  try {
+    const LockedNotes locked;
+    locked.get().make_room();
+    work(locked.get());
+  } catch (const std::bad_alloc&) {
+  }
+}
 
 /// One result under the lock.
 class ResultNote {
@@ -339,16 +352,12 @@ void note_result(const TracedCall& call, const Tensor& result,
     return operand->defined() && (operand->requires_grad() || is_traced(origin_of(*operand)));
   };
   if (!std::any_of(operands.begin(), operands.end(), matters) && !is_traced(call.before)) return;
-  const LockedNotes locked;
-  CutNotes& notes = locked.get();
-  notes.make_room();
   const bool is_off = (call.bits & (gate::kNoGrad | gate::kInference)) != 0;
-  ResultNote note(notes, call, result);
-  if (result.requires_grad() && !is_off) {
-    note.join_constants(operands);
-  } else {
-    note.add(operands);
-  }
+  const bool is_recorded = result.requires_grad() && !is_off;
+  take_notes([&](CutNotes& notes) {
+    ResultNote note(notes, call, result);
+    is_recorded ? note.join_constants(operands) : note.add(operands);
+  });
 }
 
 void note_results(TracedCall call, std::span<const Tensor> results,
@@ -376,29 +385,30 @@ void note_detached(const char* op, const Tensor& out, const Tensor& input, Locat
 }
 
 Origin note_detaching(const char* op, const Tensor& tensor, Origin otherwise) {
-  const LockedNotes locked;
-  CutNotes& notes = locked.get();
-  notes.make_room();
-  const NoteId note =
-      note_of_value(notes, plain_note(op, NoteKind::unrecorded, Cut::detached), tensor);
-  return note == kNoNote ? otherwise : traced_origin(Cut::detached, note);
+  Origin origin = otherwise;
+  take_notes([&](CutNotes& notes) {
+    const CutNote detaching = plain_note(op, NoteKind::unrecorded, Cut::detached);
+    const NoteId note = note_of_value(notes, detaching, tensor);
+    if (note != kNoNote) origin = traced_origin(Cut::detached, note);
+  });
+  return origin;
 }
 
 void note_leaving(const char* how, const Tensor& tensor) {
-  const LockedNotes locked;
-  CutNotes& notes = locked.get();
-  notes.make_room();
-  note_of_value(notes, plain_note(how, NoteKind::left, Cut::detached), tensor);
+  if (!tensor.defined()) return;
+  settle(tensor);
+  take_notes([&](CutNotes& notes) {
+    note_of_value(notes, plain_note(how, NoteKind::left, Cut::detached), tensor);
+  });
 }
 
 void note_entering(const char* how, const Tensor& tensor) {
   if (tensor.impl()->producer != nullptr) return;
-  const LockedNotes locked;
-  CutNotes& notes = locked.get();
-  if (!notes.has_left()) return;
-  notes.make_room();
-  const NoteId note = notes.add(plain_note(how, NoteKind::entered, Cut::never_asked), {});
-  set_origin(tensor, traced_origin(Cut::never_asked, note));
+  take_notes([&](CutNotes& notes) {
+    if (!notes.has_left()) return;
+    const NoteId note = notes.add(plain_note(how, NoteKind::entered, Cut::never_asked), {});
+    set_origin(tensor, traced_origin(Cut::never_asked, note));
+  });
 }
 
 LocationId place_of(Origin origin) {
