@@ -452,6 +452,18 @@ def composite_text(form: Form) -> str:
     return text
 
 
+def loses_gradient(form: Form) -> bool:
+    """Whether the values of operands go into a result that never has a history."""
+    takes_only_geometry = form.op.name.endswith("_like")
+    is_fresh = form.kind == "plain" and form.shape_of_result == "single"
+    return is_fresh and bool(form.required_tensors) and not takes_only_geometry
+
+
+def noted_operands(form: Form) -> str:
+    """Arguments of note_no_gradient()."""
+    return ", ".join(f"&{name}" for name in form.required_tensors)
+
+
 def check_supported(op: Op) -> None:
     """Refuse what the templates cannot print."""
     if op.composite and op.has_out:
@@ -483,6 +495,8 @@ def emit(family: Family) -> dict[str, str]:
             form for form in functions if form.op.composite and form.op.composite != "hand-written"
         ],
         "composite_text": composite_text,
+        "loses_gradient": loses_gradient,
+        "noted_operands": noted_operands,
         "needs_reduction": any(
             param.type.name == "Reduction" for op in family.ops for param in op.params
         ),

@@ -1,8 +1,9 @@
-# benchmarks/python/checks.py -- what anomaly mode, NaN checks and a profile cost a training step.
+# benchmarks/python/checks.py -- what looking for faults costs a training step.
 """Usage: python checks.py [ROUNDS]
 
 Question: how much longer do steps of small ops take in anomaly mode, with NaN checks, in a profile,
-in one that notes memory too?
+in one that notes memory too, with cuts traced? The loss is read as a number, so that tracing notes
+the whole graph of each step.
 The modes take turns, so that a noisy moment meets all of them. Prints one JSON object: us per step
 in each mode, and the ratios to the step without.
 """
@@ -14,7 +15,7 @@ import sys
 import time
 
 import ebb
-from ebb.autograd import check_nan_inf, detect_anomaly
+from ebb.autograd import check_nan_inf, detect_anomaly, trace_cuts
 from ebb.profiler import profile
 
 ebb.set_num_threads(1)
@@ -38,6 +39,7 @@ MODES = {
     "both": both,
     "profile": profile,
     "profile with memory": profile_with_memory,
+    "traced cuts": trace_cuts,
 }
 
 
@@ -56,12 +58,14 @@ def deep_narrow():
 
 
 def stepper(net, x, y):
-    """A training step."""
+    """A training step, whose loss is read as a number."""
     optimizer = ebb.optim.SGD(net.parameters(), lr=0.01)
 
     def step():
         optimizer.zero_grad()
-        ebb.nn.functional.cross_entropy(net(x), y).backward()
+        loss = ebb.nn.functional.cross_entropy(net(x), y)
+        loss.item()
+        loss.backward()
         optimizer.step()
 
     return step

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ebb/autograd/cut_trace.h"
 #include "ebb/autograd/meta.h"
 #include "ebb/autograd/op_support.h"
 #include "ebb/core/error.h"
@@ -65,6 +66,13 @@ void set_edge(Node& node, size_t index, const Tensor& out) {
 
 }  // namespace
 
+/// Notes which outputs have no history although inputs wanted a gradient.
+static void trace_cuts(const CustomCall& call, LocationId location) {
+  if (!is_tracing_cuts()) return;
+  note_results({.op = call.name, .bits = thread_state.modes, .place = location}, call.outputs,
+               call.inputs);
+}
+
 /// One call of connect().
 class Connection {
  public:
@@ -84,6 +92,7 @@ class Connection {
       if (call_.outputs[index].defined()) give_history(index);
     }
     save_all();
+    trace_cuts(call_, location_);
   }
 
  private:
@@ -288,6 +297,7 @@ void leave_unconnected(const CustomCall& call, LocationId location) {
     if (contains(call.inputs, out)) out = view_of_input(out);
     if (is_cut) mark_cut(out, Cut::no_grad, location);
   }
+  trace_cuts(call, location);
 }
 
 Tensor refuse_derivatives(Node& owner, const Tensor& value, const std::string& reason,

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "ebb/autograd/cut_trace.h"
 #include "ebb/autograd/gradient_math.h"
 #include "ebb/autograd/node_extra.h"
 #include "ebb/autograd/record.h"
@@ -141,6 +142,7 @@ bool AccumulateGrad::lets_owner_die(RefCount& refs) noexcept {
 }
 
 void AccumulateGrad::owner_died() noexcept {
+  note_leaf_died(*this);
   {
     const std::lock_guard lock(mutex_);
     leaf_ = nullptr;

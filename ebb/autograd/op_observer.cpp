@@ -15,12 +15,12 @@ std::shared_ptr<const ObserverFrame> current_op_observers() { return top; }
 
 void install_op_observers(std::shared_ptr<const ObserverFrame> frame) noexcept {
   uint32_t& modes = thread_state.modes;
-  modes = frame == nullptr ? modes & ~kObserved : modes | kObserved;
+  modes = frame == nullptr ? modes & ~gate::kObserved : modes | gate::kObserved;
   top = std::move(frame);
 }
 
 void push_op_observer(std::shared_ptr<OpObserver> observer) {
-  const bool is_observed = (thread_state.modes & kObserved) != 0;
+  const bool is_observed = (thread_state.modes & gate::kObserved) != 0;
   install_op_observers(std::make_shared<const ObserverFrame>(
       ObserverFrame{std::move(observer), is_observed ? top : nullptr, top}));
 }
@@ -29,12 +29,12 @@ void pop_op_observer() noexcept {
   if (top == nullptr) return;
   const bool was_observed = top->outer != nullptr;
   top = top->below;
-  if (!was_observed) thread_state.modes &= ~kObserved;
+  if (!was_observed) thread_state.modes &= ~gate::kObserved;
 }
 
 Observation::Observation(const OpCall& call) : call_(call), first_(top) {
   if (call.writes) return;
-  const ModeScope unobserved(0, kObserved);
+  const ModeScope unobserved(0, gate::kObserved);
   for (const ObserverFrame* frame = first_.get(); frame != nullptr; frame = frame->outer.get()) {
     supplied = frame->observer->supply(call_);
     if (!supplied) continue;
@@ -45,7 +45,7 @@ Observation::Observation(const OpCall& call) : call_(call), first_(top) {
 
 void Observation::finish(std::span<const Tensor> results) {
   {
-    const ModeScope unobserved(0, kObserved);
+    const ModeScope unobserved(0, gate::kObserved);
     for (const ObserverFrame* frame = first_.get(); frame != end_; frame = frame->outer.get()) {
       frame->observer->see(call_, results);
     }

@@ -1,7 +1,7 @@
 // ebb/autograd/op_observer.h -- objects that are shown each op of a thread, and may answer for it.
 //
-// Each thread has a stack of observers. While its kObserved bit is set, every differentiable op
-// takes its slow path and is shown to them, innermost first: before it runs, when one may supply
+// Each thread has a stack of observers. While its gate::kObserved bit is set, every differentiable
+// op takes its slow path and is shown to them, innermost first: before it runs, when one may supply
 // the results instead, and afterwards, with its results and before saved-tensor hooks pack what it
 // saved. Who is asked before and supplies nothing is shown the results. An observer's own ops, and
 // runs of the engine, are not observed. OpWatch is the caller.
@@ -57,11 +57,6 @@ class EBB_API OpObserver {
   /// After the call.
   virtual void see(const OpCall& /*call*/, std::span<const Tensor> /*results*/) {}
 };
-
-/// The bit of thread_state.modes that says that there are observers.
-inline constexpr uint32_t kObserved = 1u << 19;
-/// Modes in which something goes on around each op.
-inline constexpr uint32_t kWatchedOps = gate::kWatched | kObserved;
 
 /// One observer of a thread's stack.
 struct ObserverFrame {

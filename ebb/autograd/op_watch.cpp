@@ -18,8 +18,9 @@ OpWatch::OpWatch(const char* op, uint32_t bits, void* return_address,
       makes_results_(return_address != nullptr),
       location_((bits & gate::kAnomaly) != 0 ? current_stack(return_address)
                                              : current_location(return_address)),
-      scope_(location_) {
-  if ((bits & kObserved) != 0) {
+      scope_(location_),
+      arguments_(arguments) {
+  if ((bits & gate::kObserved) != 0) {
     observation_.emplace(OpCall{.name = op,
                                 .location = location_,
                                 .arguments = arguments,
@@ -30,6 +31,25 @@ OpWatch::OpWatch(const char* op, uint32_t bits, void* return_address,
   if ((bits & gate::kProfiler) != 0 && !is_supplied()) range_.emplace(op, location_);
 }
 OpWatch::~OpWatch() = default;
+
+void OpWatch::before_write(const Tensor& self) {
+  if ((bits_ & gate::kCutTrace) != 0 && self.defined()) before_ = origin_of(self);
+}
+
+/// `operands` are those that must be defined; of a call that makes results, all are known.
+void OpWatch::trace(const Tensor& result, std::span<const NamedTensor> operands) const {
+  std::vector<const Tensor*> all;
+  for (const NamedTensor& operand : operands) all.push_back(operand.tensor);
+  for (const OpArgument& argument : arguments_) {
+    if (const auto* const one = std::get_if<const Tensor*>(&argument)) all.push_back(*one);
+    const auto* const list = std::get_if<std::span<const Tensor>>(&argument);
+    if (list == nullptr) continue;
+    for (const Tensor& one : *list) all.push_back(&one);
+  }
+  note_result(
+      {.op = op_, .bits = bits_, .place = location_, .before = before_, .writes = !makes_results_},
+      result, all);
+}
 
 void OpWatch::see(std::span<const Tensor> results, std::initializer_list<NamedTensor> operands,
                   bool scalars_are_finite) {
@@ -44,6 +64,7 @@ void OpWatch::check(const Tensor& result, std::span<const NamedTensor> operands,
   if (range_) note(result);
   const bool retains = (bits_ & gate::kRetainGrads) != 0 && result.defined();
   if (retains && result.requires_grad()) retain_grad(result);
+  if ((bits_ & gate::kCutTrace) != 0) trace(result, operands);
   if ((bits_ & gate::kNanCheck) == 0) return;
   check_result(op_, result, operands, scalars_are_finite, bits_, location_);
 }

@@ -1,9 +1,10 @@
-// ebb/autograd/op_watch.h -- what goes on around one op while some mode watches (kWatchedOps).
+// ebb/autograd/op_watch.h -- what goes on around one op while some mode watches (gate::kWatched).
 //
 // The slow path of every op makes an OpWatch and calls itself without the bits that watch. In
 // anomaly mode what is recorded inside carries the whole stack of the call; with NaN checks the
 // results are looked at; in a profile it is a range of time; results may be made to keep their
-// gradients; observers are shown the call, and may supply its results (op_observer.h).
+// gradients; observers are shown the call, and may supply its results (op_observer.h); cuts are
+// traced (cut_trace.h).
 #pragma once
 
 #include <cmath>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "ebb/autograd/cut_trace.h"
 #include "ebb/autograd/finite_check.h"
 #include "ebb/autograd/op_observer.h"
 #include "ebb/core/location.h"
@@ -49,7 +51,7 @@ class EBB_API OpWatch {
   uint32_t inner_bits() const {
     // Observers see what the call saved before hooks pack it.
     return bits_ &
-           ~(observation_ && makes_results_ ? kWatchedOps | gate::kSavedHooks : kWatchedOps);
+           ~(observation_ && makes_results_ ? gate::kWatched | gate::kSavedHooks : gate::kWatched);
   }
   /// Whether an observer answers for the call, which is then not made.
   bool is_supplied() const { return observation_ && observation_->supplied; }
@@ -66,6 +68,9 @@ class EBB_API OpWatch {
       return as_tuple<Results>(all, std::make_index_sequence<std::tuple_size_v<Results>>());
     }
   }
+
+  /// Call with what a call is about to write.
+  void before_write(const Tensor& self);
 
   /// Call with all results. Throws NonFiniteError if one has a fault. `scalars_are_finite`: numbers
   /// that the op was given.
@@ -94,12 +99,15 @@ class EBB_API OpWatch {
   void check(const Tensor& result, std::span<const NamedTensor> operands, bool scalars_are_finite);
   /// The node that the call recorded, and the memory that it made.
   void note(const Tensor& result);
+  void trace(const Tensor& result, std::span<const NamedTensor> operands) const;
 
   const char* op_;
   const uint32_t bits_;
   const bool makes_results_;
   const LocationId location_;
   const LocationScope scope_;
+  const std::span<const OpArgument> arguments_;
+  Origin before_ = 0;  // of what the call writes
   std::optional<OpRange> range_;
   std::optional<Observation> observation_;
 };

@@ -1,14 +1,14 @@
 // ebb/autograd/origin.cpp -- origins in words.
 #include "ebb/autograd/origin.h"
 
+#include "ebb/autograd/cut_trace.h"
 #include "ebb/core/error.h"
 
 namespace ebb::autograd {
 
 std::string explain_origin(const Tensor& tensor) {
   const Origin origin = origin_of(tensor);
-  const LocationId id = origin & 0x3fffffffu;
-  const std::string place = to_string(describe_location(id));
+  const std::string place = to_string(describe_location(place_of(origin)));
   switch (static_cast<Cut>(origin >> 30)) {
     case Cut::no_grad: return str("its history was cut under no_grad at ", place);
     case Cut::detached: return str("its history was cut by detach() at ", place);

@@ -29,7 +29,8 @@ Edge checked_edge(const char* call, const char* noun, size_t position, const Pla
   if (tensor.requires_grad()) return edge;
   throw AutogradError(
       str(call, ": ", noun, ' ', position, " (", tensor.dtype(), ' ', PrintShape{tensor.sizes()},
-          ") must require a gradient, got one that does not: ", explain_origin(tensor)));
+          ") must require a gradient, got one that does not: ", explain_origin(tensor),
+          "\nhint: ebb.explain(output, input) tells where the path is cut"));
 }
 
 bool has_one_element(const OutputMeta& meta) {
@@ -131,7 +132,8 @@ Tensor unused_gradient(size_t position, const Edge& input, const GradOptions& op
   throw ValueError(
       str("grad: input ", position, " (", meta.dtype, ' ', PrintShape{meta.shape()},
           ") must have been used to compute the outputs, got one that was not",
-          "\nhint: pass allow_unused=True for None, or materialize_grads=True for zeros"));
+          "\nhint: ebb.explain(output, input) tells where the path is cut; allow_unused=True gives "
+          "None, materialize_grads=True zeros"));
 }
 
 }  // namespace ebb::autograd

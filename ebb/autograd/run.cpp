@@ -14,6 +14,7 @@
 #include <memory>
 #include <utility>
 
+#include "ebb/autograd/cut_trace.h"
 #include "ebb/autograd/foreign_error.h"
 #include "ebb/autograd/gradient_gate.h"
 #include "ebb/autograd/gradient_math.h"
@@ -352,7 +353,7 @@ void run_graph(const RunRequest& request, RunBuffers& buffers) {
   // Gradients are ordinary tensors, also if backward() is called in inference mode.
   // Rules may compute what is not finite on their way, and their nodes have a place already.
   constexpr uint32_t kNotInside =
-      gate::kInference | gate::kNanCheck | gate::kAnomaly | autograd::kObserved;
+      gate::kInference | gate::kNanCheck | gate::kAnomaly | gate::kObserved | gate::kCutTrace;
   const ModeScope mode(grad_off, (gate::kNoGrad & ~grad_off) | kNotInside);
   {
     RunNumber number;

@@ -55,7 +55,7 @@ HookCallScope::HookCallScope()
     : saved_(std::exchange(stack.top, nullptr)),
       disabled_(std::exchange(stack.disabled, {})),
       location_(0),
-      mode_(gate::kNoGrad, gate::kSavedHooks | kObserved) {}
+      mode_(gate::kNoGrad, gate::kSavedHooks | gate::kObserved) {}
 
 HookCallScope::~HookCallScope() {
   stack.top = std::move(saved_);

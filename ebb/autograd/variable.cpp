@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ebb/autograd/cut_notes.h"
+#include "ebb/autograd/cut_trace.h"
 #include "ebb/autograd/grad_dtype.h"
 #include "ebb/autograd/record.h"
 #include "ebb/autograd/shared_gradient.h"
@@ -64,7 +66,16 @@ Tensor requires_grad_(const Tensor& tensor, bool value) {
   const bool may_follow = impl.base() != nullptr && is_differentiable(dtype);
   const uint32_t others = impl.flags & ~(gate::kRequiresGrad | gate::kUnsettled);
   const uint32_t now = value ? gate::kRequiresGrad : may_follow ? gate::kUnsettled : 0;
+  const bool did_require = (impl.flags & gate::kRequiresGrad) != 0;
   impl.flags = static_cast<uint8_t>(others | now);
+  if ((impl.flags & TensorImpl::kLeaf) != 0 && did_require != value) {
+    const auto& accumulator = static_cast<const AccumulateGrad&>(*impl.producer);
+    if (value) {
+      autograd::note_thawed(accumulator);
+    } else {
+      autograd::note_frozen(accumulator, current_location(__builtin_return_address(0)));
+    }
+  }
   return tensor;
 }
 
@@ -153,11 +164,14 @@ void cut_history(const Tensor& tensor) {
   impl.cut_from_base();
   autograd::drop_tangents(tensor, 0);
   if (impl.producer == nullptr) return;
+  autograd::Origin origin =
+      autograd::make_origin(autograd::Cut::detached, current_location(nullptr));
+  if (autograd::is_tracing_cuts()) origin = autograd::note_detaching("detach_", tensor, origin);
   if (impl.meta != nullptr) std::exchange(impl.meta, nullptr)->owner_died();
   Producer* const history = std::exchange(impl.producer, nullptr);
   constexpr uint8_t kHistory = gate::kRequiresGrad | TensorImpl::kLeaf;
   impl.flags &= static_cast<uint8_t>(~kHistory);
-  impl.output_index = autograd::make_origin(autograd::Cut::detached, current_location(nullptr));
+  impl.output_index = origin;
   history->release();
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "ebb/autograd/cut_trace.h"
 #include "ebb/autograd/dual_call.h"
 #include "ebb/autograd/gradient_math.h"
 #include "ebb/autograd/meta.h"
@@ -101,7 +102,7 @@ LocationId made_at(const TensorImpl& view) {
   if (view.producer != nullptr && (view.flag_bits() & TensorImpl::kLeaf) == 0) {
     return static_cast<const Node*>(view.producer)->location();
   }
-  const LocationId origin = view.producer == nullptr ? view.output_index & 0x3fffffffu : 0;
+  const LocationId origin = view.producer == nullptr ? place_of(view.output_index) : 0;
   return view.view().made_at != 0 ? view.view().made_at : origin;
 }
 

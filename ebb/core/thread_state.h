@@ -32,8 +32,11 @@ inline constexpr uint32_t kTransform = 1u << 15;    // thread: a function transf
 inline constexpr uint32_t kGradCheck = 1u << 16;    // thread: what nodes compute must be finite
 inline constexpr uint32_t kAllowInf = 1u << 17;     // thread: checks look for NaN only
 inline constexpr uint32_t kRetainGrads = 1u << 18;  // thread: results keep their gradients
+inline constexpr uint32_t kObserved = 1u << 19;     // thread: calls are shown to observers
+inline constexpr uint32_t kCutTrace = 1u << 20;     // thread: what has no history is noted
 // Modes in which something goes on around each op (autograd/op_watch.h).
-inline constexpr uint32_t kWatched = kNanCheck | kProfiler | kAnomaly | kRetainGrads;
+inline constexpr uint32_t kWatched =
+    kNanCheck | kProfiler | kAnomaly | kRetainGrads | kObserved | kCutTrace;
 inline constexpr uint32_t kMask = kTensorBits | 0xffffff00u;
 }  // namespace gate
 

@@ -98,7 +98,8 @@ from ebb import (  # noqa: E402,F401
     utils,
     viz,
 )
-from ebb.graphs import graph  # noqa: E402,F401
+from ebb.autograd.anomaly import trace_cuts  # noqa: E402,F401
+from ebb.graphs import explain, graph  # noqa: E402,F401
 from ebb.io import load, load_npz, save, save_npz  # noqa: E402,F401
 from ebb.linalg import _norm_of_tensor as norm  # noqa: E402,F401
 

@@ -1,22 +1,23 @@
-// python/src/checks.cpp -- the modes of ebb/autograd/checks.h, for ebb/autograd/anomaly.py.
+// python/src/checks.cpp -- the modes of ebb/autograd/checks.h and cut_trace.h, for
+// ebb/autograd/anomaly.py.
 #include "python/src/checks.h"
 
 #include "ebb/autograd/checks.h"
+#include "ebb/autograd/cut_trace.h"
 #include "ebb/core/thread_state.h"
 
 namespace ebb::python {
 namespace {
 
-constexpr uint32_t kBits[] = {gate::kNanCheck, gate::kGradCheck, gate::kAllowInf, gate::kAnomaly,
-                              gate::kRetainGrads};
+constexpr uint32_t kBits[] = {gate::kNanCheck, gate::kGradCheck,   gate::kAllowInf,
+                              gate::kAnomaly,  gate::kRetainGrads, gate::kCutTrace};
 
-/// _set_checks(results, gradients, nan_only, stacks, retain): one truth value or None (as it is)
-/// each.
-/// Returns what was set before, as a tuple to be given back.
+/// _set_checks(results, gradients, nan_only, stacks, retain, cuts): one truth value or None (as it
+/// is) each. Returns what was set before, as a tuple to be given back.
 PyObject* set_checks(PyObject*, PyObject* args) {
   PyObject* wanted[std::size(kBits)];
-  if (PyArg_ParseTuple(args, "OOOOO", &wanted[0], &wanted[1], &wanted[2], &wanted[3], &wanted[4]) ==
-      0) {
+  if (PyArg_ParseTuple(args, "OOOOOO", &wanted[0], &wanted[1], &wanted[2], &wanted[3], &wanted[4],
+                       &wanted[5]) == 0) {
     return nullptr;
   }
   uint32_t modes = thread_state.modes;
@@ -28,7 +29,7 @@ PyObject* set_checks(PyObject*, PyObject* args) {
     modes = truth != 0 ? modes | kBits[i] : modes & ~kBits[i];
   }
   const auto flag = [&](size_t i) { return (before & kBits[i]) != 0 ? Py_True : Py_False; };
-  PyObject* const old = PyTuple_Pack(5, flag(0), flag(1), flag(2), flag(3), flag(4));
+  PyObject* const old = PyTuple_Pack(6, flag(0), flag(1), flag(2), flag(3), flag(4), flag(5));
   if (old != nullptr) thread_state.modes = modes;
   return old;
 }

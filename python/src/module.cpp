@@ -8,6 +8,7 @@
 #include "python/src/devices.h"
 #include "python/src/engine_threads.h"
 #include "python/src/errors.h"
+#include "python/src/explain.h"
 #include "python/src/files.h"
 #include "python/src/forward_mode.h"
 #include "python/src/function.h"
@@ -81,6 +82,7 @@ int fill_module(PyObject* module) {
         add_engine_threads(module);
         add_hooks(module);
         add_run_queries(module);
+        add_explain(module);
         add_graph_snapshot(module);
         add_module_call(module);
         add_runtime(module);

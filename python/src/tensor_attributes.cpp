@@ -2,6 +2,7 @@
 #include <optional>
 #include <string>
 
+#include "ebb/autograd/cut_trace.h"
 #include "ebb/autograd/grad_dtype.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/variable.h"
@@ -64,7 +65,11 @@ PyObject* gradient(const Tensor& tensor) {
 PyObject* gradient_dtype(const Tensor& tensor) {
   return Py_NewRef(dtype_object(grad_dtype(tensor)));
 }
-PyObject* data(const Tensor& tensor) { return wrap(detached(tensor)); }
+PyObject* data(const Tensor& tensor) {
+  Tensor out = detached(tensor);
+  autograd::note_detached("data", out, tensor, current_location(nullptr));
+  return wrap(std::move(out));
+}
 PyObject* base(const Tensor& tensor) { return wrap(autograd::base_of(tensor)); }
 PyObject* output_number(const Tensor& tensor) {
   return PyLong_FromUnsignedLong(is_leaf(tensor) ? 0 : tensor.impl()->output_index);

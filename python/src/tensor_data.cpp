@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "ebb/autograd/cut_trace.h"
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/variable.h"
@@ -36,7 +37,10 @@ bool is_zero_dim_array(PyObject* object) {
 
 /// One element as a number. Throws DTypeError for what is none.
 Scalar element(PyObject* object) {
-  if (is_tensor(object)) return tensor_of(object).item_scalar();
+  if (is_tensor(object)) {
+    if (autograd::is_tracing_cuts()) autograd::note_leaving("tensor", tensor_of(object));
+    return tensor_of(object).item_scalar();
+  }
   if (is_zero_dim_array(object)) return tensor_from_array(object).item_scalar();
   const std::optional<Scalar> number = to_scalar(object);
   if (number) return *number;
@@ -154,6 +158,7 @@ Tensor tensor_from_sequences(PyObject* data, std::optional<DType> dtype) {
   const Survey survey(data);
   const Tensor out = empty(survey.shape(), dtype.value_or(survey.dtype()));
   Writer(out).write(data, 0);
+  if (autograd::is_tracing_cuts()) autograd::note_entering("tensor", out);
   return out;
 }
 
@@ -275,6 +280,7 @@ Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype) {
 }
 
 PyObject* item_of(const Tensor& tensor) {
+  if (autograd::is_tracing_cuts()) autograd::note_leaving("item", tensor);
   const Scalar value = tensor.item_scalar();
   switch (value.kind()) {
     case Kind::boolean: return PyBool_FromLong(value.to_int() != 0 ? 1 : 0);
@@ -293,6 +299,7 @@ PyObject* item_of(const Tensor& tensor) {
 }
 
 PyObject* list_of(const Tensor& tensor) {
+  if (autograd::is_tracing_cuts()) autograd::note_leaving("tolist", tensor);
   const Tensor readable = host_copy(tensor);
   return list_from(readable, 0, static_cast<const char*>(readable.data_ptr()));
 }

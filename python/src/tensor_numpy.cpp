@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "ebb/autograd/cut_trace.h"
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/core/sparse.h"
@@ -220,6 +221,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   }
   return guarded(
       [&] {
+        if (autograd::is_tracing_cuts()) autograd::note_leaving("numpy", tensor);
         fill_buffer(*view, self, *tensor.impl(), flags);
         return 0;
       },
@@ -252,6 +254,7 @@ Tensor tensor_from_array(PyObject* array) {
   Py_buffer* const context = buffer.release();
   Tensor tensor = from_blob(data, sizes, strides, dtype, bytes, release_buffer, context);
   if (read_only) tensor.impl()->storage->mark_read_only();
+  if (autograd::is_tracing_cuts()) autograd::note_entering("from_numpy", tensor);
   return tensor;
 }
 

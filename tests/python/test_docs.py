@@ -1,4 +1,4 @@
-# tests/python/test_docs.py -- the Python examples of the user's reference run as they stand.
+# tests/python/test_docs.py -- the Python examples of the user's pages run as they stand.
 #
 # The blocks of one section are one program, read from top to bottom; `import ebb` is all that is
 # taken for granted. A `text` block right below is what the block prints, errors that it catches
@@ -20,12 +20,13 @@ from tests.python import sim_device
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "semantics.md"
 WHOLE_PAGES = ("profiler.md",)  # whose sections are one program together
+MORE_PAGES = [ROOT / "docs" / "explain.md"]
 BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?", re.M | re.S)
 
 
-def sections():
+def sections(page=PAGE):
     """Each section that has examples: its title, and its blocks with what they print."""
-    for section in re.split(r"^## ", PAGE.read_text(), flags=re.M):
+    for section in re.split(r"^## ", page.read_text(), flags=re.M):
         blocks = [(found[1], found[2] or "") for found in BLOCK.finditer(section)]
         if blocks:
             yield pytest.param(blocks, id=section.splitlines()[0])
@@ -51,7 +52,7 @@ def run_section(blocks):
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("blocks", list(sections()))
+@pytest.mark.parametrize("blocks", [one for page in (PAGE, *MORE_PAGES) for one in sections(page)])
 def test_the_examples_of_a_section_do_what_the_reference_shows(blocks):
     if any('"sim:0"' in code for code, _ in blocks):
         sim_device.path()  # skips where it was not built

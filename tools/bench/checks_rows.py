@@ -1,4 +1,4 @@
-# tools/bench/checks_rows.py -- rows on training steps with checks, and in a profile.
+# tools/bench/checks_rows.py -- rows on training steps with checks, traced, in a profile.
 """Reads what benchmarks/python/checks.py prints."""
 
 from __future__ import annotations
@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from tools.bench.runner import Settings
 
 # A step in the mode against one without.
-MOST_TIMES = {"anomaly mode": 1.5, "NaN checks": 1.5, "profile": 1.3}  # with memory: no aim
+MOST_TIMES = {  # a profile with memory has no aim
+    "anomaly mode": 1.5,
+    "NaN checks": 1.5,
+    "profile": 1.3,
+    "traced cuts": 1.5,
+}
 
 
 def checks_rows(settings: Settings) -> list[Row]:

@@ -2,6 +2,7 @@
 // narrow, unsqueeze, squeeze, flatten, t, split by one size; and detach, which records nothing.
 //
 // Each sets the location of its caller, so that errors name the user's line and not this file.
+#include "ebb/autograd/cut_trace.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/record.h"
 #include "ebb/ops/infer.h"
@@ -170,13 +171,10 @@ std::vector<Tensor> split(const Tensor& input, int64_t split_size, int64_t dim) 
 }
 
 Tensor detach(const Tensor& input) {
-  using autograd::Cut;
   ops::infer::check_defined("detach", "input", input);
   Tensor out = detached(input);
-  if (input.requires_grad()) {
-    autograd::mark_cut(out, Cut::detached, current_location(__builtin_return_address(0)));
-  } else {
-    autograd::inherit_origin(out, input);
+  if (input.requires_grad() || autograd::origin_of(input) != 0) {
+    autograd::note_detached("detach", out, input, current_location(__builtin_return_address(0)));
   }
   return out;
 }

@@ -22,10 +22,13 @@ from ebb.autograd._threads import set_multithreading_enabled
 from ebb.autograd.anomaly import (
     check_nan_inf,
     detect_anomaly,
+    forget_cuts,
     record_stacks,
     retain_all_grads,
     set_check_nan_inf,
     set_detect_anomaly,
+    set_trace_cuts,
+    trace_cuts,
 )
 from ebb.autograd.function import Function, FunctionCtx, once_differentiable
 from ebb.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
@@ -41,6 +44,7 @@ __all__ = [
     "check_nan_inf",
     "detect_anomaly",
     "enable_grad",
+    "forget_cuts",
     "forward_ad",
     "functional",
     "grad",
@@ -61,4 +65,6 @@ __all__ = [
     "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",
+    "set_trace_cuts",
+    "trace_cuts",
 ]

@@ -1,5 +1,5 @@
-# python/ebb/autograd/anomaly.py -- modes for looking into it: anomalies, NaN, all gradients.
-"""Find the operation that is to blame for an error or a NaN; keep every gradient."""
+# python/ebb/autograd/anomaly.py -- modes for looking into it: anomalies, NaN, all gradients, cuts.
+"""Find the operation to blame for an error, a NaN or a cut; keep every gradient."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 class _Checks:
     """A context manager that sets some of the switches of ``_C._set_checks``."""
 
+    SWITCHES = 6
+
     def __init__(self, *wanted: bool | None) -> None:
-        self._wanted = wanted
+        self._wanted = wanted + (None,) * (self.SWITCHES - len(wanted))
         self._before: list[tuple[bool | None, ...]] = []
 
     def _switch(self) -> None:
@@ -99,6 +101,20 @@ class retain_all_grads(_Checks):  # noqa: N801 -- named as retain_grad is
         super().__init__(None, None, None, None, bool(enabled))
 
 
+class trace_cuts(_Checks):  # noqa: N801 -- a mode, named as the others
+    """Context manager and decorator: note where values come from that carry no gradient.
+
+    Inside, each result that is not recorded although an operand wanted a gradient is noted with
+    its op, line and operands, and so is what is computed from it, and what leaves as a number, a
+    list or an array. :func:`ebb.explain` then shows the way from a parameter through the cut to
+    the loss. No tensor is kept alive. The latest 262,144 notes are kept, in at most 32 MB, until
+    :func:`ebb.autograd.forget_cuts`. Operations inside ``backward()`` are not noted.
+    """
+
+    def __init__(self, enabled: bool = True) -> None:
+        super().__init__(None, None, None, None, None, bool(enabled))
+
+
 class _SetChecks(_Checks):
     """Switches at once; as a context manager it puts back what was there before."""
 
@@ -122,3 +138,15 @@ class set_check_nan_inf(_SetChecks):  # noqa: N801 -- the field's name for it
 
     def __init__(self, mode: bool, *, inf: bool = True) -> None:
         super().__init__(bool(mode), bool(mode), bool(mode and not inf), None, None)
+
+
+class set_trace_cuts(_SetChecks):  # noqa: N801 -- named as the others
+    """Turn :class:`trace_cuts` on or off, for good or for the length of a block."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(None, None, None, None, None, bool(mode))
+
+
+def forget_cuts() -> None:
+    """Forget all that :class:`trace_cuts` noted, lines of cuts included, and free its memory."""
+    _C._forget_cuts()

@@ -15,17 +15,21 @@ from ebb import _C
 
 if TYPE_CHECKING:
     from ebb.graphs.difference import Difference, compare
+    from ebb.graphs.explanation import Explanation, Explanations, Step, Summary
     from ebb.graphs.node import GraphEdge, GraphNode, Hooks, Location, Output, Saved
     from ebb.graphs.snapshot import Snapshot
 
 _HOMES = {
     "difference": ("Difference", "compare"),
+    "explanation": ("Explanation", "Explanations", "Step", "Summary"),
     "node": ("GraphEdge", "GraphNode", "Hooks", "Location", "Output", "Saved"),
     "snapshot": ("Snapshot",),
 }
 
 __all__ = [
     "Difference",
+    "Explanation",
+    "Explanations",
     "GraphEdge",
     "GraphNode",
     "Hooks",
@@ -33,7 +37,10 @@ __all__ = [
     "Output",
     "Saved",
     "Snapshot",
+    "Step",
+    "Summary",
     "compare",
+    "explain",
     "graph",
 ]
 
@@ -59,6 +66,39 @@ def graph(roots: Any, names: Any = None) -> Snapshot:
     from ebb.graphs.snapshot import Snapshot
 
     return Snapshot(_C._take_snapshot(root_list(roots), named_tensors(names)))
+
+
+def explain(
+    outputs: Any, inputs: Any, *, names: Any = None, paths: int = 3
+) -> Explanation | Explanations:
+    """Say why ``inputs`` get a gradient from ``outputs``, or why none comes, and at which line.
+
+    Of one tensor, ``print`` shows the ways of its gradient, or the place where they are cut; of a
+    module or a dict, a table with a row for each parameter. What was computed under
+    :func:`ebb.trace_cuts` is followed through cuts. Nothing is computed or changed.
+
+    Args:
+        outputs: A tensor, or lists, tuples and dicts of them.
+        inputs: A tensor, the name of one in ``names``, or a module, a dict or pairs for a table.
+        names: What tensors are called: as for :func:`ebb.graph`.
+        paths: How many ways to list, shortest first.
+    Raises:
+        ValueError: If there is no output, or no tensor of that name.
+    Example:
+        >>> w = ebb.tensor([1.0, 2.0], requires_grad=True)
+        >>> ebb.explain((w.detach() * w).sum(), w).ways
+        1
+    """
+    from ebb._C import Tensor
+    from ebb.graphs import explanation
+
+    if isinstance(inputs, str):
+        found = explanation.tensor_named(inputs, names)
+        return explanation.explain_one(outputs, found, inputs, paths)
+    if isinstance(inputs, Tensor):
+        name = explanation.name_of(inputs, names)
+        return explanation.explain_one(outputs, inputs, name, paths)
+    return explanation.explain_all(outputs, inputs)
 
 
 def __getattr__(name: str) -> Any:

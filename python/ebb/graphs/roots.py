@@ -12,6 +12,13 @@ from ebb import _C
 
 def root_list(roots: Any) -> list:
     """Return tensors, nodes and edges in ``roots``; those without a gradient only if all are."""
+    found = flat_list(roots, "graph")
+    wanted = [item for item in found if not isinstance(item, _C.Tensor) or item.requires_grad]
+    return wanted or found
+
+
+def flat_list(roots: Any, call: str) -> list:
+    """Return tensors, nodes and edges in a nesting of lists, tuples, dicts and dataclasses."""
     found = []
     stack = [roots]
     while stack:
@@ -25,9 +32,8 @@ def root_list(roots: Any) -> list:
         elif dataclasses.is_dataclass(item):
             stack += [getattr(item, part.name) for part in reversed(dataclasses.fields(item))]
         elif item is roots:
-            raise _C.DTypeError(f"graph: needs tensors or edges, got {type(item).__name__}")
-    wanted = [item for item in found if not isinstance(item, _C.Tensor) or item.requires_grad]
-    return wanted or found
+            raise _C.DTypeError(f"{call}: needs tensors or edges, got {type(item).__name__}")
+    return found
 
 
 def _is_edge(item: Any) -> bool:
@@ -35,7 +41,7 @@ def _is_edge(item: Any) -> bool:
     return is_pair and isinstance(item[0], _C.Node) and isinstance(item[1], int)
 
 
-def named_tensors(names: Any) -> list[tuple[str, _C.Tensor]]:
+def named_tensors(names: Any, call: str = "graph") -> list[tuple[str, _C.Tensor]]:
     """Return pairs of a name and a tensor."""
     if names is None:
         return []
@@ -45,7 +51,7 @@ def named_tensors(names: Any) -> list[tuple[str, _C.Tensor]]:
         names = names.items()
     if not isinstance(names, Iterable):
         raise _C.DTypeError(
-            f"graph: names needs a module, a dict or pairs, got {type(names).__name__}"
+            f"{call}: names needs a module, a dict or pairs, got {type(names).__name__}"
         )
     pairs = []
     for entry in names:
@@ -57,7 +63,7 @@ def named_tensors(names: Any) -> list[tuple[str, _C.Tensor]]:
             pairs.append((name, value))
         else:
             raise _C.DTypeError(
-                f"graph: names needs names with tensors or modules, got {type(name).__name__} "
+                f"{call}: names needs names with tensors or modules, got {type(name).__name__} "
                 f"with {type(value).__name__}"
             )
     return pairs

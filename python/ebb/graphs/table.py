@@ -64,7 +64,7 @@ def render(graph: Snapshot, by: str | None, limit: int | None) -> str:
     if graph.has_times:
         head, sides = (*head, "forward", "backward", "allocated"), sides + ">>>"
         rows = [(*row, *_times(graph[index])) for row, index in zip(rows, shown, strict=True)]
-    return _aligned([head, *rows], sides) + _rest(len(graph) - len(shown), "node")
+    return aligned([head, *rows], sides) + _rest(len(graph) - len(shown), "node")
 
 
 def _row(graph: Snapshot, node: GraphNode) -> tuple[str, ...]:
@@ -102,14 +102,15 @@ def _grouped(graph: Snapshot, by: str, limit: int | None) -> str:
     if graph.has_times:
         head, sides = (*head, "time"), sides + ">"
         rows = [(*row, duration(times[row[0]])) for row in rows]
-    return _aligned([head, *rows], sides) + _rest(len(order) - len(rows), by)
+    return aligned([head, *rows], sides) + _rest(len(order) - len(rows), by)
 
 
 def _rest(count: int, what: str) -> str:
     return "" if count <= 0 else f"\n... and {count:,} more {what}{'s' if count > 1 else ''}"
 
 
-def _aligned(rows: list[tuple[str, ...]], sides: str) -> str:
+def aligned(rows: list[tuple[str, ...]], sides: str) -> str:
+    """Return rows as columns, each to its side (< or >), with a line below the first row."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(sides))]
     lines = [
         "  ".join(

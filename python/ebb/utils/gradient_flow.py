@@ -7,9 +7,11 @@ import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ebb import Tensor, float64, no_grad
+from ebb import Tensor
 from ebb.errors import DTypeError, ValueError
 from ebb.nn import Module
+from ebb.utils.gradient_state import MISSING, NOT_FINITE, norm_of, state_of
+from ebb.utils.gradient_state import ZERO as STATE_ZERO
 
 CELL, ROW, LABEL, TOP, LEGEND = 14, 16, 8, 56, 44
 NOTHING, ZERO, BAD = "#e4e4e4", "#8a8a8a", "#d01c8b"
@@ -69,35 +71,37 @@ class GradientFlow:
         """Note the norms of the gradients that the parameters have now."""
         found = {}
         for name, parameter in self._parameters.items():
-            grad = parameter.grad
-            found[name] = None if grad is None else _norm(grad)
+            found[name] = norm_of(parameter.grad)
         for name, norm in found.items():
             self._norms[name].append(norm)
 
     def unused(self) -> list[str]:
         """Names of parameters that had no gradient at any step."""
-        return self._names_where(lambda norm: norm is None)
+        return self._names_where({MISSING})
 
     def zero(self) -> list[str]:
         """Names of parameters whose gradient was there at some step, and always zero."""
         unused = set(self.unused())
-        names = self._names_where(lambda norm: norm is None or norm == 0)
-        return [name for name in names if name not in unused]
+        return [name for name in self._names_where({MISSING, STATE_ZERO}) if name not in unused]
 
     def non_finite(self) -> dict[str, int]:
         """The first step, from 0, at which a gradient held NaN or infinity, by parameter."""
         found = {}
         for name, values in self._norms.items():
             for step, norm in enumerate(values):
-                if norm is not None and not math.isfinite(norm):
+                if state_of(norm) == NOT_FINITE:
                     found[name] = step
                     break
         return found
 
-    def _names_where(self, test) -> list[str]:
+    def _names_where(self, states: set[str]) -> list[str]:
         if self.steps == 0:
             return []
-        return [name for name, values in self._norms.items() if all(map(test, values))]
+        return [
+            name
+            for name, values in self._norms.items()
+            if all(state_of(norm) in states for norm in values)
+        ]
 
     def _note(self, name: str) -> str:
         values = self._norms[name]
@@ -182,19 +186,6 @@ class GradientFlow:
                 )
         parts += _legend(bottom + 14, low, high)
         return "\n".join([*parts, "</svg>\n"])
-
-
-def _norm(grad: Tensor) -> float:
-    """Return the 2-norm, computed in float64 so that squares neither overflow nor vanish."""
-    grad = grad.detach()
-    if not grad.is_dense:
-        grad = grad.coalesce().values()
-    if grad.is_complex():  # norm() takes real numbers only
-        import numpy as np
-
-        return float(np.linalg.norm(grad.cpu().numpy().astype(np.complex128)))
-    with no_grad():
-        return float(grad.to(float64).norm().item())
 
 
 def _worst(values: list[float | None]) -> float | None:

@@ -1,0 +1,395 @@
+# python/ebb/graphs/explanation.py -- why a parameter gets a gradient or none, for people.
+#
+# The search is C++ (ebb/graph/explain.h); here its answers get names and words.
+"""``Explanation`` of one tensor, ``Explanations`` of many: what ``ebb.explain`` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ebb import _C
+from ebb.graphs import table
+from ebb.graphs.node import Location
+from ebb.graphs.roots import flat_list, named_tensors
+from ebb.utils.gradient_state import FINITE, MISSING, TEXTS, norm_of, state_of
+
+ENDLESS = 2**64 - 1  # ways are counted up to here
+MOST_STEPS = 12  # shown of a way
+MOST_LISTED = 5  # shown of cuts, hooks and the like
+MOST_ROWS = 60
+
+HOW = {
+    "no_grad": "under no_grad",
+    "detached": "detached",
+    "not_differentiable": "no derivative",
+    "": "",
+}
+
+
+class Step(NamedTuple):
+    """An op on the way from the input to the output.
+
+    ``kind`` is "recorded" for a node of the graph, "unrecorded" for an op whose result has no
+    history, "left" for a value that became a number or an array, "entered" for a tensor made from
+    such. ``cut`` says what an unrecorded one did: "no_grad", "detached" or "not_differentiable".
+    """
+
+    op: str
+    module: str
+    location: Location | None
+    kind: str
+    cut: str
+    is_freed: bool
+    hooks: int
+    times: int
+
+    def __str__(self) -> str:
+        name = self.op or {"no_grad": "no_grad", "detached": "detach()"}.get(self.cut, "an op")
+        if self.op and self.kind != "recorded":
+            name += "()"
+        where = f" at {self.location}" if self.location else " at an unknown place"
+        inside = f" in {self.module}" if self.module else ""
+        return name + where + inside
+
+
+class Steps(Sequence[Step]):
+    """A list of steps, each made when it is looked at: there may be a million."""
+
+    def __init__(self, rows: list[tuple]) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [_step(row) for row in self._rows[index]]
+        return _step(self._rows[index])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} steps>" if len(self) > MOST_STEPS else repr(list(self))
+
+
+@dataclass
+class Explanation:
+    """Why one tensor gets a gradient from an output, or none. ``print`` shows it in words."""
+
+    name: str
+    reason: str  #: a key: see docs/explain.md
+    ways: int  #: told by the nodes on them; 2**64 - 1 stands for that or more
+    paths: list[Steps]  #: the shortest ways, each from the tensor to the output
+    freed: list[Step]  #: nodes on any way whose saved values a run has freed
+    hooked: list[Step]  #: nodes on any way that have hooks
+    cuts: list[Step]  #: where the history of the tensor's values ends
+    cuts_are_candidates: bool  #: they may have cut off something else
+    trail: Steps  #: the way of the values through a cut, if cuts were traced
+    left: list[Step]  #: where its values became numbers, lists or arrays
+    entered: list[Step]  #: tensors made from such, on the way to the output
+    gradient: str = MISSING  #: of the tensor's ``grad``: "missing", "zero", "not_finite", "finite"
+    is_traced: bool = field(default=False, repr=False)  # whether there are any notes
+
+    @property
+    def gets_gradient(self) -> bool:
+        """Whether a gradient comes."""
+        return self.reason == "gets_gradient"
+
+    @property
+    def locations(self) -> list[Location]:
+        """The lines to blame: of the cuts, or of where values left."""
+        blamed = self.cuts or self.left
+        return [step.location for step in blamed if step.location is not None]
+
+    @property
+    def location(self) -> Location | None:
+        """The first of the lines to blame."""
+        return next(iter(self.locations), None)
+
+    def __str__(self) -> str:
+        lines = WORDS[self.reason](self)
+        if self.gets_gradient and self.gradient not in (MISSING, FINITE):
+            lines.append(f"  but the gradient that is there now is {TEXTS[self.gradient]}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        what = f"{self.reason}, {self.ways} ways" if self.gets_gradient else self.reason
+        return f"<explanation of {self.name}: {what}>"
+
+
+class Summary(NamedTuple):
+    """One row of ``Explanations``. ``step`` is the first op on a shortest way, or the cut."""
+
+    name: str
+    reason: str
+    ways: int
+    step: Step | None
+    gradient: str
+
+    @property
+    def gets_gradient(self) -> bool:
+        """Whether a gradient comes."""
+        return self.reason == "gets_gradient"
+
+
+class Explanations(Mapping[str, Summary]):
+    """What becomes of every parameter: a mapping from names to rows. ``print`` shows a table."""
+
+    def __init__(self, rows: list[Summary]) -> None:
+        self._rows = {row.name: row for row in rows}
+
+    def __getitem__(self, name: str) -> Summary:
+        return self._rows[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def without_gradient(self) -> list[str]:
+        """Names of those that require a gradient and get none."""
+        rows = self._rows.values()
+        wanted = [row for row in rows if row.reason != "requires_no_grad"]
+        return [row.name for row in wanted if not row.gets_gradient]
+
+    @property
+    def frozen(self) -> list[str]:
+        """Names of those that require no gradient."""
+        return [row.name for row in self._rows.values() if row.reason == "requires_no_grad"]
+
+    def table(self, limit: int | None = MOST_ROWS) -> str:
+        """Return the table, those without a gradient first.
+
+        Args:
+            limit: The most rows, or None for all.
+        """
+        rows = sorted(self._rows.values(), key=lambda row: row.gets_gradient)  # keeps the order
+        shown = rows if limit is None else rows[:limit]
+        without, frozen = len(self.without_gradient), len(self.frozen)
+        reached = len(rows) - without - frozen
+        head = f"{len(rows):,} parameters: {reached:,} get a gradient, {without:,} get none"
+        lines = [head + (f", {frozen:,} require none" if frozen else "")]
+        cells = [("parameter", "gradient", "ways", "first op, or cut"), *map(_cells, shown)]
+        lines.append(table.aligned(cells, "<<><"))
+        if len(shown) < len(rows):
+            lines.append(f"... and {len(rows) - len(shown):,} more parameters")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def __repr__(self) -> str:
+        missing = len(self.without_gradient)
+        return f"<explanations of {len(self):,} parameters, {missing:,} get no gradient>"
+
+
+def explain_one(outputs: Any, tensor: _C.Tensor, name: str, paths: int) -> Explanation:
+    """Return the explanation of ``tensor``."""
+    reason, ways, *lists = _C._explain(flat_list(outputs, "explain"), tensor, paths)
+    found, freed, hooked, cuts, are_candidates, trail, left, entered = lists
+    return Explanation(
+        name=name,
+        reason=reason,
+        ways=ways,
+        paths=[Steps(path) for path in found],
+        freed=_steps(freed),
+        hooked=_steps(hooked),
+        cuts=_steps(cuts),
+        cuts_are_candidates=are_candidates,
+        trail=Steps(trail),
+        left=_steps(left),
+        entered=_steps(entered),
+        gradient=_gradient_state(tensor),
+        is_traced=_C._cut_notes()[0] > 0,
+    )
+
+
+def explain_all(outputs: Any, inputs: Any) -> Explanations:
+    """Return the row of each tensor of a module, a dict or pairs."""
+    pairs = named_tensors(inputs, "explain")
+    answers = _C._explain_all(flat_list(outputs, "explain"), [tensor for _, tensor in pairs])
+    rows = []
+    for (name, tensor), (reason, ways, step) in zip(pairs, answers, strict=True):
+        has_step = bool(step[0]) or step[2] is not None
+        rows.append(
+            Summary(name, reason, ways, _step(step) if has_step else None, _gradient_state(tensor))
+        )
+    return Explanations(rows)
+
+
+def tensor_named(name: str, names: Any) -> _C.Tensor:
+    """Return the tensor that ``names`` calls so."""
+    known = dict(named_tensors(names, "explain"))
+    if name in known:
+        return known[name]
+    if not known:
+        raise _C.ValueError(
+            f"explain: needs names to find {name!r}, got none\n"
+            "hint: pass names=model, or the tensor itself"
+        )
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, 3) or list(known)[:3]
+    raise _C.ValueError(
+        f"explain: needs a name that names has, got {name!r}; there is {', '.join(near)}"
+    )
+
+
+def name_of(tensor: _C.Tensor, names: Any) -> str:
+    """Return what a tensor is called, or its look."""
+    for name, one in named_tensors(names, "explain"):
+        if one is tensor:
+            return name
+    dtype = str(tensor.dtype).removeprefix("ebb.")
+    return tensor.name or f"the {table.tensor_text(dtype, tuple(tensor.shape))} tensor"
+
+
+def _gradient_state(tensor: _C.Tensor) -> str:
+    return state_of(norm_of(tensor.grad)) if tensor.is_leaf else MISSING
+
+
+def _steps(rows: list[tuple]) -> list[Step]:
+    return [_step(row) for row in rows]
+
+
+def _step(row: tuple) -> Step:
+    op, module, place, *rest = row
+    return Step(op, module, None if place is None else Location(*place), *rest)
+
+
+# Words.
+
+
+def _count(ways: int) -> str:
+    if ways >= ENDLESS:
+        return "more than 10^19 ways"
+    return f"{ways:,} way{'s' if ways != 1 else ''}"
+
+
+def _way(name: str, steps: Steps) -> list[str]:
+    """One way, an op on each line, of long ones both ends."""
+    shown: list[Step | None] = list(steps[:MOST_STEPS])
+    if len(steps) > MOST_STEPS:
+        half = MOST_STEPS // 2
+        shown = [*steps[:half], None, *steps[-half:]]
+    lines = [f"  {name}"]
+    is_cut_shown = False
+    for step in shown:
+        if step is None:
+            lines.append(f"  -> ... {len(steps) - MOST_STEPS:,} more ...")
+            continue
+        line = f"  -> {step}"
+        if step.kind == "unrecorded" and not is_cut_shown:
+            line += f"  <- cut here: {HOW[step.cut]}"
+            is_cut_shown = True
+        lines.append(line)
+    lines.append("  -> the output")
+    return lines
+
+
+def _listed(title: str, steps: list[Step]) -> list[str]:
+    if not steps:
+        return []
+    lines = [f"  {title}"]
+    for step in steps[:MOST_LISTED]:
+        times = f", {step.times:,} times" if step.times > 1 else ""
+        lines.append(f"    {step}{times}")
+    if len(steps) > MOST_LISTED:
+        lines.append(f"    ... and {len(steps) - MOST_LISTED:,} more")
+    return lines
+
+
+def _cut_words(step: Step) -> str:
+    """ "under no_grad at model.py:7"."""
+    how = {
+        "": "it was told not to by requires_grad_()",
+        "no_grad": "its history was cut under no_grad",
+        "detached": "its history was cut by detach()",
+        "not_differentiable": "its history was cut by an op without derivative",
+    }[step.cut]
+    return f"{how} at {step.location or 'an unknown place'}"
+
+
+def _gets(one: Explanation) -> list[str]:
+    lines = [f"{one.name} gets a gradient by {_count(one.ways)}"]
+    if one.paths:
+        lines[0] += "; the shortest:" if one.ways > 1 else ":"
+        lines += _way(one.name, one.paths[0])
+    lines += _listed("hooks on the way:", one.hooked)
+    freed = "values saved on the way were freed; another backward() needs retain_graph=True:"
+    return lines + _listed(freed, one.freed)
+
+
+def _requires_none(one: Explanation) -> list[str]:
+    lines = [f"{one.name} gets no gradient: it does not require one"]
+    if one.cuts:
+        lines[0] += f"; {_cut_words(one.cuts[0])}"
+    return [*lines, "hint: requires_grad_() before the output is computed"]
+
+
+def _no_history(one: Explanation) -> list[str]:
+    if not one.cuts:
+        why = "nothing it was computed from requires a gradient"
+    else:
+        why = _cut_words(one.cuts[0])
+    return [f"{one.name} gets no gradient: the output requires none: {why}", *_hint(one)]
+
+
+def _cut(one: Explanation) -> list[str]:
+    lines = [f"{one.name} gets no gradient: its values reach the output, but were cut off:"]
+    lines += _way(one.name, one.trail)
+    if len(one.cuts) > 1:
+        lines += _listed("all places where they were cut off:", one.cuts)
+    return lines
+
+
+def _left(one: Explanation) -> list[str]:
+    lines = [f"{one.name} gets no gradient: its values became numbers, which have no history"]
+    lines += _listed("they left at:", one.left)
+    if one.entered:
+        return lines + _listed("tensors made from numbers went into the output at:", one.entered)
+    return [*lines, "  no tensor made from numbers is known to go into the output"]
+
+
+def _unused(one: Explanation) -> list[str]:
+    lines = [f"{one.name} gets no gradient: nothing recorded leads from it to the output"]
+    title = "values without history that went in (they may come from elsewhere):"
+    return lines + _listed(title, one.cuts) + _hint(one)
+
+
+def _hint(one: Explanation) -> list[str]:
+    if one.is_traced:
+        return []
+    return ["hint: compute the output under ebb.trace_cuts() to see where its values go"]
+
+
+WORDS = {
+    "gets_gradient": _gets,
+    "requires_no_grad": _requires_none,
+    "output_without_history": _no_history,
+    "cut": _cut,
+    "left": _left,
+    "not_used": _unused,
+}
+
+TABLE_WORDS = {
+    "gets_gradient": "yes",
+    "requires_no_grad": "not required",
+    "output_without_history": "none: the output requires none",
+    "cut": "none: cut off",
+    "left": "none: left as numbers",
+    "not_used": "none: not used",
+}
+
+
+def _cells(row: Summary) -> tuple[str, ...]:
+    gradient = TABLE_WORDS[row.reason]
+    if row.gets_gradient and row.gradient not in (MISSING, FINITE):
+        gradient += f", {TEXTS[row.gradient]}"
+    ways = f"{row.ways:,}" if row.ways < ENDLESS else "> 10^19"
+    return row.name, gradient, ways if row.ways else "", str(row.step or "")
