@@ -21,6 +21,8 @@ def graph_rows(settings: Settings) -> list[Row]:
         Row("Python ebb.graph of linear layers in modules, for 1,000,000 nodes", "s", 1.5,
             [found["net_seconds"] * scale], None, COMMAND),
         Row("memory of that snapshot, per product", "B", 300, [found["bytes"]], None, COMMAND),
+        Row("Python to_svg of a graph of 10,000 nodes in modules, nothing folded", "s", 10,
+            [found["picture_seconds"] * 10_000 / found["drawn"]], None, COMMAND),
         Row("Python call of a module over that of its forward()", "ns", None,
             [found["call_ns"]], None, COMMAND),
     ]  # fmt: skip
