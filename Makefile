@@ -9,7 +9,7 @@ export PYTHONPATH := $(CURDIR)/$(RELEASE)/python
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo demo-cpp demo-score test test-long test-asan test-tsan check format bench \
-        bench-peers mutate wheel clean
+        bench-peers mutate picture wheel clean
 
 help:  ## list the targets
 	@echo "ebb: make <target>"
@@ -55,6 +55,9 @@ format:  ## format all tracked C++ and Python files in place
 	@tools/setup.sh dev
 	@git ls-files -z '*.h' '*.cpp' | xargs -0 -r clang-format-14 -i
 	@git ls-files -z '*.py' | xargs -0 -r .venv/bin/ruff format --quiet
+
+picture: build  ## draw the picture of README.md by the lines in it
+	@$(PYTHON) tools/draw_readme.py
 
 bench: build  ## measure the hot paths and write docs/benchmarks.md
 	@tools/setup.sh test

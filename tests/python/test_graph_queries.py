@@ -5,6 +5,7 @@ import sys
 import pytest
 
 import ebb
+from ebb.graphs.node import FIELDS, GraphNode
 from tests.python import graph_models as models
 
 
@@ -140,6 +141,13 @@ def test_networkx_gets_nodes_and_edges(diamond, monkeypatch):
     assert len(made.nodes) == 4 and made.nodes[3]["leaf"] == "a"
     assert [(one, other) for one, other, _ in made.edges] == [(0, 2), (0, 1), (1, 3), (2, 3)]
     assert made.edges[0][2]["shape"] == (1,)
+    assert made.nodes[0].keys() == {"base", *FIELDS}
+
+
+def test_the_list_of_fields_is_complete():
+    properties = {name for name, made in vars(GraphNode).items() if isinstance(made, property)}
+    derived = {"shape", "dtype", "device", "is_leaf", "edges", "users", "base"}
+    assert properties - derived == set(FIELDS)
 
 
 def test_networkx_need_not_be_installed(diamond, monkeypatch):
@@ -156,6 +164,13 @@ def test_the_tree_folds_equal_siblings(transformer):
     assert any("0..2 (Layer) x 3: 13 ops" in line for line in lines)
     assert sum("SoftmaxBackward" in line for line in lines) == 1
     assert lines[-1] == "└─ MeanBackward"
+
+
+def test_the_tree_folds_steps_of_a_loop():
+    cell = models.Cell(4)
+    lines = ebb.graph(models.unrolled(cell, 50).sum(), cell).tree().splitlines()
+    assert any(line.endswith("(AddBackward, TanhBackward) x 50") for line in lines)
+    assert len(lines) == 8
 
 
 def test_the_tree_stops_at_a_depth(transformer):

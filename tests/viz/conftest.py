@@ -18,8 +18,9 @@ def view(browser, tmp_path):
 
     def open_page(data, link="", **options):
         path = tmp_path / f"graph{len(pages)}.html"
-        compress = options.pop("compress", None)
-        write_html(data, path, compress=compress)
+        names = ("compress", "direction")
+        written = {name: options.pop(name) for name in names if name in options}
+        write_html(data, path, **written)
         page = browser.open(path.as_uri() + link, **options)
         pages.append(page)
         return page

@@ -23,6 +23,8 @@ def graph_rows(settings: Settings) -> list[Row]:
         Row("memory of that snapshot, per product", "B", 300, [found["bytes"]], None, COMMAND),
         Row("Python ebb.explain of 1,000 parameters, 100 of them unused, in 100,000 nodes", "s", 2,
             [found["explain_seconds"] * scale], None, COMMAND),
+        Row("Python to_svg of a graph of 10,000 nodes in modules, nothing folded", "s", 10,
+            [found["picture_seconds"] * 10_000 / found["drawn"]], None, COMMAND),
         Row("Python call of a module over that of its forward()", "ns", None,
             [found["call_ns"]], None, COMMAND),
     ]  # fmt: skip

@@ -69,10 +69,10 @@ def arrange(level: Level, header: float, footer: float) -> Arranged:
     for number, nodes in enumerate(graph.layers):
         top.append(y)
         tall = max((level.height[node] for node in nodes if node < graph.boxes), default=0.0)
+        if number == 0 and level.entries:
+            tall = header - 6  # what comes in passes the title upright
         bottom.append(y + tall)
         y += tall + LAYER_GAP + min(50.0, shift[number] / 10)
-        if number == 0 and level.entries:
-            y = max(y, header + 12)
     if not level.exits:
         bottom[-1] += footer
     low = min((x[box] - level.left[box] for box in range(graph.count)), default=0.0)

@@ -5,8 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ebb.graphs.node import FIELDS
+
 if TYPE_CHECKING:
     from ebb.graphs.snapshot import Snapshot
+
+ENDS = ("source", "target")
 
 
 def convert(graph: Snapshot) -> Any:
@@ -19,28 +23,9 @@ def convert(graph: Snapshot) -> Any:
         ) from error
     made = networkx.MultiDiGraph()
     for node in graph:
-        made.add_node(
-            node.index,
-            name=node.name,
-            kind=node.kind,
-            leaf=node.leaf,
-            sequence=node.sequence,
-            module=node.module,
-            location=node.location,
-            attributes=node.attributes,
-            outputs=node.outputs,
-            saved=node.saved,
-            hooks=node.hooks,
-        )
+        base = None if node.base is None else node.base.index
+        made.add_node(node.index, base=base, **{name: getattr(node, name) for name in FIELDS})
     for edge in graph.edges:
-        made.add_edge(
-            edge.source.index,
-            edge.target.index,
-            input=edge.input,
-            output=edge.output,
-            shape=edge.shape,
-            dtype=edge.dtype,
-            device=edge.device,
-            requires_grad=edge.requires_grad,
-        )
+        flow = {name: value for name, value in edge._asdict().items() if name not in ENDS}
+        made.add_edge(edge.source.index, edge.target.index, **flow)
     return made

@@ -75,6 +75,14 @@ class Hooks(NamedTuple):
     post_accumulate: int
 
 
+# What a node tells beside its number: its properties by name, for those who want all of them.
+FIELDS = (
+    "name", "kind", "leaf", "sequence", "module", "module_type", "location", "stack", "attributes",
+    "outputs", "saved", "is_freed", "hooks", "requires_grad", "time_ns", "forward_ns",
+    "backward_ns", "allocated",
+)  # fmt: skip
+
+
 class GraphNode:
     """One node of a snapshot. Equal to itself only, whatever object stands for it."""
 

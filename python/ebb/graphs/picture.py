@@ -63,18 +63,21 @@ class Picture:
         self._add_edges()
 
     def _count_ops(self) -> None:
-        """How many ops that are drawn each module holds, those inside included."""
+        """How many ops each module holds, those inside included: that are drawn, and all."""
         modules, kinds = self.graph.modules, self.graph.column("nodes.kind")
         self._ops = [0] * len(modules)
+        self._all_ops = [0] * len(modules)
         for node, home in enumerate(self.repeats.home):
-            if home >= 0 and kinds[node] != LEAF and self.repeats.drawn[node] == node:
-                self._ops[home] += 1
+            if home >= 0 and kinds[node] != LEAF:
+                self._all_ops[home] += 1
+                self._ops[home] += self.repeats.drawn[node] == node
         self._depth = [0] * len(modules)
         for module, (_, _, parent) in enumerate(modules):
             self._depth[module] = self._depth[parent] + 1 if parent >= 0 else 1
         for module in range(len(modules) - 1, -1, -1):
             if modules[module][2] >= 0:
                 self._ops[modules[module][2]] += self._ops[module]
+                self._all_ops[modules[module][2]] += self._all_ops[module]
         self._wrappers = {  # with what they hold
             parent: module
             for module, (path, _, parent) in enumerate(modules)
@@ -126,7 +129,8 @@ class Picture:
         what = "" if kind == label else kind
         lines = [title, *([what] if what or is_closed else [])]
         if is_closed:
-            count = f"{self._ops[module]:,} op{'s' if self._ops[module] != 1 else ''}"
+            ops = self._all_ops[module]
+            count = f"{ops:,} op{'s' if ops != 1 else ''}"
             lines[1] = f"{what}, {count}" if what else count
         number = self._add(Box("module" if is_closed else "frame", lines, above, times=times))
         return ~number if is_closed else number
@@ -230,10 +234,10 @@ class Picture:
 
     def _tip(self, node: GraphNode) -> str:
         own = self.graph.own_bytes.get(node.index, 0)
-        parts = [f"#{node.index} {node.name}", f"sequence {node.sequence}", module_text(node),
-                 f"{size(own)} saved" if own else ""]  # fmt: skip
-        return ", ".join(parts[:1] + [part for part in parts[3:] if part] if node.is_leaf else
-                         [part for part in parts if part])  # fmt: skip
+        parts = [f"#{node.index} {node.name}"]
+        if not node.is_leaf:
+            parts += [module_text(node), f"{size(own)} saved" if own else "nothing saved"]
+        return ", ".join(parts)
 
     def _add_saved(self, node: int) -> None:
         frame, folded = self._place_of(self.repeats.home[node])

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 LEAF = 1
 LEAST = 3  # two of a kind are not worth the loss
+MANY = 8  # steps that hand nothing on to the next one, such as slices, may be told apart up to here
 MOST_STEP = 5000  # ops in the longest step of a loop that is looked for
 EFFORT = 40  # comparisons per op, at most, in the search for loops
 
@@ -79,7 +80,7 @@ class Repeats:
             if kinds[node] != LEAF and self.drawn[node] == node
         ]
         symbols = _numbered((self.home[node], *_look(self.graph, node)) for node in nodes)
-        for begin, step, times in _Loops(symbols, self._wiring(nodes)).find():
+        for begin, step, times in Loops(symbols, self._wiring(nodes)).find():
             for k in range(step * times):
                 node = nodes[begin + k]
                 self.drawn[node] = nodes[begin + k % step]
@@ -234,10 +235,13 @@ def _runs(modules: list[tuple[str, str, int]], signatures: list[int]) -> list[li
     return [run for run in found if len(run) >= LEAST]
 
 
-class _Loops:
-    """Stretches of a list of ops that are repeated at once: equal ops, equally joined."""
+class Loops:
+    """Stretches of a list of ops that are repeated at once: equal ops, equally joined.
 
-    def __init__(self, symbols: list[int], wiring: list[tuple]):
+    Without ``wiring`` equal ops are enough.
+    """
+
+    def __init__(self, symbols: list[int], wiring: list[tuple] | None = None):
         self.symbols = symbols
         self.wiring = wiring
         self.effort = EFFORT * len(symbols)
@@ -253,8 +257,9 @@ class _Loops:
             first, ops = begin, self.symbols
             while step and first > free and ops[first - 1] == ops[first - 1 + step]:
                 first -= 1
-            times = (end - first) // step if step else 0
-            if times >= LEAST:
+            times = (end - first) // step if step else -1
+            least = LEAST if self.wiring is None or self._hands_on(begin, step) else MANY
+            if times >= least:
                 found.append((first, step, times))
                 begin = free = first + times * step
             else:
@@ -286,9 +291,19 @@ class _Loops:
             again = following[again]
         return 0, begin
 
+    def _hands_on(self, begin: int, step: int) -> bool:
+        """Whether the second step from a place on uses what the first one made."""
+        second = range(begin + step, begin + 2 * step)
+        makers = (maker for place in second for _, maker in self.wiring[place])
+        return any(begin <= maker < begin + step for maker in makers)
+
     def _is_same(self, one: int, other: int) -> bool:
+        if self.symbols[one] != self.symbols[other]:
+            return False
+        if self.wiring is None:
+            return True
         ours, theirs = self.wiring[one], self.wiring[other]
-        if self.symbols[one] != self.symbols[other] or len(ours) != len(theirs):
+        if len(ours) != len(theirs):
             return False
         return all(
             inputs == others and (maker == twin or one - maker == other - twin)

@@ -226,11 +226,16 @@ class Snapshot:
 
         return convert(self)
 
-    def write_html(self, path: str | PathLike, *, title: str = "Backward graph") -> Path:
-        """Write an interactive page (docs/graph_viewer.md) and return its path."""
+    def write_html(self, path: str | PathLike, **options: Any) -> Path:
+        """Write an interactive page (docs/graph_viewer.md) and return its path.
+
+        Args:
+            path: The file.
+            options: ``title``, ``compress`` and ``direction``, as for ``ebb.viz.write_html``.
+        """
         from ebb.viz import write_html
 
-        return write_html(self, path, title=title)
+        return write_html(self, path, **options)
 
     def show(self, **options: Any) -> Any:
         """Show that page in a notebook, with the options of ``ebb.viz.show``."""

@@ -1,8 +1,8 @@
 # python/ebb/graphs/tree.py -- a snapshot as a tree of modules in the terminal.
 #
 # Each module shows, in forward order, the ops it recorded and the modules it called. Runs of one op
-# are folded, and so are neighbours that look the same but for their number ("0..11 x 12"). A module
-# that is called again later appears once, where it was called first.
+# are folded, so are steps of a loop, and neighbours that look the same but for their number
+# ("0..11 x 12"). A module that is called again later appears once, where it was called first.
 """Text for the terminal."""
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ebb.graphs.repeats import Loops
 from ebb.graphs.table import size
 
 if TYPE_CHECKING:
@@ -94,13 +95,14 @@ def _enter(home: int, branches: list[Branch], entered: list[bool]) -> None:
 
 def _write(branch: Branch, branches: list[Branch]) -> None:
     """Fill in the lines of a branch whose parts have theirs."""
-    groups: list[list] = []  # [what, the label of the last, times]
+    groups: list[list] = []  # [what, the last of its kind, times]
     for entry in branch.entries:
         if groups and _continues(groups[-1], entry, branches):
             groups[-1][1] = entry
             groups[-1][2] += 1
         else:
             groups.append([entry, entry, 1])
+    groups = _steps_folded(groups)
     for index, (first, last, times) in enumerate(groups):
         is_last = index == len(groups) - 1
         stem, rest = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
@@ -112,6 +114,21 @@ def _write(branch: Branch, branches: list[Branch]) -> None:
         branch.lines.append(stem + part.head(label, times))
         branch.lines += [rest + line for line in part.lines]
     branch.shape = (branch.type, branch.ops, branch.saved, tuple(branch.lines))
+
+
+def _steps_folded(groups: list[list]) -> list[list]:
+    """Steps of a loop that record the same ops become one entry: "(Add, Tanh) x 50"."""
+    symbols, numbers = [], {}
+    for place, (first, _, times) in enumerate(groups):
+        key = (first, times) if isinstance(first, str) else place
+        symbols.append(numbers.setdefault(key, len(numbers)))
+    folded, done = [], 0
+    for begin, step, times in Loops(symbols).find():
+        ops = [name if count == 1 else f"{name} x {count}"
+               for name, _, count in groups[begin : begin + step]]  # fmt: skip
+        folded += [*groups[done:begin], [f"({', '.join(ops)})", None, times]]
+        done = begin + step * times
+    return [*folded, *groups[done:]]
 
 
 def _continues(group: list, entry: str | int, branches: list[Branch]) -> bool:

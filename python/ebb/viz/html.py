@@ -25,7 +25,12 @@ GZIP, PLAIN = "gzip+base64", "json"
 
 
 def write_html(
-    graph: Any, path: str | PathLike, *, title: str = "Backward graph", compress: bool | None = None
+    graph: Any,
+    path: str | PathLike,
+    *,
+    title: str = "Backward graph",
+    compress: bool | None = None,
+    direction: str = "backward",
 ) -> Path:
     """Write ``graph`` as one HTML file that works offline, and return its path.
 
@@ -35,16 +40,27 @@ def write_html(
         title: What the page and its tab are called.
         compress: Whether the data is packed by gzip. By default it is from 32 KiB on; browsers
             older than 2023 need ``False``.
+        direction: What the page shows at first: "backward": gradients flow from top to bottom;
+            "forward": values do.
     Raises:
         ValueError: If the data is not a graph of the known version.
     """
     target = Path(path)
-    target.write_text(to_html(graph, title=title, compress=compress), encoding="utf-8")
+    page = to_html(graph, title=title, compress=compress, direction=direction)
+    target.write_text(page, encoding="utf-8")
     return target
 
 
-def to_html(graph: Any, *, title: str = "Backward graph", compress: bool | None = None) -> str:
+def to_html(
+    graph: Any,
+    *,
+    title: str = "Backward graph",
+    compress: bool | None = None,
+    direction: str = "backward",
+) -> str:
     """Return the page that ``write_html`` writes."""
+    if direction not in ("backward", "forward"):
+        raise ValueError(f"viz: direction needs forward or backward, got {direction!r}")
     text = _dump(graph_data(graph))
     packs = len(text) >= COMPRESS_FROM if compress is None else compress
     style, script = _sources()
@@ -58,6 +74,7 @@ def to_html(graph: Any, *, title: str = "Backward graph", compress: bool | None 
         title=html.escape(title),
         style=style,
         type="text/plain" if packs else "application/json",
+        direction=direction,
         encoding=GZIP if packs else PLAIN,
         data=_pack(text) if packs else text.replace("<", "\\u003c"),
         script=script,
@@ -90,10 +107,18 @@ class show:  # noqa: N801 -- used as a function; notebooks then ask the object f
         graph: As for ``write_html``.
         height: Height of the frame in pixels.
         title: What the page is called.
+        direction: As for ``write_html``.
     """
 
-    def __init__(self, graph: Any, *, height: int = 640, title: str = "Backward graph"):
-        self._page = to_html(graph, title=title)
+    def __init__(
+        self,
+        graph: Any,
+        *,
+        height: int = 640,
+        title: str = "Backward graph",
+        direction: str = "backward",
+    ):
+        self._page = to_html(graph, title=title, direction=direction)
         self._height = int(height)
 
     def _repr_html_(self) -> str:

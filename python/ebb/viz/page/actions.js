@@ -61,10 +61,10 @@ Object.assign(App.prototype, {
   _fillLinkTip(link) {
     const { scene, model } = this;
     const edge = scene.linkFirst[link];
-    const { from, to } = model.data.edges;
     const count = scene.linkCount[link];
     const lines = [h("strong", {}, count === 1 ? model.flowText(edge) : countText(count, "edge"))];
-    if (count === 1) lines.push(`${model.label(from[edge])} \u2192 ${model.label(to[edge])}`);
+    const ends = model.flowEnds(edge).map((node) => model.label(node));
+    if (count === 1) lines.push(ends.join(" \u2192 "));
     this.page.tip.replaceChildren(...lines.map((line) => h("div", {}, line)));
   },
 

@@ -46,6 +46,8 @@ class App {
 
   async start() {
     this.groups.openByDefault(DEFAULT_BOXES);
+    this.model.draw(document.getElementById("graph").dataset.direction === "forward");
+    this._showDirection();
     this.readTheme();
     this.wire();
     this.resize();
@@ -181,6 +183,18 @@ class App {
   async foldAsAtFirst() {
     this.groups.openByDefault(DEFAULT_BOXES);
     if (await this.relayout()) this.fitAtFirst();
+  }
+
+  /** Draws the loss on top and gradients downwards or, forward, the leaves on top and values. */
+  async toggleDirection() {
+    this.model.draw(!this.model.isForward);
+    this._showDirection();
+    if (await this.relayout()) this.fitAtFirst();
+    this.say(this.model.isForward ? "Values flow down" : "Gradients flow down");
+  }
+
+  _showDirection() {
+    this.page.forward.setAttribute("aria-pressed", this.model.isForward);
   }
 
   // -- camera ---------------------------------------------------------------------------------
@@ -408,9 +422,9 @@ class App {
     const item = this.selectedItem();
     const chosen = new Set();
     if (selected && selected.kind === "edges") {
-      const { from, to } = model.data.edges;
       for (const edge of selected.edges) {
-        chosen.add(scene.itemOfNode[from[edge]] * scene.count + scene.itemOfNode[to[edge]]);
+        const [upper, lower] = model.flowEnds(edge).map((node) => scene.itemOfNode[node]);
+        chosen.add(upper * scene.count + lower);
       }
     }
     for (let edge = 0; edge < scene.edgeFrom.length; edge += 1) {

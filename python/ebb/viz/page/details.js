@@ -146,7 +146,8 @@ class Details {
         ["sequence", nodes.sequence[node] >= 0 ? String(nodes.sequence[node]) : "none"],
         ["module", module >= 0 ? this.groupLink(module + 1) : ""],
         ["class", module >= 0 ? model.text(model.data.modules.type[module]) : ""],
-        ["line", model.locationText(nodes.location[node])],
+        ["line", this._place(nodes.location[node])],
+        ["freed", nodes.freed && nodes.freed[node] ? "yes, what it had saved" : ""],
         ["root", this._rootText(node)],
         ["view of", base >= 0 ? this.nodeLink(base) : ""],
         ["base of", this._viewsOf(node)],
@@ -165,6 +166,10 @@ class Details {
       this._neighbours("Gradient flows to", model.outEdges, node, false),
       h("p", {}, h("button", { type: "button", onclick: () => this.app.copyLink() }, "Copy link")),
     ];
+  }
+
+  _place(location) {
+    return location < 0 ? "" : h("span", {}, ...breakable(this.app.model.locationText(location)));
   }
 
   _rootText(node) {
@@ -205,7 +210,7 @@ class Details {
     const stack = (model.data.nodes.stacks || {})[node];
     if (!stack) return null;
     return this._section("Stack, innermost first", h("ol", { class: "stack" },
-      ...stack.map((location) => h("li", {}, model.locationText(location)))));
+      ...stack.map((location) => h("li", {}, this._place(location)))));
   }
 
   _hooks(node) {
@@ -219,22 +224,40 @@ class Details {
     const { model } = this.app;
     const table = model.data.outputs;
     return this._table("Outputs", ["", "tensor", "device"], rowsOf(model.outputs, node).map(
-      (row) => [String(table.index[row]), model.tensorText(table, row),
+      (row) => [String(table.index[row]), this._named(table, row),
         model.text(table.device[row])]));
+  }
+
+  /** A tensor, below its name if it was given one. */
+  _named(table, row) {
+    const { model } = this.app;
+    const name = table.name ? model.text(table.name[row]) : "";
+    const look = model.tensorText(table, row);
+    return name ? h("span", {}, name, h("br", {}), look) : look;
   }
 
   _saved(node) {
     const { model } = this.app;
     const table = model.data.saved;
     const rows = rowsOf(model.saved, node).map((row) => [
-      model.text(table.name[row]), model.tensorText(table, row), bytesText(table.bytes[row]),
+      model.text(table.name[row]), this._placed(table, row),
+      h("span", { class: "whole" }, bytesText(table.bytes[row])),
       String(table.version[row]), this._sharing(row, node)]);
     return this._table("Saved tensors", ["name", "tensor", "bytes", "version", "memory"], rows);
   }
 
+  /** A tensor and, below, its device. */
+  _placed(table, row) {
+    const { model } = this.app;
+    const look = model.tensorText(table, row);
+    return table.device ? h("span", {}, look, h("br", {}), model.text(table.device[row])) : look;
+  }
+
   _sharing(row, node) {
     const { model } = this.app;
-    const id = model.data.saved.storage[row];
+    const { storage, packed } = model.data.saved;
+    const id = storage[row];
+    if (packed && packed[row]) return "packed by hooks";
     const others = new Set((model.sharers.get(id) || []).map((k) => model.data.saved.node[k]));
     others.delete(node);
     if (others.size === 0) return id >= 0 ? `own (${id})` : "";
@@ -250,19 +273,26 @@ class Details {
     const { from, to, input, output } = model.data.edges;
     const rows = rowsOf(grouped, node).map((edge) => [
       this.nodeLink(isUp ? from[edge] : to[edge]),
-      `${input[edge]} \u2192 ${output[edge]}`, model.flowText(edge)]);
+      `${input[edge]} \u2192 ${output[edge]}`, this._flow(edge)]);
     return this._table(title, ["node", "input \u2192 output", "tensor"], rows);
+  }
+
+  /** What flows along an edge, where, and whether anybody wants it. */
+  _flow(edge) {
+    const { model } = this.app;
+    const row = model.flowRow(edge);
+    const device = row < 0 ? "" : model.text(model.data.outputs.device[row]);
+    const wanted = model.wantsGradient(edge) ? "" : ", not wanted";
+    return h("span", {}, model.flowText(edge), h("br", {}), device + wanted);
   }
 
   _edges(edges, total) {
     const { model } = this.app;
     const { from, to, input, output } = model.data.edges;
     const rows = edges.map((edge) => {
-      const row = model.flowRow(edge);
-      const device = row < 0 ? "" : model.text(model.data.outputs.device[row]);
       const ends = h("span", {}, this.nodeLink(from[edge]), h("br", {}), this.nodeLink(to[edge]));
       return [ends, `${input[edge]} \u2192 ${output[edge]}`,
-        h("span", {}, model.flowText(edge), h("br", {}), device)];
+        this._flow(edge)];
     });
     const title = total === 1 ? "Edge" : `${total.toLocaleString("en")} edges`;
     return [
@@ -273,7 +303,7 @@ class Details {
   }
 }
 
-/** The text with places at its dots where a line may end. */
+/** The text with places at its dots and slashes where a line may end. */
 function breakable(text) {
-  return text.split(/(?<=\.)/).flatMap((part, k) => (k > 0 ? [h("wbr", {}), part] : [part]));
+  return text.split(/(?<=[./])/).flatMap((part, k) => (k > 0 ? [h("wbr", {}), part] : [part]));
 }

@@ -155,6 +155,7 @@ class Groups {
     this.start = new Int32Array(count);
     this.end = new Int32Array(count);
     this.first = new Int32Array(count).fill(0x7fffffff);
+    this.last = new Int32Array(count).fill(-1);  // of the ops: leaves come after all of those
     this.depth = new Int32Array(count);
     this.members = new Int32Array(this.model.count);
     let filled = 0;
@@ -169,6 +170,7 @@ class Groups {
       this.depth[group] = group === 0 ? 0 : this.depth[this.parent[group]] + 1;
       eachRow(own, group, (node) => { this.members[filled++] = node; });
       if (own.start[group] < own.start[group + 1]) this.first[group] = own.rows[own.start[group]];
+      eachRow(own, group, (node) => { if (!this.model.isLeaf(node)) this.last[group] = node; });
       stack.push(~group);
       for (const child of rowsOf(this.children, group).reverse()) stack.push(child);
     }
@@ -177,7 +179,9 @@ class Groups {
   _close(group, filled) {
     this.end[group] = filled;
     const above = this.parent[group];
-    if (above >= 0) this.first[above] = Math.min(this.first[above], this.first[group]);
+    if (above < 0) return;
+    this.first[above] = Math.min(this.first[above], this.first[group]);
+    this.last[above] = Math.max(this.last[above], this.last[group]);
   }
 
   size(group) { return this.end[group] - this.start[group]; }

@@ -6,8 +6,8 @@ const PAN_STEP = 90;
 function commandsOf(app) {
   const pan = (dx, dy) => () => app.panBy(dx * PAN_STEP, dy * PAN_STEP);
   return [
-    [["ArrowDown"], "go to where the gradient flows", () => app.walk("down")],
-    [["ArrowUp"], "go to where it comes from", () => app.walk("up")],
+    [["ArrowDown"], "go on along an edge", () => app.walk("down")],
+    [["ArrowUp"], "go back along an edge", () => app.walk("up")],
     [["ArrowLeft"], "go to the box on the left", () => app.walk("left")],
     [["ArrowRight"], "go to the box on the right", () => app.walk("right")],
     [["Enter", " "], "fold or unfold the selected group", () => app.toggleSelected()],
@@ -29,6 +29,7 @@ function commandsOf(app) {
     [["["], "fold all groups", () => app.foldAll()],
     [["]"], "unfold all groups", () => app.unfoldAll()],
     [["\\"], "fold as at the start", () => app.foldAsAtFirst()],
+    [["v"], "values flow down, or gradients", () => app.toggleDirection()],
     [["c"], "next colour", () => app.nextMode()],
     [["t"], "next theme: as the system, light, dark", () => app.nextTheme()],
     [["e"], "save what is in sight as SVG", () => app.exportSvg()],

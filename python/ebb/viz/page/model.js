@@ -52,6 +52,21 @@ class Model {
     for (const node of data.roots.node) this.isRoot[node] = 1;
     this.hasTimes = Array.isArray(data.nodes.time_ns);
     this.sharers = this._findSharers();
+    this.draw(false);
+  }
+
+  /** Edges are drawn along the gradients or, forward, along the values: see flowEnds(). */
+  draw(isForward) {
+    const { from, to } = this.data.edges;
+    this.isForward = isForward;
+    this.flow = isForward ? { edges: this.inEdges, ends: from }
+      : { edges: this.outEdges, ends: to };
+  }
+
+  /** The nodes at the upper and lower end of an edge as it is drawn. */
+  flowEnds(edge) {
+    const { from, to } = this.data.edges;
+    return this.isForward ? [to[edge], from[edge]] : [from[edge], to[edge]];
   }
 
   _findSharers() {
@@ -112,6 +127,12 @@ class Model {
   flowText(edge) {
     const row = this.flowRow(edge);
     return row < 0 ? "unknown" : this.tensorText(this.data.outputs, row);
+  }
+
+  /** Whether a gradient is wanted where an edge leads to: not by leaves that were told so. */
+  wantsGradient(edge) {
+    const row = this.leafRow[this.data.edges.to[edge]];
+    return row < 0 || this.data.leaves.requires_grad[row] !== 0;
   }
 
   dtype(node) { return this._firstOutput(node, "dtype"); }

@@ -7,16 +7,16 @@
 /** Finds which items are joined, and by how many edges. */
 function* collectEdges(scene) {
   const { model } = scene;
-  const { to } = model.data.edges;
+  const { edges, ends } = model.flow;
   const slot = new Int32Array(scene.count);
   const seenFrom = new Int32Array(scene.count).fill(-1);
   let steps = 0;
   for (let item = 0; item < scene.count; item += 1) {
     if (scene.kind[item] === OPEN) continue;
     for (const node of scene.nodesOf(item)) {
-      for (let k = model.outEdges.start[node]; k < model.outEdges.start[node + 1]; k += 1) {
-        const edge = model.outEdges.rows[k];
-        const other = scene.itemOfNode[to[edge]];
+      for (let k = edges.start[node]; k < edges.start[node + 1]; k += 1) {
+        const edge = edges.rows[k];
+        const other = scene.itemOfNode[ends[edge]];
         if (other === item) continue;
         if (seenFrom[other] !== item) {
           seenFrom[other] = item;

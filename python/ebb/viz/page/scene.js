@@ -61,7 +61,9 @@ class Scene {
   /** The place of an item in the common order from top to bottom: that of its first node. */
   first(item) {
     const ref = this.ref[item];
-    return this.kind[item] === OP ? ref : this.groups.first[ref];
+    const { first, last } = this.groups;
+    if (!this.model.isForward) return this.kind[item] === OP ? ref : first[ref];
+    return -(this.kind[item] === OP ? ref : last[ref] < 0 ? first[ref] : last[ref]);
   }
 
   title(item) {
@@ -101,8 +103,8 @@ class Scene {
   _addEdges(edge, found, limit) {
     const { model } = this;
     for (const node of this.nodesOf(this.edgeFrom[edge])) {
-      eachRow(model.outEdges, node, (row) => {
-        const isSame = this.itemOfNode[model.data.edges.to[row]] === this.edgeTo[edge];
+      eachRow(model.flow.edges, node, (row) => {
+        const isSame = this.itemOfNode[model.flow.ends[row]] === this.edgeTo[edge];
         if (isSame && found.length < limit) found.push(row);
       });
     }
