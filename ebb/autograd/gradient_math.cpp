@@ -3,6 +3,7 @@
 
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/ops.h"
+#include "ebb/autograd/tensor_name.h"
 #include "ebb/core/error.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/fallback.h"
@@ -90,9 +91,22 @@ Tensor add_gradients(Tensor lhs, const Tensor& rhs) {
   return lhs;
 }
 
+namespace {
+
+/// What the tensor is called that edge `input` of `node` sends its gradient to.
+std::string naming_of_input(const Node& node, size_t input, const OutputMeta& meta) {
+  if (input >= node.edge_count()) return {};
+  const Edge& edge = node.edges()[input];
+  const bool leads_there = edge.node != nullptr && &edge.node->output_meta(edge.index) == &meta;
+  return leads_there ? naming_of(edge) : std::string();
+}
+
+}  // namespace
+
 Tensor conform(Tensor grad, const OutputMeta& meta, const Node& node, size_t input) {
   if (!broadcasts_to(meta.shape(), grad.sizes())) {
-    throw ShapeError(str(node.name(), ": the gradient of input ", input, " must have shape ",
+    throw ShapeError(str(title_of(node), ": the gradient of input ", input,
+                         naming_of_input(node, input, meta), " must have shape ",
                          PrintShape{meta.shape()}, ", got ", PrintShape{grad.sizes()}));
   }
   // Summing first keeps the wider type for as long as there is something to lose.
@@ -100,7 +114,7 @@ Tensor conform(Tensor grad, const OutputMeta& meta, const Node& node, size_t inp
   if (grad.dtype() != meta.dtype) grad = cast(grad, meta.dtype);
   if (grad.device() == meta.device) return grad;
   if (meta.ndim == 0) return to_device(grad, meta.device);
-  throw ValueError(str(node.name(), ": the gradient of input ", input, " must be on ",
+  throw ValueError(str(title_of(node), ": the gradient of input ", input, " must be on ",
                        to_string(meta.device), ", got ", to_string(grad.device())));
 }
 

@@ -10,6 +10,7 @@
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/core/storage.h"
+#include "ebb/core/tensor_name.h"
 #include "python/src/errors.h"
 #include "python/src/numpy_types.h"
 #include "python/src/tensor_data.h"
@@ -256,9 +257,8 @@ Tensor tensor_from_array(PyObject* array) {
 PyObject* array_of(PyObject* object) {
   const Tensor& tensor = tensor_of(object);
   if (tensor.requires_grad() && is_grad_enabled()) {
-    throw AutogradError(
-        "numpy: needs a tensor that does not require grad, got one that does"
-        "\nhint: use tensor.detach().numpy()");
+    throw AutogradError(str("numpy: needs a tensor that does not require grad, got one",
+                            naming_of(tensor), " that does\nhint: use tensor.detach().numpy()"));
   }
   if (!is_on_host(tensor.device())) {
     throw ValueError(str("numpy: needs a tensor in the CPU's memory, got one on ",
