@@ -387,6 +387,12 @@ class Recorder:
         return f"{result}, {{{operands}}}{tests}"
 
     @property
+    def observed(self) -> str:
+        """All arguments, for observers."""
+        names = [self.form.spelled(param) for param in self.op.params]
+        return ", ".join(f"autograd::argument_of({name})" for name in names)
+
+    @property
     def result(self) -> str:
         """A name for what the function returns."""
         return "results" if self.form.shape_of_result == "tuple" else self.op.results[0].name

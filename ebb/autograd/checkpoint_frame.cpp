@@ -57,15 +57,15 @@ class CheckpointHooks final : public SavedTensorsHooks {
 class CheckpointFrame::Recorder final : public SavedTensorsHooks {
  public:
   explicit Recorder(const CheckpointFrame& frame)
-      : frame_(frame), values(frame.is_needed_.size()) {}
+      : frame_(frame),
+        values(frame.is_needed_.size()),
+        log(frame.log_ != nullptr ? std::make_shared<OpLog>() : nullptr) {}
 
   std::any pack(const Tensor& value) override {
     if (has_stopped) throw StopRecomputation();
     if (count == values.size()) {
-      throw AutogradError(
-          str("checkpoint: recomputation must save what the forward pass saved, got it trying to "
-              "save more tensors during recomputation than the ",
-              count, " of the forward pass", kHint));
+      frame_.refuse(*this, str("it trying to save more tensors during recomputation than the ",
+                               count, " of the forward pass"));
     }
     const size_t index = count++;
     if (!frame_.fits(index, value)) note_difference(index, value);
@@ -77,9 +77,6 @@ class CheckpointFrame::Recorder final : public SavedTensorsHooks {
     return Kept{value};  // not a Tensor, which would go on to hooks further out
   }
   Tensor unpack(const std::any& packed) override { return std::any_cast<Kept>(&packed)->value; }
-
-  static constexpr const char* kHint =
-      "\nhint: the function must do the same work on every call, for the same inputs";
 
  private:
   struct Kept {
@@ -99,7 +96,8 @@ class CheckpointFrame::Recorder final : public SavedTensorsHooks {
 
  public:
   Values values;
-  std::string differing;  // a line for each tensor that is not like the one saved
+  const std::shared_ptr<OpLog> log;  // null unless ops are compared
+  std::string differing;             // a line for each tensor that is not like the one saved
   size_t count = 0;
   bool has_stopped = false;
 };
@@ -107,6 +105,7 @@ class CheckpointFrame::Recorder final : public SavedTensorsHooks {
 CheckpointFrame::CheckpointFrame(std::function<void()> recompute, const CheckpointOptions& options)
     : recompute_(std::move(recompute)),
       options_(options),
+      log_(options.compares_ops ? std::make_shared<OpLog>() : nullptr),
       random_state_(options.keeps_random_state ? default_generator().state() : RandomState()),
       modes_(ThreadModes::current().for_another_call()) {}
 
@@ -172,6 +171,7 @@ CheckpointFrame::Values CheckpointFrame::recompute() {
     const GeneratorScope random(source);
     const ThreadModesScope modes(modes_);
     const SavedTensorsHooksGuard hooks(recorder);
+    const OpObserverGuard log(recorder->log);
     try {
       recompute_();
     } catch (...) {
@@ -185,17 +185,20 @@ CheckpointFrame::Values CheckpointFrame::recompute() {
 
 void CheckpointFrame::check(const Values& values, const Recorder& recorder) const {
   if (recorder.count != values.size()) {
-    throw AutogradError(
-        str("checkpoint: recomputation must save what the forward pass saved, got "
-            "a different number of tensors was saved: ",
-            values.size(), " in the forward pass, ", recorder.count, " in the recomputation",
-            Recorder::kHint));
+    refuse(recorder, str("a different number of tensors was saved: ", values.size(),
+                         " in the forward pass, ", recorder.count, " in the recomputation"));
   }
   if (!options_.checks_metadata || recorder.differing.empty()) return;
-  throw AutogradError(
-      str("checkpoint: recomputation must save what the forward pass saved, got "
-          "recomputed values for the following tensors with different metadata:",
-          recorder.differing, Recorder::kHint));
+  refuse(recorder, "recomputed values for the following tensors with different metadata:" +
+                       recorder.differing);
+}
+
+void CheckpointFrame::refuse(const Recorder& recorder, const std::string& found) const {
+  std::string hint = "the function must do the same work on every call, for the same inputs";
+  if (log_ == nullptr) hint += "; debug=True shows the ops of both calls";
+  throw AutogradError(str("checkpoint: recomputation must save what the forward pass saved, got ",
+                          found, log_ != nullptr ? OpLog::side_by_side(*log_, *recorder.log) : "",
+                          "\nhint: ", hint));
 }
 
 NodePtr<CallInputs> CallInputs::save(std::span<const Tensor> inputs) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "ebb/autograd/node.h"
+#include "ebb/autograd/op_log.h"
 #include "ebb/autograd/saved_hooks.h"
 #include "ebb/autograd/saved_tensor.h"
 #include "ebb/autograd/thread_modes.h"
@@ -31,6 +32,7 @@ struct CheckpointOptions {
   bool early_stop = true;          // stop computing again once all that was saved is there
   bool checks_metadata = true;     // compare shape, dtype and device of what is computed again
   bool keeps_random_state = true;  // draw the same random numbers again
+  bool compares_ops = false;       // note all ops, to show them if what is computed again differs
 };
 
 namespace autograd {
@@ -46,6 +48,8 @@ class EBB_API CheckpointFrame : public std::enable_shared_from_this<CheckpointFr
 
   /// The hooks to install while the call is made for the first time.
   std::shared_ptr<SavedTensorsHooks> hooks();
+  /// The observer to install then; null if options ask for none.
+  std::shared_ptr<OpObserver> log() const { return log_; }
 
  private:
   friend class CheckpointHooks;
@@ -69,9 +73,12 @@ class EBB_API CheckpointFrame : public std::enable_shared_from_this<CheckpointFr
   /// Computes the values of all slots again, checked.
   Values recompute();
   void check(const Values& values, const Recorder& recorder) const;
+  /// Throws AutogradError: what was found instead of what the first call saved, and a hint.
+  [[noreturn]] void refuse(const Recorder& recorder, const std::string& found) const;
 
   std::function<void()> recompute_;
   CheckpointOptions options_;
+  std::shared_ptr<OpLog> log_;
   RandomState random_state_;
   ThreadModes modes_;                        // of the first call
   std::deque<std::atomic<bool>> is_needed_;  // by slot: somebody may still unpack it

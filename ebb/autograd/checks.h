@@ -36,6 +36,14 @@ class DetectAnomalyGuard : private ModeScope {
                   gate::kAnomaly | gate::kGradCheck) {}
 };
 
+/// In this scope recorded nodes know the whole stack of the call that recorded them, as in anomaly
+/// mode, of which this is a part: is_anomaly_enabled(). Nothing is checked.
+class RecordStacksGuard : private ModeScope {
+ public:
+  explicit RecordStacksGuard(bool is_enabled = true)
+      : ModeScope(is_enabled ? gate::kAnomaly : 0, gate::kAnomaly) {}
+};
+
 /// In this scope every recorded result keeps its gradient, as after retain_grad().
 class RetainAllGradsGuard : private ModeScope {
  public:

@@ -21,27 +21,38 @@ using autograd::Edge;
 using autograd::Places;
 using autograd::RunRequest;
 
-/// Adds to the gradient of each tensor, once however often it was named. Like a run's commit,
-/// copies come first: if they run out of memory, nothing has happened. An undefined tensor stands
-/// for a place alone, which has no gradient of its own.
-void accumulate_captured(std::span<const Tensor> tensors, std::vector<Tensor>& captured) {
-  std::unordered_set<const TensorImpl*> seen;
-  std::vector<autograd::PreparedGradient> prepared(captured.size());
-  for (size_t position = 0; position < captured.size(); ++position) {
-    Tensor grad = std::move(captured[position]);
-    const Tensor& tensor = tensors[position];
-    // What asked to keep its gradient has received it from the run.
-    const bool is_done =
-        !tensor.defined() || !seen.insert(tensor.impl()).second || retains_grad(tensor);
-    if (!is_done && grad.defined()) {
-      prepared[position] = autograd::ensure_meta(tensor).prepare(std::move(grad));
+/// Adds what arrived to the gradient of each tensor, once however often it was named. An undefined
+/// tensor stands for a place alone, which has no gradient of its own.
+class GradientSink final : public autograd::CaptureSink {
+ public:
+  /// The tensors of the captures.
+  std::vector<Tensor> tensors;
+
+  void prepare(std::vector<Tensor>& captured) override {
+    std::unordered_set<const TensorImpl*> seen;
+    prepared_.resize(captured.size());
+    for (size_t position = 0; position < captured.size(); ++position) {
+      Tensor grad = std::move(captured[position]);
+      const Tensor& tensor = tensors[position];
+      // What asked to keep its gradient has received it from the run.
+      const bool is_done =
+          !tensor.defined() || !seen.insert(tensor.impl()).second || retains_grad(tensor);
+      if (!is_done && grad.defined()) {
+        prepared_[position] = autograd::ensure_meta(tensor).prepare(std::move(grad));
+      }
     }
   }
-  for (size_t position = 0; position < captured.size(); ++position) {
-    if (!prepared[position].grad.defined()) continue;
-    autograd::ensure_meta(tensors[position]).accumulate(std::move(prepared[position]));
+
+  void commit() override {
+    for (size_t position = 0; position < tensors.size(); ++position) {
+      if (!prepared_[position].grad.defined()) continue;
+      autograd::ensure_meta(tensors[position]).accumulate(std::move(prepared_[position]));
+    }
   }
-}
+
+ private:
+  std::vector<autograd::PreparedGradient> prepared_;
+};
 
 template <typename Options>
 RunRequest make_request(const Options& options, LocationId location) {
@@ -53,18 +64,18 @@ RunRequest make_request(const Options& options, LocationId location) {
   if ((thread_state.modes & (gate::kGradCheck | gate::kProfiler)) != 0) [[unlikely]]
     request.watch = thread_state.modes & (gate::kGradCheck | gate::kAllowInf | gate::kProfiler);
   request.is_careful = request.create_graph || request.watch != 0;
+  request.is_careful_with_leaves = request.stages_all || (request.watch & gate::kProfiler) != 0;
   return request;
 }
 
-void run_restricted(const BackwardOptions& options, RunRequest& request,
-                    autograd::RunBuffers& buffers) {
-  std::vector<Tensor> results;
-  add_targets(options.inputs, request, results);
-  add_targets(options.input_places, request, results);
-  request.is_restricted = true;
-  if (!results.empty()) {
-    request.finish = [&](std::vector<Tensor>& captured) { accumulate_captured(results, captured); };
-  }
+[[gnu::noinline]] void run_restricted(const BackwardOptions& options, RunRequest& request,
+                                      autograd::RunBuffers& buffers) {
+  autograd::Restriction restriction;
+  GradientSink sink;
+  add_targets(options.inputs, restriction, sink.tensors);
+  add_targets(options.input_places, restriction, sink.tensors);
+  if (!sink.tensors.empty()) restriction.sink = &sink;
+  request.restriction = &restriction;
   autograd::run_graph(request, buffers);
 }
 
@@ -85,11 +96,13 @@ std::vector<Tensor> run_grad(const Places& outputs, const Places& inputs,
   RunRequest request = make_request(options, location);
   const autograd::BufferClaim buffers;
   add_roots("grad", outputs, seeds, request.watch, *buffers);
-  add_inputs(inputs, request);
-  add_cuts(options.no_grad_vars, request);
-  request.is_restricted = true;
-  request.other_leaves = !options.only_inputs;
-  return autograd::run_graph(request, *buffers);
+  autograd::Restriction restriction;
+  add_inputs(inputs, restriction);
+  add_cuts(options.no_grad_vars, restriction);
+  restriction.other_leaves = !options.only_inputs;
+  request.restriction = &restriction;
+  autograd::run_graph(request, *buffers);
+  return std::move(restriction.captured);
 }
 
 /// How many runs batched seeds ask for.

@@ -6,24 +6,12 @@
 // as a number is none either.
 #pragma once
 
-#include <initializer_list>
 #include <span>
-#include <string>
 
 #include "ebb/autograd/node.h"
 #include "ebb/core/tensor.h"
 
 namespace ebb::autograd {
-
-/// What the numbers of a tensor hold besides finite ones.
-enum class Finiteness : uint8_t { finite, has_infinity, has_nan };
-/// Of undefined tensors and those of integers: finite. Waits for a device.
-Finiteness finiteness_of(const Tensor& tensor);
-/// Whether a tensor surely passes all checks with these gate bits: one fast pass over it.
-bool looks_finite(const Tensor& tensor, uint32_t bits);
-
-/// "2 nan and 1 inf in 120 elements, the first (nan) at [0, 3]".
-std::string describe_non_finite(const Tensor& tensor);
 
 /// An operand of an op: what it is called, and its value.
 struct NamedTensor {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <mutex>
 #include <unordered_set>
 
 #include "ebb/autograd/active_run.h"
@@ -13,7 +14,16 @@
 namespace ebb::autograd {
 namespace {
 
-std::atomic<int64_t> holding_gates{0};
+/// Gates that may hold gradients back.
+struct HoldingGates {
+  std::mutex mutex;
+  std::unordered_set<GateGroup*> alive;
+};
+HoldingGates& holding_gates() {
+  static auto* const instance = new HoldingGates();  // never destroyed: graphs may outlive statics
+  return *instance;
+}
+std::atomic<uint64_t> gates_made{0};
 
 }  // namespace
 
@@ -22,15 +32,33 @@ GateGroup::GateGroup(Awaits awaits, size_t positions, std::vector<Member> member
     : GradGroup(awaits, positions, std::move(members)),
       entry_(std::move(entry)),
       may_hold_(member_count() > 1) {
-  if (may_hold_) ++holding_gates;
+  if (may_hold_) {
+    HoldingGates& gates = holding_gates();
+    const std::lock_guard lock(gates.mutex);
+    gates.alive.insert(this);
+    gates_made.fetch_add(1, std::memory_order_relaxed);
+  }
   if (entry_ != nullptr) entry_->has_exit_ = true;
 }
 
 GateGroup::~GateGroup() {
-  if (may_hold_) --holding_gates;
+  if (!may_hold_) return;
+  HoldingGates& gates = holding_gates();
+  const std::lock_guard lock(gates.mutex);
+  gates.alive.erase(this);
 }
 
-bool GateGroup::any_alive() { return holding_gates.load(std::memory_order_relaxed) > 0; }
+uint64_t GateGroup::count_made() { return gates_made.load(std::memory_order_relaxed); }
+
+bool GateGroup::any_in(const ActiveRun& run) {
+  HoldingGates& gates = holding_gates();
+  const std::lock_guard lock(gates.mutex);
+  return std::any_of(gates.alive.begin(), gates.alive.end(), [&](GateGroup* gate) {
+    bool is_met = false;
+    gate->for_each([&](const Member& member) { is_met = is_met || run.will_reach(*member.node); });
+    return is_met;
+  });
+}
 
 /// Where the gradient `index` of the node goes: to the node itself, or along one of its edges.
 Edge GateHook::goal_of(uint32_t index) const {

@@ -40,9 +40,13 @@ class EBB_API GateGroup : public GradGroup {
   bool is_entry() const { return awaits() == Awaits::reached; }
   /// Whether an exit gate asks for what an entry gate let through.
   bool has_exit() const { return has_exit_; }
-  /// Whether any gate in the process may hold gradients back. Runs then have one thread: with what
-  /// is held back, nodes run in another order than that in which a team adds gradients up.
-  static bool any_alive();
+  /// Whether a gate on nodes that the run reaches may hold gradients back. Such a run has one
+  /// thread: with what is held back, nodes run in another order than that in which a team adds
+  /// gradients up.
+  static bool any_in(const ActiveRun& run);
+  /// Changes whenever there is one gate more that may hold back; 0 before the first. While it stays
+  /// the same, a run that had none has none.
+  static uint64_t count_made();
 
  private:
   const std::shared_ptr<GateGroup> entry_;

@@ -120,10 +120,20 @@ Tensor conform(Tensor grad, const OutputMeta& meta, const Node& node, size_t inp
 
 Tensor zeros_for(const OutputMeta& meta) { return zeros(meta.shape(), meta.dtype, meta.device); }
 
+// Most calls of backward() make one: with a single element there is nothing to multiply or check.
 Tensor one_for(const OutputMeta& meta) {
   if (!is_on_host(meta.device)) return ones(meta.shape(), meta.dtype, meta.device);
-  Tensor one = empty(meta.shape(), meta.dtype, meta.device);
-  Scalar(1.0).store_as(meta.dtype, one.data_ptr(), "backward");
+  Storage* const storage = Storage::allocate(item_size(meta.dtype), meta.device);
+  TensorImpl* const impl = TensorImpl::create(meta.ndim, meta.dtype, storage, storage->data());
+  impl->numel = 1;
+  impl->flags |= TensorImpl::kContiguous;
+  for (int dim = 0; dim < meta.ndim; ++dim) impl->sizes()[dim] = impl->strides()[dim] = 1;
+  Tensor one = Tensor::adopt(impl);
+  if (meta.dtype == DType::float32) [[likely]] {
+    *static_cast<float*>(impl->data) = 1.0f;
+  } else {
+    Scalar(1.0).store_as(meta.dtype, impl->data, "backward");
+  }
   return one;
 }
 

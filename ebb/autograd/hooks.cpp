@@ -2,6 +2,7 @@
 #include "ebb/autograd/hooks.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "ebb/autograd/tensor_name.h"
 #include "ebb/autograd/variable.h"
 #include "ebb/core/error.h"
+#include "ebb/core/profile.h"
 
 namespace ebb::autograd {
 namespace {
@@ -113,6 +115,11 @@ class HookScope {
 
 template <typename Function>
 void call_scoped(HookKind kind, const Hook& hook, const Node& node, Function&& function) {
+  std::optional<OpRange> range;
+  if (is_profiling()) {
+    const std::string name = str(noun_of(kind, hook), " '", hook.name(), "' of ", node.name());
+    range.emplace(intern_range_name(name), node.location());
+  }
   const HookScope scope;
   try {
     function();

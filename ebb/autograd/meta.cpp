@@ -2,6 +2,7 @@
 #include "ebb/autograd/meta.h"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "ebb/autograd/gradient_math.h"

@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <unordered_set>
 
 #include "ebb/autograd/node.h"
 #include "ebb/autograd/tangents.h"
+#include "ebb/core/small_mutex.h"
 #include "ebb/core/tensor.h"
 #include "ebb/core/tensor_name.h"
 
@@ -28,7 +28,7 @@ struct PreparedGradient {
 };
 
 /// A gradient, a name, and a detached twin for saving (see saved_tensor.h).
-class EBB_API AutogradMeta : public AutogradMetaBase, public Named {
+class EBB_API AutogradMeta : public Named {
  public:
   Tensor grad() const;
   void set_grad(Tensor grad);
@@ -61,7 +61,7 @@ class EBB_API AutogradMeta : public AutogradMetaBase, public Named {
   bool adds_in_place(const Tensor& grad) const;
   Tensor add(const Tensor& grad);
 
-  mutable std::mutex mutex_;  // threads may add to one leaf at the same time
+  mutable SmallMutex mutex_;  // threads may add to one leaf at the same time
   Tensor grad_;
   std::unique_ptr<const TensorNames> names_;
   std::atomic<TensorImpl*> twin_{nullptr};

@@ -26,6 +26,9 @@ namespace ebb::autograd {
 /// Rethrows the exception that apply() threw with the line that recorded the node added.
 [[noreturn]] void rethrow_at(const Node& node);
 
+/// leaf.try_accumulate(grad), as a range of a profile if one runs here.
+bool accumulate_noted(AccumulateGrad& leaf, Tensor& grad);
+
 /// `count` undefined tensors: on the stack if they are few.
 class TensorArray {
  public:
@@ -77,7 +80,7 @@ class NodeStepper {
     self().note_current(node);
     if (node.extra() != nullptr) [[unlikely]]
       return step_with_extra(node, grads);
-    if (request().is_restricted) {
+    if (request().is_restricted()) {
       const uint32_t state = self().core().state_of(node);
       if ((state & NodeState::kCaptured) != 0) self().core().capture(node, grads);
       if ((state & NodeState::kExecutes) == 0) return;
@@ -102,7 +105,7 @@ class NodeStepper {
     if (hooks.has(HookKind::gate) && !pass_gates(node, all)) return;
     if (hooks.has(HookKind::tensor)) call_tensor_hooks(node, all);
     add_to_retained(node, grads);
-    if (request().is_restricted) {
+    if (request().is_restricted()) {
       const uint32_t state = self().core().state_of(node);
       if ((state & NodeState::kCaptured) != 0) self().core().capture(node, grads);
       if ((state & NodeState::kExecutes) == 0) return;
@@ -143,8 +146,20 @@ class NodeStepper {
   [[gnu::noinline]] void execute_carefully(Node& node, Tensor* grads, Tensor* grad_inputs,
                                            bool any_defined) {
     const LocationScope location(place_inside(node));
-    if (any_defined) apply_carefully(node, grads, grad_inputs);
+    std::optional<OpRange> range;
+    if (any_defined) {
+      open_range(range, node);
+      apply_carefully(node, grads, grad_inputs);
+    }
     deliver_all(node, grad_inputs);
+  }
+
+  /// In a profile: the range of a node, with what makes its results fit and adds them up.
+  void open_range(std::optional<OpRange>& range, const Node& node) {
+    if ((request().watch & gate::kProfiler) == 0) return;
+    range.emplace(keep_range_name(node.name()), node.location(),
+                  node.output_count() == 0 ? 0 : scope_of(node.output_meta(0).context),
+                  node.sequence());
   }
 
   /// What backward records belongs to the line of the forward op.
@@ -163,7 +178,7 @@ class NodeStepper {
 
   [[gnu::always_inline]] void apply(Node& node, Tensor* grads, Tensor* grad_inputs) {
     try {
-      NodeRun run(node, request().releases, request().is_restricted ? &self().core() : nullptr);
+      NodeRun run(node, request().releases, request().is_restricted() ? &self().core() : nullptr);
       node.apply(grads, grad_inputs, run);
     } catch (...) {
       rethrow_at(node);
@@ -173,10 +188,6 @@ class NodeStepper {
 
   /// apply(), with what was computed looked at if the run asks for that.
   [[gnu::noinline]] void apply_carefully(Node& node, Tensor* grads, Tensor* grad_inputs) {
-    std::optional<OpRange> range;
-    if ((request().watch & gate::kProfiler) != 0) {
-      range.emplace(keep_range_name(node.name()), node.location(), node.sequence(), true);
-    }
     if (!request().checks_gradients()) return apply(node, grads, grad_inputs);
     const std::vector<Tensor> arrived(grads, grads + node.output_count());
     apply(node, grads, grad_inputs);
@@ -200,7 +211,11 @@ class NodeStepper {
     const LocationScope location(place_inside(node));
     const std::vector<Tensor> grad_outs(grads, grads + node.output_count());
     std::vector<Tensor> grad_inputs(node.edge_count());
-    if (any_defined) apply_carefully(node, grads, grad_inputs.data());
+    std::optional<OpRange> range;
+    if (any_defined) {
+      open_range(range, node);
+      apply_carefully(node, grads, grad_inputs.data());
+    }
     for (size_t index = 0; index < grad_inputs.size(); ++index) {
       Tensor& grad = grad_inputs[index];
       const Edge& edge = node.edges()[index];

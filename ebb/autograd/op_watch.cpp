@@ -11,30 +11,41 @@ bool is_finite_number(const Scalar& value) {
   return std::isfinite(number.real()) && std::isfinite(number.imag());
 }
 
-OpWatch::OpWatch(const char* op, uint32_t bits, void* return_address)
+OpWatch::OpWatch(const char* op, uint32_t bits, void* return_address,
+                 std::span<const OpArgument> arguments)
     : op_(op),
       bits_(bits),
       makes_results_(return_address != nullptr),
       location_((bits & gate::kAnomaly) != 0 ? current_stack(return_address)
                                              : current_location(return_address)),
       scope_(location_) {
-  if ((bits & gate::kProfiler) != 0) range_.emplace(op, location_);
+  if ((bits & kObserved) != 0) {
+    observation_.emplace(OpCall{.name = op,
+                                .location = location_,
+                                .arguments = arguments,
+                                .writes = !makes_results_,
+                                .has_tangents = (bits & gate::kTangent) != 0});
+  }
+  // What is supplied takes no time, and is no run of the op.
+  if ((bits & gate::kProfiler) != 0 && !is_supplied()) range_.emplace(op, location_);
 }
 OpWatch::~OpWatch() = default;
 
-void OpWatch::see(const Tensor& result, std::initializer_list<NamedTensor> operands,
+void OpWatch::see(std::span<const Tensor> results, std::initializer_list<NamedTensor> operands,
                   bool scalars_are_finite) {
+  if (observation_) observation_->finish(results);
+  for (const Tensor& result : results) {
+    check(result, {operands.begin(), operands.size()}, scalars_are_finite);
+  }
+}
+
+void OpWatch::check(const Tensor& result, std::span<const NamedTensor> operands,
+                    bool scalars_are_finite) {
   if (range_) note(result);
   const bool retains = (bits_ & gate::kRetainGrads) != 0 && result.defined();
   if (retains && result.requires_grad()) retain_grad(result);
   if ((bits_ & gate::kNanCheck) == 0) return;
-  check_result(op_, result, {operands.begin(), operands.size()}, scalars_are_finite, bits_,
-               location_);
-}
-
-void OpWatch::see(std::span<const Tensor> results, std::initializer_list<NamedTensor> operands,
-                  bool scalars_are_finite) {
-  for (const Tensor& result : results) see(result, operands, scalars_are_finite);
+  check_result(op_, result, operands, scalars_are_finite, bits_, location_);
 }
 
 void OpWatch::note(const Tensor& result) {

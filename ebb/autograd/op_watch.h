@@ -1,9 +1,9 @@
-// ebb/autograd/op_watch.h -- what goes on around one op while some mode watches (gate::kWatched).
+// ebb/autograd/op_watch.h -- what goes on around one op while some mode watches (kWatchedOps).
 //
 // The slow path of every op makes an OpWatch and calls itself without the bits that watch. In
 // anomaly mode what is recorded inside carries the whole stack of the call; with NaN checks the
 // results are looked at; in a profile it is a range of time; results may be made to keep their
-// gradients.
+// gradients; observers are shown the call, and may supply its results (op_observer.h).
 #pragma once
 
 #include <cmath>
@@ -11,8 +11,12 @@
 #include <optional>
 #include <span>
 #include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "ebb/autograd/finite_check.h"
+#include "ebb/autograd/op_observer.h"
 #include "ebb/core/location.h"
 #include "ebb/core/profile.h"
 #include "ebb/core/scalar.h"
@@ -37,23 +41,57 @@ bool is_finite_number(const std::optional<T>& value) {
 class EBB_API OpWatch {
  public:
   /// `return_address`: null for a call that writes results which were there before.
-  OpWatch(const char* op, uint32_t bits, void* return_address);
+  OpWatch(const char* op, uint32_t bits, void* return_address,
+          std::span<const OpArgument> arguments = {});
   ~OpWatch();
 
-  /// Call with each result. Throws NonFiniteError if one has a fault. `scalars_are_finite`: numbers
+  /// The gate bits for the call itself.
+  uint32_t inner_bits() const {
+    // Observers see what the call saved before hooks pack it.
+    return bits_ &
+           ~(observation_ && makes_results_ ? kWatchedOps | gate::kSavedHooks : kWatchedOps);
+  }
+  /// Whether an observer answers for the call, which is then not made.
+  bool is_supplied() const { return observation_ && observation_->supplied; }
+  /// What it supplied, as the call returns it.
+  template <typename Results>
+  Results take_supplied() {
+    std::vector<Tensor> all = std::move(*observation_->supplied);
+    observation_->finish(all);
+    if constexpr (std::is_same_v<Results, Tensor>) {
+      return std::move(all[0]);
+    } else if constexpr (std::is_same_v<Results, std::vector<Tensor>>) {
+      return all;
+    } else {
+      return as_tuple<Results>(all, std::make_index_sequence<std::tuple_size_v<Results>>());
+    }
+  }
+
+  /// Call with all results. Throws NonFiniteError if one has a fault. `scalars_are_finite`: numbers
   /// that the op was given.
-  void see(const Tensor& result, std::initializer_list<NamedTensor> operands,
-           bool scalars_are_finite = true);
   void see(std::span<const Tensor> results, std::initializer_list<NamedTensor> operands,
            bool scalars_are_finite = true);
+  void see(const Tensor& result, std::initializer_list<NamedTensor> operands,
+           bool scalars_are_finite = true) {
+    see(std::span(&result, 1), operands, scalars_are_finite);
+  }
   template <typename... Results>
   void see(const std::tuple<Results...>& results, std::initializer_list<NamedTensor> operands,
            bool scalars_are_finite = true) {
-    std::apply([&](const auto&... result) { (see(result, operands, scalars_are_finite), ...); },
-               results);
+    std::apply(
+        [&](const auto&... result) {
+          const Tensor all[] = {result...};
+          see(std::span<const Tensor>(all), operands, scalars_are_finite);
+        },
+        results);
   }
 
  private:
+  template <typename Results, size_t... index>
+  static Results as_tuple(std::vector<Tensor>& all, std::index_sequence<index...>) {
+    return {std::move(all[index])...};
+  }
+  void check(const Tensor& result, std::span<const NamedTensor> operands, bool scalars_are_finite);
   /// The node that the call recorded, and the memory that it made.
   void note(const Tensor& result);
 
@@ -63,6 +101,7 @@ class EBB_API OpWatch {
   const LocationId location_;
   const LocationScope scope_;
   std::optional<OpRange> range_;
+  std::optional<Observation> observation_;
 };
 
 }  // namespace ebb::autograd

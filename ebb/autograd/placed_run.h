@@ -135,7 +135,7 @@ class PlacedLane final : public SharedDelivery<PlacedLane<Run>>, public DeviceJo
   }
 
   void accumulate(AccumulateGrad& leaf, Tensor grad) {
-    if (!core().request().stages_all && leaf.try_accumulate(grad)) {
+    if (!core().request().stages_all && accumulate_noted(leaf, grad)) {
       std::atomic_ref<uint32_t>(core().scratch().state(leaf))
           .fetch_or(NodeState::kAdded, std::memory_order_relaxed);
     } else {

@@ -43,6 +43,7 @@ bool has_one_element(const OutputMeta& meta) {
 /// The gradient that a run starts from: the given one, checked, or a one.
 Tensor make_seed(const char* call, size_t position, const Edge& place, const Tensor& given) {
   const OutputMeta& meta = place.node->output_meta(place.index);
+  const ModeScope ordinary(0, gate::kInference);  // it may become the gradient of a leaf
   if (!given.defined()) {
     if (!has_one_element(meta) || !is_floating(meta.dtype)) {
       throw AutogradError(str(call, ": without a gradient, tensor ", position,
@@ -96,29 +97,29 @@ void add_roots(const char* call, const Places& roots, std::span<const Tensor> se
   }
 }
 
-void add_inputs(const Places& inputs, RunRequest& request) {
+void add_inputs(const Places& inputs, Restriction& restriction) {
   for (size_t position = 0; position < inputs.size(); ++position) {
-    request.add_capture(checked_edge("grad", "input", position, inputs));
+    restriction.add_capture(checked_edge("grad", "input", position, inputs));
   }
 }
 
-void add_targets(const Places& targets, RunRequest& request, std::vector<Tensor>& results) {
+void add_targets(const Places& targets, Restriction& restriction, std::vector<Tensor>& results) {
   for (size_t position = 0; position < targets.size(); ++position) {
     const Edge edge = checked_edge("backward", "input", position, targets);
     if (edge.node->is_accumulator()) {
-      request.accumulators.push_back(share(edge.node));
+      restriction.accumulators.push_back(share(edge.node));
       continue;
     }
-    request.add_capture(edge);
+    restriction.add_capture(edge);
     results.push_back(targets.tensor(position));
   }
 }
 
-void add_cuts(const Places& cuts, RunRequest& request) {
+void add_cuts(const Places& cuts, Restriction& restriction) {
   for (size_t position = 0; position < cuts.size(); ++position) {
     if (cuts.tensor(position).defined() && !cuts.tensor(position).requires_grad()) continue;
     const Edge edge = checked_edge("grad", "no_grad_vars entry", position, cuts);
-    request.cuts.emplace_back(share(edge.node), edge.index);
+    restriction.cuts.emplace_back(share(edge.node), edge.index);
   }
 }
 

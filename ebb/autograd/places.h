@@ -39,12 +39,12 @@ class Places {
 void add_roots(const char* call, const Places& roots, std::span<const Tensor> seeds,
                uint32_t checks, RunBuffers& buffers);
 /// Checks what gradients are asked for; adds a capture for each.
-void add_inputs(const Places& inputs, RunRequest& request);
+void add_inputs(const Places& inputs, Restriction& restriction);
 /// Checks what backward() is restricted to. Leaves accumulate as they always do. Other tensors get
 /// a capture each and are appended to `results`.
-void add_targets(const Places& targets, RunRequest& request, std::vector<Tensor>& results);
+void add_targets(const Places& targets, Restriction& restriction, std::vector<Tensor>& results);
 /// Cuts edges for this run. A tensor that requires no gradient has nothing to cut.
-void add_cuts(const Places& cuts, RunRequest& request);
+void add_cuts(const Places& cuts, Restriction& restriction);
 
 /// What grad() gives for an input that no gradient reached. Throws ValueError if that is nothing.
 Tensor unused_gradient(size_t position, const Edge& input, const GradOptions& options);

@@ -15,10 +15,12 @@
 #include <utility>
 
 #include "ebb/autograd/foreign_error.h"
+#include "ebb/autograd/gradient_gate.h"
 #include "ebb/autograd/gradient_math.h"
 #include "ebb/autograd/meta.h"
 #include "ebb/autograd/nesting.h"
 #include "ebb/autograd/node_step.h"
+#include "ebb/autograd/op_observer.h"
 #include "ebb/autograd/pacer.h"
 #include "ebb/autograd/placed_run.h"
 #include "ebb/autograd/ready_nodes.h"
@@ -41,6 +43,12 @@ void rethrow_at(const Node& node) {
   } catch (...) {
     rethrow_with("\n  in " + describe_node(node));
   }
+}
+
+bool accumulate_noted(AccumulateGrad& leaf, Tensor& grad) {
+  if (!leaf.grad().defined()) return leaf.try_accumulate(grad);  // it gets its first in the end
+  const CallRange range("AccumulateGrad", leaf.location());
+  return leaf.try_accumulate(grad);
 }
 
 namespace {
@@ -75,7 +83,6 @@ template <typename Scratch>
 class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scratch>> {
   using Core = RunCore<Scratch>;
   using Core::buffers_;
-  using Core::captured_;
   using Core::has_device_nodes_;
   using Core::request_;
   using Core::scratch_;
@@ -90,14 +97,14 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
     buffers.pacer.start_run();
   }
 
-  std::vector<Tensor> run() {
+  void run() {
     const ActiveRunScope scope(this);
     try {
       start();
       run_all_ready();
       if (this->has_notes()) [[unlikely]]
         open_stalled_gates();
-      if (!buffers_.staged.empty()) commit();
+      commit();
     } catch (...) {
       AddedLeaves added;
       scratch_.forget_all(buffers_.roots,
@@ -105,9 +112,7 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
       added.rethrow();
     }
     this->note_current(nullptr);
-    if (request_.finish) request_.finish(captured_);
     this->call_callbacks();
-    return std::move(captured_);
   }
 
  private:
@@ -149,15 +154,15 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
 
   [[gnu::noinline]] void run_placed_nodes() {
     const RunPlaces places = buffers_.places;
-    const bool has_workers = !request_.create_graph && may_use_threads();
+    const bool has_workers = !request_.create_graph && may_use_threads() && !has_gates();
     PlacedRun<GraphRun> placed(*this, has_workers ? places.devices : std::vector<Device>());
     placed.run(places.streams);
   }
 
   /// Whether a root's seed goes anywhere.
   bool starts(const Root& root) const {
-    return !request_.is_restricted || (!Core::is_cut(root.node.get(), root.index) &&
-                                       Core::has_mark(*root.node, NodeState::kNeeded));
+    return !request_.is_restricted() || (!Core::is_cut(root.node.get(), root.index) &&
+                                         Core::has_mark(*root.node, NodeState::kNeeded));
   }
 
   /// Puts the seeds into their slots, then lets those roots run that wait for nobody.
@@ -178,7 +183,7 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
   /// Returns the node to run next: `node`, unless a team has run it.
   [[gnu::noinline]] Node* look_around(Node* node) {
     buffers_.pacer.look();
-    if (!may_share_ || !may_share_run()) return node;
+    if (!may_share_ || !may_share_run() || has_gates()) return node;
     ready_.push(node);
     const size_t width =
         ready_.count_up_to(kMostLanes, [](const Node& node) { return is_for_team(node); });
@@ -187,6 +192,15 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
       may_share_ = team.run();
     }
     return ready_.pop();
+  }
+
+  /// Whether a gate may hold gradients of this run back; hooks may add one while the run goes on.
+  bool has_gates() {
+    const uint64_t made = GateGroup::count_made();
+    if (made == gates_seen_) return false;
+    if (GateGroup::any_in(*this)) return true;
+    gates_seen_ = made;
+    return false;
   }
 
   void make_ready(Node& node) {
@@ -237,7 +251,16 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
   }
 
   void accumulate(AccumulateGrad& leaf, Tensor grad) {
-    if (!request_.stages_all && leaf.try_accumulate(grad)) {
+    if (request_.is_careful_with_leaves) [[unlikely]]
+      return accumulate_carefully(leaf, std::move(grad));
+    if (leaf.try_accumulate(grad)) {
+      scratch_.state(leaf) |= NodeState::kAdded;
+    } else {
+      buffers_.staged.push_back({&leaf, std::move(grad)});
+    }
+  }
+  [[gnu::noinline]] void accumulate_carefully(AccumulateGrad& leaf, Tensor grad) {
+    if (!request_.stages_all && accumulate_noted(leaf, grad)) {
       scratch_.state(leaf) |= NodeState::kAdded;
     } else {
       buffers_.staged.push_back({&leaf, std::move(grad)});
@@ -247,8 +270,22 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
 
   /// Copies what must be copied first: that may run out of memory, and then nothing has happened.
   void commit() {
-    if (request_.stages_all) [[unlikely]]
-      return commit_all();
+    if (request_.is_careful_with_leaves || request_.is_restricted()) [[unlikely]]
+      return commit_carefully();
+    commit_staged();
+  }
+
+  /// In a profile leaves without a gradient get theirs in one range: there are many, and most only
+  /// have it handed over.
+  [[gnu::noinline]] void commit_carefully() {
+    const bool has_sink = request_.is_restricted() && request_.restriction->sink != nullptr;
+    if (buffers_.staged.empty() && !has_sink) return;  // as in grad(): there is nothing to add to
+    const CallRange range("AccumulateGrad", request_.location);
+    if (request_.stages_all || request_.is_restricted()) return commit_all();
+    commit_staged();
+  }
+
+  void commit_staged() {
     for (StagedGradient& staged : buffers_.staged) {
       staged.grad = owned_gradient(std::move(staged.grad));
     }
@@ -258,28 +295,32 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
     }
   }
 
-  /// The same where some of the leaves have a gradient to add to.
-  [[gnu::noinline]] void commit_all() {
+  /// The same where some of the leaves have a gradient to add to, or others than leaves want one.
+  void commit_all() {
+    CaptureSink* const sink = request_.is_restricted() ? request_.restriction->sink : nullptr;
     std::vector<PreparedGradient> prepared;
     prepared.reserve(buffers_.staged.size());
     for (StagedGradient& staged : buffers_.staged) {
       prepared.push_back(staged.leaf->prepare(std::move(staged.grad)));
     }
+    if (sink != nullptr) sink->prepare(request_.restriction->captured);
     for (size_t index = 0; index < prepared.size(); ++index) {
       AccumulateGrad& leaf = *buffers_.staged[index].leaf;
       leaf.accumulate(std::move(prepared[index]));
       scratch_.state(leaf) |= NodeState::kAdded;
     }
+    if (sink != nullptr) sink->commit();
   }
 
   ReadyNodes ready_;
-  bool may_share_;  // whether a team may run part of it
+  bool may_share_;           // whether a team may run part of it
+  uint64_t gates_seen_ = 0;  // of so many made, none is in this graph
 };
 
-[[gnu::noinline]] std::vector<Tensor> run_in_map(const RunRequest& request, RunBuffers& buffers) {
+[[gnu::noinline]] void run_in_map(const RunRequest& request, RunBuffers& buffers) {
   GraphRun<MapScratch> run(request, buffers, nullptr);
   run.discover(true);
-  return run.run();
+  run.run();
 }
 
 /// While a run goes on a helper's stack, its buffers count no levels of this thread.
@@ -296,24 +337,23 @@ class LevelScope {
   const uint32_t level_;
 };
 
-[[gnu::noinline]] std::vector<Tensor> run_deep(const RunRequest& request, RunBuffers& buffers) {
-  std::vector<Tensor> captured;
+[[gnu::noinline]] void run_deep(const RunRequest& request, RunBuffers& buffers) {
   const LevelScope scope(buffers);
-  run_on_helper_thread([&] { captured = run_graph(request, buffers); });
-  return captured;
+  run_on_helper_thread([&] { run_graph(request, buffers); });
 }
 
 }  // namespace
 
 bool NodeRun::is_needed(const Edge& edge) const { return restricted_to_->is_needed(edge); }
 
-std::vector<Tensor> run_graph(const RunRequest& request, RunBuffers& buffers) {
+void run_graph(const RunRequest& request, RunBuffers& buffers) {
   if (buffers.level > kLevelsPerThread) [[unlikely]]
     return run_deep(request, buffers);
   const uint32_t grad_off = request.create_graph ? 0 : gate::kNoGrad;
   // Gradients are ordinary tensors, also if backward() is called in inference mode.
   // Rules may compute what is not finite on their way, and their nodes have a place already.
-  constexpr uint32_t kNotInside = gate::kInference | gate::kNanCheck | gate::kAnomaly;
+  constexpr uint32_t kNotInside =
+      gate::kInference | gate::kNanCheck | gate::kAnomaly | autograd::kObserved;
   const ModeScope mode(grad_off, (gate::kNoGrad & ~grad_off) | kNotInside);
   {
     RunNumber number;
@@ -325,7 +365,7 @@ std::vector<Tensor> run_graph(const RunRequest& request, RunBuffers& buffers) {
       }
     }
   }
-  return run_in_map(request, buffers);  // another run in progress has one of the nodes
+  run_in_map(request, buffers);  // another run in progress has one of the nodes
 }
 
 }  // namespace ebb::autograd

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -24,10 +25,7 @@ template <typename Scratch>
 class RunCore : public RestrictedRun, public ActiveRun {
  public:
   RunCore(const RunRequest& request, RunBuffers& buffers, const RunNumber* number)
-      : request_(request),
-        buffers_(buffers),
-        scratch_(number),
-        captured_(request.captures.size()) {}
+      : request_(request), buffers_(buffers), scratch_(number) {}
 
   const RunRequest& request() const { return request_; }
   Scratch& scratch() const { return scratch_; }
@@ -66,15 +64,16 @@ class RunCore : public RestrictedRun, public ActiveRun {
   using ActiveRun::take_sent;
 
   void capture(const Node& node, const Tensor* grads) {
+    Restriction& restriction = *request_.restriction;
     const auto [first, last] = captures_of(node);
     for (auto entry = first; entry != last; ++entry) {
-      captured_[entry->second] = grads[request_.captures[entry->second].second];
+      restriction.captured[entry->second] = grads[restriction.captures[entry->second].second];
     }
   }
 
   /// Whether a gradient passes along the edge, which belongs to a visited node.
   [[gnu::always_inline]] bool takes(const Edge& edge) const {
-    return !request_.is_restricted || takes_marked(edge);
+    return !request_.is_restricted() || takes_marked(edge);
   }
 
   /// False if another run has a node of this graph; nothing has happened then. With `is_alone`, no
@@ -114,18 +113,19 @@ class RunCore : public RestrictedRun, public ActiveRun {
  protected:
   /// The captures of one node: pairs of it and a position.
   auto captures_of(const Node& node) const {
-    return std::equal_range(capture_order_.begin(), capture_order_.end(),
+    return std::equal_range(wanted_->captures.begin(), wanted_->captures.end(),
                             std::pair(&node, size_t{0}),
                             [](const auto& a, const auto& b) { return a.first < b.first; });
   }
 
   bool is_cut(const Node* node, uint32_t index) const {
-    return !cuts_.empty() && std::binary_search(cuts_.begin(), cuts_.end(), std::pair(node, index));
+    const auto& cuts = wanted_->cuts;
+    return !cuts.empty() && std::binary_search(cuts.begin(), cuts.end(), std::pair(node, index));
   }
 
   /// Whether something wanted may lie along the edge.
   bool may_pass(const Edge& edge) const {
-    return edge.node->sequence() >= least_ && !is_cut(edge.node, edge.index);
+    return edge.node->sequence() >= wanted_->least && !is_cut(edge.node, edge.index);
   }
 
   [[gnu::noinline]] bool takes_marked(const Edge& edge) const {
@@ -133,7 +133,7 @@ class RunCore : public RestrictedRun, public ActiveRun {
   }
 
   bool has_mark(const Node& node, uint32_t mark) const {
-    return !request_.is_restricted || (state_of(node) & mark) != 0;
+    return !request_.is_restricted() || (state_of(node) & mark) != 0;
   }
 
  private:
@@ -144,7 +144,7 @@ class RunCore : public RestrictedRun, public ActiveRun {
 
   template <bool kSeesDevices>
   [[gnu::always_inline]] bool discover_with(bool is_alone) {
-    if (!request_.is_restricted) {
+    if (!request_.is_restricted()) {
       return is_alone ? discover_all<false, kSeesDevices>() : discover_all<true, kSeesDevices>();
     }
     return discover_marked<kSeesDevices>();
@@ -152,25 +152,30 @@ class RunCore : public RestrictedRun, public ActiveRun {
 
   template <bool kSeesDevices>
   [[gnu::noinline]] bool discover_marked() {
-    for (size_t position = 0; position < request_.captures.size(); ++position) {
-      capture_order_.emplace_back(request_.captures[position].first.get(), position);
+    Restriction& asked = *request_.restriction;
+    asked.captured.assign(asked.captures.size(), {});
+    wanted_.emplace();
+    auto& [captures, accumulators, cuts, least] = *wanted_;
+    for (size_t position = 0; position < asked.captures.size(); ++position) {
+      captures.emplace_back(asked.captures[position].first.get(), position);
     }
-    std::sort(capture_order_.begin(), capture_order_.end());
-    for (const NodePtr<Node>& node : request_.accumulators) accumulators_.push_back(node.get());
-    std::sort(accumulators_.begin(), accumulators_.end());
-    for (const auto& [node, index] : request_.cuts) cuts_.emplace_back(node.get(), index);
-    std::sort(cuts_.begin(), cuts_.end());
-    least_ = least_wanted();
+    std::sort(captures.begin(), captures.end());
+    for (const NodePtr<Node>& node : asked.accumulators) accumulators.push_back(node.get());
+    std::sort(accumulators.begin(), accumulators.end());
+    for (const auto& [node, index] : asked.cuts) cuts.emplace_back(node.get(), index);
+    std::sort(cuts.begin(), cuts.end());
+    least = least_wanted();
     return discover_needed<kSeesDevices>();
   }
 
   /// The smallest number among the nodes that the run is for. Numbers fall along every edge, so
   /// none with a smaller one leads there.
   uint64_t least_wanted() const {
-    if (request_.other_leaves) return 0;
+    if (request_.restriction->other_leaves) return 0;
     uint64_t least = UINT64_MAX;
-    for (const auto& [node, index] : request_.captures) least = std::min(least, node->sequence());
-    for (const Node* const node : accumulators_) least = std::min(least, node->sequence());
+    for (const auto& [node, position] : wanted_->captures)
+      least = std::min(least, node->sequence());
+    for (const Node* const node : wanted_->accumulators) least = std::min(least, node->sequence());
     return least;
   }
 
@@ -273,8 +278,8 @@ class RunCore : public RestrictedRun, public ActiveRun {
     const auto [first, last] = captures_of(node);
     if (first != last) marks |= NodeState::kNeeded | NodeState::kCaptured;
     const bool accumulates =
-        std::binary_search(accumulators_.begin(), accumulators_.end(), &node) ||
-        (request_.other_leaves && node.edge_count() == 0 && first == last);
+        std::binary_search(wanted_->accumulators.begin(), wanted_->accumulators.end(), &node) ||
+        (request_.restriction->other_leaves && node.edge_count() == 0 && first == last);
     if (accumulates) marks |= NodeState::kNeeded | NodeState::kExecutes;
     for (const Edge& edge : node.edges()) {
       if (edge.node == nullptr || !may_pass(edge)) continue;
@@ -291,11 +296,16 @@ class RunCore : public RestrictedRun, public ActiveRun {
   RunBuffers& buffers_;
   mutable Scratch scratch_;
   bool has_device_nodes_ = false;  // then buffers_.places says where
-  std::vector<Tensor> captured_;
-  std::vector<std::pair<const Node*, size_t>> capture_order_;  // node and position, sorted
-  std::vector<const Node*> accumulators_;                      // sorted
-  std::vector<std::pair<const Node*, uint32_t>> cuts_;         // node and output, sorted
-  uint64_t least_;  // in a restricted run: nodes with smaller numbers take no part
+
+ private:
+  /// What a restricted run is for, sorted.
+  struct Wanted {
+    std::vector<std::pair<const Node*, size_t>> captures;  // node and position
+    std::vector<const Node*> accumulators;
+    std::vector<std::pair<const Node*, uint32_t>> cuts;  // node and output
+    uint64_t least = 0;                                  // nodes with smaller numbers take no part
+  };
+  std::optional<Wanted> wanted_;
 };
 
 }  // namespace ebb::autograd

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ebb/autograd/node.h"
+#include "ebb/autograd/op_observer.h"
 #include "ebb/autograd/packed_value.h"
 #include "ebb/autograd/record.h"
 #include "ebb/autograd/saved_tensor.h"
@@ -54,7 +55,7 @@ HookCallScope::HookCallScope()
     : saved_(std::exchange(stack.top, nullptr)),
       disabled_(std::exchange(stack.disabled, {})),
       location_(0),
-      mode_(gate::kNoGrad, gate::kSavedHooks) {}
+      mode_(gate::kNoGrad, gate::kSavedHooks | kObserved) {}
 
 HookCallScope::~HookCallScope() {
   stack.top = std::move(saved_);

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "ebb/autograd/gradient_gate.h"
 #include "ebb/autograd/packed_value.h"
 #include "ebb/autograd/parallel_backward.h"
 #include "ebb/autograd/placed_run.h"
@@ -65,7 +64,7 @@ void note_device_node() { device_nodes.fetch_add(1, std::memory_order_relaxed); 
 
 bool may_use_threads() {
   return is_parallel_backward() && (thread_state.modes & kModesForOneThread) == 0 &&
-         !PackedValue::any_alive() && !GateGroup::any_alive() && !any_gradient_is_shared();
+         !PackedValue::any_alive() && !any_gradient_is_shared();
 }
 
 bool may_share_run() { return may_use_threads() && num_threads() > 1 && !is_in_parallel_piece(); }

@@ -11,6 +11,7 @@ ThreadModes ThreadModes::current() {
   modes.forward_level_ = innermost_forward_level();
   modes.location_ = thread_state.location;
   if ((modes.bits_ & gate::kSavedHooks) != 0) modes.saved_hooks_ = current_saved_hooks();
+  if ((modes.bits_ & kObserved) != 0) modes.observers_ = current_op_observers();
   modes.devices_ = device_modes();
   return modes;
 }
@@ -23,8 +24,9 @@ ThreadModes ThreadModes::with_grad(bool is_enabled) const {
 
 ThreadModes ThreadModes::for_another_call() const {
   ThreadModes modes = *this;
-  modes.bits_ &= ~gate::kSavedHooks;
+  modes.bits_ &= ~(gate::kSavedHooks | kObserved);
   modes.saved_hooks_ = nullptr;
+  modes.observers_ = nullptr;
   modes.location_ = 0;
   return modes;
 }
@@ -32,6 +34,7 @@ ThreadModes ThreadModes::for_another_call() const {
 void ThreadModes::install() const noexcept {
   const bool has_hooks = ((thread_state.modes | bits_) & gate::kSavedHooks) != 0;
   if (has_hooks) install_saved_hooks(saved_hooks_);
+  if (((thread_state.modes | bits_) & kObserved) != 0) install_op_observers(observers_);
   thread_state.modes = bits_;
   thread_state.location = location_;
   set_innermost_forward_level(forward_level_);

@@ -8,6 +8,7 @@
 
 #include <memory>
 
+#include "ebb/autograd/op_observer.h"
 #include "ebb/autograd/saved_hooks.h"
 #include "ebb/autograd/tangents.h"
 #include "ebb/core/location.h"
@@ -26,8 +27,8 @@ class EBB_API ThreadModes {
 
   /// The same, but recording (or not): a run has the grad mode that create_graph asks for.
   ThreadModes with_grad(bool is_enabled) const;
-  /// The same, but without saved-tensor hooks and at the place now running: for a function that is
-  /// called again later.
+  /// The same, but without saved-tensor hooks and observers of ops, and at the place now running:
+  /// for a function that is called again later.
   ThreadModes for_another_call() const;
   /// Makes the calling thread have these modes; prefer ThreadModesScope, which puts its own back.
   void install() const noexcept;
@@ -37,7 +38,8 @@ class EBB_API ThreadModes {
   ForwardLevelPtr forward_level_;
   DeviceModes devices_;      // default device, current streams
   LocationId location_ = 0;  // what current_location() answers; 0: the place now running
-  std::shared_ptr<const HookFrame> saved_hooks_;  // the innermost saved-tensor hooks
+  std::shared_ptr<const HookFrame> saved_hooks_;    // the innermost saved-tensor hooks
+  std::shared_ptr<const ObserverFrame> observers_;  // the innermost observer of ops
 };
 
 /// The calling thread has `modes` for the length of a scope, and then its own again, also if the

@@ -4,6 +4,9 @@
 // Layers: a thread's stacks (block_cache.h) trade half a stack at a time with central lists, which
 // get fresh blocks from arena.cpp. Requests above 1 MiB go to the arena directly. Sanitizer builds
 // take every block from the C library, so that each one is watched.
+//
+// Failures to order and blocks to be told of (watch_blocks()) share one word, which the slow paths
+// test. A thread that has either gets the empty cache, so that all its blocks come that way.
 #include "ebb/core/allocator.h"
 
 #include <pthread.h>
@@ -16,6 +19,7 @@
 #include "ebb/core/arena.h"
 #include "ebb/core/block_cache.h"
 #include "ebb/core/error.h"
+#include "ebb/core/profile_memory.h"
 #include "ebb/core/size_class.h"
 
 namespace ebb {
@@ -29,6 +33,13 @@ std::atomic<int64_t> peak_live{0};
 std::atomic<int64_t> successes_left{-1};
 std::atomic<int64_t> allocations_seen{0};
 std::atomic<bool> failure_is_persistent{false};
+
+// Not 0 if some thread is watched, or a failure is ordered.
+std::atomic<uint32_t> watches{0};
+constexpr uint32_t kFailures = 1;  // a bit; above it the number of watched threads
+constexpr uint32_t kOneThread = 2;
+thread_local constinit detail::BlockWatcher block_watcher = nullptr;
+thread_local constinit bool failures_are_here = false;
 
 constinit detail::BlockCache empty_cache{};
 
@@ -52,6 +63,8 @@ ThreadHeap* heaps = nullptr;
 // The heap of this thread; null before its first allocation and after its last destructor.
 thread_local ThreadHeap* this_heap = nullptr;
 thread_local bool thread_is_over = false;
+
+void choose_cache() noexcept;
 
 void note_taken(int64_t bytes) { taken_bytes.fetch_add(bytes, std::memory_order_relaxed); }
 
@@ -100,6 +113,7 @@ ThreadHeap::ThreadHeap() {
 }
 
 ThreadHeap::~ThreadHeap() {
+  detail::watch_blocks(nullptr);
   thread_state.cache = &empty_cache;
   this_heap = nullptr;
   thread_is_over = true;
@@ -122,7 +136,7 @@ ThreadHeap* heap_of_thread() {
     // On the heap: static TLS has no room for it in a library that is loaded late, as by Python.
     thread_local const auto heap = std::make_unique<ThreadHeap>();
     this_heap = heap.get();
-    thread_state.cache = &heap->cache;
+    choose_cache();
   }
   return this_heap;
 }
@@ -200,23 +214,7 @@ void deallocate_cached(void* block, size_t bytes, ThreadHeap* heap) noexcept {
 
 #endif
 
-}  // namespace
-
-thread_local constinit ThreadState thread_state __attribute__((tls_model("initial-exec"))) = {
-    .cache = &empty_cache,
-    .modes = 0,
-    .location = 0,
-    .next_sequence = 0,
-    .end_of_sequences = 0,
-    .dead_nodes = nullptr,
-    .location_cache = nullptr,
-    .engine = nullptr,
-    .scope = 0,
-    .streams = 0,
-};
-
-void* detail::allocate_slow(size_t bytes) {
-  check_injected_failure(bytes);
+[[gnu::always_inline]] inline void* take_block(size_t bytes) {
 #ifdef EBB_SANITIZER_BUILD
   // Sanitizers end the program when asked for more than this, instead of refusing.
   constexpr size_t kMost = (size_t{1} << 40) - 64;
@@ -233,7 +231,44 @@ void* detail::allocate_slow(size_t bytes) {
   return block;
 }
 
+[[gnu::noinline]] void* allocate_watched(size_t bytes) {
+  check_injected_failure(bytes);
+  void* const block = take_block(bytes);
+  if (block_watcher != nullptr) block_watcher(block, static_cast<int64_t>(bytes));
+  return block;
+}
+
+/// With the empty cache every block of this thread takes the slow paths, which look at `watches`.
+void choose_cache() noexcept {
+  const bool is_watched = failures_are_here || block_watcher != nullptr;
+  if (this_heap != nullptr) thread_state.cache = is_watched ? &empty_cache : &this_heap->cache;
+}
+
+}  // namespace
+
+thread_local constinit ThreadState thread_state __attribute__((tls_model("initial-exec"))) = {
+    .cache = &empty_cache,
+    .modes = 0,
+    .location = 0,
+    .next_sequence = 0,
+    .end_of_sequences = 0,
+    .dead_nodes = nullptr,
+    .location_cache = nullptr,
+    .engine = nullptr,
+    .scope = 0,
+    .streams = 0,
+};
+
+void* detail::allocate_slow(size_t bytes) {
+  if (watches.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    return allocate_watched(bytes);
+  return take_block(bytes);
+}
+
 void detail::deallocate_slow(void* block, size_t bytes) noexcept {
+  const bool is_watched = watches.load(std::memory_order_relaxed) != 0;
+  if (is_watched && block_watcher != nullptr) [[unlikely]]
+    block_watcher(block, -static_cast<int64_t>(bytes));
 #ifdef EBB_SANITIZER_BUILD
   note_taken(-static_cast<int64_t>(bytes));
   std::free(block);
@@ -242,6 +277,17 @@ void detail::deallocate_slow(void* block, size_t bytes) noexcept {
   note_taken(-static_cast<int64_t>(bytes));
   detail::unmap_large(block, bytes);
 #endif
+}
+
+void detail::watch_blocks(BlockWatcher watcher) noexcept {
+  if ((block_watcher == nullptr) == (watcher == nullptr)) return;
+  block_watcher = watcher;
+  if (watcher != nullptr) {
+    watches.fetch_add(kOneThread, std::memory_order_relaxed);
+  } else {
+    watches.fetch_sub(kOneThread, std::memory_order_relaxed);
+  }
+  choose_cache();
 }
 
 // The inline forms serve objects, which are never empty; this one may be asked for nothing.
@@ -261,12 +307,17 @@ void reset_peak_memory() { peak_live.store(memory_stats().live); }
 void release_cached_memory() { detail::unmap_cached(); }
 
 void fail_allocation_after(int64_t successes, bool persistent) {
-  ThreadHeap* const heap = heap_of_thread();
+  heap_of_thread();
   const bool arms = successes >= 0;
   successes_left.store(successes, std::memory_order_relaxed);
   failure_is_persistent.store(persistent);
-  // With the empty cache every allocation of this thread takes the slow path, which counts.
-  if (heap != nullptr) thread_state.cache = arms ? &empty_cache : &heap->cache;
+  if (arms) {
+    watches.fetch_or(kFailures, std::memory_order_relaxed);
+  } else {
+    watches.fetch_and(~kFailures, std::memory_order_relaxed);
+  }
+  failures_are_here = arms;  // each block of this thread is counted
+  choose_cache();
 }
 
 int64_t allocation_count() { return allocations_seen.load(); }

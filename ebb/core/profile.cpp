@@ -10,6 +10,7 @@
 #include <x86intrin.h>
 #endif
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -22,7 +23,10 @@
 #include <unordered_set>
 #include <utility>
 
+#include "ebb/core/allocator.h"
 #include "ebb/core/error.h"
+#include "ebb/core/profile_log.h"
+#include "ebb/core/profile_memory.h"
 #include "ebb/core/thread_state.h"
 
 namespace ebb {
@@ -67,16 +71,22 @@ Moment now() {
 /// A shorter time between two moments would show the clocks' jitter.
 constexpr uint64_t kLeastCalibration = 2'000'000;  // ns
 
-/// What one thread notes. The lock is for the end only: a thread that still has the mode when the
-/// profile stops, though it works for nobody any more, must find that out.
+/// What one thread notes: appended to by the thread, copied by whoever stops the profile.
 struct Slot {
-  std::atomic_flag is_busy;
-  bool is_closed = false;
-  ThreadProfile noted;
+  uint64_t thread = 0;
+  bool notes_memory = false;
+  detail::ProfileLog<ProfileRange> ranges;
+  detail::ProfileLog<RangeMemory> memory;  // of each range
+  detail::ProfileLog<detail::MemoryEvent> events;
 
   // Of the thread alone:
-  std::vector<ProfileRange> open;  // user ranges
-  uint32_t depth = 0;              // ops around the next one
+  struct UserPart {
+    ProfileRange range;
+    RangeMemory memory;
+  };
+  std::vector<UserPart> open;               // user ranges
+  const ProfileRange* innermost = nullptr;  // of the ops around the next one
+  detail::MemoryTally tally;
   struct KnownName {
     const char* given = nullptr;
     const char* kept = nullptr;
@@ -84,45 +94,55 @@ struct Slot {
   std::array<KnownName, 256> names;  // by the address given, whose text is compared
 };
 
-class SlotLock {
- public:
-  explicit SlotLock(Slot& slot) : slot_(slot) {
-    while (slot_.is_busy.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
-  }
-  ~SlotLock() { slot_.is_busy.clear(std::memory_order_release); }
-  SlotLock(const SlotLock&) = delete;
-  SlotLock& operator=(const SlotLock&) = delete;
-
- private:
-  Slot& slot_;
-};
-
 struct Profile {
   std::vector<std::shared_ptr<Slot>> slots;
   std::thread::id owner;
   Moment start;
+  bool notes_memory = false;
+  int64_t memory_at_start = 0;
 };
 
 std::mutex profile_mutex;
 std::unique_ptr<Profile> profile;  // null while none is running
 std::atomic<uint64_t> changes{1};  // starts and stops: what a thread has from before is stale
 std::atomic<uint64_t> lost{0};
+std::atomic<int64_t> noted_live{0};  // bytes taken since the start, less what was given back
 
-thread_local std::shared_ptr<Slot> owned_slot;
 thread_local constinit Slot* slot = nullptr;  // null: nothing is to be noted
 thread_local constinit uint64_t seen_changes = 0;
 
+/// A thread's part in its slot. What the thread frees after this is gone is noted nowhere.
+struct SlotOwner {
+  std::shared_ptr<Slot> owned;
+  void take(std::shared_ptr<Slot> made) noexcept {
+    slot = made.get();
+    owned = std::move(made);
+  }
+  void drop() noexcept {
+    detail::watch_blocks(nullptr);
+    slot = nullptr;
+    owned.reset();
+  }
+  SlotOwner() = default;
+  ~SlotOwner() { drop(); }
+  SlotOwner(const SlotOwner&) = delete;
+  SlotOwner& operator=(const SlotOwner&) = delete;
+};
+thread_local SlotOwner slot_owner;
+
+void note_block(const void* block, int64_t bytes) noexcept;
+
 [[gnu::noinline]] void join() {
   const std::lock_guard lock(profile_mutex);
-  slot = nullptr;
-  owned_slot.reset();
+  slot_owner.drop();
   seen_changes = changes.load(std::memory_order_relaxed);
   if (profile == nullptr) return;
   auto made = std::make_shared<Slot>();
-  made->noted.thread = static_cast<uint64_t>(gettid());
+  made->thread = static_cast<uint64_t>(gettid());
+  made->notes_memory = profile->notes_memory;
   profile->slots.push_back(made);
-  owned_slot = std::move(made);
-  slot = owned_slot.get();
+  slot_owner.take(std::move(made));
+  if (slot->notes_memory) detail::watch_blocks(note_block);
 }
 
 /// This thread's slot; null if there is no profile, or no memory.
@@ -137,27 +157,96 @@ Slot* current_slot() noexcept {
   return slot;
 }
 
-void keep(Slot& slot, const ProfileRange& range) noexcept {
-  const SlotLock lock(slot);
-  if (slot.is_closed) return;
-  try {
-    slot.noted.ranges.push_back(range);
-  } catch (const std::bad_alloc&) {
+void note_lost(bool is_kept) noexcept {
+  if (!is_kept) [[unlikely]]
     lost.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// Where a range begins: what is there now, with a peak of its own from now on.
+[[gnu::noinline]] RangeMemory begin_memory(Slot& slot) noexcept {
+  detail::MemoryTally& tally = slot.tally;
+  const int64_t live = noted_live.load(std::memory_order_relaxed);
+  return {tally.allocations, tally.allocated, std::exchange(tally.peak, live), live};
+}
+
+/// Where it ends: what happened in between.
+[[gnu::noinline]] RangeMemory end_memory(Slot& slot, const RangeMemory& before) noexcept {
+  detail::MemoryTally& tally = slot.tally;
+  const int64_t live = noted_live.load(std::memory_order_relaxed);
+  const int64_t peak = std::max(tally.peak, live);
+  tally.peak = std::max(peak, before.peak);
+  return {tally.allocations - before.allocations, tally.allocated - before.allocated,
+          peak - before.kept, live - before.kept};
+}
+
+void keep(Slot& slot, const ProfileRange& range, const RangeMemory& before) noexcept {
+  // The range comes last: whoever finds it finds its memory too.
+  if (slot.notes_memory) [[unlikely]]
+    note_lost(slot.memory.append(end_memory(slot, before)));
+  note_lost(slot.ranges.append(range));
+}
+
+void note_block(const void* block, int64_t bytes) noexcept {
+  Slot* const own = current_slot();
+  if (own == nullptr) return;
+  detail::MemoryTally& tally = own->tally;
+  const int64_t live = noted_live.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  tally.peak = std::max(tally.peak, live);
+  if (bytes > 0) {
+    ++tally.allocations;
+    tally.allocated += bytes;
   }
+  detail::MemoryEvent event{ticks(), block, bytes, nullptr, 0, 0};
+  if (bytes > 0) {
+    const ProfileRange* const around = own->innermost;
+    event.name = around != nullptr ? around->name : nullptr;
+    event.location = around != nullptr ? around->location : current_location(nullptr);
+    event.scope = around != nullptr ? ScopeId{around->scope} : thread_state.scope;
+  }
+  note_lost(own->events.append(event));
+}
+
+/// A range that has no times yet.
+ProfileRange new_range(const char* name, LocationId location, ScopeId scope, RangeKind kind) {
+  ProfileRange range{};
+  range.name = name;
+  range.location = location;
+  range.scope = scope & kMaxScope;
+  range.kind = kind;
+  return range;
+}
+
+/// What a thread has noted, its events left out.
+ThreadProfile copy_noted(const Slot& slot) {
+  ThreadProfile noted{slot.thread, slot.ranges.copy(), slot.memory.copy()};
+  // A thread that still writes may have kept the memory of a range that was not there yet.
+  if (slot.notes_memory) {
+    const size_t count = std::min(noted.ranges.size(), noted.memory.size());
+    noted.ranges.resize(count);
+    noted.memory.resize(count);
+  }
+  return noted;
 }
 
 }  // namespace
 
-void start_profile() {
-  const std::lock_guard lock(profile_mutex);
-  if (profile != nullptr) throw ValueError("start_profile: one can run at a time, got a second");
-  profile = std::make_unique<Profile>();
-  profile->owner = std::this_thread::get_id();
-  lost = 0;
-  changes.fetch_add(1, std::memory_order_relaxed);
-  thread_state.modes |= gate::kProfiler;
-  profile->start = now();
+void start_profile(const ProfileOptions& options) {
+  {
+    const std::lock_guard lock(profile_mutex);
+    if (profile != nullptr) throw ValueError("start_profile: one can run at a time, got a second");
+    profile = std::make_unique<Profile>();
+    profile->owner = std::this_thread::get_id();
+    profile->notes_memory = options.notes_memory;
+    profile->memory_at_start = memory_stats().live;
+    lost = 0;
+    noted_live = 0;
+    changes.fetch_add(1, std::memory_order_relaxed);
+    thread_state.modes |= gate::kProfiler;
+    slot_owner.drop();  // its chunks serve again
+    detail::prepare_log_chunks();
+    profile->start = now();
+  }
+  if (options.notes_memory) current_slot();  // from the first block on
 }
 
 ProfileReport stop_profile() {
@@ -171,10 +260,15 @@ ProfileReport stop_profile() {
   report.threads.reserve(profile->slots.size());
   thread_state.modes &= ~gate::kProfiler;
   changes.fetch_add(1, std::memory_order_relaxed);
+  detail::watch_blocks(nullptr);
+  std::vector<detail::MemoryEvent> events;
   for (const std::shared_ptr<Slot>& one : profile->slots) {
-    const SlotLock closing(*one);
-    one->is_closed = true;
-    report.threads.push_back(std::move(one->noted));
+    report.threads.push_back(copy_noted(*one));
+    const std::vector<detail::MemoryEvent> own = one->events.copy();
+    events.insert(events.end(), own.begin(), own.end());
+  }
+  if (profile->notes_memory) {
+    report.memory = detail::report_memory(std::move(events), profile->memory_at_start);
   }
   Moment last = now();
   while (counts_ticks && last.ns - profile->start.ns < kLeastCalibration) last = now();
@@ -186,6 +280,18 @@ ProfileReport stop_profile() {
   report.lost = lost;
   profile.reset();
   return report;
+}
+
+std::optional<std::string> module_path(ScopeId scope) {
+  if (scope == 0) return {};
+  std::string path;
+  while (scope != 0) {
+    const ScopeInfo step = describe_scope(scope);
+    if (!path.empty() && !step.name.empty()) path.insert(0, 1, '.');
+    path.insert(0, step.name);
+    scope = step.parent;
+  }
+  return path;
 }
 
 const char* intern_range_name(std::string_view name) {
@@ -208,27 +314,40 @@ const char* keep_range_name(const char* name) {
 
 void open_user_range(const char* name) {
   if (!is_profiling()) return;
-  if (Slot* const slot = current_slot()) {
-    slot->open.push_back(
-        {name, ticks(), 0, 0, 0, current_location(nullptr), RangeKind::user, false});
-  }
+  Slot* const slot = current_slot();
+  if (slot == nullptr) return;
+  Slot::UserPart& part = slot->open.emplace_back();
+  part.range = new_range(name, current_location(nullptr), thread_state.scope, RangeKind::user);
+  if (slot->notes_memory) part.memory = begin_memory(*slot);
+  part.range.start = ticks();
 }
 
 void close_user_range() noexcept {
   if (!is_profiling()) return;
   Slot* const slot = current_slot();
   if (slot == nullptr || slot->open.empty()) return;  // it was opened before the profile
-  ProfileRange range = slot->open.back();
+  Slot::UserPart part = slot->open.back();
   slot->open.pop_back();
-  range.end = ticks();
-  keep(*slot, range);
+  part.range.end = ticks();
+  keep(*slot, part.range, part.memory);
 }
 
-OpRange::OpRange(const char* name, LocationId location, uint64_t sequence,
+OpRange::OpRange(const char* name, LocationId location, ScopeId scope, uint64_t sequence,
                  bool is_backward) noexcept
-    : range_{name, 0, 0, sequence, 0, location, RangeKind::op, is_backward}, slot_(current_slot()) {
-  Slot* const slot = static_cast<Slot*>(slot_);
-  if (slot != nullptr && slot->depth++ > 0) range_.kind = RangeKind::inner;
+    : range_(new_range(name, location, scope, RangeKind::op)), slot_(current_slot()) {
+  range_.sequence = sequence;
+  range_.is_backward = is_backward;
+  Slot* const own = static_cast<Slot*>(slot_);
+  if (own != nullptr) {
+    outer_ = std::exchange(own->innermost, &range_);
+    if (outer_ != nullptr) {
+      range_.kind = RangeKind::inner;
+      // What a node's rule calls runs outside of all modules, on behalf of the node's.
+      if (range_.scope == 0) range_.scope = outer_->scope;
+    }
+    if (own->notes_memory) [[unlikely]]
+      memory_ = begin_memory(*own);
+  }
   range_.start = ticks();
 }
 
@@ -236,8 +355,12 @@ OpRange::~OpRange() {
   range_.end = ticks();
   Slot* const own = static_cast<Slot*>(slot_);
   if (own == nullptr || own != slot) return;  // the profile was stopped inside
-  if (own->depth > 0) --own->depth;
-  keep(*own, range_);
+  own->innermost = outer_;
+  keep(*own, range_, memory_);
+}
+
+void CallRange::open(const char* owner, const char* what, LocationId location) {
+  range_.emplace(intern_range_name(std::string(owner) + "." + what), location);
 }
 
 }  // namespace ebb

@@ -18,13 +18,10 @@ struct TensorNames {
   const std::string& title() const { return given.empty() ? path : given; }
 };
 
-/// Something beside a tensor that knows its names.
-class EBB_API Named {
+/// What is kept beside a tensor and knows its names.
+class EBB_API Named : public AutogradMetaBase {
  public:
   virtual TensorNames names() const = 0;
-
- protected:
-  ~Named() = default;
 };
 
 EBB_API TensorNames names_of(const TensorImpl& tensor);

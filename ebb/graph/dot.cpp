@@ -48,7 +48,7 @@ class DotGraph {
     }
     for (const EdgeRow& edge : snapshot_.edges) write_edge(edge);
     for (const ViewRow& row : snapshot_.views) {
-      out_ += str("  n", row.base, " -> n", row.node, " [style=dotted]\n");
+      arrow(str('n', row.base), str('n', row.node), " [style=dotted]");
     }
     for (size_t index = 0; index < snapshot_.roots.size(); ++index) write_root(index);
     return std::move(out_ += "}\n");
@@ -58,6 +58,11 @@ class DotGraph {
   std::string shape_text(uint32_t shape) const { return str(PrintShape{snapshot_.shapes[shape]}); }
   void box(const std::string& id, std::string_view label, const char* colour) {
     out_ += str("  ", id, " [label=", quoted(label), " fillcolor=", colour, "]\n");
+  }
+  /// From one box to the one that its value went to, or against that.
+  void arrow(const std::string& from, const std::string& to, const std::string& look = "") {
+    const bool is_forward = options_.direction == Direction::forward;
+    out_ += str("  ", is_forward ? from : to, " -> ", is_forward ? to : from, look, '\n');
   }
   void write_node(uint32_t node);
   std::string details(uint32_t node) const;
@@ -85,7 +90,7 @@ void DotGraph::write_node(uint32_t node) {
   const std::string& name = snapshot_.strings[leaf->name];
   const std::string shape = shape_text(snapshot_.outputs_of(node)[0].shape);
   box(str("leaf", node), name.empty() ? shape : str(name, '\n', shape, '\n'), kLeaf);
-  out_ += str("  leaf", node, " -> n", node, '\n');
+  arrow(str("leaf", node), str('n', node));
 }
 
 /// A line per attribute and saved tensor, below a rule.
@@ -114,20 +119,21 @@ void DotGraph::write_saved(uint32_t node) {
   for (const SavedRow& saved : snapshot_.saved_of(node)) {
     const std::string id = str("saved", node, '_', index++);
     box(id, str(snapshot_.strings[saved.name], '\n', shape_text(saved.shape), '\n'), kSaved);
-    out_ += str("  ", id, " -> n", node, " [dir=none]\n");
+    arrow(id, str('n', node), " [dir=none]");
   }
 }
 
 void DotGraph::write_edge(const EdgeRow& edge) {
-  out_ += str("  n", edge.to, " -> n", edge.from);
+  std::string look;
   if (options_.show_shapes) {
-    const OutputRow& output = snapshot_.outputs_of(edge.to)[edge.output];
-    out_ += str(" [label=",
-                quoted(str(shape_text(output.shape), ' ', name_of(output.dtype), ' ',
-                           to_string(output.device))),
-                ']');
+    const OutputRow& output = snapshot_.flow_of(edge);
+    look = str(" [label=",
+               quoted(str(shape_text(output.shape), ' ', name_of(output.dtype), ' ',
+                          to_string(output.device),
+                          snapshot_.requires_grad(edge) ? "" : " (no gradient wanted)")),
+               ']');
   }
-  out_ += '\n';
+  arrow(str('n', edge.to), str('n', edge.from), look);
 }
 
 void DotGraph::write_root(size_t index) {
@@ -136,7 +142,7 @@ void DotGraph::write_root(size_t index) {
   const std::string name = output.name == kNone ? "" : snapshot_.strings[output.name] + '\n';
   const std::string shape = shape_text(output.shape);
   box(str("root", index), name.empty() ? shape : name + shape + '\n', kResult);
-  out_ += str("  n", root.node, " -> root", index, '\n');
+  arrow(str('n', root.node), str("root", index));
 }
 
 }  // namespace

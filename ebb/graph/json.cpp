@@ -95,8 +95,10 @@ class JsonGraph {
   void write_modules();
   void write_locations();
   void write_nodes();
+  void write_times();
   void write_attributes();
   void write_hooks();
+  void write_stacks();
   void write_outputs();
   void write_edges();
   void write_leaves();
@@ -152,9 +154,20 @@ void JsonGraph::write_nodes() {
   out_.column("module", nodes, [](const NodeRow& row) { return index_or_none(row.module); });
   out_.column("location", locations_.of_nodes, index_or_none);
   out_.column("kind", nodes, [](const NodeRow& row) { return row.kind; });
+  out_.column("freed", nodes, [](const NodeRow& row) { return row.is_freed; });
   write_attributes();
   write_hooks();
+  write_stacks();
+  if (!snapshot_.times.empty()) write_times();
   out_.close('}');
+}
+
+void JsonGraph::write_times() {
+  const std::vector<TimeRow>& times = snapshot_.times;
+  out_.column("time_ns", times, [](const TimeRow& row) { return row.total_ns(); });
+  out_.column("forward_ns", times, [](const TimeRow& row) { return row.forward_ns; });
+  out_.column("backward_ns", times, [](const TimeRow& row) { return row.backward_ns; });
+  out_.column("allocated", times, [](const TimeRow& row) { return row.allocated; });
 }
 
 void JsonGraph::write_attributes() {
@@ -193,6 +206,16 @@ void JsonGraph::write_hooks() {
   out_.close('}');
 }
 
+void JsonGraph::write_stacks() {
+  out_.key("stacks");
+  out_.open('{');
+  for (size_t node = 0; node < snapshot_.nodes.size(); ++node) {
+    const uint32_t stack = locations_.stack_of_nodes[node];
+    if (stack != kNone) out_.column(std::to_string(node), locations_.stacks[stack], index_or_none);
+  }
+  out_.close('}');
+}
+
 void JsonGraph::write_outputs() {
   const std::vector<OutputRow>& outputs = snapshot_.outputs;
   out_.key("outputs");
@@ -202,6 +225,7 @@ void JsonGraph::write_outputs() {
   out_.column("shape", outputs, [](const OutputRow& row) { return row.shape; });
   out_.column("dtype", outputs, [&](const OutputRow& row) { return text_of(row.dtype); });
   out_.column("device", outputs, [&](const OutputRow& row) { return text_of(row.device); });
+  out_.column("name", outputs, [](const OutputRow& row) { return index_or_none(row.name); });
   out_.close('}');
 }
 
@@ -234,9 +258,11 @@ void JsonGraph::write_saved() {
   out_.column("name", saved, [](const SavedRow& row) { return row.name; });
   out_.column("shape", saved, [](const SavedRow& row) { return row.shape; });
   out_.column("dtype", saved, [&](const SavedRow& row) { return text_of(row.dtype); });
+  out_.column("device", saved, [&](const SavedRow& row) { return text_of(row.device); });
   out_.column("bytes", saved, [](const SavedRow& row) { return row.bytes; });
   out_.column("version", saved, [](const SavedRow& row) { return row.version; });
   out_.column("storage", saved, [](const SavedRow& row) { return row.storage; });
+  out_.column("packed", saved, [](const SavedRow& row) { return row.is_packed; });
   out_.close('}');
 }
 
@@ -274,18 +300,30 @@ void JsonGraph::write_strings() {
 }  // namespace
 
 Locations::Locations(const Snapshot& snapshot) {
-  std::unordered_map<LocationId, uint32_t> known = {{0, kNone}};
+  struct Place {
+    uint32_t line = kNone, stack = kNone;
+  };
+  std::unordered_map<LocationId, Place> known = {{0, Place{}}};
+  TextTable texts;  // ids stand for instructions, of which a line has many
   of_nodes.reserve(snapshot.nodes.size());
+  stack_of_nodes.reserve(snapshot.nodes.size());
   for (const NodeRow& node : snapshot.nodes) {
-    const auto [found, is_new] = known.try_emplace(node.location, kNone);
+    const auto [found, is_new] = known.try_emplace(node.location, Place{});
     if (is_new) {
-      SourceLocation line = describe_location(node.location);
-      if (!line.file.empty()) {
-        found->second = static_cast<uint32_t>(lines.size());
-        lines.push_back(std::move(line));
+      std::vector<uint32_t> stack;
+      for (SourceLocation& line : describe_stack(node.location)) {
+        if (line.file.empty()) continue;
+        stack.push_back(texts.number_of(to_string(line)));
+        if (stack.back() == lines.size()) lines.push_back(std::move(line));
+      }
+      if (!stack.empty()) found->second.line = stack[0];
+      if (stack.size() > 1) {
+        found->second.stack = static_cast<uint32_t>(stacks.size());
+        stacks.push_back(std::move(stack));
       }
     }
-    of_nodes.push_back(found->second);
+    of_nodes.push_back(found->second.line);
+    stack_of_nodes.push_back(found->second.stack);
   }
 }
 

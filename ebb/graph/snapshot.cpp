@@ -290,6 +290,11 @@ const LeafRow* Snapshot::leaf_of(uint32_t node) const {
   return found.empty() ? nullptr : found.data();
 }
 
+bool Snapshot::requires_grad(const EdgeRow& edge) const {
+  const LeafRow* const leaf = leaf_of(edge.to);
+  return leaf == nullptr || leaf->requires_grad;
+}
+
 uint64_t Snapshot::saved_bytes() const {
   uint64_t sum = 0;
   for (const uint64_t bytes : storages) sum += bytes;
@@ -299,7 +304,7 @@ uint64_t Snapshot::saved_bytes() const {
 size_t Snapshot::memory_bytes() const {
   size_t sum = bytes_of(nodes) + bytes_of(outputs) + bytes_of(edges) + bytes_of(leaves) +
                bytes_of(saved) + bytes_of(hooks) + bytes_of(views) + bytes_of(roots) +
-               bytes_of(modules) + bytes_of(attribute_sets) + bytes_of(storages) +
+               bytes_of(modules) + bytes_of(times) + bytes_of(attribute_sets) + bytes_of(storages) +
                bytes_of(shapes) + bytes_of(strings);
   for (const auto& set : attribute_sets) sum += bytes_of(set);
   for (const auto& shape : shapes) sum += bytes_of(shape);

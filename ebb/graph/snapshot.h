@@ -83,6 +83,19 @@ struct ModuleRow {
   uint32_t path, type, parent;  // the parent's number is smaller
 };
 
+/// What a profile says of a node: how long its op and its backward run took, all runs together.
+struct TimeRow {
+  int64_t forward_ns;   // -1 if the op ran outside of the profile; so for the next
+  int64_t backward_ns;  // of the node
+  int64_t allocated;    // bytes, in both; those made for results unless the profile notes memory
+
+  /// Both together; -1 if neither is known.
+  int64_t total_ns() const {
+    if (forward_ns < 0) return backward_ns;
+    return forward_ns + (backward_ns < 0 ? 0 : backward_ns);
+  }
+};
+
 /// An attribute of an op: its value is JSON.
 struct Attribute {
   uint32_t name;
@@ -101,6 +114,7 @@ struct EBB_API Snapshot {
   std::vector<ViewRow> views;
   std::vector<RootRow> roots;
   std::vector<ModuleRow> modules;
+  std::vector<TimeRow> times;  // of each node; empty until add_times() (times.h)
   std::vector<std::vector<Attribute>> attribute_sets;
   std::vector<uint64_t> storages;  // bytes of each memory that something saved is in
   std::vector<std::vector<int64_t>> shapes;
@@ -111,6 +125,10 @@ struct EBB_API Snapshot {
   std::span<const EdgeRow> edges_of(uint32_t node) const;
   std::span<const SavedRow> saved_of(uint32_t node) const;
   const LeafRow* leaf_of(uint32_t node) const;
+  /// What the gradient of an edge looks like: as what its target made forward.
+  const OutputRow& flow_of(const EdgeRow& edge) const { return outputs_of(edge.to)[edge.output]; }
+  /// Whether a gradient is wanted at the end of an edge: not by a leaf that was told so.
+  bool requires_grad(const EdgeRow& edge) const;
   /// Bytes of memory that all saved tensors together keep alive; shared memory counts once.
   uint64_t saved_bytes() const;
   /// What the tables themselves take.

@@ -10,6 +10,7 @@
 #include "ebb/core/error.h"
 #include "ebb/core/location.h"
 #include "ebb/core/parallel_arrays.h"
+#include "ebb/core/profile.h"
 #include "ebb/kernels/cpu/clip.h"
 #include "ebb/ops/creation.h"
 #include "ebb/ops/impl/copy.h"
@@ -125,6 +126,7 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
                        bool error_if_nonfinite) {
   const LocationScope location(current_location(__builtin_return_address(0)));
   const char* const op = "clip_grad_norm_";
+  const CallRange range(op, thread_state.location);
   if (!(max_norm >= 0)) throw ValueError(str(op, ": needs max_norm >= 0, got ", max_norm));
   if (!(norm_type > 0)) throw ValueError(str(op, ": needs norm_type > 0, got ", norm_type));
   const NoGradGuard no_grad;
@@ -143,6 +145,7 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
 void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) {
   const LocationScope location(current_location(__builtin_return_address(0)));
   const char* const op = "clip_grad_value_";
+  const CallRange range(op, thread_state.location);
   if (!(clip_value >= 0)) throw ValueError(str(op, ": needs clip_value >= 0, got ", clip_value));
   const NoGradGuard no_grad;
   const Gradients gradients = gradients_of(op, parameters);

@@ -24,7 +24,7 @@ Module& ModuleList::operator[](size_t index) const {
 
 Tensor Sequential::forward(const Tensor& input) {
   Tensor value = input;
-  for (const auto& [name, module] : children()) value = module->forward(value);
+  for (const auto& [name, module] : children()) value = (*module)(value);
   return value;
 }
 

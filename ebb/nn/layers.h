@@ -88,7 +88,10 @@ class EBB_API CrossEntropyLoss final : public Module {
   explicit CrossEntropyLoss(CrossEntropyOptions options = {});
   using Module::forward;
   Tensor forward(const Tensor& input, const Tensor& target);
-  Tensor operator()(const Tensor& input, const Tensor& target) { return forward(input, target); }
+  Tensor operator()(const Tensor& input, const Tensor& target) {
+    const ModuleCall call(*this);
+    return forward(input, target);
+  }
 
  private:
   CrossEntropyOptions options_;

@@ -12,7 +12,10 @@ class EBB_API Loss : public Module {
  public:
   using Module::forward;
   virtual Tensor forward(const Tensor& input, const Tensor& target) = 0;
-  Tensor operator()(const Tensor& input, const Tensor& target) { return forward(input, target); }
+  Tensor operator()(const Tensor& input, const Tensor& target) {
+    const ModuleCall call(*this);
+    return forward(input, target);
+  }
 
  protected:
   explicit Loss(kernels::Reduction reduction) : reduction_(reduction) {}

@@ -5,6 +5,8 @@
 // dots: "layers.0.weight".
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,9 +14,12 @@
 #include <utility>
 #include <vector>
 
+#include "ebb/core/scope.h"
 #include "ebb/core/tensor.h"
 
 namespace ebb::nn {
+
+class Module;
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
@@ -22,6 +27,23 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 struct LoadReport {
   std::vector<std::string> missing_keys;     // the module has them, the state does not
   std::vector<std::string> unexpected_keys;  // the state has them, the module does not
+};
+
+/// A call of a module, for the length of a scope: what is recorded belongs to the module, under its
+/// path from the outermost module that is being called ("blocks.3.attn"). Calling a module opens
+/// one; a forward of another kind than operator() knows may open its own.
+class EBB_API ModuleCall {
+ public:
+  explicit ModuleCall(Module& module);
+  ~ModuleCall();
+  ModuleCall(const ModuleCall&) = delete;
+  ModuleCall& operator=(const ModuleCall&) = delete;
+
+ private:
+  static ScopeId scope_of(Module& module);
+
+  const ModuleScope scope_;
+  Module* const outer_;  // the one whose forward() is running
 };
 
 /// See the top of the file. Not safe to change while another thread uses it.
@@ -38,7 +60,11 @@ class EBB_API Module {
 
   /// Computes the output. Throws NotImplementedError unless overridden.
   virtual Tensor forward(const Tensor& input);
-  Tensor operator()(const Tensor& input) { return forward(input); }
+  /// forward(), with what it records noted as this module's.
+  Tensor operator()(const Tensor& input) {
+    const ModuleCall call(*this);
+    return forward(input);
+  }
 
   /// All parameters, those of submodules included; a shared one once.
   std::vector<Tensor> parameters() const;
@@ -83,6 +109,18 @@ class EBB_API Module {
   }
 
  private:
+  friend ModuleCall;
+  /// The scope of the last call, and the one around it. A module that was moved starts afresh.
+  struct KnownScope {
+    std::atomic<uint64_t> pair{0};
+    KnownScope() = default;
+    KnownScope(KnownScope&&) noexcept {}
+    KnownScope& operator=(KnownScope&&) noexcept {
+      pair = 0;
+      return *this;
+    }
+  };
+
   void check_name(const char* op, const std::string& name) const;
   void add_child(std::string name, std::shared_ptr<Module> module);
   NamedTensors collect(NamedTensors Module::*member) const;
@@ -92,6 +130,7 @@ class EBB_API Module {
   std::vector<std::string> transient_;  // buffers left out of the state
   NamedModules children_;
   bool is_training_ = true;
+  KnownScope known_scope_;
 };
 
 }  // namespace ebb::nn

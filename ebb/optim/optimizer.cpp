@@ -8,6 +8,7 @@
 #include "ebb/core/error.h"
 #include "ebb/core/location.h"
 #include "ebb/core/parallel_arrays.h"
+#include "ebb/core/profile.h"
 #include "ebb/ops/creation.h"
 #include "ebb/ops/fallback.h"
 #include "ebb/ops/impl/copy.h"
@@ -63,6 +64,8 @@ Optimizer::Optimizer(const char* name, std::vector<Tensor> parameters,
 Optimizer::~Optimizer() = default;
 
 void Optimizer::zero_grad(bool set_to_none) {
+  const CallRange range(name_, "zero_grad",
+                        is_profiling() ? current_location(__builtin_return_address(0)) : 0);
   const std::lock_guard lock(mutex_);
   const NoGradGuard no_grad;
   for (const Tensor& parameter : parameters_) {
@@ -81,6 +84,7 @@ void Optimizer::zero_grad(bool set_to_none) {
 
 void Optimizer::step() {
   const LocationScope location(current_location(__builtin_return_address(0)));
+  const CallRange range(name_, "step", thread_state.location);
   const std::lock_guard lock(mutex_);
   const NoGradGuard no_grad;
   std::vector<Target> targets = collect_targets();

@@ -65,9 +65,9 @@ struct Cnn : nn::Module {
 
   Tensor forward(const Tensor& images) override {
     Tensor x = ebb::reshape(images, ebb::Shape{-1, 1, 8, 8});
-    x = ebb::relu(shapes->forward(ebb::relu(strokes->forward(x))));
-    x = dropout->forward(ebb::flatten(pool.forward(x), 1));
-    return scores->forward(dropout->forward(ebb::relu(hidden->forward(x))));
+    x = ebb::relu((*shapes)(ebb::relu((*strokes)(x))));
+    x = (*dropout)(ebb::flatten(pool(x), 1));
+    return (*scores)((*dropout)(ebb::relu((*hidden)(x))));
   }
 };
 

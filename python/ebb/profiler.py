@@ -2,9 +2,9 @@
 """``profile`` notes what runs, ``record_function`` names parts of a program.
 
 Ranges are of three kinds: ``user`` (named by ``record_function``), ``op`` (an operation that the
-program called, or a node of a backward run) and ``inner`` (one of those inside another, such as the
-operations of a backward rule). What a forward operation recorded and the node that ran in backward
-have the same sequence number.
+program called, a node of a backward run, or a step of an optimizer) and ``inner`` (one of those
+inside another, such as the operations of a backward rule). What a forward operation recorded and
+the node that ran in backward have the same sequence number and the same module.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import NamedTuple
 from ebb import _C
 from ebb.errors import AutogradError, ValueError
 
-__all__ = ["Range", "profile", "record_function"]
+__all__ = ["Allocations", "Range", "profile", "record_function"]
 
 
 class Range(NamedTuple):
@@ -36,7 +36,14 @@ class Range(NamedTuple):
         sequence: Sequence number of the node that was recorded or run, 0 if none.
         bytes: Size of the memory that was made for results; temporaries are not counted.
         place: File, line and function that called the op, or recorded the node; None if unknown.
+        module: Path of the module that was being called, or that recorded the node: "" for the
+            outermost, None outside of all.
         thread: The system's number of the thread.
+        allocations: Blocks of memory that were taken in it, temporaries included. This and the
+            rest are 0 without ``profile_memory``, and hold for all that ran inside.
+        allocated: Their bytes.
+        peak: The most bytes alive at once in it, above what was alive at its start.
+        kept: The bytes alive at its end, above what was alive at its start.
     """
 
     name: str
@@ -47,12 +54,33 @@ class Range(NamedTuple):
     sequence: int
     bytes: int
     place: tuple[str, int, str] | None
+    module: str | None
     thread: int
+    allocations: int
+    allocated: int
+    peak: int
+    kept: int
 
     @property
     def duration(self) -> float:
         """How long it took, in ns."""
         return self.end - self.start
+
+
+class Allocations(NamedTuple):
+    """What was allocated in ranges of one op, module or line.
+
+    Attributes:
+        count: The number of blocks.
+        bytes: Their size, as asked for.
+        at_peak: Of it, alive when most memory was.
+        at_end: Of it, alive when the profile ended.
+    """
+
+    count: int
+    bytes: int
+    at_peak: int
+    at_end: int
 
 
 class record_function(ContextDecorator):  # noqa: N801 -- the field's name for it
@@ -77,20 +105,24 @@ class record_function(ContextDecorator):  # noqa: N801 -- the field's name for i
 class profile:  # noqa: N801 -- the field's name for it
     """Context manager: note every op, node and named range of this thread and its helpers.
 
-    One profile can run at a time. Each range takes 56 bytes and two readings of the processor's
+    One profile can run at a time. Each range takes 48 bytes and two readings of the processor's
     time-stamp counter. Read the rest after the block::
 
         with ebb.profiler.profile() as prof:
             loss_of(model(x), y).backward()
         print(prof.table())
         prof.export_chrome_trace("trace.json")
+
+    Args:
+        profile_memory: Also note each block of the CPU's memory that is taken or given back.
     """
 
-    def __init__(self) -> None:
-        self._found: tuple[float, int, list[tuple]] | None = None
+    def __init__(self, *, profile_memory: bool = False) -> None:
+        self._profile_memory = bool(profile_memory)
+        self._report: object | None = None
 
     def __enter__(self) -> profile:
-        _C._start_profile()
+        _C._start_profile(self._profile_memory)
         return self
 
     def __exit__(
@@ -99,36 +131,90 @@ class profile:  # noqa: N801 -- the field's name for it
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._found = _C._stop_profile()
-        self.__dict__.pop("ranges", None)
+        self._report = _C._stop_profile()
+        for name in ("ranges", "_memory"):
+            self.__dict__.pop(name, None)
 
-    def _results(self) -> tuple[float, int, list[tuple]]:
-        if self._found is None:
+    @property
+    def report(self) -> object:
+        """What was noted, for ``Snapshot.with_times``."""
+        if self._report is None:
             raise AutogradError("profile: needs a block that has ended, got one that has not")
-        return self._found
+        return self._report
 
     @property
     def duration(self) -> float:
         """How long the block took, in ns."""
-        return self._results()[0]
+        return _C._profile_span(self.report)[0]
 
     @functools.cached_property
     def ranges(self) -> list[Range]:
         """All ranges, in the order in which they started."""
-        return sorted((Range(*entry) for entry in self._results()[2]), key=_by_start)
+        return sorted((Range(*entry) for entry in _C._profile_ranges(self.report)), key=_by_start)
+
+    @functools.cached_property
+    def _memory(self) -> tuple[int, int, int, list, list]:
+        found = _C._profile_memory(self.report)
+        if found is None:
+            raise AutogradError(
+                "profile: needs profile_memory=True to tell of memory, got a profile without"
+            )
+        return found
+
+    @property
+    def start_bytes(self) -> int:
+        """Memory that was alive when the profile started, whoever had made it."""
+        return self._memory[0]
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most memory that was alive at once, what is older than the profile included."""
+        return self._memory[1]
+
+    def memory_timeline(self) -> list[tuple[float, int]]:
+        """Pairs of ns since the start and the bytes alive from then on, one for each change."""
+        return list(self._memory[3])
+
+    def allocations(self, by: str = "op") -> dict[str, Allocations]:
+        """Return what was allocated, temporaries included, largest first.
+
+        Each block counts once, for the innermost range in which it was taken. What is older than
+        the profile has a key of its own if it was alive at the peak, so that ``at_peak`` adds up to
+        ``peak_bytes``.
+
+        Args:
+            by: ``op`` (the name), ``module`` or ``line``.
+        Raises:
+            AutogradError: Without ``profile_memory``.
+        """
+        if by not in ("op", "module", "line"):
+            raise ValueError(f"allocations: by must be one of op, module, line, got {by!r}")
+        _, _, older, _, sites = self._memory
+        sums: dict[str, Allocations] = {}
+        for name, place, module, *counts in sites:
+            texts = {"op": name or _NO_RANGE, "module": _module_text(module)}
+            key = texts[by] if by in texts else _place_text(place)
+            known = sums.get(key, Allocations(0, 0, 0, 0))
+            sums[key] = Allocations(*map(sum, zip(known, counts, strict=True)))
+        if older > 0:
+            sums[_OLDER] = Allocations(0, 0, older, 0)
+        return dict(sorted(sums.items(), key=lambda item: -item[1].bytes))
 
     def self_times(self) -> list[float]:
         """Time of each range without that of the ranges right inside it, in ns."""
-        times = [one.duration for one in self.ranges]
+        return self._without_inner([one.duration for one in self.ranges], "duration")
+
+    def _without_inner(self, own: list, field: str) -> list:
+        """Take from the entry of each range what the ranges right inside it have of a field."""
         open_by_thread: dict[int, list[int]] = {}
         for index, one in enumerate(self.ranges):
             around = open_by_thread.setdefault(one.thread, [])
             while around and self.ranges[around[-1]].end <= one.start:
                 around.pop()
             if around:
-                times[around[-1]] -= one.duration
+                own[around[-1]] -= getattr(one, field)
             around.append(index)
-        return times
+        return own
 
     def linked(self) -> dict[int, tuple[Range, list[Range]]]:
         """By sequence number: the forward range that recorded a node, and those that ran it."""
@@ -145,55 +231,56 @@ class profile:  # noqa: N801 -- the field's name for it
         """Return a table of where the time goes, longest first.
 
         Args:
-            by: ``op`` (the name), ``line`` (where it was called or recorded), ``kind`` or
-                ``thread``.
+            by: ``op`` (the name), ``module``, ``line`` (where it was called or recorded), ``kind``
+                or ``thread``.
             limit: The most lines.
 
-        Self time is without what ran inside; its column adds up to all time that is in ranges.
+        Self time is without what ran inside; its column adds up to all time that is in ranges. With
+        ``profile_memory``, so do ``allocs`` and ``allocated``; ``peak`` is the largest of any one
+        range, above what was alive at its start.
         """
         group = _GROUPS.get(by)
         if group is None:
             raise ValueError(f"table: by must be one of {', '.join(_GROUPS)}, got {by!r}")
-        rows: dict[str, list[float]] = {}
-        for one, own in zip(self.ranges, self.self_times(), strict=True):
-            row = rows.setdefault(group(one), [0.0, 0.0, 0, 0])
-            row[0] += own
-            row[1] += one.duration
-            row[2] += 1
-            row[3] += one.bytes
-        total = sum(row[0] for row in rows.values())
-        ordered = sorted(rows.items(), key=lambda item: -item[1][0])
-        lines = [(by, "self us", "%", "total us", "calls", "us each", "bytes")]
-        for name, (own, whole, calls, size) in ordered[:limit]:
-            lines.append(
-                (
-                    name,
-                    f"{own / 1e3:,.1f}",
-                    f"{100 * own / total if total else 0:.1f}",
-                    f"{whole / 1e3:,.1f}",
-                    f"{calls:,}",
-                    f"{whole / calls / 1e3:,.2f}",
-                    f"{size:,}",
-                )
-            )
+        rows: dict[str, _Row] = {}
+        for one, own, (count, size) in zip(
+            self.ranges, self.self_times(), self._own_allocations(), strict=True
+        ):
+            rows.setdefault(group(one), _Row()).add(one, own, count, size)
+        total = sum(row.own for row in rows.values())
+        ordered = sorted(rows.items(), key=lambda item: -item[1].own)
+        head = [by, "self us", "%", "total us", "calls", "us each", "bytes"]
+        if self._profile_memory:
+            head += ["allocs", "allocated", "peak"]
+        lines = [tuple(head)]
+        lines += [(name, *row.cells(total))[: len(head)] for name, row in ordered[:limit]]
         text = _aligned(lines)
         left = len(ordered) - limit
         tail = f"\n... and {left} more" if left > 0 else ""
-        lost = self._results()[1]
-        note = f"\n{lost} ranges were lost: there was no memory for them" if lost else ""
+        lost = _C._profile_span(self.report)[1]
+        note = f"\n{lost} notes were lost: there was no memory for them" if lost else ""
         sums = f"{total / 1e3:,.1f} us in ranges, {self.duration / 1e3:,.1f} us in all"
+        if self._profile_memory:
+            sums += f", {self.peak_bytes:,} bytes at most"
         return f"{text}{tail}\n{sums}{note}"
 
+    def _own_allocations(self) -> list[tuple[int, int]]:
+        """Blocks and bytes of each range without those of the ranges inside."""
+        counts = self._without_inner([one.allocations for one in self.ranges], "allocations")
+        sizes = self._without_inner([one.allocated for one in self.ranges], "allocated")
+        return list(zip(counts, sizes, strict=True))
+
     def execution_log(self) -> str:
-        """Return what backward runs ran, in order: start, duration, node, number and line."""
-        lines = [("start us", "us", "node", "number", "recorded at")]
+        """Return what backward runs ran, in order: start, duration, node, number, module, line."""
+        lines = [("start us", "us", "node", "number", "module", "recorded at")]
         lines += [
             (
                 f"{one.start / 1e3:,.1f}",
                 f"{one.duration / 1e3:,.2f}",
                 one.name,
                 str(one.sequence),
-                _place_text(one),
+                _module_text(one.module),
+                _place_text(one.place),
             )
             for one in self.ranges
             if one.is_backward
@@ -201,22 +288,18 @@ class profile:  # noqa: N801 -- the field's name for it
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         return "\n".join(
             f"{start:>{widths[0]}}  {taken:>{widths[1]}}  {name:<{widths[2]}}  "
-            f"{number:>{widths[3]}}  {place}"
-            for start, taken, name, number, place in lines
+            f"{number:>{widths[3]}}  {module:<{widths[4]}}  {place}"
+            for start, taken, name, number, module, place in lines
         )
 
     def export_chrome_trace(self, path: str | Path) -> None:
-        """Write a trace for ``chrome://tracing`` or Perfetto; arrows link forward and backward."""
+        """Write a trace for ``chrome://tracing`` or Perfetto.
+
+        Arrows link forward and backward; with ``profile_memory`` a track shows the bytes alive.
+        """
         process = os.getpid()
         events: list[dict] = []
         for one in self.ranges:
-            details: dict[str, object] = {"kind": one.kind}
-            if one.sequence:
-                details["sequence"] = one.sequence
-            if one.bytes:
-                details["bytes"] = one.bytes
-            if one.place:
-                details["place"] = _place_text(one)
             events.append(
                 {
                     "ph": "X",
@@ -226,9 +309,20 @@ class profile:  # noqa: N801 -- the field's name for it
                     "dur": one.duration / 1e3,
                     "pid": process,
                     "tid": one.thread,
-                    "args": details,
+                    "args": _details(one),
                 }
             )
+        if self._profile_memory:
+            events += [
+                {
+                    "ph": "C",
+                    "name": "memory",
+                    "ts": at / 1e3,
+                    "pid": process,
+                    "args": {"bytes": live},
+                }
+                for at, live in self._memory[3]
+            ]
         for sequence, (forward, backward) in self.linked().items():
             for one in backward:
                 link = {
@@ -250,19 +344,78 @@ def _by_start(one: Range) -> tuple[float, float]:
     return one.start, -one.end
 
 
-def _place_text(one: Range) -> str:
-    if one.place is None:
+_NO_RANGE, _OLDER = "(outside of ranges)", "(older than the profile)"
+
+
+def _place_text(place: tuple[str, int, str] | None) -> str:
+    if place is None:
         return "an unknown place"
-    file, line, function = one.place
+    file, line, function = place
     return f"{file}:{line} in {function}"
+
+
+def _module_text(path: str | None) -> str:
+    return "(no module)" if path is None else path or "(outermost)"
+
+
+def _details(one: Range) -> dict[str, object]:
+    """Return what a trace says of a range besides its time."""
+    details: dict[str, object] = {"kind": one.kind}
+    if one.sequence:
+        details["sequence"] = one.sequence
+    if one.bytes:
+        details["bytes"] = one.bytes
+    if one.module is not None:
+        details["module"] = _module_text(one.module)
+    if one.place:
+        details["place"] = _place_text(one.place)
+    if one.allocations:
+        details["allocations"] = one.allocations
+        details["allocated"] = one.allocated
+        details["peak"] = one.peak
+    return details
 
 
 _GROUPS: dict[str, Callable[[Range], str]] = {
     "op": lambda one: one.name,
-    "line": _place_text,
+    "module": lambda one: _module_text(one.module),
+    "line": lambda one: _place_text(one.place),
     "kind": lambda one: f"{one.kind}, backward" if one.is_backward else one.kind,
     "thread": lambda one: str(one.thread),
 }
+
+
+class _Row:
+    """A row of the table."""
+
+    def __init__(self) -> None:
+        self.own = self.whole = 0.0
+        self.calls = self.bytes = 0
+        self.allocations = self.allocated = self.peak = 0
+
+    def add(self, one: Range, own: float, count: int, size: int) -> None:
+        """Add a range, with its own time, blocks and bytes."""
+        self.own += own
+        self.whole += one.duration
+        self.calls += 1
+        self.bytes += one.bytes
+        self.allocations += count
+        self.allocated += size
+        self.peak = max(self.peak, one.peak)
+
+    def cells(self, total: float) -> tuple[str, ...]:
+        """Return the row as text."""
+        return (
+            f"{self.own / 1e3:,.1f}",
+            f"{100 * self.own / total if total else 0:.1f}",
+            f"{self.whole / 1e3:,.1f}",
+            f"{self.calls:,}",
+            f"{self.whole / self.calls / 1e3:,.2f}",
+            f"{self.bytes:,}",
+            f"{self.allocations:,}",
+            f"{self.allocated:,}",
+            f"{self.peak:,}",
+        )
 
 
 def _aligned(rows: list[tuple[str, ...]]) -> str:

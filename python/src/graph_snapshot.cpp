@@ -16,8 +16,10 @@
 #include "ebb/graph/dot.h"
 #include "ebb/graph/json.h"
 #include "ebb/graph/snapshot.h"
+#include "ebb/graph/times.h"
 #include "python/src/errors.h"
 #include "python/src/node_object.h"
+#include "python/src/profiler.h"
 #include "python/src/tensor_object.h"
 
 namespace ebb::python {
@@ -75,6 +77,9 @@ PyObject* member(const Snapshot& snapshot) {
 PyObject* storage_column(const Snapshot& snapshot) {
   return pack(snapshot.storages, [](uint64_t bytes) { return static_cast<int64_t>(bytes); });
 }
+PyObject* time_column(const Snapshot& snapshot) {
+  return pack(snapshot.times, [](const graph::TimeRow& row) { return row.total_ns(); });
+}
 template <typename Row>
 PyObject* device_column(const std::vector<Row>& rows) {
   return pack(rows, [](const Row& row) {
@@ -87,7 +92,7 @@ struct Column {
   PyObject* (*pack)(const Snapshot& snapshot);
 };
 using graph::EdgeRow, graph::HookRow, graph::LeafRow, graph::NodeRow, graph::OutputRow;
-using graph::RootRow, graph::SavedRow, graph::ViewRow;
+using graph::RootRow, graph::SavedRow, graph::TimeRow, graph::ViewRow;
 
 constexpr Column kColumns[] = {
     {"nodes.name", member<&Snapshot::nodes, &NodeRow::name>},
@@ -129,6 +134,10 @@ constexpr Column kColumns[] = {
     {"roots.node", member<&Snapshot::roots, &RootRow::node>},
     {"roots.output", member<&Snapshot::roots, &RootRow::output>},
     {"storages.bytes", storage_column},
+    {"nodes.time_ns", time_column},
+    {"nodes.forward_ns", member<&Snapshot::times, &TimeRow::forward_ns>},
+    {"nodes.backward_ns", member<&Snapshot::times, &TimeRow::backward_ns>},
+    {"nodes.allocated", member<&Snapshot::times, &TimeRow::allocated>},
 };
 
 PyObject* column(PyObject* self, PyObject* name) {
@@ -202,7 +211,8 @@ PyObject* modules(PyObject* self, PyObject*) {
   });
 }
 
-/// The lines, as triples of file, line and function, and a column with the number of each node's.
+/// The lines, as triples of file, line and function, and a column with the number of each node's;
+/// the stacks, as lists of lines, and a column again.
 PyObject* locations(PyObject* self, PyObject*) {
   return guarded([&] {
     const graph::Locations all(snapshot_of(self));
@@ -210,8 +220,14 @@ PyObject* locations(PyObject* self, PyObject*) {
       return checked(
           Py_BuildValue("(NiN)", text_object(line.file), line.line, text_object(line.function)));
     }));
-    Ref of_nodes(pack(all.of_nodes, [](uint32_t index) { return static_cast<int32_t>(index); }));
-    return checked(Py_BuildValue("(NN)", lines.release(), of_nodes.release()));
+    const auto number = [](uint32_t index) { return static_cast<int32_t>(index); };
+    Ref of_nodes(pack(all.of_nodes, number));
+    Ref stacks(list_of(all.stacks, [](const std::vector<uint32_t>& stack) {
+      return list_of(stack, [](uint32_t line) { return PyLong_FromUnsignedLong(line); });
+    }));
+    Ref stack_of_nodes(pack(all.stack_of_nodes, number));
+    return checked(Py_BuildValue("(NNNN)", lines.release(), of_nodes.release(), stacks.release(),
+                                 stack_of_nodes.release()));
   });
 }
 
@@ -239,18 +255,22 @@ PyObject* to_json(PyObject* self, PyObject*) {
   return guarded([&] { return text_object(graph::to_json(snapshot_of(self))); });
 }
 
-/// to_dot(show_attributes, show_saved, show_shapes, max_attribute_chars)
+/// to_dot(show_attributes, show_saved, show_shapes, max_attribute_chars, is_backward)
 PyObject* to_dot(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    int attributes = 0, saved = 0, shapes = 0;
+    int attributes = 0, saved = 0, shapes = 0, is_backward = 0;
     Py_ssize_t most = 0;
-    if (PyArg_ParseTuple(args, "pppn", &attributes, &saved, &shapes, &most) == 0) return nullptr;
+    if (PyArg_ParseTuple(args, "pppnp", &attributes, &saved, &shapes, &most, &is_backward) == 0) {
+      return nullptr;
+    }
     if (most < 0) throw ValueError(str("to_dot: needs max_attr_chars of at least 0, got ", most));
-    return text_object(
-        graph::to_dot(snapshot_of(self), {.show_attributes = attributes != 0,
-                                          .show_saved = saved != 0,
-                                          .show_shapes = shapes != 0,
-                                          .max_attribute_chars = static_cast<size_t>(most)}));
+    const graph::DotOptions options = {
+        .show_attributes = attributes != 0,
+        .show_saved = saved != 0,
+        .show_shapes = shapes != 0,
+        .max_attribute_chars = static_cast<size_t>(most),
+        .direction = is_backward != 0 ? graph::Direction::backward : graph::Direction::forward};
+    return text_object(graph::to_dot(snapshot_of(self), options));
   });
 }
 
@@ -261,7 +281,23 @@ PyObject* memory_bytes(PyObject* self, PyObject*) {
   return PyLong_FromSize_t(snapshot_of(self).memory_bytes());
 }
 
+PyObject* wrap_snapshot(std::unique_ptr<Snapshot> taken) {
+  Ref self(snapshot_type->tp_alloc(snapshot_type, 0));
+  reinterpret_cast<SnapshotObject*>(self.get())->snapshot = taken.release();
+  return self.release();
+}
+
+/// with_times(report): a copy with what a profile says of the nodes.
+PyObject* with_times(PyObject* self, PyObject* report) {
+  return guarded([&] {
+    auto copy = std::make_unique<Snapshot>(snapshot_of(self));
+    graph::add_times(*copy, report_of(report));
+    return wrap_snapshot(std::move(copy));
+  });
+}
+
 PyMethodDef kMethods[] = {
+    {"with_times", with_times, METH_O, nullptr},
     {"column", column, METH_O, nullptr},
     {"strings", strings, METH_NOARGS, nullptr},
     {"shapes", shapes, METH_NOARGS, nullptr},
@@ -311,9 +347,7 @@ PyObject* take_snapshot(PyObject*, PyObject* args) {
       names.emplace_back(name, tensor_of(tensor));
     }
     auto taken = std::make_unique<Snapshot>(graph::take_snapshot(edges, {.names = names}));
-    Ref self(snapshot_type->tp_alloc(snapshot_type, 0));
-    reinterpret_cast<SnapshotObject*>(self.get())->snapshot = taken.release();
-    return self.release();
+    return wrap_snapshot(std::move(taken));
   });
 }
 

@@ -26,6 +26,7 @@
 #include "python/src/runtime.h"
 #include "python/src/saved_hooks.h"
 #include "python/src/saved_values.h"
+#include "python/src/selective_checkpoint.h"
 #include "python/src/tensor_data.h"
 #include "python/src/tensor_object.h"
 #include "python/src/value_types.h"
@@ -64,6 +65,7 @@ int fill_module(PyObject* module) {
         add_saved_values(module);
         add_saved_hooks(module);
         add_checkpoint(module);
+        add_selective_checkpoint(module);
         add_grad_mode(module);
         add_checks(module);
         add_profiler(module);

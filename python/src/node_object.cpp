@@ -238,8 +238,8 @@ PyGetSetDef kAttributes[] = {
     {"location", location, nullptr, "File, line and function that recorded the op, or None.",
      nullptr},
     {"stack", stack, nullptr,
-     "File, line and function of that place and, of nodes recorded in anomaly mode, its callers,\n"
-     "innermost first.",
+     "File, line and function of that place and, of nodes recorded under record_stacks() or in\n"
+     "anomaly mode, its callers, innermost first.",
      nullptr},
     {"_input_metadata", input_metadata, nullptr,
      "Shape, dtype and device of each gradient that arrives.", nullptr},

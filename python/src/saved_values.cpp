@@ -117,7 +117,7 @@ PyObject* saved_tensor(Node& node, const std::string& name) {
 PyObject* saved_attribute(const Node& node, std::string_view name) {
   AttributeFinder finder(name);
   node.visit_attributes(finder);
-  return finder.found ? checked(std::visit(ToObject(), *finder.found)) : nullptr;
+  return finder.found ? attribute_object(*finder.found) : nullptr;
 }
 
 /// A handle to one saved tensor: the node, counted, and the name.
@@ -257,6 +257,10 @@ PyMethodDef kFunctions[] = {
 };
 
 }  // namespace
+
+PyObject* attribute_object(const SavedAttribute& value) {
+  return checked(std::visit(ToObject(), value));
+}
 
 PyObject* node_attribute(PyObject* self, PyObject* name) {
   PyObject* const generic = PyObject_GenericGetAttr(self, name);

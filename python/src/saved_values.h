@@ -9,6 +9,9 @@
 
 namespace ebb::python {
 
+/// A saved number, list or name as a Python object: a new reference. Throws ErrorSet.
+PyObject* attribute_object(const autograd::SavedAttribute& value);
+
 /// tp_getattro of Node: generic attributes first, then saved_..., _saved_... and _raw_saved_....
 PyObject* node_attribute(PyObject* self, PyObject* name);
 

@@ -79,6 +79,16 @@ TEST(Backward, UsesTheSeedAndNeverKeepsOrChangesIt) {
   EXPECT_NE(grad_of(x).data_ptr(), seed.data_ptr());
 }
 
+TEST(Backward, GivesOrdinaryGradientsInInferenceMode) {
+  const Tensor x = leaf({1});
+  const Tensor out = x + 1.0;
+  {
+    const InferenceModeGuard inference;
+    backward(out);
+  }
+  EXPECT_FALSE(is_inference(grad_of(x)));
+}
+
 TEST(Backward, GivesTwoLeavesGradientsOfTheirOwn) {
   const Tensor x = leaf({1});
   const Tensor y = leaf({1});

@@ -32,6 +32,15 @@ TEST(Checks, NameTheOpThatGivesNan) {
   EXPECT_NE(text.find("checks_test.cpp"), text.npos);
 }
 
+TEST(Checks, RecordStacksGuardChecksNothing) {
+  const Tensor x = leaf({0, 4});
+  const RecordStacksGuard guard;
+  EXPECT_TRUE(is_anomaly_enabled());
+  EXPECT_EQ(fault_of([&] { backward(sum(sqrt(x))); }), "");
+  const RecordStacksGuard off(false);
+  EXPECT_FALSE(is_anomaly_enabled());
+}
+
 TEST(Checks, NameTheNodeThatGivesInfinity) {
   const Tensor x = leaf({0, 4});
   const DetectAnomalyGuard guard;

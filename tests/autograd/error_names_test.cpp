@@ -102,8 +102,8 @@ struct Fault {
 
 // clang-format off
 const Fault kFaults[] = {
-    {"detach", cut_by_detach, "got one named 'w' that does not: its history was cut by detach() at ",
-     "got one that does not: its history was cut by detach() at "},
+    {"detach", cut_by_detach, "got one named 'w' that does not: its history was cut by detach()",
+     "got one that does not: its history was cut by detach() at {0}"},
     {"write_leaf", write_a_leaf, "mul_: a leaf that requires a gradient must not be written in "
      "place, got float32 [2] named 'w'", "must not be written in place, got float32 [2]\n"},
     {"write_saved", write_what_was_saved, "MulBackward: needs 'other' (float32 [2] named 'w') as "

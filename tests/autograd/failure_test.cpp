@@ -135,6 +135,47 @@ TEST(Failure, AtomicRunsAddToAllLeavesOrToNone) { fail_atomic_runs(false, 5); }
 
 TEST(Failure, AtomicRunsThatAreRecordedAddToAllLeavesOrToNone) { fail_atomic_runs(true, 10); }
 
+/// Backward to two interior tensors and a leaf, with the next allocation to fail, then the one
+/// after that, and so on. Each call must add to all three or to none.
+void fail_calls_to_inputs(bool has_grads) {
+  const AtomicAccumulation atomic;
+  const Tensor x = leaf({1, 2});
+  int failures = 0;
+  for (bool succeeded = false; !succeeded; failures += succeeded ? 0 : 1) {
+    const Tensor y = x * 2, z = y * y;
+    const std::vector<Tensor> inputs{y, x, z};
+    for (const Tensor& input : inputs) {
+      set_grad(input, has_grads ? vector_of<float>({100, 100}) : Tensor());
+    }
+    const Tensor out = sum(z * 3);
+    fail_allocation_after(failures);
+    try {
+      backward(out, {}, {.inputs = inputs});
+      succeeded = true;
+    } catch (const OutOfMemoryError& error) {
+      EXPECT_EQ(std::string(error.what()).find("already added"), std::string::npos);
+    }
+    fail_allocation_after(-1);
+    ASSERT_LT(failures, 1000);
+    const float start = has_grads ? 100 : 0;
+    for (const Tensor& input : inputs) {
+      EXPECT_EQ(grad_of(input).defined(), has_grads || succeeded) << failures;
+    }
+    if (has_grads && !succeeded) {
+      for (const Tensor& input : inputs) EXPECT_EQ(floats(grad_of(input)), (Floats{100, 100}));
+    }
+    if (!succeeded) continue;
+    EXPECT_EQ(floats(grad_of(y)), (Floats{start + 12, start + 24}));
+    EXPECT_EQ(floats(grad_of(x)), (Floats{start + 24, start + 48}));
+    EXPECT_EQ(floats(grad_of(z)), (Floats{start + 3, start + 3}));
+  }
+  EXPECT_GT(failures, 4);
+}
+
+TEST(Failure, CallsToInteriorInputsAddToAllInputsOrToNone) { fail_calls_to_inputs(false); }
+
+TEST(Failure, CallsToInteriorInputsWithGradientsAddToAllOrToNone) { fail_calls_to_inputs(true); }
+
 TEST(Failure, AnAtomicRunKeepsWhatOthersAddMeanwhile) {
   const AtomicAccumulation atomic;
   const Tensor x = leaf({1});

@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <functional>
+#include <thread>
 #include <vector>
 
+#include "ebb/autograd/parallel_backward.h"
+#include "ebb/core/parallel.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {
@@ -148,17 +152,67 @@ TEST(GradientGate, LetsRootsWaitToo) {
   EXPECT_EQ(floats(grad_of(x)), Floats{750});
 }
 
-TEST(GradientGate, KeepsRunsOnOneThreadWhileItMayHold) {
-  EXPECT_FALSE(GateGroup::any_alive());
+/// Whether a run over `root` meets a gate that may hold gradients back, asked from inside.
+bool meets_gates(const Tensor& root) {
+  bool meets = false;
+  backward(with_rule(root,
+                     [&](const Tensor& grad) {
+                       meets = GateGroup::any_in(*autograd::active_run());
+                       return grad;
+                     }),
+           {}, {.retain_graph = true});
+  return meets;
+}
+
+TEST(GradientGate, IsMetOnlyByRunsOverItsOwnGraph) {
+  const Tensor x = leaf({2});
+  const Tensor other = x * 3;
+  const uint64_t before = GateGroup::count_made();
   {
-    const Tensor x = leaf({2});
     const Tensor left = x * 5, right = x * 7;
-    add_entry({left}, scaling({10}));
-    EXPECT_FALSE(GateGroup::any_alive());
+    add_entry({left}, scaling({10}));  // one member holds nothing back
+    EXPECT_EQ(GateGroup::count_made(), before);
+    EXPECT_FALSE(meets_gates(left + right));
     add_entry({left, right}, scaling({10, 100}));
-    EXPECT_TRUE(GateGroup::any_alive());
+    EXPECT_NE(GateGroup::count_made(), before);
+    EXPECT_TRUE(meets_gates(left + right));
+    EXPECT_FALSE(meets_gates(other));
   }
-  EXPECT_FALSE(GateGroup::any_alive());
+  EXPECT_FALSE(meets_gates(other));
+}
+
+/// 4 branches of slow nodes: work for a team.
+Tensor wide_graph(const Tensor& x) {
+  Tensor total = x;
+  for (int branch = 0; branch < 4; ++branch) {
+    Tensor value = x * 2;
+    for (int step = 0; step < 50; ++step) {
+      value = with_rule(value, [](const Tensor& grad) {
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+        return grad * 1.0;
+      });
+    }
+    total = total + value;
+  }
+  return total;
+}
+
+TEST(GradientGate, KeepsOnlyRunsThatMeetItOnOneThread) {
+  const int threads = num_threads();
+  set_num_threads(2);
+  set_eager_teams(true);
+  const Tensor x = leaf({1}), y = leaf({1});
+  const Tensor inner = x * 1;
+  const Tensor gated = wide_graph(inner), free = wide_graph(y);
+  add_entry({gated, inner}, scaling({1, 1}));
+  const uint64_t before = backward_threads().teams;
+  backward(gated);
+  EXPECT_EQ(backward_threads().teams, before);
+  backward(free);
+  EXPECT_GT(backward_threads().teams, before);
+  EXPECT_EQ(floats(grad_of(x)), floats(grad_of(y)));
+  set_eager_teams(false);
+  set_num_threads(threads);
 }
 
 TEST(GradientGate, OfARunThatFailedLeavesNothing) {

@@ -43,6 +43,14 @@ TEST(GraphDot, ShowsSavedTensorsAndShapes) {
   EXPECT_EQ(count(dot, "n1 -> n0 [label=\"[3] float32 cpu\"]"), 1u);
 }
 
+TEST(GraphDot, PointsTheWayThatGradientsGoIfAsked) {
+  const std::string dot = to_dot(graph_of_product(), {.direction = Direction::backward});
+  EXPECT_EQ(count(dot, "n1 -> n2"), 2u);
+  EXPECT_EQ(count(dot, "n0 -> n1"), 1u);
+  EXPECT_EQ(count(dot, "root0 -> n0"), 1u);
+  EXPECT_EQ(count(dot, "n2 -> leaf2"), 1u);
+}
+
 TEST(GraphDot, DotsTheEdgeFromBaseToView) {
   const Tensor x = leaf({1, 2, 3, 4});
   const std::string dot = to_dot(take_snapshot(exp(transpose(reshape(x * x, Shape{2, 2}), 0, 1))));

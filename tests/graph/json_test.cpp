@@ -45,6 +45,43 @@ TEST(GraphJson, NamesTheLineOfAnOp) {
   EXPECT_EQ(data["nodes"]["location"][1], -1);
 }
 
+/// The id of the first instruction of a function.
+LocationId place_of(void (*function)()) {
+  return intern_location(reinterpret_cast<uintptr_t>(function) + 1, 0, false);
+}
+void caller() { static_cast<void>(leaf({1})); }
+void callee() { static_cast<void>(leaf({2})); }
+
+TEST(GraphJson, HoldsStacksWhereTheyWereRecorded) {
+  Tensor x = leaf({1});
+  {
+    const LocationScope place(intern_stack(place_of(callee), intern_stack(place_of(caller), 0)));
+    x = exp(x);
+  }
+  const json data = json::parse(to_json(take_snapshot(sum(x))));
+  EXPECT_FALSE(data["nodes"]["stacks"].contains("0"));  // of the sum, only its line is known
+  const json stack = data["nodes"]["stacks"]["1"];
+  ASSERT_EQ(stack.size(), 2u);
+  EXPECT_EQ(stack[0], data["nodes"]["location"][1]);
+  EXPECT_NE(stack[1], stack[0]);
+}
+
+TEST(GraphJson, HoldsAllThatASnapshotKnows) {
+  const Tensor x = leaf({1, 2}), y = exp(x);
+  const std::vector<std::pair<std::string, Tensor>> names = {{"y", y}};
+  const Tensor loss = sum(y);
+  const Snapshot graph = take_snapshot(loss, {.names = names});
+  json data = json::parse(to_json(graph));
+  EXPECT_EQ(data["strings"][data["outputs"]["name"][1].get<size_t>()], "y");
+  EXPECT_EQ(data["outputs"]["name"][0], -1);
+  EXPECT_EQ(data["strings"][data["saved"]["device"][0].get<size_t>()], "cpu");
+  EXPECT_EQ(data["saved"]["packed"], json({0}));
+  EXPECT_EQ(data["nodes"]["freed"], json({0, 0, 0}));
+  backward(loss);
+  data = json::parse(to_json(take_snapshot(loss)));
+  EXPECT_EQ(data["nodes"]["freed"], json({0, 1, 0}));
+}
+
 TEST(GraphJson, SpellsNumbersThatJsonLacks) {
   const Tensor x = leaf({1, 2});
   const double infinite = std::numeric_limits<double>::infinity();

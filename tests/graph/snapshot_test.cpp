@@ -45,6 +45,19 @@ TEST(Snapshot, NumbersOpsFromTheRootAndThenLeaves) {
   EXPECT_EQ(graph.edges[2].input, 1u);
 }
 
+TEST(Snapshot, TellsWhatFlowsAlongAnEdge) {
+  const Tensor x = leaf({1, 2, 3}), w = leaf({4, 5, 6});
+  const Tensor y = sum(x * w);
+  requires_grad_(w, false);
+  const Snapshot graph = take_snapshot(y);
+  const OutputRow& flow = graph.flow_of(graph.edges[1]);
+  EXPECT_EQ(graph.shapes[flow.shape], std::vector<int64_t>{3});
+  EXPECT_EQ(flow.dtype, DType::float32);
+  EXPECT_EQ(to_string(flow.device), "cpu");
+  EXPECT_TRUE(graph.requires_grad(graph.edges[1]));
+  EXPECT_FALSE(graph.requires_grad(graph.edges[2]));
+}
+
 TEST(Snapshot, NamesLeavesAndOtherTensors) {
   const Tensor x = leaf({1, 2}), y = x * x;
   const Names names = {{"x", x}, {"y", y}, {"other", leaf({1})}, {"nothing", Tensor()}};

@@ -92,3 +92,75 @@ class Transformer(nn.Module):
         for block in self.blocks:
             x = block(x)
         return self.head(x)
+
+
+class Cube(ebb.autograd.Function):
+    """x ** 3, by hand."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * 3 * x * x
+
+
+def graph_of_net():
+    net = fully_connected(3)
+    return ebb.graph(net(ebb.ones(4, 8)).mean(), net)
+
+
+def graph_of_rnn():
+    cell = Cell(4)
+    return ebb.graph(unrolled(cell, 50).sum(), cell)
+
+
+def graph_of_cnn():
+    net = ResidualNet(3)
+    return ebb.graph(net(ebb.ones(2, 3, 8, 8)).sum(), net)
+
+
+def graph_of_gpt():
+    net = Transformer(12)
+    return ebb.graph(net(ebb.arange(0, 10).reshape(2, 5)).mean(), net)
+
+
+def graph_of_double_backward():
+    x = ebb.tensor([1.0, 2.0], requires_grad=True)
+    (slope,) = ebb.autograd.grad((x * x * x).sum(), x, create_graph=True)
+    return ebb.graph(slope.sum(), {"x": x})
+
+
+def graph_of_custom_functions():
+    x = ebb.tensor([1.0, 2.0], requires_grad=True)
+    return ebb.graph(Cube.apply(Cube.apply(x)).sum(), {"x": x})
+
+
+def graph_of_views():
+    x = ebb.ones(4, 4, requires_grad=True)
+    return ebb.graph(ebb.exp(ebb.exp(x).t()[1:]).sum(), {"x": x})
+
+
+def graph_of_writes():
+    x = ebb.ones(4, 4, requires_grad=True)
+    y = x * 2
+    row = y[0]
+    row.mul_(3)
+    return ebb.graph(y.sum(), {"x": x})
+
+
+def recorded():
+    """Functions that record graphs of all kinds, by name."""
+    return {
+        "fully connected net": graph_of_net,
+        "rnn over 50 steps": graph_of_rnn,
+        "residual cnn": graph_of_cnn,
+        "gpt of 12 layers": graph_of_gpt,
+        "double backward": graph_of_double_backward,
+        "custom functions": graph_of_custom_functions,
+        "views": graph_of_views,
+        "writes in place": graph_of_writes,
+    }

@@ -2,7 +2,7 @@
 #
 # The blocks of one section are one program, read from top to bottom; `import ebb` is all that is
 # taken for granted. A `text` block right below is what the block prints, errors that it catches
-# included; a block without one prints nothing.
+# included; a block without one prints nothing. Pages whose output is mostly times may print more.
 import contextlib
 import io
 import json
@@ -19,6 +19,7 @@ from tests.python import sim_device
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "docs" / name for name in ("semantics.md", "errors.md")]
+WHOLE_PAGES = ("profiler.md",)  # whose sections are one program together
 BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?", re.M | re.S)
 
 
@@ -56,6 +57,14 @@ def test_the_examples_of_a_section_do_what_the_reference_shows(blocks):
     if any('"sim:0"' in code for code, _ in blocks):
         sim_device.path()  # skips where it was not built
     assert run_section([code for code, _ in blocks]) == [output for _, output in blocks]
+
+
+@pytest.mark.parametrize("page", WHOLE_PAGES)
+def test_the_examples_of_a_page_do_what_it_shows(page):
+    found = list(BLOCK.finditer((ROOT / "docs" / page).read_text()))
+    printed = run_section([block[1] for block in found])
+    shown = [(block[2], text) for block, text in zip(found, printed, strict=True) if block[2]]
+    assert shown and all(expected == text for expected, text in shown), shown
 
 
 def test_every_section_of_the_reference_has_examples():

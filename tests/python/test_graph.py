@@ -39,12 +39,75 @@ def test_edges_tell_what_flows(product):
     assert all(edge.requires_grad for edge in product.edges)
 
 
+def test_edges_to_a_leaf_that_wants_no_gradient_say_so():
+    x, w = leaf(1.0), leaf(2.0)
+    y = x * w
+    w.requires_grad_(False)
+    assert [edge.requires_grad for edge in ebb.graph(y).edges] == [True, False]
+
+
 def test_a_node_tells_what_it_was_called_with():
     node = ebb.graph(leaf(1.0, 2.0).sum(0, keepdim=True))[0]
     assert node.attributes == {"dim": (0,), "keepdim": True}
     assert (node.shape, node.dtype, node.device) == ((1,), "float32", "cpu")
     assert node.location.file == __file__
     assert node.location.function.endswith("called_with")
+
+
+def inner(x):
+    return x.exp()
+
+
+def outer(x):
+    return inner(x) * 2
+
+
+def functions(node):
+    return [place.function.rpartition(".")[2] for place in node.stack]
+
+
+def test_nodes_know_their_stack_where_it_was_recorded():
+    x = leaf(1.0, 2.0)
+    with ebb.autograd.record_stacks():
+        y = outer(x)
+    graph = ebb.graph(y.sum(), {"x": x})
+    (exp,) = graph.find("Exp")
+    assert functions(exp)[:2] == ["inner", "outer"] and len(exp.stack) > 2
+    assert exp.stack[0] == exp.location
+    assert all(place.file == __file__ for place in exp.stack[:3])
+    assert graph[0].stack == (graph[0].location,)  # outside of the block: its line only
+    assert graph.leaves[0].stack == ()
+
+
+def test_stacks_are_in_the_json_and_checks_are_off():
+    x = leaf(0.0)
+    with ebb.autograd.record_stacks():
+        y = outer(x.log())
+        y.sum().backward(retain_graph=True)  # -inf and nan pass
+    data = json.loads(ebb.graph(y).to_json())
+    exp = next(node for node in ebb.graph(y) if node.name == "ExpBackward")
+    places = data["locations"]
+    stack = [
+        (data["strings"][places["file"][line]], places["line"][line])
+        for line in data["nodes"]["stacks"][str(exp.index)]
+    ]
+    assert stack == [place[:2] for place in exp.stack]
+    known = {str(node.index) for node in ebb.graph(y) if node.stack}
+    assert data["nodes"]["stacks"].keys() == known
+
+
+def test_record_stacks_is_a_decorator_and_can_be_switched_off_inside():
+    x = leaf(1.0)
+
+    @ebb.autograd.record_stacks()
+    def known():
+        with ebb.autograd.record_stacks(False):
+            unknown = inner(x)
+        return inner(unknown)
+
+    first, second, _ = ebb.graph(known())
+    assert len(first.stack) > 2 and len(second.stack) == 1
+    assert not ebb.autograd.is_anomaly_enabled()
 
 
 def test_saved_tensors_share_memory():

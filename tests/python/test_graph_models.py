@@ -72,21 +72,9 @@ def test_double_backward():
     assert sum(1 for edge in graph.edges if edge.target.is_leaf) >= 3
 
 
-class Cube(ebb.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x * x
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * 3 * x * x
-
-
 def test_custom_functions():
     x = ebb.tensor([1.0, 2.0], requires_grad=True)
-    graph = ebb.graph(Cube.apply(Cube.apply(x)).sum())
+    graph = ebb.graph(models.Cube.apply(models.Cube.apply(x)).sum())
     assert counts(graph) == (3, 1, 3)
     found = graph.find(kind="custom")
     assert [node.name for node in found] == ["CubeBackward", "CubeBackward"]

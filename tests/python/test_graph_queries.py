@@ -1,6 +1,5 @@
 # tests/python/test_graph_queries.py -- finding nodes, walking, comparing, and the ways out.
 import json
-import shutil
 import sys
 
 import pytest
@@ -119,25 +118,6 @@ def test_dot_needs_no_graphviz(transformer):
     assert dot.startswith("digraph {") and "fillcolor=orange" in dot and "dim: -1" in dot
     with pytest.raises(ValueError, match="max_attr_chars of at least 0, got -1"):
         transformer.to_dot(max_attr_chars=-1)
-
-
-def test_svg_is_drawn_by_graphviz(diamond, monkeypatch):
-    if shutil.which("dot") is not None:
-        assert "<svg" in diamond.to_svg(show_attrs=True)
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(FileNotFoundError, match="needs Graphviz's program dot, got none"):
-        diamond.to_svg()
-
-
-def test_svg_passes_on_what_graphviz_says(diamond, monkeypatch, tmp_path):
-    program = tmp_path / "dot"
-    program.write_text("#!/bin/sh\necho drawn; cat > /dev/null\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    assert diamond.to_svg() == "drawn\n"
-    program.write_text("#!/bin/sh\necho broken >&2; exit 1\n")
-    with pytest.raises(RuntimeError, match="needs dot to end well, got broken"):
-        diamond.to_svg()
 
 
 class FakeNetworkx:

@@ -211,7 +211,7 @@ def test_a_graph_recorded_in_a_profile_runs_after_it():
     assert [one.name for one in prof.ranges] == ["exp"]
 
 
-@pytest.mark.parametrize("by", ["op", "line", "kind", "thread"])
+@pytest.mark.parametrize("by", ["op", "module", "line", "kind", "thread"])
 def test_the_table_has_a_line_per_group(by):
     x = ebb.ones([4], requires_grad=True)
     with profile() as prof:
@@ -231,7 +231,9 @@ def test_a_table_may_be_limited_and_bad_groups_are_refused():
     with profile() as prof:
         ebb.ones([2]).exp().tanh().sin()
     assert "... and 2 more" in prof.table(limit=1)
-    with pytest.raises(ValueError, match="by must be one of op, line, kind, thread, got 'sea'"):
+    with pytest.raises(
+        ValueError, match="by must be one of op, module, line, kind, thread, got 'sea'"
+    ):
         prof.table("sea")
 
 
@@ -243,6 +245,103 @@ def test_the_execution_log_lists_nodes_in_the_order_of_the_run():
     lines = prof.execution_log().splitlines()
     assert [one.split()[2] for one in lines[1:]] == ["SumBackward", "TanhBackward", "ExpBackward"]
     assert all("test_profiler.py" in one for one in lines[1:])
+
+
+def test_ranges_belong_to_modules_and_backward_nodes_to_those_that_recorded_them():
+    net = ebb.nn.Sequential(ebb.nn.Linear(3, 3), ebb.nn.Sequential(ebb.nn.Tanh()))
+    with profile() as prof:
+        net(ebb.ones([2, 3])).sum().backward()
+    modules = {one.name: one.module for one in prof.ranges if one.kind == "op"}
+    assert modules["linear"] == modules["LinearBackward"] == "0"
+    assert modules["tanh"] == modules["TanhBackward"] == "1.0"
+    assert modules["sum"] is None
+    assert {one.module for one in prof.ranges if one.name == "matmul"} == {"0"}  # of the rule
+    rows = [one.split()[0] for one in prof.table("module").splitlines()]
+    assert {"0", "1.0", "(no"} < set(rows)
+    log = prof.execution_log().splitlines()
+    assert "  1.0 " in next(one for one in log if "TanhBackward" in one)
+
+
+def test_the_outermost_module_has_a_row_of_its_own():
+    class Net(ebb.nn.Module):
+        def forward(self, x):
+            return x.exp()
+
+    with profile() as prof:
+        Net()(ebb.ones([2]))
+    assert named(prof, "exp")[0].module == ""
+    assert "(outermost)" in prof.table("module")
+
+
+def test_adding_to_a_gradient_that_is_there_is_a_range():
+    x = ebb.ones([4], requires_grad=True)
+    (x * 2.0).sum().backward()
+    loss = (x * 2.0).sum()
+    with profile() as prof:
+        loss.backward()
+    (added,) = named(prof, "AccumulateGrad")
+    (node,) = named(prof, "MulScalarBackward")
+    assert node.start <= added.start <= added.end <= node.end
+    assert x.grad.tolist() == [4.0] * 4
+
+
+def test_first_gradients_are_handed_over_in_one_range():
+    x, y = (ebb.ones([4], requires_grad=True) for _ in range(2))
+    with profile() as prof:
+        (x * y).sum().backward()
+    assert len(named(prof, "AccumulateGrad")) == 1
+    assert x.grad is not None and y.grad is not None
+
+
+def test_steps_of_optimizers_and_clipping_are_ranges():
+    x = ebb.ones([4], requires_grad=True)
+    optimizer = ebb.optim.SGD([x], lr=0.1)
+    with profile() as prof:
+        optimizer.zero_grad()
+        (x * 2.0).sum().backward()
+        ebb.nn.utils.clip_grad_norm_([x], 1.0)
+        ebb.nn.utils.clip_grad_value_([x], 1.0)
+        at = line() + 1
+        optimizer.step()
+    (step,) = named(prof, "SGD.step")
+    assert step.kind == "op"
+    assert step.place[:2] == (__file__, at)
+    for name in ("SGD.zero_grad", "clip_grad_norm_", "clip_grad_value_"):
+        assert len(named(prof, name)) == 1
+
+
+def test_steps_of_the_users_own_optimizers_are_ranges():
+    class Signs(ebb.optim.Optimizer):
+        def __init__(self, params):
+            super().__init__(params, {})
+
+        def step(self):
+            with ebb.no_grad():
+                for group in self.param_groups:
+                    for tensor in group["params"]:
+                        tensor -= tensor.grad.sign()
+
+    x = ebb.ones([4], requires_grad=True)
+    (x * 2.0).sum().backward()
+    with profile() as prof:
+        Signs([x]).step()
+    assert named(prof, "Signs.step")[0].kind == "user"
+
+
+def test_hooks_are_ranges_inside_the_run():
+    def watch(grad):
+        return grad * 2.0
+
+    x = ebb.ones([4], requires_grad=True)
+    y = x.exp()
+    y.register_hook(watch)
+    with profile() as prof:
+        y.sum().backward()
+    hooks = [one for one in prof.ranges if "watch" in one.name]
+    assert len(hooks) == 1
+    assert "of ExpBackward" in hooks[0].name
+    inside = [one for one in prof.ranges if hooks[0].start <= one.start and one.end <= hooks[0].end]
+    assert [one.name for one in inside[1:]] == ["mul"]
 
 
 def test_an_empty_profile_has_an_empty_table():

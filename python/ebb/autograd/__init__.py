@@ -22,6 +22,7 @@ from ebb.autograd._threads import set_multithreading_enabled
 from ebb.autograd.anomaly import (
     check_nan_inf,
     detect_anomaly,
+    record_stacks,
     retain_all_grads,
     set_check_nan_inf,
     set_detect_anomaly,
@@ -54,6 +55,7 @@ __all__ = [
     "no_grad",
     "once_differentiable",
     "queue_callback",
+    "record_stacks",
     "retain_all_grads",
     "set_check_nan_inf",
     "set_detect_anomaly",

@@ -77,6 +77,18 @@ class check_nan_inf(_Checks):  # noqa: N801 -- the field's name for it
         super().__init__(on, on, on and not inf, None, None)
 
 
+class record_stacks(_Checks):  # noqa: N801 -- named as retain_grad is
+    """Context manager and decorator: nodes recorded inside know the whole stack of their call.
+
+    ``Node.stack``, ``ebb.graph()`` and its page show it. This is the part of
+    :class:`detect_anomaly` that checks nothing. Outside, a node knows its own line only, which
+    costs nothing more.
+    """
+
+    def __init__(self, enabled: bool = True) -> None:
+        super().__init__(None, None, None, bool(enabled), None)
+
+
 class retain_all_grads(_Checks):  # noqa: N801 -- named as retain_grad is
     """Context manager and decorator: every result recorded inside keeps its ``grad``.
 

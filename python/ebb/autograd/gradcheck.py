@@ -88,6 +88,7 @@ def gradcheck(
         ValueError: If no input requires a gradient, elements of inputs overlap in memory, or a
             batched check is asked for without the plain one.
     """
+    options = _Options.among(locals())
     del masked
     if not check_forward_ad and not check_backward_ad:
         raise _C.ValueError(
@@ -99,17 +100,6 @@ def gradcheck(
         raise _C.ValueError(
             "gradcheck: check_batched_forward_grad needs check_forward_ad, got False"
         )
-    options = _Options(
-        eps,
-        atol,
-        rtol,
-        nondet_tol,
-        check_undefined_grad,
-        check_grad_dtypes,
-        check_batched_grad,
-        check_batched_forward_grad,
-        fast_mode,
-    )
     check = _Check("gradcheck", func, _as_tuple(inputs), options)
     return _passes(
         raise_exception,
@@ -165,6 +155,7 @@ def gradgradcheck(
     Raises:
         GradcheckError: As ``gradcheck`` does.
     """
+    options = _Options.among(locals())
     del masked
     if not (check_fwd_over_rev or check_rev_over_rev or check_rev_over_fwd):
         raise _C.ValueError(
@@ -172,17 +163,6 @@ def gradgradcheck(
             "got none of them"
         )
     inputs = _as_tuple(inputs)
-    options = _Options(
-        eps,
-        atol,
-        rtol,
-        nondet_tol,
-        check_undefined_grad,
-        check_grad_dtypes,
-        check_batched_grad,
-        False,
-        fast_mode,
-    )
     runs: list[Callable[[], None]] = []
     if check_rev_over_rev or check_fwd_over_rev:
         if grad_outputs is None:
@@ -202,6 +182,8 @@ def gradgradcheck(
 
 
 class _Options(NamedTuple):
+    """What ``gradcheck`` and ``gradgradcheck`` are told, under the names of their arguments."""
+
     eps: float
     atol: float
     rtol: float
@@ -209,8 +191,13 @@ class _Options(NamedTuple):
     check_undefined_grad: bool
     check_grad_dtypes: bool
     check_batched_grad: bool
-    check_batched_forward_grad: bool
     fast_mode: bool
+    check_batched_forward_grad: bool = False  # only gradcheck has it
+
+    @classmethod
+    def among(cls, arguments: dict[str, Any]) -> _Options:
+        """Return those among all arguments of a call."""
+        return cls(**{name: arguments[name] for name in cls._fields if name in arguments})
 
 
 def _passes(raise_exception: bool, *runs: Callable[[], None]) -> bool:

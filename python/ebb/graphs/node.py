@@ -22,6 +22,15 @@ class Location(NamedTuple):
         return f"{self.file}:{self.line}"
 
 
+class Locations(NamedTuple):
+    """All lines, and stacks of them; columns with the number of each node's, or -1."""
+
+    lines: list[Location]
+    of_nodes: memoryview
+    stacks: list[list[int]]
+    stack_of_nodes: memoryview
+
+
 class Output(NamedTuple):
     """What an op made, and so what flows back into it."""
 
@@ -115,8 +124,42 @@ class GraphNode:
     @property
     def location(self) -> Location | None:
         """The line that recorded the op."""
-        lines, of_nodes = self.graph.locations
-        return None if of_nodes[self.index] < 0 else lines[of_nodes[self.index]]
+        places = self.graph.locations
+        line = places.of_nodes[self.index]
+        return None if line < 0 else places.lines[line]
+
+    @property
+    def stack(self) -> tuple[Location, ...]:
+        """That line and, if recorded under ``record_stacks()``, its callers, innermost first."""
+        places = self.graph.locations
+        found = places.stack_of_nodes[self.index]
+        if found >= 0:
+            return tuple(places.lines[line] for line in places.stacks[found])
+        return () if self.location is None else (self.location,)
+
+    @property
+    def time_ns(self) -> int | None:
+        """How long the op and its backward run took; None without a profile of either."""
+        return self._time("time_ns")
+
+    @property
+    def forward_ns(self) -> int | None:
+        """How long the op took; None if no profile says so."""
+        return self._time("forward_ns")
+
+    @property
+    def backward_ns(self) -> int | None:
+        """How long the backward runs of the node took; None if no profile says so."""
+        return self._time("backward_ns")
+
+    @property
+    def allocated(self) -> int | None:
+        """The bytes allocated in both; None if no profile says so."""
+        return None if self.time_ns is None else self._time("allocated")
+
+    def _time(self, column: str) -> int | None:
+        found = self.graph.column(f"nodes.{column}")
+        return found[self.index] if found and found[self.index] >= 0 else None
 
     @property
     def attributes(self) -> dict[str, Any]:

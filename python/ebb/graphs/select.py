@@ -74,6 +74,13 @@ MAKERS: dict[str, Callable[..., Test]] = {
 }
 
 
+def is_backward(call: str, direction: str) -> bool:
+    """Return whether a picture shall follow the gradients."""
+    if direction not in ("forward", "backward"):
+        raise _C.ValueError(f"{call}: direction needs forward or backward, got {direction!r}")
+    return direction == "backward"
+
+
 def tests_for(wanted: dict[str, int | str | None]) -> list[Test]:
     """Return a test for each word that was given."""
     kind = wanted["kind"]

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from ebb import _C
 from ebb.graphs import select, table, tree
-from ebb.graphs.node import GraphEdge, GraphNode, Location, Output, Saved
+from ebb.graphs.node import GraphEdge, GraphNode, Location, Locations, Output, Saved
 from ebb.graphs.walk import Walk
 
 if TYPE_CHECKING:
     from ebb.graphs.difference import Difference
+    from ebb.profiler import profile
 
 
 class Snapshot:
@@ -133,6 +134,22 @@ class Snapshot:
 
         return compare(self, after)
 
+    def with_times(self, prof: profile) -> Snapshot:
+        """Return this graph with what a profile says of its nodes: times and allocated bytes.
+
+        They are found by sequence number, so the graph may have been taken before or after it ran.
+
+        Args:
+            prof: A profile whose block has ended, around the forward pass, backward or both. With
+                ``profile_memory`` allocated bytes are all, else those made for results.
+        """
+        return Snapshot(self._tables.with_times(prof.report))
+
+    @property
+    def has_times(self) -> bool:
+        """Whether a profile says something of its nodes."""
+        return len(self.column("nodes.time_ns")) > 0
+
     # Ways out.
 
     def to_json(self) -> str:
@@ -146,6 +163,7 @@ class Snapshot:
         *,
         show_shapes: bool = False,
         max_attr_chars: int = 50,
+        direction: str = "forward",
     ) -> str:
         """Return the graph in Graphviz's language; Graphviz is not needed for that.
 
@@ -154,18 +172,49 @@ class Snapshot:
             show_saved: Show saved tensors as boxes.
             show_shapes: Show what flows along edges.
             max_attr_chars: Cut longer attributes.
+            direction: "forward": edges point the way values went, as torchviz draws them;
+                "backward": the way gradients go.
         """
-        return self._tables.to_dot(show_attrs, show_saved, show_shapes, max_attr_chars)
+        is_backward = select.is_backward("to_dot", direction)
+        return self._tables.to_dot(show_attrs, show_saved, show_shapes, max_attr_chars, is_backward)
 
-    def to_svg(self, **options: Any) -> str:
-        """Return a picture drawn by Graphviz, with the options of ``to_dot``.
+    def to_svg(
+        self,
+        path: str | PathLike | None = None,
+        show_attrs: bool = False,
+        show_saved: bool = False,
+        *,
+        direction: str = "forward",
+        fold: bool = True,
+        depth: int | None = None,
+        max_nodes: int = 20_000,
+        max_attr_chars: int = 50,
+    ) -> str:
+        """Return a picture in the colours of torchviz, modules as frames; nothing is needed for it.
 
+        In a notebook, what this returns is shown as the last line of a cell.
+
+        Args:
+            path: Where to write it, too.
+            show_attrs: Show attributes of ops, and names and shapes of what they saved.
+            show_saved: Show saved tensors as boxes.
+            direction: "forward": values flow from top to bottom; "backward": gradients do.
+            fold: Draw equal siblings, and steps of a loop, once, and how many there are.
+            depth: Draw modules that are deeper inside others as boxes.
+            max_nodes: Refuse to draw more nodes than this, folded ones counted once.
+            max_attr_chars: Cut longer attributes.
         Raises:
-            FileNotFoundError: If Graphviz is not installed.
+            ValueError: If there is more to draw than ``max_nodes``.
         """
-        from ebb.graphs.graphviz import draw
+        from ebb.graphs.picture import Options
+        from ebb.graphs.svg import draw
 
-        return draw(self.to_dot(**options))
+        select.is_backward("to_svg", direction)
+        options = Options(show_attrs, show_saved, direction, fold, depth, max_nodes, max_attr_chars)
+        picture = draw(self, options)
+        if path is not None:
+            Path(path).write_text(picture, encoding="utf-8")
+        return picture
 
     def to_networkx(self) -> Any:
         """Return a ``networkx.MultiDiGraph`` with all that is known as attributes.
@@ -255,10 +304,10 @@ class Snapshot:
         ]
 
     @cached_property
-    def locations(self) -> tuple[list[Location], memoryview]:
-        """The lines, and the number of each node's."""
-        lines, of_nodes = self._tables.locations()
-        return [Location(*line) for line in lines], of_nodes
+    def locations(self) -> Locations:
+        """The lines and stacks, and the number of each node's."""
+        lines, *rest = self._tables.locations()
+        return Locations([Location(*line) for line in lines], *rest)
 
     @cached_property
     def walk(self) -> Walk:

@@ -24,6 +24,15 @@ def size(count: int) -> str:
     return f"{value:.0f} {units[0]}" if units[0] == "B" else f"{value:.1f} {units[0]}"
 
 
+def duration(ns: float) -> str:
+    """Return a time in a unit that leaves few digits."""
+    value, units = float(ns), ["ns", "us", "ms", "s"]
+    while value >= 1000 and len(units) > 1:
+        value /= 1000
+        units.pop(0)
+    return f"{value:.0f} {units[0]}" if units[0] == "ns" else f"{value:.1f} {units[0]}"
+
+
 def tensor_text(dtype: str, shape: tuple[int, ...]) -> str:
     """Return a tensor's look: float32 [2, 3]."""
     return f"{dtype} {list(shape)}"
@@ -49,10 +58,13 @@ def render(graph: Snapshot, by: str | None, limit: int | None) -> str:
     """Return the table of ``Snapshot.table``."""
     if by is not None:
         return _grouped(graph, by, limit)
-    head = ("#", "node", "output", "module", "line", "saved")
+    head, sides = ("#", "node", "output", "module", "line", "saved"), "><<<<>"
     shown = range(len(graph) if limit is None else min(len(graph), limit))
     rows = [_row(graph, graph[index]) for index in shown]
-    return _aligned([head, *rows], "><<<<>") + _rest(len(graph) - len(shown), "node")
+    if graph.has_times:
+        head, sides = (*head, "forward", "backward", "allocated"), sides + ">>>"
+        rows = [(*row, *_times(graph[index])) for row, index in zip(rows, shown, strict=True)]
+    return _aligned([head, *rows], sides) + _rest(len(graph) - len(shown), "node")
 
 
 def _row(graph: Snapshot, node: GraphNode) -> tuple[str, ...]:
@@ -65,16 +77,32 @@ def _row(graph: Snapshot, node: GraphNode) -> tuple[str, ...]:
     return str(node.index), name, outputs, module, str(node.location or ""), saved
 
 
+def _times(node: GraphNode) -> tuple[str, str, str]:
+    return (
+        "" if node.forward_ns is None else duration(node.forward_ns),
+        "" if node.backward_ns is None else duration(node.backward_ns),
+        "" if node.allocated is None else size(node.allocated),
+    )
+
+
 def _grouped(graph: Snapshot, by: str, limit: int | None) -> str:
     counts = Counter(group_of(node, by) for node in graph if not node.is_leaf)
     saved = graph.saved_bytes(by)
     total = graph.saved_bytes() or 1
-    order = sorted(counts, key=lambda key: (-saved.get(key, 0), -counts[key], key))
+    times: Counter[str] = Counter()
+    for node in graph if graph.has_times else ():
+        if not node.is_leaf:
+            times[group_of(node, by)] += node.time_ns or 0
+    order = sorted(counts, key=lambda key: (-times[key], -saved.get(key, 0), -counts[key], key))
+    head, sides = (by, "nodes", "saved", ""), "<>>>"
     rows = [
         (key, f"{counts[key]:,}", size(saved.get(key, 0)), f"{saved.get(key, 0) / total:.0%}")
         for key in order[:limit]
     ]
-    return _aligned([(by, "nodes", "saved", ""), *rows], "<>>>") + _rest(len(order) - len(rows), by)
+    if graph.has_times:
+        head, sides = (*head, "time"), sides + ">"
+        rows = [(*row, duration(times[row[0]])) for row in rows]
+    return _aligned([head, *rows], sides) + _rest(len(order) - len(rows), by)
 
 
 def _rest(count: int, what: str) -> str:
@@ -106,6 +134,12 @@ def summary(graph: Snapshot) -> str:
         f"  {size(graph.saved_bytes())} kept by {tensors:,} saved tensors"
         + (f"; {freed:,} ops were freed" if freed else ""),
     ]
+    if graph.has_times:
+        parts = (
+            (name, sum(max(0, ns) for ns in graph.column(f"nodes.{name}_ns")))
+            for name in ("forward", "backward")
+        )
+        lines.append("  " + ", ".join(f"{duration(ns)} {name}" for name, ns in parts))
     hooks = sum(sum(graph.column(f"hooks.{kind}")) for kind in ("tensor", "pre", "post"))
     hooks += sum(graph.column("hooks.post_accumulate"))
     if hooks:

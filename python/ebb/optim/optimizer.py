@@ -14,6 +14,7 @@ from typing import Any
 
 from ebb import _C
 from ebb.optim.hooks import RemovableHandle
+from ebb.profiler import record_function
 
 Group = dict[str, Any]
 Params = Iterable[_C.Tensor] | Iterable[Group]
@@ -252,7 +253,8 @@ def _with_hooks(step: Callable) -> Callable:
     @functools.wraps(step)
     def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         args, kwargs = self._run_hooks_before(args, kwargs)
-        result = step(self, *args, **kwargs)
+        with record_function(f"{self._name}.step"):
+            result = step(self, *args, **kwargs)
         self._steps_made += 1
         self._run_hooks_after(args, kwargs)
         return result

@@ -12,15 +12,39 @@ from typing import Any
 
 from ebb import _C
 from ebb.errors import AutogradError as CheckpointError
+from ebb.utils.selective_checkpoint import (
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
 
 __all__ = [
     "CheckpointError",
+    "CheckpointPolicy",
+    "SelectiveCheckpointContext",
     "checkpoint",
     "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
+    "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
 ]
 
 _early_stop: bool | None = None
+_debug: bool | None = None
+
+
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """Context manager: whether checkpoints made inside note their ops, for error messages.
+
+    Wins over the argument ``debug`` of ``checkpoint``, unless it is None.
+    """
+    global _debug
+    outer, _debug = _debug, None if enabled is None else bool(enabled)
+    try:
+        yield
+    finally:
+        _debug = outer
 
 
 @contextlib.contextmanager
@@ -43,6 +67,7 @@ def checkpoint(
     use_reentrant: bool | None = None,
     context_fn: Callable[[], tuple[Any, Any]] | None = None,
     determinism_check: str = "default",
+    debug: bool = False,
     early_stop: bool = True,
     preserve_rng_state: bool = True,
     **kwargs: Any,
@@ -59,8 +84,11 @@ def checkpoint(
     Args:
         use_reentrant: Must not be True: there is one implementation, called non-reentrant in
             PyTorch.
-        context_fn: Returns two context managers, for the first call and for later ones.
+        context_fn: Returns two context managers, for the first call and for later ones, such as
+            those of ``create_selective_checkpoint_contexts``. Not called under ``no_grad``.
         determinism_check: "default" compares shapes, dtypes and devices; "none" does not.
+        debug: Note the ops of both calls, with their lines: if they differ, the error shows them
+            side by side.
         early_stop: Stop a recomputation once all that was saved is there.
         preserve_rng_state: Draw the same random numbers again.
     Returns:
@@ -78,11 +106,13 @@ def checkpoint(
         raise _C.ValueError(
             f"checkpoint: determinism_check must be 'default' or 'none', got {determinism_check!r}"
         )
-    if context_fn is not None:
+    if context_fn is not None and _C.is_grad_enabled():
         function = _in_contexts(function, context_fn())
     stops = early_stop if _early_stop is None else _early_stop
     checks = determinism_check == "default"
-    return _C._checkpoint(function, args, kwargs, bool(stops), checks, bool(preserve_rng_state))
+    notes = debug if _debug is None else _debug
+    options = bool(stops), checks, bool(preserve_rng_state), bool(notes)
+    return _C._checkpoint(function, args, kwargs, *options)
 
 
 def _in_contexts(function: Callable[..., Any], contexts: tuple[Any, Any]) -> Callable[..., Any]:

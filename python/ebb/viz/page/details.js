@@ -84,6 +84,12 @@ class Details {
     return sum;
   }
 
+  /** A node's time, or that of one direction, where a profile has it. */
+  _part(column, node) {
+    const times = this.app.model.data.nodes[column];
+    return times && times[node] >= 0 ? timeText(times[node]) : "";
+  }
+
   _allocatedBy(nodes) {
     const { allocated } = this.app.model.data.nodes;
     if (!allocated) return "";
@@ -144,7 +150,9 @@ class Details {
         ["root", this._rootText(node)],
         ["view of", base >= 0 ? this.nodeLink(base) : ""],
         ["base of", this._viewsOf(node)],
-        ["time", model.hasTimes ? timeText(model.time(node)) : ""],
+        ["time", this._part("time_ns", node)],
+        ["forward", this._part("forward_ns", node)],
+        ["backward", this._part("backward_ns", node)],
         ["allocated", nodes.allocated ? bytesText(nodes.allocated[node]) : ""],
       ]),
       this._leaf(node),

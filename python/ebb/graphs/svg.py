@@ -1,0 +1,194 @@
+# python/ebb/graphs/svg.py -- a picture of a graph as SVG, with nothing but this package.
+#
+# The text is set in a monospaced font, whose letters are as wide as layout.py takes them to be.
+# Colours are torchviz's, and darker ones where the system is dark. Start reading at draw().
+"""``draw``: what ``Snapshot.to_svg`` returns."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import TYPE_CHECKING
+
+from ebb.graphs.layout import (
+    BOX_PAD_Y,
+    HEADER,
+    LINE_HEIGHT,
+    LINE_LIMIT,
+    TITLE_CHAR,
+    TITLE_HEIGHT,
+    Layout,
+    Line,
+)  # fmt: skip
+from ebb.graphs.picture import Box, Options, Picture
+
+if TYPE_CHECKING:
+    from ebb.graphs.snapshot import Snapshot
+
+MARGIN = 6.0
+# Fill, border and ink of each kind of box: on a light ground, on a dark one.
+COLOURS = {
+    "op": (("#e4e4e4", "#9a9a9a", "#1b1b1b"), ("#363b42", "#6b737d", "#e6e8eb")),
+    "leaf": (("#add8e6", "#5d9db3", "#10252c"), ("#1d4a5c", "#4c93ad", "#def2f9")),
+    "result": (("#caff70", "#7fb02a", "#1d2a08"), ("#3f5c14", "#86b83a", "#edfbd6")),
+    "base": (("#a2cd5a", "#6f9334", "#182406"), ("#2f4712", "#7ba23c", "#e3f3c8")),
+    "saved": (("#ffc466", "#d18400", "#2e1d00"), ("#6b4706", "#d1922e", "#ffefd2")),
+    "module": (("#f3e9ff", "#9a7cc4", "#21123a"), ("#3a2b55", "#8f74bd", "#eee5fb")),
+}
+GROUND = (("#ffffff", "#fbfbfc", "#c3c9d1", "#1b1b1b", "#5d6670", "#8a929c"),
+          ("#0d1117", "#12171e", "#3c4550", "#e6e8eb", "#9aa4af", "#77818c"))  # fmt: skip
+FONT = 'ui-monospace, SFMono-Regular, Menlo, "DejaVu Sans Mono", "Liberation Mono", monospace'
+
+
+class Svg(str):
+    """A picture as text; as the last line of a notebook's cell it is shown."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
+def draw(graph: Snapshot, options: Options) -> Svg:
+    """Return the picture of a graph."""
+    picture = Picture(graph, options)
+    return Svg(_Writer(picture, Layout(picture)).write())
+
+
+def _style() -> str:
+    """Rules for both grounds; the names keep to this picture."""
+    rules = [
+        f".ebb-graph text{{font:10px {FONT}}}",
+        ".ebb-graph .t{font-size:11px;font-weight:600}",
+        ".ebb-graph .e{fill:none;stroke-width:1.1}.ebb-graph .far{opacity:.35}",
+        ".ebb-graph .v{stroke-dasharray:2 3}.ebb-graph .frame{stroke-width:1}",
+    ]
+    for number, prefix in ((0, ""), (1, "")):
+        ground, frame, border, ink, faint, edge = GROUND[number]
+        part = [
+            f".ebb-graph .ground{{fill:{ground}}}",
+            f".ebb-graph .frame{{fill:{frame};stroke:{border}}}",
+            f".ebb-graph .name{{fill:{ink};stroke:{frame}}}",
+            f".ebb-graph .type{{fill:{faint};stroke:{frame}}}",
+            f".ebb-graph .e{{stroke:{edge}}}.ebb-graph .h{{fill:{edge}}}",
+        ]
+        for kind, looks in COLOURS.items():
+            fill, line, text = looks[number]
+            part.append(f".ebb-graph .{kind} rect{{fill:{fill};stroke:{line}}}"
+                        f".ebb-graph .{kind} text{{fill:{text}}}")  # fmt: skip
+        text = prefix + "".join(part)
+        rules.append(f"@media (prefers-color-scheme:dark){{{text}}}" if number else text)
+    rules.append(".ebb-graph .name,.ebb-graph .type{paint-order:stroke;stroke-width:4px}")
+    return "\n".join(rules)
+
+
+class _Writer:
+    def __init__(self, picture: Picture, layout: Layout):
+        self.picture = picture
+        self.layout = layout
+        self.parts: list[str] = []
+
+    def write(self) -> str:
+        layout, boxes = self.layout, self.picture.boxes
+        width, height = layout.w[0] + 2 * MARGIN, layout.h[0] + 2 * MARGIN
+        self.parts += [
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="ebb-graph" width="{_n(width)}" '
+            f'height="{_n(height)}" viewBox="{_n(-MARGIN)} {_n(-MARGIN)} {_n(width)} '
+            f'{_n(height)}" role="img">',
+            f"<title>{_text(self._title())}</title>",
+            f"<style>{_style()}</style>",
+            f'<rect class="ground" x="{_n(-MARGIN)}" y="{_n(-MARGIN)}" width="{_n(width)}" '
+            f'height="{_n(height)}"/>',
+        ]
+        frames = [number for number, box in enumerate(boxes) if box.kind == "frame" and number > 0]
+        for number in frames:
+            self._frame(number)
+        for _, line in layout.lines:
+            self._line(line)
+        for number in frames:
+            self._frame_title(number)
+        for number, box in enumerate(boxes):
+            if box.kind != "frame":
+                self._box(number, box)
+        return "\n".join([*self.parts, "</svg>\n"])
+
+    def _title(self) -> str:
+        graph = self.picture.graph
+        leaves = len(graph.leaves)
+        return f"Backward graph: {len(graph) - leaves:,} ops, {leaves:,} leaves"
+
+    def _rect(self, number: int, radius: float, shift: float = 0.0, extra: str = "") -> str:
+        layout = self.layout
+        return (
+            f'<rect x="{_n(layout.x[number] + shift)}" y="{_n(layout.y[number] + shift)}" '
+            f'width="{_n(layout.w[number])}" height="{_n(layout.h[number])}" '
+            f'rx="{_n(radius)}"{extra}/>'
+        )
+
+    def _frame(self, number: int) -> None:
+        shifts = (5.0, 2.5, 0.0) if self.picture.boxes[number].times > 1 else (0.0,)
+        for shift in shifts:  # several sheets: it stands for several modules
+            self.parts.append(self._rect(number, 7, shift, ' class="frame"'))
+
+    def _frame_title(self, number: int) -> None:
+        title, *kind = self.picture.boxes[number].lines
+        x = self.layout.x[number] + self.layout.title_x[number]
+        y = self.layout.y[number] + HEADER - 9
+        self.parts.append(f'<text class="t name" x="{_n(x)}" y="{_n(y)}">{_text(title)}</text>')
+        if kind:
+            x += (len(title) + 1.5) * TITLE_CHAR
+            self.parts.append(f'<text class="type" x="{_n(x)}" y="{_n(y)}">{_text(kind[0])}</text>')
+
+    def _box(self, number: int, box: Box) -> None:
+        layout = self.layout
+        radius = min(11.0, layout.h[number] / 2) if box.kind == "leaf" else 3.0
+        tip = f"<title>{_text(box.tip)}</title>" if box.tip else ""
+        self.parts.append(f'<g class="{box.kind}">{tip}')
+        if box.times > 1:
+            self.parts += [self._rect(number, radius, shift) for shift in (4.0, 2.0)]
+        self.parts.append(self._rect(number, radius))
+        x = layout.x[number] + layout.w[number] / 2
+        y = layout.y[number] + BOX_PAD_Y + TITLE_HEIGHT - 4
+        for k, line in enumerate(box.lines):
+            cut = line if len(line) <= LINE_LIMIT else f"{line[: LINE_LIMIT - 1]}\u2026"
+            kind = ' class="t"' if k == 0 else ""
+            self.parts.append(
+                f'<text{kind} x="{_n(x)}" y="{_n(y)}" text-anchor="middle">{_text(cut)}</text>'
+            )
+            y += LINE_HEIGHT
+        self.parts.append("</g>")
+
+    def _line(self, line: Line) -> None:
+        names = {"view": "e v", "view far": "e v far", "flow far": "e far", "saved far": "e far"}
+        kind = names.get(line.look, "e")
+        self.parts.append(f'<path class="{kind}" d="{_path(line.points)}"/>')
+        if line.heads[1]:
+            x, y = line.points[-1]
+            self.parts.append(f'<path class="h" d="M{_n(x)} {_n(y)}l-3.2 -6.5h6.4z"/>')
+
+
+def _path(points: list[tuple[float, float]]) -> str:
+    """A line that is upright at all points."""
+    x, y = points[0]
+    parts = [f"M{_n(x)} {_n(y)}"]
+    for next_x, next_y in points[1:]:
+        if next_x == x and next_y == y:
+            continue
+        if abs(next_x - x) < 0.05:
+            parts.append(f"V{_n(next_y)}")
+        else:
+            middle = _n((y + next_y) / 2)
+            parts.append(f"C{_n(x)} {middle} {_n(next_x)} {middle} {_n(next_x)} {_n(next_y)}")
+        x, y = next_x, next_y
+    return "".join(parts)
+
+
+def _n(value: float) -> str:
+    """A number with one digit after the point, if that is not 0."""
+    text = f"{value:.1f}"
+    return text[:-2] if text.endswith(".0") else text
+
+
+def _text(text: str) -> str:
+    """Text for XML, which has no control characters."""
+    return escape(re.sub("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text))
