@@ -6,6 +6,7 @@
 #include "ebb/autograd/cut_trace.h"
 #include "ebb/autograd/meta.h"
 #include "ebb/autograd/op_support.h"
+#include "ebb/autograd/tensor_name.h"
 #include "ebb/core/error.h"
 
 namespace ebb::autograd {
@@ -107,6 +108,11 @@ class Connection {
             .context = current_op_context()};
   }
 
+  static bool keeps_values(const Tensor& out) {
+    const AutogradMeta* const meta = meta_of(out);
+    return meta != nullptr && meta->keeps_values();
+  }
+
   bool is_differentiable_output(const Tensor& out) const {
     return is_differentiable(out.dtype()) && !contains(call_.marks.non_differentiable, out);
   }
@@ -129,10 +135,11 @@ class Connection {
     } else {
       if (is_input) {
         out = view_of_input(returned);
-      } else if (out.impl()->producer != nullptr || out.impl()->meta != nullptr) {
+      } else if (out.impl()->producer != nullptr || keeps_values(out)) {
         out = detached(returned);  // it has a history or a gradient of its own, which stays
       }
       set_edge(node_, index, out);
+      if (meta_of(out) != nullptr) note_name(node_, static_cast<uint32_t>(index), name_of(out));
       mark_as_custom_view(out, call_.inputs);
     }
   }
@@ -147,13 +154,13 @@ class Connection {
     TensorImpl& impl = *self.impl();
     if ((impl.flags & TensorImpl::kLeaf) != 0) {
       // A leaf that requires no gradient any more, but once did: its accumulator goes.
-      std::exchange(impl.meta, nullptr)->owner_died();
+      drop_meta(impl);
       impl.flags &= static_cast<uint8_t>(~TensorImpl::kLeaf);
     }
     if (impl.meta != nullptr) {
       auto* const meta = static_cast<RetainedMeta*>(impl.meta);
       meta->drop_twin();
-      if (meta->is_attached()) meta->attach(node_, static_cast<uint32_t>(index));
+      meta->follow(node_, static_cast<uint32_t>(index));
     }
     Producer* const before = std::exchange(impl.producer, nullptr);
     set_edge(node_, index, self);

@@ -6,6 +6,8 @@
 #include <limits>
 #include <string>
 
+#include "ebb/autograd/tensor_name.h"
+#include "ebb/autograd/variable.h"
 #include "ebb/core/error.h"
 #include "ebb/core/sparse.h"
 #include "ebb/kernels/cpu/finite.h"
@@ -103,9 +105,10 @@ std::string describe_operand(const NamedTensor& operand) {
   const Tensor& tensor = *operand.tensor;
   if (!has_numbers(tensor)) return {};
   const Count count = count_of(tensor);
-  if (count.first >= 0) return str(operand.name, " has ", text_of(count, tensor));
-  if (is_complex(tensor.dtype())) return str(operand.name, " is finite");
-  return str(operand.name, " lies in [", count.least, ", ", count.largest, "]");
+  const std::string name = operand.name + naming_of(tensor);
+  if (count.first >= 0) return str(name, " has ", text_of(count, tensor));
+  if (is_complex(tensor.dtype())) return str(name, " is finite");
+  return str(name, " lies in [", count.least, ", ", count.largest, "]");
 }
 
 std::string describe_operands(std::span<const NamedTensor> operands) {
@@ -121,8 +124,9 @@ const char* rule_of(uint32_t bits) {
   return (bits & gate::kAllowInf) != 0 ? " must not be nan, got " : " must be finite, got ";
 }
 
-std::string describe_type(const Tensor& tensor) {
-  return str(" (", tensor.dtype(), ' ', PrintShape{tensor.sizes()}, ')');
+/// " (float32 [2] named 'w')"; `name`: of what the tensor is the gradient of.
+std::string describe_type(const Tensor& tensor, const std::string& name = "") {
+  return str(" (", describe_tensor(tensor), name, ')');
 }
 
 /// What the numbers of a tensor hold besides finite ones.
@@ -154,7 +158,7 @@ void check_result(const char* op, const Tensor& result, std::span<const NamedTen
   }
   throw NonFiniteError(str(op, ": the result", describe_type(result), rule_of(bits),
                            describe_non_finite(result), describe_operands(operands), "\n  at ",
-                           explain_location(location)));
+                           explain_location(location), in_module(thread_state.scope)));
 }
 
 void check_gradients(const Node& node, std::span<const Tensor> grads,
@@ -172,15 +176,18 @@ void check_gradients(const Node& node, std::span<const Tensor> grads,
       all_finite &= finiteness_of(grads[output]) == Finiteness::finite;
     }
     if (finiteness_of(grad) == Finiteness::has_infinity && !all_finite) continue;
-    throw NonFiniteError(str(node.name(), ": the gradient of input ", index, describe_type(grad),
-                             rule_of(bits), describe_non_finite(grad), arrived));
+    throw NonFiniteError(str(title_of(node), ": the gradient of input ", index,
+                             describe_type(grad, naming_of(node.edges()[index])), rule_of(bits),
+                             describe_non_finite(grad), arrived));
   }
 }
 
 void check_start(const char* call, const char* noun, size_t position, const Tensor& value,
                  uint32_t bits) {
   if (looks_finite(value, bits)) return;
-  throw NonFiniteError(str(call, ": ", noun, ' ', position, describe_type(value), rule_of(bits),
+  const Edge made = gradient_edge(value);
+  const std::string what = made.node == nullptr ? describe_tensor(value) : describe_place(made);
+  throw NonFiniteError(str(call, ": ", noun, ' ', position, " (", what, ')', rule_of(bits),
                            describe_non_finite(value)));
 }
 

@@ -1,6 +1,7 @@
 // ebb/autograd/grad_dtype.cpp -- reads and sets the dtype that an accumulator takes.
 #include "ebb/autograd/grad_dtype.h"
 
+#include "ebb/autograd/tensor_name.h"
 #include "ebb/autograd/variable.h"
 #include "ebb/core/error.h"
 
@@ -12,8 +13,8 @@ using autograd::OutputMeta;
 
 void check_leaf(const Tensor& tensor) {
   if (is_leaf(tensor)) return;
-  throw AutogradError(
-      str("grad_dtype: needs a leaf, got a tensor made by ", autograd::grad_fn(tensor)->name()));
+  throw AutogradError(str("grad_dtype: needs a leaf, got ",
+                          autograd::describe_place(autograd::gradient_edge(tensor))));
 }
 
 void check_dtype(const Tensor& leaf, DType dtype) {

@@ -3,6 +3,7 @@
 
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/ops.h"
+#include "ebb/autograd/tensor_name.h"
 #include "ebb/core/error.h"
 #include "ebb/core/sparse.h"
 #include "ebb/kernels/tables.h"
@@ -105,9 +106,22 @@ Tensor add_gradients(Tensor lhs, const Tensor& rhs) {
   return lhs;
 }
 
+namespace {
+
+/// What the tensor is called that edge `input` of `node` sends its gradient to.
+std::string naming_of_input(const Node& node, size_t input, const OutputMeta& meta) {
+  if (input >= node.edge_count()) return {};
+  const Edge& edge = node.edges()[input];
+  const bool leads_there = edge.node != nullptr && &edge.node->output_meta(edge.index) == &meta;
+  return leads_there ? naming_of(edge) : std::string();
+}
+
+}  // namespace
+
 Tensor conform(Tensor grad, const OutputMeta& meta, const Node& node, size_t input) {
   if (!broadcasts_to(meta.shape(), grad.sizes())) {
-    throw ShapeError(str(node.name(), ": the gradient of input ", input, " must have shape ",
+    throw ShapeError(str(title_of(node), ": the gradient of input ", input,
+                         naming_of_input(node, input, meta), " must have shape ",
                          PrintShape{meta.shape()}, ", got ", PrintShape{grad.sizes()}));
   }
   // Summing first keeps the wider type for as long as there is something to lose.
@@ -116,7 +130,7 @@ Tensor conform(Tensor grad, const OutputMeta& meta, const Node& node, size_t inp
   const Device device = revealed(meta.device);
   if (grad.device() == device) return grad;
   if (meta.ndim == 0) return to_device(grad, device);
-  throw ValueError(str(node.name(), ": the gradient of input ", input, " must be on ",
+  throw ValueError(str(title_of(node), ": the gradient of input ", input, " must be on ",
                        to_string(device), ", got ", to_string(grad.device())));
 }
 

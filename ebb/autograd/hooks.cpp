@@ -13,6 +13,7 @@
 #include "ebb/autograd/node_extra.h"
 #include "ebb/autograd/origin.h"
 #include "ebb/autograd/record.h"
+#include "ebb/autograd/tensor_name.h"
 #include "ebb/autograd/variable.h"
 #include "ebb/core/error.h"
 #include "ebb/core/profile.h"
@@ -179,9 +180,8 @@ Node& place_in_graph(const char* call, const Tensor& tensor) {
     throw ValueError(str(call, ": needs a defined tensor, got an undefined one"));
   }
   if (!tensor.requires_grad()) {
-    throw AutogradError(str(call,
-                            ": needs a tensor that requires a gradient, got one that does not: ",
-                            explain_origin(tensor)));
+    throw AutogradError(str(call, ": needs a tensor that requires a gradient, got one",
+                            naming_of(tensor), " that does not: ", explain_origin(tensor)));
   }
   return *gradient_edge(tensor).node;
 }

@@ -9,6 +9,7 @@
 #include "ebb/autograd/gradient_math.h"
 #include "ebb/autograd/node_extra.h"
 #include "ebb/autograd/record.h"
+#include "ebb/autograd/tensor_name.h"
 
 namespace ebb::autograd {
 AutogradMeta::~AutogradMeta() {
@@ -94,6 +95,7 @@ TensorImpl* AutogradMeta::retain_twin(const Tensor& owner) {
     if (owner.impl()->storage->is_inference()) SavedTensor::throw_inference(*owner.impl());
     Tensor fresh = detached(owner);
     copy_tangents(owner, fresh);
+    if (!names().title().empty()) ensure_meta(fresh).take_names(*this);
     TensorImpl* const made = fresh.leak();
     if (twin_.compare_exchange_strong(twin, made, std::memory_order_acq_rel)) {
       twin = made;
@@ -104,6 +106,24 @@ TensorImpl* AutogradMeta::retain_twin(const Tensor& owner) {
   twin->retain();
   return twin;
 }
+
+TensorNames AutogradMeta::names() const {
+  const std::lock_guard lock(mutex_);
+  return names_ == nullptr ? TensorNames() : *names_;
+}
+
+void AutogradMeta::set_names(TensorNames names) {
+  auto kept = std::make_unique<const TensorNames>(std::move(names));
+  const std::lock_guard lock(mutex_);
+  names_.swap(kept);
+}
+
+void AutogradMeta::take_names(const AutogradMeta& before) {
+  TensorNames names = before.names();
+  if (!names.title().empty()) set_names(std::move(names));
+}
+
+bool AutogradMeta::keeps_values() const { return tangents.first() != nullptr || grad().defined(); }
 
 void AutogradMeta::drop_twin() {
   TensorImpl* const twin = twin_.exchange(nullptr);
@@ -165,6 +185,11 @@ void RetainedMeta::attach(Node& node, uint32_t index) {
   extra.retained.emplace_back(index, this);
 }
 
+void RetainedMeta::follow(Node& node, uint32_t index) {
+  if (is_attached()) attach(node, index);
+  note_name(node, index, names().given);
+}
+
 void RetainedMeta::detach() noexcept {
   if (!node_) return;
   NodeExtra& extra = *node_->extra();
@@ -178,6 +203,18 @@ void RetainedMeta::detach() noexcept {
 void RetainedMeta::owner_died() noexcept {
   detach();
   delete this;
+}
+
+void drop_meta(TensorImpl& impl) {
+  auto* const before = static_cast<AutogradMeta*>(std::exchange(impl.meta, nullptr));
+  if (before == nullptr) return;
+  const bool has_tangents = before->tangents.first() != nullptr;
+  if (has_tangents || !before->names().title().empty()) {
+    AutogradMeta& kept = ensure_meta(Tensor::share(&impl));
+    kept.tangents.take_over(before->tangents);
+    kept.take_names(*before);
+  }
+  before->owner_died();
 }
 
 AutogradMeta& ensure_meta(const Tensor& tensor) {

@@ -1,4 +1,5 @@
-// ebb/autograd/meta.h -- what autograd keeps beside a tensor: its gradient, and a leaf's node.
+// ebb/autograd/meta.h -- what autograd keeps beside a tensor: its gradient, its name, and a leaf's
+// node.
 //
 // Most tensors have neither. A leaf that requires a gradient owns an AccumulateGrad, which is both
 // its meta and its node in the graph; other tensors get an AutogradMeta when asked to keep their
@@ -7,12 +8,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <unordered_set>
 
 #include "ebb/autograd/node.h"
 #include "ebb/autograd/tangents.h"
 #include "ebb/core/small_mutex.h"
 #include "ebb/core/tensor.h"
+#include "ebb/core/tensor_name.h"
 
 namespace ebb::autograd {
 
@@ -24,8 +27,8 @@ struct PreparedGradient {
   uint32_t version = 0;  // with the numbers that it had
 };
 
-/// A gradient and a detached twin for saving (see saved_tensor.h).
-class EBB_API AutogradMeta : public AutogradMetaBase {
+/// A gradient, a name, and a detached twin for saving (see saved_tensor.h).
+class EBB_API AutogradMeta : public Named {
  public:
   Tensor grad() const;
   void set_grad(Tensor grad);
@@ -42,6 +45,13 @@ class EBB_API AutogradMeta : public AutogradMetaBase {
   /// Forgets the twin, since the owner's memory was exchanged.
   void drop_twin();
 
+  TensorNames names() const override;
+  void set_names(TensorNames names);
+  /// Takes over the names of another meta, if it has any.
+  void take_names(const AutogradMeta& before);
+  /// Whether a gradient or a tangent is kept.
+  bool keeps_values() const;
+
   Tangents tangents;  // of forward mode (tangents.h)
 
  protected:
@@ -53,6 +63,7 @@ class EBB_API AutogradMeta : public AutogradMetaBase {
 
   mutable SmallMutex mutex_;  // threads may add to one leaf at the same time
   Tensor grad_;
+  std::unique_ptr<const TensorNames> names_;
   std::atomic<TensorImpl*> twin_{nullptr};
   bool owner_alive_ = true;  // guarded by mutex_; a gradient for a dead owner is dropped
 };
@@ -81,6 +92,9 @@ class RetainedMeta final : public AutogradMeta {
  public:
   /// From now on, runs that reach output `index` of `node` add its gradient here.
   void attach(Node& node, uint32_t index);
+  /// The tensor became that output: if it keeps its gradient, it does so there; its name goes
+  /// along.
+  void follow(Node& node, uint32_t index);
   void detach() noexcept;
   bool is_attached() const { return static_cast<bool>(node_); }
   void owner_died() noexcept override;
@@ -102,5 +116,7 @@ inline AutogradMeta* meta_of(const Tensor& tensor) {
 }
 /// The tensor's meta, made if there is none.
 EBB_API AutogradMeta& ensure_meta(const Tensor& tensor);
+/// Takes a tensor's meta away from it, with all but its names and its tangents.
+void drop_meta(TensorImpl& impl);
 
 }  // namespace ebb::autograd

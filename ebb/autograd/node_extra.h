@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,10 +18,12 @@ namespace ebb::autograd {
 struct NodeExtra {
   ~NodeExtra() { hooks->clear(); }
 
-  std::mutex mutex;  // guards `retained`
+  std::mutex mutex;  // guards `retained` and `names`
   /// Outputs (by index) whose tensors asked to keep their gradient. A tensor that dies takes its
   /// entry away, so the pointers are valid under the mutex.
   std::vector<std::pair<uint32_t, AutogradMeta*>> retained;
+  /// Outputs that were given names, by index.
+  std::vector<std::pair<uint32_t, std::string>> names;
   const std::shared_ptr<HookTable> hooks = std::make_shared<HookTable>();
   /// A Python object that lives as long as the node; guarded by Python's lock.
   void* py_object = nullptr;

@@ -113,7 +113,7 @@ void PackedValue::check(const SavedName& name, const TensorImpl& husk, const Ten
   // The mark tells memory that was packed from memory that came to lie at the same place later.
   const Storage& memory = *value.impl()->storage;
   if (&memory == storage_ && memory.was_packed()) {
-    refuse_stale(name.owner, name.name, *value.impl(), version_);
+    refuse_stale({name.owner, name.name, {}}, *value.impl(), version_);
   }
 }
 

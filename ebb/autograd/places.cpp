@@ -5,6 +5,7 @@
 #include "ebb/autograd/gradient_math.h"
 #include "ebb/autograd/ops/copy.h"
 #include "ebb/autograd/origin.h"
+#include "ebb/autograd/tensor_name.h"
 #include "ebb/core/error.h"
 
 namespace ebb::autograd {
@@ -21,14 +22,14 @@ Edge checked_edge(const char* call, const char* noun, size_t position, const Pla
     }
     if (edge.index >= edge.node->output_count()) {
       throw IndexError(str(call, ": ", noun, ' ', position, " must be an output of ",
-                           edge.node->name(), ", which has ", edge.node->output_count(),
+                           title_of(*edge.node), ", which has ", edge.node->output_count(),
                            ", got number ", edge.index));
     }
     return edge;
   }
   if (tensor.requires_grad()) return edge;
   throw AutogradError(
-      str(call, ": ", noun, ' ', position, " (", tensor.dtype(), ' ', PrintShape{tensor.sizes()},
+      str(call, ": ", noun, ' ', position, " (", describe_tensor(tensor),
           ") must require a gradient, got one that does not: ", explain_origin(tensor),
           "\nhint: ebb.explain(output, input) tells where the path is cut"));
 }
@@ -41,33 +42,36 @@ bool has_one_element(const OutputMeta& meta) {
 }
 
 /// The gradient that a run starts from: the given one, checked, or a one.
-Tensor make_seed(const char* call, size_t position, const OutputMeta& meta, const Tensor& given) {
+Tensor make_seed(const char* call, size_t position, const Edge& place, const Tensor& given) {
+  const OutputMeta& meta = place.node->output_meta(place.index);
   const ModeScope ordinary(0, gate::kInference);  // it may become the gradient of a leaf
   if (!given.defined()) {
     if (!has_one_element(meta) || !is_floating(meta.dtype)) {
       throw AutogradError(str(call, ": without a gradient, tensor ", position,
-                              " must have one real floating element, got ", meta.dtype, ' ',
-                              PrintShape{meta.shape()},
+                              " must have one real floating element, got ", describe_place(place),
                               "\nhint: pass its gradient, such as ones_like(it)"));
     }
     return one_for(meta);
   }
   if (!equal(given.sizes(), meta.shape())) {
     throw ShapeError(str(call, ": gradient ", position, " must have its tensor's shape ",
-                         PrintShape{meta.shape()}, ", got ", PrintShape{given.sizes()}));
+                         PrintShape{meta.shape()}, naming_of(place), ", got ",
+                         describe_shape(given)));
   }
   const bool fits =
       is_differentiable(given.dtype()) && is_complex(given.dtype()) == is_complex(meta.dtype);
   if (!fits) {
     throw DTypeError(str(call, ": gradient ", position, " must be ",
                          is_complex(meta.dtype) ? "complex" : "real floating", " like its ",
-                         meta.dtype, " tensor, got ", given.dtype()));
+                         meta.dtype, " tensor", naming_of(place), ", got ", given.dtype(),
+                         naming_of(given)));
   }
   const Device device = revealed(meta.device);
   if (given.device() != device) {
-    if (meta.ndim == 0) return make_seed(call, position, meta, to_device(given, device));
+    if (meta.ndim == 0) return make_seed(call, position, place, to_device(given, device));
     throw ValueError(str(call, ": gradient ", position, " must be on its tensor's device ",
-                         to_string(device), ", got ", to_string(given.device())));
+                         to_string(device), naming_of(place), ", got ",
+                         to_string(given.device())));
   }
   return given.dtype() == meta.dtype ? given : cast_to(given, meta.dtype);
 }
@@ -91,7 +95,7 @@ void add_roots(const char* call, const Places& roots, std::span<const Tensor> se
       check_start(call, "tensor", position, roots.tensor(position), checks);
       check_start(call, "gradient", position, given, checks);
     }
-    buffers.add_root(edge, make_seed(call, position, edge.node->output_meta(edge.index), given));
+    buffers.add_root(edge, make_seed(call, position, edge, given));
   }
 }
 
@@ -130,7 +134,7 @@ Tensor unused_gradient(size_t position, const Edge& input, const GradOptions& op
   }
   if (options.allow_unused) return {};
   throw ValueError(
-      str("grad: input ", position, " (", meta.dtype, ' ', PrintShape{meta.shape()},
+      str("grad: input ", position, " (", describe_place(input),
           ") must have been used to compute the outputs, got one that was not",
           "\nhint: ebb.explain(output, input) tells where the path is cut; allow_unused=True gives "
           "None, materialize_grads=True zeros"));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ebb/autograd/meta.h"
+#include "ebb/autograd/tensor_name.h"
 #include "ebb/core/error.h"
 
 namespace ebb::autograd {
@@ -75,12 +76,8 @@ namespace {
 /// A leaf that requires no gradient any more, but once did: its accumulator goes.
 void drop_accumulator(TensorImpl& impl) {
   if ((impl.flags & TensorImpl::kLeaf) == 0) return;
-  auto* const accumulator = static_cast<AutogradMeta*>(std::exchange(impl.meta, nullptr));
+  drop_meta(impl);
   impl.flags &= static_cast<uint8_t>(~TensorImpl::kLeaf);
-  if (accumulator->tangents.first() != nullptr) {
-    ensure_meta(Tensor::share(&impl)).tangents.take_over(accumulator->tangents);
-  }
-  accumulator->owner_died();
 }
 
 /// Puts `node` in front of the history of a tensor that is no view.
@@ -90,7 +87,7 @@ void renew_history(TensorImpl& impl, NodePtr<Node> node) {
     auto* const meta = static_cast<RetainedMeta*>(impl.meta);
     meta->drop_twin();
     // retain_grad() asks for the gradient of what the tensor is from now on.
-    if (meta->is_attached()) meta->attach(*node, 0);
+    meta->follow(*node, 0);
   }
   Producer* const before = std::exchange(impl.producer, node.leak());
   impl.output_index = 0;
@@ -122,13 +119,13 @@ void check_inplace(const char* op, const Tensor& self, bool involves_grad) {
   const bool is_leaf = (impl.flags & TensorImpl::kLeaf) != 0;
   if (is_leaf && self.requires_grad()) {
     throw AutogradError(
-        str(op, ": a leaf that requires a gradient must not be written in place, got ", impl.dtype,
-            ' ', PrintShape{impl.shape()}, "\nhint: write it under no_grad, or write a clone()"));
+        str(op, ": a leaf that requires a gradient must not be written in place, got ",
+            describe_tensor(impl), "\nhint: write it under no_grad, or write a clone()"));
   }
   if (impl.storage->is_inference()) {
     throw AutogradError(
         str(op, ": a tensor made in inference mode must not be written with a gradient, got ",
-            impl.dtype, ' ', PrintShape{impl.shape()}, "\nhint: write a clone() of it"));
+            describe_tensor(impl), "\nhint: write a clone() of it"));
   }
   if ((impl.flags & TensorImpl::kView) != 0) check_view_write(op, self);
 }

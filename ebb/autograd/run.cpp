@@ -28,6 +28,7 @@
 #include "ebb/autograd/scratch.h"
 #include "ebb/autograd/slot.h"
 #include "ebb/autograd/team.h"
+#include "ebb/autograd/tensor_name.h"
 #include "ebb/core/error.h"
 
 namespace ebb::autograd {
@@ -39,9 +40,9 @@ void rethrow_at(const Node& node) {
     // It says what was saved where by itself, but not who called.
     const std::string stack = explain_location(node.location());
     if (stack.find('\n') == std::string::npos) throw;
-    rethrow_with(str("\n  in ", node.name(), ", recorded at ", stack));
+    rethrow_with("\n  in " + describe_node(node));
   } catch (...) {
-    rethrow_with(str("\n  in ", node.name(), ", recorded at ", explain_location(node.location())));
+    rethrow_with("\n  in " + describe_node(node));
   }
 }
 
@@ -60,8 +61,8 @@ class AddedLeaves {
     if ((state & NodeState::kAdded) == 0) return;
     try {
       if (count_++ >= kNamed) return;
-      const OutputMeta& meta = node.output_meta(0);
-      names_ += str(count_ == 1 ? "" : ", ", meta.dtype, ' ', PrintShape{meta.shape()});
+      const Edge leaf = {const_cast<Node*>(&node), 0, 0};
+      names_ += str(count_ == 1 ? "" : ", ", describe_place(leaf));
     } catch (const std::bad_alloc&) {  // then it goes unnamed
     }
   }

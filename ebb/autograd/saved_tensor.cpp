@@ -10,6 +10,7 @@
 #include "ebb/autograd/packed_value.h"
 #include "ebb/autograd/record.h"
 #include "ebb/autograd/stale.h"
+#include "ebb/autograd/tensor_name.h"
 #include "ebb/core/block_cache.h"
 
 namespace ebb::autograd {
@@ -22,6 +23,15 @@ Tensor leaf_of(const Edge& edge, const TensorImpl& twin) {
   if (edge.node == nullptr || !edge.node->is_accumulator()) return {};
   Tensor leaf = static_cast<AccumulateGrad*>(edge.node)->share_leaf();
   return leaf.defined() && leaf.impl()->storage == twin.storage ? leaf : Tensor();
+}
+
+/// A detached twin that is called as `tensor` is.
+Tensor named_twin(const Tensor& tensor) {
+  Tensor twin = detached(tensor);
+  if (const AutogradMeta* const meta = meta_of(tensor); meta != nullptr) {
+    if (!meta->names().title().empty()) ensure_meta(twin).take_names(*meta);
+  }
+  return twin;
 }
 
 }  // namespace
@@ -46,13 +56,13 @@ void SavedTensor::save_output(const Tensor& tensor, size_t index) {
 void SavedTensor::save_constant(const Tensor& tensor) {
   if (!tensor.defined()) return;
   if (tensor.impl()->storage->is_inference()) throw_inference(*tensor.impl());
-  set(detached(tensor).leak(), Kind::constant, 0);
+  set(named_twin(tensor).leak(), Kind::constant, 0);
 }
 
 void SavedTensor::throw_inference(const TensorImpl& impl) {
   throw AutogradError(
-      str("backward: needs to save a tensor that was not made in inference mode, got ", impl.dtype,
-          ' ', PrintShape{impl.shape()}, " that was\nhint: use a clone() of it"));
+      str("backward: needs to save a tensor that was not made in inference mode, got ",
+          describe_tensor(impl), " that was\nhint: use a clone() of it"));
 }
 
 void SavedTensor::let_go_of(const TensorImpl* impl) {
@@ -73,7 +83,8 @@ void SavedTensor::carry_output_tangents(const Tensor& out) {
 
 bool SavedTensor::is_copy() const {
   return impl_ != nullptr && static_cast<Kind>(kind_) == Kind::twin && index_ == 0 &&
-         impl_->meta == nullptr;
+         (impl_->meta == nullptr ||
+          static_cast<AutogradMeta*>(impl_->meta)->tangents.first() == nullptr);
 }
 
 void SavedTensor::carry_copy_tangents(const Tensor& before) {
@@ -98,7 +109,13 @@ Tensor SavedTensor::unpack(Node& owner, const char* name, bool releases, SavedLo
   }
   if (impl_->storage->version() != version_) [[unlikely]] {  // so for all that is packed
     if (is_packed()) return unpack_packed(owner, name, lock);
-    refuse_stale(owner, name, *impl_, version_);
+    const bool is_operand =
+        static_cast<Kind>(kind_) == Kind::plain || static_cast<Kind>(kind_) == Kind::twin;
+    const bool is_output = static_cast<Kind>(kind_) == Kind::output;
+    const Edge place = is_operand  ? owner.edges()[index_]
+                       : is_output ? Edge{&owner, index_, 0}
+                                   : Edge();
+    refuse_stale({owner, name, place}, *impl_, version_);
   }
   if (is_grad_enabled()) return with_history(owner);
   if (releases) {
@@ -215,10 +232,10 @@ void SavedLock::pause() noexcept {
 
 void throw_released(const Node& node) {
   const LocationId freed_at = node.edge_count() > 0 ? node.edges()[0].freed_at : 0;
-  throw AutogradError(str(node.name(), ": needs what it saved at ", line_of(node.location()),
-                          " to run backward a second time, got it freed by the run at ",
-                          line_of(freed_at),
-                          "\nhint: pass retain_graph=True to the first backward() or grad()"));
+  throw AutogradError(
+      str(title_of(node), ": needs what it saved", list_operands(node), " at ",
+          line_of(node.location()), " to run backward a second time, got it freed by the run at ",
+          line_of(freed_at), "\nhint: pass retain_graph=True to the first backward() or grad()"));
 }
 
 }  // namespace ebb::autograd

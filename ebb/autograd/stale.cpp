@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "ebb/autograd/tensor_name.h"
 #include "ebb/core/error.h"
 
 namespace ebb::autograd {
@@ -22,16 +23,18 @@ bool is_stale(const TensorImpl& value, uint32_t version) {
   return find_write(value, version).has_value();
 }
 
-void refuse_stale(const Node& owner, const char* name, const TensorImpl& value, uint32_t version) {
+void refuse_stale(const SavedAs& saved, const TensorImpl& value, uint32_t version) {
   const std::optional<WriteRecord> write = find_write(value, version);
   if (!write) return;
   const std::string writer = write->op == nullptr
                                  ? std::string("an in-place op")
                                  : str(write->op, " at ", line_of(write->location));
-  throw AutogradError(str(owner.name(), ": needs '", name, "' (", value.dtype, " ",
-                          PrintShape{value.shape()}, ") as it was when saved at ",
-                          line_of(owner.location()), ", got it modified in place by ", writer,
-                          " (saved at version ", version, ", now ", value.storage->version(),
+  const std::string own = naming_of(value);
+  throw AutogradError(str(title_of(saved.owner), ": needs '", saved.role, "' (", value.dtype, " ",
+                          PrintShape{value.shape()}, own.empty() ? naming_of(saved.place) : own,
+                          ") as it was when saved at ", line_of(saved.owner.location()),
+                          ", got it modified in place by ", writer, " (saved at version ", version,
+                          ", now ", value.storage->version(),
                           ")\nhint: use the out-of-place form of that op, or clone() before it"));
 }
 

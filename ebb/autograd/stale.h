@@ -11,7 +11,13 @@ namespace ebb::autograd {
 /// Whether a write after `version` of its memory may have changed elements of `value`.
 bool is_stale(const TensorImpl& value, uint32_t version);
 
-/// Throws AutogradError if is_stale(): what `owner` saved as `name`, which op wrote it, and where.
-void refuse_stale(const Node& owner, const char* name, const TensorImpl& value, uint32_t version);
+/// What messages say of a saved value: who saved it, as what, and where it came from.
+struct SavedAs {
+  const Node& owner;
+  const char* role;
+  Edge place;  // in the graph; no node if unknown
+};
+/// Throws AutogradError if is_stale(): what was saved where, which op wrote it, and where.
+void refuse_stale(const SavedAs& saved, const TensorImpl& value, uint32_t version);
 
 }  // namespace ebb::autograd

@@ -9,6 +9,7 @@
 #include "ebb/autograd/record.h"
 #include "ebb/autograd/shared_gradient.h"
 #include "ebb/autograd/tangents.h"
+#include "ebb/autograd/tensor_name.h"
 #include "ebb/core/error.h"
 #include "ebb/core/sparse.h"
 
@@ -27,6 +28,7 @@ void make_leaf(TensorImpl& impl) {
     auto* const before = static_cast<AutogradMeta*>(impl.meta);
     accumulator->set_grad(before->grad());
     accumulator->tangents.take_over(before->tangents);
+    accumulator->take_names(*before);
     std::exchange(impl.meta, nullptr)->owner_died();
   }
   impl.meta = accumulator;
@@ -42,22 +44,31 @@ bool may_convert(const Tensor& tensor, DType dtype) {
   return is_leaf(tensor) && !keeps_grad && (!tensor.requires_grad() || is_differentiable(dtype));
 }
 
+/// " for 'w'": whose gradient or data it is.
+std::string for_tensor(const Tensor& tensor) {
+  const std::string title = names_of(*tensor.impl()).title();
+  return title.empty() ? title : str(" for '", title, "'");
+}
+
 }  // namespace
 
 Tensor requires_grad_(const Tensor& tensor, bool value) {
   const DType dtype = tensor.dtype();  // throws for an undefined tensor
   if (value && !is_differentiable(dtype)) {
-    throw DTypeError(str("requires_grad_: needs a floating or complex dtype, got ", dtype));
+    throw DTypeError(
+        str("requires_grad_: needs a floating or complex dtype, got ", dtype, naming_of(tensor)));
   }
   TensorImpl& impl = *tensor.impl();
   if (value && impl.storage->is_inference() && !is_inference_mode_enabled()) {
     throw AutogradError(
-        str("requires_grad_: needs a tensor that was not made in inference mode, got ", dtype, ' ',
-            PrintShape{impl.shape()}, " that was\nhint: use a clone() of it"));
+        str("requires_grad_: needs a tensor that was not made in inference mode, got ",
+            describe_tensor(impl), " that was\nhint: use a clone() of it"));
   }
   const bool leaf = is_leaf(tensor);  // of a view, after a look at its base
   if (!value && !leaf) {
-    throw AutogradError(str("requires_grad_: a tensor made by ", autograd::grad_fn(tensor)->name(),
+    const autograd::Node& node = *autograd::grad_fn(tensor);
+    throw AutogradError(str("requires_grad_: a tensor made by ", autograd::title_of(node), " at ",
+                            to_string(describe_location(node.location())),
                             " has history, got requires_grad=False",
                             "\nhint: use detach() for a tensor without history"));
   }
@@ -90,17 +101,17 @@ void set_grad(const Tensor& tensor, const Tensor& grad) {
   if (grad.defined()) {
     if (!equal(grad.sizes(), tensor.sizes())) {
       throw ShapeError(str("grad: needs the tensor's shape ", PrintShape{tensor.sizes()}, ", got ",
-                           PrintShape{grad.sizes()}));
+                           describe_shape(grad), for_tensor(tensor)));
     }
     const DType dtype = is_leaf(tensor) ? grad_dtype(tensor) : tensor.dtype();
     if (grad.dtype() != dtype) {
       throw DTypeError(str("grad: needs the tensor's ",
                            dtype == tensor.dtype() ? "dtype " : "grad_dtype ", dtype, ", got ",
-                           grad.dtype()));
+                           grad.dtype(), for_tensor(tensor)));
     }
     if (grad.device() != tensor.device()) {
       throw ValueError(str("grad: needs the tensor's device ", to_string(tensor.device()), ", got ",
-                           to_string(grad.device())));
+                           to_string(grad.device()), for_tensor(tensor)));
     }
     if (grad.is_same(tensor)) throw ValueError("grad: needs another tensor, got the tensor itself");
     // It would own what owns it.
@@ -122,9 +133,9 @@ void set_grad(const Tensor& tensor, const Tensor& grad) {
 
 void retain_grad(const Tensor& tensor) {
   if (!tensor.requires_grad()) {
-    throw AutogradError(
-        str("retain_grad: needs a tensor that requires a gradient, got one that does not: ",
-            autograd::explain_origin(tensor)));
+    throw AutogradError(str("retain_grad: needs a tensor that requires a gradient, got one",
+                            naming_of(tensor),
+                            " that does not: ", autograd::explain_origin(tensor)));
   }
   if (is_leaf(tensor)) return;
   auto& meta = static_cast<RetainedMeta&>(autograd::ensure_meta(tensor));
@@ -139,9 +150,9 @@ bool retains_grad(const Tensor& tensor) {
 
 autograd::GradientEdge get_gradient_edge(const Tensor& tensor) {
   if (!tensor.requires_grad()) {
-    throw AutogradError(
-        str("get_gradient_edge: needs a tensor that requires a gradient, got one that does not: ",
-            autograd::explain_origin(tensor)));
+    throw AutogradError(str("get_gradient_edge: needs a tensor that requires a gradient, got one",
+                            naming_of(tensor),
+                            " that does not: ", autograd::explain_origin(tensor)));
   }
   const autograd::Edge edge = autograd::gradient_edge(tensor);
   return {autograd::NodePtr<autograd::Node>::share(edge.node), edge.index};
@@ -150,7 +161,7 @@ autograd::GradientEdge get_gradient_edge(const Tensor& tensor) {
 const Tensor& detach_(const Tensor& tensor) {
   if (autograd::is_view(tensor)) {
     throw AutogradError(str("detach_: needs a tensor that is no view, got a view of shape ",
-                            PrintShape{tensor.sizes()}, " of a tensor of shape ",
+                            describe_shape(tensor), " of a tensor of shape ",
                             PrintShape{tensor.impl()->base()->shape()},
                             "\nhint: use detach(), which returns a tensor without history"));
   }
@@ -167,7 +178,7 @@ void cut_history(const Tensor& tensor) {
   autograd::Origin origin =
       autograd::make_origin(autograd::Cut::detached, current_location(nullptr));
   if (autograd::is_tracing_cuts()) origin = autograd::note_detaching("detach_", tensor, origin);
-  if (impl.meta != nullptr) std::exchange(impl.meta, nullptr)->owner_died();
+  autograd::drop_meta(impl);
   Producer* const history = std::exchange(impl.producer, nullptr);
   constexpr uint8_t kHistory = gate::kRequiresGrad | TensorImpl::kLeaf;
   impl.flags &= static_cast<uint8_t>(~kHistory);
@@ -182,7 +193,7 @@ void set_data(const Tensor& tensor, const Tensor& data) {
   const bool moves = tensor.device() != data.device();
   const auto refusal = [&] {
     return str("data: needs ", tensor.dtype(), ' ', PrintShape{tensor.sizes()}, ", got ",
-               data.dtype(), ' ', PrintShape{data.sizes()});
+               describe_tensor(data), for_tensor(tensor));
   };
   if (!equal(tensor.sizes(), data.sizes())) throw ShapeError(refusal());
   if (converts && !may_convert(tensor, data.dtype())) throw DTypeError(refusal());

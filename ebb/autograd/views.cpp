@@ -13,6 +13,7 @@
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/record.h"
 #include "ebb/autograd/rules/strided.h"
+#include "ebb/autograd/tensor_name.h"
 #include "ebb/autograd/variable.h"
 #include "ebb/core/error.h"
 
@@ -144,6 +145,7 @@ void become_result(TensorImpl& view) {
   if (accumulator->tangents.first() != nullptr) {
     ensure_meta(self).tangents.take_over(accumulator->tangents);
   }
+  if (!accumulator->names().title().empty()) ensure_meta(self).take_names(*accumulator);
   accumulator->owner_died();
 }
 
@@ -155,7 +157,7 @@ Producer* set_view_history(TensorImpl& view, const TensorImpl& base, NodePtr<Nod
   become_result(view);
   if (view.meta != nullptr) {
     auto* const meta = static_cast<RetainedMeta*>(view.meta);
-    if (meta->is_attached() && has_history) meta->attach(*node, 0);
+    if (has_history) meta->follow(*node, 0);
   }
   Producer* const before = view.producer;
   __atomic_store_n(&view.producer, node.leak(), __ATOMIC_RELAXED);
@@ -226,19 +228,18 @@ void check_view_write(const char* op, const Tensor& self) {
       (base->flags & TensorImpl::kLeaf) != 0 && (base->flags & gate::kRequiresGrad) != 0;
   if (base_is_leaf) {
     refuse("a leaf that requires a gradient must not be written in place",
-           str("a view of one, ", view.dtype, ' ', PrintShape{view.shape()}, " of ",
-               PrintShape{base->shape()}),
+           str("a view of one, ", describe_tensor(view), " of ", PrintShape{base->shape()}),
            "write it under no_grad, or write a view of a clone()");
   }
   if (view.view().creation != 0) {
     refuse("a write with a gradient needs a view that ordinary ops made in grad mode",
-           str(describe_creation(view), ", ", view.dtype, ' ', PrintShape{view.shape()}),
+           str(describe_creation(view), ", ", describe_tensor(view)),
            "make the view where you write it, or write a clone()");
   }
   if (may_overlap_itself(view.shape(), {view.strides(), view.ndim})) {
     refuse("a write with a gradient needs elements that share no memory",
            str("a view of strides ", PrintShape{{view.strides(), view.ndim}}, " and ",
-               PrintShape{view.shape()}),
+               PrintShape{view.shape()}, naming_of(view)),
            "write a clone()");
   }
 }

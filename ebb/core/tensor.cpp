@@ -5,6 +5,7 @@
 
 #include "ebb/core/device_memory.h"
 #include "ebb/core/sparse.h"
+#include "ebb/core/tensor_name.h"
 
 namespace ebb {
 
@@ -45,7 +46,7 @@ int64_t Tensor::storage_offset() const {
 
 Scalar Tensor::item_scalar() const {
   if (numel() != 1) {
-    throw ValueError(str("item: needs a tensor of one element, got shape ", PrintShape{sizes()}));
+    throw ValueError(str("item: needs a tensor of one element, got shape ", describe_shape(*this)));
   }
   const Tensor readable = host_copy(*this);
   return visit_dtype(dtype(), [&]<typename T>(TypeTag<T>) -> Scalar {

@@ -80,6 +80,9 @@ void DotGraph::write_node(uint32_t node) {
   const NodeRow& row = snapshot_.nodes[node];
   std::string label(snapshot_.name_of(node));
   if (row.is_freed) label += " (freed)";
+  for (const OutputRow& output : snapshot_.outputs_of(node)) {
+    if (output.name != kNone) label += '\n' + snapshot_.strings[output.name];
+  }
   if (options_.show_attributes) label += details(node);
   box(str('n', node), label, bases_.contains(node) ? kBase : kOp);
   const LeafRow* const leaf = snapshot_.leaf_of(node);

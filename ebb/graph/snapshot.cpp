@@ -7,6 +7,7 @@
 #include "ebb/autograd/meta.h"
 #include "ebb/autograd/node_extra.h"
 #include "ebb/autograd/origin.h"
+#include "ebb/autograd/tensor_name.h"
 #include "ebb/core/error.h"
 #include "ebb/core/scope.h"
 #include "ebb/graph/node_values.h"
@@ -154,10 +155,13 @@ void Builder::fill_nodes() {
 void Builder::add_outputs(const Node& node, uint32_t number) {
   for (uint32_t index = 0; index < node.output_count(); ++index) {
     const autograd::OutputMeta& meta = node.output_meta(index);
+    const bool may_be_named = node.extra() != nullptr && !node.is_accumulator();
+    const std::string name =
+        may_be_named ? autograd::title_of(Edge{const_cast<Node*>(&node), index, 0}) : "";
     snapshot_.outputs.push_back({.node = number,
                                  .index = index,
                                  .shape = shapes_.number_of(meta.shape()),
-                                 .name = kNone,
+                                 .name = name.empty() ? kNone : texts_.number_of(name),
                                  .dtype = meta.dtype,
                                  .device = revealed(meta.device)});
   }
@@ -192,10 +196,8 @@ void Builder::add_leaf(Node& node, uint32_t number) {
 
 std::string Builder::name_of(autograd::AccumulateGrad& accumulator) const {
   const Tensor leaf = accumulator.share_leaf();
-  if (!leaf.defined()) return "";
-  const uint32_t* const known = names_.find(leaf.impl());
-  if (known != nullptr) return options_.names[*known].first;
-  return options_.name_of_leaf == nullptr ? "" : options_.name_of_leaf(leaf);
+  const uint32_t* const known = leaf.defined() ? names_.find(leaf.impl()) : nullptr;
+  return known != nullptr ? options_.names[*known].first : accumulator.names().title();
 }
 
 // Modules are numbered in the order of the forward pass.
@@ -313,8 +315,8 @@ size_t Snapshot::memory_bytes() const {
 GradientEdge root_edge(const Tensor& root) {
   if (!root.defined()) throw ValueError("graph: needs defined tensors, got an undefined one");
   if (!root.requires_grad()) {
-    throw AutogradError(str("graph: needs roots that require a gradient, got one that does not: ",
-                            autograd::explain_origin(root)));
+    throw AutogradError(str("graph: needs roots that require a gradient, got one", naming_of(root),
+                            " that does not: ", autograd::explain_origin(root)));
   }
   return get_gradient_edge(root);
 }

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -137,10 +136,8 @@ struct EBB_API Snapshot {
 };
 
 struct SnapshotOptions {
-  /// Names of leaves and of other tensors in the graph.
+  /// Names of leaves and of other tensors in the graph; others go by their own (set_name()).
   std::span<const std::pair<std::string, Tensor>> names = {};
-  /// Asked for the name of a leaf that `names` does not have.
-  std::function<std::string(const Tensor& leaf)> name_of_leaf = nullptr;
 };
 
 /// The place of a root in the graph. Throws AutogradError, saying why, if it has none.

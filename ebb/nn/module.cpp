@@ -7,6 +7,7 @@
 
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/ops.h"
+#include "ebb/autograd/tensor_name.h"
 #include "ebb/autograd/variable.h"
 #include "ebb/core/error.h"
 
@@ -196,6 +197,7 @@ Tensor Module::register_parameter(std::string name, const Tensor& tensor) {
     throw ValueError("register_parameter: needs a tensor, got nothing for '" + name + "'");
   }
   ebb::requires_grad_(tensor);
+  autograd::set_module_path(tensor, name);
   parameters_.emplace_back(std::move(name), tensor);
   return tensor;
 }
@@ -206,6 +208,7 @@ Tensor Module::register_buffer(std::string name, const Tensor& tensor, bool pers
     throw ValueError("register_buffer: needs a tensor, got nothing for '" + name + "'");
   }
   if (!persistent) transient_.push_back(name);
+  autograd::set_module_path(tensor, name);
   buffers_.emplace_back(std::move(name), tensor);
   return tensor;
 }
@@ -214,6 +217,12 @@ void Module::add_child(std::string name, std::shared_ptr<Module> module) {
   check_name("register_module", name);
   if (module == nullptr) {
     throw ValueError("register_module: needs a module, got nothing for '" + name + "'");
+  }
+  // Errors call a tensor by its path from the outermost module that it was registered below.
+  for (const NamedTensors& tensors : {module->named_parameters(), module->named_buffers()}) {
+    for (const auto& [below, tensor] : tensors) {
+      autograd::set_module_path(tensor, str(name, '.', below));
+    }
   }
   children_.emplace_back(std::move(name), std::move(module));
 }

@@ -22,7 +22,7 @@ void throw_operand(const char* op, const char* name, const Tensor& tensor, uint3
   if (!tensor.defined()) {
     throw ValueError(str(op, ": '", name, "' must be a tensor, got an undefined one"));
   }
-  throw_not_accepted(op, name, tensor.dtype(), accepted);
+  throw_not_accepted(op, name, tensor, accepted);
 }
 
 void throw_devices(const char* op, const Tensor& input, const Tensor& other) {

@@ -2,6 +2,7 @@
 #include "ebb/ops/infer.h"
 
 #include "ebb/core/device_memory.h"
+#include "ebb/core/tensor_name.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/view_of.h"
@@ -23,9 +24,7 @@ DimMask dim_mask(const char* op, std::optional<IntSpan> dim, int ndim) {
   return mask & all;  // the only dim of a 0-d tensor is none
 }
 
-std::string describe(const Tensor& tensor) {
-  return str(tensor.dtype(), " ", PrintShape{tensor.sizes()});
-}
+std::string describe(const Tensor& tensor) { return describe_tensor(tensor); }
 
 void throw_undefined(const char* op, const char* name) {
   throw ValueError(str(op, ": '", name, "' must be a tensor, got an undefined one"));

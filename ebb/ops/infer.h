@@ -19,7 +19,7 @@ static_assert(kMaxDims <= 32);
 /// out of range, ValueError for one that is given twice.
 EBB_API DimMask dim_mask(const char* op, std::optional<IntSpan> dim, int ndim);
 
-/// `tensor` as it is printed in errors: "float32 [2, 3]".
+/// `tensor` as it is printed in errors: "float32 [2, 3]", with its name if it has one.
 EBB_API std::string describe(const Tensor& tensor);
 
 [[noreturn]] EBB_API void throw_undefined(const char* op, const char* name);

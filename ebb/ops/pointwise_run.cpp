@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ebb/core/sparse.h"
+#include "ebb/core/tensor_name.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/fallback.h"
 
@@ -125,11 +126,12 @@ void check_target(const PointwiseRule& rule, const Prepared& prepared, const cha
   }
   if (kind_of(prepared.out_dtype()) > kind_of(out.dtype())) {
     throw DTypeError(str(rule.op, ": result type ", prepared.out_dtype(),
-                         " can't be cast to the type of '", name, "', ", out.dtype()));
+                         " can't be cast to the type of '", name, "', ", out.dtype(),
+                         naming_of(out)));
   }
   if (!equal(prepared.shape(), out.sizes())) {
     throw ShapeError(str(rule.op, ": '", name, "' must have the broadcast shape ", prepared.shape(),
-                         ", got ", PrintShape{out.sizes()}));
+                         ", got ", describe_shape(out)));
   }
   check_writable(rule.op, out);
 }

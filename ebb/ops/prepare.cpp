@@ -6,7 +6,9 @@
 
 #include "ebb/core/announced_write.h"
 #include "ebb/core/sparse.h"
+#include "ebb/core/tensor_name.h"
 #include "ebb/kernels/tables.h"
+#include "ebb/ops/broadcast.h"
 #include "ebb/ops/copy.h"
 #include "ebb/ops/view_of.h"
 
@@ -47,7 +49,7 @@ void Prepared::check(const Operand& operand) {
   }
   require_strided(rule_.op, operand.name, tensor);
   if ((operand.accepted >> static_cast<int>(tensor.dtype()) & 1u) == 0) {
-    throw_not_accepted(rule_.op, operand.name, tensor.dtype(), operand.accepted);
+    throw_not_accepted(rule_.op, operand.name, tensor, operand.accepted);
   }
   if (first_ == nullptr) {
     first_ = &tensor;
@@ -113,12 +115,14 @@ bool Prepared::widen_shape(const TensorImpl& tensor) {
 }
 
 void Prepared::throw_shapes() const {
-  Shape joined(first_->sizes());
-  for (const Operand& operand : operands_) {
-    if (operand.tensor == nullptr) continue;
-    joined = broadcast_shapes(rule_.op, joined, operand.tensor->sizes());
+  for (size_t right = 1; right < operands_.size(); ++right) {
+    for (size_t left = 0; left < right; ++left) {
+      const Operand &one = operands_[left], &other = operands_[right];
+      if (one.tensor == nullptr || other.tensor == nullptr) continue;
+      broadcast_operands(rule_.op, {one.name, *one.tensor}, {other.name, *other.tensor});
+    }
   }
-  throw InternalError(str(rule_.op, ": shapes must broadcast together, got ", joined));
+  throw InternalError(str(rule_.op, ": shapes must broadcast together, got others"));
 }
 
 void Prepared::materialize() {
@@ -164,13 +168,13 @@ void check_writable(const char* op, const Tensor& tensor) {
     tensor.impl()->storage->prepare_write();
   }
   if (tensor.impl()->storage->is_read_only()) {
-    throw ValueError(str(op, ": the tensor that is written must be writable, got ", tensor.dtype(),
-                         ' ', PrintShape{tensor.sizes()},
+    throw ValueError(str(op, ": the tensor that is written must be writable, got ",
+                         describe_tensor(tensor),
                          " over read-only memory\nhint: clone() it first"));
   }
   if (!tensor.is_contiguous() && has_internal_overlap(tensor)) {
     throw ValueError(str(op, ": no two elements of what is written may share memory, got shape ",
-                         PrintShape{tensor.sizes()}, " with strides ", PrintShape{tensor.strides()},
+                         describe_shape(tensor), " with strides ", PrintShape{tensor.strides()},
                          "\nhint: clone() it first"));
   }
 }
@@ -195,14 +199,15 @@ void note_write(const char* op, const Tensor& self) {
   impl.storage->note_write(op, thread_state.location, region_of(impl));
 }
 
-void throw_not_accepted(const char* op, const char* name, DType got, uint32_t accepted) {
+void throw_not_accepted(const char* op, const char* name, const Tensor& got, uint32_t accepted) {
   std::string names;
   for (int index = 0; index < kDTypeCount; ++index) {
     if ((accepted >> index & 1u) == 0) continue;
     if (!names.empty()) names += ", ";
     names += name_of(static_cast<DType>(index));
   }
-  throw DTypeError(str(op, ": '", name, "' must have dtype ", names, ", got ", got));
+  throw DTypeError(
+      str(op, ": '", name, "' must have dtype ", names, ", got ", got.dtype(), naming_of(got)));
 }
 
 }  // namespace ebb::ops

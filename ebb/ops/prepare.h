@@ -138,8 +138,8 @@ EBB_API bool overlaps_partly(const Tensor& lhs, const Tensor& rhs);
 /// Logs a write of all of `self` by `op`, at the location set by the recording layer.
 EBB_API void note_write(const char* op, const Tensor& self);
 
-/// Throws DTypeError: `name` has a dtype that is not accepted.
-[[noreturn]] EBB_API void throw_not_accepted(const char* op, const char* name, DType got,
+/// Throws DTypeError: the operand `name` has a dtype that is not accepted.
+[[noreturn]] EBB_API void throw_not_accepted(const char* op, const char* name, const Tensor& got,
                                              uint32_t accepted);
 
 }  // namespace ebb::ops

@@ -31,6 +31,8 @@ def tensor_repr(tensor):
         suffixes.append(f"grad_fn=<{tensor.grad_fn.name()}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
+    if tensor.name is not None:
+        suffixes.append(f"name={tensor.name!r}")
     tangent = ebb._C._innermost_tangent(tensor)
     if tangent is not None:
         suffixes.append(f"tangent={tensor_repr(tangent)}")

@@ -25,21 +25,23 @@ def _deepcopy(self, memo):
         copied.grad_dtype = self.grad_dtype
     if self.grad is not None:
         copied.grad = copy.deepcopy(self.grad, memo)
+    copied.name = self.name
     for name, value in self.__dict__.items():
         setattr(copied, name, copy.deepcopy(value, memo))
     return copied
 
 
-def _rebuild(cls, array, dtype, requires_grad, attributes, device="cpu"):
+def _rebuild(cls, array, dtype, requires_grad, attributes, device="cpu", name=None):
     """Make a tensor again from what __reduce_ex__() gave."""
     data = ebb.tensor(array, dtype=dtype, device=device)
     tensor = Tensor._make_subclass(cls, data, requires_grad)
     tensor.__dict__.update(attributes)
+    tensor.name = name
     return tensor
 
 
 def _reduce_ex(self, protocol):
-    """Pickle values, dtype, requires_grad, attributes and device; history is left behind."""
+    """Pickle values, dtype, requires_grad, attributes, device and name; history is left behind."""
     del protocol
     if not self.is_dense:
         return ebb._sparse.reduced(self)
@@ -47,6 +49,8 @@ def _reduce_ex(self, protocol):
     dtype = plain.dtype
     array = (plain.float() if dtype is ebb.bfloat16 else plain).numpy()
     state = (type(self), array, dtype, self.requires_grad, dict(self.__dict__))
+    if self.name is not None:
+        return _rebuild, (*state, str(self.device), self.name)
     return _rebuild, state if self.is_cpu else (*state, str(self.device))
 
 

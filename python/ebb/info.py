@@ -15,6 +15,8 @@ from ebb import _C
 
 __all__ = ["collect", "report"]
 
+_CHECKS = ("EBB_CHECK_NAN_INF", "EBB_DETECT_ANOMALY")
+
 
 def collect() -> dict[str, str]:
     """Return what is known, by name, all as text.
@@ -37,6 +39,7 @@ def collect() -> dict[str, str]:
         "threads": f"{_C.get_num_threads()} of {os.cpu_count()} cores",
         "EBB_NUM_THREADS": os.environ.get("EBB_NUM_THREADS", "not set"),
         **_memory(),
+        **{name: os.environ.get(name, "not set") for name in _CHECKS},
         "NumPy": _numpy(),
         "Python": f"{platform.python_version()} ({sys.executable})",
         "platform": platform.platform(),

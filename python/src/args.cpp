@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "ebb/autograd/tangents.h"
+#include "ebb/core/tensor_name.h"
 #include "python/src/errors.h"
 #include "python/src/generator.h"
 #include "python/src/numpy_types.h"
@@ -325,7 +326,8 @@ Scalar Arguments::scalar(int index) const {
   }
   const Tensor& tensor = tensor_of(object);
   if (tensor.requires_grad() && (thread_state.modes & gate::kNoGrad) == 0) {
-    throw DTypeError(str(describe(index), " must be number, got a Tensor that requires grad"));
+    throw DTypeError(str(describe(index), " must be number, got a Tensor", naming_of(tensor),
+                         " that requires grad"));
   }
   if (autograd::is_dual(tensor)) {
     throw DTypeError(str(describe(index), " must be number, got a Tensor that carries a tangent"));

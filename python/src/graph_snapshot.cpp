@@ -326,16 +326,6 @@ autograd::GradientEdge to_edge(PyObject* root) {
   return {NodePtr<Node>::share(&node_of(PyTuple_GET_ITEM(root, 0))), static_cast<uint32_t>(output)};
 }
 
-/// What Python calls a leaf: tensor.name, which few have.
-std::string python_name(const Tensor& leaf) {
-  const Ref object(wrap(leaf));
-  const Ref name(PyObject_GetAttrString(object.get(), "name"));
-  if (name.get() == Py_None) return "";
-  const char* const text = PyUnicode_AsUTF8(name.get());
-  if (text == nullptr) throw ErrorSet();
-  return text;
-}
-
 /// _take_snapshot(roots, names): a list of tensors, nodes and edges, one of pairs (name, tensor).
 /// The lock is kept: names of Python's functions are read on the way.
 PyObject* take_snapshot(PyObject*, PyObject* args) {
@@ -356,8 +346,7 @@ PyObject* take_snapshot(PyObject*, PyObject* args) {
       if (PyArg_ParseTuple(pair, "sO!", &name, tensor_type, &tensor) == 0) return nullptr;
       names.emplace_back(name, tensor_of(tensor));
     }
-    auto taken = std::make_unique<Snapshot>(
-        graph::take_snapshot(edges, {.names = names, .name_of_leaf = python_name}));
+    auto taken = std::make_unique<Snapshot>(graph::take_snapshot(edges, {.names = names}));
     return wrap_snapshot(std::move(taken));
   });
 }

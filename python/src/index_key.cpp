@@ -2,6 +2,7 @@
 #include "python/src/index_key.h"
 
 #include "ebb/autograd/ops.h"
+#include "ebb/core/tensor_name.h"
 #include "python/src/errors.h"
 #include "python/src/numpy_types.h"
 #include "python/src/op_call.h"
@@ -23,7 +24,7 @@ void take_one(Box& box, const TensorImpl& impl, int64_t index) {
   const int64_t size = impl.sizes()[box.dims];
   if (index < -size || index >= size) {
     throw IndexError(str("index: needs ", -size, " to ", size - 1, " for dim ", box.dims, ", got ",
-                         index, " for shape ", PrintShape{impl.shape()}));
+                         index, " for shape ", PrintShape{impl.shape()}, naming_of(impl)));
   }
   box.start[box.dims] = index < 0 ? index + size : index;
   box.step[box.dims] = 1;
@@ -84,7 +85,7 @@ int count_used_dims(PyObject* key, Py_ssize_t count) {
 void check_used_dims(int used, const TensorImpl& impl) {
   if (used > impl.ndim) {
     throw IndexError(str("index: needs at most ", int{impl.ndim}, " indices, got ", used,
-                         " for shape ", PrintShape{impl.shape()}));
+                         " for shape ", PrintShape{impl.shape()}, naming_of(impl)));
   }
 }
 

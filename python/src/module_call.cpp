@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "ebb/core/scope.h"
+#include "ebb/autograd/tensor_name.h"
+#include "ebb/core/scope_path.h"
+#include "python/src/tensor_object.h"
 
 namespace ebb::python {
 namespace {
@@ -40,6 +42,7 @@ thread_local PyObject* innermost = nullptr;  // the module whose forward() is ru
 // Functions of ebb.nn, set when it is imported.
 PyObject* find_steps = nullptr;
 PyObject* call_with_hooks = nullptr;
+PyObject* note_paths = nullptr;
 PyObject* hooks_name = nullptr;
 PyObject* forward_name = nullptr;
 
@@ -62,6 +65,15 @@ ScopeId name_scope(PyObject* module, ScopeId around) {
   return intern_scope(around, type, type);
 }
 
+/// Lets messages call the module's parameters by their paths from the outermost module that is
+/// being called. Not to know them must not fail the call either.
+void name_parameters(PyObject* module, ScopeId own) {
+  const std::string path = scope_path(own);
+  PyObject* const done = PyObject_CallFunction(note_paths, "Os", module, path.c_str());
+  Py_XDECREF(done);
+  PyErr_Clear();
+}
+
 ScopeId look_up(PyObject* module, ScopeId around) {
   std::vector<KnownScope>& all = known_scopes()[module];
   for (const KnownScope& known : all) {
@@ -70,6 +82,7 @@ ScopeId look_up(PyObject* module, ScopeId around) {
     return known.own;
   }
   const KnownScope found = {module, around, name_scope(module, around)};
+  name_parameters(module, found.own);
   known_scopes()[module].push_back(found);  // looked up again: Python code ran meanwhile
   cached_scope(module) = found;
   return found.own;
@@ -119,18 +132,31 @@ void dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-/// _set_module_functions(find_steps, call_with_hooks)
+/// _set_module_functions(find_steps, call_with_hooks, note_paths)
 PyObject* set_functions(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  if (count != 2) {
-    PyErr_SetString(PyExc_TypeError, "_set_module_functions: needs two functions");
+  if (count != 3) {
+    PyErr_SetString(PyExc_TypeError, "_set_module_functions: needs three functions");
     return nullptr;
   }
   Py_XSETREF(find_steps, Py_NewRef(args[0]));
   Py_XSETREF(call_with_hooks, Py_NewRef(args[1]));
+  Py_XSETREF(note_paths, Py_NewRef(args[2]));
   Py_RETURN_NONE;
 }
 
+/// _set_module_path(tensor, path)
+PyObject* set_module_path(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject* tensor = nullptr;
+    const char* path = nullptr;
+    if (PyArg_ParseTuple(args, "O!s", tensor_type, &tensor, &path) == 0) return nullptr;
+    autograd::set_module_path(tensor_of(tensor), path);
+    Py_RETURN_NONE;
+  });
+}
+
 PyMethodDef kFunctions[] = {
+    {"_set_module_path", set_module_path, METH_VARARGS, nullptr},
     {"_set_module_functions", as_method(set_functions), METH_FASTCALL, nullptr},
     {},
 };

@@ -5,6 +5,7 @@
 #include "ebb/autograd/cut_trace.h"
 #include "ebb/autograd/grad_dtype.h"
 #include "ebb/autograd/ops.h"
+#include "ebb/autograd/tensor_name.h"
 #include "ebb/autograd/variable.h"
 #include "ebb/core/log.h"
 #include "ebb/core/sparse.h"
@@ -76,13 +77,13 @@ PyObject* output_number(const Tensor& tensor) {
 }
 PyObject* transposed(const Tensor& tensor) {
   if (tensor.ndim() != 2) {
-    throw ShapeError(str("T: needs a 2-d tensor, got shape ", PrintShape{tensor.sizes()}));
+    throw ShapeError(str("T: needs a 2-d tensor, got shape ", describe_shape(tensor)));
   }
   return wrap(ebb::transpose(tensor, 0, 1));
 }
 PyObject* matrix_transposed(const Tensor& tensor) {
   if (tensor.ndim() < 2) {
-    throw ShapeError(str("mT: needs at least 2 dims, got shape ", PrintShape{tensor.sizes()}));
+    throw ShapeError(str("mT: needs at least 2 dims, got shape ", describe_shape(tensor)));
   }
   return wrap(ebb::transpose(tensor, -2, -1));
 }
@@ -151,18 +152,20 @@ int set_data_of(PyObject* self, PyObject* value, void*) {
   });
 }
 
-/// A name for people; kept in the __dict__, since few tensors have one.
-PyObject* get_name(PyObject* self, void*) {
-  PyObject* const dict = reinterpret_cast<TensorObject*>(self)->dict;
-  PyObject* const name = dict == nullptr ? nullptr : PyDict_GetItemString(dict, "_name");
-  return Py_NewRef(name == nullptr ? Py_None : name);
+PyObject* name(const Tensor& tensor) {
+  const std::string given = name_of(tensor);
+  return given.empty() ? Py_NewRef(Py_None) : checked(PyUnicode_FromString(given.c_str()));
 }
-int set_name(PyObject* self, PyObject* value, void*) {
+/// `del tensor.name` takes the name away, as None does.
+int set_name_of(PyObject* self, PyObject* value, void*) {
   return set([&] {
-    if (value == nullptr || (value != Py_None && !PyUnicode_Check(value))) {
+    if (value == nullptr || value == Py_None) return set_name(tensor_of(self), "");
+    if (!PyUnicode_Check(value)) {
       throw DTypeError(str("name: needs a str or None, got ", type_name(value)));
     }
-    check_status(PyObject_SetAttrString(self, "_name", value));
+    const char* const text = PyUnicode_AsUTF8(value);
+    if (text == nullptr) throw ErrorSet();
+    set_name(tensor_of(self), text);
   });
 }
 
@@ -205,7 +208,7 @@ std::vector<PyGetSetDef> tensor_attributes() {
       {"_version", get<version>, nullptr, "How often its memory was written to.", nullptr},
       {"T", get<transposed>, nullptr, "The transpose of a matrix, as a view.", nullptr},
       {"mT", get<matrix_transposed>, nullptr, "The last two dims exchanged, as a view.", nullptr},
-      {"name", get_name, set_name, "A name for messages, or None.", nullptr},
+      {"name", get<name>, set_name_of, "A name for messages and graph views, or None.", nullptr},
   };
 }
 

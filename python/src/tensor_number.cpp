@@ -4,6 +4,7 @@
 // numbers and arrays, bool, complex) take the slow path; what is no number gives NotImplemented, so
 // that Python asks the other operand's class.
 #include "ebb/autograd/ops.h"
+#include "ebb/core/tensor_name.h"
 #include "python/src/errors.h"
 #include "python/src/numpy_types.h"
 #include "python/src/op_call.h"
@@ -289,7 +290,7 @@ int truth(PyObject* self) {
         const Tensor& tensor = tensor_of(self);
         if (tensor.numel() != 1) {
           throw ValueError(str("bool: the truth of a tensor needs one element, got shape ",
-                               PrintShape{tensor.sizes()}));
+                               describe_shape(tensor)));
         }
         return tensor.item<bool>() ? 1 : 0;
       },
@@ -311,8 +312,8 @@ PyObject* as_index(PyObject* self) {
   return guarded([&] {
     const Tensor& tensor = tensor_of(self);
     if (tensor.numel() != 1 || is_differentiable(tensor.dtype())) {
-      throw DTypeError(str("index: needs an integer tensor of one element, got ", tensor.dtype(),
-                           " ", PrintShape{tensor.sizes()}));
+      throw DTypeError(
+          str("index: needs an integer tensor of one element, got ", describe_tensor(tensor)));
     }
     const Ref value(item_of(tensor));
     return checked(PyNumber_Index(value.get()));

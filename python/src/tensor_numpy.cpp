@@ -12,6 +12,7 @@
 #include "ebb/autograd/ops.h"
 #include "ebb/core/sparse.h"
 #include "ebb/core/storage.h"
+#include "ebb/core/tensor_name.h"
 #include "python/src/errors.h"
 #include "python/src/numpy_types.h"
 #include "python/src/tensor_data.h"
@@ -261,9 +262,8 @@ Tensor tensor_from_array(PyObject* array) {
 PyObject* array_of(PyObject* object) {
   const Tensor& tensor = tensor_of(object);
   if (tensor.requires_grad() && is_grad_enabled()) {
-    throw AutogradError(
-        "numpy: needs a tensor that does not require grad, got one that does"
-        "\nhint: use tensor.detach().numpy()");
+    throw AutogradError(str("numpy: needs a tensor that does not require grad, got one",
+                            naming_of(tensor), " that does\nhint: use tensor.detach().numpy()"));
   }
   require_strided("numpy", "tensor", tensor);
   if (!is_on_host(tensor)) {

@@ -7,6 +7,7 @@
 
 #include "ebb/autograd/function.h"
 #include "ebb/autograd/hooks.h"
+#include "ebb/autograd/tensor_name.h"
 #include "ebb/core/allocator.h"
 #include "ebb/core/scope.h"
 #include "tests/autograd/graph_support.h"
@@ -66,11 +67,15 @@ TEST(Snapshot, NamesLeavesAndOtherTensors) {
   EXPECT_EQ(graph.outputs_of(0)[0].name, kNone);
 }
 
-TEST(Snapshot, AsksForNamesThatItWasNotGiven) {
-  const Tensor x = leaf({1, 2});
-  const Snapshot graph =
-      take_snapshot(x * x, {.name_of_leaf = [](const Tensor& one) { return str(one.numel()); }});
-  EXPECT_EQ(graph.strings[graph.leaves[0].name], "2");
+TEST(Snapshot, ShowsTheNamesThatTensorsHave) {
+  const Tensor x = leaf({1, 2}), y = x * x;
+  set_name(x, "x");
+  set_name(y, "square");
+  const Snapshot graph = take_snapshot(sum(y));
+  EXPECT_EQ(graph.strings[graph.leaves[0].name], "x");
+  EXPECT_EQ(graph.strings[graph.outputs_of(1)[0].name], "square");
+  const Snapshot renamed = take_snapshot(sum(y), {.names = Names{{"y", y}}});
+  EXPECT_EQ(renamed.strings[renamed.outputs_of(1)[0].name], "y");
 }
 
 TEST(Snapshot, CountsSharedMemoryOnce) {

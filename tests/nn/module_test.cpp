@@ -8,6 +8,7 @@
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/variable.h"
 #include "ebb/core/error.h"
+#include "ebb/core/tensor_name.h"
 #include "ebb/io/safetensors.h"
 #include "ebb/nn/containers.h"
 #include "ebb/nn/layers.h"
@@ -58,6 +59,19 @@ TEST(Module, ListsASharedModuleOnce) {
   const auto shared = std::make_shared<Linear>(2, 2);
   const ModuleList list({shared, shared});
   EXPECT_EQ(names_of(list.named_parameters()), (Names{"0.weight", "0.bias"}));
+}
+
+TEST(Module, LetsMessagesCallATensorByItsPathFromTheOutermostModule) {
+  Open model;
+  const auto block = model.register_module("block", std::make_shared<Block>());
+  EXPECT_EQ(describe_tensor(block->linear->bias), "float32 [3] named 'block.linear.bias'");
+  EXPECT_EQ(describe_tensor(block->count), "float32 [1] named 'block.count'");
+  EXPECT_EQ(name_of(block->scale), "");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              (*block->linear)(ones(Shape{5, 4}));
+            }),
+            "linear: the last size of input must be the last of weight, got float32 [5, 4] and "
+            "float32 [3, 2] named 'block.linear.weight'");
 }
 
 TEST(Module, MarksParametersAndLeavesBuffersAlone) {

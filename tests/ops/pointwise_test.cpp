@@ -93,7 +93,8 @@ TEST(Pointwise, RefusesWhatItCannotTake) {
   const Tensor x = ones(Shape{2});
   EXPECT_EQ(
       error_of<ShapeError>([&] { add(x, ones(Shape{3})); }),
-      "add: shapes must broadcast together, got [2] and [3] (sizes 2 and 3 differ in dim -1)");
+      "add: shapes must broadcast together, got input [2] and other [3] (sizes 2 and 3 differ in "
+      "dim -1)");
   EXPECT_EQ(error_of<ValueError>([&] { add(x, Tensor()); }),
             "add: 'other' must be a tensor, got an undefined one");
   EXPECT_EQ(error_of<ValueError>([&] { neg(Tensor()); }),

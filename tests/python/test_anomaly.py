@@ -3,6 +3,9 @@
 
 import asyncio
 import inspect
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -358,3 +361,20 @@ def test_retain_all_grads_leaves_other_results_alone():
     assert not plain.requires_grad
     assert not cut.requires_grad
     assert y.grad.tolist() == [1.0]
+
+
+def program(text, **settings):
+    """Run a program under these settings and return what it says of its failure."""
+    command = [sys.executable, "-c", "import ebb\nx = ebb.zeros(1, requires_grad=True)\n" + text]
+    return subprocess.run(command, env=os.environ | settings, capture_output=True, text=True).stderr
+
+
+def test_the_environment_turns_checks_on():
+    assert "log: the result (float32 [1]) must be" in program("x.log()", EBB_CHECK_NAN_INF="1")
+    assert program("x.log()", EBB_CHECK_NAN_INF="nan") == ""
+    assert program("x.log()", EBB_CHECK_NAN_INF="0", EBB_DETECT_ANOMALY="0") == ""
+    backward = program("x.sqrt().backward()", EBB_DETECT_ANOMALY="1")
+    assert "SqrtBackward: the gradient of input 0" in backward
+    assert program("x.sqrt().backward()", EBB_DETECT_ANOMALY="") == ""
+    off = "ebb.autograd.set_check_nan_inf(False)\nx.log()"
+    assert program(off, EBB_CHECK_NAN_INF="1") == ""

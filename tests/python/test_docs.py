@@ -18,13 +18,12 @@ import ebb
 from tests.python import sim_device
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "semantics.md"
+PAGES = [ROOT / "docs" / name for name in ("semantics.md", "errors.md", "explain.md")]
 WHOLE_PAGES = ("profiler.md",)  # whose sections are one program together
-MORE_PAGES = [ROOT / "docs" / "explain.md"]
 BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?", re.M | re.S)
 
 
-def sections(page=PAGE):
+def sections(page):
     """Each section that has examples: its title, and its blocks with what they print."""
     for section in re.split(r"^## ", page.read_text(), flags=re.M):
         blocks = [(found[1], found[2] or "") for found in BLOCK.finditer(section)]
@@ -52,7 +51,7 @@ def run_section(blocks):
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("blocks", [one for page in (PAGE, *MORE_PAGES) for one in sections(page)])
+@pytest.mark.parametrize("blocks", [one for page in PAGES for one in sections(page)])
 def test_the_examples_of_a_section_do_what_the_reference_shows(blocks):
     if any('"sim:0"' in code for code, _ in blocks):
         sim_device.path()  # skips where it was not built
@@ -68,8 +67,8 @@ def test_the_examples_of_a_page_do_what_it_shows(page):
 
 
 def test_every_section_of_the_reference_has_examples():
-    titles = re.findall(r"^## (.*)$", PAGE.read_text(), re.M)
-    assert titles == [one.id for one in sections()]
+    titles = re.findall(r"^## (.*)$", PAGES[0].read_text(), re.M)
+    assert titles == [one.id for one in sections(PAGES[0])]
 
 
 def main():

@@ -5,6 +5,8 @@
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/record.h"
 #include "ebb/autograd/rules/rules.h"
+#include "ebb/core/tensor_name.h"
+#include "ebb/ops/broadcast.h"
 #include "ebb/ops/check.h"
 
 namespace ebb::autograd::rules {
@@ -76,10 +78,10 @@ void check_bounds(bool has_min, bool has_max) {
 void check_upper_bound(const Tensor& self, const Tensor& max) {
   if (!self.defined()) return;
   ops::check::holds("clamp_", "self", self, "max", max);
-  const Shape joined = broadcast_shapes("clamp_", self.sizes(), max.sizes());
+  const Shape joined = ops::broadcast_operands("clamp_", {"self", self}, {"max", max});
   if (equal(joined, self.sizes())) return;
-  throw ShapeError(str("clamp_: 'self' must have the broadcast shape ", joined, ", got ",
-                       PrintShape{self.sizes()}));
+  throw ShapeError(
+      str("clamp_: 'self' must have the broadcast shape ", joined, ", got ", describe_shape(self)));
 }
 
 /// `product` times a number that mostly is 1.

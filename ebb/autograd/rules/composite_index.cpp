@@ -6,6 +6,7 @@
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/record.h"
+#include "ebb/ops/broadcast.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -120,7 +121,7 @@ Tensor masked_select(const Tensor& input, const Tensor& mask) {
   if (mask.dtype() != DType::boolean) {
     throw DTypeError(str("masked_select: mask needs dtype bool, got ", describe(mask)));
   }
-  const Shape shape = broadcast_shapes("masked_select", input.sizes(), mask.sizes());
+  const Shape shape = ops::broadcast_operands("masked_select", {"input", input}, {"mask", mask});
   return index_select(reshape(expand(input, shape), Shape{-1}), 0,
                       flatnonzero(expand(mask, shape)));
 }

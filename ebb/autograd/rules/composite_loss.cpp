@@ -2,6 +2,7 @@
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/record.h"
+#include "ebb/core/tensor_name.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -27,8 +28,8 @@ void check_operands(const char* op, const Tensor& input, const Tensor& target) {
 
 void check_shapes(const char* op, const Tensor& input, const Tensor& target) {
   if (equal(input.sizes(), target.sizes())) return;
-  throw ShapeError(str(op, ": target needs the shape of input, got ", PrintShape{target.sizes()},
-                       " for ", PrintShape{input.sizes()}));
+  throw ShapeError(str(op, ": target needs the shape of input, got ", describe_shape(target),
+                       " for ", describe_shape(input)));
 }
 
 /// Throws ValueError unless all elements are from 0 to 1.

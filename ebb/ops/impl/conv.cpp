@@ -116,9 +116,8 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias
   const std::string name = conv_name(weight.sizes(), transposed);
   const char* const op = name.c_str();
   check_operands(op, "input", input, "weight", weight);
-  const ConvShape shape =
-      conv_shape(name, input.sizes(), weight.sizes(),
-                 {stride, padding, dilation, transposed, output_padding, groups});
+  const ConvShape shape = conv_shape(
+      name, input, weight, {stride, padding, dilation, transposed, output_padding, groups});
   check_bias(op, bias, input, transposed ? shape.in_channels : shape.out_channels);
   return transposed ? to_input(op, shape, input, weight, bias)
                     : to_output(op, shape, input, weight, bias);
@@ -130,9 +129,8 @@ Tensor convolution_backward_input(const Tensor& grad, const Tensor& weight, IntS
   constexpr const char* op = "convolution_backward_input";
   check_operands(op, "grad", grad, "weight", weight);
   checked_numel(op, input_shape, item_size(grad.dtype()));
-  const ConvShape shape =
-      conv_shape(op, input_shape, weight.sizes(),
-                 {stride, padding, dilation, transposed, output_padding, groups});
+  const ConvShape shape = conv_shape(
+      op, input_shape, weight, {stride, padding, dilation, transposed, output_padding, groups});
   check_grad(op, grad, transposed ? conv_input_sizes(shape) : conv_output_sizes(shape));
   return transposed ? to_output(op, shape, grad, weight, {})
                     : to_input(op, shape, grad, weight, {});
@@ -144,9 +142,8 @@ Tensor convolution_backward_weight(const Tensor& grad, const Tensor& input, IntS
   constexpr const char* op = "convolution_backward_weight";
   check_operands(op, "grad", grad, "input", input);
   checked_numel(op, weight_shape, item_size(grad.dtype()));
-  const ConvShape shape =
-      conv_shape(op, input.sizes(), weight_shape,
-                 {stride, padding, dilation, transposed, output_padding, groups});
+  const ConvShape shape = conv_shape(
+      op, input, weight_shape, {stride, padding, dilation, transposed, output_padding, groups});
   check_grad(op, grad, transposed ? conv_input_sizes(shape) : conv_output_sizes(shape));
   return transposed ? to_weight(op, shape, input, grad, weight_shape)
                     : to_weight(op, shape, grad, input, weight_shape);

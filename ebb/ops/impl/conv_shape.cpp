@@ -34,17 +34,16 @@ void read_option(const std::string& op, const char* name, IntSpan values, int64_
   }
 }
 
-[[noreturn]] void throw_channels(const std::string& op, IntSpan input, IntSpan weight,
+[[noreturn]] void throw_channels(const std::string& op, const SizesOf& input, const SizesOf& weight,
                                  const ConvOptions& options) {
   const char* const wanted = options.transposed ? "[channels, out / groups, kernel...]"
                                                 : "[out, channels / groups, kernel...]";
   throw ShapeError(str(op, ": weight must be ", wanted, " for the channels of input, got input ",
-                       PrintShape{input}, ", weight ", PrintShape{weight}, " and groups ",
-                       options.groups));
+                       input, ", weight ", weight, " and groups ", options.groups));
 }
 
-void read_channels(const std::string& op, IntSpan input, IntSpan weight, const ConvOptions& options,
-                   ConvShape& shape) {
+void read_channels(const std::string& op, const SizesOf& input, const SizesOf& weight,
+                   const ConvOptions& options, ConvShape& shape) {
   const int64_t groups = options.groups;
   if (groups < 1) throw ValueError(str(op, ": groups must be at least 1, got ", groups));
   shape.groups = groups;
@@ -75,14 +74,14 @@ int64_t size_after(int64_t size, const ConvShape& shape, int dim, bool transpose
 }
 
 /// Throws if the kernel does not fit, or if nothing would come out.
-void check_sizes(const std::string& op, IntSpan input, IntSpan weight, const ConvOptions& options,
-                 const int64_t* sizes) {
+void check_sizes(const std::string& op, const SizesOf& input, const SizesOf& weight,
+                 const ConvOptions& options, const int64_t* sizes) {
   if (std::all_of(sizes, sizes + kMaxSpatial, [](int64_t size) { return size >= 1; })) return;
   throw ShapeError(str(op,
                        options.transposed ? ": the result needs sizes of at least 1"
                                           : ": the kernel must fit into the padded input",
-                       ", got input ", PrintShape{input}, ", weight ", PrintShape{weight},
-                       ", padding ", PrintShape{options.padding}, " and dilation ",
+                       ", got input ", input, ", weight ", weight, ", padding ",
+                       PrintShape{options.padding}, " and dilation ",
                        PrintShape{options.dilation}));
 }
 
@@ -111,11 +110,11 @@ std::string conv_name(IntSpan weight, bool transposed) {
   return str(transposed ? "conv_transpose" : "conv", spatial, "d");
 }
 
-ConvShape conv_shape(const std::string& op, IntSpan input, IntSpan weight,
+ConvShape conv_shape(const std::string& op, const SizesOf& input, const SizesOf& weight,
                      const ConvOptions& options) {
   if (weight.size() < 3 || weight.size() > 2 + kMaxSpatial || input.size() != weight.size()) {
     throw ShapeError(str(op, ": input [batch, channels, sizes...] and weight need the same dims, ",
-                         "3 to 5, got ", PrintShape{input}, " and ", PrintShape{weight}));
+                         "3 to 5, got ", input, " and ", weight));
   }
   ConvShape shape;
   const auto spatial = static_cast<int64_t>(weight.size()) - 2;
@@ -124,7 +123,7 @@ ConvShape conv_shape(const std::string& op, IntSpan input, IntSpan weight,
   read_option(op, "stride", options.stride, 1, spatial, shape.stride);
   read_option(op, "padding", options.padding, 0, spatial, shape.padding);
   read_option(op, "dilation", options.dilation, 1, spatial, shape.dilation);
-  read_option(op, "the kernel", weight.subspan(2), 1, spatial, shape.kernel);
+  read_option(op, "the kernel", IntSpan(weight).subspan(2), 1, spatial, shape.kernel);
   int64_t output_padding[kMaxSpatial] = {};
   if (options.transposed) {
     read_option(op, "output_padding", options.output_padding, 0, spatial, output_padding);

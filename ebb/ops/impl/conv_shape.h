@@ -5,6 +5,7 @@
 
 #include "ebb/core/tensor.h"
 #include "ebb/kernels/signatures_conv.h"
+#include "ebb/ops/broadcast.h"
 
 namespace ebb::ops {
 
@@ -21,7 +22,7 @@ std::string conv_name(IntSpan weight, bool transposed);
 
 /// The shape for an input and a weight, as the op sees them: a transposed convolution's input is
 /// the output of the ConvShape. Throws ShapeError or ValueError, naming `op`, if they do not fit.
-kernels::ConvShape conv_shape(const std::string& op, IntSpan input, IntSpan weight,
+kernels::ConvShape conv_shape(const std::string& op, const SizesOf& input, const SizesOf& weight,
                               const ConvOptions& options);
 
 /// The sizes of the tensor on either side of a ConvShape.

@@ -4,6 +4,7 @@
 #include "ebb/ops/impl/loss_pointwise.h"
 
 #include "ebb/kernels/tables.h"
+#include "ebb/ops/broadcast.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/impl/creation.h"
 #include "ebb/ops/infer.h"
@@ -25,7 +26,7 @@ struct Pair {
     infer::check_same_device(op, lhs, rhs);
     const DType dtype = promote(lhs.dtype(), rhs.dtype());
     const bool is_same = equal(lhs.sizes(), rhs.sizes());
-    shape = is_same ? Shape(lhs.sizes()) : broadcast_shapes(op, lhs.sizes(), rhs.sizes());
+    shape = is_same ? Shape(lhs.sizes()) : broadcast_operands(op, {"input", lhs}, {"target", rhs});
     checked_numel(op, shape, item_size(dtype));
     input = dense(lhs, dtype);
     target = dense(rhs, dtype);

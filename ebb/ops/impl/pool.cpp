@@ -91,7 +91,7 @@ Tensor avg_pool(const Tensor& input, IntSpan kernel_size, IntSpan stride, IntSpa
   const PoolOptions options{kernel_size, stride, padding,
                             IntSpan(kNoDilation).first(std::min<size_t>(2, kernel_size.size())),
                             ceil_mode};
-  const Shape sizes = pool_sizes(op, input.sizes(), options);
+  const Shape sizes = pool_sizes(op, input, options);
   if (divisor_override == 0) throw ValueError(str(op, ": divisor_override must not be 0"));
   const auto kernel = kernel_for(op.c_str(), kernels::avg_pool_kernels, input);
   const Tensor out = empty(sizes, input.dtype(), input.device());
@@ -124,7 +124,7 @@ Tensor avg_pool_backward(const Tensor& grad, IntSpan input_shape, IntSpan kernel
 Tensor adaptive_avg_pool(const Tensor& input, IntSpan output_size) {
   const std::string op = pool_name("adaptive_avg_pool", output_size.size());
   infer::check_defined(op.c_str(), "input", input);
-  const Shape sizes = adaptive_pool_sizes(op, input.sizes(), output_size);
+  const Shape sizes = adaptive_pool_sizes(op, input, output_size);
   const auto kernel = kernel_for(op.c_str(), kernels::avg_pool_kernels, input);
   const Tensor out = empty(sizes, input.dtype(), input.device());
   if (out.numel() == 0) return out;
@@ -181,7 +181,7 @@ std::tuple<Tensor, Tensor> max_pool(const Tensor& input, IntSpan kernel_size, In
   const std::string op = pool_name("max_pool", kernel_size.size());
   infer::check_defined(op.c_str(), "input", input);
   const PoolOptions options{kernel_size, stride, padding, dilation, ceil_mode};
-  const Shape sizes = pool_sizes(op, input.sizes(), options);
+  const Shape sizes = pool_sizes(op, input, options);
   return pool_maxima(op, input, sizes, kernel_size.size(), [&] {
     PlaneWindows made = plane_windows(input.sizes(), sizes, options);
     if (!made.has_empty()) return made;
@@ -195,7 +195,7 @@ std::tuple<Tensor, Tensor> max_pool(const Tensor& input, IntSpan kernel_size, In
 std::tuple<Tensor, Tensor> adaptive_max_pool(const Tensor& input, IntSpan output_size) {
   const std::string op = pool_name("adaptive_max_pool", output_size.size());
   infer::check_defined(op.c_str(), "input", input);
-  const Shape sizes = adaptive_pool_sizes(op, input.sizes(), output_size);
+  const Shape sizes = adaptive_pool_sizes(op, input, output_size);
   return pool_maxima(op, input, sizes, output_size.size(), [&] {
     return adaptive_plane_windows(input.sizes(), sizes, output_size.size());
   });

@@ -28,15 +28,14 @@ void check_list(const std::string& op, const char* name, IntSpan values, size_t 
       str(op, ": ", name, " must be from ", least, " to ", kMost, ", got ", PrintShape{values}));
 }
 
-void check_pooled(const std::string& op, IntSpan input, size_t pooled) {
+void check_pooled(const std::string& op, const SizesOf& input, size_t pooled) {
   if (pooled < 1 || pooled > kMaxPooled || input.size() < pooled) {
     throw ShapeError(str(op, ": needs 1 to ", kMaxPooled, " pooled dims that input has, got ",
-                         pooled, " for input ", PrintShape{input}));
+                         pooled, " for input ", input));
   }
-  for (const int64_t size : input.last(pooled)) {
+  for (const int64_t size : IntSpan(input).last(pooled)) {
     if (size <= kMost) continue;
-    throw ShapeError(
-        str(op, ": pooled sizes must be at most ", kMost, ", got input ", PrintShape{input}));
+    throw ShapeError(str(op, ": pooled sizes must be at most ", kMost, ", got input ", input));
   }
 }
 
@@ -83,7 +82,7 @@ Shape pool_list(const char* op, const char* name, IntSpan values, int pooled) {
   return list;
 }
 
-Shape pool_sizes(const std::string& op, IntSpan input, const PoolOptions& options) {
+Shape pool_sizes(const std::string& op, const SizesOf& input, const PoolOptions& options) {
   const size_t pooled = options.kernel_size.size();
   check_pooled(op, input, pooled);
   check_options(op, options);
@@ -94,13 +93,12 @@ Shape pool_sizes(const std::string& op, IntSpan input, const PoolOptions& option
     if (size >= 1) continue;
     throw ShapeError(str(op, ": the kernel must fit into the padded input, got kernel_size ",
                          PrintShape{options.kernel_size}, ", padding ", PrintShape{options.padding},
-                         " and dilation ", PrintShape{options.dilation}, " for input ",
-                         PrintShape{input}));
+                         " and dilation ", PrintShape{options.dilation}, " for input ", input));
   }
   return sizes;
 }
 
-Shape adaptive_pool_sizes(const std::string& op, IntSpan input, IntSpan output_size) {
+Shape adaptive_pool_sizes(const std::string& op, const SizesOf& input, IntSpan output_size) {
   const size_t pooled = output_size.size();
   check_pooled(op, input, pooled);
   check_list(op, "output_size", output_size, pooled, 0);
@@ -108,8 +106,8 @@ Shape adaptive_pool_sizes(const std::string& op, IntSpan input, IntSpan output_s
   for (size_t dim = 0; dim < pooled; ++dim) {
     int64_t& size = sizes[static_cast<int>(input.size() - pooled + dim)];
     if (size < 1) {
-      throw ShapeError(str(op, ": input needs at least one element along each pooled dim, got ",
-                           PrintShape{input}));
+      throw ShapeError(
+          str(op, ": input needs at least one element along each pooled dim, got ", input));
     }
     size = output_size[dim];
   }

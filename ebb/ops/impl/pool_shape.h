@@ -7,6 +7,7 @@
 
 #include "ebb/core/tensor.h"
 #include "ebb/kernels/signatures_conv.h"
+#include "ebb/ops/broadcast.h"
 
 namespace ebb::ops {
 
@@ -34,8 +35,8 @@ struct PoolWindows {
 
 /// The sizes that a pool of `input` gives: `op` pools the last dims, one per number of the options.
 /// Both throw ShapeError or ValueError where they do not fit.
-Shape pool_sizes(const std::string& op, IntSpan input, const PoolOptions& options);
-Shape adaptive_pool_sizes(const std::string& op, IntSpan input, IntSpan output_size);
+Shape pool_sizes(const std::string& op, const SizesOf& input, const PoolOptions& options);
+Shape adaptive_pool_sizes(const std::string& op, const SizesOf& input, IntSpan output_size);
 
 /// The windows along the pooled dim number `dim`, of which one may be empty if it is in the
 /// padding.

@@ -3,6 +3,7 @@
 //
 // Whoever indexes (x[1:5, 0]) turns slices into start, step and count per dim and says which sizes
 // of 1 the result leaves out (an integer) or puts in (None).
+#include "ebb/core/tensor_name.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/impl/copy.h"
@@ -125,8 +126,8 @@ Shape joined_shape(std::span<const Tensor> tensors, int axis) {
     fits = fits && !__builtin_add_overflow(total, part.impl()->sizes()[axis], &total);
     if (!fits) {
       throw ShapeError(str("cat: shapes must agree but for dim ", axis, ", got ",
-                           PrintShape{tensors[0].sizes()}, " at position 0 and ",
-                           PrintShape{part.sizes()}, " at position ", position));
+                           describe_shape(tensors[0]), " at position 0 and ", describe_shape(part),
+                           " at position ", position));
     }
     infer::check_same_device("cat", tensors[0], part);
   }
@@ -176,9 +177,9 @@ Tensor stack(std::span<const Tensor> tensors, int64_t dim) {
   for (size_t position = 0; position < tensors.size(); ++position) {
     infer::check_same_device("stack", first, tensors[position]);
     if (equal(first.sizes(), tensors[position].sizes())) continue;
-    throw ShapeError(str("stack: shapes must agree, got ", PrintShape{first.sizes()},
-                         " at position 0 and ", PrintShape{tensors[position].sizes()},
-                         " at position ", position));
+    throw ShapeError(str("stack: shapes must agree, got ", describe_shape(first),
+                         " at position 0 and ", describe_shape(tensors[position]), " at position ",
+                         position));
   }
   const int axis = normalize_dim("stack", dim, first.ndim() + 1);
   Parts parts(tensors);

@@ -203,6 +203,11 @@ class GraphNode:
         return self.graph.strings[self.graph.column("leaves.name")[rows[0]]] if rows else ""
 
     @property
+    def titles(self) -> list[str]:
+        """The names of the tensors made here, of those that have one."""
+        return [self.leaf] if self.leaf else [one.name for one in self.outputs if one.name]
+
+    @property
     def requires_grad(self) -> bool:
         """Whether a gradient is wanted here: of a leaf that was told not to, False."""
         rows = self.graph.rows("leaves.node", self.index)
@@ -247,6 +252,6 @@ class GraphNode:
         return hash((id(self.graph), self.index))
 
     def __repr__(self) -> str:
-        what = f"{self.name} {self.leaf}" if self.leaf else self.name
+        what = " ".join([self.name, *self.titles])
         shapes = ", ".join(f"{output.dtype} {list(output.shape)}" for output in self.outputs)
         return f"<node {self.index}: {what}, {shapes}>"

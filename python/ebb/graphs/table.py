@@ -68,7 +68,7 @@ def render(graph: Snapshot, by: str | None, limit: int | None) -> str:
 
 
 def _row(graph: Snapshot, node: GraphNode) -> tuple[str, ...]:
-    name = node.leaf or ("leaf" if node.is_leaf else node.name)
+    name = node.leaf or ("leaf" if node.is_leaf else " ".join([node.name, *node.titles]))
     outputs = ", ".join(tensor_text(one.dtype, one.shape) for one in node.outputs)
     module = "" if node.is_leaf else module_text(node)
     saved = "freed" if node.is_freed else ""

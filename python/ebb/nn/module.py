@@ -376,7 +376,7 @@ class Module(_C._ModuleCall):
         return traversal.represent(self)
 
 
-_C._set_module_functions(traversal.steps_to, call_with_hooks)
+_C._set_module_functions(traversal.steps_to, call_with_hooks, traversal.note_paths)
 
 
 def _kind_of(value: Any) -> str | None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from ebb import _C
+
 if TYPE_CHECKING:
     from ebb._C import Tensor
     from ebb.nn.module import Module
@@ -46,6 +48,16 @@ def named_tensors(
                 continue
             seen.add(id(tensor))
             yield join(path, name), tensor
+
+
+def note_paths(module: Module, path: str) -> None:
+    """Let errors and graphs call the tensors of ``module`` by their dotted names.
+
+    ``path`` is the module's own; of the outermost, "", the tensors of all modules below follow.
+    """
+    for registry in ("_parameters", "_buffers"):
+        for name, tensor in named_tensors(module, registry, path, not path, True):
+            _C._set_module_path(tensor, name)
 
 
 # A name and a class for each step; by module, then by the identity of what is below it.

@@ -1,0 +1,13 @@
+// ebb/core/scope_path.h -- a module's dotted path.
+#pragma once
+
+#include <string>
+
+#include "ebb/core/scope.h"
+
+namespace ebb {
+
+/// "blocks.3.attn"; "" for the outermost module and outside of all.
+EBB_API std::string scope_path(ScopeId id);
+
+}  // namespace ebb

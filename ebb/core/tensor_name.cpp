@@ -1,0 +1,39 @@
+// ebb/core/tensor_name.cpp -- names of tensors in words.
+#include "ebb/core/tensor_name.h"
+
+#include "ebb/core/error.h"
+
+namespace ebb {
+
+TensorNames names_of(const TensorImpl& tensor) {
+  const auto* const named = dynamic_cast<const Named*>(tensor.meta);
+  return named == nullptr ? TensorNames() : named->names();
+}
+
+std::string name_of(const Tensor& tensor) {
+  return tensor.defined() ? names_of(*tensor.impl()).given : std::string();
+}
+
+std::string naming(const std::string& title) {
+  return title.empty() ? std::string() : str(" named '", title, "'");
+}
+
+std::string naming_of(const TensorImpl& tensor) {
+  const std::string own = names_of(tensor).title();
+  const TensorImpl* const base = own.empty() ? tensor.base() : nullptr;
+  if (base == nullptr) return naming(own);
+  const std::string viewed = names_of(*base).title();
+  return viewed.empty() ? std::string() : str(" viewing '", viewed, "'");
+}
+
+std::string describe_tensor(const TensorImpl& tensor) {
+  return str(tensor.dtype, ' ', PrintShape{tensor.shape()}, naming_of(tensor));
+}
+std::string describe_tensor(const Tensor& tensor) {
+  return tensor.defined() ? describe_tensor(*tensor.impl()) : "an undefined tensor";
+}
+std::string describe_shape(const Tensor& tensor) {
+  return str(PrintShape{tensor.sizes()}, naming_of(tensor));
+}
+
+}  // namespace ebb
