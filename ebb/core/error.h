@@ -5,6 +5,7 @@
 // only a bug of ebb itself throws InternalError.
 #pragma once
 
+#include <array>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -16,8 +17,16 @@ namespace ebb {
 /// Base of every exception that ebb throws.
 class EBB_API Error : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit Error(const std::string& message);
   ~Error() override;
+
+  /// The line of the program whose call into ebb threw this, such as "step.cpp:12 in train": as far
+  /// as debug information and `addr2line` tell, else "an unknown place". Under a front end that has
+  /// tracebacks of its own, such as Python, it is unknown. Takes milliseconds.
+  std::string where() const;
+
+ private:
+  std::array<void*, 32> frames_;  // return addresses, innermost first, up to a null
 };
 
 /// Defines one error class per line; each is a distinct type with nothing of its own.

@@ -8,10 +8,12 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -131,43 +133,71 @@ std::string demangled(const char* symbol) {
   return name;
 }
 
-/// Reads pairs of lines "function" and "file:line" as addr2line prints them: one for the call and
-/// one for each function it was inlined into. The first outside ebb's headers is the user's: an
-/// operator's own line would tell nobody anything.
-SourceLocation parse_addr2line(const std::string& text) {
-  SourceLocation found;
+/// One line of the program for an address, and one for each function that was inlined there.
+using Places = std::vector<SourceLocation>;
+
+/// Reads pairs of lines "function" and "file:line" as addr2line prints them, innermost first, for
+/// each address after its own line "0x...".
+std::vector<Places> parse_addr2line(const std::string& text) {
+  std::vector<Places> all;
   std::istringstream lines(text);
   std::string function, place;
-  while (std::getline(lines, function) && std::getline(lines, place)) {
+  while (std::getline(lines, function)) {
+    if (function.compare(0, 2, "0x") == 0) {
+      all.emplace_back();
+      continue;
+    }
+    if (!std::getline(lines, place) || all.empty()) break;
     const size_t colon = place.rfind(':');
     const bool is_known = function.compare(0, 2, "??") != 0 && place.compare(0, 2, "??") != 0;
-    if (!is_known || colon == std::string::npos) break;
-    found = {.file = place.substr(0, colon),
-             .line = std::atoi(place.c_str() + colon + 1),
-             .function = function};
-    if (found.file.find("ebb/autograd/operators.h") == std::string::npos) break;
+    if (!is_known || colon == std::string::npos) continue;
+    all.back().push_back({.file = place.substr(0, colon),
+                          .line = std::atoi(place.c_str() + colon + 1),
+                          .function = function});
   }
-  return found;
+  return all;
 }
 
+/// What addr2line tells of return addresses in one file of code, which starts at `base`.
+std::vector<Places> look_up(const std::string& object, uintptr_t base,
+                            std::span<const uintptr_t> addresses) {
+  if (object.find('\'') != std::string::npos) return {};
+  std::ostringstream command;
+  command << "addr2line -Cfiae '" << object << "'" << std::hex;
+  // One byte back: a return address belongs to the statement after the call.
+  for (const uintptr_t address : addresses) command << " 0x" << address - 1 - base;
+  command << " 2>/dev/null";
+  return parse_addr2line(output_of(command.str()));
+}
+
+/// An operator's own line would tell nobody anything: the first outside ebb's headers is the
+/// user's.
 SourceLocation describe_address(uintptr_t address) {
   Dl_info info{};
   if (dladdr(reinterpret_cast<void*>(address), &info) == 0 || info.dli_fname == nullptr) return {};
-  // One byte back: a return address belongs to the statement after the call.
-  const uintptr_t offset = address - 1 - reinterpret_cast<uintptr_t>(info.dli_fbase);
-  const std::string object = info.dli_fname;
   SourceLocation found;
-  if (object.find('\'') == std::string::npos) {
-    std::array<char, 32> hex;
-    std::snprintf(hex.data(), hex.size(), "0x%zx", static_cast<size_t>(offset));
-    found = parse_addr2line(
-        output_of(str("addr2line -Cfie '", object, "' ", hex.data(), " 2>/dev/null")));
+  for (const Places& places :
+       look_up(info.dli_fname, reinterpret_cast<uintptr_t>(info.dli_fbase), {&address, 1})) {
+    for (const SourceLocation& place : places) {
+      found = place;
+      if (found.file.find("ebb/autograd/operators.h") == std::string::npos) break;
+    }
   }
-  if (found.file.empty()) found.file = object;
+  if (found.file.empty()) found.file = info.dli_fname;
   if (found.function.empty() && info.dli_sname != nullptr) {
     found.function = demangled(info.dli_sname);
   }
   return found;
+}
+
+/// Whether a line is ebb's, or of the standard library.
+bool is_own(const SourceLocation& place) {
+  constexpr const char* kOwn[] = {"/ebb/core/",  "/ebb/kernels/", "/ebb/ops/",    "/ebb/autograd/",
+                                  "/ebb/graph/", "/ebb/nn/",      "/ebb/optim/",  "/ebb/io/",
+                                  "/ebb/data/",  "/ebb/testing/", "/usr/include/"};
+  return std::any_of(std::begin(kOwn), std::end(kOwn), [&](const char* folder) {
+    return place.file.find(folder) != std::string::npos;
+  });
 }
 
 }  // namespace
@@ -252,6 +282,29 @@ SourceLocation describe_location(LocationId id) {
   const SourceLocation found = describe_address(entry.first);
   const std::lock_guard lock(shared.mutex);
   return shared.described.try_emplace(id, found).first->second;
+}
+
+SourceLocation describe_caller(std::span<void* const> frames) {
+  size_t next = 0;
+  while (next < frames.size()) {  // one command for neighbours in one file of code
+    Dl_info info{};
+    const bool is_known = dladdr(frames[next], &info) != 0 && info.dli_fname != nullptr;
+    std::vector<uintptr_t> addresses;
+    for (Dl_info other{}; next < frames.size(); ++next) {
+      if (dladdr(frames[next], &other) == 0 || other.dli_fbase != info.dli_fbase) break;
+      addresses.push_back(reinterpret_cast<uintptr_t>(frames[next]));
+    }
+    if (!is_known || addresses.empty()) {
+      ++next;
+      continue;
+    }
+    const auto base = reinterpret_cast<uintptr_t>(info.dli_fbase);
+    for (const Places& places : look_up(info.dli_fname, base, addresses)) {
+      const auto found = std::find_if_not(places.begin(), places.end(), is_own);
+      if (found != places.end()) return *found;
+    }
+  }
+  return {};
 }
 
 std::vector<SourceLocation> describe_stack(LocationId id) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ EBB_API std::string to_string(const SourceLocation& location);
 EBB_API SourceLocation describe_location(LocationId id);
 /// The places of a stack, innermost first; of any other known id its one place.
 EBB_API std::vector<SourceLocation> describe_stack(LocationId id);
+/// The innermost of these return addresses that is not in ebb's own code.
+EBB_API SourceLocation describe_caller(std::span<void* const> frames);
 /// "train.py:12 in step", and below it a line for each caller that the id knows of.
 EBB_API std::string explain_location(LocationId id);
 

@@ -5,8 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <thread>
 #include <vector>
+
+#include "ebb/core/error.h"
+#include "ebb/core/tensor.h"
 
 namespace ebb {
 namespace {
@@ -49,6 +53,34 @@ TEST(Location, NamesTheFileAndLineOfACppCall) {
   EXPECT_NE(place.file.find("location_test.cpp"), std::string::npos) << place.file;
   EXPECT_EQ(place.line, line);
   EXPECT_NE(place.function.find("NamesTheFileAndLineOfACppCall"), std::string::npos);
+}
+
+constexpr int kWrongLine = __LINE__ + 2;
+[[gnu::noinline]] void read_wrongly(const Tensor& tensor) {
+  tensor.data<double>();
+  asm volatile("" ::: "memory");
+}
+
+TEST(Location, OfAnErrorIsTheLineThatCalledEbb) {
+  const std::vector<int64_t> sizes{2, 3};
+  std::string where;
+  try {
+    read_wrongly(empty(sizes, DType::float32));
+  } catch (const Error& error) {
+    const Error copy = error;
+    where = copy.where();
+  }
+  const std::string line = "location_test.cpp:" + std::to_string(kWrongLine);
+  EXPECT_NE(where.find(line + " in "), std::string::npos) << where;
+  EXPECT_NE(where.find("read_wrongly"), std::string::npos) << where;
+}
+
+TEST(Location, OfAnErrorMadeByTheProgramIsItsOwnLine) {
+  const int line = __LINE__ + 1;
+  const ValueError error("wrong");
+  EXPECT_NE(error.where().find("location_test.cpp:" + std::to_string(line)), std::string::npos)
+      << error.where();
+  EXPECT_STREQ(error.what(), "wrong");
 }
 
 TEST(Location, IsUnknownForZeroAndForIdsNeverGiven) {
