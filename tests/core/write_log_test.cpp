@@ -189,7 +189,8 @@ TEST(WriteLog, TakesWritesFromSeveralThreads) {
   }
   for (std::thread& writer : writers) writer.join();
   EXPECT_EQ(memory.version, 2000u);
-  EXPECT_FALSE(memory.is_hit(0, 12, 12));
+  // How the writers take turns decides what is joined, but not what lies behind all of them.
+  EXPECT_FALSE(memory.is_hit(0, 84, 12));
 }
 
 /// One to three loops of random writes, taking turns, with random questions between them.
