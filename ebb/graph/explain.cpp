@@ -53,7 +53,7 @@ class Graph {
       }
     }
     if (roots.empty()) return;
-    snapshot_ = take_snapshot(roots, {.names = names});
+    snapshot_ = take_snapshot(roots, {.names = names, .uses_own_names = false});
     for (const LeafRow& leaf : snapshot_.leaves) note_place(leaf.name, {leaf.node, 0});
     for (const OutputRow& out : snapshot_.outputs) {
       if (out.name != kNone) note_place(out.name, {out.node, out.index});

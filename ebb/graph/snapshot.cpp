@@ -155,7 +155,8 @@ void Builder::fill_nodes() {
 void Builder::add_outputs(const Node& node, uint32_t number) {
   for (uint32_t index = 0; index < node.output_count(); ++index) {
     const autograd::OutputMeta& meta = node.output_meta(index);
-    const bool may_be_named = node.extra() != nullptr && !node.is_accumulator();
+    const bool may_be_named =
+        options_.uses_own_names && node.extra() != nullptr && !node.is_accumulator();
     const std::string name =
         may_be_named ? autograd::title_of(Edge{const_cast<Node*>(&node), index, 0}) : "";
     snapshot_.outputs.push_back({.node = number,
@@ -197,7 +198,8 @@ void Builder::add_leaf(Node& node, uint32_t number) {
 std::string Builder::name_of(autograd::AccumulateGrad& accumulator) const {
   const Tensor leaf = accumulator.share_leaf();
   const uint32_t* const known = leaf.defined() ? names_.find(leaf.impl()) : nullptr;
-  return known != nullptr ? options_.names[*known].first : accumulator.names().title();
+  if (known != nullptr) return options_.names[*known].first;
+  return options_.uses_own_names ? accumulator.names().title() : "";
 }
 
 // Modules are numbered in the order of the forward pass.

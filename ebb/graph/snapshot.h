@@ -138,6 +138,7 @@ struct EBB_API Snapshot {
 struct SnapshotOptions {
   /// Names of leaves and of other tensors in the graph; others go by their own (set_name()).
   std::span<const std::pair<std::string, Tensor>> names = {};
+  bool uses_own_names = true;  // if not, those others have none
 };
 
 /// The place of a root in the graph. Throws AutogradError, saying why, if it has none.

@@ -259,7 +259,8 @@ def resolve_name(f: Callable[..., Any]) -> str:
     """Return how to write a function: ``ebb.matmul``, ``ebb.Tensor.add``."""
     owner = getattr(f, "__self__", None)
     if isinstance(owner, (_types.GetSetDescriptorType, property)):
-        return f"ebb.Tensor.{getattr(owner, '__name__', 'property')}.{f.__name__}"
+        name = next(name for name, member in vars(Tensor).items() if member is owner)
+        return f"ebb.Tensor.{name}.{f.__name__}"
     if isinstance(f, (_types.MethodDescriptorType, _types.WrapperDescriptorType)):
         return f"ebb.Tensor.{f.__name__}"
     if isinstance(f, _types.BuiltinFunctionType):

@@ -55,7 +55,7 @@ def test_a_gradient_that_is_set_needs_the_dtype_that_was_set():
 
 def test_only_a_leaf_that_requires_a_gradient_may_have_another():
     x = half_leaf(1.0)
-    with pytest.raises(RuntimeError, match="grad_dtype: needs a leaf, got a tensor made by Mul"):
+    with pytest.raises(RuntimeError, match=r"needs a leaf, got bfloat16 \[1\] made by Mul"):
         _ = (x * 2).grad_dtype
     with pytest.raises(RuntimeError, match="needs a leaf that requires a gradient"):
         ebb.ones(1).grad_dtype = ebb.float64

@@ -146,7 +146,7 @@ def test_networkx_gets_nodes_and_edges(diamond, monkeypatch):
 
 def test_the_list_of_fields_is_complete():
     properties = {name for name, made in vars(GraphNode).items() if isinstance(made, property)}
-    derived = {"shape", "dtype", "device", "is_leaf", "edges", "users", "base"}
+    derived = {"shape", "dtype", "device", "is_leaf", "edges", "users", "base", "titles"}
     assert properties - derived == set(FIELDS)
 
 
