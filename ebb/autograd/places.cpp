@@ -70,8 +70,7 @@ Tensor make_seed(const char* call, size_t position, const Edge& place, const Ten
   if (given.device() != device) {
     if (meta.ndim == 0) return make_seed(call, position, place, to_device(given, device));
     throw ValueError(str(call, ": gradient ", position, " must be on its tensor's device ",
-                         to_string(device), naming_of(place), ", got ",
-                         to_string(given.device())));
+                         to_string(device), naming_of(place), ", got ", to_string(given.device())));
   }
   return given.dtype() == meta.dtype ? given : cast_to(given, meta.dtype);
 }
