@@ -75,11 +75,11 @@ TEST(GraphJson, HoldsAllThatASnapshotKnows) {
   EXPECT_EQ(data["strings"][data["outputs"]["name"][1].get<size_t>()], "y");
   EXPECT_EQ(data["outputs"]["name"][0], -1);
   EXPECT_EQ(data["strings"][data["saved"]["device"][0].get<size_t>()], "cpu");
-  EXPECT_EQ(data["saved"]["packed"], json({0}));
-  EXPECT_EQ(data["nodes"]["freed"], json({0, 0, 0}));
+  EXPECT_EQ(data["saved"]["packed"], json::array({0}));
+  EXPECT_EQ(data["nodes"]["freed"], json::array({0, 0, 0}));
   backward(loss);
   data = json::parse(to_json(take_snapshot(loss)));
-  EXPECT_EQ(data["nodes"]["freed"], json({0, 1, 0}));
+  EXPECT_EQ(data["nodes"]["freed"], json::array({0, 1, 0}));
 }
 
 TEST(GraphJson, SpellsNumbersThatJsonLacks) {
