@@ -190,14 +190,14 @@ SourceLocation describe_address(uintptr_t address) {
   return found;
 }
 
-/// Whether a line is ebb's, or of the standard library.
-bool is_own(const SourceLocation& place) {
+/// Whether a place is a line of the program: not of ebb, nor of the standard library.
+bool is_of_program(const SourceLocation& place) {
   constexpr const char* kOwn[] = {"/ebb/core/",  "/ebb/kernels/", "/ebb/ops/",    "/ebb/autograd/",
                                   "/ebb/graph/", "/ebb/nn/",      "/ebb/optim/",  "/ebb/io/",
                                   "/ebb/data/",  "/ebb/testing/", "/usr/include/"};
-  return std::any_of(std::begin(kOwn), std::end(kOwn), [&](const char* folder) {
-    return place.file.find(folder) != std::string::npos;
-  });
+  return place.line > 0 && std::none_of(std::begin(kOwn), std::end(kOwn), [&](const char* folder) {
+           return place.file.find(folder) != std::string::npos;
+         });
 }
 
 }  // namespace
@@ -300,7 +300,7 @@ SourceLocation describe_caller(std::span<void* const> frames) {
     }
     const auto base = reinterpret_cast<uintptr_t>(info.dli_fbase);
     for (const Places& places : look_up(info.dli_fname, base, addresses)) {
-      const auto found = std::find_if_not(places.begin(), places.end(), is_own);
+      const auto found = std::find_if(places.begin(), places.end(), is_of_program);
       if (found != places.end()) return *found;
     }
   }
