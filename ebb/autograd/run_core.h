@@ -233,8 +233,8 @@ class RunCore : public RestrictedRun, public ActiveRun {
   /// Notes where a node runs, unless that is where all nodes of the CPU do.
   void see_place(const Node& node) {
     const OutputMeta& meta = node.output_meta(0);
+    if (meta.device == Device{} && (meta.context & kHasStreams) == 0) return;
     const Device device = revealed(meta.device);
-    if (device == Device{} && (meta.context & kHasStreams) == 0) return;
     RunPlaces& places = buffers_.places;
     if (!is_on_host(device)) {
       has_device_nodes_ = true;
