@@ -63,7 +63,7 @@ def _style() -> str:
         ".ebb-graph .e{fill:none;stroke-width:1.1}.ebb-graph .far{opacity:.35}",
         ".ebb-graph .v{stroke-dasharray:2 3}.ebb-graph .frame{stroke-width:1}",
     ]
-    for number, prefix in ((0, ""), (1, "")):
+    for number in (0, 1):
         ground, frame, border, ink, faint, edge = GROUND[number]
         part = [
             f".ebb-graph .ground{{fill:{ground}}}",
@@ -76,7 +76,7 @@ def _style() -> str:
             fill, line, text = looks[number]
             part.append(f".ebb-graph .{kind} rect{{fill:{fill};stroke:{line}}}"
                         f".ebb-graph .{kind} text{{fill:{text}}}")  # fmt: skip
-        text = prefix + "".join(part)
+        text = "".join(part)
         rules.append(f"@media (prefers-color-scheme:dark){{{text}}}" if number else text)
     rules.append(".ebb-graph .name,.ebb-graph .type{paint-order:stroke;stroke-width:4px}")
     return "\n".join(rules)
