@@ -123,6 +123,7 @@ class EBB_API Node : public Producer {
 
  protected:
   friend struct NodeAccess;
+  friend class NodeRun;
   static constexpr uint8_t kReleased = 1;      // saved tensors were freed
   static constexpr uint8_t kLocked = 2;        // somebody is unpacking (see SavedLock)
   static constexpr uint8_t kHasSaved = 4;      // release_saved() has something to do
@@ -173,7 +174,7 @@ class RestrictedRun {
 class EBB_API NodeRun {
  public:
   NodeRun(Node& node, bool releases, const RestrictedRun* restricted_to)
-      : edges_(node.edges()), releases_(releases), restricted_to_(restricted_to) {}
+      : edges_(node.edge_data()), releases_(releases), restricted_to_(restricted_to) {}
 
   /// Whether the gradient along edge `index` is wanted in this run.
   bool wants(size_t index) const {
@@ -186,7 +187,7 @@ class EBB_API NodeRun {
  private:
   bool is_needed(const Edge& edge) const;
 
-  std::span<Edge> edges_;
+  const Edge* edges_;
   bool releases_;
   const RestrictedRun* restricted_to_;  // null if all nodes take part
 };

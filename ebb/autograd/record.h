@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstring>
 #include <new>
+#include <type_traits>
 
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/node.h"
@@ -74,7 +75,8 @@ struct NodeAccess {
     node.edges_offset_ = static_cast<uint32_t>(layout.edges_offset());
     node.meta_offset_ = static_cast<uint16_t>(layout.class_bytes);
     node.meta_words_ = static_cast<uint8_t>(layout.meta_words);
-    for (Edge& edge : node.edges()) edge = {};
+    static_assert(std::is_trivially_copyable_v<Edge>);
+    std::memset(static_cast<void*>(node.edge_data()), 0, layout.edges * sizeof(Edge));
     if (layout.outputs > 1) std::fill_n(slots(node), layout.outputs, nullptr);
   }
   static size_t block_bytes(Node& node) {
@@ -82,13 +84,14 @@ struct NodeAccess {
     return node.edges_offset_ + node.edge_count_ * sizeof(Edge) + slots;
   }
   static void describe_output(Node& node, size_t index, const TensorImpl& output) {
+    const OpContext context = current_op_context();
     OutputMeta& meta = node.mutable_output_meta(static_cast<uint32_t>(index));
     // dtype, ndim and device are neighbours in both.
     static_assert(offsetof(OutputMeta, device) - offsetof(OutputMeta, dtype) == 2);
     std::memcpy(static_cast<void*>(&meta),
                 reinterpret_cast<const char*>(&output) + offsetof(TensorImpl, dtype), 4);
     meta.flags = output.flags;
-    meta.context = current_op_context();
+    meta.context = context;
     for (int dim = 0; dim < output.ndim; ++dim) meta.dims[dim] = output.sizes()[dim];
   }
   /// The node wrote its output over what was there: that it wrote a view says nothing of operands.
@@ -107,14 +110,26 @@ struct NodeAccess {
   static EBB_API void refill_sequences();
 };
 
-/// A new node of class NodeType with unconnected edges. `max_ndim`: the most dims of any output.
-/// `edges` is at least 1: a run takes a node without edges for a leaf's accumulator.
+// An owning pointer is passed in memory, a plain one in a register. Recording therefore calls
+// functions that take and return plain pointers, through inlined ones that say who owns what.
+namespace detail {
+
 template <typename NodeType>
-NodePtr<NodeType> make_node(size_t edges, size_t outputs, int max_ndim) {
+NodeType* new_node(size_t edges, size_t outputs, int max_ndim) {
   const NodeLayout layout(sizeof(NodeType), edges, outputs, max_ndim);
   auto* const node = new (allocate_inline(layout.bytes())) NodeType();
   NodeAccess::initialize(*node, layout);
-  return NodePtr<NodeType>(node);
+  return node;
+}
+
+}  // namespace detail
+
+/// A new node of class NodeType with unconnected edges. `max_ndim`: the most dims of any output.
+/// `edges` is at least 1: a run takes a node without edges for a leaf's accumulator.
+template <typename NodeType>
+[[gnu::always_inline]] inline NodePtr<NodeType> make_node(size_t edges, size_t outputs,
+                                                          int max_ndim) {
+  return NodePtr<NodeType>(detail::new_node<NodeType>(edges, outputs, max_ndim));
 }
 
 /// Connects edge `index` to where the gradient of a defined `input` goes. Returns the number of the
@@ -127,7 +142,9 @@ inline uint64_t add_edge_of(Node& node, size_t index, const Tensor& input) {
   }
   auto* const producer = static_cast<Node*>(impl.producer);
   producer->retain();
-  node.edges()[index] = {producer, impl.output_index};
+  Edge& edge = NodeAccess::edges(node)[index];
+  edge.node = producer;
+  edge.index = impl.output_index;
   return producer->sequence();
 }
 /// The same for an operand that may be undefined.
@@ -150,16 +167,27 @@ inline uint8_t recorded_flags(uint8_t flags) {
   return static_cast<uint8_t>((flags & ~gate::kUnsettled) | gate::kRequiresGrad);
 }
 
+namespace detail {
+
+/// Takes over `node`.
+[[gnu::noinline]] inline void set_history(Node* node, uint64_t above, TensorImpl& out,
+                                          LocationId location) {
+  NodePtr<Node> owned(node);
+  NodeAccess::describe_output(*node, 0, out);
+  NodeAccess::number(*node, above, location);
+  out.output_index = 0;
+  out.flags = recorded_flags(out.flags);
+  out.producer = owned.leak();
+}
+
+}  // namespace detail
+
 /// Numbers the node, above `above` (the largest number that add_edge() gave), and makes it the
 /// history of its only output.
 template <typename NodeType>
-void set_history(NodePtr<NodeType> node, uint64_t above, const Tensor& out, LocationId location) {
-  TensorImpl& impl = *out.impl();
-  NodeAccess::describe_output(*node, 0, impl);
-  NodeAccess::number(*node, above, location);
-  impl.output_index = 0;
-  impl.flags = recorded_flags(impl.flags);
-  impl.producer = node.leak();
+[[gnu::always_inline]] inline void set_history(NodePtr<NodeType> node, uint64_t above,
+                                               const Tensor& out, LocationId location) {
+  detail::set_history(node.leak(), above, *out.impl(), location);
 }
 
 /// The same for an op of several differentiable outputs.

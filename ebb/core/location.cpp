@@ -70,6 +70,11 @@ struct CachedStack {
 };
 /// What one thread met before: programs run the same lines again and again.
 struct Cache {
+  CachedAddress& place_of(void* address) {
+    const auto bits = reinterpret_cast<uintptr_t>(address);
+    return addresses[(bits ^ (bits >> 10)) % addresses.size()];
+  }
+
   std::array<CachedAddress, 1024> addresses;
   std::array<CachedStack, 1024> stacks;
   std::vector<LocationId> places;  // of the stack being noted
@@ -112,6 +117,13 @@ LocationId intern(const Entry& entry) noexcept {
   } catch (const std::bad_alloc&) {
     return 0;  // an op must not fail because its line could not be noted
   }
+}
+
+/// The id of a return address that this thread's cache does not hold yet.
+[[gnu::noinline]] LocationId intern_and_keep(void* address) noexcept {
+  const LocationId id = intern({reinterpret_cast<uintptr_t>(address), 0, Kind::address});
+  if (Cache* const cache = cache_of_thread()) cache->place_of(address) = {address, id};
+  return id;
 }
 
 /// What a command prints, or nothing.
@@ -250,15 +262,13 @@ LocationId current_stack(void* return_address) noexcept {
 }
 
 LocationId detail::intern_return_address(void* address) noexcept {
-  const auto bits = reinterpret_cast<uintptr_t>(address);
-  Cache* const cache = cache_of_thread();
-  if (cache == nullptr) [[unlikely]]
-    return intern_location(bits, 0, false);
-  CachedAddress& cached = cache->addresses[(bits ^ (bits >> 10)) % cache->addresses.size()];
-  if (cached.address != address) [[unlikely]] {
-    cached = {address, intern_location(bits, 0, false)};
+  auto* const cache = static_cast<Cache*>(thread_state.location_cache);
+  if (cache != nullptr) [[likely]] {
+    const CachedAddress& cached = cache->place_of(address);
+    if (cached.address == address) [[likely]]
+      return cached.id;
   }
-  return cached.id;
+  return intern_and_keep(address);
 }
 
 SourceLocation describe_location(LocationId id) {

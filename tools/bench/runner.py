@@ -105,8 +105,8 @@ class InstructionCounter:
         self.settings = settings
         self.is_available = shutil.which("valgrind") is not None and not settings.is_quick
 
-    def _count(self, command: list[str]) -> int:
-        tool = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
+    def _count(self, command: list[str], *options: str) -> int:
+        tool = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *options]
         done = subprocess.run(
             [*tool, *command],
             capture_output=True,
@@ -124,16 +124,19 @@ class InstructionCounter:
             raise RuntimeError(f"{' '.join(command)}: valgrind failed\n{done.stderr[-2000:]}")
         return int(found[1])
 
-    def per_call(self, command: list[str], first: int = 2_000, second: int = 12_000) -> float:
+    def per_call(self, command: list[str], *options: str) -> float:
         """Instructions of one call of `command N`."""
-        low, high = (self._count([*command, str(n)]) for n in (first, second))
+        first, second = 2_000, 12_000
+        low, high = (self._count([*command, str(n)], *options) for n in (first, second))
         return (high - low) / (second - first)
 
     def cpp(self, path: str) -> float | None:
         """Instructions of one call of a path of ebb_count; a chain runs past the cold start."""
         if not self.is_available:
             return None
-        return self.per_call([self.settings.program("ebb_count"), path])
+        # Not what happens before main(): a library calibrates its clock there, however often.
+        program = self.settings.program("ebb_count")
+        return self.per_call([program, path], "--toggle-collect=main")
 
     def python(self, path: str) -> float | None:
         """Instructions of one call of a path of benchmarks/python/count.py."""
