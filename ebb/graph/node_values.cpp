@@ -26,7 +26,7 @@ class SavedCollector final : public autograd::SavedVisitor {
     const TensorImpl& impl = *saved.impl();
     SavedRow row = {.bytes = 0,
                     .node = node_,
-                    .name = table_.texts_.number_of(name),
+                    .name = table_.texts_.number_of_lasting(name),
                     .shape = table_.shapes_.number_of(impl.shape()),
                     .version = saved.version(),
                     .storage = kNone,

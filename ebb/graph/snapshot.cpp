@@ -1,4 +1,4 @@
-// ebb/graph/snapshot.cpp -- reaches all nodes behind the roots, numbers them, and writes the rows.
+// ebb/graph/snapshot.cpp -- writes the rows of all nodes behind the roots.
 #include "ebb/graph/snapshot.h"
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include "ebb/core/error.h"
 #include "ebb/core/scope.h"
 #include "ebb/graph/node_values.h"
+#include "ebb/graph/reach.h"
 #include "ebb/graph/tables.h"
 
 namespace ebb::graph {
@@ -23,7 +24,8 @@ using autograd::Node;
 
 class Builder {
  public:
-  explicit Builder(const SnapshotOptions& options) : options_(options) {
+  Builder(std::span<const GradientEdge> roots, const SnapshotOptions& options)
+      : options_(options), reach_(roots), nodes_(reach_.nodes()) {
     for (uint32_t index = 0; index < options.names.size(); ++index) {
       const Tensor& tensor = options.names[index].second;
       if (tensor.defined()) names_.at(tensor.impl(), index);
@@ -31,13 +33,11 @@ class Builder {
   }
 
   Snapshot build(std::span<const GradientEdge> roots) {
-    collect(roots);
-    number(roots);
     fill_nodes();
     find_modules();
     find_views();
     for (const GradientEdge& root : roots) {
-      snapshot_.roots.push_back({number_of(root.node.get()), root.output_nr});
+      snapshot_.roots.push_back({reach_.number_of(root.node.get()), root.output_nr});
     }
     name_outputs();
     snapshot_.saved = std::move(saved_.rows);
@@ -49,18 +49,11 @@ class Builder {
   }
 
  private:
-  static constexpr uint32_t kUnnumbered = kNone;
-
-  uint32_t number_of(const Node* node) const { return *numbers_.find(node); }
-
-  void collect(std::span<const GradientEdge> roots);
-  void number(std::span<const GradientEdge> roots);
-  void number_leaf(Node* leaf);
   void fill_nodes();
   void add_outputs(const Node& node, uint32_t number);
   void add_hooks(const Node& node, uint32_t number);
   void add_leaf(Node& node, uint32_t number);
-  std::string name_of(autograd::AccumulateGrad& leaf) const;
+  uint32_t name_of(autograd::AccumulateGrad& accumulator, const Tensor& leaf);
   void find_modules();
   uint32_t module_of(ScopeId scope);
   void find_views();
@@ -68,70 +61,24 @@ class Builder {
 
   const SnapshotOptions& options_;
   Snapshot snapshot_;
-  std::vector<Node*> nodes_;  // ops at first, then all, by number
-  PointerMap numbers_;
+  const Reach reach_;
+  const std::vector<Node*>& nodes_;
   PointerMap names_;  // from tensors to places in options_.names
   TextTable texts_;
   ShapeTable shapes_;
   SavedTable saved_{texts_, shapes_};
   AttributeTable attributes_{texts_};
   std::unordered_map<ScopeId, uint32_t> modules_;
-  size_t edge_count_ = 0;
-  size_t output_count_ = 0;
 };
-
-void Builder::collect(std::span<const GradientEdge> roots) {
-  std::vector<Node*> stack;
-  const auto reach = [&](Node* node) {
-    if (node == nullptr) return;
-    const size_t known = numbers_.size();
-    numbers_.at(node, kUnnumbered);
-    if (numbers_.size() > known) stack.push_back(node);
-  };
-  for (const GradientEdge& root : roots) reach(root.node.get());
-  while (!stack.empty()) {
-    Node* const node = stack.back();
-    stack.pop_back();
-    output_count_ += node->output_count();
-    if (node->is_accumulator()) continue;
-    nodes_.push_back(node);
-    for (const Edge& edge : node->edges()) {
-      if (edge.node != nullptr) ++edge_count_;
-      reach(edge.node);
-    }
-  }
-}
-
-void Builder::number(std::span<const GradientEdge> roots) {
-  std::sort(nodes_.begin(), nodes_.end(),
-            [](const Node* one, const Node* other) { return one->sequence() > other->sequence(); });
-  const size_t ops = nodes_.size();
-  nodes_.reserve(numbers_.size());
-  for (size_t index = 0; index < ops; ++index) {
-    numbers_.at(nodes_[index], 0) = static_cast<uint32_t>(index);
-  }
-  for (size_t index = ops; index-- > 0;) {
-    for (const Edge& edge : nodes_[index]->edges()) number_leaf(edge.node);
-  }
-  for (const GradientEdge& root : roots) number_leaf(root.node.get());
-}
-
-void Builder::number_leaf(Node* leaf) {
-  if (leaf == nullptr || !leaf->is_accumulator()) return;
-  uint32_t& number = numbers_.at(leaf, kUnnumbered);
-  if (number != kUnnumbered) return;
-  number = static_cast<uint32_t>(nodes_.size());
-  nodes_.push_back(leaf);
-}
 
 void Builder::fill_nodes() {
   snapshot_.nodes.reserve(nodes_.size());
-  snapshot_.outputs.reserve(output_count_);
-  snapshot_.edges.reserve(edge_count_);
+  snapshot_.outputs.reserve(reach_.output_count());
+  snapshot_.edges.reserve(reach_.edge_count());
   for (uint32_t number = 0; number < nodes_.size(); ++number) {
     Node& node = *nodes_[number];
     snapshot_.nodes.push_back({.sequence = node.sequence(),
-                               .name = texts_.number_of(node.name()),
+                               .name = texts_.number_of_lasting(node.name()),
                                .module = kNone,
                                .location = node.location(),
                                .attributes = attributes_.number_of(node),
@@ -144,21 +91,21 @@ void Builder::fill_nodes() {
       continue;
     }
     saved_.add(node, number);
-    for (uint32_t input = 0; input < node.edge_count(); ++input) {
-      const Edge& edge = node.edges()[input];
-      if (edge.node == nullptr) continue;
-      snapshot_.edges.push_back({number, input, number_of(edge.node), edge.index});
+    const std::span<const uint32_t> targets = reach_.targets(number);
+    for (uint32_t input = 0; input < targets.size(); ++input) {
+      if (targets[input] == kNone) continue;
+      snapshot_.edges.push_back({number, input, targets[input], node.edges()[input].index});
     }
   }
 }
 
 void Builder::add_outputs(const Node& node, uint32_t number) {
+  const bool may_be_named =
+      options_.uses_own_names && node.extra() != nullptr && !node.is_accumulator();
   for (uint32_t index = 0; index < node.output_count(); ++index) {
     const autograd::OutputMeta& meta = node.output_meta(index);
-    const bool may_be_named =
-        options_.uses_own_names && node.extra() != nullptr && !node.is_accumulator();
-    const std::string name =
-        may_be_named ? autograd::title_of(Edge{const_cast<Node*>(&node), index, 0}) : "";
+    std::string name;
+    if (may_be_named) name = autograd::title_of(Edge{const_cast<Node*>(&node), index, 0});
     snapshot_.outputs.push_back({.node = number,
                                  .index = index,
                                  .shape = shapes_.number_of(meta.shape()),
@@ -191,15 +138,14 @@ void Builder::add_leaf(Node& node, uint32_t number) {
   for (const int64_t size : meta.shape()) bytes *= static_cast<uint64_t>(size);
   snapshot_.leaves.push_back({.bytes = bytes,
                               .node = number,
-                              .name = texts_.number_of(name_of(accumulator)),
+                              .name = name_of(accumulator, leaf),
                               .requires_grad = !leaf.defined() || leaf.requires_grad()});
 }
 
-std::string Builder::name_of(autograd::AccumulateGrad& accumulator) const {
-  const Tensor leaf = accumulator.share_leaf();
+uint32_t Builder::name_of(autograd::AccumulateGrad& accumulator, const Tensor& leaf) {
   const uint32_t* const known = leaf.defined() ? names_.find(leaf.impl()) : nullptr;
-  if (known != nullptr) return options_.names[*known].first;
-  return options_.uses_own_names ? accumulator.names().title() : "";
+  if (known != nullptr) return texts_.number_of(options_.names[*known].first);
+  return texts_.number_of(options_.uses_own_names ? accumulator.names().title() : "");
 }
 
 // Modules are numbered in the order of the forward pass.
@@ -240,7 +186,7 @@ void Builder::find_views() {
     const bool is_op = node.kind() == NodeKind::op && node.output_count() > 0;
     const bool is_view = is_regenerated || (is_op && node.output_meta(0).is_view());
     if (!is_view || node.edges()[0].node == nullptr) continue;
-    const uint32_t source = number_of(node.edges()[0].node);
+    const uint32_t source = reach_.targets(number)[0];
     base[number] = base[source] == kNone ? source : base[source];
   }
   for (uint32_t number = 0; number < base.size(); ++number) {
@@ -252,9 +198,9 @@ void Builder::name_outputs() {
   for (const auto& [name, tensor] : options_.names) {
     if (!tensor.defined()) continue;
     const Edge edge = autograd::gradient_edge(tensor);
-    const uint32_t* const number = edge.node == nullptr ? nullptr : numbers_.find(edge.node);
-    if (number == nullptr || edge.node->is_accumulator()) continue;
-    const std::span<const OutputRow> outputs = snapshot_.outputs_of(*number);
+    const uint32_t number = edge.node == nullptr ? kNone : reach_.number_of(edge.node);
+    if (number == kNone || edge.node->is_accumulator()) continue;
+    const std::span<const OutputRow> outputs = snapshot_.outputs_of(number);
     if (edge.index >= outputs.size()) continue;
     const auto place = static_cast<size_t>(&outputs[edge.index] - snapshot_.outputs.data());
     snapshot_.outputs[place].name = texts_.number_of(name);
@@ -331,7 +277,7 @@ Snapshot take_snapshot(std::span<const GradientEdge> roots, const SnapshotOption
           "graph: needs edges that lead to an output of a node, got one that does not");
     }
   }
-  return Builder(options).build(roots);
+  return Builder(roots, options).build(roots);
 }
 
 Snapshot take_snapshot(std::span<const Tensor> roots, const SnapshotOptions& options) {

@@ -1,6 +1,9 @@
 // ebb/graph/tables.cpp -- looking up and growing.
 #include "ebb/graph/tables.h"
 
+#include <algorithm>
+#include <functional>
+
 namespace ebb::graph {
 
 size_t PointerMap::place_of(const void* key) const {
@@ -37,24 +40,45 @@ void PointerMap::grow() {
   }
 }
 
-TextTable::TextTable(std::vector<std::string> texts) : texts_(std::move(texts)) {
-  for (size_t index = 0; index < texts_.size(); ++index) {
-    numbers_.emplace(texts_[index], static_cast<uint32_t>(index));
+void HashIndex::grow() {
+  std::vector<Slot> before(2 * slots_.size());
+  before.swap(slots_);
+  for (const Slot& slot : before) {
+    if (slot.number == kFree) continue;
+    size_t place = slot.hash & (slots_.size() - 1);
+    while (slots_[place].number != kFree) place = (place + 1) & (slots_.size() - 1);
+    slots_[place] = slot;
+  }
+}
+
+TextTable::TextTable(std::vector<std::string> texts) {
+  for (std::string& text : texts) {
+    const auto fresh = static_cast<uint32_t>(texts_.size());
+    texts_.push_back(std::move(text));
+    numbers_.at(std::hash<std::string>{}(texts_.back()), fresh,
+                [&](uint32_t number) { return texts_[number] == texts_[fresh]; });
   }
 }
 
 uint32_t TextTable::number_of(std::string_view text) {
-  if (const auto known = numbers_.find(text); known != numbers_.end()) return known->second;
-  const auto number = static_cast<uint32_t>(texts_.size());
-  texts_.emplace_back(text);
-  numbers_.emplace(texts_.back(), number);
+  const auto fresh = static_cast<uint32_t>(texts_.size());
+  const uint32_t number = numbers_.at(std::hash<std::string_view>{}(text), fresh,
+                                      [&](uint32_t other) { return texts_[other] == text; });
+  if (number == fresh) texts_.emplace_back(text);
   return number;
 }
 
 uint32_t ShapeTable::number_of(IntSpan shape) {
-  const uint32_t number = bytes_.number_of(
-      {reinterpret_cast<const char*>(shape.data()), shape.size() * sizeof(int64_t)});
-  if (number == shapes_.size()) shapes_.emplace_back(shape.begin(), shape.end());
+  uint64_t hash = shape.size();
+  for (const int64_t size : shape) {
+    hash = (hash ^ static_cast<uint64_t>(size)) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 32;
+  }
+  const auto fresh = static_cast<uint32_t>(shapes_.size());
+  const uint32_t number = numbers_.at(hash, fresh, [&](uint32_t other) {
+    return std::equal(shape.begin(), shape.end(), shapes_[other].begin(), shapes_[other].end());
+  });
+  if (number == fresh) shapes_.emplace_back(shape.begin(), shape.end());
   return number;
 }
 

@@ -1,11 +1,10 @@
 // ebb/graph/tables.h -- private to this folder: texts, shapes and pointers, each once, by number.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -36,21 +35,58 @@ class PointerMap {
   size_t count_ = 0;
 };
 
+/// Finds things that have numbers, by the hash of what they are. The owner keeps the things.
+class HashIndex {
+ public:
+  /// The number with that hash for which `is_it(number)` holds; else `fresh`, which is noted.
+  template <typename IsIt>
+  uint32_t at(uint64_t hash, uint32_t fresh, IsIt is_it) {
+    if (2 * (count_ + 1) > slots_.size()) grow();
+    size_t place = hash & (slots_.size() - 1);
+    for (; slots_[place].number != kFree; place = (place + 1) & (slots_.size() - 1)) {
+      if (slots_[place].hash == hash && is_it(slots_[place].number)) return slots_[place].number;
+    }
+    slots_[place] = {fresh, hash};
+    ++count_;
+    return fresh;
+  }
+
+ private:
+  static constexpr uint32_t kFree = UINT32_MAX;
+  struct Slot {
+    uint32_t number = kFree;
+    uint64_t hash = 0;
+  };
+  void grow();
+
+  std::vector<Slot> slots_{64};  // a power of two
+  size_t count_ = 0;
+};
+
 /// Each text once.
 class TextTable {
  public:
   TextTable() = default;
   explicit TextTable(std::vector<std::string> texts);
   uint32_t number_of(std::string_view text);
+  /// The same for a text that neither moves nor changes while the table is filled, such as the name
+  /// of a class of nodes: it is known by its address.
+  uint32_t number_of_lasting(const char* text) {
+    Recent& recent = recent_[(reinterpret_cast<uintptr_t>(text) >> 3) % recent_.size()];
+    if (recent.text != text) recent = {text, number_of(text)};
+    return recent.number;
+  }
   const std::vector<std::string>& texts() const { return texts_; }
   std::vector<std::string> take() && { return std::move(texts_); }
 
  private:
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
+  struct Recent {
+    const char* text = nullptr;
+    uint32_t number = 0;
   };
   std::vector<std::string> texts_;
-  std::unordered_map<std::string, uint32_t, Hash, std::equal_to<>> numbers_;
+  HashIndex numbers_;
+  std::array<Recent, 64> recent_;
 };
 
 /// Each shape once.
@@ -61,7 +97,7 @@ class ShapeTable {
 
  private:
   std::vector<std::vector<int64_t>> shapes_;
-  TextTable bytes_;
+  HashIndex numbers_;
 };
 
 }  // namespace ebb::graph

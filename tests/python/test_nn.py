@@ -60,6 +60,16 @@ def test_deleting_an_attribute_unregisters_it():
     assert [name for name, _ in model.named_children()] == ["second"]
 
 
+def test_an_attribute_that_becomes_something_else_is_listed_as_that():
+    model = Mlp()
+    model.scale = nn.Linear(1, 1)
+    assert [name for name, _ in model.named_children()] == ["first", "second", "scale"]
+    assert "scale" not in model._parameters
+    assert model._modules["scale"] is model.scale
+    del model.scale
+    assert [name for name, _ in model.named_children()] == ["first", "second"]
+
+
 def test_init_must_be_called_first():
     class Forgetful(nn.Module):
         def __init__(self):

@@ -128,10 +128,8 @@ class Sequential(ModuleList):
 
     def forward(self, input: Any) -> Any:
         """Return the last module's output."""
-        attributes = self.__dict__
-        for name, kind in self._names.items():
-            if kind == _MODULE:
-                input = attributes[name](input)
+        for module in self._registered[_MODULE].values():
+            input = module(input)
         return input
 
 

@@ -1,9 +1,9 @@
 # python/ebb/nn/module.py -- Module: the base of layers and networks.
 #
 # Parameters, buffers and submodules live in the instance's __dict__ like any attribute, so reading
-# them costs nothing special; _names remembers which attribute is which. Calling a module runs
-# forward(), between the hooks if there are any, and lets what is recorded belong to the module
-# (python/src/module_call.cpp). Start reading at __setattr__.
+# them costs nothing special; _registered holds them once more, by kind, for those who list them.
+# Calling a module runs forward(), between the hooks if there are any, and lets what is recorded
+# belong to the module (python/src/module_call.cpp). Start reading at __setattr__.
 """The base class of everything in a network."""
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Module(_C._ModuleCall):
 
     training: bool
     _hooks: ModuleHooks | None = None
-    _names: dict[str, str]  # attribute -> what it is registered as, in order of registration
+    _registered: dict[str, dict[str, Any]]  # for each kind: name -> value, as in the attributes
 
     def __init__(self):
-        object.__setattr__(self, "_names", {})
+        object.__setattr__(self, "_registered", {_PARAMETER: {}, _BUFFER: {}, _MODULE: {}})
         object.__setattr__(self, "_transient", set())  # buffers left out of state_dict
         object.__setattr__(self, "training", True)
 
@@ -51,26 +51,28 @@ class Module(_C._ModuleCall):
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind = _kind_of(value)
-        names = self.__dict__.get("_names")
-        if names is None:
+        registered = self.__dict__.get("_registered")
+        if registered is None:
             if kind is not None:
                 raise AttributeError(
                     f"{type(self).__name__}: needs super().__init__() before a {kind} is assigned"
                 )
             object.__setattr__(self, name, value)
             return
-        known = names.get(name)
+        known = self._kind_registered(name)
         if kind is not None:
             if known is not None and known != kind:
-                del names[name]  # registered anew below, as what it is now
-            names[name] = kind
+                del registered[known][name]
+            registered[kind][name] = value
         elif known is not None:
             _check_reassigned(known, name, value)
+            registered[known][name] = value
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)
-        self._names.pop(name, None)
+        for values in self._registered.values():
+            values.pop(name, None)
         self._transient.discard(name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
@@ -111,35 +113,35 @@ class Module(_C._ModuleCall):
         self._register("add_module", name, module, _MODULE)
 
     def _register(self, op: str, name: str, value: Any, kind: str) -> None:
-        if "_names" not in self.__dict__:
+        if "_registered" not in self.__dict__:
             raise AttributeError(
                 f"{type(self).__name__}: needs super().__init__() before a {kind} is assigned"
             )
         if not isinstance(name, str):
             raise _C.DTypeError(f"{op}: needs a name as str, got {type(name).__name__}")
-        is_taken = hasattr(self, name) and self._names.get(name) != kind
+        is_taken = hasattr(self, name) and self._kind_registered(name) != kind
         if not name or "." in name or is_taken:
             raise _C.ValueError(f"{op}: needs a new name without dots, got {name!r}")
-        self._names[name] = kind
+        self._registered[kind][name] = value
         object.__setattr__(self, name, value)
 
-    def _registry(self, kind: str) -> Mapping[str, Any]:
-        attributes = self.__dict__
-        return MappingProxyType(
-            {name: attributes[name] for name, known in self._names.items() if known == kind}
-        )
+    def _kind_registered(self, name: str) -> str | None:
+        for kind, values in self._registered.items():
+            if name in values:
+                return kind
+        return None
 
     @property
     def _parameters(self) -> Mapping[str, Parameter | None]:
-        return self._registry(_PARAMETER)
+        return MappingProxyType(self._registered[_PARAMETER])
 
     @property
     def _buffers(self) -> Mapping[str, _C.Tensor | None]:
-        return self._registry(_BUFFER)
+        return MappingProxyType(self._registered[_BUFFER])
 
     @property
     def _modules(self) -> Mapping[str, Module | None]:
-        return self._registry(_MODULE)
+        return MappingProxyType(self._registered[_MODULE])
 
     def _persistent_buffers(self) -> list[tuple[str, _C.Tensor | None]]:
         return [item for item in self._buffers.items() if item[0] not in self._transient]

@@ -25,11 +25,12 @@ def walk(root: Module, prefix: str = "", once: bool = True) -> Iterator[tuple[st
                 continue
             seen.add(module)
         yield name, module
-        stack += [
-            (join(name, child_name), child)
-            for child_name, child in reversed(module._modules.items())
-            if child is not None
-        ]
+        if children := module._modules:
+            stack += [
+                (join(name, child_name), child)
+                for child_name, child in reversed(children.items())
+                if child is not None
+            ]
 
 
 def join(prefix: str, name: str) -> str:
