@@ -123,7 +123,7 @@ Object.assign(App.prototype, {
       const chip = h("span", { class: "chip", "aria-hidden": "true" });
       chip.style.background = colour;
       const row = h("button", { type: "button", title: key ? `Search for ${key}` : "all others" },
-        chip, key || "others", h("span", { class: "count" }, count.toLocaleString("en")));
+        chip, key || "others", h("span", { class: "count" }, numberText(count)));
       if (key && this.mode === "op") row.addEventListener("click", () => this.searchFor(key));
       return row;
     }));

@@ -4,7 +4,7 @@
 // for each of four corners; blocks of lined-up nodes are packed; x is the mean of the middle two
 // of the four results. Pieces of lanes and of the main flow win, so long edges are straight.
 
-const MANY_NODES = 30000;
+const MANY_NODES = 8000;
 
 class Alignment {
   /** `left` and `right`: how far each node reaches from its x to both sides. */

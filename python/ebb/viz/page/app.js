@@ -21,6 +21,10 @@ function nextTask() {
   });
 }
 
+function nextFrame() {
+  return new Promise(requestAnimationFrame);
+}
+
 class App {
   constructor(data, page) {
     this.page = page;
@@ -53,8 +57,10 @@ class App {
     this.resize();
     await this.relayout();
     this.fitAtFirst();
-    // The frame after the one that draws: by then the picture is on the screen.
-    requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("ebb-first-paint")));
+    await nextFrame();
+    await nextFrame();  // the one after that which draws: by then the picture is on the screen
+    performance.mark("ebb-first-paint");
+    await nextTask();  // what stands beside it comes next
     this.keyboard.list(this.page.keys);
     this.tree.rebuild();
     this.details.render();

@@ -64,10 +64,10 @@ class Details {
     return [
       h("h2", {}, "Backward graph"),
       this._list([
-        ["nodes", model.count.toLocaleString("en")],
-        ["edges", model.edgeCount.toLocaleString("en")],
-        ["leaves", leaves.toLocaleString("en")],
-        ["modules", model.data.modules.path.length.toLocaleString("en")],
+        ["nodes", numberText(model.count)],
+        ["edges", numberText(model.edgeCount)],
+        ["leaves", numberText(leaves)],
+        ["modules", numberText(model.data.modules.path.length)],
         ["saved", `${bytesText(model.uniqueBytes(all))}, shared memory once`],
         ["time", model.hasTimes ? timeText(this._timeOf(all)) : ""],
       ]),
@@ -104,7 +104,7 @@ class Details {
       counts.set(name, (counts.get(name) || 0) + 1);
     }
     const rows = [...counts].sort((a, b) => b[1] - a[1])
-      .map(([name, count]) => [name, count.toLocaleString("en")]);
+      .map(([name, count]) => [name, numberText(count)]);
     return this._table("Ops", ["op", "nodes"], rows);
   }
 
@@ -119,7 +119,7 @@ class Details {
         ["path", groups.path[group]],
         ["class", groups.type[group]],
         ["inside", groups.parent[group] > 0 ? this.groupLink(groups.parent[group]) : ""],
-        ["nodes", nodes.length.toLocaleString("en")],
+        ["nodes", numberText(nodes.length)],
         ["saved", bytesText(model.uniqueBytes(nodes))],
         ["time", model.hasTimes ? timeText(this._timeOf(nodes)) : ""],
         ["allocated", this._allocatedBy(nodes)],
@@ -127,7 +127,7 @@ class Details {
       group === 0 ? null : h("p", {}, h("button", { type: "button",
         onclick: () => this.app.toggleGroup(group) }, isOpen ? "Fold" : "Unfold")),
       this._table("Groups inside", ["module", "nodes"], groups.childrenOf(group).map(
-        (child) => [this.groupLink(child), groups.size(child).toLocaleString("en")])),
+        (child) => [this.groupLink(child), numberText(groups.size(child))])),
       this._histogram(nodes),
     ];
   }
@@ -194,7 +194,7 @@ class Details {
     return this._section("Leaf", this._list([
       ["name", model.text(leaves.name[row]) || "none given"],
       ["requires grad", leaves.requires_grad[row] ? "yes" : "no"],
-      ["bytes", `${bytesText(leaves.bytes[row])} (${leaves.bytes[row].toLocaleString("en")} B)`],
+      ["bytes", `${bytesText(leaves.bytes[row])} (${numberText(leaves.bytes[row])} B)`],
     ]));
   }
 
@@ -294,7 +294,7 @@ class Details {
       return [ends, `${input[edge]} \u2192 ${output[edge]}`,
         this._flow(edge)];
     });
-    const title = total === 1 ? "Edge" : `${total.toLocaleString("en")} edges`;
+    const title = total === 1 ? "Edge" : `${numberText(total)} edges`;
     return [
       h("h2", {}, title),
       h("p", { class: "note" }, "The gradient that flows, as large as the tensor made forward."),

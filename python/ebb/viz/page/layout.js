@@ -28,6 +28,8 @@ function* layoutScene(model, groups, measure) {
     scene.anchor[item] = scene.w[item] / 2;
     if (item % SLICE === 0) yield;
   }
+  scene.boxNumber = new Int32Array(scene.count);
+  scene.portNumber = new Int32Array(scene.portX.length);
   const inner = [...levels.keys()].reverse();
   for (const item of inner) yield* layoutLevel(scene, levels.get(item), measure);
   yield* placeAbsolutely(scene, levels);
@@ -61,10 +63,13 @@ function numberBoxes(scene, level) {
   const exits = level.ports.filter((port) => scene.portIsBottom[port]).map((port) => ~port);
   const children = level.children.slice().sort((a, b) => scene.first(a) - scene.first(b));
   const boxes = [...entries, ...children, ...exits];
-  const number = new Map();
-  boxes.forEach((box, index) => number.set(box, index));
-  const from = Int32Array.from(level.links, (link) => number.get(scene.linkFrom[link]));
-  const to = Int32Array.from(level.links, (link) => number.get(scene.linkTo[link]));
+  boxes.forEach((box, index) => {
+    if (box >= 0) scene.boxNumber[box] = index;
+    else scene.portNumber[~box] = index;
+  });
+  const numberOf = (box) => (box >= 0 ? scene.boxNumber[box] : scene.portNumber[~box]);
+  const from = Int32Array.from(level.links, (link) => numberOf(scene.linkFrom[link]));
+  const to = Int32Array.from(level.links, (link) => numberOf(scene.linkTo[link]));
   return {
     boxes,
     count: boxes.length,
@@ -288,12 +293,11 @@ function* placeAbsolutely(scene, levels) {
       scene.y[child] += top;
     }
     for (const link of level.links) {
-      const points = Float32Array.from(scene.points[link]);
+      const points = scene.points[link];
       for (let k = 0; k < points.length; k += 2) {
         points[k] += left;
         points[k + 1] += top;
       }
-      scene.points[link] = points;
       steps += 1;
       if (steps % SLICE === 0) yield;
     }

@@ -38,6 +38,8 @@ class Scene {
     this.portKey = [];
     this.portX = [];
     this.portIsBottom = [];
+    this.boxNumber = null;  // of items and of ports, in the level laid out just now
+    this.portNumber = null;
     this.pairFrom = [];  // the only item from which a pair's edges come, or -1
     this.pairTo = [];
     this.pairIsUpward = [];

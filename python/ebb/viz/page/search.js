@@ -65,7 +65,7 @@ class Search {
   get countText() {
     if (this.query === "") return "";
     if (this.hits.length === 0) return "none";
-    const total = this.hits.length.toLocaleString("en");
-    return this.at < 0 ? total : `${(this.at + 1).toLocaleString("en")} / ${total}`;
+    const total = numberText(this.hits.length);
+    return this.at < 0 ? total : `${numberText(this.at + 1)} / ${total}`;
   }
 }

@@ -90,7 +90,7 @@ class Tree {
     element.append(
       h("span", { class: "twisty", "aria-hidden": "true" }, isGroup ? (isOpen ? "▾" : "▸") : ""),
       h("span", { class: "name" }, isGroup ? groups.title(row) : this._nodeText(~row)),
-      h("span", { class: "count" }, isGroup ? groups.size(row).toLocaleString("en") : ""));
+      h("span", { class: "count" }, isGroup ? numberText(groups.size(row)) : ""));
     return element;
   }
 
