@@ -124,9 +124,9 @@ class InstructionCounter:
             raise RuntimeError(f"{' '.join(command)}: valgrind failed\n{done.stderr[-2000:]}")
         return int(found[1])
 
-    def per_call(self, command: list[str], *options: str) -> float:
-        """Instructions of one call of `command N`."""
-        first, second = 2_000, 12_000
+    def per_call(self, command: list[str], *options: str, calls: int = 10_000) -> float:
+        """Instructions of one call of `command N`, from two runs that differ by so many."""
+        first, second = 2_000, 2_000 + calls
         low, high = (self._count([*command, str(n)], *options) for n in (first, second))
         return (high - low) / (second - first)
 
@@ -142,7 +142,9 @@ class InstructionCounter:
         """Instructions of one call of a path of benchmarks/python/count.py."""
         if not self.is_available:
             return None
-        return self.per_call([sys.executable, self.settings.script("count.py"), path])
+        # Starting Python takes a number of instructions that differs from run to run.
+        script = self.settings.script("count.py")
+        return self.per_call([sys.executable, script, path], calls=100_000)
 
 
 def minus(left: float | None, right: float | None) -> float | None:
