@@ -1,6 +1,8 @@
 // ebb/core/tensor_name.cpp -- names of tensors in words.
 #include "ebb/core/tensor_name.h"
 
+#include <algorithm>
+
 #include "ebb/core/error.h"
 
 namespace ebb {
@@ -34,6 +36,15 @@ std::string describe_tensor(const Tensor& tensor) {
 }
 std::string describe_shape(const Tensor& tensor) {
   return str(PrintShape{tensor.sizes()}, naming_of(tensor));
+}
+
+int normalize_dim(const char* op, int64_t dim, const Tensor& tensor, int more) {
+  const int64_t bound = std::max(tensor.ndim() + more, 1);
+  if (dim < -bound || dim >= bound) [[unlikely]] {
+    throw IndexError(str(op, ": dim must be from ", -bound, " to ", bound - 1, ", got ", dim,
+                         " for ", describe_tensor(tensor)));
+  }
+  return static_cast<int>(dim < 0 ? dim + bound : dim);
 }
 
 }  // namespace ebb

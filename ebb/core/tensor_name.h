@@ -42,4 +42,8 @@ EBB_API std::string describe_tensor(const Tensor& tensor);
 /// "[3, 4] named 'w'", where only the shape matters.
 EBB_API std::string describe_shape(const Tensor& tensor);
 
+/// normalize_dim() of shape.h for a dim of `tensor`, or of one with `more` dims than it: the error
+/// describes the tensor.
+EBB_API int normalize_dim(const char* op, int64_t dim, const Tensor& tensor, int more = 0);
+
 }  // namespace ebb

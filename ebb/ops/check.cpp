@@ -2,6 +2,7 @@
 #include "ebb/ops/check.h"
 
 #include "ebb/core/sparse.h"
+#include "ebb/core/tensor_name.h"
 #include "ebb/ops/compare.h"
 #include "ebb/ops/prepare.h"
 #include "ebb/ops/reduce.h"
@@ -44,7 +45,7 @@ void list(const char* op, const char* name, std::span<const Tensor> tensors, uin
 
 void in_range(const char* op, const char* name, const Tensor& index, const char*,
               const Tensor& input, int64_t dim) {
-  const int axis = normalize_dim(op, dim, input.ndim());
+  const int axis = normalize_dim(op, dim, input);
   const int64_t size = input.ndim() == 0 ? 1 : input.sizes()[static_cast<size_t>(axis)];
   infer::check_index_range(op, name, index, size);
 }

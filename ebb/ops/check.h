@@ -7,6 +7,7 @@
 #include <span>
 
 #include "ebb/core/tensor.h"
+#include "ebb/core/tensor_name.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb::ops::check {
@@ -45,7 +46,7 @@ inline void max_rank(const char* op, const char* name, const Tensor& tensor, int
 }
 /// A dim of `tensor`, which may count from the back.
 inline void dim(const char* op, int64_t dim, const char*, const Tensor& tensor) {
-  normalize_dim(op, dim, tensor.ndim());
+  normalize_dim(op, dim, tensor);
 }
 /// Every element of `index` (int64) counts an element of `input` along `dim`.
 EBB_API void in_range(const char* op, const char* name, const Tensor& index, const char* input_name,

@@ -9,12 +9,15 @@
 
 namespace ebb::ops::infer {
 
-DimMask dim_mask(const char* op, std::optional<IntSpan> dim, int ndim) {
+namespace {
+
+template <typename Normalize>
+DimMask mask_of(const char* op, std::optional<IntSpan> dim, int ndim, Normalize normalize) {
   const DimMask all = ndim == kMaxDims ? ~DimMask{0} : (DimMask{1} << ndim) - 1;
   if (!dim.has_value() || dim->empty()) return all;
   DimMask mask = 0;
   for (const int64_t value : *dim) {
-    const DimMask bit = DimMask{1} << normalize_dim(op, value, ndim);
+    const DimMask bit = DimMask{1} << normalize(value);
     if ((mask & bit) != 0) {
       throw ValueError(
           str(op, ": each dim may appear once, got dim ", value, " twice in ", PrintShape{*dim}));
@@ -22,6 +25,15 @@ DimMask dim_mask(const char* op, std::optional<IntSpan> dim, int ndim) {
     mask |= bit;
   }
   return mask & all;  // the only dim of a 0-d tensor is none
+}
+
+}  // namespace
+
+DimMask dim_mask(const char* op, std::optional<IntSpan> dim, int ndim) {
+  return mask_of(op, dim, ndim, [&](int64_t one) { return normalize_dim(op, one, ndim); });
+}
+DimMask dim_mask(const char* op, std::optional<IntSpan> dim, const Tensor& input) {
+  return mask_of(op, dim, input.ndim(), [&](int64_t one) { return normalize_dim(op, one, input); });
 }
 
 std::string describe(const Tensor& tensor) { return describe_tensor(tensor); }

@@ -18,6 +18,8 @@ static_assert(kMaxDims <= 32);
 /// The dims of a reduction; none given, or an empty list, means all. Throws IndexError for a dim
 /// out of range, ValueError for one that is given twice.
 EBB_API DimMask dim_mask(const char* op, std::optional<IntSpan> dim, int ndim);
+/// The same for the dims of `input`, which the errors describe.
+EBB_API DimMask dim_mask(const char* op, std::optional<IntSpan> dim, const Tensor& input);
 
 /// `tensor` as it is printed in errors: "float32 [2, 3]", with its name if it has one.
 EBB_API std::string describe(const Tensor& tensor);

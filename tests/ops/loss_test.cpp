@@ -32,7 +32,7 @@ TEST(LogSoftmax, HandlesZeroDimsSizesAndDtypes) {
   EXPECT_EQ(error_of<DTypeError>([] { log_softmax(count_up({3}, DType::int64), 0); }),
             "log_softmax: needs a floating dtype, got int64 [3]\nhint: pass dtype=float32");
   EXPECT_EQ(error_of<IndexError>([] { log_softmax(count_up({3}), 1); }),
-            "log_softmax: dim must be from -1 to 0, got 1");
+            "log_softmax: dim must be from -1 to 0, got 1 for float32 [3]");
 }
 
 TEST(NllLoss, PicksTheTargetAndReduces) {

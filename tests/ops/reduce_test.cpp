@@ -44,7 +44,7 @@ TEST(Sum, OfAZeroDimTensorIsItself) {
 TEST(Sum, RefusesBadDims) {
   const Tensor x = count_up({2, 3});
   EXPECT_EQ(error_of<IndexError>([&] { sum(x, Shape{2}); }),
-            "sum: dim must be from -2 to 1, got 2");
+            "sum: dim must be from -2 to 1, got 2 for float32 [2, 3]");
   EXPECT_EQ(error_of<ValueError>([&] {
               sum(x, Shape{1, -1});
             }),

@@ -88,7 +88,7 @@ TEST(Transpose, ExchangesTwoDims) {
   EXPECT_EQ(list(y.sizes()), (Ints{3, 2}));
   EXPECT_EQ(floats(y), (Floats{0, 3, 1, 4, 2, 5}));
   EXPECT_EQ(error_of<IndexError>([] { transpose(count_up({2}), 0, 1); }),
-            "transpose: dim must be from -1 to 0, got 1");
+            "transpose: dim must be from -1 to 0, got 1 for float32 [2]");
 }
 
 TEST(Permute, OrdersDimsAnewAndRefusesDuplicates) {

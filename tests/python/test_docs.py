@@ -51,6 +51,11 @@ def run_section(blocks):
     return json.loads(done.stdout)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_page_shows_an_empty_output(page):
+    assert "```text\n```" not in page.read_text()
+
+
 @pytest.mark.parametrize("blocks", [one for page in PAGES for one in sections(page)])
 def test_the_examples_of_a_section_do_what_the_reference_shows(blocks):
     if any('"sim:0"' in code for code, _ in blocks):

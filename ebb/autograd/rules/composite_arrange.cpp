@@ -4,6 +4,7 @@
 // Each sets the location of its caller, so that errors name the user's line and not this file.
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/record.h"
+#include "ebb/core/tensor_name.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -21,7 +22,7 @@ void check_tensors(const char* op, std::span<const Tensor> tensors) {
 Tensor unflatten(const Tensor& input, int64_t dim, IntSpan sizes) {
   const LocationScope scope(current_location(__builtin_return_address(0)));
   ops::infer::check_ndim("unflatten", "input", input, 1, kMaxDims);
-  const int axis = normalize_dim("unflatten", dim, input.ndim());
+  const int axis = normalize_dim("unflatten", dim, input);
   const int64_t whole = input.size(axis);
   int64_t known = 1;
   int unknown = 0;
@@ -55,7 +56,7 @@ Tensor movedim(const Tensor& input, IntSpan source, IntSpan destination) {
   }
   const int ndim = input.ndim();
   const auto mask_of = [&](IntSpan dims) {  // refuses duplicates
-    return dims.empty() ? 0 : ops::infer::dim_mask("movedim", dims, ndim);
+    return dims.empty() ? 0 : ops::infer::dim_mask("movedim", dims, input);
   };
   const ops::infer::DimMask moved = mask_of(source);
   mask_of(destination);
@@ -136,7 +137,7 @@ std::vector<Tensor> chunk(const Tensor& input, int64_t chunks, int64_t dim) {
   const LocationScope scope(current_location(__builtin_return_address(0)));
   ops::infer::check_ndim("chunk", "input", input, 1, kMaxDims);
   if (chunks < 1) throw ValueError(str("chunk: chunks must be at least 1, got ", chunks));
-  const int64_t size = input.size(normalize_dim("chunk", dim, input.ndim()));
+  const int64_t size = input.size(normalize_dim("chunk", dim, input));
   return split(input, std::max<int64_t>(1, size / chunks + (size % chunks != 0 ? 1 : 0)), dim);
 }
 
@@ -145,7 +146,7 @@ constexpr int64_t kMostSections = int64_t{1} << 20;
 std::vector<Tensor> tensor_split(const Tensor& input, int64_t sections, int64_t dim) {
   const LocationScope scope(current_location(__builtin_return_address(0)));
   ops::infer::check_ndim("tensor_split", "input", input, 1, kMaxDims);
-  const int64_t size = input.size(normalize_dim("tensor_split", dim, input.ndim()));
+  const int64_t size = input.size(normalize_dim("tensor_split", dim, input));
   if (sections < 1) {
     throw ValueError(str("tensor_split: needs at least 1 section, got ", sections));
   }
@@ -185,8 +186,8 @@ Tensor diag_embed(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim
   const LocationScope scope(current_location(__builtin_return_address(0)));
   ops::infer::check_ndim("diag_embed", "input", input, 1, kMaxDims - 1);
   const int ndim = input.ndim() + 1;
-  const int rows = normalize_dim("diag_embed", dim1, ndim);
-  const int columns = normalize_dim("diag_embed", dim2, ndim);
+  const int rows = normalize_dim("diag_embed", dim1, input, 1);
+  const int columns = normalize_dim("diag_embed", dim2, input, 1);
   if (rows == columns) {
     throw ValueError(str("diag_embed: dim1 and dim2 must differ, got ", dim1, " and ", dim2,
                          " for ", describe(input)));
@@ -270,7 +271,7 @@ Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int
     throw ValueError(str("repeat_interleave: repeats must be at least 0, got ", repeats));
   }
   const Tensor source = dim && input.ndim() > 0 ? input : reshape(input, Shape{input.numel()});
-  const int axis = normalize_dim("repeat_interleave", dim.value_or(0), source.ndim());
+  const int axis = normalize_dim("repeat_interleave", dim.value_or(0), source);
   Shape copied;
   Shape joined = source.shape();
   for (int each = 0; each < source.ndim(); ++each) {

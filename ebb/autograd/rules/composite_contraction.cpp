@@ -4,6 +4,7 @@
 // Each sets the location of its caller, so that errors name the user's line and not this file.
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/record.h"
+#include "ebb/core/tensor_name.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -88,11 +89,11 @@ Tensor tensordot(const Tensor& input, const Tensor& other, IntSpan dims_input, I
     throw ValueError(str("tensordot: needs as many dims of input as of other, got ",
                          PrintShape{dims_input}, " and ", PrintShape{dims_other}));
   }
-  const auto mask_of = [](IntSpan dims, int ndim) {  // refuses duplicates
-    return dims.empty() ? 0 : ops::infer::dim_mask("tensordot", dims, ndim);
+  const auto mask_of = [](IntSpan dims, const Tensor& of) {  // refuses duplicates
+    return dims.empty() ? 0 : ops::infer::dim_mask("tensordot", dims, of);
   };
-  const ops::infer::DimMask from_input = mask_of(dims_input, input.ndim());
-  const ops::infer::DimMask from_other = mask_of(dims_other, other.ndim());
+  const ops::infer::DimMask from_input = mask_of(dims_input, input);
+  const ops::infer::DimMask from_other = mask_of(dims_other, other);
   Shape shape, left, right;  // of the result; the orders that make matrices of the operands
   int64_t rows = 1, columns = 1, inner = 1;
   for (int dim = 0; dim < input.ndim(); ++dim) {
@@ -108,8 +109,8 @@ Tensor tensordot(const Tensor& input, const Tensor& other, IntSpan dims_input, I
       throw ShapeError(str("tensordot: paired dims need one size, got ", size, " and ", other_size,
                            " for ", describe(input), " and ", describe(other)));
     }
-    left.push_back(normalize_dim("tensordot", dims_input[i], input.ndim()));
-    right.push_back(normalize_dim("tensordot", dims_other[i], other.ndim()));
+    left.push_back(normalize_dim("tensordot", dims_input[i], input));
+    right.push_back(normalize_dim("tensordot", dims_other[i], other));
     inner *= size;
   }
   for (int dim = 0; dim < other.ndim(); ++dim) {

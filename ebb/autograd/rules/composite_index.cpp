@@ -6,6 +6,7 @@
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/record.h"
+#include "ebb/core/tensor_name.h"
 #include "ebb/ops/broadcast.h"
 #include "ebb/ops/infer.h"
 
@@ -97,7 +98,7 @@ Tensor take_along_dim(const Tensor& input, const Tensor& indices, std::optional<
   if (!dim) {
     return gather(reshape(input, Shape{-1}), 0, reshape(indices, Shape{-1}));
   }
-  const int axis = normalize_dim("take_along_dim", *dim, input.ndim());
+  const int axis = normalize_dim("take_along_dim", *dim, input);
   if (input.ndim() != indices.ndim()) {
     throw ShapeError(str("take_along_dim: input and indices need the same number of dims, got ",
                          describe(input), " and ", describe(indices)));

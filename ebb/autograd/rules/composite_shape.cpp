@@ -5,6 +5,7 @@
 #include "ebb/autograd/cut_trace.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/record.h"
+#include "ebb/core/tensor_name.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -25,7 +26,7 @@ struct Box {
 
 int checked_axis(const char* op, const Tensor& input, int64_t dim) {
   ops::infer::check_ndim(op, "input", input, 1, kMaxDims);
-  return normalize_dim(op, dim, input.ndim());
+  return normalize_dim(op, dim, input);
 }
 
 /// A place in a slice, counted from the back if negative, moved into [0, size].
@@ -85,7 +86,7 @@ Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
 Tensor unsqueeze(const Tensor& input, int64_t dim) {
   const LocationScope scope(current_location(__builtin_return_address(0)));
   ops::infer::check_defined("unsqueeze", "input", input);
-  const int axis = normalize_dim("unsqueeze", dim, input.ndim() + 1);
+  const int axis = normalize_dim("unsqueeze", dim, input, 1);
   Shape shape;
   for (int each = 0; each < input.ndim(); ++each) {
     if (each == axis) shape.push_back(1);
@@ -108,7 +109,7 @@ Tensor squeeze(const Tensor& input) {
 Tensor squeeze(const Tensor& input, int64_t dim) {
   const LocationScope scope(current_location(__builtin_return_address(0)));
   ops::infer::check_defined("squeeze", "input", input);
-  const int axis = normalize_dim("squeeze", dim, input.ndim());
+  const int axis = normalize_dim("squeeze", dim, input);
   Shape shape = input.shape();
   if (!shape.empty() && shape[axis] == 1) shape.erase(axis);
   return reshape(input, shape);
@@ -118,7 +119,7 @@ Tensor squeeze(const Tensor& input, IntSpan dims) {
   const LocationScope scope(current_location(__builtin_return_address(0)));
   ops::infer::check_defined("squeeze", "input", input);
   const ops::infer::DimMask mask =
-      dims.empty() ? 0 : ops::infer::dim_mask("squeeze", dims, input.ndim());
+      dims.empty() ? 0 : ops::infer::dim_mask("squeeze", dims, input);
   Shape shape;
   for (int dim = 0; dim < input.ndim(); ++dim) {
     const int64_t size = input.sizes()[static_cast<size_t>(dim)];
@@ -130,8 +131,8 @@ Tensor squeeze(const Tensor& input, IntSpan dims) {
 Tensor flatten(const Tensor& input, int64_t start_dim, int64_t end_dim) {
   const LocationScope scope(current_location(__builtin_return_address(0)));
   ops::infer::check_defined("flatten", "input", input);
-  const int first = normalize_dim("flatten", start_dim, input.ndim());
-  const int last = normalize_dim("flatten", end_dim, input.ndim());
+  const int first = normalize_dim("flatten", start_dim, input);
+  const int last = normalize_dim("flatten", end_dim, input);
   if (first > last) {
     throw ValueError(str("flatten: start_dim must not come after end_dim, got ", start_dim, " and ",
                          end_dim, " for ", ops::infer::describe(input)));

@@ -4,6 +4,7 @@
 // padded one is a box in a filled tensor. The copy kernel takes any strides, so it does the rest.
 #include "ebb/ops/impl/arrange.h"
 
+#include "ebb/core/tensor_name.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/impl/copy.h"
@@ -29,8 +30,8 @@ struct Diagonal {
 
   Diagonal(const char* op, const Tensor& input, int64_t shift, int64_t dim1, int64_t dim2) {
     infer::check_ndim(op, "input", input, 2, kMaxDims);
-    const int rows = normalize_dim(op, dim1, input.ndim());
-    const int columns = normalize_dim(op, dim2, input.ndim());
+    const int rows = normalize_dim(op, dim1, input);
+    const int columns = normalize_dim(op, dim2, input);
     if (rows == columns) {
       throw ValueError(str(op, ": dim1 and dim2 must differ, got ", dim1, " and ", dim2, " for ",
                            infer::describe(input)));
@@ -73,7 +74,7 @@ Tensor diagonal_backward(const Tensor& grad, IntSpan input_shape, int64_t offset
 }
 
 Tensor flip(const Tensor& input, IntSpan dims) {
-  const infer::DimMask mask = dims.empty() ? 0 : infer::dim_mask("flip", dims, input.ndim());
+  const infer::DimMask mask = dims.empty() ? 0 : infer::dim_mask("flip", dims, input);
   Tensor out = empty_like(input, input.dtype());
   if (input.numel() == 0) return out;
   Geometry source(input);
@@ -141,7 +142,7 @@ Tensor roll(const Tensor& input, IntSpan shifts, IntSpan dims) {
     return out;
   }
   for (size_t i = 0; i < dims.size(); ++i) {
-    const int dim = normalize_dim("roll", dims[i], input.ndim());
+    const int dim = normalize_dim("roll", dims[i], input);
     const int64_t size = input.ndim() == 0 ? 1 : input.impl()->sizes()[dim];
     by_dim[dim] = wrapped(by_dim[dim] + wrapped(shifts[i], size), size);
   }

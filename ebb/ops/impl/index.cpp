@@ -4,6 +4,7 @@
 // A 0-d tensor counts as one of shape [1] here, as in PyTorch.
 #include "ebb/ops/impl/index.h"
 
+#include "ebb/core/tensor_name.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/impl/copy.h"
@@ -54,7 +55,7 @@ using ScatterTable = kernels::KernelTable<kernels::ScatterAddKernel>;
 
 void scatter_into(const char* op, const ScatterTable& table, const Tensor& out, int64_t dim,
                   const Tensor& index, const Source& src) {
-  const int axis = normalize_dim(op, dim, out.ndim());
+  const int axis = normalize_dim(op, dim, out);
   infer::check_same_dtype(op, out, "src", src.tensor);
   infer::check_same_device(op, out, src.tensor);
   check_covers(op, "input", out, index, axis);
@@ -95,7 +96,7 @@ void check_slices(const char* op, const Tensor& out, int axis, const Tensor& ind
 
 void add_slices(const char* op, const Tensor& out, int64_t dim, const Tensor& index,
                 const Tensor& source, const Scalar& alpha) {
-  const int axis = normalize_dim(op, dim, out.ndim());
+  const int axis = normalize_dim(op, dim, out);
   infer::check_ndim(op, "index", index, 0, 1);
   if (alpha.kind() > kind_of(out.dtype())) {
     throw DTypeError(str(op, ": alpha must not be of a wider kind than input, got ", alpha, " for ",
@@ -112,7 +113,7 @@ void add_slices(const char* op, const Tensor& out, int64_t dim, const Tensor& in
 /// Writes slices of `source`, or (an undefined source) the same number everywhere.
 void copy_slices(const char* op, const Tensor& out, int64_t dim, const Tensor& index,
                  const Tensor& source, const Scalar& value) {
-  const int axis = normalize_dim(op, dim, out.ndim());
+  const int axis = normalize_dim(op, dim, out);
   infer::check_ndim(op, "index", index, 0, 1);
   const bool is_number = !source.defined();
   if (!is_number) check_slices(op, out, axis, index, source);
@@ -135,7 +136,7 @@ Tensor apart_from(const Tensor& self, const Tensor& operand) {
 }  // namespace
 
 Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
-  const int axis = normalize_dim("gather", dim, input.ndim());
+  const int axis = normalize_dim("gather", dim, input);
   check_covers("gather", "input", input, index, axis);
   const Geometry source = at_least_1d(input);
   const Tensor checked = checked_index("gather", input, index, source.sizes[axis]);
@@ -163,7 +164,7 @@ const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index,
 }
 
 Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
-  const int axis = normalize_dim("index_select", dim, input.ndim());
+  const int axis = normalize_dim("index_select", dim, input);
   infer::check_ndim("index_select", "index", index, 0, 1);
   const Geometry source = at_least_1d(input);
   const Tensor checked = checked_index("index_select", input, index, source.sizes[axis]);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "ebb/core/tensor_name.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/impl/creation.h"
@@ -24,7 +25,7 @@ using BackwardTable = kernels::KernelTable<kernels::SoftmaxBackwardKernel>;
 
 Tensor softmax_of(const char* op, const SoftmaxTable& table, const Tensor& input, int64_t dim,
                   std::optional<DType> dtype) {
-  const int axis = normalize_dim(op, dim, input.ndim());
+  const int axis = normalize_dim(op, dim, input);
   const Tensor source = as_dtype(input, dtype.value_or(input.dtype()));
   if (!is_floating(source.dtype())) {
     throw DTypeError(str(op, ": needs a floating dtype, got ", infer::describe(source),
@@ -42,7 +43,7 @@ Tensor softmax_of(const char* op, const SoftmaxTable& table, const Tensor& input
 
 Tensor softmax_gradient(const char* op, const BackwardTable& table, const Tensor& grad,
                         const Tensor& out, int64_t dim) {
-  const int axis = normalize_dim(op, dim, out.ndim());
+  const int axis = normalize_dim(op, dim, out);
   infer::check_same_dtype(op, grad, "out", out);
   if (!equal(grad.sizes(), out.sizes())) {
     throw ShapeError(str(op, ": grad and out need one shape, got ", infer::describe(grad), " and ",

@@ -44,7 +44,7 @@ Tensor product(const Tensor& input, infer::DimMask mask, bool keepdim, std::opti
 
 Tensor sum(const Tensor& input, std::optional<IntSpan> dim, bool keepdim,
            std::optional<DType> dtype) {
-  const infer::DimMask mask = infer::dim_mask("sum", dim, input.ndim());
+  const infer::DimMask mask = infer::dim_mask("sum", dim, input);
   const auto [wanted, computed] = WideDType(input, dtype);
   if (input.dtype() == wanted && wanted == computed) [[likely]] {
     return reduce("sum", kernels::sum_kernels, input, mask, keepdim);
@@ -61,26 +61,26 @@ Tensor mean(const Tensor& input, std::optional<IntSpan> dim, bool keepdim,
                          dtype.has_value() ? str(" and dtype ", wanted) : std::string(),
                          "\nhint: pass dtype=float32"));
   }
-  const infer::DimMask mask = infer::dim_mask("mean", dim, input.ndim());
+  const infer::DimMask mask = infer::dim_mask("mean", dim, input);
   return reduce("mean", kernels::mean_kernels, as_dtype(input, wanted), mask, keepdim);
 }
 
 Tensor prod(const Tensor& input, std::optional<DType> dtype) {
-  return product(input, infer::dim_mask("prod", {}, input.ndim()), false, dtype);
+  return product(input, infer::dim_mask("prod", {}, input), false, dtype);
 }
 
 Tensor prod(const Tensor& input, int64_t dim, bool keepdim, std::optional<DType> dtype) {
   const int64_t dims[] = {dim};
-  return product(input, infer::dim_mask("prod", IntSpan(dims), input.ndim()), keepdim, dtype);
+  return product(input, infer::dim_mask("prod", IntSpan(dims), input), keepdim, dtype);
 }
 
 Tensor any(const Tensor& input, std::optional<IntSpan> dim, bool keepdim) {
-  const infer::DimMask mask = infer::dim_mask("any", dim, input.ndim());
+  const infer::DimMask mask = infer::dim_mask("any", dim, input);
   return reduce("any", kernels::amax_kernels, as_dtype(input, DType::boolean), mask, keepdim);
 }
 
 Tensor all(const Tensor& input, std::optional<IntSpan> dim, bool keepdim) {
-  const infer::DimMask mask = infer::dim_mask("all", dim, input.ndim());
+  const infer::DimMask mask = infer::dim_mask("all", dim, input);
   if (input.numel() == 0) {  // the kernel would give the largest uint8
     const ReducedShape shape(input, mask, keepdim);
     return full(shape.out.size_span(), true, DType::boolean, input.device());
@@ -89,7 +89,7 @@ Tensor all(const Tensor& input, std::optional<IntSpan> dim, bool keepdim) {
 }
 
 Tensor count_nonzero(const Tensor& input, std::optional<IntSpan> dim) {
-  const infer::DimMask mask = infer::dim_mask("count_nonzero", dim, input.ndim());
+  const infer::DimMask mask = infer::dim_mask("count_nonzero", dim, input);
   const Tensor counted = as_dtype(as_dtype(input, DType::boolean), DType::int64);
   return reduce("count_nonzero", kernels::sum_kernels, counted, mask, false);
 }

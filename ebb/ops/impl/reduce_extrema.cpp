@@ -2,6 +2,7 @@
 //
 // Of no elements there is no largest one: every op here refuses them.
 #include "ebb/kernels/signatures.h"
+#include "ebb/core/tensor_name.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/impl/reduce.h"
@@ -26,19 +27,19 @@ Tensor of_everything(const char* op, const ReduceTable& table, const Tensor& inp
   if (input.numel() == 0) {
     throw ValueError(str(op, ": needs at least one element, got ", infer::describe(input)));
   }
-  return over_dims(op, table, input, infer::dim_mask(op, {}, input.ndim()), false);
+  return over_dims(op, table, input, infer::dim_mask(op, {}, input), false);
 }
 
 Tensor over_dim_list(const char* op, const ReduceTable& table, const Tensor& input,
                      std::optional<IntSpan> dim, bool keepdim) {
-  const infer::DimMask mask = infer::dim_mask(op, dim, input.ndim());
+  const infer::DimMask mask = infer::dim_mask(op, dim, input);
   check_not_empty(str(op, ":"), input, mask);
   return over_dims(op, table, input, mask, keepdim);
 }
 
 std::tuple<Tensor, Tensor> along(const char* op, const MaxDimTable& table, const Tensor& input,
                                  int64_t dim, bool keepdim) {
-  const int axis = normalize_dim(op, dim, input.ndim());
+  const int axis = normalize_dim(op, dim, input);
   const auto kernel = kernel_for(op, table, input);
   Geometry source(input);
   if (source.ndim == 0) source.append(1, 1);
@@ -66,7 +67,7 @@ Tensor where_found(const char* op, const MaxDimTable& table, const Tensor& input
   Geometry line, one;
   line.append(dense.numel(), 1);
   one.append(1, 1);
-  const ReducedShape shape(input, infer::dim_mask(op, {}, input.ndim()), keepdim);
+  const ReducedShape shape(input, infer::dim_mask(op, {}, input), keepdim);
   const Tensor value = empty(shape.out.size_span(), input.dtype(), input.device());
   const Tensor index = empty(shape.out.size_span(), DType::int64, input.device());
   const auto kernel = kernel_for(op, table, input);

@@ -15,7 +15,7 @@ using VarTable = kernels::KernelTable<kernels::VarKernel>;
 
 Tensor spread(const char* op, const VarTable& table, const Tensor& input,
               std::optional<IntSpan> dim, double correction, bool keepdim) {
-  const infer::DimMask mask = infer::dim_mask(op, dim, input.ndim());
+  const infer::DimMask mask = infer::dim_mask(op, dim, input);
   const auto kernel = kernel_for(op, table, input);
   const ReducedShape shape(input, mask, keepdim);
   Tensor out = empty(shape.out.size_span(), input.dtype(), input.device());
@@ -56,7 +56,7 @@ Tensor norm(const Tensor& input, double p, std::optional<IntSpan> dim, bool keep
   if (dtype.has_value() && !is_floating(*dtype)) {
     throw DTypeError(str("norm: dtype must be floating, got ", *dtype));
   }
-  const infer::DimMask mask = infer::dim_mask("norm", dim, input.ndim());
+  const infer::DimMask mask = infer::dim_mask("norm", dim, input);
   if (p < 0 || std::isinf(p)) check_not_empty(str("norm: order ", p), input, mask);
   const Tensor source = as_dtype(input, dtype.value_or(input.dtype()));
   const auto kernel = kernel_for("norm", kernels::norm_kernels, source);
@@ -67,7 +67,7 @@ Tensor norm(const Tensor& input, double p, std::optional<IntSpan> dim, bool keep
 }
 
 Tensor logsumexp(const Tensor& input, IntSpan dim, bool keepdim) {
-  const infer::DimMask mask = infer::dim_mask("logsumexp", dim, input.ndim());
+  const infer::DimMask mask = infer::dim_mask("logsumexp", dim, input);
   const auto kernel = kernel_for("logsumexp", kernels::logsumexp_kernels, input);
   const ReducedShape shape(input, mask, keepdim);
   const Tensor out = empty(shape.out.size_span(), input.dtype(), input.device());

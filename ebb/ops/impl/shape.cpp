@@ -1,6 +1,7 @@
 // ebb/ops/impl/shape.cpp -- views: reshape, view, transpose, permute, expand, split, unbind.
 #include "ebb/ops/impl/shape.h"
 
+#include "ebb/core/tensor_name.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/view_of.h"
@@ -82,8 +83,8 @@ Tensor view(const Tensor& input, IntSpan shape) {
 }
 
 Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1) {
-  const int first = normalize_dim("transpose", dim0, input.ndim());
-  const int second = normalize_dim("transpose", dim1, input.ndim());
+  const int first = normalize_dim("transpose", dim0, input);
+  const int second = normalize_dim("transpose", dim1, input);
   Geometry geometry(input);
   if (geometry.ndim > 0) {
     std::swap(geometry.sizes[first], geometry.sizes[second]);
@@ -97,10 +98,10 @@ Tensor permute(const Tensor& input, IntSpan dims) {
     throw ShapeError(str("permute: dims must name each dim once, got ", PrintShape{dims},
                          " for input ", infer::describe(input)));
   }
-  if (!dims.empty()) infer::dim_mask("permute", dims, input.ndim());  // refuses duplicates
+  if (!dims.empty()) infer::dim_mask("permute", dims, input);  // refuses duplicates
   Geometry geometry;
   for (const int64_t dim : dims) {
-    const int from = normalize_dim("permute", dim, input.ndim());
+    const int from = normalize_dim("permute", dim, input);
     geometry.append(input.impl()->sizes()[from], input.impl()->strides()[from]);
   }
   return make_view(input, geometry.size_span(), geometry.stride_span(), input.storage_offset());
@@ -135,7 +136,7 @@ Tensor expand(const Tensor& input, IntSpan size) {
 
 std::vector<Tensor> split(const Tensor& input, IntSpan sizes, int64_t dim) {
   if (input.ndim() == 0) infer::check_ndim("split", "input", input, 1, kMaxDims);
-  const int axis = normalize_dim("split", dim, input.ndim());
+  const int axis = normalize_dim("split", dim, input);
   Geometry geometry(input);
   int64_t total = 0;
   bool fits = !sizes.empty();
@@ -160,7 +161,7 @@ std::vector<Tensor> split(const Tensor& input, IntSpan sizes, int64_t dim) {
 
 std::vector<Tensor> unbind(const Tensor& input, int64_t dim) {
   infer::check_ndim("unbind", "input", input, 1, kMaxDims);
-  const int axis = normalize_dim("unbind", dim, input.ndim());
+  const int axis = normalize_dim("unbind", dim, input);
   const TensorImpl& impl = *input.impl();
   Geometry rest;
   for (int each = 0; each < impl.ndim; ++each) {

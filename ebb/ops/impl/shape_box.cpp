@@ -161,7 +161,7 @@ struct Parts {
 Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
   if (tensors.empty()) throw ValueError("cat: needs at least one tensor, got an empty list");
   infer::check_ndim("cat", "tensors[0]", tensors[0], 1, kMaxDims);
-  const int axis = normalize_dim("cat", dim, tensors[0].ndim());
+  const int axis = normalize_dim("cat", dim, tensors[0]);
   const Shape shape = joined_shape(tensors, axis);
   const Parts parts(tensors);
   const auto join = kernel_for("cat", kernels::cat_kernels, tensors[0], parts.dtype);
@@ -181,7 +181,7 @@ Tensor stack(std::span<const Tensor> tensors, int64_t dim) {
                          " at position 0 and ", describe_shape(tensors[position]), " at position ",
                          position));
   }
-  const int axis = normalize_dim("stack", dim, first.ndim() + 1);
+  const int axis = normalize_dim("stack", dim, first, 1);
   Parts parts(tensors);
   // A size of 1 at the new dim, and any stride there, makes it a cat.
   std::vector<Geometry> geometries(tensors.size());

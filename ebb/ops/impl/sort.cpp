@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ebb/core/tensor_name.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/impl/copy.h"
@@ -60,24 +61,24 @@ Found nth(const char* op, const Tensor& input, int axis, int64_t position, bool 
 }  // namespace
 
 Found sort(const Tensor& input, int64_t dim, bool descending, bool) {
-  const int axis = normalize_dim("sort", dim, input.ndim());
+  const int axis = normalize_dim("sort", dim, input);
   return first_in_order("sort", input, axis, descending, size_along(input, axis));
 }
 
 Tensor argsort(const Tensor& input, int64_t dim, bool descending, bool) {
-  const int axis = normalize_dim("argsort", dim, input.ndim());
+  const int axis = normalize_dim("argsort", dim, input);
   return std::get<1>(first_in_order("argsort", input, axis, descending, size_along(input, axis)));
 }
 
 Found topk(const Tensor& input, int64_t k, int64_t dim, bool largest, bool) {
-  const int axis = normalize_dim("topk", dim, input.ndim());
+  const int axis = normalize_dim("topk", dim, input);
   const int64_t size = size_along(input, axis);
   if (k < 0 || k > size) throw ValueError(str("topk: k must be from 0 to ", size, ", got ", k));
   return first_in_order("topk", input, axis, largest, k);
 }
 
 Found kthvalue(const Tensor& input, int64_t k, int64_t dim, bool keepdim) {
-  const int axis = normalize_dim("kthvalue", dim, input.ndim());
+  const int axis = normalize_dim("kthvalue", dim, input);
   const int64_t size = size_along(input, axis);
   if (k < 1 || k > size) throw ValueError(str("kthvalue: k must be from 1 to ", size, ", got ", k));
   return nth("kthvalue", input, axis, k - 1, false, keepdim);
@@ -100,7 +101,7 @@ Tensor median(const Tensor& input) {
 }
 
 Found median(const Tensor& input, int64_t dim, bool keepdim) {
-  const int axis = normalize_dim("median", dim, input.ndim());
+  const int axis = normalize_dim("median", dim, input);
   const int64_t size = size_along(input, axis);
   if (size == 0) {
     throw IndexError(
@@ -144,7 +145,7 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& input, bool out
 namespace {
 
 Tensor scan(const char* op, const Tensor& input, int64_t dim, bool reversed) {
-  const int axis = normalize_dim(op, dim, input.ndim());
+  const int axis = normalize_dim(op, dim, input);
   const auto kernel = kernel_for(op, kernels::scan_kernels, input);
   const Tensor out = empty_like(input, input.dtype());
   const Geometry from = at_least_1d(input), to = at_least_1d(out);
