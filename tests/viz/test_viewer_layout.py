@@ -41,6 +41,8 @@ CHECK = """(() => {
   return wrong;
 })()"""
 
+RUNS = "ebbViewer.groups.repeat.flatMap((n, group) => n ? [ebbViewer.groups.title(group)] : [])"
+
 
 def unfold(page):
     page.evaluate("ebbViewer.unfoldAll()")
@@ -184,7 +186,35 @@ def test_siblings_of_another_make_are_not_folded_together(view):
 
 def test_consecutive_siblings_among_others_become_a_run(view):
     page = view(graphs.gpt(4, stages=5))
-    runs = page.evaluate(
-        "ebbViewer.groups.repeat.flatMap((n, group) => n ? [ebbViewer.groups.title(group)] : [])"
+    assert "stage0..4 \u00d7 5" in page.evaluate(RUNS)
+
+
+def test_steps_of_a_loop_are_folded_as_one_box(view):
+    page = view(graphs.rnn(50))
+    assert page.evaluate(RUNS) == ["step.0..49 \u00d7 50"]
+    # The graph itself, the mean, four weights and the loop.
+    assert page.evaluate("ebbViewer.scene.count") == 7
+    homes = page.evaluate(
+        """ebbViewer.model.data.nodes.name.map((_, node) =>
+          ebbViewer.groups.path[ebbViewer.groups.home[node]])"""
     )
-    assert "stage0..4 \u00d7 5" in runs
+    by_step = [homes.count(f"step.{step}") for step in range(50)]
+    assert by_step == [5] + [4] * 49  # the first state is used by the first step only
+
+
+def test_short_loops_and_steps_that_differ_stay_open(view):
+    assert view(graphs.rnn(5)).evaluate(RUNS) == []  # 20 ops
+    assert view(graphs.flat(2000)).evaluate(RUNS) == []
+
+
+def test_a_loop_inside_a_module_folds_there(view):
+    builder = graphs.Builder()
+    x = builder.leaf("x", (4,))
+    with builder.module("cell", "Cell"):
+        for _ in range(12):
+            x = builder.op("Tanh", (builder.op("Exp", (x,), (4,)),), (4,))
+    page = view(builder.data(graphs.mean(builder, x)))
+    assert page.evaluate("ebbViewer.groups.path.slice(1, 3)") == ["cell", "cell.step"]
+    page.evaluate("ebbViewer.show({ kind: 'node', id: 5 })")
+    page.settle()
+    assert page.evaluate("ebbViewer.groups.open[ebbViewer.groups.home[5]]") == 1

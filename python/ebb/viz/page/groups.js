@@ -1,8 +1,8 @@
 // python/ebb/viz/page/groups.js -- modules as groups of nodes that fold, repeated siblings as one.
 //
-// Group 0 is the whole graph. Nodes are sorted so that a group with all below it is one slice of
-// `members`. A run stands for equal siblings with consecutive numbers, such as layers.0 to
-// layers.47.
+// Group 0 is the whole graph; steps of loops (steps.js) are groups too. Nodes are sorted so that a
+// group with all below it is one slice of `members`. A run stands for equal siblings with
+// consecutive numbers, such as layers.0 to layers.47.
 
 const MIN_RUN = 3;
 
@@ -16,6 +16,7 @@ class Groups {
     this.repeat = [0];  // how many siblings a run stands for
     this._addModules();
     this.home = this._findHomes();
+    this._findSteps();
     this._findRuns();
     this._sortMembers();
     this.count = this.label.length;
@@ -79,6 +80,38 @@ class Groups {
     let group = other;
     while (!above.has(group)) group = this.parent[group];
     return group;
+  }
+
+  /** Steps of a loop become groups below one for all of them; a leaf of one step goes there. */
+  _findSteps() {
+    const loops = new Loops(this.model);
+    const own = groupRows(this.home, this.label.length);
+    const modules = this.label.length;
+    for (let group = 0; group < modules; group += 1) {
+      const ops = rowsOf(own, group).filter((node) => !this.model.isLeaf(node)).reverse();
+      for (const { begin, step, times } of loops.find(ops)) {
+        const all = this._addSteps(group);
+        for (let k = 0; k < times; k += 1) {
+          const made = this._add(String(k), `${this.path[all]}.${k}`, "", all, 0);
+          for (let at = 0; at < step; at += 1) this.home[ops[begin + k * step + at]] = made;
+        }
+      }
+    }
+    if (this.label.length === modules) return;
+    for (const node of this.model.data.leaves.node) {
+      const step = this._commonHome(node, this.home);
+      const all = this.parent[step];
+      if (all >= modules && this.parent[all] === this.home[node]) this.home[node] = step;
+    }
+  }
+
+  _addSteps(group) {
+    const prefix = this.path[group] ? `${this.path[group]}.` : "";
+    let label = "step";
+    for (let k = 2; this.byPath.has(prefix + label); k += 1) label = `step${k}`;
+    const made = this._add(label, prefix + label, "", group, 0);
+    this.byPath.set(prefix + label, made);
+    return made;
   }
 
   /** A number per module that is equal for modules of equal type and equal children. */
