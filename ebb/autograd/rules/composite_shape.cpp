@@ -118,8 +118,7 @@ Tensor squeeze(const Tensor& input, int64_t dim) {
 Tensor squeeze(const Tensor& input, IntSpan dims) {
   const LocationScope scope(current_location(__builtin_return_address(0)));
   ops::infer::check_defined("squeeze", "input", input);
-  const ops::infer::DimMask mask =
-      dims.empty() ? 0 : ops::infer::dim_mask("squeeze", dims, input);
+  const ops::infer::DimMask mask = dims.empty() ? 0 : ops::infer::dim_mask("squeeze", dims, input);
   Shape shape;
   for (int dim = 0; dim < input.ndim(); ++dim) {
     const int64_t size = input.sizes()[static_cast<size_t>(dim)];

@@ -1,8 +1,8 @@
 // ebb/ops/impl/reduce_extrema.cpp -- largest and smallest elements and where they are.
 //
 // Of no elements there is no largest one: every op here refuses them.
-#include "ebb/kernels/signatures.h"
 #include "ebb/core/tensor_name.h"
+#include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/impl/reduce.h"

@@ -17,8 +17,8 @@ from typing import Any
 FORMAT, VERSION = "ebb.graph", 1
 # In this order: each file may use at once what an earlier one declares.
 SCRIPTS = (
-    "model", "steps", "groups", "layers", "align", "scene", "route", "layout", "boxes", "colours", "draw",
-    "view", "tree", "details", "search", "export", "keyboard", "app", "actions",
+    "model", "steps", "groups", "layers", "align", "scene", "route", "layout", "boxes", "colours",
+    "draw", "view", "tree", "details", "search", "export", "keyboard", "app", "actions",
 )  # fmt: skip
 COMPRESS_FROM = 1 << 15  # bytes of JSON from which on gzip is worth a file that grep cannot read
 GZIP, PLAIN = "gzip+base64", "json"
