@@ -5,7 +5,7 @@ Prints one JSON object: for each statement the ns per call of every round. The s
 within a round, and the empty loop measured in the same round is subtracted. With --second-thread a
 thread is started and joined first: reference counts are atomic from then on. --location names the
 library of location_switch.cpp and adds a recorded add that is told its location, and one that is
-not, in quick alternation.
+not, in quick alternation; and the same for an op inside a layer of nn, whose place is its caller's.
 """
 
 import argparse
@@ -28,6 +28,7 @@ STATEMENTS = {
     "relu, recorded": "x.relu()",
 }
 SETUP = "a, b, x, y, F = operands"
+LOCATED = {"add, recorded": "x + y", "relu of a layer, recorded": "F(x)"}
 
 
 def arguments():
@@ -59,6 +60,26 @@ def make_timers(module):
     return timers, _timer("pass", names)
 
 
+class Locations:
+    """Ops that are told where they were called, and the same that have to find out."""
+
+    def __init__(self, module, library):
+        self._tell = ctypes.CDLL(library).ebb_tell_location
+        ones = module.ones(8, 8, requires_grad=True)
+        names = {"operands": (None, None, ones, ones, module.nn.ReLU())}
+        self._timers = {name: _timer(text, names) for name, text in LOCATED.items()}
+        self.samples = {}
+
+    def measure(self, loops):
+        """Time all, twice in each way."""
+        for name, timer in self._timers.items():
+            for is_told, how in ((1, "told"), (0, "found")) * 2:
+                self._tell(is_told)
+                times = self.samples.setdefault(f"{name}, location {how}, with loop", [])
+                times.append(timer.timeit(loops) / loops * 1e9)
+        self._tell(0)
+
+
 def main():
     options = arguments()
     module = importlib.import_module(options.module)
@@ -68,22 +89,15 @@ def main():
         thread.start()
         thread.join()
     timers, empty = make_timers(module)
-    tell = ctypes.CDLL(options.location).ebb_tell_location if options.location else None
+    locations = Locations(module, options.location) if options.location else None
     samples = {name: [] for name in timers}
-    told, found = [], []
     for _ in range(options.rounds):
         base = empty.timeit(options.loops)
         for name, timer in timers.items():
             samples[name].append((timer.timeit(options.loops) - base) / options.loops * 1e9)
-        if tell:
-            for is_told, times in ((1, told), (0, found)) * 2:
-                tell(is_told)
-                times.append(timers["add, recorded"].timeit(options.loops) / options.loops * 1e9)
-            tell(0)
-    if tell:
-        samples["add, recorded, location told, with loop"] = told
-        samples["add, recorded, location found, with loop"] = found
-    print(json.dumps(samples))
+        if locations:
+            locations.measure(options.loops)
+    print(json.dumps(samples | (locations.samples if locations else {})))
 
 
 main()

@@ -18,6 +18,10 @@ OPS = (
     ("x[0], recorded", "x[0], recorded", 120, "first_row"),
     ("F.add(a, other=b), recorded", "F.add(a, other=b), recorded", 85, "add_by_keyword"),
 )
+LOCATIONS = (
+    ("Python location of a recorded op", "add, recorded", 3),
+    ("Python location of a recorded op inside a layer", "relu of a layer, recorded", 10),
+)
 IMPORT = "import time; t = time.perf_counter(); import ebb; print(time.perf_counter() - t)"
 
 
@@ -40,14 +44,14 @@ def op_rows(settings: Settings, counter: InstructionCounter) -> list[Row]:
             f"{command} --second-thread")
         for figure, name, _, _ in OPS[:2]
     ]  # fmt: skip
-    found, told = (
-        lower_quartile(alone[f"add, recorded, location {how}, with loop"])
-        for how in ("found", "told")
-    )
-    rows.append(
-        Row("Python location of a recorded op", "ns", 3, [found - told],
-            None, f"{command} --location build/release/lib/{switch.name}", note=DIFFERENCE)
-    )  # fmt: skip
+    for figure, name, limit in LOCATIONS:
+        found, told = (
+            lower_quartile(alone[f"{name}, location {how}, with loop"]) for how in ("found", "told")
+        )
+        rows.append(
+            Row(figure, "ns", limit, [found - told],
+                None, f"{command} --location build/release/lib/{switch.name}", note=DIFFERENCE)
+        )  # fmt: skip
     return rows
 
 
