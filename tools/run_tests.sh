@@ -22,10 +22,13 @@ cpp_tests() {  # preset, then ctest's selection
 }
 
 python_tests() {  # preset, then pytest's arguments
-  local preset=$1 status=0
+  local preset=$1 status=0 workers
   shift
-  say "Python tests of build/$preset"
-  PYTHONPATH=$PWD/build/$preset/python "$PYTHON" -m pytest -q -ra "$@" </dev/null || status=$?
+  workers=$(nproc)
+  ((workers > 8)) && workers=8  # each lists all tests first
+  say "Python tests of build/$preset, in $workers processes"
+  PYTHONPATH=$PWD/build/$preset/python "$PYTHON" -m pytest -q -ra \
+    -n "$workers" --dist worksteal "$@" </dev/null || status=$?
   # 5: no test matched, which is no failure.
   ((status == 0 || status == 5)) || failed+=("Python $preset")
 }

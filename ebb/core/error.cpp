@@ -1,5 +1,5 @@
-// ebb/core/error.cpp -- where an error was thrown, and the destructors that anchor each exception's
-// type information here, so that it is one type in every shared object that catches it.
+// ebb/core/error.cpp -- where an error was thrown, and what anchors each exception's type
+// information here, so that it is one type in every shared object that catches it.
 #include "ebb/core/error.h"
 
 #include <execinfo.h>
@@ -21,16 +21,20 @@ std::string Error::where() const {
   return to_string(describe_caller({frames_.begin(), end}));
 }
 
-ShapeError::~ShapeError() = default;
-ValueError::~ValueError() = default;
-DTypeError::~DTypeError() = default;
-IndexError::~IndexError() = default;
-AutogradError::~AutogradError() = default;
-NotImplementedError::~NotImplementedError() = default;
-OutOfMemoryError::~OutOfMemoryError() = default;
-IoError::~IoError() = default;
-DeviceError::~DeviceError() = default;
-NonFiniteError::~NonFiniteError() = default;
-InternalError::~InternalError() = default;
+#define EBB_ANCHOR_ERROR(Name)                               \
+  Name::Name(const std::string& message) : Error(message) {} \
+  Name::~Name() = default
+
+EBB_ANCHOR_ERROR(ShapeError);
+EBB_ANCHOR_ERROR(ValueError);
+EBB_ANCHOR_ERROR(DTypeError);
+EBB_ANCHOR_ERROR(IndexError);
+EBB_ANCHOR_ERROR(AutogradError);
+EBB_ANCHOR_ERROR(NotImplementedError);
+EBB_ANCHOR_ERROR(OutOfMemoryError);
+EBB_ANCHOR_ERROR(IoError);
+EBB_ANCHOR_ERROR(DeviceError);
+EBB_ANCHOR_ERROR(NonFiniteError);
+EBB_ANCHOR_ERROR(InternalError);
 
 }  // namespace ebb

@@ -30,13 +30,13 @@ class EBB_API Error : public std::runtime_error {
 };
 
 /// Defines one error class per line; each is a distinct type with nothing of its own.
-// The constructor is spelled out: Clang gives the call of an inherited one the line of this header,
-// and where() could not tell who made the error.
-#define EBB_DEFINE_ERROR(Name)                                    \
-  class EBB_API Name : public Error {                             \
-   public:                                                        \
-    explicit Name(const std::string& message) : Error(message) {} \
-    ~Name() override;                                             \
+// The constructors are not inlined: addr2line does not see through all that Clang inlines, and
+// where() could not tell who made the error.
+#define EBB_DEFINE_ERROR(Name)                 \
+  class EBB_API Name : public Error {          \
+   public:                                     \
+    explicit Name(const std::string& message); \
+    ~Name() override;                          \
   }
 
 EBB_DEFINE_ERROR(ShapeError);     // shapes that do not fit; Python ValueError

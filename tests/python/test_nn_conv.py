@@ -109,7 +109,9 @@ POOLS = [
 ]
 
 
-@pytest.mark.parametrize(("layer", "function", "options"), POOLS, ids=str)
+@pytest.mark.parametrize(
+    ("layer", "function", "options"), POOLS, ids=[type(layer).__name__ for layer, _, _ in POOLS]
+)
 def test_a_pooling_layer_is_its_function(layer, function, options):
     x = noise(2, 3, 8) if "1d" in type(layer).__name__ else noise(2, 3, 7, 8)
     assert layer(x).tolist() == function(x, *options).tolist()

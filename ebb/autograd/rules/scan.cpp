@@ -4,6 +4,7 @@
 // twice as many elements up to it. The gradients of those are exact with zeros, in every order.
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/record.h"
+#include "ebb/core/tensor_name.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -11,7 +12,7 @@ namespace ebb {
 Tensor cumprod(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
   const LocationScope scope(current_location(__builtin_return_address(0)));
   ops::infer::check_defined("cumprod", "input", input);
-  const int axis = normalize_dim("cumprod", dim, input.ndim());
+  const int axis = normalize_dim("cumprod", dim, input);
   const DType natural = is_differentiable(input.dtype()) ? input.dtype() : DType::int64;
   const DType wanted = dtype.value_or(natural);
   Tensor product = cast(input, wanted);
