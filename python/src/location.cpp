@@ -48,6 +48,13 @@ bool direct = false;
 // The thread state that this thread was last seen to hold the GIL with.
 thread_local PyThreadState* own_state = nullptr;
 
+// Out of line as look_up_frames() is: asked once per thread.
+[[gnu::noinline]] PyThreadState* own_state_if_locked(PyThreadState* state) {
+  if (state == nullptr || PyGILState_Check() == 0) return nullptr;
+  own_state = state;
+  return state;
+}
+
 /// This thread's state if it holds the GIL, else null.
 PyThreadState* state_if_locked() {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -57,9 +64,7 @@ PyThreadState* state_if_locked() {
 #endif
   if (state == own_state) [[likely]]
     return state;
-  if (state == nullptr || PyGILState_Check() == 0) return nullptr;
-  own_state = state;
-  return state;
+  return own_state_if_locked(state);
 }
 
 bool is_inside_ebb(PyCodeObject* code) {
@@ -88,7 +93,7 @@ void look_up(CachedPlace& place, PyCodeObject* code, uintptr_t instruction, int 
 }
 
 CachedPlace& cached_place(uintptr_t instruction) {
-  return cache[((instruction >> 1) ^ (instruction >> 13)) % kCacheSize];
+  return cache[(instruction / 2) % kCacheSize];  // instructions are two bytes apart
 }
 
 #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
@@ -103,18 +108,32 @@ int byte_offset(const FrameMirror* frame) {
   return static_cast<int>(static_cast<const char*>(frame->last_instruction) - first);
 }
 
+uintptr_t instruction_of(const FrameMirror* frame) {
+  return reinterpret_cast<uintptr_t>(frame->last_instruction);
+}
+
 LocationId place_of(const FrameMirror* frame) {
-  const auto instruction = reinterpret_cast<uintptr_t>(frame->last_instruction);
-  CachedPlace& place = cached_place(instruction);
-  if (place.instruction != instruction) [[unlikely]] {
-    look_up(place, frame->code, instruction, byte_offset(frame));
+  CachedPlace& place = cached_place(instruction_of(frame));
+  if (place.instruction != instruction_of(frame)) [[unlikely]] {
+    look_up(place, frame->code, instruction_of(frame), byte_offset(frame));
   }
   return place.id;
 }
 
+// Out of line, so that read_frames() needs no stack of its own: every recorded op calls it.
+[[gnu::noinline]] LocationId look_up_frames(const FrameMirror* frame) {
+  for (; frame != nullptr; frame = frame->previous) {
+    if (const LocationId id = place_of(frame); id != 0) return id;
+  }
+  return 0;
+}
+
 LocationId read_frames(PyThreadState* state) {
   for (const FrameMirror* frame = current_frame(state); frame != nullptr; frame = frame->previous) {
-    if (const LocationId id = place_of(frame); id != 0) return id;
+    const CachedPlace& place = cached_place(instruction_of(frame));
+    if (place.instruction != instruction_of(frame)) [[unlikely]]
+      return look_up_frames(frame);
+    if (place.id != 0) return place.id;
   }
   return 0;
 }
@@ -156,10 +175,14 @@ void ask_public_api(PyThreadState* state, const Visit& visit) {
   Py_XDECREF(frame);
 }
 
-LocationId current_place() noexcept {
+LocationId current_place_directly() noexcept {
+  PyThreadState* const state = state_if_locked();
+  return state == nullptr ? 0 : read_frames(state);
+}
+
+LocationId current_place_by_public_api() noexcept {
   PyThreadState* const state = state_if_locked();
   if (state == nullptr) return 0;
-  if (direct) return read_frames(state);
   LocationId innermost = 0;
   ask_public_api(state, [&](LocationId id) {
     innermost = id;
@@ -224,8 +247,9 @@ void forget_thread_state() noexcept { own_state = nullptr; }
 void install_location_provider(const char* package_dir) {
   package_prefix = std::string(package_dir) + "/";
   direct = mirror_agrees(PyThreadState_Get());
-  set_location_provider(
-      {.current = current_place, .describe = describe_place, .append_stack = append_places});
+  set_location_provider({.current = direct ? current_place_directly : current_place_by_public_api,
+                         .describe = describe_place,
+                         .append_stack = append_places});
 }
 
 bool reads_frames_directly() { return direct; }
