@@ -12,6 +12,7 @@
 #include "ebb/autograd/variable.h"
 #include "ebb/core/error.h"
 #include "ebb/graph/cut_search.h"
+#include "ebb/graph/reach.h"
 #include "ebb/graph/routes.h"
 #include "ebb/graph/snapshot.h"
 
@@ -146,24 +147,13 @@ class SavedOrigins final : public autograd::SavedVisitor {
 };
 
 std::vector<Step> saved_cuts(std::span<const Tensor> roots) {
+  std::vector<autograd::GradientEdge> edges;
+  for (const Tensor& root : roots) edges.push_back(ebb::get_gradient_edge(root));
+  const Reach reach(edges);
   SavedOrigins origins;
-  std::vector<Node*> stack;
-  PointerMap seen;
-  const auto reach = [&](Node* node) {
-    const size_t known = seen.size();
-    if (node == nullptr || node->is_accumulator()) return;
-    seen.at(node, 0);
-    if (seen.size() > known) stack.push_back(node);
-  };
-  for (const Tensor& root : roots) reach(autograd::gradient_edge(root).node);
-  while (!stack.empty()) {
-    Node* const node = stack.back();
-    stack.pop_back();
-    {
-      const autograd::SavedLock lock(*node);
-      node->visit_saved(origins);
-    }
-    for (const autograd::Edge& edge : node->edges()) reach(edge.node);
+  for (Node* const node : reach.nodes()) {
+    const autograd::SavedLock lock(*node);
+    node->visit_saved(origins);
   }
   return origins.steps();
 }

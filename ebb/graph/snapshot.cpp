@@ -25,18 +25,18 @@ using autograd::Node;
 class Builder {
  public:
   Builder(std::span<const GradientEdge> roots, const SnapshotOptions& options)
-      : options_(options), reach_(roots), nodes_(reach_.nodes()) {
+      : roots_(roots), options_(options), reach_(roots), nodes_(reach_.nodes()) {
     for (uint32_t index = 0; index < options.names.size(); ++index) {
       const Tensor& tensor = options.names[index].second;
       if (tensor.defined()) names_.at(tensor.impl(), index);
     }
   }
 
-  Snapshot build(std::span<const GradientEdge> roots) {
+  Snapshot build() {
     fill_nodes();
     find_modules();
     find_views();
-    for (const GradientEdge& root : roots) {
+    for (const GradientEdge& root : roots_) {
       snapshot_.roots.push_back({reach_.number_of(root.node.get()), root.output_nr});
     }
     name_outputs();
@@ -59,6 +59,7 @@ class Builder {
   void find_views();
   void name_outputs();
 
+  const std::span<const GradientEdge> roots_;
   const SnapshotOptions& options_;
   Snapshot snapshot_;
   const Reach reach_;
@@ -277,7 +278,7 @@ Snapshot take_snapshot(std::span<const GradientEdge> roots, const SnapshotOption
           "graph: needs edges that lead to an output of a node, got one that does not");
     }
   }
-  return Builder(roots, options).build(roots);
+  return Builder(roots, options).build();
 }
 
 Snapshot take_snapshot(std::span<const Tensor> roots, const SnapshotOptions& options) {
