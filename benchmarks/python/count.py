@@ -1,10 +1,14 @@
 # benchmarks/python/count.py -- runs one Python hot path N times, for counting its instructions.
-"""Usage: python count.py PATH N.
+"""Usage: python count.py PATH N [LIBRARY].
 
 As `ebb_count` does for C++: the difference of two runs under valgrind, divided by the difference of
-N, is the cost of one call. Subtract the path `nothing`, the loop itself.
+N, is the cost of one call. Subtract the path `nothing`, the loop itself. Count the calls alone,
+with `--toggle-collect=ffi_call`, the function of ctypes that makes them: imports take a number of
+instructions that differs from run to run. LIBRARY is that of location_switch.cpp: ops are told
+their location then and do not look for it.
 """
 
+import ctypes
 import sys
 
 import ebb
@@ -16,9 +20,10 @@ STATEMENTS = {
     "mul_by_number": "x * 2.0",
     "first_row": "x[0]",
     "add_by_keyword": "F.add(x, other=y)",
+    "relu_of_a_layer": "layer(x)",
 }
 LOOP = """
-def run(repeat, a, b, x, y, F):
+def run(repeat, a, b, x, y, F, layer):
     for _ in repeat:
         {statement}
 """
@@ -32,19 +37,37 @@ def build_chain(count):
     return end
 
 
+def chain(count):
+    build_chain(count)  # and destroy it
+
+
+def chain_run(count):
+    build_chain(count).backward()
+
+
+CHAINS = {"chain": chain, "chain_run": chain_run}
+
+
+def prepare(path, count):
+    """Return a function that makes the calls."""
+    if path in CHAINS:
+        return lambda: CHAINS[path](count)
+    names = {}
+    exec(LOOP.format(statement=STATEMENTS[path]), names)
+    plain = ebb.ones(8, 8), ebb.ones(8, 8)
+    leaves = ebb.ones(8, 8, requires_grad=True), ebb.ones(8, 8, requires_grad=True)
+    layer = ebb.nn.ReLU()
+    return lambda: names["run"](range(count), *plain, *leaves, ebb, layer)
+
+
 def main():
-    path, count = sys.argv[1], int(sys.argv[2])
     ebb.set_num_threads(1)
-    if path == "chain":
-        build_chain(count)
-    elif path == "chain_run":
-        build_chain(count).backward()
-    else:
-        names = {}
-        exec(LOOP.format(statement=STATEMENTS[path]), names)
-        plain = ebb.ones(8, 8), ebb.ones(8, 8)
-        leaves = ebb.ones(8, 8, requires_grad=True), ebb.ones(8, 8, requires_grad=True)
-        names["run"](range(count), *plain, *leaves, ebb)
+    calls = prepare(sys.argv[1], int(sys.argv[2]))
+    if len(sys.argv) > 3:
+        ctypes.CDLL(sys.argv[3]).ebb_tell_location(1)
+    call = ctypes.pythonapi.PyObject_CallNoArgs
+    call.restype = ctypes.py_object
+    call(ctypes.py_object(calls))
 
 
 main()

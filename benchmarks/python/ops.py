@@ -4,14 +4,16 @@
 Prints one JSON object: for each statement the ns per call of every round. The statements alternate
 within a round, and the empty loop measured in the same round is subtracted. With --second-thread a
 thread is started and joined first: reference counts are atomic from then on. --location names the
-library of location_switch.cpp and adds a recorded add that is told its location, and one that is
-not, in quick alternation; and the same for an op inside a layer of nn, whose place is its caller's.
+library of location_switch.cpp and adds what it costs to find the line of an op, and of one inside a
+layer of nn, whose line is its caller's: short runs that are told it alternate with runs that look,
+and the median of the differences of neighbours is a round's sample.
 """
 
 import argparse
 import ctypes
 import importlib
 import json
+import statistics
 import threading
 import time
 import timeit
@@ -28,7 +30,8 @@ STATEMENTS = {
     "relu, recorded": "x.relu()",
 }
 SETUP = "a, b, x, y, F = operands"
-LOCATED = {"add, recorded": "x + y", "relu of a layer, recorded": "F(x)"}
+LOCATED = ("x + y", "layer(x)")
+PAIRS = 40  # of runs told and looking, a round
 
 
 def arguments():
@@ -66,17 +69,25 @@ class Locations:
     def __init__(self, module, library):
         self._tell = ctypes.CDLL(library).ebb_tell_location
         ones = module.ones(8, 8, requires_grad=True)
-        names = {"operands": (None, None, ones, ones, module.nn.ReLU())}
-        self._timers = {name: _timer(text, names) for name, text in LOCATED.items()}
-        self.samples = {}
+        names = {"x": ones, "y": ones, "layer": module.nn.ReLU()}
+        self._timers = {
+            text: timeit.Timer(text, timer=time.thread_time, globals=names) for text in LOCATED
+        }
+        self.samples = {f"location of: {text}": [] for text in LOCATED}
+
+    def _time(self, timer, loops, is_told):
+        self._tell(is_told)
+        return timer.timeit(loops) / loops * 1e9
 
     def measure(self, loops):
-        """Time all, twice in each way."""
-        for name, timer in self._timers.items():
-            for is_told, how in ((1, "told"), (0, "found")) * 2:
-                self._tell(is_told)
-                times = self.samples.setdefault(f"{name}, location {how}, with loop", [])
-                times.append(timer.timeit(loops) / loops * 1e9)
+        """Add a sample of each."""
+        for text, timer in self._timers.items():
+            differences = []
+            for pair in range(PAIRS):
+                first = pair % 2  # whoever comes second finds warmer caches
+                times = {told: self._time(timer, loops, told) for told in (first, 1 - first)}
+                differences.append(times[0] - times[1])
+            self.samples[f"location of: {text}"].append(statistics.median(differences))
         self._tell(0)
 
 
@@ -96,7 +107,7 @@ def main():
         for name, timer in timers.items():
             samples[name].append((timer.timeit(options.loops) - base) / options.loops * 1e9)
         if locations:
-            locations.measure(options.loops)
+            locations.measure(options.loops // 10)
     print(json.dumps(samples | (locations.samples if locations else {})))
 
 

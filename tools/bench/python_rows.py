@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.bench.runner import InstructionCounter, Settings, minus, run, run_python
-from tools.bench.table import DIFFERENCE, Row, lower_quartile
+from tools.bench.table import Row
 
 OPS = (
     ("a + b, recorded", "add, recorded", 75, "add_recorded"),
@@ -19,9 +19,10 @@ OPS = (
     ("F.add(a, other=b), recorded", "F.add(a, other=b), recorded", 85, "add_by_keyword"),
 )
 LOCATIONS = (
-    ("Python location of a recorded op", "add, recorded", 3),
-    ("Python location of a recorded op inside a layer", "relu of a layer, recorded", 10),
+    ("location of a recorded op", "x + y", 3, "add_recorded"),
+    ("location of a recorded op inside a layer", "layer(x)", 10, "relu_of_a_layer"),
 )
+PAIRED = "median difference of neighbouring runs"
 IMPORT = "import time; t = time.perf_counter(); import ebb; print(time.perf_counter() - t)"
 
 
@@ -44,14 +45,12 @@ def op_rows(settings: Settings, counter: InstructionCounter) -> list[Row]:
             f"{command} --second-thread")
         for figure, name, _, _ in OPS[:2]
     ]  # fmt: skip
-    for figure, name, limit in LOCATIONS:
-        found, told = (
-            lower_quartile(alone[f"{name}, location {how}, with loop"]) for how in ("found", "told")
-        )
-        rows.append(
-            Row(figure, "ns", limit, [found - told],
-                None, f"{command} --location build/release/lib/{switch.name}", note=DIFFERENCE)
-        )  # fmt: skip
+    rows += [
+        Row(f"Python {figure}", "ns", limit, alone[f"location of: {name}"],
+            minus(counter.python(path), counter.python(path, str(switch))),
+            f"{command} --location build/release/lib/{switch.name}", note=PAIRED)
+        for figure, name, limit, path in LOCATIONS
+    ]  # fmt: skip
     return rows
 
 

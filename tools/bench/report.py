@@ -72,7 +72,7 @@ def write(settings: Settings, rows: list[Row]) -> None:
         "## How",
         "Instructions: `EBB_ISA=avx2 valgrind --tool=callgrind --toggle-collect=main"
         " build/release/bin/ebb_count PATH N`, and `benchmarks/python/count.py` in the same way"
-        " without `--toggle-collect`. Python scripts need `PYTHONPATH=build/release/python`;"
+        " with `--toggle-collect=ffi_call`. Python scripts need `PYTHONPATH=build/release/python`;"
         " everything runs under `EBB_NUM_THREADS=1`.",
         REALTIME_NOTE if settings.is_realtime else "",
         command_list(rows),

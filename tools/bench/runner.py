@@ -124,10 +124,10 @@ class InstructionCounter:
             raise RuntimeError(f"{' '.join(command)}: valgrind failed\n{done.stderr[-2000:]}")
         return int(found[1])
 
-    def per_call(self, command: list[str], *options: str, calls: int = 10_000) -> float:
-        """Instructions of one call of `command N`, from two runs that differ by so many."""
-        first, second = 2_000, 2_000 + calls
-        low, high = (self._count([*command, str(n)], *options) for n in (first, second))
+    def per_call(self, command: list[str], *options: str, last: tuple[str, ...] = ()) -> float:
+        """Instructions of one call of `command N last`, from two runs with different N."""
+        first, second = 2_000, 12_000
+        low, high = (self._count([*command, str(n), *last], *options) for n in (first, second))
         return (high - low) / (second - first)
 
     def cpp(self, path: str) -> float | None:
@@ -138,13 +138,13 @@ class InstructionCounter:
         program = self.settings.program("ebb_count")
         return self.per_call([program, path], "--toggle-collect=main")
 
-    def python(self, path: str) -> float | None:
+    def python(self, path: str, *library: str) -> float | None:
         """Instructions of one call of a path of benchmarks/python/count.py."""
         if not self.is_available:
             return None
-        # Starting Python takes a number of instructions that differs from run to run.
-        script = self.settings.script("count.py")
-        return self.per_call([sys.executable, script, path], calls=100_000)
+        # Not the imports, which take a number of instructions that differs from run to run.
+        command = [sys.executable, self.settings.script("count.py"), path]
+        return self.per_call(command, "--toggle-collect=ffi_call", last=library)
 
 
 def minus(left: float | None, right: float | None) -> float | None:
