@@ -11,6 +11,7 @@
 #include "ebb/autograd/cut_notes.h"
 #include "ebb/autograd/cut_trace.h"
 #include "ebb/core/error.h"
+#include "ebb/core/tensor_name.h"
 #include "ebb/graph/explain.h"
 #include "python/src/errors.h"
 #include "python/src/tensor_object.h"
@@ -128,7 +129,13 @@ PyObject* cut_notes(PyObject*, PyObject*) {
   });
 }
 
+/// _title(tensor): its own name, else its module's for it, else "".
+PyObject* title(PyObject*, PyObject* tensor) {
+  return guarded([&] { return text_object(names_of(*tensor_of(tensor).impl()).title()); });
+}
+
 PyMethodDef kFunctions[] = {
+    {"_title", title, METH_O, nullptr},
     {"_explain", explain, METH_VARARGS, nullptr},
     {"_explain_all", explain_all, METH_VARARGS, nullptr},
     {"_forget_cuts", forget_cuts_now, METH_NOARGS, nullptr},

@@ -376,3 +376,11 @@ def test_explaining_changes_nothing():
     assert repr(ebb.explain(loss, w)) == expected
     loss.backward()
     assert w.grad.tolist() == [2.0, 4.0]
+
+
+def test_a_parameter_is_called_as_its_module_calls_it():
+    net = ebb.nn.Sequential(ebb.nn.Linear(2, 1))
+    loss = net(ebb.ones(1, 2)).sum()
+    assert str(ebb.explain(loss, net[0].weight)).startswith("0.weight gets a gradient by 1 way:")
+    net[0].weight.name = "w"
+    assert str(ebb.explain(loss, net[0].weight)).startswith("w gets a gradient by 1 way:")

@@ -29,7 +29,8 @@ def diamond():
 
 def test_find_by_name(transformer):
     assert len(transformer.find("Softmax")) == len(transformer.find("SoftmaxBackward")) == 3
-    assert len(transformer.find("*Norm")) == 6
+    assert len(transformer.find("softmax")) == len(transformer.find("SOFT*")) == 3
+    assert len(transformer.find("*Norm")) == len(transformer.find("layer_norm")) == 6
     assert [node.leaf for node in transformer.find("blocks.1.*.q.weight")] == [
         "blocks.1.attn.q.weight"
     ]

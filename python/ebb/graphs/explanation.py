@@ -246,7 +246,7 @@ def name_of(tensor: _C.Tensor, names: Any) -> str:
         if one is tensor:
             return name
     dtype = str(tensor.dtype).removeprefix("ebb.")
-    return tensor.name or f"the {table.tensor_text(dtype, tuple(tensor.shape))} tensor"
+    return _C._title(tensor) or f"the {table.tensor_text(dtype, tuple(tensor.shape))} tensor"
 
 
 def _gradient_state(tensor: _C.Tensor) -> str:

@@ -16,15 +16,21 @@ Test = Callable[["GraphNode"], bool]
 
 
 def by_name(name: str) -> Test:
-    """Match the op, with or without "Backward", or the name of a leaf."""
-    patterns = (name, f"{name}Backward")
+    """Match the op as a call or as its node is spelled, or the name of a leaf."""
+    op = _spelled_as_call(name)
+    patterns = (op, f"{op}backward")
 
     def test(node: GraphNode) -> bool:
-        return any(fnmatchcase(node.name, pattern) for pattern in patterns) or (
-            node.leaf != "" and fnmatchcase(node.leaf, name)
-        )
+        if node.leaf != "" and fnmatchcase(node.leaf, name):
+            return True
+        return any(fnmatchcase(_spelled_as_call(node.name), pattern) for pattern in patterns)
 
     return test
+
+
+def _spelled_as_call(name: str) -> str:
+    """Make "layer_norm" and "LayerNorm" the same."""
+    return name.replace("_", "").lower()
 
 
 def by_kind(kind: str) -> Test:

@@ -88,7 +88,8 @@ class Snapshot:
         """Return the nodes that match all that is given; ``*`` and ``?`` stand for any text.
 
         Args:
-            name: The op, with or without "Backward", or the name of a leaf.
+            name: The op ("layer_norm", "LayerNorm" and "LayerNormBackward" are the same), or
+                the name of a leaf.
             type: The class of the module that recorded the op.
             module: The path of that module, or of one around it.
             line: The line that recorded the op: 12, "train.py" or "train.py:12".
