@@ -30,20 +30,27 @@ void AutogradMeta::set_grad(Tensor grad) {
 bool AutogradMeta::try_accumulate(Tensor& grad) {
   Tensor replaced;
   const std::lock_guard lock(mutex_);
-  if (!grad_.defined()) return !owner_alive_;
+  if (!accumulates_) return true;
+  if (!grad_.defined()) return false;
   replaced = add(grad);
   return true;
 }
 
-void AutogradMeta::accumulate(Tensor grad) {
+bool AutogradMeta::accumulate(Tensor grad) {
   Tensor replaced;
   const std::lock_guard lock(mutex_);
-  if (!owner_alive_) return;
+  if (!accumulates_) return false;
   if (grad_.defined()) {
     replaced = add(grad);
   } else {
     grad_ = owned_gradient(std::move(grad));
   }
+  return true;
+}
+
+void AutogradMeta::set_accumulates(bool value) {
+  const std::lock_guard lock(mutex_);
+  accumulates_ = value;
 }
 
 PreparedGradient AutogradMeta::prepare(Tensor grad) {
@@ -61,7 +68,7 @@ PreparedGradient AutogradMeta::prepare(Tensor grad) {
 void AutogradMeta::accumulate(PreparedGradient prepared) {
   {
     const std::lock_guard lock(mutex_);
-    const bool fits = prepared.sum.defined() && grad_.is_same(prepared.augend) &&
+    const bool fits = accumulates_ && prepared.sum.defined() && grad_.is_same(prepared.augend) &&
                       grad_.impl()->storage->version() == prepared.version;
     if (fits) {
       std::swap(grad_, prepared.sum);  // the old gradient dies after the lock is gone
@@ -134,7 +141,7 @@ void AutogradMeta::clear() noexcept {
   Tensor grad;
   {
     const std::lock_guard lock(mutex_);
-    owner_alive_ = false;
+    accumulates_ = false;
     std::swap(grad, grad_);
   }
   drop_twin();

@@ -33,13 +33,17 @@ class EBB_API AutogradMeta : public Named {
   Tensor grad() const;
   void set_grad(Tensor grad);
   /// Adds to the gradient. The first is kept as it is if nobody else can see it, else copied.
-  void accumulate(Tensor grad);
+  /// False if it was dropped: the owner is dead, or a leaf that no longer requires a gradient.
+  bool accumulate(Tensor grad);
   /// The same in two steps, of which only the first may fail, as long as nobody else changes the
   /// gradient in between.
   PreparedGradient prepare(Tensor grad);
   void accumulate(PreparedGradient prepared);
-  /// The same if there is a gradient to add to; else false, and `grad` is untouched.
+  /// The same if there is a gradient to add to, or nothing to do; else false, and `grad` is
+  /// untouched.
   bool try_accumulate(Tensor& grad);
+  /// For a leaf whose requires_grad changes: whether runs may still add to its gradient.
+  void set_accumulates(bool value);
   /// A counted reference to the twin of `owner`, the tensor that this belongs to.
   TensorImpl* retain_twin(const Tensor& owner);
   /// Forgets the twin, since the owner's memory was exchanged.
@@ -65,7 +69,7 @@ class EBB_API AutogradMeta : public Named {
   Tensor grad_;
   std::unique_ptr<const TensorNames> names_;
   std::atomic<TensorImpl*> twin_{nullptr};
-  bool owner_alive_ = true;  // guarded by mutex_; a gradient for a dead owner is dropped
+  bool accumulates_ = true;  // guarded by mutex_; else what arrives is dropped
 };
 
 /// The node of a leaf: adds what arrives to the leaf's gradient.

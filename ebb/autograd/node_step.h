@@ -258,10 +258,11 @@ class NodeStepper {
     const Tensor grad_out = has_post_hooks ? grad : Tensor();
     if (grad.defined()) {
       if (!commits) return self().accumulate(leaf, std::move(grad));
-      leaf.accumulate(std::move(grad));
-      self().core().scratch().state(leaf) |= NodeState::kAdded;
-      Tensor owner = leaf.share_leaf();
-      if (owner.defined()) call_post_accumulate_hooks(leaf, std::move(owner));
+      if (leaf.accumulate(std::move(grad))) {
+        self().core().scratch().state(leaf) |= NodeState::kAdded;
+        Tensor owner = leaf.share_leaf();
+        if (owner.defined()) call_post_accumulate_hooks(leaf, std::move(owner));
+      }
     }
     if (has_post_hooks) call_post_hooks(leaf, {}, {&grad_out, 1});
   }

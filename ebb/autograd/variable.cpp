@@ -80,7 +80,8 @@ Tensor requires_grad_(const Tensor& tensor, bool value) {
   const bool did_require = (impl.flags & gate::kRequiresGrad) != 0;
   impl.flags = static_cast<uint8_t>(others | now);
   if ((impl.flags & TensorImpl::kLeaf) != 0 && did_require != value) {
-    const auto& accumulator = static_cast<const AccumulateGrad&>(*impl.producer);
+    auto& accumulator = static_cast<AccumulateGrad&>(*impl.producer);
+    accumulator.set_accumulates(value);
     if (value) {
       autograd::note_thawed(accumulator);
     } else {
@@ -175,6 +176,10 @@ void cut_history(const Tensor& tensor) {
   impl.cut_from_base();
   autograd::drop_tangents(tensor, 0);
   if (impl.producer == nullptr) return;
+  if ((impl.flags & TensorImpl::kLeaf) != 0) {  // nothing to cut: it keeps its gradient
+    requires_grad_(tensor, false);
+    return;
+  }
   autograd::Origin origin =
       autograd::make_origin(autograd::Cut::detached, current_location(nullptr));
   if (autograd::is_tracing_cuts()) origin = autograd::note_detaching("detach_", tensor, origin);

@@ -175,6 +175,32 @@ def test_detach_and_data_share_memory_without_history():
         y.sum().backward()
 
 
+@pytest.mark.parametrize(
+    "freeze", [lambda x: x.requires_grad_(False), lambda x: x.detach_()], ids=["flag", "detach_"]
+)
+def test_a_leaf_takes_gradients_while_it_requires_them(freeze):
+    x, y = leaf(2.0), leaf(3.0)
+    added = []
+    x.register_post_accumulate_grad_hook(lambda tensor: added.append(tensor.grad.item()))
+    loss = (x * y).sum()
+    loss.backward(retain_graph=True)
+    freeze(x)
+    assert not x.requires_grad and x.is_leaf and x.grad.item() == 3.0
+    loss.backward(retain_graph=True)
+    assert (x.grad.item(), y.grad.item(), added) == (3.0, 4.0, [3.0])
+    x.requires_grad_()
+    loss.backward()
+    assert (x.grad.item(), y.grad.item(), added) == (6.0, 6.0, [3.0, 6.0])
+
+
+def test_a_leaf_frozen_within_a_run_takes_nothing_more():
+    x, y = leaf(2.0), leaf(3.0)
+    product = x * y
+    product.register_hook(lambda grad: x.requires_grad_(False) and None)
+    product.sum().backward()
+    assert x.grad is None and y.grad.item() == 2.0
+
+
 def test_setting_data_keeps_the_leaf():
     x = leaf(1.0)
     x.data = ebb.tensor([5.0])
