@@ -158,6 +158,7 @@ DualCall::DualCall(std::initializer_list<const Tensor*> operands, const Tensor& 
       out_owners_(out.defined() ? out_storage_->owners() : 0) {
   if (!out.defined() || !is_differentiable(out.dtype())) return;
   for (const Tensor* const operand : operands) add_levels(*operand, levels_);
+  if (kind == DualResult::written) add_levels(out, levels_);  // copy_() does not read it
 }
 
 DualCall::DualCall(std::span<const Tensor> operands, const Tensor& out, DualResult kind)
@@ -166,10 +167,12 @@ DualCall::DualCall(std::span<const Tensor> operands, const Tensor& out, DualResu
       out_owners_(out.defined() ? out_storage_->owners() : 0) {
   if (!out.defined() || !is_differentiable(out.dtype())) return;
   for (const Tensor& operand : operands) add_levels(operand, levels_);
+  if (kind == DualResult::written) add_levels(out, levels_);
 }
 
 bool DualCall::next() {
   viewed_tangent_ = nullptr;
+  handed_.clear();
   return position_++ < levels_.size();
 }
 
@@ -181,8 +184,14 @@ std::vector<Tensor> DualCall::primals(std::span<const Tensor> operands) const {
 
 Tensor DualCall::tangent(const Tensor& operand) {
   Tensor value = tangent_of(operand, *level());
-  const bool is_viewed = kind_ == DualResult::fresh && storage_of(operand) == out_storage_;
-  if (!value.defined() || !is_viewed) return value;
+  if (!value.defined()) return value;
+  if (kind_ == DualResult::written || storage_of(operand) != out_storage_) {
+    const TangentEntry& entry = *meta_of(operand)->tangents.find(*level());
+    if (level()->memory_of(entry) == TangentMemory::own) {
+      handed_.push_back({operand.impl(), storage_of(value), !value.impl()->storage->is_unique()});
+    }
+    return value;
+  }
   value = own_tangent(operand, *level());
   viewed_tangent_ = storage_of(value);
   return value;
@@ -214,8 +223,19 @@ void DualCall::set(std::span<const Tensor> outs, std::vector<Tensor> tangents) {
 void DualCall::set_fresh(const Tensor& out, Tensor tangent) {
   const bool is_view_of_own = viewed_tangent_ != nullptr && storage_of(tangent) == viewed_tangent_;
   const bool is_private = is_view_of_own || is_own(tangent, out);
-  set_tangent(out, level(), std::move(tangent),
+  set_tangent(out, level(), is_private ? std::move(tangent) : kept_apart(out, std::move(tangent)),
               is_private ? TangentMemory::own : TangentMemory::shared);
+}
+
+/// Of `x + 1` the tangent is that of `x`, which a write to `x` must not change in place any more:
+/// it is "shared" from now on, or copied if views of `x` look at it.
+Tensor DualCall::kept_apart(const Tensor& out, Tensor tangent) {
+  for (const Handed& one : handed_) {
+    if (one.operand == out.impl() || one.memory != storage_of(tangent)) continue;
+    if (one.is_viewed) return clone(tangent);
+    level()->share(*static_cast<AutogradMeta*>(one.operand->meta)->tangents.find(*level()));
+  }
+  return tangent;
 }
 
 uint32_t DualCall::owners_of(const Tensor& self) const {
@@ -225,7 +245,8 @@ uint32_t DualCall::owners_of(const Tensor& self) const {
 void DualCall::replace_tangent(const Tensor& self, Tensor tangent) {
   const Tensor before = tangent_of(self, *level());
   if (!before.defined()) {
-    if (tangent.defined()) give_first_tangent(self, owners_of(self), level(), std::move(tangent));
+    if (!tangent.defined()) return;
+    give_first_tangent(self, owners_of(self), level(), kept_apart(self, std::move(tangent)));
     return;
   }
   TangentEntry& entry = *meta_of(self)->tangents.find(*level());
@@ -235,7 +256,8 @@ void DualCall::replace_tangent(const Tensor& self, Tensor tangent) {
     copy_(before, tangent.defined() ? tangent : zero_tangent(before));
     return;
   }
-  set_tangent(self, level(), conform_tangent(tangent, self), TangentMemory::shared);
+  set_tangent(self, level(), kept_apart(self, conform_tangent(tangent, self)),
+              TangentMemory::shared);
 }
 
 Tensor before_write(const Tensor& operand, const Tensor& self) {

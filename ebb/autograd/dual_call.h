@@ -24,7 +24,8 @@ enum class DualResult : uint8_t { fresh, written };
 
 class EBB_API DualCall {
  public:
-  /// `out`: the first result. One without derivatives (of integers) has no levels.
+  /// `out`: the first result, or the operand written. One without derivatives (of integers) has no
+  /// levels.
   DualCall(std::initializer_list<const Tensor*> operands, const Tensor& out, DualResult kind);
   DualCall(std::span<const Tensor> operands, const Tensor& out, DualResult kind);
 
@@ -46,8 +47,15 @@ class EBB_API DualCall {
   void set_written(const Tensor& self, Tensor tangent);
 
  private:
+  /// An operand's tangent that a rule was given, and may give back as that of a result.
+  struct Handed {
+    const TensorImpl* operand;
+    const Storage* memory;
+    bool is_viewed;  // by views of the operand
+  };
   void set_fresh(const Tensor& out, Tensor tangent);
   void replace_tangent(const Tensor& self, Tensor tangent);
+  Tensor kept_apart(const Tensor& out, Tensor tangent);
   uint32_t owners_of(const Tensor& self) const;
 
   std::vector<ForwardLevelPtr> levels_;
@@ -56,6 +64,7 @@ class EBB_API DualCall {
   const Storage* const out_storage_;
   const uint32_t out_owners_;                // of that storage, before primal() adds aliases
   const Storage* viewed_tangent_ = nullptr;  // memory of the tangent that a view looks at
+  std::vector<Handed> handed_;               // on this level, of tangents that are "own"
 };
 
 /// The operand of a call that is about to write `self`: a copy if it shares memory with it.

@@ -70,6 +70,11 @@ TangentMemory ForwardLevel::memory_of(const TangentEntry& entry) const {
   return entry.memory;
 }
 
+void ForwardLevel::share(TangentEntry& entry) {
+  const std::lock_guard lock(mutex_);
+  entry.memory = TangentMemory::shared;
+}
+
 Tensor ForwardLevel::make_own(TangentEntry& entry, Tensor value) {
   const std::lock_guard lock(mutex_);
   const bool is_first = entry.value.defined() && entry.memory == TangentMemory::shared;

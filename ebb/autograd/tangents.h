@@ -50,6 +50,8 @@ class EBB_API ForwardLevel {
   Tensor value_of(const TangentEntry& entry) const;
   TangentMemory memory_of(const TangentEntry& entry) const;
   void set_value(TangentEntry& entry, Tensor value, TangentMemory memory);
+  /// From now on others see the value's memory too.
+  void share(TangentEntry& entry);
   /// Puts `value`, a copy, in place of a shared value; what the entry holds from now on.
   Tensor make_own(TangentEntry& entry, Tensor value);
   /// Takes the entry out of the level; gives its value for the caller to drop.
