@@ -72,9 +72,14 @@ class SavedTangents final : public SavedVisitor {
   bool is_output_;
 };
 
-/// The node that a call just recorded as the history of `out`, or null.
+/// The node of the op that a call just recorded for `out`, or null.
 Node* node_of(const Tensor& out) {
-  return out.requires_grad() && !is_leaf(out) ? grad_fn(out) : nullptr;
+  Node* const node = out.requires_grad() && !is_leaf(out) ? grad_fn(out) : nullptr;
+  const bool is_rewritten = node != nullptr && node->kind() == NodeKind::write && is_view(out);
+  if (!is_rewritten) return node;
+  // A view was written: its history starts at its base, whose node leads to that of the op.
+  const Node& base = *grad_fn(base_of(out));
+  return base.kind() == NodeKind::write && base.edge_count() == 2 ? base.edges()[1].node : nullptr;
 }
 
 void carry_into_saved(const Tensor& out) {

@@ -51,8 +51,9 @@ void WriteToViewBackward::apply(Tensor* grad_outs, Tensor* grad_inputs, NodeRun&
   const Region written(region.get());
   const Tensor grad = std::move(grad_outs[0]);
   // A loop that fills a tensor part by part then costs each part once, not the tensor each time.
+  const bool has_tangent = (grad.gate_bits() & gate::kTangent) != 0;  // to be cleared as well
   const bool in_place = run.wants(kBefore) && written.is_plain() && grad.is_contiguous() &&
-                        !is_grad_enabled() && is_private(grad);
+                        !is_grad_enabled() && !has_tangent && is_private(grad);
   if (run.wants(kWritten)) {
     const Tensor part = written.read(grad);
     grad_inputs[kWritten] = in_place ? clone(part) : part;

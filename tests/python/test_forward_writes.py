@@ -9,7 +9,7 @@ import pytest
 
 import ebb
 from ebb.autograd.forward_ad import dual_level, make_dual
-from tests.python.forward_support import difference, directional, tangent
+from tests.python.forward_support import difference, directional, duals, tangent
 
 VALUES = (0.5, -0.25)
 STEP = (1.0, 10.0)
@@ -163,9 +163,14 @@ def run(seed, inputs):
     return pool
 
 
-def check_program(seed):
+def make_inputs(seed):
+    """Values and directions."""
     values = np.random.default_rng(seed)
-    inputs, steps = ([ebb.tensor(values.uniform(-1, 1, (3, 4))) for _ in range(2)] for _ in "is")
+    return ([ebb.tensor(values.uniform(-1, 1, (3, 4))) for _ in range(2)] for _ in "vd")
+
+
+def check_program(seed):
+    inputs, steps = make_inputs(seed)
     measured = directional(lambda *given: run(seed, given), inputs, steps)
     expected = difference(lambda *given: run(seed, given), inputs, steps)
     for one, other in zip(measured, expected, strict=True):
@@ -176,3 +181,60 @@ def check_program(seed):
 def test_random_programs_agree_with_finite_differences(hundred):
     for seed in range(100 * hundred, 100 * hundred + 100):
         check_program(seed)
+
+
+# Second derivatives: of `scalar`, along a direction.
+
+
+def scalar(pool):
+    return sum(x.sin().sum() * (1.0 + 0.1 * k) for k, x in enumerate(pool))
+
+
+def leaves(inputs):
+    return [x.clone().requires_grad_() for x in inputs]
+
+
+def gradient(seed, inputs):
+    """The gradient at `inputs`, which may be dual."""
+    return ebb.autograd.grad([scalar(run(seed, inputs))], inputs, materialize_grads=True)
+
+
+def by_differences(seed, inputs, steps):
+    return difference(lambda *given: gradient(seed, leaves(given)), inputs, steps)
+
+
+def forward_over_reverse(seed, inputs, steps):
+    return directional(lambda *given: gradient(seed, given), leaves(inputs), steps)
+
+
+def reverse_over_forward(seed, inputs, steps):
+    given = leaves(inputs)
+    with dual_level():
+        slope = tangent(scalar(run(seed, duals(given, steps))))
+    return [g.numpy() for g in ebb.autograd.grad([slope], given, materialize_grads=True)]
+
+
+def reverse_over_reverse(seed, inputs, steps):
+    given = leaves(inputs)
+    first = ebb.autograd.grad(
+        [scalar(run(seed, given))], given, create_graph=True, materialize_grads=True
+    )
+    slope = sum((g * step).sum() for g, step in zip(first, steps, strict=True))
+    return [g.numpy() for g in ebb.autograd.grad([slope], given, materialize_grads=True)]
+
+
+@pytest.mark.parametrize("mode", [forward_over_reverse, reverse_over_forward, reverse_over_reverse])
+def test_second_derivatives_of_random_programs_agree_with_finite_differences(mode):
+    compared = 0
+    for seed in range(300):
+        inputs, steps = make_inputs(seed)
+        try:
+            expected = by_differences(seed, inputs, steps)
+            measured = mode(seed, inputs, steps)
+        except (ebb.errors.AutogradError, ebb.errors.NotImplementedError):
+            continue  # a saved value was overwritten; a first tangent could not be given
+        compared += 1
+        for one, other in zip(measured, expected, strict=True):
+            size = max(1.0, abs(other).max())
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5 * size)
+    assert compared >= 150
