@@ -48,7 +48,7 @@ bool direct = false;
 // The thread state that this thread was last seen to hold the GIL with.
 thread_local PyThreadState* own_state = nullptr;
 
-// Out of line as look_up_frames() is: asked once per thread.
+// Out of line: rarely asked, as a thread mostly meets the state that it met before.
 [[gnu::noinline]] PyThreadState* own_state_if_locked(PyThreadState* state) {
   if (state == nullptr || PyGILState_Check() == 0) return nullptr;
   own_state = state;

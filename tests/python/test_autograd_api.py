@@ -196,7 +196,11 @@ def test_a_leaf_takes_gradients_while_it_requires_them(freeze):
 def test_a_leaf_frozen_within_a_run_takes_nothing_more():
     x, y = leaf(2.0), leaf(3.0)
     product = x * y
-    product.register_hook(lambda grad: x.requires_grad_(False) and None)
+
+    def freeze(grad):
+        x.requires_grad_(False)
+
+    product.register_hook(freeze)
     product.sum().backward()
     assert x.grad is None and y.grad.item() == 2.0
 
