@@ -28,7 +28,7 @@ from tools.bench import (
     saved_hooks_rows,
     viewer_rows,
 )
-from tools.bench.runner import InstructionCounter, Settings
+from tools.bench.runner import InstructionCounter, Settings, Speed
 from tools.bench.table import Row, terminal_table
 
 if TYPE_CHECKING:
@@ -58,14 +58,18 @@ GROUPS: dict[str, Callable[[Settings, InstructionCounter], list[Row]]] = {
 }
 
 
-def measure(settings: Settings, names: list[str]) -> tuple[list[Row], list[str]]:
-    """Run groups in order; a group that fails leaves a row that says so."""
+def measure(settings: Settings, names: list[str]) -> tuple[list[Row], list[str], list[Speed]]:
+    """Run groups in order; a group that fails leaves a row that says so.
+
+    Returns rows, names of failed groups, and the machine's speed before each group.
+    """
     counter = InstructionCounter(settings)
     if not counter.is_available and not settings.is_quick:
         print("[bench] no instructions: needs valgrind\nhint: apt-get install valgrind")
     rows: list[Row] = []
-    failed = []
+    failed, speeds = [], []
     for name in names:
+        speeds.append(Speed.now(settings))
         started = time.monotonic()
         try:
             rows += GROUPS[name](settings, counter)
@@ -74,8 +78,12 @@ def measure(settings: Settings, names: list[str]) -> tuple[list[Row], list[str]]
             failed.append(name)
             rows.append(Row(f"group {name}", "", note=str(error).partition("\n")[0]))
             verdict = f"FAILED: {error}"
-        print(f"[bench] {name}: {verdict} ({time.monotonic() - started:.0f} s)", flush=True)
-    return rows, failed
+        print(
+            f"[bench] {name}: {verdict} ({time.monotonic() - started:.0f} s,"
+            f" {speeds[-1].gigahertz:.2f} GHz)",
+            flush=True,
+        )
+    return rows, failed, speeds
 
 
 def main() -> int:
@@ -92,12 +100,12 @@ def main() -> int:
     if unknown:
         parser.error(f"needs groups among {', '.join(GROUPS)}, got {', '.join(sorted(unknown))}")
     settings = Settings(ROOT, options.build.resolve(), options.quick, options.realtime)
-    rows, failed = measure(settings, options.groups or list(GROUPS))
+    rows, failed, speeds = measure(settings, options.groups or list(GROUPS))
     print(terminal_table(rows))
     short = [row.figure for row in rows if row.verdict == "short"]
     print(f"[bench] {len(short)} figures fall short of their target")
     if not (options.groups or options.quick or options.no_write or failed):
-        report.write(settings, rows)
+        report.write(settings, rows, speeds)
         print("[bench] wrote docs/benchmarks.md")
     return 1 if failed else 0
 

@@ -9,7 +9,7 @@ from tools.bench import machine
 from tools.bench.table import Row, markdown_table
 
 if TYPE_CHECKING:
-    from tools.bench.runner import Settings
+    from tools.bench.runner import Settings, Speed
 
 INTRODUCTION = """\
 # Benchmarks
@@ -58,9 +58,21 @@ def command_list(rows: list[Row]) -> str:
     return "\n".join(f"- `{command}`: {'; '.join(names)}" for command, names in by_command.items())
 
 
-def write(settings: Settings, rows: list[Row]) -> None:
+def speed_text(speeds: list[Speed]) -> str:
+    """The range over the groups: what a time here can be compared with."""
+    clock = sorted(speed.gigahertz for speed in speeds)
+    additions = sorted(speed.additions for speed in speeds)
+    return (
+        f"{clock[0]:.1f} to {clock[-1]:.1f} GHz,"
+        f" {additions[0]:.1f} to {additions[-1]:.1f} additions side by side per ns"
+        " (build/release/bin/machine_bench, before each group)"
+    )
+
+
+def write(settings: Settings, rows: list[Row], speeds: list[Speed]) -> None:
     """Replace docs/benchmarks.md."""
     described = machine.describe(settings.root, settings.build)
+    described["speed while measuring"] = speed_text(speeds)
     facts = "\n".join(f"| {name} | {value} |" for name, value in described.items())
     sections = [
         INTRODUCTION,

@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 # valgrind 3.19 knows no AVX-512, and a report should not depend on its version.
@@ -96,6 +96,24 @@ def google_benchmark(
         value = entry["real_time" if is_manual else clock]
         samples.setdefault(name, []).append(value)
     return samples
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What the processor does at the moment, whatever it is given."""
+
+    gigahertz: float
+    additions: float  # per ns, side by side
+
+    @classmethod
+    def now(cls, settings: Settings) -> Speed:
+        """Measure it; see benchmarks/core/machine_bench.cpp."""
+        times = google_benchmark(replace(settings, is_quick=True), "machine_bench")
+        steps, cycles_of_a_multiplication = 1_000, 3
+        return cls(
+            cycles_of_a_multiplication * steps / min(times["bench_multiplication_chain"]),
+            steps / min(times["bench_independent_additions"]),
+        )
 
 
 class InstructionCounter:
