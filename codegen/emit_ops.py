@@ -38,11 +38,16 @@ class Body:
     def has_straight_path(self) -> bool:
         """Whether one or two operands, at least one a tensor, may go straight to the kernel."""
         kinds = [param.type.name for param in self.operand_params]
-        return self.form.kind != "out" and kinds in (
-            ["Tensor"],
-            ["Tensor", "Tensor"],
-            ["Tensor", "Scalar"],
-            ["Scalar", "Tensor"],
+        return (
+            self.form.kind != "out"
+            and self.op.result_dtype != "complex"
+            and kinds
+            in (
+                ["Tensor"],
+                ["Tensor", "Tensor"],
+                ["Tensor", "Scalar"],
+                ["Scalar", "Tensor"],
+            )
         )
 
     @property

@@ -33,7 +33,7 @@ def row(op: Op) -> dict[str, Any]:
         "results": [result.name + ("[]" if result.is_list else "") for result in op.results],
         "dtypes": {name: list(dtypes) for name, dtypes in op.dtypes.items()},
         "dtype_rule": op.dtype_rule,
-        "is_predicate": op.is_predicate,
+        "result_dtype": op.result_dtype,
         "forms": list(op.forms),
         "differentiable": [name for name, formula in op.grad.items() if formula != "none"],
         "is_composite": bool(op.composite),

@@ -79,7 +79,7 @@ class Op:
     doc: str
     dtypes: dict[str, tuple[str, ...]]  # tensor parameter -> accepted dtypes
     dtype_rule: str = ""  # promote or promote_float; empty unless pointwise
-    is_predicate: bool = False  # the result is bool
+    result_dtype: str = "same"  # or boolean, real, complex: what the result has
     kernels: tuple[KernelUse, ...] = ()
     is_impl: bool = False
     composite: str = ""  # a C++ expression, or "hand-written"
@@ -273,7 +273,7 @@ class _Entry:
             doc=self.text("doc"),
             dtypes=self.accepted(signature),
             dtype_rule=rule.strip(),
-            is_predicate=result.strip() == "bool",
+            result_dtype=self.result_dtype(result.strip()),
             is_impl=self.flag("impl"),
             composite=self.composite(),
             devices=self.choice("devices", ("one", "any"), "one"),
@@ -295,6 +295,13 @@ class _Entry:
         op.jvp = self.forward_rule(op)
         self.check_whole(op)
         return op
+
+    def result_dtype(self, text: str) -> str:
+        """The C++ name of what stands behind `->` in `dtype`."""
+        known = {"": "same", "bool": "boolean", "real": "real", "complex": "complex"}
+        if text not in known:
+            self.fail(f"`dtype` needs bool, real or complex behind `->`, got `{text}`", "dtype")
+        return known[text]
 
     def text(self, key: str) -> str:
         value = self.values.get(key, "")

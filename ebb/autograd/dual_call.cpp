@@ -103,8 +103,17 @@ bool has_no_gaps(const Tensor& tensor) {
   return equal(like.strides(), tensor.strides());
 }
 
+Tensor pairs_of(const Tensor& tensor) {
+  return is_complex(tensor.dtype()) ? view_as_real(tensor) : tensor;
+}
+
 /// The part of the base's own tangent that a view looks at.
 Tensor part_of(const Tensor& whole, const Tensor& base, const Tensor& view) {
+  if (is_complex(base.dtype()) != is_complex(view.dtype())) {
+    const Tensor part =
+        part_of(pairs_of(whole), pairs_of(detached(base)), pairs_of(detached(view)));
+    return is_complex(view.dtype()) ? view_as_complex(part) : part;
+  }
   const int64_t offset = view.storage_offset() - base.storage_offset();
   return as_strided(whole, view.sizes(), view.strides(), whole.storage_offset() + offset);
 }
@@ -114,8 +123,8 @@ void give_through_base(const Tensor& self, const ForwardLevelPtr& level, const T
   const Tensor base = base_of(self);
   Tensor whole = zero_tangent(base);
   if (!equal(whole.strides(), base.strides())) whole = copied_in_layout_of(whole, base);
-  if (base.dtype() != self.dtype() || !equal(whole.strides(), base.strides())) {
-    refuse_first_tangent(self, "that views a tensor of another dtype, or one with gaps in memory");
+  if (!equal(whole.strides(), base.strides())) {
+    refuse_first_tangent(self, "that views a tensor with gaps in memory");
   }
   const Tensor part = part_of(whole, base, self);
   copy_(part, tangent);

@@ -129,14 +129,14 @@ void TensorImpl::destroy_view() noexcept {
 namespace {
 
 /// Another look at the storage of `source`, with room for so many bytes behind the dims.
-[[gnu::always_inline]] inline TensorImpl* look_at(const TensorImpl& source, IntSpan sizes,
-                                                  IntSpan strides, int64_t offset,
+[[gnu::always_inline]] inline TensorImpl* look_at(const TensorImpl& source, DType dtype,
+                                                  IntSpan sizes, IntSpan strides, int64_t offset,
                                                   size_t extra_bytes) {
-  char* const data = static_cast<char*>(source.storage->data()) +
-                     offset * static_cast<int64_t>(item_size(source.dtype));
+  char* const data =
+      static_cast<char*>(source.storage->data()) + offset * static_cast<int64_t>(item_size(dtype));
   source.storage->retain();
-  TensorImpl* const impl = TensorImpl::create(static_cast<int>(sizes.size()), source.dtype,
-                                              source.storage, data, extra_bytes);
+  TensorImpl* const impl =
+      TensorImpl::create(static_cast<int>(sizes.size()), dtype, source.storage, data, extra_bytes);
   // One pass from the back: sizes, strides, their product, and whether they are in order.
   int64_t* const to_sizes = impl->sizes();
   int64_t* const to_strides = impl->strides();
@@ -159,13 +159,22 @@ namespace {
 
 Tensor make_view(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t offset) {
   TensorImpl& source = *base.impl();
-  Tensor view = Tensor::adopt(look_at(source, sizes, strides, offset, sizeof(ViewRecord)));
+  Tensor view =
+      Tensor::adopt(look_at(source, source.dtype, sizes, strides, offset, sizeof(ViewRecord)));
+  view.impl()->link_to(source);
+  return view;
+}
+
+Tensor make_view_as(const Tensor& base, DType dtype, IntSpan sizes, IntSpan strides,
+                    int64_t offset) {
+  TensorImpl& source = *base.impl();
+  Tensor view = Tensor::adopt(look_at(source, dtype, sizes, strides, offset, sizeof(ViewRecord)));
   view.impl()->link_to(source);
   return view;
 }
 
 Tensor make_alias(const Tensor& source, IntSpan sizes, IntSpan strides, int64_t offset) {
-  return Tensor::adopt(look_at(*source.impl(), sizes, strides, offset, 0));
+  return Tensor::adopt(look_at(*source.impl(), source.dtype(), sizes, strides, offset, 0));
 }
 
 Tensor detached(const Tensor& tensor) {

@@ -157,6 +157,9 @@ namespace detail {
 /// The caller has checked that the view lies within the storage. The view keeps `base` (if that is
 /// a view, its base) alive: what is written through one of them changes the history of all.
 EBB_API Tensor make_view(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t offset);
+/// The same as elements of another dtype, which strides and offset then count.
+EBB_API Tensor make_view_as(const Tensor& base, DType dtype, IntSpan sizes, IntSpan strides,
+                            int64_t offset);
 
 /// The same, but a tensor of its own that happens to share memory: for memory nobody else looks at.
 EBB_API Tensor make_alias(const Tensor& source, IntSpan sizes, IntSpan strides, int64_t offset);

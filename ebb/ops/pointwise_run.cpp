@@ -1,6 +1,7 @@
 // ebb/ops/pointwise_run.cpp -- pointwise ops off the straight path.
 #include "ebb/ops/pointwise_run.h"
 
+#include <string_view>
 #include <vector>
 
 #include "ebb/core/sparse.h"
@@ -128,6 +129,11 @@ void check_target(const PointwiseRule& rule, const Prepared& prepared, const cha
     throw DTypeError(str(rule.op, ": result type ", prepared.out_dtype(),
                          " can't be cast to the type of '", name, "', ", out.dtype(),
                          naming_of(out)));
+  }
+  if (rule.result == ResultRule::real && is_complex(prepared.dtype()) &&
+      std::string_view(name) == "self") {
+    throw DTypeError(str(rule.op, ": 'self' must be real, as the result is, got ", out.dtype(),
+                         naming_of(out), "\nhint: use the out-of-place form of that op"));
   }
   if (!equal(prepared.shape(), out.sizes())) {
     throw ShapeError(str(rule.op, ": '", name, "' must have the broadcast shape ", prepared.shape(),

@@ -72,6 +72,20 @@ void Prepared::join_device(const Tensor& tensor) {
   device_ = tensor.device();
 }
 
+namespace {
+
+DType result_dtype(ResultRule rule, DType computed) {
+  switch (rule) {
+    case ResultRule::boolean: return DType::boolean;
+    case ResultRule::real: return real_type_of(computed);
+    case ResultRule::complex: return complex_type_of(computed);
+    case ResultRule::same: break;
+  }
+  return computed;
+}
+
+}  // namespace
+
 void Prepared::infer_dtype() {
   Promotion promotion;
   for (const Operand& operand : operands_) {
@@ -86,7 +100,7 @@ void Prepared::infer_dtype() {
   if (rule_.dtype == DTypeRule::promote_float && !is_differentiable(dtype_)) {
     dtype_ = DType::float32;
   }
-  out_dtype_ = rule_.is_predicate ? DType::boolean : dtype_;
+  out_dtype_ = result_dtype(rule_.result, dtype_);
 }
 
 void Prepared::infer_shape() {

@@ -15,13 +15,16 @@ namespace ebb::ops {
 /// How the dtype that an op computes in follows from its operands.
 enum class DTypeRule : uint8_t { promote, promote_float };
 
+/// The dtype of the result: the one computed in, bool, that of its real parts, or the complex one.
+enum class ResultRule : uint8_t { same, boolean, real, complex };
+
 /// What the op table says of a pointwise op.
 struct PointwiseRule {
   const char* op;
   DTypeRule dtype = DTypeRule::promote;
-  bool is_predicate = false;  // the result is bool
+  ResultRule result = ResultRule::same;
 
-  constexpr PointwiseRule named(const char* form) const { return {form, dtype, is_predicate}; }
+  constexpr PointwiseRule named(const char* form) const { return {form, dtype, result}; }
 };
 
 /// One operand as the op got it: a tensor or a number.

@@ -117,6 +117,19 @@ def _has_function(base):
     return "__ebb_function__" in vars(base)
 
 
+def _part(take, doc):
+    """Make a property of a view of the real or imaginary parts, to which one can assign."""
+
+    def assign(self, value):
+        part = take(self)
+        if isinstance(value, Tensor):
+            part.copy_(value)
+        else:
+            part.fill_(value)
+
+    return property(take, assign, doc=doc)
+
+
 @classmethod
 def _ebb_function(cls, func, types, args=(), kwargs=None):
     """Make the call, as if no class took part, and give the tensors among its results this class.
@@ -136,6 +149,8 @@ Tensor.__deepcopy__ = _deepcopy
 Tensor.__reduce_ex__ = _reduce_ex
 Tensor.__format__ = _format
 Tensor.__complex__ = _complex
+Tensor.real = _part(lambda self: ebb.real(self), "The real parts, as a view; see ebb.real().")
+Tensor.imag = _part(lambda self: ebb.imag(self), "The imaginary parts, as a view; see ebb.imag().")
 Tensor.new_tensor = _new_tensor
 Tensor.new_empty = _new_like(ebb._C.empty)
 Tensor.new_zeros = _new_like(ebb._C.zeros)

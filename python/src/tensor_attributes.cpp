@@ -87,6 +87,18 @@ PyObject* matrix_transposed(const Tensor& tensor) {
   }
   return wrap(ebb::transpose(tensor, -2, -1));
 }
+PyObject* adjoint(const Tensor& tensor) {
+  if (tensor.ndim() != 2) {
+    throw ShapeError(str("H: needs a 2-d tensor, got shape ", describe_shape(tensor)));
+  }
+  return wrap(ebb::conj(ebb::transpose(tensor, 0, 1)));
+}
+PyObject* matrix_adjoint(const Tensor& tensor) {
+  if (tensor.ndim() < 2) {
+    throw ShapeError(str("mH: needs at least 2 dims, got shape ", describe_shape(tensor)));
+  }
+  return wrap(ebb::conj(ebb::transpose(tensor, -2, -1)));
+}
 
 template <typename Body>
 int set(Body&& body) {
@@ -208,6 +220,8 @@ std::vector<PyGetSetDef> tensor_attributes() {
       {"_version", get<version>, nullptr, "How often its memory was written to.", nullptr},
       {"T", get<transposed>, nullptr, "The transpose of a matrix, as a view.", nullptr},
       {"mT", get<matrix_transposed>, nullptr, "The last two dims exchanged, as a view.", nullptr},
+      {"H", get<adjoint>, nullptr, "The conjugate of T.", nullptr},
+      {"mH", get<matrix_adjoint>, nullptr, "The conjugate of mT.", nullptr},
       {"name", get<name>, set_name_of, "A name for messages and graph views, or None.", nullptr},
   };
 }

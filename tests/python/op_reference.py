@@ -185,12 +185,25 @@ def with_scalar(dtype: str, value: Any) -> str:
     return ("bool", "int64", "float32", "complex64")[rank]
 
 
+def _kin_of(dtype: str, kind: str) -> str:
+    """Return the real, or the complex, dtype of one precision."""
+    kin = {"float32": "complex64", "float64": "complex128"}
+    if kind == "complex":
+        return kin.get(dtype, "complex64" if dtype not in COMPLEX else dtype)
+    return {pair: single for single, pair in kin.items()}.get(dtype, dtype)
+
+
 def expected_dtype(row: Row, case_arguments: dict[str, Any], dtype: str) -> str:
     """Return the dtype that the (first) result must have for operands of ``dtype``."""
-    if row.data["is_predicate"]:
+    if row.data["result_dtype"] == "boolean":
         return "bool"
+    wanted = row.test.get("dtype", row.data["result_dtype"])
+    if wanted == "floating_real" and dtype in BOOL + INTEGERS:
+        return "float32"
+    if wanted in ("real", "floating_real", "complex"):
+        return _kin_of(dtype, wanted)
     if "dtype" in row.test:
-        return row.test["dtype"]
+        return wanted
     given = case_arguments.get("dtype")
     if given is not None:
         return str(given).removeprefix("ebb.")

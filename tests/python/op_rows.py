@@ -140,7 +140,11 @@ class Row:
     @property
     def layouts(self) -> tuple[str, ...]:
         """Memory layouts that the op must accept."""
-        return VIEW_LAYOUTS if self.op in ("view", "view_as") else LAYOUTS
+        return VIEW_LAYOUTS if self.op in ("view", "view_as", "view_as_complex") else LAYOUTS
+
+    def refuses_inplace(self, dtype: str) -> bool:
+        """Whether the result is real, and so not to be written over complex numbers."""
+        return self.data["result_dtype"] == "real" and dtype in COMPLEX
 
     def cases(self) -> list[Case]:
         """All calls to try."""

@@ -59,7 +59,15 @@ def div_mode(a: dict[str, Any]) -> np.ndarray:
     return np.trunc(exact).astype(quotient.dtype)
 
 
+def sgn(a: dict[str, Any]) -> np.ndarray:
+    x = a["input"]
+    if x.dtype == bool:
+        return x
+    return x / np.abs(x) if np.iscomplexobj(x) else np.sign(x)
+
+
 NAMED = {
+    "sgn": sgn,
     "erf": erf,
     "gelu": gelu,
     "gelu_tanh": gelu_tanh,

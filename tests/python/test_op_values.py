@@ -112,7 +112,8 @@ def check_inplace(row, case, dtype, layout):
     wanted = reference(row, arguments)[0]
     own = next(iter(arguments.values()))
     result = dtype if row.is_inplace else expected_dtype(row, arguments, dtype)
-    if tuple(own.shape) != wanted.shape or rank(result) > rank(dtype):
+    is_refused = rank(result) > rank(dtype) or row.refuses_inplace(dtype)
+    if tuple(own.shape) != wanted.shape or is_refused:
         before = own.tolist()
         with pytest.raises(ebb.Error, match=row.name):
             run_inplace(row, arguments)

@@ -19,6 +19,19 @@ Tensor pow_grad_number_exponent(const Tensor& grad, const Scalar& input, const T
 Tensor larger_share(const Tensor& grad, const Tensor& input, const Tensor& other);
 Tensor hypot_grad(const Tensor& grad, const Tensor& input, const Tensor& out);
 
+// Complex numbers (complex.cpp).
+/// Pairs of real numbers as complex ones, copied if they do not lie as such.
+Tensor as_complex(const Tensor& pairs);
+/// Complex numbers with these real, or imaginary, parts.
+Tensor as_real_part(const Tensor& parts);
+Tensor as_imag_part(const Tensor& parts);
+/// imag(), under a name that no parameter has.
+Tensor imag_of(const Tensor& input);
+/// The derivative of the angle: where a number moves that turns by a radian, over its length.
+Tensor turning(const Tensor& input);
+/// The gradient of input / |input|, and its tangent: the part across `input`, over its length.
+Tensor sign_grad(const Tensor& grad, const Tensor& input);
+
 // Activations (activation.cpp): `weight` times the second derivative at `input`.
 Tensor silu_second(const Tensor& weight, const Tensor& input);
 Tensor gelu_erf_second(const Tensor& weight, const Tensor& input);

@@ -5,6 +5,7 @@
 
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/ops.h"
+#include "ebb/autograd/rules/pointwise_rules.h"
 
 namespace ebb::autograd::rules {
 namespace {
@@ -34,17 +35,40 @@ int64_t offset_of(const TensorImpl& impl) {
   return (static_cast<const char*>(impl.data) - start) / item;
 }
 
-PackedRegion packed(const TensorImpl& base, IntSpan sizes, IntSpan strides, int64_t offset) {
-  const IntSpan base_strides(base.strides(), base.ndim);
-  const int64_t base_offset = offset_of(base);
+/// Sizes, strides and first place; with a last dim of both parts if they are those of pairs.
+struct Layout {
+  int64_t sizes[kMaxDims + 1];
+  int64_t strides[kMaxDims + 1];
+  size_t ndim;
+  int64_t offset;
+
+  Layout(IntSpan shape, IntSpan steps, int64_t first, bool has_pairs)
+      : ndim(shape.size()), offset(has_pairs ? 2 * first : first) {
+    std::copy(shape.begin(), shape.end(), sizes);
+    std::copy(steps.begin(), steps.end(), strides);
+    if (!has_pairs) return;
+    for (size_t dim = 0; dim < ndim; ++dim) strides[dim] *= 2;
+    sizes[ndim] = 2;
+    strides[ndim++] = 1;
+  }
+  IntSpan size_span() const { return {sizes, ndim}; }
+  IntSpan stride_span() const { return {strides, ndim}; }
+};
+
+PackedRegion packed(const Layout& base, const Layout& region, Pairs pairs) {
   Window window;
-  window.add(base.shape(), base_strides, base_offset);
-  window.add(sizes, strides, offset);
-  const int64_t low = window.is_empty() ? base_offset : window.low;
+  window.add(base.size_span(), base.stride_span(), base.offset);
+  window.add(region.size_span(), region.stride_span(), region.offset);
+  const int64_t low = window.is_empty() ? base.offset : window.low;
   PackedRegion row;
-  const int64_t header[] = {base.ndim, static_cast<int64_t>(sizes.size()), base_offset - low,
-                            offset - low, window.is_empty() ? 0 : window.high - low};
-  for (const IntSpan part : {IntSpan(header), base.shape(), base_strides, sizes, strides}) {
+  const int64_t header[] = {static_cast<int64_t>(pairs),
+                            static_cast<int64_t>(base.ndim),
+                            static_cast<int64_t>(region.ndim),
+                            base.offset - low,
+                            region.offset - low,
+                            window.is_empty() ? 0 : window.high - low};
+  for (const IntSpan part : {IntSpan(header), base.size_span(), base.stride_span(),
+                             region.size_span(), region.stride_span()}) {
     std::copy(part.begin(), part.end(), row.values + row.count);
     row.count += part.size();
   }
@@ -61,16 +85,26 @@ int64_t numel_of(IntSpan sizes) {
 
 PackedRegion packed_region(const Tensor& base, IntSpan sizes, IntSpan strides,
                            std::optional<int64_t> storage_offset) {
-  return packed(*base.impl(), sizes, strides, storage_offset.value_or(base.storage_offset()));
+  const int64_t first = base.storage_offset();
+  return packed({base.sizes(), base.strides(), first, false},
+                {sizes, strides, storage_offset.value_or(first), false}, Pairs::none);
 }
 
 PackedRegion packed_region(const TensorImpl& base, const TensorImpl& view) {
-  return packed(base, view.shape(), {view.strides(), view.ndim}, offset_of(view));
+  const bool differ = is_complex(base.dtype) != is_complex(view.dtype);
+  const Pairs pairs = !differ ? Pairs::none : is_complex(base.dtype) ? Pairs::base : Pairs::region;
+  return packed(
+      {base.shape(), {base.strides(), base.ndim}, offset_of(base), pairs == Pairs::base},
+      {view.shape(), {view.strides(), view.ndim}, offset_of(view), pairs == Pairs::region}, pairs);
 }
 
-Region::Region(IntSpan packed) : base_offset_(packed[2]), offset_(packed[3]), length_(packed[4]) {
-  const auto base_ndim = static_cast<size_t>(packed[0]);
-  const auto ndim = static_cast<size_t>(packed[1]);
+Region::Region(IntSpan packed)
+    : pairs_(static_cast<Pairs>(packed[0])),
+      base_offset_(packed[3]),
+      offset_(packed[4]),
+      length_(packed[5]) {
+  const auto base_ndim = static_cast<size_t>(packed[1]);
+  const auto ndim = static_cast<size_t>(packed[2]);
   const IntSpan geometry = packed.subspan(PackedRegion::kHeader);
   base_sizes_ = geometry.first(base_ndim);
   base_strides_ = geometry.subspan(base_ndim, base_ndim);
@@ -78,6 +112,14 @@ Region::Region(IntSpan packed) : base_offset_(packed[2]), offset_(packed[3]), le
   strides_ = geometry.last(ndim);
   is_plain_ = base_offset_ == 0 && length_ == numel_of(base_sizes_) &&
               is_contiguous(base_sizes_, base_strides_);
+}
+
+Tensor Region::in_pairs(const Tensor& tensor, Pairs whose) const {
+  return pairs_ == whose ? view_as_real(tensor) : tensor;
+}
+
+Tensor Region::out_of_pairs(const Tensor& tensor, Pairs whose) const {
+  return pairs_ == whose ? as_complex(tensor) : tensor;
 }
 
 bool Region::base_overlaps() const { return may_overlap_itself(base_sizes_, base_strides_); }
@@ -94,28 +136,32 @@ Tensor Region::gathered(const Tensor& window) const {
   return strided_read(window, base_sizes_, base_strides_, base_offset_);
 }
 
-Tensor Region::scattered(const Tensor& grad) const {
+Tensor Region::scattered(const Tensor& given) const {
+  const Tensor grad = in_pairs(given, Pairs::region);
   const Tensor found = gathered(strided_sum(grad, length_, strides_, offset_));
-  if (!base_overlaps()) return found;
+  if (!base_overlaps()) return out_of_pairs(found, Pairs::base);
   // Elements at one place are one value: each gets its share of the gradient.
   Tensor owners;
   {
     const NoGradGuard guard;
     owners = gathered(spread(ones(base_sizes_, grad.dtype(), grad.device())));
   }
-  return div(found, owners);
+  return out_of_pairs(div(found, owners), Pairs::base);
 }
 
-Tensor Region::read(const Tensor& grad) const {
-  return strided_read(spread(grad), sizes_, strides_, offset_);
+Tensor Region::read(const Tensor& given) const {
+  const Tensor grad = in_pairs(given, Pairs::base);
+  return out_of_pairs(strided_read(spread(grad), sizes_, strides_, offset_), Pairs::region);
 }
 
-Tensor Region::cleared(const Tensor& grad) const {
+Tensor Region::cleared(const Tensor& given) const {
+  const Tensor grad = in_pairs(given, Pairs::base);
   const Tensor zero = zeros({}, grad.dtype(), grad.device());
   if (!base_overlaps()) {
     const Tensor window = contiguous(spread(grad));
-    return gathered(as_strided_scatter(window, expand(zero, sizes_), sizes_, strides_,
-                                       window.storage_offset() + offset_));
+    const Tensor rest = as_strided_scatter(window, expand(zero, sizes_), sizes_, strides_,
+                                           window.storage_offset() + offset_);
+    return out_of_pairs(gathered(rest), Pairs::base);
   }
   Tensor is_hit;
   {
@@ -123,10 +169,11 @@ Tensor Region::cleared(const Tensor& grad) const {
     const Tensor marks = ones(sizes_, grad.dtype(), grad.device());
     is_hit = ne(gathered(strided_sum(marks, length_, strides_, offset_)), zero);
   }
-  return where(is_hit, zero, grad);
+  return out_of_pairs(where(is_hit, zero, grad), Pairs::base);
 }
 
-void Region::clear_in_place(const Tensor& grad) const {
+void Region::clear_in_place(const Tensor& given) const {
+  const Tensor grad = in_pairs(given, Pairs::base);
   zero_(make_alias(grad, sizes_, strides_, grad.storage_offset() + offset_));
 }
 

@@ -4,6 +4,7 @@
 // Both have sizes, strides and a first element; places are counted in the window, all memory from
 // the lowest to the highest element that either of them touches. A gradient of the base, whatever
 // its own strides, is laid out in the window as the base lies in memory, and read back from there.
+// Where one of them is complex and the other real, a complex number counts as a pair of real ones.
 // Everything is made of recorded ops.
 #pragma once
 
@@ -13,10 +14,14 @@
 
 namespace ebb::autograd::rules {
 
+/// The one that is complex while the other is real, whose numbers count as pairs.
+enum class Pairs : int64_t { none, base, region };
+
 /// A base and a region of it in one row of numbers, which a node keeps in one piece.
 struct PackedRegion {
-  static constexpr size_t kHeader = 5;  // dims of both, their first places, the window's length
-  int64_t values[kHeader + 4 * kMaxDims];
+  // Whose numbers are pairs, the dims of both, their first places, the window's length.
+  static constexpr size_t kHeader = 6;
+  int64_t values[kHeader + 4 * (kMaxDims + 1)];
   size_t count = 0;
 
   operator IntSpan() const { return {values, count}; }  // NOLINT: it is its values
@@ -46,8 +51,11 @@ class Region {
  private:
   Tensor spread(const Tensor& grad) const;
   Tensor gathered(const Tensor& window) const;
+  Tensor in_pairs(const Tensor& tensor, Pairs whose) const;
+  Tensor out_of_pairs(const Tensor& tensor, Pairs whose) const;
   bool base_overlaps() const;
 
+  Pairs pairs_;
   IntSpan base_sizes_, base_strides_, sizes_, strides_;
   int64_t base_offset_, offset_, length_;
   bool is_plain_;

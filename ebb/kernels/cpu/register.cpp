@@ -11,6 +11,7 @@ void register_cpu_kernels() noexcept {
     const Isa isa = cpu::usable_isa();
     cpu::fill_activation(isa);
     cpu::fill_pointwise_binary(isa);
+    cpu::fill_pointwise_complex();
     cpu::fill_pointwise_integer();
     cpu::fill_pointwise_math(isa);
     cpu::fill_pointwise_scalar();

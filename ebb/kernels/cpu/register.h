@@ -16,6 +16,7 @@ namespace cpu {
 
 void fill_activation(Isa isa);
 void fill_pointwise_binary(Isa isa);
+void fill_pointwise_complex();
 void fill_pointwise_integer();
 void fill_pointwise_math(Isa isa);
 void fill_pointwise_scalar();

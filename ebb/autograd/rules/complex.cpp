@@ -1,0 +1,57 @@
+// ebb/autograd/rules/complex.cpp -- gradients of complex numbers taken apart, and the angle.
+#include <complex>
+#include <numbers>
+
+#include "ebb/autograd/ops.h"
+#include "ebb/autograd/record.h"
+#include "ebb/autograd/rules/rules.h"
+
+namespace ebb::autograd::rules {
+namespace {
+
+const std::complex<double> kImaginaryUnit(0, 1);
+
+/// `tensor` over the length of `input`; 0 where that is 0.
+Tensor over_length(const Tensor& tensor, const Tensor& input) {
+  const Tensor length = abs(input);
+  const Tensor is_zero = eq(length, 0);
+  return where(is_zero, 0, div(tensor, where(is_zero, 1, length)));
+}
+
+}  // namespace
+
+Tensor as_complex(const Tensor& pairs) {
+  const Tensor row = contiguous(pairs);
+  // A part of other memory may begin between two pairs.
+  return view_as_complex(row.storage_offset() % 2 == 0 ? row : clone(row));
+}
+
+Tensor as_real_part(const Tensor& parts) { return cast(parts, complex_type_of(parts.dtype())); }
+
+Tensor as_imag_part(const Tensor& parts) { return mul(parts, Scalar(kImaginaryUnit)); }
+
+Tensor imag_of(const Tensor& input) { return imag(input); }
+
+Tensor turning(const Tensor& input) {
+  return over_length(mul(sign_of_complex(input), Scalar(kImaginaryUnit)), input);
+}
+
+Tensor sign_grad(const Tensor& grad, const Tensor& input) {
+  const Tensor sign = sign_of_complex(input);
+  const Tensor along = mul(sign, real(mul(conj(sign), grad)));
+  return over_length(sub(grad, along), input);
+}
+
+}  // namespace ebb::autograd::rules
+
+namespace ebb {
+
+Tensor angle(const Tensor& input) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  if (is_complex(input.dtype())) return angle_of_complex(input);
+  const Tensor number = is_floating(input.dtype()) ? input : cast(input, DType::float32);
+  const Tensor turned = mul(cast(less(number, 0), number.dtype()), std::numbers::pi);
+  return where(isnan(number), number, turned);
+}
+
+}  // namespace ebb
