@@ -195,7 +195,7 @@ def _kin_of(dtype: str, kind: str) -> str:
 
 def expected_dtype(row: Row, case_arguments: dict[str, Any], dtype: str) -> str:
     """Return the dtype that the (first) result must have for operands of ``dtype``."""
-    if row.data["result_dtype"] == "boolean":
+    if row.data["result_dtype"] == "bool":
         return "bool"
     wanted = row.test.get("dtype", row.data["result_dtype"])
     if wanted == "floating_real" and dtype in BOOL + INTEGERS:
