@@ -45,8 +45,10 @@ std::unordered_map<PyCodeObject*, bool>& known_codes() {
 std::string package_prefix;
 bool direct = false;
 
+// What no thread state is: not null either, which Python returns where nobody holds the GIL.
+constexpr char no_state = 0;
 // The thread state that this thread was last seen to hold the GIL with.
-thread_local PyThreadState* own_state = nullptr;
+thread_local const void* own_state = &no_state;
 
 // Out of line: rarely asked, as a thread mostly meets the state that it met before.
 [[gnu::noinline]] PyThreadState* own_state_if_locked(PyThreadState* state) {
@@ -62,8 +64,10 @@ PyThreadState* state_if_locked() {
 #else
   PyThreadState* const state = _PyThreadState_UncheckedGet();
 #endif
-  if (state == own_state) [[likely]]
+  if (state == own_state) [[likely]] {
+    if (state == nullptr) __builtin_unreachable();
     return state;
+  }
   return own_state_if_locked(state);
 }
 
@@ -129,12 +133,15 @@ LocationId place_of(const FrameMirror* frame) {
 }
 
 LocationId read_frames(PyThreadState* state) {
-  for (const FrameMirror* frame = current_frame(state); frame != nullptr; frame = frame->previous) {
+  const FrameMirror* frame = current_frame(state);
+  if (frame == nullptr) return 0;
+  do {
     const CachedPlace& place = cached_place(instruction_of(frame));
     if (place.instruction != instruction_of(frame)) [[unlikely]]
       return look_up_frames(frame);
     if (place.id != 0) return place.id;
-  }
+    frame = frame->previous;
+  } while (frame != nullptr);
   return 0;
 }
 
@@ -242,7 +249,7 @@ bool mirror_agrees(PyThreadState* state) {
 
 }  // namespace
 
-void forget_thread_state() noexcept { own_state = nullptr; }
+void forget_thread_state() noexcept { own_state = &no_state; }
 
 void install_location_provider(const char* package_dir) {
   package_prefix = std::string(package_dir) + "/";
