@@ -6,12 +6,18 @@
 from __future__ import annotations
 
 import ebb
+from ebb import _C
 from ebb._C import NotImplementedError as _NotImplementedError
 from ebb._C import Tensor
 from ebb._C import ValueError as _ValueError
-from ebb._C import norm as _norm
 
 __all__ = ["matrix_norm", "norm", "vector_norm"]
+
+
+def _norm(x, order, dim, keepdim, *, dtype=None):
+    """Return the norm of real numbers, or of the lengths of complex ones."""
+    is_complex = isinstance(x, Tensor) and x.is_complex()
+    return _C.norm(x.abs() if is_complex else x, order, dim, keepdim, dtype=dtype)
 
 
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):

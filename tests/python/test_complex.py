@@ -219,6 +219,17 @@ def test_lengths_and_signs_of_numbers_at_the_ends_of_the_range():
     assert np.allclose(z.sgn().numpy(), expected, atol=1e-6)
 
 
+def test_norms_are_those_of_the_lengths():
+    z = numbers(3, 4)
+    array = z.detach().numpy()
+    for found in (z.norm(), ebb.norm(z), ebb.linalg.norm(z), ebb.linalg.matrix_norm(z)):
+        assert found.dtype is ebb.float64
+        assert found.item() == pytest.approx(np.linalg.norm(array))
+    largest = ebb.linalg.vector_norm(z, ebb.inf, 1)
+    assert np.allclose(largest.detach().numpy(), np.abs(array).max(1))
+    assert gradcheck(lambda z: z.norm(dim=0), z)
+
+
 def test_angles_of_real_numbers():
     x = ebb.tensor([2.0, -2.0, 0.0, float("nan")], requires_grad=True)
     angles = x.angle()

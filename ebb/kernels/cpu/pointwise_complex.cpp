@@ -1,4 +1,4 @@
-// ebb/kernels/cpu/pointwise_complex.cpp -- element-wise ops between complex numbers and their parts.
+// ebb/kernels/cpu/pointwise_complex.cpp -- ops between complex numbers and their parts.
 //
 // Operands and results differ in size, so no row of these is entered for the straight path, which
 // may write a result over its operand.

@@ -43,8 +43,8 @@ Tensor imag(const Tensor& input) {
 
 Tensor view_as_real(const Tensor& input) {
   if (input.ndim() == kMaxDims) {
-    throw ShapeError(str("view_as_real: needs at most ", kMaxDims - 1, " dims, got ",
-                         infer::describe(input)));
+    throw ShapeError(
+        str("view_as_real: needs at most ", kMaxDims - 1, " dims, got ", infer::describe(input)));
   }
   Geometry geometry = geometry_of_parts(input);
   geometry.append(2, 1);
