@@ -17,7 +17,7 @@ def hook_rows(settings: Settings) -> list[Row]:
     arguments = ["--quick"] if settings.is_quick else []
     figures = json.loads(run_python(settings, "hooks.py", *arguments))["ns"]
     return [
-        Row(f"Python {name}", "ns", HOOK_TARGET_NS if "hook" in name else WIDE_TARGET_NS, [value],
+        Row(f"Python {name}", "ns", HOOK_TARGET_NS if "hook" in name else WIDE_TARGET_NS, samples,
             None, COMMAND)
-        for name, value in figures.items()
+        for name, samples in figures.items()
     ]  # fmt: skip
