@@ -2,8 +2,8 @@
 """Usage: python hooks.py [--quick]. Prints one JSON object: figure -> ns of every round.
 
 A hook's cost is the median of the differences between short runs over a graph with hooks and their
-neighbours over one without, of each round. A wide graph is run once per repeat; its figure is the time per edge,
-root or input.
+neighbours over one without, of each round. A wide graph is run once per repeat; its figure is the
+time per edge, root or input.
 """
 
 import json
