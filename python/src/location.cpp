@@ -65,7 +65,7 @@ PyThreadState* state_if_locked() {
   PyThreadState* const state = _PyThreadState_UncheckedGet();
 #endif
   if (state == own_state) [[likely]] {
-    if (state == nullptr) __builtin_unreachable();
+    if (state == nullptr) __builtin_unreachable();  // own_state never is; saves the caller a test
     return state;
   }
   return own_state_if_locked(state);

@@ -75,29 +75,23 @@ PyObject* base(const Tensor& tensor) { return wrap(autograd::base_of(tensor)); }
 PyObject* output_number(const Tensor& tensor) {
   return PyLong_FromUnsignedLong(is_leaf(tensor) ? 0 : tensor.impl()->output_index);
 }
-PyObject* transposed(const Tensor& tensor) {
+Tensor turned_matrix(const char* name, const Tensor& tensor) {
   if (tensor.ndim() != 2) {
-    throw ShapeError(str("T: needs a 2-d tensor, got shape ", describe_shape(tensor)));
+    throw ShapeError(str(name, ": needs a 2-d tensor, got shape ", describe_shape(tensor)));
   }
-  return wrap(ebb::transpose(tensor, 0, 1));
+  return ebb::transpose(tensor, 0, 1);
 }
-PyObject* matrix_transposed(const Tensor& tensor) {
+Tensor turned_matrices(const char* name, const Tensor& tensor) {
   if (tensor.ndim() < 2) {
-    throw ShapeError(str("mT: needs at least 2 dims, got shape ", describe_shape(tensor)));
+    throw ShapeError(str(name, ": needs at least 2 dims, got shape ", describe_shape(tensor)));
   }
-  return wrap(ebb::transpose(tensor, -2, -1));
+  return ebb::transpose(tensor, -2, -1);
 }
-PyObject* adjoint(const Tensor& tensor) {
-  if (tensor.ndim() != 2) {
-    throw ShapeError(str("H: needs a 2-d tensor, got shape ", describe_shape(tensor)));
-  }
-  return wrap(ebb::conj(ebb::transpose(tensor, 0, 1)));
-}
+PyObject* transposed(const Tensor& tensor) { return wrap(turned_matrix("T", tensor)); }
+PyObject* matrix_transposed(const Tensor& tensor) { return wrap(turned_matrices("mT", tensor)); }
+PyObject* adjoint(const Tensor& tensor) { return wrap(ebb::conj(turned_matrix("H", tensor))); }
 PyObject* matrix_adjoint(const Tensor& tensor) {
-  if (tensor.ndim() < 2) {
-    throw ShapeError(str("mH: needs at least 2 dims, got shape ", describe_shape(tensor)));
-  }
-  return wrap(ebb::conj(ebb::transpose(tensor, -2, -1)));
+  return wrap(ebb::conj(turned_matrices("mH", tensor)));
 }
 
 template <typename Body>
