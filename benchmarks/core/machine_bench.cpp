@@ -8,7 +8,7 @@
 
 namespace {
 
-constexpr int kSteps = 1000;
+constexpr int kSteps = 1000;  // as tools/bench/runner.py says too
 
 // Question: what is the clock? Each multiplication waits three cycles for the one before.
 void bench_multiplication_chain(benchmark::State& state) {

@@ -7,9 +7,10 @@ time per edge, root or input.
 """
 
 import json
-import statistics
 import sys
 import time
+
+from pairs import median_difference
 
 import ebb
 
@@ -18,7 +19,6 @@ MANY = 10_000 if QUICK else 1_000_000
 SOME = 10_000 if QUICK else 100_000
 REPEATS = 3 if QUICK else 5
 ROUNDS = 3 if QUICK else 15
-PAIRS = 40
 RUNS = 100
 NODES = 20
 ebb.set_num_threads(1)
@@ -48,15 +48,9 @@ def hook_costs():
     plain, hooked = chain(), chain()
     for tensor in hooked[1:]:
         tensor.register_hook(ignore)
-    costs = []
-    for _ in range(ROUNDS):
-        differences = []
-        for pair in range(PAIRS):
-            first = pair % 2  # whoever comes second finds warmer caches
-            times = {way: time_runs(hooked if way else plain) for way in (first, 1 - first)}
-            differences.append(times[1] - times[0])
-        costs.append(statistics.median(differences))
-    return costs
+    return [
+        median_difference(lambda way: time_runs(hooked if way else plain)) for _ in range(ROUNDS)
+    ]
 
 
 def best_of(prepare, run, count):

@@ -13,10 +13,11 @@ import argparse
 import ctypes
 import importlib
 import json
-import statistics
 import threading
 import time
 import timeit
+
+from pairs import median_difference
 
 STATEMENTS = {
     "add, not recorded": "a + b",
@@ -31,7 +32,6 @@ STATEMENTS = {
 }
 SETUP = "a, b, x, y, F = operands"
 LOCATED = ("x + y", "layer(x)")
-PAIRS = 40  # of runs told and looking, a round
 
 
 def arguments():
@@ -82,12 +82,8 @@ class Locations:
     def measure(self, loops):
         """Add a sample of each."""
         for text, timer in self._timers.items():
-            differences = []
-            for pair in range(PAIRS):
-                first = pair % 2  # whoever comes second finds warmer caches
-                times = {told: self._time(timer, loops, told) for told in (first, 1 - first)}
-                differences.append(times[0] - times[1])
-            self.samples[f"location of: {text}"].append(statistics.median(differences))
+            cost = median_difference(lambda looks, t=timer: self._time(t, loops, not looks))
+            self.samples[f"location of: {text}"].append(cost)
         self._tell(0)
 
 
