@@ -1,9 +1,16 @@
 # tests/conftest.py -- what all Python tests need of the process they run in.
 """Ctrl-C must mean an interrupt, also where the tests were started in the background.
 
-A shell without job control lets such processes ignore the signal, and theirs inherit that.
+A shell without job control lets such processes ignore the signal, and theirs inherit that. The
+head of a report names the seed of the fresh draws, which all worker processes inherit.
 """
 
 import signal
 
+from tests.fuzz import seeds
+
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_report_header():
+    return f"{seeds.VARIABLE}={seeds.fresh_seed()} (the draws of tests marked long)"
