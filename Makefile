@@ -19,7 +19,7 @@ build:  ## install what is missing and build the library and the Python package
 	@tools/setup.sh build
 	@tools/build.sh release
 
-demo: build  ## train a multilayer perceptron on handwritten digits, from Python
+demo: build  ## train a small CNN on handwritten digits, from Python
 	@$(PYTHON) examples/digits/train.py
 
 demo-score: build  ## reload the weights of `make demo` and score them
