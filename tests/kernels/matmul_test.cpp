@@ -120,7 +120,7 @@ TEST(Matmul, NoInnerElementsGiveZerosOrTheBias) {
 TEST(Matmul, RefusesSizesThatTheLibraryCannotCount) {
   double number = 1.0;
   const int64_t huge = int64_t{1} << 31;
-  const cpu::Gemm args{1, 1, 1, {&number, huge, 1}, {&number, 1, 1}, &number, 1, false};
+  const cpu::Gemm args{2, 1, 1, {&number, huge, 1}, {&number, 1, 1}, &number, 1, false};
   try {
     cpu::openblas_gemm(DType::float64, args);
     FAIL();

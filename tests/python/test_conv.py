@@ -233,3 +233,33 @@ def test_max_pool_finds_minus_infinity():
     values, indices = ebb.nn.functional.max_pool1d(x, 3, 2, 1, return_indices=True)
     assert values.tolist()[0][0][0] == -float("inf")
     assert indices.tolist()[0][2][:3] == [0, 1, 3]
+
+
+ONE_PLACE_DTYPES = {ebb.float16: 2e-2, ebb.bfloat16: 1e-1, ebb.float32: 1e-5, ebb.float64: 1e-12}
+# An output padding beyond the stride is none of oneDNN's shapes: the columns serve all dtypes.
+ONE_PLACE = {"plain": {}, "transposed": {}, "declined": {"output_padding": 1, "dilation": 2}}
+
+
+@pytest.mark.parametrize("dtype", ONE_PLACE_DTYPES, ids=str)
+@pytest.mark.parametrize("groups", (1, 3))
+@pytest.mark.parametrize("dims", (1, 2, 3))
+@pytest.mark.parametrize("kind", ONE_PLACE)
+def test_with_a_single_place_the_weight_gradient_is_a_product(kind, dims, groups, dtype):
+    """One output place (input place, if transposed): the sum over samples of small times big."""
+    is_transposed = kind != "plain"
+    apply = getattr(ebb, f"conv_transpose{dims}d" if is_transposed else f"conv{dims}d")
+    samples, wide, narrow, side = 2, 3 * groups, 2 * groups, [3, 2, 2][:dims]
+    small = RNG.standard_normal([samples, wide, *[1] * dims])
+    big = RNG.standard_normal([samples, narrow, *side])
+    x = ebb.tensor(small if is_transposed else big).to(dtype).requires_grad_()
+    w = ebb.ones([wide, narrow // groups, *side], dtype=dtype, requires_grad=True)
+    out = apply(x, w, groups=groups, **ONE_PLACE[kind])
+    seed = np.full(tuple(out.shape), 7.0)  # where no tap arrives
+    if is_transposed:
+        step = ONE_PLACE[kind].get("dilation", 1)
+        seed[(..., *[slice(None, (size - 1) * step + 1, step) for size in side])] = big
+    _, got = ebb.autograd.grad(out, [x, w], ebb.tensor(seed if is_transposed else small).to(dtype))
+    small, big = small.reshape(samples, groups, -1), big.reshape(samples, groups, 2, -1)
+    wanted = np.einsum("sgo,sgcp->gocp", small, big).reshape(tuple(w.shape))
+    allowed = ONE_PLACE_DTYPES[dtype] * np.abs(wanted).max()
+    np.testing.assert_allclose(got.double().numpy(), wanted, atol=allowed)

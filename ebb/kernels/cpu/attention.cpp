@@ -144,8 +144,8 @@ class Scores {
   }
   /// Writes the scores of a tile, rows of tile.columns elements.
   void compute(const Head& head, const Tile& tile, const T* queries, T* scores) const {
-    const MatrixRef keys = turned(row_at<T>(key_, head.batch, head.key_head, tile.column),
-                                  tile.columns, problem_.features, row_stride(key_));
+    const MatrixRef keys{row_at<T>(key_, head.batch, head.key_head, tile.column), 1,
+                         row_stride(key_)};
     gemm(dtype_of<T>, {tile.rows,
                        tile.columns,
                        problem_.features,
@@ -375,21 +375,25 @@ class Backward {
     scores_.compute(head, tile, memory.queries, memory.weights);
     const MatrixRef grad_out{row_at<T>(saved_.grad_out, head.batch, head.head, tile.row),
                              row_stride(saved_.grad_out), 1};
-    const MatrixRef values = turned(row_at<T>(saved_.value, head.batch, head.key_head, tile.column),
-                                    tile.columns, value_features, row_stride(saved_.value));
+    const MatrixRef values{row_at<T>(saved_.value, head.batch, head.key_head, tile.column), 1,
+                           row_stride(saved_.value)};
     gemm(dtype_of<T>, {tile.rows, tile.columns, value_features, grad_out, values, memory.grads,
                        tile.columns, false});
     for (int64_t i = 0; i < tile.rows; ++i) weigh_row(head, tile, i, memory);
 
     const T* const weights = memory.dropped != nullptr ? memory.dropped : memory.weights;
-    gemm(dtype_of<T>, {tile.columns, value_features, tile.rows,
-                       turned(weights, tile.rows, tile.columns, tile.columns), grad_out,
+    gemm(dtype_of<T>, {tile.columns,
+                       value_features,
+                       tile.rows,
+                       {weights, 1, tile.columns},
+                       grad_out,
                        row_at<T>(grad_value_, head.batch, head.key_head, tile.column),
-                       row_stride(grad_value_), true});
+                       row_stride(grad_value_),
+                       true});
     gemm(dtype_of<T>, {tile.columns,
                        features,
                        tile.rows,
-                       turned(memory.grads, tile.rows, tile.columns, tile.columns),
+                       {memory.grads, 1, tile.columns},
                        {memory.queries, features, 1},
                        row_at<T>(grad_key_, head.batch, head.key_head, tile.column),
                        row_stride(grad_key_),

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "ebb/core/error.h"
+
 namespace ebb::kernels::cpu {
 namespace {
 
@@ -47,6 +49,16 @@ void plain_gemm(const Gemm& g) {
 }
 
 }  // namespace
+
+StoredOperands stored_operands(const Gemm& g) {
+  const auto a = stored_matrix(g.a, g.m, g.k), b = stored_matrix(g.b, g.k, g.n);
+  const bool is_whole = std::min({g.m, g.n, g.k}) > 0 && (g.ldc >= g.n || g.m == 1);
+  if (a && b && is_whole) return {*a, *b};
+  throw InternalError(str("matmul: the kernel must pass matrices in dense lines, got ", g.m, " x ",
+                          g.k, " with strides ", g.a.row_stride, ", ", g.a.column_stride, " and ",
+                          g.k, " x ", g.n, " with strides ", g.b.row_stride, ", ",
+                          g.b.column_stride, " into rows of ", g.ldc));
+}
 
 void gemm(DType dtype, const Gemm& g) {
   if (dtype == DType::float32 && is_for_onednn(g)) return onednn_gemm(g);

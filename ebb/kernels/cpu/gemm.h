@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "ebb/core/dtype.h"
 #include "ebb/core/export.h"
@@ -13,21 +14,35 @@
 namespace ebb::kernels::cpu {
 
 /// Where an operand lies: element (row, column) is data[row * row_stride + column * column_stride].
-/// Either column_stride is 1 and row_stride at least the number of columns, or the other way round.
+/// A stride along a side of one element says nothing; else one must be 1, and the other as large as
+/// that side at least (stored_matrix() decides).
 struct MatrixRef {
   const void* data;
   int64_t row_stride;
   int64_t column_stride;
 };
 
-/// C (m x n, rows of `ldc` elements) = A (m x k) B (k x n), added to C if `accumulate`.
-/// The transpose of a matrix stored in rows of `columns` elements, `stride` apart.
-inline MatrixRef turned(const void* data, int64_t rows, int64_t columns, int64_t stride) {
-  // A column of elements side by side is a row of them, and must be given as one.
-  const bool is_line = columns == 1 && stride == 1;
-  return is_line ? MatrixRef{data, rows, 1} : MatrixRef{data, 1, stride};
+/// A matrix as the libraries want it: in lines of elements side by side, `ld` from one to the next,
+/// at least a line's elements. The lines are its rows, or its columns if it is turned.
+struct StoredMatrix {
+  bool is_turned;
+  int64_t ld;
+};
+
+/// How a matrix is stored, if it is so; nothing if its rows overlap, repeat or lie apart.
+constexpr std::optional<StoredMatrix> stored_matrix(const MatrixRef& matrix, int64_t rows,
+                                                    int64_t columns) {
+  const int64_t row_stride = matrix.row_stride, column_stride = matrix.column_stride;
+  if ((column_stride == 1 || columns == 1) && (row_stride >= columns || rows == 1)) {
+    return StoredMatrix{false, rows == 1 ? columns : row_stride};
+  }
+  if ((row_stride == 1 || rows == 1) && (column_stride >= rows || columns == 1)) {
+    return StoredMatrix{true, columns == 1 ? rows : column_stride};
+  }
+  return std::nullopt;
 }
 
+/// C (m x n, rows of `ldc` elements) = A (m x k) B (k x n), added to C if `accumulate`.
 struct Gemm {
   int64_t m, n, k;
   MatrixRef a, b;
@@ -41,6 +56,13 @@ void gemm(DType dtype, const Gemm& args);
 
 /// The same by plain loops, for integers (which wrap around) and bool (or of ands).
 void gemm_integers(DType dtype, const Gemm& args);
+
+/// How both operands of a product are stored. Throws InternalError if the libraries would refuse
+/// anything of it: they print a line, compute nothing, and the result is what lay in the memory.
+struct StoredOperands {
+  StoredMatrix a, b;
+};
+EBB_API StoredOperands stored_operands(const Gemm& args);
 
 // The engines, for gemm() and for the benchmark that compares them.
 

@@ -53,15 +53,11 @@ void copy(const Context& context, const TensorView& from, const TensorView& to) 
 /// The matrix in the last two dims as gemm() wants it, or nothing if its strides do not allow it.
 std::optional<MatrixRef> as_matrix(const TensorView& view) {
   const int row = view.ndim - 2, column = view.ndim - 1;
-  const int64_t rows = view.sizes[row], columns = view.sizes[column];
-  const int64_t row_stride = view.strides[row], column_stride = view.strides[column];
-  if ((columns == 1 || column_stride == 1) && (rows == 1 || row_stride >= columns)) {
-    return MatrixRef{view.data, rows == 1 ? columns : row_stride, 1};
-  }
-  if ((rows == 1 || row_stride == 1) && (columns == 1 || column_stride >= rows)) {
-    return MatrixRef{view.data, 1, columns == 1 ? rows : column_stride};
-  }
-  return std::nullopt;
+  const MatrixRef matrix{view.data, view.strides[row], view.strides[column]};
+  const auto stored = stored_matrix(matrix, view.sizes[row], view.sizes[column]);
+  if (!stored) return std::nullopt;
+  return stored->is_turned ? MatrixRef{view.data, 1, stored->ld}
+                           : MatrixRef{view.data, stored->ld, 1};
 }
 
 /// One operand: its first matrix, its batch dims, and what it was copied to.

@@ -14,11 +14,17 @@ extern "C" void omp_set_num_threads(int count);
 namespace ebb::kernels::cpu {
 namespace {
 
-/// EBB_ISA caps oneDNN too; only before its first call.
+/// EBB_ISA caps oneDNN too; only before its first call, which may be somebody else's.
 bool cap_instruction_set() {
-  if (usable_isa() == Isa::avx2) dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
-  if (usable_isa() == Isa::baseline) dnnl_set_max_cpu_isa(dnnl_cpu_isa_sse41);
-  return true;
+  const Isa isa = usable_isa();
+  if (isa != Isa::avx2 && isa != Isa::baseline) return true;
+  const dnnl_cpu_isa_t most = isa == Isa::avx2 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_sse41;
+  if (dnnl_set_max_cpu_isa(most) == dnnl_success) return true;
+  const dnnl_cpu_isa_t used = dnnl_get_effective_cpu_isa();
+  if (used <= most) return true;
+  throw InternalError(
+      str("oneDNN: EBB_ISA must be known before its first call, got instruction set ",
+          static_cast<int>(used), " already chosen"));
 }
 
 }  // namespace
@@ -34,13 +40,12 @@ OneDnnScope::~OneDnnScope() {
 }
 
 void onednn_gemm(const Gemm& g) {
+  const StoredOperands stored = stored_operands(g);
   const OneDnnScope scope;
-  const bool a_is_plain = g.a.column_stride == 1, b_is_plain = g.b.column_stride == 1;
   const dnnl_status_t status = dnnl_sgemm(
-      a_is_plain ? 'N' : 'T', b_is_plain ? 'N' : 'T', g.m, g.n, g.k, 1.0f,
-      static_cast<const float*>(g.a.data), a_is_plain ? g.a.row_stride : g.a.column_stride,
-      static_cast<const float*>(g.b.data), b_is_plain ? g.b.row_stride : g.b.column_stride,
-      g.accumulate ? 1.0f : 0.0f, static_cast<float*>(g.c), g.ldc);
+      stored.a.is_turned ? 'T' : 'N', stored.b.is_turned ? 'T' : 'N', g.m, g.n, g.k, 1.0f,
+      static_cast<const float*>(g.a.data), stored.a.ld, static_cast<const float*>(g.b.data),
+      stored.b.ld, g.accumulate ? 1.0f : 0.0f, static_cast<float*>(g.c), g.m == 1 ? g.n : g.ldc);
   if (status == dnnl_out_of_memory) {
     throw OutOfMemoryError(str("matmul: oneDNN needs memory for a product of ", g.m, " x ", g.k,
                                " and ", g.k, " x ", g.n, ", got none"));

@@ -116,82 +116,88 @@ class BlasCall {
   std::unique_lock<std::mutex> turn_;
 };
 
-/// An operand as BLAS wants it: transposed or not, and the distance of its rows (or columns).
-struct BlasOperand {
-  CBLAS_TRANSPOSE transpose;
-  blasint ld;
+/// A product in BLAS's words. Nothing but what stored_operands() lets through may be passed on:
+/// OpenBLAS prints a line about other arguments and leaves the result as it was.
+struct BlasProduct {
+  CBLAS_TRANSPOSE transpose_a, transpose_b;
+  blasint m, n, k, lda, ldb, ldc;
 
-  explicit BlasOperand(const MatrixRef& matrix)
-      : transpose(matrix.column_stride == 1 ? CblasNoTrans : CblasTrans),
-        ld(static_cast<blasint>(matrix.column_stride == 1 ? matrix.row_stride
-                                                          : matrix.column_stride)) {}
-};
-
-struct BlasSizes {
-  blasint m, n, k, ldc;
-
-  explicit BlasSizes(const Gemm& g)
-      : m(static_cast<blasint>(g.m)),
+  BlasProduct(const Gemm& g, const StoredOperands& stored)
+      : transpose_a(transpose_of(stored.a)),
+        transpose_b(transpose_of(stored.b)),
+        m(static_cast<blasint>(g.m)),
         n(static_cast<blasint>(g.n)),
         k(static_cast<blasint>(g.k)),
-        ldc(static_cast<blasint>(g.ldc)) {}
+        lda(static_cast<blasint>(stored.a.ld)),
+        ldb(static_cast<blasint>(stored.b.ld)),
+        ldc(static_cast<blasint>(row_step(g))) {}
+
+  /// From one row of the result to the next.
+  static int64_t row_step(const Gemm& g) { return g.m == 1 ? g.n : g.ldc; }
+
+ private:
+  static CBLAS_TRANSPOSE transpose_of(const StoredMatrix& matrix) {
+    return matrix.is_turned ? CblasTrans : CblasNoTrans;
+  }
 };
 
 template <typename T>
-void call_blas(const Gemm& g) {
-  const BlasOperand a(g.a), b(g.b);
-  const BlasSizes s(g);
+void call_blas(const Gemm& g, const StoredOperands& stored) {
+  const BlasProduct p(g, stored);
   const T one = 1, factor = g.accumulate ? 1 : 0;
   if constexpr (std::is_same_v<T, float>) {
-    cblas_sgemm(CblasRowMajor, a.transpose, b.transpose, s.m, s.n, s.k, one,
-                static_cast<const T*>(g.a.data), a.ld, static_cast<const T*>(g.b.data), b.ld,
-                factor, static_cast<T*>(g.c), s.ldc);
+    cblas_sgemm(CblasRowMajor, p.transpose_a, p.transpose_b, p.m, p.n, p.k, one,
+                static_cast<const T*>(g.a.data), p.lda, static_cast<const T*>(g.b.data), p.ldb,
+                factor, static_cast<T*>(g.c), p.ldc);
   } else if constexpr (std::is_same_v<T, double>) {
-    cblas_dgemm(CblasRowMajor, a.transpose, b.transpose, s.m, s.n, s.k, one,
-                static_cast<const T*>(g.a.data), a.ld, static_cast<const T*>(g.b.data), b.ld,
-                factor, static_cast<T*>(g.c), s.ldc);
+    cblas_dgemm(CblasRowMajor, p.transpose_a, p.transpose_b, p.m, p.n, p.k, one,
+                static_cast<const T*>(g.a.data), p.lda, static_cast<const T*>(g.b.data), p.ldb,
+                factor, static_cast<T*>(g.c), p.ldc);
   } else if constexpr (std::is_same_v<T, std::complex<float>>) {
-    cblas_cgemm(CblasRowMajor, a.transpose, b.transpose, s.m, s.n, s.k, &one, g.a.data, a.ld,
-                g.b.data, b.ld, &factor, g.c, s.ldc);
+    cblas_cgemm(CblasRowMajor, p.transpose_a, p.transpose_b, p.m, p.n, p.k, &one, g.a.data, p.lda,
+                g.b.data, p.ldb, &factor, g.c, p.ldc);
   } else {
-    cblas_zgemm(CblasRowMajor, a.transpose, b.transpose, s.m, s.n, s.k, &one, g.a.data, a.ld,
-                g.b.data, b.ld, &factor, g.c, s.ldc);
+    cblas_zgemm(CblasRowMajor, p.transpose_a, p.transpose_b, p.m, p.n, p.k, &one, g.a.data, p.lda,
+                g.b.data, p.ldb, &factor, g.c, p.ldc);
   }
 }
 
 /// A (or B transposed) times a vector: a quarter of the time that gemm takes for one column.
-void call_gemv(const Gemm& g) {
+void call_gemv(const Gemm& g, const StoredOperands& stored) {
   const bool is_column = g.n == 1;
-  const BlasOperand matrix(is_column ? g.a : g.b);
-  const MatrixRef& vector = is_column ? g.b : g.a;
+  const StoredMatrix& matrix = is_column ? stored.a : stored.b;
+  const StoredMatrix& vector = is_column ? stored.b : stored.a;
   // As stored, row by row: what is transposed in the product is stored with its sides swapped.
-  const bool is_turned = (matrix.transpose == CblasTrans) == is_column;
+  const bool is_turned = matrix.is_turned == is_column;
   const int64_t out_size = is_column ? g.m : g.n;
   const auto rows = static_cast<blasint>(is_turned ? g.k : out_size);
   const auto columns = static_cast<blasint>(is_turned ? out_size : g.k);
-  const int64_t step = is_column ? vector.row_stride : vector.column_stride;
+  // A column in lines of one element lies like a row that is turned.
+  const int64_t step = vector.is_turned == is_column ? 1 : vector.ld;
   cblas_dgemv(CblasRowMajor, is_turned ? CblasTrans : CblasNoTrans, rows, columns, 1.0,
-              static_cast<const double*>(is_column ? g.a.data : g.b.data), matrix.ld,
-              static_cast<const double*>(vector.data), static_cast<blasint>(step),
-              g.accumulate ? 1.0 : 0.0, static_cast<double*>(g.c),
-              static_cast<blasint>(is_column ? g.ldc : 1));
+              static_cast<const double*>(is_column ? g.a.data : g.b.data),
+              static_cast<blasint>(matrix.ld),
+              static_cast<const double*>(is_column ? g.b.data : g.a.data),
+              static_cast<blasint>(step), g.accumulate ? 1.0 : 0.0, static_cast<double*>(g.c),
+              static_cast<blasint>(is_column ? BlasProduct::row_step(g) : 1));
 }
 
 }  // namespace
 
 void openblas_gemm(DType dtype, const Gemm& g) {
-  const int64_t largest = std::max(
-      {g.m, g.n, g.k, g.ldc, g.a.row_stride, g.a.column_stride, g.b.row_stride, g.b.column_stride});
+  const StoredOperands stored = stored_operands(g);
+  const int64_t largest = std::max({g.m, g.n, g.k, g.ldc, stored.a.ld, stored.b.ld});
   if (largest > std::numeric_limits<blasint>::max()) {
     throw NotImplementedError(
         str("matmul: OpenBLAS needs sizes and strides below 2^31, got ", largest));
   }
   const BlasCall call;
   switch (dtype) {
-    case DType::float32: return call_blas<float>(g);
-    case DType::float64: return g.n == 1 || g.m == 1 ? call_gemv(g) : call_blas<double>(g);
-    case DType::complex64: return call_blas<std::complex<float>>(g);
-    default: return call_blas<std::complex<double>>(g);
+    case DType::float32: return call_blas<float>(g, stored);
+    case DType::float64:
+      return g.n == 1 || g.m == 1 ? call_gemv(g, stored) : call_blas<double>(g, stored);
+    case DType::complex64: return call_blas<std::complex<float>>(g, stored);
+    default: return call_blas<std::complex<double>>(g, stored);
   }
 }
 

@@ -152,23 +152,11 @@ void weight_gradient(const Scan& scan, const T* grads, int64_t n, const T* h0, c
     T* const to = grad_weight + begin * units;
     const int64_t m = end - begin;
     if (rows > 0) {
-      gemm(dtype_of<T>, {m,
-                         units,
-                         rows,
-                         turned(later + begin, rows, m, n),
-                         {before, units, 1},
-                         to,
-                         units,
-                         false});
+      gemm(dtype_of<T>,
+           {m, units, rows, {later + begin, 1, n}, {before, units, 1}, to, units, false});
     }
-    gemm(dtype_of<T>, {m,
-                       units,
-                       scan.batch,
-                       turned(at_start + begin, scan.batch, m, n),
-                       {h0, units, 1},
-                       to,
-                       units,
-                       rows > 0});
+    gemm(dtype_of<T>,
+         {m, units, scan.batch, {at_start + begin, 1, n}, {h0, units, 1}, to, units, rows > 0});
   });
 }
 

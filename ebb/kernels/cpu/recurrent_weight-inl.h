@@ -142,8 +142,8 @@ class RecurrentWeight {
   /// c (rows x columns of the block) = a (rows of lda elements) times the block.
   void multiply(int64_t block, int64_t rows, const T* a, T* c) const {
     if (!is_packed_) {
-      const MatrixRef b = is_turned_ ? turned(weight_, kinds_ * units_, units_, units_)
-                                     : MatrixRef{weight_, units_, 1};
+      const MatrixRef b =
+          is_turned_ ? MatrixRef{weight_, 1, units_} : MatrixRef{weight_, units_, 1};
       gemm(dtype_of<T>, {rows, kinds_ * units_, depth_, {a, depth_, 1}, b, c, row_size(), false});
       return;
     }

@@ -1,0 +1,95 @@
+// tests/kernels/gemm_test.cpp -- the seam to OpenBLAS and oneDNN: which matrices may be passed on.
+#include "ebb/kernels/cpu/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "ebb/core/error.h"
+
+namespace ebb::kernels::cpu {
+namespace {
+
+/// Every pair of strides of a matrix that has at most two rows and columns, by which its elements
+/// lie at places of their own, one after another or apart.
+std::vector<MatrixRef> places_of(const std::vector<float>& memory, int64_t rows, int64_t columns) {
+  std::vector<MatrixRef> places;
+  for (const int64_t row_stride : {0, 1, 2, 3}) {
+    for (const int64_t column_stride : {0, 1, 2, 3}) {
+      const MatrixRef one{memory.data(), row_stride, column_stride};
+      if (stored_matrix(one, rows, columns)) places.push_back(one);
+    }
+  }
+  return places;
+}
+
+TEST(StoredMatrix, AStrideAlongOneElementSaysNothing) {
+  for (const int64_t any : {-3, 0, 1, 7}) {
+    EXPECT_EQ(stored_matrix({nullptr, any, 1}, 1, 4)->ld, 4);
+    EXPECT_EQ(stored_matrix({nullptr, 1, any}, 4, 1)->ld, 1);
+    EXPECT_EQ(stored_matrix({nullptr, any, any}, 1, 1)->ld, 1);
+  }
+}
+
+TEST(StoredMatrix, LinesThatOverlapRepeatOrRunBackwardsAreNotStored) {
+  EXPECT_TRUE(stored_matrix({nullptr, 4, 1}, 3, 4));
+  EXPECT_TRUE(stored_matrix({nullptr, 1, 3}, 3, 4)->is_turned);
+  for (const int64_t stride : {-4, -1, 0, 1, 3}) {
+    EXPECT_FALSE(stored_matrix({nullptr, stride, 1}, 3, 4)) << stride;
+  }
+  for (const int64_t stride : {-4, -1, 0, 1, 2}) {
+    EXPECT_FALSE(stored_matrix({nullptr, 1, stride}, 3, 4)) << stride;
+  }
+  EXPECT_FALSE(stored_matrix({nullptr, 8, 2}, 3, 4));
+}
+
+float element(const MatrixRef& matrix, int64_t row, int64_t column) {
+  const auto* const data = static_cast<const float*>(matrix.data);
+  return data[row * matrix.row_stride + column * matrix.column_stride];
+}
+
+void check_product(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const MatrixRef& b,
+                   bool by_onednn) {
+  std::vector<float> out(4, -1);
+  const Gemm args{m, n, k, a, b, out.data(), n, false};
+  by_onednn ? onednn_gemm(args) : openblas_gemm(DType::float32, args);
+  for (int64_t i = 0; i < m * n; ++i) {
+    float want = 0;
+    for (int64_t p = 0; p < k; ++p) want += element(a, i / n, p) * element(b, p, i % n);
+    EXPECT_EQ(out[static_cast<size_t>(i)], want) << m << n << k << " at " << i;
+  }
+}
+
+TEST(Gemm, TakesEveryWayToStoreASmallMatrix) {
+  const std::vector<float> first{1, 2, 3, 4, 5, 6, 7}, second{2, 3, 5, 7, 11, 13, 17};
+  for (int64_t sizes = 0; sizes < 8; ++sizes) {
+    const int64_t m = 1 + (sizes & 1), n = 1 + (sizes >> 1 & 1), k = 1 + (sizes >> 2);
+    for (const MatrixRef& a : places_of(first, m, k)) {
+      for (const MatrixRef& b : places_of(second, k, n)) {
+        for (const bool by_onednn : {false, true}) check_product(m, n, k, a, b, by_onednn);
+      }
+    }
+  }
+}
+
+TEST(Gemm, WhatTheLibrariesWouldRefuseIsAnErrorAndPrintsNothing) {
+  std::vector<double> memory(64, 1);
+  const MatrixRef good{memory.data(), 4, 1};
+  const Gemm bad[] = {{4, 4, 4, {memory.data(), 2, 1}, good, memory.data(), 4, false},
+                      {4, 4, 4, good, {memory.data(), 1, 0}, memory.data(), 4, false},
+                      {4, 4, 4, good, good, memory.data(), 3, false},
+                      {4, 0, 4, good, good, memory.data(), 4, false},
+                      {4, 1, 4, good, {memory.data(), 0, 1}, memory.data(), 1, false}};
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  for (const Gemm& args : bad) {
+    EXPECT_THROW(openblas_gemm(DType::float64, args), InternalError);
+    EXPECT_THROW(openblas_gemm(DType::complex64, args), InternalError);
+    EXPECT_THROW(onednn_gemm(args), InternalError);
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+}  // namespace
+}  // namespace ebb::kernels::cpu
