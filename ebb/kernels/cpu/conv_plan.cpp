@@ -22,6 +22,27 @@ using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
 
 using Type = dnnl::memory::data_type;
+
+/// What oneDNN says of a call that had to succeed, as an error of ours.
+[[noreturn]] void throw_as_ours(const dnnl::error& error) {
+  if (error.status == dnnl_out_of_memory) {
+    throw OutOfMemoryError("convolution: oneDNN needs memory for a kernel, got none");
+  }
+  throw InternalError(str("convolution: oneDNN must take every call, got status ", error.status,
+                          ", ", error.what()));
+}
+
+/// Calls oneDNN on this thread only.
+template <class Body>
+void with_onednn(Body body) {
+  const OneDnnScope scope;
+  try {
+    body();
+  } catch (const dnnl::error& error) {
+    throw_as_ours(error);
+  }
+}
+
 constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
 // With so few channels a blocked layout would be mostly padding.
 constexpr int64_t kFewChannels = 4;
@@ -250,15 +271,19 @@ void ConvPlan::make_weight(const ConvPiece& piece) {
 }
 
 void ConvPlan::prepare_weight(const void* weight, void* prepared) const {
-  const OneDnnScope scope;
   const Scratch block(std::max<size_t>(64, scratch_bytes_));
-  execute_reorder(weight_.reorder, memory_at(weight_.plain, weight),
-                  memory_at(weight_.wanted, prepared),
-                  scratch_at(block.as<void>(), scratch_bytes_));
+  with_onednn([&] {
+    execute_reorder(weight_.reorder, memory_at(weight_.plain, weight),
+                    memory_at(weight_.wanted, prepared),
+                    scratch_at(block.as<void>(), scratch_bytes_));
+  });
 }
 
 void ConvPlan::run(const ConvArrays& arrays) const {
-  const OneDnnScope scope;
+  with_onednn([&] { execute(arrays); });
+}
+
+void ConvPlan::execute(const ConvArrays& arrays) const {
   const bool writes_weight = pass_ == ConvPass::weight;
   const size_t bytes = input_.copy_bytes() + output_.copy_bytes() +
                        (writes_weight ? weight_.copy_bytes() : 0) + scratch_bytes_ + 64;
@@ -420,8 +445,8 @@ std::shared_ptr<const ConvPlan> make_plan(const ConvPiece& piece) {
     auto plan = std::make_shared<const ConvPlan>(piece);
     return plan->is_fast() ? plan : nullptr;
   } catch (const dnnl::error& error) {
-    if (error.status != dnnl_out_of_memory) return nullptr;
-    throw OutOfMemoryError("convolution: oneDNN needs memory for a kernel, got none");
+    if (error.status == dnnl_unimplemented) return nullptr;
+    throw_as_ours(error);
   }
 }
 

@@ -50,6 +50,7 @@ class ConvPlan {
   void run(const ConvArrays& arrays) const;
 
  private:
+  void execute(const ConvArrays& arrays) const;
   void make_output(const ConvPiece& piece);
   void make_input(const ConvPiece& piece);
   void make_weight(const ConvPiece& piece);
