@@ -46,11 +46,17 @@ void take_slice(Box& box, const TensorImpl& impl, PyObject* slice) {
   ++box.dims;
 }
 
+/// Bytes are masks too, as in PyTorch.
+bool is_mask_dtype(DType dtype) { return dtype == DType::boolean || dtype == DType::uint8; }
+
+bool is_sequence(PyObject* item) {
+  return PyList_Check(item) || PyTuple_Check(item) || PyRange_Check(item);
+}
+
 bool is_advanced(PyObject* item) {
   if (PyLong_CheckExact(item) || PySlice_Check(item)) return false;
-  if (PyBool_Check(item) || PyList_Check(item) || is_numpy_array(item)) return true;
-  return is_tensor(item) &&
-         (tensor_of(item).ndim() > 0 || tensor_of(item).dtype() == DType::boolean);
+  if (PyBool_Check(item) || is_sequence(item) || is_numpy_array(item)) return true;
+  return is_tensor(item) && (tensor_of(item).ndim() > 0 || is_mask_dtype(tensor_of(item).dtype()));
 }
 
 [[noreturn]] void throw_bad_item(PyObject* item) {
@@ -138,8 +144,9 @@ namespace {
 
 /// One item of an advanced key, after all that may run the user's code.
 struct Item {
-  PyObject* object;  // None, Ellipsis or a slice; borrowed from the key
-  Tensor index;      // else the index: of int64, or a mask
+  PyObject* object;    // None, Ellipsis or a slice; borrowed from the key
+  Tensor index;        // else the index: of int64, or a mask
+  int64_t number = 0;  // if there is neither
 };
 
 /// An index as a tensor: a bool or int64 of any shape.
@@ -148,8 +155,9 @@ Tensor to_index(PyObject* object) {
                  : is_numpy_array(object) ? tensor_from_array(object)
                                           : tensor_from_data(object, std::nullopt);
   if (index.dtype() == DType::boolean) return index;
+  if (index.dtype() == DType::uint8) return ebb::cast(index, DType::boolean);
   // An empty list has no dtype of its own.
-  const bool is_empty_list = PyList_Check(object) && index.numel() == 0;
+  const bool is_empty_list = is_sequence(object) && index.numel() == 0;
   if (is_differentiable(index.dtype()) && !is_empty_list) {
     throw DTypeError(
         str("index: needs ints, slices, None, Ellipsis, or tensors of ints or bools, got ",
@@ -160,11 +168,14 @@ Tensor to_index(PyObject* object) {
 
 Item to_item(PyObject* object) {
   if (object == Py_None || object == Py_Ellipsis || PySlice_Check(object)) return {object, {}};
-  if (is_advanced(object)) return {nullptr, to_index(object)};
-  if (PyIndex_Check(object) == 0) throw_bad_item(object);
-  Tensor number = empty(IntSpan(), DType::int64);
-  *number.data<int64_t>() = to_int64(object);
-  return {nullptr, number};
+  if (!is_advanced(object)) {
+    if (PyIndex_Check(object) == 0) throw_bad_item(object);
+    return {nullptr, {}, to_int64(object)};
+  }
+  Tensor index = to_index(object);
+  const bool is_number = index.ndim() == 0 && index.dtype() != DType::boolean;
+  if (is_number) return {nullptr, {}, index.item<int64_t>()};
+  return {nullptr, std::move(index)};
 }
 
 std::vector<Item> to_items(PyObject* key) {
@@ -226,6 +237,9 @@ AdvancedKey::AdvancedKey(const Tensor& tensor, PyObject* key) {
       is_whole = false;
     } else if (item.object == Py_Ellipsis) {
       skip(impl.ndim - used);
+    } else if (item.object == nullptr) {
+      take_one(box, impl, item.number);
+      is_whole = false;
     } else {
       const size_t dim = box.dims;
       take_slice(box, impl, item.object);

@@ -31,7 +31,8 @@ struct Box {
 namespace detail {
 bool has_advanced_item(PyObject* key);
 }
-/// Whether a key is, or has among its items, a tensor, array, list or bool.
+/// Whether a key is, or has among its items, a tensor, array, list, nested tuple, range or
+/// bool.
 inline bool is_advanced_key(PyObject* key) {
   return !PyLong_CheckExact(key) && detail::has_advanced_item(key);
 }
@@ -40,7 +41,8 @@ inline bool is_advanced_key(PyObject* key) {
 void take_key(Box& box, const TensorImpl& impl, PyObject* key);
 
 /// Indexing by tensors: first a box, then `indices` of the dims of what the box gives, as
-/// ebb::index() takes them. An int beside tensors is a tensor too, as in NumPy.
+/// ebb::index() takes them. An int beside tensors belongs to the box, as in PyTorch; NumPy makes
+/// it a tensor, which moves dims to the front where a slice lies between the two.
 struct AdvancedKey {
   Box box;
   bool is_whole = true;  // the box is all of the tensor, as it is

@@ -16,7 +16,6 @@ KEYS = [
     [],
     np.array(2),
     np.array([1, 3], np.int32),
-    np.array([1, 3], np.uint8),
     MASK,
     FULL_MASK,
     ROWS,
@@ -34,7 +33,10 @@ KEYS = [
     ([0, 1], ..., [0, 2]),
     ([0, 1], slice(None), [0, 2]),
     ([0, 1], slice(1, 4, 2), [0, 2]),
-    (0, slice(None), [0, 2]),
+    range(1, 3),
+    (slice(None), range(3)),
+    ((0, 1),),
+    ((),),
     (slice(None), 1, [0, 2]),
     (slice(None), [0, 2], 1),
     ([0, 1], None, [2, 3]),
@@ -62,7 +64,13 @@ def as_tensors(key):
 
 
 def array_key(key):
-    """The key as NumPy takes it without a warning: an empty list is one of ints."""
+    """The key as NumPy takes it without a warning: an empty sequence is one of ints."""
+    if isinstance(key, tuple):
+        return (
+            tuple(array_key(one) if isinstance(one, tuple) else one for one in key)
+            if key
+            else np.zeros(0, int)
+        )
     return np.zeros(0, int) if isinstance(key, list) and key == [] else key
 
 
@@ -112,6 +120,50 @@ def test_derivatives_of_writing_match_finite_differences(key):
     if value.numel() > 0:
         assert ebb.autograd.gradcheck(written, (x, value), fast_mode=True)
         assert ebb.autograd.gradgradcheck(written, (x, value), fast_mode=True)
+
+
+BESIDE_INTS = [
+    ((0, slice(None), (0, 2)), lambda x: x[0][:, [0, 2]]),
+    ((-1, slice(1, 3), (0, 2)), lambda x: x[-1][1:3][:, [0, 2]]),
+    (((0, 1), slice(None), 1), lambda x: x[:, :, 1][[0, 1]]),
+    ((0, slice(None), MASK[0][:3]), lambda x: x[0][:, ebb.tensor(MASK[0][:3])]),
+    ((None, 0, slice(None), (0, 2)), lambda x: x[0][:, [0, 2]][None]),
+    ((2, ..., True, (0, 2)), lambda x: x[2][:, [0, 2]]),
+]
+
+
+@pytest.mark.parametrize("number", [int, np.int64, ebb.tensor], ids=["int", "NumPy", "0-d tensor"])
+@pytest.mark.parametrize("case", range(len(BESIDE_INTS)))
+def test_an_int_beside_tensors_selects_first(case, number):
+    key, select = BESIDE_INTS[case]
+    key = tuple(number(one) if type(one) is int else one for one in key)
+    x = ebb.rand(*SHAPE, dtype=ebb.float64, requires_grad=True)
+    wanted = select(x)
+    assert x[key].shape == wanted.shape and x[key].tolist() == wanted.tolist()
+    weight = ebb.rand(*wanted.shape, dtype=ebb.float64)
+    (got,) = ebb.autograd.grad((x[key] * weight).sum(), x)
+    assert got.tolist() == ebb.autograd.grad((wanted * weight).sum(), x)[0].tolist()
+    written = x.detach().clone()
+    written[key] = weight
+    assert select(written).tolist() == weight.tolist()
+    assert (written != x).sum().item() == weight.numel()
+
+
+@pytest.mark.parametrize("convert", [ebb.tensor, np.array], ids=["tensor", "array"])
+def test_bytes_are_a_mask(convert):
+    x = ebb.arange(6).reshape(3, 2)
+    mask = [2, 0, 1]
+    as_bytes = {ebb.tensor: ebb.uint8, np.array: np.uint8}[convert]
+    assert x[convert(mask, dtype=as_bytes)].tolist() == [[0, 1], [4, 5]]
+    assert x[:, convert([0, 1], dtype=as_bytes)].tolist() == [[1], [3], [5]]
+    assert x[convert(3, dtype=as_bytes)].shape == (1, 3, 2)
+    assert x[convert(0, dtype=as_bytes)].shape == (0, 3, 2)
+    with pytest.raises(IndexError, match=r"mask needs the sizes .* got mask \[2\] at dim 0"):
+        x[convert([0, 2], dtype=as_bytes)]
+    x[convert(mask, dtype=as_bytes)] = 7
+    assert x.tolist() == [[7, 7], [2, 3], [7, 7]]
+    added = ebb.index_put(x, (ebb.tensor(mask, dtype=ebb.uint8),), ebb.tensor(1), accumulate=True)
+    assert added.tolist() == [[8, 8], [2, 3], [8, 8]]
 
 
 def test_a_broadcast_value_gets_the_sum_of_its_gradients():

@@ -21,7 +21,11 @@ class Selection {
   Selection(const Tensor& input, std::span<const Tensor> indices) : input_(input) {
     const NoGradGuard guard;
     int dim = 0;
-    for (const Tensor& index : indices) dim = take(index, dim);
+    for (const Tensor& index : indices) {
+      // Bytes are masks too, as in PyTorch.
+      const bool is_bytes = index.defined() && index.dtype() == DType::uint8;
+      dim = take(is_bytes ? cast(index, DType::boolean) : index, dim);
+    }
     if (parts_.empty()) return;
     Shape shape = parts_[0].shape();
     for (const Tensor& part : parts_) shape = broadcast_shapes("index", shape, part.sizes());
