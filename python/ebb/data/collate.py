@@ -9,6 +9,7 @@ from typing import Any
 
 import ebb
 from ebb import _C
+from ebb._nesting import check_depth
 
 __all__ = ["default_collate", "default_convert"]
 
@@ -26,6 +27,15 @@ def default_collate(batch: Sequence[Any]) -> Any:
         >>> default_collate([{"x": 1.0, "y": 2}, {"x": 3.0, "y": 4}])["y"]
         tensor([2, 4])
     """
+    return _collated(batch, 0)
+
+
+def default_convert(data: Any) -> Any:
+    """Return a sample with its arrays as tensors; what a DataLoader without batches does."""
+    return _converted(data, 0)
+
+
+def _collated(batch: Sequence[Any], depth: int) -> Any:
     first = batch[0]
     if isinstance(first, _C.Tensor):
         return _stack(batch)
@@ -35,14 +45,15 @@ def default_collate(batch: Sequence[Any]) -> Any:
         return _C.tensor(list(batch), dtype=_C.float64 if isinstance(first, float) else None)
     if isinstance(first, str | bytes):
         return list(batch)
+    check_depth("default_collate", depth)
     if isinstance(first, Mapping):
-        return _like(first, {key: default_collate([sample[key] for sample in batch])
+        return _like(first, {key: _collated([sample[key] for sample in batch], depth + 1)
                              for key in first})  # fmt: skip
     if isinstance(first, Sequence):
         sizes = sorted({len(sample) for sample in batch})
         if len(sizes) != 1:
             raise _C.ValueError(f"default_collate: needs samples of equal length, got {sizes}")
-        columns = [default_collate(column) for column in zip(*batch, strict=True)]
+        columns = [_collated(column, depth + 1) for column in zip(*batch, strict=True)]
         if hasattr(first, "_fields"):  # a named tuple
             return type(first)(*columns)
         return columns if isinstance(first, tuple) else _like(first, columns)
@@ -52,19 +63,19 @@ def default_collate(batch: Sequence[Any]) -> Any:
     )
 
 
-def default_convert(data: Any) -> Any:
-    """Return a sample with its arrays as tensors; what a DataLoader without batches does."""
+def _converted(data: Any, depth: int) -> Any:
     if _is_numpy(data) and data.dtype.kind in "biufc":
         return _C.as_tensor(data)
     if isinstance(data, Mapping):
-        return _like(data, {key: default_convert(value) for key, value in data.items()})
-    if isinstance(data, tuple) and hasattr(data, "_fields"):
-        return type(data)(*map(default_convert, data))
+        check_depth("default_convert", depth)
+        return _like(data, {key: _converted(value, depth + 1) for key, value in data.items()})
+    if not isinstance(data, Sequence) or isinstance(data, str | bytes):
+        return data
+    check_depth("default_convert", depth)
+    values = [_converted(value, depth + 1) for value in data]
     if isinstance(data, tuple):
-        return [default_convert(value) for value in data]
-    if isinstance(data, Sequence) and not isinstance(data, str | bytes):
-        return _like(data, [default_convert(value) for value in data])
-    return data
+        return type(data)(*values) if hasattr(data, "_fields") else values
+    return _like(data, values)
 
 
 def _is_numpy(value: Any) -> bool:

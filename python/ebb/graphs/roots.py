@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ebb import _C
+from ebb._nesting import check_depth
 
 
 def root_list(roots: Any) -> list:
@@ -20,20 +21,30 @@ def root_list(roots: Any) -> list:
 def flat_list(roots: Any, call: str) -> list:
     """Return tensors, nodes and edges in a nesting of lists, tuples, dicts and dataclasses."""
     found = []
-    stack = [roots]
+    stack = [(roots, 0)]
     while stack:
-        item = stack.pop()
+        item, depth = stack.pop()
         if _is_edge(item) or isinstance(item, _C.Tensor | _C.Node):
             found.append(item)
-        elif isinstance(item, Mapping):
-            stack += reversed(list(item.values()))
-        elif isinstance(item, list | tuple):
-            stack += reversed(item)
-        elif dataclasses.is_dataclass(item):
-            stack += [getattr(item, part.name) for part in reversed(dataclasses.fields(item))]
+            continue
+        parts = _parts(item)
+        if parts is not None:
+            check_depth(call, depth)
+            stack += [(part, depth + 1) for part in reversed(parts)]
         elif item is roots:
             raise _C.DTypeError(f"{call}: needs tensors or edges, got {type(item).__name__}")
     return found
+
+
+def _parts(item: Any) -> list | tuple | None:
+    """Return what a container holds, or None for anything else."""
+    if isinstance(item, Mapping):
+        return list(item.values())
+    if isinstance(item, list | tuple):
+        return item
+    if dataclasses.is_dataclass(item) and not isinstance(item, type):
+        return [getattr(item, part.name) for part in dataclasses.fields(item)]
+    return None
 
 
 def _is_edge(item: Any) -> bool:

@@ -15,8 +15,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from ebb import _C
-
-MAX_DEPTH = 100
+from ebb._nesting import MAX_DEPTH, check_depth
 
 
 def take_apart(obj: Any) -> tuple[dict[str, _C.Tensor], str]:
@@ -29,8 +28,7 @@ def take_apart(obj: Any) -> tuple[dict[str, _C.Tensor], str]:
 
 
 def _node_of(obj: Any, place: tuple, tensors: dict[str, _C.Tensor]) -> Any:
-    if len(place) > MAX_DEPTH:
-        raise _C.ValueError(f"save: needs at most {MAX_DEPTH} levels, got a deeper tree or a cycle")
+    check_depth("save", len(place))
     if isinstance(obj, _C.Tensor):
         return {"tensor": _add(obj, place, tensors)}
     if obj is None or type(obj) in (bool, int, str):

@@ -14,6 +14,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from ebb._nesting import check_depth
+
 FORMAT, VERSION = "ebb.graph", 1
 # In this order: each file may use at once what an earlier one declares.
 SCRIPTS = (
@@ -158,10 +160,13 @@ def _dump(data: dict) -> str:
 def _spelled(data: dict) -> dict:
     """Return ``data`` with the non-finite numbers among the attributes as texts."""
 
-    def spell(value: Any) -> Any:
+    def spell(value: Any, depth: int = 0) -> Any:
+        check_depth("viz", depth)
         if isinstance(value, float) and not math.isfinite(value):
             return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
-        return [spell(item) for item in value] if isinstance(value, list | tuple) else value
+        return (
+            [spell(item, depth + 1) for item in value] if isinstance(value, list | tuple) else value
+        )
 
     nodes = dict(data["nodes"])
     nodes["attributes"] = {
