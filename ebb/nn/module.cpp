@@ -218,6 +218,11 @@ void Module::add_child(std::string name, std::shared_ptr<Module> module) {
   if (module == nullptr) {
     throw ValueError("register_module: needs a module, got nothing for '" + name + "'");
   }
+  for (const Visit& visit : walk(*module)) {
+    if (visit.module != this) continue;
+    throw ValueError("register_module: needs a module that does not hold this one, got one for '" +
+                     name + "' that does");
+  }
   // Errors call a tensor by its path from the outermost module that it was registered below.
   for (const NamedTensors& tensors : {module->named_parameters(), module->named_buffers()}) {
     for (const auto& [below, tensor] : tensors) {

@@ -55,6 +55,20 @@ TEST(Module, ListsOwnTensorsBeforeThoseOfSubmodules) {
   EXPECT_TRUE(block.parameters()[1].is_same(block.linear->weight));
 }
 
+TEST(Module, RefusesAModuleThatHoldsIt) {
+  const auto outer = std::make_shared<Open>();
+  const auto inner = std::make_shared<Open>();
+  outer->register_module("inner", inner);
+  const auto text = [](const auto& module, const auto& part) {
+    return message_of<ValueError>([&] { module->register_module("part", part); });
+  };
+  const std::string wanted =
+      "register_module: needs a module that does not hold this one, got one for 'part' that does";
+  EXPECT_EQ(text(inner, outer), wanted);
+  EXPECT_EQ(text(inner, inner), wanted);
+  EXPECT_EQ(outer->named_modules().size(), 2u);
+}
+
 TEST(Module, ListsASharedModuleOnce) {
   const auto shared = std::make_shared<Linear>(2, 2);
   const ModuleList list({shared, shared});

@@ -70,7 +70,8 @@ class ModuleList(Module):
     def insert(self, index: int, module: Module) -> ModuleList:
         """Add a module before position ``index``."""
         changed = list(self)
-        changed.insert(index, _checked("insert", module))
+        self._add_part("insert", str(index), _checked("insert", module))
+        changed.insert(index, module)
         self._replace(changed)
         return self
 

@@ -34,6 +34,7 @@ class Module(_C._ModuleCall):
 
     training: bool
     _hooks: ModuleHooks | None = None
+    _is_part = False  # whether it was ever registered in a module
     _registered: dict[str, dict[str, Any]]  # for each kind: name -> value, as in the attributes
 
     def __init__(self):
@@ -61,6 +62,8 @@ class Module(_C._ModuleCall):
             return
         known = self._kind_registered(name)
         if kind is not None:
+            if kind == _MODULE:
+                self._add_part("__setattr__", name, value)
             if known is not None and known != kind:
                 del registered[known][name]
             registered[kind][name] = value
@@ -122,8 +125,20 @@ class Module(_C._ModuleCall):
         is_taken = hasattr(self, name) and self._kind_registered(name) != kind
         if not name or "." in name or is_taken:
             raise _C.ValueError(f"{op}: needs a new name without dots, got {name!r}")
+        if kind == _MODULE and value is not None:
+            self._add_part(op, name, value)
         self._registered[kind][name] = value
         object.__setattr__(self, name, value)
+
+    def _add_part(self, op: str, name: str, module: Module) -> None:
+        """Refuse a module that holds this one: walks of a cycle would have no end."""
+        # Only what is part of a module can be below one, so building bottom-up walks nothing.
+        if module is self or (self._is_part and any(one is self for one in module.modules())):
+            raise _C.ValueError(
+                f"{op}: needs a module that does not hold this {type(self).__name__}, got one for "
+                f"{name!r} that does\nhint: keep a module further out as [module], which is no part"
+            )
+        object.__setattr__(module, "_is_part", True)
 
     def _kind_registered(self, name: str) -> str | None:
         for kind, values in self._registered.items():
