@@ -1,5 +1,8 @@
 # tests/python/test_arrange.py -- what rows of the op table cannot say of the ops that rearrange,
 # look up and contract: views, whole signatures, random einsums, padding rows, refusals.
+import string
+import time
+
 import numpy as np
 import pytest
 
@@ -122,6 +125,33 @@ def test_einsum_multiplies_the_cheapest_pair_first():
     before = ebb._C.memory_stats()["peak"]
     ebb.einsum("ia,aj,jb->ib", vector, column, row)
     assert ebb._C.memory_stats()["peak"] - before < 1 << 20
+
+
+@pytest.mark.parametrize("count", [33, 400])
+def test_einsum_of_many_operands_is_their_product_summed(count):
+    rng = np.random.default_rng(count)
+    letters = LETTERS[:5]
+    terms = ["".join(rng.permutation(list(letters))[: rng.integers(0, 4)]) for _ in range(count)]
+    arrays = [rng.uniform(0.9, 1.1, [int(rng.choice([1, 3])) for _ in term]) for term in terms]
+    terms.append(letters)  # so that each letter has its full size
+    arrays.append(rng.uniform(0.9, 1.1, [3] * 5))
+    product = 1.0  # by broadcasting: all operands as arrays of five dims
+    for term, array in zip(terms, arrays, strict=True):
+        order = np.argsort(list(term)) if term else []
+        shape = dict(zip(term, array.shape, strict=True))
+        sizes = [shape.get(letter, 1) for letter in letters]
+        product = product * array.transpose(order).reshape(sizes)
+    got = ebb.einsum(",".join(terms) + "->bd", *map(ebb.tensor, arrays))
+    np.testing.assert_allclose(got.numpy(), product.sum((0, 2, 4)), rtol=1e-10)
+
+
+def test_einsum_finds_its_way_through_thousands_of_operands_at_once():
+    names = string.ascii_letters
+    start = time.perf_counter()
+    for terms in (["ab"] * 2000, [names[i % 52] + names[(i + 1) % 52] for i in range(2000)]):
+        got = ebb.einsum(",".join(terms) + "->a", [ebb.full((2, 2), 0.5)] * 2000)
+        assert got.shape == (2,)
+    assert time.perf_counter() - start < 10  # weighing all pairs for each product takes hours
 
 
 def test_tensordot_takes_a_count_or_lists_of_dims():

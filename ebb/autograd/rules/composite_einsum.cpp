@@ -3,6 +3,13 @@
 // Of each operand the diagonals are taken first. Then, until one operand is left, the pair whose
 // product has the fewest elements is multiplied: dims of both that are still needed are the batch,
 // the other dims of both the inner size, and the rest rows and columns. Start reading at einsum().
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <queue>
+#include <tuple>
+#include <vector>
+
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/record.h"
 #include "ebb/autograd/rules/einsum_equation.h"
@@ -142,50 +149,127 @@ Operand multiply(Operand left, Operand right, const Labels& kept) {
   return out;
 }
 
-/// The labels that the output or an operand other than two of them has.
-Labels needed_without(const std::vector<Operand>& operands, size_t first, size_t second,
-                      const Labels& output) {
-  Labels needed = output;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (i == first || i == second) continue;
-    needed.insert(needed.end(), operands[i].labels.begin(), operands[i].labels.end());
+/// Multiplies pairs until one operand is left, always the pair whose product has the fewest
+/// elements, of equal ones the first.
+//
+// A label of two operands that others have too stays one of others, whatever those are multiplied
+// with, so what a pair costs does not change while both wait: each pair is weighed once.
+class Contraction {
+ public:
+  Contraction(std::vector<Operand> operands, const Labels& output)
+      : operands_(std::move(operands)), stamps_(operands_.size(), 0) {
+    count(output, 1);
+    for (const Operand& operand : operands_) count(operand.labels, 1);
   }
-  return needed;
-}
 
-/// How many elements the product of two operands has.
-double cost(const std::vector<Operand>& operands, size_t first, size_t second,
-            const Labels& output) {
-  const Labels needed = needed_without(operands, first, second, output);
-  double count = 1;
-  for (const Label label : operands[first].labels) {
-    const auto size = std::max(operands[first].size_of(label), operands[second].size_of(label));
-    if (contains(needed, label)) count *= static_cast<double>(size);
+  Operand run() {
+    merge_alike();
+    for (size_t second = 1; second < operands_.size(); ++second) {
+      for (size_t first = 0; first < second; ++first) weigh(first, second);
+    }
+    size_t last = 0;
+    while (!pairs_.empty()) {
+      const Pair pair = pairs_.top();
+      pairs_.pop();
+      if (stamps_[pair.first] != pair.first_stamp) continue;
+      if (stamps_[pair.second] != pair.second_stamp) continue;
+      last = pair.first;
+      merge(pair.first, pair.second);
+      for (size_t other = 0; other < operands_.size(); ++other) {
+        if (stamps_[other] == kGone || other == last) continue;
+        weigh(std::min(last, other), std::max(last, other));
+      }
+    }
+    return std::move(operands_[last]);
   }
-  for (const Label label : operands[second].labels) {
-    const bool is_new = !contains(operands[first].labels, label) && contains(needed, label);
-    if (is_new) count *= static_cast<double>(operands[second].size_of(label));
-  }
-  return count;
-}
 
-void multiply_cheapest(std::vector<Operand>& operands, const Labels& output) {
-  size_t first = 0;
-  size_t second = 1;
-  double least = cost(operands, 0, 1, output);
-  for (size_t i = 0; i < operands.size(); ++i) {
-    for (size_t j = i + 1; j < operands.size(); ++j) {
-      const double count = cost(operands, i, j, output);
-      if (!(count < least)) continue;
-      least = count;
-      first = i;
-      second = j;
+ private:
+  static constexpr size_t kGone = SIZE_MAX;
+  // From here on pairs of operands with the same labels go first, whose product is never larger
+  // than they are: what is left has as many operands as there are sets of labels.
+  static constexpr size_t kMany = 32;
+
+  struct Pair {
+    double elements;
+    size_t first, second;
+    size_t first_stamp, second_stamp;  // how often each had been replaced when it was weighed
+    bool operator<(const Pair& other) const {  // the queue gives the greatest first
+      return std::tie(other.elements, other.first, other.second) <
+             std::tie(elements, first, second);
+    }
+  };
+
+  void count(const Labels& labels, int by) {
+    for (const Label label : labels) {
+      const auto at = static_cast<size_t>(label);
+      if (users_.size() <= at) users_.resize(at + 1, 0);
+      users_[at] += by;
     }
   }
-  const Labels needed = needed_without(operands, first, second, output);
-  operands[first] = multiply(operands[first], operands[second], needed);
-  operands.erase(operands.begin() + static_cast<int64_t>(second));
-}
+
+  /// Whether the output or an operand other than these two has a label that one of them has.
+  bool is_needed(Label label, const Operand& left, const Operand& right) const {
+    const int own =
+        (contains(left.labels, label) ? 1 : 0) + (contains(right.labels, label) ? 1 : 0);
+    return users_[static_cast<size_t>(label)] > own;
+  }
+
+  void weigh(size_t first, size_t second) {
+    const Operand& left = operands_[first];
+    const Operand& right = operands_[second];
+    double elements = 1;
+    for (const Label label : left.labels) {
+      if (!is_needed(label, left, right)) continue;
+      elements *= static_cast<double>(std::max(left.size_of(label), right.size_of(label)));
+    }
+    for (const Label label : right.labels) {
+      if (contains(left.labels, label) || !is_needed(label, left, right)) continue;
+      elements *= static_cast<double>(right.size_of(label));
+    }
+    pairs_.push({elements, first, second, stamps_[first], stamps_[second]});
+  }
+
+  /// Puts the product of two operands in the place of the first.
+  void merge(size_t first, size_t second) {
+    Operand& left = operands_[first];
+    Operand& right = operands_[second];
+    Labels kept;
+    for (const Labels* const labels : {&left.labels, &right.labels}) {
+      for (const Label label : *labels) {
+        if (!contains(kept, label) && is_needed(label, left, right)) kept.push_back(label);
+      }
+    }
+    count(left.labels, -1);
+    count(right.labels, -1);
+    left = multiply(std::move(left), std::move(right), kept);
+    count(left.labels, 1);
+    ++stamps_[first];
+    stamps_[second] = kGone;
+  }
+
+  void merge_alike() {
+    if (operands_.size() <= kMany) return;
+    std::map<Labels, size_t> first_with;
+    for (size_t place = 0; place < operands_.size(); ++place) {
+      Labels labels = operands_[place].labels;
+      std::sort(labels.begin(), labels.end());
+      const auto [known, is_new] = first_with.try_emplace(std::move(labels), place);
+      if (!is_new) merge(known->second, place);
+    }
+    std::vector<Operand> left;
+    for (size_t place = 0; place < operands_.size(); ++place) {
+      if (stamps_[place] != kGone) left.push_back(std::move(operands_[place]));
+    }
+    operands_ = std::move(left);
+    stamps_.assign(operands_.size(), 0);
+  }
+
+  std::vector<Operand> operands_;
+  std::vector<size_t>
+      stamps_;              // how often an operand was replaced by a product; kGone if it is in one
+  std::vector<int> users_;  // by label: how many operands have it, and the output
+  std::priority_queue<Pair> pairs_;
+};
 
 }  // namespace
 
@@ -204,8 +288,7 @@ Tensor einsum(std::span<const Tensor> tensors, std::string_view equation) {
     operands.push_back({tensors[i], parsed.operands[i]});
     take_diagonals(operands.back());
   }
-  while (operands.size() > 1) multiply_cheapest(operands, parsed.output);
-  Operand& last = operands[0];
+  Operand last = Contraction(std::move(operands), parsed.output).run();
   sum_others(last, parsed.output);
   Shape order;
   for (const Label label : parsed.output) order.push_back(last.dim_of(label));
