@@ -17,7 +17,7 @@ help:  ## list the targets
 
 build:  ## install what is missing and build the library and the Python package
 	@tools/setup.sh build
-	@tools/build.sh release
+	@tools/build.sh release ebb_python_package
 
 demo: build  ## train a small CNN on handwritten digits, from Python
 	@$(PYTHON) examples/digits/train.py
@@ -25,15 +25,19 @@ demo: build  ## train a small CNN on handwritten digits, from Python
 demo-score: build  ## reload the weights of `make demo` and score them
 	@$(PYTHON) examples/digits/score.py
 
-demo-cpp: build  ## the same training from C++ alone
+demo-cpp:  ## the same training from C++ alone
+	@tools/setup.sh build
+	@tools/build.sh release ebb_demo_cpp
 	@$(RELEASE)/bin/ebb_demo_cpp
 
-test: build  ## run the C++ and Python tests
+test:  ## run the C++ and Python tests
 	@tools/setup.sh test
+	@tools/build.sh release
 	@tools/run_tests.sh fast
 
-test-long: build  ## run the tests that take long
+test-long:  ## run the tests that take long
 	@tools/setup.sh test
+	@tools/build.sh release
 	@tools/run_tests.sh long
 
 test-asan:  ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -59,8 +63,9 @@ format:  ## format all tracked C++ and Python files in place
 picture: build  ## draw the picture of README.md by the lines in it
 	@$(PYTHON) tools/draw_readme.py
 
-bench: build  ## measure the hot paths and write docs/benchmarks.md
+bench:  ## measure the hot paths and write docs/benchmarks.md
 	@tools/setup.sh test
+	@tools/build.sh release
 	@$(PYTHON) -m tools.bench
 
 bench-peers: build  ## the same Python script for ebb and its peers

@@ -19,7 +19,8 @@
 # ebb_example(ebb_demo_cpp  SOURCES main.cpp)
 #     A program against libebb.so in build/<preset>/bin.
 # ebb_python_module(_C  SOURCES ...  [GENERATED ...])
-#     The extension module, in build/<preset>/python/ebb beside links to python/ebb/*.
+#     The extension module, in build/<preset>/python/ebb beside links to python/ebb/*. The target
+#     ebb_python_package makes both, and nothing that only tests or benchmarks need.
 # ebb_add_folders(a b ...)
 #     add_subdirectory() for each folder that has a CMakeLists.txt.
 #
@@ -186,4 +187,5 @@ function(ebb_python_module name)
             ${PROJECT_SOURCE_DIR}/python/ebb ${EBB_PACKAGE_DIR}
     COMMENT "Linking python/ebb into the build folder"
     VERBATIM)
+  add_dependencies(ebb_python_package ${name})
 endfunction()
