@@ -206,6 +206,32 @@ def test_cosine_losses():
     assert gradient(F.cosine_similarity(zeros, x1[:1]).sum(), zeros) is not None
 
 
+@pytest.mark.parametrize(("one", "other"), [((1, 2), (3, 2)), ((3, 1), (3, 2)), ((2,), (3, 2))])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_cosine_similarity_counts_what_an_operand_repeats_along_dim(one, other, dim):
+    x1, x2 = leaf(noise(*one)), leaf(noise(*other))
+    a, b = np.broadcast_arrays(x1.detach().numpy(), x2.detach().numpy())
+    wanted = (a * b).sum(dim) / np.sqrt((a * a).sum(dim) * (b * b).sum(dim))
+    np.testing.assert_allclose(F.cosine_similarity(x1, x2, dim).detach().numpy(), wanted)
+    np.testing.assert_allclose(F.cosine_similarity(x2, x1, dim).detach().numpy(), wanted)
+    check_derivatives(lambda x1, x2: F.cosine_similarity(x1, x2, dim), x1, x2)
+
+
+def test_a_distance_of_complex_numbers_is_that_of_their_lengths():
+    x1, x2 = ebb.tensor([[3 + 4j, 0j]]), ebb.tensor([[0j, 12j]])
+    for p, wanted in ((2.0, 13.0), (1.0, 17.0)):
+        assert F.pairwise_distance(x1, x2, p, eps=0.0).tolist() == [wanted]
+    with pytest.raises(TypeError, match=r"needs real tensors, got ebb[.]complex64"):
+        F.cosine_similarity(x1, x2)
+
+
+def test_a_distance_of_0_has_the_gradient_0():
+    x = leaf([[1.0, 2.0]])
+    for p in (1.0, 2.0, 3.0):
+        loss = F.pairwise_distance(x, ebb.tensor([[1.0, 2.0]]).double(), p, eps=0.0).sum()
+        assert gradient(loss, x) == [[0.0, 0.0]]
+
+
 def test_triplet_margin_loss():
     anchor, near, far = (leaf(noise(4, 3)) for _ in range(3))
     a, p, n = (one.detach().numpy() for one in (anchor, near, far))

@@ -173,6 +173,11 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     Args:
         eps: The least length that each vector counts as.
     """
+    for one in (x1, x2):
+        if one.dtype.is_complex:
+            raise _C.DTypeError(f"cosine_similarity: needs real tensors, got {one.dtype}")
+    if x1.shape != x2.shape:  # a length counts what is repeated along dim
+        x1, x2 = _ops.broadcast_tensors([x1, x2])
     product = (x1 * x2).sum(dim)
     length1, length2 = (sqrt((one * one).sum(dim)) for one in (x1, x2))
     length1, length2 = (where(one > eps, one, eps) for one in (length1, length2))
@@ -194,8 +199,8 @@ def pairwise_distance(
 ) -> Tensor:
     """Return the p-norm of ``x1 - x2 + eps`` along the last dim."""
     difference = x1 - x2 + eps
-    if p == 2.0:
-        return sqrt((difference * difference).sum(-1, keepdim))
+    if difference.dtype.is_complex:
+        difference = difference.abs()
     return difference.norm(p, -1, keepdim)
 
 
