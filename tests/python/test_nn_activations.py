@@ -129,6 +129,31 @@ def test_prelu_has_a_slope_per_channel():
         layer(ebb.ones(1, 2))
 
 
+def test_prelu_has_its_weight_as_slope_at_0_and_the_shape_of_its_input():
+    x = ebb.tensor([0.0, -0.0, math.inf], requires_grad=True)
+    weight = ebb.tensor([0.25], requires_grad=True)
+    F.prelu(x, weight).sum().backward()
+    assert x.grad.tolist() == [0.25, 0.25, 1.0]
+    assert weight.grad.tolist() == [0.0]
+    assert F.prelu(ebb.tensor(-2.0), weight).shape == ()
+    assert math.isnan(F.prelu(ebb.tensor(math.nan), weight).item())
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: F.threshold(x, 0.5, 7.0),
+        F.hardshrink,
+        F.softshrink,
+        F.tanhshrink,
+        F.celu,
+        nn.PReLU(),
+    ],
+)
+def test_activations_made_of_others_keep_nan(function):
+    assert math.isnan(function(ebb.tensor([math.nan])).item())
+
+
 def test_bad_arguments_are_refused():
     with pytest.raises(ValueError, match="PReLU: needs num_parameters >= 1, got 0"):
         nn.PReLU(0)

@@ -141,13 +141,15 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """Return x where it is positive, else ``weight * x``.
+    """Return x where it is positive, else ``weight * x``, whose slope it has at 0 too.
 
     Args:
         input: Any tensor; its dim 1 are the channels.
         weight: One number, or one per channel.
     """
-    if weight.numel() != 1:
+    if weight.numel() == 1:
+        weight = weight.reshape(())
+    else:
         channels = input.shape[1] if input.ndim > 1 else 1
         if weight.ndim != 1 or weight.numel() != channels:
             raise _C.ShapeError(
@@ -155,7 +157,9 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
                 f"got {list(weight.shape)}"
             )
         weight = weight.reshape((1, channels, *(1,) * (input.ndim - 2)))
-    return _C.relu(input) - weight * _C.relu(-input)
+    is_above = input > 0
+    # What is above 0 stays out of the product: it may be infinite.
+    return _C.where(is_above, input, weight * _C.where(is_above, 0, input))
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
@@ -233,7 +237,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """Return x where it is above ``threshold``, else ``value``.
+    """Return x where it is above ``threshold``, else ``value``. NaN stays NaN.
 
     Args:
         input: Any tensor.
@@ -241,7 +245,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
         value: What stands for x at and below it.
         inplace: Overwrite the input.
     """
-    return _apply(lambda x: _C.where(x > threshold, x, value), input, inplace)
+    return _apply(lambda x: _C.where(x <= threshold, value, x), input, inplace)
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
