@@ -83,6 +83,15 @@ def test_bilinear_matches_numpy(sizes, corners):
     )
 
 
+def test_linear_modes_round_the_mean_of_bytes_and_refuse_other_integers():
+    x = ebb.tensor([[[0, 10, 255]]])
+    means = F.interpolate(x.to(ebb.uint8), 5, mode="linear", align_corners=True)
+    assert (means.dtype, means.tolist()) == (ebb.uint8, [[[0, 5, 10, 132, 255]]])
+    for dtype in (ebb.int64, ebb.int8, ebb.bool):
+        with pytest.raises(TypeError, match="'linear' needs a floating dtype or uint8, got ebb"):
+            F.interpolate(x.to(dtype), 5, mode="linear")
+
+
 def test_nearest_repeats_elements():
     x = ebb.tensor(np.arange(6.0).reshape(1, 1, 6))
     assert F.interpolate(x, 3).tolist() == [[[0, 2, 4]]]

@@ -162,6 +162,18 @@ def _linear(input: Tensor, dim: int, old: int, places: list[float]) -> Tensor:
     return first * (1 - share) + input.index_select(dim, _C.tensor(high)) * share
 
 
+def _interpolable(input: Tensor, mode: str) -> Tensor:
+    """Return the input in a dtype that holds shares of its elements."""
+    dtype = input.dtype
+    if dtype.is_floating_point or dtype.is_complex:
+        return input
+    if dtype is not _C.uint8:
+        raise _C.DTypeError(
+            f"interpolate: mode {mode!r} needs a floating dtype or uint8, got {dtype}"
+        )
+    return input.float()
+
+
 LINEAR_NDIM = {"linear": 3, "bilinear": 4, "trilinear": 5}
 
 
@@ -181,6 +193,7 @@ def interpolate(
         scale_factor: Or what the sizes are multiplied with.
         mode: "nearest", "nearest-exact", or "linear", "bilinear", "trilinear" by the dims.
         align_corners: Whether the outermost elements keep their places; for linear modes.
+            They round the mean of uint8 numbers, and refuse other integers.
         recompute_scale_factor: Whether samples lie as if size had been given.
     """
     is_linear = mode in LINEAR_NDIM
@@ -197,6 +210,9 @@ def interpolate(
             f"dims, got shape {list(input.shape)}"
         )
     scales = _sizes_and_scales(input, size, scale_factor, bool(recompute_scale_factor))
+    dtype = input.dtype
+    if is_linear:
+        input = _interpolable(input, mode)
     for dim, (old, new, scale) in enumerate(scales, 2):
         if is_linear and align_corners:
             step = (old - 1) / (new - 1) if new > 1 else 0.0
@@ -207,4 +223,4 @@ def interpolate(
         else:
             shift = Fraction(1, 2) if mode == "nearest-exact" else Fraction(0)
             input = input.index_select(dim, _C.tensor(_nearest(old, new, scale, shift)))
-    return input
+    return input if input.dtype is dtype else input.round().to(dtype)
