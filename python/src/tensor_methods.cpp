@@ -1,4 +1,4 @@
-// python/src/tensor_methods.cpp -- methods of Tensor that are not ops, and its constructor.
+// python/src/tensor_methods.cpp -- methods of Tensor that are not ops.
 //
 // Ops are generated (op_call.h); what needs no speed is written in Python (ebb/_tensor.py).
 #include <cstring>
@@ -218,9 +218,7 @@ PyTypeObject* checked_class(PyObject* object, const char* op) {
 PyObject* as_subclass(PyObject* self, PyObject* wanted) {
   return guarded([&] {
     PyTypeObject* const type = checked_class(wanted, "as_subclass");
-    const Tensor& tensor = tensor_of(self);
-    return wrap_as(
-        type, tensor.requires_grad() ? ebb::view(tensor, tensor.sizes()) : ebb::detach(tensor));
+    return wrap_as(type, alias_of(tensor_of(self)));
   });
 }
 
@@ -315,13 +313,6 @@ PyMethodDef kMethods[] = {
     {"_make_subclass", as_method(make_subclass), METH_FASTCALL | METH_STATIC, nullptr},
 };
 
-Param new_params[] = {{"data", ArgKind::object, kOptional},
-                      {"dtype", ArgKind::dtype, kOptional},
-                      {"device", ArgKind::device, kOptional},
-                      {"requires_grad", ArgKind::boolean, kHasDefault}};
-const Overload new_overloads[] = {new_params};
-OpSpec new_spec{"Tensor", new_overloads};
-
 }  // namespace
 
 std::vector<PyMethodDef> tensor_methods() {
@@ -330,33 +321,6 @@ std::vector<PyMethodDef> tensor_methods() {
     for (PyMethodDef* row = table.methods; row->ml_name != nullptr; ++row) methods.push_back(*row);
   }
   return methods;
-}
-
-PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  return guarded([&] {
-    // As a fastcall: positional values, then the values of keywords.
-    std::vector<PyObject*> values;
-    for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(args); ++index) {
-      values.push_back(PyTuple_GET_ITEM(args, index));
-    }
-    Ref names(PyTuple_New(kwargs == nullptr ? 0 : PyDict_GET_SIZE(kwargs)));
-    PyObject *key, *value;
-    Py_ssize_t position = 0;
-    for (Py_ssize_t index = 0; kwargs != nullptr && PyDict_Next(kwargs, &position, &key, &value);
-         ++index) {
-      PyTuple_SET_ITEM(names.get(), index, Py_NewRef(key));
-      values.push_back(value);
-    }
-    const Arguments arguments(new_spec,
-                              {nullptr, values.data(), PyTuple_GET_SIZE(args), names.get()});
-    const std::optional<Device> device = arguments.optional_device(2);
-    const std::optional<DType> dtype = arguments.optional_dtype(1);
-    const int64_t none[] = {0};
-    Tensor made = arguments.given(0) ? tensor_from_data(arguments.object(0), dtype, device)
-                                     : ebb::empty(none, or_default(dtype), device);
-    if (arguments.given(3) && arguments.boolean(3)) requires_grad_(made);
-    return wrap_as(type, std::move(made));
-  });
 }
 
 /// Written in Python, and loaded when something is first printed.

@@ -133,9 +133,11 @@ PyMemberDef kMembers[] = {
 };
 
 constexpr const char* kDoc =
-    "Tensor(data, *, dtype=None, requires_grad=False)\n--\n\n"
+    "Tensor(data=(), dtype=None, device=None, requires_grad=False)\n--\n\n"
     "A multi-dimensional array that records the operations made on it.\n\n"
-    "Make one with ebb.tensor(), ebb.from_numpy() or a creation function such as ebb.zeros().\n";
+    "Make one with ebb.tensor(), ebb.from_numpy() or a creation function such as ebb.zeros().\n"
+    "Tensor(2, 3) has this shape and any values; Tensor([2, 3]) has these values in the default\n"
+    "dtype; Tensor(x) is x under another object.\n";
 
 }  // namespace
 

@@ -12,8 +12,10 @@ namespace ebb::python {
 std::vector<PyMethodDef> tensor_methods();
 // tensor_attributes.cpp
 std::vector<PyGetSetDef> tensor_attributes();
-PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs);
 PyObject* tensor_repr(PyObject* self);
+// tensor_new.cpp: ebb.Tensor(...), and the same memory with its history under another object
+PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs);
+Tensor alias_of(const Tensor& tensor);
 // tensor_number.cpp: + - * / @, comparisons, bool(), int(), float()
 void append_number_slots(std::vector<PyType_Slot>& slots);
 // tensor_index.cpp: x[...], x[...] = y, len(), iteration

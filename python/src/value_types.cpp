@@ -266,6 +266,8 @@ PyObject* make_size(IntSpan sizes) {
   return size.release();
 }
 
+bool is_size(PyObject* object) { return PyObject_TypeCheck(object, size_type); }
+
 PyObject* make_int_tuple(IntSpan values) {
   Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
   fill_tuple(tuple.get(), values);

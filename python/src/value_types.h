@@ -22,6 +22,7 @@ Device to_device(PyObject* object);
 
 /// An ebb.Size, a tuple of ints.
 PyObject* make_size(IntSpan sizes);
+bool is_size(PyObject* object);
 /// A plain tuple of ints.
 PyObject* make_int_tuple(IntSpan values);
 
