@@ -15,53 +15,8 @@ from codegen.model import Family, Op
 from codegen.python_stub import render_stub
 from codegen.python_text import Argument, doc_text, merged_signature
 
-# What an op costs decides whether it releases the GIL; views cost nothing.
-VIEWS = frozenset(
-    [
-        "view",
-        "transpose",
-        "permute",
-        "expand",
-        "index_box",
-        "slice",
-        "select",
-        "narrow",
-        "unsqueeze",
-        "squeeze",
-        "t",
-        "split",
-        "unbind",
-        "detach",
-        "movedim",
-        "view_as",
-        "expand_as",
-        "broadcast_tensors",
-        "meshgrid",
-        "chunk",
-        "tensor_split",
-        "diagonal",
-    ]
-)
-MAY_COPY = frozenset(["reshape", "reshape_as", "flatten", "unflatten", "ravel", "contiguous"])
-PRODUCTS = frozenset(["matmul", "mm", "bmm", "mv"])
 # Creation functions whose dtype is the default one unless given.
 DEFAULT_DTYPE = frozenset(["empty", "zeros", "ones", "linspace", "eye", "randn", "rand", "normal"])
-# Ops that take `generator`.
-RANDOM = frozenset(
-    [
-        "randn",
-        "rand",
-        "randint",
-        "randperm",
-        "normal",
-        "bernoulli",
-        "bernoulli_",
-        "uniform_",
-        "normal_",
-        "multinomial",
-    ]
-)
-
 KINDS = {
     "Tensor": "tensor",
     "Tensor[]": "tensor_list",
@@ -129,7 +84,7 @@ class BoundOverload:
             found.append(
                 Argument("out", "tensor", "None", True, True, False, "Tensor | None", "{}")
             )
-        if self.op.name in RANDOM:
+        if self.op.takes_generator:
             found.append(
                 Argument(
                     "generator", "generator", "None", True, True, False, "Generator | None", ""
@@ -165,26 +120,24 @@ class BoundOverload:
 
     @property
     def heavy(self) -> str:
-        """The C++ expression for "this takes more than about 10 us"."""
+        """The C++ expression for "this takes more than about 10 us", which releases the GIL."""
         tensors = [
             "self" if self.inplace and param is self.op.params[0] else param.name
             for param in self.op.tensors
         ]
         # The default generator is exchanged under the GIL.
         free = ""
-        if self.op.name in RANDOM:
+        if self.op.takes_generator:
             free = f"arguments.given({self.generator_index}) ? false : "
         if is_creation(self.op):
             sizes = [param.name for param in self.op.params if param.type.name == "int[]"]
             return f"{free}is_heavy_size({sizes[0]})" if sizes else "false"
-        if self.op.name in VIEWS:
+        if self.op.cost == "view":
             return "false"
-        if self.op.name in MAY_COPY:
+        if self.op.cost == "copy":
             return f"is_heavy_copy({tensors[0]})"
-        if self.op.name == "linear":
-            return "is_heavy_linear(input, weight)"
-        if self.op.name in PRODUCTS:
-            return f"is_heavy_product({tensors[0]}, {tensors[1]})"
+        if self.op.cost != "elements":
+            return f"is_heavy_{self.op.cost}({tensors[0]}, {tensors[1]})"
         if self.op.tensor_lists:
             return f"is_heavy_list({self.op.tensor_lists[0].name})"
         return f"{free}is_heavy({', '.join(tensors)})"
@@ -205,7 +158,7 @@ class BoundOverload:
     def generator_index(self) -> int:
         """The slot of `generator`, or -1."""
         names = [argument.name for argument in self.arguments]
-        return names.index("generator") if self.op.name in RANDOM else -1
+        return names.index("generator") if self.op.takes_generator else -1
 
 
 @dataclass
@@ -282,7 +235,7 @@ class PythonFunction:
         first = self.overloads[0]
         params = first.op.params
         required = [param for param in params if param.default is None]
-        if first.op.name in RANDOM:
+        if first.op.takes_generator:
             return None  # whether a generator is given decides how the call runs
         if not required or is_creation(first.op) or len(required) > 3 or len(first.op.results) > 1:
             return None

@@ -21,6 +21,7 @@ def row(op: Op) -> dict[str, Any]:
         "place": f"{op.file}:{op.line}",
         "python": op.python,
         "aliases": list(op.aliases),
+        "cost": op.cost,
         "params": [
             {
                 "name": param.name,

@@ -39,9 +39,13 @@ KEYS = (
     "skip",
     "aliases",
     "python",
+    "cost",
+    "generator",
     "test",
 )
 PYTHON_KINDS = ("both", "method", "function", "private", "none")
+# What decides whether a call takes long enough to release the GIL.
+COSTS = ("elements", "view", "copy", "product", "product_transposed")
 DTYPE_RULES = ("promote", "promote_float")
 # Operands of pointwise ops that take no part in promotion.
 CONDITIONS = ("condition", "mask")
@@ -97,6 +101,8 @@ class Op:
     skip: str = ""
     aliases: tuple[str, ...] = ()
     python: str = "both"
+    cost: str = "elements"  # one of COSTS
+    takes_generator: bool = False
     test: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -284,6 +290,8 @@ class _Entry:
             skip=self.text("skip"),
             aliases=tuple(self.strings("aliases")),
             python=self.choice("python", PYTHON_KINDS, "both"),
+            cost=self.choice("cost", COSTS, "elements"),
+            takes_generator=self.flag("generator"),
             test=self.values.get("test") or {},
             not_differentiable=tuple(self.strings("not_differentiable")),
         )

@@ -41,7 +41,7 @@ bool is_heavy_product(const Tensor& input, const Tensor& other) {
   return takes_long(input, columns) || is_heavy(other);
 }
 
-bool is_heavy_linear(const Tensor& input, const Tensor& weight) {
+bool is_heavy_product_transposed(const Tensor& input, const Tensor& weight) {
   if (element_count(weight) == 0 || element_count(input) == 0) return false;
   const int64_t columns = weight.ndim() < 1 ? 1 : weight.sizes().front();
   return takes_long(input, columns) || is_heavy(weight);

@@ -32,7 +32,7 @@ bool is_heavy(const Tensors&... tensors) {
 bool is_heavy_list(const std::vector<Tensor>& tensors);
 /// A matrix product costs more than its operands' sizes tell.
 bool is_heavy_product(const Tensor& input, const Tensor& other);
-bool is_heavy_linear(const Tensor& input, const Tensor& weight);
+bool is_heavy_product_transposed(const Tensor& input, const Tensor& weight);
 /// An op that copies only what is not contiguous.
 inline bool is_heavy_copy(const Tensor& tensor) {
   return is_heavy(tensor) && !tensor.is_contiguous();
