@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ebb
+from tests.python.op_rows import Array, call, load_rows, make_arguments
 
 
 def leaf(*values):
@@ -492,3 +493,35 @@ def test_a_custom_function_may_return_a_view_of_what_it_made():
     row[:2].add_(x[2, :2])
     row.sum().backward()
     assert x.grad.tolist() == [[2] * 4, [0] * 4, [1, 1, 0, 0]]
+
+
+def results_of(row, case, dtype):
+    """The main operand of a call, and the results that have elements."""
+    arguments = make_arguments(row, case, dtype)
+    results = call(row, arguments)
+    results = results if isinstance(results, tuple | list) else [results]
+    return arguments[row.main], [one for one in results if isinstance(one, ebb.Tensor)]
+
+
+def starts_within(result, operand):
+    return operand.data_ptr() <= result.data_ptr() < operand.data_ptr() + operand.nbytes
+
+
+WITH_RESULTS = [row for row in load_rows() if "inputs" in row.test and not row.is_inplace]
+
+
+@pytest.mark.parametrize("row", [row for row in WITH_RESULTS if row.main], ids=str)
+def test_the_table_says_which_ops_give_views(row):
+    dtype = next((one for one in ("float64", "complex128") if one in row.dtypes), None)
+    for case in row.cases() if dtype else ():
+        if not isinstance(case.arguments[row.main], Array):
+            continue
+        operand, results = results_of(row, case, dtype)
+        for result in results:
+            # An op with nothing to do may give back its operand, as PyTorch's do.
+            if result is operand or 0 in (result.numel(), operand.numel()):
+                continue
+            is_view = row.data["cost"] == "view" or (
+                row.data["cost"] == "copy" and operand.is_contiguous()
+            )
+            assert starts_within(result, operand) == is_view, case

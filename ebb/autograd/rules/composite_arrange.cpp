@@ -206,6 +206,14 @@ Tensor diag_embed(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim
 
 namespace {
 
+/// `expanded` in the sizes `joined`, with memory of its own: where few are copied, or copies of one
+/// element, the reshape alone would be a view of what was expanded.
+Tensor copies_of(const Tensor& expanded, const Shape& joined) {
+  const Tensor out = reshape(expanded, joined);
+  const bool is_view = out.impl()->storage == expanded.impl()->storage;
+  return is_view ? clone(out) : out;
+}
+
 /// Copies of `input` beside each other, as many along each dim as `counts` says, of which there
 /// are at least as many as dims.
 Tensor repeated(const Tensor& input, IntSpan counts) {
@@ -229,9 +237,7 @@ Tensor repeated(const Tensor& input, IntSpan counts) {
     }
     joined.push_back(total);
   }
-  const bool is_copied = equal(apart, copied);  // all counts are 1: reshape would give a view
-  return is_copied ? clone(reshape(input, joined))
-                   : reshape(expand(reshape(input, apart), copied), joined);
+  return copies_of(expand(reshape(input, apart), copied), joined);
 }
 
 bool are_counts(IntSpan counts) {
@@ -282,7 +288,7 @@ Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int
     throw ShapeError(str("repeat_interleave: sizes must fit into 63 bits, got repeats ", repeats,
                          " for input ", describe(input)));
   }
-  return reshape(expand(unsqueeze(source, axis + 1), copied), joined);
+  return copies_of(expand(unsqueeze(source, axis + 1), copied), joined);
 }
 
 }  // namespace ebb
