@@ -148,20 +148,41 @@ def inplace_function(row, arguments):
     return tensors, written
 
 
-def gradients(row, arguments, seed):
-    """Gradients of a call with fixed random seeds, in double precision, and their dtypes."""
+def seeds_for(outputs, seed):
+    rng = np.random.default_rng(seed)
+    return [
+        make_tensor(
+            rng.uniform(0.5, 1.5, tuple(out.shape)), str(out.dtype).removeprefix("ebb.")
+        ).requires_grad_()
+        for out in outputs
+    ]
+
+
+def gradients(row, arguments, seed, order=1):
+    """Gradients of a call with fixed random seeds, in double precision, and their dtypes.
+
+    The second order adds what the gradients of the gradients are, for inputs and seeds.
+    """
     tensors, rebuilt = flatten(row, arguments)
     inputs = leaves(tensors)
     outputs = outputs_of(call(row, rebuilt(*inputs)))
-    rng = np.random.default_rng(seed)
-    seeds = []
-    for out in outputs:
-        values = rng.uniform(0.5, 1.5, tuple(out.shape))
-        seeds.append(make_tensor(values, str(out.dtype).removeprefix("ebb.")))
-    found = ebb.autograd.grad(outputs, inputs, seeds)
-    assert [one.dtype for one in found] == [one.dtype for one in inputs]
-    assert [one.shape for one in found] == [one.shape for one in inputs]
+    seeds = seeds_for(outputs, seed)
+    found = ebb.autograd.grad(outputs, inputs, seeds, create_graph=order == 2)
+    assert_like(found, inputs)
+    recorded = [one for one in found if one.requires_grad]
+    if order == 2 and recorded:  # none where all slopes are constants
+        sources = [*inputs, *seeds]
+        seconds = ebb.autograd.grad(
+            recorded, sources, seeds_for(recorded, seed + 1), materialize_grads=True
+        )
+        assert_like(seconds, sources)
+        found = [*found, *seconds]
     return [wide_array(one) for one in found]
+
+
+def assert_like(gradients, inputs):
+    assert [one.dtype for one in gradients] == [one.dtype for one in inputs]
+    assert [one.shape for one in gradients] == [one.shape for one in inputs]
 
 
 LOSS = {"float16": 1e-2, "bfloat16": 8e-2, "float32": 2e-5, "complex64": 2e-5}
@@ -171,17 +192,27 @@ NARROW = [(row, dtype) for row, dtype in NARROW if not row.is_inplace and row.op
 
 @pytest.mark.parametrize(("row", "dtype"), NARROW, ids=str)
 def test_gradients_of_other_dtypes_match_double_precision(row, dtype):
+    check_narrow_gradients(row, dtype, order=1, loss=LOSS[dtype])
+
+
+@pytest.mark.parametrize(("row", "dtype"), NARROW, ids=str)
+def test_second_gradients_of_other_dtypes_match_double_precision(row, dtype):
+    # Formulas of several roundings each, and of sums of terms that cancel.
+    check_narrow_gradients(row, dtype, order=2, loss=8 * LOSS[dtype])
+
+
+def check_narrow_gradients(row, dtype, order, loss):
     double = "complex128" if dtype in COMPLEX else "float64"
     for case in row.cases():
         arguments = make_arguments(row, case, dtype)
         if any(name in arguments for name in ("weight", "target")) and dtype == "bfloat16":
             continue  # weights that are rounded so much say little
-        narrow = gradients(row, arguments, 5)
+        narrow = gradients(row, arguments, 5, order)
         widened = {name: widen(value, double) for name, value in arguments.items()}
-        for got, wanted in zip(narrow, gradients(row, widened, 5), strict=True):
+        for got, wanted in zip(narrow, gradients(row, widened, 5, order), strict=True):
             scale = max(1.0, float(np.abs(wanted).max(initial=0.0)))
             np.testing.assert_allclose(
-                got, wanted, rtol=LOSS[dtype], atol=LOSS[dtype] * scale, err_msg=f"{row}({case})"
+                got, wanted, rtol=loss, atol=loss * scale, err_msg=f"{row}({case})"
             )
 
 

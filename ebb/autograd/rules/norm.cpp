@@ -10,6 +10,9 @@
 //         -r (n mean(u D(v)) + mean(v n) D(u) + mean(u n) D(v)).
 // Without centring (rms_norm) mean(v) drops out of D and all the rest stays; for fixed statistics
 // D(v) = r v is linear in nothing but v, and the last term is 0.
+//
+// All of it is computed in what the kernels compute in, float32 for half types: so the dtypes of
+// input, weight and gradients, which need not be one, agree.
 #include "ebb/autograd/rules/norm.h"
 
 #include "ebb/autograd/ops.h"
@@ -18,10 +21,17 @@
 namespace ebb::autograd::rules {
 namespace {
 
+/// `tensor`, if there is one, in what it is computed in.
+Tensor widened(const Tensor& tensor) {
+  if (!tensor.defined()) return tensor;
+  const DType wide = ops::impl::accumulator_of(tensor.dtype());
+  return wide == tensor.dtype() ? tensor : cast(tensor, wide);
+}
+
 /// One normalisation without weight and bias, as its derivatives see it.
 class Normalization {
  public:
-  explicit Normalization(const Tensor& input) : input_(input) {}
+  explicit Normalization(const Tensor& input) : input_(widened(input)) {}
   virtual ~Normalization() = default;
 
   /// n(x).
@@ -57,7 +67,7 @@ Tensor plus(const Tensor& lhs, const Tensor& rhs) {
 
 /// The product with a weight that may be absent.
 Tensor weighted(const Normalization& norm, const Tensor& v, const Tensor& weight) {
-  return weight.defined() ? mul(v, norm.spread(weight)) : v;
+  return weight.defined() ? mul(v, norm.spread(widened(weight))) : v;
 }
 
 Tensor zeros_unless_defined(const Tensor& tensor, const Tensor& like) {
@@ -80,8 +90,9 @@ Tensor bend(const Normalization& norm, const Tensor& n, const Direction& u, cons
 
 /// See the top of the file: u, p, q are `grads`, in that order.
 NormGrads backward_grads(const Normalization& norm, std::span<const Tensor> grads,
-                         const Tensor& grad, const Tensor& weight, int64_t wanted) {
-  const Tensor u = grads[0], p = grads[1], q = grads.size() > 2 ? grads[2] : Tensor();
+                         const Tensor& grad_out, const Tensor& weight, int64_t wanted) {
+  const Tensor grad = widened(grad_out), u = widened(grads[0]), p = widened(grads[1]);
+  const Tensor q = grads.size() > 2 ? widened(grads[2]) : Tensor();
   NormGrads out;
   const bool is_curved = u.defined() && (wanted & 2) != 0 && norm.is_curved();
   const Tensor n = p.defined() || is_curved ? norm.normalized() : Tensor();
@@ -108,10 +119,11 @@ NormGrads backward_grads(const Normalization& norm, std::span<const Tensor> grad
 }
 
 /// How the gradients of a backward op (bits of `parts`) move if its operands do.
-NormGrads backward_jvp(const Normalization& norm, const NormTangents& along, const Tensor& grad,
+NormGrads backward_jvp(const Normalization& norm, const NormTangents& given, const Tensor& grad_out,
                        const Tensor& weight, int64_t parts) {
   NormGrads out;
-  const Tensor& t = along.input;
+  const Tensor grad = widened(grad_out), t = widened(given.input);
+  const NormTangents along{widened(given.grad), t, widened(given.weight)};
   const Tensor n = norm.normalized();
   const Tensor dt = t.defined() ? norm.derivative(t) : Tensor();
   if ((parts & 1) != 0) {
@@ -172,17 +184,15 @@ class LayerNormalization final : public RowNormalization {
 class RmsNormalization final : public RowNormalization {
  public:
   RmsNormalization(const Tensor& input, IntSpan shape, std::optional<double> eps)
-      : RowNormalization(input, shape), eps_(eps) {}
+      : RowNormalization(input, shape), eps_(eps.value_or(ops::impl::default_eps(input.dtype()))) {}
   Tensor normalized() const override { return rms_norm(input_, shape_, {}, eps_); }
   Tensor derivative(const Tensor& v) const override {
     return std::get<0>(rms_norm_backward(v, input_, {}, shape_, eps_, 1));
   }
-  Tensor rstd() const override {
-    return rstd_of(input_, eps_.value_or(ops::impl::default_eps(input_.dtype())));
-  }
+  Tensor rstd() const override { return rstd_of(input_, eps_); }
 
  private:
-  std::optional<double> eps_;
+  double eps_;
 };
 
 /// Has one weight per channel of an input [N, C, d...].
@@ -230,7 +240,11 @@ class BatchNormalization final : public ChannelNormalization {
  public:
   BatchNormalization(const Tensor& input, const Tensor& mean, const Tensor& var, bool training,
                      double eps)
-      : ChannelNormalization(input), mean_(mean), var_(var), training_(training), eps_(eps) {}
+      : ChannelNormalization(input),
+        mean_(widened(mean)),
+        var_(widened(var)),
+        training_(training),
+        eps_(eps) {}
   Tensor normalized() const override {
     return std::get<0>(native_batch_norm(input_, mean_, var_, {}, {}, training_, eps_));
   }
@@ -260,7 +274,7 @@ Tensor along_channels(const Tensor& per_channel, int64_t ndim) {
 Tensor layer_norm_jvp(const Tensor& tangent, const Tensor& input, const Tensor& weight,
                       IntSpan normalized_shape, double eps) {
   const LayerNormalization norm(input, normalized_shape, eps);
-  return weighted(norm, norm.derivative(tangent), weight);
+  return weighted(norm, norm.derivative(widened(tangent)), weight);
 }
 
 NormGrads layer_norm_backward_grads(std::span<const Tensor> grads, const Tensor& grad,
@@ -273,7 +287,7 @@ NormGrads layer_norm_backward_grads(std::span<const Tensor> grads, const Tensor&
 Tensor rms_norm_jvp(const Tensor& tangent, const Tensor& input, const Tensor& weight,
                     IntSpan normalized_shape, std::optional<double> eps) {
   const RmsNormalization norm(input, normalized_shape, eps);
-  return weighted(norm, norm.derivative(tangent), weight);
+  return weighted(norm, norm.derivative(widened(tangent)), weight);
 }
 
 NormGrads rms_norm_backward_grads(std::span<const Tensor> grads, const Tensor& grad,
@@ -287,7 +301,7 @@ NormGrads rms_norm_backward_grads(std::span<const Tensor> grads, const Tensor& g
 Tensor group_norm_jvp(const Tensor& tangent, const Tensor& input, const Tensor& weight,
                       int64_t num_groups, double eps) {
   const GroupNormalization norm(input, num_groups, eps);
-  return weighted(norm, norm.derivative(tangent), weight);
+  return weighted(norm, norm.derivative(widened(tangent)), weight);
 }
 
 NormGrads group_norm_backward_grads(std::span<const Tensor> grads, const Tensor& grad,
@@ -300,7 +314,7 @@ NormGrads group_norm_backward_grads(std::span<const Tensor> grads, const Tensor&
 Tensor batch_norm_jvp(const Tensor& tangent, const Tensor& input, const Tensor& weight,
                       const Tensor& mean, const Tensor& var, bool training, double eps) {
   const BatchNormalization norm(input, mean, var, training, eps);
-  return weighted(norm, norm.derivative(tangent), weight);
+  return weighted(norm, norm.derivative(widened(tangent)), weight);
 }
 
 NormGrads batch_norm_backward_grads(std::span<const Tensor> grads, const Tensor& grad,
