@@ -64,7 +64,8 @@ endfunction()
 function(ebb_install_python)
   set(options DESTINATION ebb COMPONENT python EXCLUDE_FROM_ALL)
   install(FILES $<TARGET_FILE:_C> ${EBB_GENERATED_DIR}/python/_C.pyi ${options})
-  install(FILES data/digits/digits.bin DESTINATION ebb/data COMPONENT python EXCLUDE_FROM_ALL)
+  set(ebb_digits data/digits/digits.safetensors)
+  install(FILES ${ebb_digits} DESTINATION ebb/data COMPONENT python EXCLUDE_FROM_ALL)
   # The library and its headers lie below ebb/ exactly as below a prefix.
   install(
     CODE "

@@ -1,11 +1,8 @@
-// ebb/data/digits.h -- loads the handwritten digits of data/digits/digits.bin.
+// ebb/data/digits.h -- loads the handwritten digits of data/digits/digits.safetensors.
 //
-// The format is described in data/digits/README.md. Everything is checked: magic, version, sizes,
-// checksum, and that each pixel and label is in range.
+// The file's tensors are described in data/digits/README.md.
 #pragma once
 
-#include <cstddef>
-#include <span>
 #include <string>
 
 #include "ebb/core/tensor.h"
@@ -23,11 +20,7 @@ struct DigitsSplit {
   LabelledImages test;  // every fifth image: those whose number is 4 modulo 5
 };
 
-/// Throws IoError if the file cannot be read, ValueError if it is corrupt.
+/// Throws IoError if the file cannot be read, ValueError if it is corrupt or holds anything else.
 EBB_API DigitsSplit load_digits(const std::string& path);
-
-/// The same from memory; `name` stands for the file in messages.
-EBB_API DigitsSplit parse_digits(std::span<const unsigned char> content,
-                                 const std::string& name = "buffer");
 
 }  // namespace ebb::data

@@ -35,7 +35,7 @@ namespace {
 using ebb::Tensor;
 
 struct Arguments {
-  std::string data = "data/digits/digits.bin";
+  std::string data = "data/digits/digits.safetensors";
   std::string out = "build/demo-cpp";
   std::string score;  // weights to test instead of training
   int epochs = 15;

@@ -15,7 +15,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     default = ROOT / "build" / "demo" / "weights.safetensors"
     parser.add_argument("weights", type=Path, nargs="?", default=default)
-    parser.add_argument("--data", type=Path, default=None, help="digits.bin, if it lies elsewhere")
+    parser.add_argument("--data", type=Path, default=None, help="the file of digits, if elsewhere")
     arguments = parser.parse_args()
     data = ebb.data.digits.load(arguments.data)
     model = Cnn()

@@ -20,7 +20,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--lr", type=float, default=1e-2)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--data", type=Path, default=None, help="digits.bin, if it lies elsewhere")
+    parser.add_argument("--data", type=Path, default=None, help="the file of digits, if elsewhere")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "demo")
     return parser.parse_args()
 

@@ -93,8 +93,9 @@ def test_the_wheel_holds_what_it_should(wheel):
         names = archive.namelist()
         metadata = archive.read("ebb-0.1.0.dist-info/METADATA").decode()
         stub = archive.read("ebb/_C.pyi").decode()
-    for name in ("ebb/__init__.py", "ebb/py.typed", "ebb/data/digits.bin", "ebb/nn/layers.py",
-                 "ebb/include/ebb/autograd/ops.h", "ebb/lib/cmake/ebb/ebbConfig.cmake",
+    for name in ("ebb/__init__.py", "ebb/py.typed", "ebb/nn/layers.py",
+                 "ebb/data/digits.safetensors", "ebb/include/ebb/autograd/ops.h",
+                 "ebb/lib/cmake/ebb/ebbConfig.cmake",
                  "ebb-0.1.0.dist-info/licenses/LICENSE"):  # fmt: skip
         assert name in names, name
     assert "def matmul(" in stub

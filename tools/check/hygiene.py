@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 HINT = "remove it (git rm --cached FILE) and make it in build/, or extend the list of exceptions"
 MAX_BYTES = 200_000
-BINARY_ALLOWED = ("data/digits/digits.bin",)
+BINARY_ALLOWED = ("data/digits/digits.safetensors",)
 GENERATED_FOLDERS = ("build/", ".venv/")
 GENERATED_SUFFIXES = (".o", ".a", ".so", ".pyc", ".whl", ".gch", ".log")
 GENERATED_MARKS = (b"do not edit", b"DO NOT EDIT", b"@generated")

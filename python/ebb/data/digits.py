@@ -1,4 +1,4 @@
-# python/ebb/data/digits.py -- the handwritten digits of data/digits/digits.bin.
+# python/ebb/data/digits.py -- the handwritten digits of data/digits/digits.safetensors.
 """1,797 images of 8x8 pixels; every fifth is held out for testing, always the same ones."""
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class Digits(NamedTuple):
 
 def default_path() -> Path:
     """Return where the file lies: beside this one in a wheel, else in the repository."""
-    installed = Path(__file__).with_name("digits.bin")
+    installed = Path(__file__).with_name("digits.safetensors")
     if installed.exists():
         return installed
-    return Path(__file__).resolve().parents[3] / "data" / "digits" / "digits.bin"
+    return Path(__file__).resolve().parents[3] / "data" / "digits" / "digits.safetensors"
 
 
 def load(path: str | os.PathLike | None = None) -> Digits:
