@@ -525,3 +525,14 @@ def test_the_table_says_which_ops_give_views(row):
                 row.data["cost"] == "copy" and operand.is_contiguous()
             )
             assert starts_within(result, operand) == is_view, case
+
+
+def test_gradients_pass_a_write_into_an_empty_view_behind_the_memory():
+    x = ebb.zeros(0, 3, requires_grad=True)
+    value = ebb.zeros(0, requires_grad=True)
+    y = x * 1
+    y[:, 1] = value
+    assert ebb.autograd.grad(y.sum(), [x, value])[1].shape == (0,)
+    assert ebb.as_strided(ebb.zeros(1), (0,), (1,), 2).shape == (0,)
+    with pytest.raises(ValueError, match="as_strided: the region must lie within 1 elements"):
+        ebb.as_strided(ebb.zeros(1), (0,), (1,), 2**62)

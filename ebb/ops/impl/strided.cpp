@@ -4,6 +4,8 @@
 // they can, strided_sum() first sums the dims of stride 0 and then adds element by element.
 #include "ebb/ops/impl/strided.h"
 
+#include <algorithm>
+
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/impl/copy.h"
@@ -15,6 +17,10 @@
 
 namespace ebb::ops::impl {
 namespace {
+
+// A region without elements may lie behind the memory, as x[1:, 0] of an empty x does: nothing is
+// read there. Its address must be one.
+constexpr int64_t kFarthestOfNothing = int64_t{1} << 40;
 
 /// Sizes, strides and first element of a region, checked but for its place in memory.
 struct Region {
@@ -37,8 +43,9 @@ struct Region {
 
   /// Whether all of it lies in [0, elements).
   bool lies_within(int64_t elements) const {
-    if (offset < 0 || offset > elements) return false;
-    if (geometry.numel() == 0) return true;
+    if (offset < 0) return false;
+    if (geometry.numel() == 0) return offset <= std::max(elements, kFarthestOfNothing);
+    if (offset > elements) return false;
     int64_t lowest = offset;
     int64_t highest = offset;
     for (int dim = 0; dim < geometry.ndim; ++dim) {
