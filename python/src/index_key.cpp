@@ -1,6 +1,8 @@
 // python/src/index_key.cpp -- see index_key.h.
 #include "python/src/index_key.h"
 
+#include <algorithm>
+
 #include "ebb/autograd/ops.h"
 #include "ebb/core/tensor_name.h"
 #include "python/src/errors.h"
@@ -248,6 +250,11 @@ AdvancedKey::AdvancedKey(const Tensor& tensor, PyObject* key) {
     if (!is_indexed) indices.resize(indices.size() + box.result_dims - before);
   }
   skip(impl.ndim - static_cast<int>(box.dims));
+}
+
+bool AdvancedKey::is_basic() const {
+  return std::none_of(indices.begin(), indices.end(),
+                      [](const Tensor& index) { return index.defined(); });
 }
 
 }  // namespace ebb::python

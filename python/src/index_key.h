@@ -49,6 +49,8 @@ struct AdvancedKey {
   std::vector<Tensor> indices;
 
   AdvancedKey(const Tensor& tensor, PyObject* key);
+  /// Whether there is none after all: arrays of one int select as an int does.
+  bool is_basic() const;
 };
 
 }  // namespace ebb::python

@@ -26,6 +26,7 @@ Tensor select_advanced(const Tensor& tensor, const AdvancedKey& key) {
 /// x[key] for a key with tensors. Apart, so that x[0] does not pay for its stack.
 [[gnu::noinline]] PyObject* get_advanced(const Tensor& tensor, PyObject* key) {
   const AdvancedKey advanced(tensor, key);
+  if (advanced.is_basic()) return wrap(boxed(tensor, advanced.box));
   return wrap(run(is_heavy(tensor), [&] { return select_advanced(tensor, advanced); }));
 }
 

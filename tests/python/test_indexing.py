@@ -123,3 +123,10 @@ def test_a_hostile_index_cannot_harm():
     with pytest.raises((TypeError, ValueError, IndexError)):
         ebb.zeros(4).reshape(keys)
     assert ebb.zeros(4)[Shrinks()].item() == 0.0
+
+
+def test_an_array_of_one_int_makes_a_view():
+    x = ebb.zeros(3, 2)
+    x[np.array(1)].add_(1.0)
+    x[..., np.array(0)].add_(1.0)
+    assert x.tolist() == [[1, 0], [2, 1], [1, 0]]
