@@ -9,8 +9,19 @@
 #include "ebb/core/location.h"
 
 namespace ebb {
+namespace {
 
-Error::Error(const std::string& message) : std::runtime_error(message), frames_{} {
+/// what() is a C string: it would end at a NUL in a text of the user's.
+std::string without_nul(std::string message) {
+  for (size_t at = 0; (at = message.find('\0', at)) != std::string::npos; at += 2) {
+    message.replace(at, 1, "\\0");
+  }
+  return message;
+}
+
+}  // namespace
+
+Error::Error(const std::string& message) : std::runtime_error(without_nul(message)), frames_{} {
   if (detail::location_provider.current != nullptr) return;
   backtrace(frames_.data(), static_cast<int>(frames_.size()) - 1);
 }

@@ -10,6 +10,7 @@
 #include "python/src/generator.h"
 #include "python/src/numpy_types.h"
 #include "python/src/overrides.h"
+#include "python/src/text.h"
 #include "python/src/value_types.h"
 
 namespace ebb::python {
@@ -87,9 +88,9 @@ const char* kind_name(ArgKind kind) {
 }
 
 /// Other libraries' words for our names.
-const char* canonical_name(const char* name) {
-  if (std::strcmp(name, "axis") == 0) return "dim";
-  if (std::strcmp(name, "keepdims") == 0) return "keepdim";
+std::string_view canonical_name(std::string_view name) {
+  if (name == "axis") return "dim";
+  if (name == "keepdims") return "keepdim";
   return name;
 }
 
@@ -97,11 +98,9 @@ int find_param(Overload overload, PyObject* name) {
   for (size_t index = 0; index < overload.size(); ++index) {
     if (overload[index].interned == name) return static_cast<int>(index);
   }
-  const char* const text = PyUnicode_AsUTF8(name);
-  if (text == nullptr) throw ErrorSet();
-  const char* const wanted = canonical_name(text);
+  const std::string_view wanted = canonical_name(utf8_of(name));
   for (size_t index = 0; index < overload.size(); ++index) {
-    if (std::strcmp(overload[index].name, wanted) == 0) return static_cast<int>(index);
+    if (overload[index].name == wanted) return static_cast<int>(index);
   }
   return -1;
 }
@@ -244,7 +243,7 @@ size_t most_telling(std::span<const Failure> failures) {
           str("needs argument '", name, "'", at_position(failure.index, has_self), ", got none");
       break;
     case Failure::What::unknown_keyword:
-      text += str("got an unexpected keyword argument '", PyUnicode_AsUTF8(failure.got), "'");
+      text += str("got an unexpected keyword argument '", utf8_of(failure.got), "'");
       break;
     case Failure::What::duplicate: text += str("got two values for argument '", name, "'"); break;
     case Failure::What::kind:
@@ -375,22 +374,16 @@ double Arguments::floating(int index) const {
   return value;
 }
 
-std::string_view Arguments::text(int index) const {
-  Py_ssize_t size = 0;
-  const char* const text = PyUnicode_AsUTF8AndSize(slots_[index], &size);
-  if (text == nullptr) throw ErrorSet();
-  return {text, static_cast<size_t>(size)};
-}
+std::string_view Arguments::text(int index) const { return utf8_of(slots_[index]); }
 
 DType Arguments::dtype(int index) const { return *to_dtype(slots_[index]); }
 Device Arguments::device(int index) const { return to_device(slots_[index]); }
 
 kernels::Reduction Arguments::reduction(int index) const {
-  const char* const text = PyUnicode_AsUTF8(slots_[index]);
-  if (text == nullptr) throw ErrorSet();
-  if (std::strcmp(text, "none") == 0) return kernels::Reduction::none;
-  if (std::strcmp(text, "mean") == 0) return kernels::Reduction::mean;
-  if (std::strcmp(text, "sum") == 0) return kernels::Reduction::sum;
+  const std::string_view text = utf8_of(slots_[index]);
+  if (text == "none") return kernels::Reduction::none;
+  if (text == "mean") return kernels::Reduction::mean;
+  if (text == "sum") return kernels::Reduction::sum;
   throw ValueError(str(describe(index), " must be 'none', 'mean' or 'sum', got '", text, "'"));
 }
 

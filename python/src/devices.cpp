@@ -15,6 +15,7 @@
 #include "python/src/errors.h"
 #include "python/src/py.h"
 #include "python/src/python_error.h"
+#include "python/src/text.h"
 #include "python/src/value_types.h"
 
 namespace ebb::python {
@@ -33,10 +34,7 @@ void without_lock(Body body) {
 
 PyObject* load_plugin(PyObject*, PyObject* path) {
   return guarded([&] {
-    const Ref encoded(PyOS_FSPath(path));
-    const char* const text = PyUnicode_AsUTF8(encoded.get());
-    if (text == nullptr) throw ErrorSet();
-    return make_device({load_device_plugin(text), 0});
+    return make_device({load_device_plugin(path_of("load_device_plugin", path)), 0});
   });
 }
 

@@ -17,6 +17,7 @@
 #include "python/src/args.h"
 #include "python/src/errors.h"
 #include "python/src/tensor_object.h"
+#include "python/src/text.h"
 
 namespace ebb::python {
 namespace {
@@ -32,16 +33,6 @@ std::string text_of(const char* op, const char* what, PyObject* object) {
     throw DTypeError(str(op, ": needs ", what, " as valid text, got ", type_name(object)));
   }
   return {text, static_cast<size_t>(bytes)};
-}
-
-/// A path as the file system spells it. Throws ErrorSet, or ValueError for a NUL byte.
-std::string path_of(const char* op, PyObject* object) {
-  PyObject* bytes = nullptr;
-  if (PyUnicode_FSConverter(object, &bytes) == 0) throw ErrorSet();
-  const Ref owner(bytes);
-  std::string path(PyBytes_AS_STRING(bytes), static_cast<size_t>(PyBytes_GET_SIZE(bytes)));
-  if (path.empty()) throw ValueError(str(op, ": needs a path, got ''"));
-  return path;
 }
 
 std::map<std::string, std::string> metadata_of(PyObject* object) {

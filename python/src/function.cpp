@@ -18,6 +18,7 @@
 #include "python/src/function_jvp.h"
 #include "python/src/function_node.h"
 #include "python/src/tensor_object.h"
+#include "python/src/text.h"
 
 namespace ebb::python {
 namespace {
@@ -238,7 +239,7 @@ PyObject* apply(PyObject* function, PyObject* const* args, Py_ssize_t count, PyO
     if (setup_context.get() == function_defaults.setup_context) {
       if (names != nullptr && PyTuple_GET_SIZE(names) > 0) {
         throw DTypeError(str(name_of(function), ".apply: needs arguments by position, got '",
-                             PyUnicode_AsUTF8(PyTuple_GET_ITEM(names, 0)),
+                             utf8_of(PyTuple_GET_ITEM(names, 0)),
                              "' by name\nhint: a class with setup_context() takes names"));
       }
       Call call(function, {args, static_cast<size_t>(count)});

@@ -9,6 +9,7 @@
 #include "python/src/errors.h"
 #include "python/src/function_node.h"
 #include "python/src/tensor_object.h"
+#include "python/src/text.h"
 
 namespace ebb::python {
 
@@ -349,8 +350,8 @@ IntermediatesScope::IntermediatesScope(ContextObject* context) : context_(contex
     PyObject* const name = PyList_GET_ITEM(context->intermediates, index);
     PyObject* const value = PyDict_GetItemWithError(context->dict, name);
     if (value == nullptr) continue;
-    const char* const text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : "attribute";
-    const Ref alias = refusing(*context->node, text, value);
+    const std::string text(PyUnicode_Check(name) ? utf8_of(name) : "attribute");
+    const Ref alias = refusing(*context->node, text.c_str(), value);
     check_status(PyDict_SetItem(originals.get(), name, value));
     check_status(PyDict_SetItem(replacements.get(), name, alias.get()));
   }

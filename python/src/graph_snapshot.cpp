@@ -21,6 +21,7 @@
 #include "python/src/node_object.h"
 #include "python/src/profiler.h"
 #include "python/src/tensor_object.h"
+#include "python/src/text.h"
 
 namespace ebb::python {
 namespace {
@@ -142,10 +143,7 @@ constexpr Column kColumns[] = {
 
 PyObject* column(PyObject* self, PyObject* name) {
   return guarded([&]() -> PyObject* {
-    Py_ssize_t length = 0;
-    const char* const text = PyUnicode_AsUTF8AndSize(name, &length);
-    if (text == nullptr) return nullptr;
-    const std::string_view wanted(text, static_cast<size_t>(length));
+    const std::string_view wanted = utf8_of(name);
     for (const Column& one : kColumns) {
       if (one.name == wanted) return one.pack(snapshot_of(self));
     }
@@ -340,11 +338,10 @@ PyObject* take_snapshot(PyObject*, PyObject* args) {
     }
     std::vector<std::pair<std::string, Tensor>> names;
     for (Py_ssize_t index = 0; index < PyList_GET_SIZE(pairs); ++index) {
-      const char* name = nullptr;
-      PyObject* tensor = nullptr;
+      PyObject *name = nullptr, *tensor = nullptr;
       PyObject* const pair = PyList_GET_ITEM(pairs, index);
-      if (PyArg_ParseTuple(pair, "sO!", &name, tensor_type, &tensor) == 0) return nullptr;
-      names.emplace_back(name, tensor_of(tensor));
+      if (PyArg_ParseTuple(pair, "UO!", &name, tensor_type, &tensor) == 0) return nullptr;
+      names.emplace_back(utf8_of(name), tensor_of(tensor));
     }
     auto taken = std::make_unique<Snapshot>(graph::take_snapshot(edges, {.names = names}));
     return wrap_snapshot(std::move(taken));

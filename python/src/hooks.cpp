@@ -17,6 +17,7 @@
 #include "python/src/node_object.h"
 #include "python/src/python_error.h"
 #include "python/src/tensor_object.h"
+#include "python/src/text.h"
 
 namespace ebb::python {
 namespace {
@@ -49,10 +50,7 @@ class Function {
 std::string name_of(PyObject* function) {
   const AcquireGil gil;
   PyObject* const name = PyObject_GetAttrString(function, "__name__");
-  std::string text = Py_TYPE(function)->tp_name;
-  const char* const known =
-      name != nullptr && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
-  if (known != nullptr) text = known;
+  const std::string text = label_of(name, Py_TYPE(function)->tp_name);
   Py_XDECREF(name);
   PyErr_Clear();
   return text;

@@ -11,18 +11,13 @@
 #include "python/src/args.h"
 #include "python/src/errors.h"
 #include "python/src/op_call.h"
+#include "python/src/text.h"
 #include "python/src/value_types.h"
 
 namespace ebb::python {
 namespace {
 
 using autograd::Argument;
-
-std::string_view to_text(PyObject* object) {
-  const char* const text = PyUnicode_AsUTF8(object);
-  if (text == nullptr) throw ErrorSet();
-  return text;
-}
 
 const Tensor& to_tensor(PyObject* object) {
   if (!is_tensor(object)) throw DTypeError(str("_jvp: needs a Tensor, got ", type_name(object)));
@@ -76,9 +71,9 @@ Argument to_argument(std::string_view type, PyObject* object) {
   if (type == "int[]") return to_ints(object);
   if (type == "bool") return object == Py_True;
   if (type == "float") return to_number(object).to_double();
-  if (type == "str") return std::string(to_text(object));
+  if (type == "str") return std::string(utf8_of(object));
   if (type == "dtype") return to_type(object);
-  if (type == "Reduction") return to_reduction(to_text(object));
+  if (type == "Reduction") return to_reduction(utf8_of(object));
   throw DTypeError(str("_jvp: knows no type ", type));
 }
 
@@ -107,7 +102,7 @@ PyObject* jvp(PyObject*, PyObject* args) {
     std::vector<Argument> arguments;
     for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(values); ++index) {
       arguments.push_back(
-          to_argument(to_text(PyTuple_GET_ITEM(types, index)), PyTuple_GET_ITEM(values, index)));
+          to_argument(utf8_of(PyTuple_GET_ITEM(types, index)), PyTuple_GET_ITEM(values, index)));
     }
     std::vector<Argument> tangents;
     for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(given); ++index) {

@@ -14,6 +14,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "python/src/text.h"
+
 namespace ebb::python {
 namespace {
 
@@ -215,10 +217,8 @@ SourceLocation describe_place(uintptr_t first, uintptr_t second) {
   PyErr_Fetch(&type, &value, &traceback);
   auto* const code = reinterpret_cast<PyCodeObject*>(first);
   SourceLocation place;
-  const char* const file = PyUnicode_AsUTF8(code->co_filename);
-  const char* const function = PyUnicode_AsUTF8(code->co_qualname);
-  if (file != nullptr) place.file = file;
-  if (function != nullptr) place.function = function;
+  place.file = label_of(code->co_filename, "");
+  place.function = label_of(code->co_qualname, "");
   place.line = PyCode_Addr2Line(code, static_cast<int>(second));
   PyErr_Restore(type, value, traceback);
   return place;

@@ -115,6 +115,10 @@ PyMODINIT_FUNC PyInit__C() {
   PyErr_SetString(PyExc_ImportError, "ebb: needs a Python with a GIL, got a free-threaded build");
   return nullptr;
 #endif
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    PyErr_SetString(PyExc_ImportError, ebb::python::kNeedsMainInterpreter);
+    return nullptr;
+  }
   PyObject* const module = PyModule_Create(&ebb::python::definition);
   if (module != nullptr && ebb::python::fill_module(module) < 0) {
     Py_DECREF(module);

@@ -16,6 +16,7 @@
 #include "python/src/errors.h"
 #include "python/src/plain_args.h"
 #include "python/src/tensor_object.h"
+#include "python/src/text.h"
 
 namespace ebb::python {
 namespace {
@@ -51,20 +52,12 @@ Handle& handle_of(PyObject* object) {
   return *static_cast<Handle*>(PyCapsule_GetPointer(object, kCapsule));
 }
 
-std::string text_of(PyObject* object) {
-  const Ref text(PyObject_Repr(object));
-  const char* const characters = PyUnicode_AsUTF8(text.get());
-  if (characters == nullptr) throw ErrorSet();
-  return characters;
-}
-
 /// The item of a pair such as betas. Owned: the group may change while it is looked at.
 Ref item_of(const char* op, PyObject* pair, const OptionKey& option) {
   const bool is_pair = PySequence_Check(pair) != 0 && PySequence_Size(pair) == 2;
   if (!is_pair) {
     PyErr_Clear();
-    throw ValueError(
-        str(op, ": needs two ", PyUnicode_AsUTF8(option.key.get()), ", got ", text_of(pair)));
+    throw ValueError(str(op, ": needs two ", utf8_of(option.key.get()), ", got ", repr_of(pair)));
   }
   return Ref(PySequence_GetItem(pair, option.position));
 }
@@ -101,10 +94,9 @@ void destroy(PyObject* capsule) {
 PyObject* make(PyObject*, Args args, Py_ssize_t count) {
   return guarded([&] {
     check_count("optimizer", count, 3);
-    const char* const kind = PyUnicode_AsUTF8(args[0]);
-    if (kind == nullptr) throw ErrorSet();
+    const std::string kind(utf8_of(args[0]));
     auto handle = std::make_unique<Handle>();
-    handle->optimizer = optim::make_optimizer(kind, to_tensors(kind, args[1]));
+    handle->optimizer = optim::make_optimizer(kind, to_tensors(kind.c_str(), args[1]));
     if (handle->optimizer == nullptr) {
       throw ValueError(str("optimizer: needs the name of one that is fused, got '", kind, "'"));
     }
@@ -198,12 +190,11 @@ PyObject* set_state(PyObject*, Args args, Py_ssize_t count) {
       PyObject* const item = PyList_GET_ITEM(items.get(), i);
       PyObject* const key = PyTuple_GET_ITEM(item, 0);
       PyObject* const value = PyTuple_GET_ITEM(item, 1);
-      const char* const name = PyUnicode_Check(key) != 0 ? PyUnicode_AsUTF8(key) : nullptr;
-      if (name == nullptr) {
-        PyErr_Clear();
+      if (PyUnicode_Check(key) == 0) {
         throw DTypeError(str(optimizer.name(), ": needs state under names, got ", type_name(key)));
       }
-      if (std::string_view(name) == "step") {
+      const std::string name(utf8_of(key));
+      if (name == "step") {
         steps = steps_of(optimizer.name(), value);
       } else if (is_tensor(value)) {
         tensors.emplace_back(name, tensor_of(value));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "python/src/errors.h"
+#include "python/src/text.h"
 
 namespace ebb::python {
 namespace {
@@ -169,9 +170,7 @@ PyObject* memory(PyObject*, PyObject* capsule) {
 PyObject* open_range(PyObject*, PyObject* name) {
   return guarded([&]() -> PyObject* {
     if (is_profiling()) {
-      const char* const text = PyUnicode_AsUTF8(name);
-      if (text == nullptr) return nullptr;
-      open_user_range(intern_range_name(text));
+      open_user_range(intern_range_name(utf8_of(name)));
     }
     Py_RETURN_NONE;
   });

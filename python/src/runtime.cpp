@@ -9,6 +9,7 @@
 #include "python/src/args.h"
 #include "python/src/errors.h"
 #include "python/src/location.h"
+#include "python/src/text.h"
 
 namespace ebb::python {
 namespace {
@@ -69,9 +70,13 @@ PyObject* build_info(PyObject*, PyObject*) {
 /// The package says where it lies, so that its own frames can be told from the user's.
 PyObject* set_package(PyObject*, PyObject* folder) {
   return guarded([&] {
-    const char* const path = PyUnicode_AsUTF8(folder);
-    if (path == nullptr) throw ErrorSet();
-    install_location_provider(path);
+    // Types, locations and the interpreter's lock are the process's; another interpreter in it
+    // would share objects that Python does not let it share.
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+      PyErr_SetString(PyExc_ImportError, kNeedsMainInterpreter);
+      throw ErrorSet();
+    }
+    install_location_provider(path_of("_set_package", folder).c_str());
     return PyBool_FromLong(reads_frames_directly());
   });
 }

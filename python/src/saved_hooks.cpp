@@ -15,6 +15,7 @@
 #include "python/src/python_error.h"
 #include "python/src/shared_object.h"
 #include "python/src/tensor_object.h"
+#include "python/src/text.h"
 
 namespace ebb::python {
 namespace {
@@ -112,11 +113,8 @@ PyObject* capsule_of(Guard* guard) {
 }
 
 PyObject* disable(PyObject*, PyObject* message) {
-  return guarded([&] {
-    const char* const text = PyUnicode_AsUTF8(message);
-    if (text == nullptr) throw ErrorSet();
-    return capsule_of(new DisableSavedTensorsHooksGuard(text));
-  });
+  return guarded(
+      [&] { return capsule_of(new DisableSavedTensorsHooksGuard(std::string(utf8_of(message)))); });
 }
 
 PyObject* allow_mutation(PyObject*, PyObject*) {

@@ -14,6 +14,7 @@
 #include "python/src/saved_values.h"
 #include "python/src/shared_object.h"
 #include "python/src/tensor_object.h"
+#include "python/src/text.h"
 
 namespace ebb::python {
 namespace {
@@ -127,11 +128,8 @@ PyObject* kept_bytes(PyObject*, PyObject* capsule) {
 
 /// Whether policies are asked for ops of this name: not for compositions of others.
 PyObject* is_observed(PyObject*, PyObject* name) {
-  return guarded([&] {
-    const char* const text = PyUnicode_AsUTF8(name);
-    if (text == nullptr) throw ErrorSet();
-    return PyBool_FromLong(autograd::find_jvp_rule(text) != nullptr);
-  });
+  return guarded(
+      [&] { return PyBool_FromLong(autograd::find_jvp_rule(utf8_of(name)) != nullptr); });
 }
 
 PyMethodDef kFunctions[] = {

@@ -13,6 +13,7 @@
 #include "python/src/node_object.h"
 #include "python/src/tensor_object.h"
 #include "python/src/tensor_slots.h"
+#include "python/src/text.h"
 #include "python/src/value_types.h"
 
 namespace ebb::python {
@@ -160,7 +161,9 @@ int set_data_of(PyObject* self, PyObject* value, void*) {
 
 PyObject* name(const Tensor& tensor) {
   const std::string given = name_of(tensor);
-  return given.empty() ? Py_NewRef(Py_None) : checked(PyUnicode_FromString(given.c_str()));
+  return given.empty() ? Py_NewRef(Py_None)
+                       : checked(PyUnicode_FromStringAndSize(
+                             given.data(), static_cast<Py_ssize_t>(given.size())));
 }
 /// `del tensor.name` takes the name away, as None does.
 int set_name_of(PyObject* self, PyObject* value, void*) {
@@ -169,9 +172,7 @@ int set_name_of(PyObject* self, PyObject* value, void*) {
     if (!PyUnicode_Check(value)) {
       throw DTypeError(str("name: needs a str or None, got ", type_name(value)));
     }
-    const char* const text = PyUnicode_AsUTF8(value);
-    if (text == nullptr) throw ErrorSet();
-    set_name(tensor_of(self), text);
+    set_name(tensor_of(self), std::string(utf8_of(value)));
   });
 }
 

@@ -13,6 +13,7 @@
 #include "python/src/op_call.h"
 #include "python/src/tensor_data.h"
 #include "python/src/tensor_slots.h"
+#include "python/src/text.h"
 #include "python/src/value_types.h"
 
 namespace ebb::python {
@@ -132,9 +133,8 @@ PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* 
     const Py_ssize_t keywords = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
     for (Py_ssize_t index = 0; index < count + keywords; ++index) {
       PyObject* const value = args[index];
-      const char* const name =
-          index < count ? "" : PyUnicode_AsUTF8(PyTuple_GET_ITEM(names, index - count));
-      if (name == nullptr) throw ErrorSet();
+      const std::string_view name =
+          index < count ? "" : utf8_of(PyTuple_GET_ITEM(names, index - count));
       if (const std::optional<DType> wanted = to_dtype(value)) {
         dtype = *wanted;
       } else if (is_tensor(value)) {
@@ -143,7 +143,7 @@ PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* 
       } else if (is_device(value) || PyUnicode_Check(value)) {
         device = to_device(value);
       } else if (PyBool_Check(value)) {
-        copy = copy || (std::strcmp(name, "copy") == 0 && value == Py_True);
+        copy = copy || (name == "copy" && value == Py_True);
       } else if (value != Py_None) {
         throw DTypeError(str("to(): needs a dtype, device or Tensor, got ", type_name(value)));
       }

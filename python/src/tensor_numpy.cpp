@@ -18,6 +18,7 @@
 #include "python/src/tensor_data.h"
 #include "python/src/tensor_object.h"
 #include "python/src/tensor_slots.h"
+#include "python/src/text.h"
 
 namespace ebb::python {
 namespace {
@@ -60,10 +61,7 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t size) {
 std::string dtype_name_of(PyObject* array) {
   PyObject* const dtype = PyObject_GetAttrString(array, "dtype");
   PyObject* const name = dtype == nullptr ? nullptr : PyObject_Str(dtype);
-  std::string text = "an unknown dtype";
-  if (name != nullptr) {
-    if (const char* const utf8 = PyUnicode_AsUTF8(name); utf8 != nullptr) text = utf8;
-  }
+  const std::string text = label_of(name, "an unknown dtype");
   Py_XDECREF(name);
   Py_XDECREF(dtype);
   PyErr_Clear();

@@ -6,6 +6,7 @@
 
 #include "ebb/core/error.h"
 #include "python/src/errors.h"
+#include "python/src/text.h"
 
 namespace ebb::python {
 namespace {
@@ -177,7 +178,7 @@ PyObject* size_repr(PyObject* self) {
     PyObject* const item = PyObject_Repr(PyTuple_GET_ITEM(self, dim));
     if (item == nullptr) return nullptr;
     if (dim > 0) shown += ", ";
-    shown += PyUnicode_AsUTF8(item);
+    shown += utf8_of(item);
     Py_DECREF(item);
   }
   return text(shown + "])");
@@ -255,9 +256,7 @@ Device to_device(PyObject* object) {
   if (!PyUnicode_Check(object)) {
     throw DTypeError(str("device: needs a device or its name, got ", type_name(object)));
   }
-  const char* const name = PyUnicode_AsUTF8(object);
-  if (name == nullptr) throw ErrorSet();
-  return parse_device(name);
+  return parse_device(std::string(utf8_of(object)));
 }
 
 PyObject* make_size(IntSpan sizes) {
