@@ -22,11 +22,21 @@ namespace fs = std::filesystem;
 
 constexpr char kMark[] = ".ebb-tmp-";
 
-/// The file that `path` stands for, links followed, as far as they lead.
+/// The file that `path` stands for, links followed; of a link that leads nowhere, the name that
+/// it gives, which is where open() would make the file.
 fs::path resolved(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as the system
   std::error_code error;
-  fs::path real = fs::is_symlink(path, error) ? fs::weakly_canonical(path, error) : fs::path(path);
-  return error ? fs::path(path) : real;
+  if (!fs::is_symlink(path, error)) return path;
+  fs::path real = fs::canonical(path, error);
+  if (!error) return real;
+  real = path;
+  for (int links = 0; links < kMostLinks && fs::is_symlink(real, error); ++links) {
+    const fs::path target = fs::read_symlink(real, error);
+    if (error) return path;
+    real = real.parent_path() / target;  // an absolute target replaces the folder
+  }
+  return real;
 }
 
 /// The mode of the old file, or what the process gives to new ones.
@@ -52,6 +62,10 @@ AtomicFile::AtomicFile(std::string op, const std::string& path) : op_(std::move(
   path_ = target.string();
   folder_ = target.has_parent_path() ? target.parent_path().string() : ".";
   std::error_code error;
+  if (fs::is_symlink(target, error)) {
+    throw IoError(op_ + ": needs the path of a file, got '" + path +
+                  "', a link that leads to itself");
+  }
   const fs::file_status status = fs::status(target, error);
   if (path_.empty() || (fs::exists(status) && !fs::is_regular_file(status))) {
     throw IoError(op_ + ": needs the path of a file, got '" + path + "'");

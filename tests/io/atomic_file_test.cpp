@@ -60,6 +60,27 @@ TEST(AtomicFile, WritesThroughASymbolicLink) {
   EXPECT_NE(read_file(folder.file("real")), "old");
 }
 
+TEST(AtomicFile, MakesTheFileThatADanglingLinkNames) {
+  const TempFolder folder;
+  std::filesystem::create_directory(folder.file("sub"));
+  ASSERT_EQ(::symlink("sub/second", folder.file("first").c_str()), 0);
+  ASSERT_EQ(::symlink("../real", folder.file("sub/second").c_str()), 0);
+  save_safetensors(folder.file("first"), bytes(3));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.file("first")));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.file("sub/second")));
+  EXPECT_EQ(load_safetensors(folder.file("real")).tensors.at(0).second.numel(), 3);
+  EXPECT_EQ(folder.count(), 3);
+}
+
+TEST(AtomicFile, RefusesALinkThatLeadsToItself) {
+  const TempFolder folder;
+  ASSERT_EQ(::symlink("b", folder.file("a").c_str()), 0);
+  ASSERT_EQ(::symlink("a", folder.file("b").c_str()), 0);
+  const auto save = [&] { save_safetensors(folder.file("a"), bytes(1)); };
+  EXPECT_NE(message_of<IoError>(save).find("a link that leads to itself"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.file("a")));
+}
+
 TEST(AtomicFile, RemovesWhatAKilledProcessLeft) {
   const TempFolder folder;
   write_file(folder.file(".x.ebb-tmp-999999999-0"), "half");  // no process has this number

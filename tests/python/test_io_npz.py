@@ -148,6 +148,15 @@ def test_the_mode_of_the_old_file_is_kept_and_links_are_followed(path):
     assert ebb.load(path)["a"].item() == 1.0
 
 
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
+def test_saving_through_a_dangling_link_makes_the_file_it_names(tmp_path, suffix):
+    link, real = tmp_path / f"link{suffix}", tmp_path / f"real{suffix}"
+    link.symlink_to(real.name)
+    ebb.save({"a": ebb.ones(1)}, link)
+    assert link.is_symlink() and not real.is_symlink()
+    assert ebb.load(real)["a"].item() == ebb.load(link)["a"].item() == 1.0
+
+
 def test_atomic_files_refuse_what_they_are_not():
     for call in (
         lambda: ebb._C._atomic_open("op"),
@@ -181,7 +190,9 @@ def pickled():
     [
         (b"", "magic"),
         (b"\x93NUMPY\x03\x00" + b"\0" * 40, "its version is (3, 0)"),
-        (b"\x93NUMPY\x01\x00\xff\xff{", "EOF"),
+        (b"\x93NUMPY\x01\x00\xff\xff{", "its header claims 65535 bytes of at most 10000"),
+        (b"\x93NUMPY\x02\x00\xff\xff\xff\xff{", "its header claims 4294967295 bytes"),
+        (b"\x93NUMPY\x01\x00\x00\x01{", "EOF"),
         (header_of("(3,)"), "takes 12 bytes, but 0 follow"),
         (header_of("(3,)") + b"\0" * 13, "takes 12 bytes, but 13 follow"),
         (header_of(f"({2**62}, 8)"), "follow"),
