@@ -4,6 +4,7 @@
 #include "ebb/core/device_plugin.h"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -131,10 +132,20 @@ DeviceType register_device(const DevicePlugin* plugin) {
   return type;
 }
 
+/// The dynamic linker opens whatever has the name, and of a pipe waits for a writer. A name without
+/// '/' is looked for in the system's folders.
+static void refuse_irregular(const std::string& path) {
+  struct stat status {};
+  const bool is_path = path.find('/') != std::string::npos;
+  if (!is_path || ::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return;
+  throw IoError(str("load_device_plugin: needs a regular file, got '", path, '\''));
+}
+
 DeviceType load_device_plugin(const std::string& path) {
   static std::mutex loading;
   static std::map<void*, DeviceType> loaded;  // by handle: dlopen() gives one per library
   const std::lock_guard lock(loading);
+  refuse_irregular(path);
   // Never closed: the struct, kernels and streams live as long as the process.
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {

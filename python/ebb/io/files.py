@@ -7,11 +7,11 @@ Files hold tensors, numbers and text only; nothing in them is ever executed, and
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 from ebb import _C
 from ebb.io import npz, safetensors
+from ebb.io.reading import path_text
 
 __all__ = ["load", "load_metadata", "save"]
 
@@ -34,7 +34,7 @@ def save(obj: Any, path: str | os.PathLike, metadata: dict[str, str] | None = No
         >>> ebb.save({"weight": ebb.ones(2, 3)}, "weights.safetensors")
         >>> ebb.save({"model": model.state_dict(), "step": 7}, "checkpoint.safetensors")
     """
-    suffix = _suffix_of(path)
+    suffix = _suffix_of("save", path)
     if suffix not in (".npy", ".npz"):
         safetensors.save(obj, path, metadata)
         return
@@ -58,7 +58,7 @@ def load(path: str | os.PathLike, *, mmap: bool = False) -> Any:
         OSError: If the file cannot be read.
         ValueError: If it is not of its suffix's format, or corrupt.
     """
-    suffix = _suffix_of(path)
+    suffix = _suffix_of("load", path)
     if suffix not in (".npy", ".npz"):
         return safetensors.load(path, mmap=mmap)
     if mmap:
@@ -71,5 +71,5 @@ def load_metadata(path: str | os.PathLike) -> dict[str, str]:
     return safetensors.load_metadata(path)
 
 
-def _suffix_of(path: str | os.PathLike) -> str:
-    return Path(os.fsdecode(path)).suffix.lower()
+def _suffix_of(op: str, path: str | os.PathLike) -> str:
+    return os.path.splitext(path_text(op, path))[1].lower()

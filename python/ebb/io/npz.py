@@ -1,21 +1,29 @@
 # python/ebb/io/npz.py -- NumPy's files: .npy holds one array, .npz a ZIP archive of them.
 #
-# Arrays are written by NumPy and read by a stricter reader than NumPy's: the size that a header
-# states is compared with the bytes that are there before any memory is asked for, and object arrays
-# (which are pickles) are refused.
+# Arrays are written by NumPy and read by a stricter reader than NumPy's: object arrays (which are
+# pickles) are refused, and nothing is unpacked or asked memory for on the strength of a claim. What
+# an archive claims is weighed first (_check_claims): the ways of packing, the size of each member
+# against its packed bytes, and of all against the file and a limit. Of a member the header comes
+# first, and has to agree with the member's size before the rest is unpacked, piece by piece.
 """``save_npz`` and ``load_npz``; ``ebb.save`` and ``ebb.load`` call them for these suffixes."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, BinaryIO, NoReturn
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
 from ebb import _C
+from ebb.io.reading import opened
 
 __all__ = ["load_npy", "load_npz", "save_npy", "save_npz"]
+
+MAGIC = b"\x93NUMPY"
+LENGTH_BYTES = {(1, 0): 2, (2, 0): 4}  # by version: how many bytes tell the length of the header
+MOST_HEADER_BYTES = 10_000  # as numpy.load
+MOST_INFLATED = 1032  # bytes that one byte of deflate can stand for
+CHUNK = 1 << 20
 
 
 def save_npz(
@@ -55,9 +63,13 @@ def save_npy(tensor: _C.Tensor, path: str | os.PathLike) -> None:
         _write_array(file, array)
 
 
-def load_npz(path: str | os.PathLike) -> dict[str, _C.Tensor]:
+def load_npz(path: str | os.PathLike, *, max_bytes: int | None = None) -> dict[str, _C.Tensor]:
     """Read the tensors of an ``.npz`` file, by name.
 
+    Args:
+        path: The file.
+        max_bytes: Refuse, before anything is unpacked, a file whose tensors take more; by default
+            more than the machine's memory.
     Raises:
         OSError: If the file cannot be read.
         ValueError: If it is not an ``.npz`` file, or corrupt, or holds anything but numbers.
@@ -66,13 +78,11 @@ def load_npz(path: str | os.PathLike) -> dict[str, _C.Tensor]:
     import zipfile
 
     tensors = {}
-    with _opened("load_npz", path) as file:
+    with opened("load_npz", path) as file:
         try:
             with zipfile.ZipFile(file) as archive:
-                for entry in archive.infolist():
-                    name = entry.filename.removesuffix(".npy")
-                    if name in tensors:
-                        _corrupt("load_npz", path, f"it holds {name!r} twice")
+                entries = _check_claims(archive.infolist(), file, path, max_bytes)
+                for name, entry in entries.items():
                     with archive.open(entry) as member:
                         tensors[name] = _read_array(member, entry.file_size, "load_npz", path)
         except _C.Error:
@@ -84,9 +94,42 @@ def load_npz(path: str | os.PathLike) -> dict[str, _C.Tensor]:
     return tensors
 
 
+def _check_claims(entries: list, file: Any, path: Any, most: int | None) -> dict[str, Any]:
+    """Return the members by name, once what they claim to hold can be true and is not too much."""
+    import zipfile
+
+    found: dict[str, Any] = {}
+    packed = unpacked = 0
+    for entry in entries:
+        name = entry.filename.removesuffix(".npy")
+        if name in found:
+            _corrupt("load_npz", path, f"it holds {name!r} twice")
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            # Of these a few bytes may unpack to any number, and not piece by piece.
+            _corrupt("load_npz", path, f"{name!r} is neither stored nor deflated")
+        ratio = MOST_INFLATED if entry.compress_type == zipfile.ZIP_DEFLATED else 1
+        if entry.file_size > ratio * entry.compress_size:
+            _corrupt("load_npz", path, f"{name!r} claims {entry.file_size} bytes, which "
+                     f"{entry.compress_size} packed ones cannot hold")  # fmt: skip
+        packed += entry.compress_size
+        unpacked += entry.file_size
+        found[name] = entry
+    size = file.seek(0, os.SEEK_END)
+    if packed > size:  # members that share bytes
+        _corrupt("load_npz", path, f"its members claim {packed} of its {size} bytes")
+    if most is None:
+        most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if unpacked > most:
+        raise _C.ValueError(
+            f"load_npz: needs a file of at most {most:,} bytes when unpacked, got "
+            f"{os.fsdecode(path)!r} with {unpacked:,}"
+        )
+    return found
+
+
 def load_npy(path: str | os.PathLike) -> _C.Tensor:
     """Read the tensor of an ``.npy`` file; errors are those of ``load_npz``."""
-    with _opened("load_npy", path) as file:
+    with opened("load_npy", path) as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
         return _read_array(file, size, "load_npy", path)
@@ -112,7 +155,6 @@ def _write_array(file: Any, array: Any) -> None:
 
 def _read_array(file: Any, size: int, op: str, path: Any) -> _C.Tensor:
     """Read one array from a file of ``size`` bytes, of which a header is the beginning."""
-    import numpy as np
 
     shape, is_fortran, dtype, header_bytes = _read_header(file, op, path)
     if dtype.hasobject or dtype.kind not in "?biufc" or dtype.itemsize > 16:
@@ -125,46 +167,59 @@ def _read_array(file: Any, size: int, op: str, path: Any) -> _C.Tensor:
     if wanted != size - header_bytes:
         _corrupt(op, path, f"its shape {shape} takes {wanted} bytes, but {size - header_bytes} "
                  "follow")  # fmt: skip
-    # A byte array first: the declared size may still be more than a compressed entry gives.
-    content = file.read(wanted)
-    if len(content) != wanted:
-        _corrupt(op, path, f"it ends after {len(content)} of {wanted} bytes")
-    flat = np.frombuffer(bytearray(content), dtype)
-    array = flat.reshape(shape, order="F" if is_fortran else "C")
+    content = _read_content(file, wanted, op, path)
+    array = content.view(dtype).reshape(shape, order="F" if is_fortran else "C")
     return _C.from_numpy(array.astype(dtype.newbyteorder("="), order="C", copy=False))
 
 
 def _read_header(file: Any, op: str, path: Any) -> tuple[tuple, bool, Any, int]:
     """Return shape, whether columns come first, dtype, and the bytes read."""
+    from io import BytesIO
+
     from numpy.lib import format as npy
 
-    counted = _CountingReader(file)
     try:
-        version = npy.read_magic(counted)
-        read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
-        if read is None:
+        magic = file.read(len(MAGIC) + 2)
+        version = tuple(magic[len(MAGIC) :])
+        if not magic.startswith(MAGIC) or len(version) < 2:
+            _corrupt(op, path, "it has another magic")
+        if version not in LENGTH_BYTES:
             _corrupt(op, path, f"its version is {version}")
-        shape, is_fortran, dtype = read(counted)
+        length = file.read(LENGTH_BYTES[version])
+        text_bytes = int.from_bytes(length, "little")
+        if text_bytes > MOST_HEADER_BYTES:
+            _corrupt(op, path, f"its header claims {text_bytes} bytes of at most "
+                     f"{MOST_HEADER_BYTES}")  # fmt: skip
+        header = length + file.read(text_bytes)
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, is_fortran, dtype = read(BytesIO(header))
     except _C.Error:
         raise
     except _damage() as error:
         if isinstance(error, OSError):
             raise
         _corrupt(op, path, str(error).partition("\n")[0] or type(error).__name__)
-    return shape, is_fortran, dtype, counted.count
+    return shape, is_fortran, dtype, len(magic) + len(header)
 
 
-class _CountingReader:
-    """A file that counts the bytes that were read from it."""
+def _read_content(file: Any, wanted: int, op: str, path: Any) -> Any:
+    """Return ``wanted`` bytes. Memory is taken as they arrive, not as they are claimed."""
+    import numpy as np
 
-    def __init__(self, file: Any):
-        self.file = file
-        self.count = 0
-
-    def read(self, size: int) -> bytes:
-        content = self.file.read(size)
-        self.count += len(content)
-        return content
+    try:
+        content = np.empty(wanted, np.uint8)
+    except MemoryError:
+        raise _C.OutOfMemoryError(
+            f"{op}: needs memory for {wanted:,} bytes of {os.fsdecode(path)!r}, got none"
+        ) from None
+    view = memoryview(content)
+    filled = 0
+    while filled < wanted:
+        count = file.readinto(view[filled : filled + CHUNK])
+        if count == 0:
+            _corrupt(op, path, f"it ends after {filled} of {wanted} bytes")
+        filled += count
+    return content
 
 
 def _damage() -> tuple[type[BaseException], ...]:
@@ -184,20 +239,6 @@ def _damage() -> tuple[type[BaseException], ...]:
         ArithmeticError, EOFError, LookupError, MemoryError, OSError, RuntimeError, SyntaxError,
         TypeError, ValueError,
     )  # fmt: skip
-
-
-@contextmanager
-def _opened(op: str, path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """Open a file for reading; errors of the system become IoError."""
-    try:
-        with open(path, "rb") as file:
-            yield file
-    except OSError as error:
-        if isinstance(error, _C.Error):
-            raise
-        raise _C.IoError(
-            f"{op}: needs a readable file, got {os.fsdecode(path)!r}: {error.strerror or error}"
-        ) from None
 
 
 class _NewFile:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ebb import _C
 from ebb.io import tree
+from ebb.io.reading import path_text
 
 __all__ = ["load", "load_metadata", "safe_open", "save"]
 
@@ -73,7 +74,7 @@ class safe_open:  # noqa: N801 -- the name that the safetensors package gave it
     """
 
     def __init__(self, path: str | os.PathLike):
-        self._path = os.fsdecode(path)
+        self._path = path_text("safe_open", path)
         self._tensors, self._metadata = _C._load(path, True)
         self._metadata.pop(TREE, None)
 

@@ -10,11 +10,13 @@ import json
 import math
 import re
 from functools import cache
-from os import PathLike
+from os import PathLike, fsdecode
 from pathlib import Path
 from typing import Any
 
+from ebb import _C
 from ebb._nesting import check_depth
+from ebb.io.reading import opened
 
 FORMAT, VERSION = "ebb.graph", 1
 # In this order: each file may use at once what an earlier one declares.
@@ -24,6 +26,7 @@ SCRIPTS = (
 )  # fmt: skip
 COMPRESS_FROM = 1 << 15  # bytes of JSON from which on gzip is worth a file that grep cannot read
 GZIP, PLAIN = "gzip+base64", "json"
+MOST_BYTES = 1 << 28  # that read_html takes from a file that it was not told to trust
 
 
 def write_html(
@@ -62,7 +65,7 @@ def to_html(
 ) -> str:
     """Return the page that ``write_html`` writes."""
     if direction not in ("backward", "forward"):
-        raise ValueError(f"viz: direction needs forward or backward, got {direction!r}")
+        raise _C.ValueError(f"viz: direction needs forward or backward, got {direction!r}")
     text = _dump(graph_data(graph))
     packs = len(text) >= COMPRESS_FROM if compress is None else compress
     style, script = _sources()
@@ -83,23 +86,67 @@ def to_html(
     )
 
 
-def read_html(path: str | PathLike) -> dict:
+def read_html(path: str | PathLike, *, max_bytes: int = MOST_BYTES) -> dict:
     """Return the graph's data, as ``to_json()`` gave it, from a file of ``write_html``.
 
+    Args:
+        path: The file.
+        max_bytes: Refuse a file, or packed data, of more; by default 256 MiB.
     Raises:
-        ValueError: If the file holds no graph.
+        OSError: If the file cannot be read.
+        ValueError: If the file holds no graph, or too much.
     """
-    text = Path(path).read_text(encoding="utf-8")
-    found = re.search(r'<script id="graph" [^>]*data-encoding="([^"]*)">([^<]*)</script>', text)
-    if not found:
-        raise ValueError(f"read_html: needs a file of write_html, got {path}")
-    encoding, content = found.groups()
-    if encoding == GZIP:
-        import base64
-        import gzip
+    with opened("read_html", path) as file:
+        page = file.read(max_bytes + 1)
+    if len(page) > max_bytes:
+        raise _too_much(path, "a file", max_bytes)
+    try:
+        encoding, content = _data_of(page)
+        if encoding == GZIP:
+            content = _unpacked(content, path, max_bytes)
+        return graph_data(json.loads(content.decode()))
+    except _C.Error:
+        raise
+    except (ValueError, RecursionError) as error:
+        what = str(error).partition("\n")[0]
+        raise _C.ValueError(
+            f"read_html: needs a file of write_html, got {fsdecode(path)!r}: {what}"
+        ) from None
 
-        content = gzip.decompress(base64.b64decode(content)).decode()
-    return json.loads(content)
+
+def _data_of(page: bytes) -> tuple[str, bytes]:
+    """Return how the data of a page is encoded, and the data."""
+    start = page.find(b'<script id="graph" ')
+    end = page.find(b">", start)
+    found = re.search(rb' data-encoding="([a-z0-9+]*)"$', page[max(start, end - 200) : end])
+    close = page.find(b"<", end)
+    if start < 0 or found is None or close < 0:
+        raise ValueError("it holds no graph")
+    return found[1].decode(), page[end + 1 : close]
+
+
+def _unpacked(content: bytes, path: Any, most: int) -> bytes:
+    """Unpack base64 and gzip; never more than ``most`` bytes."""
+    import base64
+    import zlib
+
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        text = unpacker.decompress(base64.b64decode(content), most + 1)
+    except zlib.error as error:
+        raise ValueError(f"its data is damaged: {error}") from None
+    if len(text) > most:
+        raise _too_much(path, "data", most)
+    if not unpacker.eof:
+        raise ValueError("its data ends too early")
+    return text
+
+
+def _too_much(path: Any, what: str, most: int) -> Exception:
+    return _C.ValueError(
+        f"read_html: needs {what} of at most {most:,} bytes, got more in {fsdecode(path)!r}"
+        "\nhint: pass max_bytes"
+    )
 
 
 class show:  # noqa: N801 -- used as a function; notebooks then ask the object for its HTML
@@ -141,11 +188,11 @@ def graph_data(graph: Any) -> dict:
         data = json.loads(data)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         got = data.get("format") if isinstance(data, dict) else type(data).__name__
-        raise ValueError(
+        raise _C.ValueError(
             f"viz: graph needs the format {FORMAT}, got {got}\nhint: give a graph of ebb.graph()"
         )
     if data.get("version") != VERSION:
-        raise ValueError(f"viz: graph needs version {VERSION}, got {data.get('version')}")
+        raise _C.ValueError(f"viz: graph needs version {VERSION}, got {data.get('version')}")
     return data
 
 

@@ -1,0 +1,52 @@
+# python/ebb/io/reading.py -- files opened for reading: regular ones only, and never waiting.
+#
+# The Python side of ebb/io/read_file.h. Opening a pipe that nobody writes to waits for ever, and a
+# device may have no end; so whatever is no regular file is refused, whatever it is called.
+"""``path_text`` and ``opened``, for all readers that are written in Python."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO
+
+from ebb import _C
+
+
+def path_text(op: str, path: Any) -> str:
+    """Return a path as text. Raises an error that names ``op`` for anything that is none."""
+    try:
+        text = os.fsdecode(path)
+        os.fsencode(text)
+    except TypeError:
+        raise _C.DTypeError(
+            f"{op}: needs a path as str, bytes or os.PathLike, got {type(path).__name__}"
+        ) from None
+    except UnicodeError:
+        raise _C.ValueError(f"{op}: needs a path that can be encoded, got {path!r}") from None
+    if not text:
+        raise _C.ValueError(f"{op}: needs a path, got ''")
+    if "\0" in text:
+        raise _C.ValueError(f"{op}: needs a path without NUL, got {text!r}")
+    return text
+
+
+@contextmanager
+def opened(op: str, path: str | os.PathLike) -> Iterator[BinaryIO]:
+    """Open a regular file for reading; errors of the system become IoError."""
+    text = path_text(op, path)
+    try:
+        descriptor = os.open(text, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise _C.IoError(f"{op}: needs a regular file, got {text!r}")
+        with open(descriptor, "rb") as file:
+            yield file
+    except OSError as error:
+        if isinstance(error, _C.Error):
+            raise
+        raise _C.IoError(
+            f"{op}: needs a readable file, got {text!r}: {error.strerror or error}"
+        ) from None
