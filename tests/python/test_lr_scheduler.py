@@ -140,6 +140,127 @@ def test_a_users_own_schedule_needs_only_get_lr():
         lr_scheduler.LRScheduler(make_optimizer())
 
 
+def test_a_later_part_may_be_a_chain():
+    optimizer = make_optimizer()
+    chain = lr_scheduler.ChainedScheduler(
+        [lr_scheduler.ExponentialLR(optimizer, 0.5), lr_scheduler.ConstantLR(optimizer, 0.1, 2)]
+    )
+    scheduler = lr_scheduler.SequentialLR(
+        optimizer, [lr_scheduler.StepLR(optimizer, 1, 0.25), chain], [2]
+    )
+    assert rates(scheduler, 6) == pytest.approx([1, 0.25, 0.1, 0.05, 0.25, 0.125])
+
+
+def test_the_first_part_may_be_a_chain():
+    optimizer = make_optimizer()
+    chain = lr_scheduler.ChainedScheduler(
+        [lr_scheduler.ExponentialLR(optimizer, 0.5), lr_scheduler.LinearLR(optimizer, 0.5, 1.0, 2)]
+    )
+    scheduler = lr_scheduler.SequentialLR(
+        optimizer, [chain, lr_scheduler.StepLR(optimizer, 1, 0.1)], [3]
+    )
+    assert rates(scheduler, 5) == pytest.approx([0.5, 0.375, 0.25, 1, 0.1])
+
+
+def test_parts_of_parts_count_from_their_own_beginning():
+    optimizer = make_optimizer()
+
+    def exponential(gamma):
+        return lr_scheduler.ExponentialLR(optimizer, gamma)
+
+    def inner():
+        return lr_scheduler.SequentialLR(optimizer, [exponential(0.5), exponential(0.1)], [2])
+
+    scheduler = lr_scheduler.SequentialLR(optimizer, [inner(), inner()], [3])
+    assert rates(scheduler, 7) == pytest.approx([1, 0.5, 1, 1, 0.5, 1, 0.1])
+
+
+def test_a_part_that_begins_keeps_the_factors_of_others():
+    optimizer = make_optimizer()
+    sequence = lr_scheduler.SequentialLR(
+        optimizer,
+        [lr_scheduler.ConstantLR(optimizer, 1.0), lr_scheduler.ExponentialLR(optimizer, 0.5)],
+        [1],
+    )
+    step = lr_scheduler.StepLR(optimizer, 2, 0.1)
+    scheduler = lr_scheduler.ChainedScheduler([sequence, step], optimizer)
+    assert rates(scheduler, 4) == pytest.approx([1, 1, 0.05, 0.025])
+
+
+def test_the_part_at_milestone_zero_begins():
+    optimizer = make_optimizer()
+    parts = [lr_scheduler.ConstantLR(optimizer, 0.5), lr_scheduler.ConstantLR(optimizer, 0.1)]
+    assert rates(lr_scheduler.SequentialLR(optimizer, parts, [0]), 2) == [0.1, 0.1]
+
+
+def test_an_ended_schedule_leaves_the_rate_to_others():
+    optimizer = make_optimizer()
+    scheduler = lr_scheduler.PolynomialLR(optimizer, 2)
+    assert rates(scheduler, 4) == [1, 0.5, 0, 0]
+    optimizer.param_groups[0]["lr"] = 3.0
+    assert rates(scheduler, 2) == [3, 3]
+
+
+def test_warm_restarts_keep_a_fraction():
+    scheduler = lr_scheduler.CosineAnnealingWarmRestarts(make_optimizer(), 2)
+    scheduler.step(0.5)
+    scheduler.step()
+    assert scheduler.T_cur == 1.5 and scheduler.last_epoch == 1
+    scheduler.step()
+    assert scheduler.T_cur == 0.5
+
+
+def add_group(scheduler, lr):
+    scheduler.optimizer.add_param_group({"params": [ebb.zeros(1, requires_grad=True)], "lr": lr})
+
+
+def test_plateau_lowers_the_rate_of_an_added_group():
+    scheduler = lr_scheduler.ReduceLROnPlateau(make_optimizer(), patience=0, factor=0.5)
+    scheduler.step(1.0)
+    add_group(scheduler, 0.5)
+    scheduler.step(1.0)
+    assert scheduler.get_last_lr() == [0.5, 0.25]
+    scheduler = lr_scheduler.ReduceLROnPlateau(make_optimizer(), patience=0, min_lr=[0.1])
+    scheduler.step(1.0)
+    add_group(scheduler, 0.5)
+    with pytest.raises(ValueError, match="needs min_lrs for 2 groups, got 1\nhint: append to"):
+        scheduler.step(1.0)
+    scheduler.min_lrs.append(0.2)
+    scheduler.step(1.0)
+    assert scheduler.get_last_lr() == [pytest.approx(0.1), 0.2]
+
+
+def test_an_added_group_is_led_or_refused():
+    scheduler = lr_scheduler.ExponentialLR(make_optimizer(), 0.5)
+    add_group(scheduler, 0.5)
+    assert rates(scheduler, 2) == [1, 0.5] and scheduler.get_last_lr() == [0.25, 0.125]
+    for make in (
+        lambda optimizer: lr_scheduler.LambdaLR(optimizer, abs),
+        lambda optimizer: lr_scheduler.MultiplicativeLR(optimizer, abs),
+        lambda optimizer: lr_scheduler.CosineAnnealingWarmRestarts(optimizer, 2),
+        lambda optimizer: lr_scheduler.OneCycleLR(optimizer, 1.0, 5, cycle_momentum=False),
+    ):
+        scheduler = make(make_optimizer())
+        add_group(scheduler, 0.5)
+        scheduler.optimizer.step()
+        with pytest.raises(ValueError, match="needs the 1 groups that it began with, got 2\nhint:"):
+            scheduler.step()
+
+
+def test_a_rate_in_a_tensor_is_written_in_place_and_shared_with_nothing():
+    rate = ebb.tensor(1.0, dtype=ebb.float64)
+    optimizer = make_optimizer(rate)
+    scheduler = lr_scheduler.ExponentialLR(optimizer, 0.5)
+    last = scheduler.get_last_lr()
+    optimizer.step()
+    scheduler.step()
+    group = optimizer.param_groups[0]
+    assert group["lr"] is rate and rate.item() == 0.5
+    kept = [group["initial_lr"], scheduler.base_lrs[0], last[0]]
+    assert [one.item() for one in kept] == [1.0, 1.0, 1.0]
+    assert len({id(one) for one in [rate, scheduler.get_last_lr()[0], *kept]}) == 5
+
+
 BAD = {
     "StepLR: needs a whole number step_size >= 1, got 0": lambda s, o: s.StepLR(o, 0),
     "StepLR: needs an Optimizer, got int": lambda s, o: s.StepLR(3, 1),
@@ -164,6 +285,12 @@ BAD = {
     "ChainedScheduler: needs schedules, got int": lambda s, o: s.ChainedScheduler([3]),
     "needs schedules of one optimizer": lambda s, o: s.ChainedScheduler(
         [s.StepLR(o, 1), s.StepLR(make_optimizer(), 1)]
+    ),
+    "ChainedScheduler: needs schedules that step without a metric": lambda s, o: s.ChainedScheduler(
+        [s.ReduceLROnPlateau(o)]
+    ),
+    "ChainedScheduler: needs schedules of its optimizer": lambda s, o: s.ChainedScheduler(
+        [s.StepLR(o, 1)], make_optimizer()
     ),
     "SequentialLR: needs schedules of its optimizer": lambda s, o: s.SequentialLR(
         make_optimizer(), [s.StepLR(o, 1)], []

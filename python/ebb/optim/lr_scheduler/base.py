@@ -31,13 +31,13 @@ class LRScheduler:
         self.optimizer = optimizer
         for number, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", group["lr"])
+                group.setdefault("initial_lr", copied(group["lr"]))
             elif "initial_lr" not in group:
                 raise _C.ValueError(
                     f"{type(self).__name__}: needs 'initial_lr' in each group to go on from epoch "
                     f"{last_epoch}, got none in group {number}"
                 )
-        self.base_lrs: list[float] = [group["initial_lr"] for group in optimizer.param_groups]
+        self.base_lrs: list[Any] = [copied(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._step_count = 0
         self._last_lr: list[float] = []
@@ -67,15 +67,20 @@ class LRScheduler:
         self.last_epoch += 1
         self._set(self.get_lr())
 
-    def _restart(self) -> None:
-        """Begin at epoch 0, whatever the present rates are (SequentialLR)."""
+    def _start(self) -> None:
+        """Begin at epoch 0 from the groups' present rates, as when made."""
         self.last_epoch = 0
+        self._step_count = 1
         self._set(self.get_lr())
 
-    def _set(self, rates: list[float]) -> None:
+    def _restart(self) -> None:
+        """Begin at epoch 0, whatever the present rates are (SequentialLR)."""
+        self._start()
+
+    def _set(self, rates: list[Any]) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+            set_rate(group, rate)
+        self._last_lr = self._present_lrs()
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything but the optimizer."""
@@ -95,8 +100,32 @@ class LRScheduler:
             (name, value) for name, value in state_dict.items() if name != "optimizer"
         )
 
-    def _present_lrs(self) -> list[float]:
-        return [group["lr"] for group in self.optimizer.param_groups]
+    def _present_lrs(self) -> list[Any]:
+        return [copied(group["lr"]) for group in self.optimizer.param_groups]
+
+    def _starting_lrs(self) -> list[Any]:
+        """The rates that the groups began with, for schedules that need them."""
+        count = len(self.optimizer.param_groups)
+        if len(self.base_lrs) != count:
+            raise _C.ValueError(
+                f"{type(self).__name__}: needs the {len(self.base_lrs)} groups that it began with, "
+                f"got {count}\nhint: make a new schedule after add_param_group()"
+            )
+        return self.base_lrs
+
+
+def copied(rate: Any) -> Any:
+    """Return a rate that no later step changes: one that is a tensor is written in place."""
+    return rate.detach().clone() if isinstance(rate, _C.Tensor) else rate
+
+
+def set_rate(group: dict[str, Any], rate: Any) -> None:
+    """Give a group its rate; a tensor keeps its identity."""
+    if isinstance(group["lr"], _C.Tensor):
+        with _C.no_grad():
+            group["lr"].fill_(float(rate))
+    else:
+        group["lr"] = rate
 
 
 def per_group(op: str, what: str, value: Any, optimizer: Optimizer) -> list[Any]:

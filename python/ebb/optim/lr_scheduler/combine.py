@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ebb import _C
-from ebb.optim.lr_scheduler.base import LRScheduler
+from ebb.optim.lr_scheduler.base import LRScheduler, set_rate
+from ebb.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from ebb.optim.optimizer import Optimizer
 
 
@@ -19,6 +20,10 @@ def _checked_schedules(op: str, schedulers: Iterable[LRScheduler]) -> list[LRSch
     for schedule in found:
         if not isinstance(schedule, LRScheduler):
             raise _C.DTypeError(f"{op}: needs schedules, got {type(schedule).__name__}")
+        if isinstance(schedule, ReduceLROnPlateau):
+            raise _C.ValueError(
+                f"{op}: needs schedules that step without a metric, got ReduceLROnPlateau"
+            )
         if schedule.optimizer is not found[0].optimizer:
             raise _C.ValueError(f"{op}: needs schedules of one optimizer, got those of several")
     return found
@@ -28,6 +33,11 @@ class _CombinedLR(LRScheduler):
     """Base: keeps the state of its parts under ``_schedulers``."""
 
     _schedulers: list[LRScheduler]
+
+    def _restart(self) -> None:
+        for group in self.optimizer.param_groups:
+            set_rate(group, group["initial_lr"])
+        self._start()
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything but the optimizer, the parts as dicts of their own."""
@@ -80,15 +90,17 @@ class SequentialLR(_CombinedLR):
         super().__init__(optimizer, last_epoch)
 
     def _begin(self) -> None:
-        # Every part made its first step when it was made: only the first one's may count.
-        self.last_epoch += 1
-        for group in self.optimizer.param_groups:
-            group["lr"] = group["initial_lr"]
-        for schedule in self._schedulers:
-            schedule.last_epoch -= 1
-            schedule._step_count -= 1
-        self._schedulers[0].step()
-        self._last_lr = self._schedulers[0].get_last_lr()
+        # Every part made its first step when it was made: only one of them may count.
+        last_epoch = self.last_epoch + 1
+        self._restart()
+        self.last_epoch = last_epoch
+
+    def _start(self) -> None:
+        self.last_epoch = 0
+        self._step_count = 1
+        schedule = self._schedulers[bisect_right(self._milestones, 0)]
+        schedule._start()
+        self._last_lr = schedule.get_last_lr()
 
     def step(self) -> None:
         """Go on to the next epoch; call it after the optimizer's step."""
@@ -108,14 +120,24 @@ class ChainedScheduler(_CombinedLR):
 
     Args:
         schedulers: The schedules, in the order in which they step.
+        optimizer: That of the schedules; it need not be given.
     """
 
-    def __init__(self, schedulers: Sequence[LRScheduler]):
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None):
         self._schedulers = _checked_schedules("ChainedScheduler", schedulers)
+        if optimizer is not None and self._schedulers[0].optimizer is not optimizer:
+            raise _C.ValueError("ChainedScheduler: needs schedules of its optimizer, got another's")
         super().__init__(self._schedulers[0].optimizer, self._schedulers[0].last_epoch - 1)
 
     def _begin(self) -> None:
         self.last_epoch += 1
+        self._last_lr = self._present_lrs()
+
+    def _start(self) -> None:
+        self.last_epoch = 0
+        self._step_count = 1
+        for schedule in self._schedulers:
+            schedule._start()
         self._last_lr = self._present_lrs()
 
     def step(self) -> None:

@@ -41,7 +41,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     def get_lr(self) -> list[float]:
         """Return the rates of this epoch."""
         factor = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
-        return [self.eta_min + (rate - self.eta_min) * factor for rate in self.base_lrs]
+        return [self.eta_min + (rate - self.eta_min) * factor for rate in self._starting_lrs()]
 
     def step(self, epoch: float | None = None) -> None:
         """Go on to the next epoch.
@@ -50,17 +50,28 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             epoch: Go to this epoch instead; fractions are allowed, so that the rate may change
                 with every batch.
         """
-        if epoch is None:
-            epoch = self.last_epoch + 1
-        if not epoch >= 0:
+        if epoch is not None and not epoch >= 0:
             raise _C.ValueError(f"step: needs epoch >= 0, got {epoch}")
+        if epoch is not None or self._step_count == 0:
+            epoch = self.last_epoch + 1 if epoch is None else epoch
+            self._place(epoch)
+            self.last_epoch = math.floor(epoch)
+        else:
+            self._advance()
         self._step_count += 1
-        self._place(epoch)
-        self.last_epoch = math.floor(epoch)
         self._set(self.get_lr())
 
-    def _restart(self) -> None:
-        self.step(0)
+    def _advance(self) -> None:
+        """Go one epoch on; a fraction that step(epoch) gave stays."""
+        self.last_epoch += 1
+        self.T_cur += 1
+        if self.T_cur >= self.T_i:
+            self.T_cur -= self.T_i
+            self.T_i *= self.T_mult
+
+    def _start(self) -> None:
+        self._place(0)
+        super()._start()
 
     def _place(self, epoch: float) -> None:
         """Find the fall that ``epoch`` is in, and how far."""
@@ -175,6 +186,7 @@ class OneCycleLR(LRScheduler):
         # The step after the last one keeps its rate: loops step once more than they use.
         part = min((step - start) / (end - start), 1.0) if end != start else 1.0
         anneal = _cosine if self.anneal_strategy == "cos" else _line
+        self._starting_lrs()  # a group added later has no rates to go between
         rates = []
         for group in self.optimizer.param_groups:
             rates.append(anneal(group[rate_from], group[rate_to], part))

@@ -30,19 +30,23 @@ class FactorLR(LRScheduler):
         now = self._factor(epoch)
         if epoch == 0:
             return [floor + (rate - floor) * now for rate in self._present_lrs()]
-        before = self._factor(epoch - 1)
-        if before == 0 or self._step_count == 1:  # nothing to go on from: the rate by definition
+        if self._step_count == 1:  # goes on from an epoch: the rate by definition
             return self._defined_lrs(now)
+        before = self._factor(epoch - 1)
         if now == before:
             return self._present_lrs()
+        if before == 0:  # nothing is left to multiply
+            pairs = zip(self._present_lrs(), self._starting_lrs(), strict=True)
+            return [rate + (start - floor) * now for rate, start in pairs]
         return [floor + (rate - floor) * (now / before) for rate in self._present_lrs()]
 
     def _restart(self) -> None:
         self.last_epoch = 0
+        self._step_count = 1
         self._set(self._defined_lrs(self._factor(0)))
 
-    def _defined_lrs(self, factor: float) -> list[float]:
-        return [self._floor + (rate - self._floor) * factor for rate in self.base_lrs]
+    def _defined_lrs(self, factor: float) -> list[Any]:
+        return [self._floor + (rate - self._floor) * factor for rate in self._starting_lrs()]
 
 
 class StepLR(FactorLR):
@@ -273,12 +277,14 @@ class LambdaLR(_FunctionLR):
 
     def get_lr(self) -> list[float]:
         """Return the rates of this epoch."""
-        pairs = zip(self.base_lrs, self.lr_lambdas, strict=True)
+        pairs = zip(self._starting_lrs(), self.lr_lambdas, strict=True)
         return [rate * function(self.last_epoch) for rate, function in pairs]
 
 
 class MultiplicativeLR(_FunctionLR):
     """Multiplies the rate by ``lr_lambda(epoch)`` every epoch but the first.
+
+    As a later part of a SequentialLR it multiplies the first time too.
 
     Args:
         optimizer: Its groups are changed.
@@ -288,7 +294,13 @@ class MultiplicativeLR(_FunctionLR):
 
     def get_lr(self) -> list[float]:
         """Return the rates of this epoch."""
-        if self.last_epoch == 0:
-            return self._present_lrs()
+        return self._present_lrs() if self.last_epoch == 0 else self._multiplied_lrs()
+
+    def _multiplied_lrs(self) -> list[Any]:
+        self._starting_lrs()  # there is a function for each of them
         pairs = zip(self._present_lrs(), self.lr_lambdas, strict=True)
         return [rate * function(self.last_epoch) for rate, function in pairs]
+
+    def _restart(self) -> None:
+        self._start()
+        self._set(self._multiplied_lrs())

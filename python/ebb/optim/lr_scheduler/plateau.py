@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from ebb import _C
-from ebb.optim.lr_scheduler.base import LRScheduler, per_group
+from ebb.optim.lr_scheduler.base import LRScheduler, per_group, set_rate
 from ebb.optim.optimizer import Optimizer
 
 
@@ -56,6 +56,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.num_bad_epochs = 0
         self.cooldown_counter = 0
         super().__init__(optimizer)
+        self.default_min_lr = None if isinstance(min_lr, (list, tuple)) else min_lr
         self.min_lrs = per_group(name, "min_lr", min_lr, optimizer)
 
     def _begin(self) -> None:
@@ -94,7 +95,16 @@ class ReduceLROnPlateau(LRScheduler):
         return metric < bound if self.mode == "min" else metric > bound
 
     def _reduce(self) -> None:
-        for group, least in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
-            rate = max(group["lr"] * self.factor, least)
-            if group["lr"] - rate > self.eps:
-                group["lr"] = rate
+        groups = self.optimizer.param_groups
+        if len(groups) != len(self.min_lrs):  # one was added
+            if self.default_min_lr is None:
+                raise _C.ValueError(
+                    f"ReduceLROnPlateau: needs min_lrs for {len(groups)} groups, got "
+                    f"{len(self.min_lrs)}\nhint: append to min_lrs after add_param_group()"
+                )
+            self.min_lrs = [self.default_min_lr] * len(groups)
+        for group, least in zip(groups, self.min_lrs, strict=True):
+            before = float(group["lr"])
+            rate = max(before * self.factor, least)
+            if before - rate > self.eps:
+                set_rate(group, rate)
