@@ -17,10 +17,10 @@ from types import ModuleType
 from typing import Any
 
 import ebb  # before PyTorch, which takes the room that the loader has for threads' own data
-from tests.fuzz import index_expressions, seeds
+from tests.fuzz import index_expressions, schedules, seeds
 
-FUZZERS: dict[str, ModuleType] = {"index": index_expressions}
-COUNTS = {"index": 600, "schedules": 300}
+FUZZERS: dict[str, ModuleType] = {"index": index_expressions, "schedules": schedules}
+COUNTS = {"index": 600, "schedules": 250}
 
 
 def path_of(name: str) -> pathlib.Path:

@@ -22,6 +22,11 @@ def test_index_expressions_do_what_they_do_in_pytorch(first):
     check("index", first)
 
 
+@pytest.mark.parametrize("first", range(0, record.COUNTS["schedules"], STEP))
+def test_schedules_give_the_rates_that_they_give_in_pytorch(first):
+    check("schedules", first)
+
+
 def check(name, first):
     fuzzer, recorded = record.FUZZERS[name], answers(name)
     assert len(recorded) == record.COUNTS[name]
@@ -30,6 +35,17 @@ def check(name, first):
         got = json.loads(json.dumps(fuzzer.run(ebb, case)))
         is_same = fuzzer.agree(got, wanted) or fuzzer.is_named_difference(got, wanted, case)
         assert is_same, f"case {number}: {case}\nebb     {got}\nPyTorch {wanted}"
+
+
+def test_a_wrong_rate_is_seen():
+    fuzzer = record.FUZZERS["schedules"]
+    seen = 0
+    for number, answer in enumerate(answers("schedules")):
+        case = record.recorded_case("schedules", number)
+        wrong = [["9.5"] * len(answer[0]), *answer[1:]]
+        is_seen = not fuzzer.agree(wrong, answer)
+        seen += is_seen and not fuzzer.is_named_difference(wrong, answer, case)
+    assert seen > 0.8 * record.COUNTS["schedules"]
 
 
 def test_a_wrong_answer_is_seen():
