@@ -1,4 +1,7 @@
 # tests/python/test_nn_resize.py -- unfold, fold and interpolate against NumPy and each other.
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -115,6 +118,56 @@ def test_other_ranks_are_resized_along_all_dims_but_two():
     assert list(F.interpolate(ebb.ones([1, 1, 4]), 6, mode="linear").shape) == [1, 1, 6]
     x = ebb.ones([1, 1, 2, 3, 4])
     assert F.interpolate(x, scale_factor=2, mode="trilinear").sum().item() == 4 * 6 * 8
+
+
+FACTORS = [float("nan"), float("inf"), -float("inf"), -1.0, 0.0, 1e-9, (1.0, 2.0), "2", [None], 1j]
+
+
+@pytest.mark.parametrize("factor", FACTORS, ids=repr)
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "linear"])
+def test_a_factor_that_is_no_positive_number_is_refused(mode, factor):
+    for resize in (lambda x: F.interpolate(x, scale_factor=factor, mode=mode),
+                   nn.Upsample(scale_factor=factor, mode=mode)):  # fmt: skip
+        with pytest.raises(ebb.errors.ValueError, match=r"interpolate: .*(scale_factor|sizes)"):
+            resize(ebb.ones([1, 1, 4]))
+
+
+@pytest.mark.parametrize("size", [-1, 0, 2.5, "2", [None], (2, 3), True, [float("nan")]], ids=repr)
+def test_a_size_that_is_no_positive_int_is_refused(size):
+    with pytest.raises(ebb.errors.ValueError, match=r"interpolate: .*size"):
+        F.interpolate(ebb.ones([1, 1, 4]), size)
+
+
+def test_an_output_that_memory_cannot_hold_is_refused_before_anything_is_computed():
+    code = """if True:
+        import resource, time, ebb
+        from ebb.nn import functional as F
+        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+        image = ebb.ones(1, 1, 4, 4)
+        calls = [{"scale_factor": f} for f in (1e5, 1e9, 1e18, 1e300)]
+        calls += [{"size": n} for n in (10**5, 10**9, 2**40, 2**62, 2**70)]
+        start = time.perf_counter()
+        for call in calls:
+            for mode in ("nearest", "nearest-exact", "bilinear"):
+                try:
+                    F.interpolate(image, mode=mode, **call)
+                except ebb.errors.OutOfMemoryError as error:
+                    text = "interpolate: needs memory for an output of shape [1, 1, "
+                    assert str(error).startswith(text), error
+                else:
+                    raise AssertionError(call)
+        assert time.perf_counter() - start < 5
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_dims_that_shrink_go_first():
+    n = 4000  # an n x n image of float32 would take 64 MB
+    ebb._C.reset_peak_memory()
+    before = ebb._C.memory_stats()["peak"]
+    F.interpolate(ebb.ones(1, 1, 1, n), (n, 1), mode="bilinear")
+    assert ebb._C.memory_stats()["peak"] - before < 1 << 20
 
 
 BAD = {

@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 from ebb import _C
 from ebb._C import Tensor
@@ -131,35 +133,73 @@ def _sizes_and_scales(
         raise _C.ValueError(
             f"interpolate: needs either size or scale_factor, got {size} and {scale_factor}"
         )
-    wanted = size if size is not None else scale_factor
-    listed = [wanted] * len(given) if isinstance(wanted, int | float) else list(wanted)
-    if len(listed) != len(given):
-        raise _C.ValueError(f"interpolate: needs one number or {len(given)}, got {wanted!r}")
+    name, wanted = ("size", size) if size is not None else ("scale_factor", scale_factor)
     made = []
-    for old, value in zip(given, listed, strict=True):
-        new = int(value) if size is not None else math.floor(old * value)
+    for old, value in zip(given, _numbers(name, wanted, len(given)), strict=True):
+        new = value if size is not None else math.floor(old * value)
         if new < 1 or old < 1:
             raise _C.ValueError(
-                f"interpolate: needs sizes of at least 1, got input {given} and {wanted!r}"
+                f"interpolate: needs sizes of at least 1, got input {given} and {name}={wanted!r}"
             )
         keeps_factor = size is None and not recompute
         made.append((old, new, 1.0 / value if keeps_factor else Fraction(old, new)))
+    _check_memory(input, [new for _, new, _ in made])
     return made
 
 
-def _nearest(old: int, new: int, scale: float | Fraction, shift: Fraction) -> list[int]:
-    return [min(old - 1, math.floor((i + shift) * scale)) for i in range(new)]
+def _numbers(name: str, wanted: Any, count: int) -> list:
+    """Return ints for size, positive finite numbers for scale_factor, one for each dim."""
+    convert, kind = (operator.index, "ints") if name == "size" else (_as_float, "numbers")
+    try:
+        listed = [wanted] * count if hasattr(wanted, "__float__") else list(wanted)
+        values = [convert(value) for value in listed if not isinstance(value, bool)]
+    except (TypeError, OverflowError):
+        values = []
+    if len(values) != count:
+        raise _C.ValueError(
+            f"interpolate: {name} needs one number or {count}, {kind} all, got {wanted!r}"
+        )
+    if name == "scale_factor" and not all(math.isfinite(value) and value > 0 for value in values):
+        raise _C.ValueError(
+            f"interpolate: scale_factor needs finite numbers above 0, got {wanted!r}"
+        )
+    return values
 
 
-def _linear(input: Tensor, dim: int, old: int, places: list[float]) -> Tensor:
+def _as_float(value: Any) -> float:
+    return math.ldexp(value, 0)  # float() would read texts
+
+
+def _check_memory(input: Tensor, sizes: list[int]) -> None:
+    """Refuse an output that memory cannot hold, before anything is computed for it."""
+    shape = [*input.shape[:2], *sizes]
+    places = 32 * max(sizes)  # bytes, at most, to say which elements of the input are taken
+    try:
+        _C.empty((math.prod(shape) * input.dtype.itemsize + places,), dtype=_C.uint8)
+    except _C.Error:
+        raise _C.OutOfMemoryError(
+            f"interpolate: needs memory for an output of shape {shape}, got too little"
+            "\nhint: look at size and scale_factor"
+        ) from None
+
+
+def _nearest(old: int, new: int, scale: float | Fraction, is_exact: bool) -> Tensor:
+    """Return the place of the input that each place of the output shows."""
+    if isinstance(scale, float):
+        places = (_C.arange(new, dtype=_C.float64) + (0.5 if is_exact else 0.0)) * scale
+        return places.floor().to(_C.int64).clamp(max=old - 1)
+    steps = _C.arange(new) * 2 + 1 if is_exact else _C.arange(new)
+    return _C.floor_divide(steps * old, 2 * new if is_exact else new)
+
+
+def _linear(input: Tensor, dim: int, old: int, places: Tensor) -> Tensor:
     """Return the input at places between its elements."""
-    low = [min(old - 1, math.floor(place)) for place in places]
-    high = [min(old - 1, one + 1) for one in low]
-    shares = [min(1.0, place - one) for place, one in zip(places, low, strict=True)]
-    share = _C.tensor(shares, dtype=input.dtype)
+    low = places.floor().clamp(max=old - 1)
+    share = (places - low).clamp(max=1.0).to(input.dtype)
     share = share.reshape((len(places), *[1] * (input.ndim - 1 - dim)))
-    first = input.index_select(dim, _C.tensor(low))
-    return first * (1 - share) + input.index_select(dim, _C.tensor(high)) * share
+    below = low.to(_C.int64)
+    first = input.index_select(dim, below)
+    return first * (1 - share) + input.index_select(dim, (below + 1).clamp(max=old - 1)) * share
 
 
 def _interpolable(input: Tensor, mode: str) -> Tensor:
@@ -213,14 +253,17 @@ def interpolate(
     dtype = input.dtype
     if is_linear:
         input = _interpolable(input, mode)
-    for dim, (old, new, scale) in enumerate(scales, 2):
-        if is_linear and align_corners:
-            step = (old - 1) / (new - 1) if new > 1 else 0.0
-            input = _linear(input, dim, old, [i * step for i in range(new)])
-        elif is_linear:
-            places = [max(0.0, (i + 0.5) * float(scale) - 0.5) for i in range(new)]
-            input = _linear(input, dim, old, places)
+    # Dims that shrink go first: what lies in between is never larger than input and output.
+    for dim, (old, new, scale) in sorted(
+        enumerate(scales, 2), key=lambda entry: entry[1][1] / entry[1][0]
+    ):
+        if not is_linear:
+            input = input.index_select(dim, _nearest(old, new, scale, mode == "nearest-exact"))
+            continue
+        places = _C.arange(new, dtype=_C.float64)
+        if align_corners:
+            places = places * ((old - 1) / (new - 1) if new > 1 else 0.0)
         else:
-            shift = Fraction(1, 2) if mode == "nearest-exact" else Fraction(0)
-            input = input.index_select(dim, _C.tensor(_nearest(old, new, scale, shift)))
+            places = ((places + 0.5) * float(scale) - 0.5).clamp(min=0.0)
+        input = _linear(input, dim, old, places)
     return input if input.dtype is dtype else input.round().to(dtype)
