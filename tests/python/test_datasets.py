@@ -1,4 +1,6 @@
 # tests/python/test_datasets.py -- datasets, samplers and collating: what comes, in which order.
+import itertools
+import tracemalloc
 from collections import Counter, OrderedDict, namedtuple
 
 import numpy as np
@@ -116,6 +118,41 @@ def test_a_random_sampler_draws_anew_each_time():
     first, second = list(sampler), list(sampler)
     ebb.manual_seed(0)
     assert list(sampler) == first and first != second
+
+
+MANY = 10**10
+ENDLESS = {
+    "RandomSampler": lambda: data.RandomSampler(range(3), True, MANY, generator()),
+    "RandomSampler in rounds": lambda: data.RandomSampler(range(3), False, MANY, generator()),
+    "WeightedRandomSampler": lambda: data.WeightedRandomSampler(
+        [1.0, 2.0], MANY, True, generator()
+    ),
+    "BatchSampler": lambda: data.BatchSampler(data.RandomSampler(range(3), True, MANY), 2),
+    "DataLoader": lambda: data.DataLoader(
+        range(3), sampler=data.RandomSampler(range(3), True, MANY)
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_samplers_draw_as_they_go(kind):
+    tracemalloc.start()
+    drawn = list(itertools.islice(iter(ENDLESS[kind]()), 5))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(drawn) == 5 and peak < 32 << 20
+
+
+def test_draws_with_replacement_are_even_beyond_one_block():
+    block = data.sampler.BLOCK
+    drawn = list(data.RandomSampler(range(4), True, 3 * block + 1, generator()))
+    assert len(drawn) == 3 * block + 1
+    assert all(abs(count / len(drawn) - 0.25) < 0.01 for count in Counter(drawn).values())
+    assert drawn[:block] == list(data.RandomSampler(range(4), True, block, generator()))
+    assert drawn[:block] != drawn[block : 2 * block]
+    weighted = data.WeightedRandomSampler([3.0, 1.0], 2 * block + 5, True, generator())
+    counts = Counter(weighted)
+    assert counts.total() == 2 * block + 5 and abs(counts[1] / counts.total() - 0.25) < 0.01
 
 
 def test_batches_of_indices():

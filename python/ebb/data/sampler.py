@@ -16,10 +16,19 @@ __all__ = [
     "WeightedRandomSampler",
 ]
 
+BLOCK = 1 << 16  # random numbers that a sampler draws at once
+
 
 def permutation(count: int, generator: _C.Generator | None = None) -> list[int]:
     """Return 0 .. count - 1 in random order: the ranks of as many random numbers."""
     return _uniform(count, generator).argsort(kind="stable").tolist()
+
+
+def _blocks(count: int) -> Iterator[int]:
+    """Yield sizes that add up to ``count``, for what may be drawn piece by piece."""
+    while count > 0:
+        yield min(count, BLOCK)
+        count -= BLOCK
 
 
 def _uniform(count: int, generator: _C.Generator | None):
@@ -81,7 +90,8 @@ class RandomSampler(Sampler):
         if count == 0 and left > 0:
             raise _C.ValueError("RandomSampler: needs a dataset that is not empty, got one that is")
         if self.replacement:
-            yield from (_uniform(left, self.generator) * count).astype(int).tolist()
+            for size in _blocks(left):
+                yield from (_uniform(size, self.generator) * count).astype(int).tolist()
             return
         while left > 0:
             yield from permutation(count, self.generator)[:left]
@@ -144,16 +154,16 @@ class WeightedRandomSampler(Sampler):
 
         if self.replacement:
             ends = self.weights.cumsum()
-            places = _uniform(self.num_samples, self.generator) * ends[-1]
             # The last place rounds up to the end at worst: the last index with weight is meant.
             last = int(np.flatnonzero(self.weights)[-1])
-            drawn = ends.searchsorted(places, side="right").clip(max=last)
-        else:
-            # The smallest of exponential times with these rates (Efraimidis and Spirakis, 2006).
-            with np.errstate(divide="ignore"):
-                times = -np.log1p(-_uniform(len(self.weights), self.generator)) / self.weights
-            drawn = times.argsort(kind="stable")[: self.num_samples]
-        return iter(drawn.tolist())
+            for size in _blocks(self.num_samples):
+                places = _uniform(size, self.generator) * ends[-1]
+                yield from ends.searchsorted(places, side="right").clip(max=last).tolist()
+            return
+        # The smallest of exponential times with these rates (Efraimidis and Spirakis, 2006).
+        with np.errstate(divide="ignore"):
+            times = -np.log1p(-_uniform(len(self.weights), self.generator)) / self.weights
+        yield from times.argsort(kind="stable")[: self.num_samples].tolist()
 
     def __len__(self) -> int:
         return self.num_samples
