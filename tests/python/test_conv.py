@@ -263,3 +263,16 @@ def test_with_a_single_place_the_weight_gradient_is_a_product(kind, dims, groups
     wanted = np.einsum("sgo,sgcp->gocp", small, big).reshape(tuple(w.shape))
     allowed = ONE_PLACE_DTYPES[dtype] * np.abs(wanted).max()
     np.testing.assert_allclose(got.double().numpy(), wanted, atol=allowed)
+
+
+@pytest.mark.parametrize("dtype", ONE_PLACE_DTYPES, ids=str)
+def test_a_transposed_convolution_of_no_places_gives_the_bias_and_no_gradient(dtype):
+    x = ebb.ones(1, 2, 0, dtype=dtype, requires_grad=True)
+    w = ebb.ones(2, 3, 5, dtype=dtype, requires_grad=True)
+    b = ebb.tensor([1.0, 2.0, 3.0]).to(dtype).requires_grad_()
+    out = ebb.conv_transpose1d(x, w, b, stride=2, output_padding=1)
+    assert out.tolist() == [[[1.0] * 4, [2.0] * 4, [3.0] * 4]]
+    grads = ebb.autograd.grad(out.sum(), [x, w, b])
+    assert grads[0].shape == x.shape
+    assert not grads[1].any()
+    assert grads[2].tolist() == [4.0, 4.0, 4.0]

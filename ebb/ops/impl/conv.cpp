@@ -70,8 +70,10 @@ struct BiasView {
 Tensor to_output(const char* op, const ConvShape& shape, const Tensor& input, const Tensor& weight,
                  const Tensor& bias) {
   const Shape sizes = conv_output_sizes(shape);
-  checked_numel(op, sizes, item_size(input.dtype()));
-  if (input.numel() == 0 || weight.numel() == 0) return constant_result(sizes, bias, input);
+  const int64_t numel = checked_numel(op, sizes, item_size(input.dtype()));
+  if (std::min({input.numel(), weight.numel(), numel}) == 0) {
+    return constant_result(sizes, bias, input);
+  }
   const Tensor from = contiguous(input), factors = contiguous(weight);
   const BiasView bias_view(bias);
   const auto kernel = kernel_for(op, kernels::conv_forward_kernels, from);
@@ -84,8 +86,10 @@ Tensor to_output(const char* op, const ConvShape& shape, const Tensor& input, co
 Tensor to_input(const char* op, const ConvShape& shape, const Tensor& output, const Tensor& weight,
                 const Tensor& bias) {
   const Shape sizes = conv_input_sizes(shape);
-  checked_numel(op, sizes, item_size(output.dtype()));
-  if (output.numel() == 0 || weight.numel() == 0) return constant_result(sizes, bias, output);
+  const int64_t numel = checked_numel(op, sizes, item_size(output.dtype()));
+  if (std::min({output.numel(), weight.numel(), numel}) == 0) {
+    return constant_result(sizes, bias, output);
+  }
   const Tensor from = contiguous(output), factors = contiguous(weight);
   const BiasView bias_view(bias);
   const auto kernel = kernel_for(op, kernels::conv_input_kernels, from);
