@@ -352,3 +352,11 @@ def test_an_unknown_reduction_is_refused():
     for function in (F.soft_margin_loss, F.mse_loss):
         with pytest.raises(ebb.Error, match=r"reduction.*'average'"):
             function(ebb.ones(2), ebb.ones(2), reduction="average")
+
+
+@pytest.mark.parametrize("loss", (F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss))
+def test_the_mean_loss_of_nothing_has_a_second_derivative_of_zero(loss):
+    x = ebb.zeros(0, requires_grad=True)
+    weight = ebb.ones((), requires_grad=True)
+    (slope,) = ebb.autograd.grad(loss(x, ebb.zeros(0)) * weight, x, create_graph=True)
+    assert ebb.autograd.grad(slope.sum(), weight)[0].item() == 0.0

@@ -1,6 +1,8 @@
 // ebb/autograd/rules/loss_pointwise.cpp -- derivatives of the losses of ops/loss_pointwise.yaml.
 #include "ebb/autograd/rules/loss_pointwise.h"
 
+#include <algorithm>
+
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/autograd/ops.h"
 
@@ -25,7 +27,9 @@ Tensor difference_loss_jvp(const Tensor& tangent, const Tensor& input, const Ten
   const Tensor values =
       difference_loss_backward(expand(tangent, shape), input, target, kind, beta, Reduction::none);
   if (reduction == Reduction::none) return values;
-  return reduction == Reduction::sum ? sum(values) : mean(values);
+  const Tensor total = sum(values);
+  // The loss of nothing is NaN, but no element of it has a share in that.
+  return reduction == Reduction::sum ? total : div(total, std::max<int64_t>(1, values.numel()));
 }
 
 Tensor difference_loss_bend(const Tensor& tangent, const Tensor& grad, const Tensor& input,
