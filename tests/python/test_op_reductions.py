@@ -117,6 +117,14 @@ def test_standard_deviation_of_equal_elements_has_no_slope():
     assert found[0] == [0.0, 0.0, 0.0] and all(np.isfinite(found[1]))
 
 
+@pytest.mark.parametrize("dtype", (ebb.float16, ebb.bfloat16), ids=str)
+def test_close_elements_of_a_half_type_give_the_deviation_its_slope(dtype):
+    step = ebb.finfo(dtype).eps
+    x = ebb.tensor([1.0, 1.0 + step]).to(dtype).requires_grad_()
+    ebb.std(x).backward()
+    assert x.grad.tolist() == pytest.approx([-(0.5**0.5), 0.5**0.5], rel=0.01)
+
+
 @pytest.mark.parametrize("p", [0.0, 0.5, 1.0, 2.0, 3.0, math.inf])
 def test_the_norm_of_zeros_has_no_slope(p):
     x = leaf([[0.0, 0.0], [3.0, -4.0]])

@@ -17,7 +17,9 @@ Tensor with_ones_for_zeros(const Tensor& divisor) { return where(eq(divisor, 0),
 /// input - mean, times 2 / divisor of the variance.
 Tensor var_slopes(const Tensor& input, std::optional<IntSpan> dim, double correction) {
   const double count = static_cast<double>(reduced_count(input.sizes(), dim));
-  return mul(sub(input, mean(input, dim, true)), 2.0 / std::max(0.0, count - correction));
+  // A mean of a half type is off by as much as close elements lie from it.
+  const DType wide = is_half(input.dtype()) ? DType::float32 : input.dtype();
+  return mul(sub(input, mean(input, dim, true, wide)), 2.0 / std::max(0.0, count - correction));
 }
 
 Tensor std_slopes(const Tensor& input, const Tensor& kept, std::optional<IntSpan> dim,
