@@ -58,7 +58,7 @@ def index_add(a: dict[str, Any]) -> np.ndarray:
 
 def vector_norm(a: dict[str, Any]) -> np.ndarray:
     size, p = np.abs(a["input"]), a["p"]
-    axes = {"axis": tuple(a["dim"]) if isinstance(a["dim"], list) else a["dim"]}
+    axes = {"axis": (tuple(a["dim"]) or None) if isinstance(a["dim"], list) else a["dim"]}
     axes["keepdims"] = a["keepdim"]
     if np.isinf(p):
         return np.max(size, **axes) if p > 0 else np.min(size, **axes)
@@ -153,6 +153,8 @@ def reference(row: Row, arguments: dict[str, Any]) -> list[np.ndarray]:
         else:
             if isinstance(values.get("dim"), list):
                 values["dim"] = tuple(values["dim"])
+                if row.data["family"] == "reduce":  # no dims mean all, in PyTorch's way
+                    values["dim"] = values["dim"] or None
             if isinstance(values.get("dtype"), ebb.dtype):
                 values["dtype"] = None
             result = eval(expression, {"np": np, "slice": slice, **values})

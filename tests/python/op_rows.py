@@ -41,11 +41,21 @@ VIEW_LAYOUTS = ("contiguous", "offset")  # for an op that must not copy
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where a tensor lies: its strides over memory of ``length`` elements, from ``offset`` on."""
+
+    strides: tuple[int, ...]
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True)
 class Array:
     """A tensor argument: its shape, and for indices the bound below which its values lie."""
 
     shape: tuple[int, ...]
     below: int | None = None
+    place: Place | None = None
 
     def __str__(self) -> str:
         return "x".join(map(str, self.shape)) or "0d"
@@ -403,12 +413,20 @@ def make_arguments(
 
     def tensor(name: str, spec: Array) -> ebb.Tensor:
         own = param_dtype(row, name, dtype)
+        shape = spec.shape if spec.place is None else (spec.place.length,)
         if spec.below is not None:
-            return make_tensor(rng.integers(0, spec.below, spec.shape), "int64", layout)
+            return placed(
+                make_tensor(rng.integers(0, max(1, spec.below), shape), "int64", layout), spec
+            )
         domain = row.domain
         if row.op in ("nll_loss", "cross_entropy") and name in ("weight", "target"):
             domain, own = "positive", dtype
-        return make_tensor(draw(rng, spec.shape, own, domain), own, layout)
+        return placed(make_tensor(draw(rng, shape, own, domain), own, layout), spec)
+
+    def placed(memory: ebb.Tensor, spec: Array) -> ebb.Tensor:
+        if spec.place is None:
+            return memory
+        return memory.as_strided(spec.shape, spec.place.strides, spec.place.offset)
 
     for name, value in case.arguments.items():
         if isinstance(value, Array):

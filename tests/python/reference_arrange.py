@@ -22,14 +22,13 @@ def constant_pad(a: dict[str, Any]) -> np.ndarray:
     out, pad = a["input"], a["pad"]
     value = a.get("value") or 0
     for pair in range(len(pad) // 2):
-        axis = out.ndim - 1 - pair
         before, after = pad[2 * pair : 2 * pair + 2]
-        keep = [slice(None)] * out.ndim
-        keep[axis] = slice(max(-before, 0), out.shape[axis] - max(-after, 0))
-        out = out[tuple(keep)]
-        widths = [(0, 0)] * out.ndim
-        widths[axis] = (max(before, 0), max(after, 0))
-        out = np.pad(out, widths, constant_values=np.asarray(value).astype(out.dtype))
+        lines = np.moveaxis(out, out.ndim - 1 - pair, 0)
+        padded = np.full((max(0, len(lines) + before + after), *lines.shape[1:]), value, out.dtype)
+        for place in range(len(padded)):
+            if 0 <= place - before < len(lines):
+                padded[place] = lines[place - before]
+        out = np.moveaxis(padded, 0, out.ndim - 1 - pair)
     return out
 
 

@@ -52,6 +52,8 @@ def power(a: dict[str, Any]) -> np.ndarray:
 
 
 def div_mode(a: dict[str, Any]) -> np.ndarray:
+    if a["rounding_mode"] is None:
+        return np.true_divide(a["input"], a["other"])
     quotient = np.floor_divide(a["input"], a["other"])
     if a["rounding_mode"] == "floor":
         return quotient

@@ -1,0 +1,153 @@
+# tests/fuzz/geometry_trial.py -- one drawn call of an op, held against slow_reference.py.
+#
+# A trial has two parts: dense float64 operands without ties, against NumPy and differences; then
+# operands of any floating dtype that lie anywhere in memory, against their dense float64 copies.
+"""Trials of the geometry fuzzer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import ebb
+from tests.fuzz import geometry
+from tests.fuzz.slow_reference import (
+    Derivatives,
+    difference,
+    rounding_slack,
+    run,
+    widened,
+)
+from tests.python.op_reference import reference
+from tests.python.op_rows import FLOATING, VIEW_LAYOUTS, Case, Row, make_arguments, wide_array
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable
+
+
+MOST_DRAWS = 40
+
+
+class WrongError(AssertionError):
+    """What a call gave is not what it must give."""
+
+
+class Trials:
+    """Draws and checks calls of one row; counts what became of them."""
+
+    def __init__(self, row: Row, rng_for: Callable[..., random.Random]):
+        """``rng_for(op, number)`` is the generator of a trial."""
+        self.row, self.rng_for = row, rng_for
+        self.cases = row.cases()
+        self.counts: Counter[str] = Counter()
+        self.dtype = "float64" if "float64" in row.dtypes else row.dtypes[-1]
+
+    def run(self, number: int) -> None:
+        """Run one trial. Raises WrongError with all that repeats it."""
+        rng = self.rng_for("geometry", self.row.op, number)
+        case = self._draw(rng)
+        if case is None:
+            return
+        try:
+            self._try_dense(case, rng.getrandbits(30))
+        except ebb.errors.IndexError:
+            return  # other values than those by which the case was accepted
+        except WrongError as error:
+            raise WrongError(f"{self.row.op} trial {number}: {case.arguments}\n{error}") from None
+        self.counts["cases"] += 1
+        layouts = geometry.LAYOUTS if self.row.layouts != VIEW_LAYOUTS else ("dense",)
+        placed = geometry.place_tensors(rng, case, layouts)
+        dtypes = [one for one in FLOATING if one in self.row.dtypes] or [self.dtype]
+        dtype = rng.choice(dtypes)
+        form = rng.choice([one for one in self.row.forms if one in ("plain", "inplace", "out")])
+        try:
+            self._try_placed(placed, dtype, rng.getrandbits(30), form)
+        except ebb.errors.IndexError:
+            return
+        except WrongError as error:
+            raise WrongError(
+                f"{self.row.op} trial {number} in {dtype}, {form}: {placed.arguments}\n{error}"
+            ) from None
+
+    def _draw(self, rng: random.Random) -> Case | None:
+        """Draw until the op takes a case; half of the drawn ones do not fit together."""
+        for _ in range(MOST_DRAWS):
+            case = geometry.draw_case(rng, self.row, self.cases)
+            if not geometry.is_small(case):
+                continue
+            arguments = make_arguments(self.row, case, self.dtype)
+            try:
+                outs = run(self.row, arguments)
+                if sum(one.numel() for one in _listed(outs)) <= geometry.MOST_ELEMENTS:
+                    return case
+            except ebb.InternalError as error:
+                raise WrongError(f"{self.row.op}: {case.arguments}\n{error}") from None
+            except ebb.Error:
+                self.counts["refused"] += 1
+        return None
+
+    def _try_dense(self, case: Case, seed: int) -> None:
+        arguments = make_arguments(self.row, case, self.dtype, seed=seed)
+        derivatives = Derivatives(self.row, arguments, seed)
+        results = derivatives.results()
+        self._check_numpy(arguments, results.outs)
+        text = derivatives.wrong_slope(results)
+        if text:
+            raise WrongError(text)
+
+    def _check_numpy(self, arguments: dict[str, Any], outs: list[np.ndarray]) -> None:
+        try:
+            wanted = reference(self.row, arguments)
+        except Exception:
+            self.counts["without NumPy"] += 1
+            return
+        if len(wanted) != len(outs):
+            raise WrongError(f"{len(outs)} results, not {len(wanted)}")
+        for index, (got, array) in enumerate(zip(outs, wanted, strict=True)):
+            text = difference(f"NumPy, result {index}", got, array, "float64", 1e-10)
+            if text:
+                raise WrongError(text)
+
+    def _try_placed(self, case: Case, dtype: str, seed: int, form: str) -> None:
+        arguments = make_arguments(self.row, case, dtype, seed=seed)
+        dense = Derivatives(self.row, widened(arguments), seed)
+        wanted = dense.results()
+        if not wanted.is_within(dtype):
+            self.counts["beyond the dtype"] += 1
+            return
+        if form == "inplace" and wanted.outs[0].shape != tuple(
+            next(iter(arguments.values())).shape
+        ):
+            form = "plain"
+        if form == "out":
+            self._try_out(arguments, wanted.outs, dtype)
+            form = "plain"
+        try:
+            got = Derivatives(self.row, arguments, seed, form).results()
+        except ebb.errors.IndexError:
+            raise
+        except ebb.Error as error:
+            raise WrongError(f"refused: {type(error).__name__}: {error}") from None
+        slack: dict[str, list[float]] | None = None
+        for name, arrays in got.parts().items():
+            for index, (array, other) in enumerate(zip(arrays, wanted.parts()[name], strict=True)):
+                text = difference(name, array, other, dtype, 0.0)
+                if text and slack is None:
+                    slack = rounding_slack(dense, wanted, dtype)
+                if text:
+                    text = difference(name, array, other, dtype, slack[name][index])
+                if text:
+                    raise WrongError(f"[{index}] {text}")
+
+    def _try_out(self, arguments: dict[str, Any], wanted: list[np.ndarray], dtype: str) -> None:
+        got = wide_array(run(self.row, arguments, "out"))
+        text = difference("value of out=", got, wanted[0], dtype, 1e-2 if dtype != "float64" else 0)
+        if text:
+            raise WrongError(text)
+
+
+def _listed(result: Any) -> list[ebb.Tensor]:
+    return list(result) if isinstance(result, tuple | list) else [result]

@@ -1,0 +1,217 @@
+# tests/fuzz/slow_reference.py -- what a call must give: values, gradient and second derivative.
+#
+# Three witnesses. NumPy, where the row has an expression for it. Differences: the gradient along a
+# random direction against that of the values, and the second derivative against that of the
+# gradient. And the call itself on dense float64 copies, for all other strides and dtypes; what a
+# dtype's rounding may change is measured, by rounding the float64 operands so and looking.
+"""Slow but sure results to compare a call with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import ebb
+from tests.python.op_reference import TOLERANCE
+from tests.python.op_rows import (
+    Row,
+    call,
+    function_of,
+    inplace_of,
+    split_arguments,
+    wide_array,
+)
+from tests.python.test_op_gradients import flatten, is_differentiable, leaves
+
+EPSILON = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
+EPSILON |= {"complex64": EPSILON["float32"], "complex128": EPSILON["float64"]}
+STEPS = (1e-6, 1e-4, 1e-5, 1e-7)
+# Where a result comes near the largest number of a dtype, what leads to it may be beyond.
+LARGEST = {"float16": 1e3, "bfloat16": 1e36, "float32": 1e36, "complex64": 1e36}
+
+
+@dataclass
+class Results:
+    """All that a call gives, in double precision."""
+
+    outs: list[np.ndarray]
+    grads: list[np.ndarray]
+    seconds: list[np.ndarray]
+
+    def is_within(self, dtype: str) -> bool:
+        """Whether a dtype can hold everything."""
+        most = LARGEST.get(dtype, np.inf)
+        arrays = [one for part in self.parts().values() for one in part]
+        return all(np.abs(one[np.isfinite(one)]).max(initial=0) <= most for one in arrays)
+
+    def parts(self) -> dict[str, list[np.ndarray]]:
+        """Return the three lists by name."""
+        return {"value": self.outs, "gradient": self.grads, "second derivative": self.seconds}
+
+
+def dyadic(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Return numbers that no floating dtype rounds."""
+    return np.asarray(rng.integers(-8, 9, shape) / 8.0)
+
+
+def run(row: Row, arguments: dict[str, Any], form: str = "plain") -> Any:
+    """Call an op in a form; a form that writes gets a copy to write to."""
+    if form == "plain" and not row.is_inplace:
+        return call(row, arguments)
+    positional, named = split_arguments(row, arguments)
+    if form == "out":
+        out = ebb.empty_like(call(row, arguments))
+        return function_of(row)(*positional, **named, out=out)
+    return inplace_of(row)(positional[0].clone(), *positional[1:], **named)
+
+
+class Derivatives:
+    """A call with fixed random directions, to be run on operands of any dtype."""
+
+    def __init__(self, row: Row, arguments: dict[str, Any], seed: int, form: str = "plain"):
+        """Differentiate by what ``arguments`` has of floating tensors."""
+        self.row, self.seed, self.form = row, seed, form
+        self.tensors, self.rebuilt = flatten(row, arguments)
+
+    def first(self, tensors: list[ebb.Tensor], keep: bool = False) -> tuple[Any, ...]:
+        """Return the results, the seeds, and the gradients of the seeded results."""
+        rng = np.random.default_rng(self.seed)
+        result = run(self.row, self.rebuilt(*tensors), self.form)
+        outs = list(result) if isinstance(result, tuple | list) else [result]
+        recorded = [one for one in outs if is_differentiable(one) and one.requires_grad]
+        seeds = [self._dyadic(rng, one).requires_grad_() for one in recorded]
+        grads: list[Any] = [None] * len(tensors)
+        if recorded:
+            grads = list(
+                ebb.autograd.grad(recorded, tensors, seeds, create_graph=keep, allow_unused=True)
+            )
+        return outs, recorded, seeds, grads, rng
+
+    def _dyadic(self, rng: np.random.Generator, like: ebb.Tensor) -> ebb.Tensor:
+        return ebb.tensor(dyadic(rng, tuple(like.shape))).to(like.dtype)
+
+    def results(self, tensors: list[ebb.Tensor] | None = None) -> Results:
+        """Return values and both derivatives at the operands, or at others in their place."""
+        inputs = leaves(self.tensors if tensors is None else tensors)
+        outs, _, seeds, grads, rng = self.first(inputs, keep=True)
+        pulls = [self._dyadic(rng, one) for one in inputs]
+        chosen = [(g, p) for g, p in zip(grads, pulls, strict=True) if g is not None]
+        chosen = [(g, p) for g, p in chosen if g.requires_grad]
+        behind = [*inputs, *seeds]
+        seconds: list[Any] = [None] * len(behind)
+        if chosen:
+            roots, pulled = [list(one) for one in zip(*chosen, strict=True)]
+            seconds = list(ebb.autograd.grad(roots, behind, pulled, allow_unused=True))
+        return Results(
+            [wide_array(one) for one in outs], _arrays(grads, inputs), _arrays(seconds, behind)
+        )
+
+    def wrong_slope(self, results: Results) -> str:
+        """Return which derivative is not the slope of what it is the derivative of, or nothing."""
+        rng = np.random.default_rng(self.seed + 1)
+        steps = [rng.uniform(-1, 1, tuple(one.shape)) for one in self.tensors]
+        pairs = [
+            ("gradient", results.grads, self._value),
+            ("second derivative", results.seconds, self._pull),
+        ]
+        if not all(np.isfinite(one).all() for one in results.outs if one.dtype.kind in "fc"):
+            return ""  # differences of the mean of nothing say nothing
+        for name, arrays, function in pairs:
+            slope = sum(float(np.sum(a.real * s)) for a, s in zip(arrays, steps, strict=False))
+            guesses: list[float] = []
+            # Rounding spoils small steps, bends large ones.
+            while len(guesses) < len(STEPS) and not any(is_close(slope, one) for one in guesses):
+                guesses.append(self._difference(function, steps, STEPS[len(guesses)]))
+            if not any(is_close(slope, one) for one in guesses):
+                return f"{name}: {slope:.9g} along a direction, differences give {guesses}"
+        return ""
+
+    def _difference(self, function: Any, steps: list[np.ndarray], size: float) -> float:
+        ahead, behind = (
+            function(
+                [t + ebb.tensor(s * sign * size) for t, s in zip(self.tensors, steps, strict=True)]
+            )
+            for sign in (1, -1)
+        )
+        return (ahead - behind) / (2 * size)
+
+    def _value(self, tensors: list[ebb.Tensor]) -> float:
+        _, recorded, seeds, _, _ = self.first(leaves(tensors))
+        return _inner(recorded, seeds)
+
+    def _pull(self, tensors: list[ebb.Tensor]) -> float:
+        inputs = leaves(tensors)
+        *_, grads, rng = self.first(inputs)
+        pulls = [self._dyadic(rng, one) for one in inputs]
+        pairs = [(g, p) for g, p in zip(grads, pulls, strict=True) if g is not None]
+        return _inner([g for g, _ in pairs], [p for _, p in pairs])
+
+
+def _arrays(tensors: list[Any], like: list[ebb.Tensor]) -> list[np.ndarray]:
+    return [
+        np.zeros(tuple(one.shape)) if tensor is None else wide_array(tensor)
+        for tensor, one in zip(tensors, like, strict=True)
+    ]
+
+
+def _inner(lhs: list[ebb.Tensor], rhs: list[ebb.Tensor]) -> float:
+    products = (np.conj(wide_array(a)) * wide_array(b) for a, b in zip(lhs, rhs, strict=True))
+    return sum(float(np.sum(one.real)) for one in products)
+
+
+def is_close(slope: float, guess: float) -> bool:
+    """Whether a difference confirms a slope; neither need be finite if the other is not."""
+    if not np.isfinite(guess) or not np.isfinite(slope):
+        return not np.isfinite(guess) and not np.isfinite(slope)
+    return abs(guess - slope) <= 2e-5 * max(1.0, abs(slope))
+
+
+def widened(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the same values in dense tensors of double precision."""
+
+    def wide(value: Any) -> Any:
+        if isinstance(value, list):
+            return [wide(one) for one in value]
+        if not isinstance(value, ebb.Tensor):
+            return value
+        dense = ebb.tensor(np.ascontiguousarray(wide_array(value)).reshape(tuple(value.shape)))
+        return dense
+
+    return {name: wide(value) for name, value in arguments.items()}
+
+
+def difference(name: str, got: np.ndarray, wanted: np.ndarray, dtype: str, slack: float) -> str:
+    """Return what is wrong with an array, or nothing."""
+    if got.shape != wanted.shape:
+        return f"{name}: shape {got.shape}, not {wanted.shape}"
+    if wanted.dtype.kind in "biu" or got.dtype.kind in "biu":
+        return "" if np.array_equal(got, wanted) else f"{name}: {got}, not {wanted}"
+    finite = np.abs(wanted[np.isfinite(wanted)])
+    scale = max(1.0, float(finite.max(initial=0.0)))
+    factor = {"value": 1, "gradient": 4, "second derivative": 16}.get(name.split(" of")[0], 1)
+    allowed = TOLERANCE[dtype] * factor * scale + slack
+    is_near = np.isclose(got, wanted, rtol=0, atol=allowed, equal_nan=True)
+    if is_near.all():
+        return ""
+    worst = tuple(np.argwhere(~is_near)[0].tolist())
+    return f"{name}: {got[worst]} at {worst}, not {wanted[worst]} (allowed {allowed:.2g})"
+
+
+def rounding_slack(derivatives: Derivatives, wanted: Results, dtype: str) -> dict[str, list[float]]:
+    """Return how much each array moves if the float64 operands are rounded as ``dtype`` does."""
+    rng = np.random.default_rng(7)
+    slack = {name: [0.0] * len(arrays) for name, arrays in wanted.parts().items()}
+    for _ in range(4):
+        noisy = []
+        for tensor in derivatives.tensors:
+            noise = rng.uniform(-4, 4, tuple(tensor.shape)) * EPSILON[dtype]
+            noisy.append(tensor * ebb.tensor(1 + noise))
+        for name, arrays in derivatives.results(noisy).parts().items():
+            for index, (moved, array) in enumerate(zip(arrays, wanted.parts()[name], strict=True)):
+                if moved.dtype.kind in "fc" and moved.size:
+                    with np.errstate(invalid="ignore"):
+                        change = float(np.nanmax(np.abs(moved - array), initial=0.0))
+                    slack[name][index] = max(slack[name][index], 10 * change)
+    return slack

@@ -1,0 +1,89 @@
+# tests/fuzz/test_geometry.py -- every op at sizes, strides and numbers that nobody thought of.
+#
+# Each row of the op table that says how to call its op is tried with drawn geometry (geometry.py)
+# against slow results (slow_reference.py): values, gradients and second derivatives, in every
+# floating dtype. A row that says nothing of inputs gives its reason under `test: none`. One trial
+# again: trials(row, seeds.fixed).run(number), with EBB_FUZZ_SEED and seeds.fresh for a long run's.
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from tests.fuzz import geometry, seeds
+from tests.fuzz.geometry_trial import Trials, WrongError
+from tests.fuzz.slow_reference import difference, is_close
+from tests.python.op_rows import Array, Case, load_rows, make_arguments
+
+ROWS = [row for row in load_rows() if "inputs" in row.test and row.main]
+SAMPLE, LONG = 12, 350
+# Of so many trials so many must come to a call that the op takes.
+LEAST_TAKEN = 0.6
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_drawn_geometry_gives_what_slow_means_give(row):
+    trials = Trials(row, seeds.fixed)
+    for number in range(SAMPLE):
+        trials.run(number)
+    assert trials.counts["cases"] >= LEAST_TAKEN * SAMPLE, trials.counts
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_much_drawn_geometry_gives_what_slow_means_give(row):
+    trials, wrong = Trials(row, seeds.fresh), []
+    for number in range(LONG):
+        try:
+            trials.run(number)
+        except WrongError as error:
+            wrong.append(str(error))
+    assert not wrong, f"EBB_FUZZ_SEED={seeds.fresh_seed()}: {len(wrong)} wrong\n{wrong[0]}"
+    assert trials.counts["cases"] >= LEAST_TAKEN * LONG, trials.counts
+
+
+def has_geometry(row):
+    """Whether an op has a parameter of sizes, dims, strides or counts."""
+    return any(p["type"].rstrip("?") in ("int", "int[]", "Tensor[]") for p in row.params)
+
+
+def test_every_op_with_geometry_is_drawn_or_says_in_its_row_why_not():
+    for row in load_rows():
+        if has_geometry(row) and row not in ROWS and row.data["family"] != "creation":
+            assert row.test.get("none"), f"{row.op} needs test inputs, or none: why"
+
+
+def test_the_draws_cover_what_breaks_ops():
+    rng = seeds.fixed("coverage")
+    row = next(row for row in ROWS if len(row.cases()) > 5 and len(row.tensors) == 1)
+    cases = [geometry.draw_case(rng, row, row.cases()) for _ in range(400)]
+    shapes = [one.shape for case in cases for one in geometry.arrays_of(case)]
+    assert {0, 1} <= {size for shape in shapes for size in shape}
+    assert {0, 1, 2, 3} <= {len(shape) for shape in shapes}
+    seen = Counter()
+    for layout in geometry.LAYOUTS:
+        for _ in range(50):
+            place = geometry.draw_place(rng, (3, 4), layout)
+            seen["expanded"] += 0 in place.strides
+            seen["permuted"] += place.strides == (1, 3)
+            seen["overlapping"] += 0 < place.strides[0] < 4 and place.strides[1] == 1
+            seen["offset"] += place.offset > 0
+    assert min(seen[kind] for kind in ("expanded", "permuted", "overlapping", "offset")) > 3
+
+
+def test_a_place_shows_the_memory_through_its_strides():
+    row = next(row for row in ROWS if row.cases() and row.op == row.name)
+    name = row.main
+    place = geometry.draw_place(seeds.fixed("place"), (2, 3), "overlapping")
+    case = Case({name: Array((2, 3), place=place)})
+    tensor = make_arguments(row, case, "float64")[name]
+    assert tuple(tensor.shape) == (2, 3)
+    assert tensor.stride() == place.strides
+
+
+def test_a_wrong_number_a_wrong_shape_and_a_wrong_slope_are_seen():
+    wanted = np.ones((2, 3))
+    assert not difference("value", wanted + 1e-15, wanted, "float64", 0.0)
+    assert "at (0, 0), not 1.0" in difference("value", wanted + 1e-3, wanted, "float32", 0.0)
+    assert "shape (6,)" in difference("value", wanted.reshape(6), wanted, "float64", 0.0)
+    assert is_close(1.0, 1.0 + 1e-6)
+    assert not is_close(1.0, 1.001)
