@@ -16,6 +16,7 @@
 #include "ebb/core/random.h"
 #include "ebb/core/scalar.h"
 #include "ebb/kernels/signatures.h"
+#include "python/src/overrides.h"
 #include "python/src/tensor_object.h"
 
 namespace ebb::python {
@@ -143,6 +144,19 @@ class Arguments {
   Ref extra_;  // the tuple made of several ints in a row
   inline static const Tensor undefined_;
 };
+
+/// guarded() around a function that reads its arguments by `spec`: body(arguments). An argument
+/// whose class has the protocol takes the call over.
+template <typename Body>
+PyObject* guarded_call(OpSpec& spec, const Call& call, Body&& body) noexcept {
+  return guarded([&]() -> PyObject* {
+    try {
+      return body(Arguments(spec, call));
+    } catch (const CallsOverride&) {
+      return call_override(spec.name, call);
+    }
+  });
+}
 
 /// Whether `count` positional arguments and the keywords are just the first `wanted` of `params`,
 /// in their order. False also before the op's first call, when no keyword is known yet.

@@ -131,22 +131,21 @@ void run(const std::vector<Place>& roots, const std::vector<Tensor>& seeds,
 }
 
 PyObject* module_backward(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  return guarded([&] {
-    const Arguments arguments(backward_spec, {nullptr, args, count, names});
-    const std::vector<Place> roots =
-        to_places(arguments.object(0), "backward(): argument 'tensors'", Kind::places);
-    check_not_empty(roots, "backward(): argument 'tensors'");
-    const std::vector<Tensor> seeds =
-        to_seeds(arguments.object(1), "backward(): argument 'grad_tensors'");
-    check_seeds(seeds, roots.size(), "backward(): argument 'grad_tensors'");
-    run(roots, seeds, arguments);
-    return Py_NewRef(Py_None);
-  });
+  return guarded_call(
+      backward_spec, {nullptr, args, count, names}, [&](const Arguments& arguments) {
+        const std::vector<Place> roots =
+            to_places(arguments.object(0), "backward(): argument 'tensors'", Kind::places);
+        check_not_empty(roots, "backward(): argument 'tensors'");
+        const std::vector<Tensor> seeds =
+            to_seeds(arguments.object(1), "backward(): argument 'grad_tensors'");
+        check_seeds(seeds, roots.size(), "backward(): argument 'grad_tensors'");
+        run(roots, seeds, arguments);
+        return Py_NewRef(Py_None);
+      });
 }
 
 PyObject* module_grad(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  return guarded([&] {
-    const Arguments arguments(grad_spec, {nullptr, args, count, names});
+  return guarded_call(grad_spec, {nullptr, args, count, names}, [&](const Arguments& arguments) {
     const std::vector<Place> outputs =
         to_places(arguments.object(0), "grad(): argument 'outputs'", Kind::places);
     const std::vector<Place> inputs =
@@ -225,8 +224,7 @@ PyMethodDef kFunctions[] = {
 
 PyObject* tensor_backward(PyObject* self, PyObject* const* args, Py_ssize_t count,
                           PyObject* names) {
-  return guarded([&] {
-    const Arguments arguments(method_spec, {self, args, count, names});
+  return guarded_call(method_spec, {self, args, count, names}, [&](const Arguments& arguments) {
     const std::vector<Place> roots = {tensor_of(self)};
     std::vector<Tensor> seeds;
     if (arguments.given(1)) seeds.push_back(arguments.tensor(1));

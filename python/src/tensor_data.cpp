@@ -195,8 +195,7 @@ const Overload as_tensor_overloads[] = {as_tensor_params};
 OpSpec as_tensor_spec{"as_tensor", as_tensor_overloads};
 
 PyObject* make_tensor(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  return guarded([&] {
-    const Arguments arguments(tensor_spec, {nullptr, args, count, names});
+  return guarded_call(tensor_spec, {nullptr, args, count, names}, [&](const Arguments& arguments) {
     Tensor made = tensor_from_data(arguments.object(0), arguments.optional_dtype(1),
                                    arguments.optional_device(2));
     if (arguments.given(3) && arguments.boolean(3)) requires_grad_(made);
@@ -205,19 +204,19 @@ PyObject* make_tensor(PyObject*, PyObject* const* args, Py_ssize_t count, PyObje
 }
 
 PyObject* as_tensor(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  return guarded([&]() -> PyObject* {
-    const Arguments arguments(as_tensor_spec, {nullptr, args, count, names});
-    const std::optional<Device> device = arguments.optional_device(2);
-    PyObject* const data = arguments.object(0);
-    const std::optional<DType> dtype = arguments.optional_dtype(1);
-    if (!is_tensor(data) && !is_numpy_array(data)) {
-      return wrap(tensor_from_data(data, dtype, device));
-    }
-    const Tensor shared = is_tensor(data) ? tensor_of(data) : tensor_from_array(data);
-    const bool fits = !dtype || *dtype == shared.dtype();
-    const Tensor converted = fits ? shared : ebb::cast(shared, *dtype);
-    return wrap(ebb::to_device(converted, device_for(data, device)));
-  });
+  return guarded_call(
+      as_tensor_spec, {nullptr, args, count, names}, [&](const Arguments& arguments) -> PyObject* {
+        const std::optional<Device> device = arguments.optional_device(2);
+        PyObject* const data = arguments.object(0);
+        const std::optional<DType> dtype = arguments.optional_dtype(1);
+        if (!is_tensor(data) && !is_numpy_array(data)) {
+          return wrap(tensor_from_data(data, dtype, device));
+        }
+        const Tensor shared = is_tensor(data) ? tensor_of(data) : tensor_from_array(data);
+        const bool fits = !dtype || *dtype == shared.dtype();
+        const Tensor converted = fits ? shared : ebb::cast(shared, *dtype);
+        return wrap(ebb::to_device(converted, device_for(data, device)));
+      });
 }
 
 PyObject* from_numpy(PyObject*, PyObject* array) {

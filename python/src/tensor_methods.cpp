@@ -58,8 +58,7 @@ OpSpec size_spec{"size", dim_overloads};
 OpSpec stride_spec{"stride", dim_overloads};
 
 PyObject* size(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  return guarded([&] {
-    const Arguments arguments(size_spec, {self, args, count, names});
+  return guarded_call(size_spec, {self, args, count, names}, [&](const Arguments& arguments) {
     const Tensor& tensor = tensor_of(self);
     if (!arguments.given(1)) return make_size(tensor.sizes());
     return checked(PyLong_FromLongLong(tensor.size(arguments.integer(1))));
@@ -67,8 +66,7 @@ PyObject* size(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject
 }
 
 PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  return guarded([&] {
-    const Arguments arguments(stride_spec, {self, args, count, names});
+  return guarded_call(stride_spec, {self, args, count, names}, [&](const Arguments& arguments) {
     const Tensor& tensor = tensor_of(self);
     if (!arguments.given(1)) return make_int_tuple(tensor.strides());
     return checked(PyLong_FromLongLong(at_dim("stride", tensor.strides(), arguments.integer(1))));
@@ -83,11 +81,11 @@ OpSpec requires_grad_spec{"requires_grad_", flag_overloads};
 
 PyObject* set_requires_grad(PyObject* self, PyObject* const* args, Py_ssize_t count,
                             PyObject* names) {
-  return guarded([&] {
-    const Arguments arguments(requires_grad_spec, {self, args, count, names});
-    requires_grad_(tensor_of(self), !arguments.given(1) || arguments.boolean(1));
-    return Py_NewRef(self);
-  });
+  return guarded_call(
+      requires_grad_spec, {self, args, count, names}, [&](const Arguments& arguments) {
+        requires_grad_(tensor_of(self), !arguments.given(1) || arguments.boolean(1));
+        return Py_NewRef(self);
+      });
 }
 
 PyObject* keep_grad(const Tensor& tensor) {

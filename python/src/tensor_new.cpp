@@ -113,7 +113,14 @@ Tensor alias_of(const Tensor& tensor) {
 }
 
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  return guarded([&] { return wrap_as(type, made_from(FlatCall(args, kwargs))); });
+  return guarded([&]() -> PyObject* {
+    const FlatCall flat(args, kwargs);
+    try {
+      return wrap_as(type, made_from(flat));
+    } catch (const CallsOverride&) {
+      return call_override("Tensor", flat.call());
+    }
+  });
 }
 
 }  // namespace ebb::python

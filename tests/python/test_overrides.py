@@ -1,6 +1,7 @@
 # tests/python/test_overrides.py -- __ebb_function__: classes that take part in ebb's functions.
 import copy
 import gc
+import re
 import threading
 import weakref
 from typing import ClassVar
@@ -185,6 +186,55 @@ def test_objects_that_are_no_tensors_take_part():
     y = ebb.ones(2)
     y += d
     assert y == "added"
+
+
+def parameters_of(function):
+    """The names in the first line of a docstring: f($module, a, b=1)."""
+    words = re.findall(r"(\w+)(?=[,=)])", (function.__doc__ or "").split("\n")[0])
+    return [word for word in words if not word.isdigit() and word not in ("None", "True", "False")]
+
+
+WRITTEN_BY_HAND = {
+    "backward": lambda d: ebb.ones(2, requires_grad=True).sum().backward(gradient=d),
+    "requires_grad_": lambda d: ebb.ones(2).requires_grad_(d),
+    "grad": lambda d: ebb.autograd.grad(ebb.ones(2), ebb.ones(2), allow_unused=d),
+    "tensor": lambda d: ebb.tensor(1, dtype=d),
+    "as_tensor": lambda d: ebb.as_tensor(1, device=d),
+    "size": lambda d: ebb.ones(2).size(d),
+    "Tensor": lambda d: ebb.Tensor(2, dtype=d),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN_BY_HAND)
+def test_functions_outside_the_op_table_ask_the_class(name):
+    class Named:
+        @classmethod
+        def __ebb_function__(cls, function, types, args=(), kwargs=None):
+            return function.__name__
+
+    assert WRITTEN_BY_HAND[name](Named()) == name
+
+
+PUBLIC = {
+    f"{owner.__name__}.{name}": getattr(owner, name)
+    for owner in (ebb._C, ebb.Tensor, ebb.autograd)
+    for name in dir(owner)
+    if callable(getattr(owner, name)) and not name.startswith("_")
+}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_any_argument_may_have_a_class_that_takes_part(name):
+    function, d = PUBLIC[name], Diagonal(3, 1.0)
+    calls = [((ebb.ones(2),) * before + (d,), {}) for before in range(4)]
+    calls += [((ebb.ones(2),), {word: d}) for word in parameters_of(function)]
+    for args, kwargs in calls:
+        try:
+            function(*args, **kwargs)
+        except ebb.InternalError:
+            raise
+        except (TypeError, ValueError, AttributeError, RuntimeError):
+            pass
 
 
 def test_nn_functional_asks_through_its_ops(x):
