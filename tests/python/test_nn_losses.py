@@ -1,6 +1,8 @@
 # tests/python/test_nn_losses.py -- what the rows of ops/loss_pointwise.yaml do not reach: extreme
 # inputs, half precision, losses made of others, and the modules.
 import math
+import re
+import warnings
 
 import numpy as np
 import pytest
@@ -107,7 +109,8 @@ def test_a_long_sum_is_as_good_as_in_double_precision(function, dtype):
 def test_difference_losses_promote_and_broadcast():
     x = leaf(np.arange(6.0).reshape(2, 3))
     target = leaf([1.0, 2.0, 3.0], ebb.float32)
-    loss = F.mse_loss(x, target)
+    with pytest.warns(UserWarning, match="should have one shape"):
+        loss = F.mse_loss(x, target)
     assert loss.dtype == ebb.float64
     assert loss.item() == np.mean((np.arange(6.0).reshape(2, 3) - [1, 2, 3]) ** 2)
     (grad,) = ebb.autograd.grad([loss], [target])
@@ -116,6 +119,22 @@ def test_difference_losses_promote_and_broadcast():
 
 
 # Half precision.
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"])
+@pytest.mark.parametrize("shapes", [((3, 1), (3,)), ((3,), (3, 1)), ((2, 3), ()), ((2, 3), (3,))])
+def test_a_difference_loss_warns_of_shapes_that_differ(name, shapes):
+    first, second = (ebb.ones(shape, requires_grad=True) for shape in shapes)
+    text = f"{name}: input and target should have one shape, got {list(shapes[0])} and "
+    with pytest.warns(UserWarning, match=re.escape(text)) as caught:
+        loss = getattr(F, name)(first, second)
+    assert len(caught) == 1 and "hint: squeeze(-1) or unsqueeze(-1)" in str(caught[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loss.backward()  # the gradient says nothing again
+        getattr(F, name)(first, first)
+        with pytest.raises(UserWarning, match="should have one shape"):
+            getattr(F, name)(first, second)
 
 
 def test_the_mean_divides_by_a_count_that_a_half_type_does_not_hold():

@@ -3,6 +3,7 @@
 // Kernels see two dense operands of one shape and dtype: others are copied first.
 #include "ebb/ops/impl/loss_pointwise.h"
 
+#include "ebb/core/log.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/broadcast.h"
 #include "ebb/ops/impl/copy.h"
@@ -41,6 +42,14 @@ struct Pair {
   }
 };
 
+/// [N, 1] against [N] broadcasts to [N, N]: each target is compared with each input.
+void warn_of_stretching(const char* op, const Tensor& input, const Tensor& target) {
+  if (equal(input.sizes(), target.sizes())) return;
+  warn(str(op, ": input and target should have one shape, got ", PrintShape{input.sizes()}, " and ",
+           PrintShape{target.sizes()},
+           ", which broadcast\nhint: squeeze(-1) or unsqueeze(-1) one of them, or expand() it"));
+}
+
 /// What the sum of the losses is divided by.
 double divisor_of(Reduction reduction, int64_t count) {
   return reduction == Reduction::mean ? static_cast<double>(count) : 1.0;
@@ -49,6 +58,7 @@ double divisor_of(Reduction reduction, int64_t count) {
 Tensor difference_loss(const char* op, const Tensor& input, const Tensor& target,
                        DifferenceLoss kind, double beta, Reduction reduction) {
   const Pair pair(op, input, target);
+  warn_of_stretching(op, input, target);
   const auto kernel = kernel_for(op, kernels::difference_loss_kernels, pair.input);
   const bool is_reduced = reduction != Reduction::none;
   const Tensor out =
