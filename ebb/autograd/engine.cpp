@@ -62,7 +62,8 @@ RunRequest make_request(const Options& options, LocationId location) {
   request.location = location;
   request.stages_all = is_accumulation_atomic();
   if ((thread_state.modes & (gate::kGradCheck | gate::kProfiler)) != 0) [[unlikely]]
-    request.watch = thread_state.modes & (gate::kGradCheck | gate::kAllowInf | gate::kProfiler);
+    request.watch = thread_state.modes &
+                    (gate::kGradCheck | gate::kNanCheck | gate::kAllowInf | gate::kProfiler);
   request.is_careful = request.create_graph || request.watch != 0;
   request.is_careful_with_leaves = request.stages_all || (request.watch & gate::kProfiler) != 0;
   return request;

@@ -143,6 +143,13 @@ bool looks_finite(const Tensor& tensor, uint32_t bits) {
   return !has_non_finite(tensor, (bits & gate::kAllowInf) != 0);
 }
 
+/// What else to try where only gradients are looked at: the fault may have begun in an op.
+const char* hint_of_ops(uint32_t bits) {
+  if ((bits & gate::kNanCheck) != 0) return "";
+  return "\nhint: compute the loss under check_nan_inf(), which names the first op with such a "
+         "result";
+}
+
 /// "2 nan and 1 inf in 120 elements, the first (nan) at [0, 3]".
 std::string describe_non_finite(const Tensor& tensor) { return text_of(count_of(tensor), tensor); }
 
@@ -178,7 +185,8 @@ void check_gradients(const Node& node, std::span<const Tensor> grads,
     if (finiteness_of(grad) == Finiteness::has_infinity && !all_finite) continue;
     throw NonFiniteError(str(title_of(node), ": the gradient of input ", index,
                              describe_type(grad, naming_of(node.edges()[index])), rule_of(bits),
-                             describe_non_finite(grad), arrived));
+                             describe_non_finite(grad), arrived,
+                             count_of(grad).nans > 0 ? hint_of_ops(bits) : ""));
   }
 }
 
@@ -188,7 +196,7 @@ void check_start(const char* call, const char* noun, size_t position, const Tens
   const Edge made = gradient_edge(value);
   const std::string what = made.node == nullptr ? describe_tensor(value) : describe_place(made);
   throw NonFiniteError(str(call, ": ", noun, ' ', position, " (", what, ')', rule_of(bits),
-                           describe_non_finite(value)));
+                           describe_non_finite(value), hint_of_ops(bits)));
 }
 
 }  // namespace ebb::autograd

@@ -79,6 +79,21 @@ def test_infinity_is_a_fault_where_it_arises_only():
             x / ebb.tensor([[1.0, 0.0]])
 
 
+def test_a_fault_found_in_backward_hints_at_the_check_of_ops():
+    hint = "hint: compute the loss under check_nan_inf(), which names the first op with such a res"
+    x = leaf([0.0, 4.0])
+    for mode, is_told in ((detect_anomaly, True), (check_nan_inf, False)):
+        for loss in (x.log().sum(), (x.log() * 0.0 * x).masked_fill(x == 0.0, 0.0).sum()):
+            with pytest.raises(NonFiniteError) as caught, mode():
+                loss.backward()
+            assert (hint in str(caught.value)) == is_told
+    with pytest.raises(NonFiniteError) as caught, detect_anomaly():
+        x.sqrt().sum().backward()  # the forward pass is finite
+    assert hint not in str(caught.value)
+    with pytest.raises(NonFiniteError, match="log: the result"), check_nan_inf():
+        x.log().sum()
+
+
 def test_only_nan_is_a_fault_if_asked():
     x = leaf([0.0, 1.0])
     with check_nan_inf(inf=False):
