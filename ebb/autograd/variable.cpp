@@ -200,7 +200,9 @@ void set_data(const Tensor& tensor, const Tensor& data) {
     return str("data: needs ", tensor.dtype(), ' ', PrintShape{tensor.sizes()}, ", got ",
                describe_tensor(data), for_tensor(tensor));
   };
-  if (!equal(tensor.sizes(), data.sizes())) throw ShapeError(refusal());
+  if (!equal(tensor.sizes(), data.sizes())) {
+    throw ShapeError(refusal() + "\nhint: another shape needs another tensor, such as data itself");
+  }
   if (converts && !may_convert(tensor, data.dtype())) throw DTypeError(refusal());
   if (moves && !may_convert(tensor, data.dtype())) {
     throw ValueError(str("data: needs memory on ", to_string(tensor.device()),

@@ -199,7 +199,8 @@ TEST(Variable, StopsRequiringAGradientWhenAsked) {
 TEST(Variable, RefusesDataOfAnotherShapeOrDType) {
   const Tensor x = leaf({1, 2});
   EXPECT_EQ(error_of<ShapeError>([&] { set_data(x, vector_of<float>({1})); }),
-            "data: needs float32 [2], got float32 [1]");
+            "data: needs float32 [2], got float32 [1]\n"
+            "hint: another shape needs another tensor, such as data itself");
   EXPECT_EQ(error_of<DTypeError>([&] {
               set_data(x, vector_of<int64_t>({1, 2}));
             }),
