@@ -16,11 +16,14 @@ from collections.abc import Callable
 from contextlib import ContextDecorator
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ebb import _C
 from ebb.autograd.anomaly import record_stacks
 from ebb.errors import AutogradError, ValueError
+
+if TYPE_CHECKING:
+    from ebb.graphs.node import Location
 
 __all__ = ["Allocations", "Range", "profile", "record_function", "schedule"]
 
@@ -55,14 +58,14 @@ class Range(NamedTuple):
     end: float
     sequence: int
     bytes: int
-    place: tuple[str, int, str] | None
+    place: Location | None
     module: str | None
     thread: int
     allocations: int
     allocated: int
     peak: int
     kept: int
-    stack: tuple[tuple[str, int, str] | None, ...]
+    stack: tuple[Location | None, ...]
 
     @property
     def duration(self) -> float:
@@ -263,7 +266,18 @@ class profile:  # noqa: N801 -- the field's name for it
     @functools.cached_property
     def ranges(self) -> list[Range]:
         """All ranges, in the order in which they started."""
-        return sorted((Range(*entry) for entry in _C._profile_ranges(self.report)), key=_by_start)
+        from ebb.graphs.node import Location  # not at every import of ebb
+
+        known: dict[tuple, Location] = {}
+
+        def placed(place: tuple | None) -> Location | None:
+            return None if place is None else known.setdefault(place, Location(*place))
+
+        def made(entry: tuple) -> Range:
+            one = Range(*entry)
+            return one._replace(place=placed(one.place), stack=tuple(map(placed, one.stack)))
+
+        return sorted(map(made, _C._profile_ranges(self.report)), key=_by_start)
 
     @functools.cached_property
     def _memory(self) -> tuple[int, int, int, list, list]:
@@ -460,7 +474,7 @@ def _by_start(one: Range) -> tuple[float, float]:
 _NO_RANGE, _OLDER = "(outside of ranges)", "(older than the profile)"
 
 
-def _place_text(place: tuple[str, int, str] | None) -> str:
+def _place_text(place: Location | tuple[str, int, str] | None) -> str:
     if place is None:
         return "an unknown place"
     file, line, function = place

@@ -9,6 +9,7 @@ import time
 import pytest
 
 import ebb
+from ebb.graphs import Location
 from ebb.profiler import profile, record_function
 
 
@@ -45,6 +46,8 @@ def test_ops_and_nodes_are_ranges_with_name_place_and_sequence():
     function = "test_ops_and_nodes_are_ranges_with_name_place_and_sequence"
     assert forward.place == (__file__, at, function)
     assert backward.place == forward.place
+    assert isinstance(forward.place, Location) and str(forward.place) == f"{__file__}:{at}"
+    assert all(isinstance(place, Location) for place in forward.stack)
     assert forward.sequence == backward.sequence == y.grad_fn._sequence_nr()
     assert 0 <= forward.start < forward.end <= backward.start < backward.end <= prof.duration
 
