@@ -61,7 +61,7 @@ def test_the_table_shows_norms_and_notes():
     by_name = {line.split()[0]: line for line in lines[2:]}
     assert lines[0] == "gradient norms of 6 parameters over 2 steps"
     assert by_name["used.weight"].split() == ["used.weight", "2x3", "2.45", "2.45", "4.9", "4.9"]
-    assert by_name["unused.bias"].endswith("never used")
+    assert by_name["unused.bias"].endswith("no gradient arrived")
     assert by_name["dead.weight"].endswith("always zero")
     assert by_name["frozen"].endswith("requires no gradient")
 
@@ -76,6 +76,21 @@ def test_a_gradient_that_is_not_finite_is_dated():
     assert flow.non_finite() == {"x": 1}
     assert "not finite from step 1" in str(flow)
     assert "#d01c8b" in flow._svg()
+
+
+def test_a_gradient_that_became_zero_is_dated():
+    weights = {name: ebb.ones([2], requires_grad=True) for name in ("dies", "lives", "blinks")}
+    flow = GradientFlow(weights)
+    factors = {"dies": [1, 1, 0, 0], "lives": [1, 1, 1, 1], "blinks": [1, 0, 0, 1]}
+    for step in range(4):
+        for name, weight in weights.items():
+            weight.grad = None
+            (weight * float(factors[name][step])).sum().backward()
+        flow.record()
+    assert flow.zero_from() == {"dies": 2} and flow.zero() == []
+    notes = [line.partition("1.41  ")[2] for line in str(flow).splitlines()[2:]]
+    assert str(flow).splitlines()[2].endswith("zero from step 2 on") and len(notes) == 3
+    assert "zero" not in "".join(str(flow).splitlines()[3:])
 
 
 def test_a_gradient_that_is_missing_at_some_steps_is_counted():

@@ -76,13 +76,25 @@ class GradientFlow:
             self._norms[name].append(norm)
 
     def unused(self) -> list[str]:
-        """Names of parameters that had no gradient at any step."""
+        """Names of parameters at which no gradient arrived at any step."""
         return self._names_where({MISSING})
 
     def zero(self) -> list[str]:
         """Names of parameters whose gradient was there at some step, and always zero."""
         unused = set(self.unused())
         return [name for name in self._names_where({MISSING, STATE_ZERO}) if name not in unused]
+
+    def zero_from(self) -> dict[str, int]:
+        """The step, from 0, from which on a gradient was zero to the end, though not before."""
+        found = {}
+        for name, values in self._norms.items():
+            steps = len(values)
+            while steps > 0 and state_of(values[steps - 1]) == STATE_ZERO:
+                steps -= 1
+            was_not = any(state_of(norm) not in (MISSING, STATE_ZERO) for norm in values[:steps])
+            if steps < len(values) and was_not:
+                found[name] = steps
+        return found
 
     def non_finite(self) -> dict[str, int]:
         """The first step, from 0, at which a gradient held NaN or infinity, by parameter."""
@@ -106,12 +118,16 @@ class GradientFlow:
     def _note(self, name: str) -> str:
         values = self._norms[name]
         if name in self.unused():
-            return "never used" if self._parameters[name].requires_grad else "requires no gradient"
+            is_wanted = self._parameters[name].requires_grad
+            return "no gradient arrived" if is_wanted else "requires no gradient"
         if name in self.zero():
             return "always zero"
         first_bad = self.non_finite().get(name)
         if first_bad is not None:
             return f"not finite from step {first_bad}"
+        zero_from = self.zero_from().get(name)
+        if zero_from is not None:
+            return f"zero from step {zero_from} on"
         missing = sum(norm is None for norm in values)
         return f"missing at {missing} of {len(values)} steps" if missing else ""
 
