@@ -5,9 +5,11 @@
 #include <map>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ebb/autograd/cut_notes.h"
 #include "ebb/autograd/cut_trace.h"
+#include "ebb/autograd/meta.h"
 #include "ebb/autograd/saved_tensor.h"
 #include "ebb/autograd/variable.h"
 #include "ebb/core/error.h"
@@ -127,12 +129,33 @@ Step step_of_origin(Origin origin) {
 /// Values without history that went into the graph, among those that nodes saved.
 class SavedOrigins final : public autograd::SavedVisitor {
  public:
+  /// One of them, and the number of the node that saved it.
+  struct Value {
+    ByteRegion region;
+    Origin origin;
+    uint32_t node;
+  };
+
+  explicit SavedOrigins(std::span<const Tensor> roots) {
+    std::vector<autograd::GradientEdge> edges;
+    for (const Tensor& root : roots) edges.push_back(ebb::get_gradient_edge(root));
+    const Reach reach(edges);
+    for (Node* const node : reach.nodes()) {
+      const autograd::SavedLock lock(*node);
+      node->visit_saved(*this);
+      ++node_;
+    }
+  }
+
   void visit(const char* /*name*/, autograd::SavedTensor& saved) override {
     if (!saved.defined() || saved.is_packed()) return;
-    const TensorImpl& impl = *saved.impl();
-    const Origin origin = impl.producer == nullptr ? impl.output_index : 0;
-    if (static_cast<Cut>(origin >> 30) != Cut::never_asked) ++times_[origin];
+    const TensorImpl* const impl = saved.impl();
+    const Origin origin = impl->producer == nullptr ? impl->output_index : 0;
+    if (static_cast<Cut>(origin >> 30) == Cut::never_asked) return;
+    ++times_[origin];
+    values_.emplace(impl->storage, Value{region_of(*impl), origin, node_});
   }
+
   std::vector<Step> steps() const {
     std::vector<Step> found;
     for (const auto& [origin, times] : times_) {
@@ -142,21 +165,20 @@ class SavedOrigins final : public autograd::SavedVisitor {
     return found;
   }
 
- private:
-  std::map<Origin, uint32_t> times_;
-};
-
-std::vector<Step> saved_cuts(std::span<const Tensor> roots) {
-  std::vector<autograd::GradientEdge> edges;
-  for (const Tensor& root : roots) edges.push_back(ebb::get_gradient_edge(root));
-  const Reach reach(edges);
-  SavedOrigins origins;
-  for (Node* const node : reach.nodes()) {
-    const autograd::SavedLock lock(*node);
-    node->visit_saved(origins);
+  /// A value that shows memory of `input`: it is the input's own, without its history.
+  const Value* of(const Tensor& input) const {
+    const auto [first, last] = values_.equal_range(input.impl()->storage);
+    const ByteRegion own = region_of(*input.impl());
+    const auto shows_it = [&](const auto& entry) { return may_meet(own, {}, entry.second.region); };
+    const auto found = std::find_if(first, last, shows_it);
+    return found == last ? nullptr : &found->second;
   }
-  return origins.steps();
-}
+
+ private:
+  uint32_t node_ = 0;
+  std::map<Origin, uint32_t> times_;
+  std::unordered_multimap<const Storage*, Value> values_;
+};
 
 std::vector<Step> origins_of(std::span<const Tensor> outputs) {
   std::vector<Step> cuts;
@@ -198,9 +220,19 @@ void describe_ways(const Graph& graph, Place place, size_t most_paths, Explanati
   }
 }
 
+/// From a value of the input that was cut off, by the node that saved it, to a root.
+std::vector<Step> trail_of(const Graph& graph, const SavedOrigins::Value& value) {
+  std::vector<Step> trail{step_of_origin(value.origin)};
+  const Routes routes = routes_to(graph.snapshot(), value.node, 0);
+  for (const std::vector<uint32_t>& way : shortest_ways(graph.snapshot(), routes, 1)) {
+    for (auto node = way.rbegin(); node != way.rend(); ++node) trail.push_back(graph.step(*node));
+  }
+  return trail;
+}
+
 /// Why the input is not in the graph.
-void describe_cuts(std::span<const Tensor> outputs, std::span<const Tensor> roots,
-                   const Tensor& input, Explanation& found) {
+void describe_cuts(const Graph& graph, std::span<const Tensor> outputs,
+                   std::span<const Tensor> roots, const Tensor& input, Explanation& found) {
   {
     const CutSearch search(outputs);
     NoteSource source = 0;
@@ -211,9 +243,15 @@ void describe_cuts(std::span<const Tensor> outputs, std::span<const Tensor> root
       if (!found.left.empty()) found.entered = search.entered();
     }
   }
-  if (found.cuts.empty()) {
-    found.cuts = roots.empty() ? origins_of(outputs) : saved_cuts(roots);
+  if (found.cuts.empty() && roots.empty()) {
+    found.cuts = origins_of(outputs);
     found.cuts_are_candidates = true;
+  } else if (found.cuts.empty()) {
+    const SavedOrigins saved(roots);
+    const SavedOrigins::Value* const own = saved.of(input);
+    if (own != nullptr) found.trail = trail_of(graph, *own);
+    found.cuts = own != nullptr ? std::vector<Step>{found.trail[0]} : saved.steps();
+    found.cuts_are_candidates = own == nullptr;
   }
   found.reason = !found.trail.empty()  ? Reason::cut
                  : roots.empty()       ? Reason::output_without_history
@@ -248,7 +286,7 @@ Explanation explain(std::span<const Tensor> outputs, const Tensor& input, size_t
     found.reason = Reason::gets_gradient;
     describe_ways(graph, *place, most_paths, found);
   } else {
-    describe_cuts(outputs, roots, input, found);
+    describe_cuts(graph, outputs, roots, input, found);
   }
   return found;
 }
@@ -277,14 +315,34 @@ std::vector<InputSummary> explain_all(std::span<const Tensor> outputs,
     }
   }
   if (missing.empty()) return found;
+  const SavedOrigins saved(roots);
   const CutSearch search(outputs);
   for (const size_t index : missing) {
     NoteSource source = 0;
-    const bool is_cut =
-        search.find(inputs[index], source) && search.first_cut(source, found[index].step);
+    bool is_cut = search.find(inputs[index], source) && search.first_cut(source, found[index].step);
+    if (const auto* const own = is_cut ? nullptr : saved.of(inputs[index]); own != nullptr) {
+      found[index].step = step_of_origin(own->origin);
+      is_cut = true;
+    }
     found[index].reason = is_cut          ? Reason::cut
                           : roots.empty() ? Reason::output_without_history
                                           : Reason::not_used;
+  }
+  return found;
+}
+
+std::vector<Tensor> other_leaves(std::span<const Tensor> outputs, std::span<const Tensor> inputs) {
+  std::vector<autograd::GradientEdge> edges;
+  for (const Tensor& root : recorded_among(outputs)) edges.push_back(ebb::get_gradient_edge(root));
+  std::unordered_set<const TensorImpl*> known;
+  for (const Tensor& input : inputs) known.insert(input.impl());
+  std::vector<Tensor> found;
+  const Reach reach(edges);
+  for (Node* const node : reach.nodes()) {
+    if (node->kind() != autograd::NodeKind::leaf) continue;
+    Tensor leaf = static_cast<autograd::AccumulateGrad&>(*node).share_leaf();
+    if (!leaf.defined() || !leaf.requires_grad() || known.count(leaf.impl()) != 0) continue;
+    found.push_back(std::move(leaf));
   }
   return found;
 }

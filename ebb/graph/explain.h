@@ -56,7 +56,7 @@ struct Explanation {
   std::vector<Step> hooked;              // nodes on any way that have hooks
   std::vector<Step> cuts;                // ops where the history of the input's values ends
   bool cuts_are_candidates = false;      // they may have cut off something else
-  std::vector<Step> trail;               // through one of the cuts, if cuts were traced
+  std::vector<Step> trail;               // through one of the cuts, if it is known
   std::vector<Step> left, entered;       // of the input's values; of the outputs' operands
 };
 
@@ -76,6 +76,11 @@ struct InputSummary {
 /// All inputs at once: linear in the size of the graph and the notes.
 EBB_API std::vector<InputSummary> explain_all(std::span<const Tensor> outputs,
                                               std::span<const Tensor> inputs);
+
+/// Leaves that get a gradient from the outputs and are none of the inputs, in the order of their
+/// first use.
+EBB_API std::vector<Tensor> other_leaves(std::span<const Tensor> outputs,
+                                         std::span<const Tensor> inputs);
 
 /// "gets_gradient: 2 ways ...", a line for each step of the first way or trail.
 EBB_API std::string to_string(const Explanation& explanation);

@@ -113,6 +113,22 @@ PyObject* explain_all(PyObject*, PyObject* args) {
   });
 }
 
+/// _other_leaves(outputs, inputs): a list of tensors.
+PyObject* other_leaves(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *outputs = nullptr, *inputs = nullptr;
+    if (PyArg_ParseTuple(args, "O!O!", &PyList_Type, &outputs, &PyList_Type, &inputs) == 0) {
+      return nullptr;
+    }
+    const Ref list(PyList_New(0));
+    for (Tensor& leaf : graph::other_leaves(tensors_of(outputs), tensors_of(inputs))) {
+      const Ref item(wrap(std::move(leaf)));
+      check_status(PyList_Append(list.get(), item.get()));
+    }
+    return Py_NewRef(list.get());
+  });
+}
+
 PyObject* forget_cuts_now(PyObject*, PyObject*) {
   forget_cuts();
   Py_RETURN_NONE;
@@ -138,6 +154,7 @@ PyMethodDef kFunctions[] = {
     {"_title", title, METH_O, nullptr},
     {"_explain", explain, METH_VARARGS, nullptr},
     {"_explain_all", explain_all, METH_VARARGS, nullptr},
+    {"_other_leaves", other_leaves, METH_VARARGS, nullptr},
     {"_forget_cuts", forget_cuts_now, METH_NOARGS, nullptr},
     {"_cut_notes", cut_notes, METH_NOARGS, nullptr},
     {},

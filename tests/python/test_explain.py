@@ -319,18 +319,116 @@ def test_a_module_gives_a_table_that_shows_unused_parameters_first():
     lines = str(table).splitlines()
     assert lines[0] == "4 parameters: 2 get a gradient, 1 get none, 1 require none"
     assert [text.split()[0] for text in lines[3:]] == [
-        "frozen", "forgotten.weight", "used.weight", "used.bias",
+        "frozen", "forgotten.weight", "used.weight", "used.bias", "hint:",
     ]  # fmt: skip
-    assert "none: not used" in lines[4]
+    assert "none: not used, or cut: untraced" in lines[4]
 
 
 def test_a_table_of_pairs_counts_tied_tensors_twice_and_folds_long_lists():
     w = leaf()
-    pairs = [(f"w{index}", w) for index in range(70)]
-    table = ebb.explain((w * 2.0).sum(), pairs)
-    assert table["w0"].ways == table["w69"].ways == 1
+    others = [leaf() for _ in range(35)]
+    pairs = [(f"{kind}{index}", one) for index, other in enumerate(others)
+             for kind, one in (("w", w), ("other", other))]  # fmt: skip
+    table = ebb.explain((w * 2.0).sum() + sum(other.exp().sum() for other in others), pairs)
+    assert table["w0"].ways == table["w34"].ways == 1
     assert str(table).endswith("... and 10 more parameters")
-    assert "w69" in table.table(limit=None)
+    assert "other34" in table.table(limit=None)
+
+
+def test_rows_that_say_the_same_are_folded():
+    net = ebb.nn.ModuleList([ebb.nn.Linear(2, 2) for _ in range(75)])
+    table = ebb.explain(net[0](ebb.ones(1, 2)).sum(), net)
+    lines = str(table).splitlines()
+    assert lines[0] == "150 parameters: 2 get a gradient, 148 get none"
+    assert [text.split("  ")[0] for text in lines[3:]] == [
+        "1.weight", "... 146 more alike ...", "74.bias", "0.weight", "0.bias",
+        "hint: compute the output under ebb.trace_cuts() to tell a cut from no use",
+    ]  # fmt: skip
+    assert len(table.table(limit=None).splitlines()) == 3 + 150 + 1
+    assert table.table(limit=2).splitlines()[-2] == "... and 3 more parameters"
+
+
+def test_many_ways_are_told_roughly():
+    w = x = leaf()
+    for _ in range(36):
+        x = x.exp() + x.sin()
+    assert "gets a gradient by about 7 x 10^10 ways; the shortest:" in str(ebb.explain(x, w))
+    assert "about 7 x 10^10" in str(ebb.explain(x, {"w": w}))
+    assert "about 7 x 10^10 ways" in repr(ebb.explain(x, w))
+
+
+def test_leaves_that_are_in_no_module_are_counted_and_named():
+    class Listed(ebb.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.head = ebb.nn.Linear(2, 2)
+            self.layers = [ebb.nn.Linear(2, 2) for _ in range(8)]
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x)
+            return self.head(x)
+
+    net, scale = Listed(), leaf()
+    scale.name = "scale"
+    table = ebb.explain((net(ebb.ones(1, 2)) * scale).sum(), net)
+    assert table.other_leaves == [*["Linear.weight", "Linear.bias"] * 8, "scale"]
+    assert str(table).splitlines()[:3] == [
+        "2 parameters: 2 get a gradient, 0 get none",
+        "17 more leaves get a gradient, but no parameter of the module is one: "
+        "Linear.weight (8 times), Linear.bias (8 times), scale",
+        "hint: modules in a plain list or dict are no part of it: use ModuleList, ModuleDict",
+    ]
+    assert repr(table) == ("<explanations of 2 parameters, 0 get no gradient, 17 other leaves>")
+    whole = ebb.explain(net(ebb.ones(1, 2)).sum(), dict(net.named_parameters()))
+    assert whole.other_leaves == [] and len(str(whole).splitlines()) == 5
+
+
+CUTS = {
+    "detach": ("detached", lambda w: w.detach()),
+    "data": ("detached", lambda w: w.data),
+}
+
+
+@pytest.mark.parametrize("kind", CUTS)
+def test_a_parameter_whose_own_memory_went_in_without_history_is_cut_there(kind):
+    cut, make = CUTS[kind]
+    w, v, unused = leaf(), leaf(), leaf()
+    loss = (make(w) * v).exp().sum()
+    found = ebb.explain(loss, w)
+    assert (found.reason, found.cuts_are_candidates) == ("cut", False)
+    assert [step.cut for step in found.cuts] == [cut]
+    assert [step.op for step in found.trail[1:]] == ["MulBackward", "ExpBackward", "SumBackward"]
+    assert found.location.line == make.__code__.co_firstlineno
+    assert "its values reach the output, but were cut off:" in str(found)
+    table = ebb.explain(loss, {"w": w, "v": v, "unused": unused})
+    assert [row.reason for row in table.values()] == ["cut", "gets_gradient", "not_used"]
+    assert table["w"].step.cut == cut
+    del make
+
+
+def test_parts_of_one_buffer_are_told_apart():
+    buffer = ebb.zeros(4)
+    first, second = (buffer[:2].detach().requires_grad_(), buffer[2:].detach().requires_grad_())
+    loss = (first.detach() * leaf()).sum()
+    assert ebb.explain(loss, first).reason == "cut"
+    assert ebb.explain(loss, second).reason == "not_used"
+
+
+def test_without_traced_cuts_no_use_is_not_told_from_a_cut():
+    w, v = leaf(), leaf()
+    loss = (v + w.detach()).sum()  # an addition saves nothing
+    text = str(ebb.explain(loss, w))
+    assert "it was not used, or its history was cut where nobody noted it" in text
+    assert "hint: compute the output under ebb.trace_cuts()" in text
+    lines = str(ebb.explain(loss, {"w": w})).splitlines()
+    assert lines[-2].split(maxsplit=1) == ["w", "none: not used, or cut: untraced"]
+    assert lines[-1].startswith("hint: compute the output under ebb.trace_cuts()")
+    with ebb.trace_cuts():
+        loss = (v + w.detach()).sum()
+    assert ebb.explain(loss, w).reason == "cut"
+    unused = ebb.explain(loss, {"other": leaf()})
+    assert "none: not used\n" in str(unused) + "\n" and "hint" not in str(unused)
 
 
 def test_a_table_of_an_output_without_history_says_so():
@@ -372,7 +470,7 @@ def test_explaining_changes_nothing():
     w = leaf()
     loss = (w * w).sum()
     repr(ebb.explain(loss, w))
-    expected = "<explanation of the float32 [2] tensor: gets_gradient, 1 ways>"
+    expected = "<explanation of the float32 [2] tensor: gets_gradient, 1 way>"
     assert repr(ebb.explain(loss, w)) == expected
     loss.backward()
     assert w.grad.tolist() == [2.0, 4.0]

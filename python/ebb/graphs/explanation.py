@@ -16,9 +16,11 @@ from ebb.graphs.roots import flat_list, named_tensors
 from ebb.utils.gradient_state import FINITE, MISSING, TEXTS, norm_of, state_of
 
 ENDLESS = 2**64 - 1  # ways are counted up to here
+MANY = 1_000_000  # ways that are told exactly below this
 MOST_STEPS = 12  # shown of a way
 MOST_LISTED = 5  # shown of cuts, hooks and the like
 MOST_ROWS = 60
+MOST_ALIKE = 4  # rows that say the same are folded if there are more
 
 HOW = {
     "no_grad": "under no_grad",
@@ -116,7 +118,7 @@ class Explanation:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        what = f"{self.reason}, {self.ways} ways" if self.gets_gradient else self.reason
+        what = f"{self.reason}, {_count(self.ways)}" if self.gets_gradient else self.reason
         return f"<explanation of {self.name}: {what}>"
 
 
@@ -138,8 +140,13 @@ class Summary(NamedTuple):
 class Explanations(Mapping[str, Summary]):
     """What becomes of every parameter: a mapping from names to rows. ``print`` shows a table."""
 
-    def __init__(self, rows: list[Summary]) -> None:
+    def __init__(
+        self, rows: list[Summary], other_leaves: list[str] | None = None, is_traced: bool = True
+    ) -> None:
         self._rows = {row.name: row for row in rows}
+        #: of a module: what leaves are called that get a gradient and are none of its parameters
+        self.other_leaves = other_leaves or []
+        self._is_traced = is_traced
 
     def __getitem__(self, name: str) -> Summary:
         return self._rows[name]
@@ -163,21 +170,29 @@ class Explanations(Mapping[str, Summary]):
         return [row.name for row in self._rows.values() if row.reason == "requires_no_grad"]
 
     def table(self, limit: int | None = MOST_ROWS) -> str:
-        """Return the table, those without a gradient first.
+        """Return the table, those without a gradient first. Rows that say the same are folded.
 
         Args:
-            limit: The most rows, or None for all.
+            limit: The most rows, or None for all, each with a row of its own.
         """
         rows = sorted(self._rows.values(), key=lambda row: row.gets_gradient)  # keeps the order
-        shown = rows if limit is None else rows[:limit]
+        all_cells = [_cells(row, self._is_traced) for row in rows]
+        folded = [(cells, 1) for cells in all_cells] if limit is None else _folded(all_cells)
+        shown = folded if limit is None else folded[:limit]
         without, frozen = len(self.without_gradient), len(self.frozen)
         reached = len(rows) - without - frozen
         head = f"{len(rows):,} parameters: {reached:,} get a gradient, {without:,} get none"
         lines = [head + (f", {frozen:,} require none" if frozen else "")]
-        cells = [("parameter", "gradient", "ways", "first op, or cut"), *map(_cells, shown)]
-        lines.append(table.aligned(cells, "<<><"))
-        if len(shown) < len(rows):
-            lines.append(f"... and {len(rows) - len(shown):,} more parameters")
+        lines += _others(self.other_leaves)
+        cells = [("parameter", "gradient", "ways", "first op, or cut")]
+        lines.append(table.aligned([*cells, *(one for one, _ in shown)], "<<><"))
+        left = len(rows) - sum(count for _, count in shown)
+        if left:
+            lines.append(f"... and {left:,} more parameters")
+        if not self._is_traced and any(row.reason == "not_used" for row in rows):
+            lines.append(
+                "hint: compute the output under ebb.trace_cuts() to tell a cut from no use"
+            )
         return "\n".join(lines)
 
     def __str__(self) -> str:
@@ -185,7 +200,8 @@ class Explanations(Mapping[str, Summary]):
 
     def __repr__(self) -> str:
         missing = len(self.without_gradient)
-        return f"<explanations of {len(self):,} parameters, {missing:,} get no gradient>"
+        others = f", {len(self.other_leaves):,} other leaves" if self.other_leaves else ""
+        return f"<explanations of {len(self):,} parameters, {missing:,} get no gradient{others}>"
 
 
 def explain_one(outputs: Any, tensor: _C.Tensor, name: str, paths: int) -> Explanation:
@@ -212,14 +228,17 @@ def explain_one(outputs: Any, tensor: _C.Tensor, name: str, paths: int) -> Expla
 def explain_all(outputs: Any, inputs: Any) -> Explanations:
     """Return the row of each tensor of a module, a dict or pairs."""
     pairs = named_tensors(inputs, "explain")
-    answers = _C._explain_all(flat_list(outputs, "explain"), [tensor for _, tensor in pairs])
+    found, tensors = flat_list(outputs, "explain"), [tensor for _, tensor in pairs]
+    answers = _C._explain_all(found, tensors)
+    # Of a module only: who gives a dict has chosen.
+    others = _C._other_leaves(found, tensors) if hasattr(inputs, "named_parameters") else []
     rows = []
     for (name, tensor), (reason, ways, step) in zip(pairs, answers, strict=True):
         has_step = bool(step[0]) or step[2] is not None
         rows.append(
             Summary(name, reason, ways, _step(step) if has_step else None, _gradient_state(tensor))
         )
-    return Explanations(rows)
+    return Explanations(rows, [_leaf_text(leaf) for leaf in others], _C._cut_notes()[0] > 0)
 
 
 def tensor_named(name: str, names: Any) -> _C.Tensor:
@@ -245,8 +264,15 @@ def name_of(tensor: _C.Tensor, names: Any) -> str:
     for name, one in named_tensors(names, "explain"):
         if one is tensor:
             return name
-    dtype = str(tensor.dtype).removeprefix("ebb.")
-    return _C._title(tensor) or f"the {table.tensor_text(dtype, tuple(tensor.shape))} tensor"
+    return _C._title(tensor) or f"the {_kind_text(tensor)} tensor"
+
+
+def _kind_text(tensor: _C.Tensor) -> str:
+    return table.tensor_text(str(tensor.dtype).removeprefix("ebb."), tuple(tensor.shape))
+
+
+def _leaf_text(leaf: _C.Tensor) -> str:
+    return _C._title(leaf) or f"{type(leaf).__name__} {_kind_text(leaf)}"
 
 
 def _gradient_state(tensor: _C.Tensor) -> str:
@@ -266,9 +292,16 @@ def _step(row: tuple) -> Step:
 
 
 def _count(ways: int) -> str:
+    return f"{_number(ways)} way{'s' if ways != 1 else ''}"
+
+
+def _number(ways: int) -> str:
     if ways >= ENDLESS:
-        return "more than 10^19 ways"
-    return f"{ways:,} way{'s' if ways != 1 else ''}"
+        return "more than 10^19"
+    if ways < MANY:
+        return f"{ways:,}"
+    digits, _, exponent = f"{ways:.0e}".partition("e")
+    return f"about {digits} x 10^{int(exponent)}"
 
 
 def _way(name: str, steps: Steps) -> list[str]:
@@ -358,6 +391,8 @@ def _left(one: Explanation) -> list[str]:
 
 def _unused(one: Explanation) -> list[str]:
     lines = [f"{one.name} gets no gradient: nothing recorded leads from it to the output"]
+    if not one.is_traced:
+        lines[0] += ": it was not used, or its history was cut where nobody noted it"
     title = "values without history that went in (they may come from elsewhere):"
     return lines + _listed(title, one.cuts) + _hint(one)
 
@@ -387,9 +422,45 @@ TABLE_WORDS = {
 }
 
 
-def _cells(row: Summary) -> tuple[str, ...]:
+def _others(names: list[str]) -> list[str]:
+    """What leaves get a gradient that are in no module: often modules in a plain list."""
+    if not names:
+        return []
+    counts: dict[str, int] = {}
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+    texts = [f"{name} ({count:,} times)" if count > 1 else name for name, count in counts.items()]
+    text = ", ".join(texts[:MOST_LISTED]) + (", ..." if len(texts) > MOST_LISTED else "")
+    noun = "leaf gets" if len(names) == 1 else "leaves get"
+    return [
+        f"{len(names):,} more {noun} a gradient, but no parameter of the module is one: {text}",
+        "hint: modules in a plain list or dict are no part of it: use ModuleList, ModuleDict",
+    ]
+
+
+Cells = tuple[str, ...]
+
+
+def _folded(rows: list[Cells]) -> list[tuple[Cells, int]]:
+    """Return rows, each with how many it stands for: of a long run of equal ones three are left."""
+    from itertools import groupby
+
+    folded = []
+    for _, run in groupby(rows, key=lambda cells: cells[1:]):
+        group = list(run)
+        if len(group) > MOST_ALIKE:
+            first, *between, last = group
+            gap = (f"... {len(between):,} more alike ...", "", "", "")
+            folded += [(first, 1), (gap, len(between)), (last, 1)]
+        else:
+            folded += [(cells, 1) for cells in group]
+    return folded
+
+
+def _cells(row: Summary, is_traced: bool) -> Cells:
     gradient = TABLE_WORDS[row.reason]
+    if row.reason == "not_used" and not is_traced:
+        gradient += ", or cut: untraced"
     if row.gets_gradient and row.gradient not in (MISSING, FINITE):
         gradient += f", {TEXTS[row.gradient]}"
-    ways = f"{row.ways:,}" if row.ways < ENDLESS else "> 10^19"
-    return row.name, gradient, ways if row.ways else "", str(row.step or "")
+    return row.name, gradient, _number(row.ways) if row.ways else "", str(row.step or "")
