@@ -1,5 +1,6 @@
 # tests/python/test_op_reductions.py -- reductions where rows of the table do not reach: zeros in a
 # product, ties, NaN, degenerate variances and norms, long lines.
+import itertools
 import math
 
 import numpy as np
@@ -191,3 +192,28 @@ def test_norms_under_the_names_of_linalg():
         ebb.linalg.matrix_norm(x, "nuc")
     with pytest.raises(ebb.Error, match="norm: needs a number, fro or nuc for p, got 'x'"):
         x.norm("x")
+
+
+CUT = [(300, 400), (70000, 3), (3, 70000), (2, 3, 40000), (40000, 2, 3), (130, 50, 20), (200000,)]
+
+
+@pytest.mark.parametrize("shape", CUT, ids=str)
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "bool"])
+def test_reductions_that_convert_block_by_block_agree_with_numpy(shape, dtype):
+    array = np.random.default_rng(0).integers(0, 3, shape).astype(dtype)
+    for turned, x in [
+        (array, ebb.tensor(array)),
+        (array.T, ebb.tensor(array).permute(*range(array.ndim)[::-1])),
+    ]:
+        for count in range(1, array.ndim + 1):
+            for dims in itertools.combinations(range(array.ndim), count):
+                wanted = turned.sum(dims, dtype=np.int64)
+                assert np.array_equal(x.sum(dims).numpy(), wanted)
+                assert np.array_equal(x.any(dims).numpy(), turned.any(dims))
+                assert np.array_equal(x.all(dims).numpy(), turned.all(dims))
+                nonzero = np.count_nonzero(turned, axis=dims)
+                assert np.array_equal(ebb.count_nonzero(x, dims).numpy(), nonzero)
+        wanted = turned.prod(0, dtype=np.int64)
+        assert np.array_equal(x.prod(0).numpy(), wanted)
+        wanted = turned.cumsum(0, dtype=np.int64)
+        assert np.array_equal(x.cumsum(0).numpy(), wanted)

@@ -6,14 +6,13 @@
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/impl/creation.h"
+#include "ebb/ops/impl/reduce_blocks.h"
 #include "ebb/ops/impl/reduced_shape.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/view_of.h"
 
 namespace ebb::ops::impl {
 namespace {
-
-using ReduceTable = kernels::KernelTable<kernels::ReduceKernel>;
 
 Tensor reduce(const char* op, const ReduceTable& table, const Tensor& input, infer::DimMask mask,
               bool keepdim) {
@@ -22,6 +21,19 @@ Tensor reduce(const char* op, const ReduceTable& table, const Tensor& input, inf
   Tensor out = empty(shape.out.size_span(), input.dtype(), input.device());
   kernel(context_of(input), view_of(input), shape.kept.over(out));
   return out;
+}
+
+/// Whether to convert elements block by block. Other devices convert as they like.
+bool converts_in_blocks(const Tensor& input) {
+  return input.numel() > kConvertedBlock && is_on_host(input.device());
+}
+
+/// The same of elements converted to `dtype`.
+Tensor reduce_as(const char* op, const ReduceTable& table, const Tensor& input, DType dtype,
+                 infer::DimMask mask, bool keepdim) {
+  if (input.dtype() == dtype) return reduce(op, table, input, mask, keepdim);
+  if (!converts_in_blocks(input)) return reduce(op, table, as_dtype(input, dtype), mask, keepdim);
+  return reduce_converted(op, table, input, ReducedShape(input, mask, keepdim), {dtype});
 }
 
 /// Integers and bool add up and multiply in int64, unless told otherwise.
@@ -35,9 +47,8 @@ struct WideDType {
 };
 
 Tensor product(const Tensor& input, infer::DimMask mask, bool keepdim, std::optional<DType> dtype) {
-  const WideDType dtypes(input, dtype);
-  const Tensor factors = as_dtype(input, dtypes.computed);
-  return as_dtype(reduce("prod", kernels::prod_kernels, factors, mask, keepdim), dtypes.wanted);
+  const auto [wanted, computed] = WideDType(input, dtype);
+  return as_dtype(reduce_as("prod", kernels::prod_kernels, input, computed, mask, keepdim), wanted);
 }
 
 }  // namespace
@@ -49,8 +60,7 @@ Tensor sum(const Tensor& input, std::optional<IntSpan> dim, bool keepdim,
   if (input.dtype() == wanted && wanted == computed) [[likely]] {
     return reduce("sum", kernels::sum_kernels, input, mask, keepdim);
   }
-  const Tensor out = reduce("sum", kernels::sum_kernels, as_dtype(input, computed), mask, keepdim);
-  return as_dtype(out, wanted);
+  return as_dtype(reduce_as("sum", kernels::sum_kernels, input, computed, mask, keepdim), wanted);
 }
 
 Tensor mean(const Tensor& input, std::optional<IntSpan> dim, bool keepdim,
@@ -76,7 +86,7 @@ Tensor prod(const Tensor& input, int64_t dim, bool keepdim, std::optional<DType>
 
 Tensor any(const Tensor& input, std::optional<IntSpan> dim, bool keepdim) {
   const infer::DimMask mask = infer::dim_mask("any", dim, input);
-  return reduce("any", kernels::amax_kernels, as_dtype(input, DType::boolean), mask, keepdim);
+  return reduce_as("any", kernels::amax_kernels, input, DType::boolean, mask, keepdim);
 }
 
 Tensor all(const Tensor& input, std::optional<IntSpan> dim, bool keepdim) {
@@ -85,11 +95,15 @@ Tensor all(const Tensor& input, std::optional<IntSpan> dim, bool keepdim) {
     const ReducedShape shape(input, mask, keepdim);
     return full(shape.out.size_span(), true, DType::boolean, input.device());
   }
-  return reduce("all", kernels::amin_kernels, as_dtype(input, DType::boolean), mask, keepdim);
+  return reduce_as("all", kernels::amin_kernels, input, DType::boolean, mask, keepdim);
 }
 
 Tensor count_nonzero(const Tensor& input, std::optional<IntSpan> dim) {
   const infer::DimMask mask = infer::dim_mask("count_nonzero", dim, input);
+  if (converts_in_blocks(input)) {
+    return reduce_converted("count_nonzero", kernels::sum_kernels, input,
+                            ReducedShape(input, mask, false), {DType::boolean, DType::int64});
+  }
   const Tensor counted = as_dtype(as_dtype(input, DType::boolean), DType::int64);
   return reduce("count_nonzero", kernels::sum_kernels, counted, mask, false);
 }

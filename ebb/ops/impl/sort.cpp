@@ -144,12 +144,15 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& input, bool out
 
 namespace {
 
-Tensor scan(const char* op, const Tensor& input, int64_t dim, bool reversed) {
+Tensor scan(const char* op, const Tensor& input, int64_t dim, bool reversed, DType dtype) {
   const int axis = normalize_dim(op, dim, input);
-  const auto kernel = kernel_for(op, kernels::scan_kernels, input);
-  const Tensor out = empty_like(input, input.dtype());
-  const Geometry from = at_least_1d(input), to = at_least_1d(out);
-  kernel(context_of(input), from.over(input), axis, reversed, to.over(out));
+  const auto kernel = kernel_for(op, kernels::scan_kernels, input, dtype);
+  // Each element is read before its sum is written: converted ones turn into sums where they are.
+  const bool is_converted = dtype != input.dtype();
+  const Tensor out = is_converted ? cast(input, dtype) : empty_like(input, dtype);
+  const Tensor& source = is_converted ? out : input;
+  const Geometry from = at_least_1d(source), to = at_least_1d(out);
+  kernel(context_of(input), from.over(source), axis, reversed, to.over(out));
   return out;
 }
 
@@ -159,11 +162,11 @@ Tensor cumsum(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
   const DType natural = is_differentiable(input.dtype()) ? input.dtype() : DType::int64;
   const DType wanted = dtype.value_or(natural);
   const DType computed = is_differentiable(wanted) ? wanted : DType::int64;
-  return as_dtype(scan("cumsum", as_dtype(input, computed), dim, false), wanted);
+  return as_dtype(scan("cumsum", input, dim, false, computed), wanted);
 }
 
 Tensor cumsum_reversed(const Tensor& input, int64_t dim) {
-  return scan("cumsum_reversed", input, dim, true);
+  return scan("cumsum_reversed", input, dim, true, input.dtype());
 }
 
 }  // namespace ebb::ops::impl
