@@ -97,7 +97,7 @@ class finfo:  # noqa: N801
         if name not in _FLOATS:
             raise ebb.DTypeError(f"finfo: needs a floating or complex dtype, got {dtype.name}")
         self.bits, smallest, largest, step = _FLOATS[name]
-        self.dtype = dtype.name
+        self.dtype = name  # of a complex dtype, that of its parts
         self.eps = 2.0**step
         self.tiny = self.smallest_normal = 2.0**smallest
         self.max = 2.0**largest * (2.0 - self.eps)

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ebb/autograd/ops/creation.h"
 #include "ebb/core/error.h"
 #include "ebb/optim/optimizer.h"
 #include "python/src/args.h"
@@ -149,6 +150,12 @@ void set_item(const Ref& dict, PyObject* key, const Ref& value) {
   check_status(PyDict_SetItem(dict.get(), key, value.get()));
 }
 
+/// A count as PyTorch keeps it; in float64 where float32 would round it.
+Tensor count_tensor(int64_t count) {
+  const bool is_exact = count <= int64_t{1} << 24;
+  return ebb::full(Shape{}, Scalar(count), is_exact ? DType::float32 : DType::float64);
+}
+
 // (optimizer, index): a dict, empty if nothing is kept yet
 PyObject* state(PyObject*, Args args, Py_ssize_t count) {
   return guarded([&] {
@@ -158,7 +165,7 @@ PyObject* state(PyObject*, Args args, Py_ssize_t count) {
     const size_t index = index_in(optimizer, args[1]);
     Ref found(PyDict_New());
     if (optimizer.counts_steps() && optimizer.steps(index) > 0) {
-      set_item(found, interned("step").get(), Ref(PyLong_FromLongLong(optimizer.steps(index))));
+      set_item(found, interned("step").get(), Ref(wrap(count_tensor(optimizer.steps(index)))));
     }
     for (size_t which = 0; which < handle.state_names.size(); ++which) {
       Tensor tensor = optimizer.state(index, optimizer.state_names()[which]);

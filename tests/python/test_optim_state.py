@@ -200,3 +200,17 @@ def test_groups_can_be_added_later():
     before = net.bias.detach().clone()
     optimizer.step()
     assert (before - net.bias.detach()).tolist() == pytest.approx([0.25, 0.25])
+
+
+@pytest.mark.parametrize("steps", [1, 2**24 + 1])
+@pytest.mark.parametrize("given", [int, float, lambda n: ebb.tensor(n, dtype=ebb.float64)])
+def test_the_count_of_steps_is_a_tensor_and_loads_from_any_number(given, steps):
+    p = leaf([1.0], grad=[1.0])
+    optimizer = optim.Adam([p])
+    optimizer.step()
+    state = optimizer.state_dict()
+    assert state["state"][0]["step"].dtype is ebb.float32 and state["state"][0]["step"].ndim == 0
+    state["state"][0]["step"] = given(steps)
+    optimizer.load_state_dict(state)
+    optimizer.step()
+    assert optimizer.state_dict()["state"][0]["step"].item() == steps + 1

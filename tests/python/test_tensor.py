@@ -228,6 +228,7 @@ def test_default_dtype_concerns_creation():
 def test_limits_of_dtypes():
     assert ebb.finfo(ebb.float32).eps == 2.0**-23 and ebb.finfo(ebb.float16).max == 65504.0
     assert ebb.finfo(ebb.float64).tiny == 2.0**-1022
+    assert ebb.finfo(ebb.complex64).dtype == ebb.finfo(ebb.float32).dtype == "float32"
     assert ebb.iinfo(ebb.int8).min == -128 and ebb.iinfo(ebb.uint8).max == 255
     with pytest.raises(TypeError, match="finfo"):
         ebb.finfo(ebb.int64)
