@@ -25,19 +25,23 @@ SIZES = (0, 1, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 9, 17)
 RARE_SIZES = (33, 65, 130)
 NUMBERS = (0, 1, 1, 1, 2, 2, 3, 4, 5, 7, -1, -1, -2, -3)
 MOST_ELEMENTS = 4096
+# Sizes also become strides and kernels of several dims, whose product a result may have.
+MOST_OF_RANK = {4: 17, 5: 6, 6: 6}
 MOST_DIMS = 6
 
 
 def draw_case(rng: random.Random, row: Row, cases: list[Case]) -> Case:
     """Return one of ``cases`` with other sizes and numbers. The op may refuse it."""
     given = dict(rng.choice(cases).arguments)
-    sizes = Renaming(rng)
-    is_kept = rng.random() < 0.1
+    rank = max((len(one.shape) for one in arrays_of(Case(given))), default=0)
+    sizes = Renaming(rng, MOST_OF_RANK.get(rank, max(RARE_SIZES)))
+    is_kept, fixed = rng.random() < 0.1, row.test.get("geometry", {})
     changes = rng.choice((0, 0, 0, 1, 1, 2))
     rank = rng.choice((0, 0, 0, 0, 0, 0, 1, -1))
     for param in row.params:
         name = param["name"]
-        if name in row.test.get("geometry", {}):
+        if name in fixed:
+            given |= {} if isinstance(fixed[name], str) else {name: fixed[name]}
             continue
         if name in given:
             given[name] = (
@@ -73,9 +77,9 @@ def arrays_of(case: Case) -> list[Array]:
 class Renaming:
     """Another size for every size, the same for all places where it occurs."""
 
-    def __init__(self, rng: random.Random):
-        """Draw as names are asked for."""
-        self.rng = rng
+    def __init__(self, rng: random.Random, most: int):
+        """Draw as names are asked for, none above ``most``."""
+        self.rng, self.most = rng, most
         self.known: dict[int, int] = {}
 
     def __getitem__(self, size: int) -> int:
@@ -83,7 +87,7 @@ class Renaming:
         if size not in self.known:
             kind = self.rng.random()
             sizes = RARE_SIZES if kind > 0.97 else SIZES
-            self.known[size] = size if kind < 0.3 else self.rng.choice(sizes)
+            self.known[size] = size if kind < 0.3 else min(self.most, self.rng.choice(sizes))
         return self.known[size]
 
 

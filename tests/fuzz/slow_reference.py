@@ -200,18 +200,27 @@ def difference(name: str, got: np.ndarray, wanted: np.ndarray, dtype: str, slack
 
 
 def rounding_slack(derivatives: Derivatives, wanted: Results, dtype: str) -> dict[str, list[float]]:
-    """Return how much each array moves if the float64 operands are rounded as ``dtype`` does."""
+    """Return how much each array moves if the float64 operands are rounded as ``dtype`` does.
+
+    Half of the noise is as small as float64's own rounding, and its effect enlarged: where large
+    terms cancel, it is their rounding that shows, not the operands'.
+    """
     rng = np.random.default_rng(7)
     slack = {name: [0.0] * len(arrays) for name, arrays in wanted.parts().items()}
-    for _ in range(4):
+    for epsilon in (EPSILON[dtype], EPSILON["float64"]) * 8:
         noisy = []
         for tensor in derivatives.tensors:
-            noise = rng.uniform(-4, 4, tuple(tensor.shape)) * EPSILON[dtype]
+            noise = rng.uniform(-4, 4, tuple(tensor.shape)) * epsilon
             noisy.append(tensor * ebb.tensor(1 + noise))
         for name, arrays in derivatives.results(noisy).parts().items():
             for index, (moved, array) in enumerate(zip(arrays, wanted.parts()[name], strict=True)):
-                if moved.dtype.kind in "fc" and moved.size:
-                    with np.errstate(invalid="ignore"):
-                        change = float(np.nanmax(np.abs(moved - array), initial=0.0))
-                    slack[name][index] = max(slack[name][index], 10 * change)
+                change = _largest_change(moved, array) * EPSILON[dtype] / epsilon
+                slack[name][index] = max(slack[name][index], 10 * change)
     return slack
+
+
+def _largest_change(moved: np.ndarray, array: np.ndarray) -> float:
+    if moved.dtype.kind not in "fc" or not moved.size:
+        return 0.0
+    with np.errstate(invalid="ignore"):
+        return float(np.nanmax(np.abs(moved - array), initial=0.0))
