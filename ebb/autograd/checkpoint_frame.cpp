@@ -203,7 +203,7 @@ void CheckpointFrame::refuse(const Recorder& recorder, const std::string& found)
 
 NodePtr<CallInputs> CallInputs::save(std::span<const Tensor> inputs) {
   auto node = make_node<CallInputs>(std::max<size_t>(inputs.size(), 1), 1, 0);
-  node->saved_ = std::make_unique<SavedTensor[]>(inputs.size());
+  node->saved_ = std::vector<SavedTensor>(inputs.size());
   uint64_t above = 0;
   for (size_t index = 0; index < inputs.size(); ++index) {
     above = std::max(above, add_edge(*node, index, inputs[index]));
@@ -220,12 +220,11 @@ void CallInputs::apply(Tensor* /*grad_outs*/, Tensor* /*grad_inputs*/, NodeRun& 
 }
 
 void CallInputs::visit_saved(SavedVisitor& visitor) {
-  if (saved_ == nullptr) return;
-  for (size_t index = 0; index < edge_count(); ++index) visitor.visit("input", saved_[index]);
+  for (SavedTensor& saved : saved_) visitor.visit("input", saved);
 }
 
 std::vector<Tensor> CallInputs::unpack() {
-  std::vector<Tensor> inputs(edge_count());
+  std::vector<Tensor> inputs(saved_.size());
   SavedLock lock(*this);
   for (size_t index = 0; index < inputs.size(); ++index) {
     inputs[index] = saved_[index].look(*this, "an input", lock);

@@ -103,7 +103,7 @@ class EBB_API CallInputs final : public Node {
   CallInputs() = default;
 
  private:
-  std::unique_ptr<SavedTensor[]> saved_;
+  std::vector<SavedTensor> saved_;  // one per input; a node has an edge even for none
 };
 
 }  // namespace autograd

@@ -1,6 +1,10 @@
 # tests/python/test_checkpoint.py -- functions whose saved values are computed again in backward.
 import contextlib
 import gc
+import os
+import subprocess
+import sys
+import textwrap
 import threading
 
 import pytest
@@ -490,3 +494,35 @@ def test_a_checkpoint_with_create_graph_leaks_nothing():
         once()
     gc.collect()
     assert ebb.memory_stats()["live"] == before
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+@pytest.mark.parametrize("early_stop", [True, False])
+def test_a_call_may_capture_all_its_tensors(count, early_stop):
+    # A list sized by the node's edges (at least one) and walked by the arguments, or the reverse,
+    # reads outside of its memory: malloc that fills what it gives makes that show.
+    program = f"""
+    import ebb
+    from ebb.utils.checkpoint import checkpoint
+
+    w = ebb.ones(3, requires_grad=True)
+    tensors = [ebb.ones(3, requires_grad=True) for _ in range({count})]
+    for _ in range(20):
+        y = checkpoint(lambda *more: sum(more, (w * 2).sin()), *tensors, early_stop={early_stop})
+        y.grad_fn.list_saved()
+        y.sum().backward()
+    assert all(tensor.grad.tolist() == [20.0] * 3 for tensor in tensors)
+    """
+    environment = {
+        **os.environ,
+        "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0",
+        "MALLOC_PERTURB_": "85",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
