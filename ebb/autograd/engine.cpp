@@ -90,21 +90,49 @@ void run_backward(const Places& roots, std::span<const Tensor> seeds,
   autograd::run_graph(request, *buffers);
 }
 
-/// Gradients where some arrived, undefined elsewhere.
-std::vector<Tensor> run_grad(const Places& outputs, const Places& inputs,
-                             std::span<const Tensor> seeds, const GradOptions& options,
-                             LocationId location) {
-  RunRequest request = make_request(options, location);
-  const autograd::BufferClaim buffers;
-  add_roots("grad", outputs, seeds, request.watch, *buffers);
-  autograd::Restriction restriction;
-  add_inputs(inputs, restriction);
-  add_cuts(options.no_grad_vars, restriction);
-  restriction.other_leaves = !options.only_inputs;
-  request.restriction = &restriction;
-  autograd::run_graph(request, *buffers);
-  return std::move(restriction.captured);
-}
+/// One call of grad(). Where its outputs and inputs are in the graph is looked up once: hooks and
+/// other threads may detach the tensors while it runs.
+class GradCall {
+ public:
+  GradCall(const Places& outputs, const Places& inputs, const GradOptions& options,
+           LocationId location)
+      : outputs_(outputs), inputs_(inputs), options_(options), location_(location) {}
+
+  /// Gradients where some arrived, undefined elsewhere.
+  std::vector<Tensor> run(std::span<const Tensor> seeds) {
+    RunRequest request = make_request(options_, location_);
+    const autograd::BufferClaim buffers;
+    add_roots("grad", pinned_.empty() ? outputs_ : Places(pinned_), seeds, request.watch, *buffers);
+    if (restriction_.captures.empty()) {
+      add_inputs(inputs_, restriction_);
+      add_cuts(options_.no_grad_vars, restriction_);
+      restriction_.other_leaves = !options_.only_inputs;
+      if (options_.is_grads_batched) pin_outputs();
+    }
+    request.restriction = &restriction_;
+    autograd::run_graph(request, *buffers);
+    return std::exchange(restriction_.captured, {});
+  }
+
+  /// The same for each entry of dim 0 of the seeds, stacked.
+  std::vector<Tensor> run_batch(std::span<const Tensor> seeds, int64_t batch);
+
+  /// Where an input is, once something ran.
+  Edge input(size_t position) const {
+    const auto& [node, index] = restriction_.captures[position];
+    return {node.get(), index};
+  }
+
+ private:
+  void pin_outputs();
+
+  const Places& outputs_;
+  const Places& inputs_;
+  GradOptions options_;
+  const LocationId location_;
+  autograd::Restriction restriction_;
+  std::vector<Place> pinned_;  // the outputs, if several runs start there
+};
 
 /// How many runs batched seeds ask for.
 int64_t batch_size(std::span<const Tensor> seeds) {
@@ -138,24 +166,29 @@ Tensor stack_grads(std::vector<Tensor> grads, const Edge& input) {
   return stack(grads);
 }
 
-std::vector<Tensor> run_batch(const Places& outputs, const Places& inputs,
-                              std::span<const Tensor> seeds, GradOptions options,
-                              LocationId location) {
-  const int64_t batch = batch_size(seeds);
-  const bool retains = options.retain_graph.value_or(options.create_graph);
-  std::vector<std::vector<Tensor>> by_input(inputs.size());
-  for (int64_t run = 0; run < batch; ++run) {
+void GradCall::pin_outputs() {
+  for (size_t position = 0; position < outputs_.size(); ++position) {
+    const Edge edge = outputs_.edge(position);
+    pinned_.emplace_back(
+        autograd::GradientEdge{autograd::NodePtr<autograd::Node>::share(edge.node), edge.index});
+  }
+}
+
+std::vector<Tensor> GradCall::run_batch(std::span<const Tensor> seeds, int64_t batch) {
+  const bool retains = options_.retain_graph.value_or(options_.create_graph);
+  std::vector<std::vector<Tensor>> by_input(inputs_.size());
+  for (int64_t entry = 0; entry < batch; ++entry) {
     std::vector<Tensor> own;
-    for (const Tensor& seed : seeds) own.push_back(seed.defined() ? select(seed, 0, run) : seed);
-    options.retain_graph = retains || run + 1 < batch;
-    std::vector<Tensor> grads = run_grad(outputs, inputs, own, options, location);
+    for (const Tensor& seed : seeds) own.push_back(seed.defined() ? select(seed, 0, entry) : seed);
+    options_.retain_graph = retains || entry + 1 < batch;
+    std::vector<Tensor> grads = run(own);
     for (size_t index = 0; index < grads.size(); ++index) {
       by_input[index].push_back(std::move(grads[index]));
     }
   }
   std::vector<Tensor> stacked;
-  for (size_t index = 0; index < inputs.size(); ++index) {
-    stacked.push_back(stack_grads(std::move(by_input[index]), inputs.edge(index)));
+  for (size_t index = 0; index < inputs_.size(); ++index) {
+    stacked.push_back(stack_grads(std::move(by_input[index]), input(index)));
   }
   return stacked;
 }
@@ -164,9 +197,9 @@ std::vector<Tensor> grad_of_places(const Places& outputs, const Places& inputs,
                                    std::span<const Tensor> seeds, const GradOptions& options,
                                    LocationId location) {
   if (inputs.empty()) throw ValueError("grad: needs at least one input, got none");
-  std::vector<Tensor> grads = options.is_grads_batched
-                                  ? run_batch(outputs, inputs, seeds, options, location)
-                                  : run_grad(outputs, inputs, seeds, options, location);
+  const int64_t batch = options.is_grads_batched ? batch_size(seeds) : 0;
+  GradCall call(outputs, inputs, options, location);
+  std::vector<Tensor> grads = batch > 0 ? call.run_batch(seeds, batch) : call.run(seeds);
   for (size_t position = 0; position < grads.size(); ++position) {
     Tensor& grad = grads[position];
     if (grad.defined()) {
@@ -174,9 +207,9 @@ std::vector<Tensor> grad_of_places(const Places& outputs, const Places& inputs,
       if (autograd::is_private(grad)) grad.impl()->cut_from_base();
       continue;
     }
-    grad = unused_gradient(position, inputs.edge(position), options);
-    if (!grad.defined() || !options.is_grads_batched) continue;
-    grad = stack(std::vector<Tensor>(static_cast<size_t>(batch_size(seeds)), grad));
+    grad = unused_gradient(position, call.input(position), options);
+    if (!grad.defined() || batch == 0) continue;
+    grad = stack(std::vector<Tensor>(static_cast<size_t>(batch), grad));
   }
   return grads;
 }

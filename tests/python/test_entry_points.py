@@ -283,3 +283,46 @@ def test_a_second_run_fails_only_where_it_reaches_what_was_freed():
     (frugal * 3).backward()
     (frugal + 1).backward()
     assert x.grad.item() == pytest.approx(3 * shared.item() + 4)
+
+
+def cut(tensor, way):
+    """Take a tensor out of the graph in the middle of a run."""
+    if way == "detach_":
+        tensor.detach_()
+    elif way == "stop_gradient":
+        tensor.stop_gradient = True
+    elif way == "write":
+        tensor.detach_()
+        tensor.requires_grad_()
+    else:
+        tensor.data = ebb.zeros(1)
+
+
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("fill", [False, True])
+@pytest.mark.parametrize("way", ["detach_", "stop_gradient", "write", "data"])
+@pytest.mark.parametrize("what", ["unused", "used", "leaf", "output", "cut edge"])
+def test_what_a_hook_cuts_stays_where_it_was_for_the_run(what, way, fill, batched):
+    x, other = leaf(1.0), leaf(1.0)
+    unused, used = other * 3, x * 2
+    y = used * 5
+    goals = {"unused": unused, "used": used, "leaf": x, "output": y, "cut edge": other * 1}
+    if what == "leaf" and way in ("detach_", "write", "stop_gradient"):
+        way = "freeze"
+    goal = goals[what]
+    y.register_hook(
+        lambda g: goal.requires_grad_(False) and None if way == "freeze" else cut(goal, way)
+    )
+    seeds = ebb.ones(2, 1) if batched else None
+    found = grad(
+        y,
+        [x, used, unused],
+        seeds,
+        allow_unused=True,
+        materialize_grads=fill,
+        is_grads_batched=batched,
+        no_grad_vars=[goals["cut edge"]],
+    )
+    times = 2 if batched else 1
+    numbers = [None if one is None else one.flatten().tolist() for one in found]
+    assert numbers == [[10.0] * times, [5.0] * times, [0.0] * times if fill else None]
