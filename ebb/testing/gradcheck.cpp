@@ -101,6 +101,7 @@ class Check {
 
   void run() {
     const std::vector<Tensor> outputs = function_(inputs_);
+    for (const Tensor& out : outputs) shapes_.push_back(out.shape());
     for (size_t output = 0; output < outputs.size(); ++output) {
       if (!is_differentiable(outputs[output].dtype())) continue;
       for (const size_t input : checked_) {
@@ -135,19 +136,38 @@ class Check {
   Components difference(size_t output, size_t input, const Components& direction) const {
     const Tensor& moved = inputs_[input];
     const Components before = components_of(moved);
-    const auto values_at = [&](double step) {
+    const auto move = [&](double step) {
       for (size_t index = 0; index < direction.size(); ++index) {
         *component_address(moved, index) = before[index] + step * direction[index];
       }
-      return components_of(output_of(output));
     };
-    Components slope = values_at(options_.eps);
-    const Components behind = values_at(-options_.eps);
-    values_at(0);
+    Components slope, behind;
+    try {
+      move(options_.eps);
+      slope = moved_output(output, input);
+      move(-options_.eps);
+      behind = moved_output(output, input);
+    } catch (...) {
+      move(0);
+      throw;
+    }
+    move(0);
     for (size_t index = 0; index < slope.size(); ++index) {
       slope[index] = (slope[index] - behind[index]) / (2 * options_.eps);
     }
     return slope;
+  }
+
+  /// An output after `input` moved. What has other sizes then cannot be compared.
+  Components moved_output(size_t output, size_t input) const {
+    const std::vector<Tensor> outputs = function_(inputs_);
+    const bool is_there = output < outputs.size();
+    if (is_there && outputs[output].shape() == shapes_[output]) {
+      return components_of(outputs[output]);
+    }
+    throw AutogradError(str(name_, ": the shape of output ", output, " must not depend on values, ",
+                            "got ", shapes_[output], " and, with input ", input, " moved by eps, ",
+                            is_there ? str(outputs[output].shape()) : "no such output"));
   }
 
   /// What backward makes of a seed.
@@ -294,6 +314,7 @@ class Check {
   const TensorFunction& function_;
   std::span<const Tensor> inputs_;
   const GradcheckOptions& options_;
+  std::vector<Shape> shapes_;    // of the outputs
   std::vector<size_t> checked_;  // positions of the inputs that require a gradient
 };
 

@@ -300,3 +300,44 @@ def test_argument_errors_raise_even_if_exceptions_are_off():
         gradcheck(half_a_square, leaf(2, dtype=ebb.float32), raise_exception=False)
     with pytest.raises(ZeroDivisionError):
         gradcheck(lambda x: 1 / 0, leaf(2), raise_exception=False)
+
+
+MODES = [
+    {},
+    {"fast_mode": True},
+    {"check_backward_ad": False, "check_forward_ad": True},
+    {"check_forward_ad": True, "check_batched_grad": True, "check_batched_forward_grad": True},
+]
+
+
+@pytest.mark.parametrize("options", MODES, ids=str)
+def test_a_shape_that_depends_on_values_is_refused(options):
+    # Half an eps away from where one element drops out: NumPy would broadcast [1] against [2].
+    x = ebb.tensor([0.5 + 5e-7, 2.0], dtype=ebb.float64, requires_grad=True)
+    with pytest.raises(GradcheckError, match=r"must not depend on values, got \[2\] and, with in"):
+        gradcheck(lambda x: x[x > 0.5] * 1, x, **options)
+    assert x.tolist() == [0.5 + 5e-7, 2.0]
+
+
+@pytest.mark.parametrize("options", MODES, ids=str)
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0)], ids=str)
+def test_inputs_and_outputs_without_elements_pass(shape, options):
+    empty, full = leaf(*shape), leaf(2, 2)
+    assert gradcheck(lambda x: x * 2, empty, **options)
+    assert gradcheck(lambda x: x.sum(0), empty, **options)
+    assert gradcheck(lambda x, y: (x.sin(), y.sin()), (empty, full), **options)
+    assert gradcheck(lambda y: y[:0], full, **options)
+    assert gradgradcheck(lambda x: x.sin().sum(0), empty, check_fwd_over_rev=True)
+
+
+def test_sparse_outputs_are_compared_and_sparse_inputs_refused():
+    indices = ebb.tensor([[0, 1], [1, 0]])
+    values = leaf(2)
+
+    def matrix(values):
+        return ebb.sparse_coo_tensor(indices, values, (2, 2))
+
+    assert gradcheck(lambda values: matrix(values * values), values)
+    assert gradcheck(lambda values: matrix(values) @ leaf(2, 3).detach(), values)
+    with pytest.raises(ValueError, match=r"gradcheck: needs strided inputs, got sparse_coo at pos"):
+        gradcheck(lambda x: x.to_dense(), matrix(values).detach().requires_grad_())

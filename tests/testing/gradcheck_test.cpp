@@ -129,6 +129,20 @@ TEST(Gradcheck, PerturbsStridedInputsInPlaceAndRestoresThem) {
   EXPECT_EQ(base.data<double>()[1], before);
 }
 
+TEST(Gradcheck, RefusesAShapeThatDependsOnValues) {
+  const Tensor x = requires_grad_(full(Shape{2}, 0.5 + 1e-7, DType::float64));
+  const auto above_half = [](std::span<const Tensor> inputs) -> std::vector<Tensor> {
+    return {masked_select(inputs[0], greater(inputs[0], Scalar(0.5)))};
+  };
+  for (const bool is_fast : {false, true}) {
+    expect_contains(error_of([&] {
+                      gradcheck(above_half, {&x, 1}, {.fast_mode = is_fast});
+                    }),
+                    "the shape of output 0 must not depend on values, got [2] and, with input 0");
+    EXPECT_EQ(x.data<double>()[0], 0.5 + 1e-7);
+  }
+}
+
 TEST(Gradcheck, RefusesInputsThatItCannotCheck) {
   const Tensor single[] = {ramp({2}, DType::float32)};
   EXPECT_EQ(error_of([&] { gradcheck(half_a_square, single); }),

@@ -18,10 +18,11 @@ def wide(dtype: _C.dtype) -> _C.dtype:
 
 
 def components(tensor: Tensor) -> np.ndarray:
-    """Return all components in row-major order, as a copy."""
+    """Return all components in row-major order, as a copy; those not stored are zeros."""
     import numpy as np
 
-    values = np.array(tensor.detach().to(wide(tensor.dtype)).numpy(), order="C")
+    dense = tensor if tensor.is_dense else tensor.to_dense()
+    values = np.array(dense.detach().to(wide(tensor.dtype)).numpy(), order="C")
     return values.reshape(-1).view(np.float64)
 
 

@@ -295,6 +295,12 @@ class _Check:
 
     def _check_dtype(self, index: int) -> None:
         value = self.inputs[index]
+        if not value.is_dense:
+            raise _C.ValueError(
+                f"{self.name}: needs strided inputs, got {value.layout} "
+                f"at position {index}\nhint: make it sparse inside the function, of its values: "
+                "lambda values: func(ebb.sparse_coo_tensor(indices, values, size))"
+            )
         if value.dtype not in (_C.float64, _C.complex128):
             raise _C.DTypeError(
                 f"{self.name}: needs float64 or complex128 inputs, got "
@@ -350,8 +356,9 @@ class _Check:
             found = [self.tangents(index, step) for step in steps]
             wanted = [self._slopes(index, step) for step in steps]
             for output, out in enumerate(outputs):
-                got = np.array([one[output] for one in found]).reshape(len(steps), -1)
-                slopes = np.array([one[output] for one in wanted]).reshape(len(steps), -1)
+                sizes = (len(steps), component_count(out))
+                got = np.array([one[output] for one in found]).reshape(sizes)
+                slopes = np.array([one[output] for one in wanted]).reshape(sizes)
                 self._compare("tangent", output, index, (got.T, slopes.T), out)
             if self.options.check_batched_forward_grad:
                 self._raise_if(batched_steps(self, index))
@@ -366,15 +373,28 @@ class _Check:
 
         memory = self.inputs[index].detach().numpy()
         before = memory.copy()
+        shapes = [tuple(out.shape) for out in self.outputs()]
         step = (direction * self.options.eps).view(memory.dtype).reshape(memory.shape)
         try:
             np.copyto(memory, before + step)
-            ahead = [components(out) for out in self.outputs()]
+            ahead = self._moved_outputs(index, shapes)
             np.copyto(memory, before - step)
-            behind = [components(out) for out in self.outputs()]
+            behind = self._moved_outputs(index, shapes)
         finally:
             np.copyto(memory, before)
         return [(a - b) / (2 * self.options.eps) for a, b in zip(ahead, behind, strict=True)]
+
+    def _moved_outputs(self, index: int, shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
+        """Return the outputs after input ``index`` moved, which must not have changed a shape."""
+        outputs = self.outputs()
+        found = [tuple(out.shape) for out in outputs]
+        if found != shapes:
+            raise GradcheckError(
+                f"{self.name}: shapes of outputs must not depend on values, got "
+                f"{', '.join(map(str, map(list, shapes)))} and, with input {index} moved by eps, "
+                f"{', '.join(map(str, map(list, found))) or 'no output'}"
+            )
+        return [components(out) for out in outputs]
 
     def _numerical(self, output: int, index: int) -> np.ndarray:
         """Return a Jacobian by finite differences: rows of the output, columns of the input."""
