@@ -2,6 +2,7 @@
 #
 # The class is tested twice: by every way in, and by every method of every kind of container, called
 # after the attempts.
+import copy
 import inspect
 import signal
 
@@ -71,6 +72,18 @@ def test_modules_may_be_shared_and_moved():
     del both[0][1]
     inner.append(both)  # nor any more
     assert len(list(inner.modules())) == 4
+
+
+def test_a_shallow_copy_registers_on_its_own():
+    module = nn.Sequential(Net())
+    twin = copy.copy(module)
+    assert type(twin) is nn.Sequential and twin[0] is module[0] and twin[0].first is module[0].first
+    twin.append(module)  # holds the module, which does not hold the copy
+    twin.register_buffer("count", ebb.zeros(1), persistent=False)
+    assert len(module) == 1 and not list(module.buffers()) and list(module.state_dict())
+    assert [name for name, _ in twin.named_modules()] == ["", "0", "0.first", "1"]
+    with pytest.raises(ValueError, match="needs a module that does not hold this Sequential"):
+        module.append(twin)
 
 
 def methods():

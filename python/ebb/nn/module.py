@@ -42,6 +42,15 @@ class Module(_C._ModuleCall):
         object.__setattr__(self, "_transient", set())  # buffers left out of state_dict
         object.__setattr__(self, "training", True)
 
+    def __copy__(self) -> Module:
+        """Return a module of the same parts, to which others may be added alone."""
+        twin = type(self).__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        own = {kind: dict(values) for kind, values in self._registered.items()}
+        object.__setattr__(twin, "_registered", own)
+        object.__setattr__(twin, "_transient", set(self._transient))
+        return twin
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output; subclasses define it."""
         raise _C.NotImplementedError(
