@@ -133,6 +133,8 @@ def test_infinite_attributes_become_texts(tmp_path):
         ({"format": "other"}, "viz: graph needs the format ebb.graph, got other\nhint: "),
         (17, "viz: graph needs the format ebb.graph, got int\nhint: "),
         ({"format": "ebb.graph", "version": 2}, "viz: graph needs version 1, got 2"),
+        ("[" * 100_000, "viz: graph needs a text that is JSON, got another: maximum recursion"),
+        ("{", "viz: graph needs a text that is JSON, got another: Expecting"),
     ],
 )
 def test_what_is_no_graph_is_refused(graph, message):

@@ -185,7 +185,13 @@ def graph_data(graph: Any) -> dict:
     """
     data = graph.to_json() if hasattr(graph, "to_json") else graph
     if isinstance(data, str | bytes):
-        data = json.loads(data)
+        try:
+            data = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            what = str(error).partition("\n")[0]
+            raise _C.ValueError(
+                f"viz: graph needs a text that is JSON, got another: {what}"
+            ) from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         got = data.get("format") if isinstance(data, dict) else type(data).__name__
         raise _C.ValueError(
