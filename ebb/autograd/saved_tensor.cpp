@@ -99,7 +99,12 @@ TensorImpl* SavedTensor::twin_by_meta(const Tensor& tensor) {
   return meta_of(tensor)->retain_twin(tensor);
 }
 
-TensorImpl* SavedTensor::twin_of_view(const Tensor& tensor) { return detached(tensor).leak(); }
+TensorImpl* SavedTensor::twin_of_view(const Tensor& tensor) {
+  TensorImpl* const twin = detached(tensor).leak();
+  // A view without history may know which line cut it: explain() asks what was saved.
+  if (tensor.impl()->producer == nullptr) twin->output_index = tensor.impl()->output_index;
+  return twin;
+}
 
 Tensor SavedTensor::unpack(Node& owner, const char* name, bool releases, SavedLock* lock) {
   if (impl_ == nullptr) {

@@ -387,6 +387,8 @@ def test_leaves_that_are_in_no_module_are_counted_and_named():
 CUTS = {
     "detach": ("detached", lambda w: w.detach()),
     "data": ("detached", lambda w: w.data),
+    "view of it": ("detached", lambda w: w.detach().view(2, 1).squeeze(1)),
+    "no_grad": ("no_grad", lambda w: ebb.no_grad()(lambda: w.view(2))()),
 }
 
 
