@@ -138,6 +138,7 @@ def test_a_size_that_is_no_positive_int_is_refused(size):
         F.interpolate(ebb.ones([1, 1, 4]), size)
 
 
+@pytest.mark.nosan  # the sanitizers take address space that the limit is set on
 def test_an_output_that_memory_cannot_hold_is_refused_before_anything_is_computed():
     code = """if True:
         import resource, time, ebb
