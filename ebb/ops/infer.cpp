@@ -5,6 +5,7 @@
 #include "ebb/core/tensor_name.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
+#include "ebb/ops/index_check.h"
 #include "ebb/ops/view_of.h"
 
 namespace ebb::ops::infer {
@@ -87,13 +88,7 @@ int64_t element_at(const Tensor& index, int64_t position) {
 }
 
 std::string describe_element(const Tensor& index, int64_t position) {
-  const int64_t value = element_at(index, position);
-  Shape where(index.sizes());
-  for (int dim = index.ndim() - 1; dim >= 0; --dim) {
-    where[dim] = position % index.sizes()[static_cast<size_t>(dim)];
-    position /= index.sizes()[static_cast<size_t>(dim)];
-  }
-  return str(value, " at position ", where);
+  return describe_wrong({element_at(index, position), position}, index);
 }
 
 void check_index_range(const char* op, const char* name, const Tensor& index, int64_t size) {
@@ -103,8 +98,7 @@ void check_index_range(const char* op, const char* name, const Tensor& index, in
   const int64_t position = find(context_of(index), view_of(index), 0, size);
   if (position < 0) [[likely]]
     return;
-  throw IndexError(str(op, ": ", name, " must be at least 0 and below ", size, ", got ",
-                       describe_element(index, position)));
+  throw_wrong_index(op, name, index, size, {element_at(index, position), position});
 }
 
 Shape reshaped(const char* op, const Tensor& input, IntSpan shape) {

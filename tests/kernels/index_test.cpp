@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ebb/core/parallel.h"
+#include "ebb/kernels/checked_index.h"
 #include "tests/kernels/array.h"
 
 namespace ebb::kernels::test {
@@ -180,6 +181,78 @@ TEST(Index, FindsTheFirstIndexOutOfRange) {
   EXPECT_EQ(find(kContext, index.view(), 0, 10), 70001);
   EXPECT_EQ(find(kContext, index.with_strides({50, 3}, {1, 1000}).view(), 0, 10), -1);
   EXPECT_EQ(find(kContext, Array(DType::int64, {0}).view(), 0, 10), -1);
+}
+
+/// What a kernel found wrong, if it says so.
+template <class Run>
+WrongIndex wrong_index_of(Run run) {
+  try {
+    run();
+  } catch (const WrongIndex& wrong) {
+    return wrong;
+  }
+  return {0, -1};
+}
+
+class WrongIndices : public testing::TestWithParam<std::vector<int64_t>> {
+ protected:
+  /// Kernels run on indices that nobody checked, as after a write by another thread.
+  void SetUp() override {
+    rows_.set(5, 1e15);
+    rows_.set(8, -1e15);
+    index_.set(5, -1e15);
+  }
+  void TearDown() override { set_num_threads(1); }
+
+  static std::vector<int64_t> few() {
+    std::vector<int64_t> sizes = GetParam();
+    sizes[0] = 7;
+    return sizes;
+  }
+  Array rows_ = random_indices({GetParam()[0]}, 7, 1), index_ = random_indices(GetParam(), 7, 2);
+  Array many_ = random_array(DType::float32, GetParam(), 3);
+  Array few_ = random_array(DType::float32, few(), 4);
+};
+INSTANTIATE_TEST_SUITE_P(Shapes, WrongIndices,
+                         testing::Values(std::vector<int64_t>{50000}, std::vector<int64_t>{1000, 3},
+                                         std::vector<int64_t>{9, 40},
+                                         std::vector<int64_t>{3000, 40}));
+
+TEST_P(WrongIndices, AreNotReadThrough) {
+  for (const int threads : {1, 3}) {
+    set_num_threads(threads);
+    const WrongIndex gathered = wrong_index_of([&] {
+      gather_kernels.find_cpu(DType::float32)(kContext, few_.view(), 0, index_.view(),
+                                              many_.view());
+    });
+    EXPECT_EQ(gathered.value, -1e15);
+    EXPECT_EQ(gathered.position, 5);
+    const WrongIndex selected = wrong_index_of([&] {
+      index_select_kernels.find_cpu(DType::float32)(kContext, few_.view(), 0, rows_.view(),
+                                                    many_.view());
+    });
+    EXPECT_EQ(selected.value, 1e15);
+    EXPECT_EQ(selected.position, 5);
+  }
+}
+
+TEST_P(WrongIndices, AreNotWrittenThrough) {
+  for (const int threads : {1, 3}) {
+    set_num_threads(threads);
+    wrong_index_of([&] {
+      index_add_kernels.find_cpu(DType::float32)(kContext, rows_.view(), many_.view(), 0, Scalar(1),
+                                                 few_.view());
+    });
+    wrong_index_of([&] {
+      index_copy_kernels.find_cpu(DType::float32)(kContext, rows_.view(), many_.view(), 0,
+                                                  few_.view());
+    });
+    for (const auto* const table : {&scatter_add_kernels, &scatter_kernels}) {
+      wrong_index_of([&] {
+        table->find_cpu(DType::float32)(kContext, index_.view(), many_.view(), 0, few_.view());
+      });
+    }
+  }
 }
 
 TEST(Index, AddsBitwiseTheSameForAnyNumberOfThreads) {

@@ -1,11 +1,12 @@
 // ebb/kernels/cpu/index.cpp -- cat, gather, index_select and the range check of indices.
 //
-// Elements are only moved, so what counts is their size. The indices were checked before.
+// Elements are only moved, so what counts is their size.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 
 #include "ebb/core/parallel.h"
+#include "ebb/kernels/checked_index.h"
 #include "ebb/kernels/cpu/loops.h"
 #include "ebb/kernels/cpu/register.h"
 #include "ebb/kernels/cpu/strided.h"
@@ -79,8 +80,10 @@ void gather_kernel(const Context&, const TensorView& input, int dim, const Tenso
     *out.as<Word>() = *input.as<Word>();
     return;
   }
+  FirstWrong wrong;
   const int last = out.ndim - 1;
-  const int64_t dim_stride = input.strides[dim];
+  const int64_t dim_stride = input.strides[dim], size = input.sizes[dim];
+  const int64_t inner = out.sizes[last];
   RowPieces(out).run([&](int64_t row, int64_t begin, int64_t end) {
     Walk in(input, out.ndim, dim), at(index, out.ndim, -1), to(out, out.ndim, -1);
     in.go_to(row, out);
@@ -92,9 +95,13 @@ void gather_kernel(const Context&, const TensorView& input, int dim, const Tenso
     const int64_t step = in.strides[last], index_step = at.strides[last];
     const int64_t out_step = to.strides[last];
     for (int64_t j = begin; j < end; ++j) {
-      results[j * out_step] = from[j * step + indices[j * index_step] * dim_stride];
+      const int64_t place = read_once(indices + j * index_step);
+      if (!is_index(place, size)) [[unlikely]]
+        return wrong.note(place, row * inner + j);
+      results[j * out_step] = from[j * step + place * dim_stride];
     }
   });
+  wrong.throw_if_found();
 }
 
 /// Whether everything behind `dim` is one dense block of memory.
@@ -106,6 +113,7 @@ bool has_dense_blocks(const TensorView& view, int dim) {
 /// index_select where whole blocks are copied.
 void select_blocks(const TensorView& input, int dim, const TensorView& index,
                    const TensorView& out) {
+  FirstWrong wrong;
   const auto item = static_cast<int64_t>(item_size(out.dtype));
   const int64_t count = out.sizes[dim];
   int64_t block = item;
@@ -125,11 +133,15 @@ void select_blocks(const TensorView& input, int dim, const TensorView& index,
   parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const int64_t at = row % count, outer = row / count;
-      const int64_t from = indices[at * index_step] * input.strides[dim] * item;
+      const int64_t place = read_once(indices + at * index_step);
+      if (!is_index(place, input.sizes[dim])) [[unlikely]]
+        return wrong.note(place, at);
+      const int64_t from = place * input.strides[dim] * item;
       std::memcpy(out.as<char>() + offset_of(out, outer) + at * out.strides[dim] * item,
                   input.as<char>() + offset_of(input, outer) + from, static_cast<size_t>(block));
     }
   });
+  wrong.throw_if_found();
 }
 
 template <typename Word>
@@ -147,7 +159,13 @@ void index_select_kernel(const Context& context, const TensorView& input, int di
   repeated.strides = strides;
   repeated.dtype = DType::int64;
   repeated.contiguous = false;
-  gather_kernel<Word>(context, input, dim, repeated, out);
+  try {
+    gather_kernel<Word>(context, input, dim, repeated, out);
+  } catch (WrongIndex& wrong) {
+    for (int i = dim + 1; i < out.ndim; ++i) wrong.position /= out.sizes[i];
+    if (out.ndim > 0) wrong.position %= out.sizes[dim];
+    throw;
+  }
 }
 
 int64_t find_out_of_range_kernel(const Context&, const TensorView& index, int64_t low,
@@ -160,14 +178,9 @@ int64_t find_out_of_range_kernel(const Context&, const TensorView& index, int64_
     Walk walk(index, index.ndim, -1);
     walk.go_to(row, index);
     const auto* values = index.as<const int64_t>() + walk.offset;
-    bool is_wrong = false;
-    for (int64_t j = begin; j < end; ++j) {
-      const int64_t value = values[j * step];
-      is_wrong |= value < low || value >= high;
-    }
-    if (!is_wrong) return;
     int64_t at = begin;
-    while (values[at * step] >= low && values[at * step] < high) ++at;
+    while (at < end && is_index(values[at * step] - low, high - low)) ++at;
+    if (at == end) return;
     int64_t known = first.load();
     const int64_t found = row * inner + at;
     while (found < known && !first.compare_exchange_weak(known, found)) {

@@ -1,10 +1,12 @@
 // ebb/kernels/cpu/index_places.cpp -- numbers of places: find_true, unravel, combine_index.
 #include <algorithm>
 #include <atomic>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "ebb/core/parallel.h"
+#include "ebb/kernels/checked_index.h"
 #include "ebb/kernels/cpu/loops.h"
 #include "ebb/kernels/cpu/register.h"
 #include "ebb/kernels/cpu/strided.h"
@@ -19,10 +21,13 @@ int64_t count_true(const uint8_t* mask, int64_t begin, int64_t end) {
   return count;
 }
 
-/// Writes the places of what is true in [begin, end). Without a branch that depends on the mask:
-/// a place is always written, to a tile, but counts only if it is one.
-void write_places(const uint8_t* mask, int64_t begin, int64_t end, int64_t* to) {
+/// Writes the places of what is true in [begin, end), for which there is `room`; returns whether
+/// there was just enough. Without a branch that depends on the mask: a place is always written, to
+/// a tile, but counts only if it is one.
+bool write_places(const uint8_t* mask, int64_t begin, int64_t end, std::span<int64_t> room) {
   int64_t tile[kTile];
+  int64_t* to = room.data();
+  auto left = static_cast<int64_t>(room.size());
   for (int64_t start = begin; start < end; start += kTile) {
     const int64_t stop = std::min<int64_t>(end, start + kTile);
     int64_t count = 0;
@@ -30,8 +35,11 @@ void write_places(const uint8_t* mask, int64_t begin, int64_t end, int64_t* to) 
       tile[count] = i;
       count += mask[i] != 0;
     }
+    if (count > left) return false;
+    left -= count;
     to = std::copy_n(tile, count, to);
   }
+  return left == 0;
 }
 
 /// Counts by pieces of the mask; each piece then knows where its places go.
@@ -47,14 +55,20 @@ int64_t find_true_kernel(const Context&, const TensorView& mask, const TensorVie
   });
   int64_t total = 0;
   for (int64_t& count : counts) total += std::exchange(count, total);
-  if (out == nullptr) return total;
+  if (out == nullptr || total != out->numel) return total;
+  const std::span places(out->as<int64_t>(), static_cast<size_t>(total));
+  counts.push_back(total);
+  std::atomic<bool> is_whole{true};
   parallel_for(pieces, 1, [&](int64_t first, int64_t last) {
     for (int64_t piece = first; piece < last; ++piece) {
-      write_places(values, piece * kGrain, end_of(piece),
-                   out->as<int64_t>() + counts[static_cast<size_t>(piece)]);
+      const auto begin = static_cast<size_t>(counts[static_cast<size_t>(piece)]);
+      const auto end = static_cast<size_t>(counts[static_cast<size_t>(piece) + 1]);
+      const bool fits =
+          write_places(values, piece * kGrain, end_of(piece), places.subspan(begin, end - begin));
+      if (!fits) is_whole.store(false, std::memory_order_relaxed);
     }
   });
-  return total;
+  return is_whole ? total : -1;
 }
 
 void unravel_kernel(const Context&, const TensorView& flat, std::span<const int64_t> sizes,
@@ -88,13 +102,13 @@ int64_t combine_index_kernel(const Context&, const TensorView& index, int64_t si
   auto* const to = out.as<int64_t>();
   std::atomic<int64_t> first_wrong{INT64_MAX};
   parallel_for(out.numel, kGrain, [&](int64_t begin, int64_t end) {
-    int64_t tile[kTile];
+    int64_t tile[kTile];  // so that each index is read once
     for (int64_t start = begin; start < end; start += kTile) {
       const int64_t count = std::min<int64_t>(kTile, end - start);
       range.gather(start, count, tile);
       for (int64_t i = 0; i < count; ++i) {
         const int64_t wrapped = tile[i] < 0 ? tile[i] + size : tile[i];
-        if (wrapped < 0 || wrapped >= size) return note_first(first_wrong, start + i);
+        if (!is_index(wrapped, size)) return note_first(first_wrong, start + i);
         to[start + i] = is_first ? wrapped : to[start + i] * size + wrapped;
       }
     }

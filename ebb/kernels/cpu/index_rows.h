@@ -15,12 +15,15 @@
 
 namespace ebb::kernels::cpu {
 
-/// The positions of an index, sorted by what they point at, and where each run of equals begins.
+/// A copy of an index, its positions sorted by what they point at, and where each run of equals
+/// begins. No runs if some index is not below `positions`, which is noted.
 struct IndexOrder {
+  std::vector<int64_t> targets;
   std::vector<int64_t> sources;
   std::vector<int64_t> runs;  // begin of each run in `sources`, and the end of the last
 
-  IndexOrder(const int64_t* index, int64_t stride, int64_t count, int64_t positions);
+  IndexOrder(const int64_t* index, int64_t stride, int64_t count, int64_t positions,
+             FirstWrong* wrong);
   /// The first run that begins at or behind `source`.
   size_t run_at(int64_t source) const {
     return static_cast<size_t>(std::lower_bound(runs.begin(), runs.end(), source) - runs.begin());
@@ -42,8 +45,9 @@ class RowsByTarget {
         width_(loop.sizes[dim + 1]) {}
 
   void run(int64_t positions) const {
-    if (outer_ * count_ * width_ <= kGrain) return run_in_order();
-    const IndexOrder order(loop_.index, loop_.index_strides[dim_], count_, positions);
+    if (outer_ * count_ * width_ <= kGrain) return run_in_order(positions);
+    const IndexOrder order(loop_.index, loop_.index_strides[dim_], count_, positions, loop_.wrong);
+    if (order.runs.empty()) return;
     const size_t runs = order.runs.size() - 1;
     // Pieces of about kGrain elements of src; of very wide rows, parts of rows.
     const int64_t per_piece = std::max<int64_t>(1, kGrain / width_);
@@ -77,15 +81,16 @@ class RowsByTarget {
   const T* source_row(int64_t outer, int64_t i) const {
     return loop_.src + outer * (dim_ == 0 ? 0 : loop_.src_strides[0]) + i * loop_.src_strides[dim_];
   }
-  T* target_row(int64_t outer, int64_t i) const {
-    const int64_t target = loop_.index[i * loop_.index_strides[dim_]];
+  T* target_row(int64_t outer, int64_t target) const {
     return loop_.out + outer * (dim_ == 0 ? 0 : loop_.out_strides[0]) + target * loop_.dim_stride;
   }
 
-  void run_in_order() const {
+  void run_in_order(int64_t positions) const {
     for (int64_t outer = 0; outer < outer_; ++outer) {
       for (int64_t i = 0; i < count_; ++i) {
-        join(target_row(outer, i), source_row(outer, i), 0, width_);
+        const int64_t target = read_once(loop_.index + i * loop_.index_strides[dim_]);
+        if (!is_index(target, positions)) return loop_.wrong->note(target);
+        join(target_row(outer, target), source_row(outer, i), 0, width_);
       }
     }
   }
@@ -96,7 +101,7 @@ class RowsByTarget {
     const int64_t* const sources = order.sources.data();
     int64_t at = order.runs[run];
     const int64_t last = order.runs[run + 1];
-    T* const to = target_row(outer, sources[at]);
+    T* const to = target_row(outer, order.targets[static_cast<size_t>(sources[at])]);
     if constexpr (Combine::kKeepsLastOnly) {
       at = last - 1;
     } else {

@@ -11,6 +11,7 @@
 
 #include "ebb/core/allocator.h"
 #include "ebb/core/parallel.h"
+#include "ebb/kernels/checked_index.h"
 #include "ebb/kernels/cpu/register.h"
 #include "ebb/kernels/cpu/simd.h"
 #include "ebb/kernels/tables.h"
@@ -287,7 +288,7 @@ template <typename T, typename Sum>
 bool scatter_plane(const T* grad, const int32_t* places, int64_t count, Sum* target, int64_t size) {
   bool is_inside = true;
   for (int64_t i = 0; i < count; ++i) {
-    const auto place = static_cast<uint32_t>(places[i]);
+    const auto place = static_cast<uint32_t>(read_once(places + i));
     if (static_cast<int64_t>(place) >= size) {
       is_inside = false;
       continue;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ebb/core/parallel.h"
+#include "ebb/kernels/checked_index.h"
 #include "ebb/kernels/cpu/convert.h"
 #include "ebb/kernels/cpu/register.h"
 #include "ebb/kernels/tables.h"
@@ -47,6 +48,7 @@ void nll_loss_kernel(const Context&, const TensorView& input, const TensorView& 
                      const TensorView* weight, int64_t ignore_index, Reduction reduction,
                      const TensorView& out, const TensorView& total_weight) {
   const int64_t count = input.sizes[0];
+  FirstWrong wrong;
   const Rows<T> weights(weight);
   const auto* classes = target.as<const int64_t>();
   const int64_t class_stride = target.ndim == 0 ? 0 : target.strides[0];
@@ -55,9 +57,10 @@ void nll_loss_kernel(const Context&, const TensorView& input, const TensorView& 
   parallel_for(count, kRowGrain, [&](int64_t begin, int64_t end) {
     Sums sums;
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t label = classes[i * class_stride];
+      const int64_t label = read_once(classes + i * class_stride);
       double loss = 0;
       if (label != ignore_index) {
+        if (!is_index(label, input.sizes[1])) return wrong.note(label, i);
         const T value = input.as<const T>()[i * input.strides[0] + label * input.strides[1]];
         loss = -convert<double>(value) * weights.at(label);
         sums.weight += weights.at(label);
@@ -75,12 +78,14 @@ void nll_loss_kernel(const Context&, const TensorView& input, const TensorView& 
   store(total.weight, total_weight);
   if (reduction == Reduction::sum) *out.as<T>() = convert<T>(total.loss);
   if (reduction == Reduction::mean) *out.as<T>() = convert<T>(total.loss / total.weight);
+  wrong.throw_if_found();
 }
 
 template <typename T>
 void nll_loss_backward_kernel(const Context&, const TensorView& grad_out, const TensorView& target,
                               const TensorView* weight, int64_t ignore_index, Reduction reduction,
                               const TensorView& total_weight, const TensorView& grad_input) {
+  FirstWrong wrong;
   const Rows<T> weights(weight), grads(&grad_out);
   const auto* classes = target.as<const int64_t>();
   const int64_t class_stride = target.ndim == 0 ? 0 : target.strides[0];
@@ -91,12 +96,14 @@ void nll_loss_backward_kernel(const Context&, const TensorView& grad_out, const 
     for (int64_t i = begin; i < end; ++i) {
       T* row = grad_input.as<T>() + i * grad_input.strides[0];
       for (int64_t j = 0; j < width; ++j) row[j * grad_input.strides[1]] = T(0);
-      const int64_t label = classes[i * class_stride];
+      const int64_t label = read_once(classes + i * class_stride);
       if (label == ignore_index) continue;
+      if (!is_index(label, width)) return wrong.note(label, i);
       const double grad = -grads.at(i) * weights.at(label) / divisor;
       row[label * grad_input.strides[1]] = convert<T>(grad);
     }
   });
+  wrong.throw_if_found();
 }
 
 template <typename T>

@@ -83,8 +83,8 @@ void draw_once(const double* weights, int64_t categories, const RandomState& sta
                int64_t draws, Arrival* arrivals, int64_t* out) {
   for (int64_t i = 0; i < categories; ++i) {
     const double wait = -std::log1p(-uniform(wide_word(state, first + static_cast<uint64_t>(i))));
-    const bool may_come = weights[i] > 0;
-    arrivals[i] = {may_come ? wait / weights[i] : std::numeric_limits<double>::infinity(), i};
+    const double weight = weights[i];
+    arrivals[i] = {weight > 0 ? wait / weight : std::numeric_limits<double>::infinity(), i};
   }
   std::partial_sort(arrivals, arrivals + draws, arrivals + categories);
   for (int64_t i = 0; i < draws; ++i) out[i] = arrivals[i].category;

@@ -3,12 +3,14 @@
 //
 // What one element of out receives always comes in the order of the index. Threads therefore share
 // out, never the index: each takes some of the other dims or, where there are none worth splitting,
-// a range of positions along dim, and passes over indices outside its range.
+// a range of positions along dim, and passes over indices outside its range. Indices are in range
+// when a call begins; one that is so no longer is noted and passed over (checked_index.h).
 #pragma once
 
 #include <algorithm>
 
 #include "ebb/core/parallel.h"
+#include "ebb/kernels/checked_index.h"
 #include "ebb/kernels/cpu/combine.h"
 #include "ebb/kernels/cpu/loops.h"
 #include "ebb/kernels/cpu/strided.h"
@@ -19,7 +21,7 @@ namespace ebb::kernels::cpu {
 struct Range {
   int64_t low, size;
   bool holds(int64_t index) const {
-    return static_cast<uint64_t>(index - low) < static_cast<uint64_t>(size);
+    return static_cast<uint64_t>(index) - static_cast<uint64_t>(low) < static_cast<uint64_t>(size);
   }
 };
 
@@ -38,13 +40,15 @@ struct Scatter {
   int64_t out_strides[kMaxDims] = {};  // 0 along dim
   int64_t dim_stride = 0;              // of out along dim
   Combine combine;
+  FirstWrong* wrong;
 
   Scatter(const TensorView& indices, const int64_t* strides, const TensorView& source, int dim,
-          const TensorView& target, Combine how)
+          const TensorView& target, Combine how, FirstWrong* noted)
       : index(indices.as<const int64_t>()),
         src(source.as<const T>()),
         out(target.as<T>()),
-        combine(how) {
+        combine(how),
+        wrong(noted) {
     if (source.ndim == 0) return;
     ndim = source.ndim;
     dim_stride = target.strides[dim];
@@ -57,10 +61,13 @@ struct Scatter {
   }
 
   /// The innermost loop over elements that all hit `range`.
-  void join_row(const int64_t* at, const T* from, T* to) const {
+  void join_row(const Range& range, const int64_t* at, const T* from, T* to) const {
     const int last = ndim - 1;
     for (int64_t j = 0; j < sizes[last]; ++j) {
-      T& place = to[at[j * index_strides[last]] * dim_stride + j * out_strides[last]];
+      const int64_t target = read_once(at + j * index_strides[last]);
+      if (!range.holds(target)) [[unlikely]]
+        return wrong->note(target);
+      T& place = to[target * dim_stride + j * out_strides[last]];
       place = combine(place, from[j * src_strides[last]]);
     }
   }
@@ -68,16 +75,18 @@ struct Scatter {
   void join_row_in(const Range& range, const int64_t* at, const T* from, T* to) const {
     const int last = ndim - 1;
     int64_t picked[kTile];
+    int64_t targets[kTile];
     for (int64_t begin = 0; begin < sizes[last]; begin += kTile) {
       const int64_t end = std::min(sizes[last], begin + kTile);
       int64_t count = 0;
       for (int64_t j = begin; j < end; ++j) {
         picked[count] = j;
-        count += range.holds(at[j * index_strides[last]]);
+        targets[count] = read_once(at + j * index_strides[last]);
+        count += range.holds(targets[count]);
       }
       for (int64_t i = 0; i < count; ++i) {
         const int64_t j = picked[i];
-        T& place = to[at[j * index_strides[last]] * dim_stride + j * out_strides[last]];
+        T& place = to[targets[i] * dim_stride + j * out_strides[last]];
         place = combine(place, from[j * src_strides[last]]);
       }
     }
@@ -89,7 +98,7 @@ struct Scatter {
     const T* from = src;
     T* to = out;
     while (true) {
-      is_whole ? join_row(at, from, to) : join_row_in(range, at, from, to);
+      is_whole ? join_row(range, at, from, to) : join_row_in(range, at, from, to);
       int dim = ndim - 2;
       for (; dim >= 0; --dim) {
         at += index_strides[dim];

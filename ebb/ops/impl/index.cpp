@@ -8,6 +8,7 @@
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/impl/copy.h"
+#include "ebb/ops/index_check.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/prepare.h"
 #include "ebb/ops/view_of.h"
@@ -21,12 +22,20 @@ Geometry at_least_1d(const Tensor& tensor) {
   return geometry;
 }
 
-/// The index as kernels need it: int64, on the same device, in [0, size).
-Tensor checked_index(const char* op, const Tensor& input, const Tensor& index, int64_t size) {
+/// The index as kernels need it: int64, on the same device. What a kernel of the CPU reads it
+/// checks itself (with_index() then throws); before others run it is looked at here.
+Tensor index_for(const char* op, const Tensor& input, const Tensor& index, int64_t size) {
   infer::check_index_dtype(op, "index", index);
   infer::check_same_device(op, input, index);
   Tensor converted = as_dtype(index, DType::int64);
-  infer::check_index_range(op, "index", converted, size);
+  if (!is_on_host(index)) infer::check_index_range(op, "index", converted, size);
+  return converted;
+}
+
+/// The same, all in [0, size): for what is written in place, where an error has to come before.
+Tensor checked_index(const char* op, const Tensor& input, const Tensor& index, int64_t size) {
+  Tensor converted = index_for(op, input, index, size);
+  if (is_on_host(index)) infer::check_index_range(op, "index", converted, size);
   return converted;
 }
 
@@ -67,7 +76,9 @@ void scatter_into(const char* op, const ScatterTable& table, const Tensor& out, 
   std::copy_n(where.sizes, where.ndim, part.sizes);
   if (src.is_number) std::fill_n(part.strides, part.ndim, 0);
   const auto kernel = kernel_for(op, table, out);
-  kernel(context_of(out), where.over(checked), part.over(src.tensor), axis, target.over(out));
+  with_index(op, "index", checked, target.sizes[axis], [&] {
+    kernel(context_of(out), where.over(checked), part.over(src.tensor), axis, target.over(out));
+  });
 }
 
 /// A number as a tensor of the dtype that it is written to.
@@ -106,8 +117,10 @@ void add_slices(const char* op, const Tensor& out, int64_t dim, const Tensor& in
   const Geometry target = at_least_1d(out);
   const Tensor checked = checked_index(op, out, index, target.sizes[axis]);
   const auto kernel = kernel_for(op, kernels::index_add_kernels, out);
-  kernel(context_of(out), at_least_1d(checked).over(checked), at_least_1d(source).over(source),
-         axis, alpha, target.over(out));
+  with_index(op, "index", checked, target.sizes[axis], [&] {
+    kernel(context_of(out), at_least_1d(checked).over(checked), at_least_1d(source).over(source),
+           axis, alpha, target.over(out));
+  });
 }
 
 /// Writes slices of `source`, or (an undefined source) the same number everywhere.
@@ -124,8 +137,10 @@ void copy_slices(const char* op, const Tensor& out, int64_t dim, const Tensor& i
   if (is_number) std::fill_n(slices.strides, slices.ndim, 0);
   const Tensor checked = checked_index(op, out, index, target.sizes[axis]);
   const auto kernel = kernel_for(op, kernels::index_copy_kernels, out);
-  kernel(context_of(out), at_least_1d(checked).over(checked), slices.over(from), axis,
-         target.over(out));
+  with_index(op, "index", checked, target.sizes[axis], [&] {
+    kernel(context_of(out), at_least_1d(checked).over(checked), slices.over(from), axis,
+           target.over(out));
+  });
 }
 
 /// `operand`, copied if writing `self` could change it meanwhile.
@@ -139,12 +154,14 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
   const int axis = normalize_dim("gather", dim, input);
   check_covers("gather", "input", input, index, axis);
   const Geometry source = at_least_1d(input);
-  const Tensor checked = checked_index("gather", input, index, source.sizes[axis]);
+  const Tensor places = index_for("gather", input, index, source.sizes[axis]);
   const auto kernel = kernel_for("gather", kernels::gather_kernels, input);
   const Tensor out = empty(index.sizes(), input.dtype(), input.device());
-  const Geometry where = at_least_1d(checked);
+  const Geometry where = at_least_1d(places);
   const Geometry target = at_least_1d(out);
-  kernel(context_of(input), source.over(input), axis, where.over(checked), target.over(out));
+  with_index("gather", "index", places, source.sizes[axis], [&] {
+    kernel(context_of(input), source.over(input), axis, where.over(places), target.over(out));
+  });
   return out;
 }
 
@@ -167,7 +184,7 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   const int axis = normalize_dim("index_select", dim, input);
   infer::check_ndim("index_select", "index", index, 0, 1);
   const Geometry source = at_least_1d(input);
-  const Tensor checked = checked_index("index_select", input, index, source.sizes[axis]);
+  const Tensor places = index_for("index_select", input, index, source.sizes[axis]);
   const auto kernel = kernel_for("index_select", kernels::index_select_kernels, input);
   Geometry target = source;
   target.sizes[axis] = index.numel();
@@ -178,8 +195,14 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   }
   const IntSpan sizes = input.ndim() == 0 ? IntSpan() : target.size_span();
   const Tensor out = empty(sizes, input.dtype(), input.device());
-  kernel(context_of(input), source.over(input), axis, at_least_1d(checked).over(checked),
-         target.over(out));
+  with_index("index_select", "index", places, source.sizes[axis], [&] {
+    kernel(context_of(input), source.over(input), axis, at_least_1d(places).over(places),
+           target.over(out));
+  });
+  // With no slices to read, nobody looked at the index.
+  if (out.numel() == 0) {
+    infer::check_index_range("index_select", "index", places, source.sizes[axis]);
+  }
   return out;
 }
 

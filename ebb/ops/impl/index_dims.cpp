@@ -8,6 +8,7 @@
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/impl/creation.h"
 #include "ebb/ops/impl/index.h"
+#include "ebb/ops/index_check.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/prepare.h"
 #include "ebb/ops/view_of.h"
@@ -20,8 +21,12 @@ Tensor flatnonzero(const Tensor& input) {
   const int64_t count[] = {find(context_of(mask), view_of(mask), nullptr)};
   Tensor out = empty(count, DType::int64, input.device());
   const kernels::TensorView places = view_of(out);
-  if (out.numel() > 0) find(context_of(mask), view_of(mask), &places);
-  return out;
+  if (out.numel() == 0) return out;
+  const int64_t found = find(context_of(mask), view_of(mask), &places);
+  if (found == out.numel()) [[likely]]
+    return out;
+  throw ValueError(str("nonzero: input must not be written meanwhile, got ", out.numel(),
+                       " elements that are not zero at first and others later"));
 }
 
 Tensor nonzero(const Tensor& input) {
@@ -124,14 +129,15 @@ struct IndexedDims {
     return !is_mergeable &&
            std::any_of(own.strides, own.strides + own.ndim, [](int64_t s) { return s < 0; });
   }
-  /// A flat index, checked and dense, as numbers of the merged dim.
-  Tensor places(const Tensor& flat) const {
+  /// A flat index, dense, as numbers of the merged dim: checked if they are not those it holds.
+  Tensor places(const char* op, const Tensor& flat) const {
     if (is_mergeable) return flat;
     Tensor out = empty(flat.sizes(), DType::int64, flat.device());
     const auto* const from = flat.data<int64_t>();
     auto* const to = out.data<int64_t>();
     for (int64_t i = 0; i < flat.numel(); ++i) {
-      int64_t rest = from[i];
+      int64_t rest = kernels::read_once(from + i);
+      if (!kernels::is_index(rest, count)) throw_wrong_index(op, "index", flat, count, {rest, i});
       to[i] = 0;
       for (int dim = own.ndim - 1; dim >= 0; --dim) {
         to[i] += rest % own.sizes[dim] * own.strides[dim];
@@ -165,7 +171,14 @@ struct IndexedDims {
   }
 };
 
-/// A flat index as kernels need it: checked, in one row.
+/// A flat index as kernels need it: in one row. What is in range they check as they read it, but
+/// what is written in place takes checked_row(), so that an error comes before.
+Tensor row_for(const char* op, const char* name, const Tensor& index, int64_t size) {
+  infer::check_index_dtype(op, name, index);
+  Tensor converted = contiguous(as_dtype(index, DType::int64));
+  if (!is_on_host(index)) infer::check_index_range(op, name, converted, size);
+  return converted;
+}
 Tensor checked_row(const char* op, const char* name, const Tensor& index, int64_t size) {
   infer::check_index_dtype(op, name, index);
   const Tensor converted = contiguous(as_dtype(index, DType::int64));
@@ -183,8 +196,22 @@ Geometry as_row(const Tensor& index) {
 void add_rows(const char* op, const Tensor& out, const IndexedDims& to, const Tensor& index,
               const Geometry& rows, const Tensor& source) {
   const auto add = kernel_for(op, kernels::index_add_kernels, out);
-  add(context_of(out), as_row(index).over(index), rows.over(source), to.axis, 1,
-      to.merged.over(out));
+  with_index(op, "index", index, to.merged.sizes[to.axis], [&] {
+    add(context_of(out), as_row(index).over(index), rows.over(source), to.axis, 1,
+        to.merged.over(out));
+  });
+}
+
+/// out = the slices of `input` along `axis` that `index`, a row, names; checked on the way.
+void select_rows(const char* op, const char* name, const kernels::TensorView& input, int axis,
+                 const Tensor& index, const Geometry& rows, const Tensor& out) {
+  const auto select = kernel_for(op, kernels::index_select_kernels, out);
+  const int64_t size = input.sizes[axis];
+  with_index(op, name, index, size, [&] {
+    select(context_of(out), input, axis, as_row(index).over(index), rows.over(out));
+  });
+  // Where no slice has an element, nobody looked at the index.
+  if (out.numel() == 0) infer::check_index_range(op, name, index, size);
 }
 
 /// `value` as the dense rows that kernels add or copy: converted and broadcast to `shape`.
@@ -204,11 +231,9 @@ Tensor index_dims(const Tensor& input, IntSpan dims, const Tensor& index) {
   infer::check_same_device(op, input, index);
   const IndexedDims given(op, Geometry(input), dims);
   if (given.needs_copy()) return index_dims(clone(input), dims, index);
-  const Tensor row = given.places(checked_row(op, "index", index, given.count));
-  const auto select = kernel_for(op, kernels::index_select_kernels, input);
+  const Tensor row = given.places(op, row_for(op, "index", index, given.count));
   Tensor out = empty(given.result(index.sizes()), input.dtype(), input.device());
-  select(context_of(input), given.merged.over(input), given.axis, as_row(row).over(row),
-         given.rows(row.numel()).over(out));
+  select_rows(op, "index", given.merged.over(input), given.axis, row, given.rows(row.numel()), out);
   return out;
 }
 
@@ -222,7 +247,7 @@ Tensor index_dims_backward(const Tensor& grad, IntSpan input_shape, IntSpan dims
     throw ShapeError(str(op, ": grad must have the shape that the index selects, ",
                          to.result(index.sizes()), ", got ", infer::describe(grad)));
   }
-  const Tensor row = to.places(checked_row(op, "index", index, to.count));
+  const Tensor row = to.places(op, checked_row(op, "index", index, to.count));
   const Tensor source = contiguous(grad);
   add_rows(op, out, to, row, to.rows(row.numel()), source);
   return out;
@@ -241,14 +266,17 @@ const Tensor& index_dims_put_(const Tensor& self, const Tensor& value, IntSpan d
     return copy_(self, dense);
   }
   const Tensor apart = may_overlap(self, index) ? clone(index) : index;
-  const Tensor row = to.places(checked_row(op, "index", apart, to.count));
+  const Tensor row = to.places(op, checked_row(op, "index", apart, to.count));
   const Tensor rows = dense_rows(op, self, value, to.result(index.sizes()));
   const Geometry shown = to.rows(row.numel());
   if (accumulate) {
     add_rows(op, self, to, row, shown, rows);
   } else {
     const auto copy = kernel_for(op, kernels::index_copy_kernels, self);
-    copy(context_of(self), as_row(row).over(row), shown.over(rows), to.axis, to.merged.over(self));
+    with_index(op, "index", row, to.merged.sizes[to.axis], [&] {
+      copy(context_of(self), as_row(row).over(row), shown.over(rows), to.axis,
+           to.merged.over(self));
+    });
   }
   note_write(op, self);
   return self;
@@ -268,15 +296,14 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_id
   infer::check_same_device("embedding", weight, indices);
   const int64_t rows = weight.impl()->sizes()[0];
   check_padding("embedding", padding_idx, rows);
-  const Tensor row = checked_row("embedding", "indices", indices, rows);
-  const auto select = kernel_for("embedding", kernels::index_select_kernels, weight);
+  const Tensor row = row_for("embedding", "indices", indices, rows);
   Shape shape(indices.sizes());
   shape.push_back(weight.impl()->sizes()[1]);
   Tensor out = empty(shape, weight.dtype(), weight.device());
   Geometry target;
   target.append(row.numel(), weight.impl()->sizes()[1]);
   target.append(weight.impl()->sizes()[1], 1);
-  select(context_of(weight), view_of(weight), 0, as_row(row).over(row), target.over(out));
+  select_rows("embedding", "indices", view_of(weight), 0, row, target, out);
   return out;
 }
 
@@ -299,7 +326,9 @@ Tensor embedding_backward(const Tensor& grad, const Tensor& indices, int64_t cou
   rows.append(row.numel(), width);
   rows.append(width, 1);
   const auto add = kernel_for(op, kernels::index_add_kernels, out);
-  add(context_of(out), as_row(row).over(row), rows.over(source), 0, 1, view_of(out));
+  with_index(op, "indices", row, count, [&] {
+    add(context_of(out), as_row(row).over(row), rows.over(source), 0, 1, view_of(out));
+  });
   if (padding_idx >= 0) {
     Geometry padding;
     padding.append(width, 1);

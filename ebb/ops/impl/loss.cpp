@@ -7,10 +7,12 @@
 
 #include <algorithm>
 
+#include "ebb/core/device_memory.h"
 #include "ebb/core/tensor_name.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/impl/creation.h"
+#include "ebb/ops/index_check.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/view_of.h"
 
@@ -113,19 +115,32 @@ void check_target(const char* op, const Tensor& target, IntSpan input_shape,
                        PrintShape{input_shape}));
 }
 
-/// Throws IndexError unless each target is a class or ignore_index.
+/// Throws the IndexError of a target that is neither a class nor ignore_index.
+[[noreturn]] void throw_no_class(const char* op, const kernels::WrongIndex& wrong,
+                                 const Tensor& target, int64_t classes, int64_t ignore_index) {
+  throw IndexError(str(op, ": target must be a class from 0 to ", classes - 1, " or ignore_index ",
+                       ignore_index, ", got ", describe_wrong(wrong, target)));
+}
+
+/// Runs a kernel that reads targets.
+template <typename Run>
+void with_classes(const char* op, const Tensor& target, int64_t classes, int64_t ignore_index,
+                  Run run) {
+  try {
+    run();
+  } catch (const kernels::WrongIndex& wrong) {
+    throw_no_class(op, wrong, target, classes, ignore_index);
+  }
+}
+
+/// Throws unless all are. For devices, whose kernels need not: the CPU's look at each they read.
 void check_classes(const char* op, const Tensor& target, int64_t classes, int64_t ignore_index) {
-  if (target.numel() == 0) return;
-  const auto find = kernel_for(op, kernels::find_out_of_range_kernels, target);
-  const kernels::Context context = context_of(target);
-  if (find(context, view_of(target), 0, classes) < 0) return;
-  // Some are ignored, or wrong: look at each.
-  for (int64_t position = 0; position < target.numel(); ++position) {
-    const int64_t value = infer::element_at(target, position);
-    if (value == ignore_index || (value >= 0 && value < classes)) continue;
-    throw IndexError(str(op, ": target must be a class from 0 to ", classes - 1,
-                         " or ignore_index ", ignore_index, ", got ",
-                         infer::describe_element(target, position)));
+  if (is_on_host(target)) return;
+  const Tensor here = host_copy(target);
+  const auto* const values = here.data<int64_t>();
+  for (int64_t i = 0; i < here.numel(); ++i) {
+    if (values[i] == ignore_index || kernels::is_index(values[i], classes)) continue;
+    throw_no_class(op, {values[i], i}, target, classes, ignore_index);
   }
 }
 
@@ -206,23 +221,28 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
   const Geometry losses = is_none ? line : Geometry();
   kernels::TensorView weight_view;
   if (weight.defined()) weight_view = view_of(weight);
-  kernel(context_of(input), rows.geometry.over(rows.values), line.over(labels),
-         weight.defined() ? &weight_view : nullptr, ignore_index, reduction, losses.over(out),
-         view_of(total_weight));
+  with_classes(op, labels, layout.classes, ignore_index, [&] {
+    kernel(context_of(input), rows.geometry.over(rows.values), line.over(labels),
+           weight.defined() ? &weight_view : nullptr, ignore_index, reduction, losses.over(out),
+           view_of(total_weight));
+  });
   return out;
 }
 
 namespace {
 
-/// What the mean was divided by: the weights of all targets that count.
-double weight_of_targets(const Tensor& labels, const Tensor& weight, int64_t ignore_index) {
+/// What the mean was divided by: the weights of all targets that count. A target that is no class
+/// weighs nothing here: the kernel finds it.
+double weight_of_targets(const Tensor& labels, const Tensor& weight, int64_t classes,
+                         int64_t ignore_index) {
   const auto* const label = labels.data<int64_t>();
   const Tensor weights = weight.defined() ? contiguous(as_dtype(weight, DType::float64)) : weight;
   const double* const weight_of = weights.defined() ? weights.data<double>() : nullptr;
   double total = 0.0;
   for (int64_t row = 0; row < labels.numel(); ++row) {
-    if (label[row] == ignore_index) continue;
-    total += weight_of != nullptr ? weight_of[label[row]] : 1.0;
+    const int64_t place = kernels::read_once(label + row);
+    if (place == ignore_index || !kernels::is_index(place, classes)) continue;
+    total += weight_of != nullptr ? weight_of[place] : 1.0;
   }
   return total;
 }
@@ -257,7 +277,8 @@ Tensor nll_loss_backward(const Tensor& grad, const Tensor& target, const Tensor&
   const Tensor labels = labels_of(target);
   check_classes(op, labels, layout.classes, ignore_index);
   const bool is_mean = reduction == Reduction::mean;
-  const double total = is_mean ? weight_of_targets(labels, weight, ignore_index) : 1.0;
+  const double total =
+      is_mean ? weight_of_targets(labels, weight, layout.classes, ignore_index) : 1.0;
   const Tensor total_weight = full({}, total, DType::float64, grad.device());
 
   // Classes last, as kernels write them; moved to their place afterwards if they have another.
@@ -271,9 +292,11 @@ Tensor nll_loss_backward(const Tensor& grad, const Tensor& target, const Tensor&
   kernels::TensorView weight_view;
   if (weight.defined()) weight_view = view_of(weight);
   const Geometry scalar = Geometry();
-  kernel(context_of(grad), is_none ? line.over(losses) : scalar.over(losses), line.over(labels),
-         weight.defined() ? &weight_view : nullptr, ignore_index, reduction, view_of(total_weight),
-         rows.over(grad_rows));
+  with_classes(op, labels, layout.classes, ignore_index, [&] {
+    kernel(context_of(grad), is_none ? line.over(losses) : scalar.over(losses), line.over(labels),
+           weight.defined() ? &weight_view : nullptr, ignore_index, reduction,
+           view_of(total_weight), rows.over(grad_rows));
+  });
   return layout.is_spread() ? with_classes_second(grad_rows, input_shape) : grad_rows;
 }
 
