@@ -76,6 +76,10 @@ def sparse_csr_tensor(
         "sparse_csr_tensor", dtype, device, values, crow_indices, col_indices
     )
     if size is None:
+        if crow_indices.numel() == 0:
+            raise ebb.errors.ShapeError(
+                "sparse_csr_tensor: crow_indices must have one number per row and one more, got none"
+            )
         columns = int(col_indices.max().item()) + 1 if col_indices.numel() else 0
         size = (crow_indices.numel() - 1, columns)
     made = _C._ops.sparse_csr(crow_indices, col_indices, values, size)
@@ -106,7 +110,10 @@ def selected_rows(rows, values, size, *, dtype=None, device=None, requires_grad=
 
 
 def _parts(op, dtype, device, values, *indices):
-    """Return indices and values as tensors on one device."""
+    """Return indices and values as tensors on one device.
+
+    Indices are copied, so that what is written to the caller's later does not reach the tensor.
+    """
     values = values if isinstance(values, Tensor) else ebb.tensor(values)
     if dtype is not None:
         values = values.to(dtype)
@@ -119,7 +126,7 @@ def _parts(op, dtype, device, values, *indices):
             raise ebb.errors.DTypeError(
                 f"{op}: needs int32 or int64 indices, got {index.dtype.name}"
             )
-        made.append(index.to(values.device))
+        made.append(index.detach().to(values.device, ebb.int64, copy=True))
     return *made, values
 
 

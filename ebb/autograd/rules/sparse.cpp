@@ -23,6 +23,7 @@ bool has_places(const Tensor& grad, Layout layout, const Tensor& indices, const 
 
 /// The row-major place of each column of `indices` among the first dims of `sizes`.
 Tensor flat_places(const Tensor& indices, IntSpan sizes) {
+  if (indices.size(0) == 0) return zeros(Shape{indices.size(1)}, DType::int64, indices.device());
   Tensor places = select(indices, 0, 0);
   for (int64_t dim = 1; dim < indices.size(0); ++dim) {
     places = add(mul(places, sizes[static_cast<size_t>(dim)]), select(indices, 0, dim));
@@ -130,8 +131,10 @@ Tensor to_sparse(const Tensor& input, std::optional<int64_t> sparse_dim) {
     throw NotImplementedError(str("to_sparse: sparse_dim is for strided tensors, got a ",
                                   name_of(input.layout()), " one"));
   }
-  if (dims < 1 || dims > input.ndim()) {
-    throw ValueError(str("to_sparse: sparse_dim must be from 1 to ", input.ndim(), ", got ", dims));
+  const int64_t least = std::min(1, input.ndim());
+  if (dims < least || dims > input.ndim()) {
+    throw ValueError(
+        str("to_sparse: sparse_dim must be from ", least, " to ", input.ndim(), ", got ", dims));
   }
   // A slice is stored if any of its elements is not zero.
   Tensor marks = ne(detach(input), 0);

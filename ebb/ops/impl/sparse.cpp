@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ebb/core/device_memory.h"
+#include "ebb/kernels/checked_index.h"
 #include "ebb/ops/copy.h"
 #include "ebb/ops/creation.h"
 #include "ebb/ops/index.h"
@@ -27,6 +28,19 @@ Tensor as_indices(const char* op, const char* name, const Tensor& tensor, int nd
   infer::check_ndim(op, name, tensor, ndim, ndim);
   const Tensor wide = tensor.dtype() == DType::int64 ? tensor : ops::cast(tensor, DType::int64);
   return wide.is_contiguous() ? wide : ops::clone(wide);
+}
+
+void check_sizes(const char* op, IntSpan size) {
+  if (std::all_of(size.begin(), size.end(), [](int64_t one) { return one >= 0; })) return;
+  throw ValueError(str(op, ": sizes must be at least 0, got ", PrintShape{size}));
+}
+
+/// Indices were checked when their tensor was made, but their memory may be shared (indices()).
+int64_t still_below(const char* op, int64_t index, int64_t size) {
+  if (kernels::is_index(index, size)) [[likely]]
+    return index;
+  throw ValueError(str(op, ": indices of a sparse tensor must stay below ", size, ", got ", index,
+                       "\nhint: something wrote to their memory"));
 }
 
 Numbers numbers_of(const Tensor& indices) {
@@ -67,14 +81,16 @@ size_t sparse_dims_of(const Tensor& tensor, const SparseParts& parts) {
 }
 
 /// The row-major place of each stored slice among the first `dims` dims.
-Numbers places_of(const Tensor& tensor, const SparseParts& parts, size_t dims) {
+Numbers places_of(const char* op, const Tensor& tensor, const SparseParts& parts, size_t dims) {
   Numbers indices = numbers_of(parts.indices);
   if (dims == 1) return indices;
   const auto stored = static_cast<size_t>(parts.indices.size(1));
   Numbers places(stored, 0);
   for (size_t dim = 0; dim < dims; ++dim) {
     const int64_t size = tensor.sizes()[dim];
-    for (size_t i = 0; i < stored; ++i) places[i] = places[i] * size + indices[dim * stored + i];
+    for (size_t i = 0; i < stored; ++i) {
+      places[i] = places[i] * size + still_below(op, indices[dim * stored + i], size);
+    }
   }
   return places;
 }
@@ -93,13 +109,16 @@ Tensor index_of_places(const Numbers& places, IntSpan sizes, size_t dims, Device
 }
 
 /// The row of each value of a sparse_csr matrix.
-Numbers rows_of_csr(const SparseParts& parts) {
+Numbers rows_of_csr(const char* op, const SparseParts& parts) {
   const Numbers begins = numbers_of(parts.indices);
   Numbers rows;
+  const int64_t stored = parts.columns.numel();
   for (size_t row = 0; row + 1 < begins.size(); ++row) {
-    rows.insert(rows.end(), static_cast<size_t>(begins[row + 1] - begins[row]),
-                static_cast<int64_t>(row));
+    // At most as many as are left, or none for one that ends before it begins.
+    const int64_t end = still_below(op, begins[row + 1], stored + 1);
+    rows.resize(std::max(rows.size(), static_cast<size_t>(end)), static_cast<int64_t>(row));
   }
+  rows.resize(static_cast<size_t>(stored), static_cast<int64_t>(begins.size()) - 2);
   return rows;
 }
 
@@ -113,7 +132,7 @@ Tensor as_coo(const Tensor& input) {
                         .values = parts.values,
                         .is_coalesced = true});
   }
-  Numbers both = rows_of_csr(parts);
+  Numbers both = rows_of_csr("to_sparse", parts);
   const Numbers columns = numbers_of(parts.columns);
   both.insert(both.end(), columns.begin(), columns.end());
   return make_sparse(Layout::sparse_coo, input.sizes(),
@@ -132,7 +151,9 @@ Tensor as_csr(const Tensor& input) {
   const Numbers indices = numbers_of(parts.indices);
   const auto stored = static_cast<size_t>(parts.indices.size(1));
   Numbers begins(static_cast<size_t>(input.sizes()[0]) + 1, 0);
-  for (size_t i = 0; i < stored; ++i) ++begins[static_cast<size_t>(indices[i]) + 1];
+  for (size_t i = 0; i < stored; ++i) {
+    ++begins[static_cast<size_t>(still_below("to_sparse_csr", indices[i], input.sizes()[0])) + 1];
+  }
   std::partial_sum(begins.begin(), begins.end(), begins.begin());
   const Numbers columns(indices.begin() + static_cast<ptrdiff_t>(stored), indices.end());
   const Device device = parts.values.device();
@@ -184,11 +205,14 @@ void check_csr(const Numbers& begins, const Numbers& columns, IntSpan size) {
 
 Tensor sparse_coo(const Tensor& indices, const Tensor& values, IntSpan size, bool is_coalesced) {
   constexpr const char* op = "sparse_coo_tensor";
+  check_sizes(op, size);
   const Tensor places = as_indices(op, "indices", indices, 2);
   const int64_t dims = places.size(0);
-  if (dims < 1 || dims > static_cast<int64_t>(size.size())) {
-    throw ShapeError(str(op, ": indices must have a row for each sparse dim, from 1 to ",
-                         size.size(), " of them, got ", infer::describe(indices)));
+  const auto most = static_cast<int64_t>(size.size());
+  const int64_t least = std::min<int64_t>(1, most);  // a 0-d tensor has no dim to count
+  if (dims < least || dims > most) {
+    throw ShapeError(str(op, ": indices must have a row for each sparse dim, from ", least, " to ",
+                         most, " of them, got ", infer::describe(indices)));
   }
   const auto sparse = static_cast<size_t>(dims);
   check_values(op, values, value_sizes(places.size(1), size, sparse), places);
@@ -207,6 +231,7 @@ Tensor sparse_csr(const Tensor& crow_indices, const Tensor& col_indices, const T
   if (size.size() != 2) {
     throw ShapeError(str(op, ": size must be that of a matrix, got ", PrintShape{size}));
   }
+  check_sizes(op, size);
   const Tensor begins = as_indices(op, "crow_indices", crow_indices, 1);
   const Tensor columns = as_indices(op, "col_indices", col_indices, 1);
   if (begins.numel() != size[0] + 1) {
@@ -222,6 +247,7 @@ Tensor sparse_csr(const Tensor& crow_indices, const Tensor& col_indices, const T
 Tensor sparse_rows(const Tensor& rows, const Tensor& values, IntSpan size, bool is_coalesced) {
   constexpr const char* op = "selected_rows";
   if (size.empty()) throw ShapeError(str(op, ": size must have at least one dim, got []"));
+  check_sizes(op, size);
   const Tensor places = as_indices(op, "rows", rows, 1);
   check_values(op, values, value_sizes(places.numel(), size, 1), places);
   infer::check_index_range(op, "rows", places, size[0]);
@@ -236,9 +262,9 @@ Tensor to_dense(const Tensor& input) {
   const Device device = parts.values.device();
   const int64_t places = product(source.sizes().first(dims));
   const Tensor rows = ops::zeros(value_sizes(places, source.sizes(), dims), source.dtype(), device);
-  const Tensor index =
-      dims == 1 ? ops::reshape(parts.indices, Shape{-1})
-                : tensor_of(places_of(source, parts, dims), Shape{parts.values.size(0)}, device);
+  const Tensor index = dims == 1 ? ops::reshape(parts.indices, Shape{-1})
+                                 : tensor_of(places_of("to_dense", source, parts, dims),
+                                             Shape{parts.values.size(0)}, device);
   ops::index_add_(rows, 0, index, parts.values, Scalar(1));
   const Shape sizes(source.sizes());
   return dims == 1 ? rows : detached(ops::reshape(rows, sizes));
@@ -247,7 +273,7 @@ Tensor to_dense(const Tensor& input) {
 Tensor coalesce(const Tensor& input) {
   const SparseParts& parts = parts_of("coalesce", input);
   const size_t dims = sparse_dims_of(input, parts);
-  const Numbers places = places_of(input, parts, dims);
+  const Numbers places = places_of("coalesce", input, parts, dims);
   Numbers order(places.size());
   std::iota(order.begin(), order.end(), 0);
   const auto place = [&](int64_t i) { return places[static_cast<size_t>(i)]; };
