@@ -79,6 +79,16 @@ void assign_advanced(const Tensor& tensor, const AdvancedKey& key, const Tensor&
   ebb::index_dims_put_(tensor, value, dims, places);
 }
 
+/// x[box] = value, as one op on x. If elements of x share memory, they change with the box's: then
+/// it is a write to the view that the box is, which may have one element for each place.
+void assign_box(const Tensor& tensor, const Box& box, const Tensor& value) {
+  if (!tensor.is_contiguous() && has_internal_overlap(tensor)) [[unlikely]] {
+    ebb::copy_(boxed(tensor, box), value);
+    return;
+  }
+  ebb::index_box_put_(tensor, value, box.starts(), box.steps(), box.sizes(), box.result_shape());
+}
+
 int set_item(PyObject* self, PyObject* key, PyObject* value) {
   return guarded(
       [&] {
@@ -93,10 +103,7 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
         Box box;
         take_key(box, *tensor.impl(), key);
         const Tensor source = assigned_value(value, tensor);
-        run(is_heavy(source), [&] {
-          ebb::index_box_put_(tensor, source, box.starts(), box.steps(), box.sizes(),
-                              box.result_shape());
-        });
+        run(is_heavy(source), [&] { assign_box(tensor, box, source); });
         return 0;
       },
       -1);

@@ -130,3 +130,18 @@ def test_an_array_of_one_int_makes_a_view():
     x[np.array(1)].add_(1.0)
     x[..., np.array(0)].add_(1.0)
     assert x.tolist() == [[1, 0], [2, 1], [1, 0]]
+
+
+def test_assigning_to_one_place_of_an_expanded_tensor_writes_all_that_share_it():
+    x = ebb.tensor([1.0], requires_grad=True)
+    value = ebb.tensor(5.0, requires_grad=True)
+    wide = (x * 1).expand(3)
+    wide[0] = value
+    assert wide.tolist() == [5, 5, 5]
+    (wide * ebb.tensor([1.0, 2.0, 4.0])).sum().backward()
+    assert x.grad.tolist() == [0] and value.grad.item() == 7
+    rows = ebb.zeros(2, 1).expand(2, 3)
+    rows[1, 2] = 4.0
+    assert rows.tolist() == [[0, 0, 0], [4, 4, 4]]
+    with pytest.raises(ValueError, match="no two elements of what is written may share memory"):
+        rows[0] = 1.0
