@@ -147,7 +147,12 @@ PyObject* cut_notes(PyObject*, PyObject*) {
 
 /// _title(tensor): its own name, else its module's for it, else "".
 PyObject* title(PyObject*, PyObject* tensor) {
-  return guarded([&] { return text_object(names_of(*tensor_of(tensor).impl()).title()); });
+  return guarded([&] {
+    if (!is_tensor(tensor) || !tensor_of(tensor).defined()) {
+      throw DTypeError(str("_title: needs a Tensor, got ", type_name(tensor)));
+    }
+    return text_object(names_of(*tensor_of(tensor).impl()).title());
+  });
 }
 
 PyMethodDef kFunctions[] = {
