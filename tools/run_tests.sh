@@ -44,7 +44,7 @@ run_asan() {
   ASAN_OPTIONS+=:detect_leaks=0
   local runtime
   runtime=$(clang++-14 -print-file-name=libclang_rt.asan-x86_64.so)
-  LD_PRELOAD=$runtime python_tests asan -m "not long and not nosan" tests/python
+  LD_PRELOAD=$runtime python_tests asan -m "not long and not nosan" tests/python tests/fuzz
 }
 
 main() {

@@ -5,7 +5,6 @@ import sys
 
 import pytest
 
-
 LONG = pytest.param("fresh", 2000, marks=pytest.mark.long)
 
 
