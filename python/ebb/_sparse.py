@@ -78,7 +78,7 @@ def sparse_csr_tensor(
     if size is None:
         if crow_indices.numel() == 0:
             raise ebb.errors.ShapeError(
-                "sparse_csr_tensor: crow_indices must have one number per row and one more, got none"
+                "sparse_csr_tensor: crow_indices must have a number per row and one more, got none"
             )
         columns = int(col_indices.max().item()) + 1 if col_indices.numel() else 0
         size = (crow_indices.numel() - 1, columns)

@@ -8,7 +8,7 @@ EMPTY = ebb.empty(0, dtype=ebb.int64)
 
 
 def test_a_csr_matrix_without_row_starts_is_refused():
-    with pytest.raises(ValueError, match="one number per row and one more, got none"):
+    with pytest.raises(ValueError, match="a number per row and one more, got none"):
         ebb.sparse_csr_tensor(EMPTY, EMPTY, ebb.empty(0))
 
 
