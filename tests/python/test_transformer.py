@@ -1,4 +1,6 @@
 # tests/python/test_transformer.py -- encoder and decoder layers against their parts, put together.
+import time
+
 import numpy as np
 import pytest
 
@@ -88,3 +90,17 @@ def test_bad_options_are_refused():
         nn.TransformerEncoderLayer(4, 2, activation="sin")
     with pytest.raises(ebb.Error, match="TransformerEncoder: num_layers needs at least 1, got 0"):
         nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2), 0)
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, True, "2", 2**16 + 1, 10**9, 10**5000], ids=range(8))
+def test_a_number_of_layers_that_nobody_can_wait_for_is_refused(count):
+    layer = nn.TransformerEncoderLayer(4, 2)
+    for make in (
+        lambda: nn.TransformerEncoder(layer, count),
+        lambda: nn.LSTM(2, 2, num_layers=count),
+        lambda: nn.GRU(2, 2, count),
+    ):
+        start = time.perf_counter()
+        with pytest.raises(ebb.Error, match=r"(TransformerEncoder|LSTM|GRU): num_layers needs"):
+            make()
+        assert time.perf_counter() - start < 5

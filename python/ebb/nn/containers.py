@@ -10,6 +10,18 @@ from typing import Any
 from ebb import _C
 from ebb.nn.module import _MODULE, Module
 
+MOST_LAYERS = 1 << 16  # each is made of Python objects: more would take minutes to make
+
+
+def check_layer_count(name: str, num_layers: object) -> None:
+    """Refuse what is no number of layers, or one that nobody can wait for."""
+    if not isinstance(num_layers, int) or isinstance(num_layers, bool):
+        raise _C.DTypeError(f"{name}: num_layers needs an int, got {num_layers!r}")
+    if num_layers < 1:
+        raise _C.ValueError(f"{name}: num_layers needs at least 1, got {num_layers}")
+    if num_layers > MOST_LAYERS:
+        raise _C.ValueError(f"{name}: num_layers needs at most {MOST_LAYERS:,}, got more")
+
 
 def _checked(op: str, module: object) -> Module:
     if not isinstance(module, Module):

@@ -13,6 +13,7 @@ from typing import Any
 from ebb import _C
 from ebb._C import Tensor
 from ebb.nn import init
+from ebb.nn.containers import check_layer_count
 from ebb.nn.module import Module
 from ebb.nn.parameter import Parameter
 
@@ -61,7 +62,8 @@ class _Recurrent(Module):
     ):
         super().__init__()
         name = type(self).__name__
-        _check_sizes(name, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        _check_sizes(name, input_size=input_size, hidden_size=hidden_size)
+        check_layer_count(name, num_layers)
         if not 0 <= dropout <= 1:
             raise _C.ValueError(f"{name}: dropout needs a probability from 0 to 1, got {dropout}")
         self.input_size = input_size

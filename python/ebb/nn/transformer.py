@@ -14,7 +14,7 @@ from ebb import _C
 from ebb._C import Tensor
 from ebb.nn import functional
 from ebb.nn.attention import MultiheadAttention
-from ebb.nn.containers import ModuleList
+from ebb.nn.containers import ModuleList, check_layer_count
 from ebb.nn.layers import Linear
 from ebb.nn.module import Module
 from ebb.nn.normalization import LayerNorm
@@ -140,10 +140,7 @@ class _Stack(Module):
 
     def __init__(self, layer: Module, num_layers: int, norm: Module | None = None):
         super().__init__()
-        if num_layers < 1:
-            raise _C.ValueError(
-                f"{type(self).__name__}: num_layers needs at least 1, got {num_layers}"
-            )
+        check_layer_count(type(self).__name__, num_layers)
         self.layers = ModuleList([copy.deepcopy(layer) for _ in range(num_layers)])
         self.num_layers = num_layers
         self.norm = norm
