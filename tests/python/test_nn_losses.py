@@ -379,3 +379,17 @@ def test_the_mean_loss_of_nothing_has_a_second_derivative_of_zero(loss):
     weight = ebb.ones((), requires_grad=True)
     (slope,) = ebb.autograd.grad(loss(x, ebb.zeros(0)) * weight, x, create_graph=True)
     assert ebb.autograd.grad(slope.sum(), weight)[0].item() == 0.0
+
+
+@pytest.mark.parametrize("scale", (0.0, 1e-4, 300.0))
+def test_cosines_of_half_types_know_short_and_long_vectors(scale):
+    x = ebb.full((1, 3), scale, dtype=ebb.float16, requires_grad=True)
+    cosine = F.cosine_similarity(x, x.detach())
+    assert cosine.dtype == ebb.float16
+    assert cosine.item() == (1.0 if scale else 0.0)
+    assert not F.cosine_embedding_loss(x, x.detach(), ebb.ones(1)).isnan()
+
+
+def test_a_rate_of_zero_costs_no_count_nothing_in_float16():
+    zeros = ebb.zeros(2, dtype=ebb.float16)
+    assert F.poisson_nll_loss(zeros, zeros, log_input=False).item() == 0.0

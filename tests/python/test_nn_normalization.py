@@ -342,3 +342,12 @@ def test_layers_say_what_they_are():
 def test_wrong_sizes_are_named(make, text):
     with pytest.raises(ValueError, match=text):
         make()
+
+
+@pytest.mark.parametrize("p", (1.5, 2.0))
+def test_vectors_of_half_types_are_normalized_whatever_their_length(p):
+    rows = ebb.tensor([[0.0, 0.0], [3e-4, 4e-4], [300.0, 400.0]]).to(ebb.float16)
+    unit = ebb.nn.functional.normalize(rows, p)
+    wanted = ebb.nn.functional.normalize(rows.float(), p)
+    assert unit.dtype == ebb.float16
+    np.testing.assert_allclose(unit.float().numpy(), wanted.numpy(), rtol=1e-3)

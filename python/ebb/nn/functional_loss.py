@@ -22,6 +22,7 @@ from ebb._C import (
     sqrt,
     where,
 )
+from ebb.nn.functional_norm import widened
 
 __all__ = [
     "binary_cross_entropy",
@@ -135,7 +136,7 @@ def poisson_nll_loss(
     if log_input:
         losses = exp(input) - target * input
     else:
-        losses = input - target * log(input + eps)
+        losses = input - target * log(widened(input) + eps).to(input.dtype)
     if full:
         safe = where(target > 1, target, 1)
         stirling = target * log(safe) - target + 0.5 * log(2 * math.pi * safe)
@@ -178,10 +179,13 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
             raise _C.DTypeError(f"cosine_similarity: needs real tensors, got {one.dtype}")
     if x1.shape != x2.shape:  # a length counts what is repeated along dim
         x1, x2 = _ops.broadcast_tensors([x1, x2])
+    dtype = x1.dtype if x1.dtype == x2.dtype else None
+    x1, x2 = widened(x1), widened(x2)
     product = (x1 * x2).sum(dim)
     length1, length2 = (sqrt((one * one).sum(dim)) for one in (x1, x2))
     length1, length2 = (where(one > eps, one, eps) for one in (length1, length2))
-    return product / (length1 * length2)
+    cosine = product / (length1 * length2)
+    return cosine if dtype is None or not dtype.is_floating_point else cosine.to(dtype)
 
 
 def cosine_embedding_loss(
