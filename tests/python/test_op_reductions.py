@@ -217,3 +217,14 @@ def test_reductions_that_convert_block_by_block_agree_with_numpy(shape, dtype):
         assert np.array_equal(x.prod(0).numpy(), wanted)
         wanted = turned.cumsum(0, dtype=np.int64)
         assert np.array_equal(x.cumsum(0).numpy(), wanted)
+
+
+def test_a_norm_of_a_half_type_bends_as_in_float32():
+    values = np.linspace(0.01, 2, 30)
+    bends = []
+    for dtype in (ebb.float16, ebb.float32):
+        x = ebb.tensor(values).to(dtype).requires_grad_()
+        (slope,) = ebb.autograd.grad(x.norm(0.5), x, create_graph=True)
+        (bend,) = ebb.autograd.grad(slope[:3].sum(), x)
+        bends.append(bend.float().numpy())
+    np.testing.assert_allclose(*bends, rtol=2e-2, atol=1e-1)

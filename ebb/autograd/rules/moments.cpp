@@ -14,12 +14,15 @@ namespace {
 
 Tensor with_ones_for_zeros(const Tensor& divisor) { return where(eq(divisor, 0), 1, divisor); }
 
+/// Half types in float32: their means, powers and quotients are off by as much as what is left of
+/// them in the end.
+Tensor widened(const Tensor& x) { return is_half(x.dtype()) ? cast(x, DType::float32) : x; }
+
 /// input - mean, times 2 / divisor of the variance.
 Tensor var_slopes(const Tensor& input, std::optional<IntSpan> dim, double correction) {
   const double count = static_cast<double>(reduced_count(input.sizes(), dim));
-  // A mean of a half type is off by as much as close elements lie from it.
-  const DType wide = is_half(input.dtype()) ? DType::float32 : input.dtype();
-  return mul(sub(input, mean(input, dim, true, wide)), 2.0 / std::max(0.0, count - correction));
+  const Tensor wide = widened(input);
+  return mul(sub(wide, mean(wide, dim, true)), 2.0 / std::max(0.0, count - correction));
 }
 
 Tensor std_slopes(const Tensor& input, const Tensor& kept, std::optional<IntSpan> dim,
@@ -35,7 +38,7 @@ Tensor sign_of(const Tensor& x) {
 
 /// sign(x) (|x| / norm)^(p - 1), 0 where x is.
 Tensor power_slopes(const Tensor& input, const Tensor& kept, double p) {
-  const Tensor ratio = div(magnitude(input), with_ones_for_zeros(kept));
+  const Tensor ratio = div(magnitude(widened(input)), with_ones_for_zeros(kept));
   const Tensor is_zero = eq(input, 0);
   const Tensor power = exp(mul(log(where(is_zero, 1, ratio)), p - 1));
   return where(is_zero, 0, mul(sign_of(input), power));
