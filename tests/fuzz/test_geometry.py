@@ -1,20 +1,23 @@
 # tests/fuzz/test_geometry.py -- every op at sizes, strides and numbers that nobody thought of.
 #
-# Each row of the op table that says how to call its op is tried with drawn geometry (geometry.py)
-# against slow results (slow_reference.py): values, gradients and second derivatives, in every
-# floating dtype. A row that says nothing of inputs gives its reason under `test: none`. One trial
-# again: trials(row, seeds.fixed).run(number), with EBB_FUZZ_SEED and seeds.fresh for a long run's.
+# Each row of the op table that says how to call its op, and each function that Python composes of
+# ops (function_rows.py), is tried with drawn geometry (geometry.py) against slow results
+# (slow_reference.py): values, gradients and second derivatives, in every floating dtype. A row that
+# says nothing of inputs gives its reason under `test: none`. One trial again:
+# Trials(row, seeds.fixed).run(number), with EBB_FUZZ_SEED and seeds.fresh for a long run's.
 from collections import Counter
 
 import numpy as np
 import pytest
 
 from tests.fuzz import geometry, seeds
+from tests.fuzz.function_rows import CASES, composed_functions, composed_rows
 from tests.fuzz.geometry_trial import Trials, WrongError
 from tests.fuzz.slow_reference import difference, is_close
 from tests.python.op_rows import Array, Case, Row, load_rows, make_arguments
 
 ROWS = [row for row in load_rows() if "inputs" in row.test and row.main]
+TRIED = [*ROWS, *composed_rows()]
 SAMPLE, LONG = 12, 350
 # Of so many trials so many must come to a call that the op takes.
 LEAST_TAKEN = 0.6
@@ -35,7 +38,7 @@ MADE_UP = Row(
 )
 
 
-@pytest.mark.parametrize("row", ROWS, ids=str)
+@pytest.mark.parametrize("row", TRIED, ids=str)
 def test_drawn_geometry_gives_what_slow_means_give(row):
     trials = Trials(row, seeds.fixed)
     for number in range(SAMPLE):
@@ -44,7 +47,7 @@ def test_drawn_geometry_gives_what_slow_means_give(row):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("row", ROWS, ids=str)
+@pytest.mark.parametrize("row", TRIED, ids=str)
 def test_much_drawn_geometry_gives_what_slow_means_give(row):
     trials, wrong = Trials(row, seeds.fresh), []
     for number in range(LONG):
@@ -65,6 +68,10 @@ def test_every_op_with_geometry_is_drawn_or_says_in_its_row_why_not():
     for row in load_rows():
         if has_geometry(row) and row not in ROWS and row.data["family"] != "creation":
             assert row.test.get("none"), f"{row.op} needs test inputs, or none: why"
+
+
+def test_every_composed_function_is_drawn_or_says_why_not():
+    assert set(CASES) == set(composed_functions())
 
 
 def test_the_draws_cover_what_breaks_ops():

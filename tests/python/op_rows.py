@@ -442,7 +442,7 @@ def make_arguments(
 
 def function_of(row: Row) -> Any:
     """Return the Python function of an op, private ones included; methods take self first."""
-    for place in (_C._ops, _C):
+    for place in (_C._ops, _C, ebb.nn.functional):
         if hasattr(place, row.name):
             return getattr(place, row.name)
     method = row.name
