@@ -24,7 +24,9 @@ std::vector<Tensor> checkpoint(std::function<std::vector<Tensor>(std::span<const
   const SavedTensorsHooksGuard hooks(frame->hooks());
   const autograd::OpObserverGuard log(frame->log());
   const autograd::OpObserverGuard keeper(cache != nullptr ? cache->keeper() : nullptr);
-  return function(inputs);
+  std::vector<Tensor> results = function(inputs);
+  frame->finish_first_call();
+  return results;
 }
 
 Tensor checkpoint(std::function<Tensor(const Tensor&)> function, const Tensor& input,

@@ -64,6 +64,8 @@ class CheckpointFrame::Recorder final : public SavedTensorsHooks {
   std::any pack(const Tensor& value) override {
     if (has_stopped) throw StopRecomputation();
     if (count == values.size()) {
+      // Asked for by the first call itself, which has yet to come here.
+      if (!frame_.is_whole_.load(std::memory_order_acquire)) return Kept{value};
       frame_.refuse(*this, str("it trying to save more tensors during recomputation than the ",
                                count, " of the forward pass"));
     }
@@ -138,7 +140,7 @@ bool CheckpointFrame::fits(size_t index, const Tensor& value) const {
 Tensor CheckpointFrame::value_of(const Slot& slot) {
   const std::lock_guard lock(mutex_);
   if (active_run() == nullptr) return recompute()[slot.index];  // somebody looks at a node
-  Tensor value = std::exchange((*values_in_run())[slot.index], Tensor());
+  Tensor value = std::exchange((*values_in_run(slot.index))[slot.index], Tensor());
   if (!value.defined()) {
     throw AutogradError(
         "checkpoint: a saved tensor is given out once per run, got an unpack being triggered for "
@@ -147,12 +149,13 @@ Tensor CheckpointFrame::value_of(const Slot& slot) {
   return value;
 }
 
-std::shared_ptr<CheckpointFrame::Values> CheckpointFrame::values_in_run() {
+std::shared_ptr<CheckpointFrame::Values> CheckpointFrame::values_in_run(size_t index) {
   ActiveRun& run = *active_run();
   if (const auto found = values_.find(run.id()); found != values_.end()) {
     const std::shared_ptr<Values> known = found->second.lock();
-    // Empty: the run is over but for its last callbacks.
-    if (known != nullptr && !known->empty()) return known;
+    // Empty: the run is over but for its last callbacks. Too few: the first call, which goes on
+    // inside of this run, has saved more since.
+    if (known != nullptr && index < known->size()) return known;
   }
   std::erase_if(values_, [](const auto& entry) { return entry.second.expired(); });
   const auto values = std::make_shared<Values>(recompute());

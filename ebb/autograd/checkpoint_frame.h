@@ -50,6 +50,9 @@ class EBB_API CheckpointFrame : public std::enable_shared_from_this<CheckpointFr
   std::shared_ptr<SavedTensorsHooks> hooks();
   /// The observer to install then; null if options ask for none.
   std::shared_ptr<OpObserver> log() const { return log_; }
+  /// The first call has returned. Before, it may itself ask for what it saved so far, and what is
+  /// computed again for that may save more.
+  void finish_first_call() noexcept { is_whole_.store(true, std::memory_order_release); }
 
  private:
   friend class CheckpointHooks;
@@ -69,7 +72,8 @@ class EBB_API CheckpointFrame : public std::enable_shared_from_this<CheckpointFr
   IntSpan sizes_at(size_t index) const;
   bool fits(size_t index, const Tensor& value) const;
   Tensor value_of(const Slot& slot);
-  std::shared_ptr<Values> values_in_run();
+  /// Those of this run, slot `index` among them.
+  std::shared_ptr<Values> values_in_run(size_t index);
   /// Computes the values of all slots again, checked.
   Values recompute();
   void check(const Values& values, const Recorder& recorder) const;
@@ -81,6 +85,7 @@ class EBB_API CheckpointFrame : public std::enable_shared_from_this<CheckpointFr
   std::shared_ptr<OpLog> log_;
   RandomState random_state_;
   ThreadModes modes_;                        // of the first call
+  std::atomic<bool> is_whole_{false};        // see finish_first_call()
   std::deque<std::atomic<bool>> is_needed_;  // by slot: somebody may still unpack it
   std::vector<Description> descriptions_;    // of the slots
   std::vector<int64_t> sizes_;               // of all of them, one after another

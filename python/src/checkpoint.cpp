@@ -130,7 +130,9 @@ PyObject* checkpoint(PyObject*, PyObject* const* args, Py_ssize_t count) {
     const auto frame = std::make_shared<CheckpointFrame>(recompute, options);
     const SavedTensorsHooksGuard hooks(frame->hooks());
     const autograd::OpObserverGuard log(frame->log());
-    return call();
+    PyObject* const result = call();
+    if (result != nullptr) frame->finish_first_call();
+    return result;
   });
 }
 

@@ -409,6 +409,41 @@ def test_backward_inside_the_function_works():
     assert x.grad.item() == again.grad.item()
 
 
+@pytest.mark.parametrize("early_stop", [True, False])
+@pytest.mark.parametrize("create_graph", [True, False])
+def test_the_function_may_differentiate_what_it_saved_so_far(early_stop, create_graph):
+    def function(t):
+        y = (t * t).sum()  # asked for before the function has saved all that it will
+        (slope,) = ebb.autograd.grad(y, t, create_graph=create_graph)
+        return slope * t.exp()
+
+    x, again = leaf(0.5, 1.0), leaf(0.5, 1.0)
+    checkpoint(function, x, early_stop=early_stop).sum().backward()
+    function(again).sum().backward()
+    assert x.grad.tolist() == again.grad.tolist()
+
+
+def test_a_look_inside_of_a_run_finds_what_was_saved_since_the_last_look():
+    looks = []
+
+    def function(t):
+        y = t * t
+        looks.append(y.grad_fn.saved_self.tolist())
+        z = y * 3 * y
+        looks.append(z.grad_fn.saved_other.tolist())
+        return z
+
+    def hook(grad):
+        with ebb.enable_grad():
+            checkpoint(function, x)
+
+    x = leaf(2.0)
+    y = x * 1
+    y.register_hook(hook)
+    y.backward()
+    assert looks[-2:] == [[2.0], [4.0]]
+
+
 def test_user_hooks_inside_and_outside_compose_with_a_checkpoint():
     outer, inner = [], []
 
