@@ -257,8 +257,9 @@ void call_pre_hooks(Node& node, std::span<Tensor> grads) {
   }
 }
 
-void call_post_hooks(Node& node, std::span<Tensor> grad_inputs, std::span<const Tensor> grad_outs) {
-  for (const auto hooks = node.extra()->hooks->snapshot(); const auto& entry : *hooks) {
+void call_post_hooks(const HookTable::List& hooks, Node& node, std::span<Tensor> grad_inputs,
+                     std::span<const Tensor> grad_outs) {
+  for (const HookTable::Entry& entry : hooks) {
     if (entry.kind != HookKind::post) continue;
     const SharedGradients shared(grad_inputs), shared_outs(grad_outs);
     call_one(entry, node, {HookKind::post, grad_inputs, grad_outs});

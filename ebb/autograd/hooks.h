@@ -132,8 +132,9 @@ EBB_API HookHandle add_node_hook(Node& node, HookKind kind, std::shared_ptr<Hook
 EBB_API bool call_gates(Node& node, std::span<Tensor> grads);
 EBB_API void call_tensor_hooks(Node& node, std::span<Tensor> grads);
 EBB_API void call_pre_hooks(Node& node, std::span<Tensor> grads);
-EBB_API void call_post_hooks(Node& node, std::span<Tensor> grad_inputs,
-                             std::span<const Tensor> grad_outs);
+/// `hooks`: those of the node as its turn came, before it ran.
+EBB_API void call_post_hooks(const HookTable::List& hooks, Node& node,
+                             std::span<Tensor> grad_inputs, std::span<const Tensor> grad_outs);
 EBB_API void call_post_accumulate_hooks(Node& node, Tensor leaf);
 
 // For gates, whose hook is called at one node for several:

@@ -213,6 +213,8 @@ class NodeStepper {
 
   [[gnu::noinline]] void execute_with_post_hooks(Node& node, Tensor* grads, bool any_defined) {
     const LocationScope location(place_inside(node));
+    // Taken now: if the node's own code registers the first hook, there are no grad_outs for it.
+    const auto hooks = node.extra()->hooks->snapshot();
     const std::vector<Tensor> grad_outs(grads, grads + node.output_count());
     std::vector<Tensor> grad_inputs(node.edge_count());
     std::optional<OpRange> range;
@@ -228,7 +230,7 @@ class NodeStepper {
       const OutputMeta& meta = edge.node->output_meta(edge.index);
       if (!conforms(*grad.impl(), meta)) grad = conform(std::move(grad), meta, node, index);
     }
-    call_post_hooks(node, grad_inputs, grad_outs);
+    call_post_hooks(*hooks, node, grad_inputs, grad_outs);
     deliver_all(node, grad_inputs.data());
   }
 
@@ -254,6 +256,7 @@ class NodeStepper {
   void accumulate_with_hooks(AccumulateGrad& leaf, Tensor grad) {
     const HookTable& hooks = *leaf.extra()->hooks;
     const bool has_post_hooks = hooks.has(HookKind::post);
+    const auto post_hooks = has_post_hooks ? hooks.snapshot() : nullptr;
     const bool commits = has_post_hooks || hooks.has(HookKind::post_accumulate);
     const Tensor grad_out = has_post_hooks ? grad : Tensor();
     if (grad.defined()) {
@@ -264,7 +267,7 @@ class NodeStepper {
         if (owner.defined()) call_post_accumulate_hooks(leaf, std::move(owner));
       }
     }
-    if (has_post_hooks) call_post_hooks(leaf, {}, {&grad_out, 1});
+    if (has_post_hooks) call_post_hooks(*post_hooks, leaf, {}, {&grad_out, 1});
   }
 };
 

@@ -453,3 +453,39 @@ def test_dropped_hooks_let_go_of_what_they_hold():
         assert watched() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("has_hook", [False, True])
+def test_a_node_hook_that_its_own_node_registers_waits_for_the_next_run(has_hook):
+    calls = []
+
+    def unpack(packed):
+        if not calls:
+            y.grad_fn.register_hook(lambda grad_inputs, grad_outs: calls.append(grad_outs))
+        return packed
+
+    x = ebb.ones(1, requires_grad=True)
+    with graph.saved_tensors_hooks(lambda value: value, unpack):
+        y = x * ebb.ones(1)
+    if has_hook:
+        y.grad_fn.register_hook(lambda grad_inputs, grad_outs: None)
+    y.backward(retain_graph=True)
+    assert calls == []
+    y.backward()
+    assert calls[0][0].tolist() == [1.0]
+
+
+def test_a_node_hook_that_its_own_node_removes_runs_once_more():
+    calls = []
+
+    def unpack(packed):
+        handle.remove()
+        return packed
+
+    x = ebb.ones(1, requires_grad=True)
+    with graph.saved_tensors_hooks(lambda value: value, unpack):
+        y = x * ebb.ones(1)
+    handle = y.grad_fn.register_hook(lambda grad_inputs, grad_outs: calls.append(1))
+    y.backward(retain_graph=True)
+    y.backward()
+    assert calls == [1]
