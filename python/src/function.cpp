@@ -205,11 +205,14 @@ class Call {
 /// Whether the arguments fill the parameters of `forward` one by one, without defaults.
 bool fits_as_it_is(PyObject* forward, Py_ssize_t count, PyObject* names) {
   if (names != nullptr && PyTuple_GET_SIZE(names) > 0) return false;
-  if (!PyFunction_Check(forward)) return true;
-  const auto* const code = reinterpret_cast<PyCodeObject*>(PyFunction_GetCode(forward));
+  const bool is_method = PyMethod_Check(forward);  // a class method; its class is one argument
+  PyObject* const function = is_method ? PyMethod_GET_FUNCTION(forward) : forward;
+  if (!PyFunction_Check(function)) return false;
+  const auto* const code = reinterpret_cast<PyCodeObject*>(PyFunction_GetCode(function));
   if (code->co_kwonlyargcount > 0) return false;
+  const Py_ssize_t given = count + (is_method ? 1 : 0);
   const bool takes_any = (code->co_flags & CO_VARARGS) != 0;
-  return takes_any ? count >= code->co_argcount : count == code->co_argcount;
+  return takes_any ? given >= code->co_argcount : given == code->co_argcount;
 }
 
 /// All arguments of forward() in order, defaults and keywords included.

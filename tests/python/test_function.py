@@ -1,4 +1,5 @@
 # tests/python/test_function.py -- custom functions: both styles, what they mark, save and refuse.
+import functools
 import threading
 
 import pytest
@@ -76,6 +77,43 @@ def test_second_style_binds_defaults_and_keywords(call, factor):
     y = call(x)
     y.sum().backward()
     assert x.grad.tolist() == [factor]
+
+
+def scale(x, factor=2.0):
+    return x * factor
+
+
+class ScaleCallable:
+    def __call__(self, x, factor=2.0):
+        return x * factor
+
+
+FORWARDS = {
+    "static method": staticmethod(scale),
+    "class method": classmethod(lambda cls, x, factor=2.0: x * factor),
+    "partial": functools.partial(scale),
+    "callable": ScaleCallable(),
+    "bound method": ScaleCallable().__call__,
+}
+
+
+@pytest.mark.parametrize("kind", FORWARDS)
+def test_second_style_binds_defaults_of_any_callable(kind):
+    made = type("Scaled", (ScaleSimply,), {"forward": FORWARDS[kind]})
+    for arguments, named, factor in [((), {}, 2.0), ((3.0,), {}, 3.0), ((), {"factor": 4.0}, 4.0)]:
+        x = leaf(1.0)
+        made.apply(x, *arguments, **named).sum().backward()
+        assert x.grad.tolist() == [factor]
+
+
+def test_second_style_takes_a_forward_without_a_signature():
+    made = type("Largest", (ScaleSimply,), {"forward": max})  # max() tells nobody its parameters
+    made.setup_context = staticmethod(lambda ctx, inputs, output: setattr(ctx, "factor", 1.0))
+    x = leaf(1.0)
+    made.apply(x, leaf(0.5)).sum().backward()
+    assert x.grad.tolist() == [1.0]
+    with pytest.raises(TypeError, match=r"apply: needs a forward\(\) with a signature, got"):
+        made.apply(x, key=abs)
 
 
 def test_setup_context_gets_all_inputs_and_the_output():

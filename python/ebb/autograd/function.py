@@ -40,7 +40,15 @@ def bind_arguments(
     forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, ...]:
     """Return all arguments of ``forward`` by position, defaults included."""
-    bound = _signature(forward).bind(*args, **kwargs)
+    try:
+        signature = _signature(forward)
+    except ValueError:  # of a function that was written in C, nobody may know
+        signature = None
+    if signature is None:
+        if kwargs:
+            raise TypeError(f"apply: needs a forward() with a signature, got {forward!r}")
+        return args
+    bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
     if bound.kwargs:
         names = ", ".join(bound.kwargs)
