@@ -10,7 +10,7 @@ import json
 import math
 import re
 from functools import cache
-from os import PathLike, fsdecode
+from os import PathLike, fsdecode, fstat
 from pathlib import Path
 from typing import Any
 
@@ -97,9 +97,9 @@ def read_html(path: str | PathLike, *, max_bytes: int = MOST_BYTES) -> dict:
         ValueError: If the file holds no graph, or too much.
     """
     with opened("read_html", path) as file:
-        page = file.read(max_bytes + 1)
-    if len(page) > max_bytes:
-        raise _too_much(path, "a file", max_bytes)
+        if fstat(file.fileno()).st_size > max_bytes:
+            raise _too_much(path, "a file", max_bytes)
+        page = file.read()
     try:
         encoding, content = _data_of(page)
         if encoding == GZIP:
