@@ -54,7 +54,7 @@ std::exception_ptr wait(Handover& handover) {
     if (interrupt != nullptr) continue;
     lock.unlock();
     try {
-      check_for_interrupt();
+      check_for_interrupt_here();
     } catch (...) {
       interrupt = std::current_exception();
       handover.signal.is_set.store(true, std::memory_order_relaxed);

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "ebb/autograd/parallel_backward.h"
+#include "ebb/core/location.h"
 
 namespace ebb {
 namespace {
@@ -45,6 +47,7 @@ uint64_t now_ticks() {
 
 std::atomic<InterruptCheck> interrupt_check{nullptr};
 thread_local const StopSignal* thread_signal = nullptr;
+thread_local constinit RunModes* run_modes __attribute__((tls_model("initial-exec"))) = nullptr;
 
 }  // namespace
 
@@ -61,7 +64,40 @@ const StopSignal* current_stop_signal() { return thread_signal; }
 
 void set_interrupt_check(InterruptCheck check) { interrupt_check = check; }
 
+RunModes::RunModes(uint32_t set, uint32_t clear)
+    : callers_(thread_state.modes), outer_(std::exchange(run_modes, this)) {
+  thread_state.modes = (callers_ & ~clear) | set;
+}
+RunModes::~RunModes() {
+  run_modes = outer_;
+  thread_state.modes = callers_;
+}
+
+/// The caller's modes and no location, as in the caller's own code, for the length of a scope.
+class CallersModes {
+ public:
+  CallersModes() : run_(run_modes), inside_(thread_state.modes), no_location_(0) {
+    if (run_ != nullptr) thread_state.modes = run_->callers_;
+  }
+  ~CallersModes() {
+    if (run_ != nullptr) run_->callers_ = std::exchange(thread_state.modes, inside_);
+  }
+  CallersModes(const CallersModes&) = delete;
+  CallersModes& operator=(const CallersModes&) = delete;
+
+ private:
+  RunModes* const run_;
+  const uint32_t inside_;
+  LocationScope no_location_;
+};
+
 void check_for_interrupt() {
+  if (interrupt_check.load(std::memory_order_relaxed) == nullptr) return;
+  const CallersModes scope;
+  check_for_interrupt_here();
+}
+
+void check_for_interrupt_here() {
   const InterruptCheck check = interrupt_check.load(std::memory_order_acquire);
   if (check != nullptr) check();
 }

@@ -11,6 +11,7 @@
 
 #include "ebb/core/error.h"
 #include "ebb/core/export.h"
+#include "ebb/core/thread_state.h"
 
 namespace ebb::autograd {
 
@@ -41,8 +42,26 @@ const StopSignal* current_stop_signal();
 /// for signals. Null: there is none.
 using InterruptCheck = void (*)();
 EBB_API void set_interrupt_check(InterruptCheck check);
-/// Calls it, if there is one.
+/// The modes of this thread while it runs nodes. The caller's are put back in the end, and hold
+/// while check_for_interrupt() calls something in between: a signal handler is the caller's code.
+class RunModes {
+ public:
+  RunModes(uint32_t set, uint32_t clear);
+  ~RunModes();
+  RunModes(const RunModes&) = delete;
+  RunModes& operator=(const RunModes&) = delete;
+
+ private:
+  friend class CallersModes;
+  uint32_t callers_;
+  RunModes* const outer_;
+};
+
+/// Calls the check, if there is one, in the modes of whoever called the innermost run. What it sets
+/// in them lasts. For threads that are about to run a node of that run.
 void check_for_interrupt();
+/// The same in the modes of this thread as they are, where no run has begun yet.
+void check_for_interrupt_here();
 
 /// What a run throws because one around it failed. The caller gets to see that one's error.
 class RunStopped final : public AutogradError {

@@ -355,7 +355,7 @@ void run_graph(const RunRequest& request, RunBuffers& buffers) {
   // Rules may compute what is not finite on their way, and their nodes have a place already.
   constexpr uint32_t kNotInside =
       gate::kInference | gate::kNanCheck | gate::kAnomaly | gate::kObserved | gate::kCutTrace;
-  const ModeScope mode(grad_off, (gate::kNoGrad & ~grad_off) | kNotInside);
+  const RunModes modes(grad_off, (gate::kNoGrad & ~grad_off) | kNotInside);
   {
     RunNumber number;
     if (number.get() != 0) [[likely]] {
