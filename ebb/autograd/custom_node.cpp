@@ -232,16 +232,15 @@ std::vector<Tensor> CustomNode::unpack_saved(bool releases) {
   {
     SavedLock lock(*this);
     for (size_t index = 0; index < saved_count_; ++index) {
-      all[index] = saved_[index].tensor.unpack(*this, name_of_saved(index), releases, &lock);
+      all[index] = saved_[index].tensor.look(*this, name_of_saved(index), lock, releases);
     }
   }
-  if (!is_grad_enabled()) return all;
   for (size_t index = 0; index < saved_count_; ++index) {
     const CustomSaved& saved = saved_[index];
     if (!all[index].defined() || saved.kind == CustomSaved::Kind::own) continue;
     if (saved.kind == CustomSaved::Kind::foreign) {
-      all[index] = attached_to(all[index], saved.edge);
-    } else {
+      all[index] = original_of(all[index], saved.edge);
+    } else if (is_grad_enabled()) {
       all[index] = refuse_derivatives(
           *this, all[index],
           str(name_of_saved(index),
@@ -251,6 +250,10 @@ std::vector<Tensor> CustomNode::unpack_saved(bool releases) {
     }
   }
   return all;
+}
+
+Tensor CustomNode::gradient_from(Tensor result) {
+  return result.requires_grad() && !is_grad_enabled() ? detached(result) : result;
 }
 
 Tensor CustomNode::zero_gradient(uint32_t output) const { return zeros_for(output_meta(output)); }

@@ -49,9 +49,12 @@ struct CustomSaved {
 class EBB_API CustomNode : public Node {
  public:
   NodeKind kind() const override { return NodeKind::custom; }
-  /// The saved tensors, with history in grad mode; undefined where None was saved. Throws
-  /// AutogradError if they were freed or written to.
+  /// The saved tensors with their history, whatever the grad mode: backward() may compute with
+  /// recording on. A leaf is that leaf. Undefined where None was saved. Throws AutogradError if
+  /// they were freed or written to.
   std::vector<Tensor> unpack_saved(bool releases);
+  /// What backward() returned as a gradient: without its history unless the run is recorded.
+  static Tensor gradient_from(Tensor result);
   /// What stands for the gradient of an output that none arrived at.
   Tensor zero_gradient(uint32_t output) const;
   void release_saved() noexcept override;

@@ -46,6 +46,7 @@ class FunctionNode final : public CustomNode {
   void apply(Tensor* grad_outs, Tensor* grad_inputs, NodeRun& run) override {
     std::vector<Tensor> grads(grad_outs, grad_outs + output_count());
     if (context->materializes_) grads = filled(*this, grads);
+    const ModeScope modes(0, 0);  // what backward() sets lasts as long as it does
     ActiveBackward active{context.get(), this, &run, active_backward};
     const ActiveScope scope(active);
     std::vector<Tensor> results = call(std::move(grads));
@@ -57,7 +58,9 @@ class FunctionNode final : public CustomNode {
         throw AutogradError(str(full_name, ": the gradient of argument ", index,
                                 ", which is no tensor, must be undefined, got a tensor"));
       }
-      if (run.wants(static_cast<size_t>(edge))) grad_inputs[edge] = std::move(results[index]);
+      if (run.wants(static_cast<size_t>(edge))) {
+        grad_inputs[edge] = gradient_from(std::move(results[index]));
+      }
     }
   }
 

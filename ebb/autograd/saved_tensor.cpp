@@ -18,11 +18,20 @@ namespace {
 
 std::string line_of(LocationId id) { return to_string(describe_location(id)); }
 
-/// The leaf itself if `edge` leads to one that is alive and still has the memory of `twin`.
+IntSpan strides_of(const TensorImpl& impl) { return {impl.strides(), impl.ndim}; }
+
+/// Whether two tensors show the same elements, and carry no tangents that may differ.
+bool is_same_view(const TensorImpl& a, const TensorImpl& b) {
+  return a.storage == b.storage && a.data == b.data && a.dtype == b.dtype &&
+         equal(a.shape(), b.shape()) && equal(strides_of(a), strides_of(b)) &&
+         ((a.flags | b.flags) & gate::kTangent) == 0;
+}
+
+/// The leaf itself if `edge` leads to one that is alive and still shows what `twin` does.
 Tensor leaf_of(const Edge& edge, const TensorImpl& twin) {
   if (edge.node == nullptr || !edge.node->is_accumulator()) return {};
   Tensor leaf = static_cast<AccumulateGrad*>(edge.node)->share_leaf();
-  return leaf.defined() && leaf.impl()->storage == twin.storage ? leaf : Tensor();
+  return leaf.defined() && is_same_view(*leaf.impl(), twin) ? leaf : Tensor();
 }
 
 /// A detached twin that is called as `tensor` is.
@@ -47,6 +56,11 @@ Tensor attached_to(const Tensor& value, const Edge& edge) {
   if (edge.node->is_accumulator()) impl.flags |= TensorImpl::kLeaf;
   if ((value.impl()->flags & gate::kTangent) != 0) copy_tangents(value, alias);
   return alias;
+}
+
+Tensor original_of(const Tensor& value, const Edge& edge) {
+  Tensor leaf = leaf_of(edge, *value.impl());
+  return leaf.defined() ? leaf : attached_to(value, edge);
 }
 
 void SavedTensor::save_output(const Tensor& tensor, size_t index) {
@@ -137,12 +151,19 @@ Tensor SavedTensor::with_history(Node& owner) const {
   return attached_to(value, kind == Kind::twin ? owner.edges()[index_] : Edge{&owner, index_, 0});
 }
 
-Tensor SavedTensor::look(Node& owner, const char* name, SavedLock& lock) {
+Tensor SavedTensor::look(Node& owner, const char* name, SavedLock& lock, bool releases) {
   const ModeScope mode(0, gate::kNoGrad);
   Tensor value = unpack(owner, name, false, &lock);
-  if (impl_ == nullptr || static_cast<Kind>(kind_) != Kind::twin) return value;
-  Tensor leaf = leaf_of(owner.edges()[index_], *impl_);
-  return leaf.defined() ? leaf : value;
+  if (impl_ == nullptr || is_packed()) return value;
+  if (static_cast<Kind>(kind_) == Kind::twin) {
+    Tensor leaf = leaf_of(owner.edges()[index_], *impl_);
+    if (leaf.defined()) value = std::move(leaf);
+  }
+  if (releases) {
+    kind_ = static_cast<uint32_t>(Kind::gone);
+    std::exchange(impl_, nullptr)->release();
+  }
+  return value;
 }
 
 void SavedTensor::pack(const std::shared_ptr<const HookFrame>& frame, Node& owner,

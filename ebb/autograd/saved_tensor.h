@@ -102,8 +102,8 @@ class EBB_API SavedTensor {
   /// is the one held, if any: it is paused while unpack hooks run.
   Tensor unpack(Node& owner, const char* name, bool releases, SavedLock* lock = nullptr);
   /// The value with its history, whatever the grad mode; of a leaf or a tensor saved as it was,
-  /// that very tensor.
-  Tensor look(Node& owner, const char* name, SavedLock& lock);
+  /// that very tensor. If `releases`, it is given up.
+  Tensor look(Node& owner, const char* name, SavedLock& lock, bool releases = false);
 
   /// Lets the pack hooks of `frame` and those around it replace the value. Nothing happens to an
   /// undefined, packed or stale one. No SavedLock may be held.
@@ -156,6 +156,8 @@ class EBB_API SavedShape {
 
 /// `value` with the history that `edge` leads to, and its tangents; itself if there is none.
 Tensor attached_to(const Tensor& value, const Edge& edge);
+/// The same, but a leaf itself where `edge` leads to one that shows what `value` does.
+Tensor original_of(const Tensor& value, const Edge& edge);
 /// Throws AutogradError: the node's saved tensors were freed by an earlier run.
 [[noreturn]] EBB_API void throw_released(const Node& node);
 

@@ -68,6 +68,7 @@ PythonNode::~PythonNode() { Py_XDECREF(reinterpret_cast<PyObject*>(context_)); }
 
 void PythonNode::apply(Tensor* grad_outs, Tensor* grad_inputs, autograd::NodeRun& run) {
   call_python([&] {
+    const ModeScope modes(0, 0);  // what backward() sets lasts as long as it does
     const ActiveCall call{context_, &run, active_call};
     const ActiveScope scope(call);
     const Ref results = call_backward(grad_outs);
@@ -151,7 +152,7 @@ void PythonNode::take_gradients(PyObject* results, Tensor* grad_inputs, autograd
                            " must be None, since that argument of forward() is no Tensor, got a "
                            "Tensor"));
     }
-    if (item != Py_None && run.wants(edge)) grad_inputs[edge] = tensor_of(item);
+    if (item != Py_None && run.wants(edge)) grad_inputs[edge] = gradient_from(tensor_of(item));
     if (takes_gradient) ++edge;
   }
 }
