@@ -267,6 +267,9 @@ PyObject* register_gates(PyObject*, PyObject* args) {
       return nullptr;
     }
     const std::vector<Tensor> tensors = to_tensors(outputs);
+    for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(outputs); ++index) {
+      track_tensor(PyTuple_GET_ITEM(outputs, index));  // it may be part of a cycle from now on
+    }
     auto entry = autograd::add_entry_gate(tensors, gate_hook_of(enter, module));
     if (leave == Py_None) return PyLong_FromLong(0);
     return PyLong_FromSize_t(autograd::add_exit_gate(
