@@ -13,7 +13,7 @@ import pytest
 from tests.fuzz import geometry, seeds
 from tests.fuzz.function_rows import CASES, composed_functions, composed_rows
 from tests.fuzz.geometry_trial import Trials, WrongError
-from tests.fuzz.slow_reference import difference, is_close
+from tests.fuzz.slow_reference import agree, difference, is_close
 from tests.python.op_rows import Array, Case, Row, load_rows, make_arguments
 
 ROWS = [row for row in load_rows() if "inputs" in row.test and row.main]
@@ -106,3 +106,5 @@ def test_a_wrong_number_a_wrong_shape_and_a_wrong_slope_are_seen():
     assert "shape (6,)" in difference("value", wanted.reshape(6), wanted, "float64", 0.0)
     assert is_close(1.0, 1.0 + 1e-6)
     assert not is_close(1.0, 1.001)
+    assert agree([5.0, 1.0, 1.0001])
+    assert not agree([1e3, 1e4, 1e5])
