@@ -380,6 +380,8 @@ def test_leaves_that_are_in_no_module_are_counted_and_named():
         "hint: modules in a plain list or dict are no part of it: use ModuleList, ModuleDict",
     ]
     assert repr(table) == ("<explanations of 2 parameters, 0 get no gradient, 17 other leaves>")
+    of_input = ebb.explain((net.head(ebb.ones(1, 2)) * scale).sum(), net.head)
+    assert str(of_input).splitlines()[1].endswith("is one: scale") and "hint" not in str(of_input)
     whole = ebb.explain(net(ebb.ones(1, 2)).sum(), dict(net.named_parameters()))
     assert whole.other_leaves == [] and len(str(whole).splitlines()) == 5
 

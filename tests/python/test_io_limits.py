@@ -138,6 +138,14 @@ def test_what_deflate_packs_a_thousandfold_is_read_up_to_a_limit(tmp_path):
         ebb.load_npz(path, max_bytes=1 << 24)
 
 
+@pytest.mark.parametrize("limit", [-1, 2.5, "3", True, float("nan")])
+def test_a_limit_that_is_no_number_of_bytes_is_refused(limit):
+    for read in (ebb.load_npz, ebb.viz.read_html):
+        text = r"(load_npz|read_html): max_bytes needs a number of bytes, got "
+        with pytest.raises(ebb.errors.ValueError, match=text):
+            read("no such file", max_bytes=limit)
+
+
 def test_a_file_larger_than_memory_is_refused_by_default(tmp_path, monkeypatch):
     ebb.save_npz({"a": ebb.zeros(1 << 20)}, tmp_path / "x.npz")
     monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": 1000, "SC_PAGE_SIZE": 4096}.get)

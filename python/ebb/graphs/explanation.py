@@ -13,6 +13,7 @@ from ebb import _C
 from ebb.graphs import table
 from ebb.graphs.node import Location
 from ebb.graphs.roots import flat_list, named_tensors
+from ebb.nn.parameter import Parameter
 from ebb.utils.gradient_state import FINITE, MISSING, TEXTS, norm_of, state_of
 
 ENDLESS = 2**64 - 1  # ways are counted up to here
@@ -20,6 +21,7 @@ MANY = 1_000_000  # ways that are told exactly below this
 MOST_STEPS = 12  # shown of a way
 MOST_LISTED = 5  # shown of cuts, hooks and the like
 MOST_ROWS = 60
+LOST_HINT = "hint: modules in a plain list or dict are no part of it: use ModuleList, ModuleDict"
 MOST_ALIKE = 4  # rows that say the same are folded if there are more
 
 HOW = {
@@ -141,11 +143,12 @@ class Explanations(Mapping[str, Summary]):
     """What becomes of every parameter: a mapping from names to rows. ``print`` shows a table."""
 
     def __init__(
-        self, rows: list[Summary], other_leaves: list[str] | None = None, is_traced: bool = True
+        self, rows: list[Summary], other_leaves: Sequence[_C.Tensor] = (), is_traced: bool = True
     ) -> None:
         self._rows = {row.name: row for row in rows}
         #: of a module: what leaves are called that get a gradient and are none of its parameters
-        self.other_leaves = other_leaves or []
+        self.other_leaves = [_leaf_text(leaf) for leaf in other_leaves]
+        self._has_lost_layers = any(isinstance(leaf, Parameter) for leaf in other_leaves)
         self._is_traced = is_traced
 
     def __getitem__(self, name: str) -> Summary:
@@ -184,6 +187,8 @@ class Explanations(Mapping[str, Summary]):
         head = f"{len(rows):,} parameters: {reached:,} get a gradient, {without:,} get none"
         lines = [head + (f", {frozen:,} require none" if frozen else "")]
         lines += _others(self.other_leaves)
+        if self._has_lost_layers:
+            lines.append(LOST_HINT)
         cells = [("parameter", "gradient", "ways", "first op, or cut")]
         lines.append(table.aligned([*cells, *(one for one, _ in shown)], "<<><"))
         left = len(rows) - sum(count for _, count in shown)
@@ -238,7 +243,7 @@ def explain_all(outputs: Any, inputs: Any) -> Explanations:
         rows.append(
             Summary(name, reason, ways, _step(step) if has_step else None, _gradient_state(tensor))
         )
-    return Explanations(rows, [_leaf_text(leaf) for leaf in others], _C._cut_notes()[0] > 0)
+    return Explanations(rows, others, _C._cut_notes()[0] > 0)
 
 
 def tensor_named(name: str, names: Any) -> _C.Tensor:
@@ -432,10 +437,7 @@ def _others(names: list[str]) -> list[str]:
     texts = [f"{name} ({count:,} times)" if count > 1 else name for name, count in counts.items()]
     text = ", ".join(texts[:MOST_LISTED]) + (", ..." if len(texts) > MOST_LISTED else "")
     noun = "leaf gets" if len(names) == 1 else "leaves get"
-    return [
-        f"{len(names):,} more {noun} a gradient, but no parameter of the module is one: {text}",
-        "hint: modules in a plain list or dict are no part of it: use ModuleList, ModuleDict",
-    ]
+    return [f"{len(names):,} more {noun} a gradient, but no parameter of the module is one: {text}"]
 
 
 Cells = tuple[str, ...]

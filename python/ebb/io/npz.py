@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from ebb import _C
-from ebb.io.reading import opened
+from ebb.io.reading import check_limit, opened
 
 __all__ = ["load_npy", "load_npz", "save_npy", "save_npz"]
 
@@ -77,6 +77,8 @@ def load_npz(path: str | os.PathLike, *, max_bytes: int | None = None) -> dict[s
     import errno
     import zipfile
 
+    if max_bytes is not None:
+        check_limit("load_npz", "max_bytes", max_bytes)
     tensors = {}
     with opened("load_npz", path) as file:
         try:

@@ -2,7 +2,7 @@
 #
 # The Python side of ebb/io/read_file.h. Opening a pipe that nobody writes to waits for ever, and a
 # device may have no end; so whatever is no regular file is refused, whatever it is called.
-"""``path_text`` and ``opened``, for all readers that are written in Python."""
+"""``path_text``, ``check_limit`` and ``opened``, for all readers that are written in Python."""
 
 from __future__ import annotations
 
@@ -31,6 +31,12 @@ def path_text(op: str, path: Any) -> str:
     if "\0" in text:
         raise _C.ValueError(f"{op}: needs a path without NUL, got {text!r}")
     return text
+
+
+def check_limit(op: str, name: str, value: Any) -> None:
+    """Refuse what is no number of bytes."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise _C.ValueError(f"{op}: {name} needs a number of bytes, got {value!r}")
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from typing import Any
 
 from ebb import _C
 from ebb._nesting import check_depth
-from ebb.io.reading import opened
+from ebb.io.reading import check_limit, opened
 
 FORMAT, VERSION = "ebb.graph", 1
 # In this order: each file may use at once what an earlier one declares.
@@ -96,6 +96,7 @@ def read_html(path: str | PathLike, *, max_bytes: int = MOST_BYTES) -> dict:
         OSError: If the file cannot be read.
         ValueError: If the file holds no graph, or too much.
     """
+    check_limit("read_html", "max_bytes", max_bytes)
     with opened("read_html", path) as file:
         if fstat(file.fileno()).st_size > max_bytes:
             raise _too_much(path, "a file", max_bytes)
