@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ebb import _C
 from ebb.autograd.anomaly import record_stacks
 from ebb.errors import AutogradError, ValueError
+from ebb.io.writing import write_text
 
 if TYPE_CHECKING:
     from ebb.graphs.node import Location
@@ -463,7 +464,7 @@ class profile:  # noqa: N801 -- the field's name for it
                     {"ph": "f", "bp": "e", "ts": one.start / 1e3, "tid": one.thread, **link}
                 )
         text = json.dumps({"displayTimeUnit": "ns", "traceEvents": events})
-        Path(path).write_text(text, encoding="utf-8")
+        write_text("export_chrome_trace", path, text)
 
 
 def _by_start(one: Range) -> tuple[float, float]:

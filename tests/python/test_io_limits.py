@@ -289,12 +289,42 @@ def test_what_is_no_path_is_an_error_that_names_the_reader(reader):
         assert text in str(caught.value) and str(caught.value).split(":")[0].isidentifier()
 
 
+LOSS = (ebb.ones(2, requires_grad=True) * 2).sum()
+FLOW = ebb.utils.GradientFlow({"x": ebb.ones(1)})
+with ebb.profiler.profile() as PROFILE:
+    ebb.ones(2) + 1
+WRITERS = {
+    "write_html": lambda path: ebb.viz.write_html(ebb.graph(LOSS), path),
+    "to_svg": ebb.graph(LOSS).to_svg,
+    "write_svg": FLOW.write_svg,
+    "export_chrome_trace": PROFILE.export_chrome_trace,
+    "write_line_chart": lambda path: ebb.viz.write_line_chart(path, "t", "x", "y", {"a": [1.0]}),
+    "save": lambda path: ebb.save({}, path),
+    "save_npz": lambda path: ebb.save_npz({}, path),
+}
+
+
+@pytest.mark.parametrize("op", WRITERS)
+def test_what_cannot_be_written_is_an_error_that_names_the_writer(tmp_path, op):
+    for path, kind, text in (
+        ("a\0b", ebb.errors.ValueError, "needs a path without NUL"),
+        (3, ebb.errors.DTypeError, "needs a path as str, bytes or os.PathLike, got int"),
+        (tmp_path / "missing" / "x", ebb.errors.IoError, "needs a writable file, got "),
+        (tmp_path, ebb.errors.IoError, f"file, got '{tmp_path}'|path of a file, got '{tmp_path}'"),
+    ):
+        with pytest.raises(kind, match=rf"^{op}: .*({text})"):
+            WRITERS[op](path)
+    WRITERS[op](str(tmp_path / "x.npz"))
+    assert (tmp_path / "x.npz").stat().st_size > 0
+
+
 def test_nothing_in_the_package_opens_files_by_other_means():
     """The class: whoever reads a file of the user's goes through one of the two doors."""
     own = {"io/reading.py", "viz/html.py", "info.py", "data/transfer.py"}
     for file in (ROOT / "python" / "ebb").rglob("*.py"):
         text = file.read_text()
         name = str(file.relative_to(ROOT / "python" / "ebb"))
+        assert ".write_text(" not in text or name == "io/writing.py", name
         for means in (" open(", "read_text(", "read_bytes(", "np.load(", "mmap.mmap("):
             assert means not in text or name in own, (name, means)
 

@@ -15,6 +15,7 @@ from ebb import _C
 from ebb.graphs import select, table, tree
 from ebb.graphs.node import GraphEdge, GraphNode, Location, Locations, Output, Saved
 from ebb.graphs.walk import Walk
+from ebb.io.writing import write_text
 
 if TYPE_CHECKING:
     from ebb.graphs.difference import Difference
@@ -214,7 +215,7 @@ class Snapshot:
         options = Options(show_attrs, show_saved, direction, fold, depth, max_nodes, max_attr_chars)
         picture = draw(self, options)
         if path is not None:
-            Path(path).write_text(picture, encoding="utf-8")
+            write_text("to_svg", path, picture)
         return picture
 
     def to_networkx(self) -> Any:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ebb import Tensor
 from ebb.errors import DTypeError, ValueError
+from ebb.io.writing import write_text
 from ebb.nn import Module
 from ebb.utils.gradient_state import MISSING, NOT_FINITE, norm_of, state_of
 from ebb.utils.gradient_state import ZERO as STATE_ZERO
@@ -157,7 +158,7 @@ class GradientFlow:
         Light grey is no gradient, dark grey zero, magenta NaN or infinity. Of more than 96 steps a
         column shows the largest norm of several.
         """
-        Path(path).write_text(self._svg(), encoding="utf-8")
+        write_text("write_svg", path, self._svg())
 
     def _svg(self) -> str:
         from html import escape  # not at every import of ebb

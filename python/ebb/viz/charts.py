@@ -4,6 +4,8 @@
 import math
 from pathlib import Path
 
+from ebb.io.writing import write_text
+
 WIDTH, HEIGHT = 640, 400
 LEFT, RIGHT, TOP, BOTTOM = 64, 24, 48, 56
 COLOURS = ("#1f5fa8", "#d1602a", "#3b8f4a", "#7a4fa0")
@@ -49,7 +51,7 @@ def write_line_chart(path: Path, title: str, x_label: str, y_label: str, curves:
     ]
     for number, (name, values) in enumerate(curves.items()):
         parts += _curve(number, name, values, place)
-    path.write_text("\n".join([*parts, "</svg>\n"]), encoding="utf-8")
+    write_text("write_line_chart", path, "\n".join([*parts, "</svg>\n"]))
 
 
 def _axes(x_ticks: list[float], y_ticks: list[float], place) -> list[str]:

@@ -17,6 +17,7 @@ from typing import Any
 from ebb import _C
 from ebb._nesting import check_depth
 from ebb.io.reading import check_limit, opened
+from ebb.io.writing import write_text
 
 FORMAT, VERSION = "ebb.graph", 1
 # In this order: each file may use at once what an earlier one declares.
@@ -50,10 +51,8 @@ def write_html(
     Raises:
         ValueError: If the data is not a graph of the known version.
     """
-    target = Path(path)
     page = to_html(graph, title=title, compress=compress, direction=direction)
-    target.write_text(page, encoding="utf-8")
-    return target
+    return write_text("write_html", path, page)
 
 
 def to_html(

@@ -1,0 +1,24 @@
+# python/ebb/io/writing.py -- texts written for people and browsers: pictures, pages, traces.
+#
+# Unlike tensors (AtomicFile) they may go to pipes and devices, so they are written in place.
+"""``write_text``, for all that is written in Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ebb import _C
+from ebb.io.reading import path_text
+
+
+def write_text(op: str, path: Any, text: str) -> Path:
+    """Write a text and return where. Errors name ``op``; those of the system become IoError."""
+    target = Path(path_text(op, path))
+    try:
+        target.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise _C.IoError(
+            f"{op}: needs a writable file, got {str(target)!r}: {error.strerror or error}"
+        ) from None
+    return target
