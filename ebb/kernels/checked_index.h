@@ -32,7 +32,8 @@ struct WrongIndex {
 /// The first wrong index among those that the pieces of a kernel meet.
 class FirstWrong {
  public:
-  void note(int64_t value, int64_t position = -1) {
+  /// Apart, so that loops which never call it keep their registers.
+  [[gnu::noinline, gnu::cold]] void note(int64_t value, int64_t position = -1) {
     const std::lock_guard lock(mutex_);
     if (!is_found_ || position < wrong_.position) wrong_ = {value, position};
     is_found_ = true;

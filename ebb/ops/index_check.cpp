@@ -2,11 +2,12 @@
 #include "ebb/ops/index_check.h"
 
 #include "ebb/core/error.h"
+#include "ebb/ops/infer.h"
 
 namespace ebb::ops {
 
 std::string describe_wrong(const kernels::WrongIndex& wrong, const Tensor& index) {
-  if (wrong.position < 0) return str(wrong.value, ", which another thread wrote during the call");
+  if (wrong.position < 0) return "one that another thread wrote during the call";
   int64_t position = wrong.position;
   Shape where(index.sizes());
   for (int dim = index.ndim() - 1; dim >= 0; --dim) {
@@ -18,6 +19,7 @@ std::string describe_wrong(const kernels::WrongIndex& wrong, const Tensor& index
 
 void throw_wrong_index(const char* op, const char* name, const Tensor& index, int64_t size,
                        const kernels::WrongIndex& wrong) {
+  if (wrong.position < 0) infer::check_index_range(op, name, index, size);
   throw IndexError(str(op, ": ", name, " must be at least 0 and below ", size, ", got ",
                        describe_wrong(wrong, index)));
 }

@@ -1,9 +1,9 @@
 // ebb/ops/index_check.h -- the errors of indices that a kernel itself finds to be out of range.
 //
 // A kernel reads each index once and checks it there (kernels/checked_index.h). What only makes a
-// new tensor needs no other check; what is written in place is looked at before as well
-// (infer::check_index_range), so that an error comes before anything is written, unless another
-// thread writes the index during the call.
+// new tensor needs no other check; for what is written in place the index is looked at before as
+// well (infer::check_index_range), so that an error comes before anything is written, unless
+// another thread writes the index during the call.
 #pragma once
 
 #include "ebb/core/tensor.h"
@@ -14,7 +14,7 @@ namespace ebb::ops {
 /// "7 at position [0, 2]", the position being one in `index`.
 EBB_API std::string describe_wrong(const kernels::WrongIndex& wrong, const Tensor& index);
 
-/// Throws the IndexError of infer::check_index_range().
+/// Throws the IndexError of infer::check_index_range(); looks where it is, if that is not known.
 [[noreturn]] EBB_API void throw_wrong_index(const char* op, const char* name, const Tensor& index,
                                             int64_t size, const kernels::WrongIndex& wrong);
 

@@ -3,8 +3,8 @@
 //
 // What one element of out receives always comes in the order of the index. Threads therefore share
 // out, never the index: each takes some of the other dims or, where there are none worth splitting,
-// a range of positions along dim, and passes over indices outside its range. Indices are in range
-// when a call begins; one that is so no longer is noted and passed over (checked_index.h).
+// a range of positions along dim, and passes over indices outside its range. An index out of
+// range is noted and passed over (checked_index.h).
 #pragma once
 
 #include <algorithm>
@@ -39,6 +39,7 @@ struct Scatter {
   int64_t src_strides[kMaxDims] = {};
   int64_t out_strides[kMaxDims] = {};  // 0 along dim
   int64_t dim_stride = 0;              // of out along dim
+  int64_t positions = 1;               // of out along dim
   Combine combine;
   FirstWrong* wrong;
 
@@ -52,6 +53,7 @@ struct Scatter {
     if (source.ndim == 0) return;
     ndim = source.ndim;
     dim_stride = target.strides[dim];
+    positions = target.sizes[dim];
     for (int i = 0; i < ndim; ++i) {
       sizes[i] = source.sizes[i];
       index_strides[i] = strides[i];
@@ -60,15 +62,19 @@ struct Scatter {
     }
   }
 
-  /// The innermost loop over elements that all hit `range`.
-  void join_row(const Range& range, const int64_t* at, const T* from, T* to) const {
+  /// The innermost loop over elements that may hit any position.
+  void join_row(const int64_t* at, const T* from, T* to) const {
     const int last = ndim - 1;
-    for (int64_t j = 0; j < sizes[last]; ++j) {
-      const int64_t target = read_once(at + j * index_strides[last]);
-      if (!range.holds(target)) [[unlikely]]
+    const int64_t count = sizes[last], stride = dim_stride, end = positions;
+    const int64_t index_step = index_strides[last], src_step = src_strides[last];
+    const int64_t out_step = out_strides[last];
+    const Combine join = combine;
+    for (int64_t j = 0; j < count; ++j) {
+      const int64_t target = read_once(at + j * index_step);
+      if (!is_index(target, end)) [[unlikely]]
         return wrong->note(target);
-      T& place = to[target * dim_stride + j * out_strides[last]];
-      place = combine(place, from[j * src_strides[last]]);
+      T& place = to[target * stride + j * out_step];
+      place = join(place, from[j * src_step]);
     }
   }
   /// The same where some do not: first picks those that do, without a branch per element.
@@ -76,12 +82,14 @@ struct Scatter {
     const int last = ndim - 1;
     int64_t picked[kTile];
     int64_t targets[kTile];
+    bool is_wrong = false;
     for (int64_t begin = 0; begin < sizes[last]; begin += kTile) {
       const int64_t end = std::min(sizes[last], begin + kTile);
       int64_t count = 0;
       for (int64_t j = begin; j < end; ++j) {
         picked[count] = j;
         targets[count] = read_once(at + j * index_strides[last]);
+        is_wrong |= !is_index(targets[count], positions);
         count += range.holds(targets[count]);
       }
       for (int64_t i = 0; i < count; ++i) {
@@ -90,6 +98,7 @@ struct Scatter {
         place = combine(place, from[j * src_strides[last]]);
       }
     }
+    if (is_wrong) wrong->note(-1);
   }
 
   void run(const Range& range, bool is_whole) const {
@@ -98,7 +107,7 @@ struct Scatter {
     const T* from = src;
     T* to = out;
     while (true) {
-      is_whole ? join_row(range, at, from, to) : join_row_in(range, at, from, to);
+      is_whole ? join_row(at, from, to) : join_row_in(range, at, from, to);
       int dim = ndim - 2;
       for (; dim >= 0; --dim) {
         at += index_strides[dim];

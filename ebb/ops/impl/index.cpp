@@ -32,10 +32,15 @@ Tensor index_for(const char* op, const Tensor& input, const Tensor& index, int64
   return converted;
 }
 
-/// The same, all in [0, size): for what is written in place, where an error has to come before.
-Tensor checked_index(const char* op, const Tensor& input, const Tensor& index, int64_t size) {
+/// Whose memory an op writes: if it is the user's, errors of the index have to come before.
+enum class Target : uint8_t { fresh, in_place };
+
+/// The same for what is written, of which a kernel looks at no index if `count` elements are none.
+Tensor index_for(const char* op, const Tensor& input, const Tensor& index, int64_t size,
+                 Target target, int64_t count) {
   Tensor converted = index_for(op, input, index, size);
-  if (is_on_host(index)) infer::check_index_range(op, "index", converted, size);
+  const bool is_first_look = target == Target::in_place || count == 0;
+  if (is_first_look && is_on_host(index)) infer::check_index_range(op, "index", converted, size);
   return converted;
 }
 
@@ -62,15 +67,15 @@ struct Source {
 
 using ScatterTable = kernels::KernelTable<kernels::ScatterAddKernel>;
 
-void scatter_into(const char* op, const ScatterTable& table, const Tensor& out, int64_t dim,
-                  const Tensor& index, const Source& src) {
+void scatter_into(const char* op, const ScatterTable& table, const Tensor& out, Target kind,
+                  int64_t dim, const Tensor& index, const Source& src) {
   const int axis = normalize_dim(op, dim, out);
   infer::check_same_dtype(op, out, "src", src.tensor);
   infer::check_same_device(op, out, src.tensor);
   check_covers(op, "input", out, index, axis);
   if (!src.is_number) check_covers(op, "src", src.tensor, index, -1);
   const Geometry target = at_least_1d(out);
-  const Tensor checked = checked_index(op, out, index, target.sizes[axis]);
+  const Tensor checked = index_for(op, out, index, target.sizes[axis], kind, index.numel());
   const Geometry where = at_least_1d(checked);
   Geometry part = src.is_number ? where : at_least_1d(src.tensor);  // what the index covers
   std::copy_n(where.sizes, where.ndim, part.sizes);
@@ -105,7 +110,7 @@ void check_slices(const char* op, const Tensor& out, int axis, const Tensor& ind
                        ", input ", infer::describe(out)));
 }
 
-void add_slices(const char* op, const Tensor& out, int64_t dim, const Tensor& index,
+void add_slices(const char* op, const Tensor& out, Target kind, int64_t dim, const Tensor& index,
                 const Tensor& source, const Scalar& alpha) {
   const int axis = normalize_dim(op, dim, out);
   infer::check_ndim(op, "index", index, 0, 1);
@@ -115,7 +120,7 @@ void add_slices(const char* op, const Tensor& out, int64_t dim, const Tensor& in
   }
   check_slices(op, out, axis, index, source);
   const Geometry target = at_least_1d(out);
-  const Tensor checked = checked_index(op, out, index, target.sizes[axis]);
+  const Tensor checked = index_for(op, out, index, target.sizes[axis], kind, source.numel());
   const auto kernel = kernel_for(op, kernels::index_add_kernels, out);
   with_index(op, "index", checked, target.sizes[axis], [&] {
     kernel(context_of(out), at_least_1d(checked).over(checked), at_least_1d(source).over(source),
@@ -124,7 +129,7 @@ void add_slices(const char* op, const Tensor& out, int64_t dim, const Tensor& in
 }
 
 /// Writes slices of `source`, or (an undefined source) the same number everywhere.
-void copy_slices(const char* op, const Tensor& out, int64_t dim, const Tensor& index,
+void copy_slices(const char* op, const Tensor& out, Target kind, int64_t dim, const Tensor& index,
                  const Tensor& source, const Scalar& value) {
   const int axis = normalize_dim(op, dim, out);
   infer::check_ndim(op, "index", index, 0, 1);
@@ -135,7 +140,7 @@ void copy_slices(const char* op, const Tensor& out, int64_t dim, const Tensor& i
   Geometry slices = is_number ? target : at_least_1d(source);
   slices.sizes[axis] = index.numel();
   if (is_number) std::fill_n(slices.strides, slices.ndim, 0);
-  const Tensor checked = checked_index(op, out, index, target.sizes[axis]);
+  const Tensor checked = index_for(op, out, index, target.sizes[axis], kind, slices.numel());
   const auto kernel = kernel_for(op, kernels::index_copy_kernels, out);
   with_index(op, "index", checked, target.sizes[axis], [&] {
     kernel(context_of(out), at_least_1d(checked).over(checked), slices.over(from), axis,
@@ -167,15 +172,15 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
 
 Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
   const Tensor out = clone(input);
-  scatter_into("scatter_add", kernels::scatter_add_kernels, out, dim, index, {src});
+  scatter_into("scatter_add", kernels::scatter_add_kernels, out, Target::fresh, dim, index, {src});
   return out;
 }
 
 const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index,
                            const Tensor& src) {
   check_writable("scatter_add_", self);
-  scatter_into("scatter_add_", kernels::scatter_add_kernels, self, dim, apart_from(self, index),
-               {apart_from(self, src)});
+  scatter_into("scatter_add_", kernels::scatter_add_kernels, self, Target::in_place, dim,
+               apart_from(self, index), {apart_from(self, src)});
   note_write("scatter_add_", self);
   return self;
 }
@@ -209,71 +214,73 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
 Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
                  const Scalar& alpha) {
   const Tensor out = clone(input);
-  add_slices("index_add", out, dim, index, source, alpha);
+  add_slices("index_add", out, Target::fresh, dim, index, source, alpha);
   return out;
 }
 
 const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                          const Scalar& alpha) {
   check_writable("index_add_", self);
-  add_slices("index_add_", self, dim, apart_from(self, index), apart_from(self, source), alpha);
+  add_slices("index_add_", self, Target::in_place, dim, apart_from(self, index),
+             apart_from(self, source), alpha);
   note_write("index_add_", self);
   return self;
 }
 
 Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
   const Tensor out = clone(input);
-  scatter_into("scatter", kernels::scatter_kernels, out, dim, index, {src});
+  scatter_into("scatter", kernels::scatter_kernels, out, Target::fresh, dim, index, {src});
   return out;
 }
 
 Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Scalar& value) {
   const Tensor out = clone(input);
-  scatter_into("scatter", kernels::scatter_kernels, out, dim, index,
+  scatter_into("scatter", kernels::scatter_kernels, out, Target::fresh, dim, index,
                {number_like("scatter", value, out), true});
   return out;
 }
 
 const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
   check_writable("scatter_", self);
-  scatter_into("scatter_", kernels::scatter_kernels, self, dim, apart_from(self, index),
-               {apart_from(self, src)});
+  scatter_into("scatter_", kernels::scatter_kernels, self, Target::in_place, dim,
+               apart_from(self, index), {apart_from(self, src)});
   note_write("scatter_", self);
   return self;
 }
 
 const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
   check_writable("scatter_", self);
-  scatter_into("scatter_", kernels::scatter_kernels, self, dim, apart_from(self, index),
-               {number_like("scatter_", value, self), true});
+  scatter_into("scatter_", kernels::scatter_kernels, self, Target::in_place, dim,
+               apart_from(self, index), {number_like("scatter_", value, self), true});
   note_write("scatter_", self);
   return self;
 }
 
 Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
   const Tensor out = clone(input);
-  copy_slices("index_copy", out, dim, index, source, 0);
+  copy_slices("index_copy", out, Target::fresh, dim, index, source, 0);
   return out;
 }
 
 const Tensor& index_copy_(const Tensor& self, int64_t dim, const Tensor& index,
                           const Tensor& source) {
   check_writable("index_copy_", self);
-  copy_slices("index_copy_", self, dim, apart_from(self, index), apart_from(self, source), 0);
+  copy_slices("index_copy_", self, Target::in_place, dim, apart_from(self, index),
+              apart_from(self, source), 0);
   note_write("index_copy_", self);
   return self;
 }
 
 Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const Scalar& value) {
   const Tensor out = clone(input);
-  copy_slices("index_fill", out, dim, index, {}, value);
+  copy_slices("index_fill", out, Target::fresh, dim, index, {}, value);
   return out;
 }
 
 const Tensor& index_fill_(const Tensor& self, int64_t dim, const Tensor& index,
                           const Scalar& value) {
   check_writable("index_fill_", self);
-  copy_slices("index_fill_", self, dim, apart_from(self, index), {}, value);
+  copy_slices("index_fill_", self, Target::in_place, dim, apart_from(self, index), {}, value);
   note_write("index_fill_", self);
   return self;
 }

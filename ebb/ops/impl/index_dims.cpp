@@ -247,8 +247,9 @@ Tensor index_dims_backward(const Tensor& grad, IntSpan input_shape, IntSpan dims
     throw ShapeError(str(op, ": grad must have the shape that the index selects, ",
                          to.result(index.sizes()), ", got ", infer::describe(grad)));
   }
-  const Tensor row = to.places(op, checked_row(op, "index", index, to.count));
+  const Tensor row = to.places(op, row_for(op, "index", index, to.count));
   const Tensor source = contiguous(grad);
+  if (grad.numel() == 0) infer::check_index_range(op, "index", row, to.merged.sizes[to.axis]);
   add_rows(op, out, to, row, to.rows(row.numel()), source);
   return out;
 }
@@ -318,7 +319,8 @@ Tensor embedding_backward(const Tensor& grad, const Tensor& indices, int64_t cou
     throw ShapeError(str(op, ": grad needs the shape of indices and a last dim, got ",
                          infer::describe(grad), " and ", infer::describe(indices)));
   }
-  const Tensor row = checked_row(op, "indices", indices, count);
+  const Tensor row = row_for(op, "indices", indices, count);
+  if (grad.numel() == 0) infer::check_index_range(op, "indices", row, count);
   const int64_t sizes[] = {count, width};
   Tensor out = zeros(sizes, grad.dtype(), grad.device());
   const Tensor source = contiguous(grad);
