@@ -115,3 +115,49 @@ def test_derivatives_of_a_running_product_with_zeros_are_exact():
     x = ebb.tensor([2.0, 0.0, 3.0, 0.0, 5.0], dtype=ebb.float64, requires_grad=True)
     assert ebb.autograd.gradcheck(lambda v: v.cumprod(0), [x])
     assert ebb.autograd.gradgradcheck(lambda v: v.cumprod(0), [x])
+
+
+LONG = {
+    "float32": lambda rng, n: rng.standard_normal(n).astype("f4"),
+    "float64": lambda rng, n: rng.standard_normal(n),
+    "NaN": lambda rng, n: np.where(rng.random(n) > 0.9, np.nan, rng.integers(0, 5, n)),
+    "equal": lambda rng, n: np.zeros(n, "f4"),
+    "few": lambda rng, n: rng.integers(0, 3, n),
+    "int64": lambda rng, n: rng.integers(-(2**62), 2**62, n),
+    "int16": lambda rng, n: rng.integers(-3000, 3000, n).astype("i2"),
+    "int8": lambda rng, n: rng.integers(-100, 100, n).astype("i1"),
+    "uint8": lambda rng, n: rng.integers(0, 200, n).astype("u1"),
+    "bool": lambda rng, n: rng.random(n) > 0.5,
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("count", [300, 33000, 70000])
+def test_long_lines_are_sorted_and_searched_as_in_numpy(name, count):
+    array = LONG[name](np.random.default_rng(count), count)
+    x = ebb.tensor(array)
+    order = np.argsort(array, kind="stable")
+    values, indices = x.sort()
+    assert np.array_equal(indices.numpy(), order)
+    assert np.array_equal(values.numpy(), array[order], equal_nan=array.dtype.kind == "f")
+    descending = x.sort(descending=True).indices.tolist()
+    for k in (1, 10, count // 3, count - 1):
+        assert x.topk(k, largest=False).indices.tolist() == order[:k].tolist()
+        assert x.topk(k).indices.tolist() == descending[:k]
+        assert x.kthvalue(k).indices.item() == order[k - 1]
+    is_nan = array != array
+    middle = np.argmax(is_nan) if is_nan.any() else order[(count - 1) // 2]
+    assert x.median(0).indices.item() == middle
+    pairs = np.stack([array, array[::-1]], 1)
+    assert np.array_equal(
+        ebb.tensor(pairs).sort(0).indices.numpy(), np.argsort(pairs, 0, kind="stable")
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize(("shape", "dim"), [((100000,), 0), ((3, 50000), 1), ((50000, 3), 0)])
+def test_logsumexp_of_long_lines_agrees_with_numpy(dtype, shape, dim):
+    x = ebb.randn(*shape).to(getattr(ebb, dtype))
+    wanted = np.log(np.exp(x.double().numpy()).sum(dim))
+    rtol = 1e-3 if dtype == "float16" else 1e-6
+    assert np.allclose(x.logsumexp(dim).double().numpy(), wanted, rtol=rtol)

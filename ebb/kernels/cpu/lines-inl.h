@@ -54,6 +54,8 @@ class Lines {
       return row;
     }
   }
+  /// Whether lines are copied: read() and start() need rows then.
+  bool is_copied() const { return is_half_type<T> || stride_ != 1; }
   /// Where to write line number `index`: in place, or to `row` and then finish().
   Acc* start(int64_t index, Acc* row) const {
     if constexpr (is_half_type<T>) {
@@ -83,18 +85,18 @@ class Lines {
   LoopDims others_;
 };
 
-/// Calls body(line, row0, row1, row2) for all lines; each row has room for one line.
+/// Calls body(line, row0, row1, row2) for all lines; the first `rows` have room for one line each.
 template <typename Acc, class Body>
-void for_each_line(int64_t lines, int64_t count, Body body) {
+void for_each_line(int64_t lines, int64_t count, int rows, Body body) {
   const int64_t grain = std::max<int64_t>(1, kGrain / count);
   const auto row_bytes = (static_cast<size_t>(count) * sizeof(Acc) + 63) / 64 * 64;
   parallel_for(lines, grain, [&](int64_t begin, int64_t end) {
-    const Scratch scratch(3 * row_bytes);
-    auto* rows = scratch.as<char>();
-    for (int64_t i = begin; i < end; ++i) {
-      body(i, reinterpret_cast<Acc*>(rows), reinterpret_cast<Acc*>(rows + row_bytes),
-           reinterpret_cast<Acc*>(rows + 2 * row_bytes));
-    }
+    const Scratch scratch(static_cast<size_t>(rows) * row_bytes);
+    const auto row = [&](int number) {
+      return number < rows ? scratch.as<Acc>() + number * (row_bytes / sizeof(Acc)) : nullptr;
+    };
+    Acc *const first = row(0), *const second = row(1), *const third = row(2);
+    for (int64_t i = begin; i < end; ++i) body(i, first, second, third);
   });
 }
 

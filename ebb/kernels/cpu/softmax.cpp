@@ -227,7 +227,8 @@ void softmax_kernel(const Context&, const TensorView& input, int dim, const Tens
   }
   const int64_t count = out.ndim == 0 ? 1 : out.sizes[dim];
   const Lines<T> from(input, dim), to(out, dim);
-  for_each_line<Acc>(out.numel / count, count, [&](int64_t line, Acc* in, Acc* result, Acc*) {
+  const int rows = from.is_copied() || to.is_copied() ? 2 : 0;
+  for_each_line<Acc>(out.numel / count, count, rows, [&](int64_t line, Acc* in, Acc* result, Acc*) {
     Acc* place = to.start(line, result);
     softmax_row<kind>(from.read(line, in), place, count);
     to.finish(line, place);
@@ -247,35 +248,71 @@ void softmax_backward_kernel(const Context&, const TensorView& grad_out, const T
   }
   const int64_t count = out.ndim == 0 ? 1 : out.sizes[dim];
   const Lines<T> grads(grad_out, dim), values(out, dim), to(grad_input, dim);
-  for_each_line<Acc>(out.numel / count, count, [&](int64_t line, Acc* grad, Acc* value, Acc* sum) {
-    Acc* place = to.start(line, sum);
-    softmax_backward_row<kind>(grads.read(line, grad), values.read(line, value), place, count);
-    to.finish(line, place);
-  });
+  const int rows = grads.is_copied() || values.is_copied() || to.is_copied() ? 3 : 0;
+  for_each_line<Acc>(
+      out.numel / count, count, rows, [&](int64_t line, Acc* grad, Acc* value, Acc* sum) {
+        Acc* place = to.start(line, sum);
+        softmax_backward_row<kind>(grads.read(line, grad), values.read(line, value), place, count);
+        to.finish(line, place);
+      });
 }
 
-template <typename T>
-T logsumexp_row(const T* row, int64_t count) {
-  HWY_ALIGN T tile[kTile];
-  constexpr T kInf = std::numeric_limits<T>::infinity();
-  const T largest = count == 0 ? -kInf : reduce_all(MaxOp{}, DenseValues<T>{row}, count, tile);
+/// The elements of any source as exp(x - shift), tile by tile.
+template <class Source, typename Acc>
+struct ExpOfSource {
+  const Source& source;
+  Acc shift;
+  HWY_INLINE const Acc* read(int64_t begin, int64_t count, Acc* tile) const {
+    const Acc* const from = source.read(begin, count, tile);
+    unary_row(ShiftedExp<Acc>{shift}, from, tile, static_cast<size_t>(count));
+    return tile;
+  }
+};
+
+template <class Source>
+auto logsumexp_of(const Source& source, int64_t count) {
+  using Acc = std::remove_cvref_t<decltype(*source.read(0, 0, nullptr))>;
+  HWY_ALIGN Acc tile[kTile];
+  constexpr Acc kInf = std::numeric_limits<Acc>::infinity();
+  const Acc largest = count == 0 ? -kInf : reduce_all(MaxOp{}, source, count, tile);
   // Of infinite elements the largest is the answer: their differences would be NaN.
   if (largest == kInf || largest == -kInf) return largest;
-  return largest + log_scalar(reduce_all(SumOp{}, ExpElements<T>{row, largest}, count, tile));
+  const ExpOfSource<Source, Acc> powers{source, largest};
+  return largest + log_scalar(reduce_all(SumOp{}, powers, count, tile));
 }
+
+constexpr int64_t kCopiedLine = 16384;
 
 template <typename T>
 void logsumexp_kernel(const Context&, const TensorView& input, int dim, const TensorView& out) {
   using Acc = AccumulatorOf<T>;
   if (out.numel == 0) return;
-  const int64_t count = input.ndim == 0 ? 1 : input.sizes[dim];
-  const Lines<T> from(input, dim), to(out, dim);
-  for_each_line<Acc>(out.numel, std::max<int64_t>(1, count),
-                     [&](int64_t line, Acc* in, Acc* result, Acc*) {
-                       Acc* const place = to.start(line, result);
-                       *place = logsumexp_row(from.read(line, in), count);
-                       to.finish(line, place);
-                     });
+  const Lines<T> lines(input, dim);
+  LoopDims places, reduced;
+  for (int i = 0; i < input.ndim; ++i) {
+    LoopDims& dims = i == dim ? reduced : places;
+    if (input.sizes[i] != 1) {
+      dims.push_back(input.sizes[i], input.strides[i], i == dim ? 0 : out.strides[i]);
+    }
+  }
+  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, reduced.count));
+  // Both passes over a line read a copy, where one is needed and not too long.
+  const bool is_copied = lines.is_copied() && reduced.count <= kCopiedLine;
+  const size_t copied = is_copied ? static_cast<size_t>(reduced.count) : 0;
+  parallel_for(out.numel, grain, [&](int64_t begin, int64_t end) HWY_ATTR {
+    const Scratch scratch(copied * sizeof(Acc));
+    ReducedElements<T> line(reduced);
+    for (int64_t i = begin; i < end; ++i) {
+      Acc value;
+      if (is_copied) {
+        value = logsumexp_of(DenseValues<Acc>{lines.read(i, scratch.as<Acc>())}, reduced.count);
+      } else {
+        line.start_at(input.as<const T>() + places.in_offset(i));
+        value = logsumexp_of(line, reduced.count);
+      }
+      out.as<T>()[places.out_offset(i)] = static_cast<T>(value);
+    }
+  });
 }
 
 template <typename T>
