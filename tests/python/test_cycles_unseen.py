@@ -97,9 +97,8 @@ def multi_grad_hook(box):
 
 
 def gradient_with_history(box):
-    module = box.module = nn.Linear(1, 1)
-    module.register_full_backward_hook(hook_of(box))
-    (module(ebb.ones(1, 1)) ** 2).sum().backward(create_graph=True)
+    box.w.register_hook(hook_of(box))
+    (box.w * box.w).sum().backward(create_graph=True)
 
 
 def module_hook_and_later_result(box):
@@ -178,7 +177,7 @@ def drop_attribute(name):
 
 
 def drop_gradients(box):
-    box.module.zero_grad()
+    box.w.grad = None
 
 
 def keep_node(box):
@@ -251,6 +250,12 @@ def module_hook(box):
     box.out = box.module(ebb.ones(1, 1))
 
 
+def module_hook_and_gradient_with_history(box):
+    module = box.module = nn.Linear(1, 1)
+    module.register_full_backward_hook(hook_of(box))
+    (module(ebb.ones(1, 1)) ** 2).sum().backward(create_graph=True)
+
+
 def result_hook(box):
     box.h = box.w * 2
     box.h.register_hook(hook_of(box))
@@ -279,6 +284,7 @@ def metadata_of_a_kept_node(box):
     "make",
     [
         module_hook,
+        module_hook_and_gradient_with_history,
         result_hook,
         leaf_hook,
         ctx_of_a_result,

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -58,13 +59,60 @@ class _Places:
         return tuple(values[index] for index in self.positions)
 
 
+class _RecordedCalls(weakref.WeakKeyDictionary):
+    """What a module keeps for calls whose graph its gradients own: no copy of it has any."""
+
+    NAME = "_recorded_calls"  # among a module's attributes
+
+    def __reduce__(self) -> tuple:
+        return (_RecordedCalls, ())
+
+    def __deepcopy__(self, memo: dict) -> _RecordedCalls:
+        return _RecordedCalls()
+
+
+class _Call:
+    """A module, and its backward hooks at the time of a call.
+
+    The graph owns it, and keeps the module alive for hooks. But once a recorded run has put its
+    results into ``grad`` of the module's parameters, those own the graph: a cycle that no collector
+    sees. From then on the module owns its hooks, and the graph only knows where they are.
+    """
+
+    def __init__(self, module: Module, before: list[Callable], after: list[Callable]):
+        self.name = type(module).__name__
+        self.place = weakref.ref(module)
+        self.kept: tuple | None = (module, before, after)
+
+    def take(self) -> tuple[Module, list[Callable], list[Callable]]:
+        if self.kept is not None:
+            return self.kept
+        module = self.place()
+        if module is None:
+            raise _C.AutogradError(
+                f"{self.name}: a recorded run of its backward hooks needs the module afterwards, "
+                "got it gone\nhint: keep the module as long as its graph"
+            )
+        return (module, *vars(module)[_RecordedCalls.NAME][self])
+
+    def let_go_if_owned(self) -> None:
+        if self.kept is None:
+            return
+        module, before, after = self.kept
+        grads = [parameter.grad for parameter in module.parameters()]
+        if not any(grad is not None and grad.requires_grad for grad in grads):
+            return
+        calls = vars(module).setdefault(_RecordedCalls.NAME, _RecordedCalls())
+        calls[self] = (before, after)
+        self.kept = None
+
+
 class BackwardHooks:
     """The backward hooks of one call of a module; made before ``forward`` runs."""
 
     def __init__(self, module: Module, before: list[Callable], after: list[Callable], args: tuple):
-        self.module = module
-        self.before = before
-        self.after = after
+        self.call = _Call(module, before, after)
+        self.has_after = bool(after)
         self.inputs = _Places(args)
         # Taken now: forward() may write its inputs in place.
         self.edges = tuple(_C._gradient_edge(arg) for arg in self.inputs.pick(args))
@@ -80,9 +128,10 @@ class BackwardHooks:
         if self._separate(outputs):
             result = _like(result, outputs)
         tensors = self.outputs.pick(tuple(outputs))
-        leave = self._leave if self.after else None
-        name = type(self.module).__name__
-        senders = _C._register_gates(tensors, self.edges, self.since, self._enter, leave, name)
+        leave = self._leave if self.has_after else None
+        senders = _C._register_gates(
+            tensors, self.edges, self.since, self._enter, leave, self.call.name
+        )
         self.sends_to_inputs = senders > 0
         self.edges = ()  # the graph owns this object: it must not own the graph
         return result
@@ -106,8 +155,11 @@ class BackwardHooks:
 
     def _enter(self, grads: tuple, _: tuple) -> tuple:
         values = self.outputs.spread(grads)
-        for hook in self.before:
-            result = hook(self.module, values)
+        if _C.is_grad_enabled():
+            _C.queue_callback(self.call.let_go_if_owned)
+        module, before, _ = self.call.take()
+        for hook in before:
+            result = hook(module, values)
             if result is not None:
                 values = _as_gradients("full backward pre-hook", result, self.outputs.count)
         if not self.sends_to_inputs:  # the outputs' gradients are all there is to tell
@@ -120,8 +172,9 @@ class BackwardHooks:
         return self.inputs.pick(values)
 
     def _call_after(self, inputs: tuple, outputs: tuple) -> tuple:
-        for hook in self.after:
-            result = hook(self.module, inputs, outputs)
+        module, _, after = self.call.take()
+        for hook in after:
+            result = hook(module, inputs, outputs)
             if result is not None:
                 inputs = _as_gradients("full backward hook", result, self.inputs.count)
         return inputs
