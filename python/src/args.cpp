@@ -27,10 +27,12 @@ struct Failure {
 bool is_integer_tensor(PyObject* object) {
   if (!is_tensor(object)) return true;
   const Tensor& tensor = tensor_of(object);
-  return tensor.defined() && tensor.ndim() == 0 && !is_differentiable(tensor.dtype());
+  return tensor.defined() && tensor.ndim() == 0 && is_integer(tensor.dtype());
 }
+/// A bool is none, though Python counts it so: sum(x, True) means keepdim, var(x, False) unbiased.
 bool is_int(PyObject* object) {
-  if (PyLong_Check(object)) return true;
+  if (PyLong_CheckExact(object)) return true;
+  if (PyBool_Check(object) || is_numpy_bool(object)) return false;
   return PyIndex_Check(object) && !is_numpy_array(object) && is_integer_tensor(object);
 }
 bool is_sequence(PyObject* object) {

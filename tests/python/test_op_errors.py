@@ -1,6 +1,7 @@
 # tests/python/test_op_errors.py -- bad calls of the op table end in a typed error with its text.
 import re
 
+import numpy as np
 import pytest
 
 import ebb
@@ -60,6 +61,24 @@ def test_an_argument_of_the_wrong_kind_is_named(row):
         function(*arguments)
     with pytest.raises(ebb.Error):
         function(*arguments)
+
+
+INTS = ("int", "int?", "int[]", "int[]?")
+WITH_INTS = [
+    (row, param["name"])
+    for row in WITH_TENSORS
+    for param in row.params
+    if param["type"] in INTS and not row.is_inplace
+]
+
+
+@pytest.mark.parametrize(("row", "name"), WITH_INTS, ids=str)
+@pytest.mark.parametrize("truth", [True, False, np.True_, ebb.tensor(True)], ids=repr)
+def test_a_truth_value_is_not_taken_for_an_int(row, name, truth):
+    required = [p for p in row.params if p["default"] is None]
+    arguments = {p["name"]: some_argument(p) for p in required} | {name: truth}
+    with pytest.raises(TypeError, match=rf"{row.name}.*(bool|Tensor)"):
+        getattr(ebb, row.name)(**arguments)
 
 
 @pytest.mark.parametrize("row", WITH_TENSORS, ids=str)

@@ -112,6 +112,30 @@ def test_var_takes_its_arguments_like_pytorch():
     np.testing.assert_allclose(x.var(1, keepdim=True).numpy(), rows)
 
 
+def test_a_truth_value_behind_the_input_is_no_dim():
+    x = ebb.tensor([1.0, 2.0, 4.0])
+    for moment, both in ((ebb.std, ebb.std_mean), (ebb.var, ebb.var_mean)):
+        for unbiased in (True, False):
+            spread, mean = both(x, unbiased)
+            assert spread.item() == both(x, unbiased=unbiased)[0].item()
+            assert spread.item() == moment(x, unbiased).item()
+            assert mean.item() == pytest.approx(7 / 3)
+            assert both(x, 0, unbiased, True)[0].tolist() == [spread.item()]
+    assert ebb.std_mean(x, False)[0].item() == pytest.approx(1.2472191)
+    for function in (ebb.sum, ebb.mean, ebb.amax, ebb.argmax, ebb.max, ebb.cumsum):
+        with pytest.raises(TypeError, match=function.__name__ + r"\(\): argument .* got bool"):
+            function(x, True)
+
+
+@pytest.mark.parametrize(("op", "wanted"), [("max", [1, 2, 4]), ("min", [1, 1, 1])])
+def test_max_and_min_of_two_tensors_compare_them(op, wanted):
+    x = ebb.tensor([1, 2, 4])
+    for other in (ebb.tensor(1), ebb.tensor([1])):
+        assert getattr(ebb, op)(x, other).tolist() == wanted
+        assert getattr(x, op)(other).tolist() == wanted
+    assert isinstance(getattr(ebb, op)(x, 0), tuple)
+
+
 def test_standard_deviation_of_equal_elements_has_no_slope():
     x = leaf([[2.0, 2.0, 2.0], [1.0, 2.0, 4.0]])
     found = gradient(x.std(1), x)
