@@ -15,8 +15,6 @@ from codegen.model import Family, Op
 from codegen.python_stub import render_stub
 from codegen.python_text import Argument, doc_text, merged_signature
 
-# Creation functions whose dtype is the default one unless given.
-DEFAULT_DTYPE = frozenset(["empty", "zeros", "ones", "linspace", "eye", "randn", "rand", "normal"])
 KINDS = {
     "Tensor": "tensor",
     "Tensor[]": "tensor_list",
@@ -100,15 +98,7 @@ class BoundOverload:
     def values(self) -> list[str]:
         """C++ declarations that convert the arguments."""
         own = len(self.op.params) + (1 if self.has_out else 0)
-        return [
-            argument.declaration(index, self.uses_default_dtype and argument.name == "dtype")
-            for index, argument in enumerate(self.arguments[:own])
-        ]
-
-    @property
-    def uses_default_dtype(self) -> bool:
-        """Whether a dtype that is not given is the default one."""
-        return is_creation(self.op) and self.op.name in DEFAULT_DTYPE
+        return [argument.declaration(index) for index, argument in enumerate(self.arguments[:own])]
 
     def call(self, form: str = "plain") -> str:
         """The C++ call, with `out` last in the out form."""

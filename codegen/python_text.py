@@ -64,12 +64,8 @@ class Argument:
         ]
         return " | ".join(names) or "0"
 
-    def declaration(self, index: int, default_dtype: bool = False) -> str:
+    def declaration(self, index: int) -> str:
         """A C++ constant of this name, made from slot `index`."""
-        if default_dtype:
-            return (
-                f"const std::optional<DType> dtype = or_default(arguments.optional_dtype({index}));"
-            )
         if self.may_be_none and self.kind != "tensor":
             wanted = OPTIONAL_TYPES[self.kind]
             value = f"arguments.optional_{self.kind}({index})"

@@ -3,14 +3,19 @@
 // The table is PyTorch's: a higher kind wins over any lower one; within a kind the wider type wins;
 // an unsigned with a signed integer goes to the next signed type that holds both; float16 with
 // bfloat16 goes to float32. Pairs that need more than int64 have no safe integer: they give
-// float32.
+// the default dtype.
 #include "ebb/core/dtype.h"
 
 #include <algorithm>
+#include <atomic>
 #include <ostream>
+
+#include "ebb/core/error.h"
 
 namespace ebb {
 namespace {
+
+std::atomic<DType> floating_default{DType::float32};
 
 DType promote_integers(DType lhs, DType rhs) {
   if (is_unsigned(lhs) == is_unsigned(rhs)) return std::max(lhs, rhs);
@@ -21,7 +26,7 @@ DType promote_integers(DType lhs, DType rhs) {
     case DType::uint8: return DType::int16;
     case DType::uint16: return DType::int32;
     case DType::uint32: return DType::int64;
-    default: return DType::float32;
+    default: return default_dtype();
   }
 }
 
@@ -57,6 +62,15 @@ DType promote(DType lhs, DType rhs) {
   if (kind_of(lhs) != kind) return rhs;
   if (kind_of(rhs) != kind) return lhs;
   return kind == Kind::floating ? promote_floats(lhs, rhs) : promote_integers(lhs, rhs);
+}
+
+DType default_dtype() { return floating_default.load(std::memory_order_relaxed); }
+
+void set_default_dtype(DType dtype) {
+  if (!is_floating(dtype)) {
+    throw DTypeError(str("set_default_dtype: needs a floating dtype, got ", dtype));
+  }
+  floating_default.store(dtype, std::memory_order_relaxed);
 }
 
 DType real_type_of(DType dtype) {

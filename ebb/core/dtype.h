@@ -74,6 +74,12 @@ EBB_API DType real_type_of(DType dtype);
 /// complex64 or complex128, the complex type that holds `dtype` without loss of kind.
 EBB_API DType complex_type_of(DType dtype);
 
+/// The floating dtype of new tensors whose dtype nobody gave and of what floating results ops make
+/// of integers; float32 until set_default_dtype(), which holds for the whole process and throws
+/// DTypeError unless `dtype` is a floating one.
+EBB_API DType default_dtype();
+EBB_API void set_default_dtype(DType dtype);
+
 /// The C++ type of a DType, and back.
 template <typename T>
 struct DTypeOf;

@@ -38,15 +38,18 @@ int64_t Scalar::checked_integer(uint64_t value) {
 
 DType Scalar::promote_with(DType dtype) const {
   if (kind_ <= kind_of(dtype)) return dtype;
-  if (kind_ == Kind::complex) {
-    return is_floating(dtype) ? complex_type_of(dtype) : DType::complex64;
-  }
-  return kind_ == Kind::floating ? DType::float32 : DType::int64;
+  const bool keeps_width = kind_ == Kind::complex && is_floating(dtype);
+  return keeps_width ? complex_type_of(dtype) : default_dtype();
 }
 
 DType Scalar::default_dtype() const {
-  constexpr DType defaults[] = {DType::boolean, DType::int64, DType::float32, DType::complex64};
-  return defaults[static_cast<int>(kind_)];
+  switch (kind_) {
+    case Kind::boolean: return DType::boolean;
+    case Kind::integer: return DType::int64;
+    case Kind::floating: return ebb::default_dtype();
+    case Kind::complex: break;
+  }
+  return complex_type_of(ebb::default_dtype());
 }
 
 void Scalar::store_as(DType dtype, void* where, const char* op) const {

@@ -44,7 +44,8 @@ class EBB_API Scalar {
 
   /// The dtype a result has when a tensor of `dtype` meets this scalar.
   DType promote_with(DType dtype) const;
-  /// The dtype of a tensor made of this scalar alone: bool, int64, float32 or complex64.
+  /// The dtype of a tensor made of this scalar alone: bool, int64, the default dtype or the
+  /// complex one of its precision.
   DType default_dtype() const;
 
   /// Writes this number as one element of `dtype` to `where` (16 bytes suffice for every type).

@@ -23,7 +23,7 @@ struct Conv2dOptions {
   Pair dilation = 1;
   int64_t groups = 1;
   bool bias = true;
-  DType dtype = DType::float32;
+  DType dtype = default_dtype();
 };
 
 /// Input [batch, in_channels, height, width], or without batch. Weight [out_channels, in_channels /
@@ -48,7 +48,7 @@ struct ConvTranspose2dOptions {
   int64_t groups = 1;
   bool bias = true;
   Pair dilation = 1;
-  DType dtype = DType::float32;
+  DType dtype = default_dtype();
 };
 
 /// The transposed convolution, which undoes the sizes of Conv2d. Weight [in_channels, out_channels

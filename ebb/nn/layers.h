@@ -16,7 +16,7 @@ class EBB_API Linear final : public Module {
  public:
   /// Throws ValueError for negative sizes.
   Linear(int64_t in_features, int64_t out_features, bool with_bias = true,
-         DType dtype = DType::float32);
+         DType dtype = default_dtype());
   Tensor forward(const Tensor& input) override;
 
   Tensor weight;
@@ -43,7 +43,7 @@ class EBB_API Flatten final : public Module {
 
 struct EmbeddingOptions {
   int64_t padding_idx = -1;  // a row that stays zero and is not trained; -1: none
-  DType dtype = DType::float32;
+  DType dtype = default_dtype();
   bool sparse = false;  // the gradient of the weight stores the rows that were looked up
 };
 

@@ -14,7 +14,7 @@ struct LayerNormOptions {
   double eps = 1e-5;
   bool elementwise_affine = true;  // has a weight
   bool with_bias = true;           // and a bias beside it
-  DType dtype = DType::float32;
+  DType dtype = default_dtype();
 };
 
 /// Brings the last dims, of sizes `normalized_shape`, to mean 0 and variance 1, then times weight
@@ -36,7 +36,7 @@ class EBB_API LayerNorm final : public Module {
 struct RmsNormOptions {
   std::optional<double> eps{};  // none: that of the input's dtype
   bool elementwise_affine = true;
-  DType dtype = DType::float32;
+  DType dtype = default_dtype();
 };
 
 /// Divides by the root of the mean square over the last dims, then times weight.
@@ -55,7 +55,7 @@ class EBB_API RMSNorm final : public Module {
 struct GroupNormOptions {
   double eps = 1e-5;
   bool affine = true;  // has weight and bias
-  DType dtype = DType::float32;
+  DType dtype = default_dtype();
 };
 
 /// Brings each group of channels of each sample to mean 0 and variance 1.
@@ -79,7 +79,7 @@ struct BatchNormOptions {
   std::optional<double> momentum = 0.1;
   bool affine = true;
   bool track_running_stats = true;
-  DType dtype = DType::float32;
+  DType dtype = default_dtype();
 };
 
 /// Brings each channel of an input [N, C, d...] to mean 0 and variance 1 over the batch; in

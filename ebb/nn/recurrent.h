@@ -19,7 +19,7 @@ struct RecurrentOptions {
   bool batch_first = false;  // [B, T, features] and not [T, B, features]
   double dropout = 0.0;      // between layers, while training
   bool bidirectional = false;
-  DType dtype = DType::float32;
+  DType dtype = default_dtype();
 };
 
 /// The last layer's states at all times, and the last states of all layers and directions

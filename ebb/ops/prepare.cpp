@@ -98,7 +98,7 @@ void Prepared::infer_dtype() {
   }
   dtype_ = promotion.result();
   if (rule_.dtype == DTypeRule::promote_float && !is_differentiable(dtype_)) {
-    dtype_ = DType::float32;
+    dtype_ = default_dtype();
   }
   out_dtype_ = result_dtype(rule_.result, dtype_);
 }

@@ -8,9 +8,7 @@
 namespace ebb::python {
 namespace {
 
-DType current = DType::float32;  // guarded by the GIL
-
-PyObject* get_default(PyObject*, PyObject*) { return Py_NewRef(dtype_object(current)); }
+PyObject* get_default(PyObject*, PyObject*) { return Py_NewRef(dtype_object(default_dtype())); }
 
 PyObject* set_default(PyObject*, PyObject* wanted) {
   return guarded([&] {
@@ -19,7 +17,7 @@ PyObject* set_default(PyObject*, PyObject* wanted) {
       throw DTypeError("set_default_dtype: needs a floating dtype, got " +
                        (dtype ? std::string(name_of(*dtype)) : type_name(wanted)));
     }
-    current = *dtype;
+    set_default_dtype(*dtype);
     return Py_NewRef(Py_None);
   });
 }
@@ -29,14 +27,12 @@ PyMethodDef kFunctions[] = {
      "get_default_dtype($module)\n--\n\nReturn the dtype of new floating tensors."},
     {"set_default_dtype", set_default, METH_O,
      "set_default_dtype($module, dtype, /)\n--\n\n"
-     "Set the dtype of new floating tensors whose dtype nobody gives."},
+     "Set the dtype of new floating tensors whose dtype nobody gives, and of what floating\n"
+     "results operations make of integers."},
     {},
 };
 
 }  // namespace
-
-DType default_dtype() { return current; }
-void set_default_dtype(DType dtype) { current = dtype; }
 
 void add_default_dtype(PyObject* module) {
   check_status(PyModule_AddFunctions(module, kFunctions));

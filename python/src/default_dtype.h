@@ -1,6 +1,4 @@
-// python/src/default_dtype.h -- the floating dtype of new tensors whose dtype nobody gave.
-//
-// It concerns creation only; what an op makes of its operands is fixed by promotion.
+// python/src/default_dtype.h -- Python's names for the default dtype (ebb/core/dtype.h).
 #pragma once
 
 #include <optional>
@@ -9,11 +7,6 @@
 #include "python/src/py.h"
 
 namespace ebb::python {
-
-/// float32 until ebb.set_default_dtype() says otherwise.
-DType default_dtype();
-/// `dtype` is a floating one.
-void set_default_dtype(DType dtype);
 
 /// The dtype asked for, else the default one.
 inline DType or_default(std::optional<DType> asked) { return asked.value_or(default_dtype()); }

@@ -60,8 +60,7 @@ class Survey {
       case Kind::boolean: return has_elements_ ? DType::boolean : default_dtype();
       case Kind::integer: return DType::int64;
       case Kind::floating: return default_dtype();
-      case Kind::complex:
-        return default_dtype() == DType::float64 ? DType::complex128 : DType::complex64;
+      case Kind::complex: return complex_type_of(default_dtype());
     }
     __builtin_unreachable();
   }

@@ -60,6 +60,18 @@ TEST(Scalar, MakesTensorsOfTheDefaultTypeOfItsKind) {
   EXPECT_EQ(Scalar(std::complex<double>(1)).default_dtype(), DType::complex64);
 }
 
+TEST(Scalar, FollowsTheDefaultDTypeOfTheProcess) {
+  set_default_dtype(DType::float64);
+  EXPECT_EQ(Scalar(1.5).default_dtype(), DType::float64);
+  EXPECT_EQ(Scalar(1.5).promote_with(DType::int8), DType::float64);
+  EXPECT_EQ(Scalar(1.5).promote_with(DType::float16), DType::float16);
+  EXPECT_EQ(Scalar(std::complex<double>(1)).default_dtype(), DType::complex128);
+  EXPECT_EQ(promote(DType::uint64, DType::int64), DType::float64);
+  set_default_dtype(DType::float32);
+  EXPECT_EQ(error_of<DTypeError>([] { set_default_dtype(DType::int8); }),
+            "set_default_dtype: needs a floating dtype, got int8");
+}
+
 TEST(Scalar, StoresTheBoundsOfEveryIntegerType) {
   EXPECT_EQ(stored<int8_t>(-128), -128);
   EXPECT_EQ(stored<uint8_t>(255), 255);

@@ -182,9 +182,14 @@ def with_scalar(dtype: str, value: Any) -> str:
     rank = kinds[type(value)]
     if rank <= _rank(dtype):
         return dtype
-    if rank == 3 and dtype == "float64":
-        return "complex128"
-    return ("bool", "int64", "float32", "complex64")[rank]
+    if rank == 3:
+        return _kin_of(dtype if dtype in FLOATING else default_dtype(), "complex")
+    return ("bool", "int64", default_dtype())[rank]
+
+
+def default_dtype() -> str:
+    """Return the dtype of what floating numbers ops make of integers."""
+    return str(ebb.get_default_dtype()).removeprefix("ebb.")
 
 
 def _kin_of(dtype: str, kind: str) -> str:
@@ -201,7 +206,7 @@ def expected_dtype(row: Row, case_arguments: dict[str, Any], dtype: str) -> str:
         return "bool"
     wanted = row.test.get("dtype", row.data["result_dtype"])
     if wanted == "floating_real" and dtype in BOOL + INTEGERS:
-        return "float32"
+        return default_dtype()
     if wanted in ("real", "floating_real", "complex"):
         return _kin_of(dtype, wanted)
     if "dtype" in row.test:
@@ -217,7 +222,7 @@ def expected_dtype(row: Row, case_arguments: dict[str, Any], dtype: str) -> str:
         if is_operand and row.data["family"] in POINTWISE:
             dtype = with_scalar(dtype, value)
     if row.data["dtype_rule"] == "promote_float" and dtype in BOOL + INTEGERS:
-        return "float32"
+        return default_dtype()
     return dtype
 
 

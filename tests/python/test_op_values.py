@@ -64,6 +64,48 @@ def test_values_match_numpy(row, dtype):
             check_results(row, arguments, as_list(call(row, arguments)), dtype, what)
 
 
+@pytest.fixture
+def double_default():
+    ebb.set_default_dtype(ebb.float64)
+    yield
+    ebb.set_default_dtype(ebb.float32)
+
+
+WHOLE = [(row, dtype) for row, dtype in PLAIN if dtype in ("bool", "uint8", "int64")]
+
+
+@pytest.mark.parametrize(("row", "dtype"), WHOLE, ids=str)
+def test_what_ops_make_of_integers_has_the_default_dtype(row, dtype, double_default):
+    for case in row.cases():
+        if not wraps_negative(row, case, dtype):
+            arguments = make_arguments(row, case, dtype)
+            what = f"{row.op}({case}) {dtype}, float64 by default"
+            check_results(row, arguments, as_list(call(row, arguments)), dtype, what)
+
+
+CREATION = [row for row in ROWS if row.data["family"] == "creation" and not row.tensors]
+CREATION = [row for row in CREATION if row.test.get("inputs")]
+
+
+@pytest.mark.parametrize("row", CREATION, ids=str)
+def test_new_tensors_of_floating_numbers_have_the_default_dtype(row, double_default):
+    for case in row.cases():
+        for arguments in (case.arguments, in_floats(case.arguments)):
+            positional, named = split_arguments(row, arguments)
+            given = list(arguments.values())
+            has_kind = row.name in ("full", "arange") and not any(
+                isinstance(one, float) for one in given
+            )
+            wanted = ebb.int64 if has_kind else ebb.float64
+            assert getattr(ebb, row.name)(*positional, **named).dtype is wanted, arguments
+
+
+def in_floats(arguments):
+    """The arguments with floats for their numbers, where the function takes numbers."""
+    numbers = ("fill_value", "start", "end", "step")
+    return {name: float(v) if name in numbers else v for name, v in arguments.items()}
+
+
 @pytest.mark.parametrize("row", [r for r in COMPUTED if not r.is_inplace], ids=str)
 def test_keywords_methods_and_aliases_are_the_same_op(row):
     case = row.cases()[0]

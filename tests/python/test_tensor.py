@@ -213,11 +213,15 @@ def test_new_functions_keep_the_dtype():
     assert x.new_empty(1, 2).shape == (1, 2)
 
 
-def test_default_dtype_concerns_creation():
+def test_default_dtype_concerns_creation_and_what_is_made_of_integers():
+    whole = ebb.tensor([4])
     try:
         ebb.set_default_dtype(ebb.float64)
         assert ebb.zeros(1).dtype is ebb.tensor(1.5).dtype is ebb.float64
-        assert ebb.tensor(1j).dtype is ebb.complex128
+        assert ebb.tensor(1j).dtype is (whole * 1j).dtype is ebb.complex128
+        made = [ebb.arange(10.0), ebb.full((1,), 2.0), whole / whole, whole * 0.5, whole.sqrt()]
+        assert [one.dtype for one in made] == [ebb.float64] * 5
+        assert (ebb.ones(1, dtype=ebb.float32) * 0.5).dtype is ebb.float32
     finally:
         ebb.set_default_dtype(ebb.float32)
     assert ebb.zeros(1).dtype is ebb.get_default_dtype() is ebb.float32

@@ -49,7 +49,7 @@ namespace ebb {
 Tensor angle(const Tensor& input) {
   const LocationScope scope(current_location(__builtin_return_address(0)));
   if (is_complex(input.dtype())) return angle_of_complex(input);
-  const Tensor number = is_floating(input.dtype()) ? input : cast(input, DType::float32);
+  const Tensor number = is_floating(input.dtype()) ? input : cast(input, default_dtype());
   const Tensor turned = mul(cast(less(number, 0), number.dtype()), std::numbers::pi);
   return where(isnan(number), number, turned);
 }

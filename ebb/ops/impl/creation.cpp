@@ -15,7 +15,7 @@ namespace ebb::ops::impl {
 namespace {
 
 DType floating_or(std::optional<DType> dtype) {
-  return dtype.value_or(Scalar(1.0).default_dtype());
+  return dtype.has_value() ? *dtype : default_dtype();
 }
 
 /// Memory for `size` elements, with errors in the name of `op`.

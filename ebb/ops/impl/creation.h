@@ -1,6 +1,7 @@
 // ebb/ops/impl/creation.h -- bodies of the ops that make tensors out of nothing.
 //
-// Without a dtype, floating point means float32; arange and full take the kind of their numbers.
+// Without a dtype, floating point means the default dtype; arange and full take the kind of their
+// numbers.
 #pragma once
 
 #include <optional>
