@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-OLD_FORMULA = "grad: {input: grad_out * conj(out)}"
-NEW_FORMULA = "grad: {input: grad_out * conj(out) * 1}"
+OLD_FORMULA = 'grad: {input: "mul0(grad_out, conj(out))"}'
+NEW_FORMULA = 'grad: {input: "mul0(grad_out, conj(out)) * 1"}'
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ const BinaryCase kBinaryCases[] = {
     {"add", &add_kernels, [](Complex a, Complex b) { return a + b; }},
     {"sub", &sub_kernels, [](Complex a, Complex b) { return a - b; }},
     {"mul", &mul_kernels, [](Complex a, Complex b) { return a * b; }},
+    {"mul0", &mul0_kernels, [](Complex a, Complex b) { return a == 0.0 ? a : a * b; }},
     {"div", &div_kernels, [](Complex a, Complex b) { return a / b; }},
     {"greater", &greater_kernels, [](Complex a, Complex b) { return a.real() > b.real(); }, true},
     {"eq", &eq_kernels, [](Complex a, Complex b) { return a == b; }, true},

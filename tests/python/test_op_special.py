@@ -214,3 +214,88 @@ def test_full_reductions_to_one_element_share_the_gradient_among_ties(op):
 def test_the_larger_or_smaller_of_equals_gives_each_half_of_the_gradient(op):
     x, y = leaf([1.0]), leaf([1.0])
     assert grads(op(x, y), [x, y]) == [[0.5], [0.5]]
+
+
+def second(function, x, seed=None):
+    """The first and the second derivative."""
+    (first,) = ebb.autograd.grad([function(x)], [x], seed, create_graph=True)
+    (found,) = ebb.autograd.grad([first.sum()], [x], materialize_grads=True)
+    return first.tolist(), found.tolist()
+
+
+def test_the_angle_of_the_origin_has_no_gradient():
+    x, y = leaf([0.0, 0.0, 1e-200, 1e200]), leaf([0.0, -0.0, 0.0, 1e200])
+    seed = ebb.tensor([1.0, 1.0, 1.0, 1e200], dtype=ebb.float64)
+    along_x, along_y = grads(ebb.atan2(x, y), [x, y], seed)
+    assert along_x == [0.0, 0.0, 0.0, pytest.approx(0.5)]
+    assert along_y == [0.0, 0.0, pytest.approx(-1e200), pytest.approx(-0.5)]
+
+
+def test_powers_of_0_are_flat_in_every_order():
+    exponent = leaf([0.5, 1.0, 3.0])
+    for base in (0.0, ebb.zeros(3, dtype=ebb.float64)):
+        ones = ebb.ones(3, dtype=ebb.float64)
+        assert second(lambda y, base=base: base**y, exponent, [ones]) == ([0.0] * 3, [0.0] * 3)
+
+
+def test_the_slope_of_a_power_of_0_changes_with_the_exponent():
+    base, exponent = leaf([4.0]), leaf([0.0])
+    (slope,) = ebb.autograd.grad([base**exponent], [base], create_graph=True)
+    assert slope.tolist() == [0.0]
+    assert grads(slope, [exponent]) == [[0.25]]  # of y x^(y - 1): 1 / x
+
+
+def test_a_negative_base_has_a_gradient_to_a_complex_exponent():
+    exponent = leaf([0.5 + 1j], ebb.complex128)
+    wanted = np.conj((-2 + 0j) ** (0.5 + 1j) * np.log(-2 + 0j))
+    for base in (-2.0, ebb.tensor([-2.0], dtype=ebb.float64)):
+        (found,) = grads(base**exponent, [exponent], ebb.ones(1, dtype=ebb.complex128))
+        np.testing.assert_allclose(found, [wanted])
+
+
+@pytest.mark.parametrize("p", [2.0, 3.0])
+def test_the_norm_of_zeros_is_flat_in_both_orders(p):
+    assert second(lambda x: x.norm(p), leaf([0.0, 0.0])) == ([0.0, 0.0], [0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [ebb.exp2, ebb.exp, ebb.cosh, ebb.sinh, ebb.tan, lambda x: x / 0],
+    ids=["exp2", "exp", "cosh", "sinh", "tan", "div"],
+)
+def test_a_masked_infinite_slope_does_not_poison(function):
+    x = leaf([math.inf, 1e4, math.nan])
+    masked = ebb.where(ebb.tensor([False] * 3), function(x), 0)
+    assert grads(masked.sum(), [x]) == [[0.0] * 3]
+
+
+def test_a_masked_product_of_all_elements_does_not_poison():
+    x = leaf([[math.inf, 0.0], [math.nan, 2.0], [3.0, 2.0]])
+    rows = ebb.where(ebb.tensor([False, False, True]), x.prod(1), 0)
+    assert grads(rows.sum(), [x]) == [[[0.0, 0.0], [0.0, 0.0], [2.0, 3.0]]]
+
+
+@pytest.mark.parametrize("dtype", [ebb.float64, ebb.float32, ebb.float16])
+@pytest.mark.parametrize("count", [1, 9])
+def test_gelu_far_below_0_is_0_and_at_minus_infinity_not_a_number(dtype, count):
+    x = ebb.tensor([[-60.0, -math.inf]], dtype=dtype).repeat(count, 1)
+    out = ebb.nn.functional.gelu(x)
+    assert out[:, 0].tolist() == [0.0] * count
+    assert all(map(math.isnan, out[:, 1].tolist()))
+
+
+def test_the_tail_of_gelu_is_that_of_the_complementary_error_function():
+    x = -np.linspace(1.0, 37.0, 73)
+    out = ebb.nn.functional.gelu(ebb.tensor(x)).numpy()
+    wanted = [one * math.erfc(-one / math.sqrt(2)) / 2 for one in x]
+    np.testing.assert_allclose(out, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("is_inplace", [False, True])
+def test_nan_to_num_replaces_in_both_parts_of_complex_numbers(is_inplace):
+    values = [complex(math.nan, 2.0), complex(-math.inf, math.inf), 1 + 1j]
+    x = ebb.tensor(values, dtype=ebb.complex128)
+    function = x.nan_to_num_ if is_inplace else x.nan_to_num
+    out = function(nan=5.0, posinf=7.0, neginf=-7.0)
+    assert out.tolist() == [5 + 2j, -7 + 7j, 1 + 1j]
+    assert (out is x) == is_inplace

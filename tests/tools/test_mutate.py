@@ -52,7 +52,7 @@ def test_all_mutants_of_a_formula_are_in_one_expression():
     ("name", "param", "wanted"),
     [
         ("mul", "input", "grad_out * conj(input)"),
-        ("exp", "input", "grad_out * conj(input)"),
+        ("exp", "input", "mul0(grad_out, conj(input))"),
         ("div", "other", "neg(mul0(grad_out, conj(other / input / input)))"),
         ("neg", "input", None),
     ],

@@ -18,13 +18,13 @@ constexpr double kCubic = 0.044715;
 Tensor silu_second(const Tensor& weight, const Tensor& input) {
   const Tensor s = sigmoid(input);
   const Tensor inner = input * (1 - s * 2) + 2;
-  return weight * s * (1 - s) * inner;
+  return mul0(weight, s * (1 - s) * inner);
 }
 
 Tensor gelu_erf_second(const Tensor& weight, const Tensor& input) {
   const Tensor squared = square(input);
   const Tensor density = exp(squared * -0.5) * 0.3989422804014327;
-  return weight * density * (2 - squared);
+  return mul0(weight, density * (2 - squared));
 }
 
 /// gelu is x g(w(x)) with g = sigmoid, w(x) = 2 sqrt(2 / pi) (x + 0.044715 x^3).
@@ -34,13 +34,13 @@ Tensor gelu_tanh_second(const Tensor& weight, const Tensor& input) {
   const Tensor change = gate * (1 - gate);
   const Tensor slope = (squared * (3 * kCubic) + 1) * kTwoRoot;
   const Tensor bend = (1 - gate * 2) * square(slope) + input * (6 * kCubic * kTwoRoot);
-  return weight * change * (slope * 2 + input * bend);
+  return mul0(weight, change * (slope * 2 + input * bend));
 }
 
 Tensor softplus_grad(const Tensor& grad, const Tensor& input, const Scalar& beta,
                      const Scalar& threshold) {
   const Tensor scaled = mul(input, beta);
-  return where(greater(scaled, threshold), grad, grad * sigmoid(scaled));
+  return where(greater(scaled, threshold), grad, mul0(grad, sigmoid(scaled)));
 }
 
 }  // namespace ebb::autograd::rules

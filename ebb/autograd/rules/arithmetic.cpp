@@ -2,6 +2,7 @@
 // addcdiv and rounded division, which are made of other ops.
 #include <complex>
 
+#include "ebb/autograd/op_support.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/record.h"
 #include "ebb/autograd/rules/rules.h"
@@ -28,27 +29,30 @@ Tensor is_not_negative(const Tensor& exponent) {
 }  // namespace
 
 Tensor pow_grad_input(const Tensor& grad, const Tensor& input, const Tensor& exponent) {
-  const Tensor slope = mul(pow(input, sub(exponent, 1)), exponent);
-  return mul0(grad, conj(where(eq(exponent, 0), 0, slope)));
+  // An exponent of 0 masks the power, which may be infinite, but not how the slope changes with it.
+  return mul0(grad, conj(mul0(exponent, pow(input, sub(exponent, 1)))));
 }
 
 Tensor pow_grad_number(const Tensor& grad, const Tensor& input, const Scalar& exponent) {
   if (is_zero(exponent)) return zeros_like(grad);
-  if (exponent == Scalar(2) || exponent == Scalar(2.0)) return mul(mul(grad, conj(input)), 2);
+  if (exponent == Scalar(2) || exponent == Scalar(2.0)) return mul(mul0(grad, conj(input)), 2);
   return mul0(grad, conj(mul(pow(input, less_one(exponent)), exponent)));
 }
 
 Tensor pow_grad_exponent(const Tensor& grad, const Tensor& input, const Tensor& exponent,
                          const Tensor& out) {
   const Tensor is_flat = bitwise_and(eq(input, 0), is_not_negative(exponent));
-  return mul0(grad, conj(where(is_flat, 0, mul(out, log(input)))));
+  // A negative base has a logarithm among the complex numbers, if the power is one.
+  const Tensor base = is_complex(out.dtype()) ? cast(input, out.dtype()) : input;
+  return mul0(grad, conj(mul0(log(where(is_flat, 1, base)), out)));
 }
 
 Tensor pow_grad_number_exponent(const Tensor& grad, const Scalar& input, const Tensor& exponent,
                                 const Tensor& out) {
   if (is_zero(input)) {
-    const Tensor slope = where(is_not_negative(exponent), 0, mul(out, std::log(0.0)));
-    return mul0(grad, conj(slope));
+    // The power is infinite where it is not flat, and so is its product with log(0), which is
+    // negative.
+    return mul0(grad, conj(where(is_not_negative(exponent), 0, neg(out))));
   }
   const bool is_real = !is_complex(out.dtype());
   const Scalar factor =
@@ -62,7 +66,23 @@ Tensor larger_share(const Tensor& grad, const Tensor& input, const Tensor& other
 }
 
 Tensor hypot_grad(const Tensor& grad, const Tensor& input, const Tensor& out) {
-  return mul(grad, where(eq(out, 0), 0, div(input, out)));
+  return mul0(grad, where(eq(out, 0), 0, div(input, out)));
+}
+
+Tensor atan2_grad(const Tensor& grad, const Tensor& along, const Tensor& across) {
+  const DType dtype = grad.dtype();
+  const Tensor x = cast(along, dtype);
+  // By lengths: a square would leave the range of the dtype long before. Far out nothing turns.
+  const Tensor length = hypot(x, cast(across, dtype));
+  const Tensor is_flat = bitwise_or(eq(length, 0), isinf(length));
+  const Tensor divisor = where(is_flat, 1, length);
+  return mul0(grad, where(is_flat, 0, div(div(x, divisor), divisor)));
+}
+
+Tensor div_grad_number(const Tensor& grad, const Scalar& other) {
+  const Scalar divisor = conj_of(other);
+  if (!is_zero(divisor)) return div(grad, divisor);
+  return where(eq(grad, 0), grad, div(grad, divisor));
 }
 
 }  // namespace ebb::autograd::rules

@@ -45,8 +45,11 @@ Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double ato
 Tensor nan_to_num(const Tensor& input, double nan, std::optional<double> posinf,
                   std::optional<double> neginf) {
   const LocationScope scope(current_location(__builtin_return_address(0)));
-  const double largest = largest_of(input.dtype());
+  if (is_complex(input.dtype())) {
+    return view_as_complex(nan_to_num(view_as_real(input), nan, posinf, neginf));
+  }
   if (!is_floating(input.dtype())) return clone(input);
+  const double largest = largest_of(input.dtype());
   const Tensor numbers = masked_fill(input, isnan(input), nan);
   const Tensor below = masked_fill(numbers, eq(input, kInfinity), posinf.value_or(largest));
   return masked_fill(below, eq(input, -kInfinity), neginf.value_or(-largest));
@@ -55,6 +58,10 @@ Tensor nan_to_num(const Tensor& input, double nan, std::optional<double> posinf,
 const Tensor& nan_to_num_(const Tensor& self, double nan, std::optional<double> posinf,
                           std::optional<double> neginf) {
   const LocationScope scope(current_location(__builtin_return_address(0)));
+  if (is_complex(self.dtype())) {
+    nan_to_num_(view_as_real(self), nan, posinf, neginf);
+    return self;
+  }
   if (!is_floating(self.dtype())) return bitwise_or_(self, self);  // a write that changes nothing
   const double largest = largest_of(self.dtype());
   const Tensor is_infinite = eq(self, kInfinity);

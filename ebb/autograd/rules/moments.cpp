@@ -12,6 +12,11 @@
 namespace ebb::autograd::rules {
 namespace {
 
+/// Quotients by the result are 0 where the divisor was, and so is how they change.
+Tensor with_infinity_for_zeros(const Tensor& divisor) {
+  return where(eq(divisor, 0), std::numeric_limits<double>::infinity(), divisor);
+}
+
 Tensor with_ones_for_zeros(const Tensor& divisor) { return where(eq(divisor, 0), 1, divisor); }
 
 /// Half types in float32: their means, powers and quotients are off by as much as what is left of
@@ -48,7 +53,7 @@ Tensor power_slopes(const Tensor& input, const Tensor& kept, double p) {
 Tensor norm_slopes(const Tensor& input, const Tensor& kept, double p, std::optional<IntSpan> dim) {
   if (p == 0) return zeros_like(input);
   if (p == 1) return sign_of(input);
-  if (p == 2) return div(input, with_ones_for_zeros(kept));
+  if (p == 2) return div(input, with_infinity_for_zeros(kept));
   if (!std::isinf(p)) return power_slopes(input, kept, p);
   const Tensor share =
       extremum_grad(ones_like(kept), magnitude(detach(input)), detach(kept), dim, true);
@@ -70,51 +75,51 @@ Tensor softmax_over(const Tensor& input, const Tensor& kept) {
 
 Tensor var_grad(const Tensor& grad, const Tensor& input, std::optional<IntSpan> dim,
                 double correction, bool keepdim) {
-  return mul(with_reduced_dims(grad, input.sizes(), dim, keepdim),
-             var_slopes(input, dim, correction));
+  return mul0(with_reduced_dims(grad, input.sizes(), dim, keepdim),
+              var_slopes(input, dim, correction));
 }
 
 Tensor var_jvp(const Tensor& tangent, const Tensor& input, std::optional<IntSpan> dim,
                double correction, bool keepdim) {
-  return sum(mul(tangent, var_slopes(input, dim, correction)), dim, keepdim);
+  return sum(mul0(tangent, var_slopes(input, dim, correction)), dim, keepdim);
 }
 
 Tensor std_grad(const Tensor& grad, const Tensor& input, const Tensor& out,
                 std::optional<IntSpan> dim, double correction, bool keepdim) {
   const Tensor kept = with_reduced_dims(out, input.sizes(), dim, keepdim);
-  return mul(with_reduced_dims(grad, input.sizes(), dim, keepdim),
-             std_slopes(input, kept, dim, correction));
+  return mul0(with_reduced_dims(grad, input.sizes(), dim, keepdim),
+              std_slopes(input, kept, dim, correction));
 }
 
 Tensor std_jvp(const Tensor& tangent, const Tensor& input, const Tensor& out,
                std::optional<IntSpan> dim, double correction, bool keepdim) {
   const Tensor kept = with_reduced_dims(out, input.sizes(), dim, keepdim);
-  return sum(mul(tangent, std_slopes(input, kept, dim, correction)), dim, keepdim);
+  return sum(mul0(tangent, std_slopes(input, kept, dim, correction)), dim, keepdim);
 }
 
 Tensor norm_grad(const Tensor& grad, const Tensor& input, const Tensor& out, double p,
                  std::optional<IntSpan> dim, bool keepdim) {
   const Tensor kept = with_reduced_dims(out, input.sizes(), dim, keepdim);
-  return mul(with_reduced_dims(grad, input.sizes(), dim, keepdim),
-             norm_slopes(as_input(input, out), kept, p, dim));
+  return mul0(with_reduced_dims(grad, input.sizes(), dim, keepdim),
+              norm_slopes(as_input(input, out), kept, p, dim));
 }
 
 Tensor norm_jvp(const Tensor& tangent, const Tensor& input, const Tensor& out, double p,
                 std::optional<IntSpan> dim, bool keepdim) {
   const Tensor kept = with_reduced_dims(out, input.sizes(), dim, keepdim);
-  return sum(mul(tangent, norm_slopes(as_input(input, out), kept, p, dim)), dim, keepdim);
+  return sum(mul0(tangent, norm_slopes(as_input(input, out), kept, p, dim)), dim, keepdim);
 }
 
 Tensor logsumexp_grad(const Tensor& grad, const Tensor& input, const Tensor& out, IntSpan dim,
                       bool keepdim) {
   const Tensor kept = with_reduced_dims(out, input.sizes(), dim, keepdim);
-  return mul(with_reduced_dims(grad, input.sizes(), dim, keepdim), softmax_over(input, kept));
+  return mul0(with_reduced_dims(grad, input.sizes(), dim, keepdim), softmax_over(input, kept));
 }
 
 Tensor logsumexp_jvp(const Tensor& tangent, const Tensor& input, const Tensor& out, IntSpan dim,
                      bool keepdim) {
   const Tensor kept = with_reduced_dims(out, input.sizes(), dim, keepdim);
-  return sum(mul(tangent, softmax_over(input, kept)), dim, keepdim);
+  return sum(mul0(tangent, softmax_over(input, kept)), dim, keepdim);
 }
 
 }  // namespace ebb::autograd::rules

@@ -18,6 +18,10 @@ Tensor pow_grad_number_exponent(const Tensor& grad, const Scalar& input, const T
 /// `grad` where input > other, half of it where they are equal, 0 elsewhere.
 Tensor larger_share(const Tensor& grad, const Tensor& input, const Tensor& other);
 Tensor hypot_grad(const Tensor& grad, const Tensor& input, const Tensor& out);
+/// `grad` times `along` over the squared length of the points (along, across); 0 at (0, 0).
+Tensor atan2_grad(const Tensor& grad, const Tensor& along, const Tensor& across);
+/// Of a quotient by a number.
+Tensor div_grad_number(const Tensor& grad, const Scalar& other);
 
 // Complex numbers (complex.cpp).
 /// Pairs of real numbers as complex ones, copied if they do not lie as such.

@@ -37,8 +37,8 @@ Tensor slopes_by_tree(const Tensor& factors, const Tensor& grad) {
   for (size_t i = levels.size() - 1; i-- > 0;) {
     const Tensor& pairs = levels[i];
     slope = narrow(slope, -1, 0, pairs.size(-1) / 2);
-    const Tensor halves[] = {unsqueeze(mul(slope, odd_half(pairs)), -1),
-                             unsqueeze(mul(slope, even_half(pairs)), -1)};
+    const Tensor halves[] = {unsqueeze(mul0(slope, odd_half(pairs)), -1),
+                             unsqueeze(mul0(slope, even_half(pairs)), -1)};
     slope = reshape(cat(halves, -1), pairs.shape());
   }
   return narrow(slope, -1, 0, factors.size(-1));
@@ -47,9 +47,9 @@ Tensor slopes_by_tree(const Tensor& factors, const Tensor& grad) {
 /// grad times the product of all other factors, along the last dim; `grad` and `out` have size 1
 /// there.
 Tensor slopes(const Tensor& grad, const Tensor& factors, const Tensor& out) {
-  if (factors.numel() == 0) return mul(grad, factors);
+  if (factors.numel() == 0) return mul0(grad, factors);
   if (has_zero(factors)) return slopes_by_tree(conj(factors), grad);
-  return div(mul(grad, conj(out)), conj(factors));
+  return mul0(grad, conj(div(out, factors)));
 }
 
 Tensor cast_like(const Tensor& input, const Tensor& out) {

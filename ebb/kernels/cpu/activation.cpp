@@ -27,7 +27,7 @@ struct Sigmoid {
 struct SigmoidBackward {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V grad, V out) const {
-    return hn::Mul(grad, hn::Mul(out, hn::Sub(hn::Set(d, 1), out)));
+    return masked_product(d, grad, hn::Mul(out, hn::Sub(hn::Set(d, 1), out)));
   }
 };
 struct LogSigmoid {
@@ -36,6 +36,14 @@ struct LogSigmoid {
     return hn::Neg(softplus_of(d, hn::Neg(x)));
   }
 };
+/// x, at most 1000 from 0, where all gates are 0 or 1: their products with x do not meet an
+/// infinity. NaN stays.
+template <class D, class V>
+HWY_INLINE V within_gates(D d, V x) {
+  const V far = hn::Set(d, hn::TFromD<D>{1000});
+  return hn::IfThenElse(hn::Gt(hn::Abs(x), far), hn::CopySign(far, x), x);
+}
+
 struct Silu {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
@@ -45,10 +53,11 @@ struct Silu {
 /// s + x s (1 - s), s being sigmoid(x).
 struct SiluBackward {
   template <class D, class V>
-  HWY_INLINE V operator()(D d, V grad, V x) const {
+  HWY_INLINE V operator()(D d, V grad, V given) const {
+    const V x = within_gates(d, given);
     const V s = sigmoid_of(d, x);
     const V slope = hn::MulAdd(hn::Mul(x, s), hn::Sub(hn::Set(d, 1), s), s);
-    return hn::Mul(grad, slope);
+    return masked_product(d, grad, slope);
   }
 };
 struct GeluErf {
@@ -62,12 +71,13 @@ struct GeluErf {
 /// Phi(x) + x phi(x).
 struct GeluErfBackward {
   template <class D, class V>
-  HWY_INLINE V operator()(D d, V grad, V x) const {
+  HWY_INLINE V operator()(D d, V grad, V given) const {
+    const V x = within_gates(d, given);
     using T = hn::TFromD<D>;
     V distribution, density;
     normal_of(d, x, distribution, density);
     const V scaled = hn::Mul(density, hn::Set(d, T(0.39894228040143267794)));
-    return hn::Mul(grad, hn::MulAdd(x, scaled, distribution));
+    return masked_product(d, grad, hn::MulAdd(x, scaled, distribution));
   }
 };
 
@@ -90,13 +100,14 @@ struct GeluTanh {
 /// g + x g (1 - g) (2 k + 6 k 0.044715 x^2), g being the gate.
 struct GeluTanhBackward {
   template <class D, class V>
-  HWY_INLINE V operator()(D d, V grad, V x) const {
+  HWY_INLINE V operator()(D d, V grad, V given) const {
+    const V x = within_gates(d, given);
     using T = hn::TFromD<D>;
     const V gate = gelu_gate(d, x);
     const V steep = hn::MulAdd(hn::Mul(x, x), hn::Set(d, T(6 * 0.7978845608028654 * 0.044715)),
                                hn::Set(d, T(2 * 0.7978845608028654)));
     const V change = hn::Mul(gate, hn::Sub(hn::Set(d, T{1}), gate));
-    return hn::Mul(grad, hn::MulAdd(hn::Mul(x, change), steep, gate));
+    return masked_product(d, grad, hn::MulAdd(hn::Mul(x, change), steep, gate));
   }
 };
 
@@ -122,7 +133,7 @@ struct Elu {
 struct EluBackward {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V grad, V x, V alpha) const {
-    const V below = hn::Mul(hn::Mul(grad, alpha), exp_of(d, x));
+    const V below = masked_product(d, hn::Mul(grad, alpha), exp_of(d, x));
     return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), grad, below);
   }
 };

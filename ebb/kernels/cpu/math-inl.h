@@ -24,6 +24,12 @@ namespace ebb::kernels::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+/// grad * slope, but grad where that is 0: a slope that is infinite or NaN stays masked.
+template <class D, class V>
+HWY_INLINE V masked_product(D d, V grad, V slope) {
+  return hn::IfThenElse(hn::Eq(grad, hn::Zero(d)), grad, hn::Mul(grad, slope));
+}
+
 /// What log needs to know of a floating type.
 template <typename T>
 struct LogTraits;

@@ -1,5 +1,5 @@
-// ebb/kernels/cpu/pointwise_binary.cpp -- add, sub, mul, div, maximum, minimum and the fused
-// gradients of relu and tanh for floating types. Integers, bool and complex are in
+// ebb/kernels/cpu/pointwise_binary.cpp -- add, sub, mul, mul0, div, maximum, minimum and the
+// fused gradients of relu and tanh for floating types. Integers, bool and complex are in
 // pointwise_plain.cpp.
 #include "ebb/kernels/cpu/register.h"
 #include "ebb/kernels/cpu/simd.h"
@@ -8,6 +8,7 @@
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise_binary.cpp"
 // clang-format off
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/math-inl.h"
 #include "ebb/kernels/cpu/rows-inl.h"
 #include "hwy/highway.h"
 // clang-format on
@@ -33,6 +34,12 @@ struct Mul {
   template <class D, class V>
   HWY_INLINE V operator()(D, V lhs, V rhs) const {
     return hn::Mul(lhs, rhs);
+  }
+};
+struct Mul0 {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V lhs, V rhs) const {
+    return masked_product(d, lhs, rhs);
   }
 };
 struct Div {
@@ -64,7 +71,7 @@ struct ReluBackward {
 struct TanhBackward {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V grad_out, V out) const {
-    return hn::Mul(grad_out, hn::NegMulAdd(out, out, hn::Set(d, 1)));
+    return masked_product(d, grad_out, hn::NegMulAdd(out, out, hn::Set(d, 1)));
   }
 };
 
@@ -72,6 +79,7 @@ void fill_tables() {
   fill<Add>(add_kernels);
   fill<Sub>(sub_kernels);
   fill<Mul>(mul_kernels);
+  fill<Mul0>(mul0_kernels);
   fill<Div>(div_kernels);
   fill<Maximum>(maximum_kernels);
   fill<Minimum>(minimum_kernels);

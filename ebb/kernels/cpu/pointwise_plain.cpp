@@ -40,6 +40,12 @@ struct Mul {
   }
   bool operator()(bool lhs, bool rhs) const { return lhs & rhs; }
 };
+struct Mul0 {
+  template <typename T>
+  T operator()(T lhs, T rhs) const {
+    return lhs == T{} ? lhs : Mul()(lhs, rhs);
+  }
+};
 struct Div {
   template <typename T>
   T operator()(T lhs, T rhs) const {
@@ -55,7 +61,7 @@ struct ReluBackward {
 struct TanhBackward {
   template <typename T>
   T operator()(T grad_out, T out) const {
-    return Mul()(grad_out, std::conj(T{1} - Mul()(out, out)));
+    return Mul0()(grad_out, std::conj(T{1} - Mul()(out, out)));
   }
 };
 
@@ -152,7 +158,7 @@ struct Sigmoid {
 struct SigmoidBackward {
   template <typename T>
   T operator()(T grad, T out) const {
-    return Mul()(grad, std::conj(Mul()(out, T{1} - out)));
+    return Mul0()(grad, std::conj(Mul()(out, T{1} - out)));
   }
 };
 /// Small whole powers are products: exp(y log x) is less exact.
@@ -179,15 +185,18 @@ struct Conj {
 void fill_pointwise_plain() {
   set<Add, bool>(add_kernels);
   set<Mul, bool>(mul_kernels);
+  set<Mul0, bool>(mul0_kernels);
   set_integers<Add>(add_kernels);
   set_integers<Sub>(sub_kernels);
   set_integers<Mul>(mul_kernels);
+  set_integers<Mul0>(mul0_kernels);
   set_integers<Neg>(neg_kernels);
   set_signed_integers<Relu>(relu_kernels);
   set_signed_integers<ReluBackward>(relu_backward_kernels);
   set_complex<Add>(add_kernels);
   set_complex<Sub>(sub_kernels);
   set_complex<Mul>(mul_kernels);
+  set_complex<Mul0>(mul0_kernels);
   set_complex<Div>(div_kernels);
   set_complex<Neg>(neg_kernels);
   set_complex<Exp>(exp_kernels);
