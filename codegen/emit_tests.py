@@ -37,6 +37,7 @@ def row(op: Op) -> dict[str, Any]:
         "result_dtype": op.result_dtype,
         "forms": list(op.forms),
         "differentiable": [name for name, formula in op.grad.items() if formula != "none"],
+        "checks": [kind for kind, _ in op.checks],
         "is_composite": bool(op.composite),
         "jvp": op.jvp != "none",
         "test": op.test,
