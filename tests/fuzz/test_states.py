@@ -17,18 +17,9 @@ SAMPLE, LONG = 100, 4000
 ROOT = Path(__file__).parents[2]
 
 
-def run_cases(seed, count):
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-X",
-            "faulthandler",
-            "-m",
-            "tests.fuzz.states",
-            str(seed),
-            "0",
-            str(count),
-        ],
+def run_apart(*command):
+    return subprocess.run(
+        [sys.executable, "-X", "faulthandler", *map(str, command)],
         cwd=ROOT,
         env=os.environ | FRESH_MEMORY,
         capture_output=True,
@@ -36,6 +27,10 @@ def run_cases(seed, count):
         timeout=280,
         check=False,
     )
+
+
+def run_cases(seed, count):
+    done = run_apart("-m", "tests.fuzz.states", seed, 0, count)
     last = (done.stdout.splitlines() or ["none"])[-1]
     assert done.returncode == 0, f"seed {seed}, {last}: exit {done.returncode}\n{done.stderr}"
 
@@ -49,6 +44,14 @@ def test_many_hostile_hooks_leave_the_engine_whole():
     run_cases(seeds.fresh_seed(), LONG)
 
 
+# Apart as well: cases leave packed values in cycles, while which every run here has one thread.
+NAMES_DONE = """
+from tests.fuzz import states
+print(*{name for number in range(40) for name in states.run_case(%d, number)}, sep="\\n")
+"""
+
+
 def test_the_drawn_cases_do_all_that_hooks_may_do():
-    done = [name for number in range(40) for name in states.run_case(seeds.FIXED, number)]
-    assert set(done) == set(states.ACTIONS)
+    done = run_apart("-c", NAMES_DONE % seeds.FIXED)
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.splitlines()) >= set(states.ACTIONS)
