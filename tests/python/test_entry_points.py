@@ -326,3 +326,15 @@ def test_what_a_hook_cuts_stays_where_it_was_for_the_run(what, way, fill, batche
     times = 2 if batched else 1
     numbers = [None if one is None else one.flatten().tolist() for one in found]
     assert numbers == [[10.0] * times, [5.0] * times, [0.0] * times if fill else None]
+
+
+@pytest.mark.parametrize("way", ["detach_", "stop_gradient", "write", "data"])
+@pytest.mark.parametrize("what", ["used", "unused"])
+def test_what_a_hook_cuts_of_backwards_inputs_harms_no_other(what, way):
+    x, other = leaf(1.0), leaf(1.0)
+    used, unused = x * 2, other * 3
+    y = used * 5
+    goal = used if what == "used" else unused
+    y.register_hook(lambda g: cut(goal, way))
+    ebb.autograd.backward(y, inputs=[used, unused, x])
+    assert x.grad.item() == 10.0 and other.grad is None and unused.grad is None
