@@ -276,3 +276,30 @@ def test_a_transposed_convolution_of_no_places_gives_the_bias_and_no_gradient(dt
     assert grads[0].shape == x.shape
     assert not grads[1].any()
     assert grads[2].tolist() == [4.0, 4.0, 4.0]
+
+
+# All windows reach into the padding. oneDNN's gradients of such weights are wrong.
+BORDERS = {
+    "a step beyond the image": ([2, 16, 1], [16, 16, 3], {"stride": 2, "padding": 1}),
+    "two steps, each at a border": ([2, 16, 5], [16, 16, 4], {"stride": 7, "padding": 3}),
+    "planes": ([2, 17, 3, 1], [17, 17, 4, 4], {"stride": [3, 2], "padding": 2}),
+    "thin volumes": ([2, 16, 3, 5, 6], [16, 16, 3, 3, 3], {"stride": 2, "padding": 1}),
+    "a deep kernel": (
+        [1, 16, 2, 11, 8],
+        [2, 16, 4, 5, 5],
+        {"stride": [2, 5, 2], "padding": [3, 0, 1]},
+    ),
+    "steps of the depth": (
+        [2, 16, 4, 3, 4],
+        [16, 16, 4, 2, 2],
+        {"stride": [5, 1, 1], "padding": 2},
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("name", BORDERS)
+def test_windows_that_all_reach_into_the_padding_give_the_right_gradients(name, dtype):
+    x, w, options = BORDERS[name]
+    op = getattr(ebb, f"conv{len(x) - 2}d")
+    compare(lambda *given: op(*given, **options), x, w, [w[0]], dtype=dtype)
