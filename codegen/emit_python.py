@@ -215,6 +215,16 @@ class PythonFunction:
         ]
 
     @property
+    def forms(self) -> list[str]:
+        """Which C functions stand in the tables under all names."""
+        found = ["function"] if self.kind in ("both", "function") else []
+        return [*found, "method"] if self.is_method else found
+
+    def entry(self, name: str, form: str) -> str:
+        """The C function of one of the names."""
+        return f"{self.key}_{form}" if name == self.python_name else f"{name}_as_{form}"
+
+    @property
     def results(self) -> list[Op]:
         """The overloads with named results."""
         return [op for op in self.ops if len(op.results) > 1]

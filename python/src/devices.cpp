@@ -12,6 +12,7 @@
 #include "ebb/core/stream.h"
 #include "ebb/ops/fallback.h"
 #include "python/src/args.h"
+#include "python/src/error_names.h"
 #include "python/src/errors.h"
 #include "python/src/py.h"
 #include "python/src/python_error.h"
@@ -33,7 +34,7 @@ void without_lock(Body body) {
 // --- devices ---
 
 PyObject* load_plugin(PyObject*, PyObject* path) {
-  return guarded([&] {
+  return guarded_as("load_device_plugin", [&] {
     return make_device({load_device_plugin(path_of("load_device_plugin", path)), 0});
   });
 }
@@ -53,7 +54,7 @@ PyObject* get_default(PyObject*, PyObject*) {
   return guarded([] { return make_device(default_device()); });
 }
 PyObject* set_default(PyObject*, PyObject* device) {
-  return guarded([&] {
+  return guarded_as("set_default_device", [&] {
     set_default_device(device == Py_None ? Device{} : to_device(device));
     return none();
   });

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ebb/core/error.h"
+#include "python/src/error_names.h"
 #include "python/src/errors.h"
 #include "python/src/function_node.h"
 #include "python/src/tensor_object.h"
@@ -146,7 +147,7 @@ bool gives_up(const ContextObject* context) {
 }
 
 PyObject* saved_tensors(PyObject* self, void*) {
-  return guarded([&]() -> PyObject* {
+  return guarded_attribute([&]() -> PyObject* {
     ContextObject* const context = downcast(self);
     if (context->in_jvp && context->to_save_forward != nullptr) {
       return Py_NewRef(context->to_save_forward);
@@ -157,7 +158,7 @@ PyObject* saved_tensors(PyObject* self, void*) {
 }
 
 PyObject* needs_input_grad(PyObject* self, void*) {
-  return guarded([&] {
+  return guarded_attribute([&] {
     const ContextObject* const context = downcast(self);
     const autograd::NodeRun* const run = run_of(context);
     Ref all(PyTuple_New(context->argument_count));

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "python/src/args.h"
+#include "python/src/error_names.h"
 #include "python/src/errors.h"
 
 namespace ebb::python {
@@ -75,7 +76,7 @@ void generator_dealloc(PyObject* self) {
 }
 
 PyObject* generator_manual_seed(PyObject* self, PyObject* seed) {
-  return guarded([&] {
+  return guarded_as("manual_seed", [&] {
     generator_of(self).set_seed(seed_from(seed));
     return Py_NewRef(self);
   });
@@ -115,7 +116,7 @@ PyMethodDef kMethods[] = {
 };
 
 PyObject* module_manual_seed(PyObject* module, PyObject* seed) {
-  return guarded([&] {
+  return guarded_as("manual_seed", [&] {
     default_generator().set_seed(seed_from(seed));
     return checked(PyObject_GetAttrString(module, "default_generator"));
   });
@@ -124,7 +125,7 @@ PyObject* module_get_state(PyObject*, PyObject*) {
   return guarded([&] { return wrap(state_tensor(default_generator())); });
 }
 PyObject* module_set_state(PyObject*, PyObject* state) {
-  return guarded([&] {
+  return guarded_as("set_rng_state", [&] {
     set_state(default_generator(), state);
     return Py_NewRef(Py_None);
   });

@@ -7,6 +7,7 @@
 
 #include "ebb/autograd/grad_mode.h"
 #include "ebb/core/error.h"
+#include "python/src/error_names.h"
 #include "python/src/errors.h"
 
 namespace ebb::python {
@@ -194,7 +195,10 @@ PyObject* make_set(PyObject* type, PyObject* const* args, size_t flags, PyObject
     return nullptr;
   }
   const int truth = PyObject_IsTrue(args[0]);
-  if (truth < 0) return nullptr;
+  if (truth < 0) {
+    name_pending_error("set_grad_enabled");
+    return nullptr;
+  }
   PyObject* const object =
       make_mode(reinterpret_cast<PyTypeObject*>(type), change_grad(truth == 1));
   if (object == nullptr) return nullptr;

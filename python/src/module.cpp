@@ -7,6 +7,7 @@
 #include "python/src/default_dtype.h"
 #include "python/src/devices.h"
 #include "python/src/engine_threads.h"
+#include "python/src/error_names.h"
 #include "python/src/errors.h"
 #include "python/src/explain.h"
 #include "python/src/files.h"
@@ -60,6 +61,7 @@ int fill_module(PyObject* module) {
   return guarded(
       [&] {
         add_error_classes(module);
+        add_error_names(module);
         kernels::selected_isa();  // refuses a wrong EBB_ISA now rather than never
         add_value_types(module);
         add_tensor_type(module);

@@ -13,6 +13,7 @@
 #include "ebb/autograd/variable.h"
 #include "ebb/core/error.h"
 #include "ebb/core/location.h"
+#include "python/src/error_names.h"
 #include "python/src/errors.h"
 #include "python/src/function_node.h"
 #include "python/src/hooks.h"
@@ -98,7 +99,7 @@ PyObject* repr(PyObject* self) {
 }
 
 PyObject* next_functions(PyObject* self, void*) {
-  return guarded([&] {
+  return guarded_attribute([&] {
     const std::span<const autograd::Edge> edges = std::as_const(node_of(self)).edges();
     Ref all(PyTuple_New(static_cast<Py_ssize_t>(edges.size())));
     for (size_t index = 0; index < edges.size(); ++index) {
@@ -111,7 +112,7 @@ PyObject* next_functions(PyObject* self, void*) {
 }
 
 PyObject* location(PyObject* self, void*) {
-  return guarded([&]() -> PyObject* {
+  return guarded_attribute([&]() -> PyObject* {
     const SourceLocation place = describe_location(node_of(self).location());
     if (place.file.empty()) Py_RETURN_NONE;
     return checked(Py_BuildValue("(sis)", place.file.c_str(), place.line, place.function.c_str()));
@@ -119,7 +120,7 @@ PyObject* location(PyObject* self, void*) {
 }
 
 PyObject* stack(PyObject* self, void*) {
-  return guarded([&]() -> PyObject* {
+  return guarded_attribute([&]() -> PyObject* {
     const std::vector<SourceLocation> places = describe_stack(node_of(self).location());
     Ref list(checked(PyList_New(0)));
     for (const SourceLocation& place : places) {
@@ -143,7 +144,7 @@ PyObject* sequence_number(PyObject* self, PyObject*) {
 }
 
 PyObject* variable(PyObject* self, void*) {
-  return guarded([&]() -> PyObject* {
+  return guarded_attribute([&]() -> PyObject* {
     Node& node = node_of(self);
     if (!node.is_accumulator()) {
       PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute 'variable'", node.name());
@@ -168,7 +169,7 @@ PyMethodDef kFunctions[] = {
 
 /// Shape, dtype and device of each output of the op: what the gradients that arrive must look like.
 PyObject* input_metadata(PyObject* self, void*) {
-  return guarded([&] {
+  return guarded_attribute([&] {
     const Node& node = node_of(self);
     Ref all(PyTuple_New(node.output_count()));
     for (uint32_t index = 0; index < node.output_count(); ++index) {

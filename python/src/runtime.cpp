@@ -7,6 +7,7 @@
 #include "ebb/core/parallel.h"
 #include "ebb/kernels/cpu/build_info.h"
 #include "python/src/args.h"
+#include "python/src/error_names.h"
 #include "python/src/errors.h"
 #include "python/src/location.h"
 #include "python/src/text.h"
@@ -50,7 +51,7 @@ PyObject* fail_after(PyObject*, PyObject* args) {
 }
 
 PyObject* log_to(PyObject*, PyObject* level) {
-  return guarded([&] {
+  return guarded_as("set_log_level", [&] {
     set_log_level(static_cast<int>(to_int64(level)));
     return Py_NewRef(Py_None);
   });

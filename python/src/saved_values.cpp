@@ -11,6 +11,7 @@
 #include "ebb/core/error.h"
 #include "ebb/core/location.h"
 #include "ebb/ops/prepare.h"
+#include "python/src/error_names.h"
 #include "python/src/errors.h"
 #include "python/src/node_object.h"
 #include "python/src/saved_hooks.h"
@@ -151,7 +152,7 @@ void raw_dealloc(PyObject* self) {
 }
 
 PyObject* raw_data(PyObject* self, void*) {
-  return guarded([&] {
+  return guarded_attribute([&] {
     auto* const raw = reinterpret_cast<RawObject*>(self);
     const Ref value(saved_tensor(*raw->node, raw->name));
     return value.get() == Py_None ? Py_NewRef(Py_None) : wrap(detached(tensor_of(value.get())));
@@ -287,7 +288,7 @@ PyObject* node_attribute(PyObject* self, PyObject* name) {
     PyObject* const tensor = saved_tensor(node_of(self), saved);
     return tensor != nullptr ? tensor : saved_attribute(node_of(self), saved);
   };
-  PyObject* const found = guarded([&] {
+  PyObject* const found = guarded_attribute([&] {
     PyObject* const own = find(rest);
     return own != nullptr ? own : find(own_name_of(rest));
   });
@@ -337,7 +338,7 @@ PyObject* node_list_saved(PyObject* self, PyObject*) {
 }
 
 PyObject* node_saved_bytes(PyObject* self, void*) {
-  return guarded([&] { return PyLong_FromSize_t(autograd::saved_bytes(node_of(self))); });
+  return guarded_attribute([&] { return PyLong_FromSize_t(autograd::saved_bytes(node_of(self))); });
 }
 
 void add_saved_values(PyObject* module) {

@@ -9,6 +9,7 @@
 #include "ebb/autograd/variable.h"
 #include "ebb/core/log.h"
 #include "ebb/core/sparse.h"
+#include "python/src/error_names.h"
 #include "python/src/errors.h"
 #include "python/src/node_object.h"
 #include "python/src/tensor_object.h"
@@ -22,7 +23,7 @@ namespace {
 /// A getter from a function of the tensor.
 template <PyObject* (*Body)(const Tensor&)>
 PyObject* get(PyObject* self, void*) {
-  return guarded([&] { return Body(tensor_of(self)); });
+  return guarded_attribute([&] { return Body(tensor_of(self)); });
 }
 
 PyObject* shape(const Tensor& tensor) { return make_size(tensor.sizes()); }
@@ -88,21 +89,27 @@ Tensor turned_matrices(const char* name, const Tensor& tensor) {
   }
   return ebb::transpose(tensor, -2, -1);
 }
-PyObject* transposed(const Tensor& tensor) { return wrap(turned_matrix("T", tensor)); }
+/// As in PyTorch, one of fewer dims is its own transpose.
+PyObject* transposed(const Tensor& tensor) {
+  return wrap(tensor.ndim() < 2 ? tensor : turned_matrix("T", tensor));
+}
 PyObject* matrix_transposed(const Tensor& tensor) { return wrap(turned_matrices("mT", tensor)); }
 PyObject* adjoint(const Tensor& tensor) { return wrap(ebb::conj(turned_matrix("H", tensor))); }
 PyObject* matrix_adjoint(const Tensor& tensor) {
   return wrap(ebb::conj(turned_matrices("mH", tensor)));
 }
 
+/// A setter of the attribute `name`.
 template <typename Body>
-int set(Body&& body) {
-  return guarded(
+int set(const char* name, Body&& body) {
+  const int status = guarded(
       [&] {
         body();
         return 0;
       },
       -1);
+  if (status < 0) name_pending_error(name);
+  return status;
 }
 
 bool to_truth(PyObject* value, const char* name) {
@@ -113,12 +120,13 @@ bool to_truth(PyObject* value, const char* name) {
 }
 
 int set_requires_grad(PyObject* self, PyObject* value, void*) {
-  return set([&] { requires_grad_(tensor_of(self), to_truth(value, "requires_grad")); });
+  return set("requires_grad",
+             [&] { requires_grad_(tensor_of(self), to_truth(value, "requires_grad")); });
 }
 
 /// Paddle's word: the negation of requires_grad; True cuts a tensor that has history.
 int set_stop_gradient(PyObject* self, PyObject* value, void*) {
-  return set([&] {
+  return set("stop_gradient", [&] {
     const bool stops = to_truth(value, "stop_gradient");
     const Tensor& tensor = tensor_of(self);
     if (stops && !is_leaf(tensor)) {
@@ -130,7 +138,7 @@ int set_stop_gradient(PyObject* self, PyObject* value, void*) {
 }
 
 int set_gradient(PyObject* self, PyObject* value, void*) {
-  return set([&] {
+  return set("grad", [&] {
     if (value == nullptr || value == Py_None) return set_grad(tensor_of(self), Tensor());
     if (!is_tensor(value)) {
       throw DTypeError(str("grad: needs a Tensor or None, got ", type_name(value)));
@@ -140,7 +148,7 @@ int set_gradient(PyObject* self, PyObject* value, void*) {
 }
 
 int set_gradient_dtype(PyObject* self, PyObject* value, void*) {
-  return set([&] {
+  return set("grad_dtype", [&] {
     const std::optional<DType> dtype = value == nullptr ? std::nullopt : to_dtype(value);
     if (!dtype) {
       throw DTypeError(
@@ -151,7 +159,7 @@ int set_gradient_dtype(PyObject* self, PyObject* value, void*) {
 }
 
 int set_data_of(PyObject* self, PyObject* value, void*) {
-  return set([&] {
+  return set("data", [&] {
     if (value == nullptr || !is_tensor(value)) {
       throw DTypeError(str("data: needs a Tensor, got ", type_name(value)));
     }
@@ -167,7 +175,7 @@ PyObject* name(const Tensor& tensor) {
 }
 /// `del tensor.name` takes the name away, as None does.
 int set_name_of(PyObject* self, PyObject* value, void*) {
-  return set([&] {
+  return set("name", [&] {
     if (value == nullptr || value == Py_None) return set_name(tensor_of(self), "");
     if (!PyUnicode_Check(value)) {
       throw DTypeError(str("name: needs a str or None, got ", type_name(value)));
@@ -213,7 +221,8 @@ std::vector<PyGetSetDef> tensor_attributes() {
       {"_base", get<base>, nullptr, "The tensor whose memory a view shows, or None.", nullptr},
       {"data", get<data>, set_data_of, "The same memory without history.", nullptr},
       {"_version", get<version>, nullptr, "How often its memory was written to.", nullptr},
-      {"T", get<transposed>, nullptr, "The transpose of a matrix, as a view.", nullptr},
+      {"T", get<transposed>, nullptr,
+       "The transpose of a matrix, as a view; one of fewer dims itself.", nullptr},
       {"mT", get<matrix_transposed>, nullptr, "The last two dims exchanged, as a view.", nullptr},
       {"H", get<adjoint>, nullptr, "The conjugate of T.", nullptr},
       {"mH", get<matrix_adjoint>, nullptr, "The conjugate of mT.", nullptr},

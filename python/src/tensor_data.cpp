@@ -15,6 +15,7 @@
 #include "ebb/core/stream.h"
 #include "python/src/args.h"
 #include "python/src/default_dtype.h"
+#include "python/src/error_names.h"
 #include "python/src/errors.h"
 #include "python/src/numpy_types.h"
 #include "python/src/value_types.h"
@@ -194,32 +195,40 @@ const Overload as_tensor_overloads[] = {as_tensor_params};
 OpSpec as_tensor_spec{"as_tensor", as_tensor_overloads};
 
 PyObject* make_tensor(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  return guarded_call(tensor_spec, {nullptr, args, count, names}, [&](const Arguments& arguments) {
-    Tensor made = tensor_from_data(arguments.object(0), arguments.optional_dtype(1),
-                                   arguments.optional_device(2));
-    if (arguments.given(3) && arguments.boolean(3)) requires_grad_(made);
-    return wrap(std::move(made));
-  });
+  return renamed(
+      "tensor",
+      guarded_call(tensor_spec, {nullptr, args, count, names}, [&](const Arguments& arguments) {
+        Tensor made = tensor_from_data(arguments.object(0), arguments.optional_dtype(1),
+                                       arguments.optional_device(2));
+        if (arguments.given(3) && arguments.boolean(3)) requires_grad_(made);
+        return wrap(std::move(made));
+      }));
 }
 
 PyObject* as_tensor(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  return guarded_call(
-      as_tensor_spec, {nullptr, args, count, names}, [&](const Arguments& arguments) -> PyObject* {
-        const std::optional<Device> device = arguments.optional_device(2);
-        PyObject* const data = arguments.object(0);
-        const std::optional<DType> dtype = arguments.optional_dtype(1);
-        if (!is_tensor(data) && !is_numpy_array(data)) {
-          return wrap(tensor_from_data(data, dtype, device));
-        }
-        const Tensor shared = is_tensor(data) ? tensor_of(data) : tensor_from_array(data);
-        const bool fits = !dtype || *dtype == shared.dtype();
-        const Tensor converted = fits ? shared : ebb::cast(shared, *dtype);
-        return wrap(ebb::to_device(converted, device_for(data, device)));
-      });
+  return renamed("as_tensor",
+                 guarded_call(as_tensor_spec, {nullptr, args, count, names},
+                              [&](const Arguments& arguments) -> PyObject* {
+                                const std::optional<Device> device = arguments.optional_device(2);
+                                PyObject* const data = arguments.object(0);
+                                const std::optional<DType> dtype = arguments.optional_dtype(1);
+                                if (!is_tensor(data) && !is_numpy_array(data)) {
+                                  return wrap(tensor_from_data(data, dtype, device));
+                                }
+                                const Tensor shared =
+                                    is_tensor(data) ? tensor_of(data) : tensor_from_array(data);
+                                const bool fits = !dtype || *dtype == shared.dtype();
+                                const Tensor converted = fits ? shared : ebb::cast(shared, *dtype);
+                                return wrap(ebb::to_device(converted, device_for(data, device)));
+                              }));
+}
+
+PyObject* asarray(PyObject* module, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return renamed("asarray", as_tensor(module, args, count, names));
 }
 
 PyObject* from_numpy(PyObject*, PyObject* array) {
-  return guarded([&] {
+  return guarded_as("from_numpy", [&] {
     if (!is_numpy_array(array)) {
       throw DTypeError(str("from_numpy: needs a numpy.ndarray, got ", type_name(array)));
     }
@@ -235,7 +244,7 @@ PyMethodDef kFunctions[] = {
     {"as_tensor", as_method(as_tensor), METH_FASTCALL | METH_KEYWORDS,
      "as_tensor($module, data, dtype=None, device=None)\n--\n\n"
      "Like tensor(), but share the memory of an array or tensor where that is possible.\n"},
-    {"asarray", as_method(as_tensor), METH_FASTCALL | METH_KEYWORDS,
+    {"asarray", as_method(asarray), METH_FASTCALL | METH_KEYWORDS,
      "asarray($module, data, dtype=None, device=None)\n--\n\nThe Array API's name of "
      "as_tensor().\n"},
     {"from_numpy", from_numpy, METH_O,

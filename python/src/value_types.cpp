@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ebb/core/error.h"
+#include "python/src/error_names.h"
 #include "python/src/errors.h"
 #include "python/src/text.h"
 
@@ -203,6 +204,10 @@ PyObject* size_subscript(PyObject* self, PyObject* key) {
   return size;
 }
 
+PyObject* new_size(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  return renamed("Size", PyTuple_Type.tp_new(type, args, kwargs));
+}
+
 PyMethodDef kSizeMethods[] = {
     {"numel", size_numel, METH_NOARGS, "numel($self)\n--\n\nReturn the product of the sizes."},
     {},
@@ -211,6 +216,7 @@ PyMethodDef kSizeMethods[] = {
 void add_size(PyObject* module) {
   PyType_Slot slots[] = {
       {Py_tp_doc, const_cast<char*>("The shape of a tensor: a tuple of ints.")},
+      {Py_tp_new, as_slot(new_size)},
       {Py_tp_repr, as_slot(size_repr)},
       {Py_mp_subscript, as_slot(size_subscript)},
       {Py_tp_methods, kSizeMethods},
