@@ -87,6 +87,7 @@ newaxis = None
 # The parts are imported at once (15 ms), not by a module-level __getattr__: with one, Python
 # cannot specialise the look-up of `ebb.add`, which then costs 10 ns more each time.
 from ebb import (  # noqa: E402,F401
+    _naming,
     data,
     graphs,
     io,
@@ -102,6 +103,8 @@ from ebb.autograd.anomaly import trace_cuts  # noqa: E402,F401
 from ebb.graphs import explain, graph  # noqa: E402,F401
 from ebb.io import load, load_npz, save, save_npz  # noqa: E402,F401
 from ebb.linalg import _norm_of_tensor as norm  # noqa: E402,F401
+
+_naming.name_errors()
 
 # `from ebb import *` must not hide builtins such as sum and max.
 __all__ = [name for name in dir() if not name.startswith("_") and not hasattr(_builtins, name)]

@@ -14,6 +14,9 @@ class layout(str):  # noqa: N801
 
     __slots__ = ()
 
+    def __new__(cls, name: str) -> "layout":
+        return super().__new__(cls, name)
+
     def __repr__(self):
         return f"ebb.{self}"
 

@@ -1,6 +1,8 @@
 # python/ebb/errors.py -- the exceptions that ebb raises.
 """Each class derives from its standard class and from ``Error``, which is a ``RuntimeError``."""
 
+import builtins
+
 from ebb._C import (
     AutogradError,
     DeviceError,
@@ -20,6 +22,7 @@ __all__ = [
     "Error",
     "ShapeError",
     "ValueError",
+    "KeyError",
     "DTypeError",
     "IndexError",
     "AutogradError",
@@ -30,3 +33,9 @@ __all__ = [
     "DeviceError",
     "InternalError",
 ]
+
+
+class KeyError(Error, builtins.KeyError):
+    """A name that is not there."""
+
+    __str__ = Exception.__str__  # a KeyError's own quotes its text

@@ -128,7 +128,7 @@ def default_function(
         return NotImplemented
     with DisableEbbFunctionSubclass():
         result = function(*args, **(kwargs or {}))
-    if function in get_default_nowrap_functions():
+    if function in _default_nowrap_functions():
         return result
     given = {id(one) for one in _arguments(args, kwargs or {})}
     return _converted(result, cls, given)
@@ -211,19 +211,27 @@ def _asking_property(member: Any) -> property:
 # --- what there is ---
 
 
-@functools.cache
 def get_default_nowrap_functions() -> set[Callable[..., Any]]:
     """Functions whose results ``Tensor.__ebb_function__`` leaves as they are."""
+    return _default_nowrap_functions()
+
+
+@functools.cache
+def _default_nowrap_functions() -> set[Callable[..., Any]]:
     names = ("_base", "grad", "_grad", "grad_fn", "_version")
     return {vars(Tensor)[name].__get__ for name in names if name in vars(Tensor)}
 
 
-@functools.cache
 def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
     """Return all functions that ask classes, by where they are found: ``ebb`` and ``Tensor``.
 
     ``ebb.nn.functional`` is computed by them and asks through them.
     """
+    return _overridable_functions()
+
+
+@functools.cache
+def _overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
     import ebb
 
     functions = [getattr(ebb, name) for name in ebb.ops.__all__ if hasattr(ebb, name)]
@@ -235,9 +243,13 @@ def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
     return {ebb: asking, Tensor: members}
 
 
-@functools.cache
 def get_ignored_functions() -> set[Callable[..., Any]]:
     """Functions that ask nobody: they take no tensor, or make plain ones."""
+    return _ignored_functions()
+
+
+@functools.cache
+def _ignored_functions() -> set[Callable[..., Any]]:
     import ebb
 
     names = "arange empty eye full linspace logspace ones rand randint randn randperm zeros tensor"

@@ -259,6 +259,15 @@ void install_location_provider(const char* package_dir) {
                          .append_stack = append_places});
 }
 
+bool called_from_package() {
+  PyFrameObject* const frame = PyEval_GetFrame();  // borrowed
+  if (frame == nullptr) return false;
+  PyCodeObject* const code = PyFrame_GetCode(frame);
+  const bool inside = is_inside_ebb(code);
+  Py_DECREF(code);
+  return inside;
+}
+
 bool reads_frames_directly() { return direct; }
 
 }  // namespace ebb::python

@@ -9,6 +9,9 @@ namespace ebb::python {
 /// that an op inside ebb.nn is put down to the user's line. Throws ErrorSet.
 void install_location_provider(const char* package_dir);
 
+/// Whether the innermost Python frame is one of the package: what it calls, no user calls.
+bool called_from_package();
+
 /// Whether frames are read directly (CPython 3.11) rather than through the public API.
 bool reads_frames_directly();
 

@@ -25,6 +25,7 @@
 #include "python/src/optimizers.h"
 #include "python/src/overrides.h"
 #include "python/src/profiler.h"
+#include "python/src/public_function.h"
 #include "python/src/run_queries.h"
 #include "python/src/runtime.h"
 #include "python/src/saved_hooks.h"
@@ -92,6 +93,7 @@ int fill_module(PyObject* module) {
         add_optimizers(module);
         add_clip_grad(module);
         add_init(module);
+        add_public_function(module);
         add_files(module);
         add_ops(module);
         return 0;

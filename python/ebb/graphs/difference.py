@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ebb import _naming
 from ebb.graphs.table import module_text
 
 if TYPE_CHECKING:
@@ -97,3 +98,6 @@ def _describe(node: GraphNode) -> str:
 
 def _text(value: Any) -> str:
     return str(list(value)) if isinstance(value, tuple) else str(value)
+
+
+_naming.name_module(__name__)

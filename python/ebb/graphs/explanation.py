@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ebb import _C
+from ebb import _C, _naming
 from ebb.graphs import table
 from ebb.graphs.node import Location
 from ebb.graphs.roots import flat_list, named_tensors
@@ -466,3 +466,6 @@ def _cells(row: Summary, is_traced: bool) -> Cells:
     if row.gets_gradient and row.gradient not in (MISSING, FINITE):
         gradient += f", {TEXTS[row.gradient]}"
     return row.name, gradient, _number(row.ways) if row.ways else "", str(row.step or "")
+
+
+_naming.name_module(__name__)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ebb import _naming
+
 if TYPE_CHECKING:
     from ebb.graphs.snapshot import Snapshot
 
@@ -255,3 +257,6 @@ class GraphNode:
         what = " ".join([self.name, *self.titles])
         shapes = ", ".join(f"{output.dtype} {list(output.shape)}" for output in self.outputs)
         return f"<node {self.index}: {what}, {shapes}>"
+
+
+_naming.name_module(__name__)

@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ebb import _C
+from ebb import _C, _naming
 from ebb.graphs import select, table, tree
 from ebb.graphs.node import GraphEdge, GraphNode, Location, Locations, Output, Saved
 from ebb.graphs.walk import Walk
@@ -402,3 +402,6 @@ def _value(text: str) -> Any:
     """Return an attribute's value; lists of sizes become tuples."""
     value = json.loads(text)
     return tuple(value) if isinstance(value, list) else value
+
+
+_naming.name_module(__name__)
