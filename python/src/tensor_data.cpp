@@ -194,37 +194,37 @@ Param as_tensor_params[] = {{"data", ArgKind::object},
 const Overload as_tensor_overloads[] = {as_tensor_params};
 OpSpec as_tensor_spec{"as_tensor", as_tensor_overloads};
 
+PyObject* copy_data(const Call& call) {
+  return guarded_call(tensor_spec, call, [&](const Arguments& arguments) {
+    Tensor made = tensor_from_data(arguments.object(0), arguments.optional_dtype(1),
+                                   arguments.optional_device(2));
+    if (arguments.given(3) && arguments.boolean(3)) requires_grad_(made);
+    return wrap(std::move(made));
+  });
+}
 PyObject* make_tensor(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  return renamed(
-      "tensor",
-      guarded_call(tensor_spec, {nullptr, args, count, names}, [&](const Arguments& arguments) {
-        Tensor made = tensor_from_data(arguments.object(0), arguments.optional_dtype(1),
-                                       arguments.optional_device(2));
-        if (arguments.given(3) && arguments.boolean(3)) requires_grad_(made);
-        return wrap(std::move(made));
-      }));
+  return renamed("tensor", copy_data({nullptr, args, count, names}));
 }
 
+PyObject* share_data(const Call& call) {
+  return guarded_call(as_tensor_spec, call, [&](const Arguments& arguments) -> PyObject* {
+    const std::optional<Device> device = arguments.optional_device(2);
+    PyObject* const data = arguments.object(0);
+    const std::optional<DType> dtype = arguments.optional_dtype(1);
+    if (!is_tensor(data) && !is_numpy_array(data)) {
+      return wrap(tensor_from_data(data, dtype, device));
+    }
+    const Tensor shared = is_tensor(data) ? tensor_of(data) : tensor_from_array(data);
+    const bool fits = !dtype || *dtype == shared.dtype();
+    const Tensor converted = fits ? shared : ebb::cast(shared, *dtype);
+    return wrap(ebb::to_device(converted, device_for(data, device)));
+  });
+}
 PyObject* as_tensor(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  return renamed("as_tensor",
-                 guarded_call(as_tensor_spec, {nullptr, args, count, names},
-                              [&](const Arguments& arguments) -> PyObject* {
-                                const std::optional<Device> device = arguments.optional_device(2);
-                                PyObject* const data = arguments.object(0);
-                                const std::optional<DType> dtype = arguments.optional_dtype(1);
-                                if (!is_tensor(data) && !is_numpy_array(data)) {
-                                  return wrap(tensor_from_data(data, dtype, device));
-                                }
-                                const Tensor shared =
-                                    is_tensor(data) ? tensor_of(data) : tensor_from_array(data);
-                                const bool fits = !dtype || *dtype == shared.dtype();
-                                const Tensor converted = fits ? shared : ebb::cast(shared, *dtype);
-                                return wrap(ebb::to_device(converted, device_for(data, device)));
-                              }));
+  return renamed("as_tensor", share_data({nullptr, args, count, names}));
 }
-
-PyObject* asarray(PyObject* module, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  return renamed("asarray", as_tensor(module, args, count, names));
+PyObject* asarray(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return renamed("asarray", share_data({nullptr, args, count, names}));
 }
 
 PyObject* from_numpy(PyObject*, PyObject* array) {

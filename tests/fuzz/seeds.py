@@ -17,12 +17,12 @@ FIXED = 20
 
 def fixed(*what: object) -> random.Random:
     """The generator of a bounded sample: the same draws in every run."""
-    return _generator(FIXED, what)
+    return generator(FIXED, *what)
 
 
 def fresh(*what: object) -> random.Random:
     """The generator of a long run: other draws in every run, unless EBB_FUZZ_SEED is set."""
-    return _generator(fresh_seed(), what)
+    return generator(fresh_seed(), *what)
 
 
 def fresh_seed() -> int:
@@ -30,5 +30,6 @@ def fresh_seed() -> int:
     return int(os.environ.setdefault(VARIABLE, str(random.SystemRandom().randrange(2**31))))
 
 
-def _generator(seed: int, what: tuple[object, ...]) -> random.Random:
+def generator(seed: int, *what: object) -> random.Random:
+    """The generator of a run with any seed."""
     return random.Random(zlib.crc32(repr((seed, *map(str, what))).encode()))

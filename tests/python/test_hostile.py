@@ -1,90 +1,15 @@
-# tests/python/test_hostile.py -- nonsense arguments, hostile objects and odd endings: no crash.
+# tests/python/test_hostile.py -- nonsense as keys and data, hostile objects, odd endings: no crash.
+#
+# Nonsense as arguments of functions is tests/fuzz/test_hostile_calls.py.
 import random
 import subprocess
 import sys
 import textwrap
-import warnings
 
-import numpy as np
 import pytest
 
 import ebb
-
-INF = float("inf")
-
-
-class Angry:
-    """Raises from whatever Python may call."""
-
-    def __index__(self):
-        raise KeyError("angry")
-
-    __float__ = __bool__ = __len__ = __iter__ = __index__
-
-    def __getitem__(self, key):
-        raise KeyError("angry")
-
-
-def junk(rng):
-    """One argument, sensible or not."""
-    x = ebb.ones(2, 3)
-    choices = [
-        x,
-        x.T,
-        ebb.ones(3, requires_grad=True),
-        ebb.zeros(0, 2),
-        ebb.tensor(3),
-        ebb.tensor([0, 1]),
-        ebb.ones(2, 3, dtype=ebb.bool),
-        ebb.ones(2, dtype=ebb.complex64),
-        ebb.ones(2, dtype=ebb.bfloat16),
-        ebb.ones(1, 2, 3, 4, 5, 6, 7),
-        None,
-        True,
-        0,
-        -1,
-        2,
-        2**40,
-        2**63 - 1,
-        -(2**63),
-        2**70,
-        1.5,
-        INF,
-        float("nan"),
-        1j,
-        "mean",
-        "x" * 1000,
-        "\udc80",
-        b"bytes",
-        [],
-        (),
-        [1, 2],
-        (3, -1),
-        [2**40, 2**40],
-        [x, x],
-        [x, None],
-        [[1], [2]],
-        range(3),
-        {},
-        {"a": 1},
-        ebb.float32,
-        ebb.int64,
-        ebb.device("cpu"),
-        ebb.Generator(),
-        np.float32(1),
-        np.int64(1),
-        np.bool_(True),
-        np.arange(3),
-        np.array(None),
-        Angry(),
-        [Angry()],
-        object,
-        lambda: 1,
-    ]
-    return rng.choice(choices)
-
-
-NAMES = ["input", "other", "dim", "keepdim", "out", "dtype", "alpha", "index", "size", "foo"]
+from tests.fuzz.hostile_values import Angry, junk
 
 
 def survive(call):
@@ -95,40 +20,6 @@ def survive(call):
         raise
     except (TypeError, ValueError, LookupError, RuntimeError, MemoryError, OverflowError):
         pass
-
-
-def call_with_junk(function, rng):
-    args = [junk(rng) for _ in range(rng.randrange(5))]
-    kwargs = {rng.choice(NAMES): junk(rng) for _ in range(rng.randrange(3))}
-    survive(lambda: function(*args, **kwargs))
-
-
-@pytest.mark.parametrize("name", ebb.ops.__all__)
-def test_functions_survive_nonsense(name):
-    rng = random.Random(name)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for _ in range(150):
-            call_with_junk(getattr(ebb, name), rng)
-
-
-SKIPPED = {"_make_subclass"}
-METHODS = [
-    name
-    for name in dir(ebb.Tensor)
-    if callable(getattr(ebb.Tensor, name)) and not name.startswith("__") and name not in SKIPPED
-]
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_methods_survive_nonsense(name):
-    rng = random.Random(name)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for _ in range(60):
-            receiver = junk(rng)
-            if isinstance(receiver, ebb.Tensor):
-                call_with_junk(getattr(receiver, name), rng)
 
 
 def test_keys_and_values_survive_nonsense():
