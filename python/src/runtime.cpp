@@ -18,7 +18,7 @@ namespace {
 PyObject* get_threads(PyObject*, PyObject*) { return PyLong_FromLong(num_threads()); }
 
 PyObject* set_threads(PyObject*, PyObject* count) {
-  return guarded([&] {
+  return guarded_as("set_num_threads", [&] {
     if (!PyLong_Check(count)) {
       throw DTypeError(str("set_num_threads: needs an int, got ", type_name(count)));
     }

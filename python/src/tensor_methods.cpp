@@ -8,6 +8,7 @@
 #include "ebb/core/device_memory.h"
 #include "ebb/core/sparse.h"
 #include "python/src/autograd.h"
+#include "python/src/error_names.h"
 #include "python/src/errors.h"
 #include "python/src/hooks.h"
 #include "python/src/op_call.h"
@@ -124,7 +125,7 @@ PyObject* convert(PyObject* self, PyObject*) {
 
 /// to(dtype), to(device), to(device, dtype), to(other); copy=True copies in any case.
 PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  return guarded([&] {
+  return guarded_as("to", [&] {
     DType dtype = tensor_of(self).dtype();
     Device device = tensor_of(self).device();
     bool copy = false;

@@ -8,6 +8,7 @@
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/variable.h"
 #include "python/src/default_dtype.h"
+#include "python/src/error_names.h"
 #include "python/src/errors.h"
 #include "python/src/numpy_types.h"
 #include "python/src/op_call.h"
@@ -113,7 +114,7 @@ Tensor alias_of(const Tensor& tensor) {
 }
 
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  return guarded([&]() -> PyObject* {
+  return guarded_as("Tensor", [&]() -> PyObject* {
     const FlatCall flat(args, kwargs);
     try {
       return wrap_as(type, made_from(flat));

@@ -5,7 +5,7 @@ import functools
 import inspect
 import warnings
 
-from ebb._C import inference_mode, set_grad_enabled
+from ebb._C import DTypeError, inference_mode, set_grad_enabled
 
 __all__ = ["inference_mode", "run_in_mode", "set_grad_enabled"]
 
@@ -23,7 +23,12 @@ def run_in_mode(kind, value, function):
             FutureWarning,
             stacklevel=2,
         )
-        function.__init__ = run_in_mode(kind, value, function.__init__)
+        try:
+            function.__init__ = run_in_mode(kind, value, function.__init__)
+        except TypeError:
+            raise DTypeError(
+                f"{kind.__name__}: needs a class written in Python, got {function.__name__}"
+            ) from None
         return function
     mode = functools.partial(kind, value)
     if inspect.isgeneratorfunction(function):
