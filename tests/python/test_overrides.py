@@ -223,7 +223,16 @@ PUBLIC = {
 }
 
 
+@pytest.fixture
+def modes_off():
+    """Functions that switch a mode for good are switched back."""
+    yield
+    for switch in ("set_detect_anomaly", "set_check_nan_inf", "set_trace_cuts"):
+        getattr(ebb.autograd, switch)(False)
+
+
 @pytest.mark.parametrize("name", PUBLIC)
+@pytest.mark.usefixtures("modes_off")
 def test_any_argument_may_have_a_class_that_takes_part(name):
     function, d = PUBLIC[name], Diagonal(3, 1.0)
     calls = [((ebb.ones(2),) * before + (d,), {}) for before in range(4)]
