@@ -157,14 +157,15 @@ def _head(text: str) -> str:
 
 
 def _better(names, function, args, kwargs, error):
-    culprit = _culprit(function, args, kwargs)
+    is_written = isinstance(error, errors.Error) or _head(str(error)) != ""
+    culprit = "" if is_written else _culprit(function, args, kwargs)
     text = str(error)
     if isinstance(error, OSError) and not isinstance(error, errors.Error):
         error.strerror = f"{names[0]}: {error.strerror}"
         return error
     if culprit and isinstance(error, (TypeError, AttributeError, ValueError, LookupError)):
         made = errors.DTypeError(f"{names[0]}: {culprit}")
-    elif isinstance(error, errors.Error) or _is_written(error):
+    elif is_written:  # by the package, and knows best
         inner = _head(text)
         is_hidden = hasattr(_C._ops, inner) and not hasattr(_C, inner)
         is_private = inner.startswith("_") or is_hidden
@@ -181,11 +182,6 @@ def _better(names, function, args, kwargs, error):
         made = kind(f"{names[0]}: cannot be called with {given} ({type(error).__name__}: {text})")
     made.__cause__ = error
     return made.with_traceback(error.__traceback__)
-
-
-def _is_written(error) -> bool:
-    """Return whether a plain error of Python's class has a text of the package's form."""
-    return _head(str(error)) != ""
 
 
 def _is_called_from_within(frame) -> bool:

@@ -123,7 +123,9 @@ def test_an_archive_that_claims_more_than_it_can_hold_is_refused_before_it_is_un
     make, text = BOMBS[kind]
     make(path)
     said, peak = refusal_of(ebb.load, path)
-    assert said.startswith("load_npz: needs an .npz file of numbers, got") and text in said, said
+    assert said.startswith("load: load_npz: needs an .npz file of numbers, got") and text in said, (
+        said
+    )
     assert peak < 8 << 20
 
 
@@ -158,7 +160,9 @@ def test_memory_that_is_not_there_is_an_error_that_names_the_file(tmp_path):
     path = tmp_path / "x.npz"
     packed(path, zeros(200 << 20), zipfile.ZIP_DEFLATED)
     said = load_within(path, 100 << 20)
-    assert said.startswith("OutOfMemoryError load_npz: needs memory for 209,715,200 bytes"), said
+    assert said.startswith("OutOfMemoryError load: load_npz: needs memory for 209,715,200 bytes"), (
+        said
+    )
 
 
 @pytest.mark.nosan  # the sanitizers take address space that the limit is set on
@@ -229,12 +233,12 @@ def test_a_page_larger_than_allowed_is_refused(tmp_path):
 # Names that are no files.
 
 READERS = {
-    "load npz": ("x.npz", ebb.load, "load_npz"),
-    "load npy": ("x.npy", ebb.load, "load_npy"),
+    "load npz": ("x.npz", ebb.load, "load: load_npz"),
+    "load npy": ("x.npy", ebb.load, "load: load_npy"),
     "load": ("x.safetensors", ebb.load, "load"),
     "load mapped": ("x.safetensors", lambda path: ebb.load(path, mmap=True), "load"),
-    "load_metadata": ("x.st", ebb.io.load_metadata, "load"),
-    "safe_open": ("x.st", ebb.io.safe_open, "load"),
+    "load_metadata": ("x.st", ebb.io.load_metadata, "load_metadata: load"),
+    "safe_open": ("x.st", ebb.io.safe_open, "safe_open: load"),
     "load_npz": ("x.npz", ebb.load_npz, "load_npz"),
     "load_npy": ("x.npy", ebb.io.npz.load_npy, "load_npy"),
     "load_digits": ("x.bin", ebb.data.digits.load, "load"),
