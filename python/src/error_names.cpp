@@ -32,15 +32,17 @@ class Pending {
   bool is_fresh() const { return value_ != nullptr && traceback_ == nullptr; }
   std::string text() const {
     PyObject* const text = PyObject_Str(value_);
-    const char* const bytes = text == nullptr ? nullptr : PyUnicode_AsUTF8(text);
-    std::string copied = bytes == nullptr ? "" : bytes;
+    Py_ssize_t size = 0;
+    const char* const bytes = text == nullptr ? nullptr : PyUnicode_AsUTF8AndSize(text, &size);
+    std::string copied = bytes == nullptr ? "" : std::string(bytes, static_cast<size_t>(size));
     Py_XDECREF(text);
     PyErr_Clear();
     return copied;
   }
   /// Makes it an error of another class, with this text.
   void replace(PyObject* error_class, const std::string& text) {
-    replace(PyObject_CallFunction(error_class, "s", text.c_str()));
+    replace(PyObject_CallFunction(error_class, "s#", text.data(),
+                                  static_cast<Py_ssize_t>(text.size())));
   }
   void replace(PyObject* made) {
     if (made == nullptr) return PyErr_Clear();
