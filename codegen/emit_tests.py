@@ -22,6 +22,7 @@ def row(op: Op) -> dict[str, Any]:
         "python": op.python,
         "aliases": list(op.aliases),
         "cost": op.cost,
+        "temporaries": op.temporaries,
         "params": [
             {
                 "name": param.name,

@@ -43,6 +43,11 @@ def test_a_good_entry_loads_with_its_defaults(tmp_path):
         ),
         ("-> Tensor out", "", "ops/little.yaml:1: half: op: needs `name(Type name, ...) -> Tensor"),
         ("promote", "demote", "ops/little.yaml:3: half: `dtype` needs one of promote, promote_flo"),
+        (
+            "  doc: Half",
+            "  temporaries: -1\n  doc: Half",
+            "ops/little.yaml:2: half: `temporaries` needs a whole number, got -1",
+        ),
         ("UnaryKernel", "OneKernel", "ops/little.yaml:4: half: unknown kernel type `OneKernel`; "),
         ("half\n", "half(x)\n", "ops/little.yaml:4: half: `kernel` names `x`, which is no operand"),
         ("{input: grad", "{x: grad", "ops/little.yaml:5: half: `grad` names `x`, which is no tens"),

@@ -1,0 +1,80 @@
+# tests/fuzz/test_temporaries.py -- what a call takes beside operands and results does not grow.
+#
+# For every op of the table: its memory above operands and results, at two sizes of its operands
+# (temporaries.py). An op whose row names `temporaries` may take so many bytes an element; no other
+# may take any. In `make test` a sample of the ops in one dtype each, in `make test-long` all.
+
+import pytest
+
+import ebb
+from tests.fuzz import seeds, temporaries
+from tests.python.op_rows import load_rows
+
+SAMPLE = 16
+SLACK = 1.0  # workspaces of half a megabyte, of which a thread may keep one more or less
+ROUNDED = 1.34  # blocks of memory are up to a third larger than asked for
+
+ROWS = [row for row in load_rows() if row.test.get("inputs") and not row.is_inplace]
+SAMPLED = seeds.fixed("temporaries").sample(ROWS, min(SAMPLE, len(ROWS)))
+
+
+def largest_growth(row, dtype):
+    """The most bytes an element that a case of the row takes, of those that can be enlarged."""
+    for case in row.cases():
+        found = [
+            temporaries.bytes_an_element(row, case, size, dtype, temporaries.of_call)
+            for size in temporaries.sizes_of(case)[:2]
+        ]
+        found = [one for one in found if one is not None]
+        if found:
+            return max(found)
+    return None
+
+
+def check(row, dtype):
+    growth = largest_growth(row, dtype)
+    allowed = row.data["temporaries"] * ROUNDED + SLACK
+    assert growth is None or growth <= allowed, (
+        f"{row.op} of {dtype} takes {growth:.2f} bytes an element, its row allows "
+        f"{row.data['temporaries']}"
+    )
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = ebb.get_num_threads()
+    ebb.set_num_threads(1)
+    yield
+    ebb.set_num_threads(before)
+
+
+@pytest.mark.nosan  # sanitizers serve memory themselves, uncounted
+@pytest.mark.parametrize("row", SAMPLED, ids=str)
+def test_temporaries_do_not_grow_with_the_operands(row):
+    check(row, "float32" if "float32" in row.dtypes else row.dtypes[0])
+
+
+def known_dtypes(row):
+    return [dtype for dtype in ("float32", "uint8", "float16") if dtype in row.dtypes]
+
+
+@pytest.mark.long
+@pytest.mark.nosan
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_no_dtype_needs_more(row):
+    for dtype in known_dtypes(row) or row.dtypes[:1]:
+        check(row, dtype)
+
+
+def test_a_copy_of_an_operand_is_seen():
+    row = next(row for row in ROWS if row.test["inputs"] == "reduce")
+
+    def measure(row, case, dtype):
+        arguments = temporaries.make_arguments(row, case, dtype)
+        return temporaries.memory_of(
+            lambda: temporaries.call(row, {**arguments, "input": arguments["input"].clone()})
+        )
+
+    case = row.cases()[0]
+    found = temporaries.bytes_an_element(row, case, 4, "float32", measure)
+    assert 3.9 <= found <= 4 * ROUNDED
