@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "ebb/core/thread_state.h"
 #include "python/src/py.h"
 
 namespace ebb::python {
@@ -52,6 +53,8 @@ void run_deferred() noexcept {
     has_waiting = false;
     std::swap(taken, queue().waiting);
   }
+  // They come in the middle of anything: a finalizer that sets a mode sets nobody else's.
+  const ModeScope modes(0, 0);
   for (const auto& [action, subject] : taken) action(subject);
 }
 

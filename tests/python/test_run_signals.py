@@ -1,4 +1,4 @@
-# tests/python/test_run_signals.py -- signal handlers that Python runs in the middle of backward().
+# tests/python/test_run_signals.py -- signal handlers and finalizers that run amid backward().
 import signal
 import time
 
@@ -95,3 +95,31 @@ def test_the_handler_of_a_signal_in_a_nested_run_has_the_modes_of_the_hook():
     with ebb.no_grad(), Ticks(lambda: in_run() and seen.append(ebb.is_grad_enabled())):
         outer.backward()
     assert set(seen) == {True}
+
+
+class SetsModes:
+    """A packed value that turns recording on as it goes."""
+
+    def __init__(self, value, seen):
+        self.value = value
+        self.seen = seen
+
+    def __del__(self):
+        self.seen.append(ebb.is_grad_enabled())
+        ebb.set_grad_enabled(True)
+
+
+def test_what_a_finalizer_sets_during_a_run_ends_with_it():
+    seen, recorded = [], []
+    x = y = ebb.ones(2, requires_grad=True)
+    for _ in range(4):
+        with ebb.autograd.graph.saved_tensors_hooks(
+            lambda value: SetsModes(value, seen), lambda packed: packed.value
+        ):
+            y = y * y
+        y.register_hook(lambda grad: recorded.append(ebb.is_grad_enabled()))
+    with ebb.no_grad():
+        y.backward(ebb.ones(2))
+        assert not ebb.is_grad_enabled()
+    assert len(seen) == 8 and not seen[0]
+    assert recorded == [False] * 4 and not x.grad.requires_grad
