@@ -59,14 +59,4 @@ if(EBB_BUILD_PYTHON)
     message(FATAL_ERROR "ebb: needs the Python headers, found none\n"
                         "hint: apt-get install python3-dev, or -DEBB_BUILD_PYTHON=OFF")
   endif()
-  execute_process(
-    COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
-    OUTPUT_VARIABLE nanobind_ROOT
-    OUTPUT_STRIP_TRAILING_WHITESPACE
-    RESULT_VARIABLE ebb_nanobind_result)
-  if(NOT ebb_nanobind_result EQUAL 0)
-    message(FATAL_ERROR "ebb: needs nanobind in ${Python_EXECUTABLE}, found none\n"
-                        "hint: run `make build`, which makes .venv")
-  endif()
-  find_package(nanobind CONFIG REQUIRED)
 endif()

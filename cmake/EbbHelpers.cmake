@@ -175,7 +175,7 @@ function(ebb_python_module name)
   if(NOT EBB_BUILD_PYTHON)
     return()
   endif()
-  nanobind_add_module(${name} NB_DOMAIN ebb NB_STATIC NOMINSIZE ${arg_SOURCES} ${arg_GENERATED})
+  Python_add_library(${name} MODULE WITH_SOABI ${arg_SOURCES} ${arg_GENERATED})
   target_compile_options(${name} PRIVATE ${arg_OPTIONS})
   target_link_libraries(${name} PRIVATE ebb_flags ebb::ebb ${arg_PRIVATE_DEPS})
   set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${EBB_PACKAGE_DIR}

@@ -51,12 +51,6 @@ def compiler_command(root: Path) -> list[str]:
     """Return the compiler call, which reads the source from its standard input."""
     system = [f"/usr/include/{triplet}/openblas-serial" for triplet in ("x86_64-linux-gnu",)]
     system.append(sysconfig.get_paths()["include"])
-    try:
-        import nanobind
-
-        system.append(nanobind.include_dir())
-    except ImportError:
-        pass
     command = [COMPILER, f"-I{root}", f"-I{root / GENERATED}"]
     return [*command, *(f"-isystem{path}" for path in system), *FLAGS]
 

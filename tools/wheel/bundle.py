@@ -97,14 +97,6 @@ def copy_licences(dependencies: dict[str, Path], names: dict[str, str], folder: 
 
 def copy_header_licences(folder: Path) -> None:
     """Copy the licences of what is compiled into the binaries."""
-    from importlib import metadata, util
-
-    nanobind = metadata.distribution("nanobind")
-    (licence,) = [file for file in nanobind.files or [] if file.name == "LICENSE"]
-    shutil.copyfile(nanobind.locate_file(licence), folder / "nanobind.txt")
-    headers = Path(util.find_spec("nanobind").origin).parent / "ext/robin_map/include"
-    robin_map = (headers / "tsl/robin_map.h").read_text()
-    (folder / "robin_map.txt").write_text(robin_map.split("*/")[0].strip("/* \n") + "\n")
     shutil.copyfile("/usr/share/doc/nlohmann-json3-dev/copyright", folder / "nlohmann_json.txt")
 
 
