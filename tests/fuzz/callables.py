@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import enum
+import importlib
 import inspect
+import pkgutil
 import types
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +76,10 @@ def all_callables() -> list[Callable]:
 
 
 def _public_modules() -> dict[str, types.ModuleType]:
+    # `import ebb` leaves some out, which another test may have imported.
+    for found in pkgutil.walk_packages(ebb.__path__, "ebb."):
+        if "._" not in found.name:
+            importlib.import_module(found.name)
     modules, waiting = {}, [("ebb", ebb)]
     while waiting:
         path, module = waiting.pop(0)

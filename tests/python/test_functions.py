@@ -76,7 +76,7 @@ def test_generators_repeat_their_numbers():
         ("add", "(input, other, *, out=None, alpha=1)"),
         ("matmul", "(input, other)"),
         ("sum", "(input, dim=None, keepdim=False, *, dtype=None)"),
-        ("max", "(input, dim=None, keepdim=False)"),
+        ("max", "(input, other=None, dim=None, keepdim=False)"),
         ("zeros", "(size, *, dtype=None, device=None, requires_grad=False)"),
         ("tensor", "(data, dtype=None, device=None, requires_grad=False)"),
         (

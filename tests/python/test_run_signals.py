@@ -22,8 +22,8 @@ class Ticks:
         signal.signal(signal.SIGALRM, self.before)
 
 
-def long_chain(nodes=20_000, size=16_384):
-    """A loss whose run takes long enough for several looks at signals."""
+def long_chain(nodes=10_000, size=131_072):
+    """A loss whose run takes a few times the 50 ms after which it looks for signals."""
     x = ebb.ones(size, requires_grad=True)
     y = x
     for _ in range(nodes):
