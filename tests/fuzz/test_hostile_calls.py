@@ -14,6 +14,7 @@ import pytest
 from tests.fuzz import seeds
 from tests.fuzz.callables import all_callables
 
+pytestmark = pytest.mark.nosan  # the sanitizers take the address space that the limit is set on
 ROOT = Path(__file__).parents[2]
 
 

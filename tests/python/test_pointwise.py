@@ -353,6 +353,9 @@ def test_equal_and_allclose_are_bools():
     assert ebb.allclose(ebb.tensor([1.0, INF]), ebb.tensor([1.0 + 1e-9, INF])) is True
     assert ebb.allclose(ebb.tensor([1.0]), ebb.tensor([1.1])) is False
     assert ebb.isclose(ebb.tensor([INF]), ebb.tensor([1.0])).tolist() == [False]
+    # 254.5 apart, which bfloat16 rounds to 254.
+    halves = [ebb.tensor([value], dtype=ebb.bfloat16) for value in (256.0, 1.5)]
+    assert ebb.isclose(*halves, rtol=0, atol=254).tolist() == [False]
     with pytest.raises(ValueError, match="isclose: rtol must be at least 0, got -1"):
         ebb.isclose(x, x, rtol=-1.0)
     with pytest.raises(TypeError, match="must be Tensor, got list"):

@@ -22,9 +22,10 @@ void check_tolerance(const char* name, double value) {
   if (!(value >= 0)) throw ValueError(str("isclose: ", name, " must be at least 0, got ", value));
 }
 
-/// Integers are compared as float64.
-Tensor as_floating(const Tensor& tensor) {
-  return is_differentiable(tensor.dtype()) ? tensor : cast(tensor, DType::float64);
+/// Integers are compared as float64; half types as float32, which does not round their distance.
+Tensor as_wide(const Tensor& tensor) {
+  if (!is_differentiable(tensor.dtype())) return cast(tensor, DType::float64);
+  return item_size(tensor.dtype()) == 2 ? cast(tensor, DType::float32) : tensor;
 }
 
 }  // namespace
@@ -35,8 +36,8 @@ Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double ato
   check_tolerance("atol", atol);
   Tensor close = eq(input, other);
   if (equal_nan) close = bitwise_or(close, bitwise_and(isnan(input), isnan(other)));
-  const Tensor lhs = as_floating(input);
-  const Tensor rhs = as_floating(other);
+  const Tensor lhs = as_wide(input);
+  const Tensor rhs = as_wide(other);
   const Tensor distance = abs(sub(lhs, rhs));
   const Tensor allowed = add(mul(abs(rhs), rtol), atol);
   return bitwise_or(close, bitwise_and(isfinite(distance), le(distance, allowed)));
