@@ -129,8 +129,9 @@ PyObject* decorate(PyObject* self, PyObject* function) {
     const bool enables = is_inference == (reinterpret_cast<ModeObject*>(self)->change.set != 0);
     const Ref mode(
         PyObject_GetAttrString(module.get(), is_inference ? "inference_mode" : "set_grad_enabled"));
-    return checked(PyObject_CallMethod(module.get(), "run_in_mode", "OOO", mode.get(),
-                                       enables ? Py_True : Py_False, function));
+    return checked(PyObject_CallMethod(module.get(), "run_in_mode", "OOOO", mode.get(),
+                                       enables ? Py_True : Py_False, function,
+                                       reinterpret_cast<PyObject*>(Py_TYPE(self))));
   });
 }
 PyObject* call_mode(PyObject* self, PyObject* args, PyObject* kwargs) {

@@ -262,3 +262,12 @@ def test_no_grad_in_place_on_a_leaf_still_raises_the_version():
     with ebb.no_grad():
         x.add_(1)
     assert x._version == 1 and x.requires_grad
+
+
+@pytest.mark.filterwarnings("ignore:.*needs a function, got the class:FutureWarning")
+@pytest.mark.parametrize("mode", [ebb.no_grad, ebb.enable_grad, ebb.inference_mode])
+@pytest.mark.parametrize("made", [False, True])
+def test_a_class_that_cannot_be_decorated_is_refused_by_the_modes_name(mode, made):
+    decorate = mode() if made else mode
+    with pytest.raises(TypeError, match=f"^{mode.__name__}: needs a class written in Python"):
+        decorate(object)

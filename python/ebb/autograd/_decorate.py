@@ -10,24 +10,27 @@ from ebb._C import DTypeError, inference_mode, set_grad_enabled
 __all__ = ["inference_mode", "run_in_mode", "set_grad_enabled"]
 
 
-def run_in_mode(kind, value, function):
+def run_in_mode(kind, value, function, called=None):
     """Return ``function`` so that it runs in ``kind(value)``, a mode's context manager.
+
+    Errors name the class that was ``called``: ``no_grad`` is run by ``set_grad_enabled``.
 
     Generators, coroutines and asynchronous generators run each of their steps in the mode, and
     their caller in the caller's own.
     """
     if inspect.isclass(function):
+        name = (called or kind).__name__
         warnings.warn(
-            f"{kind.__name__}: needs a function, got the class {function.__name__}; only its "
+            f"{name}: needs a function, got the class {function.__name__}; only its "
             "__init__ runs in the mode",
             FutureWarning,
             stacklevel=2,
         )
         try:
-            function.__init__ = run_in_mode(kind, value, function.__init__)
+            function.__init__ = run_in_mode(kind, value, function.__init__, called)
         except TypeError:
             raise DTypeError(
-                f"{kind.__name__}: needs a class written in Python, got {function.__name__}"
+                f"{name}: needs a class written in Python, got {function.__name__}"
             ) from None
         return function
     mode = functools.partial(kind, value)
