@@ -102,18 +102,6 @@ def of_call(row: Row, case: Case, dtype: str) -> Memory:
         return memory_of(lambda: call(row, arguments))
 
 
-def of_backward(row: Row, case: Case, dtype: str) -> Memory:
-    """The memory of the gradients of an op's results."""
-    arguments = make_arguments(row, case, dtype)
-    wanted = tensors_in([arguments[name] for name in row.differentiable if name in arguments])
-    leaves = [leaf.requires_grad_() for leaf in wanted if leaf.dtype.is_floating_point]
-    roots = [result for result in tensors_in(call(row, arguments)) if result.requires_grad]
-    seeds = [ebb.ones_like(root) for root in roots]
-    return memory_of(
-        lambda: ebb.autograd.grad(roots, leaves, seeds, retain_graph=True, allow_unused=True)
-    )
-
-
 def bytes_an_element(
     row: Row, case: Case, size: int, dtype: str, measure: Callable[[Row, Case, str], Memory]
 ) -> float | None:

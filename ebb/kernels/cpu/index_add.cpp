@@ -57,13 +57,13 @@ void scatter_with(const TensorView& index, const TensorView& src, int dim, const
 template <typename T>
 void scatter_add_kernel(const Context&, const TensorView& index, const TensorView& src, int dim,
                         const TensorView& out) {
-  return scatter_with(index, src, dim, out, Add<T>());
+  scatter_with(index, src, dim, out, Add<T>());
 }
 
 template <typename Word>
 void scatter_kernel(const Context&, const TensorView& index, const TensorView& src, int dim,
                     const TensorView& out) {
-  return scatter_with(index, src, dim, out, Assign<Word>());
+  scatter_with(index, src, dim, out, Assign<Word>());
 }
 
 template <class Combine>
@@ -97,13 +97,13 @@ template <typename T>
 void index_add_kernel(const Context&, const TensorView& index, const TensorView& src, int dim,
                       const Scalar& alpha, const TensorView& out) {
   const bool has_factor = !(alpha == Scalar(1)) && !(alpha == Scalar(1.0));
-  return index_with(index, src, dim, out, Add<T>{number_as<T>(alpha), has_factor});
+  index_with(index, src, dim, out, Add<T>{number_as<T>(alpha), has_factor});
 }
 
 template <typename Word>
 void index_copy_kernel(const Context&, const TensorView& index, const TensorView& src, int dim,
                        const TensorView& out) {
-  return index_with(index, src, dim, out, Assign<Word>());
+  index_with(index, src, dim, out, Assign<Word>());
 }
 
 template <typename T>
