@@ -108,6 +108,21 @@ class Entered {
   PyObject* outer_;
 };
 
+/// self.forward(*args, **kwargs). With few arguments no bound method is made for it.
+PyObject* call_forward(PyObject* self, PyObject* args, PyObject* kwargs) {
+  constexpr Py_ssize_t kFew = 8;
+  const Py_ssize_t count = PyTuple_GET_SIZE(args);
+  if (kwargs != nullptr || count > kFew) {
+    const Ref forward(PyObject_GetAttr(self, forward_name));
+    return PyObject_Call(forward.get(), args, kwargs);
+  }
+  PyObject* all[2 + kFew];  // slot 0 is the callee's
+  all[1] = self;
+  for (Py_ssize_t index = 0; index < count; ++index) all[2 + index] = PyTuple_GET_ITEM(args, index);
+  const auto flags = static_cast<size_t>(1 + count) | PY_VECTORCALL_ARGUMENTS_OFFSET;
+  return PyObject_VectorcallMethod(forward_name, all + 1, flags, nullptr);
+}
+
 PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     const ModuleScope scope(scope_of(self));
@@ -118,8 +133,7 @@ PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
       return PyObject_CallFunctionObjArgs(call_with_hooks, self, args, named.get(),
                                           static_cast<PyObject*>(nullptr));
     }
-    const Ref forward(PyObject_GetAttr(self, forward_name));
-    return PyObject_Call(forward.get(), args, kwargs);
+    return call_forward(self, args, kwargs);
   });
 }
 

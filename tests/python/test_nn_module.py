@@ -135,3 +135,29 @@ def test_hooks_may_see_keywords_and_come_first():
     )
     assert net(10, by=2) == 33
     assert seen == ["new", "old"]
+
+
+class Gathering(nn.Module):
+    def forward(self, *args, **kwargs):
+        return args, kwargs
+
+
+@pytest.mark.parametrize("count", [0, 1, 8, 9, 40])
+def test_a_call_passes_any_number_of_arguments_on(count):
+    args = tuple(range(count))
+    assert Gathering()(*args) == (args, {})
+    assert Gathering()(*args, last=1) == (args, {"last": 1})
+
+
+def test_forward_may_be_any_callable_of_the_class_or_the_instance():
+    class Static(nn.Module):
+        forward = staticmethod(lambda x: x + 1)
+
+    class Bound(nn.Module):
+        @property
+        def forward(self):
+            return [3, 5].__getitem__
+
+    own = Gathering()
+    own.forward = lambda *args: ("own", *args)
+    assert (Static()(1), Bound()(1), own(1)) == (2, 5, ("own", 1))
