@@ -1,7 +1,8 @@
 # python/ebb/_repr.py -- how a tensor is printed: PyTorch's layout.
 #
 # Elements are formatted to one width. Above 1,000 of them only three at each end of a dim are
-# shown, so that printing a large tensor takes no longer than printing a small one.
+# shown, and fewer if there are many dims, so that printing a large tensor takes no longer than
+# printing a small one.
 """The text of a tensor."""
 
 import math
@@ -10,6 +11,7 @@ import ebb
 
 THRESHOLD = 1000
 EDGE = 3
+MOST = 10_000
 WIDTH = 80
 PRECISION = 4
 
@@ -61,8 +63,9 @@ def _body(tensor):
     if tensor.numel() == 0:
         return "[]"
     summarised = tensor.numel() > THRESHOLD
-    shown = list(_corners(tensor)) if summarised else _flat(tensor)
-    return _nested(tensor, _Formatter(shown, tensor.dtype), 7, summarised)
+    edges = _edges(tensor.shape) if summarised else [max(tensor.shape, default=0)] * tensor.ndim
+    shown = list(_corners(tensor, edges)) if summarised else _flat(tensor)
+    return _nested(tensor, _Formatter(shown, tensor.dtype), 7, edges)
 
 
 def _flat(tensor):
@@ -70,26 +73,36 @@ def _flat(tensor):
     return values
 
 
-def _corners(tensor):
+def _edges(shape):
+    """How many elements a summary shows at each end of each dim; 0: the first one alone."""
+    edges = [EDGE] * len(shape)
+    for fewer in range(EDGE - 1, -1, -1):
+        for dim in range(len(shape)):
+            if math.prod(map(_shown_count, shape, edges)) > MOST:
+                edges[dim] = fewer
+    return edges
+
+
+def _shown_count(size, edge):
+    return min(size, max(1, 2 * edge))
+
+
+def _corners(tensor, edges):
     """The elements that a summary shows."""
     if tensor.ndim == 0:
         yield tensor.item()
     elif tensor.ndim == 1:
-        if len(tensor) > 2 * EDGE:
-            yield from tensor[:EDGE].tolist()
-            yield from tensor[len(tensor) - EDGE :].tolist()
-        else:
-            yield from tensor.tolist()
+        yield from _row_values(tensor, edges[0])
     else:
-        for index in _shown_indices(len(tensor), True):
+        for index in _shown_indices(len(tensor), edges[0]):
             if index is not None:
-                yield from _corners(tensor[index])
+                yield from _corners(tensor[index], edges[1:])
 
 
-def _shown_indices(size, summarised):
-    if not summarised or size <= 2 * EDGE:
+def _shown_indices(size, edge):
+    if size <= max(1, 2 * edge):
         return list(range(size))
-    return [*range(EDGE), None, *range(size - EDGE, size)]
+    return [*range(edge), None, *range(size - edge, size)] if edge else [0, None]
 
 
 class _Formatter:
@@ -141,27 +154,31 @@ class _Formatter:
         return self.one(value).rjust(self.width)
 
 
-def _nested(tensor, formatter, indent, summarised):
+def _nested(tensor, formatter, indent, edges):
     if tensor.ndim == 0:
         return formatter.one(tensor.item())
     if tensor.ndim == 1:
-        return _row(tensor, formatter, indent, summarised)
+        return _row(tensor, formatter, indent, edges[0])
     rows = [
-        "..." if index is None else _nested(tensor[index], formatter, indent + 1, summarised)
-        for index in _shown_indices(len(tensor), summarised)
+        "..." if index is None else _nested(tensor[index], formatter, indent + 1, edges[1:])
+        for index in _shown_indices(len(tensor), edges[0])
     ]
     return "[" + ("," + "\n" * (tensor.ndim - 1) + " " * (indent + 1)).join(rows) + "]"
 
 
-def _row(tensor, formatter, indent, summarised):
+def _row(tensor, formatter, indent, edge):
     """One dim, broken into lines of WIDTH columns."""
-    size = len(tensor)
-    if summarised and size > 2 * EDGE:
-        head = [formatter.padded(value) for value in tensor[:EDGE].tolist()]
-        tail = [formatter.padded(value) for value in tensor[size - EDGE :].tolist()]
-        cells = [*head, " ...", *tail]
-    else:
-        cells = [formatter.padded(value) for value in tensor.tolist()]
+    cells = [formatter.padded(value) for value in _row_values(tensor, edge)]
+    if len(cells) < len(tensor):
+        cells.insert(max(1, edge), " ...")
     per_line = max(1, (WIDTH - indent) // (formatter.width + 2))
     lines = [cells[start : start + per_line] for start in range(0, len(cells), per_line)]
     return "[" + (",\n" + " " * (indent + 1)).join(", ".join(line) for line in lines) + "]"
+
+
+def _row_values(tensor, edge):
+    size = len(tensor)
+    if size <= max(1, 2 * edge):
+        return tensor.tolist()
+    head = tensor[: max(1, edge)].tolist()
+    return [*head, *tensor[size - edge :].tolist()] if edge else head

@@ -45,6 +45,12 @@ def test_a_large_tensor_is_summarised_quickly():
     assert len(text) < 5000
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5, 6, 7) * 2, (2,) * 32, (9,) * 12])
+def test_many_dims_are_summarised_too(shape):
+    text = repr(ebb.zeros(1).expand(*shape))
+    assert 1000 < text.count("0.") <= 10_000 and "..." in text
+
+
 def test_printing_records_nothing():
     x = ebb.ones(3, requires_grad=True)
     before = (x * 1).grad_fn._sequence_nr()
