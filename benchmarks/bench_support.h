@@ -8,9 +8,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "ebb/autograd/operators.h"
+#include "ebb/autograd/history/operators.h"
+#include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/variable.h"
 
 namespace ebb::bench {
 

@@ -26,7 +26,7 @@
 #
 # Whatever compiles waits for ebb_generate, the target of codegen/CMakeLists.txt.
 #
-# Headers are found from the repository root ("ebb/core/tensor.h"), generated ones from
+# Headers are found from the repository root ("ebb/core/tensor/tensor.h"), generated ones from
 # ${EBB_GENERATED_DIR} in the same way. Link `ebb::ebb` for the whole shared library.
 include(GoogleTest)
 

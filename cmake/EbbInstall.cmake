@@ -21,27 +21,27 @@ function(ebb_install_cpp)
           PATTERN "ebb/ops" EXCLUDE
           PATTERN "ebb/autograd/rules" EXCLUDE
           PATTERN "ebb/autograd/jvp" EXCLUDE
-          PATTERN "ebb/autograd/device_worker.h" EXCLUDE
-          PATTERN "ebb/autograd/gradient_math.h" EXCLUDE
-          PATTERN "ebb/autograd/jvp_support.h" EXCLUDE
-          PATTERN "ebb/autograd/jvp_table.h" EXCLUDE
-          PATTERN "ebb/autograd/lane_board.h" EXCLUDE
-          PATTERN "ebb/autograd/lane_error.h" EXCLUDE
-          PATTERN "ebb/autograd/nesting.h" EXCLUDE
-          PATTERN "ebb/autograd/node_step.h" EXCLUDE
-          PATTERN "ebb/autograd/op_support.h" EXCLUDE
-          PATTERN "ebb/autograd/pacer.h" EXCLUDE
-          PATTERN "ebb/autograd/placed_run.h" EXCLUDE
-          PATTERN "ebb/autograd/places.h" EXCLUDE
-          PATTERN "ebb/autograd/ready_nodes.h" EXCLUDE
-          PATTERN "ebb/autograd/run.h" EXCLUDE
-          PATTERN "ebb/autograd/run_core.h" EXCLUDE
-          PATTERN "ebb/autograd/run_state.h" EXCLUDE
-          PATTERN "ebb/autograd/scratch.h" EXCLUDE
-          PATTERN "ebb/autograd/shared_delivery.h" EXCLUDE
-          PATTERN "ebb/autograd/slot.h" EXCLUDE
-          PATTERN "ebb/autograd/team.h" EXCLUDE
-          PATTERN "ebb/autograd/team_queue.h" EXCLUDE
+          PATTERN "ebb/autograd/engine/device_worker.h" EXCLUDE
+          PATTERN "ebb/autograd/history/gradient_math.h" EXCLUDE
+          PATTERN "ebb/autograd/forward/jvp_support.h" EXCLUDE
+          PATTERN "ebb/autograd/forward/jvp_table.h" EXCLUDE
+          PATTERN "ebb/autograd/engine/lane_board.h" EXCLUDE
+          PATTERN "ebb/autograd/engine/lane_error.h" EXCLUDE
+          PATTERN "ebb/autograd/engine/nesting.h" EXCLUDE
+          PATTERN "ebb/autograd/engine/node_step.h" EXCLUDE
+          PATTERN "ebb/autograd/history/op_support.h" EXCLUDE
+          PATTERN "ebb/autograd/engine/pacer.h" EXCLUDE
+          PATTERN "ebb/autograd/engine/placed_run.h" EXCLUDE
+          PATTERN "ebb/autograd/engine/places.h" EXCLUDE
+          PATTERN "ebb/autograd/engine/ready_nodes.h" EXCLUDE
+          PATTERN "ebb/autograd/engine/run.h" EXCLUDE
+          PATTERN "ebb/autograd/engine/run_core.h" EXCLUDE
+          PATTERN "ebb/autograd/engine/run_state.h" EXCLUDE
+          PATTERN "ebb/autograd/engine/scratch.h" EXCLUDE
+          PATTERN "ebb/autograd/engine/shared_delivery.h" EXCLUDE
+          PATTERN "ebb/autograd/history/slot.h" EXCLUDE
+          PATTERN "ebb/autograd/engine/team.h" EXCLUDE
+          PATTERN "ebb/autograd/engine/team_queue.h" EXCLUDE
           PATTERN "ebb/io/atomic_file.h" EXCLUDE
           PATTERN "ebb/io/*_header.h" EXCLUDE
           PATTERN "ebb/io/read_file.h" EXCLUDE)

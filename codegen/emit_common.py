@@ -96,7 +96,7 @@ def emit(families: list[Family]) -> dict[str, str]:
             path="ebb/autograd/ops",
             header="ebb/autograd/ops.h",
             what="all ops, and the operators",
-            extra=["ebb/autograd/operators.h"],
+            extra=["ebb/autograd/history/operators.h"],
         ),
         "ebb/autograd/jvp_table.cpp": env.get_template("jvp_table.cpp.j2").render(context),
     }

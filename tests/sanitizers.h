@@ -1,7 +1,7 @@
 // tests/sanitizers.h -- which sanitizer the tests were compiled with.
 #pragma once
 
-#include "ebb/core/block_cache.h"
+#include "ebb/core/runtime/block_cache.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define EBB_THREAD_SANITIZER 1

@@ -31,11 +31,11 @@ from codegen.model import Family, Op  # noqa: E402
 
 RELEASE = ROOT / "build" / "release"
 MUTATE = ROOT / "build" / "mutate"
-ROW_TESTS = ["tests/python/test_op_gradients.py"]
+ROW_TESTS = ["tests/python/ops/test_gradients.py"]
 OTHER_TESTS = [
-    "tests/python/test_op_special.py",
-    "tests/python/test_op_random.py",
-    "tests/python/test_advanced_indexing.py",
+    "tests/python/ops/test_special.py",
+    "tests/python/ops/test_random.py",
+    "tests/python/indexing/test_advanced_indexing.py",
 ]
 # Mutants that compute the same, with the reason.
 EQUIVALENT = {
@@ -254,7 +254,7 @@ def enter_package() -> None:
     os.environ["EBB_NUM_THREADS"] = "1"  # each mutant has a process of its own
     sys.path.insert(0, str(MUTATE / "python"))
     os.chdir(ROOT)
-    for name in ("pytest", "numpy", "ebb", "tests.python.op_rows"):
+    for name in ("pytest", "numpy", "ebb", "tests.python.ops.op_rows"):
         importlib.import_module(name)
 
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "benchmarks/bench_support.h"
-#include "ebb/autograd/engine.h"
+#include "ebb/autograd/engine/engine.h"
 
 namespace ebb::bench {
 namespace {

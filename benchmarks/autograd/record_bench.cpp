@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "benchmarks/bench_support.h"
-#include "ebb/autograd/grad_mode.h"
-#include "ebb/core/location.h"
+#include "ebb/autograd/history/grad_mode.h"
+#include "ebb/core/base/location.h"
 
 namespace ebb::bench {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ebb/core/allocator.h"
+#include "ebb/core/runtime/allocator.h"
 
 namespace ebb {
 namespace {

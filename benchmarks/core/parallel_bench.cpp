@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "ebb/core/parallel.h"
+#include "ebb/core/runtime/parallel.h"
 
 namespace ebb {
 namespace {

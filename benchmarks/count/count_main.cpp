@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "benchmarks/bench_support.h"
-#include "ebb/autograd/engine.h"
-#include "ebb/core/location.h"
-#include "ebb/core/parallel.h"
+#include "ebb/autograd/engine/engine.h"
+#include "ebb/core/base/location.h"
+#include "ebb/core/runtime/parallel.h"
 
 namespace ebb::bench {
 namespace {

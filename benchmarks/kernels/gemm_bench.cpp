@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "ebb/kernels/cpu/gemm.h"
+#include "ebb/kernels/cpu/gemm/gemm.h"
 
 namespace {
 

@@ -7,8 +7,8 @@
 
 #include <vector>
 
-#include "ebb/core/parallel.h"
-#include "ebb/kernels/cpu/register.h"
+#include "ebb/core/runtime/parallel.h"
+#include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/tables.h"
 
 namespace {

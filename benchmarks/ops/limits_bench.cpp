@@ -10,10 +10,10 @@
 #include <string>
 
 #include "benchmarks/bench_support.h"
-#include "ebb/autograd/grad_mode.h"
-#include "ebb/core/parallel.h"
-#include "ebb/core/random.h"
-#include "ebb/kernels/cpu/gemm.h"
+#include "ebb/autograd/history/grad_mode.h"
+#include "ebb/core/base/random.h"
+#include "ebb/core/runtime/parallel.h"
+#include "ebb/kernels/cpu/gemm/gemm.h"
 
 namespace ebb::bench {
 namespace {

@@ -8,9 +8,9 @@
 #include <functional>
 
 #include "benchmarks/bench_support.h"
-#include "ebb/autograd/grad_mode.h"
-#include "ebb/core/parallel.h"
-#include "ebb/core/random.h"
+#include "ebb/autograd/history/grad_mode.h"
+#include "ebb/core/base/random.h"
+#include "ebb/core/runtime/parallel.h"
 
 namespace ebb::bench {
 namespace {

@@ -4,8 +4,8 @@
 // benchmarks/python/ops.py loads this with ctypes, after ebb.
 #include <cstdint>
 
-#include "ebb/core/export.h"
-#include "ebb/core/location.h"
+#include "ebb/core/base/export.h"
+#include "ebb/core/base/location.h"
 
 extern "C" EBB_API void ebb_tell_location(int is_told) {
   ebb::thread_state.location = is_told != 0 ? ebb::intern_location(1, 0, false) : 0;

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "ebb/autograd/operators.h"
+#include "ebb/autograd/history/operators.h"
 #include "ebb/autograd/ops/copy.h"
 #include "ebb/autograd/ops/index.h"
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "ebb/io/safetensors.h"
 
 namespace ebb::data {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::data {
 

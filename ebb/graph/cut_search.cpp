@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "ebb/autograd/node_extra.h"
-#include "ebb/autograd/variable.h"
-#include "ebb/core/scope.h"
+#include "ebb/autograd/history/node_extra.h"
+#include "ebb/autograd/history/variable.h"
+#include "ebb/core/base/scope.h"
 #include "ebb/graph/snapshot.h"
 
 namespace ebb::graph {

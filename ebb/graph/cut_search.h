@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ebb/autograd/cut_notes.h"
+#include "ebb/autograd/watch/cut_notes.h"
 #include "ebb/graph/explain.h"
 #include "ebb/graph/tables.h"
 

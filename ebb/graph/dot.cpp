@@ -4,8 +4,8 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "ebb/core/error.h"
-#include "ebb/core/shape.h"
+#include "ebb/core/base/error.h"
+#include "ebb/core/base/shape.h"
 
 namespace ebb::graph {
 namespace {

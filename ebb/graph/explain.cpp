@@ -7,12 +7,12 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "ebb/autograd/cut_notes.h"
-#include "ebb/autograd/cut_trace.h"
-#include "ebb/autograd/meta.h"
-#include "ebb/autograd/saved_tensor.h"
-#include "ebb/autograd/variable.h"
-#include "ebb/core/error.h"
+#include "ebb/autograd/history/meta.h"
+#include "ebb/autograd/history/saved_tensor.h"
+#include "ebb/autograd/history/variable.h"
+#include "ebb/autograd/watch/cut_notes.h"
+#include "ebb/autograd/watch/cut_trace.h"
+#include "ebb/core/base/error.h"
 #include "ebb/graph/cut_search.h"
 #include "ebb/graph/reach.h"
 #include "ebb/graph/routes.h"

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "ebb/autograd/origin.h"
-#include "ebb/core/location.h"
-#include "ebb/core/tensor.h"
+#include "ebb/autograd/history/origin.h"
+#include "ebb/core/base/location.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::graph {
 

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <complex>
 
-#include "ebb/autograd/packed_value.h"
-#include "ebb/autograd/saved_tensor.h"
-#include "ebb/core/sparse.h"
+#include "ebb/autograd/history/packed_value.h"
+#include "ebb/autograd/history/saved_tensor.h"
+#include "ebb/core/tensor/sparse.h"
 
 namespace ebb::graph {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "ebb/autograd/node.h"
+#include "ebb/autograd/history/node.h"
 #include "ebb/graph/snapshot.h"
 #include "ebb/graph/tables.h"
 

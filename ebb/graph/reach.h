@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "ebb/autograd/node.h"
-#include "ebb/autograd/variable.h"
+#include "ebb/autograd/history/node.h"
+#include "ebb/autograd/history/variable.h"
 #include "ebb/graph/tables.h"
 
 namespace ebb::graph {

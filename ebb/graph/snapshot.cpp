@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "ebb/autograd/meta.h"
-#include "ebb/autograd/node_extra.h"
-#include "ebb/autograd/origin.h"
-#include "ebb/autograd/tensor_name.h"
-#include "ebb/core/error.h"
-#include "ebb/core/scope.h"
+#include "ebb/autograd/history/meta.h"
+#include "ebb/autograd/history/node_extra.h"
+#include "ebb/autograd/history/origin.h"
+#include "ebb/autograd/history/tensor_name.h"
+#include "ebb/core/base/error.h"
+#include "ebb/core/base/scope.h"
 #include "ebb/graph/node_values.h"
 #include "ebb/graph/reach.h"
 #include "ebb/graph/tables.h"

@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "ebb/autograd/node.h"
-#include "ebb/autograd/variable.h"
-#include "ebb/core/location.h"
-#include "ebb/core/tensor.h"
+#include "ebb/autograd/history/node.h"
+#include "ebb/autograd/history/variable.h"
+#include "ebb/core/base/location.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::graph {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "ebb/core/shape.h"
+#include "ebb/core/base/shape.h"
 
 namespace ebb::graph {
 

@@ -1,7 +1,7 @@
 // ebb/graph/times.h -- what a profile says of the nodes of a snapshot.
 #pragma once
 
-#include "ebb/core/profile.h"
+#include "ebb/core/runtime/profile.h"
 #include "ebb/graph/snapshot.h"
 
 namespace ebb::graph {

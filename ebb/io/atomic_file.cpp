@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 
 namespace ebb::io {
 namespace {

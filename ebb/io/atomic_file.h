@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <string>
 
-#include "ebb/core/export.h"
+#include "ebb/core/base/export.h"
 
 namespace ebb::io {
 

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 
 namespace ebb::io {
 

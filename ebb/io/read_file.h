@@ -10,8 +10,8 @@
 #include <memory>
 #include <string>
 
-#include "ebb/core/dtype.h"
-#include "ebb/core/tensor.h"
+#include "ebb/core/base/dtype.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::io {
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::io {
 

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <set>
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 
 namespace ebb::io {
 namespace {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ebb/core/dtype.h"
-#include "ebb/core/shape.h"
+#include "ebb/core/base/dtype.h"
+#include "ebb/core/base/shape.h"
 
 namespace ebb::io {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <memory>
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "ebb/io/read_file.h"
 #include "ebb/io/safetensors.h"
 #include "ebb/io/safetensors_header.h"

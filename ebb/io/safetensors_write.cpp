@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/core/device_memory.h"
-#include "ebb/core/error.h"
-#include "ebb/core/sparse.h"
+#include "ebb/core/base/error.h"
+#include "ebb/core/tensor/device_memory.h"
+#include "ebb/core/tensor/sparse.h"
 #include "ebb/io/atomic_file.h"
 #include "ebb/io/safetensors.h"
 #include "ebb/io/safetensors_header.h"

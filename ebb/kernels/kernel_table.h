@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-#include "ebb/core/device.h"
-#include "ebb/core/dtype.h"
+#include "ebb/core/base/dtype.h"
+#include "ebb/core/device/device.h"
 
 namespace ebb::kernels {
 

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ebb/core/dtype.h"
+#include "ebb/core/base/dtype.h"
 
 namespace ebb::kernels {
 

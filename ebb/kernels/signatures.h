@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <span>
 
-#include "ebb/core/random.h"
-#include "ebb/core/scalar.h"
+#include "ebb/core/base/random.h"
+#include "ebb/core/base/scalar.h"
 #include "ebb/kernels/signatures_attention.h"
 #include "ebb/kernels/signatures_conv.h"
 #include "ebb/kernels/signatures_loss.h"

@@ -5,7 +5,7 @@
 // B, H, L, S, E and V are at least 1.
 #pragma once
 
-#include "ebb/core/random.h"
+#include "ebb/core/base/random.h"
 #include "ebb/kernels/tensor_view.h"
 
 namespace ebb::kernels {

@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
-#include "ebb/core/device.h"
-#include "ebb/core/dtype.h"
-#include "ebb/core/shape.h"
+#include "ebb/core/base/dtype.h"
+#include "ebb/core/base/shape.h"
+#include "ebb/core/device/device.h"
 
 namespace ebb::kernels {
 

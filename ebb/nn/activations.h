@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 #include "ebb/nn/module.h"
 
 namespace ebb::nn {

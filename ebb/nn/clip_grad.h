@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::nn::utils {
 

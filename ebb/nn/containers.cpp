@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 
 namespace ebb::nn {
 

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 #include "ebb/nn/module.h"
 
 namespace ebb::nn {

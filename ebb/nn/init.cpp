@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 
 namespace ebb::nn::init {
 namespace {

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/core/error.h"
-#include "ebb/core/parallel.h"
+#include "ebb/core/base/error.h"
+#include "ebb/core/runtime/parallel.h"
 #include "ebb/nn/init.h"
 
 namespace ebb::nn::init {

@@ -3,9 +3,9 @@
 
 #include <cmath>
 
+#include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/variable.h"
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "ebb/nn/init.h"
 
 namespace ebb::nn {

@@ -1,7 +1,7 @@
 // ebb/nn/layers.h -- Linear, Embedding, Dropout and other plain layers, and CrossEntropyLoss.
 #pragma once
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/nn/activations.h"  // IWYU pragma: export
 #include "ebb/nn/module.h"

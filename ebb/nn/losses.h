@@ -1,7 +1,7 @@
 // ebb/nn/losses.h -- losses as modules: each holds its options and calls its op.
 #pragma once
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/nn/module.h"
 

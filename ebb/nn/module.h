@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "ebb/core/scope.h"
-#include "ebb/core/tensor.h"
+#include "ebb/core/base/scope.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::nn {
 

@@ -2,7 +2,7 @@
 #include "ebb/nn/normalization.h"
 
 #include "ebb/autograd/ops.h"
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 
 namespace ebb::nn {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 #include "ebb/nn/module.h"
 
 namespace ebb::nn {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "ebb/autograd/ops.h"
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "ebb/nn/init.h"
 
 namespace ebb::nn {

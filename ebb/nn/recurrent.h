@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 #include "ebb/nn/module.h"
 
 namespace ebb::nn {

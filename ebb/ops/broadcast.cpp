@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "ebb/core/error.h"
-#include "ebb/core/tensor_name.h"
+#include "ebb/core/base/error.h"
+#include "ebb/core/tensor/tensor_name.h"
 
 namespace ebb::ops {
 

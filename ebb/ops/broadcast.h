@@ -3,7 +3,7 @@
 
 #include <ostream>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::ops {
 

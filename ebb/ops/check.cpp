@@ -1,8 +1,8 @@
 // ebb/ops/check.cpp -- the throwing halves of the declared checks.
 #include "ebb/ops/check.h"
 
-#include "ebb/core/sparse.h"
-#include "ebb/core/tensor_name.h"
+#include "ebb/core/tensor/sparse.h"
+#include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/compare.h"
 #include "ebb/ops/prepare.h"
 #include "ebb/ops/reduce.h"

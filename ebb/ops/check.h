@@ -6,8 +6,8 @@
 
 #include <span>
 
-#include "ebb/core/tensor.h"
-#include "ebb/core/tensor_name.h"
+#include "ebb/core/tensor/tensor.h"
+#include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb::ops::check {

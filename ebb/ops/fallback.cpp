@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "ebb/core/log.h"
+#include "ebb/core/base/log.h"
 #include "ebb/ops/prepare.h"
 
 namespace ebb::ops {

@@ -10,9 +10,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "ebb/core/device_memory.h"
-#include "ebb/core/sparse.h"
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/device_memory.h"
+#include "ebb/core/tensor/sparse.h"
+#include "ebb/core/tensor/tensor.h"
 #include "ebb/kernels/kernel_table.h"
 #include "ebb/ops/view_of.h"
 

@@ -1,7 +1,7 @@
 // ebb/ops/index_check.cpp -- the words for an index out of range.
 #include "ebb/ops/index_check.h"
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb::ops {

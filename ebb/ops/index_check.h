@@ -6,7 +6,7 @@
 // another thread writes the index during the call.
 #pragma once
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 #include "ebb/kernels/checked_index.h"
 
 namespace ebb::ops {

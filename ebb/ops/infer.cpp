@@ -1,8 +1,8 @@
 // ebb/ops/infer.cpp -- shape rules and checks; see the header.
 #include "ebb/ops/infer.h"
 
-#include "ebb/core/device_memory.h"
-#include "ebb/core/tensor_name.h"
+#include "ebb/core/tensor/device_memory.h"
+#include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/index_check.h"

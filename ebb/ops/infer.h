@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::ops::infer {
 

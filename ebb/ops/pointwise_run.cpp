@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ebb/core/sparse.h"
-#include "ebb/core/tensor_name.h"
+#include "ebb/core/tensor/sparse.h"
+#include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/fallback.h"
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <string>
 
-#include "ebb/core/announced_write.h"
-#include "ebb/core/sparse.h"
-#include "ebb/core/tensor_name.h"
+#include "ebb/core/tensor/announced_write.h"
+#include "ebb/core/tensor/sparse.h"
+#include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/broadcast.h"
 #include "ebb/ops/copy.h"

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 #include "ebb/kernels/tensor_view.h"
 
 namespace ebb::ops {

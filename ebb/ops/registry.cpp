@@ -1,7 +1,7 @@
 // ebb/ops/registry.cpp -- finding a kernel by name, and refusing one of another signature.
 #include "ebb/ops/registry.h"
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "ebb/kernels/tables.h"
 
 namespace ebb::ops {

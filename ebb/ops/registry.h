@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "ebb/core/export.h"
+#include "ebb/core/base/export.h"
 #include "ebb/kernels/kernel_table.h"
 
 namespace ebb::ops {

@@ -5,7 +5,7 @@
 // op refers to throw_no_kernel(), which keeps this file, and so the registration, in a static link.
 #include "ebb/ops/view_of.h"
 
-#include "ebb/kernels/cpu/register.h"
+#include "ebb/kernels/cpu/simd/register.h"
 
 namespace ebb::ops {
 namespace {

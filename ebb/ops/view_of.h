@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "ebb/core/stream.h"
-#include "ebb/core/tensor.h"
+#include "ebb/core/device/stream.h"
+#include "ebb/core/tensor/tensor.h"
 #include "ebb/kernels/kernel_table.h"
 #include "ebb/kernels/tensor_view.h"
 

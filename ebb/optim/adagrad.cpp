@@ -1,8 +1,8 @@
 // ebb/optim/adagrad.cpp -- the step of Adagrad.
 #include "ebb/optim/adagrad.h"
 
-#include "ebb/core/sparse.h"
-#include "ebb/kernels/cpu/optim.h"
+#include "ebb/core/tensor/sparse.h"
+#include "ebb/kernels/cpu/network/optim.h"
 #include "ebb/optim/sparse_rows.h"
 
 namespace ebb::optim {

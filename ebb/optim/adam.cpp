@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "ebb/kernels/cpu/optim.h"
+#include "ebb/kernels/cpu/network/optim.h"
 
 namespace ebb::optim {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 
 namespace ebb::optim {
 namespace {

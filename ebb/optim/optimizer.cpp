@@ -3,13 +3,13 @@
 
 #include <unordered_set>
 
-#include "ebb/autograd/grad_mode.h"
-#include "ebb/autograd/variable.h"
-#include "ebb/core/error.h"
-#include "ebb/core/location.h"
-#include "ebb/core/parallel_arrays.h"
-#include "ebb/core/profile.h"
-#include "ebb/core/sparse.h"
+#include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/history/variable.h"
+#include "ebb/core/base/error.h"
+#include "ebb/core/base/location.h"
+#include "ebb/core/runtime/parallel_arrays.h"
+#include "ebb/core/runtime/profile.h"
+#include "ebb/core/tensor/sparse.h"
 #include "ebb/ops/copy.h"
 #include "ebb/ops/creation.h"
 #include "ebb/ops/fallback.h"

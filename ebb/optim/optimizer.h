@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 #include "ebb/optim/options.h"
 
 namespace ebb::optim {

@@ -1,7 +1,7 @@
 // ebb/optim/options.cpp -- the options of all optimizers, by name and range.
 #include "ebb/optim/options.h"
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 
 namespace ebb::optim {
 

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "ebb/core/parallel.h"
+#include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/optim_options.h"
 
 namespace ebb::optim {

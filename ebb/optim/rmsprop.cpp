@@ -1,7 +1,7 @@
 // ebb/optim/rmsprop.cpp -- the step of RMSprop.
 #include "ebb/optim/rmsprop.h"
 
-#include "ebb/kernels/cpu/optim.h"
+#include "ebb/kernels/cpu/network/optim.h"
 
 namespace ebb::optim {
 namespace {

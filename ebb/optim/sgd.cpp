@@ -1,8 +1,8 @@
 // ebb/optim/sgd.cpp -- the step of SGD.
 #include "ebb/optim/sgd.h"
 
-#include "ebb/core/sparse.h"
-#include "ebb/kernels/cpu/optim.h"
+#include "ebb/core/tensor/sparse.h"
+#include "ebb/kernels/cpu/network/optim.h"
 #include "ebb/ops/sparse.h"
 #include "ebb/optim/sparse_rows.h"
 

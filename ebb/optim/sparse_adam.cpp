@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "ebb/core/error.h"
-#include "ebb/core/sparse.h"
-#include "ebb/kernels/cpu/optim.h"
+#include "ebb/core/base/error.h"
+#include "ebb/core/tensor/sparse.h"
+#include "ebb/kernels/cpu/network/optim.h"
 #include "ebb/optim/sparse_rows.h"
 
 namespace ebb::optim {

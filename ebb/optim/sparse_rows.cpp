@@ -1,8 +1,8 @@
 // ebb/optim/sparse_rows.cpp -- what optimizers that update rows ask of a sparse gradient.
 #include "ebb/optim/sparse_rows.h"
 
-#include "ebb/core/error.h"
-#include "ebb/core/sparse.h"
+#include "ebb/core/base/error.h"
+#include "ebb/core/tensor/sparse.h"
 #include "ebb/ops/shape.h"
 #include "ebb/ops/sparse.h"
 

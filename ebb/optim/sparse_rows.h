@@ -1,7 +1,7 @@
 // ebb/optim/sparse_rows.h -- sparse gradients as the rows that a step then goes over.
 #pragma once
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::optim {
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "ebb/autograd/grad_mode.h"
-#include "ebb/core/error.h"
+#include "ebb/autograd/history/grad_mode.h"
+#include "ebb/core/base/error.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/optim/optimizer.h"
 

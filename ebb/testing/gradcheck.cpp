@@ -7,12 +7,12 @@
 
 #include <cmath>
 
-#include "ebb/autograd/engine.h"
-#include "ebb/autograd/forward_mode.h"
-#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/engine/engine.h"
+#include "ebb/autograd/forward/forward_mode.h"
+#include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/variable.h"
-#include "ebb/core/random.h"
+#include "ebb/core/base/random.h"
 
 namespace ebb::testing {
 namespace {

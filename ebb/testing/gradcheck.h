@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::testing {
 

@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "ebb/autograd/engine.h"
-#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/engine/engine.h"
+#include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/core/error.h"
-#include "ebb/core/random.h"
+#include "ebb/core/base/error.h"
+#include "ebb/core/base/random.h"
 #include "ebb/data/digits.h"
 #include "ebb/io/safetensors.h"
 #include "ebb/nn/containers.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ebb/autograd/tangents.h"
-#include "ebb/core/tensor_name.h"
+#include "ebb/autograd/history/tangents.h"
+#include "ebb/core/tensor/tensor_name.h"
 #include "python/src/errors.h"
 #include "python/src/generator.h"
 #include "python/src/numpy_types.h"

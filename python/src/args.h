@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ebb/core/random.h"
-#include "ebb/core/scalar.h"
+#include "ebb/core/base/random.h"
+#include "ebb/core/base/scalar.h"
 #include "ebb/kernels/signatures.h"
 #include "python/src/overrides.h"
 #include "python/src/tensor_object.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ebb/autograd/engine.h"
+#include "ebb/autograd/engine/engine.h"
 #include "python/src/args.h"
 #include "python/src/errors.h"
 #include "python/src/node_object.h"

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "ebb/autograd/checkpoint_frame.h"
-#include "ebb/autograd/grad_mode.h"
-#include "ebb/core/error.h"
+#include "ebb/autograd/checkpoint/checkpoint_frame.h"
+#include "ebb/autograd/history/grad_mode.h"
+#include "ebb/core/base/error.h"
 #include "python/src/default_dtype.h"
 #include "python/src/errors.h"
 #include "python/src/python_error.h"

@@ -1,10 +1,10 @@
-// python/src/checks.cpp -- the modes of ebb/autograd/checks.h and cut_trace.h, for
+// python/src/checks.cpp -- the modes of ebb/autograd/watch/checks.h and cut_trace.h, for
 // ebb/autograd/anomaly.py.
 #include "python/src/checks.h"
 
-#include "ebb/autograd/checks.h"
-#include "ebb/autograd/cut_trace.h"
-#include "ebb/core/thread_state.h"
+#include "ebb/autograd/watch/checks.h"
+#include "ebb/autograd/watch/cut_trace.h"
+#include "ebb/core/base/thread_state.h"
 
 namespace ebb::python {
 namespace {

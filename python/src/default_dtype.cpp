@@ -1,7 +1,7 @@
 // python/src/default_dtype.cpp -- see default_dtype.h.
 #include "python/src/default_dtype.h"
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "python/src/errors.h"
 #include "python/src/value_types.h"
 

@@ -1,9 +1,9 @@
-// python/src/default_dtype.h -- Python's names for the default dtype (ebb/core/dtype.h).
+// python/src/default_dtype.h -- Python's names for the default dtype (ebb/core/base/dtype.h).
 #pragma once
 
 #include <optional>
 
-#include "ebb/core/dtype.h"
+#include "ebb/core/base/dtype.h"
 #include "python/src/py.h"
 
 namespace ebb::python {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "ebb/core/thread_state.h"
+#include "ebb/core/base/thread_state.h"
 #include "python/src/py.h"
 
 namespace ebb::python {

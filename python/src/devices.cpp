@@ -5,11 +5,11 @@
 
 #include <memory>
 
-#include "ebb/autograd/active_run.h"
-#include "ebb/core/device_memory.h"
-#include "ebb/core/device_plugin.h"
-#include "ebb/core/log.h"
-#include "ebb/core/stream.h"
+#include "ebb/autograd/hooks/active_run.h"
+#include "ebb/core/base/log.h"
+#include "ebb/core/device/device_plugin.h"
+#include "ebb/core/device/stream.h"
+#include "ebb/core/tensor/device_memory.h"
 #include "ebb/ops/fallback.h"
 #include "python/src/args.h"
 #include "python/src/error_names.h"

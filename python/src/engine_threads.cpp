@@ -3,8 +3,8 @@
 
 #include <thread>
 
-#include "ebb/autograd/pacer.h"
-#include "ebb/autograd/parallel_backward.h"
+#include "ebb/autograd/engine/pacer.h"
+#include "ebb/autograd/engine/parallel_backward.h"
 #include "python/src/python_error.h"
 
 namespace ebb::python {

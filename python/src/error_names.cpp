@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "python/src/errors.h"
 
 namespace ebb::python {

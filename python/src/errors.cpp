@@ -4,8 +4,8 @@
 #include <exception>
 #include <new>
 
-#include "ebb/autograd/checkpoint_frame.h"
-#include "ebb/core/error.h"
+#include "ebb/autograd/checkpoint/checkpoint_frame.h"
+#include "ebb/core/base/error.h"
 #include "python/src/checkpoint.h"
 #include "python/src/python_error.h"
 

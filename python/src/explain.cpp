@@ -8,10 +8,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ebb/autograd/cut_notes.h"
-#include "ebb/autograd/cut_trace.h"
-#include "ebb/core/error.h"
-#include "ebb/core/tensor_name.h"
+#include "ebb/autograd/watch/cut_notes.h"
+#include "ebb/autograd/watch/cut_trace.h"
+#include "ebb/core/base/error.h"
+#include "ebb/core/tensor/tensor_name.h"
 #include "ebb/graph/explain.h"
 #include "python/src/errors.h"
 #include "python/src/tensor_object.h"

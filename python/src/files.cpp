@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "ebb/data/digits.h"
 #include "ebb/io/atomic_file.h"
 #include "ebb/io/read_file.h"

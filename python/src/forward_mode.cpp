@@ -1,8 +1,8 @@
 // python/src/forward_mode.cpp -- levels and dual tensors; the public face is in Python.
 #include "python/src/forward_mode.h"
 
-#include "ebb/autograd/forward_mode.h"
-#include "ebb/core/error.h"
+#include "ebb/autograd/forward/forward_mode.h"
+#include "ebb/core/base/error.h"
 #include "python/src/args.h"
 #include "python/src/errors.h"
 #include "python/src/op_call.h"

@@ -9,10 +9,10 @@
 #include <span>
 #include <string>
 
-#include "ebb/autograd/custom_jvp.h"
-#include "ebb/autograd/custom_node.h"
-#include "ebb/autograd/grad_mode.h"
-#include "ebb/core/error.h"
+#include "ebb/autograd/custom/custom_jvp.h"
+#include "ebb/autograd/custom/custom_node.h"
+#include "ebb/autograd/history/grad_mode.h"
+#include "ebb/core/base/error.h"
 #include "python/src/errors.h"
 #include "python/src/function_context.h"
 #include "python/src/function_jvp.h"

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "python/src/error_names.h"
 #include "python/src/errors.h"
 #include "python/src/function_node.h"

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "ebb/autograd/custom_node.h"
+#include "ebb/autograd/custom/custom_node.h"
 #include "python/src/py.h"
 
 namespace ebb::python {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "python/src/errors.h"
 #include "python/src/function_node.h"
 #include "python/src/tensor_object.h"

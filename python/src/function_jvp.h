@@ -1,7 +1,7 @@
 // python/src/function_jvp.h -- forward mode through a Python Function: its jvp().
 #pragma once
 
-#include "ebb/autograd/custom_jvp.h"
+#include "ebb/autograd/custom/custom_jvp.h"
 #include "python/src/function_context.h"
 
 namespace ebb::python {

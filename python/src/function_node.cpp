@@ -5,7 +5,7 @@
 #include <string>
 #include <unordered_set>
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "python/src/errors.h"
 #include "python/src/python_error.h"
 #include "python/src/tensor_object.h"

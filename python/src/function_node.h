@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "ebb/autograd/custom_node.h"
+#include "ebb/autograd/custom/custom_node.h"
 #include "python/src/function_context.h"
 
 namespace ebb::python {

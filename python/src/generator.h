@@ -1,7 +1,7 @@
 // python/src/generator.h -- ebb.Generator: a state for random numbers, and the default one.
 #pragma once
 
-#include "ebb/core/random.h"
+#include "ebb/core/base/random.h"
 #include "python/src/py.h"
 
 namespace ebb::python {

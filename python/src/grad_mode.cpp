@@ -5,8 +5,8 @@
 // kept per type, so that `with no_grad():` allocates nothing.
 #include "python/src/grad_mode.h"
 
-#include "ebb/autograd/grad_mode.h"
-#include "ebb/core/error.h"
+#include "ebb/autograd/history/grad_mode.h"
+#include "ebb/core/base/error.h"
 #include "python/src/error_names.h"
 #include "python/src/errors.h"
 

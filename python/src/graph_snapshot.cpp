@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "ebb/autograd/variable.h"
-#include "ebb/core/error.h"
+#include "ebb/autograd/history/variable.h"
+#include "ebb/core/base/error.h"
 #include "ebb/graph/dot.h"
 #include "ebb/graph/json.h"
 #include "ebb/graph/snapshot.h"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ebb/autograd/hooks.h"
+#include "ebb/autograd/hooks/hooks.h"
 #include "python/src/py.h"
 
 namespace ebb::python {

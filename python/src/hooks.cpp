@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "ebb/autograd/gradient_gate.h"
-#include "ebb/autograd/hooks.h"
-#include "ebb/autograd/multi_grad_hook.h"
-#include "ebb/autograd/node_extra.h"
-#include "ebb/core/error.h"
+#include "ebb/autograd/history/node_extra.h"
+#include "ebb/autograd/hooks/gradient_gate.h"
+#include "ebb/autograd/hooks/hooks.h"
+#include "ebb/autograd/hooks/multi_grad_hook.h"
+#include "ebb/core/base/error.h"
 #include "python/src/args.h"
 #include "python/src/errors.h"
 #include "python/src/hook_handle.h"

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "ebb/autograd/node.h"
-#include "ebb/core/tensor.h"
+#include "ebb/autograd/history/node.h"
+#include "ebb/core/tensor/tensor.h"
 #include "python/src/py.h"
 
 namespace ebb::python {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ebb/autograd/ops.h"
-#include "ebb/core/tensor_name.h"
+#include "ebb/core/tensor/tensor_name.h"
 #include "python/src/errors.h"
 #include "python/src/numpy_types.h"
 #include "python/src/op_call.h"

@@ -1,7 +1,7 @@
 // python/src/init.cpp -- starting values that are computed in C++, for ebb.nn.init.
 #include "python/src/init.h"
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "ebb/nn/init.h"
 #include "python/src/errors.h"
 #include "python/src/plain_args.h"

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ebb/autograd/jvp_table.h"
-#include "ebb/core/error.h"
+#include "ebb/autograd/forward/jvp_table.h"
+#include "ebb/core/base/error.h"
 #include "python/src/args.h"
 #include "python/src/errors.h"
 #include "python/src/op_call.h"

@@ -1,4 +1,4 @@
-// python/src/location.h -- tells ebb which Python line is running (see ebb/core/location.h).
+// python/src/location.h -- tells ebb which Python line is running (see ebb/core/base/location.h).
 #pragma once
 
 #include "python/src/py.h"

@@ -1,5 +1,5 @@
 // python/src/module.cpp -- the extension module ebb._C: puts its parts together.
-#include "ebb/kernels/cpu/isa.h"
+#include "ebb/kernels/cpu/simd/isa.h"
 #include "python/src/autograd.h"
 #include "python/src/checkpoint.h"
 #include "python/src/checks.h"

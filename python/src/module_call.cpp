@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "ebb/autograd/tensor_name.h"
-#include "ebb/core/scope_path.h"
+#include "ebb/autograd/history/tensor_name.h"
+#include "ebb/core/base/scope_path.h"
 #include "python/src/tensor_object.h"
 
 namespace ebb::python {

@@ -7,12 +7,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ebb/autograd/engine.h"
-#include "ebb/autograd/meta.h"
-#include "ebb/autograd/node_extra.h"
-#include "ebb/autograd/variable.h"
-#include "ebb/core/error.h"
-#include "ebb/core/location.h"
+#include "ebb/autograd/engine/engine.h"
+#include "ebb/autograd/history/meta.h"
+#include "ebb/autograd/history/node_extra.h"
+#include "ebb/autograd/history/variable.h"
+#include "ebb/core/base/error.h"
+#include "ebb/core/base/location.h"
 #include "python/src/error_names.h"
 #include "python/src/errors.h"
 #include "python/src/function_node.h"

@@ -4,7 +4,7 @@
 // object owns a count of the node. Everything here needs the GIL.
 #pragma once
 
-#include "ebb/autograd/node.h"
+#include "ebb/autograd/history/node.h"
 #include "python/src/py.h"
 
 namespace ebb::python {

@@ -1,7 +1,7 @@
 // python/src/op_call.cpp -- see op_call.h.
 #include "python/src/op_call.h"
 
-#include "ebb/autograd/variable.h"
+#include "ebb/autograd/history/variable.h"
 
 namespace ebb::python {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ebb/autograd/ops/creation.h"
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "ebb/optim/optimizer.h"
 #include "python/src/args.h"
 #include "python/src/errors.h"

@@ -1,7 +1,7 @@
 // python/src/overrides.cpp -- finding classes with __ebb_function__, and calling the protocol.
 #include "python/src/overrides.h"
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "python/src/args.h"
 #include "python/src/errors.h"
 

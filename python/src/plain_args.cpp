@@ -1,7 +1,7 @@
 // python/src/plain_args.cpp -- see plain_args.h.
 #include "python/src/plain_args.h"
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "python/src/errors.h"
 #include "python/src/tensor_object.h"
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 #include "python/src/py.h"
 
 namespace ebb::python {

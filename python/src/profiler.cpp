@@ -1,4 +1,4 @@
-// python/src/profiler.cpp -- ebb/core/profile.h for ebb/profiler.
+// python/src/profiler.cpp -- ebb/core/runtime/profile.h for ebb/profiler.
 #include "python/src/profiler.h"
 
 #include <map>

@@ -1,7 +1,7 @@
 // python/src/profiler.h -- starting and stopping a profile, and ranges of the program's own.
 #pragma once
 
-#include "ebb/core/profile.h"
+#include "ebb/core/runtime/profile.h"
 #include "python/src/py.h"
 
 namespace ebb::python {

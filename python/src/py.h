@@ -12,7 +12,7 @@
 
 #include <utility>
 
-#include "ebb/core/location.h"
+#include "ebb/core/base/location.h"
 #include "python/src/deferred.h"
 
 namespace ebb::python {

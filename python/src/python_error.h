@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "ebb/autograd/foreign_error.h"
+#include "ebb/autograd/hooks/foreign_error.h"
 #include "python/src/py.h"
 
 namespace ebb::python {

@@ -1,9 +1,9 @@
 // python/src/run_queries.cpp -- current_graph_task_id() and its like; queue_callback().
 #include "python/src/run_queries.h"
 
-#include "ebb/autograd/active_run.h"
-#include "ebb/autograd/engine.h"
-#include "ebb/core/error.h"
+#include "ebb/autograd/engine/engine.h"
+#include "ebb/autograd/hooks/active_run.h"
+#include "ebb/core/base/error.h"
 #include "python/src/errors.h"
 #include "python/src/node_object.h"
 #include "python/src/python_error.h"

@@ -1,11 +1,11 @@
 // python/src/runtime.cpp -- see runtime.h.
 #include "python/src/runtime.h"
 
-#include "ebb/core/allocator.h"
-#include "ebb/core/error.h"
-#include "ebb/core/log.h"
-#include "ebb/core/parallel.h"
-#include "ebb/kernels/cpu/build_info.h"
+#include "ebb/core/base/error.h"
+#include "ebb/core/base/log.h"
+#include "ebb/core/runtime/allocator.h"
+#include "ebb/core/runtime/parallel.h"
+#include "ebb/kernels/cpu/simd/build_info.h"
 #include "python/src/args.h"
 #include "python/src/error_names.h"
 #include "python/src/errors.h"

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "ebb/autograd/mutation_guard.h"
-#include "ebb/core/error.h"
+#include "ebb/autograd/history/mutation_guard.h"
+#include "ebb/core/base/error.h"
 #include "python/src/errors.h"
 #include "python/src/python_error.h"
 #include "python/src/shared_object.h"

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "ebb/autograd/saved_hooks.h"
+#include "ebb/autograd/history/saved_hooks.h"
 #include "python/src/py.h"
 
 namespace ebb::python {

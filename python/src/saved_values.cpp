@@ -5,11 +5,11 @@
 #include <string_view>
 #include <vector>
 
-#include "ebb/autograd/record.h"
-#include "ebb/autograd/saved_report.h"
-#include "ebb/autograd/saved_tensor.h"
-#include "ebb/core/error.h"
-#include "ebb/core/location.h"
+#include "ebb/autograd/history/record.h"
+#include "ebb/autograd/history/saved_tensor.h"
+#include "ebb/autograd/watch/saved_report.h"
+#include "ebb/core/base/error.h"
+#include "ebb/core/base/location.h"
 #include "ebb/ops/prepare.h"
 #include "python/src/error_names.h"
 #include "python/src/errors.h"

@@ -4,7 +4,7 @@
 // op's parameters and results; `self` stands for `input` and `result` for `out`, as in PyTorch.
 #pragma once
 
-#include "ebb/autograd/node.h"
+#include "ebb/autograd/history/node.h"
 #include "python/src/py.h"
 
 namespace ebb::python {

@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
-#include "ebb/autograd/jvp_table.h"
-#include "ebb/autograd/node.h"
-#include "ebb/autograd/selective_cache.h"
-#include "ebb/core/error.h"
+#include "ebb/autograd/checkpoint/selective_cache.h"
+#include "ebb/autograd/forward/jvp_table.h"
+#include "ebb/autograd/history/node.h"
+#include "ebb/core/base/error.h"
 #include "python/src/errors.h"
 #include "python/src/python_error.h"
 #include "python/src/saved_values.h"

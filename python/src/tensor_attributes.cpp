@@ -2,13 +2,13 @@
 #include <optional>
 #include <string>
 
-#include "ebb/autograd/cut_trace.h"
-#include "ebb/autograd/grad_dtype.h"
+#include "ebb/autograd/history/grad_dtype.h"
+#include "ebb/autograd/history/tensor_name.h"
+#include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/tensor_name.h"
-#include "ebb/autograd/variable.h"
-#include "ebb/core/log.h"
-#include "ebb/core/sparse.h"
+#include "ebb/autograd/watch/cut_trace.h"
+#include "ebb/core/base/log.h"
+#include "ebb/core/tensor/sparse.h"
 #include "python/src/error_names.h"
 #include "python/src/errors.h"
 #include "python/src/node_object.h"

@@ -7,12 +7,12 @@
 
 #include <string>
 
-#include "ebb/autograd/cut_trace.h"
-#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/variable.h"
-#include "ebb/core/device_memory.h"
-#include "ebb/core/stream.h"
+#include "ebb/autograd/watch/cut_trace.h"
+#include "ebb/core/device/stream.h"
+#include "ebb/core/tensor/device_memory.h"
 #include "python/src/args.h"
 #include "python/src/default_dtype.h"
 #include "python/src/error_names.h"

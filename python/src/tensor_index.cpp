@@ -3,7 +3,7 @@
 // A key of ints, slices, None and Ellipsis is a box of the tensor (index_key.h), read and written
 // by one op each. Where tensors, arrays, lists or bools are among them, the box is a view that is
 // then indexed by tensors.
-#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/ops.h"
 #include "python/src/errors.h"
 #include "python/src/index_key.h"

@@ -3,10 +3,10 @@
 // Ops are generated (op_call.h); what needs no speed is written in Python (ebb/_tensor.py).
 #include <cstring>
 
-#include "ebb/autograd/grad_mode.h"
-#include "ebb/autograd/variable.h"
-#include "ebb/core/device_memory.h"
-#include "ebb/core/sparse.h"
+#include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/history/variable.h"
+#include "ebb/core/tensor/device_memory.h"
+#include "ebb/core/tensor/sparse.h"
 #include "python/src/autograd.h"
 #include "python/src/error_names.h"
 #include "python/src/errors.h"

@@ -5,8 +5,8 @@
 // them.
 #include <algorithm>
 
+#include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/variable.h"
 #include "python/src/default_dtype.h"
 #include "python/src/error_names.h"
 #include "python/src/errors.h"

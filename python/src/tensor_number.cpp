@@ -4,7 +4,7 @@
 // numbers and arrays, bool, complex) take the slow path; what is no number gives NotImplemented, so
 // that Python asks the other operand's class.
 #include "ebb/autograd/ops.h"
-#include "ebb/core/tensor_name.h"
+#include "ebb/core/tensor/tensor_name.h"
 #include "python/src/errors.h"
 #include "python/src/numpy_types.h"
 #include "python/src/op_call.h"

@@ -7,12 +7,12 @@
 #include <memory>
 #include <string>
 
-#include "ebb/autograd/cut_trace.h"
-#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/core/sparse.h"
-#include "ebb/core/storage.h"
-#include "ebb/core/tensor_name.h"
+#include "ebb/autograd/watch/cut_trace.h"
+#include "ebb/core/tensor/sparse.h"
+#include "ebb/core/tensor/storage.h"
+#include "ebb/core/tensor/tensor_name.h"
 #include "python/src/errors.h"
 #include "python/src/numpy_types.h"
 #include "python/src/tensor_data.h"

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <new>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 #include "python/src/py.h"
 
 namespace ebb::python {

@@ -1,7 +1,7 @@
 // python/src/text.cpp -- see text.h.
 #include "python/src/text.h"
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "python/src/errors.h"
 
 namespace ebb::python {

@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "python/src/error_names.h"
 #include "python/src/errors.h"
 #include "python/src/text.h"

@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "ebb/core/device.h"
-#include "ebb/core/dtype.h"
-#include "ebb/core/shape.h"
+#include "ebb/core/base/dtype.h"
+#include "ebb/core/base/shape.h"
+#include "ebb/core/device/device.h"
 #include "python/src/py.h"
 
 namespace ebb::python {

@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "ebb/autograd/engine.h"
-#include "ebb/autograd/operators.h"
+#include "ebb/autograd/engine/engine.h"
+#include "ebb/autograd/history/operators.h"
+#include "ebb/autograd/history/record.h"
+#include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/record.h"
-#include "ebb/autograd/variable.h"
 #include "tests/ops/op_test_support.h"
 
 namespace ebb {

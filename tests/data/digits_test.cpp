@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ebb/autograd/ops.h"
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "ebb/io/safetensors.h"
 
 namespace ebb::data {

@@ -2,7 +2,7 @@
 #include <chrono>
 #include <random>
 
-#include "ebb/autograd/hooks.h"
+#include "ebb/autograd/hooks/hooks.h"
 #include "tests/device/backward_support.h"
 
 namespace ebb {

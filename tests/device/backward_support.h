@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "ebb/autograd/parallel_backward.h"
+#include "ebb/autograd/engine/parallel_backward.h"
 #include "tests/autograd/graph_support.h"
 #include "tests/device/device_test_support.h"
 

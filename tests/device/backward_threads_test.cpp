@@ -7,7 +7,7 @@
 #include <atomic>
 #include <set>
 
-#include "ebb/autograd/hooks.h"
+#include "ebb/autograd/hooks/hooks.h"
 #include "tests/device/backward_support.h"
 #include "tests/sanitizers.h"
 

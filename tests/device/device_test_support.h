@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "ebb/autograd/engine.h"
+#include "ebb/autograd/engine/engine.h"
+#include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/variable.h"
-#include "ebb/core/device_memory.h"
-#include "ebb/core/device_plugin.h"
-#include "ebb/core/log.h"
-#include "ebb/core/stream.h"
+#include "ebb/core/base/log.h"
+#include "ebb/core/device/device_plugin.h"
+#include "ebb/core/device/stream.h"
+#include "ebb/core/tensor/device_memory.h"
 #include "ebb/ops/fallback.h"
 #include "tests/device/sim_device.h"
 #include "tests/ops/op_test_support.h"

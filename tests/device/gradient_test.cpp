@@ -2,7 +2,7 @@
 #include <cmath>
 #include <span>
 
-#include "ebb/autograd/jvp_table.h"
+#include "ebb/autograd/forward/jvp_table.h"
 #include "ebb/nn/clip_grad.h"
 #include "ebb/optim/adam.h"
 #include "ebb/optim/sgd.h"

@@ -1,6 +1,6 @@
 // tests/device/plugin_test.cpp -- registering plug-ins: what is refused, and what devices are
 // called.
-#include "ebb/core/device_plugin.h"
+#include "ebb/core/device/device_plugin.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/registry.h"
 #include "tests/device/device_test_support.h"

@@ -7,8 +7,8 @@
 
 #include <cstdint>
 
-#include "ebb/core/device_plugin.h"
-#include "ebb/core/export.h"
+#include "ebb/core/base/export.h"
+#include "ebb/core/device/device_plugin.h"
 
 extern "C" {
 EBB_API const ebb::DevicePlugin* ebb_device_plugin();

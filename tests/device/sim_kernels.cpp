@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "ebb/core/stream.h"
+#include "ebb/core/device/stream.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/registry.h"
 #include "tests/device/sim_device.h"

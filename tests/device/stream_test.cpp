@@ -1,5 +1,5 @@
 // tests/device/stream_test.cpp -- streams and events: what runs after what.
-#include "ebb/core/stream.h"
+#include "ebb/core/device/stream.h"
 
 #include <thread>
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import ebb.nn.functional as F
 from ebb import _C
-from tests.python.op_rows import Row
+from tests.python.ops.op_rows import Row
 
 REDUCE = "{'none': np.asarray, 'mean': np.mean, 'sum': np.sum}[reduction]"
 PLANES = {"input": [2, 3, 4, 5], "kernel_size": [2, 3]}

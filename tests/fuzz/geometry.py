@@ -14,12 +14,12 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tests.python.op_rows import Array, Case, Place
+from tests.python.ops.op_rows import Array, Case, Place
 
 if TYPE_CHECKING:
     import random
 
-    from tests.python.op_rows import Row
+    from tests.python.ops.op_rows import Row
 
 SIZES = (0, 1, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 9, 17)
 RARE_SIZES = (33, 65, 130)

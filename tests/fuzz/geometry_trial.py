@@ -21,8 +21,8 @@ from tests.fuzz.slow_reference import (
     run,
     widened,
 )
-from tests.python.op_reference import reference
-from tests.python.op_rows import FLOATING, VIEW_LAYOUTS, Case, Row, make_arguments, wide_array
+from tests.python.ops.op_reference import reference
+from tests.python.ops.op_rows import FLOATING, VIEW_LAYOUTS, Case, Row, make_arguments, wide_array
 
 if TYPE_CHECKING:
     import random

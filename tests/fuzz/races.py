@@ -23,7 +23,7 @@ import numpy as np
 
 import ebb
 from tests.fuzz import seeds
-from tests.python.op_rows import (
+from tests.python.ops.op_rows import (
     Array,
     Case,
     Row,

@@ -17,8 +17,8 @@ import numpy as np
 
 import ebb
 from tests.fuzz.geometry import draw_place
-from tests.python.op_reference import TOLERANCE
-from tests.python.op_rows import (
+from tests.python.ops.op_reference import TOLERANCE
+from tests.python.ops.op_rows import (
     Row,
     call,
     function_of,
@@ -26,7 +26,7 @@ from tests.python.op_rows import (
     split_arguments,
     wide_array,
 )
-from tests.python.test_op_gradients import flatten, is_differentiable, leaves
+from tests.python.ops.test_gradients import flatten, is_differentiable, leaves
 
 EPSILON = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
 EPSILON |= {"complex64": EPSILON["float32"], "complex128": EPSILON["float64"]}

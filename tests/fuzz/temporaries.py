@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import ebb
-from tests.python.op_rows import Array, Case, Row, call, make_arguments
+from tests.python.ops.op_rows import Array, Case, Row, call, make_arguments
 
 
 def _arrays(case: Case) -> list[Array]:

@@ -14,7 +14,7 @@ from tests.fuzz import geometry, seeds
 from tests.fuzz.function_rows import CASES, composed_functions, composed_rows
 from tests.fuzz.geometry_trial import Trials, WrongError
 from tests.fuzz.slow_reference import agree, difference, is_close
-from tests.python.op_rows import Array, Case, Row, load_rows, make_arguments
+from tests.python.ops.op_rows import Array, Case, Row, load_rows, make_arguments
 
 ROWS = [row for row in load_rows() if "inputs" in row.test and row.main]
 TRIED = [*ROWS, *composed_rows()]

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from tests.fuzz.races import all_races, reads_indices
-from tests.python.op_rows import load_rows
+from tests.python.ops.op_rows import load_rows
 
 SECONDS = float(os.environ.get("EBB_RACE_SECONDS", "60"))
 RACES = all_races()

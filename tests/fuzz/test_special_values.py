@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import ebb
-from tests.python.op_reference import TOLERANCE, reference
-from tests.python.op_rows import FLOATING, call, load_rows, make_tensor, param_dtype, wide_array
+from tests.python.ops.op_reference import TOLERANCE, reference
+from tests.python.ops.op_rows import FLOATING, call, load_rows, make_tensor, param_dtype, wide_array
 
 POINTS = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -3.0, np.inf, -np.inf, np.nan)
 POINTS = (*POINTS, 40.0, -40.0, 6e4, -6e4, 1e-7, -1e-7, 1e30, -1e30, 1e-30, -1e-30)
@@ -19,7 +19,7 @@ FEW = (0.0, -0.0, 1.0, -2.0, np.inf, -np.inf, np.nan, 1e30)  # where three opera
 def is_tried(row):
     """Whether users reach the row, and all its operands may have one shape."""
     is_pointwise = row.data["dtype_rule"] and "numpy" in row.test and not row.is_inplace
-    # Losses cancel by design; tests/python/test_nn_losses.py has their extremes.
+    # Losses cancel by design; tests/python/nn/test_losses.py has their extremes.
     is_elsewhere = row.params[0]["name"] == "grad" or row.data["family"] == "loss_pointwise"
     return is_pointwise and not is_elsewhere and "rank" not in row.data["checks"]
 

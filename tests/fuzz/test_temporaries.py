@@ -8,7 +8,7 @@ import pytest
 
 import ebb
 from tests.fuzz import seeds, temporaries
-from tests.python.op_rows import load_rows
+from tests.python.ops.op_rows import load_rows
 
 SAMPLE = 16
 SLACK = 1.0  # workspaces of half a megabyte, of which a thread may keep one more or less

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ebb/autograd/cut_trace.h"
+#include "ebb/autograd/watch/cut_trace.h"
 #include "ebb/graph/cut_search.h"
 #include "ebb/graph/routes.h"
 #include "tests/autograd/graph_support.h"

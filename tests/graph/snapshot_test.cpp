@@ -5,11 +5,11 @@
 
 #include <map>
 
-#include "ebb/autograd/function.h"
-#include "ebb/autograd/hooks.h"
-#include "ebb/autograd/tensor_name.h"
-#include "ebb/core/allocator.h"
-#include "ebb/core/scope.h"
+#include "ebb/autograd/custom/function.h"
+#include "ebb/autograd/history/tensor_name.h"
+#include "ebb/autograd/hooks/hooks.h"
+#include "ebb/core/base/scope.h"
+#include "ebb/core/runtime/allocator.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb::graph {

@@ -6,8 +6,8 @@
 
 #include <csignal>
 
-#include "ebb/core/error.h"
-#include "ebb/core/tensor.h"
+#include "ebb/core/base/error.h"
+#include "ebb/core/tensor/tensor.h"
 #include "ebb/io/safetensors.h"
 #include "tests/io/temp_folder.h"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <random>
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "ebb/io/safetensors.h"
 #include "tests/io/temp_folder.h"
 

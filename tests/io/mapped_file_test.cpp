@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "ebb/autograd/ops.h"
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "ebb/io/read_file.h"
 #include "ebb/io/safetensors.h"
 #include "tests/io/temp_folder.h"

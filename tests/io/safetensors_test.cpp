@@ -5,9 +5,9 @@
 
 #include <cstring>
 
+#include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/variable.h"
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "tests/io/temp_folder.h"
 
 namespace ebb::io {

@@ -12,10 +12,10 @@
 #include <random>
 #include <vector>
 
-#include "ebb/core/allocator.h"
-#include "ebb/core/shape.h"
-#include "ebb/kernels/cpu/convert.h"
-#include "ebb/kernels/cpu/register.h"
+#include "ebb/core/base/shape.h"
+#include "ebb/core/runtime/allocator.h"
+#include "ebb/kernels/cpu/simd/convert.h"
+#include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/kernels/tensor_view.h"
 

@@ -1,11 +1,11 @@
 // tests/kernels/gemm_test.cpp -- the seam to OpenBLAS and oneDNN: which matrices may be passed on.
-#include "ebb/kernels/cpu/gemm.h"
+#include "ebb/kernels/cpu/gemm/gemm.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 
 namespace ebb::kernels::cpu {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <random>
 
-#include "ebb/core/parallel.h"
+#include "ebb/core/runtime/parallel.h"
 #include "tests/kernels/array.h"
 
 namespace ebb::kernels::test {

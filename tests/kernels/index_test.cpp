@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ebb/core/parallel.h"
+#include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/checked_index.h"
 #include "tests/kernels/array.h"
 

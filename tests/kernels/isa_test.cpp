@@ -1,15 +1,15 @@
 // tests/kernels/isa_test.cpp -- the instruction set is what EBB_ISA allows, and no table has holes.
 //
 // The level is decided once in a process, so CMakeLists.txt runs this file with several values.
-#include "ebb/kernels/cpu/isa.h"
+#include "ebb/kernels/cpu/simd/isa.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <string>
 
-#include "ebb/core/error.h"
-#include "ebb/kernels/cpu/register.h"
+#include "ebb/core/base/error.h"
+#include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/tables.h"
 
 namespace ebb::kernels {

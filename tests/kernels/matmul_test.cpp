@@ -4,9 +4,9 @@
 #include <string>
 #include <thread>
 
-#include "ebb/core/error.h"
-#include "ebb/core/parallel.h"
-#include "ebb/kernels/cpu/gemm.h"
+#include "ebb/core/base/error.h"
+#include "ebb/core/runtime/parallel.h"
+#include "ebb/kernels/cpu/gemm/gemm.h"
 #include "tests/kernels/array.h"
 
 namespace ebb::kernels::test {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <string>
 
-#include "ebb/core/random.h"
+#include "ebb/core/base/random.h"
 #include "tests/kernels/array.h"
 
 namespace ebb::kernels::test {

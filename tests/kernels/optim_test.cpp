@@ -1,5 +1,5 @@
 // tests/kernels/optim_test.cpp -- optimizer steps against PyTorch's formulas in float64.
-#include "ebb/kernels/cpu/optim.h"
+#include "ebb/kernels/cpu/network/optim.h"
 
 #include <gtest/gtest.h>
 

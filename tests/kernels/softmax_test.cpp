@@ -5,7 +5,7 @@
 #include <limits>
 #include <string>
 
-#include "ebb/core/parallel.h"
+#include "ebb/core/runtime/parallel.h"
 #include "tests/kernels/array.h"
 
 namespace ebb::kernels::test {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ebb/autograd/ops.h"
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 
 namespace ebb::nn {
 namespace {

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "ebb/autograd/ops.h"
-#include "ebb/core/error.h"
-#include "ebb/core/parallel.h"
+#include "ebb/core/base/error.h"
+#include "ebb/core/runtime/parallel.h"
 #include "tests/optim/parameter.h"
 
 namespace ebb::nn::utils {

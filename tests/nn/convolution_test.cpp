@@ -5,10 +5,10 @@
 
 #include <cmath>
 
-#include "ebb/autograd/engine.h"
+#include "ebb/autograd/engine/engine.h"
+#include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/variable.h"
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "ebb/nn/containers.h"
 #include "ebb/nn/layers.h"
 #include "ebb/nn/pooling.h"

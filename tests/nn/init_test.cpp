@@ -7,8 +7,8 @@
 #include <string>
 
 #include "ebb/autograd/ops.h"
-#include "ebb/core/error.h"
-#include "ebb/core/random.h"
+#include "ebb/core/base/error.h"
+#include "ebb/core/base/random.h"
 
 namespace ebb::nn::init {
 namespace {

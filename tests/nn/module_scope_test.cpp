@@ -4,9 +4,9 @@
 #include <map>
 #include <string>
 
+#include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/variable.h"
-#include "ebb/core/profile.h"
+#include "ebb/core/runtime/profile.h"
 #include "ebb/graph/snapshot.h"
 #include "ebb/nn/containers.h"
 #include "ebb/nn/layers.h"

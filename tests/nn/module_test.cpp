@@ -5,10 +5,10 @@
 
 #include <cstdio>
 
+#include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/variable.h"
-#include "ebb/core/error.h"
-#include "ebb/core/tensor_name.h"
+#include "ebb/core/base/error.h"
+#include "ebb/core/tensor/tensor_name.h"
 #include "ebb/io/safetensors.h"
 #include "ebb/nn/containers.h"
 #include "ebb/nn/layers.h"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ebb/autograd/ops.h"
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 
 namespace ebb::nn {
 namespace {

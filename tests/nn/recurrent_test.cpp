@@ -5,10 +5,10 @@
 
 #include <cmath>
 
-#include "ebb/autograd/engine.h"
-#include "ebb/autograd/grad_mode.h"
-#include "ebb/autograd/variable.h"
-#include "ebb/core/error.h"
+#include "ebb/autograd/engine/engine.h"
+#include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/history/variable.h"
+#include "ebb/core/base/error.h"
 #include "ebb/nn/init.h"
 #include "tests/ops/op_test_support.h"
 

@@ -7,11 +7,11 @@
 #include <thread>
 #include <vector>
 
-#include "ebb/autograd/engine.h"
+#include "ebb/autograd/engine/engine.h"
+#include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/variable.h"
-#include "ebb/core/parallel.h"
-#include "ebb/core/random.h"
+#include "ebb/core/base/random.h"
+#include "ebb/core/runtime/parallel.h"
 #include "ebb/nn/containers.h"
 #include "ebb/nn/convolution.h"
 #include "ebb/nn/layers.h"

@@ -2,12 +2,12 @@
 // of threads, without leaking.
 #include <gtest/gtest.h>
 
-#include "ebb/autograd/engine.h"
-#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/engine/engine.h"
+#include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/core/allocator.h"
-#include "ebb/core/parallel.h"
-#include "ebb/core/random.h"
+#include "ebb/core/base/random.h"
+#include "ebb/core/runtime/allocator.h"
+#include "ebb/core/runtime/parallel.h"
 #include "ebb/nn/containers.h"
 #include "ebb/nn/layers.h"
 #include "ebb/optim/adam.h"

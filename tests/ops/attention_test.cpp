@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "ebb/autograd/engine.h"
-#include "ebb/autograd/variable.h"
-#include "ebb/core/allocator.h"
-#include "ebb/core/error.h"
+#include "ebb/autograd/engine/engine.h"
+#include "ebb/autograd/history/variable.h"
+#include "ebb/core/base/error.h"
+#include "ebb/core/runtime/allocator.h"
 #include "tests/ops/op_test_support.h"
 
 namespace ebb {

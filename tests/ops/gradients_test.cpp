@@ -2,8 +2,8 @@
 // finite differences, over the ranks and options that their rules tell apart.
 #include <gtest/gtest.h>
 
-#include "ebb/autograd/engine.h"
-#include "ebb/autograd/variable.h"
+#include "ebb/autograd/engine/engine.h"
+#include "ebb/autograd/history/variable.h"
 #include "ebb/testing/gradcheck.h"
 #include "tests/ops/op_test_support.h"
 

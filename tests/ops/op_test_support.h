@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ebb/autograd/ops.h"
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 #include "tests/core/core_test_support.h"
 
 namespace ebb {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "ebb/autograd/ops.h"
-#include "ebb/core/random.h"
+#include "ebb/core/base/random.h"
 #include "tests/ops/op_test_support.h"
 
 namespace ebb {

@@ -1,12 +1,12 @@
 // tests/ops/sparse_test.cpp -- sparse tensors in C++: ops without recording refuse them, opaque
 // tensors are refused everywhere, and the gradients that pass them.
-#include "ebb/core/sparse.h"
+#include "ebb/core/tensor/sparse.h"
 
 #include <gtest/gtest.h>
 
-#include "ebb/autograd/engine.h"
-#include "ebb/autograd/forward_mode.h"
-#include "ebb/autograd/variable.h"
+#include "ebb/autograd/engine/engine.h"
+#include "ebb/autograd/forward/forward_mode.h"
+#include "ebb/autograd/history/variable.h"
 #include "ebb/ops/ops.h"
 #include "tests/ops/op_test_support.h"
 

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "tests/optim/parameter.h"
 
 namespace ebb::optim {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "ebb/optim/adagrad.h"
 #include "ebb/optim/adam.h"
 #include "ebb/optim/sgd.h"
@@ -61,7 +61,7 @@ TEST(LRScheduler, ResumesAtAnyEpoch) {
   EXPECT_EQ(schedule.last_epoch(), 7);
 }
 
-// The numbers are PyTorch's (tests/python/reference_optim.json, "one_cycle").
+// The numbers are PyTorch's (tests/python/optim/reference_optim.json, "one_cycle").
 TEST(OneCycleLR, FollowsPyTorch) {
   WithSgd with;
   OneCycleLR schedule(with.optimizer, {.max_lr = 0.5, .total_steps = 20});

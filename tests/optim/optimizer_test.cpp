@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include "ebb/autograd/engine.h"
+#include "ebb/autograd/engine/engine.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/core/allocator.h"
-#include "ebb/core/error.h"
-#include "ebb/core/parallel.h"
+#include "ebb/core/base/error.h"
+#include "ebb/core/runtime/allocator.h"
+#include "ebb/core/runtime/parallel.h"
 #include "ebb/optim/adam.h"
 #include "ebb/optim/sgd.h"
 #include "tests/optim/parameter.h"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ebb/autograd/variable.h"
-#include "ebb/core/tensor.h"
+#include "ebb/autograd/history/variable.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::testing {
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "tests/optim/parameter.h"
 
 namespace ebb::optim {

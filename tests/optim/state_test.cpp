@@ -1,7 +1,7 @@
 // tests/optim/state_test.cpp -- an optimizer's state: resuming from it, and what is refused.
 #include <gtest/gtest.h>
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "ebb/optim/adam.h"
 #include "ebb/optim/sgd.h"
 #include "tests/optim/parameter.h"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ebb/core/allocator.h"
+#include "ebb/core/runtime/allocator.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {

@@ -1,11 +1,11 @@
 // tests/stress/saved_hooks_test.cpp -- a million nodes whose saved values are packed.
-#include "ebb/autograd/saved_hooks.h"
+#include "ebb/autograd/history/saved_hooks.h"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 
-#include "ebb/autograd/checkpoint.h"
+#include "ebb/autograd/checkpoint/checkpoint.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {

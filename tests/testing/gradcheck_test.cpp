@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "ebb/autograd/history/tangents.h"
+#include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/tangents.h"
-#include "ebb/autograd/variable.h"
 
 namespace ebb {
 namespace {

@@ -83,6 +83,8 @@ def test_two_cpp_tests_of_one_name_in_one_folder_are_found():
     assert (problem.path, problem.line) == ("tests/a/y_test.cpp", 2)
     assert problem.text == "test Engine.Runs is already in tests/a/x_test.cpp:1"
     assert test_names.duplicate_cpp_tests({"tests/a/x.cpp": twice, "tests/b/x.cpp": twice}) == []
+    rooms_of_one = {"tests/a/b/x.cpp": twice, "tests/a/c/x.cpp": twice}
+    assert len(test_names.duplicate_cpp_tests(rooms_of_one)) == 1
 
 
 def test_two_python_tests_of_one_name_in_one_scope_are_found():
@@ -95,6 +97,12 @@ def test_a_folder_without_a_readme_is_found(make_repo):
     files = {"ebb/core/a.h": "", "ebb/nn/b.h": "", "ebb/nn/README.md": "", "tools/check/c.py": ""}
     problems = rooms.check(make_repo(files))
     assert [problem.path for problem in problems] == ["ebb/core/README.md", "tools/README.md"]
+
+
+def test_a_folder_of_tests_that_mirrors_no_room_is_found():
+    files = ("ebb/core/base/a.h", "tests/core/base/a_test.cpp", "tests/core/old/b_test.cpp")
+    [problem] = rooms.strange_test_rooms(files)
+    assert str(problem.path) == "tests/core/old"
 
 
 def test_a_readme_of_41_lines_is_too_long(make_repo):

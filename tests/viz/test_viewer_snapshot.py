@@ -8,7 +8,7 @@ import pytest
 
 import ebb
 from ebb.profiler import profile
-from tests.python import graph_models as models
+from tests.python.graphs import graph_models as models
 from tests.viz.drive import after_layout, selected, text, titles
 from tests.viz.test_viewer_layout import CHECK
 

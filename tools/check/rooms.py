@@ -1,5 +1,7 @@
 # tools/check/rooms.py -- every folder that owns an idea says so in a short README.
-"""A stranger opens a folder and reads, in at most 40 lines, what it owns and where to start."""
+"""A stranger opens a folder and reads, in at most 40 lines, what it owns and where to start.
+Tests lie in folders named as what they test.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,24 @@ from tools.check.repo import Problem
 if TYPE_CHECKING:
     from tools.check.repo import Repo
 
-HINT = "write FOLDER/README.md: what it owns, what it may include, where to start reading"
+HINT = (
+    "write FOLDER/README.md: what it owns, what it may include, where to start reading; "
+    "C++ tests of ebb/X/Y lie in tests/X/Y"
+)
 MAX_LINES = 40
 # Their rooms lie one level down; the folder itself only groups them.
 GROUPS = ("ebb", "data", "python", "examples")
 
 
 def check(repo: Repo) -> list[Problem]:
-    return missing_readmes(repo.files) + [
-        problem for name in room_readmes(repo.files) for problem in too_long(name, repo.text(name))
+    return [
+        *missing_readmes(repo.files),
+        *strange_test_rooms(repo.files),
+        *(
+            problem
+            for name in room_readmes(repo.files)
+            for problem in too_long(name, repo.text(name))
+        ),
     ]
 
 
@@ -47,6 +58,17 @@ def missing_readmes(files: tuple[str, ...]) -> list[Problem]:
         Problem(f"{room}/README.md", "is missing")
         for room in sorted(rooms(files))
         if f"{room}/README.md" not in files and room != "docs"
+    ]
+
+
+def strange_test_rooms(files: tuple[str, ...]) -> list[Problem]:
+    """Return a problem per folder tests/X/Y of C++ tests that has no ebb/X/Y to test."""
+    folders = {name.rpartition("/")[0] for name in files}
+    tested = {name.rpartition("/")[0] for name in files if name.endswith("_test.cpp")}
+    return [
+        Problem(folder, f"tests no room: ebb/{folder.removeprefix('tests/')} is missing")
+        for folder in sorted(tested)
+        if folder.count("/") > 1 and "ebb/" + folder.removeprefix("tests/") not in folders
     ]
 
 

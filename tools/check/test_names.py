@@ -1,6 +1,6 @@
 # tools/check/test_names.py -- no two tests share a name, so none hides another.
 """In Python the later of two equal names replaces the earlier silently; in C++ a report becomes
-ambiguous. The name is compared within a C++ program's folder and within a Python module or class.
+ambiguous. The name is compared within a C++ program, a folder of tests/, and within a Python module or class.
 """
 
 from __future__ import annotations
@@ -36,13 +36,18 @@ def duplicate_cpp_tests(texts: dict[str, str]) -> list[Problem]:
     for name, text in sorted(texts.items()):
         code = blank(text)
         for match in _TEST.finditer(code):
-            key = (name.rpartition("/")[0], *match.groups())
+            key = (_program(name), *match.groups())
             line = code.count("\n", 0, match.start(1)) + 1
             if key in seen:
                 text = f"test {key[1]}.{key[2]} is already in {seen[key]}"
                 problems.append(Problem(name, text, line))
             seen.setdefault(key, f"{name}:{line}")
     return problems
+
+
+def _program(name: str) -> str:
+    """Return the folder whose tests are one program: ``tests/core`` for ``tests/core/base/x``."""
+    return "/".join(name.split("/")[:2])
 
 
 def duplicate_python_tests(name: str, text: str) -> list[Problem]:

@@ -3,8 +3,8 @@
 //
 // The first derivatives are kernels of their own (ops/activation.yaml); these are only reached by
 // gradients of gradients.
+#include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/record.h"
 #include "ebb/autograd/rules/rules.h"
 
 namespace ebb::autograd::rules {

@@ -2,11 +2,11 @@
 // addcdiv and rounded division, which are made of other ops.
 #include <complex>
 
-#include "ebb/autograd/op_support.h"
+#include "ebb/autograd/history/op_support.h"
+#include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/record.h"
 #include "ebb/autograd/rules/rules.h"
-#include "ebb/core/tensor_name.h"
+#include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/broadcast.h"
 #include "ebb/ops/check.h"
 

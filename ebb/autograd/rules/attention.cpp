@@ -7,11 +7,11 @@
 #include <cmath>
 #include <limits>
 
+#include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/record.h"
 #include "ebb/autograd/rules/recompute.h"
 #include "ebb/autograd/rules/rules.h"
-#include "ebb/core/random.h"
+#include "ebb/core/base/random.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {

@@ -1,8 +1,8 @@
 // ebb/autograd/rules/compare.cpp -- isclose and nan_to_num, which are made of other ops.
 #include <limits>
 
+#include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/record.h"
 
 namespace ebb {
 namespace {

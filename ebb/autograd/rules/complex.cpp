@@ -2,8 +2,8 @@
 #include <complex>
 #include <numbers>
 
+#include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/record.h"
 #include "ebb/autograd/rules/rules.h"
 
 namespace ebb::autograd::rules {

@@ -1,6 +1,6 @@
 // ebb/autograd/rules/index.cpp -- gradients of the ops that take indices: gather and scatter_add
 // are each other's, and so are index_select and index_add.
-#include "ebb/autograd/op_support.h"
+#include "ebb/autograd/history/op_support.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/rules/rules.h"
 

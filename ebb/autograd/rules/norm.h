@@ -8,7 +8,7 @@
 #include <span>
 #include <tuple>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::autograd::rules {
 

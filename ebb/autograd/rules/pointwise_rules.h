@@ -3,7 +3,7 @@
 // See rules.h, which includes this, for what they have in common.
 #pragma once
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::autograd::rules {
 

@@ -7,7 +7,7 @@
 // differentiated again.
 #include <vector>
 
-#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/rules/rules.h"
 

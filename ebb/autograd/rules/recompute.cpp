@@ -5,11 +5,11 @@
 // input; otherwise it is a leaf of its own.
 #include "ebb/autograd/rules/recompute.h"
 
-#include "ebb/autograd/engine.h"
-#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/engine/engine.h"
+#include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/history/tangents.h"
+#include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/tangents.h"
-#include "ebb/autograd/variable.h"
 
 namespace ebb::autograd::rules {
 namespace {

@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "ebb/core/export.h"
-#include "ebb/core/tensor.h"
+#include "ebb/core/base/export.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::autograd::rules {
 

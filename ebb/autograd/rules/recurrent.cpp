@@ -3,8 +3,8 @@
 //
 // A layer is one product with the input over all times and a scan over the times. The scans once
 // more in plain ops, step by step, serve their second derivatives (recompute.h).
+#include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/record.h"
 #include "ebb/autograd/rules/recompute.h"
 #include "ebb/autograd/rules/rules.h"
 #include "ebb/ops/infer.h"

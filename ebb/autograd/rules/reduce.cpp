@@ -1,5 +1,5 @@
 // ebb/autograd/rules/reduce.cpp -- gradients of sums and extrema.
-#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/rules/rules.h"
 #include "ebb/ops/infer.h"

@@ -7,7 +7,7 @@
 
 #include <optional>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::autograd::rules {
 

@@ -15,7 +15,7 @@
 #include "ebb/autograd/rules/reduce_rules.h"
 #include "ebb/autograd/rules/sparse.h"
 #include "ebb/autograd/rules/strided.h"
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::autograd::rules {
 

@@ -2,9 +2,9 @@
 //
 // cumprod is made of products of shifted slices: after each round an element holds the product of
 // twice as many elements up to it. The gradients of those are exact with zeros, in every order.
+#include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/record.h"
-#include "ebb/core/tensor_name.h"
+#include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {

@@ -1,9 +1,9 @@
 // ebb/autograd/rules/sparse.cpp -- gradients of sparse tensors, and conversions to sparse layouts.
 #include "ebb/autograd/rules/sparse.h"
 
-#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 
 namespace ebb::autograd::rules {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "ebb/core/sparse.h"
+#include "ebb/core/tensor/sparse.h"
 
 namespace ebb::autograd::rules {
 

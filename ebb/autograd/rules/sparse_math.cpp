@@ -6,10 +6,10 @@
 // the tensor's own.
 #include <array>
 
-#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/rules/sparse.h"
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 
 namespace ebb::autograd::rules {
 namespace {

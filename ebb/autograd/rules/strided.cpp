@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ebb/autograd/grad_mode.h"
+#include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/rules/pointwise_rules.h"
 

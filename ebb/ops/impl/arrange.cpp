@@ -4,7 +4,7 @@
 // padded one is a box in a filled tensor. The copy kernel takes any strides, so it does the rest.
 #include "ebb/ops/impl/arrange.h"
 
-#include "ebb/core/tensor_name.h"
+#include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/impl/copy.h"

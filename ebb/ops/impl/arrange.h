@@ -3,7 +3,7 @@
 // All but diagonal copy: what is a reversed, shifted or cut view here is one only to a kernel.
 #pragma once
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::ops::impl {
 

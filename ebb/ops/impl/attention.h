@@ -3,7 +3,7 @@
 
 #include <tuple>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::ops::impl {
 

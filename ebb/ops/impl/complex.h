@@ -3,7 +3,7 @@
 // All are views: complex64 lies in memory as two float32, complex128 as two float64.
 #pragma once
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::ops::impl {
 

@@ -5,7 +5,7 @@
 // Kernels see contiguous tensors.
 #include "ebb/ops/impl/conv.h"
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/impl/conv_shape.h"
 #include "ebb/ops/impl/copy.h"

@@ -5,7 +5,7 @@
 // own derivatives are therefore the other two.
 #pragma once
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::ops::impl {
 

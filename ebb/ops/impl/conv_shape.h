@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 #include "ebb/kernels/signatures_conv.h"
 #include "ebb/ops/broadcast.h"
 

@@ -1,7 +1,7 @@
 // ebb/ops/impl/copy.cpp -- cast, clone, copy_, fill_ and what every in-place body needs.
 #include "ebb/ops/impl/copy.h"
 
-#include "ebb/core/sparse.h"
+#include "ebb/core/tensor/sparse.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/fallback.h"

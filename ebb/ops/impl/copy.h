@@ -1,7 +1,7 @@
 // ebb/ops/impl/copy.h -- bodies of the ops that copy, convert or overwrite elements.
 #pragma once
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 #include "ebb/ops/view_of.h"
 
 namespace ebb::ops::impl {

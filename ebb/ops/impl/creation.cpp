@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ebb/core/device_plugin.h"
-#include "ebb/core/random.h"
+#include "ebb/core/base/random.h"
+#include "ebb/core/device/device_plugin.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/fallback.h"

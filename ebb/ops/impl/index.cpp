@@ -4,7 +4,7 @@
 // A 0-d tensor counts as one of shape [1] here, as in PyTorch.
 #include "ebb/ops/impl/index.h"
 
-#include "ebb/core/tensor_name.h"
+#include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/impl/copy.h"

@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::ops::impl {
 

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "ebb/core/device_memory.h"
-#include "ebb/core/tensor_name.h"
+#include "ebb/core/tensor/device_memory.h"
+#include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/impl/creation.h"

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 #include "ebb/kernels/signatures.h"
 
 namespace ebb::ops::impl {

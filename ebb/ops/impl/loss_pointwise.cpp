@@ -3,7 +3,7 @@
 // Kernels see two dense operands of one shape and dtype: others are copied first.
 #include "ebb/ops/impl/loss_pointwise.h"
 
-#include "ebb/core/log.h"
+#include "ebb/core/base/log.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/broadcast.h"
 #include "ebb/ops/impl/copy.h"

@@ -1,7 +1,7 @@
 // ebb/ops/impl/matmul.h -- bodies of matmul and linear.
 #pragma once
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::ops::impl {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <tuple>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::ops::impl {
 

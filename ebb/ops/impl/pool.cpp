@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/impl/creation.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
 
 namespace ebb::ops {
 namespace {

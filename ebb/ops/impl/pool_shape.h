@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 #include "ebb/kernels/signatures_conv.h"
 #include "ebb/ops/broadcast.h"
 

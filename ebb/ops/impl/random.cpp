@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "ebb/core/random.h"
+#include "ebb/core/base/random.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/compare.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <tuple>
 
-#include "ebb/core/tensor.h"
+#include "ebb/core/tensor/tensor.h"
 
 namespace ebb::ops::impl {
 

@@ -1,7 +1,7 @@
 // ebb/ops/impl/reduce_extrema.cpp -- largest and smallest elements and where they are.
 //
 // Of no elements there is no largest one: every op here refuses them.
-#include "ebb/core/tensor_name.h"
+#include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/impl/copy.h"

@@ -1,7 +1,7 @@
 // ebb/ops/impl/shape.cpp -- views: reshape, view, transpose, permute, expand, split, unbind.
 #include "ebb/ops/impl/shape.h"
 
-#include "ebb/core/tensor_name.h"
+#include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/view_of.h"

@@ -3,7 +3,7 @@
 //
 // Whoever indexes (x[1:5, 0]) turns slices into start, step and count per dim and says which sizes
 // of 1 the result leaves out (an integer) or puts in (None).
-#include "ebb/core/tensor_name.h"
+#include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/impl/copy.h"

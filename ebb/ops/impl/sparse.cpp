@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-#include "ebb/core/device_memory.h"
+#include "ebb/core/tensor/device_memory.h"
 #include "ebb/kernels/checked_index.h"
 #include "ebb/ops/copy.h"
 #include "ebb/ops/creation.h"

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "ebb/core/sparse.h"
+#include "ebb/core/tensor/sparse.h"
 
 namespace ebb::ops::impl {
 

@@ -1,6 +1,7 @@
 # python/ebb/autograd/forward_ad.py -- forward mode: levels and dual tensors.
 #
-# The work is done in C++ (ebb/autograd/forward_mode.h); here are names and the context manager.
+# The work is done in C++ (ebb/autograd/forward/forward_mode.h); here are names and the context
+# manager.
 """Derivatives along a direction, computed as the program runs."""
 
 from __future__ import annotations

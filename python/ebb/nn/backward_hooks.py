@@ -1,6 +1,6 @@
 # python/ebb/nn/backward_hooks.py -- full backward hooks of modules.
 #
-# The graph stays as it is: gradients pass two gates of the engine (ebb/autograd/gradient_gate.h),
+# The graph stays as it is: gradients pass two gates of a run (ebb/autograd/hooks/gradient_gate.h),
 # one where they enter at the module's outputs and one where they leave for its inputs, and wait
 # there until all have come. So the share of this module is told and replaced even where a tensor
 # has other uses, and outputs may be written in place afterwards.

@@ -1,6 +1,7 @@
 # python/ebb/utils/selective_checkpoint.py -- which results a checkpoint keeps: policies.
 #
-# The rules are compiled (ebb/autograd/selective_cache.h). ebb.utils.checkpoint has all names.
+# The rules are compiled (ebb/autograd/checkpoint/selective_cache.h). ebb.utils.checkpoint has all
+# names.
 """Policies for ``checkpoint(context_fn=...)``: results of chosen ops are kept, not recomputed."""
 
 from __future__ import annotations

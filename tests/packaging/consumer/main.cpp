@@ -6,11 +6,11 @@
 #include <cstdio>
 #include <string>
 
-#include "ebb/autograd/engine.h"
+#include "ebb/autograd/engine/engine.h"
+#include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops.h"
-#include "ebb/autograd/variable.h"
-#include "ebb/core/device_plugin.h"
-#include "ebb/core/error.h"
+#include "ebb/core/base/error.h"
+#include "ebb/core/device/device_plugin.h"
 #include "ebb/io/safetensors.h"
 #include "ebb/optim/adam.h"
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "ebb/core/device_plugin.h"
+#include "ebb/core/device/device_plugin.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/registry.h"
 

@@ -1,0 +1,90 @@
+// ebb/autograd/composites/conv.cpp -- conv1d to conv_transpose3d, all made of convolution, and
+// the parts of its gradient that concern the bias.
+//
+// An input without batch gets one of size 1, which the result loses again.
+#include "ebb/autograd/history/record.h"
+#include "ebb/autograd/ops.h"
+#include "ebb/autograd/rules/rules.h"
+#include "ebb/ops/impl/conv_shape.h"
+#include "ebb/ops/infer.h"
+
+namespace ebb {
+namespace {
+
+constexpr int64_t kNoPadding[] = {0};
+
+Tensor convolve(const char* op, int spatial, const Tensor& input, const Tensor& weight,
+                const Tensor& bias, const ops::ConvOptions& options) {
+  ops::infer::check_ndim(op, "input", input, spatial + 1, spatial + 2);
+  ops::infer::check_ndim(op, "weight", weight, spatial + 2, spatial + 2);
+  const bool is_batched = input.ndim() == spatial + 2;
+  const Tensor out = convolution(is_batched ? input : unsqueeze(input, 0), weight, bias,
+                                 options.stride, options.padding, options.dilation,
+                                 options.transposed, options.output_padding, options.groups);
+  return is_batched ? out : squeeze(out, 0);
+}
+
+}  // namespace
+
+Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
+              IntSpan padding, IntSpan dilation, int64_t groups) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  return convolve("conv1d", 1, input, weight, bias,
+                  {stride, padding, dilation, false, kNoPadding, groups});
+}
+
+Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
+              IntSpan padding, IntSpan dilation, int64_t groups) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  return convolve("conv2d", 2, input, weight, bias,
+                  {stride, padding, dilation, false, kNoPadding, groups});
+}
+
+Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
+              IntSpan padding, IntSpan dilation, int64_t groups) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  return convolve("conv3d", 3, input, weight, bias,
+                  {stride, padding, dilation, false, kNoPadding, groups});
+}
+
+Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                        IntSpan stride, IntSpan padding, IntSpan output_padding, int64_t groups,
+                        IntSpan dilation) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  return convolve("conv_transpose1d", 1, input, weight, bias,
+                  {stride, padding, dilation, true, output_padding, groups});
+}
+
+Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                        IntSpan stride, IntSpan padding, IntSpan output_padding, int64_t groups,
+                        IntSpan dilation) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  return convolve("conv_transpose2d", 2, input, weight, bias,
+                  {stride, padding, dilation, true, output_padding, groups});
+}
+
+Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                        IntSpan stride, IntSpan padding, IntSpan output_padding, int64_t groups,
+                        IntSpan dilation) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  return convolve("conv_transpose3d", 3, input, weight, bias,
+                  {stride, padding, dilation, true, output_padding, groups});
+}
+
+namespace autograd::rules {
+
+Tensor convolution_grad_bias(const Tensor& grad) {
+  int64_t dims[kMaxDims] = {0};
+  size_t count = 1;
+  for (int dim = 2; dim < grad.ndim(); ++dim) dims[count++] = dim;
+  return sum(grad, IntSpan(dims, count), false);
+}
+
+Tensor convolution_jvp_bias(const Tensor& tangent, IntSpan shape) {
+  Shape column{1, tangent.numel()};
+  while (column.size() < shape.size()) column.push_back(1);
+  return expand(reshape(tangent, column), shape);
+}
+
+}  // namespace autograd::rules
+}  // namespace ebb

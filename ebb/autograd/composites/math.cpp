@@ -1,0 +1,138 @@
+// ebb/autograd/composites/math.cpp -- mm, bmm and cross_entropy, which are made of other ops.
+#include "ebb/autograd/history/record.h"
+#include "ebb/autograd/ops.h"
+#include "ebb/ops/infer.h"
+
+namespace ebb {
+
+using kernels::Reduction;
+
+Tensor mm(const Tensor& input, const Tensor& other) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  ops::infer::check_ndim("mm", "input", input, 2, 2);
+  ops::infer::check_ndim("mm", "other", other, 2, 2);
+  return matmul(input, other);
+}
+
+Tensor bmm(const Tensor& input, const Tensor& other) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  ops::infer::check_ndim("bmm", "input", input, 3, 3);
+  ops::infer::check_ndim("bmm", "other", other, 3, 3);
+  if (input.size(0) != other.size(0)) {
+    throw ShapeError(str("bmm: both batches need one size, got ", ops::infer::describe(input),
+                         " and ", ops::infer::describe(other)));
+  }
+  return matmul(input, other);
+}
+
+namespace {
+
+/// What cross_entropy was called with, but for its operands.
+struct LossOptions {
+  const Tensor& weight;
+  int64_t ignore_index;
+  Reduction reduction;
+  double label_smoothing;
+};
+
+int class_dim_of(const Tensor& input) { return input.ndim() == 1 ? 0 : 1; }
+
+/// The weight of each class in a shape that broadcasts over the classes of `input`.
+Tensor broadcast_weight(const Tensor& weight, const Tensor& input) {
+  if (weight.ndim() != 1 || weight.numel() != input.size(class_dim_of(input))) {
+    throw ShapeError(str("cross_entropy: weight needs one element per class, got ",
+                         ops::infer::describe(weight), " for input ", ops::infer::describe(input)));
+  }
+  Shape shape = input.shape();
+  for (int dim = 0; dim < shape.ndim(); ++dim) {
+    if (dim != class_dim_of(input)) shape[dim] = 1;
+  }
+  return reshape(weight, shape);
+}
+
+/// Targets that are probabilities, in the shape of the input.
+Tensor loss_of_probabilities(const Tensor& log_probs, const Tensor& target,
+                             const LossOptions& options) {
+  const int class_dim = class_dim_of(log_probs);
+  const int64_t classes = log_probs.size(class_dim);
+  Tensor wanted = target;
+  if (options.label_smoothing > 0) {
+    const double share = options.label_smoothing / static_cast<double>(classes);
+    wanted = add(mul(target, 1 - options.label_smoothing), share);
+  }
+  Tensor weighted = mul(log_probs, wanted);
+  if (options.weight.defined()) {
+    weighted = mul(weighted, broadcast_weight(options.weight, log_probs));
+  }
+  const int64_t dims[] = {class_dim};
+  const Tensor losses = neg(sum(weighted, IntSpan(dims), false));
+  if (options.reduction == Reduction::none) return losses;
+  return options.reduction == Reduction::sum ? sum(losses) : mean(losses);
+}
+
+/// What a sum of values of `dtype` is held in: half types neither reach nor count far.
+DType sum_dtype_of(DType dtype) {
+  return dtype == DType::float16 || dtype == DType::bfloat16 ? DType::float32 : dtype;
+}
+
+/// The weights of all targets that are not ignored: what nll_loss divides its mean by.
+Tensor weight_of_targets(const Tensor& log_probs, const Tensor& target,
+                         const LossOptions& options) {
+  const NoGradGuard guard;
+  const DType wide = sum_dtype_of(log_probs.dtype());
+  const Tensor weight = options.weight.defined() ? cast(options.weight, wide) : options.weight;
+  return nll_loss(full_like(log_probs, -1, wide), target, weight, options.ignore_index,
+                  Reduction::sum);
+}
+
+/// The part of label smoothing: the sum over all classes, for each target that is not ignored.
+Tensor smooth_loss(const Tensor& log_probs, const Tensor& target, const LossOptions& options) {
+  const int64_t dims[] = {class_dim_of(log_probs)};
+  Tensor weighted = log_probs;
+  if (options.weight.defined()) {
+    weighted = mul(weighted, broadcast_weight(options.weight, log_probs));
+  }
+  const Tensor is_ignored = eq(target, options.ignore_index);
+  const Tensor losses = where(is_ignored, 0, neg(sum(weighted, IntSpan(dims), false)));
+  if (options.reduction == Reduction::none) return losses;
+  if (options.reduction == Reduction::sum) return sum(losses);
+  const DType dtype = losses.dtype();
+  const Tensor total = sum(losses, std::nullopt, false, sum_dtype_of(dtype));
+  const Tensor smooth = div(total, weight_of_targets(log_probs, target, options));
+  return smooth.dtype() == dtype ? smooth : cast(smooth, dtype);
+}
+
+Tensor loss_of_classes(const Tensor& log_probs, const Tensor& target, const LossOptions& options) {
+  const Tensor hard =
+      nll_loss(log_probs, target, options.weight, options.ignore_index, options.reduction);
+  if (options.label_smoothing == 0) return hard;
+  const double classes = static_cast<double>(log_probs.size(class_dim_of(log_probs)));
+  const Tensor smooth = smooth_loss(log_probs, target, options);
+  return add(mul(hard, 1 - options.label_smoothing),
+             mul(smooth, options.label_smoothing / classes));
+}
+
+}  // namespace
+
+Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,
+                     int64_t ignore_index, Reduction reduction, double label_smoothing) {
+  const LocationScope scope(current_location(__builtin_return_address(0)));
+  ops::infer::check_ndim("cross_entropy", "input", input, 1, kMaxDims);
+  ops::infer::check_defined("cross_entropy", "target", target);
+  if (!(label_smoothing >= 0 && label_smoothing <= 1)) {
+    throw ValueError(
+        str("cross_entropy: label_smoothing must be from 0 to 1, got ", label_smoothing));
+  }
+  const LossOptions options{weight, ignore_index, reduction, label_smoothing};
+  const Tensor log_probs = log_softmax(input, class_dim_of(input));
+  if (!is_floating(target.dtype())) return loss_of_classes(log_probs, target, options);
+  if (!equal(input.sizes(), target.sizes())) {
+    throw ShapeError(
+        str("cross_entropy: target needs classes (int64) or probabilities in the "
+            "shape of input, got target ",
+            ops::infer::describe(target), " for input ", ops::infer::describe(input)));
+  }
+  return loss_of_probabilities(log_probs, target, options);
+}
+
+}  // namespace ebb

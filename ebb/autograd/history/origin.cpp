@@ -1,0 +1,24 @@
+// ebb/autograd/history/origin.cpp -- origins in words.
+#include "ebb/autograd/history/origin.h"
+
+#include "ebb/autograd/watch/cut_trace.h"
+#include "ebb/core/base/error.h"
+
+namespace ebb::autograd {
+
+std::string explain_origin(const Tensor& tensor) {
+  const Origin origin = origin_of(tensor);
+  const std::string place = to_string(describe_location(place_of(origin)));
+  switch (static_cast<Cut>(origin >> 30)) {
+    case Cut::no_grad: return str("its history was cut under no_grad at ", place);
+    case Cut::detached: return str("its history was cut by detach() at ", place);
+    case Cut::not_differentiable: return str("its dtype has no gradient since ", place);
+    case Cut::never_asked: break;
+  }
+  if (tensor.defined() && !is_differentiable(tensor.dtype())) {
+    return str("its dtype ", tensor.dtype(), " has no gradient");
+  }
+  return "nothing it was computed from requires a gradient";
+}
+
+}  // namespace ebb::autograd

@@ -1,0 +1,118 @@
+// ebb/autograd/history/saved_hooks.cpp -- each thread's stack of saved-tensor hooks, and who packs.
+#include "ebb/autograd/history/saved_hooks.h"
+
+#include <optional>
+#include <utility>
+
+#include "ebb/autograd/history/node.h"
+#include "ebb/autograd/history/op_observer.h"
+#include "ebb/autograd/history/packed_value.h"
+#include "ebb/autograd/history/record.h"
+#include "ebb/autograd/history/saved_tensor.h"
+#include "ebb/core/base/error.h"
+
+namespace ebb {
+namespace autograd {
+namespace {
+
+/// What a thread that ever used hooks has.
+struct HookStack {
+  std::shared_ptr<const HookFrame> top;
+  std::vector<std::string> disabled;  // messages; hooks are refused with the last
+};
+thread_local HookStack stack;
+
+void set_top(std::shared_ptr<const HookFrame> top) noexcept {
+  uint32_t& modes = thread_state.modes;
+  modes = top == nullptr ? modes & ~gate::kSavedHooks : modes | gate::kSavedHooks;
+  stack.top = std::move(top);
+}
+
+/// Packs what it is shown.
+class Packer final : public SavedVisitor {
+ public:
+  Packer(Node& node, std::shared_ptr<const HookFrame> frame)
+      : node_(node), frame_(std::move(frame)) {}
+  void visit(const char* name, SavedTensor& saved) override {
+    saved.pack(frame_, node_, name);
+    // Hooks may call Python, and ask which run they are in (checkpoint_frame.h).
+    if (saved.is_packed()) mark_for_caller_thread(node_);
+  }
+
+ private:
+  Node& node_;
+  std::shared_ptr<const HookFrame> frame_;
+};
+
+}  // namespace
+
+std::shared_ptr<const HookFrame> current_saved_hooks() { return stack.top; }
+void install_saved_hooks(std::shared_ptr<const HookFrame> frame) noexcept {
+  set_top(std::move(frame));
+}
+
+HookCallScope::HookCallScope()
+    : saved_(std::exchange(stack.top, nullptr)),
+      disabled_(std::exchange(stack.disabled, {})),
+      location_(0),
+      mode_(gate::kNoGrad, gate::kSavedHooks | gate::kObserved) {}
+
+HookCallScope::~HookCallScope() {
+  stack.top = std::move(saved_);
+  stack.disabled = std::move(disabled_);
+}
+
+void pack_saved(Node& node) {
+  Packer packer(node, stack.top);
+  node.visit_saved(packer);
+}
+
+void pack_saved_of(const Tensor& out) {
+  if (!out.defined() || (out.impl()->flags & TensorImpl::kLeaf) != 0) return;
+  if (out.impl()->producer != nullptr) pack_saved(*static_cast<Node*>(out.impl()->producer));
+}
+
+}  // namespace autograd
+
+using autograd::stack;
+
+std::vector<Tensor> SavedTensorsHooks::tensors_in(const std::any& packed) const {
+  const Tensor* const tensor = std::any_cast<Tensor>(&packed);
+  return tensor == nullptr ? std::vector<Tensor>() : std::vector<Tensor>{*tensor};
+}
+
+std::shared_ptr<SavedTensorsHooks> make_saved_tensors_hooks(PackHook pack, UnpackHook unpack) {
+  class Functions final : public SavedTensorsHooks {
+   public:
+    Functions(PackHook pack, UnpackHook unpack)
+        : pack_(std::move(pack)), unpack_(std::move(unpack)) {}
+    std::any pack(const Tensor& value) override { return pack_(value); }
+    Tensor unpack(const std::any& packed) override { return unpack_(packed); }
+
+   private:
+    PackHook pack_;
+    UnpackHook unpack_;
+  };
+  return std::make_shared<Functions>(std::move(pack), std::move(unpack));
+}
+
+void push_saved_tensors_hooks(std::shared_ptr<SavedTensorsHooks> hooks) {
+  if (!stack.disabled.empty()) throw AutogradError(stack.disabled.back());
+  autograd::set_top(std::make_shared<const autograd::HookFrame>(
+      autograd::HookFrame{std::move(hooks), stack.top}));
+}
+
+void pop_saved_tensors_hooks() noexcept {
+  if (stack.top != nullptr) autograd::set_top(stack.top->outer);
+}
+
+DisableSavedTensorsHooksGuard::DisableSavedTensorsHooksGuard(std::string message) {
+  if (stack.top != nullptr) {
+    throw AutogradError("disable_saved_tensors_hooks: needs no hooks to be installed, got some");
+  }
+  stack.disabled.push_back(std::move(message));
+}
+
+DisableSavedTensorsHooksGuard::~DisableSavedTensorsHooksGuard() { stack.disabled.pop_back(); }
+
+}  // namespace ebb

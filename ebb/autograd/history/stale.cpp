@@ -1,0 +1,41 @@
+// ebb/autograd/history/stale.cpp -- finds the write that spoilt a saved value in its storage's log.
+#include "ebb/autograd/history/stale.h"
+
+#include <optional>
+#include <string>
+
+#include "ebb/autograd/history/tensor_name.h"
+#include "ebb/core/base/error.h"
+
+namespace ebb::autograd {
+namespace {
+
+std::string line_of(LocationId id) { return to_string(describe_location(id)); }
+
+std::optional<WriteRecord> find_write(const TensorImpl& value, uint32_t version) {
+  if (value.storage->version() == version) return {};
+  return value.storage->write_since(version, region_of(value));
+}
+
+}  // namespace
+
+bool is_stale(const TensorImpl& value, uint32_t version) {
+  return find_write(value, version).has_value();
+}
+
+void refuse_stale(const SavedAs& saved, const TensorImpl& value, uint32_t version) {
+  const std::optional<WriteRecord> write = find_write(value, version);
+  if (!write) return;
+  const std::string writer = write->op == nullptr
+                                 ? std::string("an in-place op")
+                                 : str(write->op, " at ", line_of(write->location));
+  const std::string own = naming_of(value);
+  throw AutogradError(str(title_of(saved.owner), ": needs '", saved.role, "' (", value.dtype, " ",
+                          PrintShape{value.shape()}, own.empty() ? naming_of(saved.place) : own,
+                          ") as it was when saved at ", line_of(saved.owner.location()),
+                          ", got it modified in place by ", writer, " (saved at version ", version,
+                          ", now ", value.storage->version(),
+                          ")\nhint: use the out-of-place form of that op, or clone() before it"));
+}
+
+}  // namespace ebb::autograd

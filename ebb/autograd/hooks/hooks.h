@@ -1,0 +1,172 @@
+// ebb/autograd/hooks/hooks.h -- functions of the user's that a run calls: at tensors, nodes and
+// leaves.
+//
+// A tensor's hook is bound, when it is registered, to the node and the output that made the tensor
+// (a leaf's to its accumulator), so an in-place write later on leaves it with the old value. A run
+// calls, for each node that it reaches: 0 gates (gradient_gate.h), the last registered first; 1
+// tensor hooks on the summed gradient; then gradients are kept where retain_grad() asked; 2 node
+// pre-hooks; the node itself, for a leaf its accumulation and then 3 post-accumulate hooks; 4 node
+// post-hooks, on checked gradients. No lock is held during a call, so hooks may do anything: add
+// and remove hooks, run other graphs, throw. What runs is the list as it was when its turn came.
+// Start reading at HookTable.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ebb/autograd/history/node.h"
+#include "ebb/core/tensor/tensor.h"
+
+namespace ebb::autograd {
+
+enum class HookKind : uint8_t { gate, tensor, pre, post, post_accumulate };
+
+/// What a hook is called with, and what it may change.
+struct HookCall {
+  HookKind kind;
+  /// tensor: the gradient; gate and pre: those of all outputs; post: those of all inputs;
+  /// post_accumulate: the leaf. Undefined where there is none. Assigning replaces (not the leaf).
+  std::span<Tensor> grads;
+  /// post: the gradients of the outputs.
+  std::span<const Tensor> grad_outs = {};
+  /// gate: to be set if the node must wait for a gradient that the gate holds back.
+  bool* is_held = nullptr;
+};
+
+/// A function to be called. Several runs on several threads may call it at the same time.
+class EBB_API Hook {
+ public:
+  Hook() = default;
+  Hook(const Hook&) = delete;
+  Hook& operator=(const Hook&) = delete;
+  virtual ~Hook() = default;
+  virtual void call(const HookCall& call) = 0;
+  /// For messages.
+  virtual std::string name() const { return "hook"; }
+  /// What to call it in messages, if not what it is registered as.
+  virtual const char* noun() const { return nullptr; }
+  /// It was removed, or its node is dying: from now on nothing calls it.
+  virtual void detached() noexcept {}
+  /// The one object of the front end that it owns a count of, for that front end's collector.
+  virtual void* front_end_object() const { return nullptr; }
+};
+
+/// The hooks of one node, in order of registration. Shared with handles, but emptied when its node
+/// dies: a handle keeps no closure alive.
+class EBB_API HookTable {
+ public:
+  struct Entry {
+    uint64_t id;
+    HookKind kind;
+    uint32_t output;  // of a tensor hook
+    std::shared_ptr<Hook> hook;
+  };
+  using List = std::vector<Entry>;
+
+  /// Returns the hook's number, which no other hook of the process ever has.
+  uint64_t add(HookKind kind, uint32_t output, std::shared_ptr<Hook> hook);
+  /// Whether it was still there.
+  bool remove(uint64_t id);
+  void clear() noexcept;
+  bool has(HookKind kind) const {
+    return (kinds_.load(std::memory_order_acquire) & bit(kind)) != 0;
+  }
+  bool empty() const { return kinds_.load(std::memory_order_acquire) == 0; }
+  /// The hooks of all kinds as they are now; never null.
+  std::shared_ptr<const List> snapshot() const;
+
+ private:
+  static uint32_t bit(HookKind kind) { return 1u << static_cast<uint32_t>(kind); }
+  void note_change();
+
+  mutable std::mutex mutex_;  // guards what follows; held only to look or to change
+  List entries_;
+  mutable std::shared_ptr<const List> snapshot_;  // made when asked for, dropped by a change
+  std::atomic<uint32_t> kinds_{0};
+};
+
+/// Takes a hook back.
+class EBB_API HookHandle {
+ public:
+  HookHandle() = default;
+  HookHandle(std::shared_ptr<HookTable> table, uint64_t id) : table_(std::move(table)), id_(id) {}
+  /// True if the hook was there, so the second call gives false.
+  bool remove() { return table_ != nullptr && table_->remove(id_); }
+  uint64_t id() const { return id_; }
+
+ private:
+  std::shared_ptr<HookTable> table_;
+  uint64_t id_ = 0;
+};
+
+/// The handles of hooks that were registered together.
+class HookHandles {
+ public:
+  explicit HookHandles(std::vector<HookHandle> handles) : handles_(std::move(handles)) {}
+  /// True if any of them was still there.
+  bool remove() {
+    bool was_there = false;
+    for (HookHandle& handle : handles_) was_there |= handle.remove();
+    return was_there;
+  }
+  std::span<const HookHandle> handles() const { return handles_; }
+
+ private:
+  std::vector<HookHandle> handles_;
+};
+
+// The general forms, for front ends. Each throws AutogradError for a tensor without a place in the
+// graph; the post-accumulate form for one that is no leaf.
+EBB_API HookHandle add_tensor_hook(const Tensor& tensor, std::shared_ptr<Hook> hook);
+EBB_API HookHandle add_post_accumulate_hook(const Tensor& leaf, std::shared_ptr<Hook> hook);
+EBB_API HookHandle add_node_hook(Node& node, HookKind kind, std::shared_ptr<Hook> hook);
+
+// Calling all hooks of one kind. Each checks what a hook put in place of a gradient and throws
+// ShapeError or DTypeError naming it, or AutogradError if it wrote to memory that others hold too;
+// a hook's own exception gets the node's forward line added.
+/// False if the node must wait for a gradient that a gate holds back, and `grads` are given up.
+EBB_API bool call_gates(Node& node, std::span<Tensor> grads);
+EBB_API void call_tensor_hooks(Node& node, std::span<Tensor> grads);
+EBB_API void call_pre_hooks(Node& node, std::span<Tensor> grads);
+/// `hooks`: those of the node as its turn came, before it ran.
+EBB_API void call_post_hooks(const HookTable::List& hooks, Node& node,
+                             std::span<Tensor> grad_inputs, std::span<const Tensor> grad_outs);
+EBB_API void call_post_accumulate_hooks(Node& node, Tensor leaf);
+
+// For gates, whose hook is called at one node for several:
+/// Calls `function` as a hook of the node is called: modes are put back, errors tell the place.
+EBB_API void call_in_place(HookKind kind, const Hook& hook, const Node& node,
+                           const std::function<void()>& function);
+/// Throws ShapeError or DTypeError, naming the hook, if the gradient cannot go along the edge.
+EBB_API void check_replacement(HookKind kind, const Hook& hook, const Edge& goal,
+                               const Tensor& grad);
+
+}  // namespace ebb::autograd
+
+namespace ebb {
+
+using autograd::HookHandle;
+
+/// Calls `hook` with the tensor's gradient whenever a run has completed it, before anything else is
+/// done with it; also when grad() only collects it. A defined result replaces the gradient.
+/// The gradient is undefined if nothing defined arrived. Hooks of any kind may write to a gradient
+/// only if nobody but the run holds its memory: else the run throws AutogradError.
+EBB_API HookHandle register_hook(const Tensor& tensor,
+                                 std::function<Tensor(const Tensor& grad)> hook);
+/// Calls `hook` with the leaf right after a gradient was added to it.
+EBB_API HookHandle register_post_accumulate_grad_hook(const Tensor& leaf,
+                                                      std::function<void(const Tensor& leaf)> hook);
+/// Calls `hook` before the node runs; it may replace the gradients of the node's outputs.
+EBB_API HookHandle register_node_prehook(autograd::Node& node,
+                                         std::function<void(std::span<Tensor> grad_outs)> hook);
+/// Calls `hook` after the node ran; it may replace the gradients of the node's inputs.
+EBB_API HookHandle register_node_hook(
+    autograd::Node& node,
+    std::function<void(std::span<Tensor> grad_inputs, std::span<const Tensor> grad_outs)> hook);
+
+}  // namespace ebb

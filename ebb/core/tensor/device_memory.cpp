@@ -1,0 +1,289 @@
+// ebb/core/tensor/device_memory.cpp -- blocks of devices, their counts, and the copies between
+// devices.
+#include "ebb/core/tensor/device_memory.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "ebb/core/base/error.h"
+#include "ebb/core/base/log.h"
+#include "ebb/core/device/device_plugin.h"
+#include "ebb/core/device/stream.h"
+#include "ebb/core/tensor/sparse.h"
+
+namespace ebb {
+namespace {
+
+struct Counters {
+  std::atomic<int64_t> live{0};
+  std::atomic<int64_t> peak{0};
+  std::atomic<int64_t> blocks{0};
+};
+
+Counters& counters_of(Device device) {
+  static constinit Counters counters[kDeviceTypeCount][kMaxDevices];
+  return counters[static_cast<int>(device.type)][device.index];
+}
+
+void note_allocated(Counters& counters, int64_t bytes) {
+  const int64_t live = counters.live.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  counters.blocks.fetch_add(1, std::memory_order_relaxed);
+  int64_t peak = counters.peak.load(std::memory_order_relaxed);
+  while (live > peak && !counters.peak.compare_exchange_weak(peak, live)) {
+  }
+}
+
+void note_released(Counters& counters, int64_t bytes) {
+  counters.live.fetch_sub(bytes, std::memory_order_relaxed);
+  counters.blocks.fetch_sub(1, std::memory_order_relaxed);
+}
+
+/// One block of device memory and the streams that may still work on it.
+struct DeviceBlock {
+  void* memory = nullptr;
+  size_t bytes = 0;
+  Stream stream;
+  std::mutex mutex;
+  std::vector<Stream> others;
+
+  /// A stream that uses the block beside its own.
+  void note_use(Stream user) {
+    if (user == stream) return;
+    const std::lock_guard lock(mutex);
+    if (std::find(others.begin(), others.end(), user) == others.end()) others.push_back(user);
+  }
+};
+
+DeviceBlock* block_of(const Tensor& tensor) {
+  return static_cast<DeviceBlock*>(device_block_of(*tensor.impl()->storage));
+}
+
+[[noreturn]] void throw_out_of_memory(const DevicePlugin& plugin, size_t bytes, Device device) {
+  const Counters& counters = counters_of(device);
+  throw OutOfMemoryError(str("allocate: needs ", bytes, " bytes, which ", to_string(device),
+                             " did not give (live ", counters.live.load(), ", peak ",
+                             counters.peak.load(), " bytes): ", plugin.last_error()));
+}
+
+/// The bytes from the first element of a tensor to the last.
+struct Span {
+  char* start = nullptr;
+  size_t bytes = 0;
+};
+
+Span span_of(const Tensor& tensor) {
+  require_strided("copy", "tensor", tensor);
+  const ByteRange range = byte_range(tensor);
+  if (range.empty) return {};
+  char* const base = static_cast<char*>(tensor.impl()->storage->data());
+  return {base + range.first, range.last - range.first + 1};
+}
+
+/// Where a copy runs: the device's current stream, which from now on uses the tensor's memory.
+NativeStream stream_for(const Tensor& tensor) {
+  const Stream stream = current_stream(tensor.device());
+  block_of(tensor)->note_use(stream);
+  return native_stream(stream);
+}
+
+void copy_in(const Tensor& target, const Span& to, const void* from) {
+  const Device device = target.device();
+  const DevicePlugin& plugin = plugin_of("copy", device);
+  check_device_call(
+      plugin.copy_to_device(device.index, to.start, from, to.bytes, stream_for(target)),
+      "copy_to_device", device);
+}
+
+void copy_out(const Tensor& source, const Span& from, void* to) {
+  const Device device = source.device();
+  const DevicePlugin& plugin = plugin_of("copy", device);
+  check_device_call(
+      plugin.copy_to_host(device.index, to, from.start, from.bytes, stream_for(source)),
+      "copy_to_host", device);
+  synchronize(current_stream(device));
+}
+
+void copy_across(const Tensor& target, const Span& to, const Tensor& source, const Span& from) {
+  const Stream giver = current_stream(source.device());
+  const Stream taker = current_stream(target.device());
+  const DevicePlugin& plugin = plugin_of("copy", source.device());
+  order_streams(taker, giver);  // the memory is the taker's from its stream's point on
+  const int status = plugin.copy_on_device(taker.device.index, to.start, giver.device.index,
+                                           from.start, from.bytes, stream_for(source));
+  check_device_call(status, "copy_on_device", giver.device);
+  order_streams(giver, taker);
+}
+
+/// Calls `use(offset, bytes)` for each stretch of memory without gaps that elements of the tensor
+/// fill; the offset is in bytes from its first element.
+template <typename Use>
+void for_each_stretch(const Tensor& tensor, Use&& use) {
+  struct Dim {
+    int64_t size, stride;  // in bytes
+    int64_t index = 0;
+  };
+  const auto item = static_cast<int64_t>(item_size(tensor.dtype()));
+  std::vector<Dim> dims;
+  for (size_t dim = 0; dim < tensor.sizes().size(); ++dim) {
+    const int64_t stride = tensor.strides()[dim] * item;
+    if (tensor.sizes()[dim] > 1 && stride != 0) dims.push_back({tensor.sizes()[dim], stride});
+  }
+  std::sort(dims.begin(), dims.end(),
+            [](const Dim& a, const Dim& b) { return std::abs(a.stride) < std::abs(b.stride); });
+  int64_t stretch = item;
+  auto outer = dims.begin();
+  for (; outer != dims.end() && outer->stride == stretch; ++outer) stretch *= outer->size;
+  int64_t offset = 0;
+  while (true) {
+    use(offset, static_cast<size_t>(stretch));
+    auto dim = outer;
+    for (; dim != dims.end() && ++dim->index == dim->size; ++dim) {
+      offset -= (dim->size - 1) * dim->stride;
+      dim->index = 0;
+    }
+    if (dim == dims.end()) return;
+    offset += dim->stride;
+  }
+}
+
+/// Memory on `device` for the span of `tensor`, and a tensor of the same geometry over it.
+Tensor twin_on(const Tensor& tensor, const Span& span, Device device) {
+  const TensorImpl& source = *tensor.impl();
+  Storage* const storage = Storage::allocate(std::max<size_t>(span.bytes, 1), device);
+  const auto lead = span.bytes == 0 ? 0 : static_cast<char*>(source.data) - span.start;
+  TensorImpl* const impl = TensorImpl::create(source.ndim, source.dtype, storage,
+                                              static_cast<char*>(storage->data()) + lead);
+  impl->copy_geometry(source);
+  impl->flags |= source.flags & TensorImpl::kWeakScalar;
+  return Tensor::adopt(impl);
+}
+
+}  // namespace
+
+void* detail::allocate_on_device(size_t bytes, Device device, void** memory) {
+  const DevicePlugin& plugin = plugin_of("allocate", device);
+  auto block = std::make_unique<DeviceBlock>();
+  block->bytes = std::max<size_t>(bytes, 1);
+  block->stream = current_stream(device);
+  const NativeStream stream = native_stream(block->stream);
+  if (plugin.allocate(device.index, block->bytes, stream, &block->memory) != 0) {
+    throw_out_of_memory(plugin, bytes, device);
+  }
+  note_allocated(counters_of(device), static_cast<int64_t>(block->bytes));
+  *memory = block->memory;
+  return block.release();
+}
+
+void detail::release_on_device(void* context) noexcept {
+  const std::unique_ptr<DeviceBlock> block(static_cast<DeviceBlock*>(context));
+  const Device device = block->stream.device;
+  note_released(counters_of(device), static_cast<int64_t>(block->bytes));
+  try {
+    for (const Stream& other : block->others) order_streams(other, block->stream);
+    const DevicePlugin& plugin = plugin_of("deallocate", device);
+    check_device_call(
+        plugin.deallocate(device.index, block->memory, block->bytes, native_stream(block->stream)),
+        "deallocate", device);
+  } catch (const std::exception& error) {
+    // Nobody can catch it here, and the memory is lost either way.
+    EBB_LOG_AT(1, error.what());
+  }
+}
+
+DeviceMemoryStats device_memory_stats(Device device) {
+  const DevicePlugin& plugin = plugin_of("memory_stats", device);
+  const Counters& counters = counters_of(device);
+  size_t free_bytes = 0;
+  size_t total_bytes = 0;
+  if (plugin.memory_info != nullptr) {
+    check_device_call(plugin.memory_info(device.index, &free_bytes, &total_bytes), "memory_info",
+                      device);
+  }
+  return {.live = counters.live.load(),
+          .peak = counters.peak.load(),
+          .blocks = counters.blocks.load(),
+          .free = static_cast<int64_t>(free_bytes),
+          .total = static_cast<int64_t>(total_bytes)};
+}
+
+void reset_peak_device_memory(Device device) {
+  plugin_of("reset_peak_memory", device);
+  counters_of(device).peak.store(counters_of(device).live.load());
+}
+
+void record_stream(const Tensor& tensor, Stream stream) {
+  if (stream.device != tensor.device()) {
+    throw ValueError(str("record_stream: needs a stream of ", to_string(tensor.device()),
+                         ", got one of ", to_string(stream.device)));
+  }
+  DeviceBlock* const block = block_of(tensor);
+  if (block != nullptr) block->note_use(stream);
+}
+
+void note_use(const Tensor& tensor) {
+  if (!tensor.defined() || is_on_host(tensor)) return;
+  DeviceBlock* const block = block_of(tensor);
+  if (block != nullptr) block->note_use(current_stream(tensor.device()));
+}
+
+bool is_used_here_only(const Tensor& tensor) {
+  DeviceBlock* const block = is_on_host(tensor) ? nullptr : block_of(tensor);
+  if (block == nullptr) return true;
+  const std::lock_guard lock(block->mutex);
+  return block->others.empty() && block->stream == current_stream(tensor.device());
+}
+
+Tensor copied_to(const Tensor& tensor, Device device) {
+  const Span from = span_of(tensor);
+  const Tensor copy = twin_on(tensor, from, device);
+  if (from.bytes == 0) return copy;
+  const Span to = span_of(copy);
+  const bool from_host = is_on_host(tensor);
+  if (from_host && is_on_host(device)) {
+    std::memcpy(to.start, from.start, from.bytes);
+  } else if (from_host) {
+    copy_in(copy, to, from.start);
+  } else if (is_on_host(device)) {
+    copy_out(tensor, from, to.start);
+  } else if (device.type == tensor.device().type) {
+    copy_across(copy, to, tensor, from);
+  } else {
+    copy_in(copy, to, span_of(copied_to(tensor, Device{})).start);
+  }
+  return copy;
+}
+
+void fill_bytes(const Tensor& target, unsigned char value) {
+  const Span span = span_of(target);
+  if (span.bytes == 0) return;
+  const Device device = target.device();
+  const DevicePlugin& plugin = plugin_of("fill", device);
+  check_device_call(plugin.fill(device.index, span.start, value, span.bytes, stream_for(target)),
+                    "fill", device);
+}
+
+void write_back(const Tensor& source, const Tensor& target) {
+  const Span from = span_of(source);
+  if (from.bytes == 0) return;
+  if (!is_on_host(source) && source.device().type != target.device().type) {
+    return write_back(host_copy(source), target);
+  }
+  const Span to = span_of(target);
+  const bool from_host = is_on_host(source);
+  const char* const first = static_cast<const char*>(target.impl()->data);
+  for_each_stretch(target, [&](int64_t offset, size_t bytes) {
+    const int64_t place = first + offset - to.start;
+    if (from_host) {
+      copy_in(target, {to.start + place, bytes}, from.start + place);
+    } else {
+      copy_across(target, {to.start + place, bytes}, source, {from.start + place, bytes});
+    }
+  });
+}
+
+}  // namespace ebb

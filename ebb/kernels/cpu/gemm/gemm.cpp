@@ -1,0 +1,77 @@
+// ebb/kernels/cpu/gemm/gemm.cpp -- which engine runs a product, and plain loops for integers.
+#include "ebb/kernels/cpu/gemm/gemm.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "ebb/core/base/error.h"
+
+namespace ebb::kernels::cpu {
+namespace {
+
+// Below so many multiplications OpenBLAS is faster for float32, from there on oneDNN.
+constexpr int64_t kOneDnnWork = int64_t{1} << 20;
+// The same for products with a vector, where oneDNN is faster as soon as its call is paid.
+constexpr int64_t kOpenBlasVectorWork = 4096;
+
+// With B stored by columns oneDNN multiplies small matrices as dot products: slow if k is large.
+constexpr int64_t kDotProductSide = 128;
+
+bool is_for_onednn(const Gemm& g) {
+  const int64_t work = g.m * g.n * g.k;
+  if (g.m == 1 || g.n == 1) return work > kOpenBlasVectorWork;
+  const bool is_dot_product = g.b.column_stride != 1 && g.m < kDotProductSide &&
+                              g.n < kDotProductSide && g.k >= 4 * std::max(g.m, g.n);
+  return work >= kOneDnnWork && !is_dot_product;
+}
+
+template <typename T>
+void plain_gemm(const Gemm& g) {
+  const auto* a = static_cast<const T*>(g.a.data);
+  const auto* b = static_cast<const T*>(g.b.data);
+  auto* c = static_cast<T*>(g.c);
+  for (int64_t i = 0; i < g.m; ++i) {
+    T* row = c + i * g.ldc;
+    if (!g.accumulate) std::fill_n(row, g.n, T{0});
+    for (int64_t p = 0; p < g.k; ++p) {
+      const uint64_t factor = a[i * g.a.row_stride + p * g.a.column_stride];
+      const T* from = b + p * g.b.row_stride;
+      for (int64_t j = 0; j < g.n; ++j) {
+        const uint64_t product = factor * from[j * g.b.column_stride];
+        if constexpr (std::is_same_v<T, bool>) {
+          row[j] |= product != 0;
+        } else {
+          row[j] = static_cast<T>(row[j] + product);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+StoredOperands stored_operands(const Gemm& g) {
+  const auto a = stored_matrix(g.a, g.m, g.k), b = stored_matrix(g.b, g.k, g.n);
+  const bool is_whole = std::min({g.m, g.n, g.k}) > 0 && (g.ldc >= g.n || g.m == 1);
+  if (a && b && is_whole) return {*a, *b};
+  throw InternalError(str("matmul: the kernel must pass matrices in dense lines, got ", g.m, " x ",
+                          g.k, " with strides ", g.a.row_stride, ", ", g.a.column_stride, " and ",
+                          g.k, " x ", g.n, " with strides ", g.b.row_stride, ", ",
+                          g.b.column_stride, " into rows of ", g.ldc));
+}
+
+void gemm(DType dtype, const Gemm& g) {
+  if (dtype == DType::float32 && is_for_onednn(g)) return onednn_gemm(g);
+  openblas_gemm(dtype, g);
+}
+
+void gemm_integers(DType dtype, const Gemm& g) {
+  switch (item_size(dtype)) {
+    case 1: return dtype == DType::boolean ? plain_gemm<bool>(g) : plain_gemm<uint8_t>(g);
+    case 2: return plain_gemm<uint16_t>(g);
+    case 4: return plain_gemm<uint32_t>(g);
+    default: return plain_gemm<uint64_t>(g);
+  }
+}
+
+}  // namespace ebb::kernels::cpu

@@ -1,0 +1,176 @@
+// ebb/kernels/cpu/index/random.cpp -- rand and randn from the counter-based sequence.
+//
+// One counter gives four words of 32 bits: four numbers of at most float32, or
+// two of float64. So a real tensor uses at most one counter for two elements,
+// and a complex one at most one for one (its parts are drawn like two real
+// elements). Normal numbers come from the Box-Muller transform. Words are made
+// tile by tile; the loops over them are plain and left to the compiler.
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <type_traits>
+
+#include "ebb/core/runtime/parallel.h"
+#include "ebb/kernels/cpu/simd/convert.h"
+#include "ebb/kernels/cpu/simd/loops.h"
+#include "ebb/kernels/cpu/simd/register.h"
+#include "ebb/kernels/cpu/simd/simd.h"
+#include "ebb/kernels/tables.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/index/random.cpp"
+// clang-format off
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/simd/philox-inl.h"
+#include "hwy/highway.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace ebb::kernels::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+constexpr float kTau = 6.283185307179586f;
+constexpr int64_t kNumbers = 256;  // in a tile
+constexpr int64_t kRandomGrain = kGrain / 4;
+static_assert(kRandomGrain % kNumbers == 0);
+
+/// Bits of a uniform number: so many that none of them is rounded up to 1.
+template <typename T>
+constexpr int uniform_bits() {
+  if constexpr (std::is_same_v<T, Half>) return 11;
+  if constexpr (std::is_same_v<T, BFloat16>) return 8;
+  return 24;
+}
+
+/// In [0, 1), a multiple of 2^-bits.
+template <int bits>
+float uniform(uint32_t word) {
+  // Few enough bits for a signed number, which is quicker to convert.
+  return static_cast<float>(static_cast<int32_t>(word >> (32 - bits))) *
+         (1.0f / static_cast<float>(1u << bits));
+}
+double uniform(uint32_t high, uint32_t low) {
+  const uint64_t word = uint64_t{high} << 32 | low;
+  return static_cast<double>(static_cast<int64_t>(word >> 11)) * 0x1p-53;
+}
+
+/// Makes `count` numbers, rounded up to an even count, of one word each, or two
+/// for float64.
+struct Uniform {
+  double low, high;
+
+  template <typename T>
+  void fill(const uint32_t* words, float* numbers, int64_t count) const {
+    const auto from = static_cast<float>(low), width = static_cast<float>(high - low);
+    const auto end = static_cast<float>(high);
+    for (int64_t i = 0; i < count; ++i) {
+      const float number = from + uniform<uniform_bits<T>()>(words[i]) * width;
+      // The sum may have been rounded up to the end of the interval, which is
+      // not part of it.
+      numbers[i] = number >= end && width > 0 ? from : number;
+    }
+  }
+  template <typename T>
+  void fill(const uint32_t* words, double* numbers, int64_t count) const {
+    for (int64_t i = 0; i < count; ++i) {
+      numbers[i] = low + uniform(words[2 * i], words[2 * i + 1]) * (high - low);
+    }
+  }
+};
+
+struct Normal {
+  double mean, deviation;
+
+  template <typename T>
+  void fill(const uint32_t* words, float* numbers, int64_t count) const {
+    const auto middle = static_cast<float>(mean), scale = static_cast<float>(deviation);
+    for (int64_t i = 0; i < count; i += 2) {
+      // 1 - u lies in (0, 1], so that the logarithm is finite.
+      const float radius = std::sqrt(-2.0f * std::log(1.0f - uniform<24>(words[i])));
+      const float angle = kTau * uniform<24>(words[i + 1]);
+      numbers[i] = middle + scale * radius * std::cos(angle);
+      numbers[i + 1] = middle + scale * radius * std::sin(angle);
+    }
+  }
+  template <typename T>
+  void fill(const uint32_t* words, double* numbers, int64_t count) const {
+    for (int64_t i = 0; i < count; i += 2) {
+      const uint32_t* const four = words + 2 * i;
+      const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform(four[0], four[1])));
+      const double angle = 6.283185307179586476925 * uniform(four[2], four[3]);
+      numbers[i] = mean + deviation * radius * std::cos(angle);
+      numbers[i + 1] = mean + deviation * radius * std::sin(angle);
+    }
+  }
+};
+
+/// Fills `count` numbers of type T (complex ones are two each).
+template <typename T, class Distribution>
+void fill_random(const Distribution& distribution, const RandomState& state, T* out,
+                 int64_t count) {
+  using Real = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  constexpr int64_t kWords = std::is_same_v<T, double> ? 2 : 1;  // of a number
+  parallel_for(count, kRandomGrain, [&](int64_t begin, int64_t end) {
+    uint32_t words[kWords * kNumbers];
+    Real numbers[kNumbers];
+    for (int64_t first = begin; first < end; first += kNumbers) {
+      const int64_t size = std::min(kNumbers, end - first);
+      philox_words(state, static_cast<uint64_t>(first * kWords / 4),
+                   static_cast<size_t>((size * kWords + 3) / 4), words);
+      distribution.template fill<T>(words, numbers, size);
+      for (int64_t i = 0; i < size; ++i) out[first + i] = convert<T>(numbers[i]);
+    }
+  });
+}
+
+template <typename T>
+void rand_kernel(const Context&, const RandomState& state, double low, double high,
+                 const TensorView& out) {
+  if constexpr (is_complex_number<T>) {
+    using Real = typename T::value_type;
+    fill_random(Uniform{low, high}, state, out.as<Real>(), 2 * out.numel);
+  } else {
+    fill_random(Uniform{low, high}, state, out.as<T>(), out.numel);
+  }
+}
+
+template <typename T>
+void randn_kernel(const Context&, const RandomState& state, double mean, double deviation,
+                  const TensorView& out) {
+  if constexpr (is_complex_number<T>) {
+    // The deviation is that of the complex number: each part has half of the
+    // variance.
+    using Real = typename T::value_type;
+    const Normal parts{0.0, deviation * 0.70710678118654752440};
+    fill_random(parts, state, out.as<Real>(), 2 * out.numel);
+    for (int64_t i = 0; i < out.numel && mean != 0; ++i) out.as<T>()[i] += static_cast<Real>(mean);
+  } else {
+    fill_random(Normal{mean, deviation}, state, out.as<T>(), out.numel);
+  }
+}
+
+template <typename T>
+void set() {
+  rand_kernels.set_cpu(dtype_of<T>, &rand_kernel<T>);
+  randn_kernels.set_cpu(dtype_of<T>, &randn_kernel<T>);
+}
+
+void fill_tables() {
+  set<Half>();
+  set<BFloat16>();
+  set<float>();
+  set<double>();
+  set<std::complex<float>>();
+  set<std::complex<double>>();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace ebb::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ebb::kernels::cpu {
+void fill_random(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
+}  // namespace ebb::kernels::cpu
+#endif

@@ -1,0 +1,205 @@
+// ebb/kernels/cpu/index/sort.cpp -- stable sorts along a dim, the first elements of a sort, the
+// n-th one.
+//
+// Lines are independent. Their items (sort_lines.h) are sorted in memory of the result where that
+// fits; one-byte keys need no items, and of a long line of which few elements are wanted the last
+// one is looked for first (sort_select.h).
+#include <algorithm>
+#include <numeric>
+
+#include "ebb/core/runtime/allocator.h"
+#include "ebb/core/runtime/parallel.h"
+#include "ebb/kernels/cpu/index/sort_lines.h"
+#include "ebb/kernels/cpu/index/sort_select.h"
+#include "ebb/kernels/cpu/simd/loops.h"
+#include "ebb/kernels/cpu/simd/register.h"
+#include "ebb/kernels/tables.h"
+
+namespace ebb::kernels::cpu {
+namespace {
+
+/// Calls body(line, items, spare) for all lines; each buffer has room for one.
+template <class Item, class Body>
+void for_each_line(int64_t lines, int64_t count, Body body) {
+  const int64_t grain = std::max<int64_t>(1, kGrain / 16 / std::max<int64_t>(1, count));
+  parallel_for(lines, grain, [&](int64_t begin, int64_t end) {
+    const Scratch scratch(2 * static_cast<size_t>(count) * sizeof(Item));
+    auto* const items = scratch.as<Item>();
+    for (int64_t line = begin; line < end; ++line) body(line, items, items + count);
+  });
+}
+
+/// A line of keys of one byte: where the elements of each key go is counted beforehand.
+template <typename T>
+void sort_bytes(const LineSet<T>& set, int64_t line, bool descending) {
+  const Keys<T> keys = set.keys(line, descending);
+  std::array<int64_t, 256> sizes{}, places{};
+  for (int64_t i = 0; i < set.count; ++i) ++sizes[keys[i]];
+  std::exclusive_scan(sizes.begin(), sizes.end(), places.begin(), int64_t{0});
+  T* const out = set.out + set.places.out_offset(line);
+  int64_t* const indices = set.indices + set.index_places.in_offset(line);
+  const int64_t count = set.count, out_stride = set.out_stride, index_stride = set.index_stride;
+  for (int64_t i = 0; i < count; ++i) {
+    const T value = keys.from[i * keys.stride];
+    const int64_t place = places[static_cast<KeyOf<T>>(key_of(value) ^ keys.flip)]++;
+    if (place >= count) return;  // another thread has written the keys
+    out[place * out_stride] = value;
+    indices[place * index_stride] = i;
+  }
+}
+
+/// A whole line. Items that fit into the indices of the result are sorted there.
+template <class Item, typename T>
+void sort_line(const LineSet<T>& set, int64_t line, bool descending) {
+  const bool fits = sizeof(Item) == sizeof(int64_t) && set.index_stride == 1;
+  const Scratch scratch(static_cast<size_t>(fits ? 1 : 2) * static_cast<size_t>(set.count) *
+                        sizeof(Item));
+  auto* const spare = scratch.as<Item>();
+  int64_t* const indices = set.indices + set.index_places.in_offset(line);
+  Item* const items = fits ? reinterpret_cast<Item*>(indices) : spare + set.count;
+  set.read(line, descending, items);
+  const Item* const sorted = first_in_order<sizeof(T)>(items, spare, set.count, set.count);
+  set.write_all(line, sorted, set.count);
+}
+
+/// The first elements of a long line.
+template <class Item, typename T>
+void sort_first(const LineSet<T>& set, int64_t line, bool descending, int64_t wanted) {
+  const Keys<T> keys = set.keys(line, descending);
+  const WideItem last = nth_item(keys, set.count, wanted - 1);
+  const Scratch scratch(2 * static_cast<size_t>(wanted) * sizeof(Item));
+  auto* const items = scratch.as<Item>();
+  int64_t found = 0;
+  for (int64_t i = 0; i < set.count && found < wanted; ++i) {
+    const uint64_t key = keys[i];
+    const bool is_wanted = key < last.bits || (key == last.bits && i <= last.place);
+    if (is_wanted) items[found++] = Item(key, i);
+  }
+  while (found < wanted) items[found++] = Item(0, 0);  // another thread has written the keys
+  const Item* const sorted = first_in_order<sizeof(T)>(items, items + wanted, wanted, wanted);
+  set.write_all(line, sorted, wanted);
+}
+
+template <class Item, typename T>
+void sort_lines(const LineSet<T>& set, bool descending, int64_t wanted) {
+  const bool is_whole = wanted == set.count;
+  if (set.count > kFew && (is_whole || set.count > kLong)) {
+    const int64_t grain = std::max<int64_t>(1, kGrain / 16 / set.count);
+    return parallel_for(set.places.count, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t line = begin; line < end; ++line) {
+        if (!is_whole) {
+          sort_first<Item>(set, line, descending, wanted);
+        } else if constexpr (sizeof(T) == 1) {
+          sort_bytes(set, line, descending);
+        } else {
+          sort_line<Item>(set, line, descending);
+        }
+      }
+    });
+  }
+  for_each_line<Item>(set.places.count, set.count, [&](int64_t line, Item* items, Item* spare) {
+    set.read(line, descending, items);
+    const Item* const sorted = first_in_order<sizeof(T)>(items, spare, set.count, wanted);
+    set.write_all(line, sorted, wanted);
+  });
+}
+
+/// Whether key and index of all elements of a line fit into one word.
+template <typename T>
+bool is_narrow(int64_t count) {
+  return sizeof(T) <= 4 && count <= int64_t{1} << 32;
+}
+
+template <typename T>
+void sort_kernel(const Context&, const TensorView& input, int dim, bool descending,
+                 const TensorView& out, const TensorView& indices) {
+  if (out.numel == 0) return;
+  const LineSet<T> set(input, dim, out, indices);
+  const int64_t wanted = out.ndim == 0 ? 1 : out.sizes[dim];
+  if (is_narrow<T>(set.count)) return sort_lines<NarrowItem>(set, descending, wanted);
+  sort_lines<WideItem>(set, descending, wanted);
+}
+
+template <typename T>
+void nth_of_long_lines(const LineSet<T>& set, int64_t position, bool nan_wins) {
+  constexpr KeyOf<T> kNaN = static_cast<KeyOf<T>>(~KeyOf<T>{0});
+  parallel_for(set.places.count, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t line = begin; line < end; ++line) {
+      const Keys<T> keys = set.keys(line, false);
+      int64_t found = set.count;
+      if (is_real<T> && nan_wins) {
+        for (found = 0; found < set.count && keys[found] != kNaN;) ++found;
+      }
+      if (found == set.count) found = nth_item(keys, set.count, position).index();
+      set.write(line, 0, found);
+    }
+  });
+}
+
+template <class Item, typename T>
+void nth_of_lines(const LineSet<T>& set, int64_t position, bool nan_wins) {
+  if (set.count > kLong) return nth_of_long_lines(set, position, nan_wins);
+  for_each_line<Item>(set.places.count, set.count, [&](int64_t line, Item* items, Item*) {
+    set.read(line, false, items);
+    if (is_real<T> && nan_wins) {
+      constexpr uint64_t kNaN = static_cast<KeyOf<T>>(~KeyOf<T>{0});
+      const auto is_nan = [](const Item& item) { return item.key() == kNaN; };
+      const Item* const found = std::find_if(items, items + set.count, is_nan);
+      if (found != items + set.count) return set.write(line, 0, found->index());
+    }
+    std::nth_element(items, items + position, items + set.count);
+    set.write(line, 0, items[position].index());
+  });
+}
+
+template <typename T>
+void nth_kernel(const Context&, const TensorView& input, int dim, int64_t position, bool nan_wins,
+                const TensorView& out, const TensorView& indices) {
+  if (out.numel == 0) return;
+  const LineSet<T> set(input, dim, out, indices);
+  if (is_narrow<T>(set.count)) return nth_of_lines<NarrowItem>(set, position, nan_wins);
+  nth_of_lines<WideItem>(set, position, nan_wins);
+}
+
+/// Lines of `sorted` are used again for each line of values, or one for all.
+template <typename T>
+void search_kernel(const Context&, const TensorView& sorted, const TensorView& values, bool right,
+                   const TensorView& out) {
+  const int64_t count = sorted.sizes[1], width = values.sizes[1];
+  const T* const lines = sorted.as<const T>();
+  const T* const wanted = values.as<const T>();
+  parallel_for(out.numel, kGrain / 16, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const T* const line = lines + i / width * count;
+      const auto key = key_of(wanted[i]);
+      const auto stays_before = [&](T element) {
+        return right ? key_of(element) <= key : key_of(element) < key;
+      };
+      out.as<int64_t>()[i] = std::partition_point(line, line + count, stays_before) - line;
+    }
+  });
+}
+
+template <typename T>
+void set() {
+  sort_kernels.set_cpu(dtype_of<T>, &sort_kernel<T>);
+  nth_kernels.set_cpu(dtype_of<T>, &nth_kernel<T>);
+  search_kernels.set_cpu(dtype_of<T>, &search_kernel<T>);
+}
+
+}  // namespace
+
+void fill_sort() {
+  set<bool>();
+  set<uint8_t>();
+  set<int8_t>();
+  set<int16_t>();
+  set<int32_t>();
+  set<int64_t>();
+  set<Half>();
+  set<BFloat16>();
+  set<float>();
+  set<double>();
+}
+
+}  // namespace ebb::kernels::cpu

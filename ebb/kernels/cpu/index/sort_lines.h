@@ -1,0 +1,207 @@
+// ebb/kernels/cpu/index/sort_lines.h -- keys in the order of values, items of key and index, and
+// lines.
+//
+// An element becomes an unsigned key of the same order: NaN is the largest, -0 equals 0, and a
+// descending sort flips all bits. Keys and indices are sorted together: few of them by comparison,
+// many by radix, one byte after the other from the lowest, which is stable.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <type_traits>
+
+#include "ebb/kernels/cpu/reduce/reduce_plan.h"
+#include "ebb/kernels/cpu/simd/convert.h"
+#include "ebb/kernels/tensor_view.h"
+
+namespace ebb::kernels::cpu {
+
+inline constexpr int64_t kFew = 256;  // are sorted by comparison
+
+template <size_t bytes>
+struct UnsignedOf;
+template <>
+struct UnsignedOf<1> {
+  using type = uint8_t;
+};
+template <>
+struct UnsignedOf<2> {
+  using type = uint16_t;
+};
+template <>
+struct UnsignedOf<4> {
+  using type = uint32_t;
+};
+template <>
+struct UnsignedOf<8> {
+  using type = uint64_t;
+};
+template <typename T>
+using KeyOf = typename UnsignedOf<sizeof(T)>::type;
+
+/// The bits of an infinity: everything above, without the sign, is NaN.
+template <typename T>
+constexpr KeyOf<T> infinity_bits() {
+  if constexpr (std::is_same_v<T, Half>) return 0x7c00;
+  if constexpr (std::is_same_v<T, BFloat16>) return 0x7f80;
+  if constexpr (std::is_same_v<T, float>) return 0x7f800000u;
+  if constexpr (std::is_same_v<T, double>) return 0x7ff0000000000000u;
+  return 0;
+}
+
+template <typename T>
+inline constexpr bool is_real = std::is_floating_point_v<T> || is_half_number<T>;
+
+/// A key in the order of the values.
+template <typename T>
+KeyOf<T> key_of(T value) {
+  using Key = KeyOf<T>;
+  constexpr Key kSign = static_cast<Key>(Key{1} << (8 * sizeof(Key) - 1));
+  Key bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  if constexpr (is_real<T>) {
+    const Key size = static_cast<Key>(bits & ~kSign);
+    if (size > infinity_bits<T>()) return static_cast<Key>(~Key{0});
+    if (size == 0) return kSign;
+    return static_cast<Key>((bits & kSign) != 0 ? ~bits : bits | kSign);
+  } else {
+    return std::is_signed_v<T> ? static_cast<Key>(bits ^ kSign) : bits;
+  }
+}
+
+/// Key and index in one word, for keys of at most 32 bits.
+struct NarrowItem {
+  uint64_t word;
+
+  NarrowItem() = default;
+  NarrowItem(uint64_t key, int64_t index) : word(key << 32 | static_cast<uint64_t>(index)) {}
+  uint64_t key() const { return word >> 32; }
+  int64_t index() const { return static_cast<int64_t>(word & 0xffffffffu); }
+  bool operator<(const NarrowItem& other) const { return word < other.word; }
+};
+struct WideItem {
+  uint64_t bits;
+  int64_t place;
+
+  WideItem() = default;
+  WideItem(uint64_t key, int64_t index) : bits(key), place(index) {}
+  uint64_t key() const { return bits; }
+  int64_t index() const { return place; }
+  bool operator<(const WideItem& other) const {
+    return bits < other.bits || (bits == other.bits && place < other.place);
+  }
+};
+
+/// Sorts by key, keeping the order of equal ones, and returns where the result is: `items` or
+/// `spare`. Keys have `bytes` bytes.
+template <int bytes, class Item>
+Item* sort_by_radix(Item* items, Item* spare, int64_t count) {
+  std::array<std::array<int64_t, 256>, 8> starts{};
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t key = items[i].key();
+    for (int byte = 0; byte < bytes; ++byte)
+      ++starts[static_cast<size_t>(byte)][key >> 8 * byte & 255];
+  }
+  for (int byte = 0; byte < bytes; ++byte) {
+    auto& start = starts[static_cast<size_t>(byte)];
+    if (start[items[0].key() >> 8 * byte & 255] == count) continue;  // the same in all keys
+    int64_t before = 0;
+    for (int64_t& each : start) {
+      const int64_t size = each;
+      each = before;
+      before += size;
+    }
+    for (int64_t i = 0; i < count; ++i) spare[start[items[i].key() >> 8 * byte & 255]++] = items[i];
+    std::swap(items, spare);
+  }
+  return items;
+}
+
+/// The first `wanted` items in order.
+template <int bytes, class Item>
+const Item* first_in_order(Item* items, Item* spare, int64_t count, int64_t wanted) {
+  if (wanted < count) {
+    if (wanted == 0) return items;
+    std::nth_element(items, items + wanted - 1, items + count);
+    count = wanted;
+    // What nth_element leaves is in no order, not even among equal keys.
+    std::sort(items, items + count);
+    return items;
+  }
+  if (count > kFew) return sort_by_radix<bytes>(items, spare, count);
+  std::sort(items, items + count);
+  return items;
+}
+
+/// The keys of a line, made when they are asked for.
+template <typename T>
+struct Keys {
+  const T* from;
+  int64_t stride;
+  KeyOf<T> flip;
+
+  KeyOf<T> operator[](int64_t i) const {
+    return static_cast<KeyOf<T>>(key_of(from[i * stride]) ^ flip);
+  }
+};
+
+/// The lines of three tensors along one dim.
+template <typename T>
+struct LineSet {
+  const T* in;
+  T* out;
+  int64_t* indices;
+  int64_t count = 1;  // elements of a line of `in`
+  int64_t in_stride = 1, out_stride = 1, index_stride = 1;
+  LoopDims places;        // of in and out
+  LoopDims index_places;  // of indices, as in_strides
+
+  LineSet(const TensorView& input, int dim, const TensorView& result, const TensorView& index)
+      : in(input.as<const T>()), out(result.as<T>()), indices(index.as<int64_t>()) {
+    for (int i = 0; i < input.ndim; ++i) {
+      if (i == dim) {
+        count = input.sizes[i];
+        in_stride = input.strides[i];
+        out_stride = result.strides[i];
+        index_stride = index.strides[i];
+      } else {
+        places.push_back(input.sizes[i], input.strides[i], result.strides[i]);
+        index_places.push_back(input.sizes[i], index.strides[i], 0);
+      }
+    }
+  }
+
+  /// The keys of a line of `in`.
+  Keys<T> keys(int64_t line, bool descending) const {
+    return {in + places.in_offset(line), in_stride,
+            static_cast<KeyOf<T>>(descending ? ~KeyOf<T>{0} : KeyOf<T>{0})};
+  }
+  template <class Item>
+  void read(int64_t line, bool descending, Item* items) const {
+    const Keys<T> from = keys(line, descending);
+    for (int64_t i = 0; i < count; ++i) items[i] = Item(from[i], i);
+  }
+  /// Writes the first `wanted` elements of the result: those that the items are of. The items may
+  /// lie in `indices`, each where its index goes.
+  template <class Item>
+  void write_all(int64_t line, const Item* items, int64_t wanted) const {
+    const T* const from = in + places.in_offset(line);
+    T* const to = out + places.out_offset(line);
+    int64_t* const places_to = indices + index_places.in_offset(line);
+    const int64_t step = in_stride, out_step = out_stride, index_step = index_stride;
+    for (int64_t i = 0; i < wanted; ++i) {
+      const int64_t index = items[i].index();
+      to[i * out_step] = from[index * step];
+      places_to[i * index_step] = index;
+    }
+  }
+  /// Writes element number `position` of the result: that at `index` of the line.
+  void write(int64_t line, int64_t position, int64_t index) const {
+    const T* const from = in + places.in_offset(line);
+    out[places.out_offset(line) + position * out_stride] = from[index * in_stride];
+    indices[index_places.in_offset(line) + position * index_stride] = index;
+  }
+};
+
+}  // namespace ebb::kernels::cpu

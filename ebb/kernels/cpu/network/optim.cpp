@@ -1,0 +1,246 @@
+// ebb/kernels/cpu/network/optim.cpp -- steps of the optimizers, vectorised; half types go through
+// float32 tiles. A step is a struct that updates one vector; run_dense() takes it over memory.
+#include "ebb/kernels/cpu/network/optim.h"
+
+#include "ebb/kernels/cpu/simd/simd.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/network/optim.cpp"
+// clang-format off
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/simd/rows-inl.h"
+#include "hwy/highway.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace ebb::kernels::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+/// Full vectors of memory.
+struct FullAccess {
+  template <class D, typename T>
+  HWY_INLINE hn::Vec<D> load(D d, const T* from) const {
+    return hn::LoadU(d, from);
+  }
+  template <class D, typename T>
+  HWY_INLINE void store(hn::Vec<D> v, D d, T* to) const {
+    hn::StoreU(v, d, to);
+  }
+};
+/// The last, partial vector.
+struct PartAccess {
+  size_t count;
+  template <class D, typename T>
+  HWY_INLINE hn::Vec<D> load(D d, const T* from) const {
+    return load_first(d, from, count);
+  }
+  template <class D, typename T>
+  HWY_INLINE void store(hn::Vec<D> v, D d, T* to) const {
+    store_first(v, d, to, count);
+  }
+};
+
+/// A number as a vector, rounded once from float64.
+template <class D>
+HWY_INLINE hn::Vec<D> constant(D d, double value) {
+  return hn::Set(d, static_cast<hn::TFromD<D>>(value));
+}
+
+/// The gradient on its way into a step: turned around to maximize, with coupled weight decay.
+template <class Options, class D>
+HWY_INLINE hn::Vec<D> direction_of(const Options& options, double weight_decay, D d,
+                                   hn::Vec<D> grad, hn::Vec<D> param) {
+  if (options.maximize) grad = hn::Neg(grad);
+  return weight_decay == 0 ? grad : hn::MulAdd(param, constant(d, weight_decay), grad);
+}
+
+struct Sgd {
+  static constexpr int kOperands = 3;
+  const SGDOptions& options;
+  const StepFactors& factors;
+
+  template <class Access, typename T>
+  HWY_INLINE void operator()(Access access, T* const* at, size_t i) const {
+    const hn::ScalableTag<T> d;
+    auto param = access.load(d, at[0] + i);
+    auto grad = direction_of(options, options.weight_decay, d, access.load(d, at[1] + i), param);
+    if (options.momentum != 0) {
+      const auto momentum = constant(d, options.momentum);
+      auto buffer = grad;
+      if (!factors.is_first) {
+        const auto kept = hn::Mul(access.load(d, at[2] + i), momentum);
+        buffer = hn::MulAdd(grad, constant(d, 1 - options.dampening), kept);
+      }
+      access.store(buffer, d, at[2] + i);
+      grad = options.nesterov ? hn::MulAdd(buffer, momentum, grad) : buffer;
+    }
+    param = hn::NegMulAdd(grad, constant(d, options.lr), param);
+    access.store(param, d, at[0] + i);
+  }
+};
+
+struct Adam {
+  static constexpr int kOperands = 5;
+  const AdamOptions& options;
+  const StepFactors& factors;
+  bool is_decoupled;
+
+  template <class Access, typename T>
+  HWY_INLINE void operator()(Access access, T* const* at, size_t i) const {
+    const hn::ScalableTag<T> d;
+    auto param = access.load(d, at[0] + i);
+    const auto grad = direction_of(options, is_decoupled ? 0.0 : options.weight_decay, d,
+                                   access.load(d, at[1] + i), param);
+    if (is_decoupled && options.weight_decay != 0) {
+      param = hn::Mul(param, constant(d, 1 - options.lr * options.weight_decay));
+    }
+    auto mean = access.load(d, at[2] + i);
+    mean = hn::MulAdd(hn::Sub(grad, mean), constant(d, 1 - options.beta1), mean);
+    access.store(mean, d, at[2] + i);
+    const auto kept = hn::Mul(access.load(d, at[3] + i), constant(d, options.beta2));
+    auto square = hn::MulAdd(hn::Mul(grad, grad), constant(d, 1 - options.beta2), kept);
+    access.store(square, d, at[3] + i);
+    if (options.amsgrad) {
+      const auto largest = access.load(d, at[4] + i);
+      square = hn::IfThenElse(hn::Gt(largest, square), largest, square);
+      access.store(square, d, at[4] + i);
+    }
+    const auto root = hn::Div(hn::Sqrt(square), constant(d, factors.root_scale));
+    const auto denominator = hn::Add(root, constant(d, options.eps));
+    param = hn::NegMulAdd(constant(d, factors.step_size), hn::Div(mean, denominator), param);
+    access.store(param, d, at[0] + i);
+  }
+};
+
+struct RMSprop {
+  static constexpr int kOperands = 5;
+  const RMSpropOptions& options;
+
+  template <class Access, typename T>
+  HWY_INLINE void operator()(Access access, T* const* at, size_t i) const {
+    const hn::ScalableTag<T> d;
+    auto param = access.load(d, at[0] + i);
+    const auto grad =
+        direction_of(options, options.weight_decay, d, access.load(d, at[1] + i), param);
+    const auto kept = hn::Mul(access.load(d, at[2] + i), constant(d, options.alpha));
+    auto square = hn::MulAdd(hn::Mul(grad, grad), constant(d, 1 - options.alpha), kept);
+    access.store(square, d, at[2] + i);
+    if (options.centered) {
+      auto mean = access.load(d, at[4] + i);
+      mean = hn::MulAdd(hn::Sub(grad, mean), constant(d, 1 - options.alpha), mean);
+      access.store(mean, d, at[4] + i);
+      // A variance that rounding made negative counts as none; NaN stays.
+      square = hn::NegMulAdd(mean, mean, square);
+      square = hn::IfThenZeroElse(hn::Lt(square, hn::Zero(d)), square);
+    }
+    auto step = hn::Div(grad, hn::Add(hn::Sqrt(square), constant(d, options.eps)));
+    if (options.momentum != 0) {
+      step = hn::MulAdd(access.load(d, at[3] + i), constant(d, options.momentum), step);
+      access.store(step, d, at[3] + i);
+    }
+    param = hn::NegMulAdd(constant(d, options.lr), step, param);
+    access.store(param, d, at[0] + i);
+  }
+};
+
+struct Adagrad {
+  static constexpr int kOperands = 3;
+  const AdagradOptions& options;
+  const StepFactors& factors;
+
+  template <class Access, typename T>
+  HWY_INLINE void operator()(Access access, T* const* at, size_t i) const {
+    const hn::ScalableTag<T> d;
+    auto param = access.load(d, at[0] + i);
+    const auto grad =
+        direction_of(options, options.weight_decay, d, access.load(d, at[1] + i), param);
+    const auto sum = hn::MulAdd(grad, grad, access.load(d, at[2] + i));
+    access.store(sum, d, at[2] + i);
+    const auto step = hn::Div(grad, hn::Add(hn::Sqrt(sum), constant(d, options.eps)));
+    param = hn::NegMulAdd(constant(d, factors.step_size), step, param);
+    access.store(param, d, at[0] + i);
+  }
+};
+
+template <class Step, typename T>
+HWY_INLINE void run_dense(const Step& step, T* const* at, size_t count) {
+  const size_t lanes = hn::Lanes(hn::ScalableTag<T>());
+  size_t i = 0;
+  for (; i + lanes <= count; i += lanes) step(FullAccess(), at, i);
+  if (i < count) step(PartAccess{count - i}, at, i);
+}
+
+template <class Step, typename T>
+void run_as(const Step& step, const StepOperands& operands) {
+  T* at[Step::kOperands];
+  for (size_t i = 0; i < Step::kOperands; ++i) at[i] = static_cast<T*>(operands.data[i]);
+  const auto count = static_cast<size_t>(operands.count);
+  if constexpr (is_half_type<T>) {
+    HWY_ALIGN float tiles[Step::kOperands][kTile];
+    float* tile_at[Step::kOperands];
+    for (int i = 0; i < Step::kOperands; ++i) tile_at[i] = tiles[i];
+    for (size_t done = 0; done < count; done += kTile) {
+      const size_t part = HWY_MIN(static_cast<size_t>(kTile), count - done);
+      for (int i = 0; i < Step::kOperands; ++i) {
+        if (at[i] != nullptr) widen(at[i] + done, tiles[i], part);
+      }
+      run_dense(step, tile_at, part);
+      for (int i = 0; i < Step::kOperands; ++i) {
+        if (at[i] != nullptr && i != 1) narrow(tiles[i], at[i] + done, part);  // 1: the gradient
+      }
+    }
+  } else {
+    run_dense(step, at, count);
+  }
+}
+
+template <class Step>
+void run(const Step& step, const StepOperands& operands) {
+  switch (operands.dtype) {
+    case DType::float16: return run_as<Step, Half>(step, operands);
+    case DType::bfloat16: return run_as<Step, BFloat16>(step, operands);
+    case DType::float32: return run_as<Step, float>(step, operands);
+    default: return run_as<Step, double>(step, operands);
+  }
+}
+
+void run_sgd(const SGDOptions& options, const StepFactors& factors, const StepOperands& operands) {
+  run(Sgd{options, factors}, operands);
+}
+void run_adam(const AdamOptions& options, WeightDecay decay, const StepFactors& factors,
+              const StepOperands& operands) {
+  run(Adam{options, factors, decay == WeightDecay::decoupled}, operands);
+}
+void run_rmsprop(const RMSpropOptions& options, const StepOperands& operands) {
+  run(RMSprop{options}, operands);
+}
+void run_adagrad(const AdagradOptions& options, const StepFactors& factors,
+                 const StepOperands& operands) {
+  run(Adagrad{options, factors}, operands);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace ebb::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ebb::kernels::cpu {
+
+void sgd_step(const SGDOptions& options, const StepFactors& factors, const StepOperands& operands) {
+  EBB_CALL_FOR_ISA(usable_isa(), run_sgd(options, factors, operands));
+}
+void adam_step(const AdamOptions& options, WeightDecay decay, const StepFactors& factors,
+               const StepOperands& operands) {
+  EBB_CALL_FOR_ISA(usable_isa(), run_adam(options, decay, factors, operands));
+}
+void rmsprop_step(const RMSpropOptions& options, const StepFactors&, const StepOperands& operands) {
+  EBB_CALL_FOR_ISA(usable_isa(), run_rmsprop(options, operands));
+}
+void adagrad_step(const AdagradOptions& options, const StepFactors& factors,
+                  const StepOperands& operands) {
+  EBB_CALL_FOR_ISA(usable_isa(), run_adagrad(options, factors, operands));
+}
+
+}  // namespace ebb::kernels::cpu
+#endif

@@ -1,0 +1,359 @@
+// ebb/kernels/cpu/network/row_norm.cpp -- layer_norm, rms_norm and group_norm: rows normalised each
+// by itself, and their gradients.
+//
+// A row is read from memory once: its mean, its variance around that mean (two passes, so nothing
+// cancels) and the result are formed while it is in the cache. Half types are widened to a scratch
+// row first. Gradients of weights are added up per piece of rows; pieces are then added in pairs.
+#include <algorithm>
+#include <cstring>
+
+#include "ebb/core/runtime/allocator.h"
+#include "ebb/core/runtime/parallel.h"
+#include "ebb/kernels/cpu/simd/register.h"
+#include "ebb/kernels/cpu/simd/simd.h"
+#include "ebb/kernels/tables.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/network/row_norm.cpp"
+// clang-format off
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/reduce/norm-inl.h"
+#include "hwy/highway.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace ebb::kernels::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <typename T>
+struct Moments {
+  T mean, rstd;
+};
+
+template <typename T>
+HWY_INLINE Moments<T> moments_of(const RowNorm& norm, const T* row) {
+  const hn::ScalableTag<T> d;
+  const int64_t width = norm.width();
+  const T count = static_cast<T>(width);
+  T mean = 0;
+  if (norm.is_centred) {
+    mean = tree_sum<T>(width,
+                       [&](int64_t begin, int64_t part) HWY_ATTR {
+                         return reduce_leaf(SumOp{}, d, row + begin, static_cast<size_t>(part));
+                       }) /
+           count;
+  }
+  const T squares = tree_sum<T>(width, [&](int64_t begin, int64_t part) HWY_ATTR {
+    return squares_leaf(d, row + begin, static_cast<size_t>(part), mean);
+  });
+  return {mean, inverse_deviation(squares / count, norm.eps)};
+}
+
+/// A row whose elements have a weight and a bias each.
+template <bool has_weight, bool has_bias, typename T>
+HWY_INLINE void normalize_row(const T* in, const T* weight, const T* bias, Moments<T> moments,
+                              T* out, size_t count) {
+  const hn::ScalableTag<T> d;
+  const size_t lanes = hn::Lanes(d);
+  const auto mean = hn::Set(d, moments.mean), rstd = hn::Set(d, moments.rstd);
+  const auto result = [&](auto x, auto w, auto b) HWY_ATTR {
+    const auto value = hn::Mul(hn::Sub(x, mean), rstd);
+    if constexpr (has_weight && has_bias) return hn::MulAdd(value, w, b);
+    if constexpr (has_weight && !has_bias) return hn::Mul(value, w);
+    if constexpr (!has_weight && has_bias) return hn::Add(value, b);
+    if constexpr (!has_weight && !has_bias) return value;
+  };
+  size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto x = hn::LoadU(d, in + i);
+    auto w = x, b = x;
+    if constexpr (has_weight) w = hn::LoadU(d, weight + i);
+    if constexpr (has_bias) b = hn::LoadU(d, bias + i);
+    hn::StoreU(result(x, w, b), d, out + i);
+  }
+  if (i == count) return;
+  const auto x = load_first(d, in + i, count - i);
+  auto w = x, b = x;
+  if constexpr (has_weight) w = load_first(d, weight + i, count - i);
+  if constexpr (has_bias) b = load_first(d, bias + i, count - i);
+  store_first(result(x, w, b), d, out + i, count - i);
+}
+
+/// One row of the result; `weight` and `bias` are those of its first channel, or null.
+template <typename T>
+HWY_INLINE void forward_row(const RowNorm& norm, const T* in, const T* weight, const T* bias,
+                            T* out) {
+  const Moments<T> moments = moments_of(norm, in);
+  const auto width = static_cast<size_t>(norm.width());
+  if (norm.inner == 1) {
+    if (weight != nullptr && bias != nullptr)
+      return normalize_row<true, true>(in, weight, bias, moments, out, width);
+    if (weight != nullptr) return normalize_row<true, false>(in, weight, bias, moments, out, width);
+    if (bias != nullptr) return normalize_row<false, true>(in, weight, bias, moments, out, width);
+    return normalize_row<false, false>(in, weight, bias, moments, out, width);
+  }
+  for (int64_t channel = 0; channel < norm.channels; ++channel) {
+    const T scale = weight == nullptr ? moments.rstd : moments.rstd * weight[channel];
+    const T shift = bias == nullptr ? T{0} : bias[channel];
+    const int64_t at = channel * norm.inner;
+    affine_run(in + at, moments.mean, scale, shift, out + at, static_cast<size_t>(norm.inner));
+  }
+}
+
+template <typename T>
+void row_norm_kernel(const Context&, const RowNorm& norm, const TensorView& input,
+                     const TensorView* weight, const TensorView* bias, const TensorView& out) {
+  using Acc = AccumulatorOf<T>;
+  const int64_t width = norm.width();
+  if (norm.rows == 0 || width == 0) return;
+  const auto* const weights = optional_data<Acc>(weight);
+  const auto* const biases = optional_data<Acc>(bias);
+  const int64_t grain = std::max<int64_t>(1, kGrain / width);
+  parallel_for(norm.rows, grain, [&](int64_t begin, int64_t end) {
+    const Scratch scratch(is_half_type<T> ? static_cast<size_t>(width) * sizeof(Acc) : 1);
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t first = row % norm.groups * norm.channels;
+      const Acc* const w = weights == nullptr ? nullptr : weights + first;
+      const Acc* const b = biases == nullptr ? nullptr : biases + first;
+      const T* const in = input.as<const T>() + row * width;
+      T* const to = out.as<T>() + row * width;
+      if constexpr (is_half_type<T>) {
+        auto* const wide = scratch.as<Acc>();
+        widen(in, wide, static_cast<size_t>(width));
+        forward_row<Acc>(norm, wide, w, b, wide);
+        narrow(wide, to, static_cast<size_t>(width));
+      } else {
+        forward_row<Acc>(norm, in, w, b, to);
+      }
+    }
+  });
+}
+
+/// Where a row's share of the gradients of weight and bias is added; null if nobody wants them.
+template <typename T>
+struct WeightGrads {
+  T* weight;
+  T* bias;
+};
+
+/// The sums of v = g * weight and v * (x - mean) over [begin, begin + count) of a row whose
+/// elements have a weight each. Adds g * (x - mean) * rstd and g to the gradients of weight and
+/// bias.
+template <bool has_weight, bool has_sums, class D, typename T = hn::TFromD<D>>
+HWY_INLINE SumPair<hn::Vec<D>> weighted_leaf(D d, const T* grad, const T* in, const T* weight,
+                                             Moments<T> moments, WeightGrads<T> sums,
+                                             size_t count) {
+  const size_t lanes = hn::Lanes(d);
+  const auto mean = hn::Set(d, moments.mean), rstd = hn::Set(d, moments.rstd);
+  auto sum = hn::Zero(d), product = hn::Zero(d);
+  const auto step = [&](auto g, auto x, auto w) HWY_ATTR {
+    const auto centred = hn::Sub(x, mean);
+    const auto v = has_weight ? hn::Mul(g, w) : g;
+    sum = hn::Add(sum, v);
+    product = hn::MulAdd(v, centred, product);
+    return hn::Mul(g, hn::Mul(centred, rstd));
+  };
+  size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto g = hn::LoadU(d, grad + i);
+    const auto w = has_weight ? hn::LoadU(d, weight + i) : g;
+    const auto of_weight = step(g, hn::LoadU(d, in + i), w);
+    if constexpr (has_sums) {
+      hn::StoreU(hn::Add(hn::LoadU(d, sums.weight + i), of_weight), d, sums.weight + i);
+      hn::StoreU(hn::Add(hn::LoadU(d, sums.bias + i), g), d, sums.bias + i);
+    }
+  }
+  if (i < count) {
+    const size_t rest = count - i;
+    const auto g = load_first(d, grad + i, rest);
+    const auto w = has_weight ? load_first(d, weight + i, rest) : g;
+    const auto of_weight = step(g, load_first(d, in + i, rest), w);
+    if constexpr (has_sums) {
+      const auto before = load_first(d, sums.weight + i, rest);
+      store_first(hn::Add(before, of_weight), d, sums.weight + i, rest);
+      store_first(hn::Add(load_first(d, sums.bias + i, rest), g), d, sums.bias + i, rest);
+    }
+  }
+  return {sum, product};
+}
+
+/// grad_input of a row whose elements have a weight each.
+template <typename T>
+HWY_INLINE void weighted_grad_row(const T* grad, const T* in, const T* weight, T mean,
+                                  GradFactors<T> factors, T* out, size_t count) {
+  if (weight == nullptr) return grad_run(grad, in, mean, factors, out, count);
+  const hn::ScalableTag<T> d;
+  const size_t lanes = hn::Lanes(d);
+  const auto means = hn::Set(d, mean), of_grad = hn::Set(d, factors.of_grad);
+  const auto of_centred = hn::Set(d, factors.of_centred);
+  const auto constant = hn::Set(d, factors.constant);
+  const auto result = [&](auto g, auto x, auto w) HWY_ATTR {
+    const auto lead = hn::MulAdd(hn::Mul(g, w), of_grad, constant);
+    return hn::MulAdd(hn::Sub(x, means), of_centred, lead);
+  };
+  size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto w = hn::LoadU(d, weight + i);
+    hn::StoreU(result(hn::LoadU(d, grad + i), hn::LoadU(d, in + i), w), d, out + i);
+  }
+  if (i == count) return;
+  const size_t rest = count - i;
+  const auto w = load_first(d, weight + i, rest);
+  store_first(result(load_first(d, grad + i, rest), load_first(d, in + i, rest), w), d, out + i,
+              rest);
+}
+
+/// From the sums of v and v * (x - mean), with v the gradient that reaches the normalised row.
+template <typename T>
+GradFactors<T> factors_of(const RowNorm& norm, Moments<T> moments, SumPairOf<T> sums) {
+  const T share = moments.rstd / static_cast<T>(norm.width());
+  const T of_centred = -share * moments.rstd * moments.rstd * sums.second;
+  return {moments.rstd, of_centred, norm.is_centred ? -share * sums.first : T{0}};
+}
+
+template <typename T>
+void backward_dense_row(const RowNorm& norm, const T* grad, const T* in, const T* weight,
+                        WeightGrads<T> sums, T* out) {
+  const hn::ScalableTag<T> d;
+  const int64_t width = norm.width();
+  const Moments<T> moments = moments_of(norm, in);
+  const auto leaf = [&]<bool has_weight, bool has_sums>() HWY_ATTR {
+    return tree_sum_pair<T>(width, [&](int64_t at, int64_t part) HWY_ATTR {
+      const WeightGrads<T> here = {has_sums ? sums.weight + at : nullptr,
+                                   has_sums ? sums.bias + at : nullptr};
+      return weighted_leaf<has_weight, has_sums>(d, grad + at, in + at,
+                                                 has_weight ? weight + at : nullptr, moments, here,
+                                                 static_cast<size_t>(part));
+    });
+  };
+  const bool has_sums = sums.weight != nullptr;
+  SumPairOf<T> totals;
+  if (weight != nullptr) {
+    totals =
+        has_sums ? leaf.template operator()<true, true>() : leaf.template operator()<true, false>();
+  } else {
+    totals = has_sums ? leaf.template operator()<false, true>()
+                      : leaf.template operator()<false, false>();
+  }
+  if (out == nullptr) return;
+  weighted_grad_row(grad, in, weight, moments.mean, factors_of(norm, moments, totals), out,
+                    static_cast<size_t>(width));
+}
+
+/// A row whose channels are runs of elements.
+template <typename T>
+void backward_run_row(const RowNorm& norm, const T* grad, const T* in, const T* weight,
+                      WeightGrads<T> sums, T* out) {
+  const hn::ScalableTag<T> d;
+  const Moments<T> moments = moments_of(norm, in);
+  SumPairOf<T> totals{0, 0};
+  for (int64_t channel = 0; channel < norm.channels; ++channel) {
+    const T* const g = grad + channel * norm.inner;
+    const T* const x = in + channel * norm.inner;
+    const auto run = tree_sum_pair<T>(norm.inner, [&](int64_t at, int64_t part) HWY_ATTR {
+      return product_leaf(d, g + at, x + at, static_cast<size_t>(part), moments.mean);
+    });
+    const T w = weight == nullptr ? T{1} : weight[channel];
+    totals = {totals.first + w * run.first, totals.second + w * run.second};
+    if (sums.weight == nullptr) continue;
+    sums.weight[channel] += run.second * moments.rstd;
+    sums.bias[channel] += run.first;
+  }
+  if (out == nullptr) return;
+  GradFactors<T> factors = factors_of(norm, moments, totals);
+  for (int64_t channel = 0; channel < norm.channels; ++channel) {
+    factors.of_grad = weight == nullptr ? moments.rstd : moments.rstd * weight[channel];
+    const int64_t at = channel * norm.inner;
+    grad_run(grad + at, in + at, moments.mean, factors, out + at, static_cast<size_t>(norm.inner));
+  }
+}
+
+/// Runs rows [begin, end) backwards, adding to `sums`.
+template <typename T>
+void backward_rows(const RowNorm& norm, const TensorView& grad_out, const TensorView& input,
+                   const AccumulatorOf<T>* weights, WeightGrads<AccumulatorOf<T>> sums,
+                   const TensorView* grad_input, int64_t begin, int64_t end) {
+  using Acc = AccumulatorOf<T>;
+  const int64_t width = norm.width();
+  const auto size = static_cast<size_t>(width);
+  const Scratch scratch(is_half_type<T> ? 2 * size * sizeof(Acc) : 1);
+  for (int64_t row = begin; row < end; ++row) {
+    const int64_t first = row % norm.groups * norm.channels;
+    const Acc* const weight = weights == nullptr ? nullptr : weights + first;
+    const bool has_sums = sums.weight != nullptr;
+    const WeightGrads<Acc> here = {has_sums ? sums.weight + first : nullptr,
+                                   has_sums ? sums.bias + first : nullptr};
+    const T* const grad = grad_out.as<const T>() + row * width;
+    const T* const in = input.as<const T>() + row * width;
+    T* const out = grad_input == nullptr ? nullptr : grad_input->as<T>() + row * width;
+    const auto run_row = norm.inner == 1 ? &backward_dense_row<Acc> : &backward_run_row<Acc>;
+    if constexpr (is_half_type<T>) {
+      Acc* const wide_grad = scratch.as<Acc>();
+      Acc* const wide_in = wide_grad + width;
+      widen(grad, wide_grad, size);
+      widen(in, wide_in, size);
+      run_row(norm, wide_grad, wide_in, weight, here, out == nullptr ? nullptr : wide_grad);
+      if (out != nullptr) narrow(wide_grad, out, size);
+    } else {
+      run_row(norm, grad, in, weight, here, out);
+    }
+  }
+}
+
+template <typename T>
+void row_norm_backward_kernel(const Context&, const RowNorm& norm, const TensorView& grad_out,
+                              const TensorView& input, const TensorView* weight,
+                              const TensorView* grad_input, const TensorView* grad_weight,
+                              const TensorView* grad_bias) {
+  using Acc = AccumulatorOf<T>;
+  const int64_t width = norm.width();
+  const int64_t count = norm.groups * norm.channels;
+  const bool has_sums = grad_weight != nullptr || grad_bias != nullptr;
+  const int64_t rows = width == 0 ? 0 : norm.rows;
+  // Few rows per piece would spend their time on adding up the gradients of the weights.
+  const int64_t least = norm.inner == 1 && has_sums ? 16 : 1;
+  const int64_t grain = std::clamp<int64_t>(kGrain / std::max<int64_t>(1, width), least, 256);
+  const int64_t pieces = std::max<int64_t>(1, (rows + grain - 1) / grain);
+  const auto piece_bytes = static_cast<size_t>(2 * count) * sizeof(Acc);
+  const Scratch scratch(has_sums ? static_cast<size_t>(pieces) * piece_bytes + 1 : 1);
+  auto* const sums = has_sums ? scratch.as<Acc>() : nullptr;
+  if (has_sums) std::memset(sums, 0, static_cast<size_t>(pieces) * piece_bytes);
+  parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
+    Acc* const own = has_sums ? sums + begin / grain * 2 * count : nullptr;
+    backward_rows<T>(norm, grad_out, input, optional_data<Acc>(weight),
+                     {own, has_sums ? own + count : nullptr}, grad_input, begin, end);
+  });
+  if (!has_sums) return;
+  for (int64_t step = 1; step < pieces; step *= 2) {
+    for (int64_t i = 0; i + step < pieces; i += 2 * step) {
+      add_row(SumOp{}, sums + i * 2 * count, sums + (i + step) * 2 * count,
+              static_cast<size_t>(2 * count));
+    }
+  }
+  if (grad_weight != nullptr) std::copy_n(sums, count, grad_weight->as<Acc>());
+  if (grad_bias != nullptr) std::copy_n(sums + count, count, grad_bias->as<Acc>());
+}
+
+template <typename T>
+void set() {
+  row_norm_kernels.set_cpu(dtype_of<T>, &row_norm_kernel<T>);
+  row_norm_backward_kernels.set_cpu(dtype_of<T>, &row_norm_backward_kernel<T>);
+}
+
+void fill_tables() {
+  set<Half>();
+  set<BFloat16>();
+  set<float>();
+  set<double>();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace ebb::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ebb::kernels::cpu {
+void fill_row_norm(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
+}  // namespace ebb::kernels::cpu
+#endif

@@ -1,0 +1,175 @@
+// ebb/kernels/cpu/pointwise/activation.cpp -- activation functions and their fused gradients for
+// floating types. relu and tanh are in pointwise_unary.cpp.
+#include "ebb/kernels/cpu/simd/register.h"
+#include "ebb/kernels/cpu/simd/simd.h"
+#include "ebb/kernels/tables.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/activation.cpp"
+// clang-format off
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/simd/special-inl.h"
+#include "ebb/kernels/cpu/simd/rows-inl.h"
+#include "hwy/highway.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace ebb::kernels::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+struct Sigmoid {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return sigmoid_of(d, x);
+  }
+};
+/// grad * out * (1 - out).
+struct SigmoidBackward {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V grad, V out) const {
+    return masked_product(d, grad, hn::Mul(out, hn::Sub(hn::Set(d, 1), out)));
+  }
+};
+struct LogSigmoid {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::Neg(softplus_of(d, hn::Neg(x)));
+  }
+};
+/// x, at most 1000 from 0, where all gates are 0 or 1: their products with x do not meet an
+/// infinity. NaN stays.
+template <class D, class V>
+HWY_INLINE V within_gates(D d, V x) {
+  const V far = hn::Set(d, hn::TFromD<D>{1000});
+  return hn::IfThenElse(hn::Gt(hn::Abs(x), far), hn::CopySign(far, x), x);
+}
+
+struct Silu {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::Mul(x, sigmoid_of(d, x));
+  }
+};
+/// s + x s (1 - s), s being sigmoid(x).
+struct SiluBackward {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V grad, V given) const {
+    const V x = within_gates(d, given);
+    const V s = sigmoid_of(d, x);
+    const V slope = hn::MulAdd(hn::Mul(x, s), hn::Sub(hn::Set(d, 1), s), s);
+    return masked_product(d, grad, slope);
+  }
+};
+struct GeluErf {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    V distribution, density;
+    normal_of(d, x, distribution, density);
+    return hn::Mul(x, distribution);
+  }
+};
+/// Phi(x) + x phi(x).
+struct GeluErfBackward {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V grad, V given) const {
+    const V x = within_gates(d, given);
+    using T = hn::TFromD<D>;
+    V distribution, density;
+    normal_of(d, x, distribution, density);
+    const V scaled = hn::Mul(density, hn::Set(d, T(0.39894228040143267794)));
+    return masked_product(d, grad, hn::MulAdd(x, scaled, distribution));
+  }
+};
+
+/// sigmoid(2 k (x + 0.044715 x^3)), which is (1 + tanh(k (x + 0.044715 x^3))) / 2 without loss
+/// where that is close to 0; k is sqrt(2 / pi).
+template <class D, class V>
+HWY_INLINE V gelu_gate(D d, V x) {
+  using T = hn::TFromD<D>;
+  const V square = hn::Mul(x, x);
+  const V inner = hn::MulAdd(square, hn::Set(d, T(2 * 0.7978845608028654 * 0.044715)),
+                             hn::Set(d, T(2 * 0.7978845608028654)));
+  return sigmoid_of(d, hn::Mul(inner, x));
+}
+struct GeluTanh {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::Mul(x, gelu_gate(d, x));
+  }
+};
+/// g + x g (1 - g) (2 k + 6 k 0.044715 x^2), g being the gate.
+struct GeluTanhBackward {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V grad, V given) const {
+    const V x = within_gates(d, given);
+    using T = hn::TFromD<D>;
+    const V gate = gelu_gate(d, x);
+    const V steep = hn::MulAdd(hn::Mul(x, x), hn::Set(d, T(6 * 0.7978845608028654 * 0.044715)),
+                               hn::Set(d, T(2 * 0.7978845608028654)));
+    const V change = hn::Mul(gate, hn::Sub(hn::Set(d, T{1}), gate));
+    return masked_product(d, grad, hn::MulAdd(hn::Mul(x, change), steep, gate));
+  }
+};
+
+struct LeakyRelu {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x, V slope) const {
+    return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, hn::Mul(x, slope));
+  }
+};
+struct LeakyReluBackward {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V grad, V x, V slope) const {
+    return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), grad, hn::Mul(grad, slope));
+  }
+};
+struct Elu {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x, V alpha) const {
+    const V below = hn::Mul(alpha, expm1_of(d, x));
+    return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, below);
+  }
+};
+struct EluBackward {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V grad, V x, V alpha) const {
+    const V below = masked_product(d, hn::Mul(grad, alpha), exp_of(d, x));
+    return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), grad, below);
+  }
+};
+struct Softplus {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x, V beta, V threshold) const {
+    const V scaled = hn::Mul(x, beta);
+    const V soft = hn::Div(softplus_of(d, scaled), beta);
+    return hn::IfThenElse(hn::Gt(scaled, threshold), x, soft);
+  }
+};
+
+void fill_tables() {
+  fill<Sigmoid>(sigmoid_kernels);
+  fill<SigmoidBackward>(sigmoid_backward_kernels);
+  fill<LogSigmoid>(logsigmoid_kernels);
+  fill<Silu>(silu_kernels);
+  fill<SiluBackward>(silu_backward_kernels);
+  fill<GeluErf>(gelu_erf_kernels);
+  fill<GeluErfBackward>(gelu_erf_backward_kernels);
+  fill<GeluTanh>(gelu_tanh_kernels);
+  fill<GeluTanhBackward>(gelu_tanh_backward_kernels);
+  fill<LeakyRelu>(leaky_relu_kernels);
+  fill<LeakyReluBackward>(leaky_relu_backward_kernels);
+  fill<Elu>(elu_kernels);
+  fill<EluBackward>(elu_backward_kernels);
+  fill<Softplus>(softplus_kernels);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace ebb::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ebb::kernels::cpu {
+void fill_activation(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
+}  // namespace ebb::kernels::cpu
+#endif

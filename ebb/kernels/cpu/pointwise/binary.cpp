@@ -1,0 +1,99 @@
+// ebb/kernels/cpu/pointwise/binary.cpp -- add, sub, mul, mul0, div, maximum, minimum and the
+// fused gradients of relu and tanh for floating types. Integers, bool and complex are in
+// pointwise_plain.cpp.
+#include "ebb/kernels/cpu/simd/register.h"
+#include "ebb/kernels/cpu/simd/simd.h"
+#include "ebb/kernels/tables.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/binary.cpp"
+// clang-format off
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/simd/math-inl.h"
+#include "ebb/kernels/cpu/simd/rows-inl.h"
+#include "hwy/highway.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace ebb::kernels::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+struct Add {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V lhs, V rhs) const {
+    return hn::Add(lhs, rhs);
+  }
+};
+struct Sub {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V lhs, V rhs) const {
+    return hn::Sub(lhs, rhs);
+  }
+};
+struct Mul {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V lhs, V rhs) const {
+    return hn::Mul(lhs, rhs);
+  }
+};
+struct Mul0 {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V lhs, V rhs) const {
+    return masked_product(d, lhs, rhs);
+  }
+};
+struct Div {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V lhs, V rhs) const {
+    return hn::Div(lhs, rhs);
+  }
+};
+/// NaN if either is NaN: x86 gives the second operand then, so the first must be asked for.
+struct Maximum {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V lhs, V rhs) const {
+    return hn::IfThenElse(hn::IsNaN(lhs), lhs, hn::Max(lhs, rhs));
+  }
+};
+struct Minimum {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V lhs, V rhs) const {
+    return hn::IfThenElse(hn::IsNaN(lhs), lhs, hn::Min(lhs, rhs));
+  }
+};
+/// grad_out where out > 0. A NaN passes nothing: max(x, 0) is flat where it is not a number.
+struct ReluBackward {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V grad_out, V out) const {
+    return hn::IfThenElseZero(hn::Gt(out, hn::Zero(d)), grad_out);
+  }
+};
+struct TanhBackward {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V grad_out, V out) const {
+    return masked_product(d, grad_out, hn::NegMulAdd(out, out, hn::Set(d, 1)));
+  }
+};
+
+void fill_tables() {
+  fill<Add>(add_kernels);
+  fill<Sub>(sub_kernels);
+  fill<Mul>(mul_kernels);
+  fill<Mul0>(mul0_kernels);
+  fill<Div>(div_kernels);
+  fill<Maximum>(maximum_kernels);
+  fill<Minimum>(minimum_kernels);
+  fill<ReluBackward>(relu_backward_kernels);
+  fill<TanhBackward>(tanh_backward_kernels);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace ebb::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ebb::kernels::cpu {
+void fill_pointwise_binary(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
+}  // namespace ebb::kernels::cpu
+#endif

@@ -1,0 +1,208 @@
+// ebb/kernels/cpu/pointwise/compare.cpp -- comparisons, logic and tests for NaN and infinity:
+// operands of any type, a bool out.
+//
+// The comparison itself is one instruction, so the loops are left to the compiler. Half types are
+// compared as float32, element by element.
+#include <complex>
+#include <limits>
+#include <type_traits>
+
+#include "ebb/kernels/cpu/simd/loops.h"
+#include "ebb/kernels/cpu/simd/register.h"
+#include "ebb/kernels/tables.h"
+
+namespace ebb::kernels::cpu {
+namespace {
+
+template <typename T>
+auto comparable(T value) {
+  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+    return static_cast<float>(value);
+  } else {
+    return value;
+  }
+}
+
+// && and || would branch; Clang warns of & and | between bools that come from calls.
+bool both(bool lhs, bool rhs) { return (static_cast<int>(lhs) & static_cast<int>(rhs)) != 0; }
+bool either(bool lhs, bool rhs) { return (static_cast<int>(lhs) | static_cast<int>(rhs)) != 0; }
+
+struct Greater {
+  template <typename T>
+  bool operator()(T lhs, T rhs) const {
+    return lhs > rhs;
+  }
+};
+struct Equal {
+  template <typename T>
+  bool operator()(T lhs, T rhs) const {
+    return lhs == rhs;
+  }
+};
+
+struct NotEqual {
+  template <typename T>
+  bool operator()(T lhs, T rhs) const {
+    return lhs != rhs;
+  }
+};
+struct GreaterEqual {
+  template <typename T>
+  bool operator()(T lhs, T rhs) const {
+    return lhs >= rhs;
+  }
+};
+struct LogicalAnd {
+  template <typename T>
+  bool operator()(T lhs, T rhs) const {
+    return both(lhs != T{0}, rhs != T{0});
+  }
+};
+struct LogicalOr {
+  template <typename T>
+  bool operator()(T lhs, T rhs) const {
+    return either(lhs != T{0}, rhs != T{0});
+  }
+};
+struct LogicalXor {
+  template <typename T>
+  bool operator()(T lhs, T rhs) const {
+    return (lhs != T{0}) != (rhs != T{0});
+  }
+};
+
+struct LogicalNot {
+  template <typename T>
+  bool operator()(T x) const {
+    return x == T{0};
+  }
+};
+struct IsFinite {
+  template <typename T>
+  bool operator()(T x) const {
+    if constexpr (is_complex(dtype_of<T>)) {
+      return both(IsFinite()(x.real()), IsFinite()(x.imag()));
+    } else if constexpr (std::is_floating_point_v<T>) {
+      return x - x == T{0};
+    } else {
+      return true;
+    }
+  }
+};
+struct IsInf {
+  template <typename T>
+  bool operator()(T x) const {
+    if constexpr (is_complex(dtype_of<T>)) {
+      return either(IsInf()(x.real()), IsInf()(x.imag()));
+    } else if constexpr (std::is_floating_point_v<T>) {
+      constexpr T kInfinity = std::numeric_limits<T>::infinity();
+      return either(x == kInfinity, x == -kInfinity);
+    } else {
+      return false;
+    }
+  }
+};
+
+struct InRange {
+  template <typename T>
+  bool operator()(T x, T low, T high) const {
+    return both(x >= low, x <= high);
+  }
+};
+struct Inside {
+  template <typename T>
+  bool operator()(T x, T low, T high) const {
+    return both(x > low, x < high);
+  }
+};
+
+template <class Op, typename T>
+void test_function(const void* const* in, void* out, int64_t count, unsigned) {
+  const auto* from = static_cast<const T*>(in[0]);
+  auto* to = static_cast<bool*>(out);
+  for (int64_t i = 0; i < count; ++i) to[i] = Op()(comparable(from[i]));
+}
+
+template <class Op, typename T>
+void range_function(const void* const* in, void* out, int64_t count, unsigned splat) {
+  const auto* from = static_cast<const T*>(in[0]);
+  const auto* low = static_cast<const T*>(in[1]);
+  const auto* high = static_cast<const T*>(in[2]);
+  auto* to = static_cast<bool*>(out);
+  if (splat == 6) {
+    const auto first = comparable(*low);
+    const auto last = comparable(*high);
+    for (int64_t i = 0; i < count; ++i) to[i] = Op()(comparable(from[i]), first, last);
+    return;
+  }
+  const int64_t steps[] = {(splat & 1u) == 0, (splat & 2u) == 0, (splat & 4u) == 0};
+  for (int64_t i = 0; i < count; ++i) {
+    to[i] = Op()(comparable(from[i * steps[0]]), comparable(low[i * steps[1]]),
+                 comparable(high[i * steps[2]]));
+  }
+}
+
+template <class Op, typename T>
+void compare_function(const void* const* in, void* out, int64_t count, unsigned splat) {
+  const auto* lhs = static_cast<const T*>(in[0]);
+  const auto* rhs = static_cast<const T*>(in[1]);
+  auto* to = static_cast<bool*>(out);
+  if (splat == 0) {
+    for (int64_t i = 0; i < count; ++i) to[i] = Op()(comparable(lhs[i]), comparable(rhs[i]));
+  } else if (splat == 1) {
+    const auto value = comparable(*lhs);
+    for (int64_t i = 0; i < count; ++i) to[i] = Op()(value, comparable(rhs[i]));
+  } else {
+    const auto value = comparable(*rhs);
+    for (int64_t i = 0; i < count; ++i) to[i] = Op()(comparable(lhs[i]), value);
+  }
+}
+
+/// Whether complex numbers have an order under the op.
+template <class Op>
+inline constexpr bool is_for_complex =
+    !std::is_same_v<Op, Greater> && !std::is_same_v<Op, GreaterEqual>;
+
+template <class Op>
+void set(KernelTable<BinaryKernel>& table, DType dtype) {
+  visit_dtype(dtype, [&]<typename T>(TypeTag<T>) {
+    if constexpr (is_for_complex<Op> || !is_complex(dtype_of<T>)) {
+      set_rows<&compare_function<Op, T>>(table, dtype);
+    }
+  });
+}
+template <class Op>
+void set(KernelTable<UnaryKernel>& table, DType dtype) {
+  visit_dtype(dtype,
+              [&]<typename T>(TypeTag<T>) { set_rows<&test_function<Op, T>>(table, dtype); });
+}
+template <class Op>
+void set(KernelTable<TernaryKernel>& table, DType dtype) {
+  visit_dtype(dtype, [&]<typename T>(TypeTag<T>) {
+    if constexpr (!is_complex(dtype_of<T>)) set_rows<&range_function<Op, T>>(table, dtype);
+  });
+}
+
+}  // namespace
+
+void fill_compare() {
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    set<Greater>(greater_kernels, dtype);
+    set<GreaterEqual>(ge_kernels, dtype);
+    set<Equal>(eq_kernels, dtype);
+    set<NotEqual>(ne_kernels, dtype);
+    // Unsigned integers of more than 8 bits are only compared.
+    if (dtype == DType::uint16 || dtype == DType::uint32 || dtype == DType::uint64) continue;
+    set<LogicalAnd>(logical_and_kernels, dtype);
+    set<LogicalOr>(logical_or_kernels, dtype);
+    set<LogicalXor>(logical_xor_kernels, dtype);
+    set<LogicalNot>(logical_not_kernels, dtype);
+    set<IsFinite>(isfinite_kernels, dtype);
+    set<IsInf>(isinf_kernels, dtype);
+    if (dtype != DType::boolean) set<InRange>(in_range_kernels, dtype);
+    if (is_floating(dtype)) set<Inside>(inside_kernels, dtype);
+  }
+}
+
+}  // namespace ebb::kernels::cpu

@@ -1,0 +1,165 @@
+// ebb/kernels/cpu/pointwise/integer.cpp -- element-wise ops that integers and bool do in their own
+// way.
+//
+// Divisors of 0 are refused before a kernel runs (check::no_zero_divisor); were one to come, the
+// result is 0: no element may stop the program. The quotient of the least number and -1 wraps.
+#include <algorithm>
+#include <type_traits>
+
+#include "ebb/kernels/cpu/simd/plain_rows.h"
+#include "ebb/kernels/cpu/simd/register.h"
+#include "ebb/kernels/tables.h"
+
+namespace ebb::kernels::cpu {
+namespace {
+
+/// x * y without overflow: in unsigned arithmetic.
+template <typename T>
+T wrapping_product(T x, T y) {
+  return static_cast<T>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y));
+}
+
+struct Same {
+  template <typename T>
+  T operator()(T x) const {
+    return x;
+  }
+};
+struct Abs {
+  template <typename T>
+  T operator()(T x) const {
+    return x < T{0} ? wrapping_product(x, static_cast<T>(-1)) : x;
+  }
+};
+struct Sign {
+  template <typename T>
+  T operator()(T x) const {
+    return static_cast<T>((x > T{0}) - (x < T{0}));
+  }
+};
+struct Maximum {
+  template <typename T>
+  T operator()(T lhs, T rhs) const {
+    return std::max(lhs, rhs);
+  }
+};
+struct Minimum {
+  template <typename T>
+  T operator()(T lhs, T rhs) const {
+    return std::min(lhs, rhs);
+  }
+};
+struct Clamp {
+  template <typename T>
+  T operator()(T x, T low, T high) const {
+    return std::min(std::max(x, low), high);
+  }
+};
+
+/// Whether x / y can be computed by the machine; what it is otherwise is known.
+template <typename T>
+bool is_regular_divisor(T y) {
+  return y != T{0} && (std::is_unsigned_v<T> || y != static_cast<T>(-1));
+}
+struct Fmod {
+  template <typename T>
+  T operator()(T x, T y) const {
+    return is_regular_divisor(y) ? static_cast<T>(x % y) : T{0};
+  }
+};
+struct Remainder {
+  template <typename T>
+  T operator()(T x, T y) const {
+    const T rest = Fmod()(x, y);
+    const bool differs = rest != T{0} && (rest < T{0}) != (y < T{0});
+    return differs ? static_cast<T>(rest + y) : rest;
+  }
+};
+struct FloorDivide {
+  template <typename T>
+  T operator()(T x, T y) const {
+    if (!is_regular_divisor(y)) return y == T{0} ? T{0} : wrapping_product(x, y);
+    const bool goes_down = x % y != T{0} && (x < T{0}) != (y < T{0});
+    return static_cast<T>(x / y - (goes_down ? 1 : 0));
+  }
+};
+/// Negative powers are 0, but those of 1 and -1.
+struct Pow {
+  template <typename T>
+  T operator()(T base, T exponent) const {
+    if (exponent < T{0}) {
+      if (base == T{1}) return base;
+      if (base != static_cast<T>(-1)) return T{0};
+      return exponent % T{2} == T{0} ? T{1} : base;
+    }
+    T result{1};
+    for (T left = exponent; left > T{0}; left = static_cast<T>(left / 2)) {
+      if (left % 2 != 0) result = wrapping_product(result, base);
+      base = wrapping_product(base, base);
+    }
+    return result;
+  }
+};
+
+struct BitAnd {
+  template <typename T>
+  T operator()(T lhs, T rhs) const {
+    return static_cast<T>(lhs & rhs);
+  }
+};
+struct BitOr {
+  template <typename T>
+  T operator()(T lhs, T rhs) const {
+    return static_cast<T>(lhs | rhs);
+  }
+};
+struct BitXor {
+  template <typename T>
+  T operator()(T lhs, T rhs) const {
+    return static_cast<T>(lhs ^ rhs);
+  }
+};
+struct BitNot {
+  template <typename T>
+  T operator()(T x) const {
+    if constexpr (std::is_same_v<T, bool>) {
+      return !x;
+    } else {
+      return static_cast<T>(~x);
+    }
+  }
+};
+
+void fill_bits() {
+  set_integers<BitAnd>(bitwise_and_kernels);
+  set_integers<BitOr>(bitwise_or_kernels);
+  set_integers<BitXor>(bitwise_xor_kernels);
+  set_integers<BitNot>(bitwise_not_kernels);
+  set<BitAnd, bool>(bitwise_and_kernels);
+  set<BitOr, bool>(bitwise_or_kernels);
+  set<BitXor, bool>(bitwise_xor_kernels);
+  set<BitNot, bool>(bitwise_not_kernels);
+}
+
+}  // namespace
+
+void fill_pointwise_integer() {
+  set_signed_integers<Abs>(abs_kernels);
+  set_signed_integers<Sign>(sign_kernels);
+  set_signed_integers<Maximum>(maximum_kernels);
+  set_signed_integers<Minimum>(minimum_kernels);
+  set_signed_integers<Clamp>(clamp_kernels);
+  set_signed_integers<Fmod>(fmod_kernels);
+  set_signed_integers<Remainder>(remainder_kernels);
+  set_signed_integers<FloorDivide>(floor_divide_kernels);
+  set_signed_integers<Pow>(pow_kernels);
+  set<Same, bool>(sign_kernels);
+  set<BitOr, bool>(maximum_kernels);
+  set<BitAnd, bool>(minimum_kernels);
+  for (auto* table : {&floor_kernels, &ceil_kernels, &round_kernels, &trunc_kernels}) {
+    set_integers<Same>(*table);
+  }
+  fill_bits();
+}
+
+}  // namespace ebb::kernels::cpu

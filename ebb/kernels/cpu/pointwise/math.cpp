@@ -1,0 +1,89 @@
+// ebb/kernels/cpu/pointwise/math.cpp -- exponentials, logarithms, hyperbolic functions and erf for
+// floating types. Complex numbers are in pointwise_plain.cpp.
+#include "ebb/kernels/cpu/simd/register.h"
+#include "ebb/kernels/cpu/simd/simd.h"
+#include "ebb/kernels/tables.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/math.cpp"
+// clang-format off
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/simd/special-inl.h"
+#include "ebb/kernels/cpu/simd/rows-inl.h"
+#include "hwy/highway.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace ebb::kernels::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+struct Exp2 {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return exp2_of(d, x);
+  }
+};
+struct Expm1 {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return expm1_of(d, x);
+  }
+};
+struct Log1p {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return log1p_of(d, x);
+  }
+};
+struct Log2 {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return log2_of(d, x);
+  }
+};
+struct Log10 {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return log10_of(d, x);
+  }
+};
+struct Sinh {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return sinh_of(d, x);
+  }
+};
+struct Cosh {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return cosh_of(d, x);
+  }
+};
+struct Erf {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return erf_of(d, x);
+  }
+};
+
+void fill_tables() {
+  fill<Exp2>(exp2_kernels);
+  fill<Expm1>(expm1_kernels);
+  fill<Log1p>(log1p_kernels);
+  fill<Log2>(log2_kernels);
+  fill<Log10>(log10_kernels);
+  fill<Sinh>(sinh_kernels);
+  fill<Cosh>(cosh_kernels);
+  fill<Erf>(erf_kernels);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace ebb::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ebb::kernels::cpu {
+void fill_pointwise_math(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
+}  // namespace ebb::kernels::cpu
+#endif

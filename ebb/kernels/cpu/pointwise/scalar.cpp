@@ -1,0 +1,88 @@
+// ebb/kernels/cpu/pointwise/scalar.cpp -- functions of two numbers that are computed one element
+// at a time, by the C library: atan2, hypot, fmod, remainder, floor_divide.
+//
+// Half types are computed in float32. Integers are in pointwise_integer.cpp.
+#include <cmath>
+#include <type_traits>
+
+#include "ebb/core/base/half.h"
+#include "ebb/kernels/cpu/simd/convert.h"
+#include "ebb/kernels/cpu/simd/plain_rows.h"
+#include "ebb/kernels/cpu/simd/register.h"
+#include "ebb/kernels/tables.h"
+
+namespace ebb::kernels::cpu {
+namespace {
+
+/// An op of float and double, for every floating type.
+template <class Op>
+struct Widened {
+  template <typename T>
+  T operator()(T lhs, T rhs) const {
+    if constexpr (is_half_number<T>) {
+      return T(Op()(static_cast<float>(lhs), static_cast<float>(rhs)));
+    } else {
+      return Op()(lhs, rhs);
+    }
+  }
+};
+
+struct Atan2 {
+  template <typename T>
+  T operator()(T y, T x) const {
+    return std::atan2(y, x);
+  }
+};
+struct Hypot {
+  template <typename T>
+  T operator()(T x, T y) const {
+    return std::hypot(x, y);
+  }
+};
+struct Fmod {
+  template <typename T>
+  T operator()(T x, T y) const {
+    return std::fmod(x, y);
+  }
+};
+/// The remainder that has the sign of the divisor.
+struct Remainder {
+  template <typename T>
+  T operator()(T x, T y) const {
+    const T rest = std::fmod(x, y);
+    return rest != T{0} && std::signbit(rest) != std::signbit(y) ? rest + y : rest;
+  }
+};
+/// By way of the remainder: floor(x / y) would be one too large where the quotient is rounded up.
+struct FloorDivide {
+  template <typename T>
+  T operator()(T x, T y) const {
+    if (y == T{0}) return x / y;
+    const T rest = std::fmod(x, y);
+    T quotient = (x - rest) / y;
+    if (rest != T{0} && std::signbit(rest) != std::signbit(y)) quotient -= T{1};
+    if (quotient == T{0}) return std::copysign(T{0}, x / y);
+    const T below = std::floor(quotient);
+    return quotient - below > T(0.5) ? below + T{1} : below;
+  }
+};
+
+template <class Op>
+void set_floating(KernelTable<BinaryKernel>& table) {
+  set<Widened<Op>, Half>(table);
+  set<Widened<Op>, BFloat16>(table);
+  set<Widened<Op>, float>(table);
+  set<Widened<Op>, double>(table);
+}
+
+}  // namespace
+
+void fill_pointwise_scalar() {
+  set_floating<Atan2>(atan2_kernels);
+  set_floating<Hypot>(hypot_kernels);
+  set_floating<Fmod>(fmod_kernels);
+  set_floating<Remainder>(remainder_kernels);
+  set_floating<FloorDivide>(floor_divide_kernels);
+}
+
+}  // namespace ebb::kernels::cpu

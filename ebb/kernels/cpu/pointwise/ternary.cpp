@@ -1,0 +1,54 @@
+// ebb/kernels/cpu/pointwise/ternary.cpp -- clamp and lerp for floating types. Integers are in
+// pointwise_integer.cpp.
+#include "ebb/kernels/cpu/simd/register.h"
+#include "ebb/kernels/cpu/simd/simd.h"
+#include "ebb/kernels/tables.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/ternary.cpp"
+// clang-format off
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/simd/rows-inl.h"
+#include "hwy/highway.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace ebb::kernels::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+/// The bounds and the number are NaN if one of them is.
+struct Clamp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x, V low, V high) const {
+    const V above = hn::IfThenElse(hn::IsNaN(x), x, hn::Max(x, low));
+    return hn::IfThenElse(hn::IsNaN(above), above, hn::Min(above, high));
+  }
+};
+/// From the nearer end, so that weights of 0 and 1 give the ends themselves.
+struct Lerp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V start, V end, V weight) const {
+    using T = hn::TFromD<D>;
+    const V way = hn::Sub(end, start);
+    const V from_start = hn::MulAdd(weight, way, start);
+    const V from_end = hn::NegMulAdd(way, hn::Sub(hn::Set(d, T{1}), weight), end);
+    return hn::IfThenElse(hn::Lt(hn::Abs(weight), hn::Set(d, T(0.5))), from_start, from_end);
+  }
+};
+
+void fill_tables() {
+  fill<Clamp>(clamp_kernels);
+  fill<Clamp>(hardtanh_kernels);  // other dtypes, so a table of its own
+  fill<Lerp>(lerp_kernels);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace ebb::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ebb::kernels::cpu {
+void fill_ternary(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
+}  // namespace ebb::kernels::cpu
+#endif

@@ -1,0 +1,84 @@
+// ebb/kernels/cpu/pointwise/trig.cpp -- trigonometric functions for floating types. Complex numbers
+// are in pointwise_plain.cpp.
+#include <limits>
+
+#include "ebb/kernels/cpu/simd/register.h"
+#include "ebb/kernels/cpu/simd/simd.h"
+#include "ebb/kernels/tables.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/trig.cpp"
+// clang-format off
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/simd/trig-inl.h"
+#include "ebb/kernels/cpu/simd/rows-inl.h"
+#include "hwy/highway.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace ebb::kernels::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+struct Sin {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return sin_of(d, x);
+  }
+};
+struct Cos {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return cos_of(d, x);
+  }
+};
+struct Tan {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return tan_of(d, x);
+  }
+};
+template <class D, class V>
+HWY_INLINE V within_one(D d, V x, V result) {
+  using T = hn::TFromD<D>;
+  const V nan = hn::Set(d, std::numeric_limits<T>::quiet_NaN());
+  return hn::IfThenElse(hn::Le(hn::Abs(x), hn::Set(d, T{1})), result, nan);
+}
+/// Highway's asin and acos are defined from -1 to 1.
+struct Asin {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return within_one(d, x, hn::Asin(d, x));
+  }
+};
+struct Acos {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return within_one(d, x, hn::Acos(d, x));
+  }
+};
+struct Atan {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(hn::Atan(d, x), x));
+  }
+};
+
+void fill_tables() {
+  fill<Sin>(sin_kernels);
+  fill<Cos>(cos_kernels);
+  fill<Tan>(tan_kernels);
+  fill<Asin>(asin_kernels);
+  fill<Acos>(acos_kernels);
+  fill<Atan>(atan_kernels);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace ebb::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ebb::kernels::cpu {
+void fill_pointwise_trig(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
+}  // namespace ebb::kernels::cpu
+#endif

@@ -1,0 +1,141 @@
+// ebb/kernels/cpu/pointwise/unary.cpp -- functions of a few instructions, and exp, log and tanh,
+// for floating types. // Integers, bool and complex are in pointwise_plain.cpp.
+#include "ebb/kernels/cpu/simd/register.h"
+#include "ebb/kernels/cpu/simd/simd.h"
+#include "ebb/kernels/tables.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/unary.cpp"
+// clang-format off
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/simd/math-inl.h"
+#include "ebb/kernels/cpu/simd/rows-inl.h"
+#include "hwy/highway.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace ebb::kernels::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+struct Neg {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Neg(x);
+  }
+};
+struct Sqrt {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Sqrt(x);
+  }
+};
+struct Abs {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Abs(x);
+  }
+};
+/// NaN gives 0, as both comparisons are false.
+struct Sign {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    const V above = hn::IfThenElseZero(hn::Gt(x, hn::Zero(d)), hn::Set(d, 1));
+    return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Set(d, -1), above);
+  }
+};
+struct Square {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Mul(x, x);
+  }
+};
+struct Reciprocal {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::Div(hn::Set(d, 1), x);
+  }
+};
+struct Rsqrt {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::Div(hn::Set(d, 1), hn::Sqrt(x));
+  }
+};
+struct Floor {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Floor(x);
+  }
+};
+struct Ceil {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Ceil(x);
+  }
+};
+struct Round {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Round(x);
+  }
+};
+struct Trunc {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Trunc(x);
+  }
+};
+struct Exp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return exp_of(d, x);
+  }
+};
+struct Log {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return log_of(d, x);
+  }
+};
+struct Tanh {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return tanh_of(d, x);
+  }
+};
+/// max(x, 0); NaN stays NaN because it compares false.
+struct Relu {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::IfThenZeroElse(hn::Le(x, hn::Zero(d)), x);
+  }
+};
+
+void fill_tables() {
+  fill<Neg>(neg_kernels);
+  fill<Exp>(exp_kernels);
+  fill<Sqrt>(sqrt_kernels);
+  fill<Log>(log_kernels);
+  fill<Tanh>(tanh_kernels);
+  fill<Relu>(relu_kernels);
+  fill<Abs>(abs_kernels);
+  fill<Sign>(sign_kernels);
+  fill<Square>(square_kernels);
+  fill<Reciprocal>(reciprocal_kernels);
+  fill<Rsqrt>(rsqrt_kernels);
+  fill<Floor>(floor_kernels);
+  fill<Ceil>(ceil_kernels);
+  fill<Round>(round_kernels);
+  fill<Trunc>(trunc_kernels);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace ebb::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ebb::kernels::cpu {
+void fill_pointwise_unary(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
+}  // namespace ebb::kernels::cpu
+#endif

@@ -1,0 +1,52 @@
+// ebb/kernels/cpu/reduce/amax.cpp -- the largest and the smallest element over any dims.
+#include "ebb/kernels/cpu/simd/register.h"
+#include "ebb/kernels/cpu/simd/simd.h"
+#include "ebb/kernels/tables.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/reduce/amax.cpp"
+// clang-format off
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/reduce/reduce_kernel-inl.h"
+#include "hwy/highway.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace ebb::kernels::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class Op, typename T>
+void set(KernelTable<ReduceKernel>& table) {
+  table.set_cpu(dtype_of<T>, &reduce_kernel<Op, T, Finish::plain, false>);
+}
+
+template <class Op>
+void set_all(KernelTable<ReduceKernel>& table) {
+  set<Op, Half>(table);
+  set<Op, BFloat16>(table);
+  set<Op, float>(table);
+  set<Op, double>(table);
+  set<Op, uint8_t>(table);
+  set<Op, int8_t>(table);
+  set<Op, int16_t>(table);
+  set<Op, int32_t>(table);
+  set<Op, int64_t>(table);
+  // bool is stored as 0 or 1: the largest of those is `any`, the smallest is `all`.
+  table.set_cpu(DType::boolean, &reduce_kernel<Op, uint8_t, Finish::plain, false>);
+}
+
+void fill_tables() {
+  set_all<MaxOp>(amax_kernels);
+  set_all<MinOp>(amin_kernels);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace ebb::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ebb::kernels::cpu {
+void fill_amax(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
+}  // namespace ebb::kernels::cpu
+#endif

@@ -1,0 +1,27 @@
+# tests/python/autograd/function_support.py -- custom functions made in one line, for tests.
+import ebb
+from ebb.autograd import Function
+
+
+def leaf(*values):
+    return ebb.tensor(list(values), requires_grad=True)
+
+
+def make(forward, backward=None, **more):
+    """A class called Made."""
+    methods = {"forward": staticmethod(forward), **more}
+    if backward is not None:
+        methods["backward"] = staticmethod(backward)
+    return type("Made", (Function,), methods)
+
+
+class Cube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x * x * 3

@@ -1,0 +1,115 @@
+# tests/python/nn/test_containers.py -- Sequential, ModuleDict, ParameterList, ParameterDict.
+from collections import OrderedDict
+
+import pytest
+
+import ebb
+from ebb import nn
+
+
+def kinds(container):
+    return [type(module).__name__ for module in container]
+
+
+def test_sequential_grows_and_shrinks():
+    net = nn.Sequential(nn.Linear(2, 3))
+    assert net.append(nn.Tanh()) is net
+    net.insert(0, nn.Identity())
+    net.extend([nn.Flatten(), nn.Tanh()])
+    assert kinds(net) == ["Identity", "Linear", "Tanh", "Flatten", "Tanh"]
+    assert isinstance(net.pop(0), nn.Identity)
+    del net[-1]
+    assert kinds(net) == ["Linear", "Tanh", "Flatten"]
+    assert list(net.state_dict()) == ["0.weight", "0.bias"]
+    assert net(ebb.ones(4, 2)).shape == (4, 3)
+
+
+def test_sequential_slices_share_modules_and_keep_names():
+    net = nn.Sequential(OrderedDict(first=nn.Linear(2, 3), act=nn.Tanh(), last=nn.Linear(3, 1)))
+    tail = net[1:]
+    assert isinstance(tail, nn.Sequential) and tail[1] is net.last
+    assert [name for name, _ in tail.named_children()] == ["act", "last"]
+    net[0] = nn.Linear(5, 3)
+    assert net.first.in_features == 5
+    assert kinds(net + nn.Sequential(nn.ReLU())) == ["Linear", "Tanh", "Linear", "ReLU"]
+
+
+def test_sequential_may_have_parameters_of_its_own():
+    class Scaled(nn.Sequential):
+        def __init__(self, *modules):
+            super().__init__(*modules)
+            self.scale = nn.Parameter(ebb.ones(1))
+
+        def forward(self, input):
+            return super().forward(input) * self.scale
+
+    net = Scaled(nn.Identity(), nn.Flatten())
+    assert len(net) == 2 and net(ebb.ones(2, 3, 4)).shape == (2, 12)
+
+
+def test_module_list_adds_and_pops():
+    layers = nn.ModuleList([nn.Tanh()]) + nn.ModuleList([nn.Identity()])
+    layers += [nn.Flatten()]
+    assert kinds(layers) == ["Tanh", "Identity", "Flatten"]
+    assert isinstance(layers.pop(), nn.Flatten) and len(layers) == 2
+    assert kinds(nn.ModuleList(None)) == []
+
+
+def test_module_dict_behaves_like_a_dict():
+    heads = nn.ModuleDict({"a": nn.Linear(1, 2)})
+    heads["b"] = nn.Tanh()
+    heads.update([("c", nn.Identity())])
+    assert list(heads) == list(heads.keys()) == ["a", "b", "c"]
+    assert "b" in heads and "d" not in heads and len(heads) == 3
+    assert heads["a"](ebb.ones(1, 1)).shape == (1, 2)
+    assert isinstance(heads.pop("b"), nn.Tanh)
+    del heads["c"]
+    assert list(heads.state_dict()) == ["a.weight", "a.bias"]
+    with pytest.raises(KeyError):
+        heads["b"]
+    with pytest.raises(KeyError):
+        del heads["b"]
+    heads.clear()
+    assert len(heads) == 0 and list(heads.values()) == [] and list(heads.items()) == []
+
+
+def test_module_dict_refuses_strangers():
+    with pytest.raises(TypeError, match="ModuleDict: needs a Module, got int"):
+        nn.ModuleDict({"a": 3})
+    with pytest.raises(ValueError, match="needs a new name without dots, got 'keys'"):
+        nn.ModuleDict({"keys": nn.Tanh()})
+
+
+def test_parameter_list_makes_parameters():
+    weights = nn.ParameterList([ebb.ones(2), nn.Parameter(ebb.zeros(1))])
+    weights.append(ebb.ones(3))
+    weights += [ebb.ones(4)]
+    assert [p.numel() for p in weights] == [2, 1, 3, 4]
+    assert all(isinstance(p, nn.Parameter) for p in weights)
+    weights[-1] = ebb.zeros(5)
+    assert weights[3].numel() == 5 and len(weights[1:3]) == 2
+    assert list(weights.state_dict()) == ["0", "1", "2", "3"]
+    assert "(0): Parameter containing: [ebb.float32 of size 2]" in repr(weights)
+    with pytest.raises(IndexError, match="ParameterList: needs an index from -4 to 3, got 4"):
+        weights[4]
+    with pytest.raises(TypeError, match="ParameterList: needs Tensors, got float"):
+        weights.append(1.0)
+    with pytest.raises(TypeError, match="needs a list of Tensors, got one Tensor"):
+        nn.ParameterList(ebb.ones(3))
+
+
+def test_parameter_dict_behaves_like_a_dict():
+    weights = nn.ParameterDict({"a": ebb.ones(2)})
+    weights["b"] = nn.Parameter(ebb.zeros(1), requires_grad=False)
+    weights.update({"c": ebb.ones(3)})
+    assert list(weights) == list(weights.keys()) == ["a", "b", "c"] and len(weights) == 3
+    assert [p.numel() for p in weights.values()] == [2, 1, 3]
+    assert "a" in weights and weights.get("x") is None and not weights["b"].requires_grad
+    assert weights.pop("a").numel() == 2
+    del weights["b"]
+    assert [name for name, _ in weights.items()] == ["c"]
+    assert "(c): Parameter" in repr(weights)
+    with pytest.raises(KeyError):
+        del weights["b"]
+    weights.clear()
+    assert list(weights.parameters()) == []

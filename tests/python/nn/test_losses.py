@@ -1,0 +1,395 @@
+# tests/python/nn/test_losses.py -- what the rows of ops/loss_pointwise.yaml do not reach:
+# extreme inputs, half precision, losses made of others, and the modules.
+import math
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import ebb
+import ebb.nn.functional as F
+from ebb import nn
+
+RNG = np.random.default_rng(4)
+
+
+def noise(*shape):
+    return RNG.standard_normal(shape)
+
+
+def leaf(values, dtype=ebb.float64):
+    return ebb.tensor(values, dtype=dtype, requires_grad=True)
+
+
+def gradient(loss, x):
+    return ebb.autograd.grad([loss], [x])[0].tolist()
+
+
+def check_derivatives(function, *inputs):
+    assert ebb.autograd.gradcheck(function, inputs, fast_mode=True)
+    assert ebb.autograd.gradgradcheck(function, inputs, fast_mode=True)
+
+
+# Extreme inputs.
+
+
+@pytest.mark.parametrize("dtype", [ebb.float32, ebb.float64])
+def test_the_logit_form_stays_finite_and_exact_far_out(dtype):
+    x = leaf([100.0, -100.0, 1e30, -1e30], dtype)
+    target = ebb.tensor([0.0, 1.0, 1.0, 0.0], dtype=dtype)
+    losses = F.binary_cross_entropy_with_logits(x, target, reduction="none")
+    assert losses.tolist() == [100.0, 100.0, 0.0, 0.0]
+    assert gradient(losses.sum(), x) == [1.0, -1.0, 0.0, 0.0]
+    small = F.binary_cross_entropy_with_logits(ebb.tensor([20.0]), ebb.ones(1)).item()
+    assert small == pytest.approx(math.log1p(math.exp(-20)), rel=1e-5)
+    weighted = F.binary_cross_entropy_with_logits(
+        ebb.tensor([-20.0]), ebb.zeros(1), pos_weight=ebb.tensor(3.0)
+    )
+    assert weighted.item() == pytest.approx(math.log1p(math.exp(-20)), rel=1e-5)
+
+
+def test_the_logit_form_passes_nan_on():
+    x = ebb.tensor([math.nan])
+    assert math.isnan(F.binary_cross_entropy_with_logits(x, ebb.ones(1)).item())
+
+
+def test_binary_cross_entropy_of_certain_answers_is_clamped_as_in_pytorch():
+    x = leaf([0.0, 1.0, 0.0, 1.0])
+    target = ebb.tensor([0.0, 1.0, 1.0, 0.0]).double()
+    losses = F.binary_cross_entropy(x, target, reduction="none")
+    assert losses.tolist() == [0.0, 0.0, 100.0, 100.0]
+    assert gradient(losses.sum(), x) == [0.0, 0.0, -1e12, 1e12]
+
+
+def test_binary_cross_entropy_refuses_what_is_no_probability():
+    for value, text in ((1.5, "got 1.5"), (-0.1, "got -0.1"), (math.nan, "got nan")):
+        with pytest.raises(ValueError, match=f"binary_cross_entropy: input must be .*{text}"):
+            F.binary_cross_entropy(ebb.tensor([0.5, value]), ebb.ones(2))
+
+
+def test_kl_div_counts_a_target_of_zero_as_nothing():
+    target = leaf([0.0, 1.0])
+    x = leaf([-1.0, -2.0])
+    loss = F.kl_div(x, target, "sum")
+    assert loss.item() == 2.0
+    assert gradient(loss, x) == [0.0, -1.0]
+
+
+def test_kl_div_by_batch_divides_by_the_first_size():
+    x, target = ebb.tensor(noise(4, 3)), ebb.tensor(RNG.uniform(0.1, 1, (4, 3)))
+    whole = F.kl_div(x, target, reduction="sum").item()
+    assert F.kl_div(x, target, reduction="batchmean").item() == pytest.approx(whole / 4)
+
+
+def test_l1_and_smooth_l1_are_flat_at_zero():
+    for function in (F.l1_loss, lambda x, t: F.smooth_l1_loss(x, t, beta=0.0)):
+        x = leaf([0.0, 2.0, -3.0])
+        assert gradient(function(x, ebb.zeros(3).double()), x) == [0.0, 1 / 3, -1 / 3]
+
+
+def test_the_mean_of_nothing_is_nan_and_its_sum_is_zero():
+    empty = ebb.zeros(0, 3)
+    assert math.isnan(F.mse_loss(empty, empty).item())
+    assert F.mse_loss(empty, empty, reduction="sum").item() == 0.0
+    assert F.mse_loss(empty, empty, reduction="none").shape == (0, 3)
+    x = leaf(np.zeros((0, 3)))
+    assert gradient(F.mse_loss(x, x.detach(), reduction="sum"), x) == []
+
+
+@pytest.mark.parametrize("function", [F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss])
+@pytest.mark.parametrize("dtype", [ebb.float16, ebb.bfloat16, ebb.float32])
+def test_a_long_sum_is_as_good_as_in_double_precision(function, dtype):
+    x, t = ebb.tensor(noise(70001)).to(dtype), ebb.tensor(noise(70001)).to(dtype)
+    wanted = function(x.double(), t.double()).item()
+    tolerance = {ebb.float16: 1e-3, ebb.bfloat16: 8e-3, ebb.float32: 1e-6}[dtype]
+    assert function(x, t).item() == pytest.approx(wanted, rel=tolerance)
+
+
+def test_difference_losses_promote_and_broadcast():
+    x = leaf(np.arange(6.0).reshape(2, 3))
+    target = leaf([1.0, 2.0, 3.0], ebb.float32)
+    with pytest.warns(UserWarning, match="should have one shape"):
+        loss = F.mse_loss(x, target)
+    assert loss.dtype == ebb.float64
+    assert loss.item() == np.mean((np.arange(6.0).reshape(2, 3) - [1, 2, 3]) ** 2)
+    (grad,) = ebb.autograd.grad([loss], [target])
+    assert grad.dtype == ebb.float32
+    assert grad.tolist() == pytest.approx([-1 / 3] * 3)
+
+
+# Half precision.
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"])
+@pytest.mark.parametrize("shapes", [((3, 1), (3,)), ((3,), (3, 1)), ((2, 3), ()), ((2, 3), (3,))])
+def test_a_difference_loss_warns_of_shapes_that_differ(name, shapes):
+    first, second = (ebb.ones(shape, requires_grad=True) for shape in shapes)
+    text = f"{name}: input and target should have one shape, got {list(shapes[0])} and "
+    with pytest.warns(UserWarning, match=re.escape(text)) as caught:
+        loss = getattr(F, name)(first, second)
+    assert len(caught) == 1 and "hint: squeeze(-1) or unsqueeze(-1)" in str(caught[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loss.backward()  # the gradient says nothing again
+        getattr(F, name)(first, first)
+        with pytest.raises(UserWarning, match="should have one shape"):
+            getattr(F, name)(first, second)
+
+
+def test_the_mean_divides_by_a_count_that_a_half_type_does_not_hold():
+    rows = 5003  # float16 holds 5004
+    x = ebb.zeros(rows, 2, dtype=ebb.float16).requires_grad_()
+    target = ebb.zeros(rows, dtype=ebb.int64)
+    loss = F.cross_entropy(x, target)
+    assert loss.item() == pytest.approx(math.log(2), rel=1e-3)
+    weights = ebb.ones(2, dtype=ebb.bfloat16)
+    loss = F.nll_loss(ebb.full([rows, 2], -1.0, dtype=ebb.bfloat16), target, weights)
+    assert loss.item() == 1.0
+
+
+def test_smoothed_labels_of_many_rows_do_not_overflow_a_half_type():
+    rows = 70000  # beyond the range of float16
+    x = ebb.zeros(rows, 2, dtype=ebb.float16)
+    target = ebb.zeros(rows, dtype=ebb.int64)
+    loss = F.cross_entropy(x, target, label_smoothing=0.2)
+    assert loss.dtype == ebb.float16
+    assert loss.item() == pytest.approx(math.log(2), rel=1e-3)
+    probabilities = ebb.full([rows, 2], 0.5, dtype=ebb.float16)
+    assert F.cross_entropy(x, probabilities).item() == pytest.approx(math.log(2), rel=1e-3)
+
+
+def test_the_gradient_of_a_half_mean_divides_by_the_exact_count():
+    rows = 2049  # bfloat16 holds 2048 and 2064
+    x = ebb.zeros(rows, 2, dtype=ebb.float16).requires_grad_()
+    loss = F.nll_loss(x, ebb.zeros(rows, dtype=ebb.int64), reduction="mean")
+    (grad,) = ebb.autograd.grad([loss], [x], [ebb.tensor(2049.0).half()])
+    # 2049 rounds to 2048 in float16, so each row gets 2048 / 2049, which rounds to 0.9995.
+    assert grad[0].tolist() == [pytest.approx(-2048 / 2049, rel=2e-4), 0.0]
+
+
+# Losses made of others.
+
+
+def test_gaussian_nll_loss():
+    x, target, var = leaf(noise(3, 4)), leaf(noise(3, 4)), leaf(RNG.uniform(0.5, 2, (3, 4)))
+    values = [one.detach().numpy() for one in (x, target, var)]
+    wanted = 0.5 * (np.log(values[2]) + (values[0] - values[1]) ** 2 / values[2])
+    got = F.gaussian_nll_loss(x, target, var)
+    assert got.item() == pytest.approx(wanted.mean())
+    full = F.gaussian_nll_loss(x, target, var, full=True, reduction="sum")
+    assert full.item() == pytest.approx((wanted + 0.5 * math.log(2 * math.pi)).sum())
+    check_derivatives(lambda *given: F.gaussian_nll_loss(*given, reduction="none"), x, target, var)
+    with pytest.raises(ValueError, match="var must not be negative, got -1"):
+        F.gaussian_nll_loss(x, target, ebb.full([3, 4], -1.0).double())
+
+
+def test_poisson_nll_loss():
+    x, target = leaf(RNG.uniform(0.5, 2, 5)), ebb.tensor([0.0, 1.0, 2.0, 3.0, 7.0]).double()
+    rate, counts = x.detach().numpy(), target.numpy()
+    got = F.poisson_nll_loss(x, target, reduction="none")
+    np.testing.assert_allclose(got.detach().numpy(), np.exp(rate) - counts * rate)
+    got = F.poisson_nll_loss(x, target, log_input=False, full=True, reduction="none")
+    with np.errstate(all="ignore"):
+        tail = counts * np.log(counts) - counts + 0.5 * np.log(2 * np.pi * counts)
+    wanted = rate - counts * np.log(rate + 1e-8) + np.where(counts > 1, tail, 0)
+    np.testing.assert_allclose(got.detach().numpy(), wanted)
+    check_derivatives(lambda x: F.poisson_nll_loss(x, target, reduction="none"), x)
+
+
+def test_hinge_and_margin_losses():
+    x = leaf([0.5, 0.5, 3.0])
+    signs = ebb.tensor([1.0, -1.0, -1.0]).double()
+    assert F.hinge_embedding_loss(x, signs, reduction="none").tolist() == [0.5, 0.5, 0.0]
+    other = ebb.tensor([1.0, 0.0, 0.0]).double()
+    ranked = F.margin_ranking_loss(x, other, signs, margin=0.25, reduction="none")
+    assert ranked.tolist() == [0.75, 0.75, 3.25]
+    soft = F.soft_margin_loss(x, signs, reduction="sum").item()
+    assert soft == pytest.approx(sum(math.log1p(math.exp(one)) for one in (-0.5, 0.5, 3.0)))
+    check_derivatives(lambda x: F.soft_margin_loss(x, signs), x)
+
+
+def test_cosine_losses():
+    x1, x2 = leaf(noise(4, 3)), leaf(noise(4, 3))
+    a, b = x1.detach().numpy(), x2.detach().numpy()
+    cosine = (a * b).sum(1) / np.sqrt((a**2).sum(1) * (b**2).sum(1))
+    got = F.cosine_similarity(x1, x2)
+    np.testing.assert_allclose(got.detach().numpy(), cosine)
+    check_derivatives(F.cosine_similarity, x1, x2)
+    signs = np.array([1.0, -1.0, 1.0, -1.0])
+    got = F.cosine_embedding_loss(x1, x2, ebb.tensor(signs), margin=0.1, reduction="none")
+    wanted = np.where(signs == 1, 1 - cosine, np.maximum(0, cosine - 0.1))
+    np.testing.assert_allclose(got.detach().numpy(), wanted)
+    zeros = leaf(np.zeros((1, 3)))
+    assert F.cosine_similarity(zeros, zeros).tolist() == [0.0]
+    assert gradient(F.cosine_similarity(zeros, x1[:1]).sum(), zeros) is not None
+
+
+@pytest.mark.parametrize(("one", "other"), [((1, 2), (3, 2)), ((3, 1), (3, 2)), ((2,), (3, 2))])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_cosine_similarity_counts_what_an_operand_repeats_along_dim(one, other, dim):
+    x1, x2 = leaf(noise(*one)), leaf(noise(*other))
+    a, b = np.broadcast_arrays(x1.detach().numpy(), x2.detach().numpy())
+    wanted = (a * b).sum(dim) / np.sqrt((a * a).sum(dim) * (b * b).sum(dim))
+    np.testing.assert_allclose(F.cosine_similarity(x1, x2, dim).detach().numpy(), wanted)
+    np.testing.assert_allclose(F.cosine_similarity(x2, x1, dim).detach().numpy(), wanted)
+    check_derivatives(lambda x1, x2: F.cosine_similarity(x1, x2, dim), x1, x2)
+
+
+def test_a_distance_of_complex_numbers_is_that_of_their_lengths():
+    x1, x2 = ebb.tensor([[3 + 4j, 0j]]), ebb.tensor([[0j, 12j]])
+    for p, wanted in ((2.0, 13.0), (1.0, 17.0)):
+        assert F.pairwise_distance(x1, x2, p, eps=0.0).tolist() == [wanted]
+    with pytest.raises(TypeError, match=r"needs real tensors, got ebb[.]complex64"):
+        F.cosine_similarity(x1, x2)
+
+
+def test_a_distance_of_0_has_the_gradient_0():
+    x = leaf([[1.0, 2.0]])
+    for p in (1.0, 2.0, 3.0):
+        loss = F.pairwise_distance(x, ebb.tensor([[1.0, 2.0]]).double(), p, eps=0.0).sum()
+        assert gradient(loss, x) == [[0.0, 0.0]]
+
+
+def test_triplet_margin_loss():
+    anchor, near, far = (leaf(noise(4, 3)) for _ in range(3))
+    a, p, n = (one.detach().numpy() for one in (anchor, near, far))
+
+    def distance(x, y):
+        return np.sqrt(((x - y + 1e-6) ** 2).sum(-1))
+
+    got = F.triplet_margin_loss(anchor, near, far, margin=5.0, reduction="none")
+    wanted = np.maximum(0, distance(a, p) - distance(a, n) + 5)
+    np.testing.assert_allclose(got.detach().numpy(), wanted)
+    swapped = F.triplet_margin_loss(anchor, near, far, margin=5.0, swap=True, reduction="none")
+    least = np.minimum(distance(a, n), distance(p, n))
+    wanted = np.maximum(0, distance(a, p) - least + 5)
+    np.testing.assert_allclose(swapped.detach().numpy(), wanted)
+    check_derivatives(lambda *x: F.triplet_margin_loss(*x, margin=5.0), anchor, near, far)
+
+
+@pytest.mark.parametrize("p", [1.0, 3.0])
+def test_other_norms_measure_distances_and_normalise(p):
+    x1, x2 = leaf(noise(4, 3)), leaf(noise(4, 3))
+    a, b = x1.detach().numpy(), x2.detach().numpy()
+    wanted = (np.abs(a - b + 1e-6) ** p).sum(-1) ** (1 / p)
+    got = F.pairwise_distance(x1, x2, p)
+    np.testing.assert_allclose(got.detach().numpy(), wanted)
+    scaled = F.normalize(x1, p, dim=0).detach().numpy()
+    np.testing.assert_allclose((np.abs(scaled) ** p).sum(0), np.ones(3))
+
+
+# Modules.
+
+X, T = noise(4, 3), RNG.uniform(0.1, 0.9, (4, 3))
+W, P = RNG.uniform(0.5, 2, 3), RNG.uniform(0.5, 2, 3)
+CLASSES = np.array([2, 0, 1, 1])
+SIGNS = np.array([1.0, -1.0, 1.0, -1.0])
+
+MODULES = {
+    "MSELoss": (nn.MSELoss("sum"), F.mse_loss, [X, T], {"reduction": "sum"}),
+    "L1Loss": (nn.L1Loss("none"), F.l1_loss, [X, T], {"reduction": "none"}),
+    "SmoothL1Loss": (nn.SmoothL1Loss(beta=0.3), F.smooth_l1_loss, [X, T], {"beta": 0.3}),
+    "HuberLoss": (nn.HuberLoss(delta=0.3), F.huber_loss, [X, T], {"delta": 0.3}),
+    "BCELoss": (nn.BCELoss(ebb.tensor(W)), F.binary_cross_entropy, [T, T], {"weight": W}),
+    "BCEWithLogitsLoss": (
+        nn.BCEWithLogitsLoss(ebb.tensor(W), "sum", ebb.tensor(P)),
+        F.binary_cross_entropy_with_logits,
+        [X, T],
+        {"weight": W, "pos_weight": P, "reduction": "sum"},
+    ),
+    "KLDivLoss": (
+        nn.KLDivLoss("batchmean", log_target=True),
+        F.kl_div,
+        [X, T],
+        {"reduction": "batchmean", "log_target": True},
+    ),
+    "NLLLoss": (
+        nn.NLLLoss(ebb.tensor(W), ignore_index=1),
+        F.nll_loss,
+        [X, CLASSES],
+        {"weight": W, "ignore_index": 1},
+    ),
+    "GaussianNLLLoss": (
+        nn.GaussianNLLLoss(full=True),
+        F.gaussian_nll_loss,
+        [X, X, T],
+        {"full": True},
+    ),
+    "PoissonNLLLoss": (nn.PoissonNLLLoss(full=True), F.poisson_nll_loss, [X, T], {"full": True}),
+    "HingeEmbeddingLoss": (
+        nn.HingeEmbeddingLoss(2.0),
+        F.hinge_embedding_loss,
+        [X[:, 0], SIGNS],
+        {"margin": 2.0},
+    ),
+    "MarginRankingLoss": (
+        nn.MarginRankingLoss(0.5),
+        F.margin_ranking_loss,
+        [X[:, 0], X[:, 1], SIGNS],
+        {"margin": 0.5},
+    ),
+    "SoftMarginLoss": (nn.SoftMarginLoss(), F.soft_margin_loss, [X[:, 0], SIGNS], {}),
+    "CosineEmbeddingLoss": (
+        nn.CosineEmbeddingLoss(0.1),
+        F.cosine_embedding_loss,
+        [X, T, SIGNS],
+        {"margin": 0.1},
+    ),
+    "TripletMarginLoss": (
+        nn.TripletMarginLoss(2.0, swap=True),
+        F.triplet_margin_loss,
+        [X, T, X * 2],
+        {"margin": 2.0, "swap": True},
+    ),
+    "CosineSimilarity": (nn.CosineSimilarity(dim=0), F.cosine_similarity, [X, T], {"dim": 0}),
+    "PairwiseDistance": (
+        nn.PairwiseDistance(keepdim=True),
+        F.pairwise_distance,
+        [X, T],
+        {"keepdim": True},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_calls_its_function(name):
+    module, function, arrays, options = MODULES[name]
+    tensors = [ebb.tensor(one) for one in arrays]
+    given = {k: ebb.tensor(v) if isinstance(v, np.ndarray) else v for k, v in options.items()}
+    assert type(module).__name__ == name
+    assert module(*tensors).tolist() == function(*tensors, **given).tolist()
+
+
+def test_a_weight_is_a_buffer():
+    assert list(nn.BCEWithLogitsLoss(pos_weight=ebb.ones(3)).state_dict()) == ["pos_weight"]
+
+
+def test_an_unknown_reduction_is_refused():
+    with pytest.raises(ValueError, match="MSELoss: reduction must be one of none, mean, sum"):
+        nn.MSELoss("batchmean")
+    for function in (F.soft_margin_loss, F.mse_loss):
+        with pytest.raises(ebb.Error, match=r"reduction.*'average'"):
+            function(ebb.ones(2), ebb.ones(2), reduction="average")
+
+
+@pytest.mark.parametrize("loss", (F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss))
+def test_the_mean_loss_of_nothing_has_a_second_derivative_of_zero(loss):
+    x = ebb.zeros(0, requires_grad=True)
+    weight = ebb.ones((), requires_grad=True)
+    (slope,) = ebb.autograd.grad(loss(x, ebb.zeros(0)) * weight, x, create_graph=True)
+    assert ebb.autograd.grad(slope.sum(), weight)[0].item() == 0.0
+
+
+@pytest.mark.parametrize("scale", (0.0, 1e-4, 300.0))
+def test_cosines_of_half_types_know_short_and_long_vectors(scale):
+    x = ebb.full((1, 3), scale, dtype=ebb.float16, requires_grad=True)
+    cosine = F.cosine_similarity(x, x.detach())
+    assert cosine.dtype == ebb.float16
+    assert cosine.item() == (1.0 if scale else 0.0)
+    assert not F.cosine_embedding_loss(x, x.detach(), ebb.ones(1)).isnan()
+
+
+def test_a_rate_of_zero_costs_no_count_nothing_in_float16():
+    zeros = ebb.zeros(2, dtype=ebb.float16)
+    assert F.poisson_nll_loss(zeros, zeros, log_input=False).item() == 0.0

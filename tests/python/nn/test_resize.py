@@ -1,0 +1,203 @@
+# tests/python/nn/test_resize.py -- unfold, fold and interpolate against NumPy and each other.
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import ebb
+from ebb import nn
+from tests.python.ops.reference_conv import Geometry, _padded, listed
+
+F = nn.functional
+RNG = np.random.default_rng(11)
+FOLDS = [
+    ([2, 3, 6, 5], {"kernel_size": (2, 3), "padding": (1, 0), "stride": (1, 2)}),
+    ([1, 2, 7, 7], {"kernel_size": 3, "dilation": 2, "padding": 1}),
+    ([4, 5, 4], {"kernel_size": (2, 1), "stride": 2}),
+    ([0, 2, 3, 3], {"kernel_size": 2}),
+]
+
+
+def leaf(shape):
+    return ebb.tensor(RNG.standard_normal(shape), requires_grad=True)
+
+
+def columns_of(x, options):
+    """What NumPy says unfold must give."""
+    images = x if x.ndim == 4 else x[None]
+    filled = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1, **options}
+    g = Geometry(filled, tuple(listed(options["kernel_size"], 2)))
+    padded, sizes = _padded(images, g), g.output(images.shape[2:])
+    columns = np.stack([padded[:, :, *place] for _, place in g.taps(sizes)], 2)
+    shape = (len(images), images.shape[1] * np.prod(g.kernel), np.prod(sizes))
+    return columns.reshape(shape) if x.ndim == 4 else columns.reshape(shape)[0]
+
+
+@pytest.mark.parametrize(("shape", "options"), FOLDS, ids=str)
+def test_unfold_takes_and_fold_sums_the_windows(shape, options):
+    x = leaf(shape)
+    columns = F.unfold(x, **options)
+    np.testing.assert_array_equal(columns.detach().numpy(), columns_of(x.detach().numpy(), options))
+    # fold is the transposed map: <unfold(x), y> = <x, fold(y)>.
+    y = leaf(tuple(columns.shape))
+    folded = F.fold(y, shape[-2:], **options)
+    (wanted,) = ebb.autograd.grad([columns], [x], [y.detach()])
+    np.testing.assert_allclose(folded.detach().numpy(), wanted.numpy(), rtol=1e-12, atol=1e-12)
+    if shape[0]:
+        assert ebb.autograd.gradgradcheck(lambda a: F.unfold(a, **options), [x], fast_mode=True)
+        assert ebb.autograd.gradcheck(
+            lambda a: F.fold(a, shape[-2:], **options), [y], fast_mode=True
+        )
+
+
+def test_infinities_stay_in_their_own_places():
+    x = ebb.zeros([1, 4, 4])
+    x[0, 1, 1] = float("inf")
+    columns = F.unfold(x, 2)
+    assert np.isinf(columns.numpy()).sum() == 4
+    assert not np.isnan(F.fold(columns, 4, 2).numpy()).any()
+
+
+def bilinear(x, sizes, corners):
+    """Bilinear samples, plainly."""
+    out = np.zeros((*x.shape[:2], *sizes))
+    for place in np.ndindex(*sizes):
+        rows = []
+        for i, new, old in zip(place, sizes, x.shape[2:], strict=True):
+            even = (i + 0.5) * old / new - 0.5
+            at = i * (old - 1) / max(new - 1, 1) if corners else max(even, 0)
+            low = min(int(at), old - 1)
+            weights = np.zeros(old)
+            weights[low] += 1 - (at - low)
+            weights[min(low + 1, old - 1)] += at - low
+            rows.append(weights)
+        out[:, :, place[0], place[1]] = np.einsum("nchw,h,w->nc", x, *rows)
+    return out
+
+
+@pytest.mark.parametrize("sizes", [(7, 9), (3, 2), (4, 5), (1, 1)])
+@pytest.mark.parametrize("corners", [False, True])
+def test_bilinear_matches_numpy(sizes, corners):
+    x = leaf((2, 3, 4, 5))
+    got = F.interpolate(x, sizes, mode="bilinear", align_corners=corners)
+    np.testing.assert_allclose(
+        got.detach().numpy(), bilinear(x.detach().numpy(), sizes, corners), atol=1e-12
+    )
+
+
+def test_linear_modes_round_the_mean_of_bytes_and_refuse_other_integers():
+    x = ebb.tensor([[[0, 10, 255]]])
+    means = F.interpolate(x.to(ebb.uint8), 5, mode="linear", align_corners=True)
+    assert (means.dtype, means.tolist()) == (ebb.uint8, [[[0, 5, 10, 132, 255]]])
+    for dtype in (ebb.int64, ebb.int8, ebb.bool):
+        with pytest.raises(TypeError, match="'linear' needs a floating dtype or uint8, got ebb"):
+            F.interpolate(x.to(dtype), 5, mode="linear")
+
+
+def test_nearest_repeats_elements():
+    x = ebb.tensor(np.arange(6.0).reshape(1, 1, 6))
+    assert F.interpolate(x, 3).tolist() == [[[0, 2, 4]]]
+    assert F.interpolate(x, 4).tolist() == [[[0, 1, 3, 4]]]
+    assert F.interpolate(x, 3, mode="nearest-exact").tolist() == [[[1, 3, 5]]]
+    assert F.interpolate(x[..., :2], scale_factor=2.6).tolist() == [[[0, 0, 0, 1, 1]]]
+    image = ebb.tensor(np.arange(4.0).reshape(1, 1, 2, 2))
+    wanted = [[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 3, 3], [2, 2, 3, 3]]
+    assert nn.Upsample(scale_factor=2)(image).tolist() == [[wanted]]
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear"])
+def test_interpolate_is_differentiable_twice(mode):
+    function = lambda a: F.interpolate(a, (5, 3), mode=mode)  # noqa: E731
+    x = leaf((1, 2, 3, 4))
+    assert ebb.autograd.gradcheck(function, [x], fast_mode=True)
+    assert ebb.autograd.gradgradcheck(function, [x], fast_mode=True)
+
+
+def test_other_ranks_are_resized_along_all_dims_but_two():
+    assert list(F.interpolate(ebb.ones([1, 1, 4]), 6, mode="linear").shape) == [1, 1, 6]
+    x = ebb.ones([1, 1, 2, 3, 4])
+    assert F.interpolate(x, scale_factor=2, mode="trilinear").sum().item() == 4 * 6 * 8
+
+
+FACTORS = [float("nan"), float("inf"), -float("inf"), -1.0, 0.0, 1e-9, (1.0, 2.0), "2", [None], 1j]
+
+
+@pytest.mark.parametrize("factor", FACTORS, ids=repr)
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "linear"])
+def test_a_factor_that_is_no_positive_number_is_refused(mode, factor):
+    for resize in (lambda x: F.interpolate(x, scale_factor=factor, mode=mode),
+                   nn.Upsample(scale_factor=factor, mode=mode)):  # fmt: skip
+        with pytest.raises(ebb.errors.ValueError, match=r"interpolate: .*(scale_factor|sizes)"):
+            resize(ebb.ones([1, 1, 4]))
+
+
+@pytest.mark.parametrize("size", [-1, 0, 2.5, "2", [None], (2, 3), True, [float("nan")]], ids=repr)
+def test_a_size_that_is_no_positive_int_is_refused(size):
+    with pytest.raises(ebb.errors.ValueError, match=r"interpolate: .*size"):
+        F.interpolate(ebb.ones([1, 1, 4]), size)
+
+
+@pytest.mark.nosan  # the sanitizers take address space that the limit is set on
+def test_an_output_that_memory_cannot_hold_is_refused_before_anything_is_computed():
+    code = """if True:
+        import resource, time, ebb
+        from ebb.nn import functional as F
+        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+        image = ebb.ones(1, 1, 4, 4)
+        calls = [{"scale_factor": f} for f in (1e5, 1e9, 1e18, 1e300)]
+        calls += [{"size": n} for n in (10**5, 10**9, 2**40, 2**62, 2**70)]
+        start = time.perf_counter()
+        for call in calls:
+            for mode in ("nearest", "nearest-exact", "bilinear"):
+                try:
+                    F.interpolate(image, mode=mode, **call)
+                except ebb.errors.OutOfMemoryError as error:
+                    text = "interpolate: needs memory for an output of shape [1, 1, "
+                    assert str(error).startswith(text), error
+                else:
+                    raise AssertionError(call)
+        assert time.perf_counter() - start < 5
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_dims_that_shrink_go_first():
+    n = 4000  # an n x n image of float32 would take 64 MB
+    ebb._C.reset_peak_memory()
+    before = ebb._C.memory_stats()["peak"]
+    F.interpolate(ebb.ones(1, 1, 1, n), (n, 1), mode="bilinear")
+    assert ebb._C.memory_stats()["peak"] - before < 1 << 20
+
+
+BAD = {
+    "kernel": (lambda: F.unfold(ebb.ones([1, 2, 2]), 3), "the kernel must fit"),
+    "stride": (lambda: F.unfold(ebb.ones([1, 2, 2]), 1, stride=0), "stride needs one number or 2"),
+    "rank": (lambda: F.unfold(ebb.ones([2, 2]), 1), "input needs 3 to 4 dims"),
+    "rows": (lambda: F.fold(ebb.ones([3, 4]), 3, 2), r"channels \* 4 rows and 4 columns"),
+    "columns": (lambda: F.fold(ebb.ones([4, 5]), 3, 2), r"channels \* 4 rows and 4 columns"),
+    "both": (lambda: F.interpolate(ebb.ones([1, 1, 2]), 2, 2.0), "either size or scale_factor"),
+    "mode": (lambda: F.interpolate(ebb.ones([1, 1, 2]), 2, mode="cubic"), "needs mode nearest"),
+    "corners": (lambda: F.interpolate(ebb.ones([1, 1, 2]), 2, align_corners=True), "align_corners"),
+    "dims": (lambda: F.interpolate(ebb.ones([1, 1, 2]), 2, mode="bilinear"), "an input of 4 dims"),
+    "size": (lambda: F.interpolate(ebb.ones([1, 1, 2]), 0), "sizes of at least 1"),
+    "count": (lambda: F.interpolate(ebb.ones([1, 1, 2]), (2, 2)), "one number or 1"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_arguments_are_refused(name):
+    call, text = BAD[name]
+    with pytest.raises(ebb.Error, match=text):
+        call()
+
+
+def test_folding_layers_are_their_functions():
+    x = leaf((2, 3, 6, 5)).detach()
+    columns = nn.Unfold((2, 3), padding=1, stride=2)(x)
+    assert columns.tolist() == F.unfold(x, (2, 3), 1, 1, 2).tolist()
+    folded = nn.Fold((6, 5), (2, 3), padding=1, stride=2)(columns)
+    assert folded.tolist() == F.fold(columns, (6, 5), (2, 3), 1, 1, 2).tolist()
+    assert "output_size=(6, 5), kernel_size=(2, 3)" in repr(nn.Fold((6, 5), (2, 3)))
+    assert repr(nn.Upsample(4, mode="bilinear")) == "Upsample(size=4, mode='bilinear')"

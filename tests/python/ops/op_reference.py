@@ -1,0 +1,241 @@
+# tests/python/ops/op_reference.py -- what NumPy says an op must give: values and dtype.
+#
+# A row's `numpy` is an expression over the op's parameters, or the name of a function below.
+# Floating and complex arguments are doubles here, integers keep their dtype so that they wrap.
+"""NumPy references of the op table's rows."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from typing import Any
+
+import numpy as np
+
+import ebb
+from tests.python.ops import (
+    reference_arrange,
+    reference_conv,
+    reference_loss,
+    reference_norm,
+    reference_pointwise,
+    reference_recurrent,
+    reference_sort,
+)
+from tests.python.ops.op_rows import BOOL, COMPLEX, FLOATING, INTEGERS, Row, wide_array
+
+# Families in which numbers are operands.
+POINTWISE = ("pointwise", "arithmetic", "activation", "compare")
+RANKS = (BOOL, INTEGERS, FLOATING, COMPLEX)
+
+# Allowed error of results, relative to the largest magnitude involved.
+TOLERANCE = {
+    "float16": 4e-3,
+    "bfloat16": 3e-2,
+    "float32": 3e-6,
+    "float64": 1e-13,
+    "complex64": 3e-6,
+    "complex128": 1e-13,
+}
+
+
+def scatter_add(a: dict[str, Any]) -> np.ndarray:
+    out = a["input"].copy()
+    for place in np.ndindex(a["index"].shape):
+        target = list(place)
+        target[a["dim"]] = a["index"][place]
+        out[tuple(target)] += a["src"][place]
+    return out
+
+
+def index_add(a: dict[str, Any]) -> np.ndarray:
+    out = np.moveaxis(a["input"].copy(), a["dim"], 0)
+    source = np.moveaxis(a["source"], a["dim"], 0)
+    for position, target in enumerate(a["index"]):
+        out[target] += np.asarray(a.get("alpha", 1) * source[position]).astype(out.dtype)
+    return np.moveaxis(out, 0, a["dim"])
+
+
+def vector_norm(a: dict[str, Any]) -> np.ndarray:
+    size, p = np.abs(a["input"]), a["p"]
+    axes = {"axis": (tuple(a["dim"]) or None) if isinstance(a["dim"], list) else a["dim"]}
+    axes["keepdims"] = a["keepdim"]
+    if np.isinf(p):
+        return np.max(size, **axes) if p > 0 else np.min(size, **axes)
+    return np.sum(size != 0, **axes) + 0.0 if p == 0 else np.sum(size**p, **axes) ** (1 / p)
+
+
+def _reduced(losses: np.ndarray, weights: Any, reduction: str) -> np.ndarray:
+    if reduction == "none":
+        return losses
+    return np.sum(losses) if reduction == "sum" else np.sum(losses) / np.sum(weights)
+
+
+def _batched(a: dict[str, Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return scores [N, C, M], classes [N, M], the weight per class and per target."""
+    scores, target = a["input"], a["target"]
+    if scores.ndim == 1:
+        scores, target = scores[None], np.asarray(target)[None]
+    flat = scores.reshape(scores.shape[0], scores.shape[1], -1)
+    classes = target.reshape(flat.shape[0], flat.shape[2])
+    per_class = a.get("weight")
+    per_class = np.ones(flat.shape[1]) if per_class is None else per_class
+    counted = np.where(classes == a.get("ignore_index", -100), 0, per_class[classes])
+    return flat, classes, per_class, counted
+
+
+def nll_loss(a: dict[str, Any]) -> np.ndarray:
+    flat, classes, _, counted = _batched(a)
+    picked = np.take_along_axis(flat, classes[:, None, :], axis=1)[:, 0, :]
+    losses = (-picked * counted).reshape(a["target"].shape)
+    return _reduced(losses, counted, a.get("reduction", "mean"))
+
+
+def _log_softmax(values: np.ndarray, axis: int) -> np.ndarray:
+    shifted = values - np.max(values, axis, keepdims=True)
+    return shifted - np.log(np.sum(np.exp(shifted), axis, keepdims=True))
+
+
+def cross_entropy(a: dict[str, Any]) -> np.ndarray:
+    logs = _log_softmax(a["input"], 0 if a["input"].ndim == 1 else 1)
+    smoothing = a.get("label_smoothing", 0.0)
+    reduction = a.get("reduction", "mean")
+    if a["target"].dtype.kind == "f":
+        count = a["input"].shape[1]
+        target = a["target"] * (1 - smoothing) + smoothing / count
+        losses = -np.sum(logs * target, axis=1)
+        return _reduced(losses, np.ones_like(losses), reduction)
+    given = {**a, "input": logs}
+    hard = nll_loss(given)
+    flat, _, per_class, counted = _batched(given)
+    smooth = -np.sum(flat * per_class[None, :, None], axis=1) * (counted != 0)
+    smooth = _reduced(smooth.reshape(a["target"].shape), counted, reduction)
+    return (1 - smoothing) * hard + smoothing / flat.shape[1] * smooth
+
+
+NAMED = {
+    **reference_arrange.NAMED,
+    **reference_pointwise.NAMED,
+    "scatter_add": scatter_add,
+    "index_add": index_add,
+    "nll_loss": nll_loss,
+    "cross_entropy": cross_entropy,
+    **reference_conv.NAMED,
+    **reference_loss.NAMED,
+    **reference_norm.NAMED,
+    **reference_recurrent.NAMED,
+    **reference_sort.NAMED,
+    "vector_norm": vector_norm,
+}
+
+
+def _as_numpy(value: Any, row: Row) -> Any:
+    if isinstance(value, ebb.Tensor):
+        array = wide_array(value)
+        # NumPy computes small integers in float16; ebb does not.
+        in_float = row.data["dtype_rule"] == "promote_float" or row.name == "mean"
+        is_promoted = in_float and array.dtype.kind in "iub"
+        return array.astype(np.float64) if is_promoted else array
+    if isinstance(value, list) and value and isinstance(value[0], ebb.Tensor):
+        return [_as_numpy(one, row) for one in value]
+    return value
+
+
+def reference(row: Row, arguments: dict[str, Any]) -> list[np.ndarray]:
+    """Return what the row's NumPy expression gives, as a list of results."""
+    values = {p["name"]: _default(p) for p in row.params}
+    values |= {name: _as_numpy(value, row) for name, value in arguments.items()}
+    expression = row.test["numpy"]
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the mean of nothing, the real part of a complex number
+        if expression in NAMED:
+            result = NAMED[expression](values)
+        else:
+            if isinstance(values.get("dim"), list):
+                values["dim"] = tuple(values["dim"])
+                if row.data["family"] == "reduce":  # no dims mean all, in PyTorch's way
+                    values["dim"] = values["dim"] or None
+            if isinstance(values.get("dtype"), ebb.dtype):
+                values["dtype"] = None
+            result = eval(expression, {"np": np, "slice": slice, **values})
+    results = list(result) if isinstance(result, tuple | list) else [result]
+    return [np.asarray(one) for one in results]
+
+
+def _default(param: dict[str, Any]) -> Any:
+    text = param["default"]
+    if text is None:
+        return None
+    try:
+        return ast.literal_eval(text)
+    except ValueError:
+        return text
+
+
+def _rank(dtype: str) -> int:
+    return next(rank for rank, names in enumerate(RANKS) if dtype in names)
+
+
+def with_scalar(dtype: str, value: Any) -> str:
+    """Return the dtype of an op of a tensor and a Python number, which is weak."""
+    kinds = {bool: 0, int: 1, float: 2, complex: 3}
+    rank = kinds[type(value)]
+    if rank <= _rank(dtype):
+        return dtype
+    if rank == 3:
+        return _kin_of(dtype if dtype in FLOATING else default_dtype(), "complex")
+    return ("bool", "int64", default_dtype())[rank]
+
+
+def default_dtype() -> str:
+    """Return the dtype of what floating numbers ops make of integers."""
+    return str(ebb.get_default_dtype()).removeprefix("ebb.")
+
+
+def _kin_of(dtype: str, kind: str) -> str:
+    """Return the real, or the complex, dtype of one precision."""
+    kin = {"float32": "complex64", "float64": "complex128"}
+    if kind == "complex":
+        return kin.get(dtype, "complex64" if dtype not in COMPLEX else dtype)
+    return {pair: single for single, pair in kin.items()}.get(dtype, dtype)
+
+
+def expected_dtype(row: Row, case_arguments: dict[str, Any], dtype: str) -> str:
+    """Return the dtype that the (first) result must have for operands of ``dtype``."""
+    if row.data["result_dtype"] == "bool":
+        return "bool"
+    wanted = row.test.get("dtype", row.data["result_dtype"])
+    if wanted == "floating_real" and dtype in BOOL + INTEGERS:
+        return default_dtype()
+    if wanted in ("real", "floating_real", "complex"):
+        return _kin_of(dtype, wanted)
+    if "dtype" in row.test:
+        return wanted
+    given = case_arguments.get("dtype")
+    if given is not None:
+        return str(given).removeprefix("ebb.")
+    if row.name in ("sum", "nansum", "prod", "cumsum", "cumprod") and dtype in BOOL + INTEGERS:
+        return "int64"
+    for param in row.params:
+        value = case_arguments.get(param["name"])
+        is_operand = param["type"] in ("Scalar", "Scalar?") and value is not None
+        if is_operand and row.data["family"] in POINTWISE:
+            dtype = with_scalar(dtype, value)
+    if row.data["dtype_rule"] == "promote_float" and dtype in BOOL + INTEGERS:
+        return default_dtype()
+    return dtype
+
+
+def assert_close(actual: ebb.Tensor, wanted: np.ndarray, dtype: str, what: str) -> None:
+    """Compare values, shape and dtype."""
+    assert str(actual.dtype) == f"ebb.{dtype}", f"{what}: dtype {actual.dtype}, not {dtype}"
+    assert tuple(actual.shape) == wanted.shape, f"{what}: {tuple(actual.shape)}, not {wanted.shape}"
+    values = wide_array(actual)
+    if dtype in BOOL + INTEGERS:
+        np.testing.assert_array_equal(values, wanted.astype(values.dtype), err_msg=what)
+        return
+    finite = np.abs(wanted[np.isfinite(wanted)])
+    scale = max(1.0, float(finite.max(initial=0.0)))
+    np.testing.assert_allclose(
+        values, wanted, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype] * scale, err_msg=what
+    )

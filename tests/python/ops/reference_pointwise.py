@@ -1,0 +1,80 @@
+# tests/python/ops/reference_pointwise.py -- NumPy references of pointwise ops that need a function.
+"""References named in ops/arithmetic.yaml, ops/activation.yaml and ops/math.yaml."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def erf(a: dict[str, Any]) -> np.ndarray:
+    return _erf(a["input"])
+
+
+def _gate(x: np.ndarray, approximate: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return what gelu multiplies x by, and its derivative."""
+    if approximate == "none":
+        return (1 + _erf(x / math.sqrt(2))) / 2, np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+    scale = math.sqrt(2 / math.pi)
+    t = np.tanh(scale * (x + 0.044715 * x**3))
+    return (1 + t) / 2, (1 - t * t) * scale * (1 + 3 * 0.044715 * x * x) / 2
+
+
+def gelu(a: dict[str, Any]) -> np.ndarray:
+    return a["input"] * _gate(a["input"], a.get("approximate", "none"))[0]
+
+
+def gelu_tanh(a: dict[str, Any]) -> np.ndarray:
+    return gelu({**a, "approximate": "tanh"})
+
+
+def gelu_erf_backward(a: dict[str, Any]) -> np.ndarray:
+    gate, slope = _gate(a["input"], a.get("approximate", "none"))
+    return a["grad"] * (gate + a["input"] * slope)
+
+
+def gelu_tanh_backward(a: dict[str, Any]) -> np.ndarray:
+    return gelu_erf_backward({**a, "approximate": "tanh"})
+
+
+def power(a: dict[str, Any]) -> np.ndarray:
+    """Integers wrap in their own dtype, whatever NumPy makes of a Python number beside them."""
+    base, exponent = a["input"], a["exponent"]
+    array = base if isinstance(base, np.ndarray) else exponent
+    other = exponent if array is base else base
+    if array.dtype.kind in "iu" and isinstance(other, int):
+        return np.power(np.asarray(base, array.dtype), np.asarray(exponent, array.dtype))
+    return np.power(np.asarray(base), np.asarray(exponent))
+
+
+def div_mode(a: dict[str, Any]) -> np.ndarray:
+    if a["rounding_mode"] is None:
+        return np.true_divide(a["input"], a["other"])
+    quotient = np.floor_divide(a["input"], a["other"])
+    if a["rounding_mode"] == "floor":
+        return quotient
+    exact = np.true_divide(a["input"], a["other"])
+    return np.trunc(exact).astype(quotient.dtype)
+
+
+def sgn(a: dict[str, Any]) -> np.ndarray:
+    x = a["input"]
+    if x.dtype == bool:
+        return x
+    return x / np.abs(x) if np.iscomplexobj(x) else np.sign(x)
+
+
+NAMED = {
+    "sgn": sgn,
+    "erf": erf,
+    "gelu": gelu,
+    "gelu_tanh": gelu_tanh,
+    "gelu_erf_backward": gelu_erf_backward,
+    "gelu_tanh_backward": gelu_tanh_backward,
+    "pow": power,
+    "div_mode": div_mode,
+}

@@ -1,0 +1,109 @@
+# tests/python/ops/test_errors.py -- bad calls of the op table end in a typed error with its
+# text.
+import re
+
+import numpy as np
+import pytest
+
+import ebb
+from ebb import _C
+from tests.python.ops.op_rows import load_rows
+
+ROWS = load_rows()
+BAD = [(row, text, wanted) for row in ROWS for text, wanted in row.test.get("bad", {}).items()]
+
+
+def namespace():
+    """Everything that the table's bad calls name: ops, private ones included, and creation."""
+    names = {name: getattr(_C, name) for name in dir(_C) if not name.startswith("_")}
+    names |= {name: getattr(_C._ops, name) for name in dir(_C._ops) if not name.startswith("_")}
+    return {**names, "__builtins__": {}}
+
+
+@pytest.mark.parametrize(
+    ("row", "text", "wanted"), BAD, ids=[f"{row}-{text}" for row, text, _ in BAD]
+)
+def test_bad_calls_say_what_is_needed_and_what_was_given(row, text, wanted):
+    with pytest.raises(ebb.Error) as caught:
+        eval(text, namespace())
+    assert str(caught.value).split("\nhint:")[0] == wanted
+    assert isinstance(caught.value, ValueError | TypeError | IndexError)
+
+
+WITH_TENSORS = [row for row in ROWS if row.tensors and hasattr(ebb, row.name)]
+WITH_TENSORS = [row for row in WITH_TENSORS if row.data["python"] != "private"]
+
+
+def some_argument(param):
+    """A value that fits the type of a parameter."""
+    values = {
+        "Tensor": ebb.ones([2, 2]),
+        "Tensor?": None,
+        "Tensor[]": [ebb.ones([2, 2])],
+        "Scalar": 1,
+        "int": 0,
+        "int[]": [2],
+        "int[]?": [0],
+        "bool": True,
+        "float": 0.5,
+        "str": "none",
+        "dtype": ebb.float32,
+    }
+    return values[param["type"]]
+
+
+@pytest.mark.parametrize("row", WITH_TENSORS, ids=str)
+def test_an_argument_of_the_wrong_kind_is_named(row):
+    required = [p for p in row.params if p["default"] is None]
+    arguments = [some_argument(param) for param in required if not param["keyword_only"]]
+    arguments[0] = "text"
+    function = getattr(ebb, row.name)
+    with pytest.raises(TypeError, match=rf"{row.name}.*str"):
+        function(*arguments)
+    with pytest.raises(ebb.Error):
+        function(*arguments)
+
+
+INTS = ("int", "int?", "int[]", "int[]?")
+WITH_INTS = [
+    (row, param["name"])
+    for row in WITH_TENSORS
+    for param in row.params
+    if param["type"] in INTS and not row.is_inplace
+]
+
+
+@pytest.mark.parametrize(("row", "name"), WITH_INTS, ids=str)
+@pytest.mark.parametrize("truth", [True, False, np.True_, ebb.tensor(True)], ids=repr)
+def test_a_truth_value_is_not_taken_for_an_int(row, name, truth):
+    required = [p for p in row.params if p["default"] is None]
+    arguments = {p["name"]: some_argument(p) for p in required} | {name: truth}
+    with pytest.raises(TypeError, match=rf"{row.name}.*(bool|Tensor)"):
+        getattr(ebb, row.name)(**arguments)
+
+
+@pytest.mark.parametrize("row", WITH_TENSORS, ids=str)
+def test_a_missing_and_a_surplus_argument_are_refused(row):
+    function = getattr(ebb, row.name)
+    with pytest.raises(TypeError, match=row.name):
+        function()
+    with pytest.raises(TypeError, match=row.name):
+        function(*[ebb.ones([2])] * 12)
+    with pytest.raises(TypeError, match=rf"(?s){row.name}.*no_such_argument"):
+        function(ebb.ones([2]), no_such_argument=1)
+
+
+def test_every_error_text_has_the_house_form():
+    for row, _, wanted in BAD:
+        assert re.match(r"[a-z_0-9]+: \S", wanted), f"{row}: {wanted}"
+        assert not wanted.endswith("."), f"{row}: {wanted}"
+
+
+def test_shapes_are_refused_before_memory_is_taken():
+    wide, tall = ebb.empty(1 << 20, 1, 3), ebb.empty(1 << 10, 2)
+    ebb.reset_peak_memory()
+    before = ebb.memory_stats()["live"]
+    for call in (lambda: wide + tall, lambda: wide @ tall, lambda: ebb.cat([wide, tall])):
+        with pytest.raises(ValueError):
+            call()
+    assert ebb.memory_stats()["peak"] - before < 1 << 16

@@ -1,0 +1,202 @@
+# tests/python/ops/test_random.py -- random ops: ranges, moments, repeatability by seed and by
+# generator, independence of the number of threads; dropout and its derivatives.
+import numpy as np
+import pytest
+
+import ebb
+from ebb.nn.functional import dropout
+
+COUNT = 40000
+
+# Each makes a tensor; extra keyword arguments such as generator are handed on.
+DRAWS = {
+    "rand": lambda **k: ebb.rand(COUNT, **k),
+    "randn": lambda **k: ebb.randn(COUNT, **k),
+    "randint": lambda **k: ebb.randint(5, 900, (COUNT,), **k),
+    "randint high": lambda **k: ebb.randint(7, (3, 5), **k),
+    "randperm": lambda **k: ebb.randperm(1000, **k),
+    "normal": lambda **k: ebb.normal(2.0, 3.0, (COUNT,), **k),
+    "normal mean": lambda **k: ebb.normal(ebb.arange(4.0), 0.5, **k),
+    "normal std": lambda **k: ebb.normal(1.0, ebb.arange(4.0), **k),
+    "normal both": lambda **k: ebb.normal(ebb.zeros(3, 1), ebb.ones(4), **k),
+    "bernoulli": lambda **k: ebb.bernoulli(ebb.full([COUNT], 0.25), **k),
+    "bernoulli p": lambda **k: ebb.zeros(COUNT).bernoulli(0.25, **k),
+    "bernoulli_": lambda **k: ebb.zeros(COUNT).bernoulli_(0.25, **k),
+    "bernoulli_ tensor": lambda **k: ebb.zeros(9, 100).bernoulli_(ebb.full([100], 0.5), **k),
+    "uniform_": lambda **k: ebb.empty(COUNT).uniform_(-2, 5, **k),
+    "normal_": lambda **k: ebb.empty(COUNT).normal_(2, 3, **k),
+    "multinomial": lambda **k: ebb.ones(3, 50).multinomial(20, **k),
+    "multinomial again": lambda **k: ebb.ones(3, 50).multinomial(200, True, **k),
+}
+
+
+@pytest.fixture(autouse=True)
+def keep_settings():
+    threads = ebb.get_num_threads()
+    ebb.manual_seed(11)
+    yield
+    ebb.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_a_seed_repeats_for_any_number_of_threads_and_a_generator_is_apart(name):
+    draw = DRAWS[name]
+    ebb.manual_seed(3)
+    first, second = draw().tolist(), draw().tolist()
+    assert first != second
+    for threads in (1, 2, 3):
+        ebb.set_num_threads(threads)
+        ebb.manual_seed(3)
+        assert draw().tolist() == first and draw().tolist() == second
+    own = ebb.Generator().manual_seed(3)
+    before = ebb.get_rng_state().tolist()
+    assert draw(generator=own).tolist() == first
+    assert ebb.get_rng_state().tolist() == before
+
+
+MOMENTS = {
+    "rand": (0.5, 1 / 12),
+    "randn": (0, 1),
+    "randint": ((5 + 899) / 2, (895**2 - 1) / 12),
+    "normal": (2, 9),
+    "bernoulli": (0.25, 0.1875),
+    "bernoulli p": (0.25, 0.1875),
+    "bernoulli_": (0.25, 0.1875),
+    "uniform_": (1.5, 49 / 12),
+    "normal_": (2, 9),
+}
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+def test_mean_and_variance_are_right(name):
+    mean, variance = MOMENTS[name]
+    values = DRAWS[name]().double().numpy()
+    assert abs(values.mean() - mean) < 5 * np.sqrt(variance / COUNT)
+    assert abs(values.var() / variance - 1) < 0.05
+
+
+def test_integers_stay_in_range_and_reach_its_ends():
+    x = ebb.randint(-3, 4, (5000,))
+    assert x.dtype == ebb.int64 and sorted(set(x.tolist())) == list(range(-3, 4))
+    counts = np.unique(x.numpy(), return_counts=True)[1]
+    assert counts.min() > 600 and counts.max() < 830
+    assert ebb.randint(0, 2**63 - 1, (100,)).numpy().max() > 2**61
+    assert ebb.randint(3, (2, 3), dtype=ebb.float32).dtype == ebb.float32
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 1000])
+def test_a_permutation_has_every_number_once(n):
+    assert sorted(ebb.randperm(n).tolist()) == list(range(n))
+
+
+def test_all_permutations_are_equally_likely():
+    found = [tuple(ebb.randperm(3).tolist()) for _ in range(3000)]
+    counts = [found.count(one) for one in set(found)]
+    assert len(counts) == 6 and min(counts) > 400 and max(counts) < 600
+
+
+def test_probabilities_of_0_and_1_are_certain():
+    p = ebb.tensor([0.0, 1.0]).expand([1000, 2])
+    assert (ebb.bernoulli(p) == p).all().item()
+    assert not ebb.ones(1000).bernoulli(0.0).any().item()
+    assert ebb.zeros(1000).bernoulli_(1.0).all().item()
+
+
+def test_draws_by_weight_follow_the_weights():
+    weights = ebb.tensor([[1.0, 0.0, 3.0, 6.0], [5.0, 5.0, 0.0, 0.0]])
+    again = weights.multinomial(20000, True).numpy()
+    for row, wanted in zip(again, ([0.1, 0, 0.3, 0.6], [0.5, 0.5, 0, 0]), strict=True):
+        shares = np.bincount(row, minlength=4) / 20000
+        np.testing.assert_allclose(shares, wanted, atol=0.015)
+        assert (shares[np.array(wanted) == 0] == 0).all()
+    first = weights[0].expand([20000, 4]).multinomial(2).numpy()
+    assert (first[:, 0] != first[:, 1]).all() and not (first == 1).any()
+    shares = np.bincount(first[:, 0], minlength=4) / 20000
+    np.testing.assert_allclose(shares, [0.1, 0, 0.3, 0.6], atol=0.015)
+    with pytest.raises(ValueError, match="each row needs 3 weights above 0, got 2 in row 1"):
+        weights.multinomial(3)
+
+
+def test_random_values_written_to_a_view_leave_the_rest_alone():
+    x = ebb.zeros(6, 4)
+    x[:, 1].normal_()
+    x[::2, 3].uniform_(1, 2)
+    values = x.numpy()
+    assert (values[:, [0, 2]] == 0).all() and (values[:, 1] != 0).all()
+    assert (values[::2, 3] >= 1).all() and (values[1::2, 3] == 0).all()
+
+
+def test_gradients_of_drawn_values_are_zero():
+    mean = ebb.zeros(3, 1, requires_grad=True)
+    std = ebb.ones(4, requires_grad=True)
+    ebb.normal(mean, std).sum().backward()
+    assert mean.grad.tolist() == [[0.0]] * 3 and std.grad.tolist() == [0.0] * 4
+    mean.grad = std.grad = None
+    ebb.normal(mean, 2.0).sum().backward()
+    ebb.normal(1.0, std).sum().backward()
+    assert mean.grad.tolist() == [[0.0]] * 3 and std.grad.tolist() == [0.0] * 4
+    p = ebb.full([3], 0.5).requires_grad_()
+    p.bernoulli().sum().backward()
+    assert p.grad.tolist() == [0.0] * 3
+    p.grad = None
+    p.bernoulli(0.25).sum().backward()
+    assert p.grad.tolist() == [0.0] * 3
+    leaf = ebb.ones(3, requires_grad=True)
+    written = (leaf * 2).uniform_()
+    written.sum().backward()
+    assert leaf.grad is None  # nothing of it is left in what was written over
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("size", [1, 5, 511, 513, 100001])
+def test_dropout_keeps_the_right_share_and_scales_it(dtype, size):
+    x = ebb.tensor(np.arange(size) % 7 + 1).to(getattr(ebb, dtype)).requires_grad_()
+    out = dropout(x, 0.25)
+    kept = out.detach().double().numpy() != 0
+    exact = np.where(kept, x.detach().double().numpy() / 0.75, 0)
+    np.testing.assert_allclose(out.detach().double().numpy(), exact, rtol=1e-2)
+    if size > 1000:
+        assert abs(kept.mean() - 0.75) < 0.01
+    out.sum().backward()
+    np.testing.assert_allclose(x.grad.double().numpy(), kept / 0.75, rtol=1e-2)
+
+
+def test_dropout_is_the_same_for_any_number_of_threads_and_layout():
+    x = ebb.ones(300, 1000)
+    for threads in (1, 2, 3):
+        ebb.set_num_threads(threads)
+        ebb.manual_seed(5)
+        first = dropout(x, 0.5)
+        ebb.manual_seed(5)
+        assert ebb.equal(dropout(ebb.ones(1000, 300).transpose(0, 1), 0.5), first)
+        if threads == 1:
+            wanted = first
+        assert ebb.equal(first, wanted)
+
+
+def test_dropout_of_nothing_and_of_everything():
+    x = ebb.tensor([1.0, float("inf")], requires_grad=True)
+    assert dropout(x, 0.0).tolist() == dropout(x, 0.7, training=False).tolist() == x.tolist()
+    out = dropout(x, 1.0)
+    assert out.tolist() == [0.0, 0.0]
+    assert ebb.autograd.grad([out.sum()], [x])[0].tolist() == [0.0, 0.0]
+    y = ebb.ones(50)
+    assert dropout(y, 0.5, inplace=True) is y and sorted(set(y.tolist())) == [0.0, 2.0]
+
+
+def test_dropout_is_differentiable_twice():
+    x = ebb.randn(40, dtype=ebb.float64, requires_grad=True)
+
+    def func(v):
+        ebb.manual_seed(9)
+        return dropout(v * v, 0.4)
+
+    assert ebb.autograd.gradcheck(func, [x]) and ebb.autograd.gradgradcheck(func, [x])
+
+
+def test_the_words_of_dropout_are_those_of_the_sequence():
+    ebb.manual_seed(2**40 + 17)
+    mask = dropout(ebb.ones(10007), 0.5) != 0
+    ebb.manual_seed(2**40 + 17)
+    # The numbers of rand are the upper 24 bits of the same words.
+    assert ebb.equal(mask, ebb.rand(10007) >= 0.5)

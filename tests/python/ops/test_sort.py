@@ -1,0 +1,163 @@
+# tests/python/ops/test_sort.py -- sorts of long lines, with ties, NaN and signed zeros;
+# searches; running sums of long lines.
+import math
+
+import numpy as np
+import pytest
+
+import ebb
+
+RNG = np.random.default_rng(8)
+DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
+SHAPES = ((1,), (255,), (257,), (70000,), (3, 1000), (1000, 3), (4, 300, 2))
+
+
+def stable_order(values, dim, descending):
+    if descending:
+        flipped = np.argsort(np.flip(values, dim), dim, kind="stable")
+        return np.flip(values.shape[dim] - 1 - flipped, dim)
+    return np.argsort(values, dim, kind="stable")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_sorts_are_stable_for_every_dtype_and_size(dtype, shape):
+    low = 0 if dtype in ("bool", "uint8") else -100
+    values = RNG.integers(low, 2 if dtype == "bool" else 100, shape)
+    x = ebb.tensor(values).to(getattr(ebb, dtype))
+    for dim in range(len(shape)):
+        for descending in (False, True):
+            order = stable_order(values, dim, descending)
+            found = x.sort(dim, descending)
+            assert (found.indices.numpy() == order).all()
+            assert (found.values.numpy() == np.take_along_axis(values, order, dim)).all()
+            count = min(5, shape[dim])
+            top = x.topk(count, dim, descending)
+            assert (top.indices.numpy() == np.take(order, range(count), dim)).all()
+            assert (x.argsort(dim, descending).numpy() == order).all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("size", [20, 1000])
+def test_random_floats_sort_like_numpy(dtype, size):
+    x = ebb.tensor(RNG.standard_normal((3, size))).to(getattr(ebb, dtype))
+    wide = x.double().numpy()
+    assert (x.sort().values.double().numpy() == np.sort(wide)).all()
+    assert (x.sort(0, True).values.double().numpy() == -np.sort(-wide, 0)).all()
+
+
+def test_nan_is_largest_and_zeros_are_equal():
+    x = ebb.tensor([math.nan, 0.0, -math.inf, -0.0, math.inf, -math.nan, 1.0])
+    assert x.argsort().tolist() == [2, 1, 3, 6, 4, 0, 5]
+    assert x.argsort(descending=True).tolist() == [0, 5, 4, 6, 1, 3, 2]
+    assert x.topk(2).indices.tolist() == [0, 5]
+    assert x.kthvalue(1).indices.item() == 2
+    assert math.copysign(1, x.sort().values[2].item()) == -1
+
+
+def test_a_median_with_nan_is_nan():
+    x = ebb.tensor([[3.0, math.nan, 1.0], [3.0, 2.0, 1.0]], requires_grad=True)
+    assert math.isnan(x.median().item())
+    found = x.median(1)
+    assert math.isnan(found.values[0].item()) and found.indices.tolist() == [1, 1]
+    assert found.values[1].item() == 2
+    assert ebb.autograd.grad([x.median()], [x])[0].tolist() == [[0, 1, 0], [0, 0, 0]]
+    even = ebb.tensor([4.0, 1.0, 3.0, 2.0])
+    assert even.median().item() == 2
+
+
+def test_gradients_go_where_the_elements_were():
+    x = ebb.tensor([[3.0, 1.0, 2.0], [5.0, 6.0, 4.0]], requires_grad=True)
+    weight = ebb.tensor([1.0, 10.0, 100.0])
+    grads = ebb.autograd.grad([(x.sort(1, True).values * weight).sum()], [x])
+    assert grads[0].tolist() == [[1.0, 100.0, 10.0], [10.0, 1.0, 100.0]]
+    grads = ebb.autograd.grad([(x.topk(2, 1).values * weight[:2]).sum()], [x])
+    assert grads[0].tolist() == [[1.0, 0.0, 10.0], [10.0, 1.0, 0.0]]
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_searches_match_numpy(right):
+    edges = np.sort(RNG.integers(0, 20, 12)).astype(np.float32)
+    values = RNG.integers(-2, 22, (5, 7)).astype(np.float32)
+    wanted = np.searchsorted(edges, values, "right" if right else "left")
+    found = ebb.searchsorted(ebb.tensor(edges), ebb.tensor(values), right=right)
+    assert (found.numpy() == wanted).all() and found.dtype == ebb.int64
+    found = ebb.bucketize(ebb.tensor(values), ebb.tensor(edges), right=right, out_int32=True)
+    assert (found.numpy() == wanted).all() and found.dtype == ebb.int32
+    lines = np.sort(RNG.integers(0, 20, (5, 9)), 1).astype(np.float32)
+    found = ebb.searchsorted(ebb.tensor(lines), ebb.tensor(values), right=right).numpy()
+    for line, row, got in zip(lines, values, found, strict=True):
+        assert (got == np.searchsorted(line, row, "right" if right else "left")).all()
+    assert ebb.searchsorted(ebb.zeros(0), ebb.ones(2)).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("shape", [(200001,), (3, 70000), (70000, 3), (5, 6, 70)])
+def test_running_sums_of_long_lines_are_accurate(shape):
+    values = RNG.standard_normal(shape).astype(np.float32)
+    x = ebb.tensor(values, requires_grad=True)
+    for dim in range(len(shape)):
+        out = x.cumsum(dim)
+        wanted = np.cumsum(values.astype(np.float64), dim)
+        np.testing.assert_allclose(out.detach().numpy(), wanted, rtol=1e-6, atol=1e-4)
+        (found,) = ebb.autograd.grad([out.sum()], [x])
+        counts = np.arange(shape[dim], 0, -1, dtype=np.float64)
+        shaped = counts.reshape([-1 if one == dim else 1 for one in range(len(shape))])
+        np.testing.assert_allclose(found.numpy(), np.broadcast_to(shaped, shape), rtol=1e-6)
+
+
+def test_scans_of_a_single_number_are_itself():
+    x = ebb.tensor(3.0, requires_grad=True)
+    assert x.cumsum(0).item() == x.cumprod(-1).item() == 3.0
+    assert ebb.autograd.grad([x.cumprod(0)], [x])[0].item() == 1.0
+
+
+def test_derivatives_of_a_running_product_with_zeros_are_exact():
+    x = ebb.tensor([2.0, 0.0, 3.0, 0.0, 5.0], dtype=ebb.float64, requires_grad=True)
+    assert ebb.autograd.gradcheck(lambda v: v.cumprod(0), [x])
+    assert ebb.autograd.gradgradcheck(lambda v: v.cumprod(0), [x])
+
+
+LONG = {
+    "float32": lambda rng, n: rng.standard_normal(n).astype("f4"),
+    "float64": lambda rng, n: rng.standard_normal(n),
+    "NaN": lambda rng, n: np.where(rng.random(n) > 0.9, np.nan, rng.integers(0, 5, n)),
+    "equal": lambda rng, n: np.zeros(n, "f4"),
+    "few": lambda rng, n: rng.integers(0, 3, n),
+    "int64": lambda rng, n: rng.integers(-(2**62), 2**62, n),
+    "int16": lambda rng, n: rng.integers(-3000, 3000, n).astype("i2"),
+    "int8": lambda rng, n: rng.integers(-100, 100, n).astype("i1"),
+    "uint8": lambda rng, n: rng.integers(0, 200, n).astype("u1"),
+    "bool": lambda rng, n: rng.random(n) > 0.5,
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("count", [300, 33000, 70000])
+def test_long_lines_are_sorted_and_searched_as_in_numpy(name, count):
+    array = LONG[name](np.random.default_rng(count), count)
+    x = ebb.tensor(array)
+    order = np.argsort(array, kind="stable")
+    values, indices = x.sort()
+    assert np.array_equal(indices.numpy(), order)
+    assert np.array_equal(values.numpy(), array[order], equal_nan=array.dtype.kind == "f")
+    descending = x.sort(descending=True).indices.tolist()
+    for k in (1, 10, count // 3, count - 1):
+        assert x.topk(k, largest=False).indices.tolist() == order[:k].tolist()
+        assert x.topk(k).indices.tolist() == descending[:k]
+        assert x.kthvalue(k).indices.item() == order[k - 1]
+    is_nan = array != array
+    middle = np.argmax(is_nan) if is_nan.any() else order[(count - 1) // 2]
+    assert x.median(0).indices.item() == middle
+    pairs = np.stack([array, array[::-1]], 1)
+    assert np.array_equal(
+        ebb.tensor(pairs).sort(0).indices.numpy(), np.argsort(pairs, 0, kind="stable")
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize(("shape", "dim"), [((100000,), 0), ((3, 50000), 1), ((50000, 3), 0)])
+def test_logsumexp_of_long_lines_agrees_with_numpy(dtype, shape, dim):
+    x = ebb.randn(*shape).to(getattr(ebb, dtype))
+    wanted = np.log(np.exp(x.double().numpy()).sum(dim))
+    rtol = 1e-3 if dtype == "float16" else 1e-6
+    assert np.allclose(x.logsumexp(dim).double().numpy(), wanted, rtol=rtol)

@@ -1,0 +1,301 @@
+# tests/python/ops/test_special.py -- gradients where finite differences do not reach: ties,
+# kinks, singular points, masked branches, operands used twice.
+import math
+
+import numpy as np
+import pytest
+
+import ebb
+
+OPS = ebb._C._ops
+
+
+def grads(output, inputs, seed=None):
+    seeds = None if seed is None else [seed]
+    return [one.tolist() for one in ebb.autograd.grad([output], inputs, seeds)]
+
+
+def leaf(values, dtype=ebb.float64):
+    return ebb.tensor(values, dtype=dtype, requires_grad=True)
+
+
+def test_full_max_shares_the_gradient_among_ties():
+    x = leaf([1.0, 3.0, 3.0, 2.0])
+    assert grads(x.max(), [x]) == [[0.0, 0.5, 0.5, 0.0]]
+
+
+def test_max_along_a_dim_sends_it_to_the_first_of_ties():
+    x = leaf([[1.0, 3.0, 3.0], [2.0, 2.0, 1.0]])
+    values, indices = x.max(1)
+    assert indices.tolist() == [1, 0]
+    assert grads(values, [x], ebb.ones([2], dtype=ebb.float64)) == [
+        [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+    ]
+
+
+def test_max_of_nan_is_nan():
+    assert math.isnan(ebb.tensor([1.0, math.nan, 3.0]).max().item())
+    values, indices = ebb.tensor([[1.0, math.nan, 3.0]]).max(1)
+    assert math.isnan(values.item())
+    assert indices.item() == 1
+
+
+def test_relu_has_the_smallest_subgradient_at_zero():
+    x = leaf([-1.0, 0.0, 2.0])
+    assert grads(x.relu(), [x], ebb.ones([3], dtype=ebb.float64)) == [[0.0, 0.0, 1.0]]
+    assert math.isnan(ebb.tensor([math.nan]).relu().item())
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.log(),
+        lambda x: x.sqrt(),
+        lambda x: 1.0 / x,
+        lambda x: ebb.tensor([1.0, 1.0]).double() / x,
+    ],
+    ids=["log", "sqrt", "rdiv", "div"],
+)
+def test_a_masked_singular_branch_does_not_poison(function):
+    x = leaf([0.0, 2.0])
+    mask = x.detach() > 0
+    safe = ebb.where(mask, function(x), 0)
+    (first,) = ebb.autograd.grad([safe.sum()], [x], create_graph=True)
+    assert first.tolist()[0] == 0.0
+    assert math.isfinite(first.tolist()[1])
+    (second,) = ebb.autograd.grad([first.sum()], [x])
+    assert second.tolist()[0] == 0.0
+    assert math.isfinite(second.tolist()[1])
+
+
+@pytest.mark.parametrize(
+    ("function", "point"),
+    [
+        (ebb.rsqrt, 0.0),
+        (ebb.reciprocal, 0.0),
+        (ebb.log1p, -1.0),
+        (ebb.log2, 0.0),
+        (ebb.log10, 0.0),
+        (ebb.asin, 1.0),
+        (ebb.acos, -1.0),
+    ],
+    ids=["rsqrt", "reciprocal", "log1p", "log2", "log10", "asin", "acos"],
+)
+def test_a_singular_point_that_gets_no_gradient_gives_none(function, point):
+    x = leaf([point, 0.5])
+    (first,) = grads(function(x), [x], ebb.tensor([0.0, 1.0], dtype=ebb.float64))
+    assert first[0] == 0.0
+    assert math.isfinite(first[1]) and first[1] != 0.0
+
+
+def test_the_origin_of_two_operands_gives_no_gradient_where_none_arrives():
+    x, y = leaf([0.0, 3.0]), leaf([0.0, 4.0])
+    seed = ebb.tensor([0.0, 1.0], dtype=ebb.float64)
+    assert grads(ebb.hypot(x, y), [x, y], seed) == [[0.0, 0.6], [0.0, 0.8]]
+    assert grads(ebb.atan2(x, y), [x, y], seed) == [[0.0, 0.16], [0.0, -0.12]]
+
+
+def test_the_gradient_of_hypot_does_not_overflow_near_the_origin():
+    x, y = leaf([1e-300]), leaf([0.0])
+    seed = ebb.tensor([1e10], dtype=ebb.float64)
+    assert grads(ebb.hypot(x, y), [x, y], seed) == [[1e10], [0.0]]
+    assert grads(ebb.hypot(y, x), [x, y], seed) == [[1e10], [0.0]]
+
+
+def test_a_masked_quotient_does_not_poison_the_numerator():
+    x, y = leaf([1.0, 3.0]), leaf([0.0, 2.0])
+    safe = ebb.where(y.detach() > 0, x / y, 0)
+    assert grads(safe.sum(), [x, y]) == [[0.0, 0.5], [0.0, -0.75]]
+
+
+def test_where_keeps_nan_out_of_the_branch_not_taken():
+    x = leaf([1.0, 2.0])
+    out = ebb.where(ebb.tensor([True, False]), x, ebb.tensor([math.nan, 5.0]))
+    assert out.tolist() == [1.0, 5.0]
+    assert grads(out.sum(), [x]) == [[1.0, 0.0]]
+
+
+def test_mul0_is_zero_where_its_first_operand_is_zero():
+    zero, singular = leaf([0.0, 0.0, 2.0]), leaf([math.inf, math.nan, 3.0])
+    out = OPS.mul0(zero, singular)
+    assert out.tolist() == [0.0, 0.0, 6.0]
+    first = ebb.autograd.grad([out.sum()], [zero, singular])
+    assert first[1].tolist() == [0.0, 0.0, 2.0]
+
+
+def test_the_gradient_of_mul0_is_zero_where_none_arrives():
+    for values in ([math.inf, 2.0], [math.nan, 2.0]):
+        singular, other = leaf(values), leaf([3.0, 4.0])
+        seed = ebb.tensor([0.0, 1.0], dtype=ebb.float64)
+        for arguments in ((singular, other), (other, singular)):
+            first = grads(OPS.mul0(*arguments), [singular, other], seed)
+            assert first == [[0.0, 4.0], [0.0, 2.0]]
+
+
+def test_an_operand_used_twice_gets_both_gradients():
+    x = leaf([2.0, -3.0])
+    ones = ebb.ones([2], dtype=ebb.float64)
+    assert grads(x * x, [x], ones) == [[4.0, -6.0]]
+    assert grads(x - x, [x], ones) == [[0.0, 0.0]]
+    assert grads(ebb.cat([x, x]), [x], ebb.ones([4], dtype=ebb.float64)) == [[2.0, 2.0]]
+
+
+def test_a_power_made_of_products_has_derivatives_of_order_six():
+    x = leaf(1.5)
+    value = x * x * x * x * x * x
+    for factor in (6, 5, 4, 3, 2, 1):
+        (value,) = ebb.autograd.grad([value], [x], create_graph=True)
+        assert value.requires_grad or factor == 1
+    assert value.item() == pytest.approx(720.0)
+
+
+def test_assignment_to_a_part_is_differentiable():
+    x, value = leaf(np.arange(6.0).reshape(2, 3)), leaf([10.0, 20.0])
+
+    def write(x, value):
+        out = x * 2.0
+        out[:, 1] = value
+        return out * out
+
+    assert ebb.autograd.gradcheck(write, (x, value))
+    assert ebb.autograd.gradgradcheck(write, (x, value))
+
+
+def test_broadcast_assignment_to_a_part_is_differentiable():
+    x, value = leaf(np.arange(12.0).reshape(3, 4)), leaf([[1.0], [2.0]])
+
+    def write(x, value):
+        out = x * 2.0
+        out[::2, 1:3] = value
+        return out * out
+
+    assert ebb.autograd.gradcheck(write, (x, value))
+
+
+def test_nll_loss_ignores_a_class():
+    x = leaf(np.arange(6.0).reshape(2, 3))
+    loss = ebb.nll_loss(x, ebb.tensor([1, 2]), ignore_index=2)
+    assert loss.item() == -1.0
+    assert grads(loss, [x]) == [[[0.0, -1.0, 0.0], [0.0, 0.0, 0.0]]]
+
+
+def test_cross_entropy_of_large_scores_stays_finite():
+    x = leaf([[1e4, -1e4, 0.0]])
+    loss = ebb.cross_entropy(x, ebb.tensor([1]))
+    assert loss.item() == pytest.approx(2e4)
+    assert all(math.isfinite(one) for one in grads(loss, [x])[0][0])
+
+
+def test_mixed_dtypes_give_each_operand_its_own():
+    x, y = leaf([1.5, 2.0], ebb.float32), leaf([2.0, 4.0])
+    out = x * y
+    assert out.dtype == ebb.float64
+    first = ebb.autograd.grad([out.sum()], [x, y])
+    assert [one.dtype for one in first] == [ebb.float32, ebb.float64]
+    assert [one.tolist() for one in first] == [[2.0, 4.0], [1.5, 2.0]]
+
+
+def test_a_real_operand_of_a_complex_product_gets_a_real_gradient():
+    x, z = leaf([1.5, 2.0]), leaf([1 + 2j, 3 - 1j], ebb.complex128)
+    first = ebb.autograd.grad([x * z], [x, z], [ebb.tensor([1j, 1 + 1j], dtype=ebb.complex128)])
+    assert first[0].dtype == ebb.float64
+    assert first[0].tolist() == [2.0, 2.0]
+    assert first[1].tolist() == [1.5j, 2 + 2j]
+
+
+@pytest.mark.parametrize("op", [ebb.max, ebb.min, ebb.amax, ebb.amin, ebb.median])
+def test_full_reductions_to_one_element_share_the_gradient_among_ties(op):
+    x = leaf([2.0, 2.0, 2.0])
+    assert sum(grads(op(x), [x])[0]) == pytest.approx(1.0)
+    assert grads(op(x), [x]) == [[pytest.approx(1 / 3)] * 3]
+
+
+@pytest.mark.parametrize("op", [ebb.maximum, ebb.minimum])
+def test_the_larger_or_smaller_of_equals_gives_each_half_of_the_gradient(op):
+    x, y = leaf([1.0]), leaf([1.0])
+    assert grads(op(x, y), [x, y]) == [[0.5], [0.5]]
+
+
+def second(function, x, seed=None):
+    """The first and the second derivative."""
+    (first,) = ebb.autograd.grad([function(x)], [x], seed, create_graph=True)
+    (found,) = ebb.autograd.grad([first.sum()], [x], materialize_grads=True)
+    return first.tolist(), found.tolist()
+
+
+def test_the_angle_of_the_origin_has_no_gradient():
+    x, y = leaf([0.0, 0.0, 1e-200, 1e200]), leaf([0.0, -0.0, 0.0, 1e200])
+    seed = ebb.tensor([1.0, 1.0, 1.0, 1e200], dtype=ebb.float64)
+    along_x, along_y = grads(ebb.atan2(x, y), [x, y], seed)
+    assert along_x == [0.0, 0.0, 0.0, pytest.approx(0.5)]
+    assert along_y == [0.0, 0.0, pytest.approx(-1e200), pytest.approx(-0.5)]
+
+
+def test_powers_of_0_are_flat_in_every_order():
+    exponent = leaf([0.5, 1.0, 3.0])
+    for base in (0.0, ebb.zeros(3, dtype=ebb.float64)):
+        ones = ebb.ones(3, dtype=ebb.float64)
+        assert second(lambda y, base=base: base**y, exponent, [ones]) == ([0.0] * 3, [0.0] * 3)
+
+
+def test_the_slope_of_a_power_of_0_changes_with_the_exponent():
+    base, exponent = leaf([4.0]), leaf([0.0])
+    (slope,) = ebb.autograd.grad([base**exponent], [base], create_graph=True)
+    assert slope.tolist() == [0.0]
+    assert grads(slope, [exponent]) == [[0.25]]  # of y x^(y - 1): 1 / x
+
+
+def test_a_negative_base_has_a_gradient_to_a_complex_exponent():
+    exponent = leaf([0.5 + 1j], ebb.complex128)
+    wanted = np.conj((-2 + 0j) ** (0.5 + 1j) * np.log(-2 + 0j))
+    for base in (-2.0, ebb.tensor([-2.0], dtype=ebb.float64)):
+        (found,) = grads(base**exponent, [exponent], ebb.ones(1, dtype=ebb.complex128))
+        np.testing.assert_allclose(found, [wanted])
+
+
+@pytest.mark.parametrize("p", [2.0, 3.0])
+def test_the_norm_of_zeros_is_flat_in_both_orders(p):
+    assert second(lambda x: x.norm(p), leaf([0.0, 0.0])) == ([0.0, 0.0], [0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [ebb.exp2, ebb.exp, ebb.cosh, ebb.sinh, ebb.tan, lambda x: x / 0],
+    ids=["exp2", "exp", "cosh", "sinh", "tan", "div"],
+)
+def test_a_masked_infinite_slope_does_not_poison(function):
+    x = leaf([math.inf, 1e4, math.nan])
+    masked = ebb.where(ebb.tensor([False] * 3), function(x), 0)
+    assert grads(masked.sum(), [x]) == [[0.0] * 3]
+
+
+def test_a_masked_product_of_all_elements_does_not_poison():
+    x = leaf([[math.inf, 0.0], [math.nan, 2.0], [3.0, 2.0]])
+    rows = ebb.where(ebb.tensor([False, False, True]), x.prod(1), 0)
+    assert grads(rows.sum(), [x]) == [[[0.0, 0.0], [0.0, 0.0], [2.0, 3.0]]]
+
+
+@pytest.mark.parametrize("dtype", [ebb.float64, ebb.float32, ebb.float16])
+@pytest.mark.parametrize("count", [1, 9])
+def test_gelu_far_below_0_is_0_and_at_minus_infinity_not_a_number(dtype, count):
+    x = ebb.tensor([[-60.0, -math.inf]], dtype=dtype).repeat(count, 1)
+    out = ebb.nn.functional.gelu(x)
+    assert out[:, 0].tolist() == [0.0] * count
+    assert all(map(math.isnan, out[:, 1].tolist()))
+
+
+def test_the_tail_of_gelu_is_that_of_the_complementary_error_function():
+    x = -np.linspace(1.0, 37.0, 73)
+    out = ebb.nn.functional.gelu(ebb.tensor(x)).numpy()
+    wanted = [one * math.erfc(-one / math.sqrt(2)) / 2 for one in x]
+    np.testing.assert_allclose(out, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("is_inplace", [False, True])
+def test_nan_to_num_replaces_in_both_parts_of_complex_numbers(is_inplace):
+    values = [complex(math.nan, 2.0), complex(-math.inf, math.inf), 1 + 1j]
+    x = ebb.tensor(values, dtype=ebb.complex128)
+    function = x.nan_to_num_ if is_inplace else x.nan_to_num
+    out = function(nan=5.0, posinf=7.0, neginf=-7.0)
+    assert out.tolist() == [5 + 2j, -7 + 7j, 1 + 1j]
+    assert (out is x) == is_inplace

@@ -1,0 +1,213 @@
+# tests/python/ops/test_values.py -- every op of the table gives what NumPy says, in every form.
+#
+# One test per op and dtype runs all cases of the row: odd sizes, zero-size, 0-d, broadcast pairs,
+# strided, transposed and offset memory, positional and keyword arguments, in-place and out=.
+import numpy as np
+import pytest
+
+import ebb
+from tests.python.ops.op_reference import assert_close, expected_dtype, reference
+from tests.python.ops.op_rows import (
+    ALL_DTYPES,
+    BOOL,
+    COMPLEX,
+    FLOATING,
+    INTEGERS,
+    NARROWER,
+    call,
+    dtype_of,
+    function_of,
+    inplace_of,
+    load_rows,
+    make_arguments,
+    split_arguments,
+)
+
+ROWS = [row for row in load_rows() if "none" not in row.test]
+COMPUTED = [row for row in ROWS if row.data["family"] != "creation" or row.tensors]
+PLAIN = [(row, dtype) for row in COMPUTED if not row.is_inplace for dtype in row.dtypes]
+INPLACE = [(row, dtype) for row in COMPUTED if "inplace" in row.forms for dtype in row.dtypes]
+OUT = [(row, dtype) for row in COMPUTED if "out" in row.forms for dtype in row.dtypes]
+
+
+def wraps_negative(row, case, dtype):
+    """A negative or fractional number has no value in the integers of NumPy's reference."""
+    return dtype.startswith("u") and "alpha" in case.arguments and case.arguments["alpha"] < 0
+
+
+# Indices of a plane, which gradients keep; users get int64.
+NARROW_INDICES = ("max_pool", "adaptive_max_pool")
+
+
+def as_list(result):
+    return list(result) if isinstance(result, tuple | list) else [result]
+
+
+def check_results(row, arguments, results, dtype, what):
+    wanted = reference(row, arguments)
+    assert len(results) == len(wanted), what
+    for index, (result, values) in enumerate(zip(results, wanted, strict=True)):
+        is_index = row.data["results"][0] == "values" and index == 1
+        index_dtype = "int32" if row.name in NARROW_INDICES else "int64"
+        expected = index_dtype if is_index else expected_dtype(row, arguments, dtype)
+        assert_close(result, values, expected, what)
+
+
+@pytest.mark.parametrize(("row", "dtype"), PLAIN, ids=str)
+def test_values_match_numpy(row, dtype):
+    for case in row.cases():
+        if wraps_negative(row, case, dtype):
+            continue
+        for layout in row.layouts:
+            arguments = make_arguments(row, case, dtype, layout)
+            what = f"{row.op}({case}) {dtype} {layout}"
+            check_results(row, arguments, as_list(call(row, arguments)), dtype, what)
+
+
+@pytest.fixture
+def double_default():
+    ebb.set_default_dtype(ebb.float64)
+    yield
+    ebb.set_default_dtype(ebb.float32)
+
+
+WHOLE = [(row, dtype) for row, dtype in PLAIN if dtype in ("bool", "uint8", "int64")]
+
+
+@pytest.mark.parametrize(("row", "dtype"), WHOLE, ids=str)
+def test_what_ops_make_of_integers_has_the_default_dtype(row, dtype, double_default):
+    for case in row.cases():
+        if not wraps_negative(row, case, dtype):
+            arguments = make_arguments(row, case, dtype)
+            what = f"{row.op}({case}) {dtype}, float64 by default"
+            check_results(row, arguments, as_list(call(row, arguments)), dtype, what)
+
+
+CREATION = [row for row in ROWS if row.data["family"] == "creation" and not row.tensors]
+CREATION = [row for row in CREATION if row.test.get("inputs")]
+
+
+@pytest.mark.parametrize("row", CREATION, ids=str)
+def test_new_tensors_of_floating_numbers_have_the_default_dtype(row, double_default):
+    for case in row.cases():
+        for arguments in (case.arguments, in_floats(case.arguments)):
+            positional, named = split_arguments(row, arguments)
+            given = list(arguments.values())
+            has_kind = row.name in ("full", "arange") and not any(
+                isinstance(one, float) for one in given
+            )
+            wanted = ebb.int64 if has_kind else ebb.float64
+            assert getattr(ebb, row.name)(*positional, **named).dtype is wanted, arguments
+
+
+def in_floats(arguments):
+    """The arguments with floats for their numbers, where the function takes numbers."""
+    numbers = ("fill_value", "start", "end", "step")
+    return {name: float(v) if name in numbers else v for name, v in arguments.items()}
+
+
+@pytest.mark.parametrize("row", [r for r in COMPUTED if not r.is_inplace], ids=str)
+def test_keywords_methods_and_aliases_are_the_same_op(row):
+    case = row.cases()[0]
+    arguments = make_arguments(row, case, row.dtypes[-1])
+    wanted = as_list(call(row, arguments))
+    positional, named = split_arguments(row, arguments)
+    kind = row.data["python"]
+    calls = []
+    if kind in ("both", "function"):
+        calls += [getattr(ebb, name) for name in (row.name, *row.data["aliases"])]
+        calls += [getattr(ebb.ops, row.name)]
+        same = as_list(getattr(ebb, row.name)(**arguments))
+        assert [one.tolist() for one in same] == [one.tolist() for one in wanted]
+    for function in calls:
+        same = as_list(function(*positional, **named))
+        assert [one.tolist() for one in same] == [one.tolist() for one in wanted]
+    if kind in ("both", "method"):
+        for name in (row.name, *row.data["aliases"]):
+            same = as_list(getattr(positional[0], name)(*positional[1:], **named))
+            assert [one.tolist() for one in same] == [one.tolist() for one in wanted]
+
+
+def rank(dtype):
+    kinds = (BOOL, INTEGERS, FLOATING, COMPLEX)
+    return next(index for index, names in enumerate(kinds) if dtype in names)
+
+
+def run_inplace(row, arguments):
+    """Call the in-place form; return the tensor written to and what the call returned."""
+    positional, named = split_arguments(row, arguments)
+    return positional[0], inplace_of(row)(*positional, **named)
+
+
+@pytest.mark.parametrize(("row", "dtype"), INPLACE, ids=str)
+def test_inplace_forms_write_their_first_operand(row, dtype):
+    for case in row.cases():
+        if wraps_negative(row, case, dtype):
+            continue
+        for layout in row.layouts:
+            check_inplace(row, case, dtype, layout)
+
+
+def check_inplace(row, case, dtype, layout):
+    arguments = make_arguments(row, case, dtype, layout)
+    what = f"{row.op}({case}) {dtype} {layout}, in place"
+    wanted = reference(row, arguments)[0]
+    own = next(iter(arguments.values()))
+    result = dtype if row.is_inplace else expected_dtype(row, arguments, dtype)
+    is_refused = rank(result) > rank(dtype) or row.refuses_inplace(dtype)
+    if tuple(own.shape) != wanted.shape or is_refused:
+        before = own.tolist()
+        with pytest.raises(ebb.Error, match=row.name):
+            run_inplace(row, arguments)
+        assert own.tolist() == before, what
+        return
+    version = own._version
+    written, returned = run_inplace(row, arguments)
+    assert returned is written, what
+    assert written._version > version or written.numel() == 0, what
+    assert_close(written, wanted, dtype, what)
+
+
+@pytest.mark.parametrize(("row", "dtype"), OUT, ids=str)
+def test_out_forms_write_where_they_are_told(row, dtype):
+    for case in row.cases():
+        for layout in row.layouts:
+            arguments = make_arguments(row, case, dtype, layout)
+            what = f"{row.op}({case}) {dtype} {layout}, out="
+            wanted = reference(row, arguments)[0]
+            expected = expected_dtype(row, arguments, dtype)
+            out = ebb.empty(wanted.shape, dtype=dtype_of(expected))
+            positional, named = split_arguments(row, arguments)
+            assert function_of(row)(*positional, **named, out=out) is out, what
+            assert_close(out, wanted, expected, what)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.op in NARROWER], ids=str)
+def test_other_dtypes_are_refused(row):
+    case = row.cases()[0]
+    for dtype in set(row.data["dtypes"][row.main]) - set(row.dtypes):
+        with pytest.raises(ebb.Error, match=f"{row.name.split('_')[0]}|log_softmax"):
+            call(row, make_arguments(row, case, dtype))
+
+
+CREATED = [row for row in ROWS if row.data["family"] == "creation" and not row.tensors]
+
+
+@pytest.mark.parametrize("row", CREATED, ids=str)
+def test_creation_matches_numpy(row):
+    for case in row.cases():
+        for dtype in (None, "int64", "float16", "bfloat16", "float32", "float64", "bool"):
+            if row.name in ("arange", "linspace") and dtype == "bool":
+                continue
+            numpy_dtype = np.float64 if dtype == "bfloat16" else np.dtype(dtype or "float32")
+            given = {} if dtype is None else {"dtype": dtype_of(dtype)}
+            result = getattr(ebb, row.name)(*case.arguments.values(), **given)
+            values = {**{p["name"]: 0 for p in row.params}, "step": 1, **case.arguments}
+            wanted = eval(row.test["numpy"], {"np": np, **values, "dtype": numpy_dtype})
+            expected = dtype or ("int64" if row.name in ("full", "arange") else "float32")
+            assert_close(result, np.asarray(wanted), expected, f"{row.op}({case}) {dtype}")
+
+
+def test_every_dtype_is_tried():
+    tried = {dtype for _, dtype in PLAIN}
+    assert tried >= set(ALL_DTYPES) or len(ROWS) < 10

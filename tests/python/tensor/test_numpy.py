@@ -1,0 +1,177 @@
+# tests/python/tensor/test_numpy.py -- NumPy in and out without copies, and what is refused.
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import ebb
+
+DTYPES = [
+    "bool",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+]
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_memory_is_shared_both_ways(name):
+    array = np.ones((2, 3), dtype=name)
+    x = ebb.from_numpy(array)
+    assert x.dtype is getattr(ebb, name) and x.shape == (2, 3)
+    back = x.numpy()
+    assert back.dtype == array.dtype and np.shares_memory(back, array)
+    array[0, 0] = 0
+    assert back[0, 0] == 0 and x[0, 0].item() == 0
+
+
+def test_strided_broadcast_and_empty_arrays():
+    base = np.arange(24.0).reshape(4, 6)
+    for array in (base.T, base[::2, 1::3], np.broadcast_to(base[0], (3, 6)), base[:0], base[1, 2]):
+        array = np.asarray(array)
+        x = ebb.from_numpy(array)
+        assert x.shape == array.shape and np.array_equal(x.numpy(), array)
+        assert np.array_equal(np.asarray(x), array)
+
+
+def test_the_array_lives_as_long_as_the_tensor():
+    class Array(np.ndarray):
+        pass
+
+    array = np.zeros(3).view(Array)
+    gone = weakref.ref(array)
+    x = ebb.from_numpy(array)
+    view = x[1:]
+    del array, x
+    gc.collect()
+    assert gone() is not None and view.tolist() == [0.0, 0.0]
+    del view
+    gc.collect()
+    assert gone() is None
+
+
+def test_the_memory_lives_as_long_as_the_array():
+    x = ebb.ones(1000)
+    array = x.numpy()
+    del x
+    gc.collect()
+    junk = [ebb.zeros(1000) for _ in range(10)]
+    assert array.sum() == 1000 and len(junk) == 10
+
+
+def test_new_data_does_not_move_an_array():
+    x = ebb.ones(3)
+    array = x.numpy()
+    x.data = ebb.zeros(3)
+    assert array.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_read_only_arrays_stay_read_only():
+    array = np.arange(3.0)
+    array.flags.writeable = False
+    x = ebb.from_numpy(array)
+    assert not x.numpy().flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        x.add_(1)
+    with pytest.raises(ValueError, match="read-only"):
+        x[0] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (lambda: [1.0], TypeError, "needs a numpy.ndarray, got list"),
+        (lambda: np.float32(1), TypeError, "needs a numpy.ndarray"),
+        (lambda: np.array([None]), TypeError, "got object"),
+        (lambda: np.array(["a"]), TypeError, "got <U1"),
+        (lambda: np.array([b"a"]), TypeError, r"got \|S1"),
+        (lambda: np.zeros(2, dtype="datetime64[s]"), TypeError, "datetime64"),
+        (lambda: np.zeros(2, dtype=[("a", "f4")]), TypeError, "from_numpy"),
+        (lambda: np.zeros(2, dtype=np.longdouble), TypeError, "got float128"),
+        (lambda: np.zeros(2, dtype=">f4"), ValueError, "byte order, got >f4"),
+        (lambda: np.arange(4)[::-1], ValueError, "not negative, got -8 bytes in dim 0"),
+        (lambda: np.zeros(3, dtype="f4,i1")["f0"], ValueError, "multiples of the element size"),
+        (lambda: np.zeros(9, np.uint8)[1:].view(np.float64), ValueError, "aligned"),
+    ],
+)
+def test_arrays_that_cannot_be_shared_are_refused(make, error, text):
+    with pytest.raises(error, match=text):
+        ebb.from_numpy(make())
+
+
+def test_tensor_copies_what_cannot_be_shared():
+    assert ebb.tensor(np.arange(4)[::-1]).tolist() == [3, 2, 1, 0]
+    assert ebb.tensor(np.array([1.0, 2.0], dtype=">f4")).tolist() == [1.0, 2.0]
+    assert ebb.tensor(np.float64(2)).dtype is ebb.float64
+    array = np.zeros(2)
+    x = ebb.tensor(array)
+    array[0] = 1
+    assert x.tolist() == [0.0, 0.0]
+
+
+def test_as_tensor_shares_if_it_can():
+    array = np.zeros(2)
+    assert np.shares_memory(ebb.as_tensor(array).numpy(), array)
+    x = ebb.ones(2)
+    assert ebb.as_tensor(x) is x and ebb.asarray(x) is x
+    assert ebb.as_tensor(array, dtype=ebb.float32).dtype is ebb.float32
+    assert ebb.as_tensor([1, 2]).tolist() == [1, 2]
+
+
+def test_numpy_refuses_history_and_bfloat16():
+    with pytest.raises(RuntimeError, match=r"hint: use tensor.detach\(\).numpy\(\)"):
+        ebb.ones(2, requires_grad=True).numpy()
+    with pytest.raises(RuntimeError, match="not require grad"):
+        np.asarray(ebb.ones(2, requires_grad=True))
+    with pytest.raises(TypeError, match="NumPy has no bfloat16"):
+        ebb.ones(2, dtype=ebb.bfloat16).numpy()
+
+
+def test_numpy_takes_tensors_with_history_under_no_grad():
+    x = ebb.tensor([1.0, 2.0], requires_grad=True)
+    with ebb.no_grad():
+        assert x.numpy().tolist() == np.asarray(x * 1).tolist() == [1.0, 2.0]
+        x.numpy()[0] = 5.0
+    assert x.tolist() == [5.0, 2.0]
+
+
+def test_numpy_numbers_count_as_numbers():
+    x = ebb.ones(2)
+    for number in (np.float32(2), np.float64(2), np.int64(2), np.uint8(2)):
+        for y in (x * number, number * x):
+            assert isinstance(y, ebb.Tensor) and y.dtype is ebb.float32 and y.tolist() == [2, 2]
+    assert (x > np.float32(0)).tolist() == [True, True]
+    assert ebb.zeros(np.int64(3)).shape == (3,)
+    assert ebb.full((2,), np.float32(3)).tolist() == [3.0, 3.0]
+    assert ebb.sum(ebb.ones(2, 2), np.int64(0), np.bool_(True)).shape == (1, 2)
+
+
+def test_arrays_beside_tensors_become_tensors():
+    x, array = ebb.ones(2), np.array([1.0, 2.0], dtype=np.float32)
+    for y in (x + array, array + x):
+        assert isinstance(y, ebb.Tensor) and y.tolist() == [2.0, 3.0]
+    assert (array - x).tolist() == [0.0, 1.0]
+
+
+def test_numpy_functions_take_tensors():
+    assert np.sin(ebb.zeros(2)).tolist() == [0.0, 0.0]
+    assert np.asarray(ebb.ones(2), dtype=np.float64).dtype == np.float64
+
+
+def test_memoryview_sees_the_memory():
+    x = ebb.arange(6).reshape(2, 3)
+    view = memoryview(x)
+    assert view.shape == (2, 3) and view.tolist() == [[0, 1, 2], [3, 4, 5]]
+    view[0, 0] = 9
+    assert x[0, 0].item() == 9
