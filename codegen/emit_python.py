@@ -1,9 +1,9 @@
 # codegen/emit_python.py -- Python's functions and methods of each op: python/ops_<family>.cpp.
 #
 # An op's overloads share one Python function. It is described by an OpSpec, whose parameters the
-# runtime (python/src/args.h) binds; the generated code converts them and calls ebb::name. Where the
-# first overload needs tensors only, they are tried before anything else: the straight path.
-# Creation functions get what the front end adds: sizes in a row, requires_grad and generator.
+# runtime (python/src/calls/args.h) binds; the generated code converts them and calls ebb::name.
+# Where the first overload needs tensors only, they are tried before anything else: the straight
+# path. Creation functions get what the front end adds: sizes in a row, requires_grad and generator.
 """Emitter of the Python bindings and the stub."""
 
 from __future__ import annotations

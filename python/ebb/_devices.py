@@ -1,7 +1,7 @@
 # python/ebb/_devices.py -- streams, events and the default device, as context managers.
 #
-# The work is done in python/src/devices.cpp; a stream is a device and a number there. The CPU has
-# one stream, on which everything is done at once.
+# The work is done in python/src/parts/devices.cpp; a stream is a device and a number there. The CPU
+# has one stream, on which everything is done at once.
 """Devices beside the CPU, which come from plug-ins: ``load_device_plugin()``.
 
 >>> ebb.devices()[0]

@@ -1,9 +1,9 @@
 # python/ebb/_naming.py -- errors of functions written in Python name the function and the argument.
 #
-# name_errors() puts a PublicFunction (python/src/public_function.h) in the place of each public
-# function, constructor and method of the package. Calls pass through it; when one fails that came
-# from outside the package, explain() makes of whatever was raised inside one of ebb's errors, and
-# says which argument is not of the kind that the signature's annotations ask for. Nothing is
+# name_errors() puts a PublicFunction (python/src/calls/public_function.h) in the place of each
+# public function, constructor and method of the package. Calls pass through it; when one fails that
+# came from outside the package, explain() makes of whatever was raised inside one of ebb's errors,
+# and says which argument is not of the kind that the signature's annotations ask for. Nothing is
 # checked before that. Errors that users' own code raised, called from here, stay as they are.
 """Explains errors at the edge of the package. Start reading at ``explain()``."""
 

@@ -1,6 +1,6 @@
 # python/ebb/_tensor.py -- methods of Tensor that need no speed, added to the compiled class.
 #
-# The class itself is python/src/tensor_*.cpp; ops are generated. What is here runs once per copy,
+# The class itself is python/src/tensor/*.cpp; ops are generated. What is here runs once per copy,
 # pickle or print, not once per op.
 """Copying, pickling, formatting and tensors like a given one."""
 

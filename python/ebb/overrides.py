@@ -1,10 +1,10 @@
 # python/ebb/overrides.py -- __ebb_function__: classes that take part in ebb's functions.
 #
 # PyTorch's __torch_function__ under ebb's name. Functions of the op table, and methods that get
-# such an object as an argument, come here from where arguments are parsed (python/src/overrides.h).
-# Methods, operators and properties of a subclass of Tensor come here through wrappers that
-# prepare_class() puts into the class when it is made. So neither costs a plain tensor anything.
-# Start reading at _dispatch().
+# such an object as an argument, come here from where arguments are parsed
+# (python/src/calls/overrides.h). Methods, operators and properties of a subclass of Tensor come
+# here through wrappers that prepare_class() puts into the class when it is made. So neither costs a
+# plain tensor anything. Start reading at _dispatch().
 """The override protocol for subclasses of ``Tensor`` and objects that act like tensors."""
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ RULES = (
          "this header: use a loop, ebb::str or <backtrace.h>", in_comments=True),
     Rule(CPP, re.compile(r"\bstd::(ranges::)?views::"), "Clang 14 does not compile views: loop"),
     Rule(CPP, re.compile(r"\bPyUnicode_AsUTF8\("), "ends at a NUL in the text: use utf8_of() or "
-         "label_of() of python/src/text.h"),
+         "label_of() of python/src/base/text.h"),
     Rule((".h",), re.compile(r"^\s*using namespace\b", re.M), "no `using namespace` in a header"),
     Rule(CPP, re.compile(r"^\s*#\s*pragma\s+omp\b", re.M), "no OpenMP: use ebb::parallel_for",
          in_comments=True),

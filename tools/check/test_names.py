@@ -1,6 +1,7 @@
 # tools/check/test_names.py -- no two tests share a name, so none hides another.
 """In Python the later of two equal names replaces the earlier silently; in C++ a report becomes
-ambiguous. The name is compared within a C++ program, a folder of tests/, and within a Python module or class.
+ambiguous. The name is compared within a C++ program (a folder of tests/) and within a Python module
+or class.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 # Parameters, buffers and submodules live in the instance's __dict__ like any attribute, so reading
 # them costs nothing special; _registered holds them once more, by kind, for those who list them.
 # Calling a module runs forward(), between the hooks if there are any, and lets what is recorded
-# belong to the module (python/src/module_call.cpp). Start reading at __setattr__.
+# belong to the module (python/src/parts/module_call.cpp). Start reading at __setattr__.
 """The base class of everything in a network."""
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # python/ebb/utils/checkpoint.py -- trades memory for time: parts of a graph are computed twice.
 #
-# The rules are compiled (ebb/autograd/checkpoint/checkpoint_frame.h, python/src/checkpoint.cpp).
-# Here are the options that only Python has.
+# The rules are compiled (ebb/autograd/checkpoint/checkpoint_frame.h,
+# python/src/autograd/checkpoint.cpp). Here are the options that only Python has.
 """``checkpoint``: what a function saves for backward is computed again instead of kept."""
 
 from __future__ import annotations

@@ -1,0 +1,239 @@
+// python/src/autograd/autograd.cpp -- arguments of backward() and grad(), which run without the
+// GIL.
+#include "python/src/autograd/autograd.h"
+
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "ebb/autograd/engine/engine.h"
+#include "python/src/autograd/node_object.h"
+#include "python/src/calls/args.h"
+#include "python/src/calls/errors.h"
+
+namespace ebb::python {
+namespace {
+
+/// A GradientEdge: a tuple of a Node and a number.
+bool is_edge(PyObject* object) {
+  return PyTuple_Check(object) && PyTuple_GET_SIZE(object) >= 2 &&
+         is_node(PyTuple_GET_ITEM(object, 0)) && PyLong_Check(PyTuple_GET_ITEM(object, 1));
+}
+
+Place to_edge(PyObject* object) {
+  const int64_t number = to_int64(PyTuple_GET_ITEM(object, 1));
+  return autograd::GradientEdge{
+      autograd::NodePtr<autograd::Node>::share(&node_of(PyTuple_GET_ITEM(object, 0))),
+      static_cast<uint32_t>(number)};
+}
+
+enum class Kind : uint8_t { places, seeds };
+
+/// One tensor (or, for places, one edge) or a sequence of them. For seeds, None stands for no
+/// tensor.
+std::vector<Place> to_places(PyObject* object, const char* what, Kind kind) {
+  std::vector<Place> places;
+  const auto add = [&](PyObject* item) {
+    if (is_tensor(item)) {
+      places.emplace_back(tensor_of(item));
+    } else if (kind == Kind::places && is_edge(item)) {
+      places.push_back(to_edge(item));
+    } else {
+      return false;
+    }
+    return true;
+  };
+  if (object == nullptr || object == Py_None || add(object)) return places;
+  if (PySequence_Check(object) == 0 && PyIter_Check(object) == 0 && !PyAnySet_Check(object)) {
+    throw DTypeError(str(what, " must be Tensor or sequence of Tensors, got ", type_name(object)));
+  }
+  const Ref items(PySequence_Tuple(object));
+  for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(items.get()); ++index) {
+    PyObject* const item = PyTuple_GET_ITEM(items.get(), index);
+    if (kind == Kind::seeds && item == Py_None) {
+      places.emplace_back(Tensor());
+    } else if (!add(item)) {
+      throw DTypeError(str(what, " must be Tensor or sequence of Tensors, got ", type_name(item),
+                           " at position ", index));
+    }
+  }
+  return places;
+}
+
+std::vector<Tensor> to_seeds(PyObject* object, const char* what) {
+  std::vector<Tensor> seeds;
+  for (Place& place : to_places(object, what, Kind::seeds))
+    seeds.push_back(std::move(place.tensor));
+  return seeds;
+}
+
+bool truth(const Arguments& arguments, int index, bool fallback) {
+  return arguments.given(index) ? arguments.boolean(index) : fallback;
+}
+std::optional<bool> optional_truth(const Arguments& arguments, int index) {
+  return arguments.given(index) ? std::optional(arguments.boolean(index)) : std::nullopt;
+}
+
+void check_not_empty(const std::vector<Place>& places, const char* what) {
+  if (places.empty()) throw ValueError(str(what, " needs at least one tensor, got none"));
+}
+
+/// Seeds: none at all, or one for each root.
+void check_seeds(const std::vector<Tensor>& seeds, size_t roots, const char* what) {
+  if (!seeds.empty() && seeds.size() != roots) {
+    throw ValueError(str(what, " needs one gradient per root, got ", seeds.size(), " for ", roots));
+  }
+}
+
+constexpr uint8_t kOptional = kHasDefault | kNoneAllowed;
+
+Param method_params[] = {{"self", ArgKind::tensor},
+                         {"gradient", ArgKind::tensor, kOptional},
+                         {"retain_graph", ArgKind::boolean, kOptional},
+                         {"create_graph", ArgKind::boolean, kOptional},
+                         {"inputs", ArgKind::object, kOptional}};
+const Overload method_overloads[] = {method_params};
+OpSpec method_spec{"backward", method_overloads};
+
+Param backward_params[] = {{"tensors", ArgKind::object},
+                           {"grad_tensors", ArgKind::object, kOptional},
+                           {"retain_graph", ArgKind::boolean, kOptional},
+                           {"create_graph", ArgKind::boolean, kOptional},
+                           {"inputs", ArgKind::object, kOptional}};
+const Overload backward_overloads[] = {backward_params};
+OpSpec backward_spec{"backward", backward_overloads};
+
+Param grad_params[] = {{"outputs", ArgKind::object},
+                       {"inputs", ArgKind::object},
+                       {"grad_outputs", ArgKind::object, kOptional},
+                       {"retain_graph", ArgKind::boolean, kOptional},
+                       {"create_graph", ArgKind::boolean, kHasDefault},
+                       {"only_inputs", ArgKind::boolean, kHasDefault},
+                       {"allow_unused", ArgKind::boolean, kOptional},
+                       {"is_grads_batched", ArgKind::boolean, kHasDefault},
+                       {"materialize_grads", ArgKind::boolean, kHasDefault},
+                       {"no_grad_vars", ArgKind::object, kOptional}};
+const Overload grad_overloads[] = {grad_params};
+OpSpec grad_spec{"grad", grad_overloads};
+
+/// What follows the seeds is the same for the method and the function.
+void run(const std::vector<Place>& roots, const std::vector<Tensor>& seeds,
+         const Arguments& arguments) {
+  std::vector<Place> inputs;
+  if (arguments.given(4)) {
+    inputs = to_places(arguments.object(4), "backward(): argument 'inputs'", Kind::places);
+    check_not_empty(inputs, "backward(): argument 'inputs'");
+  }
+  const BackwardOptions options = {.retain_graph = optional_truth(arguments, 2),
+                                   .create_graph = truth(arguments, 3, false),
+                                   .input_places = inputs};
+  const ReleaseGil unlocked;
+  backward_from(roots, seeds, options);
+}
+
+PyObject* module_backward(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return guarded_call(
+      backward_spec, {nullptr, args, count, names}, [&](const Arguments& arguments) {
+        const std::vector<Place> roots =
+            to_places(arguments.object(0), "backward(): argument 'tensors'", Kind::places);
+        check_not_empty(roots, "backward(): argument 'tensors'");
+        const std::vector<Tensor> seeds =
+            to_seeds(arguments.object(1), "backward(): argument 'grad_tensors'");
+        check_seeds(seeds, roots.size(), "backward(): argument 'grad_tensors'");
+        run(roots, seeds, arguments);
+        return Py_NewRef(Py_None);
+      });
+}
+
+PyObject* module_grad(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return guarded_call(grad_spec, {nullptr, args, count, names}, [&](const Arguments& arguments) {
+    const std::vector<Place> outputs =
+        to_places(arguments.object(0), "grad(): argument 'outputs'", Kind::places);
+    const std::vector<Place> inputs =
+        to_places(arguments.object(1), "grad(): argument 'inputs'", Kind::places);
+    const std::vector<Tensor> seeds =
+        to_seeds(arguments.object(2), "grad(): argument 'grad_outputs'");
+    const std::vector<Place> cuts =
+        to_places(arguments.object(9), "grad(): argument 'no_grad_vars'", Kind::places);
+    check_not_empty(outputs, "grad(): argument 'outputs'");
+    check_not_empty(inputs, "grad(): argument 'inputs'");
+    check_seeds(seeds, outputs.size(), "grad(): argument 'grad_outputs'");
+    const bool fills = truth(arguments, 8, false);
+    if (fills && arguments.given(6) && !arguments.boolean(6)) {
+      throw ValueError("grad: materialize_grads=True needs allow_unused=True or None, got False");
+    }
+    const GradOptions options = {.retain_graph = optional_truth(arguments, 3),
+                                 .create_graph = truth(arguments, 4, false),
+                                 .allow_unused = truth(arguments, 6, fills),
+                                 .materialize_grads = fills,
+                                 .only_inputs = truth(arguments, 5, true),
+                                 .is_grads_batched = truth(arguments, 7, false),
+                                 .no_grad_vars = cuts};
+    std::vector<Tensor> grads;
+    {
+      const ReleaseGil unlocked;
+      grads = grad_between(outputs, inputs, seeds, options);
+    }
+    Ref result(PyTuple_New(static_cast<Py_ssize_t>(grads.size())));
+    for (size_t index = 0; index < grads.size(); ++index) {
+      PyTuple_SET_ITEM(result.get(), static_cast<Py_ssize_t>(index), wrap(std::move(grads[index])));
+    }
+    return result.release();
+  });
+}
+
+constexpr const char* kBackwardDoc =
+    "backward($module, tensors, grad_tensors=None, retain_graph=None, create_graph=False, "
+    "inputs=None)\n--\n\n"
+    "Add the gradient of the sum of `tensors` to the `grad` of every leaf it depends on.\n\n"
+    "Args:\n"
+    "    tensors: A tensor or GradientEdge, or a sequence of them.\n"
+    "    grad_tensors: What to start with: one gradient per tensor; None stands for 1.\n"
+    "    retain_graph: Keep what a further run needs (default: create_graph).\n"
+    "    create_graph: Record the gradients' own computation.\n"
+    "    inputs: Add to these tensors only, leaves or not; a GradientEdge names a leaf, or\n"
+    "        tensors that retain their gradient.\n"
+    "Raises:\n"
+    "    AutogradError: If a tensor has no history, or the graph was freed.\n";
+constexpr const char* kGradDoc =
+    "grad($module, outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, "
+    "only_inputs=True, allow_unused=None, is_grads_batched=False, materialize_grads=False, "
+    "no_grad_vars=None)\n--\n\n"
+    "Return the gradients of the sum of `outputs` with respect to `inputs`, as a tuple.\n\n"
+    "No tensor's `grad` changes, unless only_inputs is False. Inputs and outputs may be\n"
+    "GradientEdges.\n\n"
+    "Args:\n"
+    "    grad_outputs: What to start with: one gradient per output; None stands for 1.\n"
+    "    allow_unused: Give None for an input that no output depends on, instead of an error.\n"
+    "    materialize_grads: Give zeros for it.\n"
+    "    only_inputs: With False, also add to the `grad` of every other leaf that is reached.\n"
+    "    is_grads_batched: `grad_outputs` have one more dim in front; run once per entry and\n"
+    "        stack the gradients.\n"
+    "    no_grad_vars: A tensor or GradientEdge, or several: no gradient passes them in this "
+    "call.\n"
+    "Raises:\n"
+    "    ValueError: If an input is unused.\n"
+    "    AutogradError: If a tensor has no history, or the graph was freed.\n";
+
+PyMethodDef kFunctions[] = {
+    {"backward", as_method(module_backward), METH_FASTCALL | METH_KEYWORDS, kBackwardDoc},
+    {"grad", as_method(module_grad), METH_FASTCALL | METH_KEYWORDS, kGradDoc},
+    {},
+};
+
+}  // namespace
+
+PyObject* tensor_backward(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                          PyObject* names) {
+  return guarded_call(method_spec, {self, args, count, names}, [&](const Arguments& arguments) {
+    const std::vector<Place> roots = {tensor_of(self)};
+    std::vector<Tensor> seeds;
+    if (arguments.given(1)) seeds.push_back(arguments.tensor(1));
+    run(roots, seeds, arguments);
+    return Py_NewRef(Py_None);
+  });
+}
+
+void add_autograd(PyObject* module) { check_status(PyModule_AddFunctions(module, kFunctions)); }
+
+}  // namespace ebb::python

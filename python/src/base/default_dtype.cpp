@@ -1,0 +1,41 @@
+// python/src/base/default_dtype.cpp -- see default_dtype.h.
+#include "python/src/base/default_dtype.h"
+
+#include "ebb/core/base/error.h"
+#include "python/src/base/value_types.h"
+#include "python/src/calls/errors.h"
+
+namespace ebb::python {
+namespace {
+
+PyObject* get_default(PyObject*, PyObject*) { return Py_NewRef(dtype_object(default_dtype())); }
+
+PyObject* set_default(PyObject*, PyObject* wanted) {
+  return guarded([&] {
+    const std::optional<DType> dtype = to_dtype(wanted);
+    if (!dtype || !is_floating(*dtype)) {
+      throw DTypeError("set_default_dtype: needs a floating dtype, got " +
+                       (dtype ? std::string(name_of(*dtype)) : type_name(wanted)));
+    }
+    set_default_dtype(*dtype);
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyMethodDef kFunctions[] = {
+    {"get_default_dtype", get_default, METH_NOARGS,
+     "get_default_dtype($module)\n--\n\nReturn the dtype of new floating tensors."},
+    {"set_default_dtype", set_default, METH_O,
+     "set_default_dtype($module, dtype, /)\n--\n\n"
+     "Set the dtype of new floating tensors whose dtype nobody gives, and of what floating\n"
+     "results operations make of integers."},
+    {},
+};
+
+}  // namespace
+
+void add_default_dtype(PyObject* module) {
+  check_status(PyModule_AddFunctions(module, kFunctions));
+}
+
+}  // namespace ebb::python

@@ -1,0 +1,288 @@
+// python/src/base/value_types.cpp -- ebb.dtype, ebb.device and ebb.Size.
+#include "python/src/base/value_types.h"
+
+#include <array>
+#include <string>
+
+#include "ebb/core/base/error.h"
+#include "python/src/base/text.h"
+#include "python/src/calls/error_names.h"
+#include "python/src/calls/errors.h"
+
+namespace ebb::python {
+namespace {
+
+struct DTypeObject {
+  PyObject_HEAD DType dtype;
+};
+struct DeviceObject {
+  PyObject_HEAD Device device;
+};
+
+PyTypeObject* dtype_type = nullptr;
+PyTypeObject* device_type = nullptr;
+PyTypeObject* size_type = nullptr;
+std::array<PyObject*, kDTypeCount> dtypes;
+
+DType dtype_in(PyObject* self) { return reinterpret_cast<DTypeObject*>(self)->dtype; }
+Device device_in(PyObject* self) { return reinterpret_cast<DeviceObject*>(self)->device; }
+
+PyObject* text(const std::string& value) {
+  return PyUnicode_FromStringAndSize(value.data(), static_cast<Py_ssize_t>(value.size()));
+}
+
+void free_object(PyObject* self) {
+  PyTypeObject* const type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyTypeObject* make_type(PyType_Spec& spec) {
+  return reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+}
+
+// --- dtype ---
+
+PyObject* dtype_repr(PyObject* self) {
+  return text(std::string("ebb.") + std::string(name_of(dtype_in(self))));
+}
+/// Pickled and copied by name: there is one object of each.
+PyObject* dtype_reduce(PyObject* self, PyObject*) {
+  return text(std::string(name_of(dtype_in(self))));
+}
+PyObject* dtype_is_floating(PyObject* self, void*) {
+  return PyBool_FromLong(is_floating(dtype_in(self)));
+}
+PyObject* dtype_is_complex(PyObject* self, void*) {
+  return PyBool_FromLong(is_complex(dtype_in(self)));
+}
+PyObject* dtype_is_signed(PyObject* self, void*) {
+  const DType dtype = dtype_in(self);
+  return PyBool_FromLong(dtype != DType::boolean && !is_unsigned(dtype));
+}
+PyObject* dtype_itemsize(PyObject* self, void*) {
+  return PyLong_FromSize_t(item_size(dtype_in(self)));
+}
+PyObject* dtype_name(PyObject* self, void*) { return text(std::string(name_of(dtype_in(self)))); }
+
+PyGetSetDef kDTypeAttributes[] = {
+    {"is_floating_point", dtype_is_floating, nullptr, "Whether it is a real floating type.",
+     nullptr},
+    {"is_complex", dtype_is_complex, nullptr, "Whether it is a complex type.", nullptr},
+    {"is_signed", dtype_is_signed, nullptr, "Whether it has negative values.", nullptr},
+    {"itemsize", dtype_itemsize, nullptr, "Bytes of one element.", nullptr},
+    {"name", dtype_name, nullptr, "The name without `ebb.`.", nullptr},
+    {},
+};
+PyMethodDef kDTypeMethods[] = {
+    {"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
+    {},
+};
+
+void add_dtypes(PyObject* module) {
+  PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>("The element type of a tensor, such as ebb.float32.")},
+      {Py_tp_repr, as_slot(dtype_repr)},
+      {Py_tp_dealloc, as_slot(free_object)},
+      {Py_tp_getset, kDTypeAttributes},
+      {Py_tp_methods, kDTypeMethods},
+      {0, nullptr},
+  };
+  PyType_Spec spec = {"ebb.dtype", sizeof(DTypeObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  dtype_type = make_type(spec);
+  check_status(PyModule_AddObjectRef(module, "dtype", reinterpret_cast<PyObject*>(dtype_type)));
+  for (int index = 0; index < kDTypeCount; ++index) {
+    auto* const object = PyObject_New(DTypeObject, dtype_type);
+    object->dtype = static_cast<DType>(index);
+    dtypes[static_cast<size_t>(index)] = checked(reinterpret_cast<PyObject*>(object));
+    const std::string name(name_of(object->dtype));
+    check_status(PyModule_AddObjectRef(module, name.c_str(), dtypes[static_cast<size_t>(index)]));
+  }
+}
+
+// --- device ---
+
+PyObject* device_repr(PyObject* self) {
+  const Device device = device_in(self);
+  std::string name = to_string(device);
+  const size_t colon = name.find(':');
+  std::string shown = "device(type='" + name.substr(0, colon) + "'";
+  if (colon != std::string::npos) shown += ", index=" + name.substr(colon + 1);
+  return text(shown + ")");
+}
+PyObject* device_str(PyObject* self) { return text(to_string(device_in(self))); }
+PyObject* device_kind(PyObject* self, void*) {
+  const std::string name = to_string(device_in(self));
+  return text(name.substr(0, name.find(':')));
+}
+PyObject* device_index(PyObject* self, void*) {
+  const Device device = device_in(self);
+  if (device.type == DeviceType::cpu) Py_RETURN_NONE;
+  return PyLong_FromLong(device.index);
+}
+Py_hash_t device_hash(PyObject* self) {
+  const Device device = device_in(self);
+  return static_cast<Py_hash_t>(device.type) * 256 + device.index + 1;
+}
+PyObject* device_compare(PyObject* self, PyObject* other, int operation) {
+  if (!is_device(other) || (operation != Py_EQ && operation != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
+  const bool same = device_in(self) == device_in(other);
+  return PyBool_FromLong(same == (operation == Py_EQ));
+}
+PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"type", nullptr};
+  PyObject* what = nullptr;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "O:device", const_cast<char**>(names), &what) ==
+      0) {
+    return nullptr;
+  }
+  return guarded([&] { return make_device(to_device(what)); });
+}
+PyObject* device_reduce(PyObject* self, PyObject*) {
+  return Py_BuildValue("O(N)", Py_TYPE(self), device_str(self));
+}
+
+PyGetSetDef kDeviceAttributes[] = {
+    {"type", device_kind, nullptr, "'cpu' or another kind of device.", nullptr},
+    {"index", device_index, nullptr, "Its number, or None for the CPU.", nullptr},
+    {},
+};
+PyMethodDef kDeviceMethods[] = {
+    {"__reduce__", device_reduce, METH_NOARGS, nullptr},
+    {},
+};
+
+void add_device(PyObject* module) {
+  PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>("device(type)\n--\n\nWhere a tensor's memory lives.")},
+      {Py_tp_new, as_slot(device_new)},
+      {Py_tp_repr, as_slot(device_repr)},
+      {Py_tp_str, as_slot(device_str)},
+      {Py_tp_hash, as_slot(device_hash)},
+      {Py_tp_richcompare, as_slot(device_compare)},
+      {Py_tp_dealloc, as_slot(free_object)},
+      {Py_tp_getset, kDeviceAttributes},
+      {Py_tp_methods, kDeviceMethods},
+      {0, nullptr},
+  };
+  PyType_Spec spec = {"ebb.device", sizeof(DeviceObject), 0, Py_TPFLAGS_DEFAULT, slots};
+  device_type = make_type(spec);
+  check_status(PyModule_AddObjectRef(module, "device", reinterpret_cast<PyObject*>(device_type)));
+}
+
+// --- Size ---
+
+PyObject* size_repr(PyObject* self) {
+  std::string shown = "ebb.Size([";
+  for (Py_ssize_t dim = 0; dim < PyTuple_GET_SIZE(self); ++dim) {
+    PyObject* const item = PyObject_Repr(PyTuple_GET_ITEM(self, dim));
+    if (item == nullptr) return nullptr;
+    if (dim > 0) shown += ", ";
+    shown += utf8_of(item);
+    Py_DECREF(item);
+  }
+  return text(shown + "])");
+}
+
+PyObject* size_numel(PyObject* self, PyObject*) {
+  PyObject* product = PyLong_FromLong(1);
+  for (Py_ssize_t dim = 0; product != nullptr && dim < PyTuple_GET_SIZE(self); ++dim) {
+    PyObject* const next = PyNumber_Multiply(product, PyTuple_GET_ITEM(self, dim));
+    Py_DECREF(product);
+    product = next;
+  }
+  return product;
+}
+
+/// A slice of a Size is a Size.
+PyObject* size_subscript(PyObject* self, PyObject* key) {
+  PyObject* const part = PyTuple_Type.tp_as_mapping->mp_subscript(self, key);
+  if (part == nullptr || !PySlice_Check(key)) return part;
+  PyObject* const size = PyObject_CallOneArg(reinterpret_cast<PyObject*>(size_type), part);
+  Py_DECREF(part);
+  return size;
+}
+
+PyObject* new_size(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  return renamed("Size", PyTuple_Type.tp_new(type, args, kwargs));
+}
+
+PyMethodDef kSizeMethods[] = {
+    {"numel", size_numel, METH_NOARGS, "numel($self)\n--\n\nReturn the product of the sizes."},
+    {},
+};
+
+void add_size(PyObject* module) {
+  PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>("The shape of a tensor: a tuple of ints.")},
+      {Py_tp_new, as_slot(new_size)},
+      {Py_tp_repr, as_slot(size_repr)},
+      {Py_mp_subscript, as_slot(size_subscript)},
+      {Py_tp_methods, kSizeMethods},
+      {0, nullptr},
+  };
+  PyType_Spec spec = {"ebb.Size", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+  PyObject* const base = reinterpret_cast<PyObject*>(&PyTuple_Type);
+  size_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpecWithBases(&spec, base)));
+  check_status(PyModule_AddObjectRef(module, "Size", reinterpret_cast<PyObject*>(size_type)));
+}
+
+void fill_tuple(PyObject* tuple, IntSpan values) {
+  for (size_t index = 0; index < values.size(); ++index) {
+    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(index),
+                     checked(PyLong_FromLongLong(values[index])));
+  }
+}
+
+}  // namespace
+
+PyObject* dtype_object(DType dtype) { return dtypes[static_cast<size_t>(dtype)]; }
+
+std::optional<DType> to_dtype(PyObject* object) {
+  if (Py_TYPE(object) == dtype_type) return dtype_in(object);
+  if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::boolean;
+  if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) return DType::int64;
+  if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DType::float64;
+  if (object == reinterpret_cast<PyObject*>(&PyComplex_Type)) return DType::complex128;
+  return std::nullopt;
+}
+
+PyObject* make_device(Device device) {
+  auto* const object =
+      reinterpret_cast<DeviceObject*>(checked(device_type->tp_alloc(device_type, 0)));
+  object->device = revealed(device);
+  return reinterpret_cast<PyObject*>(object);
+}
+
+bool is_device(PyObject* object) { return Py_TYPE(object) == device_type; }
+
+Device to_device(PyObject* object) {
+  if (is_device(object)) return device_in(object);
+  if (!PyUnicode_Check(object)) {
+    throw DTypeError(str("device: needs a device or its name, got ", type_name(object)));
+  }
+  return parse_device(std::string(utf8_of(object)));
+}
+
+PyObject* make_size(IntSpan sizes) {
+  Ref size(size_type->tp_alloc(size_type, static_cast<Py_ssize_t>(sizes.size())));
+  fill_tuple(size.get(), sizes);
+  return size.release();
+}
+
+bool is_size(PyObject* object) { return PyObject_TypeCheck(object, size_type); }
+
+PyObject* make_int_tuple(IntSpan values) {
+  Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
+  fill_tuple(tuple.get(), values);
+  return tuple.release();
+}
+
+void add_value_types(PyObject* module) {
+  add_dtypes(module);
+  add_device(module);
+  add_size(module);
+}
+
+}  // namespace ebb::python

@@ -1,0 +1,111 @@
+// python/src/calls/errors.cpp -- makes the exception classes and translates C++ exceptions to them.
+#include "python/src/calls/errors.h"
+
+#include <exception>
+#include <new>
+
+#include "ebb/autograd/checkpoint/checkpoint_frame.h"
+#include "ebb/core/base/error.h"
+#include "python/src/autograd/checkpoint.h"
+#include "python/src/calls/python_error.h"
+
+namespace ebb::python {
+namespace {
+
+struct ClassRow {
+  PyObject* ErrorClasses::*member;
+  const char* name;
+  PyObject** standard;
+  const char* doc;
+};
+
+const ClassRow kRows[] = {
+    {&ErrorClasses::shape, "ShapeError", &PyExc_ValueError, "Shapes that do not fit."},
+    {&ErrorClasses::value, "ValueError", &PyExc_ValueError, "A bad value of any other kind."},
+    {&ErrorClasses::dtype, "DTypeError", &PyExc_TypeError, "A bad dtype or kind of argument."},
+    {&ErrorClasses::index, "IndexError", &PyExc_IndexError, "An index or dim out of range."},
+    {&ErrorClasses::autograd, "AutogradError", nullptr,
+     "No history, a freed graph, or a value changed since it was saved."},
+    {&ErrorClasses::non_finite, "NonFiniteError", &PyExc_FloatingPointError,
+     "NaN or an infinity where the values are checked."},
+    {&ErrorClasses::not_implemented, "NotImplementedError", &PyExc_NotImplementedError,
+     "A missing kernel or derivative."},
+    {&ErrorClasses::out_of_memory, "OutOfMemoryError", &PyExc_MemoryError,
+     "Memory ran out; tells bytes asked for, live and peak."},
+    {&ErrorClasses::io, "IoError", &PyExc_OSError, "A file that cannot be read or written."},
+    {&ErrorClasses::device, "DeviceError", nullptr, "A call that a device failed to carry out."},
+    {&ErrorClasses::internal, "InternalError", nullptr, "A bug of ebb itself; please report it."},
+};
+
+PyObject* make_class(const ClassRow& row) {
+  const std::string name = std::string("ebb.errors.") + row.name;
+  Ref bases(row.standard == nullptr ? PyTuple_Pack(1, error_classes.base)
+                                    : PyTuple_Pack(2, *row.standard, error_classes.base));
+  return checked(PyErr_NewExceptionWithDoc(name.c_str(), row.doc, bases.get(), nullptr));
+}
+
+void set_error(PyObject* error_class, const char* text) { PyErr_SetString(error_class, text); }
+
+}  // namespace
+
+ErrorClasses error_classes;
+
+void add_error_classes(PyObject* module) {
+  error_classes.base = checked(PyErr_NewExceptionWithDoc(
+      "ebb.errors.Error", "Base of every exception that ebb raises.", PyExc_RuntimeError, nullptr));
+  check_status(PyModule_AddObjectRef(module, "Error", error_classes.base));
+  for (const ClassRow& row : kRows) {
+    PyObject* const made = make_class(row);
+    error_classes.*row.member = made;
+    check_status(PyModule_AddObjectRef(module, row.name, made));
+  }
+}
+
+PyObject* translate_exception() noexcept {
+  try {
+    throw;
+  } catch (const ErrorSet&) {
+    if (PyErr_Occurred() == nullptr) {
+      set_error(error_classes.internal, "bindings: an error was announced but not set");
+    }
+  } catch (const PythonError& error) {
+    error.restore();
+  } catch (const autograd::StopRecomputation&) {
+    set_stop_recomputation();
+  } catch (const ShapeError& error) {
+    set_error(error_classes.shape, error.what());
+  } catch (const ValueError& error) {
+    set_error(error_classes.value, error.what());
+  } catch (const DTypeError& error) {
+    set_error(error_classes.dtype, error.what());
+  } catch (const IndexError& error) {
+    set_error(error_classes.index, error.what());
+  } catch (const AutogradError& error) {
+    set_error(error_classes.autograd, error.what());
+  } catch (const NonFiniteError& error) {
+    set_error(error_classes.non_finite, error.what());
+  } catch (const NotImplementedError& error) {
+    set_error(error_classes.not_implemented, error.what());
+  } catch (const OutOfMemoryError& error) {
+    set_error(error_classes.out_of_memory, error.what());
+  } catch (const IoError& error) {
+    set_error(error_classes.io, error.what());
+  } catch (const DeviceError& error) {
+    set_error(error_classes.device, error.what());
+  } catch (const Error& error) {
+    set_error(error_classes.internal, error.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    set_error(error_classes.internal, error.what());
+  } catch (...) {
+    set_error(error_classes.internal, "bindings: an exception of unknown type");
+  }
+  return nullptr;
+}
+
+std::string type_name(PyObject* object) {
+  return object == nullptr ? "nothing" : Py_TYPE(object)->tp_name;
+}
+
+}  // namespace ebb::python

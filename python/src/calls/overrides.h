@@ -1,0 +1,38 @@
+// python/src/calls/overrides.h -- classes that take part in ebb's functions: __ebb_function__.
+//
+// The protocol itself is Python (python/ebb/overrides.py). Here is how calls get there: where
+// arguments are bound and one is no plain tensor, its class is looked at; if it has the protocol,
+// CallsOverride is thrown and the op's function hands the whole call over. Tensors of the exact
+// class, and of subclasses while no class has the protocol, cost nothing.
+#pragma once
+
+#include "python/src/tensor/object.h"
+
+namespace ebb::python {
+
+struct Call;
+
+/// Thrown while arguments are bound: one of them has the protocol. Not for users.
+struct CallsOverride {};
+
+/// Whether the class of any object has the protocol, and it is not switched off on this thread.
+bool has_override(PyObject* object);
+/// Throws CallsOverride if an argument has the protocol, or an element of a list or tuple.
+void look_for_overrides(const Call& call);
+/// Makes the call of function or method `name` by the protocol. Throws ErrorSet.
+PyObject* call_override(const char* name, const Call& call);
+
+namespace detail {
+extern bool overrides_exist;  // some subclass of Tensor has the protocol
+}
+
+/// A tensor that is not to be handed over.
+inline bool is_plain_tensor(PyObject* object) {
+  return is_exact_tensor(object) || (PyType_IsSubtype(Py_TYPE(object), tensor_type) != 0 &&
+                                     !(detail::overrides_exist && has_override(object)));
+}
+
+/// Adds what python/ebb/overrides.py needs to `module`. Throws ErrorSet.
+void add_overrides(PyObject* module);
+
+}  // namespace ebb::python

@@ -1,0 +1,55 @@
+// python/src/parts/clip_grad.cpp -- bounding gradients, for ebb.nn.utils; one call for all
+// parameters.
+#include "python/src/parts/clip_grad.h"
+
+#include "ebb/nn/clip_grad.h"
+#include "python/src/calls/plain_args.h"
+#include "python/src/tensor/object.h"
+
+namespace ebb::python {
+namespace {
+
+// (parameters, max_norm, norm_type, error_if_nonfinite)
+PyObject* clip_norm(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    const char* const op = "clip_grad_norm_";
+    check_count(op, count, 4);
+    const std::vector<Tensor> parameters = to_tensors(op, args[0]);
+    const double max_norm = to_number(op, "max_norm", args[1]);
+    const double norm_type = to_number(op, "norm_type", args[2]);
+    const bool refuses = to_truth(args[3]);
+    Tensor norm;
+    {
+      const ReleaseGil released;
+      norm = nn::utils::clip_grad_norm_(parameters, max_norm, norm_type, refuses);
+    }
+    return wrap(std::move(norm));
+  });
+}
+
+// (parameters, clip_value)
+PyObject* clip_value(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    const char* const op = "clip_grad_value_";
+    check_count(op, count, 2);
+    const std::vector<Tensor> parameters = to_tensors(op, args[0]);
+    const double limit = to_number(op, "clip_value", args[1]);
+    {
+      const ReleaseGil released;
+      nn::utils::clip_grad_value_(parameters, limit);
+    }
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyMethodDef kFunctions[] = {
+    {"_clip_grad_norm", as_method(clip_norm), METH_FASTCALL, nullptr},
+    {"_clip_grad_value", as_method(clip_value), METH_FASTCALL, nullptr},
+    {},
+};
+
+}  // namespace
+
+void add_clip_grad(PyObject* module) { check_status(PyModule_AddFunctions(module, kFunctions)); }
+
+}  // namespace ebb::python

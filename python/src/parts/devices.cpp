@@ -1,0 +1,244 @@
+// python/src/parts/devices.cpp -- see devices.h.
+//
+// Streams are numbers here and events are capsules; ebb/_devices.py makes classes of them.
+#include "python/src/parts/devices.h"
+
+#include <memory>
+
+#include "ebb/autograd/hooks/active_run.h"
+#include "ebb/core/base/log.h"
+#include "ebb/core/device/device_plugin.h"
+#include "ebb/core/device/stream.h"
+#include "ebb/core/tensor/device_memory.h"
+#include "ebb/ops/fallback.h"
+#include "python/src/base/py.h"
+#include "python/src/base/text.h"
+#include "python/src/base/value_types.h"
+#include "python/src/calls/args.h"
+#include "python/src/calls/error_names.h"
+#include "python/src/calls/errors.h"
+#include "python/src/calls/python_error.h"
+
+namespace ebb::python {
+namespace {
+
+PyObject* none() { return Py_NewRef(Py_None); }
+
+/// For what may wait: other Python threads run meanwhile.
+template <typename Body>
+void without_lock(Body body) {
+  const ReleaseGil released;
+  body();
+}
+
+// --- devices ---
+
+PyObject* load_plugin(PyObject*, PyObject* path) {
+  return guarded_as("load_device_plugin", [&] {
+    return make_device({load_device_plugin(path_of("load_device_plugin", path)), 0});
+  });
+}
+
+PyObject* list_devices(PyObject*, PyObject*) {
+  return guarded([] {
+    const Ref list(PyList_New(0));
+    for (const Device device : all_devices()) {
+      const Ref item(make_device(device));
+      check_status(PyList_Append(list.get(), item.get()));
+    }
+    return Py_NewRef(list.get());
+  });
+}
+
+PyObject* get_default(PyObject*, PyObject*) {
+  return guarded([] { return make_device(default_device()); });
+}
+PyObject* set_default(PyObject*, PyObject* device) {
+  return guarded_as("set_default_device", [&] {
+    set_default_device(device == Py_None ? Device{} : to_device(device));
+    return none();
+  });
+}
+
+PyObject* memory_of(PyObject*, PyObject* device) {
+  return guarded([&] {
+    const DeviceMemoryStats stats = device_memory_stats(to_device(device));
+    return checked(Py_BuildValue(
+        "{sLsLsLsLsL}", "live", static_cast<long long>(stats.live), "peak",
+        static_cast<long long>(stats.peak), "blocks", static_cast<long long>(stats.blocks), "free",
+        static_cast<long long>(stats.free), "total", static_cast<long long>(stats.total)));
+  });
+}
+PyObject* reset_peak_of(PyObject*, PyObject* device) {
+  return guarded([&] {
+    reset_peak_device_memory(to_device(device));
+    return none();
+  });
+}
+
+PyObject* get_fallback(PyObject*, PyObject*) {
+  return PyBool_FromLong(ops::is_kernel_fallback_enabled());
+}
+PyObject* set_fallback(PyObject*, PyObject* enabled) {
+  return guarded([&] {
+    if (!PyBool_Check(enabled)) {
+      throw DTypeError(str("set_kernel_fallback: needs a bool, got ", type_name(enabled)));
+    }
+    ops::set_kernel_fallback(enabled == Py_True);
+    return none();
+  });
+}
+PyObject* forget_warnings(PyObject*, PyObject*) {
+  ops::forget_fallback_warnings();
+  return none();
+}
+
+// --- streams ---
+
+/// A device and a stream's number.
+Stream stream_of(PyObject* args, const char* format) {
+  PyObject* device = nullptr;
+  int id = 0;
+  if (PyArg_ParseTuple(args, format, &device, &id) == 0) throw ErrorSet();
+  return {to_device(device), static_cast<uint16_t>(id)};
+}
+
+PyObject* make_stream(PyObject*, PyObject* device) {
+  return guarded([&] { return checked(PyLong_FromLong(new_stream(to_device(device)).id)); });
+}
+PyObject* get_stream(PyObject*, PyObject* device) {
+  return guarded([&] { return checked(PyLong_FromLong(current_stream(to_device(device)).id)); });
+}
+PyObject* set_stream(PyObject*, PyObject* args) {
+  return guarded([&] {
+    set_current_stream(stream_of(args, "Oi"));
+    return none();
+  });
+}
+PyObject* stream_is_idle(PyObject*, PyObject* args) {
+  return guarded([&] { return PyBool_FromLong(is_idle(stream_of(args, "Oi"))); });
+}
+PyObject* wait_for_stream(PyObject*, PyObject* args) {
+  return guarded([&] {
+    const Stream stream = stream_of(args, "Oi");
+    without_lock([&] { synchronize(stream); });
+    return none();
+  });
+}
+PyObject* wait_for_device(PyObject*, PyObject* device) {
+  return guarded([&] {
+    const Device wanted = to_device(device);
+    if (wanted != Device{}) plugin_of("synchronize", wanted);
+    without_lock([&] { synchronize(wanted); });
+    return none();
+  });
+}
+
+// --- events ---
+
+constexpr const char* kEvent = "ebb.event";
+
+Event& event_in(PyObject* capsule) {
+  auto* const event = static_cast<Event*>(PyCapsule_GetPointer(capsule, kEvent));
+  if (event == nullptr) throw ErrorSet();
+  return *event;
+}
+
+PyObject* make_event(PyObject*, PyObject* device) {
+  return guarded([&] {
+    auto event = std::make_unique<Event>(to_device(device));
+    PyObject* const capsule = checked(PyCapsule_New(event.get(), kEvent, [](PyObject* owner) {
+      delete static_cast<Event*>(PyCapsule_GetPointer(owner, kEvent));
+    }));
+    event.release();
+    return capsule;
+  });
+}
+
+/// Calls `body` with the event and the stream of (event, device, id).
+template <typename Body>
+PyObject* with_event(PyObject* args, Body body) {
+  return guarded([&] {
+    PyObject *capsule = nullptr, *device = nullptr;
+    int id = 0;
+    if (PyArg_ParseTuple(args, "OOi", &capsule, &device, &id) == 0) throw ErrorSet();
+    Event& event = event_in(capsule);
+    const Stream stream{to_device(device), static_cast<uint16_t>(id)};
+    without_lock([&] { body(event, stream); });
+    return none();
+  });
+}
+PyObject* record_event(PyObject*, PyObject* args) {
+  return with_event(args, [](Event& event, Stream stream) { event.record(stream); });
+}
+PyObject* stream_waits(PyObject*, PyObject* args) {
+  return with_event(args, [](Event& event, Stream stream) { event.wait(stream); });
+}
+PyObject* event_is_reached(PyObject*, PyObject* capsule) {
+  return guarded([&] { return PyBool_FromLong(event_in(capsule).is_reached()); });
+}
+PyObject* wait_for_event(PyObject*, PyObject* capsule) {
+  return guarded([&] {
+    const Event& event = event_in(capsule);
+    without_lock([&] { event.synchronize(); });
+    return none();
+  });
+}
+
+// --- warnings ---
+
+/// A UserWarning. One that became an error is thrown: where it came from Python with the lock held,
+/// as the error set; during a run, as what a run lets pass; elsewhere it is printed.
+void warn_user(const std::string& text) {
+  const bool has_lock = PyGILState_Check() != 0;
+  const AcquireGil acquired;
+  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) == 0) return;
+  if (has_lock) throw ErrorSet();
+  if (autograd::active_run() != nullptr) throw PythonError::take();
+  PyErr_WriteUnraisable(nullptr);
+}
+
+PyMethodDef kFunctions[] = {
+    {"load_device_plugin", load_plugin, METH_O,
+     "load_device_plugin($module, path, /)\n--\n\n"
+     "Load a shared library with a device plug-in and return its first device.\n\n"
+     "Raises:\n    OSError: If the library cannot be loaded.\n"
+     "    ValueError: If it is no plug-in, or one of another version.\n"},
+    {"devices", list_devices, METH_NOARGS,
+     "devices($module)\n--\n\nReturn all devices, the CPU first."},
+    {"get_default_device", get_default, METH_NOARGS,
+     "get_default_device($module)\n--\n\nReturn where this thread makes new tensors."},
+    {"set_default_device", set_default, METH_O,
+     "set_default_device($module, device, /)\n--\n\nSet where this thread makes new tensors; "
+     "None is the CPU."},
+    {"is_kernel_fallback_enabled", get_fallback, METH_NOARGS,
+     "is_kernel_fallback_enabled($module)\n--\n\n"
+     "Return whether the CPU runs what a device has no kernel for."},
+    {"set_kernel_fallback", set_fallback, METH_O,
+     "set_kernel_fallback($module, enabled, /)\n--\n\n"
+     "Set whether the CPU runs what a device has no kernel for; else that is an error."},
+    {"_forget_fallback_warnings", forget_warnings, METH_NOARGS, nullptr},
+    {"_device_memory_stats", memory_of, METH_O, nullptr},
+    {"_reset_peak_device_memory", reset_peak_of, METH_O, nullptr},
+    {"_new_stream", make_stream, METH_O, nullptr},
+    {"_current_stream", get_stream, METH_O, nullptr},
+    {"_set_stream", set_stream, METH_VARARGS, nullptr},
+    {"_stream_is_idle", stream_is_idle, METH_VARARGS, nullptr},
+    {"_synchronize_stream", wait_for_stream, METH_VARARGS, nullptr},
+    {"_synchronize_device", wait_for_device, METH_O, nullptr},
+    {"_new_event", make_event, METH_O, nullptr},
+    {"_record_event", record_event, METH_VARARGS, nullptr},
+    {"_stream_waits", stream_waits, METH_VARARGS, nullptr},
+    {"_event_is_reached", event_is_reached, METH_O, nullptr},
+    {"_synchronize_event", wait_for_event, METH_O, nullptr},
+    {},
+};
+
+}  // namespace
+
+void add_devices(PyObject* module) {
+  set_warning_sink(warn_user);
+  check_status(PyModule_AddFunctions(module, kFunctions));
+}
+
+}  // namespace ebb::python

@@ -1,0 +1,186 @@
+// python/src/parts/generator.cpp -- ebb.Generator and the functions that seed the default one.
+//
+// A state is shown as a uint8 tensor of 16 bytes (seed, offset), as PyTorch's is a byte tensor.
+#include "python/src/parts/generator.h"
+
+#include <cstring>
+#include <new>
+#include <random>
+
+#include "python/src/calls/args.h"
+#include "python/src/calls/error_names.h"
+#include "python/src/calls/errors.h"
+
+namespace ebb::python {
+namespace {
+
+struct GeneratorObject {
+  PyObject_HEAD Generator* generator;
+  bool is_owner;
+};
+PyTypeObject* generator_type = nullptr;
+
+uint64_t seed_from(PyObject* object) {
+  const Ref number(PyNumber_Index(object));
+  return static_cast<uint64_t>(PyLong_AsUnsignedLongLongMask(number.get()));
+}
+
+Tensor state_tensor(const Generator& generator) {
+  const RandomState state = generator.state();
+  const int64_t sizes[] = {sizeof(RandomState)};
+  Tensor bytes = empty(sizes, DType::uint8);
+  std::memcpy(bytes.data_ptr(), &state, sizeof(state));
+  return bytes;
+}
+
+void set_state(Generator& generator, PyObject* object) {
+  const bool fits = is_tensor(object) && tensor_of(object).defined() &&
+                    tensor_of(object).dtype() == DType::uint8 &&
+                    tensor_of(object).numel() == sizeof(RandomState) &&
+                    tensor_of(object).is_contiguous();
+  if (!fits) {
+    throw ValueError(str("set_state: needs what get_state() returned, got ", type_name(object)));
+  }
+  RandomState state;
+  std::memcpy(&state, tensor_of(object).host_data(), sizeof(state));
+  generator.set_state(state);
+}
+
+uint64_t random_seed() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
+PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"device", nullptr};
+  PyObject* device = nullptr;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names),
+                                  &device) == 0) {
+    return nullptr;
+  }
+  return guarded([&] {
+    Ref self(type->tp_alloc(type, 0));
+    auto* const object = reinterpret_cast<GeneratorObject*>(self.get());
+    object->generator = new Generator(0);
+    object->is_owner = true;
+    return self.release();
+  });
+}
+
+void generator_dealloc(PyObject* self) {
+  auto* const object = reinterpret_cast<GeneratorObject*>(self);
+  if (object->is_owner) delete object->generator;
+  PyTypeObject* const type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* generator_manual_seed(PyObject* self, PyObject* seed) {
+  return guarded_as("manual_seed", [&] {
+    generator_of(self).set_seed(seed_from(seed));
+    return Py_NewRef(self);
+  });
+}
+PyObject* generator_seed(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const uint64_t seed = random_seed();
+    generator_of(self).set_seed(seed);
+    return PyLong_FromUnsignedLongLong(seed);
+  });
+}
+PyObject* generator_initial_seed(PyObject* self, PyObject*) {
+  return PyLong_FromUnsignedLongLong(generator_of(self).state().seed);
+}
+PyObject* generator_get_state(PyObject* self, PyObject*) {
+  return guarded([&] { return wrap(state_tensor(generator_of(self))); });
+}
+PyObject* generator_set_state(PyObject* self, PyObject* state) {
+  return guarded([&] {
+    set_state(generator_of(self), state);
+    return Py_NewRef(self);
+  });
+}
+
+PyMethodDef kMethods[] = {
+    {"manual_seed", generator_manual_seed, METH_O,
+     "manual_seed($self, seed, /)\n--\n\nStart the sequence of `seed` and return the generator."},
+    {"seed", generator_seed, METH_NOARGS,
+     "seed($self)\n--\n\nStart a sequence nobody knows and return its seed."},
+    {"initial_seed", generator_initial_seed, METH_NOARGS,
+     "initial_seed($self)\n--\n\nReturn the seed."},
+    {"get_state", generator_get_state, METH_NOARGS,
+     "get_state($self)\n--\n\nReturn the state as a uint8 tensor."},
+    {"set_state", generator_set_state, METH_O,
+     "set_state($self, state, /)\n--\n\nGo back to a state that get_state() returned."},
+    {},
+};
+
+PyObject* module_manual_seed(PyObject* module, PyObject* seed) {
+  return guarded_as("manual_seed", [&] {
+    default_generator().set_seed(seed_from(seed));
+    return checked(PyObject_GetAttrString(module, "default_generator"));
+  });
+}
+PyObject* module_get_state(PyObject*, PyObject*) {
+  return guarded([&] { return wrap(state_tensor(default_generator())); });
+}
+PyObject* module_set_state(PyObject*, PyObject* state) {
+  return guarded_as("set_rng_state", [&] {
+    set_state(default_generator(), state);
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyMethodDef kFunctions[] = {
+    {"manual_seed", module_manual_seed, METH_O,
+     "manual_seed($module, seed, /)\n--\n\n"
+     "Start the default generator's sequence of `seed`; return the generator."},
+    {"get_rng_state", module_get_state, METH_NOARGS,
+     "get_rng_state($module)\n--\n\nReturn the default generator's state as a uint8 tensor."},
+    {"set_rng_state", module_set_state, METH_O,
+     "set_rng_state($module, state, /)\n--\n\nGo back to a state of the default generator."},
+    {},
+};
+
+}  // namespace
+
+bool is_generator(PyObject* object) { return Py_TYPE(object) == generator_type; }
+Generator& generator_of(PyObject* object) {
+  return *reinterpret_cast<GeneratorObject*>(object)->generator;
+}
+
+DrawFrom::DrawFrom(PyObject* object)
+    : generator_(object == nullptr || object == Py_None ? nullptr : &generator_of(object)) {
+  if (generator_ == nullptr) return;
+  saved_ = default_generator().state();
+  default_generator().set_state(generator_->state());
+}
+
+DrawFrom::~DrawFrom() {
+  if (generator_ == nullptr) return;
+  const RandomState drawn = default_generator().state();
+  const bool is_default = generator_ == &default_generator();
+  if (!is_default) default_generator().set_state(saved_);
+  generator_->set_state(drawn);
+}
+
+void add_generator(PyObject* module) {
+  PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>("Generator(device='cpu')\n--\n\n"
+                                    "A sequence of random numbers of its own.")},
+      {Py_tp_new, as_slot(generator_new)},
+      {Py_tp_dealloc, as_slot(generator_dealloc)},
+      {Py_tp_methods, kMethods},
+      {0, nullptr},
+  };
+  PyType_Spec spec = {"ebb.Generator", sizeof(GeneratorObject), 0, Py_TPFLAGS_DEFAULT, slots};
+  generator_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  PyObject* const type = reinterpret_cast<PyObject*>(generator_type);
+  check_status(PyModule_AddObjectRef(module, "Generator", type));
+  const Ref shared(generator_type->tp_alloc(generator_type, 0));
+  reinterpret_cast<GeneratorObject*>(shared.get())->generator = &default_generator();
+  check_status(PyModule_AddObjectRef(module, "default_generator", shared.get()));
+  check_status(PyModule_AddFunctions(module, kFunctions));
+}
+
+}  // namespace ebb::python

@@ -1,0 +1,233 @@
+// python/src/tensor/attributes.cpp -- shape, dtype, grad and the other attributes of Tensor.
+#include <optional>
+#include <string>
+
+#include "ebb/autograd/history/grad_dtype.h"
+#include "ebb/autograd/history/tensor_name.h"
+#include "ebb/autograd/history/variable.h"
+#include "ebb/autograd/ops.h"
+#include "ebb/autograd/watch/cut_trace.h"
+#include "ebb/core/base/log.h"
+#include "ebb/core/tensor/sparse.h"
+#include "python/src/autograd/node_object.h"
+#include "python/src/base/text.h"
+#include "python/src/base/value_types.h"
+#include "python/src/calls/error_names.h"
+#include "python/src/calls/errors.h"
+#include "python/src/tensor/object.h"
+#include "python/src/tensor/slots.h"
+
+namespace ebb::python {
+namespace {
+
+/// A getter from a function of the tensor.
+template <PyObject* (*Body)(const Tensor&)>
+PyObject* get(PyObject* self, void*) {
+  return guarded_attribute([&] { return Body(tensor_of(self)); });
+}
+
+PyObject* shape(const Tensor& tensor) { return make_size(tensor.sizes()); }
+PyObject* dtype(const Tensor& tensor) { return Py_NewRef(dtype_object(tensor.dtype())); }
+PyObject* cpu_query(const Tensor& tensor) { return PyBool_FromLong(tensor.device() == Device{}); }
+PyObject* device(const Tensor& tensor) { return make_device(tensor.device()); }
+PyObject* ndim(const Tensor& tensor) { return PyLong_FromLong(tensor.ndim()); }
+PyObject* nbytes(const Tensor& tensor) { return PyLong_FromSize_t(stored_bytes(tensor)); }
+PyObject* layout_name(const Tensor& tensor) {
+  return PyUnicode_FromString(name_of(tensor.layout()));
+}
+template <Layout kLayout>
+PyObject* has_layout(const Tensor& tensor) {
+  return PyBool_FromLong(tensor.layout() == kLayout);
+}
+PyObject* stored_count(const Tensor& tensor) {
+  return PyLong_FromLongLong(parts_of("nnz", tensor).values.size(0));
+}
+PyObject* coalesced(const Tensor& tensor) {
+  return PyBool_FromLong(parts_of("is_coalesced", tensor).is_coalesced);
+}
+PyObject* itemsize(const Tensor& tensor) { return PyLong_FromSize_t(item_size(tensor.dtype())); }
+/// A view may have lost its history: its base was detached, and then written.
+bool has_history(const Tensor& tensor) {
+  if (tensor.requires_grad() && tensor.impl()->base() != nullptr) autograd::settle(tensor);
+  return tensor.requires_grad();
+}
+PyObject* requires_grad(const Tensor& tensor) { return PyBool_FromLong(has_history(tensor)); }
+PyObject* stop_gradient(const Tensor& tensor) { return PyBool_FromLong(!has_history(tensor)); }
+PyObject* leaf(const Tensor& tensor) { return PyBool_FromLong(is_leaf(tensor)); }
+PyObject* retains(const Tensor& tensor) { return PyBool_FromLong(retains_grad(tensor)); }
+PyObject* version(const Tensor& tensor) { return PyLong_FromUnsignedLong(tensor.version()); }
+PyObject* grad_fn(const Tensor& tensor) { return wrap_node(autograd::grad_fn(tensor)); }
+PyObject* gradient(const Tensor& tensor) {
+  const Tensor grad = grad_of(tensor);
+  const bool never_comes = !grad.defined() && !is_leaf(tensor) && !retains_grad(tensor);
+  if (never_comes && tensor.requires_grad()) {
+    warn("grad: a tensor that is no leaf gets none\nhint: call retain_grad() on it first");
+  }
+  return wrap(grad);
+}
+PyObject* gradient_dtype(const Tensor& tensor) {
+  return Py_NewRef(dtype_object(grad_dtype(tensor)));
+}
+PyObject* data(const Tensor& tensor) {
+  Tensor out = detached(tensor);
+  autograd::note_detached("data", out, tensor, current_location(nullptr));
+  return wrap(std::move(out));
+}
+PyObject* base(const Tensor& tensor) { return wrap(autograd::base_of(tensor)); }
+PyObject* output_number(const Tensor& tensor) {
+  return PyLong_FromUnsignedLong(is_leaf(tensor) ? 0 : tensor.impl()->output_index);
+}
+Tensor turned_matrix(const char* name, const Tensor& tensor) {
+  if (tensor.ndim() != 2) {
+    throw ShapeError(str(name, ": needs a 2-d tensor, got shape ", describe_shape(tensor)));
+  }
+  return ebb::transpose(tensor, 0, 1);
+}
+Tensor turned_matrices(const char* name, const Tensor& tensor) {
+  if (tensor.ndim() < 2) {
+    throw ShapeError(str(name, ": needs at least 2 dims, got shape ", describe_shape(tensor)));
+  }
+  return ebb::transpose(tensor, -2, -1);
+}
+/// As in PyTorch, one of fewer dims is its own transpose.
+PyObject* transposed(const Tensor& tensor) {
+  return wrap(tensor.ndim() < 2 ? tensor : turned_matrix("T", tensor));
+}
+PyObject* matrix_transposed(const Tensor& tensor) { return wrap(turned_matrices("mT", tensor)); }
+PyObject* adjoint(const Tensor& tensor) { return wrap(ebb::conj(turned_matrix("H", tensor))); }
+PyObject* matrix_adjoint(const Tensor& tensor) {
+  return wrap(ebb::conj(turned_matrices("mH", tensor)));
+}
+
+/// A setter of the attribute `name`.
+template <typename Body>
+int set(const char* name, Body&& body) {
+  const int status = guarded(
+      [&] {
+        body();
+        return 0;
+      },
+      -1);
+  if (status < 0) name_pending_error(name);
+  return status;
+}
+
+bool to_truth(PyObject* value, const char* name) {
+  if (value == nullptr || !PyBool_Check(value)) {
+    throw DTypeError(str(name, ": needs a bool, got ", type_name(value)));
+  }
+  return value == Py_True;
+}
+
+int set_requires_grad(PyObject* self, PyObject* value, void*) {
+  return set("requires_grad",
+             [&] { requires_grad_(tensor_of(self), to_truth(value, "requires_grad")); });
+}
+
+/// Paddle's word: the negation of requires_grad; True cuts a tensor that has history.
+int set_stop_gradient(PyObject* self, PyObject* value, void*) {
+  return set("stop_gradient", [&] {
+    const bool stops = to_truth(value, "stop_gradient");
+    const Tensor& tensor = tensor_of(self);
+    if (stops && !is_leaf(tensor)) {
+      cut_history(tensor);
+    } else {
+      requires_grad_(tensor, !stops);
+    }
+  });
+}
+
+int set_gradient(PyObject* self, PyObject* value, void*) {
+  return set("grad", [&] {
+    if (value == nullptr || value == Py_None) return set_grad(tensor_of(self), Tensor());
+    if (!is_tensor(value)) {
+      throw DTypeError(str("grad: needs a Tensor or None, got ", type_name(value)));
+    }
+    set_grad(tensor_of(self), tensor_of(value));
+  });
+}
+
+int set_gradient_dtype(PyObject* self, PyObject* value, void*) {
+  return set("grad_dtype", [&] {
+    const std::optional<DType> dtype = value == nullptr ? std::nullopt : to_dtype(value);
+    if (!dtype) {
+      throw DTypeError(
+          str("grad_dtype: needs a dtype, got ", value == nullptr ? "nothing" : type_name(value)));
+    }
+    set_grad_dtype(tensor_of(self), *dtype);
+  });
+}
+
+int set_data_of(PyObject* self, PyObject* value, void*) {
+  return set("data", [&] {
+    if (value == nullptr || !is_tensor(value)) {
+      throw DTypeError(str("data: needs a Tensor, got ", type_name(value)));
+    }
+    set_data(tensor_of(self), tensor_of(value));
+  });
+}
+
+PyObject* name(const Tensor& tensor) {
+  const std::string given = name_of(tensor);
+  return given.empty() ? Py_NewRef(Py_None)
+                       : checked(PyUnicode_FromStringAndSize(
+                             given.data(), static_cast<Py_ssize_t>(given.size())));
+}
+/// `del tensor.name` takes the name away, as None does.
+int set_name_of(PyObject* self, PyObject* value, void*) {
+  return set("name", [&] {
+    if (value == nullptr || value == Py_None) return set_name(tensor_of(self), "");
+    if (!PyUnicode_Check(value)) {
+      throw DTypeError(str("name: needs a str or None, got ", type_name(value)));
+    }
+    set_name(tensor_of(self), std::string(utf8_of(value)));
+  });
+}
+
+}  // namespace
+
+std::vector<PyGetSetDef> tensor_attributes() {
+  return {
+      {"shape", get<shape>, nullptr, "The sizes, as an ebb.Size.", nullptr},
+      {"dtype", get<dtype>, nullptr, "The element type.", nullptr},
+      {"is_cpu", get<cpu_query>, nullptr, "Whether the memory is the CPU's.", nullptr},
+      {"device", get<device>, nullptr, "Where the memory is.", nullptr},
+      {"ndim", get<ndim>, nullptr, "Number of dims.", nullptr},
+      {"nbytes", get<nbytes>, nullptr, "Bytes of all elements that are stored.", nullptr},
+      {"_layout", get<layout_name>, nullptr, "The name of the layout.", nullptr},
+      {"is_sparse", get<has_layout<Layout::sparse_coo>>, nullptr,
+       "Whether the layout is sparse_coo.", nullptr},
+      {"is_sparse_csr", get<has_layout<Layout::sparse_csr>>, nullptr,
+       "Whether the layout is sparse_csr.", nullptr},
+      {"is_selected_rows", get<has_layout<Layout::selected_rows>>, nullptr,
+       "Whether the layout is selected_rows.", nullptr},
+      {"is_dense", get<has_layout<Layout::strided>>, nullptr, "Whether the layout is strided.",
+       nullptr},
+      {"nnz", get<stored_count>, nullptr,
+       "How many values (or slices, or rows) a sparse tensor stores.", nullptr},
+      {"_is_coalesced", get<coalesced>, nullptr, "See is_coalesced().", nullptr},
+      {"itemsize", get<itemsize>, nullptr, "Bytes of one element.", nullptr},
+      {"requires_grad", get<requires_grad>, set_requires_grad,
+       "Whether operations on the tensor are recorded.", nullptr},
+      {"stop_gradient", get<stop_gradient>, set_stop_gradient,
+       "The negation of requires_grad; setting it True on a result cuts its history.", nullptr},
+      {"is_leaf", get<leaf>, nullptr, "Whether no recorded operation made it.", nullptr},
+      {"retains_grad", get<retains>, nullptr, "Whether retain_grad() was called.", nullptr},
+      {"grad", get<gradient>, set_gradient, "The accumulated gradient, or None.", nullptr},
+      {"grad_dtype", get<gradient_dtype>, set_gradient_dtype,
+       "The dtype of a leaf's gradient: its own, unless another is set.", nullptr},
+      {"grad_fn", get<grad_fn>, nullptr, "The Node that made it, or None for a leaf.", nullptr},
+      {"output_nr", get<output_number>, nullptr, "Which output of grad_fn it is.", nullptr},
+      {"_base", get<base>, nullptr, "The tensor whose memory a view shows, or None.", nullptr},
+      {"data", get<data>, set_data_of, "The same memory without history.", nullptr},
+      {"_version", get<version>, nullptr, "How often its memory was written to.", nullptr},
+      {"T", get<transposed>, nullptr,
+       "The transpose of a matrix, as a view; one of fewer dims itself.", nullptr},
+      {"mT", get<matrix_transposed>, nullptr, "The last two dims exchanged, as a view.", nullptr},
+      {"H", get<adjoint>, nullptr, "The conjugate of T.", nullptr},
+      {"mH", get<matrix_adjoint>, nullptr, "The conjugate of mT.", nullptr},
+      {"name", get<name>, set_name_of, "A name for messages and graph views, or None.", nullptr},
+  };
+}
+
+}  // namespace ebb::python

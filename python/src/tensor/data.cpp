@@ -1,0 +1,316 @@
+// python/src/tensor/data.cpp -- ebb.tensor(): nested sequences to tensors, and back to lists.
+//
+// The first pass over nested sequences finds shape and dtype, the second writes elements. Between
+// the two a hostile element could change a list, so the second checks every length again. Nesting
+// is bounded by kMaxDims, which also stops lists that contain themselves.
+#include "python/src/tensor/data.h"
+
+#include <string>
+
+#include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/history/variable.h"
+#include "ebb/autograd/ops.h"
+#include "ebb/autograd/watch/cut_trace.h"
+#include "ebb/core/device/stream.h"
+#include "ebb/core/tensor/device_memory.h"
+#include "python/src/base/default_dtype.h"
+#include "python/src/base/numpy_types.h"
+#include "python/src/base/value_types.h"
+#include "python/src/calls/args.h"
+#include "python/src/calls/error_names.h"
+#include "python/src/calls/errors.h"
+
+namespace ebb::python {
+namespace {
+
+bool is_nested(PyObject* object) {
+  if (PyList_Check(object) || PyTuple_Check(object)) return true;
+  if (is_tensor(object) || is_numpy_array(object)) return false;
+  return PySequence_Check(object) != 0 && !PyUnicode_Check(object) && !PyBytes_Check(object) &&
+         !PyByteArray_Check(object) && !PyDict_Check(object);
+}
+
+bool is_zero_dim_array(PyObject* object) {
+  if (!is_numpy_array(object)) return false;
+  const Ref ndim(PyObject_GetAttrString(object, "ndim"));
+  return PyLong_AsLong(ndim.get()) == 0;
+}
+
+/// One element as a number. Throws DTypeError for what is none.
+Scalar element(PyObject* object) {
+  if (is_tensor(object)) {
+    if (autograd::is_tracing_cuts()) autograd::note_leaving("tensor", tensor_of(object));
+    return tensor_of(object).item_scalar();
+  }
+  if (is_zero_dim_array(object)) return tensor_from_array(object).item_scalar();
+  const std::optional<Scalar> number = to_scalar(object);
+  if (number) return *number;
+  throw DTypeError(str("tensor: needs numbers or sequences of numbers, got ", type_name(object)));
+}
+
+std::string position_text(IntSpan position) { return str(PrintShape{position}); }
+
+/// Finds shape and kind of nested sequences, depth first.
+class Survey {
+ public:
+  explicit Survey(PyObject* data) { visit(data, 0); }
+
+  const Shape& shape() const { return shape_; }
+  DType dtype() const {
+    switch (kind_) {
+      case Kind::boolean: return has_elements_ ? DType::boolean : default_dtype();
+      case Kind::integer: return DType::int64;
+      case Kind::floating: return default_dtype();
+      case Kind::complex: return complex_type_of(default_dtype());
+    }
+    __builtin_unreachable();
+  }
+
+ private:
+  void visit(PyObject* data, int depth) {
+    if (!is_nested(data)) return visit_element(data, depth);
+    if (leaf_depth_ >= 0 && depth >= leaf_depth_) throw_ragged(data, depth);
+    if (depth == kMaxDims) {
+      throw ValueError(str("tensor: needs at most ", kMaxDims, " nested sequences, got more"));
+    }
+    const Py_ssize_t size = PySequence_Size(data);
+    check_status(static_cast<int>(size < 0 ? -1 : 0));
+    if (depth == shape_.ndim()) {
+      shape_.push_back(size);
+    } else if (shape_[depth] != size) {
+      throw_ragged(data, depth);
+    }
+    position_.push_back(0);
+    for (Py_ssize_t index = 0; index < size; ++index) {
+      position_[depth] = index;
+      const Ref item(PySequence_GetItem(data, index));
+      visit(item.get(), depth + 1);
+    }
+    position_.resize(depth);
+  }
+
+  void visit_element(PyObject* data, int depth) {
+    if (leaf_depth_ < 0) leaf_depth_ = depth;
+    if (depth != leaf_depth_ || depth != shape_.ndim()) throw_ragged(data, depth);
+    kind_ = std::max(kind_, element(data).kind());
+    has_elements_ = true;
+  }
+
+  [[noreturn]] void throw_ragged(PyObject* data, int depth) {
+    const Shape position(IntSpan(position_).first(static_cast<size_t>(depth)));
+    std::string got = type_name(data);
+    std::string wanted = "a number";
+    if (depth < shape_.ndim()) wanted = str("a sequence of length ", shape_[depth]);
+    if (is_nested(data)) got = str("one of length ", PySequence_Size(data));
+    PyErr_Clear();
+    throw ValueError(str("tensor: sequences must not be ragged: needs ", wanted, " at ",
+                         position_text(position), ", got ", got));
+  }
+
+  Shape shape_;
+  Shape position_;
+  int leaf_depth_ = -1;  // how deep the numbers are; -1: none seen yet
+  Kind kind_ = Kind::boolean;
+  bool has_elements_ = false;
+};
+
+/// Writes nested sequences to contiguous memory.
+class Writer {
+ public:
+  explicit Writer(const Tensor& out)
+      : out_(out), next_(static_cast<char*>(out.data_ptr())), left_(out.numel()) {}
+
+  void write(PyObject* data, int depth) {
+    if (depth == out_.ndim()) return write_element(data);
+    for (Py_ssize_t index = 0; index < out_.sizes()[static_cast<size_t>(depth)]; ++index) {
+      const Ref item(PySequence_GetItem(data, index));
+      write(item.get(), depth + 1);
+    }
+  }
+
+ private:
+  void write_element(PyObject* data) {
+    if (left_-- <= 0) throw ValueError("tensor: the sequences changed while they were read");
+    element(data).store_as(out_.dtype(), next_, "tensor");
+    next_ += item_size(out_.dtype());
+  }
+
+  const Tensor& out_;
+  char* next_;
+  int64_t left_;
+};
+
+/// A copy of an array, which may have any layout and byte order.
+Tensor copy_of_array(PyObject* array, std::optional<DType> dtype) {
+  const Ref native(PyObject_CallMethod(array, "copy", "s", "C"));
+  Ref plain = native;
+  const Ref array_dtype(PyObject_GetAttrString(native.get(), "dtype"));
+  const Ref is_native(PyObject_GetAttrString(array_dtype.get(), "isnative"));
+  if (is_native.get() == Py_False) {
+    const Ref swapped(PyObject_CallMethod(array_dtype.get(), "newbyteorder", "s", "="));
+    plain = Ref(PyObject_CallMethod(native.get(), "astype", "O", swapped.get()));
+  }
+  const Tensor source = tensor_from_array(plain.get());
+  return dtype ? ebb::cast(source, *dtype) : ebb::clone(source);
+}
+
+Tensor tensor_from_sequences(PyObject* data, std::optional<DType> dtype) {
+  const Survey survey(data);
+  const Tensor out = empty(survey.shape(), dtype.value_or(survey.dtype()));
+  Writer(out).write(data, 0);
+  if (autograd::is_tracing_cuts()) autograd::note_entering("tensor", out);
+  return out;
+}
+
+PyObject* list_from(const Tensor& tensor, int dim, const char* data) {
+  if (dim == tensor.ndim()) {
+    Tensor one = empty({}, tensor.dtype());
+    std::memcpy(one.data_ptr(), data, item_size(tensor.dtype()));
+    return item_of(one);
+  }
+  const int64_t size = tensor.sizes()[static_cast<size_t>(dim)];
+  const int64_t step =
+      tensor.strides()[static_cast<size_t>(dim)] * static_cast<int64_t>(item_size(tensor.dtype()));
+  Ref list(PyList_New(static_cast<Py_ssize_t>(size)));
+  for (int64_t index = 0; index < size; ++index) {
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(index),
+                    list_from(tensor, dim + 1, data + index * step));
+  }
+  return list.release();
+}
+
+constexpr uint8_t kOptional = kHasDefault | kNoneAllowed;
+
+Param tensor_params[] = {{"data", ArgKind::object},
+                         {"dtype", ArgKind::dtype, kOptional},
+                         {"device", ArgKind::device, kOptional},
+                         {"requires_grad", ArgKind::boolean, kHasDefault}};
+const Overload tensor_overloads[] = {tensor_params};
+OpSpec tensor_spec{"tensor", tensor_overloads};
+
+Param as_tensor_params[] = {{"data", ArgKind::object},
+                            {"dtype", ArgKind::dtype, kOptional},
+                            {"device", ArgKind::device, kOptional}};
+const Overload as_tensor_overloads[] = {as_tensor_params};
+OpSpec as_tensor_spec{"as_tensor", as_tensor_overloads};
+
+PyObject* copy_data(const Call& call) {
+  return guarded_call(tensor_spec, call, [&](const Arguments& arguments) {
+    Tensor made = tensor_from_data(arguments.object(0), arguments.optional_dtype(1),
+                                   arguments.optional_device(2));
+    if (arguments.given(3) && arguments.boolean(3)) requires_grad_(made);
+    return wrap(std::move(made));
+  });
+}
+PyObject* make_tensor(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return renamed("tensor", copy_data({nullptr, args, count, names}));
+}
+
+PyObject* share_data(const Call& call) {
+  return guarded_call(as_tensor_spec, call, [&](const Arguments& arguments) -> PyObject* {
+    const std::optional<Device> device = arguments.optional_device(2);
+    PyObject* const data = arguments.object(0);
+    const std::optional<DType> dtype = arguments.optional_dtype(1);
+    if (!is_tensor(data) && !is_numpy_array(data)) {
+      return wrap(tensor_from_data(data, dtype, device));
+    }
+    const Tensor shared = is_tensor(data) ? tensor_of(data) : tensor_from_array(data);
+    const bool fits = !dtype || *dtype == shared.dtype();
+    const Tensor converted = fits ? shared : ebb::cast(shared, *dtype);
+    return wrap(ebb::to_device(converted, device_for(data, device)));
+  });
+}
+PyObject* as_tensor(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return renamed("as_tensor", share_data({nullptr, args, count, names}));
+}
+PyObject* asarray(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return renamed("asarray", share_data({nullptr, args, count, names}));
+}
+
+PyObject* from_numpy(PyObject*, PyObject* array) {
+  return guarded_as("from_numpy", [&] {
+    if (!is_numpy_array(array)) {
+      throw DTypeError(str("from_numpy: needs a numpy.ndarray, got ", type_name(array)));
+    }
+    return wrap(tensor_from_array(array));
+  });
+}
+
+PyMethodDef kFunctions[] = {
+    {"tensor", as_method(make_tensor), METH_FASTCALL | METH_KEYWORDS,
+     "tensor($module, data, dtype=None, device=None, requires_grad=False)\n--\n\n"
+     "Return a new tensor with the values of numbers, nested sequences, an array or a tensor.\n\n"
+     "Raises:\n    ValueError: If sequences are ragged; names the position.\n"},
+    {"as_tensor", as_method(as_tensor), METH_FASTCALL | METH_KEYWORDS,
+     "as_tensor($module, data, dtype=None, device=None)\n--\n\n"
+     "Like tensor(), but share the memory of an array or tensor where that is possible.\n"},
+    {"asarray", as_method(asarray), METH_FASTCALL | METH_KEYWORDS,
+     "asarray($module, data, dtype=None, device=None)\n--\n\nThe Array API's name of "
+     "as_tensor().\n"},
+    {"from_numpy", from_numpy, METH_O,
+     "from_numpy($module, array, /)\n--\n\n"
+     "Return a tensor that shares the memory of a NumPy array.\n\n"
+     "Writes through either are seen by both, but writes through NumPy are not noticed by the\n"
+     "checks of saved tensors.\n\n"
+     "Raises:\n    TypeError: If ebb has no such element type.\n"
+     "    ValueError: For negative strides, foreign byte order or unaligned memory.\n"},
+    {},
+};
+
+}  // namespace
+
+Device device_for(PyObject* data, std::optional<Device> device) {
+  if (device.has_value()) return *device;
+  return is_tensor(data) ? tensor_of(data).device() : default_device();
+}
+
+Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, std::optional<Device> device) {
+  const Tensor made = tensor_from_data(data, dtype);
+  const Device wanted = device_for(data, device);
+  if (made.device() == wanted) return made;
+  const NoGradGuard no_grad;
+  return ebb::to_device(made, wanted);
+}
+
+Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype) {
+  if (is_tensor(data)) {
+    const NoGradGuard no_grad;
+    const Tensor& source = tensor_of(data);
+    return dtype ? ebb::cast(source, *dtype) : ebb::clone(source);
+  }
+  if (is_numpy_array(data)) return copy_of_array(data, dtype);
+  if (is_numpy_scalar(data)) {
+    const Ref array(PyObject_CallMethod(numpy_module(), "asarray", "O", data));
+    return copy_of_array(array.get(), dtype);
+  }
+  return tensor_from_sequences(data, dtype);
+}
+
+PyObject* item_of(const Tensor& tensor) {
+  if (autograd::is_tracing_cuts()) autograd::note_leaving("item", tensor);
+  const Scalar value = tensor.item_scalar();
+  switch (value.kind()) {
+    case Kind::boolean: return PyBool_FromLong(value.to_int() != 0 ? 1 : 0);
+    case Kind::integer:
+      if (tensor.dtype() == DType::uint64) {
+        return checked(PyLong_FromUnsignedLongLong(static_cast<uint64_t>(value.to_int())));
+      }
+      return checked(PyLong_FromLongLong(value.to_int()));
+    case Kind::floating: return checked(PyFloat_FromDouble(value.to_double()));
+    case Kind::complex: {
+      const std::complex<double> number = value.to_complex();
+      return checked(PyComplex_FromDoubles(number.real(), number.imag()));
+    }
+  }
+  __builtin_unreachable();
+}
+
+PyObject* list_of(const Tensor& tensor) {
+  if (autograd::is_tracing_cuts()) autograd::note_leaving("tolist", tensor);
+  const Tensor readable = host_copy(tensor);
+  return list_from(readable, 0, static_cast<const char*>(readable.data_ptr()));
+}
+
+void add_tensor_data(PyObject* module) { check_status(PyModule_AddFunctions(module, kFunctions)); }
+
+}  // namespace ebb::python

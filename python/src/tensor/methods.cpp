@@ -1,0 +1,333 @@
+// python/src/tensor/methods.cpp -- methods of Tensor that are not ops.
+//
+// Ops are generated (op_call.h); what needs no speed is written in Python (ebb/_tensor.py).
+#include <cstring>
+
+#include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/history/variable.h"
+#include "ebb/core/tensor/device_memory.h"
+#include "ebb/core/tensor/sparse.h"
+#include "python/src/autograd/autograd.h"
+#include "python/src/autograd/hooks.h"
+#include "python/src/base/text.h"
+#include "python/src/base/value_types.h"
+#include "python/src/calls/error_names.h"
+#include "python/src/calls/errors.h"
+#include "python/src/calls/op_call.h"
+#include "python/src/tensor/data.h"
+#include "python/src/tensor/slots.h"
+
+namespace ebb::python {
+namespace {
+
+constexpr int kFast = METH_FASTCALL | METH_KEYWORDS;
+constexpr uint8_t kOptional = kHasDefault | kNoneAllowed;
+
+/// A method without arguments from a function of the tensor.
+template <PyObject* (*Body)(const Tensor&)>
+PyObject* call(PyObject* self, PyObject*) {
+  return guarded([&] { return Body(tensor_of(self)); });
+}
+
+PyObject* dim(const Tensor& tensor) { return PyLong_FromLong(tensor.ndim()); }
+PyObject* numel(const Tensor& tensor) { return PyLong_FromLongLong(tensor.numel()); }
+PyObject* storage_offset(const Tensor& tensor) {
+  return PyLong_FromLongLong(tensor.storage_offset());
+}
+PyObject* data_ptr(const Tensor& tensor) {
+  require_strided("data_ptr", "tensor", tensor);
+  return PyLong_FromVoidPtr(tensor.data_ptr());
+}
+PyObject* element_size(const Tensor& tensor) {
+  return PyLong_FromSize_t(item_size(tensor.dtype()));
+}
+PyObject* inference_query(const Tensor& tensor) { return PyBool_FromLong(is_inference(tensor)); }
+PyObject* contiguous_query(const Tensor& tensor) { return PyBool_FromLong(tensor.is_contiguous()); }
+PyObject* floating_query(const Tensor& tensor) {
+  return PyBool_FromLong(is_floating(tensor.dtype()));
+}
+PyObject* view_query(const Tensor& tensor) { return PyBool_FromLong(autograd::is_view(tensor)); }
+PyObject* complex_query(const Tensor& tensor) {
+  return PyBool_FromLong(is_complex(tensor.dtype()));
+}
+
+// --- size, stride ---
+
+Param dim_params[] = {{"self", ArgKind::tensor}, {"dim", ArgKind::integer, kOptional}};
+const Overload dim_overloads[] = {dim_params};
+OpSpec size_spec{"size", dim_overloads};
+OpSpec stride_spec{"stride", dim_overloads};
+
+PyObject* size(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return guarded_call(size_spec, {self, args, count, names}, [&](const Arguments& arguments) {
+    const Tensor& tensor = tensor_of(self);
+    if (!arguments.given(1)) return make_size(tensor.sizes());
+    return checked(PyLong_FromLongLong(tensor.size(arguments.integer(1))));
+  });
+}
+
+PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return guarded_call(stride_spec, {self, args, count, names}, [&](const Arguments& arguments) {
+    const Tensor& tensor = tensor_of(self);
+    if (!arguments.given(1)) return make_int_tuple(tensor.strides());
+    return checked(PyLong_FromLongLong(at_dim("stride", tensor.strides(), arguments.integer(1))));
+  });
+}
+
+// --- gradients ---
+
+Param flag_params[] = {{"self", ArgKind::tensor}, {"requires_grad", ArgKind::boolean, kHasDefault}};
+const Overload flag_overloads[] = {flag_params};
+OpSpec requires_grad_spec{"requires_grad_", flag_overloads};
+
+PyObject* set_requires_grad(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                            PyObject* names) {
+  return guarded_call(
+      requires_grad_spec, {self, args, count, names}, [&](const Arguments& arguments) {
+        requires_grad_(tensor_of(self), !arguments.given(1) || arguments.boolean(1));
+        return Py_NewRef(self);
+      });
+}
+
+PyObject* keep_grad(const Tensor& tensor) {
+  retain_grad(tensor);
+  Py_RETURN_NONE;
+}
+PyObject* detach_self(PyObject* self, PyObject*) {
+  return guarded([&] {
+    ebb::detach_(tensor_of(self));
+    return Py_NewRef(self);
+  });
+}
+
+// --- other dtypes ---
+
+PyObject* converted(PyObject* self, DType dtype, bool copy = false) {
+  const Tensor& tensor = tensor_of(self);
+  if (tensor.dtype() == dtype && !copy) return Py_NewRef(self);
+  return wrap(run(is_heavy(tensor), [&] { return ebb::cast(tensor, dtype); }));
+}
+
+/// The tensor on a device in a dtype; the conversion runs on the CPU if one of the two is there.
+PyObject* moved(PyObject* self, Device device, DType dtype) {
+  const Tensor& tensor = tensor_of(self);
+  const bool casts_first = is_on_host(tensor);
+  return wrap(run(true, [&] {
+    if (tensor.dtype() == dtype) return ebb::to_device(tensor, device);
+    if (casts_first) return ebb::to_device(ebb::cast(tensor, dtype), device);
+    return ebb::cast(ebb::to_device(tensor, device), dtype);
+  }));
+}
+template <DType dtype>
+PyObject* convert(PyObject* self, PyObject*) {
+  return guarded([&] { return converted(self, dtype); });
+}
+
+/// to(dtype), to(device), to(device, dtype), to(other); copy=True copies in any case.
+PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return guarded_as("to", [&] {
+    DType dtype = tensor_of(self).dtype();
+    Device device = tensor_of(self).device();
+    bool copy = false;
+    const Py_ssize_t keywords = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+    for (Py_ssize_t index = 0; index < count + keywords; ++index) {
+      PyObject* const value = args[index];
+      const std::string_view name =
+          index < count ? "" : utf8_of(PyTuple_GET_ITEM(names, index - count));
+      if (const std::optional<DType> wanted = to_dtype(value)) {
+        dtype = *wanted;
+      } else if (is_tensor(value)) {
+        dtype = tensor_of(value).dtype();
+        device = tensor_of(value).device();
+      } else if (is_device(value) || PyUnicode_Check(value)) {
+        device = to_device(value);
+      } else if (PyBool_Check(value)) {
+        copy = copy || (name == "copy" && value == Py_True);
+      } else if (value != Py_None) {
+        throw DTypeError(str("to(): needs a dtype, device or Tensor, got ", type_name(value)));
+      }
+    }
+    if (device != tensor_of(self).device()) return moved(self, device, dtype);
+    return converted(self, dtype, copy);
+  });
+}
+
+PyObject* to_cpu(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Tensor& tensor = tensor_of(self);
+    if (tensor.device() == Device{}) return Py_NewRef(self);
+    return moved(self, {}, tensor.dtype());
+  });
+}
+PyObject* pinned_query(const Tensor&) { Py_RETURN_FALSE; }
+
+/// record_stream(id): see Stream in ebb/_devices.py.
+PyObject* use_on_stream(PyObject* self, PyObject* id) {
+  return guarded([&] {
+    const Tensor& tensor = tensor_of(self);
+    record_stream(tensor, {tensor.device(), static_cast<uint16_t>(to_int64(id))});
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* type_as(PyObject* self, PyObject* other) {
+  return guarded([&] {
+    if (!is_tensor(other)) {
+      throw DTypeError(str("type_as(): argument 'other' must be Tensor, got ", type_name(other)));
+    }
+    return converted(self, tensor_of(other).dtype());
+  });
+}
+
+// --- NumPy and Python values ---
+
+PyObject* numpy(PyObject* self, PyObject*) {
+  return guarded([&] { return array_of(self); });
+}
+PyObject* same(PyObject* self, PyObject*) { return Py_NewRef(self); }
+
+/// For np.asarray(); dtype and copy are NumPy's arguments.
+PyObject* to_array(PyObject* self, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"dtype", "copy", nullptr};
+  PyObject* dtype = Py_None;
+  PyObject* copy = Py_None;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:__array__", const_cast<char**>(names), &dtype,
+                                  &copy) == 0) {
+    return nullptr;
+  }
+  return guarded([&] {
+    Ref array(array_of(self));
+    if (dtype != Py_None) array = Ref(PyObject_CallMethod(array.get(), "astype", "O", dtype));
+    if (copy == Py_True) array = Ref(PyObject_CallMethod(array.get(), "copy", nullptr));
+    return array.release();
+  });
+}
+
+// --- subclasses ---
+
+PyTypeObject* checked_class(PyObject* object, const char* op) {
+  const bool is_class = PyType_Check(object) != 0 &&
+                        PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(object), tensor_type) != 0;
+  if (!is_class) {
+    throw DTypeError(str(op, "(): needs a subclass of Tensor, got ", type_name(object)));
+  }
+  return reinterpret_cast<PyTypeObject*>(object);
+}
+
+PyObject* as_subclass(PyObject* self, PyObject* wanted) {
+  return guarded([&] {
+    PyTypeObject* const type = checked_class(wanted, "as_subclass");
+    return wrap_as(type, alias_of(tensor_of(self)));
+  });
+}
+
+/// _make_subclass(cls, data, requires_grad=False): for __new__ of subclasses such as Parameter.
+PyObject* make_subclass(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    if (count < 2 || count > 3 || !is_tensor(args[1])) {
+      throw DTypeError("_make_subclass(): needs a class, a Tensor and perhaps a bool");
+    }
+    Tensor leaf = detached(tensor_of(args[1]));
+    if (count == 3 && args[2] == Py_True) requires_grad_(leaf);
+    return wrap_as(checked_class(args[0], "_make_subclass"), std::move(leaf));
+  });
+}
+
+PyMethodDef kMethods[] = {
+    {"size", as_method(size), kFast,
+     "size($self, dim=None)\n--\n\nReturn the shape, or the size of one dim."},
+    {"stride", as_method(stride), kFast,
+     "stride($self, dim=None)\n--\n\nReturn the strides in elements, or that of one dim."},
+    {"dim", call<dim>, METH_NOARGS, "dim($self)\n--\n\nReturn the number of dims."},
+    {"ndimension", call<dim>, METH_NOARGS, "ndimension($self)\n--\n\nReturn the number of dims."},
+    {"numel", call<numel>, METH_NOARGS, "numel($self)\n--\n\nReturn the number of elements."},
+    {"nelement", call<numel>, METH_NOARGS, "nelement($self)\n--\n\nReturn the number of elements."},
+    {"storage_offset", call<storage_offset>, METH_NOARGS,
+     "storage_offset($self)\n--\n\nReturn the elements before the first in its storage."},
+    {"data_ptr", call<data_ptr>, METH_NOARGS,
+     "data_ptr($self)\n--\n\nReturn the address of the first element."},
+    {"element_size", call<element_size>, METH_NOARGS,
+     "element_size($self)\n--\n\nReturn the bytes of one element."},
+    {"is_contiguous", call<contiguous_query>, METH_NOARGS,
+     "is_contiguous($self)\n--\n\nReturn whether elements lie in row-major order without gaps."},
+    {"is_inference", call<inference_query>, METH_NOARGS,
+     "is_inference($self)\n--\n\nReturn whether the memory was made in inference mode."},
+    {"is_floating_point", call<floating_query>, METH_NOARGS,
+     "is_floating_point($self)\n--\n\nReturn whether the dtype is a real floating type."},
+    {"is_complex", call<complex_query>, METH_NOARGS,
+     "is_complex($self)\n--\n\nReturn whether the dtype is complex."},
+    {"_is_view", call<view_query>, METH_NOARGS,
+     "_is_view($self)\n--\n\nReturn whether it is a view of another tensor."},
+    {"item", call<item_of>, METH_NOARGS,
+     "item($self)\n--\n\nReturn the only element as a Python number."},
+    {"tolist", call<list_of>, METH_NOARGS,
+     "tolist($self)\n--\n\nReturn nested lists of Python numbers."},
+    {"requires_grad_", as_method(set_requires_grad), kFast,
+     "requires_grad_($self, requires_grad=True)\n--\n\nMark a leaf and return it."},
+    {"retain_grad", call<keep_grad>, METH_NOARGS,
+     "retain_grad($self)\n--\n\nKeep the gradient of a tensor that is not a leaf."},
+    {"detach_", detach_self, METH_NOARGS,
+     "detach_($self)\n--\n\nForget the tensor's history and return it.\n\n"
+     "Raises:\n    AutogradError: If the tensor is a view; use detach().\n"},
+    {"backward", as_method(tensor_backward), kFast,
+     "backward($self, gradient=None, retain_graph=None, create_graph=False, inputs=None)\n--\n\n"
+     "Add this tensor's gradient to the `grad` of every leaf it depends on."},
+    {"register_hook", tensor_register_hook, METH_O,
+     "register_hook($self, hook, /)\n--\n\n"
+     "Call `hook(grad)` whenever a run has completed this tensor's gradient.\n\n"
+     "A Tensor that it returns replaces the gradient. Returns a handle whose remove() takes the "
+     "hook away."},
+    {"register_post_accumulate_grad_hook", tensor_register_post_accumulate_hook, METH_O,
+     "register_post_accumulate_grad_hook($self, hook, /)\n--\n\n"
+     "Call `hook(tensor)` right after a gradient was added to this leaf's `grad`."},
+    {"to", as_method(to), kFast,
+     "to($self, dtype_or_device=None, /, *, dtype=None, device=None, copy=False)\n--\n\n"
+     "Return the tensor in another dtype, on another device, or both; itself if that is so."},
+    {"type_as", type_as, METH_O, "type_as($self, other, /)\n--\n\nReturn it in other's dtype."},
+    {"float", convert<DType::float32>, METH_NOARGS, "float($self)\n--\n\nReturn it as float32."},
+    {"double", convert<DType::float64>, METH_NOARGS, "double($self)\n--\n\nReturn it as float64."},
+    {"half", convert<DType::float16>, METH_NOARGS, "half($self)\n--\n\nReturn it as float16."},
+    {"bfloat16", convert<DType::bfloat16>, METH_NOARGS,
+     "bfloat16($self)\n--\n\nReturn it as bfloat16."},
+    {"byte", convert<DType::uint8>, METH_NOARGS, "byte($self)\n--\n\nReturn it as uint8."},
+    {"char", convert<DType::int8>, METH_NOARGS, "char($self)\n--\n\nReturn it as int8."},
+    {"short", convert<DType::int16>, METH_NOARGS, "short($self)\n--\n\nReturn it as int16."},
+    {"int", convert<DType::int32>, METH_NOARGS, "int($self)\n--\n\nReturn it as int32."},
+    {"long", convert<DType::int64>, METH_NOARGS, "long($self)\n--\n\nReturn it as int64."},
+    {"bool", convert<DType::boolean>, METH_NOARGS, "bool($self)\n--\n\nReturn it as bool."},
+    {"cpu", to_cpu, METH_NOARGS,
+     "cpu($self)\n--\n\nReturn it in the CPU's memory; itself if it is there."},
+    {"pin_memory", same, METH_NOARGS,
+     "pin_memory($self)\n--\n\nReturn the tensor: ebb stages copies itself."},
+    {"is_pinned", call<pinned_query>, METH_NOARGS, "is_pinned($self)\n--\n\nReturn False."},
+    {"_record_stream", use_on_stream, METH_O, nullptr},
+    {"numpy", numpy, METH_NOARGS,
+     "numpy($self)\n--\n\nReturn a NumPy array over the same memory.\n\n"
+     "Raises:\n    RuntimeError: If the tensor requires grad.\n"},
+    {"__array__", as_method(to_array), METH_VARARGS | METH_KEYWORDS,
+     "__array__($self, dtype=None, copy=None)\n--\n\nReturn it as NumPy asks for it."},
+    {"as_subclass", as_subclass, METH_O,
+     "as_subclass($self, cls, /)\n--\n\nReturn the same memory, with its history, as an object of "
+     "cls."},
+    {"_make_subclass", as_method(make_subclass), METH_FASTCALL | METH_STATIC, nullptr},
+};
+
+}  // namespace
+
+std::vector<PyMethodDef> tensor_methods() {
+  std::vector<PyMethodDef> methods(std::begin(kMethods), std::end(kMethods));
+  for (const OpTable& table : op_tables()) {
+    for (PyMethodDef* row = table.methods; row->ml_name != nullptr; ++row) methods.push_back(*row);
+  }
+  return methods;
+}
+
+/// Written in Python, and loaded when something is first printed.
+PyObject* tensor_repr(PyObject* self) {
+  return guarded([&] {
+    const Ref module(PyImport_ImportModule("ebb._repr"));
+    return checked(PyObject_CallMethod(module.get(), "tensor_repr", "O", self));
+  });
+}
+
+}  // namespace ebb::python
