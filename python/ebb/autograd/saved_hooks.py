@@ -1,7 +1,7 @@
 # python/ebb/autograd/saved_hooks.py -- context managers that decide what is kept for backward.
 #
-# The stack of hooks and the rules are compiled (python/src/autograd/saved_hooks.cpp); here are the hooks
-# that the library comes with.
+# The stack of hooks and the rules are compiled (python/src/autograd/saved_hooks.cpp); here are the
+# hooks that the library comes with.
 """Hooks for tensors that are saved for backward; public as ``ebb.autograd.graph``."""
 
 from __future__ import annotations
