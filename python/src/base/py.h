@@ -41,27 +41,27 @@ auto run_unless_exiting(Body&& body) {
   }
 }
 
-/// Calls `body`; an exception becomes a Python error and the result `failure`.
-template <typename Body, typename Result>
-Result guarded(Body&& body, Result failure) noexcept {
+/// Calls `body`; an exception becomes a Python error, which `amend` may better, and the result
+/// `failure`.
+template <typename Body, typename Result, typename Amend>
+Result guarded(Body&& body, Result failure, Amend&& amend) noexcept {
   try {
     return body();
   } catch (abi::__forced_unwind&) {
     sleep_until_exit();
   } catch (...) {
     translate_exception();
+    amend();
     return failure;
   }
 }
+template <typename Body, typename Result>
+Result guarded(Body&& body, Result failure) noexcept {
+  return guarded(body, failure, [] {});
+}
 template <typename Body>
 PyObject* guarded(Body&& body) noexcept {
-  try {
-    return body();
-  } catch (abi::__forced_unwind&) {
-    sleep_until_exit();
-  } catch (...) {
-    return translate_exception();
-  }
+  return guarded(body, static_cast<PyObject*>(nullptr));
 }
 
 /// Passes on a new or borrowed reference, or throws if there is none.

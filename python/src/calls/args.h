@@ -17,6 +17,7 @@
 #include "ebb/core/base/random.h"
 #include "ebb/core/base/scalar.h"
 #include "ebb/kernels/signatures.h"
+#include "python/src/calls/error_names.h"
 #include "python/src/calls/overrides.h"
 #include "python/src/tensor/object.h"
 
@@ -150,13 +151,14 @@ class Arguments {
 /// whose class has the protocol takes the call over.
 template <typename Body>
 PyObject* guarded_call(OpSpec& spec, const Call& call, Body&& body) noexcept {
-  return guarded([&]() -> PyObject* {
+  const auto run = [&]() -> PyObject* {
     try {
       return body(Arguments(spec, call));
     } catch (const CallsOverride&) {
       return call_override(spec.name, call);
     }
-  });
+  };
+  return guarded(run, static_cast<PyObject*>(nullptr), [&] { name_plain_error(spec.name); });
 }
 
 /// Whether `count` positional arguments and the keywords are just the first `wanted` of `params`,

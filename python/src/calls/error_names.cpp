@@ -126,21 +126,28 @@ PyMethodDef kFunctions[] = {
 
 }  // namespace
 
+void name_plain_error(const char* name) noexcept try {
+  Pending error;
+  if (!error.is_fresh()) return;
+  PyObject* const own = class_for(error.type());
+  if (own != nullptr) error.replace(own, str(name, "(): ", error.text()));
+} catch (...) {
+  // No memory for a better text: the error stays as it was.
+}
+
 void name_pending_error(const char* name) noexcept try {
+  name_plain_error(name);
   Pending error;
   if (!error.is_fresh() || is_a(error.type(), error_classes.non_finite)) return;
+  if (!is_a(error.type(), error_classes.base)) return;
   const std::string text = error.text();
-  if (!is_a(error.type(), error_classes.base)) {
-    PyObject* const own = class_for(error.type());
-    return own == nullptr ? void() : error.replace(own, str(name, "(): ", text));
-  }
   const std::string_view head = head_of(text);
   if (head == name) return;
   const bool prefixes = head.empty() || keeps_inner_name(error.type());
   const std::string rest = prefixes ? ": " + text : text.substr(head.size());
   error.replace(error.type(), name + rest);
 } catch (...) {
-  // No memory for a better text: the error stays as it was.
+  // As above.
 }
 
 void make_attribute_error() noexcept try {

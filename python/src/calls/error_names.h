@@ -14,32 +14,22 @@ namespace ebb::python {
 /// raised stays as it is, and so does one about NaN, which names the op that made it.
 void name_pending_error(const char* name) noexcept;
 
+/// Does so only with a plain error of Python's, which becomes one of ebb's.
+void name_plain_error(const char* name) noexcept;
+
 /// Makes the pending error, if it is one of ebb's, an AttributeError too, so that hasattr() and
 /// getattr() with a default work.
 void make_attribute_error() noexcept;
 
-/// Like guarded(), and `amend` betters the error.
-template <typename Body, typename Amend>
-PyObject* guarded_with(Body&& body, Amend&& amend) noexcept {
-  try {
-    return body();
-  } catch (abi::__forced_unwind&) {
-    sleep_until_exit();
-  } catch (...) {
-    translate_exception();
-    amend();
-    return nullptr;
-  }
-}
 /// Like guarded(), and the error names `name`.
 template <typename Body>
 PyObject* guarded_as(const char* name, Body&& body) noexcept {
-  return guarded_with(body, [name] { name_pending_error(name); });
+  return guarded(body, static_cast<PyObject*>(nullptr), [name] { name_pending_error(name); });
 }
 /// Like guarded(), for what reading an attribute calls.
 template <typename Body>
 PyObject* guarded_attribute(Body&& body) noexcept {
-  return guarded_with(body, make_attribute_error);
+  return guarded(body, static_cast<PyObject*>(nullptr), make_attribute_error);
 }
 
 /// Adds _attribute_error(error), which does the same for Python code, to `module`. Throws ErrorSet.
