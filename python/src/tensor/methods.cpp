@@ -123,33 +123,44 @@ PyObject* convert(PyObject* self, PyObject*) {
   return guarded([&] { return converted(self, dtype); });
 }
 
+Param to_dtype_params[] = {{"self", ArgKind::tensor},
+                           {"dtype", ArgKind::dtype},
+                           {"non_blocking", ArgKind::boolean, kHasDefault},
+                           {"copy", ArgKind::boolean, kHasDefault}};
+Param to_device_params[] = {{"self", ArgKind::tensor},
+                            {"device", ArgKind::device, kOptional},
+                            {"dtype", ArgKind::dtype, kOptional},
+                            {"non_blocking", ArgKind::boolean, kHasDefault},
+                            {"copy", ArgKind::boolean, kHasDefault}};
+Param to_other_params[] = {{"self", ArgKind::tensor},
+                           {"other", ArgKind::tensor},
+                           {"non_blocking", ArgKind::boolean, kHasDefault},
+                           {"copy", ArgKind::boolean, kHasDefault}};
+const Overload to_overloads[] = {to_dtype_params, to_device_params, to_other_params};
+OpSpec to_spec{"to", to_overloads};
+
+PyObject* convert_as_asked(const Call& call) {
+  return guarded_call(to_spec, call, [&](const Arguments& arguments) {
+    const Tensor& tensor = tensor_of(call.self);
+    DType dtype = tensor.dtype();
+    Device device = tensor.device();
+    switch (arguments.overload()) {
+      case 0: dtype = arguments.dtype(1); break;
+      case 1:
+        device = arguments.optional_device(1).value_or(device);
+        dtype = arguments.optional_dtype(2).value_or(dtype);
+        break;
+      default: dtype = arguments.tensor(1).dtype(); device = arguments.tensor(1).device();
+    }
+    if (device != tensor.device()) return moved(call.self, device, dtype);
+    const int copy = arguments.overload() == 1 ? 4 : 3;
+    return converted(call.self, dtype, arguments.given(copy) && arguments.boolean(copy));
+  });
+}
+
 /// to(dtype), to(device), to(device, dtype), to(other); copy=True copies in any case.
 PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  return guarded_as("to", [&] {
-    DType dtype = tensor_of(self).dtype();
-    Device device = tensor_of(self).device();
-    bool copy = false;
-    const Py_ssize_t keywords = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
-    for (Py_ssize_t index = 0; index < count + keywords; ++index) {
-      PyObject* const value = args[index];
-      const std::string_view name =
-          index < count ? "" : utf8_of(PyTuple_GET_ITEM(names, index - count));
-      if (const std::optional<DType> wanted = to_dtype(value)) {
-        dtype = *wanted;
-      } else if (is_tensor(value)) {
-        dtype = tensor_of(value).dtype();
-        device = tensor_of(value).device();
-      } else if (is_device(value) || PyUnicode_Check(value)) {
-        device = to_device(value);
-      } else if (PyBool_Check(value)) {
-        copy = copy || (name == "copy" && value == Py_True);
-      } else if (value != Py_None) {
-        throw DTypeError(str("to(): needs a dtype, device or Tensor, got ", type_name(value)));
-      }
-    }
-    if (device != tensor_of(self).device()) return moved(self, device, dtype);
-    return converted(self, dtype, copy);
-  });
+  return renamed("to", convert_as_asked({self, args, count, names}));
 }
 
 PyObject* to_cpu(PyObject* self, PyObject*) {
@@ -281,8 +292,10 @@ PyMethodDef kMethods[] = {
      "register_post_accumulate_grad_hook($self, hook, /)\n--\n\n"
      "Call `hook(tensor)` right after a gradient was added to this leaf's `grad`."},
     {"to", as_method(to), kFast,
-     "to($self, dtype_or_device=None, /, *, dtype=None, device=None, copy=False)\n--\n\n"
-     "Return the tensor in another dtype, on another device, or both; itself if that is so."},
+     "to($self, *args, **kwargs)\n--\n\n"
+     "Return the tensor in another dtype, on another device, or both; itself if that is so.\n\n"
+     "to(dtype), to(device=None, dtype=None) or to(other); all take non_blocking=False, "
+     "copy=False.\n"},
     {"type_as", type_as, METH_O, "type_as($self, other, /)\n--\n\nReturn it in other's dtype."},
     {"float", convert<DType::float32>, METH_NOARGS, "float($self)\n--\n\nReturn it as float32."},
     {"double", convert<DType::float64>, METH_NOARGS, "double($self)\n--\n\nReturn it as float64."},

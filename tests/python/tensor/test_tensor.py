@@ -191,8 +191,27 @@ def test_casts_share_when_there_is_nothing_to_do():
     assert x.to(dtype=ebb.float64).dtype is ebb.float64
     assert x.to(ebb.ones(1, dtype=ebb.int64)).dtype is ebb.int64
     assert x.to(ebb.float32, copy=True) is not x and x.type_as(x) is x
-    with pytest.raises(TypeError, match=r"to\(\): needs a dtype, device or Tensor, got object"):
+    with pytest.raises(
+        TypeError, match=r"to\(\): argument 'dtype' .* or ebb.device or str or Tensor"
+    ):
         x.to(object())
+
+
+def test_to_takes_what_it_knows_and_refuses_the_rest():
+    x = ebb.ones(2)
+    assert x.to() is x and x.to(None) is x and x.to("cpu", non_blocking=True) is x
+    assert x.to(ebb.float32, False, True) is not x and x.to("cpu", None, False, True) is not x
+    assert x.to(other=ebb.ones(1, dtype=ebb.int8)).dtype is ebb.int8
+    for args, kwargs in [
+        ((ebb.float32,), {"foo": 1}),
+        ((ebb.float32,), {"dtype": ebb.float64}),
+        ((ebb.float32, ebb.float64), {}),
+        ((), {"copy": ebb.float64}),
+        ((), {"dtype": "cpu"}),
+        (("cpu", ebb.int8, False, False, 1), {}),
+    ]:
+        with pytest.raises(TypeError, match=r"^to\(\): "):
+            x.to(*args, **kwargs)
 
 
 def test_creation_functions_take_sizes_in_a_row_or_as_a_sequence():
