@@ -1,10 +1,13 @@
 // python/src/tensor/data.cpp -- ebb.tensor(): nested sequences to tensors, and back to lists.
 //
-// The first pass over nested sequences finds shape and dtype, the second writes elements. Between
-// the two a hostile element could change a list, so the second checks every length again. Nesting
-// is bounded by kMaxDims, which also stops lists that contain themselves.
+// The first pass over nested sequences finds shape and dtype, the second writes elements. Arrays
+// and tensors among them are the inner dims. Between the two passes a hostile element could change
+// a list, so the second checks every length again. Nesting is bounded by kMaxDims, which also stops
+// lists that contain themselves.
 #include "python/src/tensor/data.h"
 
+#include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "ebb/autograd/history/grad_mode.h"
@@ -13,6 +16,7 @@
 #include "ebb/autograd/watch/cut_trace.h"
 #include "ebb/core/device/stream.h"
 #include "ebb/core/tensor/device_memory.h"
+#include "ebb/core/tensor/sparse.h"
 #include "python/src/base/default_dtype.h"
 #include "python/src/base/numpy_types.h"
 #include "python/src/base/value_types.h"
@@ -30,56 +34,62 @@ bool is_nested(PyObject* object) {
          !PyByteArray_Check(object) && !PyDict_Check(object);
 }
 
-bool is_zero_dim_array(PyObject* object) {
-  if (!is_numpy_array(object)) return false;
-  const Ref ndim(PyObject_GetAttrString(object, "ndim"));
-  return PyLong_AsLong(ndim.get()) == 0;
+/// An array in memory that tensors can share: itself, or a copy in another layout or byte order.
+Ref plain_array(PyObject* array) {
+  const Ref dtype(PyObject_GetAttrString(array, "dtype"));
+  const Ref native(PyObject_CallMethod(dtype.get(), "newbyteorder", "s", "="));
+  return Ref(
+      PyObject_CallMethod(numpy_module(), "require", "OO(ss)", array, native.get(), "C", "A"));
+}
+
+/// What has dims and a dtype of its own among nested sequences: tensors and arrays. Undefined for
+/// others.
+Tensor block_of(PyObject* object) {
+  if (is_numpy_array(object)) return tensor_from_array(plain_array(object).get());
+  if (!is_tensor(object)) return {};
+  const Tensor& tensor = tensor_of(object);
+  if (!tensor.defined()) return {};
+  require_strided("tensor", "data", tensor);
+  if (autograd::is_tracing_cuts()) autograd::note_leaving("tensor", tensor);
+  return tensor;
 }
 
 /// One element as a number. Throws DTypeError for what is none.
 Scalar element(PyObject* object) {
-  if (is_tensor(object)) {
-    if (autograd::is_tracing_cuts()) autograd::note_leaving("tensor", tensor_of(object));
-    return tensor_of(object).item_scalar();
-  }
-  if (is_zero_dim_array(object)) return tensor_from_array(object).item_scalar();
+  if (const Tensor block = block_of(object); block.defined()) return block.item_scalar();
   const std::optional<Scalar> number = to_scalar(object);
   if (number) return *number;
   throw DTypeError(str("tensor: needs numbers or sequences of numbers, got ", type_name(object)));
 }
 
+/// The dtype that a Python number stands for.
+DType dtype_of(const Scalar& number) {
+  switch (number.kind()) {
+    case Kind::boolean: return DType::boolean;
+    case Kind::integer: return DType::int64;
+    case Kind::floating: return default_dtype();
+    case Kind::complex: return complex_type_of(default_dtype());
+  }
+  __builtin_unreachable();
+}
+
 std::string position_text(IntSpan position) { return str(PrintShape{position}); }
 
-/// Finds shape and kind of nested sequences, depth first.
+/// Finds shape and dtype of nested sequences, depth first.
 class Survey {
  public:
   explicit Survey(PyObject* data) { visit(data, 0); }
 
   const Shape& shape() const { return shape_; }
-  DType dtype() const {
-    switch (kind_) {
-      case Kind::boolean: return has_elements_ ? DType::boolean : default_dtype();
-      case Kind::integer: return DType::int64;
-      case Kind::floating: return default_dtype();
-      case Kind::complex: return complex_type_of(default_dtype());
-    }
-    __builtin_unreachable();
-  }
+  DType dtype() const { return dtype_.value_or(default_dtype()); }
 
  private:
   void visit(PyObject* data, int depth) {
-    if (!is_nested(data)) return visit_element(data, depth);
+    if (!is_nested(data)) return visit_block(data, depth);
     if (leaf_depth_ >= 0 && depth >= leaf_depth_) throw_ragged(data, depth);
-    if (depth == kMaxDims) {
-      throw ValueError(str("tensor: needs at most ", kMaxDims, " nested sequences, got more"));
-    }
     const Py_ssize_t size = PySequence_Size(data);
     check_status(static_cast<int>(size < 0 ? -1 : 0));
-    if (depth == shape_.ndim()) {
-      shape_.push_back(size);
-    } else if (shape_[depth] != size) {
-      throw_ragged(data, depth);
-    }
+    if (!take_size(depth, size)) throw_ragged(data, depth);
     position_.push_back(0);
     for (Py_ssize_t index = 0; index < size; ++index) {
       position_[depth] = index;
@@ -89,11 +99,27 @@ class Survey {
     position_.resize(depth);
   }
 
-  void visit_element(PyObject* data, int depth) {
-    if (leaf_depth_ < 0) leaf_depth_ = depth;
-    if (depth != leaf_depth_ || depth != shape_.ndim()) throw_ragged(data, depth);
-    kind_ = std::max(kind_, element(data).kind());
-    has_elements_ = true;
+  /// A number, tensor or array.
+  void visit_block(PyObject* data, int depth) {
+    const Tensor block = block_of(data);
+    const int leaf_depth = depth + (block.defined() ? block.ndim() : 0);
+    if (leaf_depth_ < 0) leaf_depth_ = leaf_depth;
+    bool fits = leaf_depth == leaf_depth_;
+    for (int dim = depth; fits && dim < leaf_depth; ++dim) {
+      fits = take_size(dim, block.sizes()[static_cast<size_t>(dim - depth)]);
+    }
+    if (!fits || leaf_depth != shape_.ndim()) throw_ragged(data, depth);
+    const DType dtype = block.defined() ? block.dtype() : dtype_of(element(data));
+    dtype_ = dtype_ ? promote(*dtype_, dtype) : dtype;
+  }
+
+  /// Whether dim `depth` has this size, which it gets if it is new.
+  bool take_size(int depth, int64_t size) {
+    if (depth == kMaxDims) {
+      throw ValueError(str("tensor: needs at most ", kMaxDims, " nested sequences, got more"));
+    }
+    if (depth == shape_.ndim()) shape_.push_back(size);
+    return shape_[depth] == size;
   }
 
   [[noreturn]] void throw_ragged(PyObject* data, int depth) {
@@ -103,6 +129,10 @@ class Survey {
     if (depth < shape_.ndim()) wanted = str("a sequence of length ", shape_[depth]);
     if (is_nested(data)) got = str("one of length ", PySequence_Size(data));
     PyErr_Clear();
+    if (const Tensor block = block_of(data); block.defined() && block.ndim() > 0) {
+      wanted = "a shape like that of the others";
+      got = str("one of shape ", block.shape());
+    }
     throw ValueError(str("tensor: sequences must not be ragged: needs ", wanted, " at ",
                          position_text(position), ", got ", got));
   }
@@ -110,8 +140,7 @@ class Survey {
   Shape shape_;
   Shape position_;
   int leaf_depth_ = -1;  // how deep the numbers are; -1: none seen yet
-  Kind kind_ = Kind::boolean;
-  bool has_elements_ = false;
+  std::optional<DType> dtype_;
 };
 
 /// Writes nested sequences to contiguous memory.
@@ -122,6 +151,7 @@ class Writer {
 
   void write(PyObject* data, int depth) {
     if (depth == out_.ndim()) return write_element(data);
+    if (!is_nested(data)) return write_block(data, depth);
     for (Py_ssize_t index = 0; index < out_.sizes()[static_cast<size_t>(depth)]; ++index) {
       const Ref item(PySequence_GetItem(data, index));
       write(item.get(), depth + 1);
@@ -130,9 +160,31 @@ class Writer {
 
  private:
   void write_element(PyObject* data) {
-    if (left_-- <= 0) throw ValueError("tensor: the sequences changed while they were read");
+    if (left_ <= 0) throw_changed();
     element(data).store_as(out_.dtype(), next_, "tensor");
-    next_ += item_size(out_.dtype());
+    advance(1);
+  }
+
+  void write_block(PyObject* data, int depth) {
+    const Tensor block = block_of(data);
+    const IntSpan wanted = out_.sizes().subspan(static_cast<size_t>(depth));
+    if (!block.defined() || !std::ranges::equal(block.sizes(), wanted) || left_ < block.numel()) {
+      throw_changed();
+    }
+    const NoGradGuard no_grad;
+    const Tensor plain = ebb::contiguous(ebb::cast(host_copy(block), out_.dtype()));
+    const auto bytes = static_cast<size_t>(plain.numel()) * item_size(out_.dtype());
+    if (bytes > 0) std::memcpy(next_, plain.data_ptr(), bytes);
+    advance(plain.numel());
+  }
+
+  void advance(int64_t count) {
+    next_ += static_cast<size_t>(count) * item_size(out_.dtype());
+    left_ -= count;
+  }
+
+  [[noreturn]] static void throw_changed() {
+    throw ValueError("tensor: the sequences changed while they were read");
   }
 
   const Tensor& out_;
@@ -142,16 +194,8 @@ class Writer {
 
 /// A copy of an array, which may have any layout and byte order.
 Tensor copy_of_array(PyObject* array, std::optional<DType> dtype) {
-  const Ref native(PyObject_CallMethod(array, "copy", "s", "C"));
-  Ref plain = native;
-  const Ref array_dtype(PyObject_GetAttrString(native.get(), "dtype"));
-  const Ref is_native(PyObject_GetAttrString(array_dtype.get(), "isnative"));
-  if (is_native.get() == Py_False) {
-    const Ref swapped(PyObject_CallMethod(array_dtype.get(), "newbyteorder", "s", "="));
-    plain = Ref(PyObject_CallMethod(native.get(), "astype", "O", swapped.get()));
-  }
-  const Tensor source = tensor_from_array(plain.get());
-  return dtype ? ebb::cast(source, *dtype) : ebb::clone(source);
+  const Tensor source = tensor_from_array(plain_array(array).get());
+  return dtype && *dtype != source.dtype() ? ebb::cast(source, *dtype) : ebb::clone(source);
 }
 
 Tensor tensor_from_sequences(PyObject* data, std::optional<DType> dtype) {

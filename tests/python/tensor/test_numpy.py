@@ -120,6 +120,50 @@ def test_tensor_copies_what_cannot_be_shared():
     assert x.tolist() == [0.0, 0.0]
 
 
+ONE, TWO = np.array([0, 1]), ebb.tensor([2, 3])
+
+
+@pytest.mark.parametrize(
+    ("data", "values"),
+    [
+        ([ONE], [[0, 1]]),
+        ([ONE, TWO, (4, 5)], [[0, 1], [2, 3], [4, 5]]),
+        ([[ONE, [TWO[0], np.int8(3)]]], [[[0, 1], [2, 3]]]),
+        ([ONE[::-1], ONE.astype(">i2")], [[1, 0], [0, 1]]),
+        ([np.ones((2, 0)), np.ones((2, 0))], [[[], []], [[], []]]),
+        ([ebb.ones(2, requires_grad=True) * 3, ONE], [[3, 3], [0, 1]]),
+    ],
+)
+def test_arrays_and_tensors_inside_sequences_are_inner_dims(data, values):
+    x = ebb.tensor(data)
+    assert x.tolist() == values and x.is_leaf and not x.requires_grad
+    assert ebb.as_tensor(data, dtype=ebb.float64).tolist() == values
+
+
+def test_arrays_and_tensors_inside_sequences_promote_with_numbers():
+    assert ebb.tensor([ONE.astype(np.int8), TWO.to(ebb.int16)]).dtype is ebb.int16
+    assert ebb.tensor([ONE.astype(np.float64), [1, 2]]).dtype is ebb.float64
+    assert ebb.tensor([TWO.to(ebb.int8), [1, 2]]).dtype is ebb.int64
+    assert ebb.tensor([TWO, [0.5, 1]]).dtype is ebb.float32
+    assert ebb.tensor([np.array(1.5), 2]).dtype is ebb.float64  # of 0 dims
+
+
+@pytest.mark.parametrize(
+    "data",
+    [[ONE, [1]], [[1], ONE], [ONE, 1], [1, ONE], [ONE, np.ones((2, 2))], [[], np.array(3)]],
+)
+def test_arrays_of_other_shapes_are_ragged(data):
+    with pytest.raises(ValueError, match=r"^tensor: sequences must not be ragged: .* at \[1"):
+        ebb.tensor(data)
+
+
+def test_arrays_inside_sequences_count_their_dims():
+    deep = np.ones((1,) * 31)
+    assert ebb.tensor([deep, deep]).shape == (2, *(1,) * 31)
+    with pytest.raises(ValueError, match="at most 32 nested"):
+        ebb.tensor([[deep]])
+
+
 def test_as_tensor_shares_if_it_can():
     array = np.zeros(2)
     assert np.shares_memory(ebb.as_tensor(array).numpy(), array)
