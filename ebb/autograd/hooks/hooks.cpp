@@ -213,6 +213,10 @@ HookHandle add_node_hook(Node& node, HookKind kind, std::shared_ptr<Hook> hook) 
   return add_to(node, kind, 0, std::move(hook));
 }
 
+HookHandle add_tensor_hook_at(Node& node, uint32_t output, std::shared_ptr<Hook> hook) {
+  return add_to(node, HookKind::tensor, output, std::move(hook));
+}
+
 void call_in_place(HookKind kind, const Hook& hook, const Node& node,
                    const std::function<void()>& function) {
   call_scoped(kind, hook, node, function);

@@ -125,6 +125,8 @@ class HookHandles {
 EBB_API HookHandle add_tensor_hook(const Tensor& tensor, std::shared_ptr<Hook> hook);
 EBB_API HookHandle add_post_accumulate_hook(const Tensor& leaf, std::shared_ptr<Hook> hook);
 EBB_API HookHandle add_node_hook(Node& node, HookKind kind, std::shared_ptr<Hook> hook);
+/// Binds a tensor hook to a place in the graph, whatever tensor has it by now.
+EBB_API HookHandle add_tensor_hook_at(Node& node, uint32_t output, std::shared_ptr<Hook> hook);
 
 // Calling all hooks of one kind. Each checks what a hook put in place of a gradient and throws
 // ShapeError or DTypeError naming it, or AutogradError if it wrote to memory that others hold too;

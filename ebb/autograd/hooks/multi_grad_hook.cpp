@@ -11,18 +11,31 @@ namespace ebb::autograd {
 
 namespace {
 
-std::vector<GradGroup::Member> members_of(std::span<const Tensor> tensors) {
+std::vector<GradGroup::Member> members_of(std::span<const GradientEdge> places) {
   std::vector<GradGroup::Member> members;
-  for (uint32_t position = 0; position < tensors.size(); ++position) {
-    members.push_back({gradient_edge(tensors[position]).node, {{0, position}}});
+  for (uint32_t position = 0; position < places.size(); ++position) {
+    members.push_back({places[position].node.get(), {{0, position}}});
   }
   return members;
 }
 
+/// Where the tensors are now; these own the nodes.
+std::vector<GradientEdge> places_of(std::span<const Tensor> tensors) {
+  std::vector<GradientEdge> places;
+  for (size_t position = 0; position < tensors.size(); ++position) {
+    if (!tensors[position].defined() || !tensors[position].requires_grad()) {
+      throw AutogradError(str("register_multi_grad_hook: tensor ", position,
+                              " must require a gradient, got one that does not"));
+    }
+    places.push_back(get_gradient_edge(tensors[position]));
+  }
+  return places;
+}
+
 }  // namespace
 
-MultiGradGroup::MultiGradGroup(MultiGradMode mode, std::span<const Tensor> tensors)
-    : GradGroup(Awaits::reached, tensors.size(), members_of(tensors)), mode_(mode) {}
+MultiGradGroup::MultiGradGroup(MultiGradMode mode, std::span<const GradientEdge> places)
+    : GradGroup(Awaits::reached, places.size(), members_of(places)), mode_(mode) {}
 
 bool MultiGradGroup::arrive(size_t position, const Tensor& grad, std::vector<Tensor>& arguments) {
   ActiveRun* const run = active_run();
@@ -47,15 +60,12 @@ void MultiGradHook::call(const HookCall& call) {
 HookHandles add_multi_grad_hook(
     std::span<const Tensor> tensors, MultiGradMode mode,
     const std::function<std::shared_ptr<Hook>(std::shared_ptr<MultiGradGroup>, size_t)>& make) {
-  for (size_t position = 0; position < tensors.size(); ++position) {
-    if (tensors[position].defined() && tensors[position].requires_grad()) continue;
-    throw AutogradError(str("register_multi_grad_hook: tensor ", position,
-                            " must require a gradient, got one that does not"));
-  }
-  const auto group = std::make_shared<MultiGradGroup>(mode, tensors);
+  const std::vector<GradientEdge> places = places_of(tensors);
+  const auto group = std::make_shared<MultiGradGroup>(mode, places);
   std::vector<HookHandle> handles;
-  for (size_t position = 0; position < tensors.size(); ++position) {
-    handles.push_back(add_tensor_hook(tensors[position], make(group, position)));
+  for (size_t position = 0; position < places.size(); ++position) {
+    const GradientEdge& place = places[position];
+    handles.push_back(add_tensor_hook_at(*place.node, place.output_nr, make(group, position)));
   }
   return HookHandles(std::move(handles));
 }

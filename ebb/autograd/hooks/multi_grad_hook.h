@@ -13,6 +13,8 @@
 
 namespace ebb::autograd {
 
+struct GradientEdge;
+
 enum class MultiGradMode : uint8_t {
   all,  // call after the last gradient that the run completes, with all of them
   any,  // call with the first
@@ -21,7 +23,7 @@ enum class MultiGradMode : uint8_t {
 /// The nodes of the tensors that share a hook, one member per tensor.
 class EBB_API MultiGradGroup : public GradGroup {
  public:
-  MultiGradGroup(MultiGradMode mode, std::span<const Tensor> tensors);
+  MultiGradGroup(MultiGradMode mode, std::span<const GradientEdge> places);
   /// Notes a gradient. Gives what the hook is to be called with, if that is now.
   bool arrive(size_t position, const Tensor& grad, std::vector<Tensor>& arguments);
 
@@ -46,7 +48,8 @@ class EBB_API MultiGradHook : public Hook {
   size_t position_;
 };
 
-/// Registers on each tensor the hook that `make` gives for its position in the group.
+/// Registers on each tensor the hook that `make` gives for its position in the group. Should `make`
+/// rewrite a tensor, the hook belongs to the place that it had.
 EBB_API HookHandles add_multi_grad_hook(
     std::span<const Tensor> tensors, MultiGradMode mode,
     const std::function<std::shared_ptr<Hook>(std::shared_ptr<MultiGradGroup>, size_t)>& make);

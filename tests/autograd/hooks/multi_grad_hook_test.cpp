@@ -101,6 +101,25 @@ TEST(MultiGradHook, OutlivesNodesOfItsGroup) {
   EXPECT_EQ(calls.size(), 1u);
 }
 
+/// Does nothing; what matters is who is there when it is made.
+struct SilentHook final : autograd::MultiGradHook {
+  using MultiGradHook::MultiGradHook;
+  void finish(std::span<const Tensor>) override {}
+};
+
+TEST(MultiGradHook, BelongsToThePlacesThatTensorsHadWhenItWasAsked) {
+  const Tensor x = leaf({2});
+  const Tensor tensors[] = {x * 5, x * 3};
+  const auto make = [&](auto group, size_t position) {
+    if (position == 0) detach_(tensors[1]);
+    return std::make_shared<SilentHook>(std::move(group), position);
+  };
+  autograd::HookHandles handles = autograd::add_multi_grad_hook(tensors, {}, make);
+  EXPECT_EQ(handles.handles().size(), 2u);
+  backward(tensors[0]);  // asks the group which of its nodes are reached
+  EXPECT_TRUE(handles.remove());
+}
+
 TEST(MultiGradHook, RefusesATensorWithoutGradientByPosition) {
   const Tensor tensors[] = {leaf({1}), vector_of<float>({1})};
   const std::string text =
