@@ -245,22 +245,23 @@ def _shown(value) -> str:
 
 def _culprit(function, args, kwargs) -> str:
     """Return what is wrong with the first argument that is not what its annotation says."""
-    try:
-        hints = function.__annotations__
-        for name, value in _bound(function, args, kwargs).items():
-            if name not in hints:
-                continue
-            hint = hints[name]
-            if isinstance(hint, str):
-                hint = eval(hint, function.__globals__)
-            parameter = inspect.signature(function).parameters[name]
-            several = {parameter.VAR_POSITIONAL: lambda v: v, parameter.VAR_KEYWORD: dict.values}
-            for one in several.get(parameter.kind, lambda v: [v])(value):
-                if not _fits(one, hint):
-                    return f"argument {name!r} must be {hints[name]}, got {_got(one)}"
-    except Exception:
-        return ""  # an annotation that cannot be read tells nothing
+    hints = function.__annotations__
+    for name, value in _bound(function, args, kwargs).items():
+        if name not in hints:
+            continue
+        parameter = inspect.signature(function).parameters[name]
+        several = {parameter.VAR_POSITIONAL: lambda v: v, parameter.VAR_KEYWORD: dict.values}
+        for one in several.get(parameter.kind, lambda v: [v])(value):
+            if not _fits_annotation(one, hints[name], function):
+                return f"argument {name!r} must be {hints[name]}, got {_got(one)}"
     return ""
+
+
+def _fits_annotation(value, hint, function) -> builtins.bool:
+    try:
+        return _fits(value, eval(hint, function.__globals__) if isinstance(hint, str) else hint)
+    except Exception:
+        return True  # an annotation that cannot be read tells nothing
 
 
 def _got(value) -> str:

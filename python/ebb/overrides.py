@@ -16,6 +16,7 @@ from typing import Any
 
 from ebb import _C
 from ebb._C import Tensor
+from ebb._callables import check_callable
 
 __all__ = [
     "DisableEbbFunction",
@@ -103,6 +104,7 @@ def _dispatch(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
 
 def wrap_ebb_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Any], Any]:
     """Decorator: let a function of yours take part; ``dispatcher`` picks the arguments to ask."""
+    check_callable(dispatcher)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ebb import _C
+from ebb._callables import check_callable
 from ebb.autograd.anomaly import record_stacks
 from ebb.errors import AutogradError, ValueError
 from ebb.io.writing import write_text
@@ -179,6 +180,7 @@ class profile:  # noqa: N801 -- the field's name for it
         profile_memory: bool = False,
         with_stack: bool = False,
     ) -> None:
+        check_callable(*(one for one in (schedule, on_trace_ready) if one is not None))
         self.step_num = 0
         self._schedule = schedule
         self._on_trace_ready = on_trace_ready

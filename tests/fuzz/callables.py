@@ -36,6 +36,7 @@ class Parameter:
     has_default: bool = False
     keyword_only: bool = False
     several: bool = False
+    any_keyword: bool = False  # **kwargs
 
 
 @dataclass(frozen=True)
@@ -144,11 +145,11 @@ def _parameters(value: Any, name: str, owner: type | None = None) -> tuple[Param
         if one.name == "self":
             continue
         annotation = "" if one.annotation is one.empty else str(one.annotation)
-        several = one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
-        if one.kind is not one.VAR_KEYWORD:
-            keyword_only = one.kind is one.KEYWORD_ONLY
-            is_set = one.default is not one.empty
-            found.append(Parameter(one.name, annotation, is_set, keyword_only, several))
+        several = one.kind is one.VAR_POSITIONAL
+        keyword_only = one.kind is one.KEYWORD_ONLY
+        is_set = one.default is not one.empty
+        any_keyword = one.kind is one.VAR_KEYWORD
+        found.append(Parameter(one.name, annotation, is_set, keyword_only, several, any_keyword))
     return tuple(found)
 
 
@@ -179,6 +180,8 @@ def _add_definitions(body: list[ast.stmt], owner: str) -> None:
             found.append(Parameter(spec.vararg.arg, _text(spec.vararg), several=True))
         for one, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
             found.append(Parameter(one.arg, _text(one), default is not None, True))
+        if spec.kwarg:
+            found.append(Parameter(spec.kwarg.arg, _text(spec.kwarg), any_keyword=True))
         _signatures[owner, node.name] = tuple(one for one in found if one.name != "self")
 
 

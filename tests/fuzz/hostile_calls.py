@@ -25,6 +25,8 @@ from tests.fuzz.callables import Callable, all_callables
 
 MEMORY = 4 << 30
 LIMIT = 10
+# Take anything for a parameter that is annotated as a callable, and why.
+ANSWERS_ABOUT_ANYTHING = {"overrides.is_tensor_method_or_property"}
 
 
 def main() -> None:
@@ -89,12 +91,13 @@ def _try_call(one: Callable, rng, number: int, shared: mmap.mmap) -> list:
     text = f"call {number}: (drawing its arguments)"
     _note(shared, text)
     try:
-        function, args, kwargs = _draw_call(one, rng)
+        args, kwargs, refused = _draw_arguments(one, rng, number)
+        function = _draw_function(one, rng)
         if function is None:
             return []
         text = f"call {number}: {_shown(args)} {_shown(kwargs)}"
         _note(shared, text)
-        problem = _problem(one, function, args, kwargs)
+        problem = _problem(one, function, args, kwargs, refused)
     finally:
         faulthandler.cancel_dump_traceback_later()
     return [[*problem, text]] if problem else []
@@ -106,21 +109,29 @@ def _note(shared: mmap.mmap, text: str) -> None:
     shared[:8] = len(data).to_bytes(8, "little")
 
 
-def _draw_call(one: Callable, rng):
-    args, kwargs = hostile_values.draw_arguments(rng, one.parameters)
-    if one.kind != "setter":
-        hostile_values.misuse(rng, args, kwargs)
-    if one.kind in ("function", "constructor"):
-        return one.target, args, kwargs
-    built = _constructors()[one.target]
-    own = hostile_values.instance_of(rng, one.target, built)
-    if own is None:
-        return None, None, None
+def _draw_arguments(one: Callable, rng, number: int):
+    """Return arguments, and the name of one for which the call must be refused, if any."""
     if one.kind == "setter":
-        return lambda value: setattr(own, one.name, value), args[:1] or [None], {}
+        return hostile_values.draw_arguments(rng, one.parameters)[0][:1] or [None], {}, None
+    if number % 3 == 2:
+        args, kwargs, refused = hostile_values.refused_arguments(rng, one.parameters)
+        return args, kwargs, None if one.key in ANSWERS_ABOUT_ANYTHING else refused
+    args, kwargs = hostile_values.draw_arguments(rng, one.parameters)
+    hostile_values.misuse(rng, args, kwargs)
+    return args, kwargs, None
+
+
+def _draw_function(one: Callable, rng):
+    if one.kind in ("function", "constructor"):
+        return one.target
+    own = hostile_values.instance_of(rng, one.target, _constructors()[one.target])
+    if own is None:
+        return None
+    if one.kind == "setter":
+        return lambda value: setattr(own, one.name, value)
     if one.name == "forward" and rng.random() < 0.5:
-        return own, args, kwargs
-    return getattr(own, one.name), args, kwargs
+        return own
+    return getattr(own, one.name)
 
 
 _built: dict = {}
@@ -132,11 +143,13 @@ def _constructors() -> dict:
     return _built
 
 
-def _problem(one: Callable, function, args, kwargs) -> list | None:
+def _problem(one: Callable, function, args, kwargs, refused) -> list | None:
     try:
         result = function(*args, **kwargs)
     except Exception as error:
         return _wrong_with(one, error)
+    if refused is not None:
+        return ["accepts", refused]
     try:
         _use(result)
     except ebb.InternalError as error:

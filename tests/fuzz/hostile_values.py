@@ -144,6 +144,8 @@ def draw_arguments(rng, parameters, draw=draw_value):
     args, kwargs = [], {}
     skipped = False
     for one in parameters:
+        if one.any_keyword:
+            continue
         if one.several:
             args += [draw(rng, one) for _ in range(0 if skipped else rng.randrange(3))]
             skipped = True
@@ -154,6 +156,25 @@ def draw_arguments(rng, parameters, draw=draw_value):
         else:
             args.append(draw(rng, one))
     return args, kwargs
+
+
+def refused_arguments(rng, parameters):
+    """Return sensible arguments but for one that no call may take, and its name.
+
+    Such as are kept, looked at later or left aside are the easiest to overlook.
+    """
+    kept = [one for one in parameters if "Callable" in one.annotation]
+    if kept and rng.random() < 0.5:
+        wrong, value = rng.choice(kept), object()
+        args, kwargs = draw_arguments(
+            rng, parameters, lambda rng, one: value if one is wrong else sensible(rng, one)
+        )
+        is_given = any(one is value for one in [*args, *kwargs.values()])
+        return args, kwargs, wrong.name if is_given else None
+    args, kwargs = draw_arguments(rng, parameters, sensible)
+    if any(one.any_keyword for one in parameters):
+        return args, kwargs, None
+    return args, {**kwargs, "no_such_keyword": 1}, "no_such_keyword"
 
 
 def misuse(rng, args, kwargs):

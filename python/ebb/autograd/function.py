@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ebb._C import Function, FunctionCtx, is_grad_enabled, no_grad
+from ebb._callables import check_callable
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -19,6 +20,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     Put it below ``@staticmethod``, for a ``backward`` that leaves ebb (NumPy, a library) or writes
     in place. Unlike in PyTorch the error also comes if only a saved tensor depends on an input.
     """
+    check_callable(backward)
 
     @functools.wraps(backward)
     def wrapper(ctx: FunctionCtx, *grads: Any) -> Any:

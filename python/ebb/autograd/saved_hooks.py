@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ebb import _C
+from ebb._callables import check_callable
 
 
 class saved_tensors_hooks:  # noqa: N801
@@ -40,6 +41,7 @@ class saved_tensors_hooks:  # noqa: N801
 
     def __init__(self, pack_hook: Callable[[_C.Tensor], Any],
                  unpack_hook: Callable[[Any], _C.Tensor]) -> None:  # fmt: skip
+        check_callable(pack_hook, unpack_hook)
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
 

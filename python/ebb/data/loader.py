@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ebb import _C
+from ebb._callables import check_callable
 from ebb.data.collate import default_collate, default_convert
 from ebb.data.dataset import IterableDataset
 from ebb.data.sampler import BatchSampler, RandomSampler, SequentialSampler
@@ -67,6 +68,7 @@ class DataLoader:
         persistent_workers: bool = False,
         worker_type: str = "process",
     ):
+        check_callable(*(one for one in (collate_fn, worker_init_fn) if one is not None))
         self.dataset = dataset
         self.num_workers = num_workers
         self.pin_memory = pin_memory

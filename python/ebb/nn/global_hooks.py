@@ -5,25 +5,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ebb.nn.hooks import RemovableHandle, hooks_of
+from ebb.nn.hooks import RemovableHandle, add_hook
 from ebb.nn.module import Module
 
 
 def register_module_forward_pre_hook(hook: Callable) -> RemovableHandle:
     """Call ``hook(module, args)`` before the ``forward`` of every module."""
-    return RemovableHandle(Module, hooks_of(Module).before).add(hook, False, False)
+    return add_hook(Module, "before", hook)
 
 
 def register_module_forward_hook(hook: Callable, *, with_kwargs: bool = False) -> RemovableHandle:
     """Call ``hook(module, args, output)`` after the ``forward`` of every module."""
-    return RemovableHandle(Module, hooks_of(Module).after).add(hook, with_kwargs, False)
+    return add_hook(Module, "after", hook, with_kwargs)
 
 
 def register_module_full_backward_pre_hook(hook: Callable) -> RemovableHandle:
     """Call ``hook(module, grad_output)`` for every module."""
-    return RemovableHandle(Module, hooks_of(Module).backward_before).add(hook, False, False)
+    return add_hook(Module, "backward_before", hook)
 
 
 def register_module_full_backward_hook(hook: Callable) -> RemovableHandle:
     """Call ``hook(module, grad_input, grad_output)`` for every module."""
-    return RemovableHandle(Module, hooks_of(Module).backward_after).add(hook, False, False)
+    return add_hook(Module, "backward_after", hook)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ebb import _C
+from ebb._callables import check_callable
 from ebb.nn.backward_hooks import BackwardHooks
 
 if TYPE_CHECKING:
@@ -74,20 +75,30 @@ class RemovableHandle:
             self._owner._hooks = None
         return was_there
 
-    def add(self, hook: Callable, with_kwargs: bool, prepend: bool) -> RemovableHandle:
-        """Install ``hook`` under this handle, last or first."""
-        later = dict(self._hooks) if prepend else {}
-        if prepend:
-            self._hooks.clear()
-        self._hooks[self._number] = (hook, with_kwargs)
-        self._hooks.update(later)
-        return self
-
     def __enter__(self) -> RemovableHandle:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self.remove()
+
+
+def add_hook(
+    owner: Any, kind: str, hook: Callable, with_kwargs: bool = False, prepend: bool = False
+) -> RemovableHandle:
+    """Install a hook of a module or, for the class, of all, after or before those it has.
+
+    Args:
+        kind: The attribute of ``ModuleHooks``.
+    """
+    check_callable(hook)
+    hooks: Hooks = getattr(hooks_of(owner), kind)
+    handle = RemovableHandle(owner, hooks)
+    later = dict(hooks) if prepend else {}
+    if prepend:
+        hooks.clear()
+    hooks[handle.id] = (hook, with_kwargs)
+    hooks.update(later)
+    return handle
 
 
 def _backward_hooks(module: Module, own: ModuleHooks, args: tuple) -> BackwardHooks | None:

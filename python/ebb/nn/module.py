@@ -14,7 +14,7 @@ from typing import Any
 
 from ebb import _C
 from ebb.nn import conversion, state, traversal
-from ebb.nn.hooks import ModuleHooks, RemovableHandle, call_with_hooks, hooks_of
+from ebb.nn.hooks import ModuleHooks, RemovableHandle, add_hook, call_with_hooks
 from ebb.nn.parameter import Parameter
 
 _PARAMETER, _BUFFER, _MODULE = "parameter", "buffer", "module"
@@ -362,7 +362,7 @@ class Module(_C._ModuleCall):
             prepend: Run it before those that are there.
             with_kwargs: Call ``hook(module, args, kwargs)``, which may return a pair.
         """
-        return RemovableHandle(self, hooks_of(self).before).add(hook, with_kwargs, prepend)
+        return add_hook(self, "before", hook, with_kwargs, prepend)
 
     def register_forward_hook(
         self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
@@ -373,7 +373,7 @@ class Module(_C._ModuleCall):
             prepend: Run it before those that are there.
             with_kwargs: Call ``hook(module, args, kwargs, output)``.
         """
-        return RemovableHandle(self, hooks_of(self).after).add(hook, with_kwargs, prepend)
+        return add_hook(self, "after", hook, with_kwargs, prepend)
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_input, grad_output)`` when a run has passed the module.
@@ -383,7 +383,7 @@ class Module(_C._ModuleCall):
         the whole gradients of its outputs. A tuple that the hook returns replaces ``grad_input``;
         that needs a module with one tensor argument, or one that uses all of them in one op.
         """
-        return RemovableHandle(self, hooks_of(self).backward_after).add(hook, False, prepend)
+        return add_hook(self, "backward_after", hook, False, prepend)
 
     def register_full_backward_pre_hook(
         self, hook: Callable, prepend: bool = False
@@ -392,7 +392,7 @@ class Module(_C._ModuleCall):
 
         A tuple that the hook returns replaces the gradient of a module's only output.
         """
-        return RemovableHandle(self, hooks_of(self).backward_before).add(hook, False, prepend)
+        return add_hook(self, "backward_before", hook, False, prepend)
 
     def extra_repr(self) -> str:
         """Return what ``repr`` shows between the parentheses; subclasses may define it."""

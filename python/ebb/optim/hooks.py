@@ -6,6 +6,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
+from ebb._callables import check_callable
+
 _numbers = itertools.count()
 
 
@@ -13,6 +15,7 @@ class RemovableHandle:
     """Removes a hook again; also at the end of a ``with`` block."""
 
     def __init__(self, hooks: dict[int, Callable], hook: Callable):
+        check_callable(hook)
         self._hooks = hooks
         self._number = next(_numbers)
         hooks[self._number] = hook

@@ -208,3 +208,11 @@ def test_nothing_is_hooked_under_no_grad():
     module.register_full_backward_hook(lambda m, ins, outs: None)
     with ebb.no_grad():
         assert module(leaf(1.0)).item() == 2.0
+
+
+def test_a_refused_hook_leaves_modules_without_hooks():
+    layer = nn.Linear(1, 1)
+    for register in (layer.register_forward_hook, nn.register_module_forward_hook):
+        with pytest.raises(TypeError, match="argument 'hook' must be Callable, got int"):
+            register(3)
+    assert layer._hooks is None

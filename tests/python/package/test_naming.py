@@ -7,6 +7,7 @@ import copy
 import inspect
 import pickle
 
+import numpy as np
 import pytest
 
 import ebb
@@ -36,6 +37,12 @@ CALLS = {
     "method": (lambda: ebb.optim.SGD([X], lr=0.1).add_param_group(3), TypeError, "add_param_group"),
     "conversion": (lambda: ebb.manual_seed(ebb.ones(3)), TypeError, "manual_seed: needs an int"),
     "overflow": (lambda: X.reshape([2**80]), ValueError, "reshape: needs a number of"),
+    "iteration": (lambda: ebb.autograd.backward(np.array(None)), TypeError, "backward(): iter"),
+    "hook": (lambda: nn.ReLU().register_forward_hook(3), TypeError, "register_forward_hook: arg"),
+    "no hook": (lambda: nn.ReLU().register_forward_hook(None), TypeError, "register_forw"),
+    "kept": (lambda: ebb.data.DataLoader([], collate_fn=3), TypeError, "DataLoader: argument"),
+    "keyword": (lambda: X.to(ebb.int8, foo=1), TypeError, "to(): got an unexpected"),
+    "device": (lambda: X.to("cpu:99"), ValueError, "to: needs a device that is there"),
     "setter": (lambda: setattr(X, "name", "\udc80"), ValueError, "name(): 'utf-8' codec"),
 }  # fmt: skip
 

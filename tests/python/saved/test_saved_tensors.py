@@ -422,7 +422,10 @@ def test_an_output_saved_by_its_own_operation_makes_no_cycle():
 
 
 def test_hooks_must_be_callable():
-    hooks = graph.saved_tensors_hooks(1, lambda value: value)
+    with pytest.raises(TypeError, match=r"^saved_tensors_hooks: argument 'pack_hook' must be"):
+        graph.saved_tensors_hooks(1, lambda value: value)
+    hooks = graph.saved_tensors_hooks(abs, abs)
+    hooks.pack_hook = 1
     text = "needs two functions, pack_hook and unpack_hook, got int"
     with pytest.raises(TypeError, match=text), hooks:
         pass
