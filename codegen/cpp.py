@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2
 
 from codegen.dtypes import mask
-from codegen.model import CONDITIONS, Op
+from codegen.model import Op
 from codegen.signature import Param
 
 
@@ -86,7 +87,9 @@ class Form:
             param, shown = by_name[name], self.spelled(by_name[name])
             text = f'"{shown}", {shown}'
             if param.type.is_tensor:
-                text += f", {self.accepted(param)}" + (", true" if name in CONDITIONS else "")
+                text += f", {self.accepted(param)}" + (
+                    ", true" if self.op.is_condition(name) else ""
+                )
             texts.append(f"{{{text}}}")
         return "{" + ", ".join(texts) + "}"
 
@@ -139,4 +142,5 @@ def environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     env.filters["comment"] = comment
+    env.filters["c_string"] = lambda text: json.dumps(text.rstrip("\n"))
     return env

@@ -454,9 +454,8 @@ def composite_text(form: Form) -> str:
 
 def loses_gradient(form: Form) -> bool:
     """Whether the values of operands go into a result that never has a history."""
-    takes_only_geometry = form.op.name.endswith("_like")
     is_fresh = form.kind == "plain" and form.shape_of_result == "single"
-    return is_fresh and bool(form.required_tensors) and not takes_only_geometry
+    return is_fresh and bool(form.required_tensors) and form.op.reads == "values"
 
 
 def noted_operands(form: Form) -> str:

@@ -42,11 +42,7 @@ class Kernel:
 
 def kernels_of(families: list[Family]) -> list[Kernel]:
     """All kernels of the table in alphabetical order; conflicting types are an error."""
-    # Preparation casts and zero gradients are filled, whatever the families are.
-    found = {
-        "cast": Kernel("cast", "CastKernel", DTYPES),
-        "fill": Kernel("fill", "FillKernel", DTYPES),
-    }
+    found: dict[str, Kernel] = {}
     for family in families:
         for op in family.ops:
             for use in op.kernels:

@@ -29,6 +29,7 @@ KEYS = (
     "devices",
     "layouts",
     "sparse",
+    "reads",
     "grad",
     "joint",
     "save",
@@ -44,12 +45,10 @@ KEYS = (
     "generator",
     "test",
 )
-PYTHON_KINDS = ("both", "method", "function", "private", "none")
+PYTHON_KINDS = ("both", "method", "function", "private")
 # What decides whether a call takes long enough to release the GIL.
 COSTS = ("elements", "view", "copy", "product", "product_transposed")
 DTYPE_RULES = ("promote", "promote_float")
-# Operands of pointwise ops that take no part in promotion.
-CONDITIONS = ("condition", "mask")
 CHECKS = (
     "rank",
     "min_rank",
@@ -97,6 +96,7 @@ class Op:
     devices: str = "one"  # any: operands of several devices, which the body brings together
     layouts: str = "strided"  # any: the body knows every layout
     sparse: str = ""  # what a call with an operand that is not strided means
+    reads: str = "values"  # geometry: of its operands nothing but shape, dtype and device
     has_inplace: bool = False
     has_out: bool = False
     skip: str = ""
@@ -168,6 +168,15 @@ class Op:
         """Whether its body is generated."""
         return not self.is_impl and not self.composite
 
+    def is_condition(self, name: str) -> bool:
+        """Whether a tensor takes no part in promotion, since it can only be true or false."""
+        return self.dtypes[name] == ("boolean",)
+
+    @property
+    def is_creation(self) -> bool:
+        """Whether it makes a tensor out of sizes and numbers."""
+        return not self.tensors and not self.tensor_lists
+
     @property
     def is_differentiable(self) -> bool:
         """Whether it records a node."""
@@ -198,14 +207,6 @@ class Family:
     name: str
     file: str
     ops: list[Op]
-
-    def overloads(self) -> dict[str, list[Op]]:
-        """Python names and their overloads, both in the order of the file."""
-        names: dict[str, list[Op]] = {}
-        for op in self.ops:
-            if op.python != "none":
-                names.setdefault(op.name, []).append(op)
-        return names
 
 
 def load_family(path: Path, shown_as: str | None = None) -> Family:
@@ -287,6 +288,7 @@ class _Entry:
             devices=self.choice("devices", ("one", "any"), "one"),
             layouts=self.choice("layouts", ("strided", "any"), "strided"),
             sparse=self.text("sparse"),
+            reads=self.choice("reads", ("values", "geometry"), "values"),
             has_inplace=self.flag("inplace"),
             has_out=self.flag("out"),
             skip=self.text("skip"),
@@ -381,7 +383,7 @@ class _Entry:
             )
         if not op.is_pointwise and op.dtype_rule:
             self.fail("`dtype` is for pointwise ops only; a body decides its own", "dtype")
-        promoted = [dtypes for name, dtypes in op.dtypes.items() if name not in CONDITIONS]
+        promoted = [dtypes for name, dtypes in op.dtypes.items() if not op.is_condition(name)]
         default = image(op.dtype_rule, promoted[-1] if promoted else ())
         uses = [
             self.guarded("kernel", parse_kernel, one, default) for one in self.strings("kernel")

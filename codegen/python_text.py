@@ -1,14 +1,10 @@
 # codegen/python_text.py -- how a parameter reads in a Python signature and converts in C++.
-"""Text of Python parameters, signatures and docstrings."""
+"""Text of Python parameters and signatures."""
 
 from __future__ import annotations
 
-import json
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from codegen.emit_python import PythonFunction
 
 # C++ type and getter by kind; `optional_` is put before the getter of what may be None.
 GETTERS = {
@@ -135,24 +131,14 @@ def signature_text(arguments: list[Argument], first: str) -> str:
     return ", ".join(parts)
 
 
-def doc_text(function: PythonFunction, name: str, first: str) -> str:
-    """A docstring with its signature, as a C++ string literal."""
-    arguments = function.signature()
-    shown = arguments[1:] if first == "$self" else arguments
-    docs = list(dict.fromkeys(op.doc for op in function.ops))
-    if function.inplace:
-        docs = [f"In-place form of {function.name}(): {docs[0][0].lower()}{docs[0][1:]}", *docs[1:]]
-    lines = [f"{name}({signature_text(shown, first)})", "--", "", *docs]
-    described = [one for one in shown if one.name in ("out", "requires_grad", "generator")]
-    if described:
-        texts = {
-            "out": "A tensor of the result's shape and dtype to write to.",
-            "requires_grad": "Whether operations on the result are recorded.",
-            "generator": "Where random numbers come from, if not the default generator.",
-        }
-        lines += ["", "Args:", *(f"    {one.name}: {texts[one.name]}" for one in described)]
-    results = [op for op in function.ops if len(op.results) > 1]
-    if results:
-        names = ", ".join(result.name for result in results[0].results)
-        lines += ["", "Returns:", f"    A tuple ({names}) where a dim is given."]
-    return json.dumps("\n".join(lines))
+def stub_parameter(argument: Argument) -> str:
+    """One annotated parameter of the stub."""
+    if argument.varargs:
+        return f"*{argument.name}: builtins.int | Sequence[builtins.int]"
+    annotation = argument.annotation
+    if argument.default == "None" and "None" not in annotation:
+        annotation += " | None"
+    # Tensor has methods of these names.
+    annotation = re.sub(r"(?<![\w.])(bool|int|float)\b", r"builtins.\1", annotation)
+    text = f"{argument.name}: {annotation}"
+    return text if argument.default is None else f"{text} = {argument.default}"
