@@ -19,8 +19,8 @@
 # ebb_example(ebb_demo_cpp  SOURCES main.cpp)
 #     A program against libebb.so in build/<preset>/bin.
 # ebb_python_module(_C  SOURCES ...  [GENERATED ...])
-#     The extension module, in build/<preset>/python/ebb beside links to python/ebb/*. The target
-#     ebb_python_package makes both, and nothing that only tests or benchmarks need.
+#     The extension module, in build/<preset>/python/ebb beside links to python/ebb/*, written or
+#     generated. The target ebb_python_package makes both, and nothing else.
 # ebb_add_folders(a b ...)
 #     add_subdirectory() for each folder that has a CMakeLists.txt.
 #
@@ -184,7 +184,7 @@ function(ebb_python_module name)
   add_custom_target(
     ebb_python_package ALL
     COMMAND ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/link_package.py
-            ${PROJECT_SOURCE_DIR}/python/ebb ${EBB_PACKAGE_DIR}
+            ${PROJECT_SOURCE_DIR}/python/ebb ${EBB_GENERATED_DIR}/python/ebb ${EBB_PACKAGE_DIR}
     COMMENT "Linking python/ebb into the build folder"
     VERBATIM)
   add_dependencies(ebb_python_package ${name})

@@ -64,6 +64,7 @@ endfunction()
 function(ebb_install_python)
   set(options DESTINATION ebb COMPONENT python EXCLUDE_FROM_ALL)
   install(FILES $<TARGET_FILE:_C> ${EBB_GENERATED_DIR}/python/_C.pyi ${options})
+  install(DIRECTORY ${EBB_GENERATED_DIR}/python/ebb/ ${options} FILES_MATCHING PATTERN "*.py")
   set(ebb_digits data/digits/digits.safetensors)
   install(FILES ${ebb_digits} DESTINATION ebb/data COMPONENT python EXCLUDE_FROM_ALL)
   # The library and its headers lie below ebb/ exactly as below a prefix.

@@ -2,7 +2,8 @@
 #
 #     generate.py --family pointwise --out build/release/generated   the files of one family
 #     generate.py --common --out build/release/generated             what all families share
-#     generate.py --outputs                     "<family or common> <path>" for all that is written
+#     generate.py --modules --out build/release/generated            the modules of ops/modules
+#     generate.py --outputs                     "<part> <path>" for all that is written
 #
 # Files are written only when their content changes, so that a build redoes no more than it must.
 # Generated C++ may be wider than 100 columns; nobody edits it.
@@ -21,11 +22,13 @@ from codegen import (  # noqa: E402
     emit_autograd,
     emit_common,
     emit_jvp,
+    emit_modules,
     emit_ops,
     emit_python,
     emit_tests,
 )
 from codegen.model import Family, load_family  # noqa: E402
+from codegen.modules import load_modules  # noqa: E402
 from codegen.signature import SchemaError  # noqa: E402
 
 FAMILY_EMITTERS = [emit_ops.emit, emit_autograd.emit, emit_jvp.emit, emit_python.emit]
@@ -71,6 +74,11 @@ def common_files() -> dict[str, str]:
     return files
 
 
+def module_files() -> dict[str, str]:
+    """What is generated from the module table."""
+    return emit_modules.emit(load_modules(ROOT / "ops" / "modules", load_all()))
+
+
 def write_changed(folder: Path, files: dict[str, str]) -> list[Path]:
     """Write the files whose content is new; return those."""
     written = []
@@ -96,8 +104,19 @@ def print_outputs() -> None:
     for family in FAMILIES:
         for name in family_files(family):
             print(family, name)
+    for path in sorted((ROOT / "ops" / "modules").glob("*.yaml")):
+        print("module_table", path)
     for name in common_files():
         print("common", name)
+    for name in module_files():
+        print("modules", name)
+
+
+def wanted_files(options: argparse.Namespace) -> dict[str, str]:
+    """The files of the part that the command line names."""
+    if options.modules:
+        return module_files()
+    return common_files() if options.common else family_files(options.family)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -106,6 +125,7 @@ def main(arguments: list[str] | None = None) -> int:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--family", choices=FAMILIES)
     what.add_argument("--common", action="store_true")
+    what.add_argument("--modules", action="store_true")
     what.add_argument("--outputs", action="store_true", help="print paths, write nothing")
     parser.add_argument("--out", type=Path, help="the generated folder")
     options = parser.parse_args(arguments)
@@ -115,8 +135,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.outputs:
             print_outputs()
         else:
-            files = common_files() if options.common else family_files(options.family)
-            write_changed(options.out, files)
+            write_changed(options.out, wanted_files(options))
     except SchemaError as error:
         print(error, file=sys.stderr)
         return 1

@@ -1,10 +1,11 @@
 # tools/link_package.py -- links a Python package's files into the build folder, beside its modules.
-"""Mirrors a source tree with symbolic links, so that edits show without a build step.
+"""Mirrors source trees, the written one and the generated one, with symbolic links, so that edits
+show without a build step.
 
 Files, not folders, are linked: byte-code caches and compiled modules then stay in the build folder.
 Links whose source has gone are removed; real files (extension modules, stubs) are left alone.
 
-Usage: link_package.py SOURCE TARGET
+Usage: link_package.py SOURCE... TARGET
 """
 
 import os
@@ -21,11 +22,11 @@ def source_files(source: Path) -> set[Path]:
     }
 
 
-def link_package(source: Path, target: Path) -> None:
-    """Make ``target`` hold one link per file of ``source`` and no dead link."""
-    wanted = source_files(source)
-    for name in sorted(wanted):
-        link, goal = target / name, source / name
+def link_package(sources: list[Path], target: Path) -> None:
+    """Make ``target`` hold one link per file of ``sources`` and no dead link."""
+    wanted = {name: source / name for source in sources for name in source_files(source)}
+    for name, goal in sorted(wanted.items()):
+        link = target / name
         if link.is_symlink() and os.readlink(link) == str(goal):
             continue
         link.parent.mkdir(parents=True, exist_ok=True)
@@ -38,4 +39,5 @@ def link_package(source: Path, target: Path) -> None:
 
 
 if __name__ == "__main__":
-    link_package(Path(sys.argv[1]).resolve(), Path(sys.argv[2]))
+    *folders, package = map(Path, sys.argv[1:])
+    link_package([folder.resolve() for folder in folders], package)

@@ -1,21 +1,11 @@
 // ebb/nn/convolution.h -- Conv2d and ConvTranspose2d.
 #pragma once
 
-#include <array>
-
 #include "ebb/core/tensor/tensor.h"
 #include "ebb/nn/module.h"
+#include "ebb/nn/pair.h"
 
 namespace ebb::nn {
-
-/// Two numbers, of height and width; one stands for both.
-struct Pair {
-  std::array<int64_t, 2> values;
-
-  Pair(int64_t both) : values{both, both} {}  // NOLINT: a number is a pair of itself
-  Pair(int64_t height, int64_t width) : values{height, width} {}
-  operator IntSpan() const { return values; }  // NOLINT: a pair is its values
-};
 
 struct Conv2dOptions {
   Pair stride = 1;

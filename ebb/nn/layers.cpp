@@ -66,19 +66,4 @@ Tensor Embedding::forward(const Tensor& input) {
   return embedding(weight, input, padding_idx_);
 }
 
-Dropout::Dropout(double p) : p_(p) {
-  if (!(p >= 0 && p <= 1)) throw ValueError(str("Dropout: needs 0 <= p <= 1, got ", p));
-}
-
-Tensor Dropout::forward(const Tensor& input) { return dropout(input, p_, is_training()); }
-
-CrossEntropyLoss::CrossEntropyLoss(CrossEntropyOptions options) : options_(std::move(options)) {
-  if (options_.weight.defined()) register_buffer("weight", options_.weight);
-}
-
-Tensor CrossEntropyLoss::forward(const Tensor& input, const Tensor& target) {
-  return cross_entropy(input, target, options_.weight, options_.ignore_index, options_.reduction,
-                       options_.label_smoothing);
-}
-
 }  // namespace ebb::nn

@@ -1,14 +1,13 @@
-// ebb/nn/layers.h -- Linear, Embedding, Dropout and other plain layers, and CrossEntropyLoss.
+// ebb/nn/layers.h -- Linear, Embedding and Flatten; and the layers of ops/modules without windows.
 #pragma once
 
 #include "ebb/core/tensor/tensor.h"
-#include "ebb/kernels/signatures.h"
 #include "ebb/nn/activations.h"  // IWYU pragma: export
+#include "ebb/nn/dropout.h"      // IWYU pragma: export
+#include "ebb/nn/losses.h"       // IWYU pragma: export
 #include "ebb/nn/module.h"
 
 namespace ebb::nn {
-
-using kernels::Reduction;
 
 /// y = x W^T + b, with W [out_features, in_features] and b [out_features], both drawn uniformly
 /// from +-1/sqrt(in_features).
@@ -64,39 +63,6 @@ class EBB_API Embedding final : public Module {
   explicit Embedding(const Tensor& matrix) : weight(register_parameter("weight", matrix)) {}
   int64_t padding_idx_ = -1;
   bool is_sparse_ = false;
-};
-
-/// In training, sets elements to 0 with probability p and scales the others by 1 / (1 - p).
-class EBB_API Dropout final : public Module {
- public:
-  /// Throws ValueError unless 0 <= p <= 1.
-  explicit Dropout(double p = 0.5);
-  Tensor forward(const Tensor& input) override;
-
- private:
-  double p_;
-};
-
-struct CrossEntropyOptions {
-  Tensor weight{};  // per class; undefined: all 1
-  int64_t ignore_index = -100;
-  Reduction reduction = Reduction::mean;
-  double label_smoothing = 0.0;
-};
-
-/// -log(softmax(input)[target]): input [N, C] of scores, target [N] of class numbers.
-class EBB_API CrossEntropyLoss final : public Module {
- public:
-  explicit CrossEntropyLoss(CrossEntropyOptions options = {});
-  using Module::forward;
-  Tensor forward(const Tensor& input, const Tensor& target);
-  Tensor operator()(const Tensor& input, const Tensor& target) {
-    const ModuleCall call(*this);
-    return forward(input, target);
-  }
-
- private:
-  CrossEntropyOptions options_;
 };
 
 }  // namespace ebb::nn

@@ -15,11 +15,11 @@ def test_links_follow_added_and_removed_files_and_spare_real_ones(tmp_path):
     (source / "nn" / "b.py").write_text("B = 1\n")
     target.mkdir()
     (target / "_C.so").write_text("a module")
-    link_package(source, target)
+    link_package([source], target)
     assert (target / "nn" / "b.py").read_text() == "B = 1\n"
     (source / "a.py").unlink()
     (source / "c.py").write_text("C = 1\n")
-    link_package(source, target)
+    link_package([source], target)
     assert sorted(path.name for path in target.iterdir()) == ["_C.so", "c.py", "nn"]
 
 

@@ -5,35 +5,8 @@
 layers. functional.py has plain functions, init.py starting values.
 """
 
-from ebb.nn import functional, init, utils
-from ebb.nn.activations import (
-    CELU,
-    ELU,
-    GELU,
-    GLU,
-    SELU,
-    Hardshrink,
-    Hardsigmoid,
-    Hardswish,
-    Hardtanh,
-    LeakyReLU,
-    LogSigmoid,
-    LogSoftmax,
-    Mish,
-    PReLU,
-    ReLU,
-    ReLU6,
-    Sigmoid,
-    SiLU,
-    Softmax,
-    Softmin,
-    Softplus,
-    Softshrink,
-    Softsign,
-    Tanh,
-    Tanhshrink,
-    Threshold,
-)
+from ebb.nn import activations, dropout, folding, functional, init, losses, pooling, utils
+from ebb.nn.activations import *
 from ebb.nn.attention import MultiheadAttention
 from ebb.nn.containers import ModuleDict, ModuleList, Sequential
 from ebb.nn.convolution import (
@@ -44,35 +17,17 @@ from ebb.nn.convolution import (
     ConvTranspose2d,
     ConvTranspose3d,
 )
-from ebb.nn.dropout import Dropout, Dropout1d, Dropout2d, Dropout3d
+from ebb.nn.dropout import *
 from ebb.nn.embedding import Embedding
-from ebb.nn.folding import Fold, Unfold, Upsample
+from ebb.nn.folding import *
 from ebb.nn.global_hooks import (
     register_module_forward_hook,
     register_module_forward_pre_hook,
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
 )
-from ebb.nn.layers import Bilinear, CrossEntropyLoss, Flatten, Identity, Linear, Unflatten
-from ebb.nn.losses import (
-    BCELoss,
-    BCEWithLogitsLoss,
-    CosineEmbeddingLoss,
-    CosineSimilarity,
-    GaussianNLLLoss,
-    HingeEmbeddingLoss,
-    HuberLoss,
-    KLDivLoss,
-    L1Loss,
-    MarginRankingLoss,
-    MSELoss,
-    NLLLoss,
-    PairwiseDistance,
-    PoissonNLLLoss,
-    SmoothL1Loss,
-    SoftMarginLoss,
-    TripletMarginLoss,
-)
+from ebb.nn.layers import Bilinear, Flatten, Identity, Linear, PReLU, Unflatten
+from ebb.nn.losses import *
 from ebb.nn.module import Module
 from ebb.nn.normalization import (
     BatchNorm1d,
@@ -87,16 +42,7 @@ from ebb.nn.normalization import (
 )
 from ebb.nn.parameter import Parameter
 from ebb.nn.parameter_containers import ParameterDict, ParameterList
-from ebb.nn.pooling import (
-    AdaptiveAvgPool1d,
-    AdaptiveAvgPool2d,
-    AdaptiveMaxPool1d,
-    AdaptiveMaxPool2d,
-    AvgPool1d,
-    AvgPool2d,
-    MaxPool1d,
-    MaxPool2d,
-)
+from ebb.nn.pooling import *
 from ebb.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from ebb.nn.transformer import (
     TransformerDecoder,
@@ -109,40 +55,11 @@ __all__ = [
     "Module",
     "Parameter",
     "Bilinear",
-    "CrossEntropyLoss",
     "Flatten",
     "Identity",
     "Linear",
     "Unflatten",
-    "Fold",
-    "Unfold",
-    "Upsample",
-    "CELU",
-    "ELU",
-    "GELU",
-    "GLU",
-    "Hardshrink",
-    "Hardsigmoid",
-    "Hardswish",
-    "Hardtanh",
-    "LeakyReLU",
-    "LogSigmoid",
-    "LogSoftmax",
-    "Mish",
     "PReLU",
-    "ReLU",
-    "ReLU6",
-    "SELU",
-    "SiLU",
-    "Sigmoid",
-    "Softmax",
-    "Softmin",
-    "Softplus",
-    "Softshrink",
-    "Softsign",
-    "Tanh",
-    "Tanhshrink",
-    "Threshold",
     "ModuleDict",
     "ModuleList",
     "Sequential",
@@ -152,28 +69,7 @@ __all__ = [
     "ConvTranspose1d",
     "ConvTranspose2d",
     "ConvTranspose3d",
-    "Dropout",
-    "Dropout1d",
-    "Dropout2d",
-    "Dropout3d",
     "Embedding",
-    "BCELoss",
-    "BCEWithLogitsLoss",
-    "CosineEmbeddingLoss",
-    "CosineSimilarity",
-    "GaussianNLLLoss",
-    "HingeEmbeddingLoss",
-    "HuberLoss",
-    "KLDivLoss",
-    "L1Loss",
-    "MSELoss",
-    "MarginRankingLoss",
-    "NLLLoss",
-    "PairwiseDistance",
-    "PoissonNLLLoss",
-    "SmoothL1Loss",
-    "SoftMarginLoss",
-    "TripletMarginLoss",
     "BatchNorm1d",
     "BatchNorm2d",
     "BatchNorm3d",
@@ -196,14 +92,6 @@ __all__ = [
     "TransformerEncoderLayer",
     "ParameterDict",
     "ParameterList",
-    "AdaptiveAvgPool1d",
-    "AdaptiveAvgPool2d",
-    "AdaptiveMaxPool1d",
-    "AdaptiveMaxPool2d",
-    "AvgPool1d",
-    "AvgPool2d",
-    "MaxPool1d",
-    "MaxPool2d",
     "functional",
     "init",
     "utils",
@@ -212,3 +100,8 @@ __all__ = [
     "register_module_full_backward_hook",
     "register_module_full_backward_pre_hook",
 ]
+__all__ += activations.__all__
+__all__ += dropout.__all__
+__all__ += folding.__all__
+__all__ += losses.__all__
+__all__ += pooling.__all__

@@ -1,4 +1,4 @@
-# python/ebb/nn/layers.py -- layers and losses.
+# python/ebb/nn/layers.py -- Linear, PReLU and other plain layers.
 """Each holds its parameters and options; the arithmetic is in the ops."""
 
 from __future__ import annotations
@@ -179,36 +179,34 @@ class Unflatten(Module):
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
-class CrossEntropyLoss(Module):
-    """``-log(softmax(input)[target])``, averaged over the batch.
+class PReLU(Module):
+    """x where it is positive, else ``weight * x`` with a weight that is trained.
 
     Args:
-        weight: One factor per class.
-        ignore_index: Targets of this value count for nothing.
-        reduction: "mean", "sum" or "none".
-        label_smoothing: Share of the target that is spread over all classes.
+        num_parameters: 1, or the number of channels (dim 1 of the input).
+        init: Where the weight begins.
+        dtype: Of the weight; float32 if None.
     """
 
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-        label_smoothing: float = 0.0,
-    ):
-        super().__init__()
-        self.register_buffer("weight", weight)
-        self.ignore_index = ignore_index
-        self.reduction = reduction
-        self.label_smoothing = label_smoothing
+    weight: Parameter
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
-        return functional.cross_entropy(
-            input,
-            target,
-            weight=self.weight,
-            ignore_index=self.ignore_index,
-            reduction=self.reduction,
-            label_smoothing=self.label_smoothing,
-        )
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, dtype=None):
+        super().__init__()
+        if num_parameters < 1:
+            raise _C.ValueError(f"PReLU: needs num_parameters >= 1, got {num_parameters}")
+        self.num_parameters = num_parameters
+        self.init = init
+        self.weight = Parameter(_C.empty((num_parameters,), dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the weight to its beginning."""
+        init.constant_(self.weight, self.init)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the layer's output."""
+        return functional.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        """Return the number of weights."""
+        return f"num_parameters={self.num_parameters}"

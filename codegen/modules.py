@@ -1,0 +1,186 @@
+# codegen/modules.py -- the module table as checked dataclasses: Module and its options.
+#
+# A row says which class holds which options of which op; their types and defaults are the op's. A
+# function that is no op brings its own signature, and its module exists in Python only. Every
+# mistake names file, line and class. Start reading at load_modules().
+"""The typed model of the module table, ops/modules/*.yaml."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import yaml
+
+from codegen.model import Family, Op
+from codegen.signature import TYPES, Param, SchemaError, parse_signature
+
+HEADER = ("doc", "includes", "args", "shown", "returns", "modules")
+KEYS = ("module", "op", "function", "doc", "args", "shown", "check", "if_none", "choices",
+        "annotations", "attributes", "example")  # fmt: skip
+REDUCTIONS = ("none", "mean", "sum")
+# Options that Python's functions add to every op of their kind.
+ADDED = {name: Param(TYPES["bool"], name, "False") for name in ("inplace", "return_indices")}
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a module: a parameter of its function that the module keeps."""
+
+    param: Param
+    doc: str
+    keyword_only: bool
+    is_added: bool  # by Python; C++ does not have it
+    attribute: str  # its name in Python's instance
+    annotation: str  # Python's
+    is_checked: bool  # whether its type is the op's own
+    choices: tuple[str, ...]
+    if_none: str  # the option whose value it takes when it is None
+
+    @property
+    def name(self) -> str:
+        """The parameter's name."""
+        return self.param.name
+
+    @property
+    def type(self) -> str:
+        """The type's name in the table."""
+        return self.param.type.name
+
+
+@dataclass
+class Module:
+    """One row."""
+
+    name: str
+    doc: str
+    function: str
+    options: list[Option]
+    inputs: list[str]  # what a call passes
+    params: list[Param]  # of the function
+    shown: list[str]
+    returns: str
+    checks: list[str] = field(default_factory=list)
+    example: dict[str, Any] | None = None
+    op: Op | None = None
+
+
+@dataclass
+class ModuleFamily:
+    """One file of the table."""
+
+    name: str
+    file: str
+    doc: str
+    modules: list[Module]
+
+
+def load_modules(folder: Path, families: list[Family]) -> list[ModuleFamily]:
+    """Read all files of the module table; a mistake raises SchemaError."""
+    ops = {op.full_name: op for family in families for op in family.ops}
+    return [_load_file(path, ops) for path in sorted(folder.glob("*.yaml"))]
+
+
+def _load_file(path: Path, ops: dict[str, Op]) -> ModuleFamily:
+    shown = f"ops/modules/{path.name}"
+    try:
+        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        header = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise SchemaError(f"{shown}:1: yaml: {error}") from error
+    if not isinstance(header, dict) or not header.keys() <= set(HEADER) or "modules" not in header:
+        raise SchemaError(f"{shown}:1: file: needs keys of {', '.join(HEADER)}, modules among them")
+    nodes = next(value for key, value in root.value if key.value == "modules").value
+    rows = [
+        _Row(f"{shown}:{node.start_mark.line + 1}", values, header, ops).to_module()
+        for node, values in zip(nodes, header["modules"], strict=True)
+    ]
+    return ModuleFamily(path.stem, shown, header.get("doc", ""), rows)
+
+
+class _Row:
+    """A row on its way from YAML to Module."""
+
+    def __init__(self, place: str, values: dict, header: dict, ops: dict[str, Op]):
+        self.place, self.values, self.header, self.ops = place, values, header, ops
+        self.name = str(values.get("module", "?")).partition("(")[0]
+
+    def fail(self, text: str) -> NoReturn:
+        raise SchemaError(f"{self.place}: {self.name}: {text}")
+
+    def to_module(self) -> Module:
+        for key in self.values:
+            if key not in KEYS:
+                self.fail(f"unknown key `{key}`; known are {', '.join(KEYS)}")
+        match = re.fullmatch(r"(\w+)\(([\w, *]*)\)", str(self.values.get("module")))
+        if not match or not self.values.get("doc"):
+            self.fail("needs `module: Name(option, ...)` and `doc`")
+        op, function, params = self.function()
+        names = [one.strip() for one in match[2].split(",") if one.strip()]
+        params += [param for name, param in ADDED.items() if name in names]
+        options = self.options(names, params)
+        kept = {option.name for option in options}
+        return Module(
+            name=self.name,
+            doc=" ".join(self.values["doc"].split()),
+            function=function,
+            options=options,
+            inputs=[one.name for one in params
+                    if one.type.name == "Tensor" and one.name not in kept],
+            params=params,
+            shown=self.shown(options),
+            returns=self.header.get("returns", "the layer's output"),
+            checks=self.values.get("check", []),
+            example=self.values.get("example"),
+            op=op,
+        )  # fmt: skip
+
+    def function(self) -> tuple[Op | None, str, list[Param]]:
+        """The op if there is one, and name and parameters of what a call runs."""
+        if "function" in self.values:
+            try:
+                signature = parse_signature(self.values["function"] + " -> Tensor out")
+            except SchemaError as error:
+                self.fail(str(error))
+            return None, signature.name, list(signature.params)
+        op = self.ops.get(self.values.get("op", ""))
+        if op is None:
+            self.fail(f"needs `op` of the op table or `function`, got {self.values.get('op')!r}")
+        return op, op.name, list(op.params)
+
+    def options(self, names: list[str], params: list[Param]) -> list[Option]:
+        known = {param.name: param for param in params}
+        docs = {**self.header.get("args", {}), **self.values.get("args", {})}
+        annotations = self.values.get("annotations", {})
+        options, star = [], False
+        for name in names:
+            if name == "*":
+                star = True
+                continue
+            if name not in known or name not in docs:
+                self.fail(f"`{name}` needs to be a parameter of its function, with a doc in `args`")
+            param = known[name]
+            default = REDUCTIONS if param.type.name == "Reduction" else ()
+            python = {"Scalar": "float"}.get(param.type.name, param.type.python)
+            options.append(
+                Option(
+                    param=param,
+                    doc=docs[name],
+                    keyword_only=star,
+                    is_added=name in ADDED,
+                    attribute=self.values.get("attributes", {}).get(name, name),
+                    annotation=annotations.get(name, python),
+                    is_checked=name not in annotations,
+                    choices=tuple(self.values.get("choices", {}).get(name, default)),
+                    if_none=self.values.get("if_none", {}).get(name, ""),
+                )
+            )
+        return options
+
+    def shown(self, options: list[Option]) -> list[str]:
+        shown = self.values.get("shown", self.header.get("shown", "all"))
+        if shown != "all":
+            return list(shown)
+        return [one.name + ("?" if one.is_added else "") for one in options]

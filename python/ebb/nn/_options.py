@@ -1,0 +1,91 @@
+# python/ebb/nn/_options.py -- what modules that hold options only have in common.
+"""Their classes are generated from ``ops/modules``; here is how options are checked and shown.
+
+Each check returns the value as it was given, or raises an error that names class and argument.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from ebb import _C
+from ebb.nn.module import Module
+
+
+class Options(Module):
+    """Base of modules without parameters: shows the options named in ``_shown``.
+
+    A name that ends in "?" is shown only where it is neither None nor False.
+    """
+
+    _shown: tuple[str, ...] = ()
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        shown = []
+        for entry in self._shown:
+            name = entry.rstrip("?")
+            value = getattr(self, name)
+            if name == entry or (value is not None and value is not False):
+                shown.append(f"{name}={value!r}")
+        return ", ".join(shown)
+
+
+def _refuse(owner: Module, name: str, wanted: str, value: Any) -> Any:
+    raise _C.DTypeError(
+        f"{type(owner).__name__}: argument '{name}' must be {wanted}, got {type(value).__name__}"
+    )
+
+
+def number(owner: Module, name: str, value: Any) -> Any:
+    """Check for a real number."""
+    if hasattr(value, "__float__") or hasattr(value, "__index__"):
+        return value
+    return _refuse(owner, name, "number", value)
+
+
+def integer(owner: Module, name: str, value: Any) -> Any:
+    """Check for an integer."""
+    if hasattr(value, "__index__"):
+        return value
+    return _refuse(owner, name, "int", value)
+
+
+def optional_integer(owner: Module, name: str, value: Any) -> Any:
+    """Check for an integer or None."""
+    if value is None or hasattr(value, "__index__"):
+        return value
+    return _refuse(owner, name, "int or None", value)
+
+
+def integers(owner: Module, name: str, value: Any) -> Any:
+    """Check for an integer or a sequence of some."""
+    if not hasattr(value, "__index__"):
+        try:
+            for one in value:
+                operator.index(one)
+        except TypeError:
+            _refuse(owner, name, "int or sequence of ints", value)
+    return value
+
+
+def flag(owner: Module, name: str, value: Any) -> Any:
+    """Check for something that is true or false in itself."""
+    if hasattr(value, "__bool__"):
+        return value
+    return _refuse(owner, name, "bool", value)
+
+
+def text(owner: Module, name: str, value: Any) -> Any:
+    """Check for a str."""
+    return value if isinstance(value, str) else _refuse(owner, name, "str", value)
+
+
+def choice(owner: Module, name: str, value: Any, known: tuple[str, ...]) -> Any:
+    """Check for one of some words."""
+    if value in known:
+        return value
+    raise _C.ValueError(
+        f"{type(owner).__name__}: {name} must be one of {', '.join(known)}, got {value!r}"
+    )

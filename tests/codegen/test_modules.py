@@ -1,0 +1,74 @@
+# tests/codegen/test_modules.py -- mistakes in the module table name file, line and class; and how
+# options read in C++ and Python.
+import ast
+
+import pytest
+
+from codegen import emit_modules
+from codegen.generate import ROOT, load_all
+from codegen.modules import load_modules
+from codegen.signature import SchemaError
+
+FAMILIES = load_all()
+GOOD = """\
+doc: some modules
+args: {alpha: How much., dim: Which dim.}
+modules:
+  - module: ELU(alpha)
+    op: elu
+    doc: The ELU.
+"""
+
+
+def loaded(tmp_path, text):
+    (tmp_path / "some.yaml").write_text(text)
+    return load_modules(tmp_path, FAMILIES)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error"),
+    [
+        ("op: elu", "op: elou", "ops/modules/some.yaml:4: ELU: needs `op` of the op table or "),
+        ("(alpha)", "(beta)", "some.yaml:4: ELU: `beta` needs to be a parameter of its function"),
+        ("(alpha)", "(dim)", "some.yaml:4: ELU: `dim` needs to be a parameter of its function"),
+        ("    doc: The", "    dok: The", "some.yaml:4: ELU: unknown key `dok`; known are module,"),
+        ("(alpha)", "", "some.yaml:4: ELU: needs `module: Name"),
+        ("doc: some", "dok: some", "some.yaml:1: file: needs keys of doc, "),
+        ("op: elu", "function: elu(Tensr input)", "some.yaml:4: ELU: op: needs parameters"),
+        ("modules:", "modules: [", "some.yaml:1: yaml: "),
+    ],
+)
+def test_a_mistake_is_reported_with_its_place(tmp_path, old, new, error):
+    assert old in GOOD
+    with pytest.raises(SchemaError) as caught:
+        loaded(tmp_path, GOOD.replace(old, new, 1))
+    assert error in str(caught.value)
+
+
+def test_types_and_defaults_are_those_of_the_op(tmp_path):
+    (family,) = loaded(tmp_path, GOOD)
+    files = emit_modules.emit([family])
+    assert "def __init__(self, alpha: float = 1.0):" in files["python/ebb/nn/some.py"]
+    assert "explicit ELU(double alpha = 1.0);" in files["ebb/nn/some.h"]
+    assert "return ebb::elu(input, alpha_);" in files["ebb/nn/some.cpp"]
+
+
+def test_a_module_of_a_function_is_not_in_cpp(tmp_path):
+    text = GOOD.replace("op: elu", "function: celu(Tensor input, float alpha=2.0)")
+    files = emit_modules.emit(loaded(tmp_path, text))
+    assert "return F.celu(input, self.alpha)" in files["python/ebb/nn/some.py"]
+    assert "ebb/nn/some.h" not in files
+
+
+def test_the_generated_python_parses_and_is_no_wider_than_what_is_written():
+    files = emit_modules.emit(load_modules(ROOT / "ops" / "modules", FAMILIES))
+    for name, text in files.items():
+        if name.endswith(".py"):
+            ast.parse(text)
+            assert max(map(len, text.splitlines())) <= 100, name
+
+
+def test_an_example_shows_what_a_tensor_prints():
+    assert emit_modules.tensor_repr([-1.0, 12.0]) == "tensor([-1., 12.])"
+    assert emit_modules.tensor_repr(8.5) == "tensor(8.5000)"
+    assert emit_modules.tensor_repr([[1.0], [2.0]]) == "tensor([[1.],\n        [2.]])"
