@@ -1,5 +1,8 @@
 # tests/tools/test_layers.py -- wrong includes and forgotten sources are found.
-from tools.check import layers, sources
+from pathlib import Path
+
+from tools.check import circles, layers, sources
+from tools.check.repo import Repo
 
 CMAKE = {
     "ebb/autograd/CMakeLists.txt": """
@@ -70,3 +73,77 @@ def test_a_source_that_no_cmake_file_names_is_found():
     assert sources.unlisted(listed, cmake) == []
     forgotten = ["ebb/core/c.cpp", "ebb/core/ba.cpp", "tests/e_test.cpp", "ebb/nn/a.cpp"]
     assert [problem.path for problem in sources.unlisted(forgotten, cmake)] == forgotten
+
+
+ROOMS = {
+    "ebb/core/base/a.h": "",
+    "ebb/core/base/a.cpp": '#include "ebb/core/base/a.h"\n#include "ebb/core/tensor/t.h"\n',
+    "ebb/core/tensor/t.h": '#include "ebb/core/base/a.h"\n',
+    "ebb/core/tensor/t-inl.h": '#include "ebb/core/tensor/t.h"\n',
+}
+
+
+def test_including_up_the_rooms_of_a_folder_is_found():
+    assert refusals("ebb/core/tensor/t.h", "ebb/core/base/a.h") == []
+    [text] = refusals("ebb/core/base/a.cpp", "ebb/core/tensor/t.h")
+    assert text == "tensor stands above base in ebb/core"
+    assert refusals("ebb/autograd/history/a.cpp", "ebb/autograd/ops/copy.h") == []
+
+
+def test_files_that_include_each_other_are_found_where_header_and_source_are_one():
+    [problem] = layers.bad_circles(circles.include_graph(ROOMS, {}))
+    assert problem.path == "ebb/core/base/a"
+    assert problem.text == (
+        "2 need each other: ebb/core/base/a needs ebb/core/tensor/t, "
+        "ebb/core/tensor/t needs ebb/core/base/a"
+    )
+    without = {name: text for name, text in ROOMS.items() if not name.endswith("a.cpp")}
+    assert layers.bad_circles(circles.include_graph(without, {})) == []
+
+
+def test_a_generated_source_is_no_part_of_its_header():
+    texts = {"ebb/ops/check.cpp": '#include "ebb/ops/sum.h"\n', "ebb/ops/check.h": ""}
+    generated = {"ebb/ops/sum.h": "", "ebb/ops/sum.cpp": '#include "ebb/ops/check.h"\n'}
+    assert layers.bad_circles(circles.include_graph(texts, generated)) == []
+    assert len(layers.bad_circles(circles.include_graph({**texts, **generated}, {}))) == 1
+
+
+def imports(**texts: str) -> list[list[str]]:
+    return circles.circles(
+        circles.import_graph({name.replace("__", "."): text for name, text in texts.items()})
+    )
+
+
+def test_modules_that_import_each_other_are_found_also_in_functions():
+    a = "def run():\n    from ebb.io.b import f\n"
+    assert imports(ebb__io__a=a, ebb__io__b="from ebb.io import a\n") == [["ebb.io.a", "ebb.io.b"]]
+    assert imports(ebb__io__a=a, ebb__io__b="import ebb.io.a as a\n") == [["ebb.io.a", "ebb.io.b"]]
+    for_types = "if TYPE_CHECKING:\n    from ebb.io import a\n"
+    assert imports(ebb__io__a=a, ebb__io__b=for_types) == []
+
+
+def test_the_package_that_gathers_all_makes_no_circle():
+    assert imports(ebb="from ebb import io\n", ebb__io="import ebb\n") == []
+
+
+def test_a_circle_is_told_from_the_ways_into_it_and_out_of_it():
+    graph = {"in": {"a"}, "a": {"b"}, "b": {"a", "out"}, "out": set(), "c": {"d"}, "d": {"c"}}
+    assert circles.circles(graph) == [["a", "b"], ["c", "d"]]
+
+
+def test_every_exception_is_still_needed(monkeypatch):
+    repo = Repo.at(Path(__file__).parents[2])
+    upward, standing = list(layers.UPWARD), [layers.members(known) for known in layers.CIRCLES]
+    monkeypatch.setattr(layers, "UPWARD", {})
+    monkeypatch.setattr(layers, "CIRCLES", {})
+    texts = [problem.text for problem in layers.check(repo)]
+    for known in upward:
+        room, name, included = known.split()
+        assert any(
+            text.startswith(f"{room}{name} may not include {room}{included}") for text in texts
+        )
+    groups = [
+        {part.split(" needs ")[0] for part in text.partition(": ")[2].split(", ")} for text in texts
+    ]
+    for members in standing:
+        assert any(group <= members for group in groups), f"no circle any more: {sorted(members)}"

@@ -1,9 +1,10 @@
-# tools/check/layers.py -- includes point down the layers, and only to dependencies that are listed.
+# tools/check/layers.py -- includes point down the layers and their rooms, and never in a circle.
 """core <- kernels <- ops <- autograd <- everything else in ebb/ <- python.
 
 A file in ebb/<folder>/ may include headers of its own folder, and those of the folders whose
-libraries its CMakeLists.txt lists as DEPS of ebb_library(). Generated files, found in the build
-folder under the same names, obey the same rules.
+libraries its CMakeLists.txt lists as DEPS of ebb_library(). A folder of rooms orders them in ROOMS.
+Within a room, files and Python modules need each other in no circle (circles.py). Generated files,
+found in the build folder under the same names, obey the same rules.
 """
 
 from __future__ import annotations
@@ -11,15 +12,104 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from tools.check.circles import (
+    INCLUDE,
+    circles,
+    import_graph,
+    include_graph,
+    module_name,
+)
 from tools.check.repo import CPP_SUFFIXES, Problem
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tools.check.circles import Graph
     from tools.check.repo import Repo
 
-HINT = "move the code down a layer, or list the dependency in the folder's CMakeLists.txt"
+HINT = (
+    "move the code down a layer or a room, or list the dependency in the folder's CMakeLists.txt; "
+    "let one of two files that need each other give the other what it needs, through an interface"
+)
 ORDER = ("core", "kernels", "ops", "autograd")
 GENERATED = "build/release/generated"
-_INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])((?:ebb|python)/[^">]+)[">]', re.M)
+# Rooms of a folder, each standing on those before it; "": the files beside the rooms. A room that
+# is not named, as that of generated headers, is for all.
+ROOMS = {
+    "ebb/core": ("base", "runtime", "device", "tensor"),
+    "ebb/kernels/cpu": ("simd", "pointwise", "reduce", "gemm", "index", "network"),
+    "ebb/autograd": (
+        *("history", "hooks", "watch", "engine", "checkpoint", "forward", "custom"),
+        *("rules", "composites"),
+    ),
+    "python/src": ("base", "calls", "tensor", "autograd", "parts", ""),
+}
+PACKAGES = ("python/ebb/", "codegen/", "tools/")
+# Includes that point up nevertheless, "FOLDER/ FILE INCLUDED", and circles that stand,
+# "FOLDER/ STEM STEM" or "package. module module": each with its reason.
+UPWARD: dict[str, str] = {
+    "ebb/autograd/ history/meta.cpp watch/cut_trace.h": "to be cut",
+    "ebb/autograd/ history/node_extra.h hooks/hooks.h": "to be cut",
+    "ebb/autograd/ history/origin.cpp watch/cut_trace.h": "to be cut",
+    "ebb/autograd/ history/thread_modes.cpp forward/forward_mode.h": "to be cut",
+    "ebb/autograd/ history/variable.cpp watch/cut_notes.h": "to be cut",
+    "ebb/autograd/ history/variable.cpp watch/cut_trace.h": "to be cut",
+    "ebb/autograd/ history/views.cpp forward/dual_call.h": "to be cut",
+    "ebb/autograd/ history/views.cpp rules/strided.h": "to be cut",
+    "ebb/autograd/ history/views.cpp watch/cut_trace.h": "to be cut",
+    "ebb/core/ base/stream_set.h device/device.h": "to be cut",
+    "python/src/ base/default_dtype.cpp calls/errors.h": "to be cut",
+    "python/src/ base/text.cpp calls/errors.h": "to be cut",
+    "python/src/ base/value_types.cpp calls/error_names.h": "to be cut",
+    "python/src/ base/value_types.cpp calls/errors.h": "to be cut",
+    "python/src/ calls/args.cpp parts/generator.h": "to be cut",
+    "python/src/ calls/args.h tensor/object.h": "to be cut",
+    "python/src/ calls/errors.cpp autograd/checkpoint.h": "to be cut",
+    "python/src/ calls/op_call.h parts/generator.h": "to be cut",
+    "python/src/ calls/op_call.h tensor/object.h": "to be cut",
+    "python/src/ calls/overrides.h tensor/object.h": "to be cut",
+    "python/src/ calls/plain_args.cpp tensor/object.h": "to be cut",
+    "python/src/ tensor/attributes.cpp autograd/node_object.h": "to be cut",
+    "python/src/ tensor/methods.cpp autograd/autograd.h": "to be cut",
+    "python/src/ tensor/methods.cpp autograd/hooks.h": "to be cut",
+    "python/src/ tensor/object.cpp autograd/function_node.h": "to be cut",
+    "python/src/ tensor/object.cpp autograd/hooks.h": "to be cut",
+}
+CIRCLES: dict[str, str] = {
+    "ebb/autograd/engine/ engine places": "to be cut",
+    "ebb/autograd/engine/ node_step placed_run run run_core shared_delivery team": "to be cut",
+    (
+        "ebb/autograd/ forward/dual_call forward/jvp_support history/grad_dtype "
+        "history/gradient_math history/meta history/node history/node_extra history/op_observer "
+        "history/op_support history/origin history/packed_value history/record "
+        "history/saved_hooks history/saved_tensor history/shared_gradient history/stale "
+        "history/tangents history/tensor_name history/variable history/views hooks/hooks "
+        "watch/cut_notes watch/cut_trace"
+    ): "to be cut",
+    "ebb/autograd/hooks/ active_run grad_group gradient_gate": "to be cut",
+    "ebb/core/base/ error location": "to be cut",
+    "ebb/core/base/ scope scope_path": "to be cut",
+    "ebb/core/device/ device device_plugin": "to be cut",
+    "ebb/core/runtime/ allocator profile profile_memory": "to be cut",
+    (
+        "ebb/core/tensor/ announced_write device_memory sparse storage tensor tensor_impl "
+        "tensor_name write_log"
+    ): "to be cut",
+    "ebb/graph/ cut_search explain": "to be cut",
+    "ebb/graph/ node_values reach snapshot": "to be cut",
+    "ebb/kernels/cpu/reduce/ reduce reduce_kernel": "to be cut",
+    "ebb/kernels/cpu/simd/ blocks loops": "to be cut",
+    "ebb/kernels/cpu/simd/ isa simd": "to be cut",
+    "ebb/ops/ index_check infer": "to be cut",
+    (
+        "python/src/ autograd/checkpoint autograd/function_context autograd/function_node "
+        "autograd/hooks autograd/node_object autograd/saved_hooks autograd/saved_values "
+        "base/default_dtype base/text base/value_types calls/args calls/error_names calls/errors "
+        "calls/overrides parts/generator tensor/data tensor/object"
+    ): "to be cut",
+    "python/src/base/ deferred py": "to be cut",
+    "ebb.nn. module state": "to be cut",
+}
 _LIBRARY = re.compile(r"\bebb_library\(\s*(\w+)([^)]*)\)")
 _KEYWORDS = ("SOURCES", "GENERATED", "DEPS", "PRIVATE_DEPS", "OPTIONS")
 
@@ -27,13 +117,32 @@ _KEYWORDS = ("SOURCES", "GENERATED", "DEPS", "PRIVATE_DEPS", "OPTIONS")
 def check(repo: Repo) -> list[Problem]:
     allowed = listed_dependencies({name: repo.text(name) for name in repo.select("CMakeLists.txt")})
     texts = {name: repo.text(name) for name in repo.cpp_files}
-    generated = repo.root / GENERATED
-    for path in sorted(generated.rglob("*")) if generated.exists() else []:
-        if path.suffix in CPP_SUFFIXES:
-            texts[str(path.relative_to(generated))] = path.read_text()
+    generated = generated_texts(repo.root / GENERATED)
+    all_texts = {**texts, **generated}
+    modules = {
+        module_name(name): repo.text(name)
+        for name in repo.select(".py")
+        if name.startswith(PACKAGES)
+    }
     return [
-        problem for name, text in texts.items() for problem in bad_includes(name, text, allowed)
+        *(
+            problem
+            for name, text in all_texts.items()
+            for problem in bad_includes(name, text, allowed)
+        ),
+        *bad_circles(include_graph(texts, generated)),
+        *bad_circles(import_graph(modules)),
     ]
+
+
+def generated_texts(root: Path) -> dict[str, str]:
+    """Return the text of each generated C++ file, under the name that it is included by."""
+    paths = sorted(root.rglob("*")) if root.exists() else []
+    return {
+        str(path.relative_to(root)): path.read_text()
+        for path in paths
+        if path.suffix in CPP_SUFFIXES
+    }
 
 
 def listed_dependencies(cmake_files: dict[str, str]) -> dict[str, set[str]]:
@@ -56,7 +165,7 @@ def listed_dependencies(cmake_files: dict[str, str]) -> dict[str, set[str]]:
 def bad_includes(name: str, text: str, allowed: dict[str, set[str]]) -> list[Problem]:
     """Return a problem per include of ``text`` that its layer does not permit."""
     problems = []
-    for match in _INCLUDE.finditer(text):
+    for match in INCLUDE.finditer(text):
         line = text.count("\n", 0, match.start(2)) + 1
         if match.group(1) == "<":
             problems.append(Problem(name, f'needs quotes: #include "{match.group(2)}"', line))
@@ -68,7 +177,30 @@ def bad_includes(name: str, text: str, allowed: dict[str, set[str]]) -> list[Pro
     return problems
 
 
+def bad_circles(graph: Graph) -> list[Problem]:
+    """Return a problem per circle of files that is not among those that may stand."""
+    return [
+        Problem(
+            group[0],
+            f"{len(group)} need each other: "
+            + ", ".join(
+                f"{node} needs {' and '.join(sorted(graph[node] & {*group}))}" for node in group
+            ),
+        )
+        for group in circles(graph)
+        if not any({*group} <= members(known) for known in CIRCLES)
+    ]
+
+
+def members(circle: str) -> set[str]:
+    """Return the nodes of a circle that is stated in CIRCLES."""
+    folder, *stems = circle.split()
+    return {folder + stem for stem in stems}
+
+
 def _refusal(name: str, included: str, allowed: dict[str, set[str]]) -> str:
+    if reason := _room_above(name, included):
+        return reason
     if not name.startswith("ebb/"):
         return ""  # programs, tests and bindings stand above all layers
     if included.startswith("python/"):
@@ -82,6 +214,19 @@ def _refusal(name: str, included: str, allowed: dict[str, set[str]]) -> str:
         return f"{target} is the higher layer"
     if folder in allowed and target not in allowed[folder]:
         return f"ebb::{target} is not among the DEPS of ebb/{folder}/CMakeLists.txt"
+    return ""
+
+
+def _room_above(name: str, included: str) -> str:
+    """Return why a file may not include one of another room of its folder; "" if it may."""
+    for room, order in ROOMS.items():
+        if not (name.startswith(room + "/") and included.startswith(room + "/")):
+            continue
+        paths = [path.removeprefix(room) for path in (name, included)]
+        own, target = map(_folder, paths)
+        is_up = {own, target} <= {*order} and order.index(target) > order.index(own)
+        if is_up and f"{room}/ {paths[0][1:]} {paths[1][1:]}" not in UPWARD:
+            return f"{target} stands above {own} in {room}"
     return ""
 
 
