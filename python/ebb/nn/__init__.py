@@ -2,7 +2,7 @@
 """What a network is built from.
 
 ``Module`` (module.py) keeps parameters, buffers and submodules; README.md says which file has which
-layers. functional.py has plain functions, init.py starting values.
+layers. functional/ has plain functions, init.py starting values.
 """
 
 from ebb.nn import activations, dropout, folding, functional, init, losses, pooling, utils

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from ebb import _C
 from ebb._C import Tensor
-from ebb.nn import functional, functional_conv, init
+from ebb.nn import functional, init
+from ebb.nn.functional.conv import check_text_padding, padding_pairs
 from ebb.nn.module import Module
 from ebb.nn.parameter import Parameter
 
@@ -77,7 +78,7 @@ class _ConvNd(Module):
                 f"{name}: needs padding_mode {', '.join(modes)}, got {self.padding_mode!r}"
             )
         if isinstance(self.padding, str):
-            functional_conv.check_text_padding(name, self.padding, self.stride)
+            check_text_padding(name, self.padding, self.stride)
 
     def reset_parameters(self) -> None:
         """Draw weight and bias anew."""
@@ -92,7 +93,7 @@ class _ConvNd(Module):
         """Return the input padded as padding_mode says, and the padding that is left to do."""
         if self.padding_mode == "zeros":
             return input, self.padding
-        pairs = functional_conv.padding_pairs(self.padding, self.kernel_size, self.dilation)
+        pairs = padding_pairs(self.padding, self.kernel_size, self.dilation)
         amounts = [amount for pair in reversed(pairs) for amount in pair]
         return functional.pad(input, amounts, mode=self.padding_mode), 0
 

@@ -1,4 +1,4 @@
-# python/ebb/nn/functional_loss.py -- the part of nn.functional that measures errors.
+# python/ebb/nn/functional/loss.py -- the part of nn.functional that measures errors.
 """Losses under PyTorch's names. Where one is not an op of its own, it is made of others here."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ebb._C import (
     sqrt,
     where,
 )
-from ebb.nn.functional_norm import widened
+from ebb.nn.functional.norm import widened
 
 __all__ = [
     "binary_cross_entropy",

@@ -1,4 +1,4 @@
-# python/ebb/nn/functional_norm.py -- the part of nn.functional that normalises.
+# python/ebb/nn/functional/norm.py -- the part of nn.functional that normalises.
 """Normalisation of layers, groups, batches and vectors, under PyTorch's names."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# python/ebb/nn/functional_resize.py -- windows as columns, and images in other sizes; part of
+# python/ebb/nn/functional/resize.py -- windows as columns, and images in other sizes; part of
 # ebb.nn.functional.
 """Functions that read an image at computed places: all are index_select and index_add."""
 

@@ -1,4 +1,4 @@
-# python/ebb/nn/functional_index.py -- functions that look up and put around.
+# python/ebb/nn/functional/index.py -- functions that look up and put around.
 """Parts of ``ebb.nn.functional`` that index or rearrange: embedding, one_hot, pad."""
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from ebb import _C
 from ebb._C import NotImplementedError as _NotImplementedError
 from ebb._C import Tensor
 from ebb._C import ValueError as _ValueError
+
+__all__ = ["embedding", "one_hot", "pad"]
 
 
 def embedding(

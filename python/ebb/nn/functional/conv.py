@@ -1,4 +1,4 @@
-# python/ebb/nn/functional_conv.py -- convolution and pooling functions, part of ebb.nn.functional.
+# python/ebb/nn/functional/conv.py -- convolution and pooling functions, part of ebb.nn.functional.
 """The ops of convolution and pooling with what Python adds: padding by name, optional results."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# python/ebb/nn/functional_activation.py -- the activation functions of ebb.nn.functional.
+# python/ebb/nn/functional/activation.py -- the activation functions of ebb.nn.functional.
 """Ops of the table with PyTorch's ``inplace``, and a few functions that are made of others."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# python/ebb/nn/functional_basic.py -- linear maps and dropout of ebb.nn.functional.
+# python/ebb/nn/functional/basic.py -- linear maps and dropout of ebb.nn.functional.
 """Ops of the table under PyTorch's signatures, and functions that are made of them."""
 
 from __future__ import annotations
