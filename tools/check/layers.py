@@ -108,7 +108,6 @@ CIRCLES: dict[str, str] = {
         "calls/overrides parts/generator tensor/data tensor/object"
     ): "to be cut",
     "python/src/base/ deferred py": "to be cut",
-    "ebb.nn. module state": "to be cut",
 }
 _LIBRARY = re.compile(r"\bebb_library\(\s*(\w+)([^)]*)\)")
 _KEYWORDS = ("SOURCES", "GENERATED", "DEPS", "PRIVATE_DEPS", "OPTIONS")

@@ -20,7 +20,7 @@ from ebb.nn.parameter import Parameter
 _PARAMETER, _BUFFER, _MODULE = "parameter", "buffer", "module"
 
 
-class Module(_C._ModuleCall):
+class Module(_C._ModuleCall, state.ExtraState):
     """Base of layers and networks: subclasses assign parts in ``__init__`` and define ``forward``.
 
     Example:
@@ -274,18 +274,6 @@ class Module(_C._ModuleCall):
             ValueError: If names (with ``strict``) or shapes differ; then nothing was copied.
         """
         return state.load(self, state_dict, strict, assign)
-
-    def get_extra_state(self) -> Any:
-        """Return what ``state_dict`` holds beside tensors; subclasses may define it."""
-        raise _C.NotImplementedError(
-            f"get_extra_state: needs a definition in {type(self).__name__}, got none"
-        )
-
-    def set_extra_state(self, state: Any) -> None:
-        """Take back what ``get_extra_state`` returned."""
-        raise _C.NotImplementedError(
-            f"set_extra_state: needs a definition in {type(self).__name__}, got none"
-        )
 
     def train(self, mode: bool = True) -> Module:
         """Switch this module and all below to training, or with False to evaluation."""

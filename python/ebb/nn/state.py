@@ -29,6 +29,24 @@ class LoadReport(NamedTuple):
         return f"LoadReport({self.missing_keys=}, {self.unexpected_keys=})".replace("self.", "")
 
 
+class ExtraState:
+    """What a module may keep in its state beside tensors. Base of ``Module``."""
+
+    __slots__ = ()
+
+    def get_extra_state(self) -> Any:
+        """Return what ``state_dict`` holds beside tensors; subclasses may define it."""
+        raise _C.NotImplementedError(
+            f"get_extra_state: needs a definition in {type(self).__name__}, got none"
+        )
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take back what ``get_extra_state`` returned."""
+        raise _C.NotImplementedError(
+            f"set_extra_state: needs a definition in {type(self).__name__}, got none"
+        )
+
+
 def collect(root: Module, state: dict, prefix: str = "", keep_vars: bool = False) -> dict:
     """Add all persistent tensors of ``root`` to ``state``, and what modules keep beside them."""
     for path, module in walk(root, once=False):
@@ -78,9 +96,7 @@ def _own_tensors(module: Module) -> list[tuple[str, Tensor]]:
 
 
 def _has_extra(module: Module) -> bool:
-    from ebb.nn.module import Module
-
-    return type(module).get_extra_state is not Module.get_extra_state
+    return type(module).get_extra_state is not ExtraState.get_extra_state
 
 
 def _places(root: Module) -> dict[str, Place]:
