@@ -11,18 +11,25 @@
 namespace ebb::nn::init {
 namespace {
 
-double fan_of(const Tensor& tensor, FanMode mode) {
-  return static_cast<double>(mode == FanMode::fan_in ? fan_in(tensor) : fan_out(tensor));
-}
-
-double both_fans_of(const Tensor& tensor) {
-  return static_cast<double>(fan_in(tensor) + fan_out(tensor));
-}
-
 void check_min_dims(const char* op, const Tensor& tensor) {
   if (tensor.ndim() < 2) {
     throw ShapeError(str(op, ": needs a tensor of at least 2 dims, got shape ", tensor.shape()));
   }
+}
+
+/// What xavier_*_() divide by.
+double both_fans(const char* op, const Tensor& tensor) {
+  check_min_dims(op, tensor);
+  return static_cast<double>(fan_in(tensor) + fan_out(tensor));
+}
+
+/// The deviation of kaiming_*_(), 0 for an empty tensor.
+double kaiming_deviation(const char* op, const Tensor& tensor, double a, FanMode mode,
+                         Nonlinearity nonlinearity) {
+  check_min_dims(op, tensor);
+  if (tensor.numel() == 0) return 0;
+  const int64_t fan = mode == FanMode::fan_in ? fan_in(tensor) : fan_out(tensor);
+  return calculate_gain(nonlinearity, a) / std::sqrt(static_cast<double>(fan));
 }
 
 }  // namespace
@@ -65,6 +72,42 @@ const Tensor& eye_(const Tensor& tensor) {
   return tensor;
 }
 
+const Tensor& dirac_(const Tensor& tensor, int64_t groups) {
+  if (tensor.ndim() < 3 || tensor.ndim() > 5) {
+    throw ShapeError(str("dirac_: needs a tensor of 3 to 5 dims, got shape ", tensor.shape()));
+  }
+  if (groups < 1 || tensor.size(0) % groups != 0) {
+    throw ValueError(
+        str("dirac_: needs groups that divide the first size ", tensor.size(0), ", got ", groups));
+  }
+  const NoGradGuard no_grad;
+  zeros_(tensor);
+  const int64_t per_group = tensor.size(0) / groups;
+  const int64_t count = std::min(per_group, tensor.size(1));
+  for (int64_t i = 0; i < groups * count; ++i) {
+    Tensor tap = select(select(tensor, 0, i / count * per_group + i % count), 0, i % count);
+    while (tap.ndim() > 0) tap = select(tap, 0, tap.size(0) / 2);
+    fill_(tap, 1);
+  }
+  return tensor;
+}
+
+const Tensor& sparse_(const Tensor& tensor, double sparsity, double std) {
+  if (tensor.ndim() != 2) {
+    throw ShapeError(str("sparse_: needs a tensor of 2 dims, got shape ", tensor.shape()));
+  }
+  if (!(sparsity >= 0 && sparsity <= 1)) {
+    throw ValueError(str("sparse_: needs 0 <= sparsity <= 1, got ", sparsity));
+  }
+  const auto zeros =
+      static_cast<int64_t>(std::ceil(sparsity * static_cast<double>(tensor.size(0))));
+  init::normal_(tensor, 0.0, std);
+  const NoGradGuard no_grad;
+  const Tensor order = argsort(rand(tensor.sizes(), DType::float64, Device{}), 0);
+  scatter_(tensor, 0, narrow(order, 0, 0, zeros), 0);
+  return tensor;
+}
+
 int64_t fan_in(const Tensor& tensor) {
   check_min_dims("fan_in", tensor);
   int64_t inputs = 1;
@@ -91,32 +134,54 @@ double calculate_gain(Nonlinearity nonlinearity, double slope) {
   return 1.0;
 }
 
+Nonlinearity nonlinearity_of(const char* op, std::string_view name) {
+  if (name == "leaky_relu") return Nonlinearity::leaky_relu;
+  if (name == "relu") return Nonlinearity::relu;
+  if (name == "tanh") return Nonlinearity::tanh;
+  if (name == "sigmoid") return Nonlinearity::sigmoid;
+  if (name == "selu") return Nonlinearity::selu;
+  for (const char* linear : {"linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
+                             "conv_transpose2d", "conv_transpose3d"}) {
+    if (name == linear) return Nonlinearity::linear;
+  }
+  throw ValueError(str(op,
+                       ": needs nonlinearity linear, conv1d to conv3d, conv_transpose1d to "
+                       "conv_transpose3d, sigmoid, tanh, relu, leaky_relu or selu, got '",
+                       name, "'"));
+}
+
+FanMode fan_mode_of(const char* op, std::string_view name) {
+  if (name == "fan_in") return FanMode::fan_in;
+  if (name == "fan_out") return FanMode::fan_out;
+  throw ValueError(str(op, ": needs mode fan_in or fan_out, got '", name, "'"));
+}
+
 const Tensor& xavier_uniform_(const Tensor& tensor, double gain) {
-  const double fans = both_fans_of(tensor);
+  const double fans = both_fans("xavier_uniform_", tensor);
   if (tensor.numel() == 0) return tensor;
   const double bound = gain * std::sqrt(6.0 / fans);
   return init::uniform_(tensor, -bound, bound);
 }
 
 const Tensor& xavier_normal_(const Tensor& tensor, double gain) {
-  const double fans = both_fans_of(tensor);
+  const double fans = both_fans("xavier_normal_", tensor);
   if (tensor.numel() == 0) return tensor;
   return init::normal_(tensor, 0.0, gain * std::sqrt(2.0 / fans));
 }
 
 const Tensor& kaiming_uniform_(const Tensor& tensor, double a, FanMode mode,
                                Nonlinearity nonlinearity) {
-  const double fan = fan_of(tensor, mode);
+  const double deviation = kaiming_deviation("kaiming_uniform_", tensor, a, mode, nonlinearity);
   if (tensor.numel() == 0) return tensor;
-  const double bound = calculate_gain(nonlinearity, a) * std::sqrt(3.0 / fan);
+  const double bound = std::sqrt(3.0) * deviation;
   return init::uniform_(tensor, -bound, bound);
 }
 
 const Tensor& kaiming_normal_(const Tensor& tensor, double a, FanMode mode,
                               Nonlinearity nonlinearity) {
-  const double fan = fan_of(tensor, mode);
+  const double deviation = kaiming_deviation("kaiming_normal_", tensor, a, mode, nonlinearity);
   if (tensor.numel() == 0) return tensor;
-  return init::normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / std::sqrt(fan));
+  return init::normal_(tensor, 0.0, deviation);
 }
 
 }  // namespace ebb::nn::init

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "ebb/core/tensor/tensor.h"
 
@@ -26,10 +27,20 @@ EBB_API const Tensor& ones_(const Tensor& tensor);
 EBB_API const Tensor& zeros_(const Tensor& tensor);
 /// The identity matrix, cut or filled up with zeros. Throws ShapeError unless there are 2 dims.
 EBB_API const Tensor& eye_(const Tensor& tensor);
+/// A convolution's weight that passes as many channels as possible unchanged, in each group its
+/// own. Throws ShapeError unless there are 3 to 5 dims, ValueError unless groups divide the first.
+EBB_API const Tensor& dirac_(const Tensor& tensor, int64_t groups = 1);
+/// Normal numbers, and zeros in a share of each column. Throws ShapeError unless there are 2 dims,
+/// ValueError unless 0 <= sparsity <= 1.
+EBB_API const Tensor& sparse_(const Tensor& tensor, double sparsity, double std = 0.01);
 
 /// What a nonlinearity multiplies the standard deviation with to keep the variance; `slope` is that
 /// of the leaky ReLU.
 EBB_API double calculate_gain(Nonlinearity nonlinearity, double slope = 0.01);
+/// The nonlinearity of that name, convolutions among them, which are linear; and the mode. Throw
+/// ValueError, in the name of `op`, for others.
+EBB_API Nonlinearity nonlinearity_of(const char* op, std::string_view name);
+EBB_API FanMode fan_mode_of(const char* op, std::string_view name);
 
 /// Uniform in +-gain * sqrt(6 / (fan_in + fan_out)). Throws ShapeError for fewer than 2 dims.
 EBB_API const Tensor& xavier_uniform_(const Tensor& tensor, double gain = 1.0);

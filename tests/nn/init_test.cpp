@@ -71,6 +71,20 @@ TEST(Init, IdentityIsCutToTheShape) {
   EXPECT_TRUE(std::equal(expected, expected + 6, tensor.data<double>()));
 }
 
+TEST(Init, DiracPassesTheChannelsOfEachGroup) {
+  const Tensor tensor = dirac_(ebb::empty(Shape{4, 3, 3}, DType::float64), 2);
+  EXPECT_EQ(Spread(tensor).largest, 1.0);
+  const double* const values = tensor.data<double>();
+  for (const int row : {0, 1, 2, 3}) EXPECT_EQ(values[row * 9 + row % 2 * 3 + 1], 1.0) << row;
+  EXPECT_EQ(sum(tensor).data<double>()[0], 4.0);
+}
+
+TEST(Init, SparseLeavesOutItsShareOfEachColumn) {
+  const Tensor zeros = eq(sparse_(ebb::empty(Shape{10, 6}, DType::float64), 0.3, 2.0), 0);
+  const Tensor counts = sum(cast(zeros, DType::float64), Shape{0});
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(counts.data<double>()[i], 3.0);
+}
+
 TEST(Init, GainsKeepTheVariance) {
   EXPECT_EQ(calculate_gain(Nonlinearity::linear), 1.0);
   EXPECT_EQ(calculate_gain(Nonlinearity::sigmoid), 1.0);
@@ -95,7 +109,7 @@ TEST(Init, RefusesShapesThatDoNotFit) {
             "orthogonal_: needs a tensor of at least 2 dims, got shape [3]");
   EXPECT_EQ(message_of([&] { eye_(vector); }), "eye_: needs a tensor of 2 dims, got shape [3]");
   EXPECT_EQ(message_of([&] { kaiming_normal_(vector, 0, FanMode::fan_out); }),
-            "fan_out: needs a tensor of at least 2 dims, got shape [3]");
+            "kaiming_normal_: needs a tensor of at least 2 dims, got shape [3]");
   EXPECT_EQ(message_of([&] { trunc_normal_(vector, 0, 1, 2, 2); }),
             "trunc_normal_: needs std > 0 and a < b, got std 1, a 2 and b 2");
 }

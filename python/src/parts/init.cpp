@@ -1,14 +1,58 @@
-// python/src/parts/init.cpp -- starting values that are computed in C++, for ebb.nn.init.
+// python/src/parts/init.cpp -- ebb/nn/init.h for ebb.nn.init.
 #include "python/src/parts/init.h"
+
+#include <array>
+#include <string_view>
 
 #include "ebb/core/base/error.h"
 #include "ebb/nn/init.h"
+#include "python/src/base/text.h"
 #include "python/src/calls/errors.h"
 #include "python/src/calls/plain_args.h"
 #include "python/src/tensor/object.h"
 
 namespace ebb::python {
 namespace {
+
+namespace init = nn::init;
+using Args = PyObject* const*;
+constexpr size_t kMostNumbers = 4;
+using Numbers = std::array<double, kMostNumbers>;
+
+/// A function that fills a tensor, and the numbers that it takes, as Python calls them.
+struct Filler {
+  const char* op;
+  std::array<const char*, kMostNumbers> names;
+  void (*fill)(const Tensor& tensor, const Numbers& numbers);
+};
+
+constexpr Filler kFillers[] = {
+    {"uniform_",
+     {"a", "b"},
+     [](const Tensor& t, const Numbers& n) { init::uniform_(t, n[0], n[1]); }},
+    {"normal_",
+     {"mean", "std"},
+     [](const Tensor& t, const Numbers& n) { init::normal_(t, n[0], n[1]); }},
+    {"trunc_normal_",
+     {"mean", "std", "a", "b"},
+     [](const Tensor& t, const Numbers& n) { init::trunc_normal_(t, n[0], n[1], n[2], n[3]); }},
+    {"eye_", {}, [](const Tensor& t, const Numbers&) { init::eye_(t); }},
+    {"dirac_",
+     {"groups"},
+     [](const Tensor& t, const Numbers& n) { init::dirac_(t, static_cast<int64_t>(n[0])); }},
+    {"sparse_",
+     {"sparsity", "std"},
+     [](const Tensor& t, const Numbers& n) { init::sparse_(t, n[0], n[1]); }},
+    {"xavier_uniform_",
+     {"gain"},
+     [](const Tensor& t, const Numbers& n) { init::xavier_uniform_(t, n[0]); }},
+    {"xavier_normal_",
+     {"gain"},
+     [](const Tensor& t, const Numbers& n) { init::xavier_normal_(t, n[0]); }},
+    {"orthogonal_",
+     {"gain"},
+     [](const Tensor& t, const Numbers& n) { init::orthogonal_(t, n[0]); }},
+};
 
 const Tensor& to_tensor(const char* op, PyObject* object) {
   if (!is_tensor(object)) {
@@ -17,42 +61,72 @@ const Tensor& to_tensor(const char* op, PyObject* object) {
   return tensor_of(object);
 }
 
-// (tensor, gain)
-PyObject* orthogonal(PyObject*, PyObject* const* args, Py_ssize_t count) {
+double to_float(const char* op, const char* name, PyObject* object) {
+  const double value = PyFloat_AsDouble(object);
+  if (value == -1.0 && PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    throw DTypeError(str(op, ": argument '", name, "' must be float, got ", type_name(object)));
+  }
+  return value;
+}
+
+const Filler& filler_of(std::string_view op) {
+  for (const Filler& one : kFillers) {
+    if (one.op == op) return one;
+  }
+  throw InternalError(str("init: needs the name of an initialiser, got '", op, "'"));
+}
+
+// (name, tensor, numbers...)
+PyObject* fill(PyObject*, Args args, Py_ssize_t count) {
   return guarded([&] {
-    const char* const op = "orthogonal_";
-    check_count(op, count, 2);
-    const Tensor tensor = to_tensor(op, args[0]);
-    const double gain = to_number(op, "gain", args[1]);
+    const Filler& filler = filler_of(utf8_of(args[0]));
+    const Tensor tensor = to_tensor(filler.op, args[1]);
+    Numbers numbers{};
+    for (Py_ssize_t i = 2; i < count; ++i) {
+      const auto position = static_cast<size_t>(i - 2);
+      numbers.at(position) = to_float(filler.op, filler.names.at(position), args[i]);
+    }
     {
       const ReleaseGil released;
-      nn::init::orthogonal_(tensor, gain);
+      filler.fill(tensor, numbers);
     }
-    return Py_NewRef(args[0]);
+    return Py_NewRef(args[1]);
   });
 }
 
-// (tensor, mean, std, a, b)
-PyObject* trunc_normal(PyObject*, PyObject* const* args, Py_ssize_t count) {
+// (name, tensor, a, mode, nonlinearity)
+PyObject* fill_kaiming(PyObject*, Args args, Py_ssize_t count) {
   return guarded([&] {
-    const char* const op = "trunc_normal_";
-    check_count(op, count, 5);
-    const Tensor tensor = to_tensor(op, args[0]);
-    const double mean = to_number(op, "mean", args[1]);
-    const double std = to_number(op, "std", args[2]);
-    const double low = to_number(op, "a", args[3]);
-    const double high = to_number(op, "b", args[4]);
+    check_count("kaiming", count, 5);
+    const bool is_normal = std::string_view(utf8_of(args[0])) == "kaiming_normal_";
+    const char* const op = is_normal ? "kaiming_normal_" : "kaiming_uniform_";
+    const Tensor tensor = to_tensor(op, args[1]);
+    const double a = to_float(op, "a", args[2]);
+    const init::FanMode mode = init::fan_mode_of(op, utf8_of(args[3]));
+    const init::Nonlinearity nonlinearity = init::nonlinearity_of(op, utf8_of(args[4]));
     {
       const ReleaseGil released;
-      nn::init::trunc_normal_(tensor, mean, std, low, high);
+      (is_normal ? init::kaiming_normal_ : init::kaiming_uniform_)(tensor, a, mode, nonlinearity);
     }
-    return Py_NewRef(args[0]);
+    return Py_NewRef(args[1]);
+  });
+}
+
+// (nonlinearity, slope)
+PyObject* gain(PyObject*, Args args, Py_ssize_t count) {
+  return guarded([&] {
+    const char* const op = "calculate_gain";
+    check_count(op, count, 2);
+    const init::Nonlinearity nonlinearity = init::nonlinearity_of(op, utf8_of(args[0]));
+    return PyFloat_FromDouble(init::calculate_gain(nonlinearity, to_float(op, "param", args[1])));
   });
 }
 
 PyMethodDef kFunctions[] = {
-    {"_init_orthogonal", as_method(orthogonal), METH_FASTCALL, nullptr},
-    {"_init_trunc_normal", as_method(trunc_normal), METH_FASTCALL, nullptr},
+    {"_init", as_method(fill), METH_FASTCALL, nullptr},
+    {"_init_kaiming", as_method(fill_kaiming), METH_FASTCALL, nullptr},
+    {"_init_gain", as_method(gain), METH_FASTCALL, nullptr},
     {},
 };
 

@@ -5,7 +5,7 @@
 
 namespace ebb::python {
 
-/// Adds _init_orthogonal and _init_trunc_normal to `module`. Throws ErrorSet.
+/// Adds _init, _init_kaiming and _init_gain to `module`. Throws ErrorSet.
 void add_init(PyObject* module);
 
 }  // namespace ebb::python

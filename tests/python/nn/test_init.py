@@ -134,5 +134,5 @@ def test_bad_arguments_are_refused(call, text):
 def test_what_is_no_tensor_is_refused():
     with pytest.raises(TypeError, match="orthogonal_: needs a Tensor, got list"):
         init.orthogonal_([[1.0]])
-    with pytest.raises(TypeError, match="trunc_normal_: needs a number for std, got str"):
+    with pytest.raises(TypeError, match="trunc_normal_: argument 'std' must be float, got str"):
         nn.init.trunc_normal_(ebb.empty(3), std="x")
