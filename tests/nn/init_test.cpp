@@ -110,6 +110,8 @@ TEST(Init, RefusesShapesThatDoNotFit) {
   EXPECT_EQ(message_of([&] { eye_(vector); }), "eye_: needs a tensor of 2 dims, got shape [3]");
   EXPECT_EQ(message_of([&] { kaiming_normal_(vector, 0, FanMode::fan_out); }),
             "kaiming_normal_: needs a tensor of at least 2 dims, got shape [3]");
+  EXPECT_EQ(message_of([&] { xavier_uniform_(vector); }),
+            "xavier_uniform_: needs a tensor of at least 2 dims, got shape [3]");
   EXPECT_EQ(message_of([&] { trunc_normal_(vector, 0, 1, 2, 2); }),
             "trunc_normal_: needs std > 0 and a < b, got std 1, a 2 and b 2");
 }

@@ -174,14 +174,5 @@ TEST(Init, FillsInPlaceWithoutHistory) {
   EXPECT_EQ(init::zeros_(tensor).data<double>()[7], 0.0);
 }
 
-TEST(Init, NeedsTwoDimsForAFan) {
-  try {
-    init::kaiming_uniform_(ones(Shape{3}));
-    FAIL();
-  } catch (const ShapeError& error) {
-    EXPECT_STREQ(error.what(), "fan_in: needs a tensor of at least 2 dims, got shape [3]");
-  }
-}
-
 }  // namespace
 }  // namespace ebb::nn
