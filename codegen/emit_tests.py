@@ -1,4 +1,5 @@
-# codegen/emit_tests.py -- test_rows.json: what the generic tests try for every op.
+# codegen/emit_tests.py -- test_rows.json: what the generic tests try for every op; and calls of
+# all composites for a test in C++.
 #
 # One row per entry of the table: signature, dtypes, forms, NumPy reference, how to make inputs, and
 # bad calls with the text of their error. The tests that run the rows are in tests/python/.
@@ -9,7 +10,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from codegen.cpp import Form, environment, forms
 from codegen.model import Family, Op
+from codegen.signature import Param
 
 
 def row(op: Op) -> dict[str, Any]:
@@ -45,7 +48,35 @@ def row(op: Op) -> dict[str, Any]:
     }
 
 
+# What a generated call gives for a parameter that is no tensor, by its type.
+VALUES = {"Scalar": "Scalar(1)", "int": "int64_t{1}", "int[]": "std::vector<int64_t>{1}"}
+
+
+def value(param: Param) -> str:
+    """An argument of a generated call."""
+    if param.type.is_tensor:
+        return "tensor"
+    if param.type.name == "Tensor[]":
+        return "std::span(&tensor, 1)"
+    return VALUES.get(param.type.name, f"{param.type.argument}{{}}")
+
+
+def composite_calls(families: list[Family]) -> str:
+    """A header with a call of each function that is made of others."""
+
+    def values(form: Form) -> str:
+        return ", ".join(value(param) for param in form.op.params)
+
+    ops = [op for family in families for op in family.ops if op.composite]
+    found = [form for op in ops for form in forms(op) if "tensor" in values(form)]
+    template = environment().get_template("composite_calls.h.j2")
+    return template.render(composites=found, values=values)
+
+
 def emit(families: list[Family]) -> dict[str, str]:
-    """One file with all rows."""
+    """One file with all rows, and one with calls."""
     rows = [row(op) for family in families for op in family.ops]
-    return {"test_rows.json": json.dumps(rows, indent=1) + "\n"}
+    return {
+        "test_rows.json": json.dumps(rows, indent=1) + "\n",
+        "tests/composite_calls.h": composite_calls(families),
+    }

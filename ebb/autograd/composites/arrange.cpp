@@ -4,6 +4,7 @@
 // Each sets the location of its caller, so that errors name the user's line and not this file.
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
+#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/infer.h"
 
@@ -20,7 +21,7 @@ void check_tensors(const char* op, std::span<const Tensor> tensors) {
 }  // namespace
 
 Tensor unflatten(const Tensor& input, int64_t dim, IntSpan sizes) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("unflatten", __builtin_return_address(0));
   ops::infer::check_ndim("unflatten", "input", input, 1, kMaxDims);
   const int axis = normalize_dim("unflatten", dim, input);
   const int64_t whole = input.size(axis);
@@ -48,7 +49,7 @@ Tensor unflatten(const Tensor& input, int64_t dim, IntSpan sizes) {
 }
 
 Tensor movedim(const Tensor& input, IntSpan source, IntSpan destination) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("movedim", __builtin_return_address(0));
   ops::infer::check_defined("movedim", "input", input);
   if (source.size() != destination.size()) {
     throw ValueError(str("movedim: source and destination need the same number of dims, got ",
@@ -77,7 +78,7 @@ Tensor movedim(const Tensor& input, IntSpan source, IntSpan destination) {
 }
 
 std::vector<Tensor> broadcast_tensors(std::span<const Tensor> tensors) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("broadcast_tensors", __builtin_return_address(0));
   check_tensors("broadcast_tensors", tensors);
   Shape shape = tensors[0].shape();
   for (const Tensor& tensor : tensors) {
@@ -89,7 +90,7 @@ std::vector<Tensor> broadcast_tensors(std::span<const Tensor> tensors) {
 }
 
 std::vector<Tensor> meshgrid(std::span<const Tensor> tensors, std::string_view indexing) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("meshgrid", __builtin_return_address(0));
   check_tensors("meshgrid", tensors);
   if (indexing != "ij" && indexing != "xy") {
     throw ValueError(str("meshgrid: indexing must be 'ij' or 'xy', got '", indexing, "'"));
@@ -116,7 +117,7 @@ std::vector<Tensor> meshgrid(std::span<const Tensor> tensors, std::string_view i
 }
 
 Tensor hstack(std::span<const Tensor> tensors) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("hstack", __builtin_return_address(0));
   check_tensors("hstack", tensors);
   std::vector<Tensor> parts;
   for (const Tensor& one : tensors) parts.push_back(one.ndim() == 0 ? reshape(one, Shape{1}) : one);
@@ -124,7 +125,7 @@ Tensor hstack(std::span<const Tensor> tensors) {
 }
 
 Tensor vstack(std::span<const Tensor> tensors) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("vstack", __builtin_return_address(0));
   check_tensors("vstack", tensors);
   std::vector<Tensor> parts;
   for (const Tensor& one : tensors) {
@@ -134,7 +135,7 @@ Tensor vstack(std::span<const Tensor> tensors) {
 }
 
 std::vector<Tensor> chunk(const Tensor& input, int64_t chunks, int64_t dim) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("chunk", __builtin_return_address(0));
   ops::infer::check_ndim("chunk", "input", input, 1, kMaxDims);
   if (chunks < 1) throw ValueError(str("chunk: chunks must be at least 1, got ", chunks));
   const int64_t size = input.size(normalize_dim("chunk", dim, input));
@@ -144,7 +145,7 @@ std::vector<Tensor> chunk(const Tensor& input, int64_t chunks, int64_t dim) {
 constexpr int64_t kMostSections = int64_t{1} << 20;
 
 std::vector<Tensor> tensor_split(const Tensor& input, int64_t sections, int64_t dim) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("tensor_split", __builtin_return_address(0));
   ops::infer::check_ndim("tensor_split", "input", input, 1, kMaxDims);
   const int64_t size = input.size(normalize_dim("tensor_split", dim, input));
   if (sections < 1) {
@@ -164,7 +165,7 @@ std::vector<Tensor> tensor_split(const Tensor& input, int64_t sections, int64_t 
 }
 
 std::vector<Tensor> tensor_split(const Tensor& input, IntSpan indices, int64_t dim) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("tensor_split", __builtin_return_address(0));
   ops::infer::check_ndim("tensor_split", "input", input, 1, kMaxDims);
   std::vector<Tensor> parts;
   for (size_t i = 0; i <= indices.size(); ++i) {
@@ -176,14 +177,14 @@ std::vector<Tensor> tensor_split(const Tensor& input, IntSpan indices, int64_t d
 }
 
 Tensor diag(const Tensor& input, int64_t diagonal) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("diag", __builtin_return_address(0));
   ops::infer::check_ndim("diag", "input", input, 1, 2);
   if (input.ndim() == 1) return diag_embed(input, diagonal);
   return clone(ebb::diagonal(input, diagonal));
 }
 
 Tensor diag_embed(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("diag_embed", __builtin_return_address(0));
   ops::infer::check_ndim("diag_embed", "input", input, 1, kMaxDims - 1);
   const int ndim = input.ndim() + 1;
   const int rows = normalize_dim("diag_embed", dim1, input, 1);
@@ -247,7 +248,7 @@ bool are_counts(IntSpan counts) {
 }  // namespace
 
 Tensor repeat(const Tensor& input, IntSpan repeats) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("repeat", __builtin_return_address(0));
   ops::infer::check_defined("repeat", "input", input);
   if (repeats.size() < static_cast<size_t>(input.ndim()) || !are_counts(repeats)) {
     throw ValueError(str("repeat: repeats needs a count of at least 0 for each dim, got ",
@@ -257,7 +258,7 @@ Tensor repeat(const Tensor& input, IntSpan repeats) {
 }
 
 Tensor tile(const Tensor& input, IntSpan dims) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("tile", __builtin_return_address(0));
   ops::infer::check_defined("tile", "input", input);
   if (!are_counts(dims)) {
     throw ValueError(str("tile: dims needs counts of at least 0, got ", PrintShape{dims},
@@ -271,7 +272,7 @@ Tensor tile(const Tensor& input, IntSpan dims) {
 }
 
 Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int64_t> dim) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("repeat_interleave", __builtin_return_address(0));
   ops::infer::check_defined("repeat_interleave", "input", input);
   if (repeats < 0) {
     throw ValueError(str("repeat_interleave: repeats must be at least 0, got ", repeats));

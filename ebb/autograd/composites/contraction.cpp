@@ -4,6 +4,7 @@
 // Each sets the location of its caller, so that errors name the user's line and not this file.
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
+#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/infer.h"
 
@@ -38,21 +39,21 @@ Tensor combined(const char* op, const Tensor& input, const Tensor& product, cons
 }  // namespace
 
 Tensor mv(const Tensor& input, const Tensor& vec) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("mv", __builtin_return_address(0));
   check_ndim("mv", "input", input, 2, 2);
   check_ndim("mv", "vec", vec, 1, 1);
   return matmul(input, vec);
 }
 
 Tensor dot(const Tensor& input, const Tensor& tensor) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("dot", __builtin_return_address(0));
   check_ndim("dot", "input", input, 1, 1);
   check_ndim("dot", "tensor", tensor, 1, 1);
   return matmul(input, tensor);
 }
 
 Tensor outer(const Tensor& input, const Tensor& vec2) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("outer", __builtin_return_address(0));
   check_ndim("outer", "input", input, 1, 1);
   check_ndim("outer", "vec2", vec2, 1, 1);
   return mul(unsqueeze(input, 1), vec2);
@@ -60,7 +61,7 @@ Tensor outer(const Tensor& input, const Tensor& vec2) {
 
 Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
              const Scalar& alpha) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("addmm", __builtin_return_address(0));
   ops::infer::check_defined("addmm", "input", input);
   check_ndim("addmm", "mat1", mat1, 2, 2);
   check_ndim("addmm", "mat2", mat2, 2, 2);
@@ -74,7 +75,7 @@ Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const 
 
 Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
                const Scalar& alpha) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("baddbmm", __builtin_return_address(0));
   ops::infer::check_defined("baddbmm", "input", input);
   check_ndim("baddbmm", "batch1", batch1, 3, 3);
   check_ndim("baddbmm", "batch2", batch2, 3, 3);
@@ -82,7 +83,7 @@ Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, 
 }
 
 Tensor tensordot(const Tensor& input, const Tensor& other, IntSpan dims_input, IntSpan dims_other) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("tensordot", __builtin_return_address(0));
   ops::infer::check_defined("tensordot", "input", input);
   ops::infer::check_defined("tensordot", "other", other);
   if (dims_input.size() != dims_other.size()) {

@@ -5,6 +5,7 @@
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/ops/impl/conv_shape.h"
 #include "ebb/ops/infer.h"
 
@@ -28,21 +29,21 @@ Tensor convolve(const char* op, int spatial, const Tensor& input, const Tensor& 
 
 Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
               IntSpan padding, IntSpan dilation, int64_t groups) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("conv1d", __builtin_return_address(0));
   return convolve("conv1d", 1, input, weight, bias,
                   {stride, padding, dilation, false, kNoPadding, groups});
 }
 
 Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
               IntSpan padding, IntSpan dilation, int64_t groups) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("conv2d", __builtin_return_address(0));
   return convolve("conv2d", 2, input, weight, bias,
                   {stride, padding, dilation, false, kNoPadding, groups});
 }
 
 Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
               IntSpan padding, IntSpan dilation, int64_t groups) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("conv3d", __builtin_return_address(0));
   return convolve("conv3d", 3, input, weight, bias,
                   {stride, padding, dilation, false, kNoPadding, groups});
 }
@@ -50,7 +51,7 @@ Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, Int
 Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias,
                         IntSpan stride, IntSpan padding, IntSpan output_padding, int64_t groups,
                         IntSpan dilation) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("conv_transpose1d", __builtin_return_address(0));
   return convolve("conv_transpose1d", 1, input, weight, bias,
                   {stride, padding, dilation, true, output_padding, groups});
 }
@@ -58,7 +59,7 @@ Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor&
 Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor& bias,
                         IntSpan stride, IntSpan padding, IntSpan output_padding, int64_t groups,
                         IntSpan dilation) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("conv_transpose2d", __builtin_return_address(0));
   return convolve("conv_transpose2d", 2, input, weight, bias,
                   {stride, padding, dilation, true, output_padding, groups});
 }
@@ -66,7 +67,7 @@ Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor&
 Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Tensor& bias,
                         IntSpan stride, IntSpan padding, IntSpan output_padding, int64_t groups,
                         IntSpan dilation) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("conv_transpose3d", __builtin_return_address(0));
   return convolve("conv_transpose3d", 3, input, weight, bias,
                   {stride, padding, dilation, true, output_padding, groups});
 }

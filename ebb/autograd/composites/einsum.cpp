@@ -13,6 +13,7 @@
 #include "ebb/autograd/composites/einsum_equation.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
+#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -274,7 +275,7 @@ class Contraction {
 }  // namespace
 
 Tensor einsum(std::span<const Tensor> tensors, std::string_view equation) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("einsum", __builtin_return_address(0));
   if (tensors.empty()) throw ValueError("einsum: 'tensors' must not be empty, got no tensor");
   for (const Tensor& tensor : tensors) {
     ops::infer::check_defined("einsum", "tensors", tensor);

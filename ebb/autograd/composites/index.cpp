@@ -6,6 +6,7 @@
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
+#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/broadcast.h"
 #include "ebb/ops/infer.h"
@@ -77,7 +78,7 @@ class Selection {
 }  // namespace
 
 Tensor index(const Tensor& input, std::span<const Tensor> indices) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("index", __builtin_return_address(0));
   ops::infer::check_defined("index", "input", input);
   const Selection selected(input, indices);
   return selected.is_all() ? clone(input) : index_dims(input, selected.dims(), selected.flat());
@@ -85,7 +86,7 @@ Tensor index(const Tensor& input, std::span<const Tensor> indices) {
 
 const Tensor& index_put_(const Tensor& self, std::span<const Tensor> indices, const Tensor& values,
                          bool accumulate) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("index_put_", __builtin_return_address(0));
   ops::infer::check_defined("index_put_", "self", self);
   ops::infer::check_defined("index_put_", "values", values);
   const Selection selected(self, indices);
@@ -96,7 +97,7 @@ const Tensor& index_put_(const Tensor& self, std::span<const Tensor> indices, co
 }
 
 Tensor take_along_dim(const Tensor& input, const Tensor& indices, std::optional<int64_t> dim) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("take_along_dim", __builtin_return_address(0));
   ops::infer::check_defined("take_along_dim", "input", input);
   ops::infer::check_index_dtype("take_along_dim", "indices", indices);
   if (!dim) {
@@ -120,7 +121,7 @@ Tensor take_along_dim(const Tensor& input, const Tensor& indices, std::optional<
 }
 
 Tensor masked_select(const Tensor& input, const Tensor& mask) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("masked_select", __builtin_return_address(0));
   ops::infer::check_defined("masked_select", "input", input);
   ops::infer::check_defined("masked_select", "mask", mask);
   if (mask.dtype() != DType::boolean) {
@@ -132,7 +133,7 @@ Tensor masked_select(const Tensor& input, const Tensor& mask) {
 }
 
 Tensor one_hot(const Tensor& input, int64_t num_classes) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("one_hot", __builtin_return_address(0));
   ops::infer::check_defined("one_hot", "input", input);
   ops::infer::check_index_dtype("one_hot", "input", input);
   if (num_classes < 0 && (num_classes != -1 || input.numel() == 0)) {

@@ -2,6 +2,7 @@
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
+#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/infer.h"
 
@@ -48,7 +49,7 @@ void check_probabilities(const char* op, const Tensor& input) {
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,
                             Reduction reduction) {
   constexpr const char* op = "binary_cross_entropy";
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("binary_cross_entropy", __builtin_return_address(0));
   check_operands(op, input, target);
   check_shapes(op, input, target);
   check_probabilities(op, input);
@@ -60,7 +61,8 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
                                         const Tensor& weight, const Tensor& pos_weight,
                                         Reduction reduction) {
   constexpr const char* op = "binary_cross_entropy_with_logits";
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("binary_cross_entropy_with_logits",
+                                     __builtin_return_address(0));
   check_operands(op, input, target);
   check_shapes(op, input, target);
   Tensor losses;
@@ -78,7 +80,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
 
 Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction, bool log_target) {
   constexpr const char* op = "kl_div";
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("kl_div", __builtin_return_address(0));
   check_operands(op, input, target);
   if (log_target) return reduced(mul(exp(target), sub(target, input)), reduction);
   // 0 log 0 is 0.

@@ -1,6 +1,7 @@
 // ebb/autograd/composites/math.cpp -- mm, bmm and cross_entropy, which are made of other ops.
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
+#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -8,14 +9,14 @@ namespace ebb {
 using kernels::Reduction;
 
 Tensor mm(const Tensor& input, const Tensor& other) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("mm", __builtin_return_address(0));
   ops::infer::check_ndim("mm", "input", input, 2, 2);
   ops::infer::check_ndim("mm", "other", other, 2, 2);
   return matmul(input, other);
 }
 
 Tensor bmm(const Tensor& input, const Tensor& other) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("bmm", __builtin_return_address(0));
   ops::infer::check_ndim("bmm", "input", input, 3, 3);
   ops::infer::check_ndim("bmm", "other", other, 3, 3);
   if (input.size(0) != other.size(0)) {
@@ -116,7 +117,7 @@ Tensor loss_of_classes(const Tensor& log_probs, const Tensor& target, const Loss
 
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,
                      int64_t ignore_index, Reduction reduction, double label_smoothing) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("cross_entropy", __builtin_return_address(0));
   ops::infer::check_ndim("cross_entropy", "input", input, 1, kMaxDims);
   ops::infer::check_defined("cross_entropy", "target", target);
   if (!(label_smoothing >= 0 && label_smoothing <= 1)) {

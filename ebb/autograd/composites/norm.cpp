@@ -4,6 +4,7 @@
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -40,7 +41,7 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
                   const Tensor& weight, const Tensor& bias, bool training, double momentum,
                   double eps) {
   constexpr const char* op = "batch_norm";
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("batch_norm", __builtin_return_address(0));
   ops::infer::check_ndim(op, "input", input, 2, kMaxDims);
   if (!training) {
     return std::get<0>(
@@ -88,7 +89,7 @@ Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tens
                      const Tensor& weight, const Tensor& bias, bool use_input_stats,
                      double momentum, double eps) {
   constexpr const char* op = "instance_norm";
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("instance_norm", __builtin_return_address(0));
   ops::infer::check_ndim(op, "input", input, 3, kMaxDims);
   if (!use_input_stats) {
     return std::get<0>(

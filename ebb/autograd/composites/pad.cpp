@@ -4,6 +4,7 @@
 // index_select whose index says which.
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
+#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -48,7 +49,7 @@ Tensor padded_along(const Tensor& input, int dim, PadMode mode, int64_t before, 
 }  // namespace
 
 Tensor pad(const Tensor& input, IntSpan pad, std::string_view mode, std::optional<Scalar> value) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("pad", __builtin_return_address(0));
   ops::infer::check_defined("pad", "input", input);
   if (mode == "constant") return constant_pad_nd(input, pad, value.value_or(0));
   const PadMode kind = pad_mode(mode);

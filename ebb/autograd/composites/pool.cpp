@@ -7,6 +7,7 @@
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/ops/impl/pool_shape.h"
 #include "ebb/ops/infer.h"
 
@@ -51,7 +52,7 @@ Shape adaptive_size(const char* op, int pooled, const Tensor& input, IntSpan out
 
 Tensor avg_pool1d(const Tensor& input, IntSpan kernel_size, std::optional<IntSpan> stride,
                   IntSpan padding, bool ceil_mode, bool count_include_pad) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("avg_pool1d", __builtin_return_address(0));
   const Lists lists("avg_pool1d", 1, input, kernel_size, stride, padding);
   return avg_pool(input, lists.kernel_size, lists.stride, lists.padding, ceil_mode,
                   count_include_pad, std::nullopt);
@@ -60,7 +61,7 @@ Tensor avg_pool1d(const Tensor& input, IntSpan kernel_size, std::optional<IntSpa
 Tensor avg_pool2d(const Tensor& input, IntSpan kernel_size, std::optional<IntSpan> stride,
                   IntSpan padding, bool ceil_mode, bool count_include_pad,
                   std::optional<int64_t> divisor_override) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("avg_pool2d", __builtin_return_address(0));
   const Lists lists("avg_pool2d", 2, input, kernel_size, stride, padding);
   return avg_pool(input, lists.kernel_size, lists.stride, lists.padding, ceil_mode,
                   count_include_pad, divisor_override);
@@ -68,14 +69,14 @@ Tensor avg_pool2d(const Tensor& input, IntSpan kernel_size, std::optional<IntSpa
 
 Tensor max_pool1d(const Tensor& input, IntSpan kernel_size, std::optional<IntSpan> stride,
                   IntSpan padding, IntSpan dilation, bool ceil_mode) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("max_pool1d", __builtin_return_address(0));
   return std::get<0>(
       pool_maxima("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode));
 }
 
 Tensor max_pool2d(const Tensor& input, IntSpan kernel_size, std::optional<IntSpan> stride,
                   IntSpan padding, IntSpan dilation, bool ceil_mode) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("max_pool2d", __builtin_return_address(0));
   return std::get<0>(
       pool_maxima("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode));
 }
@@ -83,7 +84,7 @@ Tensor max_pool2d(const Tensor& input, IntSpan kernel_size, std::optional<IntSpa
 Pair max_pool1d_with_indices(const Tensor& input, IntSpan kernel_size,
                              std::optional<IntSpan> stride, IntSpan padding, IntSpan dilation,
                              bool ceil_mode) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("max_pool1d_with_indices", __builtin_return_address(0));
   return with_long_indices(
       pool_maxima("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode));
 }
@@ -91,29 +92,29 @@ Pair max_pool1d_with_indices(const Tensor& input, IntSpan kernel_size,
 Pair max_pool2d_with_indices(const Tensor& input, IntSpan kernel_size,
                              std::optional<IntSpan> stride, IntSpan padding, IntSpan dilation,
                              bool ceil_mode) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("max_pool2d_with_indices", __builtin_return_address(0));
   return with_long_indices(
       pool_maxima("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode));
 }
 
 Tensor adaptive_avg_pool1d(const Tensor& input, IntSpan output_size) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("adaptive_avg_pool1d", __builtin_return_address(0));
   return adaptive_avg_pool(input, adaptive_size("adaptive_avg_pool1d", 1, input, output_size));
 }
 
 Tensor adaptive_avg_pool2d(const Tensor& input, IntSpan output_size) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("adaptive_avg_pool2d", __builtin_return_address(0));
   return adaptive_avg_pool(input, adaptive_size("adaptive_avg_pool2d", 2, input, output_size));
 }
 
 Pair adaptive_max_pool1d(const Tensor& input, IntSpan output_size) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("adaptive_max_pool1d", __builtin_return_address(0));
   return with_long_indices(
       adaptive_max_pool(input, adaptive_size("adaptive_max_pool1d", 1, input, output_size)));
 }
 
 Pair adaptive_max_pool2d(const Tensor& input, IntSpan output_size) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("adaptive_max_pool2d", __builtin_return_address(0));
   return with_long_indices(
       adaptive_max_pool(input, adaptive_size("adaptive_max_pool2d", 2, input, output_size)));
 }

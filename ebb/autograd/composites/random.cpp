@@ -2,12 +2,13 @@
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/ops/check.h"
 
 namespace ebb {
 
 Tensor dropout(const Tensor& input, double p, bool training) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("dropout", __builtin_return_address(0));
   ops::infer::check_defined("dropout", "input", input);
   if (!(p >= 0 && p <= 1)) throw ValueError(str("dropout: p must be from 0 to 1, got ", p));
   if (!is_floating(input.dtype())) {

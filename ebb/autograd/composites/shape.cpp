@@ -4,6 +4,7 @@
 // Each sets the location of its caller, so that errors name the user's line and not this file.
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
+#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/autograd/watch/cut_trace.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/infer.h"
@@ -39,7 +40,7 @@ int64_t clamped(int64_t place, int64_t size) {
 
 Tensor slice(const Tensor& input, int64_t dim, std::optional<int64_t> start,
              std::optional<int64_t> end, int64_t step) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("slice", __builtin_return_address(0));
   const int axis = checked_axis("slice", input, dim);
   if (step < 1) throw ValueError(str("slice: step must be at least 1, got ", step));
   Box box(input);
@@ -52,7 +53,7 @@ Tensor slice(const Tensor& input, int64_t dim, std::optional<int64_t> start,
 }
 
 Tensor select(const Tensor& input, int64_t dim, int64_t index) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("select", __builtin_return_address(0));
   const int axis = checked_axis("select", input, dim);
   Box box(input);
   const int64_t size = box.size[axis];
@@ -69,7 +70,7 @@ Tensor select(const Tensor& input, int64_t dim, int64_t index) {
 }
 
 Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("narrow", __builtin_return_address(0));
   const int axis = checked_axis("narrow", input, dim);
   Box box(input);
   const int64_t size = box.size[axis];
@@ -84,7 +85,7 @@ Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
 }
 
 Tensor unsqueeze(const Tensor& input, int64_t dim) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("unsqueeze", __builtin_return_address(0));
   ops::infer::check_defined("unsqueeze", "input", input);
   const int axis = normalize_dim("unsqueeze", dim, input, 1);
   Shape shape;
@@ -97,7 +98,7 @@ Tensor unsqueeze(const Tensor& input, int64_t dim) {
 }
 
 Tensor squeeze(const Tensor& input) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("squeeze", __builtin_return_address(0));
   ops::infer::check_defined("squeeze", "input", input);
   Shape shape;
   for (const int64_t size : input.sizes()) {
@@ -107,7 +108,7 @@ Tensor squeeze(const Tensor& input) {
 }
 
 Tensor squeeze(const Tensor& input, int64_t dim) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("squeeze", __builtin_return_address(0));
   ops::infer::check_defined("squeeze", "input", input);
   const int axis = normalize_dim("squeeze", dim, input);
   Shape shape = input.shape();
@@ -116,7 +117,7 @@ Tensor squeeze(const Tensor& input, int64_t dim) {
 }
 
 Tensor squeeze(const Tensor& input, IntSpan dims) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("squeeze", __builtin_return_address(0));
   ops::infer::check_defined("squeeze", "input", input);
   const ops::infer::DimMask mask = dims.empty() ? 0 : ops::infer::dim_mask("squeeze", dims, input);
   Shape shape;
@@ -128,7 +129,7 @@ Tensor squeeze(const Tensor& input, IntSpan dims) {
 }
 
 Tensor flatten(const Tensor& input, int64_t start_dim, int64_t end_dim) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("flatten", __builtin_return_address(0));
   ops::infer::check_defined("flatten", "input", input);
   const int first = normalize_dim("flatten", start_dim, input);
   const int last = normalize_dim("flatten", end_dim, input);
@@ -150,13 +151,13 @@ Tensor flatten(const Tensor& input, int64_t start_dim, int64_t end_dim) {
 }
 
 Tensor t(const Tensor& input) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("t", __builtin_return_address(0));
   ops::infer::check_ndim("t", "input", input, 0, 2);
   return input.ndim() < 2 ? reshape(input, input.shape()) : transpose(input, 0, 1);
 }
 
 std::vector<Tensor> split(const Tensor& input, int64_t split_size, int64_t dim) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("split", __builtin_return_address(0));
   const int axis = checked_axis("split", input, dim);
   if (split_size < 1) {
     throw ValueError(str("split: split_size must be at least 1, got ", split_size));

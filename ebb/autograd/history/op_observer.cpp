@@ -4,6 +4,7 @@
 
 #include "ebb/autograd/history/node.h"
 #include "ebb/autograd/history/saved_hooks.h"
+#include "ebb/core/base/call_name.h"
 
 namespace ebb::autograd {
 namespace {
@@ -36,6 +37,7 @@ void pop_op_observer() noexcept {
 Observation::Observation(const OpCall& call) : call_(call), first_(top) {
   if (call.writes) return;
   const ModeScope unobserved(0, gate::kObserved);
+  const CallName nobody(nullptr);  // an observer's errors are its own
   for (const ObserverFrame* frame = first_.get(); frame != nullptr; frame = frame->outer.get()) {
     supplied = frame->observer->supply(call_);
     if (!supplied) continue;
@@ -47,6 +49,7 @@ Observation::Observation(const OpCall& call) : call_(call), first_(top) {
 void Observation::finish(std::span<const Tensor> results) {
   {
     const ModeScope unobserved(0, gate::kObserved);
+    const CallName nobody(nullptr);
     for (const ObserverFrame* frame = first_.get(); frame != end_; frame = frame->outer.get()) {
       frame->observer->see(call_, results);
     }

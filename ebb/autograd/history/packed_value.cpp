@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ebb/autograd/history/stale.h"
+#include "ebb/core/base/call_name.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb::autograd {
@@ -30,6 +31,7 @@ TensorImpl* make_husk(const TensorImpl& value, AutogradMetaBase* packed) {
 }
 
 std::any call_pack(SavedTensorsHooks& hooks, const Tensor& value, const SavedName& name) {
+  const CallName nobody(nullptr);  // the hook's errors are its own
   const uint32_t before = value.version();
   std::any packed = hooks.pack(value);
   if (value.version() != before) {

@@ -6,6 +6,7 @@
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/watch/composite_call.h"
 
 namespace ebb::autograd::rules {
 namespace {
@@ -48,7 +49,7 @@ Tensor softplus_grad(const Tensor& grad, const Tensor& input, const Scalar& beta
 namespace ebb {
 
 Tensor gelu(const Tensor& input, std::string_view approximate) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("gelu", __builtin_return_address(0));
   if (approximate == "none") return gelu_erf(input);
   if (approximate == "tanh") return gelu_tanh(input);
   throw ValueError(str("gelu: approximate must be 'none' or 'tanh', got '", approximate, "'"));

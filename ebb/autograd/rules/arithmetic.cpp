@@ -6,6 +6,7 @@
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/broadcast.h"
 #include "ebb/ops/check.h"
@@ -112,14 +113,14 @@ Tensor times(const Tensor& product, const Scalar& value) {
 }  // namespace
 
 Tensor clamp(const Tensor& input, const Tensor& min, const Tensor& max) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("clamp", __builtin_return_address(0));
   check_bounds(min.defined(), max.defined());
   const Tensor above = min.defined() ? clamp_min(input, min) : input;
   return max.defined() ? clamp_max(above, max) : above;
 }
 
 const Tensor& clamp_(const Tensor& self, const Tensor& min, const Tensor& max) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("clamp_", __builtin_return_address(0));
   check_bounds(min.defined(), max.defined());
   if (min.defined() && max.defined()) check_upper_bound(self, max);
   if (min.defined()) clamp_min_(self, min);
@@ -127,14 +128,14 @@ const Tensor& clamp_(const Tensor& self, const Tensor& min, const Tensor& max) {
 }
 
 Tensor clamp(const Tensor& input, std::optional<Scalar> min, std::optional<Scalar> max) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("clamp", __builtin_return_address(0));
   check_bounds(min.has_value(), max.has_value());
   if (min && max) return clamp_between(input, *min, *max);
   return min ? clamp_min(input, *min) : clamp_max(input, *max);
 }
 
 const Tensor& clamp_(const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("clamp_", __builtin_return_address(0));
   check_bounds(min.has_value(), max.has_value());
   if (min && max) return clamp_between_(self, *min, *max);
   return min ? clamp_min_(self, *min) : clamp_max_(self, *max);
@@ -142,25 +143,25 @@ const Tensor& clamp_(const Tensor& self, std::optional<Scalar> min, std::optiona
 
 Tensor addcmul(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2,
                const Scalar& value) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("addcmul", __builtin_return_address(0));
   return add(input, times(mul(tensor1, tensor2), value));
 }
 
 const Tensor& addcmul_(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
                        const Scalar& value) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("addcmul_", __builtin_return_address(0));
   return add_(self, times(mul(tensor1, tensor2), value));
 }
 
 Tensor addcdiv(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2,
                const Scalar& value) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("addcdiv", __builtin_return_address(0));
   return add(input, times(div(tensor1, tensor2), value));
 }
 
 const Tensor& addcdiv_(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
                        const Scalar& value) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("addcdiv_", __builtin_return_address(0));
   return add_(self, times(div(tensor1, tensor2), value));
 }
 
@@ -185,13 +186,13 @@ Tensor rounded_quotient(const Tensor& input, const Other& other,
 
 Tensor div(const Tensor& input, const Tensor& other,
            std::optional<std::string_view> rounding_mode) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("div", __builtin_return_address(0));
   return rounded_quotient(input, other, rounding_mode);
 }
 
 Tensor div(const Tensor& input, const Scalar& other,
            std::optional<std::string_view> rounding_mode) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("div", __builtin_return_address(0));
   return rounded_quotient(input, other, rounding_mode);
 }
 

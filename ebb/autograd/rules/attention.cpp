@@ -11,6 +11,7 @@
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/rules/recompute.h"
 #include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/base/random.h"
 #include "ebb/ops/infer.h"
 
@@ -234,7 +235,7 @@ RandomState reserve_dropout(const Ranks& ranks, int64_t rows, int64_t columns, d
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const Tensor& attn_mask, double dropout_p, bool is_causal,
                                     std::optional<double> scale, bool enable_gqa) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("scaled_dot_product_attention", __builtin_return_address(0));
   check_operands(query, key, value);
   if (!(dropout_p >= 0 && dropout_p <= 1)) {
     throw ValueError(str(kOp, ": dropout_p needs a probability from 0 to 1, got ", dropout_p));

@@ -3,6 +3,7 @@
 
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
+#include "ebb/autograd/watch/composite_call.h"
 
 namespace ebb {
 namespace {
@@ -31,6 +32,7 @@ Tensor as_wide(const Tensor& tensor) {
 }  // namespace
 
 Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  const autograd::CompositeCall call("isclose", __builtin_return_address(0));
   const NoGradGuard guard;
   check_tolerance("rtol", rtol);
   check_tolerance("atol", atol);
@@ -45,7 +47,7 @@ Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double ato
 
 Tensor nan_to_num(const Tensor& input, double nan, std::optional<double> posinf,
                   std::optional<double> neginf) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("nan_to_num", __builtin_return_address(0));
   if (is_complex(input.dtype())) {
     return view_as_complex(nan_to_num(view_as_real(input), nan, posinf, neginf));
   }
@@ -58,7 +60,7 @@ Tensor nan_to_num(const Tensor& input, double nan, std::optional<double> posinf,
 
 const Tensor& nan_to_num_(const Tensor& self, double nan, std::optional<double> posinf,
                           std::optional<double> neginf) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("nan_to_num_", __builtin_return_address(0));
   if (is_complex(self.dtype())) {
     nan_to_num_(view_as_real(self), nan, posinf, neginf);
     return self;

@@ -5,6 +5,7 @@
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/watch/composite_call.h"
 
 namespace ebb::autograd::rules {
 namespace {
@@ -47,7 +48,7 @@ Tensor sign_grad(const Tensor& grad, const Tensor& input) {
 namespace ebb {
 
 Tensor angle(const Tensor& input) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("angle", __builtin_return_address(0));
   if (is_complex(input.dtype())) return angle_of_complex(input);
   const Tensor number = is_floating(input.dtype()) ? input : cast(input, default_dtype());
   const Tensor turned = mul(cast(less(number, 0), number.dtype()), std::numbers::pi);

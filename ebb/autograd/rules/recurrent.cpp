@@ -7,6 +7,7 @@
 #include "ebb/autograd/ops.h"
 #include "ebb/autograd/rules/recompute.h"
 #include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -63,7 +64,7 @@ std::tuple<Tensor, Tensor, Tensor> lstm_layer(const Tensor& input, const Tensor&
                                               const Tensor& c0, const Tensor& weight_ih,
                                               const Tensor& weight_hh, const Tensor& bias_ih,
                                               const Tensor& bias_hh, bool reverse) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("lstm_layer", __builtin_return_address(0));
   check_layer("lstm_layer", 4, input, h0, weight_ih, weight_hh, bias_ih, bias_hh);
   check_shape("lstm_layer", "c0", c0, h0.shape());
   ops::infer::check_same_dtype("lstm_layer", input, "c0", c0);
@@ -75,7 +76,7 @@ std::tuple<Tensor, Tensor, Tensor> lstm_layer(const Tensor& input, const Tensor&
 std::tuple<Tensor, Tensor> gru_layer(const Tensor& input, const Tensor& h0, const Tensor& weight_ih,
                                      const Tensor& weight_hh, const Tensor& bias_ih,
                                      const Tensor& bias_hh, bool reverse) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("gru_layer", __builtin_return_address(0));
   check_layer("gru_layer", 3, input, h0, weight_ih, weight_hh, bias_ih, bias_hh);
   const Tensor gates = linear(input, weight_ih, bias_ih);
   const Tensor bias =
@@ -88,7 +89,7 @@ std::tuple<Tensor, Tensor> rnn_layer(const Tensor& input, const Tensor& h0, cons
                                      const Tensor& weight_hh, const Tensor& bias_ih,
                                      const Tensor& bias_hh, std::string_view nonlinearity,
                                      bool reverse) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("rnn_layer", __builtin_return_address(0));
   if (nonlinearity != "tanh" && nonlinearity != "relu") {
     throw ValueError(str("rnn_layer: nonlinearity needs tanh or relu, got ", nonlinearity));
   }

@@ -4,13 +4,14 @@
 // twice as many elements up to it. The gradients of those are exact with zeros, in every order.
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops.h"
+#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
 
 Tensor cumprod(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
-  const LocationScope scope(current_location(__builtin_return_address(0)));
+  const autograd::CompositeCall call("cumprod", __builtin_return_address(0));
   ops::infer::check_defined("cumprod", "input", input);
   const int axis = normalize_dim("cumprod", dim, input);
   const DType natural = is_differentiable(input.dtype()) ? input.dtype() : DType::int64;

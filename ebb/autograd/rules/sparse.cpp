@@ -3,6 +3,7 @@
 
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/ops.h"
+#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb::autograd::rules {
@@ -118,12 +119,14 @@ Tensor embedding_rows(const Tensor& grad, const Tensor& indices, IntSpan shape,
 namespace ebb {
 
 Tensor values(const Tensor& input) {
+  const autograd::CompositeCall call("values", __builtin_return_address(0));
   const bool has_meaning =
       is_coalesced(input) || input.layout() != Layout::selected_rows || input.requires_grad();
   return has_meaning ? coalesced_values(input) : stored_values(input);
 }
 
 Tensor to_sparse(const Tensor& input, std::optional<int64_t> sparse_dim) {
+  const autograd::CompositeCall call("to_sparse", __builtin_return_address(0));
   const int64_t dims = sparse_dim.value_or(input.ndim());
   if (!is_strided(input)) {
     if (!has_parts(input)) throw_layout("to_sparse", "input", *input.impl());
@@ -152,6 +155,7 @@ Tensor to_sparse(const Tensor& input, std::optional<int64_t> sparse_dim) {
 }
 
 Tensor to_sparse_csr(const Tensor& input) {
+  const autograd::CompositeCall call("to_sparse_csr", __builtin_return_address(0));
   if (input.defined() && input.ndim() != 2) {
     throw ShapeError(str("to_sparse_csr: needs a matrix, got shape ", PrintShape{input.sizes()}));
   }
@@ -159,6 +163,7 @@ Tensor to_sparse_csr(const Tensor& input) {
 }
 
 Tensor sparse_mask(const Tensor& input, const Tensor& mask) {
+  const autograd::CompositeCall call("sparse_mask", __builtin_return_address(0));
   if (!equal(input.sizes(), mask.sizes())) {
     throw ShapeError(str("sparse_mask: needs a mask of the shape ", PrintShape{input.sizes()},
                          ", got ", PrintShape{mask.sizes()}));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "ebb/core/base/call_name.h"
 #include "ebb/core/base/location.h"
 
 namespace ebb {
@@ -32,20 +33,24 @@ std::string Error::where() const {
   return to_string(describe_caller({frames_.begin(), end}));
 }
 
-#define EBB_ANCHOR_ERROR(Name)                               \
-  Name::Name(const std::string& message) : Error(message) {} \
+// One about NaN names the op that made it, whoever called that.
+NonFiniteError::NonFiniteError(const std::string& message) : Error(message) {}
+NonFiniteError::~NonFiniteError() = default;
+
+#define EBB_ANCHOR_ERROR(Name, inner)                                        \
+  Name::Name(const std::string& message)                                     \
+      : Error(detail::text_for_caller(message, detail::InnerName::inner)) {} \
   Name::~Name() = default
 
-EBB_ANCHOR_ERROR(ShapeError);
-EBB_ANCHOR_ERROR(ValueError);
-EBB_ANCHOR_ERROR(DTypeError);
-EBB_ANCHOR_ERROR(IndexError);
-EBB_ANCHOR_ERROR(AutogradError);
-EBB_ANCHOR_ERROR(NotImplementedError);
-EBB_ANCHOR_ERROR(OutOfMemoryError);
-EBB_ANCHOR_ERROR(IoError);
-EBB_ANCHOR_ERROR(DeviceError);
-EBB_ANCHOR_ERROR(NonFiniteError);
-EBB_ANCHOR_ERROR(InternalError);
+EBB_ANCHOR_ERROR(ShapeError, replaced);
+EBB_ANCHOR_ERROR(ValueError, replaced);
+EBB_ANCHOR_ERROR(DTypeError, replaced);
+EBB_ANCHOR_ERROR(IndexError, replaced);
+EBB_ANCHOR_ERROR(AutogradError, replaced);
+EBB_ANCHOR_ERROR(NotImplementedError, kept);
+EBB_ANCHOR_ERROR(OutOfMemoryError, kept);
+EBB_ANCHOR_ERROR(IoError, kept);
+EBB_ANCHOR_ERROR(DeviceError, kept);
+EBB_ANCHOR_ERROR(InternalError, kept);
 
 }  // namespace ebb

@@ -3,8 +3,8 @@
 
 #include <map>
 #include <string>
-#include <string_view>
 
+#include "ebb/core/base/call_name.h"
 #include "ebb/core/base/error.h"
 #include "python/src/calls/errors.h"
 
@@ -54,19 +54,6 @@ class Pending {
  private:
   PyObject *type_ = nullptr, *value_ = nullptr, *traceback_ = nullptr;
 };
-
-/// The identifier before a text's first ":" or "():", or nothing.
-std::string_view head_of(std::string_view text) {
-  size_t end = 0;
-  const auto is_part = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.';
-  };
-  while (end < text.size() && is_part(text[end])) ++end;
-  const std::string_view rest = text.substr(end);
-  return rest.starts_with(": ") || rest.starts_with("(): ") ? text.substr(0, end)
-                                                            : std::string_view();
-}
 
 /// Errors about what was given speak of the caller's arguments: the function that raised them does
 /// not matter. Of others, such as a missing kernel, it is told as well.
@@ -141,11 +128,10 @@ void name_pending_error(const char* name) noexcept try {
   if (!error.is_fresh() || is_a(error.type(), error_classes.non_finite)) return;
   if (!is_a(error.type(), error_classes.base)) return;
   const std::string text = error.text();
-  const std::string_view head = head_of(text);
-  if (head == name) return;
-  const bool prefixes = head.empty() || keeps_inner_name(error.type());
-  const std::string rest = prefixes ? ": " + text : text.substr(head.size());
-  error.replace(error.type(), name + rest);
+  const auto inner = keeps_inner_name(error.type()) ? ebb::detail::InnerName::kept
+                                                    : ebb::detail::InnerName::replaced;
+  const std::string named = ebb::detail::named_text(name, text, inner);
+  if (named != text) error.replace(error.type(), named);
 } catch (...) {
   // As above.
 }

@@ -283,7 +283,8 @@ PyObject* from_numpy(PyObject*, PyObject* array) {
 PyMethodDef kFunctions[] = {
     {"tensor", as_method(make_tensor), METH_FASTCALL | METH_KEYWORDS,
      "tensor($module, data, dtype=None, device=None, requires_grad=False)\n--\n\n"
-     "Return a new tensor with the values of numbers, nested sequences, an array or a tensor.\n\n"
+     "Return a new tensor with the values of numbers, an array, a tensor, or nested sequences of\n"
+     "them.\n\n"
      "Raises:\n    ValueError: If sequences are ragged; names the position.\n"},
     {"as_tensor", as_method(as_tensor), METH_FASTCALL | METH_KEYWORDS,
      "as_tensor($module, data, dtype=None, device=None)\n--\n\n"
