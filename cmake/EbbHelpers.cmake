@@ -187,5 +187,6 @@ function(ebb_python_module name)
             ${PROJECT_SOURCE_DIR}/python/ebb ${EBB_GENERATED_DIR}/python/ebb ${EBB_PACKAGE_DIR}
     COMMENT "Linking python/ebb into the build folder"
     VERBATIM)
-  add_dependencies(ebb_python_package ${name})
+  get_property(wasm GLOBAL PROPERTY EBB_WASM_TARGETS)
+  add_dependencies(ebb_python_package ${name} ${wasm})
 endfunction()

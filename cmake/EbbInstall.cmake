@@ -42,6 +42,7 @@ function(ebb_install_cpp)
           PATTERN "ebb/autograd/history/slot.h" EXCLUDE
           PATTERN "ebb/autograd/engine/team.h" EXCLUDE
           PATTERN "ebb/autograd/engine/team_queue.h" EXCLUDE
+          PATTERN "ebb/graph/layout" EXCLUDE
           PATTERN "ebb/io/atomic_file.h" EXCLUDE
           PATTERN "ebb/io/*_header.h" EXCLUDE
           PATTERN "ebb/io/read_file.h" EXCLUDE)
@@ -65,6 +66,8 @@ function(ebb_install_python)
   set(options DESTINATION ebb COMPONENT python EXCLUDE_FROM_ALL)
   install(FILES $<TARGET_FILE:_C> ${EBB_GENERATED_DIR}/python/_C.pyi ${options})
   install(DIRECTORY ${EBB_GENERATED_DIR}/python/ebb/ ${options} FILES_MATCHING PATTERN "*.py")
+  get_property(wasm GLOBAL PROPERTY EBB_WASM_FILES)
+  install(FILES ${wasm} DESTINATION ebb/viz/page COMPONENT python EXCLUDE_FROM_ALL)
   set(ebb_digits data/digits/digits.safetensors)
   install(FILES ${ebb_digits} DESTINATION ebb/data COMPONENT python EXCLUDE_FROM_ALL)
   # The library and its headers lie below ebb/ exactly as below a prefix.

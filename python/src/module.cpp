@@ -30,6 +30,7 @@
 #include "python/src/parts/init.h"
 #include "python/src/parts/module_call.h"
 #include "python/src/parts/optimizers.h"
+#include "python/src/parts/picture_layout.h"
 #include "python/src/parts/profiler.h"
 #include "python/src/parts/runtime.h"
 #include "python/src/tensor/data.h"
@@ -87,6 +88,7 @@ int fill_module(PyObject* module) {
         add_run_queries(module);
         add_explain(module);
         add_graph_snapshot(module);
+        add_picture_layout(module);
         add_module_call(module);
         add_runtime(module);
         add_devices(module);
