@@ -8,17 +8,18 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter, defaultdict
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
+
+from ebb import _C
 
 if TYPE_CHECKING:
     from ebb.graphs.snapshot import Snapshot
 
 LEAF = 1
 LEAST = 3  # two of a kind are not worth the loss
-MANY = 8  # steps that hand nothing on to the next one, such as slices, may be told apart up to here
-MOST_STEP = 5000  # ops in the longest step of a loop that is looked for
-EFFORT = 40  # comparisons per op, at most, in the search for loops
 
 
 class Repeats:
@@ -80,7 +81,7 @@ class Repeats:
             if kinds[node] != LEAF and self.drawn[node] == node
         ]
         symbols = _numbered((self.home[node], *_look(self.graph, node)) for node in nodes)
-        for begin, step, times in Loops(symbols, self._wiring(nodes)).find():
+        for begin, step, times in find_loops(symbols, self._wiring(nodes)):
             for k in range(step * times):
                 node = nodes[begin + k]
                 self.drawn[node] = nodes[begin + k % step]
@@ -235,77 +236,23 @@ def _runs(modules: list[tuple[str, str, int]], signatures: list[int]) -> list[li
     return [run for run in found if len(run) >= LEAST]
 
 
-class Loops:
-    """Stretches of a list of ops that are repeated at once: equal ops, equally joined.
+def find_loops(symbols: list[int], wiring: list[tuple] | None = None) -> list[tuple]:
+    """Return stretches of a list of ops that are repeated at once: equal ops, equally joined.
 
-    Without ``wiring`` equal ops are enough.
+    Args:
+        symbols: Equal for equal ops.
+        wiring: For each op its inputs, and the places of what made them (-1: none of these did).
+            Without it equal ops are enough.
+    Returns:
+        Where each loop begins, how many ops a step has, how many steps there are.
     """
-
-    def __init__(self, symbols: list[int], wiring: list[tuple] | None = None):
-        self.symbols = symbols
-        self.wiring = wiring
-        self.effort = EFFORT * len(symbols)
-
-    def find(self) -> list[tuple[int, int, int]]:
-        """Return where each loop begins, how many ops a step has, how many steps there are."""
-        following = self._following()
-        found: list[tuple[int, int, int]] = []
-        begin = free = 0
-        while begin < len(self.symbols) and self.effort > 0:
-            step, end = self._longest(begin, following)
-            # What comes before the first full step lacks the inputs that steps hand on.
-            first, ops = begin, self.symbols
-            while step and first > free and ops[first - 1] == ops[first - 1 + step]:
-                first -= 1
-            times = (end - first) // step if step else -1
-            least = LEAST if self.wiring is None or self._hands_on(begin, step) else MANY
-            if times >= least:
-                found.append((first, step, times))
-                begin = free = first + times * step
-            else:
-                begin += 1
-        return found
-
-    def _following(self) -> list[int]:
-        """For each place the next one with the same op."""
-        following = [len(self.symbols)] * len(self.symbols)
-        seen: dict[int, int] = {}
-        for place in range(len(self.symbols) - 1, -1, -1):
-            following[place] = seen.get(self.symbols[place], len(self.symbols))
-            seen[self.symbols[place]] = place
-        return following
-
-    def _longest(self, begin: int, following: list[int]) -> tuple[int, int]:
-        """The length of a step that is repeated from here on, and where that ends."""
-        again = following[begin]
-        for _ in range(3):
-            step = again - begin
-            if again >= len(self.symbols) or step > MOST_STEP:
-                break
-            end = again
-            while end < len(self.symbols) and self._is_same(end, end - step):
-                end += 1
-            self.effort -= end - again + 1
-            if end - begin >= 2 * step:
-                return step, end
-            again = following[again]
-        return 0, begin
-
-    def _hands_on(self, begin: int, step: int) -> bool:
-        """Whether the second step from a place on uses what the first one made."""
-        second = range(begin + step, begin + 2 * step)
-        makers = (maker for place in second for _, maker in self.wiring[place])
-        return any(begin <= maker < begin + step for maker in makers)
-
-    def _is_same(self, one: int, other: int) -> bool:
-        if self.symbols[one] != self.symbols[other]:
-            return False
-        if self.wiring is None:
-            return True
-        ours, theirs = self.wiring[one], self.wiring[other]
-        if len(ours) != len(theirs):
-            return False
-        return all(
-            inputs == others and (maker == twin or one - maker == other - twin)
-            for (inputs, maker), (others, twin) in zip(ours, theirs, strict=True)
-        )
+    wires = [wire for wires in wiring or () for wire in wires]
+    starts = accumulate((len(wires) for wires in wiring), initial=0) if wiring else ()
+    found = _C._find_loops(
+        array("i", symbols),
+        array("i", starts),
+        array("i", [number for number, _ in wires]),
+        array("i", [maker for _, maker in wires]),
+        0,
+    ).tolist()
+    return list(zip(found[::3], found[1::3], found[2::3], strict=True))

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from ebb.graphs.layout import (
     BOX_PAD_Y,
-    HEADER,
     LINE_HEIGHT,
     LINE_LIMIT,
     TITLE_CHAR,
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from ebb.graphs.snapshot import Snapshot
 
 MARGIN = 6.0
+NAME_X, NAME_Y = 11.0, 19.0  # where the title of a frame begins
 # Fill, border and ink of each kind of box: on a light ground, on a dark one.
 COLOURS = {
     "op": (("#e4e4e4", "#9a9a9a", "#1b1b1b"), ("#363b42", "#6b737d", "#e6e8eb")),
@@ -103,7 +103,7 @@ class _Writer:
         frames = [number for number, box in enumerate(boxes) if box.kind == "frame" and number > 0]
         for number in frames:
             self._frame(number)
-        for _, line in layout.lines:
+        for line in layout.lines:
             self._line(line)
         for number in frames:
             self._frame_title(number)
@@ -132,8 +132,7 @@ class _Writer:
 
     def _frame_title(self, number: int) -> None:
         title, *kind = self.picture.boxes[number].lines
-        x = self.layout.x[number] + self.layout.title_x[number]
-        y = self.layout.y[number] + HEADER - 9
+        x, y = self.layout.x[number] + NAME_X, self.layout.y[number] + NAME_Y
         self.parts.append(f'<text class="t name" x="{_n(x)}" y="{_n(y)}">{_text(title)}</text>')
         if kind:
             x += (len(title) + 1.5) * TITLE_CHAR
@@ -159,12 +158,11 @@ class _Writer:
         self.parts.append("</g>")
 
     def _line(self, line: Line) -> None:
-        names = {"view": "e v", "view far": "e v far", "flow far": "e far", "saved far": "e far"}
-        kind = names.get(line.look, "e")
+        kind = "e" + (" v" if line.look == "view" else "") + (" far" if line.is_far else "")
         self.parts.append(f'<path class="{kind}" d="{_path(line.points)}"/>')
-        if line.heads[1]:
-            x, y = line.points[-1]
-            self.parts.append(f'<path class="h" d="M{_n(x)} {_n(y)}l-3.2 -6.5h6.4z"/>')
+        if line.head:
+            x, y, sign = line.head
+            self.parts.append(f'<path class="h" d="M{_n(x)} {_n(y)}l-3.2 {-6.5 * sign}h6.4z"/>')
 
 
 def _path(points: list[tuple[float, float]]) -> str:

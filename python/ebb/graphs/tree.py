@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ebb.graphs.repeats import Loops
+from ebb.graphs.repeats import find_loops
 from ebb.graphs.table import size
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _steps_folded(groups: list[list]) -> list[list]:
         key = (first, times) if isinstance(first, str) else place
         symbols.append(numbers.setdefault(key, len(numbers)))
     folded, done = [], 0
-    for begin, step, times in Loops(symbols).find():
+    for begin, step, times in find_loops(symbols):
         ops = [name if count == 1 else f"{name} x {count}"
                for name, _, count in groups[begin : begin + step]]  # fmt: skip
         folded += [*groups[done:begin], [f"({', '.join(ops)})", None, times]]
