@@ -92,7 +92,7 @@ def test_a_loop_through_a_group_enters_from_below_and_stays_joined(view):
             if (!ends.has(key)) ends.set(key, []);
             const last = points.length - 2;
             ends.get(key).push({ level: scene.linkLevel[link], from: scene.linkFrom[link],
-              to: scene.linkTo[link], isUpward: scene.isUpward[link],
+              to: scene.linkTo[link], isUpward: Boolean(scene.isUpward[link]),
               top: [points[0], points[1]], bottom: [points[last], points[last + 1]] });
           });
           let loose = 0;

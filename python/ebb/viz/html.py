@@ -22,11 +22,11 @@ from ebb.io.writing import write_text
 FORMAT, VERSION = "ebb.graph", 1
 # In this order: each file may use at once what an earlier one declares.
 SCRIPTS = (
-    "model", "steps", "groups", "layers", "align", "scene", "route", "layout", "boxes", "colours",
-    "draw", "view", "tree", "details", "search", "export", "keyboard", "app", "actions",
+    "kernel", "model", "steps", "groups", "scene", "layout", "boxes", "colours", "draw", "view",
+    "tree", "details", "search", "export", "keyboard", "app", "actions",
 )  # fmt: skip
 COMPRESS_FROM = 1 << 15  # bytes of JSON from which on gzip is worth a file that grep cannot read
-GZIP, PLAIN = "gzip+base64", "json"
+GZIP, BASE64, PLAIN = "gzip+base64", "base64", "json"
 MOST_BYTES = 1 << 28  # that read_html takes from a file that it was not told to trust
 
 
@@ -44,12 +44,13 @@ def write_html(
         graph: A graph, or what its ``to_json()`` returns: a dict or text (docs/graph_json.md).
         path: The file.
         title: What the page and its tab are called.
-        compress: Whether the data is packed by gzip. By default it is from 32 KiB on; browsers
-            older than 2023 need ``False``.
+        compress: Whether data and code are packed by gzip. By default the data is from 32 KiB on;
+            browsers older than 2023 need ``False``.
         direction: What the page shows at first: "backward": gradients flow from top to bottom;
             "forward": values do.
     Raises:
         ValueError: If the data is not a graph of the known version.
+        NotImplementedError: If ebb was built without the layout that pages run.
     """
     page = to_html(graph, title=title, compress=compress, direction=direction)
     return write_text("write_html", path, page)
@@ -67,10 +68,10 @@ def to_html(
         raise _C.ValueError(f"viz: direction needs forward or backward, got {direction!r}")
     text = _dump(graph_data(graph))
     packs = len(text) >= COMPRESS_FROM if compress is None else compress
-    style, script = _sources()
+    style, script = _sources(compress is not False)
     policy = (
-        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
-        "img-src blob: data:; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src '{_digest(script)}' 'wasm-unsafe-eval'; "
+        f"style-src '{_digest(style)}'; img-src blob: data:; base-uri 'none'; form-action 'none'"
     )
     return _fill(
         _page("page.html"),
@@ -80,7 +81,7 @@ def to_html(
         type="text/plain" if packs else "application/json",
         direction=direction,
         encoding=GZIP if packs else PLAIN,
-        data=_pack(text) if packs else text.replace("<", "\\u003c"),
+        data=_pack(text.encode()) if packs else text.replace("<", "\\u003c"),
         script=script,
     )
 
@@ -229,11 +230,13 @@ def _spelled(data: dict) -> dict:
     return {**data, "nodes": nodes}
 
 
-def _pack(text: str) -> str:
+def _pack(content: bytes, encoding: str = GZIP) -> str:
     import base64
     import gzip
 
-    return base64.b64encode(gzip.compress(text.encode(), compresslevel=9, mtime=0)).decode()
+    if encoding == GZIP:
+        content = gzip.compress(content, compresslevel=9, mtime=0)
+    return base64.b64encode(content).decode()
 
 
 def _page(name: str) -> str:
@@ -241,10 +244,25 @@ def _page(name: str) -> str:
 
 
 @cache
-def _sources() -> tuple[str, str]:
+def _sources(packs: bool) -> tuple[str, str]:
     """Return style and script of the page, comments and indents left out."""
+    encoding = GZIP if packs else BASE64
+    kernel = _pack(_kernel(), encoding)
+    declared = f'const KERNEL = "{kernel}";\nconst KERNEL_ENCODING = "{encoding}";'
     script = "\n".join(_squeezed(_page(f"{name}.js")) for name in SCRIPTS)
-    return _squeezed(_page("page.css")), f'\n(() => {{\n"use strict";\n{script}\n}})();\n'
+    script = f'\n(() => {{\n"use strict";\n{declared}\n{script}\n}})();\n'
+    return _squeezed(_page("page.css")), script
+
+
+def _kernel() -> bytes:
+    """Return the layout's code, which the build compiles for pages."""
+    path = Path(__file__).parent / "page" / "layout.wasm"
+    if not path.exists():
+        raise _C.NotImplementedError(
+            "write_html: needs the layout that is compiled for pages, got a build without it\n"
+            "hint: install clang-14 and lld-14, and build ebb again"
+        )
+    return path.read_bytes()
 
 
 def _squeezed(text: str) -> str:

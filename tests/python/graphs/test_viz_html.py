@@ -16,7 +16,8 @@ from ebb.viz.html import SCRIPTS
 from tests.viz import graphs
 
 PAGE = Path(__file__).resolve().parents[3] / "python" / "ebb" / "viz" / "page"
-PAGE_BYTES = 150_000
+PAGE_BYTES = 150_000  # for browsers that cannot unpack
+PACKED_BYTES = 135_000
 
 
 class Parts(HTMLParser):
@@ -67,10 +68,11 @@ def test_small_data_is_plain_and_large_data_is_packed():
     assert 'data-encoding="gzip+base64"' in to_html(graphs.gpt())
 
 
-def test_the_page_without_data_is_small():
+@pytest.mark.parametrize(("compress", "most"), [(False, PAGE_BYTES), (None, PACKED_BYTES)])
+def test_the_page_without_data_is_small(compress, most):
     data = graphs.mlp(1)
-    text = to_html(data, compress=False)
-    assert len(text.encode()) - len(json.dumps(data)) < PAGE_BYTES
+    text = to_html(data, compress=compress)
+    assert len(text.encode()) - len(json.dumps(data)) < most
 
 
 def test_a_large_graph_takes_at_most_100_bytes_a_node(tmp_path):
@@ -96,7 +98,8 @@ def test_the_policy_allows_this_script_and_style_only():
         if attributes.get("http-equiv") == "Content-Security-Policy"
     )
     assert policy.startswith("default-src 'none'; ")
-    assert "unsafe" not in policy
+    # The layout is WebAssembly, for which browsers ask this; it allows no text to become code.
+    assert "unsafe" not in policy.replace(" 'wasm-unsafe-eval';", ";")
     for tag, attributes, text in parts.texts:
         if attributes.get("id") != "graph":
             digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -215,18 +215,9 @@ Object.assign(App.prototype, {
 });
 
 /** The embedded data, as it was given to the writer. */
-async function readData() {
+function readData() {
   const element = document.getElementById("graph");
-  const text = element.textContent;
-  if (element.dataset.encoding !== "gzip+base64") return JSON.parse(text);
-  if (typeof DecompressionStream === "undefined") {
-    throw new Error("viewer: needs a browser with DecompressionStream, got one without\n" +
-      "hint: write the file with compress=False");
-  }
-  const packed = Uint8Array.fromBase64 ? Uint8Array.fromBase64(text.trim())
-    : Uint8Array.from(atob(text.trim()), (char) => char.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).json();
+  return unpack(element.textContent, element.dataset.encoding).json();
 }
 
 function findParts() {
@@ -240,7 +231,7 @@ function findParts() {
 async function main() {
   const page = findParts();
   try {
-    const data = await readData();
+    const [data] = await Promise.all([readData(), loadKernel()]);
     window.ebbViewer = new App(data, page);  // for the browser's console
     await window.ebbViewer.start();
   } catch (error) {

@@ -89,7 +89,7 @@ class Groups {
     const modules = this.label.length;
     for (let group = 0; group < modules; group += 1) {
       const ops = rowsOf(own, group).filter((node) => !this.model.isLeaf(node)).reverse();
-      for (const { begin, step, times } of loops.find(ops)) {
+      for (const [begin, step, times] of loops.find(ops)) {
         const all = this._addSteps(group);
         for (let k = 0; k < times; k += 1) {
           const made = this._add(String(k), `${this.path[all]}.${k}`, "", all, 0);

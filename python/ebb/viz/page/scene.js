@@ -2,8 +2,7 @@
 //
 // An item is an op, a folded group or an open group; item 0 is the whole graph. A visible edge
 // joins two items; it may pass the borders of open groups, so it is drawn as one link per level.
-// Columns again: item i is row i of kind, ref, parent, x, y, w, h, anchor (from its left: see
-// layout.js).
+// Columns again: item i is row i of kind, ref, parent, x, y, w, h.
 
 const OP = 0;
 const FOLDED = 1;
@@ -23,26 +22,27 @@ class Scene {
     this.edgeTo = [];
     this.edgeCount = [];  // how many of the graph's edges each one stands for
     this.edgeFirst = [];
-    this.edgeLinks = [0];  // links of visible edge e: linkList[edgeLinks[e]] to [edgeLinks[e + 1]]
-    this.linkList = [];
-    this.linkLevel = [];  // the open item in which a link is drawn
-    this.linkFrom = [];  // an item, or ~port of the open item
-    this.linkTo = [];
-    this.linkPair = [];
-    this.linkCount = [];
-    this.linkFirst = [];
-    this.linkTail = [];  // the link whose lane this one joins, or -1
-    this.points = [];  // per link: x, y, x, y, ... from top to bottom
-    this.isUpward = [];
-    this.isFar = [];
-    this.portKey = [];
-    this.portX = [];
-    this.portIsBottom = [];
-    this.boxNumber = null;  // of items and of ports, in the level laid out just now
-    this.portNumber = null;
-    this.pairFrom = [];  // the only item from which a pair's edges come, or -1
-    this.pairTo = [];
-    this.pairIsUpward = [];
+  }
+
+  /** Takes the places of items and the links of edges (kernel.js). */
+  take(columns) {
+    const { pointStart, pointEnd, points, linkLevel } = columns;
+    // linkLevel: the open item in which a link is drawn; linkFrom, linkTo: an item, or ~port;
+    // linkTail: the link whose lane this one joins, or -1; x, y, w, h of items;
+    // links of visible edge e: linkList[edgeLinks[e]] to linkList[edgeLinks[e + 1]].
+    Object.assign(this, columns);
+    // Of each link: x, y, x, y, ... from top to bottom.
+    this.points = Array.from(linkLevel, (_, link) =>
+      points.subarray(2 * pointStart[link], 2 * pointEnd[link]));
+    this.linkCount = new Int32Array(linkLevel.length);
+    this.linkFirst = new Array(linkLevel.length).fill(-1);
+    for (let edge = 0; edge < this.edgeFrom.length; edge += 1) {
+      for (let k = this.edgeLinks[edge]; k < this.edgeLinks[edge + 1]; k += 1) {
+        const link = this.linkList[k];
+        if (this.linkFirst[link] < 0) this.linkFirst[link] = this.edgeFirst[edge];
+        this.linkCount[link] += this.edgeCount[edge];
+      }
+    }
   }
 
   get count() { return this.kind.length; }

@@ -148,7 +148,7 @@ class Pointers {
     const [x, y] = camera.toWorld(at.x, at.y);
     const item = scene.itemAt(x, y);
     if (item < 0 || scene.kind[item] !== OPEN) return item;
-    const header = Math.max(HEADER, 18 / camera.scale);
+    const header = Math.max(kernel.header(), 18 / camera.scale);
     return y - scene.y[item] <= header ? item : -1;
   }
 
