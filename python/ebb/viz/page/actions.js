@@ -196,7 +196,7 @@ Object.assign(App.prototype, {
 
   _world() { return this.camera.world(this.painter.width, this.painter.height); },
 
-  svg() { return new SvgWriter(this.look, this.labels).write(this._world()); },
+  svg() { return writeSvg(this.look, this.labels, this._world()); },
   dot() { return writeDot(this.look, this.labels, this._world()); },
 
   exportSvg() {

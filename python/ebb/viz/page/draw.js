@@ -356,7 +356,7 @@ function overlap(a, b) {
   return a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
 }
 
-/** Calls the path's lineTo and bezierCurveTo; export.js gives one that writes SVG. */
+/** Calls the path's lineTo and bezierCurveTo; export.js has one that writes SVG. */
 function traceBends(path, points) {
   let [x, y] = points;
   path.moveTo(x, y);

@@ -7,135 +7,91 @@ function escapeXml(text) {
 
 function round(value) { return Math.round(value * 10) / 10; }
 
-/** Takes the calls of a canvas path and writes the `d` of an SVG path. */
-class SvgPath {
-  constructor() { this.parts = []; }
-  get text() { return this.parts.join(""); }
-  moveTo(x, y) { this.parts.push(`M${round(x)} ${round(y)}`); }
-  lineTo(x, y) { this.parts.push(`L${round(x)} ${round(y)}`); }
-  bezierCurveTo(...at) { this.parts.push(`C${at.map(round).join(" ")}`); }
-  closePath() { this.parts.push("Z"); }
-}
-
-/** What of a scene meets a rectangle: items in painting order, and links. */
-function inSight(scene, [left, top, right, bottom]) {
-  const items = [];
-  const links = [];
-  scene.items.query(left, top, right, bottom, (item) => items.push(item));
-  scene.links.query(left, top, right, bottom, (link) => links.push(link));
-  return { items: items.sort((a, b) => a - b), links: links.sort((a, b) => a - b) };
-}
-
-class SvgWriter {
-  constructor(look, labels) {
-    this.look = look;
-    this.labels = labels;
-    this.theme = THEMES[look.theme];
+/** Takes what draw.js asks of a canvas and writes it as SVG. */
+class SvgContext {
+  constructor() {
     this.parts = [];
+    this.globalAlpha = 1;
+    this.setLineDash([]);
+    this.beginPath();
   }
 
-  write(world) {
-    const { scene } = this.look;
-    const margin = 12;
-    const left = Math.max(world[0], -margin);
-    const top = Math.max(world[1], -margin);
-    const width = Math.min(world[2], scene.w[0] + margin) - left;
-    const height = Math.min(world[3], scene.h[0] + margin) - top;
-    const box = [left, top, width, height].map(round).join(" ");
-    const { items, links } = inSight(scene, world);
-    this.parts.push(
-      `<svg xmlns="http://www.w3.org/2000/svg" viewBox="${box}" width="${round(width)}" ` +
-      `height="${round(height)}" font-family='${FONT}' font-size="12">`,
-      `<title>Backward graph</title>`,
-      `<rect x="${round(left)}" y="${round(top)}" width="${round(width)}" ` +
-      `height="${round(height)}" fill="${this.theme.canvas}"/>`);
-    for (const item of items) if (scene.kind[item] === OPEN) this._group(item);
-    this._links(links.filter((link) => !this.look.bright.has(link)), this.theme.edge);
-    this._links(links.filter((link) => this.look.bright.has(link)), this.theme.lit);
-    for (const item of items) if (scene.kind[item] !== OPEN) this._box(item);
-    return `${this.parts.join("\n")}\n</svg>\n`;
+  /** All that was drawn: texts, lines and boxes in the colours of the canvas. */
+  picture(width, height) {
+    const box = [0, 0, width, height].map(round).join(" ");
+    return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="${box}" width="${round(width)}" ` +
+      `height="${round(height)}" font-family='${FONT}'>\n<title>Backward graph</title>\n` +
+      `<g>\n${this.parts.join("\n")}\n</g>\n</svg>\n`;
   }
 
-  _rect(item, radius, fill, stroke, shift = 0) {
-    const { scene } = this.look;
-    return `<rect x="${round(scene.x[item] + shift)}" y="${round(scene.y[item] + shift)}" ` +
-      `width="${round(scene.w[item])}" height="${round(scene.h[item])}" rx="${radius}" ` +
-      `fill="${fill}" stroke="${stroke}"/>`;
+  setTransform(...matrix) {
+    this.parts.push(`</g>`, `<g transform="matrix(${matrix.map(round).join(" ")})">`);
+  }
+  setLineDash(dash) {
+    this.dash = dash.length > 0 ? ` stroke-dasharray="${dash.join(" ")}"` : "";
   }
 
-  _text(x, y, text, style) {
-    return `<text x="${round(x)}" y="${round(y)}" ${style}>${escapeXml(text)}</text>`;
+  beginPath() {
+    this.path = [];
+    this.box = "";  // a path that is one rectangle
+    this.filled = null;
+  }
+  moveTo(x, y) { this.path.push(`M${round(x)} ${round(y)}`); }
+  lineTo(x, y) { this.path.push(`L${round(x)} ${round(y)}`); }
+  bezierCurveTo(...at) { this.path.push(`C${at.map(round).join(" ")}`); }
+  closePath() { this.path.push("Z"); }
+  roundRect(x, y, w, h, radius) {
+    this.box = `rect x="${round(x)}" y="${round(y)}" width="${round(w)}" height="${round(h)}" ` +
+      `rx="${round(Array.isArray(radius) ? w / 2 : radius)}"`;
   }
 
-  _group(item) {
-    const { scene } = this.look;
-    const fill = mix(this.theme.group, this.theme.neutral, scene.depth[item] % 2 ? 0.05 : 0.09);
-    const type = this.labels.groups.type[scene.ref[item]];
-    const title = scene.title(item);
-    this.parts.push(this._rect(item, 8, fill, this.theme.border),
-      this._text(scene.x[item] + 10, scene.y[item] + 18, title,
-        `font-weight="600" fill="${this.theme.text}"`));
-    const after = scene.x[item] + 18 + this.labels.measure.width(title, TITLE_FONT);
-    if (type) {
-      this.parts.push(this._text(after, scene.y[item] + 18, type,
-        `font-size="11" fill="${this.theme.muted}"`));
-    }
+  get _shape() { return this.box || `path d="${this.path.join("")}"`; }
+  get _opacity() { return this.globalAlpha < 1 ? ` opacity="${this.globalAlpha}"` : ""; }
+  get _outline() {
+    return ` stroke="${this.strokeStyle}" stroke-width="${round(this.lineWidth)}"${this.dash}`;
   }
 
-  _links(links, colour) {
-    const { scene } = this.look;
-    if (links.length === 0) return;
-    const lines = new SvgPath();
-    const heads = new SvgPath();
-    for (const link of links) {
-      traceBends(lines, scene.points[link]);
-      traceHead(heads, scene, link);
-    }
-    this.parts.push(`<path d="${lines.text}" fill="none" stroke="${colour}" stroke-width="1.2"/>`,
-      `<path d="${heads.text}" fill="${colour}"/>`);
+  fill() {
+    // Without the alpha of a plate behind a name, which not all that reads SVG knows.
+    this.filled = this._draw(`fill="${this.fillStyle.slice(0, 7)}"`);
+  }
+  stroke() {
+    if (this.filled) this.parts.pop();  // one element for both
+    this._draw((this.filled || 'fill="none"') + this._outline);
+  }
+  _draw(look) {
+    this.parts.push(`<${this._shape} ${look}${this._opacity}/>`);
+    return look;
+  }
+  fillRect(x, y, w, h) {
+    this.beginPath();
+    this.roundRect(x, y, w, h, 0);
+    this.fill();
   }
 
-  _box(item) {
-    const { scene, colouring, lit } = this.look;
-    const style = colouring.style(scene, item);
-    const isGroup = scene.kind[item] === FOLDED;
-    const isLeaf = !isGroup && scene.model.isLeaf(scene.ref[item]);
-    const stroke = style.strong === style.fill ? this.theme.border
-      : mix(style.fill, style.strong, 0.55);
-    const radius = isGroup ? 8 : isLeaf ? scene.h[item] / 2 : 5;
-    const isDim = lit !== null && !lit[item];
-    this.parts.push(isDim ? '<g opacity="0.3">' : "<g>");
-    if (isGroup && this.labels.groups.repeat[scene.ref[item]] > 0) {
-      for (const shift of [6, 3]) {
-        this.parts.push(this._rect(item, radius, style.fill, stroke, shift));
-      }
-    }
-    const dash = dashOf(scene, item);
-    const dashed = dash.length > 0 ? `${stroke}" stroke-dasharray="${dash.join(" ")}` : stroke;
-    this.parts.push(this._rect(item, radius, style.fill, dashed));
-    if (!isGroup && !isLeaf && style.strong !== style.fill) {
-      this.parts.push(`<rect x="${round(scene.x[item])}" y="${round(scene.y[item])}" width="4" ` +
-        `height="${scene.h[item]}" rx="2" fill="${style.strong}"/>`);
-    }
-    this._boxTexts(item, style, isGroup);
-    this.parts.push("</g>");
+  fillText(text, x, y) {
+    const [, weight, size] = /^(?:(\d+) )?([\d.]+)px/.exec(this.font);
+    const anchor = this.textAlign === "center" ? ' text-anchor="middle"' : "";
+    const bold = weight ? ` font-weight="${weight}"` : "";
+    this.parts.push(`<text x="${round(x)}" y="${round(y + 0.35 * size)}" font-size="${size}"` +
+      `${bold}${anchor} fill="${this.fillStyle}"${this._opacity}>${escapeXml(text)}</text>`);
   }
+}
 
-  _boxTexts(item, style, isGroup) {
-    const { scene } = this.look;
-    const { labels } = this;
-    const room = scene.w[item] - 2 * TEXT_PAD + 4;
-    const detail = labels.detail(scene, item);
-    const middle = scene.y[item] + scene.h[item] / 2;
-    const x = isGroup ? scene.x[item] + TEXT_PAD : scene.x[item] + scene.w[item] / 2;
-    const anchor = isGroup ? "start" : "middle";
-    const title = labels.measure.fit(labels.title(scene, item), TITLE_FONT, room, !isGroup);
-    this.parts.push(this._text(x, middle + (detail ? -3.5 : 4), title,
-      `text-anchor="${anchor}" font-weight="600" fill="${style.ink}"`));
-    if (!detail) return;
-    this.parts.push(this._text(x, middle + 12.5, labels.measure.fit(detail, DETAIL_FONT, room),
-      `text-anchor="${anchor}" font-size="11" fill="${style.faint}"`));
-  }
+/** What is in sight as SVG, by the painter of the canvas, at scale 1. */
+function writeSvg(look, labels, world) {
+  const { scene } = look;
+  const margin = 12;
+  const [left, top] = [Math.max(world[0], -margin), Math.max(world[1], -margin)];
+  const width = Math.min(world[2], scene.w[0] + margin) - left;
+  const height = Math.min(world[3], scene.h[0] + margin) - top;
+  const context = new SvgContext();
+  const painter = new Painter({ getContext: () => context }, labels);
+  const camera = new Camera();
+  camera.set({ scale: 1, x: -left, y: -top });
+  painter.resize(width, height, 1);
+  painter.draw({ ...look, camera, found: null, selected: -1, hovered: -1, hoveredLink: -1 });
+  return context.picture(width, height);
 }
 
 /** Boxes in sight as a DOT digraph, open groups as clusters. */
@@ -143,7 +99,9 @@ function writeDot(look, labels, world) {
   const { scene, colouring } = look;
   const quote = (text) => `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
   const lines = ["digraph backward {", '  node [shape=box, style="rounded,filled"];'];
-  const { items } = inSight(scene, world);
+  const items = [];
+  scene.items.query(...world, (item) => items.push(item));
+  items.sort((a, b) => a - b);
   const isIn = new Uint8Array(scene.count);
   const open = [];
   for (const item of items) {
