@@ -89,7 +89,7 @@ def test_a_recorded_graph_can_be_searched_folded_and_kept(view, graphs, name):
     page.evaluate("ebbViewer.fit()")
     page.settle()
     svg = ElementTree.fromstring(page.evaluate("ebbViewer.svg()"))
-    assert svg.find(f"{SVG}rect").get("fill") == "#0e1217"
+    assert svg.find(f".//{SVG}rect").get("fill") == "#0e1217"
     after_layout(page, lambda: page.evaluate("ebbViewer.page.canvas.focus(); ebbViewer.foldAll()"))
     page.key("Escape")
     page.key("ArrowDown")
