@@ -174,6 +174,7 @@ def test_a_damaged_file_is_read_or_refused_by_name(name, tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", WRITERS)
 def test_many_damaged_files_are_read_or_refused_by_name(name, tmp_path):
     wrong = try_many(name, tmp_path, seeds.fresh, LONG)

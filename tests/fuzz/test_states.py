@@ -17,20 +17,20 @@ SAMPLE, LONG = 100, 4000
 ROOT = Path(__file__).parents[2]
 
 
-def run_apart(*command):
+def run_apart(*command, timeout=280):
     return subprocess.run(
         [sys.executable, "-X", "faulthandler", *map(str, command)],
         cwd=ROOT,
         env=os.environ | FRESH_MEMORY,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=timeout,
         check=False,
     )
 
 
-def run_cases(seed, count):
-    done = run_apart("-m", "tests.fuzz.states", seed, 0, count)
+def run_cases(seed, count, timeout=280):
+    done = run_apart("-m", "tests.fuzz.states", seed, 0, count, timeout=timeout)
     last = (done.stdout.splitlines() or ["none"])[-1]
     assert done.returncode == 0, f"seed {seed}, {last}: exit {done.returncode}\n{done.stderr}"
 
@@ -40,8 +40,9 @@ def test_hostile_hooks_leave_the_engine_whole():
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 def test_many_hostile_hooks_leave_the_engine_whole():
-    run_cases(seeds.fresh_seed(), LONG)
+    run_cases(seeds.fresh_seed(), LONG, timeout=3500)
 
 
 # Apart as well: cases leave packed values in cycles, while which every run here has one thread.
