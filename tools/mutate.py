@@ -1,6 +1,6 @@
 # tools/mutate.py -- breaks each gradient formula of the op table in turn; a test must notice.
 #
-# All mutants are compiled at once: a formula F becomes `is_mutant(17) ? neg(F) : ... : F`, and
+# The mutants are compiled at once: a formula F becomes `is_mutant(17) ? neg(F) : ... : F`, and
 # EBB_MUTANT=17 in the environment picks one. Only the generated recording layer is compiled anew,
 # with the commands of build/release, and linked into build/mutate; then one forked process per
 # mutant runs the gradient rows of its op. Start reading at main().
@@ -138,13 +138,13 @@ def swapped_operands(op: Op, formula: str) -> str | None:
     )
 
 
-def break_formulas(families: list[Family]) -> list[Mutant]:
-    """List all mutants and put them into the formulas of the loaded table."""
+def break_formulas(families: list[Family], chosen: set[str]) -> list[Mutant]:
+    """List the mutants of the chosen ops and put them into the formulas of the loaded table."""
     mutants: list[Mutant] = []
     for family in families:
         for op in family.ops:
             for param, formula in op.grad.items():
-                if formula != "none":
+                if formula != "none" and op.full_name in chosen:
                     own = mutants_of(op, param, " ".join(formula.split()), len(mutants) + 1)
                     mutants += own
                     chain = " : ".join(f"rules::is_mutant({m.id}) ? {m.formula}" for m in own)
@@ -326,16 +326,16 @@ def check_baseline(families: list[Family], ops: set[str], jobs: int) -> None:
             sys.exit(f"mutate: {name} must pass without a mutant, got failures, see {log_of(name)}")
 
 
-def choose(
-    mutants: list[Mutant], families: list[Family], ops: str | None, names: str | None
-) -> list[Mutant]:
-    """The mutants of some ops and families, both as lists with commas; all if none is named."""
-    if ops is None and names is None:
-        return mutants
-    wanted = set((ops or "").split(","))
-    listed = (names or "").split(",")
-    wanted |= {op.full_name for one in families if one.name in listed for op in one.ops}
-    return [one for one in mutants if {one.op, one.op.split(".")[0]} & wanted]
+def choose(families: list[Family], ops: str | None, names: str | None) -> set[str]:
+    """The ops of two lists with commas, of ops and of families; all if none is named."""
+    is_all = ops is None and names is None
+    wanted, listed = set((ops or "").split(",")), (names or "").split(",")
+    return {
+        op.full_name
+        for one in families
+        for op in one.ops
+        if is_all or one.name in listed or {op.full_name, op.name} & wanted
+    }
 
 
 def main() -> int:
@@ -350,22 +350,21 @@ def main() -> int:
     options = parser.parse_args()
     families = load_all()
     rows = rows_to_run(families)
-    mutants = break_formulas(families)
-    chosen = choose(mutants, families, options.op, options.family)
+    mutants = break_formulas(families, choose(families, options.op, options.family))
     if options.list:
-        print("\n".join(map(str, chosen)))
+        print("\n".join(map(str, mutants)))
         return 0
-    if not chosen:
+    if not mutants:
         sys.exit(
             "mutate: needs an op with a gradient formula, got "
             f"--op {options.op} --family {options.family}"
         )
     build(families, options.jobs)
     enter_package()
-    check_baseline(families, {op for one in chosen for op in rows[one.op]}, options.jobs)
-    print(f"[mutate] trying {len(chosen)} mutants", flush=True)
-    survivors = try_all(chosen, rows, options.jobs)
-    print(f"[mutate] {len(chosen) - len(survivors)} of {len(chosen)} mutants killed")
+    check_baseline(families, {op for one in mutants for op in rows[one.op]}, options.jobs)
+    print(f"[mutate] trying {len(mutants)} mutants", flush=True)
+    survivors = try_all(mutants, rows, options.jobs)
+    print(f"[mutate] {len(mutants) - len(survivors)} of {len(mutants)} mutants killed")
     return 1 if survivors else 0
 
 
