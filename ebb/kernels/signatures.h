@@ -102,8 +102,8 @@ using NormKernel = void (*)(const Context&, const TensorView& input, double p,
 using MaxDimKernel = void (*)(const Context&, const TensorView& input, int dim,
                               const TensorView& out, const TensorView& indices);
 
-/// Sorts along `dim`, stable; NaN counts as largest. out and indices (int64) have input's ndim and
-/// `dim` there no longer than input's: so many of the first elements are wanted, in order.
+/// Sorts along `dim`, stable; NaN counts as largest. out (without data: not wanted) and indices
+/// (int64) have input's ndim and, along dim, as many of the first elements in order as are wanted.
 using SortKernel = void (*)(const Context&, const TensorView& input, int dim, bool descending,
                             const TensorView& out, const TensorView& indices);
 

@@ -28,9 +28,11 @@ int64_t size_along(const Tensor& input, int axis) {
   return input.ndim() == 0 ? 1 : input.size(axis);
 }
 
-/// The first `wanted` elements along `axis` of a sort.
-Found first_in_order(const char* op, const Tensor& input, int axis, bool descending,
-                     int64_t wanted) {
+enum class Sorted { values_and_indices, indices };
+
+/// The first `wanted` elements along `axis` of a sort; the values perhaps undefined.
+Found first_in_order(const char* op, const Tensor& input, int axis, bool descending, int64_t wanted,
+                     Sorted kind = Sorted::values_and_indices) {
   const auto kernel = kernel_for(op, kernels::sort_kernels, input);
   const Geometry from = at_least_1d(input);
   Geometry to = from;
@@ -38,9 +40,12 @@ Found first_in_order(const char* op, const Tensor& input, int axis, bool descend
   contiguous_strides(to.size_span(), to.strides);
   // With one wanted of a 0-d tensor the result is 0-d too.
   const IntSpan sizes = input.ndim() == 0 && wanted == 1 ? IntSpan() : to.size_span();
-  const Tensor values = empty(sizes, input.dtype(), input.device());
   const Tensor indices = empty(sizes, DType::int64, input.device());
-  kernel(context_of(input), from.over(input), axis, descending, to.over(values), to.over(indices));
+  Tensor values;
+  if (kind == Sorted::values_and_indices) values = empty(sizes, input.dtype(), input.device());
+  void* const data = values.defined() ? values.data_ptr() : nullptr;
+  kernel(context_of(input), from.over(input), axis, descending, to.over(data, input.dtype()),
+         to.over(indices));
   return {values, indices};
 }
 
@@ -67,7 +72,8 @@ Found sort(const Tensor& input, int64_t dim, bool descending, bool) {
 
 Tensor argsort(const Tensor& input, int64_t dim, bool descending, bool) {
   const int axis = normalize_dim("argsort", dim, input);
-  return std::get<1>(first_in_order("argsort", input, axis, descending, size_along(input, axis)));
+  return std::get<1>(
+      first_in_order("argsort", input, axis, descending, size_along(input, axis), Sorted::indices));
 }
 
 Found topk(const Tensor& input, int64_t k, int64_t dim, bool largest, bool) {

@@ -154,6 +154,59 @@ def test_long_lines_are_sorted_and_searched_as_in_numpy(name, count):
     )
 
 
+# Longer lines are cut into buckets by the digits of their keys: see sort_buckets.h.
+BUCKETED = 300_000
+LINES = {
+    "random": lambda n: RNG.standard_normal(n),
+    "few values": lambda n: RNG.integers(-3, 4, n) * 0.1,
+    "nan and zeros": lambda n: RNG.choice([np.nan, -0.0, 0.0, np.inf, -1.5], n),
+    "one far off": lambda n: np.where(np.arange(n) == n // 3, 1e300, 1 + RNG.random(n)),
+    "equal high digits": lambda n: 1 + RNG.integers(0, 50, n) * 2.0**-52 + (np.arange(n) % 2),
+    "clusters": lambda n: RNG.integers(1, 21, n) * 3.7 + RNG.integers(0, 50, n) * 2.0**-45,
+    "sorted": lambda n: np.sort(RNG.standard_normal(n)),
+    "equal": lambda n: np.full(n, 7.25),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_very_long_lines_are_sorted_in_buckets_as_in_numpy(name):
+    values = LINES[name](BUCKETED)
+    x = ebb.tensor(values)
+    for descending in (False, True):
+        order = stable_order(values, 0, False)
+        if descending:
+            order = np.lexsort((np.arange(BUCKETED), -values))
+            order = np.concatenate(
+                [np.flatnonzero(np.isnan(values)), order[~np.isnan(values[order])]]
+            )
+        found, indices = ebb.sort(x, descending=descending)
+        assert np.array_equal(indices.numpy(), order)
+        assert np.array_equal(found.numpy(), values[order], equal_nan=True)
+        assert np.array_equal(ebb.argsort(x, descending=descending).numpy(), order)
+        wanted = BUCKETED - 7
+        found, indices = ebb.topk(x, wanted, largest=descending)
+        assert np.array_equal(indices.numpy(), order[:wanted])
+
+
+@pytest.mark.parametrize("bits", [3, 20, 40, 62])
+def test_very_long_columns_of_integers_are_sorted_in_buckets(bits):
+    values = RNG.integers(-(2**bits), 2**bits, (BUCKETED, 2))
+    for tensor in (ebb.tensor(values), ebb.tensor(np.ascontiguousarray(values.T)).T):
+        found, indices = ebb.sort(tensor, 0)
+        order = np.argsort(values, 0, kind="stable")
+        assert np.array_equal(indices.numpy(), order)
+        assert np.array_equal(found.numpy(), np.take_along_axis(values, order, 0))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int32", "float32"])
+def test_short_numbers_are_sorted_in_buckets_as_well(dtype):
+    values = (RNG.standard_normal(2_200_000) * 1000).astype(dtype)
+    found, indices = ebb.sort(ebb.tensor(values))
+    order = np.argsort(values, kind="stable")
+    assert np.array_equal(indices.numpy(), order)
+    assert np.array_equal(found.numpy(), values[order])
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize(("shape", "dim"), [((100000,), 0), ((3, 50000), 1), ((50000, 3), 0)])
 def test_logsumexp_of_long_lines_agrees_with_numpy(dtype, shape, dim):

@@ -1,14 +1,15 @@
 // ebb/kernels/cpu/index/sort.cpp -- stable sorts along a dim, the first elements of a sort, the
 // n-th one.
 //
-// Lines are independent. Their items (sort_lines.h) are sorted in memory of the result where that
-// fits; one-byte keys need no items, and of a long line of which few elements are wanted the last
-// one is looked for first (sort_select.h).
+// Lines are independent. Items (sort_lines.h) of a short one are sorted at once, a long one is cut
+// into buckets (sort_buckets.h); one-byte keys need neither. Of a long line of which not all
+// elements are wanted the last one is looked for first (sort_select.h).
 #include <algorithm>
 #include <numeric>
 
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"
+#include "ebb/kernels/cpu/index/sort_buckets.h"
 #include "ebb/kernels/cpu/index/sort_lines.h"
 #include "ebb/kernels/cpu/index/sort_select.h"
 #include "ebb/kernels/cpu/simd/loops.h"
@@ -36,48 +37,46 @@ void sort_bytes(const LineSet<T>& set, int64_t line, bool descending) {
   std::array<int64_t, 256> sizes{}, places{};
   for (int64_t i = 0; i < set.count; ++i) ++sizes[keys[i]];
   std::exclusive_scan(sizes.begin(), sizes.end(), places.begin(), int64_t{0});
-  T* const out = set.out + set.places.out_offset(line);
-  int64_t* const indices = set.indices + set.index_places.in_offset(line);
+  T* const out = set.line_of_values(line);
+  int64_t* const indices = set.line_of_indices(line);
   const int64_t count = set.count, out_stride = set.out_stride, index_stride = set.index_stride;
   for (int64_t i = 0; i < count; ++i) {
     const T value = keys.from[i * keys.stride];
     const int64_t place = places[static_cast<KeyOf<T>>(key_of(value) ^ keys.flip)]++;
     if (place >= count) return;  // another thread has written the keys
-    out[place * out_stride] = value;
+    if (out != nullptr) out[place * out_stride] = value;
     indices[place * index_stride] = i;
   }
 }
 
-/// A whole line. Items that fit into the indices of the result are sorted there.
-template <class Item, typename T>
-void sort_line(const LineSet<T>& set, int64_t line, bool descending) {
-  const bool fits = sizeof(Item) == sizeof(int64_t) && set.index_stride == 1;
-  const Scratch scratch(static_cast<size_t>(fits ? 1 : 2) * static_cast<size_t>(set.count) *
-                        sizeof(Item));
-  auto* const spare = scratch.as<Item>();
-  int64_t* const indices = set.indices + set.index_places.in_offset(line);
-  Item* const items = fits ? reinterpret_cast<Item*>(indices) : spare + set.count;
-  set.read(line, descending, items);
-  const Item* const sorted = first_in_order<sizeof(T)>(items, spare, set.count, set.count);
-  set.write_all(line, sorted, set.count);
-}
+/// Elements whose items are sorted at once, without buckets: as fast, and at most 32 MB.
+template <class Item>
+constexpr int64_t kAtOnce = sizeof(Item) == 8 ? int64_t{1} << 21 : int64_t{1} << 18;
 
-/// The first elements of a long line.
+/// The first elements of a line, or all.
 template <class Item, typename T>
-void sort_first(const LineSet<T>& set, int64_t line, bool descending, int64_t wanted) {
+void sort_line(const LineSet<T>& set, int64_t line, bool descending, int64_t wanted) {
+  const bool is_whole = wanted == set.count;
   const Keys<T> keys = set.keys(line, descending);
-  const WideItem last = nth_item(keys, set.count, wanted - 1);
+  const WideItem last =
+      is_whole ? WideItem(~uint64_t{0}, set.count) : nth_item(keys, set.count, wanted - 1);
+  if (wanted > kAtOnce<Item> && set.count <= int64_t{1} << 32) {
+    return BucketSort<T>(set, line, descending, last, wanted).run();
+  }
   const Scratch scratch(2 * static_cast<size_t>(wanted) * sizeof(Item));
   auto* const items = scratch.as<Item>();
-  int64_t found = 0;
-  for (int64_t i = 0; i < set.count && found < wanted; ++i) {
-    const uint64_t key = keys[i];
-    const bool is_wanted = key < last.bits || (key == last.bits && i <= last.place);
-    if (is_wanted) items[found++] = Item(key, i);
+  if (is_whole) {
+    set.read(line, descending, items);
+  } else {
+    int64_t found = 0;
+    for (int64_t i = 0; i < set.count && found < wanted; ++i) {
+      const WideItem item(keys[i], i);
+      if (!(last < item)) items[found++] = Item(item.bits, i);
+    }
+    while (found < wanted) items[found++] = Item(0, 0);  // another thread has written the keys
   }
-  while (found < wanted) items[found++] = Item(0, 0);  // another thread has written the keys
   const Item* const sorted = first_in_order<sizeof(T)>(items, items + wanted, wanted, wanted);
-  set.write_all(line, sorted, wanted);
+  set.write_all(line, 0, wanted, [&](int64_t i) { return sorted[i].index(); });
 }
 
 template <class Item, typename T>
@@ -87,20 +86,20 @@ void sort_lines(const LineSet<T>& set, bool descending, int64_t wanted) {
     const int64_t grain = std::max<int64_t>(1, kGrain / 16 / set.count);
     return parallel_for(set.places.count, grain, [&](int64_t begin, int64_t end) {
       for (int64_t line = begin; line < end; ++line) {
-        if (!is_whole) {
-          sort_first<Item>(set, line, descending, wanted);
-        } else if constexpr (sizeof(T) == 1) {
-          sort_bytes(set, line, descending);
-        } else {
-          sort_line<Item>(set, line, descending);
+        if constexpr (sizeof(T) == 1) {
+          if (is_whole) {
+            sort_bytes(set, line, descending);
+            continue;
+          }
         }
+        sort_line<Item>(set, line, descending, wanted);
       }
     });
   }
   for_each_line<Item>(set.places.count, set.count, [&](int64_t line, Item* items, Item* spare) {
     set.read(line, descending, items);
     const Item* const sorted = first_in_order<sizeof(T)>(items, spare, set.count, wanted);
-    set.write_all(line, sorted, wanted);
+    set.write_all(line, 0, wanted, [&](int64_t i) { return sorted[i].index(); });
   });
 }
 

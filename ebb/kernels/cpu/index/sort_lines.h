@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 #include <type_traits>
 
 #include "ebb/kernels/cpu/reduce/reduce_plan.h"
@@ -55,16 +56,17 @@ inline constexpr bool is_real = std::is_floating_point_v<T> || is_half_number<T>
 
 /// A key in the order of the values.
 template <typename T>
-KeyOf<T> key_of(T value) {
+[[gnu::always_inline]] inline KeyOf<T> key_of(T value) {
   using Key = KeyOf<T>;
   constexpr Key kSign = static_cast<Key>(Key{1} << (8 * sizeof(Key) - 1));
   Key bits;
   std::memcpy(&bits, &value, sizeof(bits));
-  if constexpr (is_real<T>) {
+  if constexpr (is_real<T>) {  // without branches: signs and zeros come in any order
     const Key size = static_cast<Key>(bits & ~kSign);
-    if (size > infinity_bits<T>()) return static_cast<Key>(~Key{0});
-    if (size == 0) return kSign;
-    return static_cast<Key>((bits & kSign) != 0 ? ~bits : bits | kSign);
+    const bool is_negative = bits > size, is_nan = size > infinity_bits<T>();
+    const Key turned = static_cast<Key>(bits ^ (kSign | static_cast<Key>(-Key{is_negative})));
+    const Key key = static_cast<Key>(turned + Key{bits == kSign});  // -0 is next to 0
+    return static_cast<Key>(key | static_cast<Key>(-Key{is_nan}));
   } else {
     return std::is_signed_v<T> ? static_cast<Key>(bits ^ kSign) : bits;
   }
@@ -94,25 +96,23 @@ struct WideItem {
 };
 
 /// Sorts by key, keeping the order of equal ones, and returns where the result is: `items` or
-/// `spare`. Keys have `bytes` bytes.
-template <int bytes, class Item>
+/// `spare`. Keys have `digits` digits of `bits` bits.
+template <int bits, int digits, class Item>
 Item* sort_by_radix(Item* items, Item* spare, int64_t count) {
-  std::array<std::array<int64_t, 256>, 8> starts{};
+  constexpr size_t kDigits = size_t{1} << bits;
+  std::array<std::array<int64_t, kDigits>, digits> starts{};
   for (int64_t i = 0; i < count; ++i) {
     const uint64_t key = items[i].key();
-    for (int byte = 0; byte < bytes; ++byte)
-      ++starts[static_cast<size_t>(byte)][key >> 8 * byte & 255];
-  }
-  for (int byte = 0; byte < bytes; ++byte) {
-    auto& start = starts[static_cast<size_t>(byte)];
-    if (start[items[0].key() >> 8 * byte & 255] == count) continue;  // the same in all keys
-    int64_t before = 0;
-    for (int64_t& each : start) {
-      const int64_t size = each;
-      each = before;
-      before += size;
+    for (int digit = 0; digit < digits; ++digit) {
+      ++starts[static_cast<size_t>(digit)][(key >> bits * digit) % kDigits];
     }
-    for (int64_t i = 0; i < count; ++i) spare[start[items[i].key() >> 8 * byte & 255]++] = items[i];
+  }
+  for (int digit = 0; digit < digits; ++digit) {
+    auto& start = starts[static_cast<size_t>(digit)];
+    const auto digit_of = [&](const Item& item) { return (item.key() >> bits * digit) % kDigits; };
+    if (start[digit_of(items[0])] == count) continue;  // the same in all keys
+    std::exclusive_scan(start.begin(), start.end(), start.begin(), int64_t{0});
+    for (int64_t i = 0; i < count; ++i) spare[start[digit_of(items[i])]++] = items[i];
     std::swap(items, spare);
   }
   return items;
@@ -120,7 +120,7 @@ Item* sort_by_radix(Item* items, Item* spare, int64_t count) {
 
 /// The first `wanted` items in order.
 template <int bytes, class Item>
-const Item* first_in_order(Item* items, Item* spare, int64_t count, int64_t wanted) {
+Item* first_in_order(Item* items, Item* spare, int64_t count, int64_t wanted) {
   if (wanted < count) {
     if (wanted == 0) return items;
     std::nth_element(items, items + wanted - 1, items + count);
@@ -129,7 +129,7 @@ const Item* first_in_order(Item* items, Item* spare, int64_t count, int64_t want
     std::sort(items, items + count);
     return items;
   }
-  if (count > kFew) return sort_by_radix<bytes>(items, spare, count);
+  if (count > kFew) return sort_by_radix<8, bytes>(items, spare, count);
   std::sort(items, items + count);
   return items;
 }
@@ -141,7 +141,7 @@ struct Keys {
   int64_t stride;
   KeyOf<T> flip;
 
-  KeyOf<T> operator[](int64_t i) const {
+  [[gnu::always_inline]] KeyOf<T> operator[](int64_t i) const {
     return static_cast<KeyOf<T>>(key_of(from[i * stride]) ^ flip);
   }
 };
@@ -182,18 +182,22 @@ struct LineSet {
     const Keys<T> from = keys(line, descending);
     for (int64_t i = 0; i < count; ++i) items[i] = Item(from[i], i);
   }
-  /// Writes the first `wanted` elements of the result: those that the items are of. The items may
-  /// lie in `indices`, each where its index goes.
-  template <class Item>
-  void write_all(int64_t line, const Item* items, int64_t wanted) const {
+  int64_t* line_of_indices(int64_t line) const { return indices + index_places.in_offset(line); }
+  /// The line of the values of the result, null if they are not wanted.
+  T* line_of_values(int64_t line) const {
+    return out == nullptr ? nullptr : out + places.out_offset(line);
+  }
+  /// Writes elements of the result from position `begin` on: index_of(i) tells of which.
+  template <class IndexOf>
+  void write_all(int64_t line, int64_t begin, int64_t end, IndexOf index_of) const {
     const T* const from = in + places.in_offset(line);
-    T* const to = out + places.out_offset(line);
-    int64_t* const places_to = indices + index_places.in_offset(line);
+    T* const to = line_of_values(line);
+    int64_t* const places_to = line_of_indices(line);
     const int64_t step = in_stride, out_step = out_stride, index_step = index_stride;
-    for (int64_t i = 0; i < wanted; ++i) {
-      const int64_t index = items[i].index();
-      to[i * out_step] = from[index * step];
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t index = index_of(i - begin);
       places_to[i * index_step] = index;
+      if (to != nullptr) to[i * out_step] = from[index * step];
     }
   }
   /// Writes element number `position` of the result: that at `index` of the line.
