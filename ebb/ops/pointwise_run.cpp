@@ -98,7 +98,7 @@ Tensor run_on_cpu(const PointwiseRule& rule, const KernelTable<Function>& table,
   const Function kernel = find(table, again);
   if (kernel == nullptr) throw_no_kernel(rule.op, prepared.dtype(), prepared.device());
   again.materialize();
-  const Tensor out = empty(again.shape(), again.out_dtype());
+  const Tensor out = again.make_out();
   call(kernel, kCpuContext, again, out);
   return fallback.to_device(out);
 }
@@ -152,7 +152,7 @@ Tensor run_pointwise(const PointwiseRule& rule, const KernelTable<Function>& tab
   const Function kernel = find(table, prepared);
   if (kernel == nullptr) return run_on_cpu(rule, table, all, prepared);
   prepared.materialize();
-  Tensor out = empty(prepared.shape(), prepared.out_dtype(), prepared.device());
+  Tensor out = prepared.make_out();
   call(kernel, context_for(prepared, all), prepared, out);
   return out;
 }

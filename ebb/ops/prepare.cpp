@@ -165,6 +165,15 @@ kernels::TensorView Prepared::view(size_t index) const {
   return view;
 }
 
+Tensor Prepared::make_out() const {
+  for (const Tensor& copy : copies_) {
+    const bool fits = copy.defined() && copy.dtype() == out_dtype_ && copy.device() == device_ &&
+                      equal(shape_, copy.sizes());
+    if (fits) return copy;  // kernels read an element before they write it, as in place
+  }
+  return empty(shape_, out_dtype_, device_);
+}
+
 Tensor copy_as(const char* op, const Tensor& tensor, DType dtype) {
   if (!is_on_host(tensor)) {  // whose device may need the CPU for it
     return tensor.dtype() == dtype ? ops::clone(tensor) : ops::cast(tensor, dtype);

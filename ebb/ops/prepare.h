@@ -102,6 +102,9 @@ class Prepared {
   /// Copies operands whose memory a write to `out` would change under way. After materialize().
   void separate_from(const Tensor& out);
   kernels::TensorView view(size_t index) const;
+  /// Memory for the result: that of a converted operand of the same kind, or fresh. After
+  /// materialize().
+  Tensor make_out() const;
 
  private:
   void check(const Operand& operand);
