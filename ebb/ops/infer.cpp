@@ -98,7 +98,10 @@ void check_index_range(const char* op, const char* name, const Tensor& index, in
   const int64_t position = find(context_of(index), view_of(index), 0, size);
   if (position < 0) [[likely]]
     return;
-  throw_wrong_index(op, name, index, size, {element_at(index, position), position});
+  const int64_t value = element_at(index, position);
+  const bool is_gone = value >= 0 && value < size;  // another thread has written it since
+  throw IndexError(str(op, ": ", name, " must be at least 0 and below ", size, ", got ",
+                       describe_wrong({value, is_gone ? -1 : position}, index)));
 }
 
 Shape reshaped(const char* op, const Tensor& input, IntSpan shape) {

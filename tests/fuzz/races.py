@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import os
+import re
 import sys
 import threading
 import time
@@ -174,6 +175,16 @@ class Writer:
         return np.array(self.rng.choice([np.nan, np.inf, -1.0, 0.0])).astype(dtype)
 
 
+RANGE = re.compile(r"must be (?:at least|from) (-?\d+) (and below|to) (-?\d+), got (-?\d+)")
+
+
+def check_number(text: str) -> None:
+    """Raise if an error calls a number out of range that is not."""
+    for least, bound, most, got in RANGE.findall(text):
+        if int(least) <= int(got) < int(most) + (bound == "to"):
+            raise AssertionError(f"names a number in range: {text}")
+
+
 def race(one: Race, seconds: float) -> tuple[int, int]:
     """Run one race; return how many calls there were, and how many of them raised."""
     writer = Writer(one.name)
@@ -187,8 +198,9 @@ def race(one: Race, seconds: float) -> tuple[int, int]:
                 one.program(writer.share)
             except ebb.errors.InternalError:
                 raise
-            except (ebb.errors.Error, MemoryError):
+            except (ebb.errors.Error, MemoryError) as error:
                 raised += 1
+                check_number(str(error))
     finally:
         writer.is_done = True
         writer.thread.join()

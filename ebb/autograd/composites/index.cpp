@@ -132,6 +132,19 @@ Tensor masked_select(const Tensor& input, const Tensor& mask) {
                       flatnonzero(expand(mask, shape)));
 }
 
+namespace {
+
+int64_t classes_up_to(const Tensor& largest) {
+  int64_t classes = 0;
+  if (__builtin_add_overflow(largest.item<int64_t>(), 1, &classes)) {
+    throw IndexError(str("one_hot: input must be below ", largest.item<int64_t>(),
+                         " without num_classes, got ", largest.item<int64_t>()));
+  }
+  return classes;
+}
+
+}  // namespace
+
 Tensor one_hot(const Tensor& input, int64_t num_classes) {
   const autograd::CompositeCall call("one_hot", __builtin_return_address(0));
   ops::infer::check_defined("one_hot", "input", input);
@@ -141,7 +154,7 @@ Tensor one_hot(const Tensor& input, int64_t num_classes) {
                          ? str("one_hot: needs num_classes for no elements, got -1")
                          : str("one_hot: num_classes must be at least -1, got ", num_classes));
   }
-  const int64_t classes = num_classes == -1 ? max(input).item<int64_t>() + 1 : num_classes;
+  const int64_t classes = num_classes == -1 ? classes_up_to(max(input)) : num_classes;
   const Tensor index = input.dtype() == DType::int64 ? input : cast(input, DType::int64);
   ops::infer::check_index_range("one_hot", "input", index, classes);
   Shape shape = input.shape();

@@ -66,8 +66,10 @@ Tensor flat_index(std::span<const Tensor> indices, IntSpan sizes, IntSpan shape)
       const int own = dim - lead;
       if (own >= 0 && index.impl()->sizes()[own] != 1) offset += at * index.impl()->strides()[own];
     }
+    const int64_t value = index.data<int64_t>()[offset];
+    const bool is_gone = value >= -sizes[i] && value < sizes[i];  // written since
     throw IndexError(str(op, ": an index must be from ", -sizes[i], " to ", sizes[i] - 1, ", got ",
-                         index.data<int64_t>()[offset]));
+                         is_gone ? describe_wrong({value, -1}, index) : str(value)));
   }
   return out;
 }

@@ -78,12 +78,14 @@ PyObject* output_number(const Tensor& tensor) {
   return PyLong_FromUnsignedLong(is_leaf(tensor) ? 0 : tensor.impl()->output_index);
 }
 Tensor turned_matrix(const char* name, const Tensor& tensor) {
+  require_strided(name, "self", tensor);
   if (tensor.ndim() != 2) {
     throw ShapeError(str(name, ": needs a 2-d tensor, got shape ", describe_shape(tensor)));
   }
   return ebb::transpose(tensor, 0, 1);
 }
 Tensor turned_matrices(const char* name, const Tensor& tensor) {
+  require_strided(name, "self", tensor);
   if (tensor.ndim() < 2) {
     throw ShapeError(str(name, ": needs at least 2 dims, got shape ", describe_shape(tensor)));
   }

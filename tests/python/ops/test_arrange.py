@@ -200,6 +200,8 @@ def test_one_hot_counts_classes_itself():
     assert functional.one_hot(ebb.zeros(0, 2, dtype=ebb.int64), 3).shape == (0, 2, 3)
     with pytest.raises(ValueError, match="num_classes must be at least -1, got -2"):
         functional.one_hot(ebb.tensor([0]), -2)
+    with pytest.raises(IndexError, match="one_hot: input must be below 9223372036854775807"):
+        functional.one_hot(ebb.tensor([2**63 - 1]))
 
 
 def test_addmm_with_a_row_is_one_linear():

@@ -178,3 +178,9 @@ def test_an_op_that_keeps_only_the_shape_of_its_input_refuses_a_sparse_one():
     for op in (ebb.mean, lambda t: ebb.sum(t, 0), *views):
         with pytest.raises(NotImplementedError, match=text):
             op(sparse)
+
+
+@pytest.mark.parametrize("name", ["T", "mT", "H", "mH"])
+def test_a_transpose_that_refuses_a_sparse_tensor_names_itself(name):
+    with pytest.raises(NotImplementedError, match=f"^{name}: 'self' must be strided"):
+        getattr(ebb.eye(3).to_sparse(), name)
