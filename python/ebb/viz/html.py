@@ -25,6 +25,7 @@ SCRIPTS = (
     "kernel", "model", "steps", "groups", "scene", "layout", "boxes", "colours", "draw", "view",
     "tree", "details", "search", "export", "keyboard", "app", "actions",
 )  # fmt: skip
+KERNEL = Path(__file__).parent / "page" / "layout.wasm"  # made by cmake/EbbWasm.cmake
 COMPRESS_FROM = 1 << 15  # bytes of JSON from which on gzip is worth a file that grep cannot read
 GZIP, BASE64, PLAIN = "gzip+base64", "base64", "json"
 MOST_BYTES = 1 << 28  # that read_html takes from a file that it was not told to trust
@@ -256,13 +257,12 @@ def _sources(packs: bool) -> tuple[str, str]:
 
 def _kernel() -> bytes:
     """Return the layout's code, which the build compiles for pages."""
-    path = Path(__file__).parent / "page" / "layout.wasm"
-    if not path.exists():
+    if not KERNEL.exists():
         raise _C.NotImplementedError(
             "write_html: needs the layout that is compiled for pages, got a build without it\n"
             "hint: install clang-14 and lld-14, and build ebb again"
         )
-    return path.read_bytes()
+    return KERNEL.read_bytes()
 
 
 def _squeezed(text: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import ebb
-from ebb.viz import read_html, show, to_html, write_html
+from ebb.viz import html, read_html, show, to_html, write_html
 from ebb.viz.html import SCRIPTS
 from tests.viz import graphs
 
@@ -144,6 +144,13 @@ def test_infinite_attributes_become_texts(tmp_path):
 def test_what_is_no_graph_is_refused(graph, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         to_html(graph)
+
+
+def test_a_build_without_the_layout_for_pages_says_so(monkeypatch, tmp_path):
+    monkeypatch.setattr(html, "KERNEL", tmp_path / "layout.wasm")
+    html._sources.cache_clear()
+    with pytest.raises(ebb.errors.NotImplementedError, match="needs the layout that is compiled"):
+        write_html(graphs.mlp(), tmp_path / "graph.html")
 
 
 def test_reading_another_file_is_refused(tmp_path):
