@@ -6,10 +6,9 @@
 
 from __future__ import annotations
 
-import re
-from html import escape
 from typing import TYPE_CHECKING
 
+from ebb._svg import clean, decimal, document, element
 from ebb.graphs.layout import (
     BOX_PAD_Y,
     LINE_HEIGHT,
@@ -91,14 +90,11 @@ class _Writer:
     def write(self) -> str:
         layout, boxes = self.layout, self.picture.boxes
         width, height = layout.w[0] + 2 * MARGIN, layout.h[0] + 2 * MARGIN
+        size = {"width": width, "height": height}
         self.parts += [
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="ebb-graph" width="{_n(width)}" '
-            f'height="{_n(height)}" viewBox="{_n(-MARGIN)} {_n(-MARGIN)} {_n(width)} '
-            f'{_n(height)}" role="img">',
-            f"<title>{_text(self._title())}</title>",
-            f"<style>{_style()}</style>",
-            f'<rect class="ground" x="{_n(-MARGIN)}" y="{_n(-MARGIN)}" width="{_n(width)}" '
-            f'height="{_n(height)}"/>',
+            element("title", clean(self._title())),
+            element("style", _style()),
+            element("rect", class_="ground", x=-MARGIN, y=-MARGIN, **size),
         ]
         frames = [number for number, box in enumerate(boxes) if box.kind == "frame" and number > 0]
         for number in frames:
@@ -110,83 +106,68 @@ class _Writer:
         for number, box in enumerate(boxes):
             if box.kind != "frame":
                 self._box(number, box)
-        return "\n".join([*self.parts, "</svg>\n"])
+        sides = " ".join(decimal(side) for side in (-MARGIN, -MARGIN, width, height))
+        return document(**size, parts=self.parts, viewBox=sides, class_="ebb-graph", role="img")
 
     def _title(self) -> str:
         graph = self.picture.graph
         leaves = len(graph.leaves)
         return f"Backward graph: {len(graph) - leaves:,} ops, {leaves:,} leaves"
 
-    def _rect(self, number: int, radius: float, shift: float = 0.0, extra: str = "") -> str:
+    def _rect(self, box: int, radius: float, shift: float = 0.0, **look: str) -> str:
         layout = self.layout
-        return (
-            f'<rect x="{_n(layout.x[number] + shift)}" y="{_n(layout.y[number] + shift)}" '
-            f'width="{_n(layout.w[number])}" height="{_n(layout.h[number])}" '
-            f'rx="{_n(radius)}"{extra}/>'
-        )
+        return element("rect", x=layout.x[box] + shift, y=layout.y[box] + shift,
+                       width=layout.w[box], height=layout.h[box], rx=radius, **look)  # fmt: skip
 
-    def _frame(self, number: int) -> None:
-        shifts = (5.0, 2.5, 0.0) if self.picture.boxes[number].times > 1 else (0.0,)
-        for shift in shifts:  # several sheets: it stands for several modules
-            self.parts.append(self._rect(number, 7, shift, ' class="frame"'))
+    def _frame(self, box: int) -> None:
+        shifts = (5.0, 2.5, 0.0) if self.picture.boxes[box].times > 1 else (0.0,)
+        # Several sheets: it stands for several modules.
+        self.parts += [self._rect(box, 7, shift, class_="frame") for shift in shifts]
 
-    def _frame_title(self, number: int) -> None:
-        title, *kind = self.picture.boxes[number].lines
-        x, y = self.layout.x[number] + NAME_X, self.layout.y[number] + NAME_Y
-        self.parts.append(f'<text class="t name" x="{_n(x)}" y="{_n(y)}">{_text(title)}</text>')
+    def _frame_title(self, box: int) -> None:
+        title, *kind = self.picture.boxes[box].lines
+        x, y = self.layout.x[box] + NAME_X, self.layout.y[box] + NAME_Y
+        self.parts.append(element("text", clean(title), class_="t name", x=x, y=y))
         if kind:
             x += (len(title) + 1.5) * TITLE_CHAR
-            self.parts.append(f'<text class="type" x="{_n(x)}" y="{_n(y)}">{_text(kind[0])}</text>')
+            self.parts.append(element("text", clean(kind[0]), class_="type", x=x, y=y))
 
     def _box(self, number: int, box: Box) -> None:
         layout = self.layout
         radius = min(11.0, layout.h[number] / 2) if box.kind == "leaf" else 3.0
-        tip = f"<title>{_text(box.tip)}</title>" if box.tip else ""
-        self.parts.append(f'<g class="{box.kind}">{tip}')
-        if box.times > 1:
-            self.parts += [self._rect(number, radius, shift) for shift in (4.0, 2.0)]
-        self.parts.append(self._rect(number, radius))
+        inside = [element("title", clean(box.tip))] if box.tip else []
+        shifts = (4.0, 2.0, 0.0) if box.times > 1 else (0.0,)
+        inside += [self._rect(number, radius, shift) for shift in shifts]
         x = layout.x[number] + layout.w[number] / 2
         y = layout.y[number] + BOX_PAD_Y + TITLE_HEIGHT - 4
         for k, line in enumerate(box.lines):
             cut = line if len(line) <= LINE_LIMIT else f"{line[: LINE_LIMIT - 1]}\u2026"
-            kind = ' class="t"' if k == 0 else ""
-            self.parts.append(
-                f'<text{kind} x="{_n(x)}" y="{_n(y)}" text-anchor="middle">{_text(cut)}</text>'
-            )
+            look = {} if k else {"class_": "t"}
+            inside.append(element("text", clean(cut), **look, x=x, y=y, text_anchor="middle"))
             y += LINE_HEIGHT
-        self.parts.append("</g>")
+        self.parts.append(element("g", "\n".join(inside), class_=box.kind))
 
     def _line(self, line: Line) -> None:
         kind = "e" + (" v" if line.look == "view" else "") + (" far" if line.is_far else "")
-        self.parts.append(f'<path class="{kind}" d="{_path(line.points)}"/>')
+        self.parts.append(element("path", class_=kind, d=_path(line.points)))
         if line.head:
             x, y, sign = line.head
-            self.parts.append(f'<path class="h" d="M{_n(x)} {_n(y)}l-3.2 {-6.5 * sign}h6.4z"/>')
+            tip = f"M{decimal(x)} {decimal(y)}l-3.2 {-6.5 * sign}h6.4z"
+            self.parts.append(element("path", class_="h", d=tip))
 
 
 def _path(points: list[tuple[float, float]]) -> str:
     """A line that is upright at all points."""
     x, y = points[0]
-    parts = [f"M{_n(x)} {_n(y)}"]
+    parts = [f"M{decimal(x)} {decimal(y)}"]
     for next_x, next_y in points[1:]:
         if next_x == x and next_y == y:
             continue
         if abs(next_x - x) < 0.05:
-            parts.append(f"V{_n(next_y)}")
+            parts.append(f"V{decimal(next_y)}")
         else:
-            middle = _n((y + next_y) / 2)
-            parts.append(f"C{_n(x)} {middle} {_n(next_x)} {middle} {_n(next_x)} {_n(next_y)}")
+            middle = (y + next_y) / 2
+            bend = (x, middle, next_x, middle, next_x, next_y)
+            parts.append(f"C{' '.join(map(decimal, bend))}")
         x, y = next_x, next_y
     return "".join(parts)
-
-
-def _n(value: float) -> str:
-    """A number with one digit after the point, if that is not 0."""
-    text = f"{value:.1f}"
-    return text[:-2] if text.endswith(".0") else text
-
-
-def _text(text: str) -> str:
-    """Text for XML, which has no control characters."""
-    return escape(re.sub("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ebb import Tensor
+from ebb._svg import clean, document, element
 from ebb.errors import DTypeError, ValueError
 from ebb.io.writing import write_text
 from ebb.nn import Module
@@ -161,8 +162,6 @@ class GradientFlow:
         write_text("write_svg", path, self._svg())
 
     def _svg(self) -> str:
-        from html import escape  # not at every import of ebb
-
         per_column = max(1, math.ceil(self.steps / MOST_COLUMNS))
         rows = {
             name: [_worst(values[at : at + per_column]) for at in range(0, len(values), per_column)]
@@ -179,30 +178,27 @@ class GradientFlow:
         columns = max(1, math.ceil(self.steps / per_column))
         width = max(left + CELL * columns + 16, 480)
         bottom = TOP + ROW * len(rows)
+        merged = f", {per_column} per column" if per_column > 1 else ""
         parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" '
-            f'height="{bottom + LEGEND}" viewBox="0 0 {width} {bottom + LEGEND}" '
-            'font-family="Helvetica, Arial, sans-serif" font-size="12">',
-            f'<rect width="{width}" height="{bottom + LEGEND}" fill="#ffffff"/>',
-            f'<text x="{LABEL}" y="22" font-size="16" fill="#333333">Gradient norms</text>',
-            f'<text x="{LABEL}" y="42" fill="#666666">{self.steps} steps, left to right'
-            f"{f', {per_column} per column' if per_column > 1 else ''}</text>",
+            element("rect", width=width, height=bottom + LEGEND, fill="#ffffff"),
+            _text(LABEL, 22, "Gradient norms", font_size=16),
+            _text(LABEL, 42, f"{self.steps} steps, left to right{merged}", fill="#666666"),
         ]
         for number, (name, values) in enumerate(rows.items()):
             y = TOP + ROW * number
-            parts.append(
-                f'<text x="{left - 8}" y="{y + 12}" text-anchor="end" fill="#333333">'
-                f"{escape(name)}</text>"
-            )
+            parts.append(_text(left - 8, y + 12, name, text_anchor="end"))
             for column, norm in enumerate(values):
                 text = "no gradient" if norm is None else f"{norm:.3g}"
-                parts.append(
-                    f'<rect x="{left + CELL * column}" y="{y + 1}" width="{CELL - 1}" '
-                    f'height="{ROW - 2}" fill="{_colour(norm, low, high)}">'
-                    f"<title>{escape(name)}, step {column * per_column}: {text}</title></rect>"
-                )
+                tip = element("title", clean(f"{name}, step {column * per_column}: {text}"))
+                parts.append(element("rect", tip, x=left + CELL * column, y=y + 1, width=CELL - 1,
+                                     height=ROW - 2, fill=_colour(norm, low, high)))  # fmt: skip
         parts += _legend(bottom + 14, low, high)
-        return "\n".join([*parts, "</svg>\n"])
+        font = {"font_family": "Helvetica, Arial, sans-serif", "font_size": 12}
+        return document(width, bottom + LEGEND, parts, **font)
+
+
+def _text(x: int, y: int, text: str, **look: str | float) -> str:
+    return element("text", clean(text), x=x, y=y, **{"fill": "#333333", **look})
 
 
 def _worst(values: list[float | None]) -> float | None:
@@ -225,17 +221,15 @@ def _colour(norm: float | None, low: float, high: float) -> str:
 
 def _legend(y: int, low: float, high: float) -> list[str]:
     """Return boxes from the smallest norm to the largest, and what the other colours mean."""
-    parts = [
-        f'<text x="{LABEL}" y="{y + 12}" fill="#333333">{10**low:.1e}</text>',
-    ]
+    parts = [_text(LABEL, y + 12, f"{10**low:.1e}")]
     x = LABEL + 58
     for colour in SCALE:
-        parts.append(f'<rect x="{x}" y="{y}" width="20" height="14" fill="{colour}"/>')
+        parts.append(element("rect", x=x, y=y, width=20, height=14, fill=colour))
         x += 20
-    parts.append(f'<text x="{x + 6}" y="{y + 12}" fill="#333333">{10**high:.1e}</text>')
+    parts.append(_text(x + 6, y + 12, f"{10**high:.1e}"))
     x += 74
     for colour, text in ((NOTHING, "none"), (ZERO, "zero"), (BAD, "nan or inf")):
-        parts.append(f'<rect x="{x}" y="{y}" width="14" height="14" fill="{colour}"/>')
-        parts.append(f'<text x="{x + 20}" y="{y + 12}" fill="#333333">{text}</text>')
+        parts.append(element("rect", x=x, y=y, width=14, height=14, fill=colour))
+        parts.append(_text(x + 20, y + 12, text))
         x += 30 + 7 * len(text)
     return parts

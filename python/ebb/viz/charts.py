@@ -4,12 +4,13 @@
 import math
 from pathlib import Path
 
+from ebb._svg import clean, decimal, document, element
 from ebb.io.writing import write_text
 
 WIDTH, HEIGHT = 640, 400
 LEFT, RIGHT, TOP, BOTTOM = 64, 24, 48, 56
 COLOURS = ("#1f5fa8", "#d1602a", "#3b8f4a", "#7a4fa0")
-TEXT = 'font-family="Helvetica, Arial, sans-serif" fill="#333333"'
+FONT, INK = "Helvetica, Arial, sans-serif", "#333333"
 
 
 def ticks(low: float, high: float, count: int = 6) -> list[float]:
@@ -19,7 +20,7 @@ def ticks(low: float, high: float, count: int = 6) -> list[float]:
     step = unit * next(factor for factor in (1, 2, 5, 10) if unit * factor >= rough)
     first = math.floor(low / step)
     last = math.ceil(high / step - 1e-9)
-    return [step * number for number in range(first, last + 1)]
+    return [step * place for place in range(first, last + 1)]
 
 
 def write_line_chart(path: Path, title: str, x_label: str, y_label: str, curves: dict) -> None:
@@ -38,47 +39,46 @@ def write_line_chart(path: Path, title: str, x_label: str, y_label: str, curves:
             HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * y / y_ticks[-1],
         )
 
+    middle = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
-        f'viewBox="0 0 {WIDTH} {HEIGHT}">',
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
-        f'<text x="{LEFT}" y="28" font-size="17" {TEXT}>{title}</text>',
+        element("rect", width=WIDTH, height=HEIGHT, fill="#ffffff"),
+        _text(LEFT, 28, title, 17),
         *_axes(x_ticks, y_ticks, place),
-        f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 14}" font-size="13" '
-        f'text-anchor="middle" {TEXT}>{x_label}</text>',
-        f'<text transform="translate(18 {(TOP + HEIGHT - BOTTOM) / 2}) rotate(-90)" '
-        f'font-size="13" text-anchor="middle" {TEXT}>{y_label}</text>',
-    ]
-    for number, (name, values) in enumerate(curves.items()):
-        parts += _curve(number, name, values, place)
-    write_text("write_line_chart", path, "\n".join([*parts, "</svg>\n"]))
+        _text(middle[0], HEIGHT - 14, x_label, 13, text_anchor="middle"),
+        _text(0, 0, y_label, 13, text_anchor="middle",
+              transform=f"translate(18 {decimal(middle[1])}) rotate(-90)"),
+    ]  # fmt: skip
+    for index, (name, values) in enumerate(curves.items()):
+        parts += _curve(index, name, values, place)
+    write_text("write_line_chart", path, document(WIDTH, HEIGHT, parts))
+
+
+def _text(x: float, y: float, text: str, size: float, **attributes: str) -> str:
+    return element("text", clean(text), x=x, y=y, font_size=size, font_family=FONT, fill=INK,
+                   **attributes)  # fmt: skip
 
 
 def _axes(x_ticks: list[float], y_ticks: list[float], place) -> list[str]:
     parts = []
-    right = WIDTH - RIGHT
     for tick in y_ticks:
         _, y = place(0, tick)
-        colour = "#333333" if tick == 0 else "#dddddd"
-        parts.append(f'<path d="M{LEFT} {y:.1f}H{right}" stroke="{colour}"/>')
-        parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" font-size="12" '
-                     f'text-anchor="end" {TEXT}>{tick:g}</text>')  # fmt: skip
+        colour = INK if tick == 0 else "#dddddd"
+        parts.append(element("path", d=f"M{LEFT} {decimal(y)}H{WIDTH - RIGHT}", stroke=colour))
+        parts.append(_text(LEFT - 8, y + 4, f"{tick:g}", 12, text_anchor="end"))
     for tick in x_ticks:
         x, y = place(tick, 0)
-        parts.append(f'<path d="M{x:.1f} {y:.1f}v5" stroke="#333333"/>')
-        parts.append(f'<text x="{x:.1f}" y="{y + 20:.1f}" font-size="12" '
-                     f'text-anchor="middle" {TEXT}>{tick:g}</text>')  # fmt: skip
+        parts.append(element("path", d=f"M{decimal(x)} {decimal(y)}v5", stroke=INK))
+        parts.append(_text(x, y + 20, f"{tick:g}", 12, text_anchor="middle"))
     return parts
 
 
-def _curve(number: int, name: str, values: list[float], place) -> list[str]:
-    colour = COLOURS[number % len(COLOURS)]
-    points = " ".join("{:.1f},{:.1f}".format(*place(x, y)) for x, y in enumerate(values, start=1))
-    y = TOP + 16 + 20 * number
-    x = WIDTH - RIGHT - 150
+def _curve(index: int, name: str, values: list[float], place) -> list[str]:
+    look = {"stroke": COLOURS[index % len(COLOURS)], "stroke_width": 2}
+    places = (place(x, y) for x, y in enumerate(values, start=1))
+    points = " ".join(f"{decimal(x)},{decimal(y)}" for x, y in places)
+    x, y = WIDTH - RIGHT - 150, TOP + 16 + 20 * index
     return [
-        f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2" '
-        'stroke-linejoin="round"/>',
-        f'<path d="M{x} {y}h24" stroke="{colour}" stroke-width="2"/>',
-        f'<text x="{x + 32}" y="{y + 4}" font-size="13" {TEXT}>{name}</text>',
+        element("polyline", points=points, fill="none", stroke_linejoin="round", **look),
+        element("path", d=f"M{x} {y}h24", **look),
+        _text(x + 32, y + 4, name, 13),
     ]

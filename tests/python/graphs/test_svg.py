@@ -189,6 +189,12 @@ def test_odd_names_are_valid_xml():
     assert any("<a href=" in text for text in titles(graph.to_svg()))
 
 
+def test_odd_names_in_a_chart_are_valid_xml(tmp_path):
+    odd = "a < b & c\x01"
+    ebb.viz.write_line_chart(tmp_path / "chart.svg", odd, odd, odd, {odd: [1.0, 2.0, 0.5]})
+    assert titles((tmp_path / "chart.svg").read_text()).count("a < b & c\ufffd") == 4
+
+
 def test_a_picture_is_written_and_shown_by_notebooks(tmp_path):
     graph = recorded()["custom functions"]()
     text = graph.to_svg(tmp_path / "graph.svg")
