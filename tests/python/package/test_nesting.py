@@ -141,7 +141,7 @@ def call_all():
 
 def test_no_public_callable_hangs_or_recurses_on_a_container_that_holds_itself():
     # A process of its own: some of them, such as hooks of all modules, keep what they are given.
-    command = [sys.executable, "-c", "from tests.python import test_nesting as t; t.main()"]
+    command = [sys.executable, "-c", "from tests.python.package import test_nesting as t; t.main()"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 4000
