@@ -7,6 +7,7 @@
 #include "python/src/autograd/forward_mode.h"
 #include "python/src/autograd/function.h"
 #include "python/src/autograd/grad_mode.h"
+#include "python/src/autograd/gradcheck.h"
 #include "python/src/autograd/hooks.h"
 #include "python/src/autograd/jvp.h"
 #include "python/src/autograd/node_object.h"
@@ -74,6 +75,7 @@ int fill_module(PyObject* module) {
         add_overrides(module);
         add_selective_checkpoint(module);
         add_grad_mode(module);
+        add_gradcheck(module);
         add_checks(module);
         add_profiler(module);
         add_forward_mode(module);

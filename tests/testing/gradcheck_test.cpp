@@ -76,8 +76,9 @@ TEST(Gradcheck, FindsAWrongGradientAndSaysWhere) {
 TEST(Gradcheck, SaysWhichElementIsWorst) {
   const Tensor inputs[] = {ramp({2})};
   expect_contains(error_of([&] { gradcheck(half_a_square, inputs); }),
-                  "worst: analytical 0.8 and numerical 1.6 at [1] of the input and [1] of the "
-                  "output\nwrong: 2 of 4 elements");
+                  "worst: analytical 0.800000012 and numerical 1.60000002 at [1] of the input and "
+                  "[1] of the output\nwrong: 2 of 4 elements\n"
+                  "rows: output, columns: input, #: wrong\n  #.\n  .#");
 }
 
 TEST(Gradcheck, ChecksTangentsIfAsked) {
@@ -97,6 +98,28 @@ TEST(Gradcheck, ChecksTangentsIfAsked) {
     expect_contains(error_of([&] { gradcheck(drops_a_tangent, std::span(inputs, 1), options); }),
                     "gradcheck: tangent of output 0 with respect to input 0 must match");
   }
+}
+
+TEST(Gradcheck, ChecksBatchesAndEveryMixtureOfModes) {
+  const Tensor inputs[] = {ramp({2}), ramp({2})};
+  EXPECT_NO_THROW(gradcheck(
+      product, inputs,
+      {.check_forward_ad = true, .check_batched_grad = true, .check_batched_forward_grad = true}));
+  EXPECT_NO_THROW(gradgradcheck(
+      product, inputs, {},
+      {.check_forward_ad = true, .check_rev_over_fwd = true, .gen_non_contig_grad_outputs = true}));
+  EXPECT_EQ(error_of([&] { gradcheck(product, inputs, {.check_backward_ad = false}); }),
+            "gradcheck: needs check_backward_ad or check_forward_ad, got neither of them");
+}
+
+TEST(Gradcheck, RefusesInputsThatShareMemory) {
+  const Tensor base = detach(ramp({6}));
+  const Tensor inputs[] = {requires_grad_(narrow(base, 0, 0, 4)),
+                           requires_grad_(narrow(base, 0, 2, 4))};
+  expect_contains(error_of([&] { gradcheck(product, inputs); }),
+                  "share no memory, got elements in common at positions 0 and 1");
+  const Tensor twice[] = {inputs[0], inputs[0]};
+  EXPECT_NO_THROW(gradcheck(product, twice, {.check_forward_ad = true}));
 }
 
 TEST(Gradcheck, FindsAWrongSecondDerivative) {
