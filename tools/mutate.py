@@ -36,6 +36,7 @@ OTHER_TESTS = [
     "tests/python/ops/test_special.py",
     "tests/python/ops/test_random.py",
     "tests/python/indexing/test_advanced_indexing.py",
+    "tests/fuzz/test_special_values.py",
 ]
 # Mutants that compute the same, with the reason.
 EQUIVALENT = {
