@@ -7,16 +7,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import ebb
 from tests.python.ops.op_rows import Array, Case, Row, call, make_arguments
+
+TRIAL = 8192
+ELEMENTS = 1 << 19
+LARGE = 1 << 24
 
 
 def _arrays(case: Case) -> list[Array]:
@@ -121,29 +123,12 @@ def of_backward(row: Row, case: Case, dtype: str) -> Memory:
     return memory_of(lambda: ebb.autograd.grad(outs, leaves, grads, allow_unused=True))
 
 
-def unseen_of_call(row: Row, case: Case, dtype: str) -> Memory:
-    """What a call takes that the allocator does not count: by the peak of the process's memory."""
-    arguments = make_arguments(row, case, dtype)
-    with ebb.no_grad():
-        call(row, arguments)  # what libraries set up once
-        LIBC.malloc_trim(0)
-        ebb.release_cached_memory()
-        Path("/proc/self/clear_refs").write_text("5")
-        before = _status("VmRSS")
-        counted = memory_of(lambda: call(row, arguments))
-    results = sum(one.numel() * one.element_size() for one in tensors_in([call(row, arguments)]))
-    unseen = _status("VmHWM") - before - results - counted.temporaries
-    return Memory(counted.results, unseen, counted.seconds)
-
-
-def _status(name: str) -> int:
-    """A size of the process, in bytes."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(1024 * int(line.split()[1]) for line in lines if line.startswith(name + ":"))
-
-
 def bytes_an_element(
-    row: Row, case: Case, size: int, dtype: str, measure: Callable[[Row, Case, str], Memory]
+    row: Row,
+    case: Case,
+    size: int,
+    dtype: str,
+    measure: Callable[[Row, Case, str], Memory],
 ) -> float | None:
     """How temporaries grow with the operands; None if the op does not take such operands.
 
@@ -175,9 +160,3 @@ def at_most(
 ) -> bool:
     """Whether temporaries that grow stop doing so: at most `limit` bytes for large operands."""
     return measure(row, enlarged(case, size, LARGE), dtype).temporaries <= limit
-
-
-LIBC = ctypes.CDLL(None)
-TRIAL = 8192
-ELEMENTS = 1 << 19
-LARGE = 1 << 24

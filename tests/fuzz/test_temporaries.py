@@ -14,6 +14,10 @@ from tests.python.ops.op_rows import load_rows
 SAMPLE = 16
 SLACK = 1.0  # workspaces of half a megabyte, of which a thread may keep one more or less
 WORKSPACE = 64 << 20  # what grows may do so up to here
+# A gradient's formula is made of recorded ops, whose results are there at the same time: at most
+# ten of float32.
+BACKWARD = 40
+CHANNELS = {"instance_norm": "sums over each piece for every channel, however few elements it has"}
 ROUNDED = 1.34  # blocks of memory are up to a third larger than asked for
 
 ROWS = [row for row in load_rows() if row.test.get("inputs") and not row.is_inplace]
@@ -34,7 +38,8 @@ def growths(row, dtype, measure):
 
 
 def check(row, dtype, measure=temporaries.of_call):
-    each = row.data["temporaries"] * max(1, getattr(ebb, dtype).itemsize / 4)
+    each = row.data["temporaries"] if measure is temporaries.of_call else BACKWARD
+    each *= max(1, getattr(ebb, dtype).itemsize / 4)
     for growth, case, size in growths(row, dtype, measure):
         if growth <= each * ROUNDED + SLACK:
             continue
@@ -60,6 +65,31 @@ def test_temporaries_do_not_grow_with_the_operands(row):
 
 def known_dtypes(row):
     return [dtype for dtype in ("float32", "uint8", "float16", "float64") if dtype in row.dtypes]
+
+
+DIFFERENTIABLE = [row for row in ROWS if row.differentiable and "float32" in row.dtypes]
+SAMPLED_BACKWARD = seeds.fixed("backward temporaries").sample(
+    DIFFERENTIABLE, min(SAMPLE, len(DIFFERENTIABLE))
+)
+
+
+def check_backward(row):
+    if row.op in CHANNELS:
+        pytest.xfail(CHANNELS[row.op])
+    check(row, "float32", temporaries.of_backward)
+
+
+@pytest.mark.nosan
+@pytest.mark.parametrize("row", SAMPLED_BACKWARD, ids=str)
+def test_a_backward_pass_holds_few_temporaries(row):
+    check_backward(row)
+
+
+@pytest.mark.long
+@pytest.mark.nosan
+@pytest.mark.parametrize("row", DIFFERENTIABLE, ids=str)
+def test_no_backward_pass_holds_many_temporaries(row):
+    check_backward(row)
 
 
 @pytest.mark.long
