@@ -8,11 +8,11 @@ namespace ebb::layout {
 /// A program: ops in forward order. Without `wire_start` equal ops are enough, else they have to be
 /// joined equally, too.
 struct Program {
-  View<int> symbols;     // equal for equal ops
-  View<int> wire_start;  // inputs of op k: rows wire_start[k] to wire_start[k + 1] of
-  View<int> wire_input;  // which input it is, and
-  View<int> wire_maker;  // the op that made it, -1 if none of these did
-  int least_ops = 0;     // that a loop must have in all
+  View<int> symbols = {};     // equal for equal ops
+  View<int> wire_start = {};  // inputs of op k: rows wire_start[k] to wire_start[k + 1] of
+  View<int> wire_input = {};  // which input it is, and
+  View<int> wire_maker = {};  // the op that made it, -1 if none of these did
+  int least_ops = 0;          // that a loop must have in all
 };
 
 /// Where each loop begins, how many ops a step has, how many steps there are: three numbers each.
