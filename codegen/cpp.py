@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import jinja2
 
 from codegen.dtypes import mask
-from codegen.model import Op
+from codegen.model import Op, op_names
 from codegen.signature import Param
 
 
@@ -119,6 +123,26 @@ def forms(op: Op) -> list[Form]:
     return [Form(op, kind) for kind in op.forms]
 
 
+def op_header(name: str) -> str:
+    """The header that declares the recorded functions of an op, all overloads and forms."""
+    return f"ebb/autograd/ops/{name}.h"
+
+
+def kernel_header(name: str) -> str:
+    """The header that declares the table of a kernel."""
+    return f"ebb/kernels/tables/{name}.h"
+
+
+_CALL = re.compile(r"(?<![\w.>:])(?:ebb::)?(\w+?)(_out|_)?\(")
+
+
+def called_ops(code: str) -> set[str]:
+    """The names of all recorded ops that a piece of C++ calls."""
+    known = op_names()
+    calls = _CALL.findall(code)
+    return {one for name, suffix in calls for one in (name, name + suffix) if one in known}
+
+
 def comment(text: str, indent: str = "") -> str:
     """Documentation as /// lines of at most 100 columns."""
     lines, line = [], ""
@@ -131,6 +155,20 @@ def comment(text: str, indent: str = "") -> str:
     return "\n".join(f"{indent}/// {one}" for one in [*lines, line])
 
 
+def render_with_ops(template: str, own: Iterable[str], **context: Any) -> str:
+    """A source with an include for each op that it defines (`own`) or calls, and for its rules.
+
+    So a new op makes nothing stale but its own family.
+    """
+    mark = "// op headers"
+    code = environment().get_template(template).render(**context, op_headers=mark)
+    headers = {op_header(name) for name in {*own, *called_ops(code)}}
+    if "rules::" in code.replace("autograd::rules", ""):
+        headers.add(f"ebb/autograd/rules/{context['family'].name}.h")
+    return code.replace(mark, "\n".join(f'#include "{one}"' for one in sorted(headers)), 1)
+
+
+@functools.cache
 def environment() -> jinja2.Environment:
     """The templates, strict about unknown names."""
     loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")

@@ -1,4 +1,4 @@
-# codegen/emit_autograd.py -- the recording layer: ebb/autograd/ops/<family>.h and .cpp.
+# codegen/emit_autograd.py -- the recording layer: ebb/autograd/ops/<op>.h and <family>.cpp.
 #
 # For every differentiable op: the class of its node, the entry with the gate, the part that
 # records and the slow part. What a node keeps comes from formulas.plan_node(). The functions below
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from codegen.cpp import Form, environment, forms
+from codegen.cpp import Form, environment, forms, op_header, render_with_ops
 from codegen.emit_jvp import has_rule, needs_operand
 from codegen.formulas import NodePlan, Rule, SavedOperand, plan_node
 from codegen.model import Family, Op
@@ -475,8 +475,7 @@ def check_supported(op: Op) -> None:
 
 
 def emit(family: Family) -> dict[str, str]:
-    """Both files of a family, by path below the generated folder."""
-    env = environment()
+    """The source of a family and a header for each op, by path below the generated folder."""
     for op in family.ops:
         check_supported(op)
     nodes = {op.key: NodeView(op) for op in family.ops if op.is_differentiable}
@@ -496,12 +495,25 @@ def emit(family: Family) -> dict[str, str]:
         "composite_text": composite_text,
         "loses_gradient": loses_gradient,
         "noted_operands": noted_operands,
-        "needs_reduction": any(
-            param.type.name == "Reduction" for op in family.ops for param in op.params
-        ),
     }
-    name = f"ebb/autograd/ops/{family.name}"
+    own = {op.name for op in family.ops}
     return {
-        f"{name}.h": env.get_template("autograd.h.j2").render(context),
-        f"{name}.cpp": env.get_template("autograd.cpp.j2").render(context),
+        **{op_header(name): header(family, name) for name in sorted(own)},
+        f"ebb/autograd/ops/{family.name}.cpp": render_with_ops("autograd.cpp.j2", own, **context),
     }
+
+
+def header(family: Family, name: str) -> str:
+    """The declarations of one op. Words stay out, so that changing them rebuilds no caller."""
+    ops = [op for op in family.ops if op.name == name]
+    return (
+        environment()
+        .get_template("op.h.j2")
+        .render(
+            path=op_header(name),
+            file=family.file,
+            name=name,
+            functions=[form for op in ops for form in forms(op)],
+            needs_reduction=any(p.type.name == "Reduction" for op in ops for p in op.params),
+        )
+    )

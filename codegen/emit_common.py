@@ -1,4 +1,4 @@
-# codegen/emit_common.py -- what all families share: kernel tables, their list, umbrella headers.
+# codegen/emit_common.py -- kernel tables, their list, and the header that gathers all ops.
 #
 # Each kernel has a signature number, a hash of its C++ function type as ebb/kernels/signatures*.h
 # spells it: a plug-in built against another one is refused.
@@ -11,7 +11,7 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from codegen.cpp import environment
+from codegen.cpp import environment, kernel_header, op_header
 from codegen.dtypes import DTYPES, KernelUse, mask
 from codegen.model import Family
 from codegen.signature import SchemaError
@@ -33,6 +33,11 @@ class Kernel:
     def mask(self) -> str:
         """One bit per dtype that must have a kernel."""
         return f"0x{mask(self.dtypes):x}u"
+
+    @property
+    def header(self) -> str:
+        """The header that declares the table."""
+        return kernel_header(self.name)
 
     @property
     def hash(self) -> str:
@@ -76,23 +81,17 @@ def _union(dtypes: tuple[str, ...], use: KernelUse) -> tuple[str, ...]:
 def emit(families: list[Family]) -> dict[str, str]:
     """Files by path below the generated folder."""
     env = environment()
+    names = {op.name for family in families for op in family.ops}
     context = {"kernels": kernels_of(families), "families": [family.name for family in families]}
     return {
+        **{
+            kernel.header: env.get_template("table.h.j2").render(kernel=kernel)
+            for kernel in context["kernels"]
+        },
         "ebb/kernels/tables.h": env.get_template("tables.h.j2").render(context),
         "ebb/kernels/tables.cpp": env.get_template("tables.cpp.j2").render(context),
-        "ebb/ops/ops.h": env.get_template("umbrella.h.j2").render(
-            context,
-            path="ebb/ops",
-            header="ebb/ops/ops.h",
-            what="all ops without recording",
-            extra=[],
-        ),
-        "ebb/autograd/ops.h": env.get_template("umbrella.h.j2").render(
-            context,
-            path="ebb/autograd/ops",
-            header="ebb/autograd/ops.h",
-            what="all ops, and the operators",
-            extra=["ebb/autograd/history/operators.h"],
+        "ebb/autograd/ops.h": env.get_template("all_ops.h.j2").render(
+            headers=[op_header(name) for name in sorted(names)]
         ),
         "ebb/autograd/jvp_table.cpp": env.get_template("jvp_table.cpp.j2").render(context),
     }

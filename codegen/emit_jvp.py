@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from codegen.cpp import Form, environment
+from codegen.cpp import Form, environment, render_with_ops
 from codegen.formulas import names_in
 from codegen.model import Family, Op
 from codegen.signature import Param, SchemaError
@@ -215,5 +215,5 @@ def emit(family: Family) -> dict[str, str]:
     name = f"ebb/autograd/jvp/{family.name}"
     return {
         f"{name}.h": env.get_template("jvp.h.j2").render(context),
-        f"{name}.cpp": env.get_template("jvp.cpp.j2").render(context),
+        f"{name}.cpp": render_with_ops("jvp.cpp.j2", (), **context),
     }

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from codegen.cpp import Form, environment, forms
+from codegen.cpp import Form, environment, forms, kernel_header
 from codegen.model import Family, Op
 
 
@@ -175,8 +175,10 @@ def emit(family: Family) -> dict[str, str]:
     """Both files of a family, by path below the generated folder."""
     env = environment()
     direct = [op for op in family.ops if not op.composite]
+    kernels = {use.name for op in direct for use in op.kernels}
     context = {
         "family": family,
+        "kernel_headers": [kernel_header(name) for name in sorted(kernels)],
         "bodies": [Body(form) for op in direct for form in forms(op)],
         "rules": [op for op in direct if op.is_pointwise],
         "has_impl": any(op.is_impl for op in direct),

@@ -6,15 +6,16 @@
 
 from __future__ import annotations
 
-from codegen.cpp import environment
+from codegen.cpp import environment, render_with_ops
 from codegen.model import Family
 from codegen.python_function import python_functions
 
 
 def emit(family: Family) -> dict[str, str]:
     """The bindings of one family."""
-    template = environment().get_template("python_ops.cpp.j2")
-    text = template.render(family=family.name, functions=python_functions(family))
+    own = {op.name for op in family.ops}
+    functions = python_functions(family)
+    text = render_with_ops("python_ops.cpp.j2", own, family=family, functions=functions)
     return {f"python/ops_{family.name}.cpp": text}
 
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -207,6 +208,14 @@ class Family:
     name: str
     file: str
     ops: list[Op]
+
+
+@functools.cache
+def op_names() -> frozenset[str]:
+    """The names of all ops of the table, without reading it whole."""
+    table = Path(__file__).resolve().parent.parent / "ops"
+    texts = (path.read_text(encoding="utf-8") for path in table.glob("*.yaml"))
+    return frozenset(name for text in texts for name in re.findall(r"^- op: (\w+)", text, re.M))
 
 
 def load_family(path: Path, shown_as: str | None = None) -> Family:

@@ -2,7 +2,7 @@
 #include "ebb/ops/registry.h"
 
 #include "ebb/core/base/error.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/kernel_info.h"
 
 namespace ebb::ops {
 namespace {

@@ -1,12 +1,13 @@
-// ebb/autograd/rules/reduce_rules.h -- gradient rules of reductions, scans and sorts.
+// ebb/autograd/rules/reduce.h -- gradient rules of reductions, scans and sorts.
 //
-// Part of rules.h, which says what all rules have in common. `dim` and `keepdim` are those of the
-// op, `shape` is its input's. A rule that ends in _jvp is the forward rule: as every reduction here
-// gives one number per group, it is the sum of the tangent's elements times the slopes.
+// `dim` and `keepdim` are those of the op, `shape` is its input's. A rule that ends in _jvp is the
+// forward rule: as every reduction here gives one number per group, it is the sum of the tangent's
+// elements times the slopes.
 #pragma once
 
 #include <optional>
 
+#include "ebb/autograd/rules/sparse.h"
 #include "ebb/core/tensor/tensor.h"
 
 namespace ebb::autograd::rules {
@@ -59,9 +60,5 @@ Tensor logsumexp_grad(const Tensor& grad, const Tensor& input, const Tensor& out
                       bool keepdim);
 Tensor logsumexp_jvp(const Tensor& tangent, const Tensor& input, const Tensor& out, IntSpan dim,
                      bool keepdim);
-
-// Dropout (composite_random.cpp).
-/// What elements that are kept are multiplied by.
-double dropout_scale(double p);
 
 }  // namespace ebb::autograd::rules

@@ -1,0 +1,24 @@
+// ebb/autograd/rules/index.h -- gradient rules of indexing.
+#pragma once
+
+#include "ebb/autograd/rules/sparse.h"
+#include "ebb/core/tensor/tensor.h"
+
+namespace ebb::autograd::rules {
+
+Tensor gather_grad(const Tensor& grad, IntSpan shape, int64_t dim, const Tensor& index);
+Tensor scatter_add_grad_src(const Tensor& grad, int64_t dim, const Tensor& index,
+                            IntSpan src_shape);
+Tensor index_select_grad(const Tensor& grad, IntSpan shape, int64_t dim, const Tensor& index);
+Tensor index_add_grad_source(const Tensor& grad, int64_t dim, const Tensor& index,
+                             const Scalar& alpha, IntSpan source_shape);
+/// Of equal places only the last one written stays, and so only its source gets a gradient.
+Tensor scatter_grad_src(const Tensor& grad, int64_t dim, const Tensor& index, IntSpan src_shape);
+Tensor index_copy_grad_source(const Tensor& grad, int64_t dim, const Tensor& index,
+                              IntSpan source_shape);
+Tensor index_put_grad_self(const Tensor& grad, IntSpan dims, const Tensor& index, bool accumulate);
+Tensor index_put_grad_value(const Tensor& grad, IntSpan dims, const Tensor& index, bool accumulate,
+                            IntSpan value_shape);
+Tensor embedding_backward_grad(const Tensor& grad, const Tensor& indices, int64_t padding_idx);
+
+}  // namespace ebb::autograd::rules

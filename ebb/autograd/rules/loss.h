@@ -1,0 +1,20 @@
+// ebb/autograd/rules/loss.h -- gradient rules of losses.
+#pragma once
+
+#include "ebb/core/tensor/tensor.h"
+
+namespace ebb::autograd::rules {
+
+/// The gradient of softmax_backward(grad, out, dim) with respect to `out`, and its tangent.
+Tensor softmax_backward_grad_out(const Tensor& grad_grad, const Tensor& grad, const Tensor& out,
+                                 int64_t dim);
+Tensor softmax_backward_out_jvp(const Tensor& tangent, const Tensor& grad, const Tensor& out,
+                                int64_t dim);
+/// tangent - sum(exp(out) * tangent along dim): the tangent of log_softmax, and also the gradient
+/// of log_softmax_backward with respect to its first operand.
+Tensor log_softmax_jvp(const Tensor& tangent, const Tensor& out, int64_t dim);
+/// The gradient of log_softmax_backward(grad, out, dim) with respect to `out`.
+Tensor log_softmax_backward_grad_out(const Tensor& grad_grad, const Tensor& grad, const Tensor& out,
+                                     int64_t dim);
+
+}  // namespace ebb::autograd::rules
