@@ -10,7 +10,7 @@
 
 #include "ebb/autograd/history/operators.h"
 #include "ebb/autograd/history/variable.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/full.h"
 
 namespace ebb::bench {
 

@@ -9,6 +9,10 @@
 
 #include "benchmarks/bench_support.h"
 #include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/linear.h"
+#include "ebb/autograd/ops/matmul.h"
+#include "ebb/autograd/ops/select.h"
 #include "ebb/core/base/location.h"
 
 namespace ebb::bench {

@@ -1,6 +1,7 @@
 // benchmarks/core/tensor_bench.cpp -- what making, sharing and viewing a tensor costs, without ops.
 #include <benchmark/benchmark.h>
 
+#include "ebb/autograd/ops/empty.h"
 #include "ebb/core/tensor/tensor.h"
 
 namespace ebb {

@@ -13,6 +13,8 @@
 
 #include "benchmarks/bench_support.h"
 #include "ebb/autograd/engine/engine.h"
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/select.h"
 #include "ebb/core/base/location.h"
 #include "ebb/core/runtime/parallel.h"
 

@@ -9,7 +9,15 @@
 
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/add.h"
+#include "ebb/kernels/tables/exp.h"
+#include "ebb/kernels/tables/index_add.h"
+#include "ebb/kernels/tables/log.h"
+#include "ebb/kernels/tables/log_softmax.h"
+#include "ebb/kernels/tables/matmul.h"
+#include "ebb/kernels/tables/mul.h"
+#include "ebb/kernels/tables/sum.h"
+#include "ebb/kernels/tables/tanh.h"
 
 namespace {
 

@@ -9,6 +9,14 @@
 
 #include "benchmarks/bench_support.h"
 #include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/index_add.h"
+#include "ebb/autograd/ops/log_softmax.h"
+#include "ebb/autograd/ops/matmul.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/rand.h"
+#include "ebb/autograd/ops/randn.h"
+#include "ebb/autograd/ops/sum.h"
 #include "ebb/core/base/random.h"
 #include "ebb/core/runtime/parallel.h"
 

@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "ebb/autograd/history/operators.h"
-#include "ebb/autograd/ops/copy.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/empty.h"
 #include "ebb/autograd/ops/index.h"
+#include "ebb/autograd/ops/index_select.h"
 #include "ebb/core/base/error.h"
 #include "ebb/io/safetensors.h"
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 
+#include "ebb/autograd/ops/empty.h"
 #include "ebb/core/base/error.h"
 #include "ebb/io/read_file.h"
 #include "ebb/io/safetensors.h"

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/contiguous.h"
 #include "ebb/core/base/error.h"
 #include "ebb/core/tensor/device_memory.h"
 #include "ebb/core/tensor/sparse.h"

@@ -3,7 +3,9 @@
 
 #include <cmath>
 
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/conv2d.h"
+#include "ebb/autograd/ops/conv_transpose2d.h"
+#include "ebb/autograd/ops/empty.h"
 #include "ebb/core/base/error.h"
 #include "ebb/nn/init.h"
 

@@ -5,7 +5,13 @@
 #include <cmath>
 
 #include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/copy_.h"
+#include "ebb/autograd/ops/fill_.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/rand.h"
+#include "ebb/autograd/ops/randn.h"
+#include "ebb/autograd/ops/select.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb::nn::init {

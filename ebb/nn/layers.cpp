@@ -4,7 +4,15 @@
 #include <cmath>
 
 #include "ebb/autograd/history/variable.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/cross_entropy.h"
+#include "ebb/autograd/ops/dropout.h"
+#include "ebb/autograd/ops/embedding.h"
+#include "ebb/autograd/ops/embedding_sparse.h"
+#include "ebb/autograd/ops/empty.h"
+#include "ebb/autograd/ops/flatten.h"
+#include "ebb/autograd/ops/linear.h"
+#include "ebb/autograd/ops/select.h"
+#include "ebb/autograd/ops/zero_.h"
 #include "ebb/core/base/error.h"
 #include "ebb/nn/init.h"
 

@@ -8,7 +8,9 @@
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/tensor_name.h"
 #include "ebb/autograd/history/variable.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/copy_.h"
+#include "ebb/autograd/ops/zero_.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb::nn {

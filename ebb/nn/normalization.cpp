@@ -1,7 +1,13 @@
 // ebb/nn/normalization.cpp -- normalisation layers: what they hold; the arithmetic is in the ops.
 #include "ebb/nn/normalization.h"
 
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/batch_norm.h"
+#include "ebb/autograd/ops/group_norm.h"
+#include "ebb/autograd/ops/layer_norm.h"
+#include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/rms_norm.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb::nn {

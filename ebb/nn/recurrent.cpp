@@ -3,7 +3,15 @@
 
 #include <cmath>
 
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/cat.h"
+#include "ebb/autograd/ops/dropout.h"
+#include "ebb/autograd/ops/empty.h"
+#include "ebb/autograd/ops/gru_layer.h"
+#include "ebb/autograd/ops/lstm_layer.h"
+#include "ebb/autograd/ops/select.h"
+#include "ebb/autograd/ops/transpose.h"
+#include "ebb/autograd/ops/unsqueeze.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "ebb/core/base/error.h"
 #include "ebb/nn/init.h"
 

@@ -4,7 +4,7 @@
 #include "ebb/core/tensor/device_memory.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/signatures.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/find_out_of_range.h"
 #include "ebb/ops/index_check.h"
 #include "ebb/ops/view_of.h"
 

@@ -6,7 +6,7 @@
 
 #include "ebb/core/tensor/sparse.h"
 #include "ebb/core/tensor/tensor_name.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/cast.h"
 #include "ebb/ops/fallback.h"
 
 namespace ebb::ops {

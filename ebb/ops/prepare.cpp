@@ -7,7 +7,7 @@
 #include "ebb/core/tensor/announced_write.h"
 #include "ebb/core/tensor/sparse.h"
 #include "ebb/core/tensor/tensor_name.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/cast.h"
 #include "ebb/ops/broadcast.h"
 #include "ebb/ops/copy.h"
 #include "ebb/ops/view_of.h"

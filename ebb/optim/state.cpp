@@ -3,8 +3,9 @@
 #include <charconv>
 
 #include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/ops/empty.h"
 #include "ebb/core/base/error.h"
-#include "ebb/ops/impl/copy.h"
+#include "ebb/ops/impl/copies.h"
 #include "ebb/optim/optimizer.h"
 
 namespace ebb::optim {

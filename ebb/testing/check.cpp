@@ -9,7 +9,11 @@
 #include "ebb/autograd/engine/engine.h"
 #include "ebb/autograd/forward/forward_mode.h"
 #include "ebb/autograd/history/variable.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/dot.h"
+#include "ebb/autograd/ops/ones_like.h"
+#include "ebb/autograd/ops/select.h"
+#include "ebb/autograd/ops/stack.h"
+#include "ebb/autograd/ops/zeros_like.h"
 #include "ebb/core/tensor/sparse.h"
 
 namespace ebb::testing {

@@ -6,7 +6,12 @@
 
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/variable.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/contiguous.h"
+#include "ebb/autograd/ops/detach.h"
+#include "ebb/autograd/ops/dot.h"
+#include "ebb/autograd/ops/empty.h"
+#include "ebb/autograd/ops/to_dense.h"
 #include "ebb/core/base/error.h"
 #include "ebb/core/base/random.h"
 #include "ebb/core/tensor/sparse.h"

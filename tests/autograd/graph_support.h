@@ -14,7 +14,7 @@
 #include "ebb/autograd/history/operators.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/history/variable.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/clone.h"
 #include "tests/ops/op_test_support.h"
 
 namespace ebb {

@@ -71,6 +71,31 @@ def test_a_mistake_ends_with_its_place_and_writes_nothing(table):
     assert not (table / "out").exists()
 
 
+def changed_outputs(table, old, new):
+    for name in ("before", "after"):
+        for what in (["--common"], ["--family", "pointwise"], ["--family", "shape"]):
+            assert generate(table, *what, "--out", str(table / name)).returncode == 0
+        if name == "before":
+            edit(table, old, new)
+    before, after = contents(table / "before"), contents(table / "after")
+    return {name for name, text in after.items() if before.get(name) != text}
+
+
+def test_a_word_of_documentation_changes_the_bindings_of_its_family_only(table):
+    changed = changed_outputs(table, "  doc: ", "  doc: Another ")
+    assert changed == {"python/ops_pointwise.cpp"}
+
+
+def test_a_new_op_changes_no_header_of_another_op(table):
+    row = "- op: exp(Tensor input)"
+    text = (table / "ops" / "pointwise.yaml").read_text()
+    entry = row + text.split(row)[1].split("\n- op:")[0]
+    changed = changed_outputs(table, entry, f"{entry}\n{entry.replace('op: exp', 'op: expo')}")
+    headers = {name for name in changed if name.startswith("ebb/autograd/ops")}
+    own = {"ebb/autograd/ops/expo.h", "ebb/autograd/ops/pointwise.cpp"}
+    assert headers == {"ebb/autograd/ops.h", *own}
+
+
 PROJECT = """\
 cmake_minimum_required(VERSION 3.25)
 project(little LANGUAGES NONE)

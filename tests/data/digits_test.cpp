@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "ebb/core/base/error.h"
 #include "ebb/io/safetensors.h"
 

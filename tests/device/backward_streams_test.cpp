@@ -3,6 +3,11 @@
 #include <random>
 
 #include "ebb/autograd/hooks/hooks.h"
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/to_device.h"
 #include "tests/device/backward_support.h"
 
 namespace ebb {

@@ -8,6 +8,13 @@
 #include <set>
 
 #include "ebb/autograd/hooks/hooks.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/select.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/tanh.h"
+#include "ebb/autograd/ops/to_device.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "tests/device/backward_support.h"
 #include "tests/sanitizers.h"
 

@@ -9,7 +9,7 @@
 
 #include "ebb/autograd/engine/engine.h"
 #include "ebb/autograd/history/variable.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/to_device.h"
 #include "ebb/core/base/log.h"
 #include "ebb/core/device/device_plugin.h"
 #include "ebb/core/device/stream.h"

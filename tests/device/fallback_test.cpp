@@ -4,9 +4,24 @@
 #include <string>
 #include <vector>
 
+#include "ebb/autograd/ops/bernoulli.h"
+#include "ebb/autograd/ops/empty.h"
+#include "ebb/autograd/ops/narrow.h"
+#include "ebb/autograd/ops/rand.h"
+#include "ebb/autograd/ops/select.h"
+#include "ebb/autograd/ops/to_device.h"
+#include "ebb/autograd/ops/transpose.h"
 #include "ebb/kernels/tables.h"
-#include "ebb/ops/ops.h"
+#include "ebb/ops/copy.h"
+#include "ebb/ops/creation.h"
+#include "ebb/ops/index.h"
+#include "ebb/ops/loss.h"
+#include "ebb/ops/matmul.h"
+#include "ebb/ops/pointwise.h"
+#include "ebb/ops/reduce.h"
 #include "ebb/ops/registry.h"
+#include "ebb/ops/shape.h"
+#include "ebb/ops/sort.h"
 #include "tests/device/device_test_support.h"
 
 namespace ebb {

@@ -1,5 +1,7 @@
 // tests/device/plugin_test.cpp -- registering plug-ins: what is refused, and what devices are
 // called.
+#include "ebb/autograd/ops/empty.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "ebb/core/device/device_plugin.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/registry.h"

@@ -3,6 +3,12 @@
 
 #include <thread>
 
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/empty.h"
+#include "ebb/autograd/ops/full.h"
+#include "ebb/autograd/ops/matmul.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/to_device.h"
 #include "tests/device/device_test_support.h"
 
 namespace ebb {

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "ebb/autograd/ops/exp.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/transpose.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb::graph {

@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include "ebb/autograd/ops/cos.h"
+#include "ebb/autograd/ops/detach.h"
+#include "ebb/autograd/ops/exp.h"
+#include "ebb/autograd/ops/sin.h"
+#include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/watch/cut_trace.h"
 #include "ebb/graph/cut_search.h"
 #include "ebb/graph/routes.h"

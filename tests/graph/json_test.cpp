@@ -5,6 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ebb/autograd/ops/clamp.h"
+#include "ebb/autograd/ops/exp.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/sum.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb::graph {

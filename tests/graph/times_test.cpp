@@ -5,6 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ebb/autograd/ops/exp.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/sum.h"
 #include "ebb/graph/json.h"
 #include "tests/autograd/graph_support.h"
 

@@ -6,6 +6,7 @@
 
 #include <csignal>
 
+#include "ebb/autograd/ops/empty.h"
 #include "ebb/core/base/error.h"
 #include "ebb/core/tensor/tensor.h"
 #include "ebb/io/safetensors.h"

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/fill_.h"
+#include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "ebb/core/base/error.h"
 #include "ebb/io/read_file.h"
 #include "ebb/io/safetensors.h"

@@ -6,7 +6,8 @@
 #include <cstring>
 
 #include "ebb/autograd/history/variable.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/empty.h"
+#include "ebb/autograd/ops/transpose.h"
 #include "ebb/core/base/error.h"
 #include "tests/io/temp_folder.h"
 

@@ -16,7 +16,6 @@
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/tables.h"
 #include "ebb/kernels/tensor_view.h"
 
 namespace ebb::kernels::test {

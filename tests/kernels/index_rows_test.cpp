@@ -6,6 +6,10 @@
 #include <random>
 
 #include "ebb/core/runtime/parallel.h"
+#include "ebb/kernels/tables/combine_index.h"
+#include "ebb/kernels/tables/find_true.h"
+#include "ebb/kernels/tables/index_add.h"
+#include "ebb/kernels/tables/index_copy.h"
 #include "tests/kernels/array.h"
 
 namespace ebb::kernels::test {

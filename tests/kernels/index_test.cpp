@@ -5,6 +5,15 @@
 
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/checked_index.h"
+#include "ebb/kernels/tables/cat.h"
+#include "ebb/kernels/tables/find_out_of_range.h"
+#include "ebb/kernels/tables/gather.h"
+#include "ebb/kernels/tables/index_add.h"
+#include "ebb/kernels/tables/index_copy.h"
+#include "ebb/kernels/tables/index_select.h"
+#include "ebb/kernels/tables/max_dim.h"
+#include "ebb/kernels/tables/scatter.h"
+#include "ebb/kernels/tables/scatter_add.h"
 #include "tests/kernels/array.h"
 
 namespace ebb::kernels::test {

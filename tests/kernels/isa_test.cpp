@@ -10,7 +10,7 @@
 
 #include "ebb/core/base/error.h"
 #include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/kernel_info.h"
 
 namespace ebb::kernels {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/add.h"
 
 namespace ebb::kernels {
 namespace {

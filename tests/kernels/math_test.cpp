@@ -9,6 +9,25 @@
 #include <limits>
 #include <vector>
 
+#include "ebb/kernels/tables/acos.h"
+#include "ebb/kernels/tables/asin.h"
+#include "ebb/kernels/tables/atan.h"
+#include "ebb/kernels/tables/cos.h"
+#include "ebb/kernels/tables/cosh.h"
+#include "ebb/kernels/tables/erf.h"
+#include "ebb/kernels/tables/exp.h"
+#include "ebb/kernels/tables/exp2.h"
+#include "ebb/kernels/tables/expm1.h"
+#include "ebb/kernels/tables/log.h"
+#include "ebb/kernels/tables/log10.h"
+#include "ebb/kernels/tables/log1p.h"
+#include "ebb/kernels/tables/log2.h"
+#include "ebb/kernels/tables/rsqrt.h"
+#include "ebb/kernels/tables/sigmoid.h"
+#include "ebb/kernels/tables/sin.h"
+#include "ebb/kernels/tables/sinh.h"
+#include "ebb/kernels/tables/tan.h"
+#include "ebb/kernels/tables/tanh.h"
 #include "tests/kernels/array.h"
 
 namespace ebb::kernels::test {

@@ -1,4 +1,6 @@
 // tests/kernels/matmul_test.cpp -- matmul and linear against the triple loop.
+#include "ebb/kernels/tables/matmul.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -7,6 +9,7 @@
 #include "ebb/core/base/error.h"
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/gemm/gemm.h"
+#include "ebb/kernels/tables/linear.h"
 #include "tests/kernels/array.h"
 
 namespace ebb::kernels::test {

@@ -5,6 +5,12 @@
 #include <string>
 
 #include "ebb/core/base/random.h"
+#include "ebb/kernels/tables/dropout.h"
+#include "ebb/kernels/tables/min_dim.h"
+#include "ebb/kernels/tables/norm.h"
+#include "ebb/kernels/tables/prod.h"
+#include "ebb/kernels/tables/std.h"
+#include "ebb/kernels/tables/var.h"
 #include "tests/kernels/array.h"
 
 namespace ebb::kernels::test {

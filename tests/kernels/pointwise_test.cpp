@@ -8,6 +8,24 @@
 #include <numeric>
 #include <string>
 
+#include "ebb/kernels/tables/add.h"
+#include "ebb/kernels/tables/arange.h"
+#include "ebb/kernels/tables/cast.h"
+#include "ebb/kernels/tables/conj.h"
+#include "ebb/kernels/tables/div.h"
+#include "ebb/kernels/tables/eq.h"
+#include "ebb/kernels/tables/exp.h"
+#include "ebb/kernels/tables/fill.h"
+#include "ebb/kernels/tables/greater.h"
+#include "ebb/kernels/tables/mul.h"
+#include "ebb/kernels/tables/mul0.h"
+#include "ebb/kernels/tables/neg.h"
+#include "ebb/kernels/tables/relu.h"
+#include "ebb/kernels/tables/relu_backward.h"
+#include "ebb/kernels/tables/sub.h"
+#include "ebb/kernels/tables/tanh.h"
+#include "ebb/kernels/tables/tanh_backward.h"
+#include "ebb/kernels/tables/where.h"
 #include "tests/kernels/array.h"
 
 namespace ebb::kernels::test {

@@ -4,6 +4,10 @@
 #include <string>
 
 #include "ebb/core/runtime/parallel.h"
+#include "ebb/kernels/tables/amax.h"
+#include "ebb/kernels/tables/amin.h"
+#include "ebb/kernels/tables/mean.h"
+#include "ebb/kernels/tables/sum.h"
 #include "tests/kernels/array.h"
 
 namespace ebb::kernels::test {

@@ -1,11 +1,20 @@
 // tests/kernels/softmax_test.cpp -- softmax, log_softmax, nll_loss, their gradients, random
 // numbers.
+#include "ebb/kernels/tables/softmax.h"
+
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <string>
 
 #include "ebb/core/runtime/parallel.h"
+#include "ebb/kernels/tables/log_softmax.h"
+#include "ebb/kernels/tables/log_softmax_backward.h"
+#include "ebb/kernels/tables/nll_loss.h"
+#include "ebb/kernels/tables/nll_loss_backward.h"
+#include "ebb/kernels/tables/rand.h"
+#include "ebb/kernels/tables/randn.h"
+#include "ebb/kernels/tables/softmax_backward.h"
 #include "tests/kernels/array.h"
 
 namespace ebb::kernels::test {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/empty.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb::nn {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "ebb/core/base/error.h"
 #include "ebb/core/runtime/parallel.h"
 #include "tests/optim/parameter.h"

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <string>
 
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/empty.h"
+#include "ebb/autograd/ops/matmul.h"
+#include "ebb/autograd/ops/transpose.h"
 #include "ebb/core/base/error.h"
 #include "ebb/core/base/random.h"
 

@@ -7,7 +7,12 @@
 
 #include "ebb/autograd/engine/engine.h"
 #include "ebb/autograd/history/variable.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/copy_.h"
+#include "ebb/autograd/ops/empty.h"
+#include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/to_dense.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "ebb/core/base/error.h"
 #include "ebb/core/base/random.h"
 #include "ebb/nn/containers.h"

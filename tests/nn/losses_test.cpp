@@ -5,7 +5,9 @@
 
 #include <cmath>
 
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/empty.h"
+#include "ebb/autograd/ops/full.h"
+#include "ebb/autograd/ops/reshape.h"
 
 namespace ebb::nn {
 namespace {

@@ -5,7 +5,11 @@
 #include <string>
 
 #include "ebb/autograd/history/variable.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/exp.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/tanh.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "ebb/core/runtime/profile.h"
 #include "ebb/graph/snapshot.h"
 #include "ebb/nn/containers.h"

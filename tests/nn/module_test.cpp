@@ -6,7 +6,10 @@
 #include <cstdio>
 
 #include "ebb/autograd/history/variable.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/fill_.h"
+#include "ebb/autograd/ops/full.h"
+#include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "ebb/core/base/error.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/io/safetensors.h"

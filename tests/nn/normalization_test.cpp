@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/empty.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb::nn {

@@ -8,8 +8,13 @@
 #include <vector>
 
 #include "ebb/autograd/engine/engine.h"
+#include "ebb/autograd/history/operators.h"
 #include "ebb/autograd/history/variable.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/abs.h"
+#include "ebb/autograd/ops/mean.h"
+#include "ebb/autograd/ops/randn.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "ebb/core/base/random.h"
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/nn/containers.h"

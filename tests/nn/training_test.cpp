@@ -4,7 +4,8 @@
 
 #include "ebb/autograd/engine/engine.h"
 #include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/randn.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "ebb/core/base/random.h"
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"

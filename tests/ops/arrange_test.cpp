@@ -2,6 +2,33 @@
 // be checked by hand, whole argument lists, and which of them are views.
 #include <gtest/gtest.h>
 
+#include "ebb/autograd/ops/addmm.h"
+#include "ebb/autograd/ops/chunk.h"
+#include "ebb/autograd/ops/clone.h"
+#include "ebb/autograd/ops/diagonal.h"
+#include "ebb/autograd/ops/einsum.h"
+#include "ebb/autograd/ops/embedding.h"
+#include "ebb/autograd/ops/embedding_backward.h"
+#include "ebb/autograd/ops/flip.h"
+#include "ebb/autograd/ops/full.h"
+#include "ebb/autograd/ops/greater.h"
+#include "ebb/autograd/ops/index.h"
+#include "ebb/autograd/ops/index_put_.h"
+#include "ebb/autograd/ops/matmul.h"
+#include "ebb/autograd/ops/movedim.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/pad.h"
+#include "ebb/autograd/ops/repeat.h"
+#include "ebb/autograd/ops/repeat_interleave.h"
+#include "ebb/autograd/ops/roll.h"
+#include "ebb/autograd/ops/stack.h"
+#include "ebb/autograd/ops/tensor_split.h"
+#include "ebb/autograd/ops/transpose.h"
+#include "ebb/autograd/ops/tril.h"
+#include "ebb/autograd/ops/triu.h"
+#include "ebb/autograd/ops/unbind.h"
+#include "ebb/autograd/ops/unflatten.h"
 #include "tests/ops/op_test_support.h"
 
 namespace ebb {

@@ -1,10 +1,18 @@
 // tests/ops/attention_test.cpp -- fused attention: small numbers by hand, memory, bad operands.
+#include "ebb/autograd/ops/attention.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "ebb/autograd/engine/engine.h"
 #include "ebb/autograd/history/variable.h"
+#include "ebb/autograd/ops/attention_backward.h"
+#include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/randn.h"
+#include "ebb/autograd/ops/scaled_dot_product_attention.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "ebb/core/base/error.h"
 #include "ebb/core/runtime/allocator.h"
 #include "tests/ops/op_test_support.h"

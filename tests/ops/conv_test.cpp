@@ -3,6 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include "ebb/autograd/ops/adaptive_max_pool1d.h"
+#include "ebb/autograd/ops/avg_pool1d.h"
+#include "ebb/autograd/ops/conv1d.h"
+#include "ebb/autograd/ops/conv2d.h"
+#include "ebb/autograd/ops/conv_transpose1d.h"
+#include "ebb/autograd/ops/max_pool1d.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "tests/ops/op_test_support.h"
 
 namespace ebb {

@@ -3,6 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/clone.h"
+#include "ebb/autograd/ops/contiguous.h"
+#include "ebb/autograd/ops/copy_.h"
+#include "ebb/autograd/ops/detach.h"
+#include "ebb/autograd/ops/expand.h"
+#include "ebb/autograd/ops/fill_.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/select.h"
+#include "ebb/autograd/ops/slice.h"
+#include "ebb/autograd/ops/transpose.h"
+#include "ebb/autograd/ops/zero_.h"
 #include "tests/ops/op_test_support.h"
 
 namespace ebb {

@@ -5,6 +5,19 @@
 
 #include <cmath>
 
+#include "ebb/autograd/ops/arange.h"
+#include "ebb/autograd/ops/full.h"
+#include "ebb/autograd/ops/max.h"
+#include "ebb/autograd/ops/mean.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/neg.h"
+#include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/ones_like.h"
+#include "ebb/autograd/ops/rand.h"
+#include "ebb/autograd/ops/randn.h"
+#include "ebb/autograd/ops/transpose.h"
+#include "ebb/autograd/ops/zeros.h"
+#include "ebb/autograd/ops/zeros_like.h"
 #include "ebb/core/base/random.h"
 #include "tests/ops/op_test_support.h"
 

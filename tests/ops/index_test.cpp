@@ -3,6 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include "ebb/autograd/ops/full.h"
+#include "ebb/autograd/ops/gather.h"
+#include "ebb/autograd/ops/index_add.h"
+#include "ebb/autograd/ops/index_select.h"
+#include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/scatter_add.h"
+#include "ebb/autograd/ops/zeros.h"
+#include "ebb/autograd/ops/zeros_like.h"
 #include "tests/ops/op_test_support.h"
 
 namespace ebb {

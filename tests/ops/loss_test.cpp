@@ -5,6 +5,13 @@
 
 #include <cmath>
 
+#include "ebb/autograd/ops/cross_entropy.h"
+#include "ebb/autograd/ops/full.h"
+#include "ebb/autograd/ops/log_softmax.h"
+#include "ebb/autograd/ops/nll_loss.h"
+#include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/softmax.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "tests/ops/op_test_support.h"
 
 namespace ebb {

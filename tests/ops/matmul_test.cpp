@@ -3,6 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/expand.h"
+#include "ebb/autograd/ops/linear.h"
+#include "ebb/autograd/ops/matmul.h"
+#include "ebb/autograd/ops/max.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/randn.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/sub.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/transpose.h"
 #include "tests/ops/op_test_support.h"
 
 namespace ebb {

@@ -3,6 +3,12 @@
 
 #include <cmath>
 
+#include "ebb/autograd/ops/batch_norm.h"
+#include "ebb/autograd/ops/group_norm.h"
+#include "ebb/autograd/ops/layer_norm.h"
+#include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/rms_norm.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "tests/ops/op_test_support.h"
 
 namespace ebb {

@@ -4,7 +4,11 @@
 #include <initializer_list>
 #include <vector>
 
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/arange.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/clone.h"
+#include "ebb/autograd/ops/empty.h"
+#include "ebb/autograd/ops/reshape.h"
 #include "ebb/core/tensor/tensor.h"
 #include "tests/core/core_test_support.h"
 

@@ -1,7 +1,23 @@
 // tests/ops/pointwise_test.cpp -- promotion, broadcasting, in-place and out= forms, refusals.
 #include <gtest/gtest.h>
 
-#include "ebb/ops/ops.h"
+#include "ebb/autograd/history/operators.h"
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/conj.h"
+#include "ebb/autograd/ops/empty.h"
+#include "ebb/autograd/ops/eq.h"
+#include "ebb/autograd/ops/exp.h"
+#include "ebb/autograd/ops/expand.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/mul0.h"
+#include "ebb/autograd/ops/neg.h"
+#include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/slice.h"
+#include "ebb/autograd/ops/sub.h"
+#include "ebb/autograd/ops/transpose.h"
+#include "ebb/autograd/ops/where.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "ebb/ops/prepare.h"
 #include "tests/ops/op_test_support.h"
 

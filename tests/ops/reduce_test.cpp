@@ -5,6 +5,11 @@
 
 #include <cmath>
 
+#include "ebb/autograd/ops/greater.h"
+#include "ebb/autograd/ops/max.h"
+#include "ebb/autograd/ops/mean.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/sum.h"
 #include "tests/ops/op_test_support.h"
 
 namespace ebb {

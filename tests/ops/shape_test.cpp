@@ -3,6 +3,19 @@
 
 #include <gtest/gtest.h>
 
+#include "ebb/autograd/ops/cat.h"
+#include "ebb/autograd/ops/expand.h"
+#include "ebb/autograd/ops/flatten.h"
+#include "ebb/autograd/ops/index_box_put_.h"
+#include "ebb/autograd/ops/permute.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/select.h"
+#include "ebb/autograd/ops/slice.h"
+#include "ebb/autograd/ops/split.h"
+#include "ebb/autograd/ops/squeeze.h"
+#include "ebb/autograd/ops/transpose.h"
+#include "ebb/autograd/ops/unsqueeze.h"
+#include "ebb/autograd/ops/view.h"
 #include "tests/ops/op_test_support.h"
 
 namespace ebb {

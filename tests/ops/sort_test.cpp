@@ -5,7 +5,24 @@
 
 #include <cmath>
 
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/all.h"
+#include "ebb/autograd/ops/any.h"
+#include "ebb/autograd/ops/argmax.h"
+#include "ebb/autograd/ops/argsort.h"
+#include "ebb/autograd/ops/cumprod.h"
+#include "ebb/autograd/ops/cumsum.h"
+#include "ebb/autograd/ops/dropout.h"
+#include "ebb/autograd/ops/greater.h"
+#include "ebb/autograd/ops/kthvalue.h"
+#include "ebb/autograd/ops/median.h"
+#include "ebb/autograd/ops/norm.h"
+#include "ebb/autograd/ops/randint.h"
+#include "ebb/autograd/ops/randperm.h"
+#include "ebb/autograd/ops/sort.h"
+#include "ebb/autograd/ops/std.h"
+#include "ebb/autograd/ops/topk.h"
+#include "ebb/autograd/ops/var.h"
+#include "ebb/autograd/ops/var_mean.h"
 #include "ebb/core/base/random.h"
 #include "tests/ops/op_test_support.h"
 

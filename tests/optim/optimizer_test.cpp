@@ -4,7 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "ebb/autograd/engine/engine.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/contiguous.h"
+#include "ebb/autograd/ops/empty.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/transpose.h"
 #include "ebb/core/base/error.h"
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"

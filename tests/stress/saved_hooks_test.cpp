@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "ebb/autograd/checkpoint/checkpoint.h"
+#include "ebb/autograd/ops/sin.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {

@@ -1,6 +1,13 @@
 // tests/stress/views_chain_test.cpp -- a million views and in-place writes, on a small stack.
 #include <gtest/gtest.h>
 
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/copy_.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/narrow.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {

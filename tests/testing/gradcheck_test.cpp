@@ -5,7 +5,22 @@
 
 #include "ebb/autograd/history/tangents.h"
 #include "ebb/autograd/history/variable.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/arange.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/conj.h"
+#include "ebb/autograd/ops/detach.h"
+#include "ebb/autograd/ops/expand.h"
+#include "ebb/autograd/ops/full.h"
+#include "ebb/autograd/ops/greater.h"
+#include "ebb/autograd/ops/masked_select.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/neg.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/sub.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/tanh.h"
+#include "ebb/autograd/ops/transpose.h"
 
 namespace ebb {
 namespace {

@@ -67,9 +67,7 @@ def count_all(repo: Repo) -> list[Counts]:
     """What each family's next op, and a word of its documentation, would cost."""
     families = load_all()
     before = generated(families)
-    by_hand = {
-        name: repo.text(name) for name in repo.cpp_files if not name.startswith(NOT_BUILT)
-    }
+    by_hand = {name: repo.text(name) for name in repo.cpp_files if not name.startswith(NOT_BUILT)}
     readers = includers({**by_hand, **before})
     counts = []
     for index, name in enumerate(FAMILIES):

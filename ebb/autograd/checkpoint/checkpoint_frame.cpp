@@ -8,6 +8,7 @@
 
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/hooks/active_run.h"
+#include "ebb/autograd/ops/empty.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb::autograd {

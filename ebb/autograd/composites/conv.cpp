@@ -2,9 +2,21 @@
 // the parts of its gradient that concern the bias.
 //
 // An input without batch gets one of size 1, which the result loses again.
+#include "ebb/autograd/rules/conv.h"
+
 #include "ebb/autograd/history/record.h"
-#include "ebb/autograd/ops.h"
-#include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/ops/conv1d.h"
+#include "ebb/autograd/ops/conv2d.h"
+#include "ebb/autograd/ops/conv3d.h"
+#include "ebb/autograd/ops/conv_transpose1d.h"
+#include "ebb/autograd/ops/conv_transpose2d.h"
+#include "ebb/autograd/ops/conv_transpose3d.h"
+#include "ebb/autograd/ops/convolution.h"
+#include "ebb/autograd/ops/expand.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/squeeze.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/ops/impl/conv_shape.h"
 #include "ebb/ops/infer.h"

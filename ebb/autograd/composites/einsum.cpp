@@ -3,6 +3,8 @@
 // Of each operand the diagonals are taken first. Then, until one operand is left, the pair whose
 // product has the fewest elements is multiplied: dims of both that are still needed are the batch,
 // the other dims of both the inner size, and the rest rows and columns. Start reading at einsum().
+#include "ebb/autograd/ops/einsum.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -12,7 +14,14 @@
 
 #include "ebb/autograd/composites/einsum_equation.h"
 #include "ebb/autograd/history/record.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/diagonal.h"
+#include "ebb/autograd/ops/matmul.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/permute.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/select.h"
+#include "ebb/autograd/ops/squeeze.h"
+#include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/ops/infer.h"
 

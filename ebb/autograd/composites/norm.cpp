@@ -2,8 +2,15 @@
 // running statistics that follow its own.
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/record.h"
-#include "ebb/autograd/ops.h"
-#include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/batch_norm.h"
+#include "ebb/autograd/ops/clone.h"
+#include "ebb/autograd/ops/group_norm.h"
+#include "ebb/autograd/ops/instance_norm.h"
+#include "ebb/autograd/ops/mean.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/native_batch_norm.h"
+#include "ebb/autograd/ops/reshape.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/ops/infer.h"
 

@@ -2,8 +2,14 @@
 //
 // A constant is an op of its own. The other modes repeat elements of the tensor: per dim, one
 // index_select whose index says which.
+#include "ebb/autograd/ops/pad.h"
+
 #include "ebb/autograd/history/record.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/clone.h"
+#include "ebb/autograd/ops/constant_pad_nd.h"
+#include "ebb/autograd/ops/empty.h"
+#include "ebb/autograd/ops/index_select.h"
+#include "ebb/autograd/ops/to_device.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/ops/infer.h"
 

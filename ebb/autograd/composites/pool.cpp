@@ -1,12 +1,31 @@
 // ebb/autograd/composites/pool.cpp -- the pools of public names, and the gradient of maxima.
 //
 // Each checks the dims of its input and fills its lists up; the private ops do the rest.
+#include "ebb/autograd/rules/pool.h"
+
 #include <optional>
 #include <tuple>
 
 #include "ebb/autograd/history/record.h"
-#include "ebb/autograd/ops.h"
-#include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/ops/adaptive_avg_pool.h"
+#include "ebb/autograd/ops/adaptive_avg_pool1d.h"
+#include "ebb/autograd/ops/adaptive_avg_pool2d.h"
+#include "ebb/autograd/ops/adaptive_max_pool.h"
+#include "ebb/autograd/ops/adaptive_max_pool1d.h"
+#include "ebb/autograd/ops/adaptive_max_pool2d.h"
+#include "ebb/autograd/ops/avg_pool.h"
+#include "ebb/autograd/ops/avg_pool1d.h"
+#include "ebb/autograd/ops/avg_pool2d.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/flatten.h"
+#include "ebb/autograd/ops/gather.h"
+#include "ebb/autograd/ops/max_pool.h"
+#include "ebb/autograd/ops/max_pool1d.h"
+#include "ebb/autograd/ops/max_pool1d_with_indices.h"
+#include "ebb/autograd/ops/max_pool2d.h"
+#include "ebb/autograd/ops/max_pool2d_with_indices.h"
+#include "ebb/autograd/ops/max_pool_backward.h"
+#include "ebb/autograd/ops/reshape.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/ops/impl/pool_shape.h"
 #include "ebb/ops/infer.h"

@@ -1,7 +1,9 @@
 // ebb/autograd/composites/random.cpp -- dropout, which is its input where nothing is dropped.
+#include "ebb/autograd/rules/random.h"
+
 #include "ebb/autograd/history/record.h"
-#include "ebb/autograd/ops.h"
-#include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/ops/dropout.h"
+#include "ebb/autograd/ops/native_dropout.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/ops/check.h"
 

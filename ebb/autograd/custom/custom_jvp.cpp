@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ebb/autograd/history/meta.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/clone.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb::autograd {

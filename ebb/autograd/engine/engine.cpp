@@ -9,7 +9,8 @@
 #include "ebb/autograd/engine/run.h"
 #include "ebb/autograd/history/gradient_math.h"
 #include "ebb/autograd/history/variable.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/select.h"
+#include "ebb/autograd/ops/stack.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb {

@@ -4,7 +4,7 @@
 #include "ebb/autograd/history/gradient_math.h"
 #include "ebb/autograd/history/origin.h"
 #include "ebb/autograd/history/tensor_name.h"
-#include "ebb/autograd/ops/copy.h"
+#include "ebb/autograd/ops/to_device.h"
 #include "ebb/autograd/watch/finite_check.h"
 #include "ebb/core/base/error.h"
 

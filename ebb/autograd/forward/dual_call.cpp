@@ -17,7 +17,12 @@
 #include "ebb/autograd/history/meta.h"
 #include "ebb/autograd/history/saved_tensor.h"
 #include "ebb/autograd/history/variable.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/as_strided.h"
+#include "ebb/autograd/ops/clone.h"
+#include "ebb/autograd/ops/copy_.h"
+#include "ebb/autograd/ops/permute.h"
+#include "ebb/autograd/ops/view_as_complex.h"
+#include "ebb/autograd/ops/view_as_real.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb::autograd {

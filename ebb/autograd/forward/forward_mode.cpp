@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "ebb/autograd/history/views.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/view.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb {

@@ -7,6 +7,12 @@
 #include "ebb/autograd/forward/jvp_support.h"
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/variable.h"
+#include "ebb/autograd/ops/detach.h"
+#include "ebb/autograd/ops/fill_.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/select.h"
+#include "ebb/autograd/ops/stack.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb {

@@ -1,7 +1,9 @@
 // ebb/autograd/forward/jvp_support.cpp -- shaping tangents, and the error for a wrong argument.
 #include "ebb/autograd/forward/jvp_support.h"
 
-#include "ebb/ops/ops.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/expand.h"
+#include "ebb/ops/creation.h"
 
 namespace ebb::autograd {
 

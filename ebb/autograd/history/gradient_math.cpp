@@ -3,12 +3,19 @@
 
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/tensor_name.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/clone.h"
+#include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/to_device.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "ebb/core/base/error.h"
 #include "ebb/core/tensor/sparse.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/add.h"
 #include "ebb/ops/fallback.h"
-#include "ebb/ops/ops.h"
+#include "ebb/ops/pointwise.h"
 #include "ebb/ops/view_of.h"
 
 namespace ebb::autograd {

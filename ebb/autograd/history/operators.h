@@ -4,9 +4,22 @@
 // They are inline: the location of a recorded op is that of the expression.
 #pragma once
 
-#include "ebb/autograd/ops/arithmetic.h"
-#include "ebb/autograd/ops/compare.h"
-#include "ebb/autograd/ops/pointwise.h"
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/bitwise_and.h"
+#include "ebb/autograd/ops/bitwise_not.h"
+#include "ebb/autograd/ops/bitwise_or.h"
+#include "ebb/autograd/ops/bitwise_xor.h"
+#include "ebb/autograd/ops/div.h"
+#include "ebb/autograd/ops/ge.h"
+#include "ebb/autograd/ops/greater.h"
+#include "ebb/autograd/ops/le.h"
+#include "ebb/autograd/ops/less.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/neg.h"
+#include "ebb/autograd/ops/rdiv.h"
+#include "ebb/autograd/ops/remainder.h"
+#include "ebb/autograd/ops/rsub.h"
+#include "ebb/autograd/ops/sub.h"
 
 namespace ebb {
 

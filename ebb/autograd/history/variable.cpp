@@ -8,6 +8,7 @@
 #include "ebb/autograd/history/shared_gradient.h"
 #include "ebb/autograd/history/tangents.h"
 #include "ebb/autograd/history/tensor_name.h"
+#include "ebb/autograd/ops/detach.h"
 #include "ebb/autograd/watch/cut_notes.h"
 #include "ebb/autograd/watch/cut_trace.h"
 #include "ebb/core/base/error.h"

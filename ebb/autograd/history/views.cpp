@@ -13,7 +13,7 @@
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/history/tensor_name.h"
 #include "ebb/autograd/history/variable.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/clone.h"
 #include "ebb/autograd/rules/strided.h"
 #include "ebb/autograd/watch/cut_trace.h"
 #include "ebb/core/base/error.h"

@@ -3,9 +3,20 @@
 //
 // The first derivatives are kernels of their own (ops/activation.yaml); these are only reached by
 // gradients of gradients.
+#include "ebb/autograd/rules/activation.h"
+
+#include "ebb/autograd/history/operators.h"
 #include "ebb/autograd/history/record.h"
-#include "ebb/autograd/ops.h"
-#include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/ops/exp.h"
+#include "ebb/autograd/ops/gelu.h"
+#include "ebb/autograd/ops/gelu_erf.h"
+#include "ebb/autograd/ops/gelu_tanh.h"
+#include "ebb/autograd/ops/greater.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/mul0.h"
+#include "ebb/autograd/ops/sigmoid.h"
+#include "ebb/autograd/ops/square.h"
+#include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/watch/composite_call.h"
 
 namespace ebb::autograd::rules {

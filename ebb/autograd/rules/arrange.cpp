@@ -1,5 +1,5 @@
 // ebb/autograd/rules/arrange.cpp -- a part of the gradients of roll and constant_pad_nd.
-#include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/rules/arrange.h"
 
 namespace ebb::autograd::rules {
 

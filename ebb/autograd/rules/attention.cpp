@@ -4,13 +4,34 @@
 // The composite brings its operands to [B, H, L, E] by views and calls the fused op. Where that
 // does not do (gradients of gradients, a mask that wants a gradient), the same function stands in
 // plain ops, which hold the whole matrix of weights.
+#include "ebb/autograd/ops/attention.h"
+
 #include <cmath>
 #include <limits>
 
 #include "ebb/autograd/history/record.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/arange.h"
+#include "ebb/autograd/ops/attention_dropout.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/detach.h"
+#include "ebb/autograd/ops/div.h"
+#include "ebb/autograd/ops/eq.h"
+#include "ebb/autograd/ops/exp.h"
+#include "ebb/autograd/ops/expand.h"
+#include "ebb/autograd/ops/less.h"
+#include "ebb/autograd/ops/matmul.h"
+#include "ebb/autograd/ops/max.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/scaled_dot_product_attention.h"
+#include "ebb/autograd/ops/sub.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/transpose.h"
+#include "ebb/autograd/ops/unsqueeze.h"
+#include "ebb/autograd/ops/where.h"
+#include "ebb/autograd/rules/attention.h"
 #include "ebb/autograd/rules/recompute.h"
-#include "ebb/autograd/rules/rules.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/base/random.h"
 #include "ebb/ops/infer.h"

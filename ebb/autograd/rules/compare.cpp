@@ -2,7 +2,23 @@
 #include <limits>
 
 #include "ebb/autograd/history/record.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/abs.h"
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/bitwise_and.h"
+#include "ebb/autograd/ops/bitwise_or.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/clone.h"
+#include "ebb/autograd/ops/eq.h"
+#include "ebb/autograd/ops/isclose.h"
+#include "ebb/autograd/ops/isfinite.h"
+#include "ebb/autograd/ops/isnan.h"
+#include "ebb/autograd/ops/le.h"
+#include "ebb/autograd/ops/masked_fill.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/nan_to_num.h"
+#include "ebb/autograd/ops/sub.h"
+#include "ebb/autograd/ops/view_as_complex.h"
+#include "ebb/autograd/ops/view_as_real.h"
 #include "ebb/autograd/watch/composite_call.h"
 
 namespace ebb {

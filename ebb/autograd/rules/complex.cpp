@@ -1,10 +1,28 @@
 // ebb/autograd/rules/complex.cpp -- gradients of complex numbers taken apart, and the angle.
+#include "ebb/autograd/rules/complex.h"
+
 #include <complex>
 #include <numbers>
 
 #include "ebb/autograd/history/record.h"
-#include "ebb/autograd/ops.h"
-#include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/ops/abs.h"
+#include "ebb/autograd/ops/angle.h"
+#include "ebb/autograd/ops/angle_of_complex.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/clone.h"
+#include "ebb/autograd/ops/conj.h"
+#include "ebb/autograd/ops/contiguous.h"
+#include "ebb/autograd/ops/div.h"
+#include "ebb/autograd/ops/eq.h"
+#include "ebb/autograd/ops/imag.h"
+#include "ebb/autograd/ops/isnan.h"
+#include "ebb/autograd/ops/less.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/real.h"
+#include "ebb/autograd/ops/sign_of_complex.h"
+#include "ebb/autograd/ops/sub.h"
+#include "ebb/autograd/ops/view_as_complex.h"
+#include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/watch/composite_call.h"
 
 namespace ebb::autograd::rules {

@@ -2,4 +2,4 @@
 #pragma once
 
 #include "ebb/autograd/rules/shape.h"
-#include "ebb/autograd/rules/sparse.h"
+#include "ebb/autograd/rules/sparse_math.h"

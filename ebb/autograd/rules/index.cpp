@@ -1,8 +1,29 @@
 // ebb/autograd/rules/index.cpp -- gradients of the ops that take indices: gather and scatter_add
 // are each other's, and so are index_select and index_add.
+#include "ebb/autograd/rules/index.h"
+
 #include "ebb/autograd/history/op_support.h"
-#include "ebb/autograd/ops.h"
-#include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/ops/arange.h"
+#include "ebb/autograd/ops/clone.h"
+#include "ebb/autograd/ops/embedding.h"
+#include "ebb/autograd/ops/eq.h"
+#include "ebb/autograd/ops/gather.h"
+#include "ebb/autograd/ops/index_add.h"
+#include "ebb/autograd/ops/index_box_backward.h"
+#include "ebb/autograd/ops/index_copy.h"
+#include "ebb/autograd/ops/index_dims.h"
+#include "ebb/autograd/ops/index_dims_put_.h"
+#include "ebb/autograd/ops/index_select.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/scatter.h"
+#include "ebb/autograd/ops/scatter_add.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/unsqueeze.h"
+#include "ebb/autograd/ops/where.h"
+#include "ebb/autograd/ops/zeros.h"
+#include "ebb/autograd/ops/zeros_like.h"
+#include "ebb/autograd/rules/shape.h"
 
 namespace ebb::autograd::rules {
 

@@ -1,6 +1,11 @@
 // ebb/autograd/rules/loss.cpp -- gradients of softmax and log_softmax, and of those gradients.
-#include "ebb/autograd/ops.h"
-#include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/rules/loss.h"
+
+#include "ebb/autograd/ops/exp.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/neg.h"
+#include "ebb/autograd/ops/sub.h"
+#include "ebb/autograd/ops/sum.h"
 
 namespace ebb::autograd::rules {
 

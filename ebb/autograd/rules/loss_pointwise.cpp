@@ -4,7 +4,18 @@
 #include <algorithm>
 
 #include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/difference_loss_backward.h"
+#include "ebb/autograd/ops/div.h"
+#include "ebb/autograd/ops/expand.h"
+#include "ebb/autograd/ops/less.h"
+#include "ebb/autograd/ops/log.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/rsub.h"
+#include "ebb/autograd/ops/sub.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/where.h"
 
 namespace ebb::autograd::rules {
 

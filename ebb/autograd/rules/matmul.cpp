@@ -3,8 +3,15 @@
 // For matrices: grad_input = grad @ other^H, grad_other = input^H @ grad. A vector on the left was
 // a row, one on the right a column, and the dim that this added is missing from `grad`. Batches
 // that were broadcast come out too large here and are summed by the engine.
-#include "ebb/autograd/ops.h"
-#include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/ops/matmul.h"
+
+#include "ebb/autograd/ops/conj.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/squeeze.h"
+#include "ebb/autograd/ops/transpose.h"
+#include "ebb/autograd/ops/unsqueeze.h"
+#include "ebb/autograd/rules/matmul.h"
 
 namespace ebb::autograd::rules {
 namespace {

@@ -1,7 +1,7 @@
 // ebb/autograd/rules/matmul.h -- gradient rules of products. Ranks say which operand was a vector.
 #pragma once
 
-#include "ebb/autograd/rules/sparse.h"
+#include "ebb/autograd/rules/sparse_math.h"
 #include "ebb/core/tensor/tensor.h"
 
 namespace ebb::autograd::rules {

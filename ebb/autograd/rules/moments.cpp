@@ -6,8 +6,24 @@
 #include <cmath>
 #include <limits>
 
-#include "ebb/autograd/ops.h"
-#include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/detach.h"
+#include "ebb/autograd/ops/div.h"
+#include "ebb/autograd/ops/eq.h"
+#include "ebb/autograd/ops/exp.h"
+#include "ebb/autograd/ops/greater.h"
+#include "ebb/autograd/ops/less.h"
+#include "ebb/autograd/ops/log.h"
+#include "ebb/autograd/ops/mean.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/mul0.h"
+#include "ebb/autograd/ops/neg.h"
+#include "ebb/autograd/ops/ones_like.h"
+#include "ebb/autograd/ops/sub.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/where.h"
+#include "ebb/autograd/ops/zeros_like.h"
+#include "ebb/autograd/rules/reduce.h"
 
 namespace ebb::autograd::rules {
 namespace {

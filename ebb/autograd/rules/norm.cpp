@@ -15,7 +15,26 @@
 // input, weight and gradients, which need not be one, agree.
 #include "ebb/autograd/rules/norm.h"
 
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/expand.h"
+#include "ebb/autograd/ops/group_norm.h"
+#include "ebb/autograd/ops/group_norm_backward.h"
+#include "ebb/autograd/ops/layer_norm.h"
+#include "ebb/autograd/ops/layer_norm_backward.h"
+#include "ebb/autograd/ops/mean.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/native_batch_norm.h"
+#include "ebb/autograd/ops/native_batch_norm_backward.h"
+#include "ebb/autograd/ops/neg.h"
+#include "ebb/autograd/ops/rdiv.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/rms_norm.h"
+#include "ebb/autograd/ops/rms_norm_backward.h"
+#include "ebb/autograd/ops/sqrt.h"
+#include "ebb/autograd/ops/sub.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/zeros_like.h"
 #include "ebb/ops/impl/norm.h"
 
 namespace ebb::autograd::rules {

@@ -1,7 +1,7 @@
 // ebb/autograd/rules/pointwise.h -- a gradient rule of element-wise ops; those of sparse operands.
 #pragma once
 
-#include "ebb/autograd/rules/sparse.h"
+#include "ebb/autograd/rules/sparse_math.h"
 #include "ebb/core/tensor/tensor.h"
 
 namespace ebb::autograd::rules {

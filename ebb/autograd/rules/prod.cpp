@@ -8,8 +8,22 @@
 #include <vector>
 
 #include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/ops.h"
-#include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/ops/any.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/cat.h"
+#include "ebb/autograd/ops/conj.h"
+#include "ebb/autograd/ops/div.h"
+#include "ebb/autograd/ops/eq.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/mul0.h"
+#include "ebb/autograd/ops/narrow.h"
+#include "ebb/autograd/ops/ones_like.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/slice.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/transpose.h"
+#include "ebb/autograd/ops/unsqueeze.h"
+#include "ebb/autograd/rules/reduce.h"
 
 namespace ebb::autograd::rules {
 namespace {

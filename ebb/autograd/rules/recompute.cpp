@@ -9,7 +9,9 @@
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/tangents.h"
 #include "ebb/autograd/history/variable.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/detach.h"
+#include "ebb/autograd/ops/expand.h"
+#include "ebb/autograd/ops/zeros_like.h"
 
 namespace ebb::autograd::rules {
 namespace {

@@ -1,7 +1,19 @@
 // ebb/autograd/rules/reduce.cpp -- gradients of sums and extrema.
+#include "ebb/autograd/rules/reduce.h"
+
 #include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/ops.h"
-#include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/div.h"
+#include "ebb/autograd/ops/eq.h"
+#include "ebb/autograd/ops/expand.h"
+#include "ebb/autograd/ops/gather.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/scatter_add.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/unsqueeze.h"
+#include "ebb/autograd/ops/where.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb::autograd::rules {

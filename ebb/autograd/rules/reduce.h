@@ -7,7 +7,7 @@
 
 #include <optional>
 
-#include "ebb/autograd/rules/sparse.h"
+#include "ebb/autograd/rules/sparse_math.h"
 #include "ebb/core/tensor/tensor.h"
 
 namespace ebb::autograd::rules {

@@ -3,7 +3,11 @@
 // cumprod is made of products of shifted slices: after each round an element holds the product of
 // twice as many elements up to it. The gradients of those are exact with zeros, in every order.
 #include "ebb/autograd/history/record.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/cat.h"
+#include "ebb/autograd/ops/cumprod.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/narrow.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/infer.h"

@@ -1,6 +1,14 @@
 // ebb/autograd/rules/shape.cpp -- gradients of permute, index_box_put_ and cat.
-#include "ebb/autograd/ops.h"
-#include "ebb/autograd/rules/rules.h"
+#include "ebb/autograd/rules/shape.h"
+
+#include "ebb/autograd/ops/clone.h"
+#include "ebb/autograd/ops/expand.h"
+#include "ebb/autograd/ops/index_box_backward.h"
+#include "ebb/autograd/ops/index_box_put_.h"
+#include "ebb/autograd/ops/narrow.h"
+#include "ebb/autograd/ops/permute.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/zeros.h"
 
 namespace ebb::autograd::rules {
 

@@ -1,8 +1,8 @@
 // ebb/autograd/rules/shape.h -- gradient rules of shapes.
 #pragma once
 
-#include <vector>
 #include <span>
+#include <vector>
 
 #include "ebb/core/tensor/tensor.h"
 

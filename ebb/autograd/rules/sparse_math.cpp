@@ -4,10 +4,34 @@
 // A stored place may occur twice, and then what is stored there adds up. Where a result is
 // recorded, such a tensor is coalesced first: the gradient of one of two values is not defined by
 // the tensor's own.
+#include "ebb/autograd/rules/sparse_math.h"
+
 #include <array>
 
 #include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/cat.h"
+#include "ebb/autograd/ops/clone.h"
+#include "ebb/autograd/ops/coalesce.h"
+#include "ebb/autograd/ops/div.h"
+#include "ebb/autograd/ops/index_add.h"
+#include "ebb/autograd/ops/index_select.h"
+#include "ebb/autograd/ops/matmul.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/select.h"
+#include "ebb/autograd/ops/sparse_coo.h"
+#include "ebb/autograd/ops/sparse_csr.h"
+#include "ebb/autograd/ops/sparse_rows.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/to_dense.h"
+#include "ebb/autograd/ops/to_device.h"
+#include "ebb/autograd/ops/to_sparse.h"
+#include "ebb/autograd/ops/to_sparse_csr.h"
+#include "ebb/autograd/ops/transpose.h"
+#include "ebb/autograd/ops/unsqueeze.h"
+#include "ebb/autograd/ops/values.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "ebb/autograd/rules/sparse.h"
 #include "ebb/core/base/error.h"
 

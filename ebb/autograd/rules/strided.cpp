@@ -4,8 +4,20 @@
 #include <algorithm>
 
 #include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/ops.h"
-#include "ebb/autograd/rules/pointwise_rules.h"
+#include "ebb/autograd/ops/as_strided.h"
+#include "ebb/autograd/ops/as_strided_scatter.h"
+#include "ebb/autograd/ops/contiguous.h"
+#include "ebb/autograd/ops/div.h"
+#include "ebb/autograd/ops/expand.h"
+#include "ebb/autograd/ops/ne.h"
+#include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/strided_sum.h"
+#include "ebb/autograd/ops/view_as_real.h"
+#include "ebb/autograd/ops/where.h"
+#include "ebb/autograd/ops/zero_.h"
+#include "ebb/autograd/ops/zeros.h"
+#include "ebb/autograd/rules/complex.h"
 
 namespace ebb::autograd::rules {
 namespace {

@@ -11,7 +11,7 @@
 #include "ebb/core/base/error.h"
 #include "ebb/core/tensor/sparse.h"
 #include "ebb/kernels/cpu/pointwise/finite.h"
-#include "ebb/ops/ops.h"
+#include "ebb/ops/copy.h"
 
 namespace ebb::autograd {
 namespace {

@@ -6,8 +6,9 @@
 
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/signatures.h"
-#include "ebb/kernels/tables.h"
-#include "ebb/ops/impl/copy.h"
+#include "ebb/kernels/tables/cast.h"
+#include "ebb/kernels/tables/triangle.h"
+#include "ebb/ops/impl/copies.h"
 #include "ebb/ops/impl/creation.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/prepare.h"

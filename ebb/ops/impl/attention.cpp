@@ -4,8 +4,10 @@
 // copy. Half types are converted as a whole and run in float32.
 #include "ebb/ops/impl/attention.h"
 
-#include "ebb/kernels/tables.h"
-#include "ebb/ops/impl/copy.h"
+#include "ebb/kernels/tables/attention.h"
+#include "ebb/kernels/tables/attention_backward.h"
+#include "ebb/kernels/tables/attention_dropout.h"
+#include "ebb/ops/impl/copies.h"
 #include "ebb/ops/impl/creation.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/view_of.h"

@@ -6,7 +6,9 @@
 #include "ebb/ops/impl/conv.h"
 
 #include "ebb/core/base/error.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/conv_forward.h"
+#include "ebb/kernels/tables/conv_input.h"
+#include "ebb/kernels/tables/conv_weight.h"
 #include "ebb/ops/impl/conv_shape.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/impl/creation.h"

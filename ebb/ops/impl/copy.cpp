@@ -3,7 +3,8 @@
 
 #include "ebb/core/tensor/sparse.h"
 #include "ebb/kernels/signatures.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/cast.h"
+#include "ebb/kernels/tables/fill.h"
 #include "ebb/ops/fallback.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/prepare.h"

@@ -7,7 +7,11 @@
 #include "ebb/core/base/random.h"
 #include "ebb/core/device/device_plugin.h"
 #include "ebb/kernels/signatures.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/arange.h"
+#include "ebb/kernels/tables/fill.h"
+#include "ebb/kernels/tables/linspace.h"
+#include "ebb/kernels/tables/rand.h"
+#include "ebb/kernels/tables/randn.h"
 #include "ebb/ops/fallback.h"
 #include "ebb/ops/view_of.h"
 

@@ -4,7 +4,13 @@
 // Several dims that lie in memory as one are one dim to a kernel, and an index of any shape is a
 // row of numbers to it. So everything here ends in index_select, index_add or index_copy.
 #include "ebb/kernels/signatures.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/combine_index.h"
+#include "ebb/kernels/tables/fill.h"
+#include "ebb/kernels/tables/find_true.h"
+#include "ebb/kernels/tables/index_add.h"
+#include "ebb/kernels/tables/index_copy.h"
+#include "ebb/kernels/tables/index_select.h"
+#include "ebb/kernels/tables/unravel.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/impl/creation.h"
 #include "ebb/ops/impl/index.h"

@@ -4,7 +4,8 @@
 #include "ebb/ops/impl/loss_pointwise.h"
 
 #include "ebb/core/base/log.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/difference_loss.h"
+#include "ebb/kernels/tables/difference_loss_backward.h"
 #include "ebb/ops/broadcast.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/impl/creation.h"

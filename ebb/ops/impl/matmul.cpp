@@ -5,8 +5,9 @@
 #include "ebb/ops/impl/matmul.h"
 
 #include "ebb/kernels/signatures.h"
-#include "ebb/kernels/tables.h"
-#include "ebb/ops/impl/copy.h"
+#include "ebb/kernels/tables/linear.h"
+#include "ebb/kernels/tables/matmul.h"
+#include "ebb/ops/impl/copies.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/view_of.h"
 

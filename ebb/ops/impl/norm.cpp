@@ -6,7 +6,10 @@
 
 #include <limits>
 
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/batch_norm.h"
+#include "ebb/kernels/tables/batch_norm_backward.h"
+#include "ebb/kernels/tables/row_norm.h"
+#include "ebb/kernels/tables/row_norm_backward.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/impl/creation.h"
 #include "ebb/ops/infer.h"

@@ -6,7 +6,10 @@
 #include <algorithm>
 
 #include "ebb/core/base/error.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/avg_pool.h"
+#include "ebb/kernels/tables/avg_pool_backward.h"
+#include "ebb/kernels/tables/max_pool.h"
+#include "ebb/kernels/tables/max_pool_backward.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/impl/creation.h"
 #include "ebb/ops/impl/pool_shape.h"

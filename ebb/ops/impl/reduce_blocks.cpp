@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "ebb/kernels/tables.h"
-#include "ebb/ops/impl/copy.h"
+#include "ebb/kernels/tables/cast.h"
+#include "ebb/ops/impl/copies.h"
 #include "ebb/ops/impl/creation.h"
 
 namespace ebb::ops::impl {

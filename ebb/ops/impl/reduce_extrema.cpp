@@ -3,8 +3,11 @@
 // Of no elements there is no largest one: every op here refuses them.
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/signatures.h"
-#include "ebb/kernels/tables.h"
-#include "ebb/ops/impl/copy.h"
+#include "ebb/kernels/tables/amax.h"
+#include "ebb/kernels/tables/amin.h"
+#include "ebb/kernels/tables/max_dim.h"
+#include "ebb/kernels/tables/min_dim.h"
+#include "ebb/ops/impl/copies.h"
 #include "ebb/ops/impl/reduce.h"
 #include "ebb/ops/impl/reduced_shape.h"
 

@@ -2,8 +2,11 @@
 #include <cmath>
 
 #include "ebb/kernels/signatures.h"
-#include "ebb/kernels/tables.h"
-#include "ebb/ops/impl/copy.h"
+#include "ebb/kernels/tables/logsumexp.h"
+#include "ebb/kernels/tables/norm.h"
+#include "ebb/kernels/tables/std.h"
+#include "ebb/kernels/tables/var.h"
+#include "ebb/ops/impl/copies.h"
 #include "ebb/ops/impl/reduce.h"
 #include "ebb/ops/impl/reduced_shape.h"
 #include "ebb/ops/impl/shape.h"

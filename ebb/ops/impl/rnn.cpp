@@ -3,8 +3,13 @@
 // Half types run in float32 from the first time to the last and are rounded once at the end.
 #include "ebb/ops/impl/rnn.h"
 
-#include "ebb/kernels/tables.h"
-#include "ebb/ops/impl/copy.h"
+#include "ebb/kernels/tables/gru_scan.h"
+#include "ebb/kernels/tables/gru_scan_backward.h"
+#include "ebb/kernels/tables/lstm_scan.h"
+#include "ebb/kernels/tables/lstm_scan_backward.h"
+#include "ebb/kernels/tables/rnn_scan.h"
+#include "ebb/kernels/tables/rnn_scan_backward.h"
+#include "ebb/ops/impl/copies.h"
 #include "ebb/ops/impl/creation.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/view_of.h"

@@ -2,7 +2,7 @@
 #include "ebb/ops/impl/shape.h"
 
 #include "ebb/core/tensor/tensor_name.h"
-#include "ebb/ops/impl/copy.h"
+#include "ebb/ops/impl/copies.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/view_of.h"
 

@@ -5,8 +5,9 @@
 // of 1 the result leaves out (an integer) or puts in (None).
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/signatures.h"
-#include "ebb/kernels/tables.h"
-#include "ebb/ops/impl/copy.h"
+#include "ebb/kernels/tables/cast.h"
+#include "ebb/kernels/tables/cat.h"
+#include "ebb/ops/impl/copies.h"
 #include "ebb/ops/impl/creation.h"
 #include "ebb/ops/impl/shape.h"
 #include "ebb/ops/infer.h"

@@ -7,7 +7,10 @@
 
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/signatures.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/nth.h"
+#include "ebb/kernels/tables/scan.h"
+#include "ebb/kernels/tables/search.h"
+#include "ebb/kernels/tables/sort.h"
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/impl/reduced_shape.h"
 #include "ebb/ops/infer.h"

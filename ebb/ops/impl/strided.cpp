@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "ebb/kernels/signatures.h"
-#include "ebb/kernels/tables.h"
-#include "ebb/ops/impl/copy.h"
+#include "ebb/kernels/tables/cast.h"
+#include "ebb/ops/impl/copies.h"
 #include "ebb/ops/impl/creation.h"
 #include "ebb/ops/impl/index.h"
 #include "ebb/ops/impl/reduce.h"

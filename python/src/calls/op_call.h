@@ -10,7 +10,6 @@
 #include <tuple>
 #include <vector>
 
-#include "ebb/autograd/ops.h"
 #include "python/src/base/default_dtype.h"
 #include "python/src/calls/args.h"
 #include "python/src/calls/overrides.h"

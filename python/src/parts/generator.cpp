@@ -7,6 +7,7 @@
 #include <new>
 #include <random>
 
+#include "ebb/autograd/ops/empty.h"
 #include "python/src/calls/args.h"
 #include "python/src/calls/error_names.h"
 #include "python/src/calls/errors.h"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ebb/autograd/ops/creation.h"
+#include "ebb/autograd/ops/full.h"
 #include "ebb/core/base/error.h"
 #include "ebb/optim/optimizer.h"
 #include "python/src/base/text.h"

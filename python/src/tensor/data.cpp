@@ -12,7 +12,10 @@
 
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/variable.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/clone.h"
+#include "ebb/autograd/ops/empty.h"
+#include "ebb/autograd/ops/to_device.h"
 #include "ebb/autograd/watch/cut_trace.h"
 #include "ebb/core/device/stream.h"
 #include "ebb/core/tensor/device_memory.h"

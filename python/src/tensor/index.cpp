@@ -3,8 +3,20 @@
 // A key of ints, slices, None and Ellipsis is a box of the tensor (index_key.h), read and written
 // by one op each. Where tensors, arrays, lists or bools are among them, the box is a view that is
 // then indexed by tensors.
+#include "ebb/autograd/ops/index.h"
+
 #include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/arange.h"
+#include "ebb/autograd/ops/copy_.h"
+#include "ebb/autograd/ops/empty.h"
+#include "ebb/autograd/ops/eq.h"
+#include "ebb/autograd/ops/index_box.h"
+#include "ebb/autograd/ops/index_box_put_.h"
+#include "ebb/autograd/ops/index_dims_put_.h"
+#include "ebb/autograd/ops/index_put_.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/to_device.h"
 #include "python/src/base/numpy_types.h"
 #include "python/src/calls/errors.h"
 #include "python/src/calls/op_call.h"

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/flatnonzero.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/to_device.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "python/src/base/numpy_types.h"
 #include "python/src/calls/errors.h"

@@ -5,6 +5,9 @@
 
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/variable.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/detach.h"
+#include "ebb/autograd/ops/to_device.h"
 #include "ebb/core/tensor/device_memory.h"
 #include "ebb/core/tensor/sparse.h"
 #include "python/src/autograd/autograd.h"

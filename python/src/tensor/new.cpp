@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "ebb/autograd/history/variable.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/detach.h"
+#include "ebb/autograd/ops/empty.h"
+#include "ebb/autograd/ops/view.h"
 #include "python/src/base/default_dtype.h"
 #include "python/src/base/numpy_types.h"
 #include "python/src/base/value_types.h"

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/ops.h"
 #include "ebb/autograd/watch/cut_trace.h"
 #include "ebb/core/tensor/sparse.h"
 #include "ebb/core/tensor/storage.h"

@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include "ebb/autograd/ops/cos.h"
+#include "ebb/autograd/ops/dropout.h"
+#include "ebb/autograd/ops/exp.h"
+#include "ebb/autograd/ops/sin.h"
+#include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/watch/saved_report.h"
 #include "tests/autograd/graph_support.h"
 

@@ -7,6 +7,10 @@
 #include <string>
 
 #include "ebb/autograd/checkpoint/checkpoint.h"
+#include "ebb/autograd/ops/exp.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/sin.h"
+#include "ebb/autograd/ops/sum.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {

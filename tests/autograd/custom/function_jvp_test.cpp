@@ -6,6 +6,7 @@
 
 #include "ebb/autograd/custom/function.h"
 #include "ebb/autograd/forward/forward_mode.h"
+#include "ebb/autograd/ops/mul.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {

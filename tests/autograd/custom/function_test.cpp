@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/sum.h"
 #include "ebb/core/runtime/allocator.h"
 #include "tests/autograd/graph_support.h"
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "ebb/autograd/engine/engine.h"
+#include "ebb/autograd/ops/split.h"
+#include "ebb/autograd/ops/sum.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {

@@ -2,6 +2,10 @@
 // would die.
 #include <gtest/gtest.h>
 
+#include "ebb/autograd/ops/cat.h"
+#include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/split.h"
+#include "ebb/autograd/ops/sum.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {

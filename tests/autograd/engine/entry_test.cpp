@@ -6,6 +6,9 @@
 #include <vector>
 
 #include "ebb/autograd/hooks/hooks.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/split.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {

@@ -2,6 +2,13 @@
 // says.
 #include <gtest/gtest.h>
 
+#include "ebb/autograd/ops/full.h"
+#include "ebb/autograd/ops/log_softmax.h"
+#include "ebb/autograd/ops/matmul.h"
+#include "ebb/autograd/ops/mean.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/tanh.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "ebb/core/runtime/allocator.h"
 #include "tests/autograd/graph_support.h"
 

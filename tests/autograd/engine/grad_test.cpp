@@ -1,6 +1,9 @@
 // tests/autograd/engine/grad_test.cpp -- grad(): inputs of every kind, unused ones, higher order.
 #include <gtest/gtest.h>
 
+#include "ebb/autograd/ops/exp.h"
+#include "ebb/autograd/ops/split.h"
+#include "ebb/autograd/ops/sum.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {

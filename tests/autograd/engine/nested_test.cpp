@@ -5,6 +5,7 @@
 #include <barrier>
 #include <thread>
 
+#include "ebb/autograd/ops/exp.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {

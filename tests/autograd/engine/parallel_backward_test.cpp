@@ -9,6 +9,12 @@
 #include <random>
 #include <thread>
 
+#include "ebb/autograd/ops/empty.h"
+#include "ebb/autograd/ops/full.h"
+#include "ebb/autograd/ops/sigmoid.h"
+#include "ebb/autograd/ops/sin.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/tanh.h"
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"
 #include "tests/autograd/graph_support.h"

@@ -11,6 +11,12 @@
 #include "ebb/autograd/forward/dual_call.h"
 #include "ebb/autograd/forward/functional.h"
 #include "ebb/autograd/history/thread_modes.h"
+#include "ebb/autograd/ops/detach.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/narrow.h"
+#include "ebb/autograd/ops/sin.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/zero_.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {

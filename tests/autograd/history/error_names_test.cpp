@@ -7,6 +7,18 @@
 #include <string>
 
 #include "ebb/autograd/history/tensor_name.h"
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/clone.h"
+#include "ebb/autograd/ops/detach.h"
+#include "ebb/autograd/ops/exp.h"
+#include "ebb/autograd/ops/log.h"
+#include "ebb/autograd/ops/matmul.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/select.h"
+#include "ebb/autograd/ops/sqrt.h"
+#include "ebb/autograd/ops/sub.h"
+#include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/watch/checks.h"
 #include "ebb/core/base/error.h"
 #include "tests/autograd/graph_support.h"

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/sum.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {

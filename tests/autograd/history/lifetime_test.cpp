@@ -2,6 +2,12 @@
 // cycle forms.
 #include <gtest/gtest.h>
 
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/exp.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/tanh.h"
 #include "ebb/core/runtime/allocator.h"
 #include "tests/autograd/graph_support.h"
 

@@ -6,6 +6,10 @@
 #include <thread>
 
 #include "ebb/autograd/history/thread_modes.h"
+#include "ebb/autograd/ops/clone.h"
+#include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {

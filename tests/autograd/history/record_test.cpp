@@ -7,6 +7,10 @@
 #include <vector>
 
 #include "ebb/autograd/history/origin.h"
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/cat.h"
+#include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/sum.h"
 #include "ebb/core/runtime/allocator.h"
 #include "tests/autograd/graph_support.h"
 

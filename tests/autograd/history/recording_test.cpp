@@ -5,9 +5,14 @@
 #include "ebb/autograd/engine/engine.h"
 #include "ebb/autograd/forward/jvp_table.h"
 #include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/history/operators.h"
 #include "ebb/autograd/history/origin.h"
 #include "ebb/autograd/history/variable.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/empty.h"
+#include "ebb/autograd/ops/exp.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/sum.h"
 #include "tests/ops/op_test_support.h"
 
 namespace ebb {

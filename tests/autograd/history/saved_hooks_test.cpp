@@ -6,6 +6,13 @@
 #include <thread>
 
 #include "ebb/autograd/history/mutation_guard.h"
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/clone.h"
+#include "ebb/autograd/ops/exp.h"
+#include "ebb/autograd/ops/fill_.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/sin.h"
+#include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/watch/saved_report.h"
 #include "tests/autograd/graph_support.h"
 

@@ -4,6 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/exp.h"
+#include "ebb/autograd/ops/fill_.h"
+#include "ebb/autograd/ops/full.h"
+#include "ebb/autograd/ops/mul.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {

@@ -7,6 +7,20 @@
 #include <thread>
 #include <vector>
 
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/as_strided.h"
+#include "ebb/autograd/ops/copy_.h"
+#include "ebb/autograd/ops/detach.h"
+#include "ebb/autograd/ops/fill_.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/narrow.h"
+#include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/select.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/transpose.h"
+#include "ebb/autograd/ops/unbind.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "ebb/core/runtime/allocator.h"
 #include "tests/autograd/graph_support.h"
 

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "ebb/autograd/hooks/hooks.h"
+#include "ebb/autograd/ops/exp.h"
+#include "ebb/autograd/ops/tanh.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ebb/autograd/engine/parallel_backward.h"
+#include "ebb/autograd/ops/exp.h"
 #include "ebb/core/runtime/parallel.h"
 #include "tests/autograd/graph_support.h"
 

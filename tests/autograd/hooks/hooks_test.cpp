@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "ebb/autograd/hooks/active_run.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/sum.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {

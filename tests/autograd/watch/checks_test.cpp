@@ -7,6 +7,9 @@
 #include <string>
 
 #include "ebb/autograd/history/thread_modes.h"
+#include "ebb/autograd/ops/log.h"
+#include "ebb/autograd/ops/sqrt.h"
+#include "ebb/autograd/ops/sum.h"
 #include "ebb/core/base/error.h"
 #include "ebb/kernels/cpu/pointwise/finite.h"
 #include "tests/autograd/graph_support.h"

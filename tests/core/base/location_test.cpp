@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "ebb/autograd/ops/empty.h"
 #include "ebb/core/base/error.h"
 #include "ebb/core/tensor/tensor.h"
 

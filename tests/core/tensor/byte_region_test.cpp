@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "ebb/autograd/ops/empty.h"
 #include "ebb/core/tensor/tensor.h"
 
 namespace ebb {

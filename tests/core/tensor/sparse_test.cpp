@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ebb/autograd/ops/empty.h"
 #include "ebb/core/tensor/device_memory.h"
 #include "tests/core/core_test_support.h"
 

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "ebb/autograd/ops/empty.h"
 #include "ebb/core/base/error.h"
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/tensor/tensor.h"

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "ebb/autograd/ops/empty.h"
 #include "ebb/core/runtime/allocator.h"
 #include "tests/core/core_test_support.h"
 

@@ -3,6 +3,8 @@
 // Operands that gemm() cannot read (odd strides, half types) are copied to dense float scratch
 // memory first. The work is cut into blocks of C and matrices of the batch by shape alone, so the
 // result does not depend on the number of threads.
+#include "ebb/kernels/tables/matmul.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -12,7 +14,9 @@
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/gemm/gemm.h"
 #include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/cast.h"
+#include "ebb/kernels/tables/fill.h"
+#include "ebb/kernels/tables/linear.h"
 
 namespace ebb::kernels::cpu {
 namespace {

@@ -7,7 +7,7 @@
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/simd/loops.h"
 #include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/triangle.h"
 
 namespace ebb::kernels::cpu {
 namespace {

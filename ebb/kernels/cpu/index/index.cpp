@@ -10,7 +10,11 @@
 #include "ebb/kernels/cpu/simd/loops.h"
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/strided.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/cast.h"
+#include "ebb/kernels/tables/cat.h"
+#include "ebb/kernels/tables/find_out_of_range.h"
+#include "ebb/kernels/tables/gather.h"
+#include "ebb/kernels/tables/index_select.h"
 
 namespace ebb::kernels::cpu {
 namespace {

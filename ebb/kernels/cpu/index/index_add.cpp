@@ -1,11 +1,15 @@
 // ebb/kernels/cpu/index/index_add.cpp -- kernels that write where an index points: scatter_add,
 // scatter, index_add and index_copy. The loops are in scatter.h and index_rows.h.
+#include "ebb/kernels/tables/index_add.h"
+
 #include <complex>
 
 #include "ebb/kernels/cpu/index/index_rows.h"
 #include "ebb/kernels/cpu/index/scatter.h"
 #include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/index_copy.h"
+#include "ebb/kernels/tables/scatter.h"
+#include "ebb/kernels/tables/scatter_add.h"
 
 namespace ebb::kernels::cpu {
 

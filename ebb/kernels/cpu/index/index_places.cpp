@@ -10,7 +10,9 @@
 #include "ebb/kernels/cpu/simd/loops.h"
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/strided.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/combine_index.h"
+#include "ebb/kernels/tables/find_true.h"
+#include "ebb/kernels/tables/unravel.h"
 
 namespace ebb::kernels::cpu {
 namespace {

@@ -15,7 +15,8 @@
 #include "ebb/kernels/cpu/simd/loops.h"
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/rand.h"
+#include "ebb/kernels/tables/randn.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/index/random.cpp"
 // clang-format off

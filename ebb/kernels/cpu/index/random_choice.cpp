@@ -13,7 +13,9 @@
 #include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/loops.h"
 #include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/multinomial.h"
+#include "ebb/kernels/tables/randint.h"
+#include "ebb/kernels/tables/randperm.h"
 
 namespace ebb::kernels::cpu {
 namespace {

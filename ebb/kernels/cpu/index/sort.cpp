@@ -4,6 +4,8 @@
 // Lines are independent. Items (sort_lines.h) of a short one are sorted at once, a long one is cut
 // into buckets (sort_buckets.h); one-byte keys need neither. Of a long line of which not all
 // elements are wanted the last one is looked for first (sort_select.h).
+#include "ebb/kernels/tables/sort.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -14,7 +16,8 @@
 #include "ebb/kernels/cpu/index/sort_select.h"
 #include "ebb/kernels/cpu/simd/loops.h"
 #include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/nth.h"
+#include "ebb/kernels/tables/search.h"
 
 namespace ebb::kernels::cpu {
 namespace {

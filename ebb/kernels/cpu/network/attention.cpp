@@ -6,6 +6,8 @@
 // exponentials of each row so far and rescales what it has added up (Milakov & Gimelshein, "Online
 // normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022). The backward pass
 // makes the weights of a tile anew from the logarithm of that sum. Start reading at Forward::run().
+#include "ebb/kernels/tables/attention.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -14,7 +16,8 @@
 #include "ebb/kernels/cpu/gemm/gemm.h"
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/attention_backward.h"
+#include "ebb/kernels/tables/attention_dropout.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/network/attention.cpp"
 // clang-format off

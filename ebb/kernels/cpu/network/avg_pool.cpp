@@ -3,6 +3,8 @@
 // A window's rows are added up first, for a whole row of the plane at once, and then its columns,
 // for a row of windows at once; the gradient goes the same way back. The compiler vectorises these
 // loops (-O3). Half types add up in float32. One plane is worked on by one thread.
+#include "ebb/kernels/tables/avg_pool.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -11,7 +13,7 @@
 #include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/loops.h"
 #include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/avg_pool_backward.h"
 
 namespace ebb::kernels::cpu {
 namespace {

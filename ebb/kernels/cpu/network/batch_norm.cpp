@@ -6,13 +6,15 @@
 // joined in order in float64 (Chan's formula), so memory is read once for the statistics and
 // nothing cancels. Short runs (fully connected layers have runs of 1): columns of neighbouring
 // channels are added up row by row. Blocks depend on the sizes alone.
+#include "ebb/kernels/tables/batch_norm.h"
+
 #include <algorithm>
 
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/batch_norm_backward.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/network/batch_norm.cpp"
 // clang-format off

@@ -9,7 +9,10 @@
 
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/cast.h"
+#include "ebb/kernels/tables/conv_forward.h"
+#include "ebb/kernels/tables/conv_input.h"
+#include "ebb/kernels/tables/conv_weight.h"
 
 namespace ebb::kernels::cpu {
 namespace {

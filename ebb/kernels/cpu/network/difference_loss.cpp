@@ -3,6 +3,8 @@
 //
 // Elements are worked on tile by tile. Sums are trees within a chunk (norm-inl.h); chunks are added
 // in order, in float64, so results do not depend on the number of threads.
+#include "ebb/kernels/tables/difference_loss.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +13,7 @@
 #include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/difference_loss_backward.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/network/difference_loss.cpp"
 // clang-format off

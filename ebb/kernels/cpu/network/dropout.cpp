@@ -3,12 +3,14 @@
 // Element i is kept if word i of the random sequence, of 32 bits, is at least p * 2^32: it depends
 // on the state and i alone. The loops over tiles are plain and left to the compiler, once per
 // target.
+#include "ebb/kernels/tables/dropout.h"
+
 #include <algorithm>
 
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/masked_scale.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/network/dropout.cpp"
 // clang-format off

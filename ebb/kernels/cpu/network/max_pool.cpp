@@ -5,6 +5,8 @@
 // filled with elements that never win, so that windows with stride 1 or 2 need no clipping and are
 // searched a vector at a time. Small windows without padding are searched in place, element by
 // element. Equal elements: the one at the smaller place wins.
+#include "ebb/kernels/tables/max_pool.h"
+
 #include <algorithm>
 #include <atomic>
 #include <limits>
@@ -14,7 +16,7 @@
 #include "ebb/kernels/checked_index.h"
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/max_pool_backward.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/network/max_pool.cpp"
 // clang-format off

@@ -2,6 +2,8 @@
 //
 // Reads one number per row, so there is nothing to vectorise. Sums run in float64 over chunks of
 // rows of a fixed size, and are therefore the same for any number of threads.
+#include "ebb/kernels/tables/nll_loss.h"
+
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -10,7 +12,7 @@
 #include "ebb/kernels/checked_index.h"
 #include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/nll_loss_backward.h"
 
 namespace ebb::kernels::cpu {
 namespace {

@@ -12,7 +12,13 @@
 #include "ebb/kernels/cpu/gemm/gemm.h"
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/gru_scan.h"
+#include "ebb/kernels/tables/gru_scan_backward.h"
+#include "ebb/kernels/tables/lstm_scan.h"
+#include "ebb/kernels/tables/lstm_scan_backward.h"
+#include "ebb/kernels/tables/rnn_scan.h"
+#include "ebb/kernels/tables/rnn_scan_backward.h"
+#include "ebb/kernels/tables/sum.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/network/recurrent.cpp"
 // clang-format off

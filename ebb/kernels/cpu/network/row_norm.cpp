@@ -4,6 +4,8 @@
 // A row is read from memory once: its mean, its variance around that mean (two passes, so nothing
 // cancels) and the result are formed while it is in the cache. Half types are widened to a scratch
 // row first. Gradients of weights are added up per piece of rows; pieces are then added in pairs.
+#include "ebb/kernels/tables/row_norm.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -11,7 +13,7 @@
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/row_norm_backward.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/network/row_norm.cpp"
 // clang-format off

@@ -6,6 +6,8 @@
 // at most four vectors (eight where that pays) never leaves the registers. Where lines lie side by
 // side in memory, as along the channels of images, blocks of them are worked on together, row by
 // row (softmax_columns-inl.h).
+#include "ebb/kernels/tables/softmax.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -13,7 +15,10 @@
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/log_softmax.h"
+#include "ebb/kernels/tables/log_softmax_backward.h"
+#include "ebb/kernels/tables/logsumexp.h"
+#include "ebb/kernels/tables/softmax_backward.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/network/softmax.cpp"
 // clang-format off

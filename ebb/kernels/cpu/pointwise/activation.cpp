@@ -2,7 +2,20 @@
 // floating types. relu and tanh are in pointwise_unary.cpp.
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/elu.h"
+#include "ebb/kernels/tables/elu_backward.h"
+#include "ebb/kernels/tables/gelu_erf.h"
+#include "ebb/kernels/tables/gelu_erf_backward.h"
+#include "ebb/kernels/tables/gelu_tanh.h"
+#include "ebb/kernels/tables/gelu_tanh_backward.h"
+#include "ebb/kernels/tables/leaky_relu.h"
+#include "ebb/kernels/tables/leaky_relu_backward.h"
+#include "ebb/kernels/tables/logsigmoid.h"
+#include "ebb/kernels/tables/sigmoid.h"
+#include "ebb/kernels/tables/sigmoid_backward.h"
+#include "ebb/kernels/tables/silu.h"
+#include "ebb/kernels/tables/silu_backward.h"
+#include "ebb/kernels/tables/softplus.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/activation.cpp"
 // clang-format off

@@ -3,7 +3,15 @@
 // pointwise_plain.cpp.
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/add.h"
+#include "ebb/kernels/tables/div.h"
+#include "ebb/kernels/tables/maximum.h"
+#include "ebb/kernels/tables/minimum.h"
+#include "ebb/kernels/tables/mul.h"
+#include "ebb/kernels/tables/mul0.h"
+#include "ebb/kernels/tables/relu_backward.h"
+#include "ebb/kernels/tables/sub.h"
+#include "ebb/kernels/tables/tanh_backward.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/binary.cpp"
 // clang-format off

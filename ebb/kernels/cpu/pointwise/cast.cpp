@@ -2,13 +2,14 @@
 //
 // A copy needs the size of an element only. Of the conversions, those between float32 and the half
 // types and float64 are vectorised; the others are simple loops.
+#include "ebb/kernels/tables/cast.h"
+
 #include <cstring>
 #include <utility>
 
 #include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/cast.cpp"
 // clang-format off

@@ -9,7 +9,18 @@
 
 #include "ebb/kernels/cpu/simd/loops.h"
 #include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/eq.h"
+#include "ebb/kernels/tables/ge.h"
+#include "ebb/kernels/tables/greater.h"
+#include "ebb/kernels/tables/in_range.h"
+#include "ebb/kernels/tables/inside.h"
+#include "ebb/kernels/tables/isfinite.h"
+#include "ebb/kernels/tables/isinf.h"
+#include "ebb/kernels/tables/logical_and.h"
+#include "ebb/kernels/tables/logical_not.h"
+#include "ebb/kernels/tables/logical_or.h"
+#include "ebb/kernels/tables/logical_xor.h"
+#include "ebb/kernels/tables/ne.h"
 
 namespace ebb::kernels::cpu {
 namespace {

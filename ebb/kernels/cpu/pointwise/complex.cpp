@@ -2,13 +2,17 @@
 //
 // Operands and results differ in size, so no row of these is entered for the straight path, which
 // may write a result over its operand.
+#include "ebb/kernels/tables/complex.h"
+
 #include <algorithm>
 #include <cmath>
 #include <complex>
 
 #include "ebb/kernels/cpu/simd/plain_rows.h"
 #include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/abs.h"
+#include "ebb/kernels/tables/angle.h"
+#include "ebb/kernels/tables/sign_of_complex.h"
 
 namespace ebb::kernels::cpu {
 namespace {

@@ -1,5 +1,7 @@
 // ebb/kernels/cpu/pointwise/fill.cpp -- fill: every element one number; arange, linspace: evenly
 // spaced numbers.
+#include "ebb/kernels/tables/fill.h"
+
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -10,7 +12,8 @@
 #include "ebb/kernels/cpu/simd/loops.h"
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/strided.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/arange.h"
+#include "ebb/kernels/tables/linspace.h"
 
 namespace ebb::kernels::cpu {
 namespace {

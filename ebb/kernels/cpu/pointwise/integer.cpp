@@ -8,7 +8,23 @@
 
 #include "ebb/kernels/cpu/simd/plain_rows.h"
 #include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/abs.h"
+#include "ebb/kernels/tables/bitwise_and.h"
+#include "ebb/kernels/tables/bitwise_not.h"
+#include "ebb/kernels/tables/bitwise_or.h"
+#include "ebb/kernels/tables/bitwise_xor.h"
+#include "ebb/kernels/tables/ceil.h"
+#include "ebb/kernels/tables/clamp.h"
+#include "ebb/kernels/tables/floor.h"
+#include "ebb/kernels/tables/floor_divide.h"
+#include "ebb/kernels/tables/fmod.h"
+#include "ebb/kernels/tables/maximum.h"
+#include "ebb/kernels/tables/minimum.h"
+#include "ebb/kernels/tables/pow.h"
+#include "ebb/kernels/tables/remainder.h"
+#include "ebb/kernels/tables/round.h"
+#include "ebb/kernels/tables/sign.h"
+#include "ebb/kernels/tables/trunc.h"
 
 namespace ebb::kernels::cpu {
 namespace {

@@ -1,7 +1,9 @@
 // ebb/kernels/cpu/pointwise/loss.cpp -- the binary cross entropies, element by element.
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/bernoulli_loss.h"
+#include "ebb/kernels/tables/logistic_loss.h"
+#include "ebb/kernels/tables/logistic_slope.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/loss.cpp"
 // clang-format off

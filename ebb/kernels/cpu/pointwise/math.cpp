@@ -2,7 +2,14 @@
 // floating types. Complex numbers are in pointwise_plain.cpp.
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/cosh.h"
+#include "ebb/kernels/tables/erf.h"
+#include "ebb/kernels/tables/exp2.h"
+#include "ebb/kernels/tables/expm1.h"
+#include "ebb/kernels/tables/log10.h"
+#include "ebb/kernels/tables/log1p.h"
+#include "ebb/kernels/tables/log2.h"
+#include "ebb/kernels/tables/sinh.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/math.cpp"
 // clang-format off

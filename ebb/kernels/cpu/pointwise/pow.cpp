@@ -1,11 +1,12 @@
 // ebb/kernels/cpu/pointwise/pow.cpp -- powers of floating types; usual exponents take a few
 // instructions. Integers are in pointwise_integer.cpp, complex numbers in pointwise_plain.cpp.
+#include "ebb/kernels/tables/pow.h"
+
 #include <cmath>
 
 #include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/pow.cpp"
 // clang-format off

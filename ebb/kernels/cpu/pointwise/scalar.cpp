@@ -9,7 +9,11 @@
 #include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/plain_rows.h"
 #include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/atan2.h"
+#include "ebb/kernels/tables/floor_divide.h"
+#include "ebb/kernels/tables/fmod.h"
+#include "ebb/kernels/tables/hypot.h"
+#include "ebb/kernels/tables/remainder.h"
 
 namespace ebb::kernels::cpu {
 namespace {

@@ -2,7 +2,9 @@
 // pointwise_integer.cpp.
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/clamp.h"
+#include "ebb/kernels/tables/hardtanh.h"
+#include "ebb/kernels/tables/lerp.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/ternary.cpp"
 // clang-format off

@@ -4,7 +4,12 @@
 
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/acos.h"
+#include "ebb/kernels/tables/asin.h"
+#include "ebb/kernels/tables/atan.h"
+#include "ebb/kernels/tables/cos.h"
+#include "ebb/kernels/tables/sin.h"
+#include "ebb/kernels/tables/tan.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/trig.cpp"
 // clang-format off

@@ -2,7 +2,21 @@
 // for floating types. // Integers, bool and complex are in pointwise_plain.cpp.
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/abs.h"
+#include "ebb/kernels/tables/ceil.h"
+#include "ebb/kernels/tables/exp.h"
+#include "ebb/kernels/tables/floor.h"
+#include "ebb/kernels/tables/log.h"
+#include "ebb/kernels/tables/neg.h"
+#include "ebb/kernels/tables/reciprocal.h"
+#include "ebb/kernels/tables/relu.h"
+#include "ebb/kernels/tables/round.h"
+#include "ebb/kernels/tables/rsqrt.h"
+#include "ebb/kernels/tables/sign.h"
+#include "ebb/kernels/tables/sqrt.h"
+#include "ebb/kernels/tables/square.h"
+#include "ebb/kernels/tables/tanh.h"
+#include "ebb/kernels/tables/trunc.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/unary.cpp"
 // clang-format off

@@ -1,13 +1,14 @@
 // ebb/kernels/cpu/pointwise/where.cpp -- out = condition ? input : other, for every dtype.
 //
 // Only the size of an element matters, so there is one loop per size.
+#include "ebb/kernels/tables/where.h"
+
 #include <cstdint>
 #include <span>
 
 #include "ebb/kernels/cpu/simd/loops.h"
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/strided.h"
-#include "ebb/kernels/tables.h"
 
 namespace ebb::kernels::cpu {
 namespace {

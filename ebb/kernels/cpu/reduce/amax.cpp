@@ -1,7 +1,9 @@
 // ebb/kernels/cpu/reduce/amax.cpp -- the largest and the smallest element over any dims.
+#include "ebb/kernels/tables/amax.h"
+
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/amin.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/reduce/amax.cpp"
 // clang-format off

@@ -5,6 +5,8 @@
 // long line is cut into pieces of kChunk elements, joined in order. Along other dims neighbouring
 // lines are scanned together, so that memory is read in its own order; keeping an index beside each
 // value is left to the compiler there.
+#include "ebb/kernels/tables/max_dim.h"
+
 #include <algorithm>
 #include <type_traits>
 
@@ -13,7 +15,7 @@
 #include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/min_dim.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/reduce/max_dim.cpp"
 // clang-format off

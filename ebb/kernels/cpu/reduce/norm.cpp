@@ -1,10 +1,11 @@
 // ebb/kernels/cpu/reduce/norm.cpp -- the p-norm of elements over any dims, for any real p.
+#include "ebb/kernels/tables/norm.h"
+
 #include <cmath>
 #include <limits>
 
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/reduce/norm.cpp"
 // clang-format off

@@ -1,4 +1,6 @@
 // ebb/kernels/cpu/reduce/prod.cpp -- the product of elements over any dims.
+#include "ebb/kernels/tables/prod.h"
+
 #include <algorithm>
 #include <complex>
 #include <type_traits>
@@ -6,7 +8,6 @@
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/reduce/prod.cpp"
 // clang-format off

@@ -3,7 +3,8 @@
 // Complex numbers are summed as pairs of real ones, half types in float32.
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/mean.h"
+#include "ebb/kernels/tables/sum.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/reduce/reduce.cpp"
 // clang-format off

@@ -3,6 +3,8 @@
 // Real numbers are added up in double, complex ones in complex double. A long dense line is cut
 // into pieces of kScanPiece elements: the sums of the pieces come first, then each piece starts
 // from the sum of those before it. Lines side by side in memory go together, up to kLines of them.
+#include "ebb/kernels/tables/scan.h"
+
 #include <algorithm>
 #include <complex>
 #include <type_traits>
@@ -13,7 +15,6 @@
 #include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/loops.h"
 #include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/tables.h"
 
 namespace ebb::kernels::cpu {
 namespace {

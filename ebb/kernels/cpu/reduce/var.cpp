@@ -1,4 +1,6 @@
 // ebb/kernels/cpu/reduce/var.cpp -- variance and standard deviation over any dims.
+#include "ebb/kernels/tables/var.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -7,7 +9,7 @@
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables.h"
+#include "ebb/kernels/tables/std.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ebb/kernels/cpu/reduce/var.cpp"
 // clang-format off

@@ -1,0 +1,24 @@
+// ebb/autograd/rules/sparse_math.h -- what ops of other families mean for sparse operands.
+//
+// Each throws NotImplementedError where that is nothing.
+#pragma once
+
+#include <optional>
+
+#include "ebb/core/tensor/sparse.h"
+
+namespace ebb::autograd::rules {
+
+Tensor add_layouts(const Tensor& input, const Tensor& other);
+Tensor mul_layouts(const Tensor& input, const Tensor& other);
+Tensor div_layouts(const Tensor& input, const Tensor& other);
+Tensor scale_sparse(const Tensor& input, const Scalar& factor);
+Tensor divide_sparse(const Tensor& input, const Scalar& divisor);
+Tensor sum_sparse(const Tensor& input, std::optional<IntSpan> dim, bool keepdim,
+                  std::optional<DType> dtype);
+Tensor cast_sparse(const Tensor& input, DType dtype);
+Tensor clone_sparse(const Tensor& input);
+Tensor move_sparse(const Tensor& input, Device device);
+Tensor matmul_layouts(const Tensor& input, const Tensor& other);
+
+}  // namespace ebb::autograd::rules
