@@ -403,7 +403,7 @@ def emit(families: list[ModuleFamily]) -> dict[str, str]:
             "comment": comment,
             "has_pair": any("Pair" in one.type(o) for one in ours for o in one.options),
             "has_loss": any(one.base == "Loss" for one in ours),
-            "ops": sorted({one.row.op.family for one in ours if one.row.op}),
+            "ops": sorted({one.row.op.name for one in ours if one.row.op}),
         }
         for kind in ("h", "cpp"):
             template = env.get_template(f"modules.{kind}.j2")

@@ -6,11 +6,14 @@
 
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/argsort.h"
 #include "ebb/autograd/ops/copy_.h"
 #include "ebb/autograd/ops/fill_.h"
 #include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/narrow.h"
 #include "ebb/autograd/ops/rand.h"
 #include "ebb/autograd/ops/randn.h"
+#include "ebb/autograd/ops/scatter.h"
 #include "ebb/autograd/ops/select.h"
 #include "ebb/core/base/error.h"
 

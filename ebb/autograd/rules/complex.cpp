@@ -4,7 +4,6 @@
 #include <complex>
 #include <numbers>
 
-#include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops/abs.h"
 #include "ebb/autograd/ops/angle.h"
 #include "ebb/autograd/ops/angle_of_complex.h"
@@ -24,6 +23,7 @@
 #include "ebb/autograd/ops/view_as_complex.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/watch/composite_call.h"
+#include "ebb/core/base/location.h"
 
 namespace ebb::autograd::rules {
 namespace {

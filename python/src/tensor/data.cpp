@@ -14,6 +14,7 @@
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/clone.h"
+#include "ebb/autograd/ops/contiguous.h"
 #include "ebb/autograd/ops/empty.h"
 #include "ebb/autograd/ops/to_device.h"
 #include "ebb/autograd/watch/cut_trace.h"
