@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "ebb/autograd/ops/ones.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {
