@@ -6,8 +6,11 @@
 #include <cmath>
 #include <string>
 
+#include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/empty.h"
+#include "ebb/autograd/ops/eq.h"
 #include "ebb/autograd/ops/matmul.h"
+#include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/ops/transpose.h"
 #include "ebb/core/base/error.h"
 #include "ebb/core/base/random.h"
