@@ -23,7 +23,6 @@
 #include "ebb/autograd/ops/view_as_complex.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/watch/composite_call.h"
-#include "ebb/core/base/location.h"
 
 namespace ebb::autograd::rules {
 namespace {
