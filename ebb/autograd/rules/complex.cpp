@@ -8,9 +8,7 @@
 #include "ebb/autograd/ops/angle.h"
 #include "ebb/autograd/ops/angle_of_complex.h"
 #include "ebb/autograd/ops/cast.h"
-#include "ebb/autograd/ops/clone.h"
 #include "ebb/autograd/ops/conj.h"
-#include "ebb/autograd/ops/contiguous.h"
 #include "ebb/autograd/ops/div.h"
 #include "ebb/autograd/ops/eq.h"
 #include "ebb/autograd/ops/imag.h"
@@ -20,7 +18,6 @@
 #include "ebb/autograd/ops/real.h"
 #include "ebb/autograd/ops/sign_of_complex.h"
 #include "ebb/autograd/ops/sub.h"
-#include "ebb/autograd/ops/view_as_complex.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/watch/composite_call.h"
 
@@ -37,12 +34,6 @@ Tensor over_length(const Tensor& tensor, const Tensor& input) {
 }
 
 }  // namespace
-
-Tensor as_complex(const Tensor& pairs) {
-  const Tensor row = contiguous(pairs);
-  // A part of other memory may begin between two pairs.
-  return view_as_complex(row.storage_offset() % 2 == 0 ? row : clone(row));
-}
 
 Tensor as_real_part(const Tensor& parts) { return cast(parts, complex_type_of(parts.dtype())); }
 

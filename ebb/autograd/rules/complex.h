@@ -1,12 +1,11 @@
 // ebb/autograd/rules/complex.h -- gradient rules of complex numbers.
 #pragma once
 
+#include "ebb/autograd/rules/strided.h"
 #include "ebb/core/tensor/tensor.h"
 
 namespace ebb::autograd::rules {
 
-/// Pairs of real numbers as complex ones, copied if they do not lie as such.
-Tensor as_complex(const Tensor& pairs);
 /// Complex numbers with these real, or imaginary, parts.
 Tensor as_real_part(const Tensor& parts);
 Tensor as_imag_part(const Tensor& parts);

@@ -6,6 +6,7 @@
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/ops/as_strided.h"
 #include "ebb/autograd/ops/as_strided_scatter.h"
+#include "ebb/autograd/ops/clone.h"
 #include "ebb/autograd/ops/contiguous.h"
 #include "ebb/autograd/ops/div.h"
 #include "ebb/autograd/ops/expand.h"
@@ -13,11 +14,11 @@
 #include "ebb/autograd/ops/ones.h"
 #include "ebb/autograd/ops/reshape.h"
 #include "ebb/autograd/ops/strided_sum.h"
+#include "ebb/autograd/ops/view_as_complex.h"
 #include "ebb/autograd/ops/view_as_real.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/ops/zero_.h"
 #include "ebb/autograd/ops/zeros.h"
-#include "ebb/autograd/rules/complex.h"
 
 namespace ebb::autograd::rules {
 namespace {
@@ -192,6 +193,12 @@ void Region::clear_in_place(const Tensor& given) const {
 Tensor strided_read(const Tensor& input, IntSpan sizes, IntSpan strides, int64_t offset) {
   const Tensor row = contiguous(input);
   return as_strided(row, sizes, strides, row.storage_offset() + offset);
+}
+
+Tensor as_complex(const Tensor& pairs) {
+  const Tensor row = contiguous(pairs);
+  // A part of other memory may begin between two pairs.
+  return view_as_complex(row.storage_offset() % 2 == 0 ? row : clone(row));
 }
 
 }  // namespace ebb::autograd::rules

@@ -63,5 +63,7 @@ class Region {
 
 /// The elements of `input`, in row-major order, at the places of a region.
 Tensor strided_read(const Tensor& input, IntSpan sizes, IntSpan strides, int64_t offset);
+/// Pairs of real numbers as complex ones, copied if they do not lie as such.
+Tensor as_complex(const Tensor& pairs);
 
 }  // namespace ebb::autograd::rules
