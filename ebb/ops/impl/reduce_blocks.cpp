@@ -12,7 +12,6 @@
 
 #include "ebb/kernels/tables/cast.h"
 #include "ebb/ops/impl/copies.h"
-#include "ebb/ops/impl/creation.h"
 
 namespace ebb::ops::impl {
 namespace {
