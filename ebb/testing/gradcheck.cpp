@@ -7,6 +7,7 @@
 #include "ebb/autograd/engine/engine.h"
 #include "ebb/autograd/forward/forward_mode.h"
 #include "ebb/autograd/history/variable.h"
+#include "ebb/autograd/ops/select.h"
 #include "ebb/autograd/ops/stack.h"
 #include "ebb/testing/check.h"
 

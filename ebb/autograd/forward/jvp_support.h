@@ -5,7 +5,7 @@
 
 #include "ebb/autograd/forward/jvp_table.h"
 #include "ebb/autograd/history/gradient_math.h"
-#include "ebb/autograd/ops.h"
+#include "ebb/autograd/ops/add.h"
 
 namespace ebb::autograd {
 
