@@ -15,6 +15,7 @@
 #include "ebb/autograd/ops/greater.h"
 #include "ebb/autograd/ops/masked_select.h"
 #include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/narrow.h"
 #include "ebb/autograd/ops/neg.h"
 #include "ebb/autograd/ops/reshape.h"
 #include "ebb/autograd/ops/sub.h"
