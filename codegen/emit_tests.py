@@ -11,6 +11,7 @@ import json
 from typing import Any
 
 from codegen.cpp import Form, environment, forms
+from codegen.dtypes import parse_class
 from codegen.model import Family, Op
 from codegen.signature import Param
 
@@ -25,6 +26,7 @@ def row(op: Op) -> dict[str, Any]:
         "python": op.python,
         "aliases": list(op.aliases),
         "cost": op.cost,
+        "generator": op.takes_generator,
         "temporaries": op.temporaries,
         "params": [
             {
@@ -37,6 +39,7 @@ def row(op: Op) -> dict[str, Any]:
         ],
         "results": [result.name + ("[]" if result.is_list else "") for result in op.results],
         "dtypes": {name: list(dtypes) for name, dtypes in op.dtypes.items()},
+        "works_for": list(parse_class(op.test.get("dtypes", "any"))),
         "dtype_rule": op.dtype_rule,
         "result_dtype": op.result_dtype,
         "forms": list(op.forms),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import functools
 import importlib
 import json
 import os
@@ -38,13 +39,6 @@ OTHER_TESTS = [
     "tests/python/indexing/test_advanced_indexing.py",
     "tests/fuzz/test_special_values.py",
 ]
-# Mutants that compute the same, with the reason.
-EQUIVALENT = {
-    ("relu", "input", "operand"): "out > 0 exactly where input > 0",
-    ("hardtanh", "input", "operand"): "out lies inside exactly where input does",
-    ("softmax_backward", "out", "arguments"): "symmetric in both",
-    ("difference_loss_backward", "input", "arguments"): "a product of both, in the same shape",
-}
 # Neither its sign nor a factor makes this wrong.
 ZERO = "zeros_like(grad_out)"
 # Indices and masks are no numbers to exchange with operands.
@@ -101,7 +95,7 @@ def swapped_arguments(op: Op, formula: str) -> str | None:
     if not parts or parts[0] in COMMUTATIVE:
         return None
     name, arguments = parts
-    first = 1 if name == "where" else 0
+    first = conditions_of(name)
     pair = arguments[first : first + 2]
     names = {*tensor_names(op), "grad_out"}
     are_tensors = len(pair) == 2 and all(
@@ -112,6 +106,13 @@ def swapped_arguments(op: Op, formula: str) -> str | None:
         return None
     arguments[first], arguments[first + 1] = pair[1], pair[0]
     return f"{name}({', '.join(arguments)})"
+
+
+@functools.cache
+def conditions_of(name: str) -> int:
+    """How many tensors that are no numbers, such as a condition, an op takes first."""
+    op = next((op for family in load_all() for op in family.ops if op.name == name), None)
+    return int(op is not None and bool(op.tensors) and op.is_condition(op.tensors[0].name))
 
 
 def tensor_names(op: Op) -> list[str]:
@@ -166,7 +167,7 @@ def mutants_of(op: Op, param: str, formula: str, first_id: int) -> list[Mutant]:
     kept = [
         (kind, text)
         for kind, text in broken.items()
-        if text and text != formula and (op.full_name, param, kind) not in EQUIVALENT
+        if text and text != formula and f"{param} {kind}" not in op.test.get("equivalent", {})
     ]
     return [
         Mutant(first_id + index, op.full_name, param, kind, text)

@@ -20,7 +20,7 @@ def is_tried(row):
     """Whether users reach the row, and all its operands may have one shape."""
     is_pointwise = row.data["dtype_rule"] and "numpy" in row.test and not row.is_inplace
     # Losses cancel by design; tests/python/nn/test_losses.py has their extremes.
-    is_elsewhere = row.params[0]["name"] == "grad" or row.data["family"] == "loss_pointwise"
+    is_elsewhere = row.params[0]["name"] == "grad" or "all" in row.test.get("special", {})
     return is_pointwise and not is_elsewhere and "rank" not in row.data["checks"]
 
 

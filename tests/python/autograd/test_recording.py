@@ -39,9 +39,7 @@ def call_on_leaves(row):
 
 
 DIFFERENTIABLE = [
-    row
-    for row in load_rows()
-    if row.differentiable and not row.is_inplace and row.op != "one_hot" and row.cases()
+    row for row in load_rows() if row.differentiable and not row.is_inplace and row.cases()
 ]
 
 

@@ -22,10 +22,8 @@ from tests.python.ops import (
     reference_recurrent,
     reference_sort,
 )
-from tests.python.ops.op_rows import BOOL, COMPLEX, FLOATING, INTEGERS, Row, wide_array
+from tests.python.ops.op_rows import ALL_DTYPES, BOOL, COMPLEX, FLOATING, INTEGERS, Row, wide_array
 
-# Families in which numbers are operands.
-POINTWISE = ("pointwise", "arithmetic", "activation", "compare")
 RANKS = (BOOL, INTEGERS, FLOATING, COMPLEX)
 
 # Allowed error of results, relative to the largest magnitude involved.
@@ -133,7 +131,7 @@ def _as_numpy(value: Any, row: Row) -> Any:
     if isinstance(value, ebb.Tensor):
         array = wide_array(value)
         # NumPy computes small integers in float16; ebb does not.
-        in_float = row.data["dtype_rule"] == "promote_float" or row.name == "mean"
+        in_float = row.data["dtype_rule"] == "promote_float"
         is_promoted = in_float and array.dtype.kind in "iub"
         return array.astype(np.float64) if is_promoted else array
     if isinstance(value, list) and value and isinstance(value[0], ebb.Tensor):
@@ -153,13 +151,17 @@ def reference(row: Row, arguments: dict[str, Any]) -> list[np.ndarray]:
         else:
             if isinstance(values.get("dim"), list):
                 values["dim"] = tuple(values["dim"])
-                if row.data["family"] == "reduce":  # no dims mean all, in PyTorch's way
+                if _is_optional(row, "dim"):  # no dims mean all, in PyTorch's way
                     values["dim"] = values["dim"] or None
             if isinstance(values.get("dtype"), ebb.dtype):
                 values["dtype"] = None
             result = eval(expression, {"np": np, "slice": slice, **values})
     results = list(result) if isinstance(result, tuple | list) else [result]
     return [np.asarray(one) for one in results]
+
+
+def _is_optional(row: Row, name: str) -> bool:
+    return any(param["name"] == name and param["type"].endswith("?") for param in row.params)
 
 
 def _default(param: dict[str, Any]) -> Any:
@@ -209,17 +211,20 @@ def expected_dtype(row: Row, case_arguments: dict[str, Any], dtype: str) -> str:
         return default_dtype()
     if wanted in ("real", "floating_real", "complex"):
         return _kin_of(dtype, wanted)
-    if "dtype" in row.test:
+    if wanted in ALL_DTYPES:
         return wanted
     given = case_arguments.get("dtype")
     if given is not None:
         return str(given).removeprefix("ebb.")
-    if row.name in ("sum", "nansum", "prod", "cumsum", "cumprod") and dtype in BOOL + INTEGERS:
+    if wanted == "summed" and dtype in BOOL + INTEGERS:
         return "int64"
+    if wanted == "of_number":
+        has_float = any(isinstance(value, float) for value in case_arguments.values())
+        return default_dtype() if has_float else "int64"
     for param in row.params:
         value = case_arguments.get(param["name"])
         is_operand = param["type"] in ("Scalar", "Scalar?") and value is not None
-        if is_operand and row.data["family"] in POINTWISE:
+        if is_operand and (row.data["dtype_rule"] or wanted == "promoted"):
             dtype = with_scalar(dtype, value)
     if row.data["dtype_rule"] == "promote_float" and dtype in BOOL + INTEGERS:
         return default_dtype()

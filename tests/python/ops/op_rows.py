@@ -28,14 +28,6 @@ FLOATING = ("float16", "bfloat16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
 ALL_DTYPES = (*BOOL, *INTEGERS, *FLOATING, *COMPLEX)
 
-# Bodies that accept fewer dtypes than their row says; the others must be refused.
-NARROWER = {
-    "mean": FLOATING + COMPLEX,
-    "log_softmax": FLOATING,
-    "softmax": FLOATING,
-    "cross_entropy": FLOATING,
-}
-
 LAYOUTS = ("contiguous", "strided", "transposed", "offset")
 VIEW_LAYOUTS = ("contiguous", "offset")  # for an op that must not copy
 
@@ -132,25 +124,25 @@ class Row:
     def dtypes(self) -> tuple[str, ...]:
         """Dtypes for which the op must work."""
         accepted = self.data["dtypes"].get(self.main, ALL_DTYPES)
-        if self.op in NARROWER:
-            accepted = [one for one in accepted if one in NARROWER[self.op]]
-        return tuple(accepted)
+        return tuple(one for one in accepted if one in self.data["works_for"])
 
     @property
     def differentiable(self) -> list[str]:
         """Tensor parameters with a gradient; for composites those that may have one."""
         if not self.data["is_composite"]:
             return self.data["differentiable"]
-        if self.op == "detach":
-            return []
         constant = {"index", *np.atleast_1d(self.test.get("constant", []))}
-        constant |= {"weight"} if self.data["family"] == "loss" else set()
         return [name for name in self.tensors if name not in constant]
 
     @property
     def layouts(self) -> tuple[str, ...]:
         """Memory layouts that the op must accept."""
-        return VIEW_LAYOUTS if self.op in ("view", "view_as", "view_as_complex") else LAYOUTS
+        return tuple(self.test.get("layouts", LAYOUTS))
+
+    @property
+    def is_creation(self) -> bool:
+        """Whether it makes a tensor out of sizes and numbers."""
+        return not any(param["type"].startswith("Tensor") for param in self.params)
 
     def refuses_inplace(self, dtype: str) -> bool:
         """Whether the result is real, and so not to be written over complex numbers."""
@@ -419,7 +411,7 @@ def make_arguments(
                 make_tensor(rng.integers(0, max(1, spec.below), shape), "int64", layout), spec
             )
         domain = row.domain
-        if row.op in ("nll_loss", "cross_entropy") and name in ("weight", "target"):
+        if name in row.test.get("positive", ()):
             domain, own = "positive", dtype
         return placed(make_tensor(draw(rng, shape, own, domain), own, layout), spec)
 

@@ -96,23 +96,23 @@ def draw_arguments(rng, row):
         dtype = rng.choice(row.dtypes)
         good = make_arguments(row, case, dtype, rng.choice(row.layouts))
     hostile = {}
-    makers = ("index_box_backward", "nll_loss_backward", "expand", "strided_sum")
-    allocates = row.name in makers
     for param in row.params:
-        is_size = allocates or row.data["family"] in ("creation", "random")
         if param["name"] not in good or rng.random() < 0.35:
             if param["default"] is not None and rng.random() < 0.5:
                 continue
-            hostile[param["name"]] = draw_hostile(rng, param["type"], is_size)
+            hostile[param["name"]] = draw_hostile(rng, param["type"], takes_sizes(row))
     return good | hostile
+
+
+def takes_sizes(row):
+    """Whether numbers say how much memory a call takes, so that large ones are an honest wish."""
+    return row.is_creation or row.test.get("sizes", False)
 
 
 def is_too_large(row, arguments):
     """An honest request for gigabytes: not tried."""
     numbers = [value for value in arguments.values() if isinstance(value, int | float)]
-    if row.name in ("randperm", "multinomial"):
-        return any(1e5 < abs(number) < 1e13 for number in numbers)
-    return row.name == "arange" and any(1e5 < abs(number) < 1e13 for number in numbers)
+    return takes_sizes(row) and any(1e5 < abs(number) < 1e13 for number in numbers)
 
 
 def try_call(row, function, arguments):
@@ -133,8 +133,7 @@ def rng_for(row, form):
 
 
 def resolve(row):
-    is_creation = row.data["family"] in ("creation", "random") and not row.tensors
-    return getattr(ebb, row.name, None) if is_creation else None
+    return getattr(ebb, row.name, None) if row.is_creation else None
 
 
 def plain(row, arguments):
@@ -168,7 +167,7 @@ def test_many_hostile_arguments(row):
     fuzz(row, 2000)
 
 
-WRITERS = [row for row in ROWS if "inplace" in row.forms and not row.name.startswith("index_box")]
+WRITERS = [row for row in ROWS if "inplace" in row.forms and row.data["python"] != "private"]
 
 
 @pytest.mark.parametrize("row", WRITERS, ids=str)
@@ -197,10 +196,16 @@ def test_hostile_targets_of_out_forms(row):
 
 
 BAD_INDICES = (-1, 3, 2**31, 2**62, -(2**62))
-INDEXED = [row for row in ROWS if any(p["name"] in ("index", "target") for p in row.params)]
-INDEXED = [
-    row for row in INDEXED if "inputs" in row.test and row.data["family"] != "loss_pointwise"
-]
+INDEX_NAMES = ("index", "target")
+
+
+def has_indices(row):
+    """Whether a case draws indices for a parameter of such a name."""
+    given = [case.arguments.get(name) for case in row.cases() for name in INDEX_NAMES]
+    return any(isinstance(one, Array) and one.below is not None for one in given)
+
+
+INDEXED = [row for row in ROWS if has_indices(row)]
 
 
 @pytest.mark.parametrize("row", INDEXED, ids=str)

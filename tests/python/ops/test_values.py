@@ -13,7 +13,6 @@ from tests.python.ops.op_rows import (
     COMPLEX,
     FLOATING,
     INTEGERS,
-    NARROWER,
     call,
     dtype_of,
     function_of,
@@ -24,7 +23,7 @@ from tests.python.ops.op_rows import (
 )
 
 ROWS = [row for row in load_rows() if "none" not in row.test]
-COMPUTED = [row for row in ROWS if row.data["family"] != "creation" or row.tensors]
+COMPUTED = [row for row in ROWS if not row.is_creation]
 PLAIN = [(row, dtype) for row in COMPUTED if not row.is_inplace for dtype in row.dtypes]
 INPLACE = [(row, dtype) for row in COMPUTED if "inplace" in row.forms for dtype in row.dtypes]
 OUT = [(row, dtype) for row in COMPUTED if "out" in row.forms for dtype in row.dtypes]
@@ -33,10 +32,6 @@ OUT = [(row, dtype) for row in COMPUTED if "out" in row.forms for dtype in row.d
 def wraps_negative(row, case, dtype):
     """A negative or fractional number has no value in the integers of NumPy's reference."""
     return dtype.startswith("u") and "alpha" in case.arguments and case.arguments["alpha"] < 0
-
-
-# Indices of a plane, which gradients keep; users get int64.
-NARROW_INDICES = ("max_pool", "adaptive_max_pool")
 
 
 def as_list(result):
@@ -48,7 +43,7 @@ def check_results(row, arguments, results, dtype, what):
     assert len(results) == len(wanted), what
     for index, (result, values) in enumerate(zip(results, wanted, strict=True)):
         is_index = row.data["results"][0] == "values" and index == 1
-        index_dtype = "int32" if row.name in NARROW_INDICES else "int64"
+        index_dtype = row.test.get("index_dtype", "int64")
         expected = index_dtype if is_index else expected_dtype(row, arguments, dtype)
         assert_close(result, values, expected, what)
 
@@ -83,7 +78,7 @@ def test_what_ops_make_of_integers_has_the_default_dtype(row, dtype, double_defa
             check_results(row, arguments, as_list(call(row, arguments)), dtype, what)
 
 
-CREATION = [row for row in ROWS if row.data["family"] == "creation" and not row.tensors]
+CREATION = [row for row in ROWS if row.is_creation]
 CREATION = [row for row in CREATION if row.test.get("inputs")]
 
 
@@ -92,11 +87,7 @@ def test_new_tensors_of_floating_numbers_have_the_default_dtype(row, double_defa
     for case in row.cases():
         for arguments in (case.arguments, in_floats(case.arguments)):
             positional, named = split_arguments(row, arguments)
-            given = list(arguments.values())
-            has_kind = row.name in ("full", "arange") and not any(
-                isinstance(one, float) for one in given
-            )
-            wanted = ebb.int64 if has_kind else ebb.float64
+            wanted = dtype_of(expected_dtype(row, arguments, "float64"))
             assert getattr(ebb, row.name)(*positional, **named).dtype is wanted, arguments
 
 
@@ -182,7 +173,7 @@ def test_out_forms_write_where_they_are_told(row, dtype):
             assert_close(out, wanted, expected, what)
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.op in NARROWER], ids=str)
+@pytest.mark.parametrize("row", [row for row in COMPUTED if "dtypes" in row.test], ids=str)
 def test_other_dtypes_are_refused(row):
     case = row.cases()[0]
     for dtype in set(row.data["dtypes"][row.main]) - set(row.dtypes):
@@ -190,21 +181,21 @@ def test_other_dtypes_are_refused(row):
             call(row, make_arguments(row, case, dtype))
 
 
-CREATED = [row for row in ROWS if row.data["family"] == "creation" and not row.tensors]
+CREATED = [row for row in ROWS if row.is_creation]
 
 
 @pytest.mark.parametrize("row", CREATED, ids=str)
 def test_creation_matches_numpy(row):
     for case in row.cases():
         for dtype in (None, "int64", "float16", "bfloat16", "float32", "float64", "bool"):
-            if row.name in ("arange", "linspace") and dtype == "bool":
+            if dtype is not None and dtype not in row.dtypes:
                 continue
             numpy_dtype = np.float64 if dtype == "bfloat16" else np.dtype(dtype or "float32")
             given = {} if dtype is None else {"dtype": dtype_of(dtype)}
             result = getattr(ebb, row.name)(*case.arguments.values(), **given)
             values = {**{p["name"]: 0 for p in row.params}, "step": 1, **case.arguments}
             wanted = eval(row.test["numpy"], {"np": np, **values, "dtype": numpy_dtype})
-            expected = dtype or ("int64" if row.name in ("full", "arange") else "float32")
+            expected = dtype or expected_dtype(row, case.arguments, "float32")
             assert_close(result, np.asarray(wanted), expected, f"{row.op}({case}) {dtype}")
 
 

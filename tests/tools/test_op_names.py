@@ -1,0 +1,45 @@
+# tests/tools/test_op_names.py -- the check that finds what is decided by the name of an op.
+import pytest
+
+from tools.check.op_names import in_python, in_template, names_of
+
+TABLE = {
+    "ops/shape.yaml": "- op: view(Tensor input) -> Tensor out\n- op: >-\n    flip.dims(int a)\n"
+}
+NAMES = names_of(TABLE)
+
+
+def test_names_of_ops_overloads_and_families_are_read():
+    assert {"shape", "view", "flip", "flip.dims"} <= NAMES
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'if row.op == "view": pass',
+        'if self.op.name in ("flip", "other"): pass',
+        'if row.data["family"] != "shape": pass',
+        'VIEWS = {"view": "why"}\nif op.full_name in VIEWS: pass',
+        'if row.name.startswith("vie"): pass',
+    ],
+)
+def test_a_decision_by_name_is_found(text):
+    assert in_python(text, NAMES) == [text.count("\n") + 1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'if row.data["cost"] == "view": pass',
+        'if event.name == "view": pass',
+        'VIEWS = ("view",)\nfor name in VIEWS: pass',
+        'if row.name.endswith("_"): pass',
+        "if op.name == other.name: pass",
+    ],
+)
+def test_other_questions_are_not(text):
+    assert in_python(text, NAMES) == []
+
+
+def test_templates_are_searched_too():
+    assert in_template("{% if op.cost == 'view' %}\n{% if op.name == 'flip' %}") == [2]
