@@ -60,7 +60,7 @@ TEST(Norms, RefuseWhatDoesNotFit) {
   EXPECT_EQ(error_of<DTypeError>([&] { rms_norm(x, Shape{3}, ones(Shape{3}, DType::float64)); }),
             "rms_norm: weight needs the dtype float32 of input, got float64 [3]");
   EXPECT_EQ(error_of<ValueError>([&] { batch_norm(x, {}, {}, {}, {}, true, 0.1, -1); }),
-            "native_batch_norm: eps must not be negative, got -1");
+            "batch_norm: eps must not be negative, got -1");
 }
 
 }  // namespace
