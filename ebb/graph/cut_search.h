@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ebb/autograd/watch/cut_notes.h"
-#include "ebb/graph/explain.h"
+#include "ebb/graph/step.h"
 #include "ebb/graph/tables.h"
 
 namespace ebb::graph {

@@ -14,6 +14,7 @@
 #include "ebb/autograd/history/origin.h"
 #include "ebb/core/base/location.h"
 #include "ebb/core/tensor/tensor.h"
+#include "ebb/graph/step.h"
 
 namespace ebb::graph {
 
@@ -28,25 +29,6 @@ enum class Reason : uint8_t {
 };
 /// "gets_gradient", ...
 EBB_API const char* name_of(Reason reason);
-
-enum class StepKind : uint8_t {
-  recorded,    // a node of the graph
-  unrecorded,  // an op whose result has no history
-  left,        // a value that became a number, a list or an array
-  entered,     // a tensor made from such
-};
-
-/// An op on the way.
-struct Step {
-  std::string op;      // "LinearBackward", "detach"; "" if only the place of a cut is known
-  std::string module;  // the path of the module that called it, or its class if it is the outermost
-  LocationId place = 0;
-  StepKind kind = StepKind::recorded;
-  autograd::Cut cut = autograd::Cut::never_asked;  // of an unrecorded one
-  bool is_freed = false;                           // a run freed what the node had saved
-  uint32_t hooks = 0;
-  uint32_t times = 1;  // how often the same happened at this place
-};
 
 struct Explanation {
   Reason reason = Reason::not_used;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ebb/autograd/history/node.h"
-#include "ebb/graph/snapshot.h"
+#include "ebb/graph/rows.h"
 #include "ebb/graph/tables.h"
 
 namespace ebb::graph {

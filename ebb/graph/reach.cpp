@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "ebb/graph/snapshot.h"
+#include "ebb/graph/rows.h"
 
 namespace ebb::graph {
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ebb/autograd/history/tangents.h"
+#include "ebb/autograd/history/tensor_tangents.h"
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops/add.h"
 #include "ebb/autograd/ops/arange.h"

@@ -48,16 +48,6 @@ PACKAGES = ("python/ebb/", "codegen/", "tools/")
 # Includes that point up nevertheless, "FOLDER/ FILE INCLUDED", and circles that stand,
 # "FOLDER/ STEM STEM" or "package. module module": each with its reason.
 UPWARD: dict[str, str] = {
-    "ebb/autograd/ history/meta.cpp watch/cut_trace.h": "to be cut",
-    "ebb/autograd/ history/node_extra.h hooks/hooks.h": "to be cut",
-    "ebb/autograd/ history/origin.cpp watch/cut_trace.h": "to be cut",
-    "ebb/autograd/ history/thread_modes.cpp forward/forward_mode.h": "to be cut",
-    "ebb/autograd/ history/variable.cpp watch/cut_notes.h": "to be cut",
-    "ebb/autograd/ history/variable.cpp watch/cut_trace.h": "to be cut",
-    "ebb/autograd/ history/views.cpp forward/dual_call.h": "to be cut",
-    "ebb/autograd/ history/views.cpp rules/strided.h": "to be cut",
-    "ebb/autograd/ history/views.cpp watch/cut_trace.h": "to be cut",
-    "ebb/core/ base/stream_set.h device/device.h": "to be cut",
     "python/src/ base/default_dtype.cpp calls/errors.h": "to be cut",
     "python/src/ base/text.cpp calls/errors.h": "to be cut",
     "python/src/ base/value_types.cpp calls/error_names.h": "to be cut",
@@ -76,27 +66,10 @@ UPWARD: dict[str, str] = {
     "python/src/ tensor/object.cpp autograd/hooks.h": "to be cut",
 }
 CIRCLES: dict[str, str] = {
-    "ebb/autograd/engine/ engine places": "to be cut",
-    "ebb/autograd/engine/ node_step placed_run run run_core shared_delivery team": "to be cut",
-    (
-        "ebb/autograd/ forward/dual_call forward/jvp_support history/grad_dtype "
-        "history/gradient_math history/meta history/node history/node_extra history/op_observer "
-        "history/op_support history/origin history/packed_value history/record "
-        "history/saved_hooks history/saved_tensor history/shared_gradient history/stale "
-        "history/tangents history/tensor_name history/variable history/views hooks/hooks "
-        "watch/cut_notes watch/cut_trace"
-    ): "to be cut",
-    "ebb/autograd/hooks/ active_run grad_group gradient_gate": "to be cut",
-    "ebb/core/base/ error location": "to be cut",
-    "ebb/core/base/ scope scope_path": "to be cut",
-    "ebb/core/device/ device device_plugin": "to be cut",
-    "ebb/core/runtime/ allocator profile profile_memory": "to be cut",
-    (
-        "ebb/core/tensor/ announced_write device_memory sparse storage tensor tensor_impl "
-        "tensor_name write_log"
-    ): "to be cut",
-    "ebb/graph/ cut_search explain": "to be cut",
-    "ebb/graph/ node_values reach snapshot": "to be cut",
+    "ebb/autograd/engine/ engine places": "three steppers, to become one",
+    "ebb/autograd/engine/ node_step placed_run run run_core shared_delivery team": (
+        "three steppers, to become one"
+    ),
     "ebb/kernels/cpu/reduce/ reduce reduce_kernel": "to be cut",
     "ebb/kernels/cpu/simd/ blocks loops": "to be cut",
     "ebb/kernels/cpu/simd/ isa simd": "to be cut",

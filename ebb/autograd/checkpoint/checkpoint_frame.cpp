@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "ebb/autograd/history/pack_saved.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/hooks/active_run.h"
 #include "ebb/autograd/ops/empty.h"

@@ -168,6 +168,28 @@ void give_first_tangent(const Tensor& self, uint32_t owners, const ForwardLevelP
   mark_given(self, *level);
 }
 
+void look_again(TensorImpl& view) {
+  // One for all, and recursive: to look at a tangent may settle it, which is rare already here.
+  static std::recursive_mutex mutex;
+  const std::lock_guard lock(mutex);
+  const Tensor self = Tensor::share(&view), base = Tensor::share(view.base());
+  const uint32_t made_at = __atomic_load_n(&view.view().version, __ATOMIC_RELAXED);
+  const TangentEntry* entry = meta_of(base)->tangents.first();
+  for (; entry != nullptr; entry = entry->lower) {
+    const bool is_new = made_at < entry->given_at && !tangent_of(self, *entry->level).defined();
+    if (!is_new || !entry->level->value_of(*entry).defined()) continue;
+    const EnableGradGuard
+        recorded;  // a tangent's history is the base's tangent's, not the reader's
+    const Tensor whole = own_tangent(base, *entry->level);
+    set_tangent(self, entry->level, part_of(whole, base, self), TangentMemory::own);
+  }
+}
+
+[[maybe_unused]] const bool listens = [] {
+  adopt_tangents = look_again;
+  return true;
+}();
+
 }  // namespace
 
 DualCall::DualCall(std::initializer_list<const Tensor*> operands, const Tensor& out,
@@ -290,23 +312,6 @@ void carry_before_write(const Tensor& self, const Tensor& before) {
   SavedTangents carrier(before, false);
   const SavedLock lock(*node);
   node->visit_saved(carrier);
-}
-
-void adopt_tangents(TensorImpl& view) {
-  // One for all, and recursive: to look at a tangent may settle it, which is rare already here.
-  static std::recursive_mutex mutex;
-  const std::lock_guard lock(mutex);
-  const Tensor self = Tensor::share(&view), base = Tensor::share(view.base());
-  const uint32_t made_at = __atomic_load_n(&view.view().version, __ATOMIC_RELAXED);
-  const TangentEntry* entry = meta_of(base)->tangents.first();
-  for (; entry != nullptr; entry = entry->lower) {
-    const bool is_new = made_at < entry->given_at && !tangent_of(self, *entry->level).defined();
-    if (!is_new || !entry->level->value_of(*entry).defined()) continue;
-    const EnableGradGuard
-        recorded;  // a tangent's history is the base's tangent's, not the reader's
-    const Tensor whole = own_tangent(base, *entry->level);
-    set_tangent(self, entry->level, part_of(whole, base, self), TangentMemory::own);
-  }
 }
 
 void clear_written_tangents(const Tensor& self) {

@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "ebb/autograd/history/tangents.h"
+#include "ebb/autograd/history/tensor_tangents.h"
 
 namespace ebb::autograd {
 
@@ -71,9 +71,6 @@ class EBB_API DualCall {
 EBB_API Tensor before_write(const Tensor& operand, const Tensor& self);
 /// Lets the copy of `self` that its new node saved carry the tangents of `before`.
 EBB_API void carry_before_write(const Tensor& self, const Tensor& before);
-/// A view looks again: its base may have got a first tangent, by a write, after it was made. Call
-/// where the base carries tangents.
-void adopt_tangents(TensorImpl& view);
 /// `self` was overwritten by what depends on nothing: its tangents are zero.
 EBB_API void clear_written_tangents(const Tensor& self);
 /// For ops recorded by hand that have no forward-mode rule: throws NotImplementedError, naming the

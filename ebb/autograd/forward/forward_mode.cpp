@@ -14,16 +14,16 @@ namespace {
 
 using autograd::ForwardLevel;
 using autograd::ForwardLevelPtr;
-
-thread_local ForwardLevelPtr innermost;
+using autograd::innermost_forward_level;
+using autograd::set_innermost_forward_level;
 
 /// The level of an id among those of this thread; 0 stands for the innermost.
 ForwardLevelPtr find_level(const char* op, uint64_t id) {
-  if (innermost == nullptr) {
+  ForwardLevelPtr level = innermost_forward_level();
+  if (level == nullptr) {
     throw AutogradError(str(op, ": needs a level of forward mode, got none entered on this thread",
                             "\nhint: use it inside `with forward_ad.dual_level():`"));
   }
-  ForwardLevelPtr level = innermost;
   while (id != 0 && level != nullptr && level->id() != id) level = level->outer();
   if (level == nullptr) {
     throw AutogradError(
@@ -66,11 +66,14 @@ Tensor fitting_tangent(const Tensor& tangent, const Tensor& primal) {
 }  // namespace
 
 uint64_t enter_forward_level() {
-  innermost = std::make_shared<ForwardLevel>(innermost);
-  return innermost->id();
+  auto level = std::make_shared<ForwardLevel>(innermost_forward_level());
+  const uint64_t id = level->id();
+  set_innermost_forward_level(std::move(level));
+  return id;
 }
 
 void exit_forward_level(uint64_t level) {
+  const ForwardLevelPtr innermost = innermost_forward_level();
   if (innermost == nullptr) {
     throw AutogradError("exit_dual_level: needs a level to leave, got none entered on this thread");
   }
@@ -78,11 +81,14 @@ void exit_forward_level(uint64_t level) {
     throw AutogradError(str("exit_dual_level: needs the innermost level ", innermost->id(),
                             ", got level ", level, "\nhint: leave levels in reverse order"));
   }
-  const ForwardLevelPtr ended = std::exchange(innermost, ForwardLevelPtr(innermost->outer()));
-  ended->end();
+  set_innermost_forward_level(innermost->outer());
+  innermost->end();
 }
 
-uint64_t current_forward_level() { return innermost == nullptr ? 0 : innermost->id(); }
+uint64_t current_forward_level() {
+  const ForwardLevelPtr& innermost = innermost_forward_level();
+  return innermost == nullptr ? 0 : innermost->id();
+}
 
 Tensor make_dual(const Tensor& primal, const Tensor& tangent, uint64_t level) {
   const ForwardLevelPtr on = find_level("make_dual", level);
@@ -97,7 +103,7 @@ Tensor make_dual(const Tensor& primal, const Tensor& tangent, uint64_t level) {
 }
 
 Dual unpack_dual(const Tensor& tensor, uint64_t level) {
-  if (innermost == nullptr && level == 0) return {tensor, {}};
+  if (innermost_forward_level() == nullptr && level == 0) return {tensor, {}};
   const ForwardLevelPtr on = find_level("unpack_dual", level);
   autograd::settle(tensor);
   const Tensor tangent = autograd::tangent_of(tensor, *on);
@@ -106,10 +112,4 @@ Dual unpack_dual(const Tensor& tensor, uint64_t level) {
   return {primal, tangent};
 }
 
-namespace autograd {
-
-ForwardLevelPtr innermost_forward_level() { return innermost; }
-void set_innermost_forward_level(ForwardLevelPtr level) noexcept { innermost = std::move(level); }
-
-}  // namespace autograd
 }  // namespace ebb

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "ebb/autograd/history/tangents.h"
+#include "ebb/autograd/history/tensor_tangents.h"
 #include "ebb/core/tensor/tensor.h"
 
 namespace ebb {
@@ -48,9 +48,4 @@ struct Dual {
 };
 EBB_API Dual unpack_dual(const Tensor& tensor, uint64_t level = 0);
 
-namespace autograd {
-/// The innermost level of this thread; modes of a thread are carried to others (thread_modes.h).
-EBB_API ForwardLevelPtr innermost_forward_level();
-EBB_API void set_innermost_forward_level(ForwardLevelPtr level) noexcept;
-}  // namespace autograd
 }  // namespace ebb

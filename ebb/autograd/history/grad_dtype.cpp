@@ -1,7 +1,7 @@
 // ebb/autograd/history/grad_dtype.cpp -- reads and sets the dtype that an accumulator takes.
 #include "ebb/autograd/history/grad_dtype.h"
 
-#include "ebb/autograd/history/tensor_name.h"
+#include "ebb/autograd/history/place_name.h"
 #include "ebb/autograd/history/variable.h"
 #include "ebb/core/base/error.h"
 
@@ -9,7 +9,6 @@ namespace ebb {
 namespace {
 
 using autograd::AccumulateGrad;
-using autograd::OutputMeta;
 
 void check_leaf(const Tensor& tensor) {
   if (is_leaf(tensor)) return;
@@ -36,7 +35,7 @@ DType grad_dtype(const Tensor& leaf) {
   check_leaf(leaf);
   const Producer* const producer = leaf.impl()->producer;
   if (producer == nullptr) return leaf.dtype();
-  return static_cast<const AccumulateGrad*>(producer)->output_meta(0).dtype;
+  return static_cast<const AccumulateGrad*>(producer)->grad_dtype();
 }
 
 void set_grad_dtype(const Tensor& leaf, DType dtype) {
@@ -45,11 +44,7 @@ void set_grad_dtype(const Tensor& leaf, DType dtype) {
     throw AutogradError("grad_dtype: needs a leaf that requires a gradient, got one that does not");
   }
   check_dtype(leaf, dtype);
-  autograd::take_dtype(static_cast<AccumulateGrad&>(*leaf.impl()->producer), dtype);
-}
-
-void autograd::take_dtype(AccumulateGrad& leaf, DType dtype) {
-  const_cast<OutputMeta&>(leaf.output_meta(0)).dtype = dtype;
+  static_cast<AccumulateGrad&>(*leaf.impl()->producer).set_grad_dtype(dtype);
 }
 
 }  // namespace ebb

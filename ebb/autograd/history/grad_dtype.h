@@ -5,7 +5,6 @@
 // anything up. So there is nothing more to a leaf's grad_dtype than what its accumulator says.
 #pragma once
 
-#include "ebb/autograd/history/meta.h"
 #include "ebb/core/tensor/tensor.h"
 
 namespace ebb {
@@ -18,10 +17,5 @@ EBB_API DType grad_dtype(const Tensor& leaf);
 /// dtype that has no gradient, that is complex where the leaf is real or real where it is complex,
 /// or that is not that of the gradient which the leaf has already.
 EBB_API void set_grad_dtype(const Tensor& leaf, DType dtype);
-
-namespace autograd {
-/// Makes the engine cast what arrives at a leaf.
-void take_dtype(AccumulateGrad& leaf, DType dtype);
-}  // namespace autograd
 
 }  // namespace ebb

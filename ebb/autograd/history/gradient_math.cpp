@@ -2,7 +2,7 @@
 #include "ebb/autograd/history/gradient_math.h"
 
 #include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/history/tensor_name.h"
+#include "ebb/autograd/history/place_name.h"
 #include "ebb/autograd/ops/add.h"
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/clone.h"

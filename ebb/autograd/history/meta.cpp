@@ -5,11 +5,12 @@
 #include <mutex>
 #include <utility>
 
+#include "ebb/autograd/history/cut_observer.h"
+#include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/gradient_math.h"
+#include "ebb/autograd/history/node_block.h"
 #include "ebb/autograd/history/node_extra.h"
-#include "ebb/autograd/history/record.h"
-#include "ebb/autograd/history/tensor_name.h"
-#include "ebb/autograd/watch/cut_trace.h"
+#include "ebb/autograd/history/place_name.h"
 
 namespace ebb::autograd {
 AutogradMeta::~AutogradMeta() {
@@ -96,24 +97,6 @@ Tensor AutogradMeta::add(const Tensor& grad) {
   return {};
 }
 
-TensorImpl* AutogradMeta::retain_twin(const Tensor& owner) {
-  TensorImpl* twin = twin_.load(std::memory_order_acquire);
-  if (twin == nullptr) {
-    if (owner.impl()->storage->is_inference()) SavedTensor::throw_inference(*owner.impl());
-    Tensor fresh = detached(owner);
-    copy_tangents(owner, fresh);
-    if (!names().title().empty()) ensure_meta(fresh).take_names(*this);
-    TensorImpl* const made = fresh.leak();
-    if (twin_.compare_exchange_strong(twin, made, std::memory_order_acq_rel)) {
-      twin = made;
-    } else {
-      made->release();
-    }
-  }
-  twin->retain();
-  return twin;
-}
-
 TensorNames AutogradMeta::names() const {
   const std::lock_guard lock(mutex_);
   return names_ == nullptr ? TensorNames() : *names_;
@@ -169,7 +152,8 @@ bool AccumulateGrad::lets_owner_die(RefCount& refs) noexcept {
 }
 
 void AccumulateGrad::owner_died() noexcept {
-  note_leaf_died(*this);
+  if (any_leaf_noted.load(std::memory_order_relaxed)) [[unlikely]]
+    cut_observer->leaf_died(*this);
   {
     const std::lock_guard lock(mutex_);
     leaf_ = nullptr;

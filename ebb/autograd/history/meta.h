@@ -83,6 +83,9 @@ class EBB_API AccumulateGrad final : public Node, public AutogradMeta {
   void apply(Tensor* grad_outs, Tensor* grad_inputs, NodeRun& run) override;
   bool lets_owner_die(RefCount& refs) noexcept override;
   void owner_died() noexcept override;
+  /// The dtype of the leaf's gradient: what arrives is cast to it.
+  DType grad_dtype() const { return output_meta(0).dtype; }
+  void set_grad_dtype(DType dtype) { mutable_output_meta(0).dtype = dtype; }
   /// The leaf, or an undefined tensor if it is gone. Another thread may be dropping it right now.
   Tensor share_leaf() const;
 

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "ebb/core/base/location.h"
-#include "ebb/core/base/op_context.h"
 #include "ebb/core/base/scalar.h"
+#include "ebb/core/device/op_context.h"
 #include "ebb/core/tensor/tensor.h"
 
 namespace ebb::autograd {
@@ -82,7 +82,7 @@ enum class NodeKind : uint8_t {
   write = 3,   // the new history of a view, or of its base, after a write
 };
 
-/// Base of all recorded ops. Counted; destroyed without recursion (node.cpp).
+/// Base of all recorded ops. Counted; destroyed without recursion (node_block.cpp).
 class EBB_API Node : public Producer {
  public:
   /// The op's name with "Backward": MulBackward.

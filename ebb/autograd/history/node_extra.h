@@ -8,11 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "ebb/autograd/history/meta.h"
+#include "ebb/autograd/history/hook_table.h"
 #include "ebb/autograd/history/node.h"
-#include "ebb/autograd/hooks/hooks.h"
 
 namespace ebb::autograd {
+
+class AutogradMeta;
 
 /// Made when first needed, freed with its node.
 struct NodeExtra {

@@ -2,9 +2,9 @@
 // call.
 #include "ebb/autograd/history/op_observer.h"
 
-#include "ebb/autograd/history/node.h"
-#include "ebb/autograd/history/saved_hooks.h"
+#include "ebb/autograd/history/pack_saved.h"
 #include "ebb/core/base/call_name.h"
+#include "ebb/core/base/thread_state.h"
 
 namespace ebb::autograd {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "ebb/autograd/history/gradient_math.h"
 #include "ebb/autograd/history/node.h"
+#include "ebb/autograd/history/pack_saved.h"
 #include "ebb/autograd/history/record.h"
-#include "ebb/autograd/history/saved_hooks.h"
 #include "ebb/autograd/history/saved_tensor.h"
 #include "ebb/core/tensor/sparse.h"
 #include "ebb/kernels/signatures.h"

@@ -33,6 +33,8 @@ inline void set_origin(const Tensor& tensor, Origin origin) {
   if (tensor.impl()->producer == nullptr) tensor.impl()->output_index = origin;
 }
 
+/// The place that an origin names, 0 if it is not known any more.
+EBB_API LocationId place_of(Origin origin);
 /// "it was made at train.py:7 under no_grad", or "it was never asked for one".
 EBB_API std::string explain_origin(const Tensor& tensor);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ebb/autograd/history/stale.h"
+#include "ebb/autograd/history/tensor_tangents.h"
 #include "ebb/core/base/call_name.h"
 #include "ebb/core/base/error.h"
 

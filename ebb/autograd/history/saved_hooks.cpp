@@ -4,11 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "ebb/autograd/history/node.h"
-#include "ebb/autograd/history/op_observer.h"
-#include "ebb/autograd/history/packed_value.h"
-#include "ebb/autograd/history/record.h"
-#include "ebb/autograd/history/saved_tensor.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb {
@@ -28,22 +23,6 @@ void set_top(std::shared_ptr<const HookFrame> top) noexcept {
   stack.top = std::move(top);
 }
 
-/// Packs what it is shown.
-class Packer final : public SavedVisitor {
- public:
-  Packer(Node& node, std::shared_ptr<const HookFrame> frame)
-      : node_(node), frame_(std::move(frame)) {}
-  void visit(const char* name, SavedTensor& saved) override {
-    saved.pack(frame_, node_, name);
-    // Hooks may call Python, and ask which run they are in (checkpoint_frame.h).
-    if (saved.is_packed()) mark_for_caller_thread(node_);
-  }
-
- private:
-  Node& node_;
-  std::shared_ptr<const HookFrame> frame_;
-};
-
 }  // namespace
 
 std::shared_ptr<const HookFrame> current_saved_hooks() { return stack.top; }
@@ -60,16 +39,6 @@ HookCallScope::HookCallScope()
 HookCallScope::~HookCallScope() {
   stack.top = std::move(saved_);
   stack.disabled = std::move(disabled_);
-}
-
-void pack_saved(Node& node) {
-  Packer packer(node, stack.top);
-  node.visit_saved(packer);
-}
-
-void pack_saved_of(const Tensor& out) {
-  if (!out.defined() || (out.impl()->flags & TensorImpl::kLeaf) != 0) return;
-  if (out.impl()->producer != nullptr) pack_saved(*static_cast<Node*>(out.impl()->producer));
 }
 
 }  // namespace autograd

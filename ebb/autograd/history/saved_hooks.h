@@ -4,14 +4,13 @@
 // takes its slow path, and every tensor that the new node saved goes through the pack hooks: to
 // another device, to a file, or into nothing that can be computed again. Nested pairs compose,
 // innermost first, and unpack in the opposite order. Start reading at SavedTensorsHooksGuard;
-// packed_value.h does the work.
+// pack_saved.h and packed_value.h do the work.
 #pragma once
 
 #include <any>
 #include <functional>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "ebb/autograd/history/grad_mode.h"
@@ -68,8 +67,6 @@ class EBB_API DisableSavedTensorsHooksGuard {
 
 namespace autograd {
 
-class Node;
-
 /// One pair of hooks of a thread's stack. Immutable, so that packed values and other threads can
 /// share it.
 struct HookFrame {
@@ -95,30 +92,6 @@ class EBB_API HookCallScope {
   LocationScope location_;
   ModeScope mode_;
 };
-
-/// Lets this thread's hooks pack what `node` has saved so far. Nobody else may know the node yet.
-EBB_API void pack_saved(Node& node);
-/// The same if there are hooks.
-inline void pack_if_hooked(Node& node) {
-  if ((thread_state.modes & gate::kSavedHooks) != 0) [[unlikely]]
-    pack_saved(node);
-}
-/// Lets them pack what the node of `out` saved, if `out` has a history.
-EBB_API void pack_saved_of(const Tensor& out);
-
-/// The results of a call that was recorded with these gate bits, with what they saved packed.
-template <typename Results>
-Results packed(Results results, uint32_t bits) {
-  if ((bits & gate::kSavedHooks) == 0) return results;
-  if constexpr (std::is_same_v<Results, Tensor>) {
-    pack_saved_of(results);
-  } else if constexpr (std::is_same_v<Results, std::vector<Tensor>>) {
-    if (!results.empty()) pack_saved_of(results[0]);
-  } else {
-    std::apply([](const auto&... out) { (pack_saved_of(out), ...); }, results);
-  }
-  return results;
-}
 
 }  // namespace autograd
 }  // namespace ebb

@@ -7,10 +7,11 @@
 #include <algorithm>
 
 #include "ebb/autograd/history/meta.h"
+#include "ebb/autograd/history/node_block.h"
 #include "ebb/autograd/history/packed_value.h"
-#include "ebb/autograd/history/record.h"
+#include "ebb/autograd/history/place_name.h"
 #include "ebb/autograd/history/stale.h"
-#include "ebb/autograd/history/tensor_name.h"
+#include "ebb/autograd/history/tensor_tangents.h"
 #include "ebb/core/runtime/block_cache.h"
 
 namespace ebb::autograd {
@@ -107,6 +108,24 @@ void SavedTensor::carry_copy_tangents(const Tensor& before) {
   } else if (is_packed() && PackedValue::behind(*impl_).origin() == PackedValue::Origin::copy) {
     PackedValue::behind(*impl_).carry_tangents(before);
   }
+}
+
+TensorImpl* AutogradMeta::retain_twin(const Tensor& owner) {
+  TensorImpl* twin = twin_.load(std::memory_order_acquire);
+  if (twin == nullptr) {
+    if (owner.impl()->storage->is_inference()) SavedTensor::throw_inference(*owner.impl());
+    Tensor fresh = detached(owner);
+    copy_tangents(owner, fresh);
+    if (!names().title().empty()) ensure_meta(fresh).take_names(*this);
+    TensorImpl* const made = fresh.leak();
+    if (twin_.compare_exchange_strong(twin, made, std::memory_order_acq_rel)) {
+      twin = made;
+    } else {
+      made->release();
+    }
+  }
+  twin->retain();
+  return twin;
 }
 
 TensorImpl* SavedTensor::twin_by_meta(const Tensor& tensor) {

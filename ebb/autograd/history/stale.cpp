@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "ebb/autograd/history/tensor_name.h"
+#include "ebb/autograd/history/place_name.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb::autograd {

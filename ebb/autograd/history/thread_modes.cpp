@@ -1,8 +1,6 @@
 // ebb/autograd/history/thread_modes.cpp -- reading and writing all modes of a thread.
 #include "ebb/autograd/history/thread_modes.h"
 
-#include "ebb/autograd/forward/forward_mode.h"
-
 namespace ebb::autograd {
 
 ThreadModes ThreadModes::current() {

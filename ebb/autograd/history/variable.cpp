@@ -3,14 +3,13 @@
 
 #include <algorithm>
 
-#include "ebb/autograd/history/grad_dtype.h"
-#include "ebb/autograd/history/record.h"
+#include "ebb/autograd/history/cut_observer.h"
+#include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/history/node_block.h"
+#include "ebb/autograd/history/place_name.h"
 #include "ebb/autograd/history/shared_gradient.h"
-#include "ebb/autograd/history/tangents.h"
-#include "ebb/autograd/history/tensor_name.h"
+#include "ebb/autograd/history/tensor_tangents.h"
 #include "ebb/autograd/ops/detach.h"
-#include "ebb/autograd/watch/cut_notes.h"
-#include "ebb/autograd/watch/cut_trace.h"
 #include "ebb/core/base/error.h"
 #include "ebb/core/tensor/sparse.h"
 
@@ -83,10 +82,10 @@ Tensor requires_grad_(const Tensor& tensor, bool value) {
   if ((impl.flags & TensorImpl::kLeaf) != 0 && did_require != value) {
     auto& accumulator = static_cast<AccumulateGrad&>(*impl.producer);
     accumulator.set_accumulates(value);
-    if (value) {
-      autograd::note_thawed(accumulator);
-    } else {
-      autograd::note_frozen(accumulator, current_location(__builtin_return_address(0)));
+    autograd::CutObserver* const observer = autograd::cut_observer;
+    if (observer != nullptr && value) observer->leaf_thawed(accumulator);
+    if (observer != nullptr && !value) {
+      observer->leaf_frozen(accumulator, current_location(__builtin_return_address(0)));
     }
   }
   return tensor;
@@ -105,7 +104,10 @@ void set_grad(const Tensor& tensor, const Tensor& grad) {
       throw ShapeError(str("grad: needs the tensor's shape ", PrintShape{tensor.sizes()}, ", got ",
                            describe_shape(grad), for_tensor(tensor)));
     }
-    const DType dtype = is_leaf(tensor) ? grad_dtype(tensor) : tensor.dtype();
+    const bool is_accumulated = is_leaf(tensor) && tensor.impl()->producer != nullptr;
+    const DType dtype =
+        is_accumulated ? static_cast<const AccumulateGrad&>(*tensor.impl()->producer).grad_dtype()
+                       : tensor.dtype();
     if (grad.dtype() != dtype) {
       throw DTypeError(str("grad: needs the tensor's ",
                            dtype == tensor.dtype() ? "dtype " : "grad_dtype ", dtype, ", got ",
@@ -183,7 +185,9 @@ void cut_history(const Tensor& tensor) {
   }
   autograd::Origin origin =
       autograd::make_origin(autograd::Cut::detached, current_location(nullptr));
-  if (autograd::is_tracing_cuts()) origin = autograd::note_detaching("detach_", tensor, origin);
+  if (autograd::is_tracing_cuts() && autograd::cut_observer != nullptr) {
+    origin = autograd::cut_observer->detaching("detach_", tensor, origin);
+  }
   autograd::drop_meta(impl);
   Producer* const history = std::exchange(impl.producer, nullptr);
   constexpr uint8_t kHistory = gate::kRequiresGrad | TensorImpl::kLeaf;
@@ -221,9 +225,9 @@ void set_data(const Tensor& tensor, const Tensor& data) {
   impl.device = source.device;
   if ((impl.flags & TensorImpl::kLeaf) != 0) {
     auto& accumulator = static_cast<AccumulateGrad&>(*impl.producer);
-    const DType taken = accumulator.output_meta(0).dtype;
+    const DType taken = accumulator.grad_dtype();
     autograd::NodeAccess::describe_output(accumulator, 0, impl);
-    if (!converts) autograd::take_dtype(accumulator, taken);
+    if (!converts) accumulator.set_grad_dtype(taken);
   }
   if (AutogradMeta* const meta = autograd::meta_of(tensor); meta != nullptr) meta->drop_twin();
 }

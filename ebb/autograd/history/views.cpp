@@ -7,15 +7,16 @@
 #include <string>
 #include <utility>
 
-#include "ebb/autograd/forward/dual_call.h"
+#include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/gradient_math.h"
 #include "ebb/autograd/history/meta.h"
-#include "ebb/autograd/history/record.h"
-#include "ebb/autograd/history/tensor_name.h"
-#include "ebb/autograd/history/variable.h"
+#include "ebb/autograd/history/node_block.h"
+#include "ebb/autograd/history/origin.h"
+#include "ebb/autograd/history/place_name.h"
+#include "ebb/autograd/history/region.h"
+#include "ebb/autograd/history/saved_tensor.h"
+#include "ebb/autograd/history/tensor_tangents.h"
 #include "ebb/autograd/ops/clone.h"
-#include "ebb/autograd/rules/strided.h"
-#include "ebb/autograd/watch/cut_trace.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb::autograd {

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "ebb/autograd/hooks/gradient_gate.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb::autograd {
@@ -63,21 +62,6 @@ std::vector<SentGradient> ActiveRun::take_sent() {
   Notes& notes = ensure_notes();
   const std::lock_guard lock(notes.mutex);
   return std::exchange(notes.sent, {});
-}
-
-Node* ActiveRun::open_stalled_gate() {
-  std::shared_ptr<GateHook> last;
-  {
-    Notes& notes = ensure_notes();
-    const std::lock_guard lock(notes.mutex);
-    uint64_t last_number = 0;
-    for (const auto& [number, state] : notes.groups) {
-      if (state.gate == nullptr || number < last_number) continue;
-      last_number = number;
-      last = state.gate;
-    }
-  }
-  return last == nullptr ? nullptr : &last->open_early(*this);
 }
 
 ActiveRun* active_run() { return innermost; }

@@ -235,4 +235,19 @@ size_t add_exit_gate(std::span<const Tensor> outputs, std::span<const GradientEd
 
 uint64_t next_sequence() { return thread_state.next_sequence; }
 
+Node* ActiveRun::open_stalled_gate() {
+  std::shared_ptr<GateHook> last;
+  {
+    Notes& notes = ensure_notes();
+    const std::lock_guard lock(notes.mutex);
+    uint64_t last_number = 0;
+    for (const auto& [number, state] : notes.groups) {
+      if (state.gate == nullptr || number < last_number) continue;
+      last_number = number;
+      last = state.gate;
+    }
+  }
+  return last == nullptr ? nullptr : &last->open_early(*this);
+}
+
 }  // namespace ebb::autograd

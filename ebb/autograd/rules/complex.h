@@ -1,7 +1,7 @@
 // ebb/autograd/rules/complex.h -- gradient rules of complex numbers.
 #pragma once
 
-#include "ebb/autograd/rules/strided.h"
+#include "ebb/autograd/history/region.h"
 #include "ebb/core/tensor/tensor.h"
 
 namespace ebb::autograd::rules {

@@ -7,7 +7,7 @@
 
 #include "ebb/autograd/engine/engine.h"
 #include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/history/tangents.h"
+#include "ebb/autograd/history/tensor_tangents.h"
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops/detach.h"
 #include "ebb/autograd/ops/expand.h"

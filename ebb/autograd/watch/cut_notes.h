@@ -16,7 +16,7 @@
 #include "ebb/autograd/history/node.h"
 #include "ebb/autograd/history/origin.h"
 #include "ebb/core/base/location.h"
-#include "ebb/core/base/op_context.h"
+#include "ebb/core/device/op_context.h"
 #include "ebb/core/tensor/tensor.h"
 
 namespace ebb::autograd {
@@ -120,10 +120,7 @@ class EBB_API CutNotes {
   std::vector<Tensor> held_;
 };
 
-/// A leaf is told to require no gradient at this place, or to require one again.
-EBB_API void note_frozen(const Node& accumulator, LocationId place);
-EBB_API void note_thawed(const Node& accumulator);
-/// Where a leaf was told so, 0 if it was not.
+/// Where a leaf was told to require no gradient, 0 if it was not.
 EBB_API LocationId frozen_at(const Tensor& leaf);
 
 }  // namespace ebb::autograd

@@ -26,8 +26,6 @@ void forget_cuts() {
 
 namespace autograd {
 
-std::atomic<bool> any_leaf_noted{false};
-
 namespace {
 
 /// Sources of one call, mostly few.
@@ -384,16 +382,6 @@ void note_detached(const char* op, const Tensor& out, const Tensor& input, Locat
   note_result({.op = op, .bits = thread_state.modes, .place = place}, out, {&operand, 1});
 }
 
-Origin note_detaching(const char* op, const Tensor& tensor, Origin otherwise) {
-  Origin origin = otherwise;
-  take_notes([&](CutNotes& notes) {
-    const CutNote detaching = plain_note(op, NoteKind::unrecorded, Cut::detached);
-    const NoteId note = note_of_value(notes, detaching, tensor);
-    if (note != kNoNote) origin = traced_origin(Cut::detached, note);
-  });
-  return origin;
-}
-
 void note_leaving(const char* how, const Tensor& tensor) {
   if (!tensor.defined()) return;
   settle(tensor);
@@ -411,28 +399,6 @@ void note_entering(const char* how, const Tensor& tensor) {
   });
 }
 
-LocationId place_of(Origin origin) {
-  if (!is_traced(origin)) return origin & 0x3fffffffu;
-  const LockedNotes locked;
-  CutNotes& notes = locked.get();
-  const NoteId note = notes.note_of_origin(origin);
-  return note == kNoNote ? 0 : notes.at(note).place;
-}
-
-void note_frozen(const Node& accumulator, LocationId place) {
-  CutNotes& notes = CutNotes::shared();
-  const std::lock_guard lock(notes.mutex());
-  any_leaf_noted = true;
-  notes.frozen()[&accumulator] = place;
-}
-
-void note_thawed(const Node& accumulator) {
-  if (!any_leaf_noted.load(std::memory_order_relaxed)) return;
-  CutNotes& notes = CutNotes::shared();
-  const std::lock_guard lock(notes.mutex());
-  notes.frozen().erase(&accumulator);
-}
-
 LocationId frozen_at(const Tensor& leaf) {
   const auto* const accumulator = static_cast<const Node*>(leaf.impl()->producer);
   if (accumulator == nullptr) return 0;
@@ -442,11 +408,63 @@ LocationId frozen_at(const Tensor& leaf) {
   return found == notes.frozen().end() ? 0 : found->second;
 }
 
-void forget_noted_leaf(const Node& accumulator) noexcept {
+namespace {
+
+/// What history tells of.
+class Listener final : public CutObserver {
+ public:
+  void leaf_frozen(const Node& accumulator, LocationId place) override;
+  void leaf_thawed(const Node& accumulator) override;
+  void leaf_died(const Node& accumulator) noexcept override;
+  Origin detaching(const char* op, const Tensor& tensor, Origin otherwise) override;
+  LocationId place_of(Origin origin) override;
+};
+
+void Listener::leaf_frozen(const Node& accumulator, LocationId place) {
+  CutNotes& notes = CutNotes::shared();
+  const std::lock_guard lock(notes.mutex());
+  any_leaf_noted = true;
+  notes.frozen()[&accumulator] = place;
+}
+
+void Listener::leaf_thawed(const Node& accumulator) {
+  if (!any_leaf_noted.load(std::memory_order_relaxed)) return;
+  CutNotes& notes = CutNotes::shared();
+  const std::lock_guard lock(notes.mutex());
+  notes.frozen().erase(&accumulator);
+}
+
+void Listener::leaf_died(const Node& accumulator) noexcept {
   const LockedNotes locked;
   CutNotes& notes = locked.get();
   notes.forget_leaf(accumulator);
 }
+
+Origin Listener::detaching(const char* op, const Tensor& tensor, Origin otherwise) {
+  Origin origin = otherwise;
+  take_notes([&](CutNotes& notes) {
+    const CutNote detaching = plain_note(op, NoteKind::unrecorded, Cut::detached);
+    const NoteId note = note_of_value(notes, detaching, tensor);
+    if (note != kNoNote) origin = traced_origin(Cut::detached, note);
+  });
+  return origin;
+}
+
+LocationId Listener::place_of(Origin origin) {
+  if (!is_traced(origin)) return origin & 0x3fffffffu;
+  const LockedNotes locked;
+  CutNotes& notes = locked.get();
+  const NoteId note = notes.note_of_origin(origin);
+  return note == kNoNote ? 0 : notes.at(note).place;
+}
+
+[[maybe_unused]] const bool listens = [] {
+  static constinit Listener listener;
+  cut_observer = &listener;
+  return true;
+}();
+
+}  // namespace
 
 }  // namespace autograd
 }  // namespace ebb

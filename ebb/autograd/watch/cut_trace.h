@@ -8,12 +8,11 @@
 // reading at note_result(); ebb/graph/explain.h asks.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
 
-#include "ebb/autograd/history/node.h"
+#include "ebb/autograd/history/cut_observer.h"
 #include "ebb/autograd/history/origin.h"
 #include "ebb/core/base/location.h"
 #include "ebb/core/base/thread_state.h"
@@ -36,8 +35,6 @@ namespace autograd {
 /// An op without derivative has something to note (note_no_gradient()).
 inline constexpr uint32_t kNotesNoGradient = gate::kRequiresGrad | gate::kCutTrace;
 
-inline bool is_tracing_cuts() { return (thread_state.modes & gate::kCutTrace) != 0; }
-
 /// A call as note_result() sees it.
 struct TracedCall {
   const char* op;
@@ -56,8 +53,6 @@ EBB_API void note_results(TracedCall call, std::span<const Tensor> results,
 /// A result of an op that has no derivative.
 EBB_API void note_no_gradient(const char* op, const Tensor& result, uint32_t bits,
                               void* return_address, std::initializer_list<const Tensor*> operands);
-/// The origin for a tensor whose history is about to be cut off; `otherwise` if it has none.
-EBB_API Origin note_detaching(const char* op, const Tensor& tensor, Origin otherwise);
 /// Gives `out`, the same memory as `input` without history, its origin.
 EBB_API void note_detached(const char* op, const Tensor& out, const Tensor& input,
                            LocationId place);
@@ -65,17 +60,6 @@ EBB_API void note_detached(const char* op, const Tensor& out, const Tensor& inpu
 EBB_API void note_leaving(const char* how, const Tensor& tensor);
 /// A tensor was made from numbers. Call if is_tracing_cuts().
 EBB_API void note_entering(const char* how, const Tensor& tensor);
-
-/// The place that an origin names, 0 if it is not known any more.
-EBB_API LocationId place_of(Origin origin);
-
-extern EBB_API std::atomic<bool> any_leaf_noted;
-EBB_API void forget_noted_leaf(const Node& accumulator) noexcept;
-/// The tensor of a leaf is gone.
-inline void note_leaf_died(const Node& accumulator) noexcept {
-  if (any_leaf_noted.load(std::memory_order_relaxed)) [[unlikely]]
-    forget_noted_leaf(accumulator);
-}
 
 }  // namespace autograd
 }  // namespace ebb

@@ -1,4 +1,4 @@
-// ebb/core/base/error.h -- the exceptions that ebb throws, and str(), which builds their messages.
+// ebb/core/base/error.h -- the exceptions that ebb throws; str() builds their messages.
 //
 // A message reads `op: what it needs, got what it got`, and may end with one `hint:` line. The type
 // picks the Python class (see the table in docs/errors.md). Users' mistakes throw one of these;
@@ -6,11 +6,11 @@
 #pragma once
 
 #include <array>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 
 #include "ebb/core/base/export.h"
+#include "ebb/core/base/str.h"
 
 namespace ebb {
 
@@ -52,13 +52,5 @@ EBB_DEFINE_ERROR(IoError);              // files; Python OSError
 EBB_DEFINE_ERROR(DeviceError);          // a call that a device's plug-in failed; RuntimeError
 EBB_DEFINE_ERROR(InternalError);        // a bug of ebb; Python RuntimeError
 #undef EBB_DEFINE_ERROR
-
-/// Joins its arguments with operator<<, in order: str("got ", 3) == "got 3".
-template <typename... Parts>
-std::string str(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return std::move(out).str();
-}
 
 }  // namespace ebb

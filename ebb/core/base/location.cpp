@@ -22,7 +22,7 @@
 #include <tuple>
 #include <utility>
 
-#include "ebb/core/base/error.h"
+#include "ebb/core/base/str.h"
 
 namespace ebb {
 namespace {

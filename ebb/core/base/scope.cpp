@@ -1,4 +1,6 @@
 // ebb/core/base/scope.cpp -- the table of scopes: it only grows.
+#include "ebb/core/base/scope.h"
+
 #include <pthread.h>
 
 #include <deque>
@@ -6,8 +8,6 @@
 #include <mutex>
 #include <new>
 #include <tuple>
-
-#include "ebb/core/base/scope_path.h"
 
 namespace ebb {
 namespace {
@@ -56,16 +56,6 @@ ScopeInfo describe_scope(ScopeId id) {
   Table& shared = table();
   const std::lock_guard lock(shared.mutex);
   return id == 0 || id > shared.scopes.size() ? ScopeInfo{} : shared.scopes[id - 1];
-}
-
-std::string scope_path(ScopeId id) {
-  std::string path;
-  while (id != 0) {
-    const ScopeInfo step = describe_scope(id);
-    if (!step.name.empty()) path = path.empty() ? step.name : step.name + '.' + path;
-    id = step.parent;
-  }
-  return path;
 }
 
 }  // namespace ebb

@@ -8,9 +8,9 @@
 #include <cstdint>
 
 #include "ebb/core/base/export.h"
-#include "ebb/core/base/stream_set.h"
 #include "ebb/core/device/device.h"
 #include "ebb/core/device/device_plugin.h"
+#include "ebb/core/device/stream_set.h"
 
 namespace ebb {
 

@@ -19,7 +19,7 @@
 #include "ebb/core/base/error.h"
 #include "ebb/core/runtime/arena.h"
 #include "ebb/core/runtime/block_cache.h"
-#include "ebb/core/runtime/profile_memory.h"
+#include "ebb/core/runtime/block_watcher.h"
 #include "ebb/core/runtime/size_class.h"
 
 namespace ebb {

@@ -27,6 +27,7 @@
 #include "ebb/core/base/error.h"
 #include "ebb/core/base/thread_state.h"
 #include "ebb/core/runtime/allocator.h"
+#include "ebb/core/runtime/block_watcher.h"
 #include "ebb/core/runtime/profile_log.h"
 #include "ebb/core/runtime/profile_memory.h"
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ebb/core/runtime/profile.h"
+#include "ebb/core/runtime/memory_report.h"
 
 namespace ebb::detail {
 
@@ -31,10 +31,5 @@ struct MemoryTally {
 
 /// `start`: bytes that were alive before. Throws std::bad_alloc.
 MemoryReport report_memory(std::vector<MemoryEvent> events, int64_t start);
-
-/// Told of each block that the calling thread takes, or gives back (`bytes` is negative then).
-using BlockWatcher = void (*)(const void* block, int64_t bytes) noexcept;
-/// Null: the calling thread is not watched any more. Defined in allocator.cpp.
-void watch_blocks(BlockWatcher watcher) noexcept;
 
 }  // namespace ebb::detail

@@ -2,7 +2,10 @@
 #pragma once
 
 #include "ebb/core/base/export.h"
-#include "ebb/core/tensor/tensor_impl.h"
+
+namespace ebb {
+struct TensorImpl;
+}
 
 namespace ebb::detail {
 

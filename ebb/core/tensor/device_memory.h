@@ -1,9 +1,7 @@
-// ebb/core/tensor/device_memory.h -- memory of devices: counted allocation, and copies of bytes and
-// tensors.
+// ebb/core/tensor/device_memory.h -- tensors in memory of devices: who uses it, and copies.
 //
-// A block belongs to the stream that was current when it was made: it goes back to the plug-in in
-// the order of that stream, and after the work of all other streams that used it. Ops note which
-// those are (note_use); who launches kernels of his own says so with record_stream(). Copies of
+// Ops note which streams use a tensor's memory (note_use); who launches kernels of his own says so
+// with record_stream(): the block then goes back after their work (device_block.h). Copies of
 // tensors keep the geometry: what travels are the bytes from the first element to the last, gaps
 // included.
 #pragma once
@@ -12,23 +10,10 @@
 #include <cstdint>
 
 #include "ebb/core/base/export.h"
-#include "ebb/core/device/device.h"
+#include "ebb/core/device/device_block.h"
 #include "ebb/core/tensor/tensor.h"
 
 namespace ebb {
-
-/// Bytes of one device that tensors hold, and the most that they held.
-struct DeviceMemoryStats {
-  int64_t live = 0;
-  int64_t peak = 0;
-  int64_t blocks = 0;  // live ones
-  // What the plug-in says of the whole device; 0 if it does not.
-  int64_t free = 0;
-  int64_t total = 0;
-};
-/// Throws ValueError unless the device is there. For the CPU: memory_stats() in allocator.h.
-EBB_API DeviceMemoryStats device_memory_stats(Device device);
-EBB_API void reset_peak_device_memory(Device device);
 
 /// Says that work on `stream` uses the tensor's memory: it is not handed out again before that work
 /// is done, whatever the tensor's own stream does.
@@ -56,11 +41,5 @@ EBB_API void fill_bytes(const Tensor& target, unsigned char value);
 /// Copies the elements of `source`, which has the geometry of `target`, to the device of `target`:
 /// one copy for each stretch of memory without gaps. Logs no write.
 EBB_API void write_back(const Tensor& source, const Tensor& target);
-
-namespace detail {
-/// Memory for a storage: what Storage keeps to give it back with release_on_device().
-EBB_API void* allocate_on_device(size_t bytes, Device device, void** memory);
-EBB_API void release_on_device(void* block) noexcept;
-}  // namespace detail
 
 }  // namespace ebb

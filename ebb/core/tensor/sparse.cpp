@@ -46,12 +46,6 @@ int64_t count_of(const char* op, IntSpan sizes) {
 
 }  // namespace
 
-const char* name_of(Layout layout) {
-  constexpr const char* kNames[kLayoutCount] = {"strided", "sparse_coo", "sparse_csr",
-                                                "selected_rows", "opaque"};
-  return kNames[static_cast<int>(layout)];
-}
-
 Tensor make_sparse(Layout layout, IntSpan sizes, SparseParts parts) {
   const int64_t numel = count_of(name_of(layout), sizes);
   const DType dtype = parts.values.dtype();
@@ -89,13 +83,6 @@ Tensor make_opaque(IntSpan sizes, DType dtype, Device device, StorageDeleter del
 size_t stored_bytes(const Tensor& tensor) {
   if (is_strided(tensor)) return tensor.nbytes();
   return has_parts(tensor) ? bytes_of(parts_of("nbytes", tensor)) : 0;
-}
-
-void throw_layout(const char* op, const char* name, const TensorImpl& impl) {
-  const bool is_opaque = impl.layout == Layout::opaque;
-  throw NotImplementedError(str(op, ": '", name, "' must be strided, got one of layout ",
-                                name_of(impl.layout), " and shape ", PrintShape{impl.shape()},
-                                is_opaque ? "" : "\nhint: call .to_dense() on it first"));
 }
 
 }  // namespace ebb

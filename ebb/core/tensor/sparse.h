@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "ebb/core/tensor/layout.h"
 #include "ebb/core/tensor/tensor.h"
 
 namespace ebb {
@@ -25,9 +26,6 @@ struct SparseParts {
   Tensor values;
   bool is_coalesced = false;  // every place at most once, in rising order
 };
-
-/// "strided", "sparse_coo", ...
-EBB_API const char* name_of(Layout layout);
 
 inline bool is_strided(const Tensor& tensor) {
   return tensor.defined() && (tensor.gate_bits() & gate::kNotStrided) == 0;
@@ -57,8 +55,7 @@ inline bool is_coalesced(const Tensor& tensor) {
 /// Bytes that hold the elements: of a sparse tensor, those of its parts. 0 for an opaque one.
 EBB_API size_t stored_bytes(const Tensor& tensor);
 
-/// Throws NotImplementedError: `op` knows no operand `name` of that layout.
-[[noreturn]] EBB_API void throw_layout(const char* op, const char* name, const TensorImpl& impl);
+/// The same for any tensor that is not strided.
 inline void require_strided(const char* op, const char* name, const Tensor& tensor) {
   const bool is_refused = tensor.defined() && (tensor.gate_bits() & gate::kNotStrided) != 0;
   if (is_refused) [[unlikely]]

@@ -2,8 +2,8 @@
 #include "ebb/core/tensor/storage.h"
 
 #include "ebb/core/base/error.h"
+#include "ebb/core/device/device_block.h"
 #include "ebb/core/tensor/announced_write.h"
-#include "ebb/core/tensor/device_memory.h"
 #include "ebb/core/tensor/write_log.h"
 
 namespace ebb {

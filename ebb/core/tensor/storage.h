@@ -19,18 +19,12 @@
 #include "ebb/core/base/thread_state.h"
 #include "ebb/core/device/device.h"
 #include "ebb/core/runtime/block_cache.h"
+#include "ebb/core/tensor/write_record.h"
 
 namespace ebb {
 
 struct ByteRegion;
 class WriteLog;
-
-/// One in-place write: which op made it, and where.
-struct WriteRecord {
-  uint32_t version = 0;  // of the storage after the write
-  LocationId location = 0;
-  const char* op = nullptr;  // null if the log does not tell
-};
 
 /// Frees foreign memory; `context` is what was given along with it.
 using StorageDeleter = void (*)(void* context) noexcept;

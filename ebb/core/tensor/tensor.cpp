@@ -4,9 +4,8 @@
 
 #include <algorithm>
 
-#include "ebb/core/tensor/device_memory.h"
-#include "ebb/core/tensor/sparse.h"
-#include "ebb/core/tensor/tensor_name.h"
+#include "ebb/core/base/error.h"
+#include "ebb/core/tensor/layout.h"
 
 namespace ebb {
 
@@ -43,23 +42,6 @@ int64_t Tensor::storage_offset() const {
   const auto* const start = static_cast<const char*>(checked()->storage->data());
   const auto* const first = static_cast<const char*>(impl_->data);
   return (first - start) / static_cast<int64_t>(item_size(impl_->dtype));
-}
-
-Scalar Tensor::item_scalar() const {
-  if (numel() != 1) {
-    throw ValueError(str("item: needs a tensor of one element, got shape ", describe_shape(*this)));
-  }
-  const Tensor readable = host_copy(*this);
-  return visit_dtype(dtype(), [&]<typename T>(TypeTag<T>) -> Scalar {
-    const T value = *static_cast<const T*>(readable.impl()->data);
-    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-      return static_cast<float>(value);
-    } else if constexpr (std::is_arithmetic_v<T>) {
-      return value;
-    } else {
-      return std::complex<double>(value);
-    }
-  });
 }
 
 Tensor empty(IntSpan sizes, DType dtype, Device device) {

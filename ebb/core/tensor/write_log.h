@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "ebb/core/tensor/byte_region.h"
-#include "ebb/core/tensor/storage.h"
+#include "ebb/core/tensor/write_record.h"
 
 namespace ebb {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ebb/autograd/history/tangents.h"
+#include "ebb/autograd/history/tensor_tangents.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "python/src/base/numpy_types.h"
 #include "python/src/base/text.h"

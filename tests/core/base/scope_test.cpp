@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ebb/core/base/op_context.h"
+#include "ebb/core/device/op_context.h"
 
 namespace ebb {
 namespace {

@@ -1,5 +1,5 @@
-// ebb/autograd/rules/strided.cpp -- see rules/strided.h.
-#include "ebb/autograd/rules/strided.h"
+// ebb/autograd/history/region.cpp -- see region.h.
+#include "ebb/autograd/history/region.h"
 
 #include <algorithm>
 

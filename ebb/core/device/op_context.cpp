@@ -1,5 +1,5 @@
-// ebb/core/base/op_context.cpp -- the numbers of pairs of a scope and a set of streams.
-#include "ebb/core/base/op_context.h"
+// ebb/core/device/op_context.cpp -- the numbers of pairs of a scope and a set of streams.
+#include "ebb/core/device/op_context.h"
 
 #include <pthread.h>
 

@@ -1,10 +1,13 @@
-// ebb/autograd/history/origin.cpp -- origins in words.
+// ebb/autograd/history/explain_origin.cpp -- origins in words, as far as somebody noted more.
+#include "ebb/autograd/history/cut_observer.h"
 #include "ebb/autograd/history/origin.h"
-
-#include "ebb/autograd/watch/cut_trace.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb::autograd {
+
+LocationId place_of(Origin origin) {
+  return cut_observer == nullptr ? origin & 0x3fffffffu : cut_observer->place_of(origin);
+}
 
 std::string explain_origin(const Tensor& tensor) {
   const Origin origin = origin_of(tensor);

@@ -1,13 +1,11 @@
-// ebb/autograd/history/node.cpp -- destroying nodes without recursion, and numbering them.
+// ebb/autograd/history/node_block.cpp -- destroying nodes without recursion, and numbering them.
 //
 // A dying node drops its edges, which may kill the nodes behind it, and so on for millions of
 // nodes. So a dead node is only put on a list of its thread; whoever put the first one there
 // empties it.
-#include "ebb/autograd/history/node.h"
+#include "ebb/autograd/history/node_block.h"
 
 #include "ebb/autograd/history/node_extra.h"
-#include "ebb/autograd/history/record.h"
-#include "ebb/core/runtime/block_cache.h"
 
 namespace ebb::autograd {
 namespace {

@@ -1,4 +1,4 @@
-// ebb/core/base/op_context.h -- in which module and on which streams an op was recorded, in 24
+// ebb/core/device/op_context.h -- in which module and on which streams an op was recorded, in 24
 // bits.
 //
 // Nearly all ops are recorded on the default streams: then the number is that of the module's
@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "ebb/core/base/scope.h"
-#include "ebb/core/base/stream_set.h"
+#include "ebb/core/device/stream_set.h"
 
 namespace ebb {
 

@@ -1,10 +1,9 @@
-// ebb/core/device/device.cpp -- devices to and from text.
-#include "ebb/core/device/device.h"
-
+// ebb/core/device/device_name.cpp -- devices to and from text.
 #include <array>
 #include <charconv>
 
 #include "ebb/core/base/error.h"
+#include "ebb/core/device/device.h"
 #include "ebb/core/device/device_plugin.h"
 
 namespace ebb {

@@ -1,4 +1,4 @@
-// ebb/core/base/stream_set.h -- all current streams of a thread as one number.
+// ebb/core/device/stream_set.h -- all current streams of a thread as one number.
 //
 // A recorded op notes on which streams it ran, so that backward runs it there again. It would cost
 // too much to note a stream per device; one number of a set costs an instruction.
