@@ -13,7 +13,7 @@ from typing import Any
 
 import ebb.nn.functional as F
 from ebb import _C
-from tests.python.ops.op_rows import Row
+from tests.python.ops.op_rows import ALL_DTYPES, Row
 
 REDUCE = "{'none': np.asarray, 'mean': np.mean, 'sum': np.sum}[reduction]"
 PLANES = {"input": [2, 3, 4, 5], "kernel_size": [2, 3]}
@@ -175,7 +175,7 @@ def composed_rows() -> list[Row]:
         parameters = inspect.signature(function).parameters.values()
         data = {"op": name, "name": name, "family": "functional", "forms": ["plain"], "test": test}
         data |= {"params": [_param(one) for one in parameters if one.name != "inplace"]}
-        data |= {"dtypes": {}, "dtype_rule": "", "is_composite": True}
+        data |= {"dtypes": {}, "works_for": ALL_DTYPES, "dtype_rule": "", "is_composite": True}
         if "none" not in test:
             rows.append(Row(data))
     return rows

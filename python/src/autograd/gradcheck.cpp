@@ -46,6 +46,9 @@ constexpr Field kFields[] = {
 };
 
 GradcheckOptions to_options(const char* op, PyObject* dict) {
+  if (PyDict_Check(dict) == 0) {
+    throw DTypeError(str(op, ": needs a dict of options, got ", type_name(dict)));
+  }
   GradcheckOptions options;
   for (const Field& field : kFields) {
     PyObject* const value = PyDict_GetItemString(dict, field.name);
@@ -59,8 +62,11 @@ GradcheckOptions to_options(const char* op, PyObject* dict) {
   return options;
 }
 
-/// The tensors among the arguments; no tensor stands for any other object.
-std::vector<Tensor> to_inputs(PyObject* arguments) {
+/// The tensors among the arguments, a tuple; no tensor stands for any other object.
+std::vector<Tensor> to_inputs(const char* op, PyObject* arguments) {
+  if (PyTuple_Check(arguments) == 0) {
+    throw DTypeError(str(op, ": needs a tuple of arguments, got ", type_name(arguments)));
+  }
   std::vector<Tensor> inputs;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arguments); ++i) {
     PyObject* const item = PyTuple_GET_ITEM(arguments, i);
@@ -102,8 +108,8 @@ std::vector<Tensor> call(PyObject* function, PyObject* arguments, std::span<cons
 
 /// Returns None if the check passes, else the text of its error.
 template <typename Run>
-PyObject* run(PyObject* function, PyObject* arguments, Run&& check) {
-  const std::vector<Tensor> inputs = to_inputs(arguments);
+PyObject* run(const char* op, PyObject* function, PyObject* arguments, Run&& check) {
+  const std::vector<Tensor> inputs = to_inputs(op, arguments);
   std::string mistake;
   {
     const ReleaseGil released;
@@ -123,9 +129,10 @@ PyObject* check_first(PyObject*, Args args, Py_ssize_t count) {
   return guarded([&] {
     check_count("gradcheck", count, 3);
     const GradcheckOptions options = to_options("gradcheck", args[2]);
-    return run(args[0], args[1], [&](const testing::TensorFunction& function, auto& inputs) {
-      testing::gradcheck(function, inputs, options);
-    });
+    return run("gradcheck", args[0], args[1],
+               [&](const testing::TensorFunction& function, auto& inputs) {
+                 testing::gradcheck(function, inputs, options);
+               });
   });
 }
 
@@ -135,9 +142,10 @@ PyObject* check_second(PyObject*, Args args, Py_ssize_t count) {
     check_count("gradgradcheck", count, 4);
     const std::vector<Tensor> seeds = to_tensors("gradgradcheck", args[2]);
     const GradcheckOptions options = to_options("gradgradcheck", args[3]);
-    return run(args[0], args[1], [&](const testing::TensorFunction& function, auto& inputs) {
-      testing::gradgradcheck(function, inputs, seeds, options);
-    });
+    return run("gradgradcheck", args[0], args[1],
+               [&](const testing::TensorFunction& function, auto& inputs) {
+                 testing::gradgradcheck(function, inputs, seeds, options);
+               });
   });
 }
 

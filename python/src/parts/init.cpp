@@ -1,6 +1,7 @@
 // python/src/parts/init.cpp -- ebb/nn/init.h for ebb.nn.init.
 #include "python/src/parts/init.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -80,7 +81,10 @@ const Filler& filler_of(std::string_view op) {
 // (name, tensor, numbers...)
 PyObject* fill(PyObject*, Args args, Py_ssize_t count) {
   return guarded([&] {
+    if (count < 1) check_count("init", count, 2);
     const Filler& filler = filler_of(utf8_of(args[0]));
+    const auto* const end = std::find(filler.names.begin(), filler.names.end(), nullptr);
+    check_count(filler.op, count, 2 + (end - filler.names.begin()));
     const Tensor tensor = to_tensor(filler.op, args[1]);
     Numbers numbers{};
     for (Py_ssize_t i = 2; i < count; ++i) {
