@@ -24,7 +24,6 @@ FOLDERS = ("codegen/", "python/", "tests/", "tools/")
 HOLDERS = ("op", "row")
 ASKED = ("family", "full_name", "key", "name", "op")
 EXEMPT = (
-    "tests/fuzz/test_temporaries.py",  # takes one op to show that a copy is seen
     "tests/tools/test_mutate.py",  # looks the ops up that its examples are about
     "tests/tools/test_op_names.py",
 )
