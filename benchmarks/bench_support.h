@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "ebb/autograd/history/operators.h"
 #include "ebb/autograd/history/variable.h"
+#include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/full.h"
 
 namespace ebb::bench {

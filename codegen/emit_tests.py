@@ -25,6 +25,7 @@ def row(op: Op) -> dict[str, Any]:
         "place": f"{op.file}:{op.line}",
         "python": op.python,
         "aliases": list(op.aliases),
+        "operators": [[use.symbol.method, *use.operands] for use in op.operators],
         "cost": op.cost,
         "generator": op.takes_generator,
         "temporaries": op.temporaries,

@@ -23,6 +23,7 @@ from codegen import (  # noqa: E402
     emit_common,
     emit_jvp,
     emit_modules,
+    emit_operators,
     emit_ops,
     emit_python,
     emit_tests,
@@ -32,7 +33,12 @@ from codegen.modules import load_modules  # noqa: E402
 from codegen.signature import SchemaError  # noqa: E402
 
 FAMILY_EMITTERS = [emit_ops.emit, emit_autograd.emit, emit_jvp.emit, emit_python.emit]
-COMMON_EMITTERS = [emit_common.emit, emit_tests.emit, emit_python.emit_common]
+COMMON_EMITTERS = [
+    emit_common.emit,
+    emit_operators.emit,
+    emit_tests.emit,
+    emit_python.emit_common,
+]
 # The order of umbrella headers and of documentation; further files follow in alphabetical order.
 FIRST = ("creation", "copy", "pointwise", "reduce", "shape", "index", "matmul", "loss")
 

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from codegen.dtypes import KernelUse, image, parse_class, parse_kernel
+from codegen.operators import OperatorUse, parse_operator
 from codegen.signature import Param, Result, SchemaError, Signature, parse_signature
 
 KEYS = (
@@ -41,6 +42,7 @@ KEYS = (
     "skip",
     "aliases",
     "python",
+    "operator",
     "cost",
     "temporaries",
     "generator",
@@ -103,6 +105,7 @@ class Op:
     skip: str = ""
     aliases: tuple[str, ...] = ()
     python: str = "both"
+    operators: tuple[OperatorUse, ...] = ()  # what languages write for a call
     cost: str = "elements"  # one of COSTS
     temporaries: int = 0  # bytes an element of the largest operand
     takes_generator: bool = False
@@ -312,6 +315,7 @@ class _Entry:
         op.saved_values = self.saved_values()
         op.kernels = self.kernels(op)
         op.checks = self.checks(op)
+        op.operators = self.operators(op)
         op.grad = self.gradients(op)
         op.joint = self.joint(op)
         op.jvp = self.forward_rule(op)
@@ -403,6 +407,16 @@ class _Entry:
                 if name not in operands:
                     self.fail(f"`kernel` names `{name}`, which is no operand", "kernel")
         return tuple(use.with_operands(tuple(operands)) for use in uses)
+
+    def operators(self, op: Op) -> tuple[OperatorUse, ...]:
+        names = tuple(param.name for param in op.params)
+        if "operator" in self.values and any(
+            param.type.name not in ("Tensor", "Scalar") for param in op.params
+        ):
+            self.fail("`operator` is for ops of tensors and numbers alone", "operator")
+        return tuple(
+            self.guarded("operator", parse_operator, one, names) for one in self.strings("operator")
+        )
 
     def checks(self, op: Op) -> tuple[tuple[str, tuple[str, ...]], ...]:
         parsed = []

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ebb/autograd/history/operators.h"
+#include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/empty.h"
 #include "ebb/autograd/ops/index.h"

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "ebb/autograd/engine/engine.h"
-#include "ebb/autograd/history/operators.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/history/variable.h"
+#include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/clone.h"
 #include "tests/ops/op_test_support.h"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "ebb/autograd/engine/engine.h"
-#include "ebb/autograd/history/operators.h"
 #include "ebb/autograd/history/variable.h"
+#include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/abs.h"
 #include "ebb/autograd/ops/mean.h"
 #include "ebb/autograd/ops/randn.h"

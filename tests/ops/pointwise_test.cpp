@@ -1,7 +1,7 @@
 // tests/ops/pointwise_test.cpp -- promotion, broadcasting, in-place and out= forms, refusals.
 #include <gtest/gtest.h>
 
-#include "ebb/autograd/history/operators.h"
+#include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/add.h"
 #include "ebb/autograd/ops/conj.h"
 #include "ebb/autograd/ops/empty.h"

@@ -118,6 +118,7 @@ def with_new_op(table: str) -> str:
     name = match[1]
     entry = match[0].replace(f"- op: {name}", f"- op: {name}_again", 1)
     entry = re.sub(r"\b(\w+Kernel) (\w+)", r"\1 \2_again", entry)
+    entry = re.sub(r"^  operator: .*\n", "", entry, flags=re.M)  # it has an op already
     return table.rstrip("\n") + "\n\n" + entry
 
 

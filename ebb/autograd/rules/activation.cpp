@@ -5,8 +5,8 @@
 // gradients of gradients.
 #include "ebb/autograd/rules/activation.h"
 
-#include "ebb/autograd/history/operators.h"
 #include "ebb/autograd/history/record.h"
+#include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/exp.h"
 #include "ebb/autograd/ops/gelu.h"
 #include "ebb/autograd/ops/gelu_erf.h"

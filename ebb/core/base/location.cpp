@@ -192,7 +192,7 @@ SourceLocation describe_address(uintptr_t address) {
        look_up(info.dli_fname, reinterpret_cast<uintptr_t>(info.dli_fbase), {&address, 1})) {
     for (const SourceLocation& place : places) {
       found = place;
-      if (found.file.find("ebb/autograd/history/operators.h") == std::string::npos) break;
+      if (found.file.find("ebb/autograd/operators.h") == std::string::npos) break;
     }
   }
   if (found.file.empty()) found.file = info.dli_fname;

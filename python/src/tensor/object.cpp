@@ -190,6 +190,7 @@ void add_tensor_type(PyObject* module) {
       {Py_tp_getset, attributes.data()},
       {Py_tp_methods, methods.data()},
   };
+  append_operator_slots(slots);
   append_number_slots(slots);
   append_index_slots(slots);
   append_buffer_slots(slots);

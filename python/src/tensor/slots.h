@@ -16,7 +16,9 @@ PyObject* tensor_repr(PyObject* self);
 // new.cpp: ebb.Tensor(...), and the same memory with its history under another object
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs);
 Tensor alias_of(const Tensor& tensor);
-// number.cpp: + - * / @, comparisons, bool(), int(), float()
+// generated: + - * / @ and the like, comparisons
+void append_operator_slots(std::vector<PyType_Slot>& slots);
+// number.cpp: bool(), int(), float()
 void append_number_slots(std::vector<PyType_Slot>& slots);
 // index.cpp: x[...], x[...] = y, len(), iteration
 void append_index_slots(std::vector<PyType_Slot>& slots);
