@@ -19,8 +19,7 @@ void Promotion::join(DType& rank, DType dtype) {
 }
 
 void Promotion::add(const TensorImpl& tensor) {
-  const bool is_number = (tensor.flags & TensorImpl::kWeakScalar) != 0;
-  join(is_number ? numbers_ : tensor.ndim == 0 ? zero_dim_ : dimensioned_, tensor.dtype);
+  join(tensor.ndim == 0 ? zero_dim_ : dimensioned_, tensor.dtype);
 }
 
 DType Promotion::combine(DType higher, DType lower) {

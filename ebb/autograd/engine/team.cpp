@@ -29,8 +29,7 @@ enum class Choice : uint8_t { as_at_start, on, off };
 thread_local Choice choice = Choice::as_at_start;
 
 // Modes that look at ops one after another, or call Python from within nodes.
-constexpr uint32_t kModesForOneThread =
-    gate::kSavedHooks | gate::kAnomaly | gate::kTransform | gate::kNanCheck;
+constexpr uint32_t kModesForOneThread = gate::kSavedHooks | gate::kAnomaly | gate::kNanCheck;
 
 bool is_on_cpu(const OutputMeta& meta) { return is_on_host(revealed(meta.device)); }
 

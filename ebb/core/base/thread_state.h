@@ -28,7 +28,6 @@ inline constexpr uint32_t kNanCheck = 1u << 11;     // thread: check_nan_inf
 inline constexpr uint32_t kProfiler = 1u << 12;     // thread: operator ranges are recorded
 inline constexpr uint32_t kSavedHooks = 1u << 13;   // thread: saved-tensor hooks are installed
 inline constexpr uint32_t kAnomaly = 1u << 14;      // thread: detect_anomaly
-inline constexpr uint32_t kTransform = 1u << 15;    // thread: a function transform is active
 inline constexpr uint32_t kGradCheck = 1u << 16;    // thread: what nodes compute must be finite
 inline constexpr uint32_t kAllowInf = 1u << 17;     // thread: checks look for NaN only
 inline constexpr uint32_t kRetainGrads = 1u << 18;  // thread: results keep their gradients

@@ -109,7 +109,6 @@ Tensor twin_on(const Tensor& tensor, const Span& span, Device device) {
   TensorImpl* const impl = TensorImpl::create(source.ndim, source.dtype, storage,
                                               static_cast<char*>(storage->data()) + lead);
   impl->copy_geometry(source);
-  impl->flags |= source.flags & TensorImpl::kWeakScalar;
   return Tensor::adopt(impl);
 }
 

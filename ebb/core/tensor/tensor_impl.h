@@ -70,9 +70,8 @@ struct ViewRecord {
 struct EBB_API TensorImpl {
   // Flag bits; the low four are gate bits (thread_state.h).
   static constexpr uint8_t kContiguous = 1u << 4;
-  static constexpr uint8_t kLeaf = 1u << 5;        // producer is this tensor's accumulator
-  static constexpr uint8_t kView = 1u << 6;        // made by a view op: has a ViewRecord
-  static constexpr uint8_t kWeakScalar = 1u << 7;  // a Python number in tensor form
+  static constexpr uint8_t kLeaf = 1u << 5;  // producer is this tensor's accumulator
+  static constexpr uint8_t kView = 1u << 6;  // made by a view op: has a ViewRecord
 
   RefCount refs;
   DType dtype;

@@ -58,8 +58,6 @@ bool is_plain_shape(const Tensor& input, IntSpan shape) {
 
 }  // namespace
 
-Tensor try_view(const Tensor& input, IntSpan shape) { return view_or_undefined(input, shape); }
-
 Tensor reshape(const Tensor& input, IntSpan shape) {
   if (input.is_contiguous() && is_plain_shape(input, shape)) [[likely]] {
     return view_or_undefined(input, shape);

@@ -36,7 +36,4 @@ EBB_API std::vector<Tensor> split(const Tensor& input, IntSpan sizes, int64_t di
 /// Views of all slices along dim, without that dim.
 EBB_API std::vector<Tensor> unbind(const Tensor& input, int64_t dim);
 
-/// `input` with `shape` if strides can express it, else an undefined tensor.
-EBB_API Tensor try_view(const Tensor& input, IntSpan shape);
-
 }  // namespace ebb::ops::impl
