@@ -35,7 +35,6 @@ Tensor ramp(IntSpan sizes, DType dtype = DType::float64) {
   const Tensor flat = add(mul(arange(checked_numel("ramp", sizes, 8)), 0.3), 0.5);
   return requires_grad_(cast(reshape(flat, sizes), dtype));
 }
-Tensor ramp(Shape sizes, DType dtype = DType::float64) { return ramp(IntSpan(sizes), dtype); }
 
 /// The text of the error that `call` throws; empty if it throws none.
 template <typename Call>

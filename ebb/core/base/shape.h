@@ -18,8 +18,15 @@ namespace ebb {
 /// The most dimensions that a tensor may have (NumPy's limit before version 2).
 inline constexpr int kMaxDims = 32;
 
-/// Read-only view of sizes, strides or dims.
-using IntSpan = std::span<const int64_t>;
+/// Read-only view of sizes, strides or dims. As a parameter it also takes a list in braces, whose
+/// values end with the call.
+class IntSpan : public std::span<const int64_t> {
+ public:
+  using std::span<const int64_t>::span;
+  IntSpan(std::span<const int64_t> values) : span(values) {}  // NOLINT: the same values
+  IntSpan(std::initializer_list<int64_t> values)              // NOLINT: the same values
+      : span(values.begin(), values.size()) {}
+};
 
 /// Sizes, strides or a list of dims: at most kMaxDims values, stored inline.
 class EBB_API Shape {
