@@ -27,6 +27,7 @@ from codegen import (  # noqa: E402
     emit_ops,
     emit_python,
     emit_tests,
+    emit_user,
 )
 from codegen.model import Family, load_family  # noqa: E402
 from codegen.modules import load_modules  # noqa: E402
@@ -38,6 +39,7 @@ COMMON_EMITTERS = [
     emit_operators.emit,
     emit_tests.emit,
     emit_python.emit_common,
+    emit_user.emit,
 ]
 # The order of umbrella headers and of documentation; further files follow in alphabetical order.
 FIRST = ("creation", "copy", "pointwise", "reduce", "shape", "index", "matmul", "loss")

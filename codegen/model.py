@@ -39,6 +39,7 @@ KEYS = (
     "jvp",
     "inplace",
     "out",
+    "method",
     "skip",
     "aliases",
     "python",
@@ -102,6 +103,7 @@ class Op:
     reads: str = "values"  # geometry: of its operands nothing but shape, dtype and device
     has_inplace: bool = False
     has_out: bool = False
+    is_method: bool = False
     skip: str = ""
     aliases: tuple[str, ...] = ()
     python: str = "both"
@@ -303,6 +305,7 @@ class _Entry:
             reads=self.choice("reads", ("values", "geometry"), "values"),
             has_inplace=self.flag("inplace"),
             has_out=self.flag("out"),
+            is_method=self.flag("method"),
             skip=self.text("skip"),
             aliases=tuple(self.strings("aliases")),
             python=self.choice("python", PYTHON_KINDS, "both"),

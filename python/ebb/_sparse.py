@@ -159,33 +159,6 @@ def _is_coalesced(self):
     return self._is_coalesced
 
 
-def sparse_repr(tensor):
-    """Return the parts of a sparse tensor as its text; of an opaque one only what is known."""
-    parts = []
-    plain = tensor.detach()
-    if tensor._layout == "sparse_csr":
-        parts = [("crow_indices", plain.crow_indices()), ("col_indices", plain.col_indices())]
-    elif tensor._layout in ("sparse_coo", "selected_rows"):
-        is_coo = tensor._layout == "sparse_coo"
-        parts = [("indices" if is_coo else "rows", _C._ops.stored_indices(plain))]
-    lines = [f"{name}={part!r}" for name, part in parts]
-    if parts:
-        lines.append(f"values={_C._ops.stored_values(plain)!r}")
-    end = f"size={tuple(tensor.shape)}"
-    end += f", nnz={tensor.nnz}" if parts else f", dtype={tensor.dtype!r}"
-    end += f", layout={tensor.layout!r}"
-    if tensor.grad_fn is not None:
-        end += f", grad_fn=<{tensor.grad_fn.name()}>"
-    elif tensor.requires_grad:
-        end += ", requires_grad=True"
-    indent = " " * 7
-    return (
-        "tensor("
-        + (",\n" + indent).join(one.replace("\n", "\n" + indent) for one in [*lines, end])
-        + ")"
-    )
-
-
 def rebuild(cls, kind, parts, values, size, is_coalesced, requires_grad, attributes):
     """Make a sparse tensor again from what ``reduced()`` gave."""
     if kind == "sparse_csr":

@@ -26,7 +26,13 @@ HINT = "include the op's header (ebb/autograd/ops/<op>.h) or the family's, never
 MAX_FOR_OP = 25
 MAX_FOR_WORD = 5
 # They gather what the whole table declares, for programs that use ebb and for plug-ins.
-UMBRELLAS = ("ebb/autograd/ops.h", "ebb/kernels/tables.h", "ebb/ebb.h")
+UMBRELLAS = (
+    "ebb/autograd/methods.h",
+    "ebb/autograd/op_options.h",
+    "ebb/autograd/ops.h",
+    "ebb/kernels/tables.h",
+    "ebb/ebb.h",
+)
 # What an op may add by hand besides its kernel.
 BY_HAND = ("ebb/autograd/rules/{}.h", "ebb/ops/impl/{}.h")
 # Built by a test, against what it has installed.
@@ -118,7 +124,8 @@ def with_new_op(table: str) -> str:
     name = match[1]
     entry = match[0].replace(f"- op: {name}", f"- op: {name}_again", 1)
     entry = re.sub(r"\b(\w+Kernel) (\w+)", r"\1 \2_again", entry)
-    entry = re.sub(r"^  operator: .*\n", "", entry, flags=re.M)  # it has an op already
+    # An operator has an op already, and few ops are methods of C++'s Tensor.
+    entry = re.sub(r"^  (operator|method): .*\n", "", entry, flags=re.M)
     return table.rstrip("\n") + "\n\n" + entry
 
 

@@ -182,6 +182,16 @@ std::vector<Places> look_up(const std::string& object, uintptr_t base,
   return parse_addr2line(output_of(command.str()));
 }
 
+/// Whether a line is of a header that only passes on what the program wrote: an operator, a method,
+/// a call with options.
+bool passes_on(const SourceLocation& place) {
+  constexpr const char* kHeaders[] = {"ebb/autograd/operators.h", "ebb/autograd/methods.h",
+                                      "ebb/autograd/op_options.h", "ebb/autograd/engine/grad.h"};
+  return std::any_of(std::begin(kHeaders), std::end(kHeaders), [&](const char* header) {
+    return place.file.find(header) != std::string::npos;
+  });
+}
+
 /// An operator's own line would tell nobody anything: the first outside ebb's headers is the
 /// user's.
 SourceLocation describe_address(uintptr_t address) {
@@ -192,7 +202,7 @@ SourceLocation describe_address(uintptr_t address) {
        look_up(info.dli_fname, reinterpret_cast<uintptr_t>(info.dli_fbase), {&address, 1})) {
     for (const SourceLocation& place : places) {
       found = place;
-      if (found.file.find("ebb/autograd/operators.h") == std::string::npos) break;
+      if (!passes_on(found)) break;
     }
   }
   if (found.file.empty()) found.file = info.dli_fname;

@@ -1,7 +1,8 @@
 // ebb/core/tensor/tensor.h -- Tensor: a counted pointer to a TensorImpl, and how tensors are made.
 //
 // Copying a Tensor shares the impl. A default Tensor is undefined: it holds nothing and every op
-// refuses it. Operations are free functions, generated from the op table (ebb/autograd/ops.h).
+// refuses it. Operations are free functions, generated from the op table (ebb/autograd/ops.h); some
+// are methods too, which programs get by including ebb/ebb.h.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "ebb/core/base/scalar.h"
 #include "ebb/core/tensor/byte_region.h"
 #include "ebb/core/tensor/tensor_impl.h"
+#include "ebb/core/tensor/tensor_methods.h"
 
 namespace ebb {
 
@@ -23,7 +25,7 @@ class EBB_API NotOnHost : public ValueError {
 };
 
 /// A multi-dimensional array, or nothing at all.
-class EBB_API Tensor {
+class EBB_API Tensor : public TensorMethods {
  public:
   Tensor() = default;
   Tensor(const Tensor& other) : impl_(other.impl_) {

@@ -77,24 +77,12 @@ PyObject* levels(PyObject*, PyObject* object) {
   });
 }
 
-/// The tangent on the innermost level that a tensor carries one on, or None.
-PyObject* innermost_tangent(PyObject*, PyObject* object) {
-  return guarded([&]() -> PyObject* {
-    const Tensor& tensor = to_tensor("_innermost_tangent", "tensor", object);
-    std::vector<autograd::ForwardLevelPtr> live;
-    autograd::add_levels(tensor, live);
-    if (live.empty()) return Py_NewRef(Py_None);
-    return result(autograd::tangent_of(tensor, *live.back()));
-  });
-}
-
 PyMethodDef kFunctions[] = {
     {"_enter_dual_level", enter_level, METH_NOARGS, nullptr},
     {"_exit_dual_level", exit_level, METH_O, nullptr},
     {"_make_dual", as_method(make), METH_FASTCALL, nullptr},
     {"_unpack_dual", as_method(unpack), METH_FASTCALL, nullptr},
     {"_tangent_levels", levels, METH_O, nullptr},
-    {"_innermost_tangent", innermost_tangent, METH_O, nullptr},
     {},
 };
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/history/print.h"
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/detach.h"
@@ -328,6 +329,13 @@ PyMethodDef kMethods[] = {
     {"_make_subclass", as_method(make_subclass), METH_FASTCALL | METH_STATIC, nullptr},
 };
 
+/// Without the lock where a device must give the elements first.
+std::string text_of(const Tensor& tensor) {
+  if (is_on_host(tensor)) return to_text(tensor);
+  const ReleaseGil unlocked;
+  return to_text(tensor);
+}
+
 }  // namespace
 
 std::vector<PyMethodDef> tensor_methods() {
@@ -338,11 +346,10 @@ std::vector<PyMethodDef> tensor_methods() {
   return methods;
 }
 
-/// Written in Python, and loaded when something is first printed.
 PyObject* tensor_repr(PyObject* self) {
   return guarded([&] {
-    const Ref module(PyImport_ImportModule("ebb._repr"));
-    return checked(PyObject_CallMethod(module.get(), "tensor_repr", "O", self));
+    const std::string text = text_of(tensor_of(self));
+    return checked(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
   });
 }
 

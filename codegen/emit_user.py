@@ -1,0 +1,136 @@
+# codegen/emit_user.py -- what programs see besides functions: methods of Tensor, and options.
+#
+# Rows with `method: true` become methods: declared in a base class of Tensor, and defined inline
+# where programs include them, so that the line that is recorded is that of the call. An op with
+# three or more optional arguments gets a struct with their names: sum(x, {.dim = 1}).
+"""Emitter of the C++ that is for programs only."""
+
+from __future__ import annotations
+
+from codegen.cpp import Form, environment, forms
+from codegen.model import Family, Op
+from codegen.signature import Param
+
+LEAST_OPTIONS = 3
+# How a method, or a struct of options, takes and keeps what a function takes otherwise.
+TYPES = {
+    "int[]": "Dims",
+    "int[]?": "MaybeDims",
+    "Tensor": "const Tensor&",
+    "Tensor?": "Tensor",
+    "Scalar": "const Scalar&",
+    "Reduction": "kernels::Reduction",
+}
+
+
+def taken(param: Param) -> str:
+    """A parameter's type."""
+    return TYPES.get(param.type.name, param.type.argument)
+
+
+def default(param: Param) -> str:
+    """Its default."""
+    if param.type.name.startswith("int[]") and param.default not in (None, "None"):
+        return "{}" if param.default == "[]" else f"{{{param.default}}}"
+    return param.cpp_default or ""
+
+
+class Options:
+    """The optional arguments of an op, by name."""
+
+    def __init__(self, op: Op):
+        self.op = op
+        self.required = [param for param in op.params if param.default is None]
+        self.optional = [param for param in op.params if param.default is not None]
+
+    @property
+    def name(self) -> str:
+        """The struct."""
+        return "".join(word.capitalize() for word in self.op.name.split("_")) + "Options"
+
+    @property
+    def result_type(self) -> str:
+        """What the op returns."""
+        return Form(self.op, "plain").result_type
+
+    @property
+    def fields(self) -> list[str]:
+        """Its members."""
+        return [f"{taken(p)} {p.name} = {default(p)};" for p in self.optional]
+
+    @property
+    def parameters(self) -> str:
+        """The parameters of the function that takes it."""
+        required = [f"{param.type.argument} {param.name}" for param in self.required]
+        return ", ".join([*required, f"const {self.name}& options"])
+
+    @property
+    def arguments(self) -> str:
+        """The call of the function with all arguments."""
+        names = [param.name for param in self.required]
+        return ", ".join([*names, *(f"options.{param.name}" for param in self.optional)])
+
+
+class Method:
+    """One form of an op as a member of Tensor."""
+
+    def __init__(self, form: Form, options: Options | None = None, yields: bool = False):
+        self.form = form
+        self.options = options
+        # A template, so that {.dim = 1} prefers the overload with options: GCC 12 does not see that
+        # names fit nothing else.
+        self.yields = yields
+
+    def parameters(self, has_defaults: bool) -> str:
+        """All but the tensor itself."""
+        if self.options:
+            return self.options.parameters.split(", ", 1)[1]
+        texts = []
+        for param in self.form.op.params[1:]:
+            value = f" = {default(param)}" if has_defaults and param.default is not None else ""
+            texts.append(f"{taken(param)} {param.name}{value}")
+        return ", ".join(texts)
+
+    @property
+    def arguments(self) -> str:
+        """What the function is called with."""
+        if self.options:
+            return ", ".join(["self()", *self.options.arguments.split(", ")[1:]])
+        return ", ".join(["self()", *(param.name for param in self.form.op.params[1:])])
+
+
+def options_of(op: Op) -> Options | None:
+    """The options of an op that has enough of them for Python's public names."""
+    options = Options(op)
+    is_public = op.python in ("both", "method", "function")
+    return options if is_public and len(options.optional) >= LEAST_OPTIONS else None
+
+
+def methods_of(op: Op) -> list[Method]:
+    """The members that an op gives."""
+    if not op.is_method:
+        return []
+    options = options_of(op)
+    found = [Method(form, yields=bool(options)) for form in forms(op) if form.kind != "out"]
+    return [*found, Method(Form(op, "plain"), options)] if options else found
+
+
+def emit(families: list[Family]) -> dict[str, str]:
+    """Files by path below the generated folder."""
+    ops = [op for family in families for op in family.ops]
+    options = [one for one in map(options_of, ops) if one]
+    methods = [method for op in ops for method in methods_of(op)]
+    context = {
+        "methods": methods,
+        "options": options,
+        "method_options": [method.options for method in methods if method.options],
+        "headers": sorted({f"ebb/autograd/ops/{m.form.op.name}.h" for m in methods}),
+        "option_headers": sorted({f"ebb/autograd/ops/{one.op.name}.h" for one in options}),
+    }
+    paths = {
+        "tensor_methods.h": "ebb/core/tensor/tensor_methods.h",
+        "methods.h": "ebb/autograd/methods.h",
+        "op_options.h": "ebb/autograd/op_options.h",
+    }
+    env = environment()
+    return {path: env.get_template(f"{name}.j2").render(context) for name, path in paths.items()}
