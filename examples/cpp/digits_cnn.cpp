@@ -10,23 +10,10 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <vector>
 
-#include "ebb/autograd/engine/engine.h"
-#include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/ops.h"
-#include "ebb/core/base/error.h"
-#include "ebb/core/base/random.h"
-#include "ebb/data/digits.h"
-#include "ebb/io/safetensors.h"
-#include "ebb/nn/containers.h"
-#include "ebb/nn/convolution.h"
-#include "ebb/nn/layers.h"
-#include "ebb/nn/pooling.h"
-#include "ebb/optim/adam.h"
-#include "ebb/optim/lr_scheduler.h"
+#include "ebb/ebb.h"
 #include "examples/cpp/chart.h"
 #include "examples/cpp/progress.h"
 
@@ -64,10 +51,10 @@ struct Cnn : nn::Module {
   nn::MaxPool2d pool{2};
 
   Tensor forward(const Tensor& images) override {
-    Tensor x = ebb::reshape(images, ebb::Shape{-1, 1, 8, 8});
-    x = ebb::relu((*shapes)(ebb::relu((*strokes)(x))));
-    x = (*dropout)(ebb::flatten(pool(x), 1));
-    return (*scores)((*dropout)(ebb::relu((*hidden)(x))));
+    Tensor x = images.reshape({-1, 1, 8, 8});
+    x = (*shapes)((*strokes)(x).relu()).relu();
+    x = (*dropout)(pool(x).flatten(1));
+    return (*scores)((*dropout)((*hidden)(x).relu()));
   }
 };
 
@@ -80,12 +67,7 @@ Tensor loss_of(const Tensor& scores, const Tensor& labels) {
 
 int64_t count_correct(const Tensor& scores, const Tensor& labels) {
   const ebb::NoGradGuard no_grad;
-  const Tensor best = std::get<1>(ebb::max(scores, 1));
-  const auto* const guesses = best.data<int64_t>();
-  const auto* const truth = labels.data<int64_t>();
-  int64_t correct = 0;
-  for (int64_t i = 0; i < labels.numel(); ++i) correct += guesses[i] == truth[i] ? 1 : 0;
-  return correct;
+  return ebb::eq(scores.argmax(1), labels).sum().item<int64_t>();
 }
 
 struct Score {
@@ -105,16 +87,7 @@ Score evaluate(Cnn& model, const ebb::data::LabelledImages& data) {
 }
 
 /// 0 .. count - 1 in random order: the ranks of as many random numbers.
-Tensor permutation(int64_t count) {
-  const Tensor drawn = ebb::rand(ebb::Shape{count}, ebb::DType::float64);
-  const auto* const keys = drawn.data<double>();
-  Tensor order = ebb::empty(ebb::Shape{count}, ebb::DType::int64);
-  auto* const first = order.data<int64_t>();
-  std::iota(first, first + count, int64_t{0});
-  std::stable_sort(first, first + count,
-                   [&](int64_t lhs, int64_t rhs) { return keys[lhs] < keys[rhs]; });
-  return order;
-}
+Tensor permutation(int64_t count) { return ebb::argsort(ebb::rand({count}, ebb::DType::float64)); }
 
 /// Goes over the training images once; returns the mean loss.
 double train_epoch(Cnn& model, ebb::optim::AdamW& optimizer, ebb::optim::OneCycleLR& schedule,
@@ -126,12 +99,12 @@ double train_epoch(Cnn& model, ebb::optim::AdamW& optimizer, ebb::optim::OneCycl
   while (seen < count) {
     const int64_t end = std::min(seen + kBatchSize, count);
     const Tensor rows = ebb::slice(order, 0, seen, end);
-    const Tensor images = ebb::index_select(data.images, 0, rows);
-    const Tensor labels = ebb::index_select(data.labels, 0, rows);
+    const Tensor images = data.images.index_select(0, rows);
+    const Tensor labels = data.labels.index_select(0, rows);
     optimizer.zero_grad();
     const Tensor scores = model(images);
     const Tensor loss = loss_of(scores, labels);
-    ebb::backward(loss);
+    loss.backward();
     optimizer.step();
     schedule.step();
     correct += count_correct(scores, labels);
