@@ -43,6 +43,12 @@ class Form:
         """A parameter's name in this form: the one written in place is self."""
         return "self" if self.kind == "inplace" and param is self.op.params[0] else param.name
 
+    def respelled(self, expression: str) -> str:
+        """An expression of the table with parameters named as in this form."""
+        if self.kind != "inplace":
+            return expression
+        return re.sub(rf"\b{self.op.params[0].name}\b", "self", expression)
+
     def parameters(self, defaults: bool = False) -> str:
         """The parameter list."""
         texts = []
@@ -57,10 +63,15 @@ class Form:
         return ", ".join(texts)
 
     @property
+    def names(self) -> list[str]:
+        """The parameters' names."""
+        names = [self.spelled(param) for param in self.op.params]
+        return [*names, "out"] if self.kind == "out" else names
+
+    @property
     def arguments(self) -> str:
         """The parameters as arguments of a call."""
-        names = [self.spelled(param) for param in self.op.params]
-        return ", ".join([*names, "out"] if self.kind == "out" else names)
+        return ", ".join(self.names)
 
     @property
     def result_type(self) -> str:
@@ -180,5 +191,6 @@ def environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     env.filters["comment"] = comment
+    env.filters["each"] = lambda values, text: [text % value for value in values]
     env.filters["c_string"] = lambda text: json.dumps(text.rstrip("\n"))
     return env

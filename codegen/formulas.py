@@ -27,7 +27,7 @@ class SavedOperand:
     name: str
     kind: str  # input, output or constant
     index: int  # of its edge or output
-    needed_by: list[str] = field(default_factory=list)  # parameters whose formulas name it
+    needed_by: list[Rule] = field(default_factory=list)  # whose formulas name it
 
 
 @dataclass
@@ -37,7 +37,6 @@ class Rule:
     param: Param
     edge: int
     text: str  # with metadata rewritten: input.shape() -> input_sizes
-    operands: list[str] = field(default_factory=list)  # saved tensors that it names
     own_sizes: bool = False  # asks for sizes or dtype of its own input
     uses_grad: bool = False
     uses_joint: bool = False
@@ -66,10 +65,6 @@ class NodePlan:
     def edges(self) -> int:
         """Edges of single tensors; those of a list come behind."""
         return sum(1 for rule in self.rules if not rule.param.type.is_tensor_list)
-
-    def operand(self, name: str) -> SavedOperand:
-        """The saved operand of a name."""
-        return next(one for one in self.operands if one.name == name)
 
 
 def names_in(formula: str) -> list[tuple[str, str]]:
@@ -146,10 +141,8 @@ def _note_value(plan: NodePlan, rule: Rule, name: str) -> None:
         if operand is None:
             operand = SavedOperand(name, *_kind_of(plan, name))
             plan.operands.append(operand)
-        if rule.param.name not in operand.needed_by:
-            operand.needed_by.append(rule.param.name)
-        if name not in rule.operands:
-            rule.operands.append(name)
+        if rule not in operand.needed_by:
+            operand.needed_by.append(rule)
         return
     for param in op.params:
         if param.name == name and param not in plan.attributes:

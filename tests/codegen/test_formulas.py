@@ -23,7 +23,10 @@ def plan(tmp_path):
 
 
 def saved(plan):
-    return {one.name: (one.kind, one.index, one.needed_by) for one in plan.operands}
+    return {
+        one.name: (one.kind, one.index, [rule.param.name for rule in one.needed_by])
+        for one in plan.operands
+    }
 
 
 def test_an_operand_is_saved_for_the_input_whose_formula_names_it(plan):
