@@ -181,6 +181,34 @@ def test_other_dtypes_are_refused(row):
             call(row, make_arguments(row, case, dtype))
 
 
+def narrowed(row, arguments):
+    """The arguments with int32 indices where the op takes those."""
+    takes = row.data["dtypes"]
+    return {
+        name: value.to(ebb.int32)
+        if isinstance(value, ebb.Tensor)
+        and value.dtype is ebb.int64
+        and "int32" in takes.get(name, ())
+        else value
+        for name, value in arguments.items()
+    }
+
+
+INDEXED = [row for row in COMPUTED if ["int32", "int64"] in row.data["dtypes"].values()]
+
+
+@pytest.mark.parametrize("row", INDEXED, ids=str)
+def test_int32_indices_mean_what_int64_ones_do(row):
+    dtype = "float32" if "float32" in row.dtypes else row.dtypes[0]
+    for case in row.cases():
+        arguments = make_arguments(row, case, dtype)
+        given = narrowed(row, arguments)
+        for got, wanted in zip(
+            as_list(call(row, given)), as_list(call(row, arguments)), strict=True
+        ):
+            assert got.tolist() == wanted.tolist()
+
+
 CREATED = [row for row in ROWS if row.is_creation]
 
 
