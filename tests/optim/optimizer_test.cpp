@@ -1,4 +1,7 @@
 // tests/optim/optimizer_test.cpp -- what all optimizers share.
+//
+// What each computes is compared with PyTorch's numbers in tests/python/optim/test_reference.py,
+// and at every instruction set level with the formulas in tests/kernels/optim_test.cpp.
 #include "ebb/optim/optimizer.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +15,9 @@
 #include "ebb/core/base/error.h"
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"
+#include "ebb/optim/adagrad.h"
 #include "ebb/optim/adam.h"
+#include "ebb/optim/rmsprop.h"
 #include "ebb/optim/sgd.h"
 #include "tests/optim/parameter.h"
 
@@ -24,6 +29,25 @@ using ebb::testing::parameter;
 using ebb::testing::to_vector;
 using ebb::testing::vector_of;
 using Doubles = std::vector<double>;
+
+/// Where a step from 8 with gradient 1 leads.
+template <typename Kind>
+double step_of(decltype(std::declval<Kind>().options()) options) {
+  const Tensor p = parameter({8.0}, {1.0});
+  Kind({p}, options).step();
+  return p.data<double>()[0];
+}
+
+TEST(Optimizer, TakesItsOptions) {
+  EXPECT_EQ(step_of<SGD>({.lr = 1.0, .weight_decay = 0.25}), 5.0);  // 8 - (1 + 2)
+  EXPECT_EQ(step_of<SGD>({.lr = 1.0, .momentum = 0.5, .nesterov = true}), 6.5);
+  EXPECT_NEAR(step_of<Adam>({.lr = 0.5, .maximize = true}), 8.5, 1e-6);
+  EXPECT_NEAR(step_of<AdamW>({.lr = 0.5, .weight_decay = 0.25}), 6.5, 1e-6);  // 7 - 0.5
+  EXPECT_NEAR(step_of<RMSprop>({.lr = 0.5, .alpha = 0.75}), 7.0, 1e-6);
+  EXPECT_NEAR(step_of<Adagrad>({.lr = 0.5, .initial_accumulator_value = 3.0}), 7.75, 1e-6);
+  EXPECT_EQ(message_of<ValueError>([] { step_of<AdamW>({.beta1 = 1}); }),
+            "AdamW: needs 0 <= beta1 < 1, got 1");
+}
 
 TEST(Optimizer, SkipsParametersWithoutAGradient) {
   const Tensor idle = requires_grad_(vector_of(Doubles{1.0}));

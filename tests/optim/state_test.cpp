@@ -3,6 +3,7 @@
 
 #include "ebb/core/base/error.h"
 #include "ebb/optim/adam.h"
+#include "ebb/optim/rmsprop.h"
 #include "ebb/optim/sgd.h"
 #include "tests/optim/parameter.h"
 
@@ -52,6 +53,26 @@ TEST(OptimizerState, IsListedUnderThePositionOfTheParameter) {
   optimizer.step();
   EXPECT_EQ(names_of(optimizer.state_dict()),
             (std::vector<std::string>{"1.step", "1.exp_avg", "1.exp_avg_sq"}));
+}
+
+TEST(OptimizerState, IsCopiedWhenItIsGiven) {
+  const Tensor p = parameter({0.0}, {1.0});
+  SGD optimizer({p}, {.lr = 1.0, .momentum = 0.5});
+  const Tensor buffer = vector_of(Doubles{4.0});
+  optimizer.set_state(0, 0, {{"momentum_buffer", buffer}});
+  buffer.data<double>()[0] = 100.0;
+  optimizer.step();  // b = 0.5 * 4 + 1
+  EXPECT_EQ(to_vector<double>(p), Doubles{-3.0});
+  EXPECT_EQ(to_vector<double>(optimizer.state(0, "momentum_buffer")), Doubles{3.0});
+}
+
+TEST(OptimizerState, HoldsOnlyWhatTheOptionsNeed) {
+  RMSprop optimizer({parameter({0.0}, {1.0})});
+  optimizer.step();
+  EXPECT_EQ(optimizer.state_dict().size(), 2u);  // step and square_avg
+  optimizer.set_options({.momentum = 0.5, .centered = true});
+  optimizer.step();
+  EXPECT_EQ(optimizer.state_dict().size(), 4u);
 }
 
 TEST(OptimizerState, IsRefusedIfItDoesNotFit) {

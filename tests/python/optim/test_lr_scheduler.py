@@ -23,16 +23,6 @@ def rates(scheduler, epochs):
     return found
 
 
-def test_step_lr_lowers_the_rate_by_hand_worked_steps():
-    assert rates(lr_scheduler.StepLR(make_optimizer(), 2, 0.5), 5) == [1, 1, 0.5, 0.5, 0.25]
-
-
-def test_cosine_passes_half_way_in_the_middle():
-    scheduler = lr_scheduler.CosineAnnealingLR(make_optimizer(), 4, 0.2)
-    found = rates(scheduler, 5)
-    assert found[2] == pytest.approx(0.6) and found[4] == pytest.approx(0.2)
-
-
 def test_a_rate_changed_by_hand_is_taken_from_there():
     optimizer = make_optimizer()
     scheduler = lr_scheduler.ExponentialLR(optimizer, 0.5)
