@@ -42,29 +42,10 @@ ROOMS = {
         *("history", "hooks", "watch", "engine", "checkpoint", "forward", "custom"),
         *("rules", "composites"),
     ),
-    "python/src": ("base", "calls", "tensor", "autograd", "parts", ""),
+    "python/src": ("base", "calls", "autograd", "tensor", "parts", ""),
 }
 PACKAGES = ("python/ebb/", "codegen/", "tools/")
-# Includes that point up nevertheless, "FOLDER/ FILE INCLUDED", and circles that stand,
-# "FOLDER/ STEM STEM" or "package. module module": each with its reason.
-UPWARD: dict[str, str] = {
-    "python/src/ base/default_dtype.cpp calls/errors.h": "to be cut",
-    "python/src/ base/text.cpp calls/errors.h": "to be cut",
-    "python/src/ base/value_types.cpp calls/error_names.h": "to be cut",
-    "python/src/ base/value_types.cpp calls/errors.h": "to be cut",
-    "python/src/ calls/args.cpp parts/generator.h": "to be cut",
-    "python/src/ calls/args.h tensor/object.h": "to be cut",
-    "python/src/ calls/errors.cpp autograd/checkpoint.h": "to be cut",
-    "python/src/ calls/op_call.h parts/generator.h": "to be cut",
-    "python/src/ calls/op_call.h tensor/object.h": "to be cut",
-    "python/src/ calls/overrides.h tensor/object.h": "to be cut",
-    "python/src/ calls/plain_args.cpp tensor/object.h": "to be cut",
-    "python/src/ tensor/attributes.cpp autograd/node_object.h": "to be cut",
-    "python/src/ tensor/methods.cpp autograd/autograd.h": "to be cut",
-    "python/src/ tensor/methods.cpp autograd/hooks.h": "to be cut",
-    "python/src/ tensor/object.cpp autograd/function_node.h": "to be cut",
-    "python/src/ tensor/object.cpp autograd/hooks.h": "to be cut",
-}
+# Circles that stand, "FOLDER/ STEM STEM" or "package. module module": each with its reason.
 CIRCLES: dict[str, str] = {
     "ebb/autograd/engine/ engine places": "three steppers, to become one",
     "ebb/autograd/engine/ node_step placed_run run run_core shared_delivery team": (
@@ -74,13 +55,6 @@ CIRCLES: dict[str, str] = {
     "ebb/kernels/cpu/simd/ blocks loops": "to be cut",
     "ebb/kernels/cpu/simd/ isa simd": "to be cut",
     "ebb/ops/ index_check infer": "to be cut",
-    (
-        "python/src/ autograd/checkpoint autograd/function_context autograd/function_node "
-        "autograd/hooks autograd/node_object autograd/saved_hooks autograd/saved_values "
-        "base/default_dtype base/text base/value_types calls/args calls/error_names calls/errors "
-        "calls/overrides parts/generator tensor/data tensor/object"
-    ): "to be cut",
-    "python/src/base/ deferred py": "to be cut",
 }
 _LIBRARY = re.compile(r"\bebb_library\(\s*(\w+)([^)]*)\)")
 _KEYWORDS = ("SOURCES", "GENERATED", "DEPS", "PRIVATE_DEPS", "OPTIONS")
@@ -197,7 +171,7 @@ def _room_above(name: str, included: str) -> str:
         paths = [path.removeprefix(room) for path in (name, included)]
         own, target = map(_folder, paths)
         is_up = {own, target} <= {*order} and order.index(target) > order.index(own)
-        if is_up and f"{room}/ {paths[0][1:]} {paths[1][1:]}" not in UPWARD:
+        if is_up:
             return f"{target} stands above {own} in {room}"
     return ""
 

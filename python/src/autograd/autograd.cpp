@@ -8,8 +8,8 @@
 
 #include "ebb/autograd/engine/engine.h"
 #include "python/src/autograd/node_object.h"
+#include "python/src/base/errors.h"
 #include "python/src/calls/args.h"
-#include "python/src/calls/errors.h"
 
 namespace ebb::python {
 namespace {

@@ -9,18 +9,15 @@
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/core/base/error.h"
 #include "python/src/base/default_dtype.h"
-#include "python/src/calls/errors.h"
-#include "python/src/calls/python_error.h"
-#include "python/src/tensor/object.h"
+#include "python/src/base/errors.h"
+#include "python/src/base/python_error.h"
+#include "python/src/base/tensor_object.h"
 
 namespace ebb::python {
 namespace {
 
 using autograd::CallInputs;
 using autograd::CheckpointFrame;
-
-// Derives from BaseException: no `except Exception` of the function must catch it.
-PyObject* stop_class = nullptr;
 
 /// Calls a function with the floating dtype that new tensors had at some other time.
 class DefaultDTypeScope {
@@ -76,7 +73,9 @@ class KeptCall {
     const DefaultDTypeScope scope(dtype_);
     PyObject* const result = run_unless_exiting(
         [&] { return PyObject_Call(function_.get(), args.get(), kwargs.get()); });
-    if (result == nullptr && PyErr_ExceptionMatches(stop_class) == 0) throw PythonError::take();
+    if (result == nullptr && PyErr_ExceptionMatches(error_classes.stop_recomputation) == 0) {
+      throw PythonError::take();
+    }
     if (result == nullptr) PyErr_Clear();
     Py_XDECREF(result);
   }
@@ -143,14 +142,6 @@ PyMethodDef kFunctions[] = {
 
 }  // namespace
 
-void set_stop_recomputation() noexcept { PyErr_SetNone(stop_class); }
-
-void add_checkpoint(PyObject* module) {
-  stop_class = checked(PyErr_NewExceptionWithDoc(
-      "ebb.utils.checkpoint.StopRecomputation",
-      "Ends a recomputation that has all it needs. Let it pass.", PyExc_BaseException, nullptr));
-  check_status(PyModule_AddObjectRef(module, "_StopRecomputation", stop_class));
-  check_status(PyModule_AddFunctions(module, kFunctions));
-}
+void add_checkpoint(PyObject* module) { check_status(PyModule_AddFunctions(module, kFunctions)); }
 
 }  // namespace ebb::python

@@ -5,10 +5,7 @@
 
 namespace ebb::python {
 
-/// Adds _checkpoint() and the exception that ends a recomputation to `module`. Throws ErrorSet.
+/// Adds _checkpoint() to `module`. Throws ErrorSet.
 void add_checkpoint(PyObject* module);
-
-/// Sets the exception that stands for autograd::StopRecomputation while it passes through Python.
-void set_stop_recomputation() noexcept;
 
 }  // namespace ebb::python

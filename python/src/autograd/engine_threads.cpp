@@ -5,7 +5,7 @@
 
 #include "ebb/autograd/engine/pacer.h"
 #include "ebb/autograd/engine/parallel_backward.h"
-#include "python/src/calls/python_error.h"
+#include "python/src/base/python_error.h"
 
 namespace ebb::python {
 namespace {

@@ -3,11 +3,11 @@
 
 #include "ebb/autograd/forward/forward_mode.h"
 #include "ebb/core/base/error.h"
+#include "python/src/base/errors.h"
+#include "python/src/base/tensor_object.h"
 #include "python/src/calls/args.h"
-#include "python/src/calls/errors.h"
 #include "python/src/calls/op_call.h"
 #include "python/src/calls/plain_args.h"
-#include "python/src/tensor/object.h"
 
 namespace ebb::python {
 namespace {

@@ -14,11 +14,13 @@
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/core/base/error.h"
 #include "python/src/autograd/function_context.h"
+#include "python/src/autograd/function_context_type.h"
+#include "python/src/autograd/function_intermediates.h"
 #include "python/src/autograd/function_jvp.h"
 #include "python/src/autograd/function_node.h"
+#include "python/src/base/errors.h"
+#include "python/src/base/tensor_object.h"
 #include "python/src/base/text.h"
-#include "python/src/calls/errors.h"
-#include "python/src/tensor/object.h"
 
 namespace ebb::python {
 namespace {

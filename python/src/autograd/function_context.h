@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "ebb/autograd/custom/custom_node.h"
@@ -55,7 +54,7 @@ struct ContextObject {
   bool in_jvp;      // jvp() is: saved_tensors are those of save_for_forward()
 };
 
-extern PyTypeObject* context_type;
+extern PyTypeObject* context_type;  // made by function_context_type.cpp
 
 /// A new ctx for a call of `function`, a class.
 Ref make_context(PyObject* function);
@@ -70,27 +69,5 @@ bool may_close_cycle(const ContextObject* context);
 
 /// The tensors of a tuple that a method of ctx took (None is undefined); empty for null.
 std::vector<Tensor> tensors_in(PyObject* tuple);
-
-/// Notes whether attributes hold tensors that forward() computed: derivatives through them are
-/// refused (swap_intermediates()).
-void look_for_intermediates(ContextObject* context, std::span<const Tensor> inputs,
-                            std::span<const Tensor> outputs);
-
-/// While backward() is recorded: attributes with tensors of unknown history stand as aliases that
-/// refuse derivatives; the destructor puts the tensors back.
-class IntermediatesScope {
- public:
-  explicit IntermediatesScope(ContextObject* context);
-  ~IntermediatesScope();
-  IntermediatesScope(const IntermediatesScope&) = delete;
-  IntermediatesScope& operator=(const IntermediatesScope&) = delete;
-
- private:
-  ContextObject* context_;
-  PyObject* originals_ = nullptr;  // by name; null if there are none
-};
-
-/// Makes the type and adds it to `module`. Throws ErrorSet.
-void add_context_type(PyObject* module);
 
 }  // namespace ebb::python

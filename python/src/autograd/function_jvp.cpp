@@ -5,8 +5,8 @@
 
 #include "ebb/core/base/error.h"
 #include "python/src/autograd/function_node.h"
-#include "python/src/calls/errors.h"
-#include "python/src/tensor/object.h"
+#include "python/src/base/errors.h"
+#include "python/src/base/tensor_object.h"
 
 namespace ebb::python {
 namespace {

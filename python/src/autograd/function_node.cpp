@@ -6,9 +6,10 @@
 #include <unordered_set>
 
 #include "ebb/core/base/error.h"
-#include "python/src/calls/errors.h"
-#include "python/src/calls/python_error.h"
-#include "python/src/tensor/object.h"
+#include "python/src/autograd/function_intermediates.h"
+#include "python/src/base/errors.h"
+#include "python/src/base/python_error.h"
+#include "python/src/base/tensor_object.h"
 
 namespace ebb::python {
 
@@ -119,7 +120,7 @@ Ref PythonNode::call_backward(Tensor* grad_outs) {
   if (!is_grad_enabled()) {
     return Ref(call_vector(backward.get(), arguments, flags));
   }
-  const IntermediatesScope intermediates(context_);
+  const IntermediatesScope intermediates(context_, *this);
   return Ref(call_vector(backward.get(), arguments, flags));
 }
 

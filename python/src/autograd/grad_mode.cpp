@@ -8,8 +8,8 @@
 
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/core/base/error.h"
-#include "python/src/calls/error_names.h"
-#include "python/src/calls/errors.h"
+#include "python/src/base/error_names.h"
+#include "python/src/base/errors.h"
 
 namespace ebb::python {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "ebb/core/base/error.h"
 #include "ebb/testing/gradcheck.h"
-#include "python/src/calls/errors.h"
+#include "python/src/base/errors.h"
+#include "python/src/base/python_error.h"
+#include "python/src/base/tensor_object.h"
 #include "python/src/calls/plain_args.h"
-#include "python/src/calls/python_error.h"
-#include "python/src/tensor/object.h"
 
 namespace ebb::python {
 namespace {

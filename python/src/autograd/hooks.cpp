@@ -14,11 +14,11 @@
 #include "ebb/core/base/error.h"
 #include "python/src/autograd/hook_handle.h"
 #include "python/src/autograd/node_object.h"
+#include "python/src/base/errors.h"
+#include "python/src/base/python_error.h"
+#include "python/src/base/tensor_object.h"
 #include "python/src/base/text.h"
 #include "python/src/calls/args.h"
-#include "python/src/calls/errors.h"
-#include "python/src/calls/python_error.h"
-#include "python/src/tensor/object.h"
 
 namespace ebb::python {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "ebb/autograd/forward/jvp_table.h"
 #include "ebb/core/base/error.h"
+#include "python/src/base/errors.h"
 #include "python/src/base/text.h"
 #include "python/src/base/value_types.h"
 #include "python/src/calls/args.h"
-#include "python/src/calls/errors.h"
 #include "python/src/calls/op_call.h"
 
 namespace ebb::python {

@@ -10,13 +10,23 @@
 
 namespace ebb::python {
 
+struct NodeObject {
+  PyObject_HEAD autograd::Node* node;  // counted
+  PyObject* metadata;
+  PyObject* weaklist;
+};
+
+extern PyTypeObject* node_type;  // made by node_type.cpp
+
+inline bool is_node(PyObject* object) { return Py_TYPE(object) == node_type; }
+/// The node of an object for which is_node() holds.
+inline autograd::Node& node_of(PyObject* object) {
+  return *reinterpret_cast<NodeObject*>(object)->node;
+}
+
 /// The Python object of a node, as a new reference; None for null. Throws ErrorSet.
 PyObject* wrap_node(autograd::Node* node);
-
-bool is_node(PyObject* object);
-autograd::Node& node_of(PyObject* object);
-
-/// Adds the type Node to `module`. Throws ErrorSet.
-void add_node_type(PyObject* module);
+/// tp_dealloc.
+void dealloc_node(PyObject* self);
 
 }  // namespace ebb::python

@@ -5,8 +5,8 @@
 #include "ebb/autograd/hooks/active_run.h"
 #include "ebb/core/base/error.h"
 #include "python/src/autograd/node_object.h"
-#include "python/src/calls/errors.h"
-#include "python/src/calls/python_error.h"
+#include "python/src/base/errors.h"
+#include "python/src/base/python_error.h"
 
 namespace ebb::python {
 namespace {

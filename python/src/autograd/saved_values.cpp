@@ -13,11 +13,10 @@
 #include "ebb/ops/prepare.h"
 #include "python/src/autograd/node_object.h"
 #include "python/src/autograd/saved_hooks.h"
+#include "python/src/base/error_names.h"
+#include "python/src/base/errors.h"
+#include "python/src/base/tensor_object.h"
 #include "python/src/base/value_types.h"
-#include "python/src/calls/error_names.h"
-#include "python/src/calls/errors.h"
-#include "python/src/tensor/data.h"
-#include "python/src/tensor/object.h"
 
 namespace ebb::python {
 namespace {

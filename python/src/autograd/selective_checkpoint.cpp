@@ -11,11 +11,11 @@
 #include "ebb/autograd/history/node.h"
 #include "ebb/core/base/error.h"
 #include "python/src/autograd/saved_values.h"
+#include "python/src/base/errors.h"
+#include "python/src/base/python_error.h"
 #include "python/src/base/shared_object.h"
+#include "python/src/base/tensor_object.h"
 #include "python/src/base/text.h"
-#include "python/src/calls/errors.h"
-#include "python/src/calls/python_error.h"
-#include "python/src/tensor/object.h"
 
 namespace ebb::python {
 namespace {

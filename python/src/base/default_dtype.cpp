@@ -2,8 +2,8 @@
 #include "python/src/base/default_dtype.h"
 
 #include "ebb/core/base/error.h"
+#include "python/src/base/errors.h"
 #include "python/src/base/value_types.h"
-#include "python/src/calls/errors.h"
 
 namespace ebb::python {
 namespace {

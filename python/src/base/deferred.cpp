@@ -1,6 +1,8 @@
 // python/src/base/deferred.cpp -- see deferred.h.
 #include "python/src/base/deferred.h"
 
+#include <Python.h>
+
 #include <atomic>
 #include <mutex>
 #include <new>
@@ -8,7 +10,6 @@
 #include <vector>
 
 #include "ebb/core/base/thread_state.h"
-#include "python/src/base/py.h"
 
 namespace ebb::python {
 namespace {
@@ -31,6 +32,14 @@ int run_pending(void*) {
 }
 
 }  // namespace
+
+bool interpreter_is_alive() noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsInitialized() != 0 && Py_IsFinalizing() == 0;
+#else
+  return Py_IsInitialized() != 0 && _Py_IsFinalizing() == 0;
+#endif
+}
 
 void call_with_gil(void (*action)(void*), void* subject) noexcept {
   if (!interpreter_is_alive()) return;  // too late: the memory goes with the process

@@ -8,6 +8,9 @@
 
 namespace ebb::python {
 
+/// Whether Python objects may still be touched from threads and destructors.
+bool interpreter_is_alive() noexcept;
+
 /// Calls `action(subject)` with the GIL: now if this thread holds it, else soon (when a large op or
 /// backward() returns to Python, or when the main thread runs Python code).
 void call_with_gil(void (*action)(void*), void* subject) noexcept;

@@ -147,15 +147,6 @@ class AcquireGil {
   PyGILState_STATE state_;
 };
 
-/// Whether Python objects may still be touched from threads and destructors.
-inline bool interpreter_is_alive() {
-#if PY_VERSION_HEX >= 0x030D0000
-  return Py_IsInitialized() != 0 && Py_IsFinalizing() == 0;
-#else
-  return Py_IsInitialized() != 0 && _Py_IsFinalizing() == 0;
-#endif
-}
-
 /// A slot or method table wants a pointer of another type than the function has.
 template <typename Function>
 void* as_slot(Function function) {

@@ -2,7 +2,7 @@
 #include "python/src/base/text.h"
 
 #include "ebb/core/base/error.h"
-#include "python/src/calls/errors.h"
+#include "python/src/base/errors.h"
 
 namespace ebb::python {
 

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "ebb/core/base/error.h"
+#include "python/src/base/error_names.h"
+#include "python/src/base/errors.h"
 #include "python/src/base/text.h"
-#include "python/src/calls/error_names.h"
-#include "python/src/calls/errors.h"
 
 namespace ebb::python {
 namespace {

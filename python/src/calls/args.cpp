@@ -6,12 +6,12 @@
 
 #include "ebb/autograd/history/tensor_tangents.h"
 #include "ebb/core/tensor/tensor_name.h"
+#include "python/src/base/errors.h"
+#include "python/src/base/generator.h"
 #include "python/src/base/numpy_types.h"
 #include "python/src/base/text.h"
 #include "python/src/base/value_types.h"
-#include "python/src/calls/errors.h"
 #include "python/src/calls/overrides.h"
-#include "python/src/parts/generator.h"
 
 namespace ebb::python {
 namespace {

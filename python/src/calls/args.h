@@ -17,9 +17,10 @@
 #include "ebb/core/base/random.h"
 #include "ebb/core/base/scalar.h"
 #include "ebb/kernels/signatures.h"
-#include "python/src/calls/error_names.h"
+#include "python/src/base/error_names.h"
+#include "python/src/base/tensor_object.h"
+#include "python/src/calls/call.h"
 #include "python/src/calls/overrides.h"
-#include "python/src/tensor/object.h"
 
 namespace ebb::python {
 
@@ -58,14 +59,6 @@ struct OpSpec {
   const char* name;
   std::span<const Overload> overloads;
   bool prepared = false;
-};
-
-/// A call as CPython makes it; `self` is null for a function.
-struct Call {
-  PyObject* self;
-  PyObject* const* args;
-  Py_ssize_t count;
-  PyObject* names;  // keywords, or null
 };
 
 inline constexpr int kMaxParams = 12;

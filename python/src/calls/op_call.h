@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "python/src/base/default_dtype.h"
+#include "python/src/base/generator.h"
+#include "python/src/base/tensor_object.h"
 #include "python/src/calls/args.h"
 #include "python/src/calls/overrides.h"
-#include "python/src/parts/generator.h"
-#include "python/src/tensor/object.h"
 
 namespace ebb::python {
 

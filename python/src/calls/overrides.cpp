@@ -3,8 +3,7 @@
 #include "python/src/calls/overrides.h"
 
 #include "ebb/core/base/error.h"
-#include "python/src/calls/args.h"
-#include "python/src/calls/errors.h"
+#include "python/src/base/errors.h"
 
 namespace ebb::python {
 

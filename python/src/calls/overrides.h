@@ -6,11 +6,10 @@
 // class, and of subclasses while no class has the protocol, cost nothing.
 #pragma once
 
-#include "python/src/tensor/object.h"
+#include "python/src/base/tensor_object.h"
+#include "python/src/calls/call.h"
 
 namespace ebb::python {
-
-struct Call;
 
 /// Thrown while arguments are bound: one of them has the protocol. Not for users.
 struct CallsOverride {};

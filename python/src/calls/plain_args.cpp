@@ -2,8 +2,8 @@
 #include "python/src/calls/plain_args.h"
 
 #include "ebb/core/base/error.h"
-#include "python/src/calls/errors.h"
-#include "python/src/tensor/object.h"
+#include "python/src/base/errors.h"
+#include "python/src/base/tensor_object.h"
 
 namespace ebb::python {
 

@@ -3,8 +3,8 @@
 #include "python/src/parts/clip_grad.h"
 
 #include "ebb/nn/clip_grad.h"
+#include "python/src/base/tensor_object.h"
 #include "python/src/calls/plain_args.h"
-#include "python/src/tensor/object.h"
 
 namespace ebb::python {
 namespace {

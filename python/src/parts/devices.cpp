@@ -11,13 +11,13 @@
 #include "ebb/core/device/stream.h"
 #include "ebb/core/tensor/device_memory.h"
 #include "ebb/ops/fallback.h"
+#include "python/src/base/error_names.h"
+#include "python/src/base/errors.h"
 #include "python/src/base/py.h"
+#include "python/src/base/python_error.h"
 #include "python/src/base/text.h"
 #include "python/src/base/value_types.h"
 #include "python/src/calls/args.h"
-#include "python/src/calls/error_names.h"
-#include "python/src/calls/errors.h"
-#include "python/src/calls/python_error.h"
 
 namespace ebb::python {
 namespace {

@@ -13,8 +13,8 @@
 #include "ebb/core/base/error.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/graph/explain.h"
-#include "python/src/calls/errors.h"
-#include "python/src/tensor/object.h"
+#include "python/src/base/errors.h"
+#include "python/src/base/tensor_object.h"
 
 namespace ebb::python {
 namespace {

@@ -14,10 +14,10 @@
 #include "ebb/io/atomic_file.h"
 #include "ebb/io/read_file.h"
 #include "ebb/io/safetensors.h"
+#include "python/src/base/errors.h"
+#include "python/src/base/tensor_object.h"
 #include "python/src/base/text.h"
 #include "python/src/calls/args.h"
-#include "python/src/calls/errors.h"
-#include "python/src/tensor/object.h"
 
 namespace ebb::python {
 namespace {

@@ -18,10 +18,10 @@
 #include "ebb/graph/snapshot.h"
 #include "ebb/graph/times.h"
 #include "python/src/autograd/node_object.h"
+#include "python/src/base/errors.h"
+#include "python/src/base/tensor_object.h"
 #include "python/src/base/text.h"
-#include "python/src/calls/errors.h"
 #include "python/src/parts/profiler.h"
-#include "python/src/tensor/object.h"
 
 namespace ebb::python {
 namespace {

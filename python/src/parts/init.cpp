@@ -7,10 +7,10 @@
 
 #include "ebb/core/base/error.h"
 #include "ebb/nn/init.h"
+#include "python/src/base/errors.h"
+#include "python/src/base/tensor_object.h"
 #include "python/src/base/text.h"
-#include "python/src/calls/errors.h"
 #include "python/src/calls/plain_args.h"
-#include "python/src/tensor/object.h"
 
 namespace ebb::python {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "ebb/autograd/history/tensor_name.h"
 #include "ebb/core/base/scope_path.h"
-#include "python/src/tensor/object.h"
+#include "python/src/base/tensor_object.h"
 
 namespace ebb::python {
 namespace {

@@ -7,7 +7,7 @@
 #include "ebb/graph/layout/columns.h"
 #include "ebb/graph/layout/layout.h"
 #include "ebb/graph/layout/loops.h"
-#include "python/src/calls/errors.h"
+#include "python/src/base/errors.h"
 
 namespace ebb::python {
 namespace {

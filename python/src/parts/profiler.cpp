@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "python/src/base/errors.h"
 #include "python/src/base/text.h"
-#include "python/src/calls/errors.h"
 
 namespace ebb::python {
 namespace {

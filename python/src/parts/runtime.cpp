@@ -6,11 +6,11 @@
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/simd/build_info.h"
+#include "python/src/base/error_names.h"
+#include "python/src/base/errors.h"
 #include "python/src/base/location.h"
 #include "python/src/base/text.h"
 #include "python/src/calls/args.h"
-#include "python/src/calls/error_names.h"
-#include "python/src/calls/errors.h"
 
 namespace ebb::python {
 namespace {

@@ -11,11 +11,11 @@
 #include "ebb/core/base/log.h"
 #include "ebb/core/tensor/sparse.h"
 #include "python/src/autograd/node_object.h"
+#include "python/src/base/error_names.h"
+#include "python/src/base/errors.h"
+#include "python/src/base/tensor_object.h"
 #include "python/src/base/text.h"
 #include "python/src/base/value_types.h"
-#include "python/src/calls/error_names.h"
-#include "python/src/calls/errors.h"
-#include "python/src/tensor/object.h"
 #include "python/src/tensor/slots.h"
 
 namespace ebb::python {

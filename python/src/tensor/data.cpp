@@ -22,11 +22,11 @@
 #include "ebb/core/tensor/device_memory.h"
 #include "ebb/core/tensor/sparse.h"
 #include "python/src/base/default_dtype.h"
+#include "python/src/base/error_names.h"
+#include "python/src/base/errors.h"
 #include "python/src/base/numpy_types.h"
 #include "python/src/base/value_types.h"
 #include "python/src/calls/args.h"
-#include "python/src/calls/error_names.h"
-#include "python/src/calls/errors.h"
 
 namespace ebb::python {
 namespace {

@@ -8,8 +8,8 @@
 #include "ebb/autograd/ops/reshape.h"
 #include "ebb/autograd/ops/to_device.h"
 #include "ebb/core/tensor/tensor_name.h"
+#include "python/src/base/errors.h"
 #include "python/src/base/numpy_types.h"
-#include "python/src/calls/errors.h"
 #include "python/src/calls/op_call.h"
 #include "python/src/tensor/data.h"
 

@@ -1,6 +1,6 @@
 // python/src/tensor/number.cpp -- a tensor's value as a Python number.
 #include "ebb/core/tensor/tensor_name.h"
-#include "python/src/calls/errors.h"
+#include "python/src/base/errors.h"
 #include "python/src/calls/op_call.h"
 #include "python/src/tensor/data.h"
 #include "python/src/tensor/slots.h"

@@ -12,11 +12,11 @@
 #include "ebb/core/tensor/sparse.h"
 #include "ebb/core/tensor/storage.h"
 #include "ebb/core/tensor/tensor_name.h"
+#include "python/src/base/errors.h"
 #include "python/src/base/numpy_types.h"
+#include "python/src/base/tensor_object.h"
 #include "python/src/base/text.h"
-#include "python/src/calls/errors.h"
 #include "python/src/tensor/data.h"
-#include "python/src/tensor/object.h"
 #include "python/src/tensor/slots.h"
 
 namespace ebb::python {

@@ -9,8 +9,8 @@
 // tensor (left), or of one tensor (alone); write_both and write_right for `x += y`; is_slow.
 #pragma once
 
+#include "python/src/base/errors.h"
 #include "python/src/base/numpy_types.h"
-#include "python/src/calls/errors.h"
 #include "python/src/calls/op_call.h"
 #include "python/src/tensor/data.h"
 

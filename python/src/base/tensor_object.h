@@ -1,4 +1,5 @@
-// python/src/tensor/object.h -- the Python object of a tensor, and how the two find each other.
+// python/src/base/tensor_object.h -- the Python object of a tensor, and how the two find each
+// other.
 //
 // A tensor has at most one Python object, named in TensorImpl::py_object, so that `is` works and
 // attributes stay. Ownership: the object owns a count of the impl. If Python drops an object that
@@ -85,7 +86,13 @@ PyObject* wrap_as(PyTypeObject* type, Tensor tensor);
 /// own. Throws ErrorSet.
 void track_tensor(PyObject* object);
 
-/// Makes the type and adds it to `module`. Throws ErrorSet.
-void add_tensor_type(PyObject* module);
+// What tensor/type.cpp makes the type of.
+
+/// tp_dealloc.
+void dealloc_tensor(PyObject* self);
+/// Lets the collector look into an object that has attributes or a class of its own.
+void track_if_stateful(TensorObject* object);
+/// For detail::release_py_object: the tensor dies, perhaps while it owns its object (see the top).
+void release_tensor_object(void* py_object) noexcept;
 
 }  // namespace ebb::python

@@ -1,5 +1,5 @@
-// python/src/calls/python_error.cpp -- see python_error.h.
-#include "python/src/calls/python_error.h"
+// python/src/base/python_error.cpp -- see python_error.h.
+#include "python/src/base/python_error.h"
 
 namespace ebb::python {
 

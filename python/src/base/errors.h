@@ -1,4 +1,4 @@
-// python/src/calls/errors.h -- the Python class of each C++ exception, and how to raise them.
+// python/src/base/errors.h -- the Python class of each C++ exception, and how to raise them.
 //
 // Each class derives from its standard class and from ebb.Error, which is a RuntimeError: code
 // written for either still catches it. The classes are made once, when the module is loaded.
@@ -24,6 +24,7 @@ struct ErrorClasses {
   PyObject* io = nullptr;
   PyObject* device = nullptr;
   PyObject* internal = nullptr;
+  PyObject* stop_recomputation = nullptr;  // no error: see autograd/checkpoint.cpp
 };
 extern ErrorClasses error_classes;
 

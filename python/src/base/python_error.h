@@ -1,4 +1,4 @@
-// python/src/calls/python_error.h -- a Python exception on its way through C++, with its traceback.
+// python/src/base/python_error.h -- a Python exception on its way through C++, with its traceback.
 //
 // ErrorSet (py.h) only says that the thread's error indicator is set, which does for code that
 // keeps the GIL. An exception out of a hook crosses a run that holds no GIL, adds notes, and may

@@ -1,4 +1,4 @@
-// python/src/calls/error_names.h -- errors that name what the user called, whoever inside of it
+// python/src/base/error_names.h -- errors that name what the user called, whoever inside of it
 // raised them.
 //
 // An op may be made of others, or be called by another of its names: the error then speaks of a

@@ -1,4 +1,4 @@
-// python/src/parts/generator.h -- ebb.Generator: a state for random numbers, and the default one.
+// python/src/base/generator.h -- ebb.Generator: a state for random numbers, and the default one.
 #pragma once
 
 #include "ebb/core/base/random.h"

@@ -1,16 +1,16 @@
-// python/src/parts/generator.cpp -- ebb.Generator and the functions that seed the default one.
+// python/src/base/generator.cpp -- ebb.Generator and the functions that seed the default one.
 //
 // A state is shown as a uint8 tensor of 16 bytes (seed, offset), as PyTorch's is a byte tensor.
-#include "python/src/parts/generator.h"
+#include "python/src/base/generator.h"
 
 #include <cstring>
 #include <new>
 #include <random>
 
 #include "ebb/autograd/ops/empty.h"
-#include "python/src/calls/args.h"
-#include "python/src/calls/error_names.h"
-#include "python/src/calls/errors.h"
+#include "python/src/base/error_names.h"
+#include "python/src/base/errors.h"
+#include "python/src/base/tensor_object.h"
 
 namespace ebb::python {
 namespace {

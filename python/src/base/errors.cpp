@@ -1,13 +1,12 @@
-// python/src/calls/errors.cpp -- makes the exception classes and translates C++ exceptions to them.
-#include "python/src/calls/errors.h"
+// python/src/base/errors.cpp -- makes the exception classes and translates C++ exceptions to them.
+#include "python/src/base/errors.h"
 
 #include <exception>
 #include <new>
 
 #include "ebb/autograd/checkpoint/checkpoint_frame.h"
 #include "ebb/core/base/error.h"
-#include "python/src/autograd/checkpoint.h"
-#include "python/src/calls/python_error.h"
+#include "python/src/base/python_error.h"
 
 namespace ebb::python {
 namespace {
@@ -59,6 +58,12 @@ void add_error_classes(PyObject* module) {
     error_classes.*row.member = made;
     check_status(PyModule_AddObjectRef(module, row.name, made));
   }
+  // Derives from BaseException: no `except Exception` of the function must catch it.
+  PyObject* const stop = checked(PyErr_NewExceptionWithDoc(
+      "ebb.utils.checkpoint.StopRecomputation",
+      "Ends a recomputation that has all it needs. Let it pass.", PyExc_BaseException, nullptr));
+  error_classes.stop_recomputation = stop;
+  check_status(PyModule_AddObjectRef(module, "_StopRecomputation", stop));
 }
 
 PyObject* translate_exception() noexcept {
@@ -71,7 +76,7 @@ PyObject* translate_exception() noexcept {
   } catch (const PythonError& error) {
     error.restore();
   } catch (const autograd::StopRecomputation&) {
-    set_stop_recomputation();
+    PyErr_SetNone(error_classes.stop_recomputation);
   } catch (const ShapeError& error) {
     set_error(error_classes.shape, error.what());
   } catch (const ValueError& error) {

@@ -1,12 +1,12 @@
-// python/src/calls/error_names.cpp -- see error_names.h.
-#include "python/src/calls/error_names.h"
+// python/src/base/error_names.cpp -- see error_names.h.
+#include "python/src/base/error_names.h"
 
 #include <map>
 #include <string>
 
 #include "ebb/core/base/call_name.h"
 #include "ebb/core/base/error.h"
-#include "python/src/calls/errors.h"
+#include "python/src/base/errors.h"
 
 namespace ebb::python {
 namespace {
