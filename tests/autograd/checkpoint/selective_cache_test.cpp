@@ -43,38 +43,6 @@ TEST(SelectiveCache, GivesTheGradientsOfThePlainCall) {
   EXPECT_EQ(floats(grad_of(x)), floats(grad_of(again)));
 }
 
-TEST(SelectiveCache, IsAskedOnEveryCallWithAllArguments) {
-  std::vector<std::string> asked;
-  const Tensor x = leaf({1, 2});
-  const auto policy = [&](const autograd::OpCall& call, bool is_recompute) {
-    asked.push_back(str(call.name, ' ', call.arguments.size(), is_recompute ? " again" : ""));
-    return CheckpointPolicy::must_save;
-  };
-  const auto function = [](const Tensor& input) { return sin(sum(exp(input))); };
-  backward(checkpoint(function, x, {}, policy));
-  const std::vector<std::string> expected = {"exp 1",       "sum 4",       "sin 1",
-                                             "exp 1 again", "sum 4 again", "sin 1 again"};
-  EXPECT_EQ(asked, expected);
-}
-
-TEST(SelectiveCache, IsEmptyAfterTheRunThatFreesTheGraph) {
-  const Tensor x = leaf({1, 2});
-  std::weak_ptr<int> watched;
-  Tensor y;
-  {
-    const auto token =
-        std::make_shared<int>(0);  // lives as long as the cache, which owns the policy
-    watched = token;
-    const auto policy = [token](const autograd::OpCall&, bool) {
-      return CheckpointPolicy::must_save;
-    };
-    y = checkpoint([](const Tensor& input) { return exp(exp(input)); }, x, {}, policy);
-  }
-  EXPECT_FALSE(watched.expired());
-  backward(sum(y));
-  EXPECT_TRUE(watched.expired());
-}
-
 TEST(SelectiveCache, KeepsNothingOfViewsAndWrites) {
   const auto cache = std::make_shared<autograd::SelectiveCache>(
       [](const autograd::OpCall&, bool) { return CheckpointPolicy::must_save; });

@@ -12,11 +12,7 @@
 #include "ebb/autograd/forward/functional.h"
 #include "ebb/autograd/history/thread_modes.h"
 #include "ebb/autograd/ops/detach.h"
-#include "ebb/autograd/ops/mul.h"
-#include "ebb/autograd/ops/narrow.h"
-#include "ebb/autograd/ops/sin.h"
 #include "ebb/autograd/ops/sum.h"
-#include "ebb/autograd/ops/zero_.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {
@@ -31,51 +27,6 @@ TEST(ForwardMode, GivesResultsTheirTangents) {
   EXPECT_EQ(floats(tangent(x * x + 1)), (Floats{4, 60}));
   EXPECT_EQ(floats(unpack_dual(x * x).primal), (Floats{4, 9}));
   EXPECT_FALSE(tangent(values({1}) * 2).defined());
-}
-
-TEST(ForwardMode, LevelsNest) {
-  const auto sine_derivative = [](const auto& self, const Tensor& x, int order) -> Tensor {
-    if (order == 0) return sin(x);
-    const ForwardLevelGuard level;
-    const Tensor one = values({1});
-    return tangent(self(self, make_dual(x, one), order - 1));
-  };
-  const Tensor third = sine_derivative(sine_derivative, values({0.5f}), 3);
-  EXPECT_NEAR(third.item<float>(), -std::cos(0.5f), 1e-6f);
-}
-
-TEST(ForwardMode, RunsOverBackwardAndUnderIt) {
-  const Tensor x = leaf({2});
-  const ForwardLevelGuard level;
-  const Tensor dual = make_dual(x, values({1}));
-  const Tensor y = dual * dual * dual;
-  const Tensor wanted[] = {x};
-  const Tensor roots[] = {y};
-  const Tensor first = grad(roots, wanted, {}, {.retain_graph = true})[0];
-  EXPECT_EQ(floats(tangent(first)), Floats{12});
-  const Tensor slopes[] = {tangent(y)};
-  EXPECT_EQ(floats(grad(slopes, wanted)[0]), Floats{12});
-}
-
-TEST(ForwardMode, ViewsAndTheirBasesShareTangents) {
-  const ForwardLevelGuard level;
-  const Tensor x = make_dual(values({1, 2, 3}), values({1, 1, 1}));
-  mul_(narrow(x, 0, 1, 2), 5.0);
-  EXPECT_EQ(floats(tangent(x)), (Floats{1, 5, 5}));
-  const Tensor head = narrow(x, 0, 0, 1);
-  zero_(x);
-  EXPECT_EQ(floats(tangent(head)), Floats{0});
-}
-
-TEST(ForwardMode, ForgetsALevelThatWasLeft) {
-  Tensor y;
-  {
-    const ForwardLevelGuard level;
-    y = make_dual(values({1}), values({1})) * 2;
-    EXPECT_TRUE(autograd::is_dual(y));
-  }
-  EXPECT_FALSE(autograd::is_dual(y));
-  EXPECT_FALSE(autograd::is_dual(y * 2));
 }
 
 TEST(ForwardMode, SaysWhatIsWrongWithALevel) {

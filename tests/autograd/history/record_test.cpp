@@ -7,9 +7,7 @@
 #include <vector>
 
 #include "ebb/autograd/history/origin.h"
-#include "ebb/autograd/ops/add.h"
 #include "ebb/autograd/ops/cat.h"
-#include "ebb/autograd/ops/ones.h"
 #include "ebb/autograd/ops/sum.h"
 #include "ebb/core/runtime/allocator.h"
 #include "tests/autograd/graph_support.h"
@@ -19,12 +17,6 @@ namespace {
 
 using autograd::grad_fn;
 using autograd::Node;
-
-TEST(Record, MakesNoNodeWhereNothingRequiresAGradient) {
-  const Tensor a = vector_of<float>({1});
-  EXPECT_EQ(grad_fn(a * a), nullptr);
-  EXPECT_FALSE((a * a).requires_grad());
-}
 
 TEST(Record, GivesATensorAutogradStateOnlyWhenItIsNeeded) {
   const Tensor plain = vector_of<float>({1});
@@ -63,25 +55,6 @@ TEST(Record, TakesOneAllocationForANodeWithItsEdgesAndMetadata) {
             allocations_of([&] { static_cast<void>(cat(many, 0)); }));
 }
 
-TEST(Record, ConnectsEachInputToItsProducer) {
-  const Tensor x = leaf({1});
-  const Tensor y = x * 2;
-  const Tensor z = y * vector_of<float>({4});
-  const Node* const node = grad_fn(z);
-  EXPECT_STREQ(node->name(), "MulBackward");
-  EXPECT_EQ(node->edges()[0].node, grad_fn(y));
-  EXPECT_EQ(node->edges()[1].node, nullptr);
-  EXPECT_TRUE(grad_fn(y)->edges()[0].node->is_accumulator());
-}
-
-TEST(Record, DescribesTheOutput) {
-  const Tensor x = requires_grad_(ones(Shape{2, 3}, DType::float64));
-  const Tensor y = x * 2;  // an output_meta lives as long as its node
-  const autograd::OutputMeta& meta = grad_fn(y)->output_meta(0);
-  EXPECT_EQ(Shape(meta.shape()), (Shape{2, 3}));
-  EXPECT_EQ(meta.dtype, DType::float64);
-}
-
 TEST(Record, NumbersNodesSoThatTheyFallAlongEveryEdge) {
   Tensor value = leaf({1});
   for (int step = 0; step < 3000; ++step) value = value * 1.0;
@@ -107,67 +80,6 @@ TEST(Record, NotesTheLine) {
   EXPECT_NE(place.file.find("record_test.cpp"), std::string::npos) << to_string(place);
 }
 
-TEST(Record, ResumesAfterNoGradAlsoWhenItThrows) {
-  const Tensor x = leaf({1});
-  EXPECT_THROW(
-      {
-        const NoGradGuard guard;
-        EXPECT_FALSE((x * 2).requires_grad());
-        static_cast<void>(x * vector_of<float>({1, 2, 3}) * vector_of<float>({1, 2}));
-      },
-      ShapeError);
-  EXPECT_TRUE((x * 2).requires_grad());
-}
-
-TEST(Record, EnablesGradInsideNoGrad) {
-  const Tensor x = leaf({1});
-  const NoGradGuard off;
-  {
-    const EnableGradGuard on;
-    EXPECT_TRUE((x * 2).requires_grad());
-  }
-  EXPECT_FALSE((x * 2).requires_grad());
-}
-
-TEST(Record, IsOffPerThread) {
-  const Tensor x = leaf({1});
-  const NoGradGuard off;
-  bool was_recorded = false;
-  std::thread([&] { was_recorded = (x * 2).requires_grad(); }).join();
-  EXPECT_TRUE(was_recorded);
-}
-
-TEST(Record, RefusesUndefinedOperandsByName) {
-  EXPECT_NE(error_of<ValueError>([] { static_cast<void>(Tensor() * leaf({1})); }).find("'input'"),
-            std::string::npos);
-}
-
-TEST(Record, RebasesATensorWrittenInPlace) {
-  const Tensor x = leaf({2});
-  const Tensor y = x * 3;
-  const Node* const before = grad_fn(y);
-  add_(y, x);
-  EXPECT_STREQ(grad_fn(y)->name(), "AddBackward");
-  EXPECT_EQ(grad_fn(y)->edges()[0].node, before);
-  backward(y);
-  EXPECT_EQ(floats(grad_of(x)), Floats{4});
-}
-
-TEST(Record, StartsTheHistoryOfAPlainTensorWrittenInPlace) {
-  const Tensor x = leaf({2});
-  const Tensor total = vector_of<float>({0});
-  add_(total, x * 5);
-  backward(total);
-  EXPECT_EQ(floats(grad_of(x)), Floats{5});
-}
-
-TEST(Variable, IsALeafUntilAnOpMadeIt) {
-  const Tensor x = leaf({1});
-  EXPECT_TRUE(is_leaf(x));
-  EXPECT_TRUE(is_leaf(vector_of<float>({1})));
-  EXPECT_FALSE(is_leaf(x * 2));
-}
-
 TEST(Variable, RefusesGradientsThatDoNotFit) {
   const Tensor x = leaf({1, 2});
   EXPECT_EQ(error_of<ShapeError>([&] { set_grad(x, vector_of<float>({1})); }),
@@ -188,16 +100,6 @@ TEST(Variable, RefusesToBeUndefined) {
   EXPECT_EQ(error_of<ValueError>([] { set_grad(Tensor(), Tensor()); }),
             "grad: needs a defined tensor, got an undefined one");
   EXPECT_THROW(retain_grad(Tensor()), AutogradError);
-}
-
-TEST(Variable, StopsRequiringAGradientWhenAsked) {
-  const Tensor x = leaf({1});
-  requires_grad_(x, false);
-  EXPECT_FALSE((x * 2).requires_grad());
-  EXPECT_NE(error_of<AutogradError>([&] {
-              requires_grad_(leaf({1}) * 2, false);
-            }).find("MulScalarBackward"),
-            std::string::npos);
 }
 
 TEST(Variable, RefusesDataOfAnotherShapeOrDType) {

@@ -1,8 +1,9 @@
-// tests/autograd/history/recording_test.cpp -- what generated recording functions record, save and
-// refuse.
+// tests/autograd/history/recording_test.cpp -- what generated recording functions and rules refuse.
+//
+// What they record and save is tested for all rows in tests/python/autograd/test_recording.py and
+// tests/python/ops/test_saved.py.
 #include <gtest/gtest.h>
 
-#include "ebb/autograd/engine/engine.h"
 #include "ebb/autograd/forward/jvp_table.h"
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/origin.h"
@@ -12,27 +13,12 @@
 #include "ebb/autograd/ops/empty.h"
 #include "ebb/autograd/ops/exp.h"
 #include "ebb/autograd/ops/mul.h"
-#include "ebb/autograd/ops/sum.h"
 #include "tests/ops/op_test_support.h"
 
 namespace ebb {
 namespace {
 
 Tensor leaf(std::initializer_list<float> values) { return requires_grad_(vector_of(values)); }
-std::string node_name(const Tensor& tensor) { return autograd::grad_fn(tensor)->name(); }
-
-TEST(Recording, HappensOnlyIfAnOperandRequiresAGradient) {
-  const Tensor x = vector_of<float>({1, 2});
-  EXPECT_FALSE((x + x).requires_grad());
-  EXPECT_TRUE((x + leaf({1, 2})).requires_grad());
-  EXPECT_EQ(node_name(leaf({1}) * x), "MulBackward");
-  EXPECT_EQ(node_name(leaf({1}) * 2), "MulScalarBackward");
-}
-
-TEST(Recording, NeverHappensForIntegerResults) {
-  const Tensor above = leaf({1, 2}) > 1;
-  EXPECT_FALSE(above.requires_grad());
-}
 
 TEST(Recording, IsCutUnderNoGradAndSaysSo) {
   const Tensor x = leaf({1, 2});
@@ -42,77 +28,6 @@ TEST(Recording, IsCutUnderNoGradAndSaysSo) {
   const Tensor later = y + 1;  // inherits the reason
   EXPECT_NE(autograd::explain_origin(later).find("no_grad"), std::string::npos)
       << autograd::explain_origin(later);
-}
-
-TEST(Recording, LeavesNoEdgeForOperandsWithoutGradient) {
-  const Tensor out = vector_of<float>({1}) * leaf({2});
-  const autograd::Node* const node = autograd::grad_fn(out);
-  EXPECT_EQ(node->edges()[0].node, nullptr);
-  EXPECT_NE(node->edges()[1].node, nullptr);
-}
-
-TEST(Saving, KeepsAnOperandOnlyIfAGradientNeedsIt) {
-  const Tensor x = leaf({1, 2});
-  const Tensor constant = vector_of<float>({3, 4});
-  const uint32_t before = constant.impl()->refs.value();
-  const Tensor product = x * constant;  // the gradient of x needs the constant
-  EXPECT_EQ(constant.impl()->refs.value(), before + 1);
-  const Tensor sum = x + constant;  // nobody needs it
-  EXPECT_EQ(constant.impl()->refs.value(), before + 1);
-  const Tensor other = vector_of<float>({5, 6});
-  const Tensor quotient = other / constant;
-  EXPECT_EQ(other.impl()->refs.value(), 1u);
-}
-
-TEST(Saving, LetsGoAfterTheRun) {
-  const Tensor x = leaf({1, 2});
-  const Tensor constant = vector_of<float>({3, 4});
-  const Tensor loss = sum(x * constant);
-  backward(loss);
-  EXPECT_EQ(constant.impl()->refs.value(), 1u);
-}
-
-TEST(InPlaceRecording, RewritesTheHistory) {
-  const Tensor x = leaf({1, 2});
-  const Tensor y = x * 3;
-  mul_(y, y + 0);
-  EXPECT_EQ(node_name(y), "MulBackward");
-  backward(sum(y));
-  EXPECT_EQ(floats(grad_of(x)), (Floats{18, 36}));  // d(9 x^2) = 18 x
-}
-
-TEST(InPlaceRecording, SavesTheOldValueIfTheOtherOperandNeedsIt) {
-  const Tensor x = leaf({2});
-  const Tensor y = vector_of<float>({5});
-  mul_(y, x);
-  backward(sum(y));
-  EXPECT_EQ(floats(grad_of(x)), (Floats{5}));
-}
-
-TEST(InPlaceRecording, SavesTheNewValueOfAResult) {
-  const Tensor x = leaf({0.5f});
-  const Tensor y = x * 1;
-  exp_(y);
-  backward(sum(y));
-  EXPECT_FLOAT_EQ(floats(grad_of(x))[0], std::exp(0.5f));
-}
-
-TEST(InPlaceRecording, IsRefusedForALeaf) {
-  const Tensor x = leaf({1});
-  EXPECT_EQ(error_of<AutogradError>([&] { add_(x, 1); }).substr(0, 60),
-            "add_: a leaf that requires a gradient must not be written in");
-  const NoGradGuard guard;
-  add_(x, 1);
-  EXPECT_EQ(floats(x), (Floats{2}));
-}
-
-TEST(InPlaceRecording, MakesAValueSavedBeforeStale) {
-  const Tensor x = leaf({1, 2});
-  const Tensor y = x * 2;
-  const Tensor z = y * y;
-  add_(y, 1);
-  const std::string text = error_of<AutogradError>([&] { backward(sum(z)); });
-  EXPECT_NE(text.find("modified in place by add_"), std::string::npos) << text;
 }
 
 TEST(OutForms, RefuseOperandsThatRequireAGradient) {

@@ -28,14 +28,6 @@ TEST(SavedTensor, IsFreedByARunThatDoesNotRetainTheGraph) {
   EXPECT_EQ(floats(grad_of(x)), Floats{4});  // the failed run added nothing
 }
 
-TEST(SavedTensor, SurvivesARunThatRetainsTheGraph) {
-  const Tensor x = leaf({2});
-  const Tensor y = x * x;
-  backward(y, {}, {.retain_graph = true});
-  backward(y);
-  EXPECT_EQ(floats(grad_of(x)), Floats{8});
-}
-
 TEST(SavedTensor, MayBeMissingWhereNothingWasSaved) {
   const Tensor x = leaf({2});
   const Tensor y = x + x;
@@ -63,17 +55,6 @@ TEST(SavedTensor, IsStaleWhenAnOutputWasWrittenTo) {
   EXPECT_TRUE(contains(error_of<AutogradError>([&] { backward(y); }), "modified in place by mul_"));
 }
 
-TEST(SavedTensor, IsNotStaleWhenAnotherPartOfItsMemoryWasWrittenTo) {
-  const Tensor x = leaf({2});
-  const Tensor both = vector_of<float>({3, 4});
-  const Tensor front = make_view(both, Shape{1}, Shape{1}, 0);
-  const Tensor back = make_view(both, Shape{1}, Shape{1}, 1);
-  const Tensor y = x * front;
-  fill_(back, 9);
-  backward(y);
-  EXPECT_EQ(floats(grad_of(x)), Floats{3});
-}
-
 TEST(SavedTensor, IsNotStaleHoweverOftenAnotherPartOfItsMemoryWasWrittenTo) {
   const Tensor x = leaf({2});
   const Tensor both = vector_of<float>({3, 4});
@@ -94,47 +75,6 @@ TEST(SavedTensor, IsRefusedInDoubtWhenTheLogOfWritesIsFull) {
   }
   EXPECT_TRUE(contains(error_of<AutogradError>([&] { backward(y); }),
                        "modified in place by an in-place op (saved at version 0"));
-}
-
-TEST(SavedTensor, SavesAnOperandOnlyIfTheOtherRequiresAGradient) {
-  const Tensor x = leaf({2});
-  const Tensor constant = vector_of<float>({3});
-  const Tensor y = x * constant;
-  // Writing the leaf is harmless: only the constant was saved.
-  {
-    const NoGradGuard guard;
-    fill_(x, 100);
-  }
-  backward(y);
-  EXPECT_EQ(floats(grad_of(x)), Floats{3});
-}
-
-TEST(SavedTensor, SeesWritesToALeafUnderNoGrad) {
-  const Tensor x = leaf({2});
-  const Tensor y = x * x;
-  {
-    const NoGradGuard guard;
-    fill_(x, 100);
-  }
-  EXPECT_TRUE(
-      contains(error_of<AutogradError>([&] { backward(y); }), "modified in place by fill_"));
-}
-
-TEST(SavedTensor, KeepsTheOldValueForAnInPlaceOp) {
-  const Tensor x = leaf({2});
-  const Tensor factor = leaf({5});
-  const Tensor y = x * 3;
-  mul_(y, factor);  // the gradient of factor needs y as it was
-  backward(y);
-  EXPECT_EQ(floats(grad_of(factor)), Floats{6});
-  EXPECT_EQ(floats(grad_of(x)), Floats{15});
-}
-
-TEST(SavedTensor, RefusesToWriteALeafThatRequiresAGradient) {
-  const Tensor x = leaf({2});
-  EXPECT_TRUE(contains(error_of<AutogradError>([&] { add_(x, 1); }),
-                       "add_: a leaf that requires a gradient must not be written in place"));
-  EXPECT_EQ(floats(x), Floats{2});
 }
 
 TEST(SavedShape, HoldsSizes) {
