@@ -42,6 +42,7 @@ KEYS = (
     "method",
     "skip",
     "aliases",
+    "defaults",
     "python",
     "operator",
     "cost",
@@ -106,6 +107,7 @@ class Op:
     is_method: bool = False
     skip: str = ""
     aliases: tuple[str, ...] = ()
+    defaults: dict[str, str] = field(default_factory=dict)  # to show where other overloads lack it
     python: str = "both"
     operators: tuple[OperatorUse, ...] = ()  # what languages write for a call
     cost: str = "elements"  # one of COSTS
@@ -308,6 +310,7 @@ class _Entry:
             is_method=self.flag("method"),
             skip=self.text("skip"),
             aliases=tuple(self.strings("aliases")),
+            defaults=self.defaults(signature),
             python=self.choice("python", PYTHON_KINDS, "both"),
             cost=self.choice("cost", COSTS, "elements"),
             temporaries=self.count("temporaries"),
@@ -380,6 +383,13 @@ class _Entry:
         return {
             name: self.guarded("dtypes", parse_class, str(value.get(name, "any"))) for name in names
         }
+
+    def defaults(self, signature: Signature) -> dict[str, str]:
+        value = self.values.get("defaults", {})
+        for name in value:
+            if name not in [param.name for param in signature.params]:
+                self.fail(f"`defaults` names `{name}`, which is no parameter", "defaults")
+        return {name: str(default) for name, default in value.items()}
 
     def saved_values(self) -> tuple[SavedValue, ...]:
         saved = []

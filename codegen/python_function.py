@@ -68,6 +68,7 @@ class BoundOverload:
                     varargs,
                     param.type.python,
                     param.cpp_default,
+                    self.op.defaults.get(param.name, "None"),
                 )
             )
         if self.has_out:

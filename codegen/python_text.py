@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 # C++ type and getter by kind; `optional_` is put before the getter of what may be None.
 GETTERS = {
@@ -44,6 +44,7 @@ class Argument:
     varargs: bool
     annotation: str
     cpp_default: str | None
+    absent: str = "None"  # the default to show where other overloads lack it
 
     @property
     def flags(self) -> str:
@@ -106,14 +107,13 @@ def merged_signature(overloads: list[list[Argument]]) -> list[Argument]:
     positional, keywords = [], []
     for argument in merged.values():
         if argument.name not in everywhere and argument.default is None:
-            default = "1" if argument.name == "alpha" else "None"
-            argument = Argument(**{**argument.__dict__, "default": default})
+            argument = replace(argument, default=argument.absent)
         (keywords if argument.keyword_only else positional).append(argument)
     # Python wants parameters with a default behind those without.
     first_default = next((i for i, one in enumerate(positional) if one.default is not None), None)
     if first_default is not None:
         positional[first_default:] = [
-            one if one.default is not None else Argument(**{**one.__dict__, "default": "None"})
+            one if one.default is not None else replace(one, default="None")
             for one in positional[first_default:]
         ]
     return positional + keywords

@@ -48,6 +48,11 @@ def test_a_good_entry_loads_with_its_defaults(tmp_path):
             "  temporaries: -1\n  doc: Half",
             "ops/little.yaml:2: half: `temporaries` needs a whole number, got -1",
         ),
+        (
+            "  doc: Half",
+            "  defaults: {x: 1}\n  doc: Half",
+            "ops/little.yaml:2: half: `defaults` names `x`, which is no parameter",
+        ),
         ("UnaryKernel", "OneKernel", "ops/little.yaml:4: half: unknown kernel type `OneKernel`; "),
         ("half\n", "half(x)\n", "ops/little.yaml:4: half: `kernel` names `x`, which is no operand"),
         ("{input: grad", "{x: grad", "ops/little.yaml:5: half: `grad` names `x`, which is no tens"),
