@@ -126,6 +126,30 @@ def test_the_package_that_gathers_all_makes_no_circle():
     assert imports(ebb="from ebb import io\n", ebb__io="import ebb\n") == []
 
 
+def refused_imports(**texts: str) -> list[str]:
+    graph = circles.import_graph({name.replace("__", "."): text for name, text in texts.items()})
+    return [problem.text for problem in layers.bad_imports(graph)]
+
+
+def test_importing_up_the_modules_is_found_also_in_functions_and_by_name():
+    text = "ebb.io.b may not import ebb.nn.c: ebb.nn stands above ebb.io"
+    use = "import ebb\n\ndef run():\n    return ebb.nn.c.f()\n"
+    assert refused_imports(ebb__io__b="from ebb.nn import c\n", ebb__nn__c="") == [text]
+    assert refused_imports(ebb__io__b=use, ebb__nn__c="") == [text]
+    assert refused_imports(ebb__io__b="", ebb__nn__c="from ebb.io import b\n") == []
+
+
+def test_a_package_without_a_place_of_its_own_is_for_the_top_one_alone():
+    [text] = refused_imports(ebb__new="from ebb.optim import a\n", ebb__optim__a="import ebb.new\n")
+    assert text == "ebb.optim.a may not import ebb.new: ebb stands above ebb.optim"
+
+
+def test_every_ordered_module_exists():
+    names = map(circles.module_name, Repo.at(Path(__file__).parents[2]).select(".py"))
+    rooms = {layers._room(name) for name in names if name.startswith(("ebb", "codegen", "tools"))}
+    assert rooms == {*layers.MODULES}
+
+
 def test_a_circle_is_told_from_the_ways_into_it_and_out_of_it():
     graph = {"in": {"a"}, "a": {"b"}, "b": {"a", "out"}, "out": set(), "c": {"d"}, "d": {"c"}}
     assert circles.circles(graph) == [["a", "b"], ["c", "d"]]

@@ -2,7 +2,8 @@
 """A file that needs another which needs it back can be neither read nor tested alone.
 
 Nodes are what is read as one: ``x.h``, ``x.cpp`` and ``x-inl.h`` in C++, a module in Python. An
-import in a function counts, since it is where circles hide; one under ``TYPE_CHECKING`` does not.
+import in a function counts, since it is where circles hide, and so does a name such as
+``ebb.errors.ShapeError`` after ``import ebb``; one under ``TYPE_CHECKING`` does not.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 Graph = dict[str, set[str]]
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])((?:ebb|python)/[^">]+)[">]', re.M)
 _PART = re.compile(r"(-inl)?\.(h|cpp)$")
-# Modules import `ebb` for names that they look up when they are called.
+# Modules import `ebb` for public names that they look up when they are called.
 _GATHERS_ALL = "ebb"
 
 
@@ -87,9 +88,11 @@ def _nearest(name: str, modules: dict[str, str]) -> str:
 
 
 def _imports(tree: ast.AST) -> Iterator[str]:
-    """Yield the full names that run-time imports ask for; the package has no relative ones."""
+    """Yield the full names that run-time code asks for; the package has no relative imports."""
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.Import):
+        if isinstance(node, ast.Attribute) and (name := ast.unparse(node)).startswith("ebb."):
+            yield name
+        elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)

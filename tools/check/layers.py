@@ -3,8 +3,8 @@
 
 A file in ebb/<folder>/ may include headers of its own folder, and those of the folders whose
 libraries its CMakeLists.txt lists as DEPS of ebb_library(). A folder of rooms orders them in ROOMS.
-Within a room, files and Python modules need each other in no circle (circles.py). Generated files,
-found in the build folder under the same names, obey the same rules.
+Python modules are ordered in MODULES. Within a room, files and modules need each other in no circle
+(circles.py). Generated files, found in the build folder under the same names, obey the same rules.
 """
 
 from __future__ import annotations
@@ -45,6 +45,15 @@ ROOMS = {
     "python/src": ("base", "calls", "autograd", "tensor", "parts", ""),
 }
 PACKAGES = ("python/ebb/", "codegen/", "tools/")
+# Python modules and packages, each standing on those before it; the longest name counts with which
+# a module's own begins.
+MODULES = (
+    *("ebb.errors", "ebb._callables", "ebb._nesting", "ebb._naming", "ebb._svg"),
+    *("ebb.ops", "ebb.linalg", "ebb.overrides", "ebb._functions", "ebb._arrange"),
+    *("ebb._sparse", "ebb._devices", "ebb._tensor", "ebb.info", "ebb.io"),
+    *("ebb.autograd", "ebb.nn.functional", "ebb.nn", "ebb.data", "ebb.utils"),
+    *("ebb.viz", "ebb.graphs", "ebb.profiler", "ebb.optim", "ebb", "codegen", "tools"),
+)
 # Circles that stand, "FOLDER/ STEM STEM" or "package. module module": each with its reason.
 CIRCLES: dict[str, str] = {
     "ebb/autograd/engine/ engine places": "three steppers, to become one",
@@ -52,7 +61,9 @@ CIRCLES: dict[str, str] = {
         "three steppers, to become one"
     ),
     "ebb/kernels/cpu/reduce/ reduce reduce_kernel": "to be cut",
-    "ebb/kernels/cpu/simd/ blocks loops": "to be cut",
+    "ebb/kernels/cpu/simd/ blocks loops": (
+        "the loop over rows leaves transposed operands to the one over blocks"
+    ),
     "ebb/kernels/cpu/simd/ isa simd": "to be cut",
     "ebb/ops/ index_check infer": "to be cut",
 }
@@ -70,14 +81,16 @@ def check(repo: Repo) -> list[Problem]:
         for name in repo.select(".py")
         if name.startswith(PACKAGES)
     }
+    imports = import_graph(modules)
     return [
         *(
             problem
             for name, text in all_texts.items()
             for problem in bad_includes(name, text, allowed)
         ),
+        *bad_imports(imports),
         *bad_circles(include_graph(texts, generated)),
-        *bad_circles(import_graph(modules)),
+        *bad_circles(imports),
     ]
 
 
@@ -121,6 +134,16 @@ def bad_includes(name: str, text: str, allowed: dict[str, set[str]]) -> list[Pro
                 Problem(name, f"{name} may not include {match.group(2)}: {reason}", line)
             )
     return problems
+
+
+def bad_imports(graph: Graph) -> list[Problem]:
+    """Return a problem per import of a module that stands above the one that imports it."""
+    return [
+        Problem(module, f"{module} may not import {other}: {_room(other)} stands above {own}")
+        for module, imported in sorted(graph.items())
+        for other in sorted(imported)
+        if MODULES.index(_room(other)) > MODULES.index(own := _room(module))
+    ]
 
 
 def bad_circles(graph: Graph) -> list[Problem]:
@@ -179,6 +202,13 @@ def _room_above(name: str, included: str) -> str:
 def _folder(name: str) -> str:
     parts = name.split("/")
     return parts[1] if len(parts) > 2 else ""
+
+
+def _room(module: str) -> str:
+    """Return the longest name in MODULES with which the module's own begins."""
+    while module not in MODULES:
+        module = module.rpartition(".")[0]
+    return module
 
 
 def _rank(folder: str) -> int:
