@@ -40,35 +40,6 @@ TEST(Explain, StopsCountingAtTheLargestNumber) {
   EXPECT_EQ(explain(y, x).ways, UINT64_MAX);
 }
 
-TEST(Explain, TellsWhyThereIsNoGradient) {
-  const Tensor x = leaf({1, 2}), other = leaf({3, 4});
-  EXPECT_EQ(explain(sum(other), x).reason, Reason::not_used);
-  EXPECT_EQ(explain(sum(other), detach(x)).reason, Reason::requires_no_grad);
-  const Explanation found = explain(detach(x), x);
-  EXPECT_EQ(found.reason, Reason::output_without_history);
-  ASSERT_EQ(found.cuts.size(), 1u);
-  EXPECT_EQ(found.cuts[0].cut, autograd::Cut::detached);
-  EXPECT_EQ(to_string(explain(sum(other), x)), "not_used");
-}
-
-TEST(Explain, FollowsValuesThroughATracedCut) {
-  const Tensor x = leaf({1, 2}), other = leaf({3, 4});
-  Tensor loss;
-  {
-    const TraceCutsGuard traced;
-    const ModuleScope scope("head", "Head");
-    loss = sum(detach(exp(x)) * other);
-  }
-  const Explanation found = explain(loss, x);
-  EXPECT_EQ(found.reason, Reason::cut);
-  const Ops expected = {"ExpBackward", "detach", "MulBackward", "SumBackward"};
-  EXPECT_EQ(ops_of(found.trail), expected);
-  EXPECT_EQ(ops_of(found.cuts), Ops{"detach"});
-  EXPECT_EQ(found.cuts[0].module, "head");
-  forget_cuts();
-  EXPECT_EQ(explain(loss, x).reason, Reason::not_used);
-}
-
 TEST(Explain, AnswersForManyInputsAtOnce) {
   const Tensor used = leaf({1, 2}), cut = leaf({1, 2}), unused = leaf({1, 2});
   Tensor loss;

@@ -1,10 +1,8 @@
-// tests/io/mapped_file_test.cpp -- tensors over a file: their values, their lifetime, their writes.
+// tests/io/mapped_file_test.cpp -- a tensor over a file ends where the file does.
+//
+// Values, lifetimes and writes are tested in tests/python/io/test_mapped.py.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include "ebb/autograd/ops/fill_.h"
-#include "ebb/autograd/ops/ones.h"
-#include "ebb/autograd/ops/zeros.h"
 #include "ebb/core/base/error.h"
 #include "ebb/io/read_file.h"
 #include "ebb/io/safetensors.h"
@@ -13,34 +11,7 @@
 namespace ebb::io {
 namespace {
 
-using ebb::testing::read_file;
 using ebb::testing::TempFolder;
-
-Tensor mapped(const std::string& path) {
-  return load_safetensors(path, Access::map).tensors.at(0).second;
-}
-
-TEST(MappedFile, OutlivesItsNameAndTheOtherTensors) {
-  const TempFolder folder;
-  const std::string path = folder.file("x.safetensors");
-  save_safetensors(path, {{"a", ebb::ones(Shape{1000})}, {"b", ebb::zeros(Shape{3})}});
-  const Tensor a = mapped(path);
-  ASSERT_EQ(::unlink(path.c_str()), 0);
-  for (int64_t i = 0; i < a.numel(); ++i) ASSERT_EQ(a.data<float>()[i], 1.0f);
-}
-
-TEST(MappedFile, IsNotChangedByWritesToTensors) {
-  const TempFolder folder;
-  const std::string path = folder.file("x.safetensors");
-  save_safetensors(path, {{"a", ebb::ones(Shape{10})}});
-  const std::string before = read_file(path);
-  const Tensor first = mapped(path);
-  const Tensor second = mapped(path);
-  ebb::fill_(first, 3.0);
-  EXPECT_EQ(first.data<float>()[9], 3.0f);
-  EXPECT_EQ(second.data<float>()[9], 1.0f);
-  EXPECT_EQ(read_file(path), before);
-}
 
 TEST(MappedFile, GivesNoViewBeyondItsEnd) {
   const TempFolder folder;

@@ -114,32 +114,12 @@ def test_paths_that_do_not_work(tmp_path):
         ebb.load("a\0b")
 
 
-ENTRY = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
-
-
-@pytest.mark.parametrize(
-    "header, text",
-    [
-        (b"", "its header has no leading '{'"),
-        (b'{"a":', "not valid JSON"),
-        (b"{}" + b"\0", "NUL byte"),
-        (b'{"\xff":1}', "not valid JSON in UTF-8"),
-        ({"t": 1}, "no rule of the format allows a number for 't'"),
-        ({"t": {**ENTRY, "shape": [-1]}}, "a negative number"),
-        ({"t": {**ENTRY, "shape": [1.0]}}, "the number 1.0"),
-        ({"t": {**ENTRY, "shape": [2**62, 4]}}, "overflows"),
-        ({"t": {**ENTRY, "shape": [2]}}, "takes 8 bytes, but its offsets span 4"),
-        ({"t": {**ENTRY, "data_offsets": [0, 8]}}, "not among the 4 bytes"),
-        ({"t": {**ENTRY, "data_offsets": [2, 4]}}, "starts at byte 2"),
-        ({}, "cover 0 of 4 bytes"),
-        ({"__metadata__": {"a": 1}}, "__metadata__ needs strings"),
-    ],
-)
-def test_corrupt_files_are_value_errors(path, header, text):
-    write(path, header, b"\0" * 4)
+def test_a_corrupt_file_is_a_value_error_that_names_the_rule(path):
+    # Every rule of the format has its row in tests/io/corrupt_file_test.cpp.
+    write(path, {"t": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}}, b"\0" * 4)
     with pytest.raises(ValueError, match="load: needs a safetensors file") as caught:
         ebb.load(path)
-    assert text in str(caught.value)
+    assert "takes 8 bytes, but its offsets span 4" in str(caught.value)
 
 
 def test_a_pickle_is_not_opened(path):
@@ -147,12 +127,6 @@ def test_a_pickle_is_not_opened(path):
 
     path.write_bytes(pickle.dumps({"a": 1}))
     with pytest.raises(ValueError, match="load: needs a safetensors file"):
-        ebb.load(path)
-
-
-def test_a_huge_header_length_takes_no_memory(path):
-    write(path, {}, length=2**63)
-    with pytest.raises(ValueError, match="above the limit"):
         ebb.load(path)
 
 
