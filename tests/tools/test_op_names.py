@@ -1,7 +1,7 @@
 # tests/tools/test_op_names.py -- the check that finds what is decided by the name of an op.
 import pytest
 
-from tools.check.op_names import in_python, in_template, names_of
+from tools.check.op_names import in_cpp, in_python, in_template, names_of
 
 TABLE = {
     "ops/shape.yaml": "- op: view(Tensor input) -> Tensor out\n- op: >-\n    flip.dims(int a)\n"
@@ -39,6 +39,28 @@ def test_a_decision_by_name_is_found(text):
 )
 def test_other_questions_are_not(text):
     assert in_python(text, NAMES) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        ('if (node.name() == "view") {', True),
+        ('if ("flip" != call.op) {', True),
+        ('if (node.name() == "FlipDimsBackward") {', True),
+        ('if (std::string_view(name) == "view") {', True),
+        ('return std::strcmp(rule.name, "flip") == 0;', True),
+        ('return op.starts_with("view");', True),
+        ('const char* kViews[] = {"view", "flip"};', True),
+        ('for (auto one : {"other",\n"view", "flip"}) {', True),
+        ('throw ShapeError(str("view: needs sizes"));', False),
+        ('if (mode == "view") {', False),
+        ('if (name == "other") {', False),
+        ('infer::check_index("view", "shape", index);', False),
+        ('const Row row{"view", "text"};', False),
+    ],
+)
+def test_decisions_by_name_are_found_in_cpp(text, is_found):
+    assert in_cpp("\n" + text, NAMES) == ([2] if is_found else [])
 
 
 def test_templates_are_searched_too():

@@ -3,7 +3,8 @@
 of the table knows something about those ops that a later op could not say of itself.
 
 Found are comparisons, also with a constant of the module that lists names, and parts of names.
-Tests of one op name it as they like: only what is asked of a row or an op counts.
+Tests of one op name it as they like: only what is asked of a row or an op counts. In C++, where a
+body names its op in errors, found are comparisons of a name, and lists of names.
 """
 
 from __future__ import annotations
@@ -20,43 +21,75 @@ if TYPE_CHECKING:
     from tools.check.repo import Repo
 
 HINT = "give the row a key (ops/README.md), and ask for that"
-FOLDERS = ("codegen/", "python/", "tests/", "tools/")
+FOLDERS = ("codegen/", "ebb/", "python/", "tests/", "tools/")
 HOLDERS = ("op", "row")
 ASKED = ("family", "full_name", "key", "name", "op")
 EXEMPT = (
     "tests/tools/test_mutate.py",  # looks the ops up that its examples are about
     "tests/tools/test_op_names.py",
+    "ebb/autograd/history/op_support.h",  # "mean" and "sum" are reductions
+    "ebb/core/tensor/layout.cpp",  # "sparse_coo" and "sparse_csr" are layouts
+    "ebb/nn/init.cpp",  # as in PyTorch, a caller names the nonlinearity behind a layer
+    "python/src/parts/init.cpp",  # "mean" and "std" are parameters
 )
 _NAMES = re.compile(r"^- op: (?:>-\s+)?(\w+)(?:\.(\w+))?\(", re.M)
 _IN_TEMPLATE = re.compile(r"\bop\.(?:name|full_name|family|key)\s*(?:==|!=|in\b|not in\b)")
+_CPP_NAME = r"\b(?:name|op|op_name|full_name|node_name)_?(?:\(\))?"
+_IN_CPP = (
+    re.compile(rf'{_CPP_NAME}\)?\s*[=!]=\s*("[\w.]+")'),
+    re.compile(rf'("[\w.]+")\s*[=!]=\s*(?:\w+(?:\.|->))*{_CPP_NAME}'),
+    re.compile(rf'\b(?:strcmp|starts_with|ends_with)\([^,"]*{_CPP_NAME},\s*("[\w.]+")'),
+    re.compile(rf'{_CPP_NAME}\.(?:starts_with|ends_with|find|contains)\(("[\w.]+")'),
+)
+_CPP_LIST = re.compile(r'\{\s*("[\w.]+"(?:,\s*"[\w.]+")+)')
 
 
 def check(repo: Repo) -> list[Problem]:
     names = names_of({name: repo.text(name) for name in repo.select(".yaml")})
     problems = []
-    for name in repo.select(".py", ".j2"):
-        if not name.startswith(FOLDERS) or name in EXEMPT:
+    for name in repo.select(".py", ".j2", ".h", ".cpp"):
+        is_cpp_test = name.startswith("tests/") and name.endswith((".h", ".cpp"))
+        if not name.startswith(FOLDERS) or name in EXEMPT or is_cpp_test:
             continue
-        text = repo.text(name)
-        lines = in_template(text) if name.endswith(".j2") else in_python(text, names)
+        lines = lines_in(name, repo.text(name), names)
         problems += [Problem(name, "decides by an op's name or family", line) for line in lines]
     return problems
 
 
+def lines_in(path: str, text: str, names: set[str]) -> list[int]:
+    """Return the lines of a file that decide by name."""
+    if path.endswith(".py"):
+        return in_python(text, names)
+    return in_template(text) if path.endswith(".j2") else in_cpp(text, names)
+
+
 def names_of(tables: dict[str, str]) -> set[str]:
-    """Return the names of ops, overloads and families."""
+    """Return the names of ops, overloads, nodes and families."""
     names = set()
     for path, text in tables.items():
         if re.fullmatch(r"ops/\w+\.yaml", path):
             names.add(path.removeprefix("ops/").removesuffix(".yaml"))
             for name, overload in _NAMES.findall(text):
-                names |= {name, f"{name}.{overload}"}
+                words = f"{name}_{overload}".strip("_").split("_")
+                node = "".join(word[:1].upper() + word[1:] for word in words) + "Backward"
+                names |= {name, f"{name}.{overload}", node}
     return names
 
 
 def in_template(text: str) -> list[int]:
     """Return the lines of a template that compare the name of an op."""
     return [text.count("\n", 0, match.start()) + 1 for match in _IN_TEMPLATE.finditer(text)]
+
+
+def in_cpp(text: str, names: set[str]) -> list[int]:
+    """Return the lines of a C++ file that compare a name with one of an op, or list several."""
+    found = [(match, 1) for one in _IN_CPP for match in one.finditer(text)]
+    found += [(match, 2) for match in _CPP_LIST.finditer(text)]
+    return sorted(
+        text.count("\n", 0, match.start()) + 1
+        for match, least in found
+        if len(names & set(re.findall(r"[\w.]+", match[1]))) >= least
+    )
 
 
 def in_python(text: str, names: set[str]) -> list[int]:

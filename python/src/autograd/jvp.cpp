@@ -43,9 +43,9 @@ std::vector<int64_t> to_ints(PyObject* object) {
   return values;
 }
 
-kernels::Reduction to_reduction(std::string_view name) {
-  if (name == "none") return kernels::Reduction::none;
-  return name == "sum" ? kernels::Reduction::sum : kernels::Reduction::mean;
+kernels::Reduction to_reduction(std::string_view text) {
+  if (text == "none") return kernels::Reduction::none;
+  return text == "sum" ? kernels::Reduction::sum : kernels::Reduction::mean;
 }
 
 Scalar to_number(PyObject* object) {

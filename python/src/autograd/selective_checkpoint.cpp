@@ -8,7 +8,7 @@
 
 #include "ebb/autograd/checkpoint/selective_cache.h"
 #include "ebb/autograd/forward/jvp_table.h"
-#include "ebb/autograd/history/node.h"
+#include "ebb/autograd/history/op_support.h"
 #include "ebb/core/base/error.h"
 #include "python/src/autograd/saved_values.h"
 #include "python/src/base/errors.h"
@@ -22,7 +22,6 @@ namespace {
 
 using autograd::OpArgument;
 using autograd::OpCall;
-using autograd::SavedAttribute;
 using autograd::SelectiveCache;
 using CachePtr = std::shared_ptr<SelectiveCache>;
 
@@ -44,17 +43,10 @@ struct ToPython {
     return list.release();
   }
   PyObject* operator()(const Scalar* number) const { return attribute_object(*number); }
-  PyObject* operator()(IntSpan sizes) const {
-    return attribute_object(std::vector<int64_t>(sizes.begin(), sizes.end()));
-  }
   PyObject* operator()(std::string_view text) const { return attribute_object(std::string(text)); }
-  PyObject* operator()(kernels::Reduction reduction) const {
-    constexpr const char* names[] = {"none", "mean", "sum"};
-    return attribute_object(std::string(names[static_cast<size_t>(reduction)]));
-  }
   template <typename T>
   PyObject* operator()(const T& value) const {
-    return attribute_object(SavedAttribute(value));
+    return attribute_object(autograd::attribute(value));
   }
 };
 
