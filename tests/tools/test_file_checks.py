@@ -87,12 +87,6 @@ def test_two_cpp_tests_of_one_name_in_one_folder_are_found():
     assert len(test_names.duplicate_cpp_tests(rooms_of_one)) == 1
 
 
-def test_two_python_tests_of_one_name_in_one_scope_are_found():
-    code = "def test_a(): ...\ndef test_a(): ...\nclass TestB:\n    def test_a(self): ...\n"
-    [problem] = test_names.duplicate_python_tests("t.py", code)
-    assert (problem.line, problem.text) == (2, "test test_a is already on line 1")
-
-
 def test_a_folder_without_a_readme_is_found(make_repo):
     files = {"ebb/core/a.h": "", "ebb/nn/b.h": "", "ebb/nn/README.md": "", "tools/check/c.py": ""}
     problems = rooms.check(make_repo(files))

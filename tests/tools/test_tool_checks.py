@@ -50,6 +50,12 @@ def test_python_that_ruff_refuses_is_found(make_repo):
     assert any(problem.text == "not formatted" for problem in problems)
 
 
+def test_two_python_tests_of_one_name_are_found(make_repo):
+    twice = "def test_a(): ...\n\n\n"
+    repo = make_repo({"ruff.toml": (ROOT / "ruff.toml").read_text(), "tests/a.py": twice * 2})
+    assert any("F811" in problem.text for problem in python_style.check(repo))
+
+
 def test_clean_python_passes(make_repo):
     repo = make_repo({"ruff.toml": "line-length = 100\n", "a.py": "x = [1]\n"})
     assert python_style.check(repo) == []

@@ -1,12 +1,8 @@
-# tools/check/test_names.py -- no two tests share a name, so none hides another.
-"""In Python the later of two equal names replaces the earlier silently; in C++ a report becomes
-ambiguous. The name is compared within a C++ program (a folder of tests/) and within a Python module
-or class.
-"""
+# tools/check/test_names.py -- no two C++ tests of a program share a name: reports stay clear.
+"""A program is a folder of tests/. Python's are ruff's (F811)."""
 
 from __future__ import annotations
 
-import ast
 import re
 from typing import TYPE_CHECKING
 
@@ -21,13 +17,8 @@ _TEST = re.compile(r"^\s*(?:TYPED_)?TEST(?:_[FP])?\(\s*(\w+)\s*,\s*(\w+)\s*\)", 
 
 
 def check(repo: Repo) -> list[Problem]:
-    tests = [name for name in repo.files if name.startswith("tests/")]
-    cpp = {name: repo.text(name) for name in tests if name.endswith(".cpp")}
-    problems = duplicate_cpp_tests(cpp)
-    for name in tests:
-        if name.endswith(".py"):
-            problems += duplicate_python_tests(name, repo.text(name))
-    return problems
+    names = [name for name in repo.select(".cpp") if name.startswith("tests/")]
+    return duplicate_cpp_tests({name: repo.text(name) for name in names})
 
 
 def duplicate_cpp_tests(texts: dict[str, str]) -> list[Problem]:
@@ -49,21 +40,3 @@ def duplicate_cpp_tests(texts: dict[str, str]) -> list[Problem]:
 def _program(name: str) -> str:
     """Return the folder whose tests are one program: ``tests/core`` for ``tests/core/base/x``."""
     return "/".join(name.split("/")[:2])
-
-
-def duplicate_python_tests(name: str, text: str) -> list[Problem]:
-    """Return a problem per test function whose name its module or class has already."""
-    tree = ast.parse(text)
-    scopes = [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]
-    problems = []
-    for scope in scopes:
-        seen: dict[str, int] = {}
-        for node in scope.body:
-            is_test = isinstance(node, ast.FunctionDef | ast.ClassDef)
-            if not is_test or not node.name.lower().startswith("test"):
-                continue
-            if node.name in seen:
-                text = f"test {node.name} is already on line {seen[node.name]}"
-                problems.append(Problem(name, text, node.lineno))
-            seen.setdefault(node.name, node.lineno)
-    return problems
