@@ -25,10 +25,11 @@ std::string_view head_of(std::string_view text) {
 std::string detail::named_text(std::string_view name, std::string_view text, InnerName inner) {
   const std::string_view head = head_of(text);
   if (head == name) return std::string(text);
-  if (head.empty() || inner == InnerName::kept) {
-    return std::string(name).append(": ").append(text);
-  }
-  return std::string(name).append(text.substr(head.size()));
+  if (head.empty()) return std::string(name).append(": ").append(text);
+  const std::string_view rest = text.substr(head.size());
+  if (inner == InnerName::replaced) return std::string(name).append(rest);
+  return std::string(name).append(": in ").append(head).append(",").append(
+      rest.substr(rest.find(' ')));
 }
 
 std::string detail::text_for_caller(const std::string& text, InnerName inner) {

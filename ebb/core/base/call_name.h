@@ -36,7 +36,7 @@ namespace detail {
 /// What becomes of the name that a text has already.
 enum class InnerName {
   replaced,  // errors about what was given speak of the caller's arguments
-  kept,      // of others, such as a missing kernel, it is told as well
+  kept,      // of others, such as a missing kernel, it is told behind: "outer: in inner, text"
 };
 
 /// "inner: text" as an error of the function `name`.

@@ -38,12 +38,12 @@ TEST(CompositeCall, NamesEachOpThatIsMadeOfOthers) {
   }
 }
 
-TEST(CompositeCall, LeavesTheNameOfAMissingKernel) {
+TEST(CompositeCall, TellsTheNameOfAMissingKernelBehindItsOwn) {
   const CallName outer("outer");
   const CallName inner("inner");
   EXPECT_STREQ(ShapeError("add: bad").what(), "outer: bad");
   EXPECT_STREQ(ValueError("no name").what(), "outer: no name");
-  EXPECT_STREQ(NotImplementedError("add: bad").what(), "outer: add: bad");
+  EXPECT_STREQ(NotImplementedError("add: bad").what(), "outer: in add, bad");
   EXPECT_STREQ(NonFiniteError("add: bad").what(), "add: bad");
   const CallName nobody(nullptr);
   EXPECT_STREQ(ShapeError("add: bad").what(), "add: bad");
