@@ -201,6 +201,26 @@ LARGE = {
 }
 
 
+MANY_GROUPS = [((70, 600, 3), 300), ((40, 600), 300), ((3, 900, 2), 900), ((33, 12, 700), 4)]
+
+
+@pytest.mark.parametrize(("shape", "groups"), MANY_GROUPS)
+def test_gradients_of_many_groups_are_those_of_the_samples_together(shape, groups):
+    values, grad = ebb.tensor(noise(*shape)), ebb.tensor(noise(*shape))
+    leaves = [leaf(noise(shape[1])), leaf(noise(shape[1]))]
+
+    def gradients_of(part):
+        x = leaf(values[part])
+        out = F.group_norm(x, groups, *leaves)
+        return [numpy_of(one) for one in ebb.autograd.grad([out], [x, *leaves], [grad[part]])]
+
+    whole = gradients_of(slice(None))
+    parts = list(zip(*(gradients_of(slice(i, i + 1)) for i in range(shape[0])), strict=True))
+    np.testing.assert_array_equal(whole[0], np.concatenate(parts[0]))
+    for got, wanted in zip(whole[1:], parts[1:], strict=True):
+        np.testing.assert_allclose(got, np.sum(wanted, 0), rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", LARGE)
 def test_large_gradients_match_double_precision(name):
     function, shape, count = LARGE[name]

@@ -4,6 +4,8 @@
 // A row is read from memory once: its mean, its variance around that mean (two passes, so nothing
 // cancels) and the result are formed while it is in the cache. Half types are widened to a scratch
 // row first. Gradients of weights are added up per piece of rows; pieces are then added in pairs.
+// A piece is a block of samples times a block of groups, so that the sums of all pieces take no
+// more memory than a fraction of the input, however many channels there are.
 #include "ebb/kernels/tables/row_norm.h"
 
 #include <algorithm>
@@ -270,24 +272,50 @@ void backward_run_row(const RowNorm& norm, const T* grad, const T* in, const T* 
   }
 }
 
-/// Runs rows [begin, end) backwards, adding to `sums`.
+/// Some samples and some groups of their channels.
+struct Piece {
+  int64_t first_sample, end_sample, first_group, end_group;
+};
+
+/// How rows are cut into pieces: how many samples and groups a piece has, and how many there are.
+struct Cut {
+  int64_t samples, groups, sample_blocks, group_blocks;
+
+  Cut(const RowNorm& norm, bool has_sums) {
+    const int64_t width = norm.width(), count = width == 0 ? 0 : norm.rows / norm.groups;
+    const int64_t rows = std::clamp<int64_t>(kGrain / std::max<int64_t>(1, width), 1, 256);
+    // Few elements per channel would spend time and memory on the gradients of the weights.
+    const int64_t least = has_sums ? 1 + 15 / std::max<int64_t>(1, norm.inner) : 1;
+    samples = std::min(std::max(rows / norm.groups, least), std::max<int64_t>(1, count));
+    groups = std::clamp<int64_t>(rows / samples, 1, norm.groups);
+    sample_blocks = (count + samples - 1) / samples;
+    group_blocks = (norm.groups + groups - 1) / groups;
+  }
+  Piece piece(const RowNorm& norm, int64_t index) const {
+    const int64_t sample = index / group_blocks * samples, group = index % group_blocks * groups;
+    return {sample, std::min(sample + samples, norm.rows / norm.groups), group,
+            std::min(group + groups, norm.groups)};
+  }
+};
+
+/// Runs the rows of a piece backwards, adding to `sums`.
 template <typename T>
-void backward_rows(const RowNorm& norm, const TensorView& grad_out, const TensorView& input,
-                   const AccumulatorOf<T>* weights, WeightGrads<AccumulatorOf<T>> sums,
-                   const TensorView* grad_input, int64_t begin, int64_t end) {
+void backward_piece(const RowNorm& norm, const TensorView& grad_out, const TensorView& input,
+                    const AccumulatorOf<T>* weights, WeightGrads<AccumulatorOf<T>> sums,
+                    const TensorView* grad_input, const Piece& piece) {
   using Acc = AccumulatorOf<T>;
   const int64_t width = norm.width();
   const auto size = static_cast<size_t>(width);
   const Scratch scratch(is_half_type<T> ? 2 * size * sizeof(Acc) : 1);
-  for (int64_t row = begin; row < end; ++row) {
-    const int64_t first = row % norm.groups * norm.channels;
+  const auto run = [&](int64_t sample, int64_t group) {
+    const int64_t first = group * norm.channels, at = (sample * norm.groups + group) * width;
     const Acc* const weight = weights == nullptr ? nullptr : weights + first;
     const bool has_sums = sums.weight != nullptr;
     const WeightGrads<Acc> here = {has_sums ? sums.weight + first : nullptr,
                                    has_sums ? sums.bias + first : nullptr};
-    const T* const grad = grad_out.as<const T>() + row * width;
-    const T* const in = input.as<const T>() + row * width;
-    T* const out = grad_input == nullptr ? nullptr : grad_input->as<T>() + row * width;
+    const T* const grad = grad_out.as<const T>() + at;
+    const T* const in = input.as<const T>() + at;
+    T* const out = grad_input == nullptr ? nullptr : grad_input->as<T>() + at;
     const auto run_row = norm.inner == 1 ? &backward_dense_row<Acc> : &backward_run_row<Acc>;
     if constexpr (is_half_type<T>) {
       Acc* const wide_grad = scratch.as<Acc>();
@@ -299,6 +327,9 @@ void backward_rows(const RowNorm& norm, const TensorView& grad_out, const Tensor
     } else {
       run_row(norm, grad, in, weight, here, out);
     }
+  };
+  for (int64_t sample = piece.first_sample; sample < piece.end_sample; ++sample) {
+    for (int64_t group = piece.first_group; group < piece.end_group; ++group) run(sample, group);
   }
 }
 
@@ -308,26 +339,22 @@ void row_norm_backward_kernel(const Context&, const RowNorm& norm, const TensorV
                               const TensorView* grad_input, const TensorView* grad_weight,
                               const TensorView* grad_bias) {
   using Acc = AccumulatorOf<T>;
-  const int64_t width = norm.width();
   const int64_t count = norm.groups * norm.channels;
   const bool has_sums = grad_weight != nullptr || grad_bias != nullptr;
-  const int64_t rows = width == 0 ? 0 : norm.rows;
-  // Few rows per piece would spend their time on adding up the gradients of the weights.
-  const int64_t least = norm.inner == 1 && has_sums ? 16 : 1;
-  const int64_t grain = std::clamp<int64_t>(kGrain / std::max<int64_t>(1, width), least, 256);
-  const int64_t pieces = std::max<int64_t>(1, (rows + grain - 1) / grain);
-  const auto piece_bytes = static_cast<size_t>(2 * count) * sizeof(Acc);
-  const Scratch scratch(has_sums ? static_cast<size_t>(pieces) * piece_bytes + 1 : 1);
+  const Cut cut(norm, has_sums);
+  const int64_t tables = std::max<int64_t>(1, cut.sample_blocks);
+  const auto table_bytes = static_cast<size_t>(2 * count) * sizeof(Acc);
+  const Scratch scratch(has_sums ? static_cast<size_t>(tables) * table_bytes + 1 : 1);
   auto* const sums = has_sums ? scratch.as<Acc>() : nullptr;
-  if (has_sums) std::memset(sums, 0, static_cast<size_t>(pieces) * piece_bytes);
-  parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
-    Acc* const own = has_sums ? sums + begin / grain * 2 * count : nullptr;
-    backward_rows<T>(norm, grad_out, input, optional_data<Acc>(weight),
-                     {own, has_sums ? own + count : nullptr}, grad_input, begin, end);
+  if (has_sums) std::memset(sums, 0, static_cast<size_t>(tables) * table_bytes);
+  parallel_for(cut.sample_blocks * cut.group_blocks, 1, [&](int64_t index, int64_t) {
+    Acc* const own = has_sums ? sums + index / cut.group_blocks * 2 * count : nullptr;
+    backward_piece<T>(norm, grad_out, input, optional_data<Acc>(weight),
+                      {own, has_sums ? own + count : nullptr}, grad_input, cut.piece(norm, index));
   });
   if (!has_sums) return;
-  for (int64_t step = 1; step < pieces; step *= 2) {
-    for (int64_t i = 0; i + step < pieces; i += 2 * step) {
+  for (int64_t step = 1; step < tables; step *= 2) {
+    for (int64_t i = 0; i + step < tables; i += 2 * step) {
       add_row(SumOp{}, sums + i * 2 * count, sums + (i + step) * 2 * count,
               static_cast<size_t>(2 * count));
     }
