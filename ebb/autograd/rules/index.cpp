@@ -22,13 +22,12 @@
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/ops/zeros.h"
-#include "ebb/autograd/ops/zeros_like.h"
 #include "ebb/autograd/rules/shape.h"
 
 namespace ebb::autograd::rules {
 
 Tensor gather_grad(const Tensor& grad, IntSpan shape, int64_t dim, const Tensor& index) {
-  return scatter_add(zeros(shape, grad.dtype(), grad.device()), dim, index, grad);
+  return scatter_add(zeros_to_copy(shape, grad.dtype(), grad.device()), dim, index, grad);
 }
 
 namespace {
@@ -65,13 +64,14 @@ Tensor scatter_add_grad_src(const Tensor& grad, int64_t dim, const Tensor& index
 Tensor scatter_grad_src(const Tensor& grad, int64_t dim, const Tensor& index, IntSpan src_shape) {
   // Whoever finds its own number at its place was the last there.
   const Tensor numbers = numbered(index);
-  const Tensor written = scatter(zeros_like(grad, DType::int64), dim, index, numbers);
+  const Tensor nothing = zeros_to_copy(grad.sizes(), DType::int64, grad.device());
+  const Tensor written = scatter(nothing, dim, index, numbers);
   const Tensor stays = eq(gather(written, dim, index), numbers);
   return widened(kept_where(gather(grad, dim, index), stays), src_shape);
 }
 
 Tensor index_select_grad(const Tensor& grad, IntSpan shape, int64_t dim, const Tensor& index) {
-  return index_add(zeros(shape, grad.dtype(), grad.device()), dim, index, grad, 1);
+  return index_add(zeros_to_copy(shape, grad.dtype(), grad.device()), dim, index, grad, 1);
 }
 
 Tensor index_add_grad_source(const Tensor& grad, int64_t dim, const Tensor& index,

@@ -12,6 +12,10 @@
 
 namespace ebb::autograd::rules {
 
+Tensor zeros_to_copy(IntSpan shape, DType dtype, Device device) {
+  return expand(zeros({}, dtype, device), shape);
+}
+
 Tensor permute_grad(const Tensor& grad, IntSpan dims) {
   Shape inverse;
   inverse.resize(static_cast<int>(dims.size()));

@@ -8,6 +8,8 @@
 
 namespace ebb::autograd::rules {
 
+/// Zeros for an op that copies its operand: they take the memory of one.
+Tensor zeros_to_copy(IntSpan shape, DType dtype, Device device);
 Tensor permute_grad(const Tensor& grad, IntSpan dims);
 /// `grad` with sizes of 1 in front if `shape` has more dims: what a written value may have had.
 Tensor with_leading_ones(const Tensor& grad, IntSpan shape);
