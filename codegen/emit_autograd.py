@@ -59,6 +59,19 @@ class NodeView:
         kept += [(value.type, value.name, value.expression) for value in plan.values]
         return [Kept(TYPES[kind], name, value) for kind, name, value in kept]
 
+    def block_operands(self, rule: Rule) -> list[str]:
+        """The tensors of an element-wise formula that makes others on its way; else none."""
+        names = [one.name for one in self.plan.operands if rule in one.needed_by]
+        is_cut = self.op.dtype_rule and names and makes_intermediates(rule.text)
+        return ["grad_out", *names] if is_cut else []
+
+
+def makes_intermediates(formula: str) -> bool:
+    """Whether a formula is more than one call of an op."""
+    formula = re.sub(r"\bconj\((\w+)\)", r"\1", formula)  # of real numbers, themselves
+    one_call = r"(?!rules::)[\w:]+\([\w:., ]*\)|\w+ [-+*/] \w+"
+    return re.fullmatch(one_call, formula) is None
+
 
 class Recorder:
     """What the template needs to print the functions of one form of a differentiable op."""

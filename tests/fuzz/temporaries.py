@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ebb
@@ -79,15 +79,16 @@ def tensors_in(value: Any) -> list[ebb.Tensor]:
 
 @dataclass(frozen=True)
 class Memory:
-    """What a call took: for all results, and what was given back before it ended; and how long."""
+    """What a call took: for its results, and beside them and what was there; and how long."""
 
     results: int
     temporaries: int
     seconds: float
+    largest: int = 0  # elements of the largest result that is differentiated
 
 
 def memory_of(body: Callable[[], Any]) -> Memory:
-    """Run a call and tell how far memory rose above what was there before and is there after."""
+    """Run a call and tell how far memory rose above what was there and its results together."""
     ebb.release_cached_memory()  # blocks that a thread keeps come and go uncounted
     before = ebb.memory_stats()["live"]
     ebb._C.reset_peak_memory()
@@ -96,7 +97,8 @@ def memory_of(body: Callable[[], Any]) -> Memory:
     seconds = time.thread_time() - start
     after = ebb.memory_stats()
     del kept
-    return Memory(after["live"] - before, after["peak"] - max(before, after["live"]), seconds)
+    results = after["live"] - ebb.memory_stats()["live"]
+    return Memory(results, after["peak"] - before - results, seconds)
 
 
 def of_call(row: Row, case: Case, dtype: str) -> Memory:
@@ -106,9 +108,11 @@ def of_call(row: Row, case: Case, dtype: str) -> Memory:
         return memory_of(lambda: call(row, arguments))
 
 
-def of_backward(row: Row, case: Case, dtype: str) -> Memory:
-    """The memory of the backward pass of an op: its results are the gradients."""
-    arguments = make_arguments(row, case, dtype)
+def differentiated(
+    row: Row, case: Case, dtype: str, layout: str = "contiguous"
+) -> tuple[list[ebb.Tensor], list[ebb.Tensor], list[ebb.Tensor]]:
+    """Results of an op, the leaves that they came from, and gradients to start from."""
+    arguments = make_arguments(row, case, dtype, layout)
     leaves = [
         tensor.requires_grad_()
         for name, value in arguments.items()
@@ -119,8 +123,15 @@ def of_backward(row: Row, case: Case, dtype: str) -> Memory:
     outs = [one for one in tensors_in([call(row, arguments)]) if one.requires_grad]
     if not leaves or not outs:
         raise ValueError("nothing to differentiate")
-    grads = [ebb.ones_like(one) for one in outs]
-    return memory_of(lambda: ebb.autograd.grad(outs, leaves, grads, allow_unused=True))
+    return outs, leaves, [ebb.ones_like(one) for one in outs]
+
+
+def of_backward(row: Row, case: Case, dtype: str) -> Memory:
+    """The memory of the backward pass of an op: its results are the gradients."""
+    outs, leaves, grads = differentiated(row, case, dtype)
+    largest = max(one.numel() for one in outs)
+    taken = memory_of(lambda: ebb.autograd.grad(outs, leaves, grads, allow_unused=True))
+    return replace(taken, largest=largest)
 
 
 def bytes_an_element(
@@ -141,13 +152,15 @@ def bytes_an_element(
         if tried.results > 64 * elements_of(trial) or tried.seconds > 1e-6 * elements_of(trial):
             return None
         small, large = (enlarged(case, size, count) for count in (ELEMENTS, 2 * ELEMENTS))
-        more = elements_of(large) - elements_of(small)
-        if more == 0:  # one step of a size that several dims have was more than asked for
-            return None
-        grown = measure(row, large, dtype).temporaries - measure(row, small, dtype).temporaries
+        taken = [measure(row, one, dtype) for one in (small, large)]
     except (ebb.Error, ValueError, TypeError, IndexError):
         return None
-    return grown / more
+    sizes = [
+        max(elements_of(one), of.largest) for one, of in zip((small, large), taken, strict=True)
+    ]
+    if sizes[0] == sizes[1]:  # one step of a size that several dims have was more than asked for
+        return None
+    return (taken[1].temporaries - taken[0].temporaries) / (sizes[1] - sizes[0])
 
 
 def at_most(

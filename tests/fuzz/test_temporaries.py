@@ -5,6 +5,7 @@
 # bytes: twice as many); all others at most 64 MB. In `make test` a sample of the ops in one dtype
 # each, in `make test-long` all.
 
+import numpy as np
 import pytest
 
 import ebb
@@ -99,6 +100,37 @@ def test_no_backward_pass_holds_many_temporaries(row):
 def test_no_dtype_needs_more(row):
     for dtype in known_dtypes(row) or row.dtypes[:1]:
         check(row, dtype)
+
+
+def gradients(row, case, layout, create_graph):
+    outs, leaves, _ = temporaries.differentiated(row, case, "float32", layout)
+    rng = seeds.fixed("gradients", row.op)
+    grads = [ebb.full_like(one, rng.uniform(-1, 1)) for one in outs]
+    options = {"create_graph": create_graph, "allow_unused": True}
+    found = ebb.autograd.grad(outs, leaves, grads, **options)
+    return [None if one is None else one.detach().numpy() for one in found]
+
+
+def check_blocks(row):
+    """Formulas of large tensors run block by block, unless what they do is recorded."""
+    rng = seeds.fixed("blocks", row.op)
+    for _, case, size in growths(row, "float32", temporaries.of_backward)[:1]:
+        large = temporaries.enlarged(case, size, temporaries.ELEMENTS)
+        layout = rng.choice(row.layouts)
+        whole = gradients(row, large, layout, create_graph=True)
+        for got, wanted in zip(gradients(row, large, layout, False), whole, strict=True):
+            np.testing.assert_array_equal(got, wanted, f"{row.op} {large} {layout}")
+
+
+@pytest.mark.parametrize("row", SAMPLED_BACKWARD, ids=str)
+def test_gradients_made_in_blocks_are_those_made_at_once(row):
+    check_blocks(row)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("row", DIFFERENTIABLE, ids=str)
+def test_all_gradients_made_in_blocks_are_those_made_at_once(row):
+    check_blocks(row)
 
 
 def test_a_copy_of_an_operand_is_seen():

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/history/in_blocks.h"
 #include "ebb/autograd/ops/add.h"
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/difference_loss_backward.h"
@@ -47,12 +48,17 @@ Tensor difference_loss_bend(const Tensor& tangent, const Tensor& grad, const Ten
                             const Tensor& target, std::string_view kind, double beta,
                             Reduction reduction) {
   const Shape shape = broadcast_shapes("difference_loss", input.sizes(), target.sizes());
-  Tensor share = mul(expand(tangent, shape), grad);
-  if (reduction == Reduction::mean) share = div(share, share.numel());
-  if (kind == "square") return mul(share, 2);
-  if (kind == "absolute" || beta == 0) return mul(share, 0);
-  const Tensor below = mul(share, is_below(input, target, beta));
-  return kind == "huber" ? below : div(below, beta);
+  const int64_t count = checked_numel("difference_loss", shape, 1);
+  return in_blocks(
+      [&](const Tensor& t, const Tensor& g, const Tensor& x, const Tensor& y) {
+        Tensor share = mul(t, g);
+        if (reduction == Reduction::mean) share = div(share, count);
+        if (kind == "square") return mul(share, 2);
+        if (kind == "absolute" || beta == 0) return mul(share, 0);
+        const Tensor below = mul(share, is_below(x, y, beta));
+        return kind == "huber" ? below : div(below, beta);
+      },
+      expand(tangent, shape), grad, input, target);
 }
 
 Tensor logistic_bend(const Tensor& slope, const Tensor& target) {

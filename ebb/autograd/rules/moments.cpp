@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ebb/autograd/history/in_blocks.h"
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/detach.h"
 #include "ebb/autograd/ops/div.h"
@@ -39,17 +40,45 @@ Tensor with_ones_for_zeros(const Tensor& divisor) { return where(eq(divisor, 0),
 /// them in the end.
 Tensor widened(const Tensor& x) { return is_half(x.dtype()) ? cast(x, DType::float32) : x; }
 
-/// input - mean, times 2 / divisor of the variance.
-Tensor var_slopes(const Tensor& input, std::optional<IntSpan> dim, double correction) {
-  const double count = static_cast<double>(reduced_count(input.sizes(), dim));
-  const Tensor wide = widened(input);
-  return mul(sub(wide, mean(wide, dim, true)), 2.0 / std::max(0.0, count - correction));
+/// The dtype to compute in, if it is not that of the input.
+std::optional<DType> wide_dtype(const Tensor& input) {
+  return is_half(input.dtype()) ? std::optional(DType::float32) : std::nullopt;
 }
 
-Tensor std_slopes(const Tensor& input, const Tensor& kept, std::optional<IntSpan> dim,
-                  double correction) {
-  const Tensor half = div(var_slopes(input, dim, correction), with_ones_for_zeros(mul(kept, 2)));
-  return where(eq(kept, 0), 0, half);
+/// The slopes of the variance: input - mean, times 2 / divisor.
+struct VarSlopes {
+  Tensor mean;
+  double factor;
+
+  VarSlopes(const Tensor& input, std::optional<IntSpan> dim, double correction)
+      : mean(ebb::mean(input, dim, true, wide_dtype(input))) {
+    const double count = static_cast<double>(reduced_count(input.sizes(), dim));
+    factor = 2.0 / std::max(0.0, count - correction);
+  }
+  Tensor at(const Tensor& input, const Tensor& its_mean) const {
+    return mul(sub(widened(input), its_mean), factor);
+  }
+};
+
+/// `weight` times the slopes of the variance.
+Tensor along_var(const Tensor& weight, const Tensor& input, std::optional<IntSpan> dim,
+                 double correction) {
+  const VarSlopes slopes(input, dim, correction);
+  return in_blocks(
+      [&](const Tensor& w, const Tensor& x, const Tensor& m) { return mul0(w, slopes.at(x, m)); },
+      weight, input, slopes.mean);
+}
+
+/// `weight` times the slopes of the deviation; `kept` is the deviation with the reduced dims.
+Tensor along_std(const Tensor& weight, const Tensor& input, const Tensor& kept,
+                 std::optional<IntSpan> dim, double correction) {
+  const VarSlopes slopes(input, dim, correction);
+  return in_blocks(
+      [&](const Tensor& w, const Tensor& x, const Tensor& m, const Tensor& deviation) {
+        const Tensor half = div(slopes.at(x, m), with_ones_for_zeros(mul(deviation, 2)));
+        return mul0(w, where(eq(deviation, 0), 0, half));
+      },
+      weight, input, slopes.mean, kept);
 }
 
 Tensor magnitude(const Tensor& x) { return where(less(x, 0), neg(x), x); }
@@ -65,77 +94,91 @@ Tensor power_slopes(const Tensor& input, const Tensor& kept, double p) {
   return where(is_zero, 0, mul(sign_of(input), power));
 }
 
-/// The slopes of the norm; `kept` is the norm with the reduced dims.
-Tensor norm_slopes(const Tensor& input, const Tensor& kept, double p, std::optional<IntSpan> dim) {
-  if (p == 0) return zeros_like(input);
-  if (p == 1) return sign_of(input);
-  if (p == 2) return div(input, with_infinity_for_zeros(kept));
-  if (!std::isinf(p)) return power_slopes(input, kept, p);
-  const Tensor share =
-      extremum_grad(ones_like(kept), magnitude(detach(input)), detach(kept), dim, true);
-  return mul(sign_of(input), share);
-}
-
 Tensor as_input(const Tensor& input, const Tensor& out) {
   return input.dtype() == out.dtype() ? input : cast(input, out.dtype());
 }
 
-/// The share of each element: exp(input - out).
-Tensor softmax_over(const Tensor& input, const Tensor& kept) {
-  // Nothing but -inf: all shares are 0.
-  const Tensor finite = where(eq(kept, -std::numeric_limits<double>::infinity()), 0, kept);
-  return exp(sub(input, finite));
+/// The slopes of a norm that each element knows from the norm alone.
+Tensor norm_slopes(const Tensor& input, const Tensor& kept, double p) {
+  if (p == 0) return zeros_like(input);
+  if (p == 1) return sign_of(input);
+  if (p == 2) return div(input, with_infinity_for_zeros(kept));
+  return power_slopes(input, kept, p);
+}
+
+/// `weight` times the slopes of the norm; `kept` is the norm with the reduced dims.
+Tensor along_norm(const Tensor& weight, const Tensor& input, const Tensor& kept, double p,
+                  std::optional<IntSpan> dim) {
+  if (std::isinf(p)) {
+    const Tensor size = magnitude(as_input(detach(input), kept));
+    const Tensor share = extremum_grad(ones_like(kept), size, detach(kept), dim, true);
+    return mul0(weight, mul(sign_of(as_input(input, kept)), share));
+  }
+  return in_blocks(
+      [&](const Tensor& w, const Tensor& x, const Tensor& norm) {
+        return mul0(w, norm_slopes(as_input(x, norm), norm, p));
+      },
+      weight, input, kept);
+}
+
+/// `weight` times the share of each element: exp(input - out).
+Tensor along_softmax(const Tensor& weight, const Tensor& input, const Tensor& kept) {
+  return in_blocks(
+      [](const Tensor& w, const Tensor& x, const Tensor& total) {
+        // Nothing but -inf: all shares are 0.
+        const Tensor is_nothing = eq(total, -std::numeric_limits<double>::infinity());
+        return mul0(w, exp(sub(x, where(is_nothing, 0, total))));
+      },
+      weight, input, kept);
 }
 
 }  // namespace
 
 Tensor var_grad(const Tensor& grad, const Tensor& input, std::optional<IntSpan> dim,
                 double correction, bool keepdim) {
-  return mul0(with_reduced_dims(grad, input.sizes(), dim, keepdim),
-              var_slopes(input, dim, correction));
+  return along_var(with_reduced_dims(grad, input.sizes(), dim, keepdim), input, dim, correction);
 }
 
 Tensor var_jvp(const Tensor& tangent, const Tensor& input, std::optional<IntSpan> dim,
                double correction, bool keepdim) {
-  return sum(mul0(tangent, var_slopes(input, dim, correction)), dim, keepdim);
+  return sum(along_var(tangent, input, dim, correction), dim, keepdim);
 }
 
 Tensor std_grad(const Tensor& grad, const Tensor& input, const Tensor& out,
                 std::optional<IntSpan> dim, double correction, bool keepdim) {
   const Tensor kept = with_reduced_dims(out, input.sizes(), dim, keepdim);
-  return mul0(with_reduced_dims(grad, input.sizes(), dim, keepdim),
-              std_slopes(input, kept, dim, correction));
+  return along_std(with_reduced_dims(grad, input.sizes(), dim, keepdim), input, kept, dim,
+                   correction);
 }
 
 Tensor std_jvp(const Tensor& tangent, const Tensor& input, const Tensor& out,
                std::optional<IntSpan> dim, double correction, bool keepdim) {
   const Tensor kept = with_reduced_dims(out, input.sizes(), dim, keepdim);
-  return sum(mul0(tangent, std_slopes(input, kept, dim, correction)), dim, keepdim);
+  return sum(along_std(tangent, input, kept, dim, correction), dim, keepdim);
 }
 
 Tensor norm_grad(const Tensor& grad, const Tensor& input, const Tensor& out, double p,
                  std::optional<IntSpan> dim, bool keepdim) {
   const Tensor kept = with_reduced_dims(out, input.sizes(), dim, keepdim);
-  return mul0(with_reduced_dims(grad, input.sizes(), dim, keepdim),
-              norm_slopes(as_input(input, out), kept, p, dim));
+  return along_norm(with_reduced_dims(grad, input.sizes(), dim, keepdim), input, kept, p, dim);
 }
 
 Tensor norm_jvp(const Tensor& tangent, const Tensor& input, const Tensor& out, double p,
                 std::optional<IntSpan> dim, bool keepdim) {
   const Tensor kept = with_reduced_dims(out, input.sizes(), dim, keepdim);
-  return sum(mul0(tangent, norm_slopes(as_input(input, out), kept, p, dim)), dim, keepdim);
+  return sum(along_norm(tangent, input, kept, p, dim), dim, keepdim);
 }
 
 Tensor logsumexp_grad(const Tensor& grad, const Tensor& input, const Tensor& out, IntSpan dim,
                       bool keepdim) {
   const Tensor kept = with_reduced_dims(out, input.sizes(), dim, keepdim);
-  return mul0(with_reduced_dims(grad, input.sizes(), dim, keepdim), softmax_over(input, kept));
+  return along_softmax(with_reduced_dims(grad, input.sizes(), dim, keepdim), input, kept);
 }
 
 Tensor logsumexp_jvp(const Tensor& tangent, const Tensor& input, const Tensor& out, IntSpan dim,
                      bool keepdim) {
   const Tensor kept = with_reduced_dims(out, input.sizes(), dim, keepdim);
-  return sum(mul0(tangent, softmax_over(input, kept)), dim, keepdim);
+  return sum(along_softmax(tangent, input, kept), dim, keepdim);
 }
 
 }  // namespace ebb::autograd::rules

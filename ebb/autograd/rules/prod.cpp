@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/history/in_blocks.h"
 #include "ebb/autograd/ops/any.h"
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/cat.h"
@@ -63,7 +64,9 @@ Tensor slopes_by_tree(const Tensor& factors, const Tensor& grad) {
 Tensor slopes(const Tensor& grad, const Tensor& factors, const Tensor& out) {
   if (factors.numel() == 0) return mul0(grad, factors);
   if (has_zero(factors)) return slopes_by_tree(conj(factors), grad);
-  return mul0(grad, conj(div(out, factors)));
+  return in_blocks(
+      [](const Tensor& g, const Tensor& x, const Tensor& o) { return mul0(g, conj(div(o, x))); },
+      grad, factors, out);
 }
 
 Tensor cast_like(const Tensor& input, const Tensor& out) {

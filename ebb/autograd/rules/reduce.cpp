@@ -2,6 +2,7 @@
 #include "ebb/autograd/rules/reduce.h"
 
 #include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/history/in_blocks.h"
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/div.h"
 #include "ebb/autograd/ops/eq.h"
@@ -13,7 +14,7 @@
 #include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/ops/where.h"
-#include "ebb/autograd/ops/zeros.h"
+#include "ebb/autograd/rules/shape.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb::autograd::rules {
@@ -42,15 +43,24 @@ int64_t reduced_count(IntSpan shape, std::optional<IntSpan> dim) {
 
 namespace {
 
-/// 1 / n at each of the n elements that equal their group's result, 0 elsewhere: a constant, like
-/// the indices of a sort.
-Tensor share_of_equal(const Tensor& input, const Tensor& out, std::optional<IntSpan> dim) {
-  const NoGradGuard guard;
-  const Tensor is_number = eq(out, out);
-  // A result that is NaN belongs to the elements that are.
-  const Tensor is_chosen = where(is_number, eq(input, out), eq(eq(input, input), false));
-  const Tensor count = sum(is_chosen, dim, true);
-  return div(cast(is_chosen, input.dtype()), count);
+/// `weight` times 1 / n at each of the n elements that equal their group's result, 0 elsewhere.
+/// Those shares are constants, like the indices of a sort.
+Tensor along_shares(const Tensor& weight, const Tensor& input, const Tensor& out,
+                    std::optional<IntSpan> dim) {
+  Tensor is_chosen, count;
+  {
+    const NoGradGuard guard;
+    is_chosen = in_blocks(
+        [](const Tensor& x, const Tensor& result) {
+          // A result that is NaN belongs to the elements that are.
+          return where(eq(result, result), eq(x, result), eq(eq(x, x), false));
+        },
+        input, out);
+    count = sum(is_chosen, dim, true);
+  }
+  return in_blocks([&](const Tensor& w, const Tensor& chosen,
+                       const Tensor& n) { return mul(w, div(cast(chosen, input.dtype()), n)); },
+                   weight, is_chosen, count);
 }
 
 /// `tensor` with a size of 1 at `dim`, unless it has it already or everything is 0-d.
@@ -75,20 +85,20 @@ Tensor mean_grad(const Tensor& grad, IntSpan shape, std::optional<IntSpan> dim, 
 Tensor extremum_grad(const Tensor& grad, const Tensor& input, const Tensor& out,
                      std::optional<IntSpan> dim, bool keepdim) {
   const IntSpan shape = input.sizes();
-  return mul(with_reduced_dims(grad, shape, dim, keepdim),
-             share_of_equal(input, with_reduced_dims(out, shape, dim, keepdim), dim));
+  return along_shares(with_reduced_dims(grad, shape, dim, keepdim), input,
+                      with_reduced_dims(out, shape, dim, keepdim), dim);
 }
 
 Tensor extremum_jvp(const Tensor& tangent, const Tensor& input, const Tensor& out,
                     std::optional<IntSpan> dim, bool keepdim) {
   const Tensor kept = with_reduced_dims(out, input.sizes(), dim, keepdim);
-  return sum(mul(tangent, share_of_equal(input, kept, dim)), dim, keepdim);
+  return sum(along_shares(tangent, input, kept, dim), dim, keepdim);
 }
 
 Tensor at_index_grad(const Tensor& grad, const Tensor& indices, IntSpan shape, int64_t dim,
                      bool keepdim) {
   const int ndim = static_cast<int>(shape.size());
-  return scatter_add(zeros(shape, grad.dtype(), grad.device()), dim,
+  return scatter_add(zeros_to_copy(shape, grad.dtype(), grad.device()), dim,
                      with_dim(indices, dim, keepdim, ndim), with_dim(grad, dim, keepdim, ndim));
 }
 

@@ -1,0 +1,105 @@
+// ebb/autograd/history/in_blocks.cpp -- see in_blocks.h.
+//
+// The shape is cut along one dim, the outermost of which a slice is no larger than a block; those
+// before it are walked through. So a block of a contiguous tensor is a run of its memory.
+#include "ebb/autograd/history/in_blocks.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "ebb/core/base/shape.h"
+#include "ebb/core/base/thread_state.h"
+#include "ebb/ops/copy.h"
+#include "ebb/ops/creation.h"
+
+namespace ebb::autograd {
+namespace {
+
+/// Whether what holds for all elements of `operands` may be worked out for some at a time.
+bool can_be_cut(std::span<const Tensor> operands) {
+  if ((thread_state.modes & gate::kMask) != gate::kNoGrad) return false;  // recorded, or watched
+  constexpr uint32_t kNotPlain = gate::kTangent | gate::kNotStrided;
+  return std::all_of(operands.begin(), operands.end(), [](const Tensor& operand) {
+    return (operand.gate_bits() & kNotPlain) == 0 && operand.device() == Device{};
+  });
+}
+
+Shape shape_of(std::span<const Tensor> operands) {
+  Shape shape = operands[0].shape();
+  for (const Tensor& operand : operands.subspan(1)) {
+    shape = broadcast_shapes("in_blocks", shape, operand.sizes());
+  }
+  return shape;
+}
+
+/// Where a shape is cut, and one of its blocks at a time.
+class Blocks {
+ public:
+  explicit Blocks(const Shape& shape) : shape_(shape), at_(shape) {
+    int64_t slice = 1;
+    for (dim_ = shape.ndim() - 1; dim_ > 0; --dim_) {
+      if (slice * shape[dim_] > kFormulaBlock) break;
+      slice *= shape[dim_];
+    }
+    step_ = std::max<int64_t>(1, kFormulaBlock / slice);
+    std::fill(at_.begin(), at_.end(), 0);
+  }
+
+  /// The part of `tensor`, of this shape or one that broadcasts to it, in the current block.
+  Tensor part_of(const Tensor& tensor) const {
+    const int lead = shape_.ndim() - tensor.ndim();
+    int64_t offset = tensor.storage_offset();
+    Shape sizes, strides;
+    for (int own = 0; own < tensor.ndim(); ++own) {
+      const int dim = lead + own;
+      const int64_t size = tensor.sizes()[static_cast<size_t>(own)];
+      const int64_t stride = tensor.strides()[static_cast<size_t>(own)];
+      if (size != 1) offset += at_[dim] * stride;
+      if (dim < dim_) continue;
+      sizes.push_back(dim == dim_ && size != 1 ? std::min(step_, size - at_[dim]) : size);
+      strides.push_back(stride);
+    }
+    return make_alias(tensor, sizes, strides, offset);
+  }
+
+  /// Goes on to the next block; false behind the last.
+  bool advance() {
+    at_[dim_] += step_;
+    if (at_[dim_] < shape_[dim_]) return true;
+    at_[dim_] = 0;
+    for (int dim = dim_ - 1; dim >= 0; --dim) {
+      if (++at_[dim] < shape_[dim]) return true;
+      at_[dim] = 0;
+    }
+    return false;
+  }
+
+ private:
+  const Shape shape_;
+  Shape at_;  // the first element of the block
+  int dim_;
+  int64_t step_;
+};
+
+}  // namespace
+
+Tensor detail::large_in_blocks(std::span<const Tensor> operands,
+                               FunctionRef<Tensor(const Tensor*)> formula) {
+  if (!can_be_cut(operands)) return formula(operands.data());
+  const Shape shape = shape_of(operands);
+  if (checked_numel("in_blocks", shape, 1) == 0) return formula(operands.data());
+  Blocks blocks(shape);
+  std::vector<Tensor> parts(operands.size());
+  Tensor out;
+  do {
+    for (size_t index = 0; index < parts.size(); ++index) {
+      parts[index] = blocks.part_of(operands[index]);
+    }
+    const Tensor part = formula(parts.data());
+    if (!out.defined()) out = ops::empty(shape, part.dtype(), part.device());
+    ops::copy_(blocks.part_of(out), part);
+  } while (blocks.advance());
+  return out;
+}
+
+}  // namespace ebb::autograd
