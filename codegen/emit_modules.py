@@ -15,7 +15,6 @@ from typing import Any
 
 from codegen.cpp import comment, environment
 from codegen.modules import Module, ModuleFamily, Option
-from codegen.signature import SchemaError
 
 CHECKS = {
     "Scalar": "number",
@@ -277,10 +276,12 @@ class CppModule:
     @property
     def base(self) -> str:
         """Its base class, by what a call takes."""
-        bases = {("input",): "Module", ("input", "target"): "Loss"}
-        if tuple(self.row.inputs) not in bases:
-            raise SchemaError(f"{self.row.name}: C++ knows no base for {self.row.inputs}")
-        return bases[tuple(self.row.inputs)]
+        return "Loss" if self.row.inputs == ["input", "target"] else "Module"
+
+    @property
+    def has_own_call(self) -> bool:
+        """Whether its base class knows no call of such inputs."""
+        return self.base == "Module" and self.row.inputs != ["input"]
 
     @property
     def inputs(self) -> str:
@@ -328,6 +329,12 @@ class CppModule:
             fields = ", ".join(f".{one.name} = {cpp_value(one, given[one.name])}" for one in named)
             texts.append(f"{{{fields}}}")
         return ", ".join(texts)
+
+    @property
+    def example_buffers(self) -> int:
+        """How many tensors the example gives as options."""
+        given = (self.row.example or {}).get("options", {})
+        return sum(name in given for name, _ in self.buffers)
 
     @property
     def example_inputs(self) -> str:

@@ -6,6 +6,7 @@
 #include "ebb/autograd/ops/add.h"
 #include "ebb/autograd/ops/addmm.h"
 #include "ebb/autograd/ops/baddbmm.h"
+#include "ebb/autograd/ops/bilinear.h"
 #include "ebb/autograd/ops/bmm.h"
 #include "ebb/autograd/ops/dot.h"
 #include "ebb/autograd/ops/linear.h"
@@ -15,6 +16,7 @@
 #include "ebb/autograd/ops/outer.h"
 #include "ebb/autograd/ops/permute.h"
 #include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/squeeze.h"
 #include "ebb/autograd/ops/tensordot.h"
 #include "ebb/autograd/ops/transpose.h"
 #include "ebb/autograd/ops/unsqueeze.h"
@@ -137,6 +139,38 @@ Tensor tensordot(const Tensor& input, const Tensor& other, IntSpan dims_input, I
   const Tensor first = reshape(permute(input, left), Shape{rows, inner});
   const Tensor second = reshape(permute(other, right), Shape{inner, columns});
   return reshape(matmul(first, second), shape);
+}
+
+namespace {
+
+void check_bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight) {
+  ops::infer::check_defined("bilinear", "input1", input1);
+  ops::infer::check_defined("bilinear", "input2", input2);
+  ops::infer::check_defined("bilinear", "weight", weight);
+  const int leading = input1.ndim() - 1;
+  const bool fits = weight.ndim() == 3 && leading >= 0 && input2.ndim() == leading + 1 &&
+                    equal(input1.sizes().first(leading), input2.sizes().first(leading)) &&
+                    input1.size(-1) == weight.size(1) && input2.size(-1) == weight.size(2);
+  if (fits) return;
+  throw ShapeError(
+      str("bilinear: needs inputs [..., A] and [..., B] and a weight [outputs, A, B], ", "got ",
+          describe_shape(input1), ", ", describe_shape(input2), " and ", describe_shape(weight)));
+}
+
+}  // namespace
+
+Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight,
+                const Tensor& bias) {
+  const autograd::CompositeCall call("bilinear", __builtin_return_address(0));
+  check_bilinear(input1, input2, weight);
+  const int64_t outputs = weight.size(0), inner = weight.size(1), second = weight.size(2);
+  const Tensor flat = reshape(permute(weight, {1, 0, 2}), {inner, outputs * second});
+  Shape shape = input1.shape();
+  shape[shape.ndim() - 1] = outputs;
+  shape.push_back(second);
+  const Tensor left = reshape(matmul(input1, flat), shape);
+  const Tensor out = squeeze(matmul(left, unsqueeze(input2, -1)), -1);
+  return bias.defined() ? add(out, bias) : out;
 }
 
 }  // namespace ebb

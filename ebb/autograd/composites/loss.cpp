@@ -1,23 +1,40 @@
-// ebb/autograd/composites/loss.cpp -- binary_cross_entropy, its logit form, and kl_div.
+// ebb/autograd/composites/loss.cpp -- losses made of others: entropies, likelihoods and margins.
+#include <cmath>
+
+#include "ebb/autograd/composites/widened.h"
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/record.h"
+#include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/add.h"
 #include "ebb/autograd/ops/bernoulli_loss.h"
 #include "ebb/autograd/ops/binary_cross_entropy.h"
 #include "ebb/autograd/ops/binary_cross_entropy_with_logits.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/cosine_embedding_loss.h"
+#include "ebb/autograd/ops/cosine_similarity.h"
+#include "ebb/autograd/ops/detach.h"
 #include "ebb/autograd/ops/eq.h"
 #include "ebb/autograd/ops/exp.h"
 #include "ebb/autograd/ops/full.h"
+#include "ebb/autograd/ops/gaussian_nll_loss.h"
+#include "ebb/autograd/ops/hinge_embedding_loss.h"
 #include "ebb/autograd/ops/kl_div.h"
 #include "ebb/autograd/ops/log.h"
 #include "ebb/autograd/ops/logistic_loss.h"
+#include "ebb/autograd/ops/margin_ranking_loss.h"
 #include "ebb/autograd/ops/max.h"
 #include "ebb/autograd/ops/mean.h"
 #include "ebb/autograd/ops/mul.h"
 #include "ebb/autograd/ops/neg.h"
+#include "ebb/autograd/ops/pairwise_distance.h"
+#include "ebb/autograd/ops/poisson_nll_loss.h"
+#include "ebb/autograd/ops/relu.h"
 #include "ebb/autograd/ops/rsub.h"
+#include "ebb/autograd/ops/soft_margin_loss.h"
 #include "ebb/autograd/ops/sub.h"
 #include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/triplet_margin_loss.h"
+#include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/tensor_name.h"
@@ -103,6 +120,101 @@ Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction, bo
   // 0 log 0 is 0.
   const Tensor entropy = where(eq(target, 0), 0, mul(target, log(target)));
   return reduced(sub(entropy, mul(target, input)), reduction);
+}
+
+namespace {
+
+/// Throws ValueError if an element is negative.
+void check_variances(const char* op, const Tensor& var) {
+  if (var.numel() == 0) return;
+  const NoGradGuard guard;
+  const double least = -max(neg(var)).item<double>();
+  if (least < 0) throw ValueError(str(op, ": var must not be negative, got ", least));
+}
+
+bool is_one_per_row(const Tensor& var, const Tensor& input) {
+  const IntSpan sizes = input.sizes();
+  return !sizes.empty() && equal(var.sizes(), sizes.first(sizes.size() - 1));
+}
+
+}  // namespace
+
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full,
+                         double eps, Reduction reduction) {
+  constexpr const char* op = "gaussian_nll_loss";
+  const autograd::CompositeCall call("gaussian_nll_loss", __builtin_return_address(0));
+  ops::infer::check_defined(op, "input", input);
+  ops::infer::check_defined(op, "var", var);
+  check_variances(op, var);
+  const Tensor given = is_one_per_row(var, input) ? unsqueeze(var, -1) : var;
+  // Raised to eps, with the gradient of its own.
+  const Tensor held = detach(given);
+  const Tensor raised = given + where(held < eps, eps - held, 0);
+  const Tensor difference = input - target;
+  Tensor losses = (log(raised) + difference * difference / raised) * 0.5;
+  if (full) losses = losses + 0.5 * std::log(2 * M_PI);
+  return reduced(losses, reduction);
+}
+
+Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full,
+                        double eps, Reduction reduction) {
+  const autograd::CompositeCall call("poisson_nll_loss", __builtin_return_address(0));
+  ops::infer::check_defined("poisson_nll_loss", "input", input);
+  Tensor losses;
+  if (log_input) {
+    losses = exp(input) - target * input;
+  } else {
+    losses = input - target * cast(log(autograd::widened(input) + eps), input.dtype());
+  }
+  if (full) {
+    const Tensor is_many = target > 1;
+    const Tensor safe = where(is_many, target, 1);
+    const Tensor stirling = target * log(safe) - target + log(safe * (2 * M_PI)) * 0.5;
+    losses = losses + where(is_many, stirling, 0);
+  }
+  return reduced(losses, reduction);
+}
+
+Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, double margin,
+                            Reduction reduction) {
+  const autograd::CompositeCall call("hinge_embedding_loss", __builtin_return_address(0));
+  const Tensor apart = where(eq(target, 1), 0, relu(margin - input));
+  const Tensor together = where(eq(target, -1), 0, input);
+  return reduced(apart + together, reduction);
+}
+
+Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
+                           double margin, Reduction reduction) {
+  const autograd::CompositeCall call("margin_ranking_loss", __builtin_return_address(0));
+  return reduced(relu(margin - target * (input1 - input2)), reduction);
+}
+
+Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+  const autograd::CompositeCall call("soft_margin_loss", __builtin_return_address(0));
+  const Tensor margin = target * input;
+  const Tensor one = full(IntSpan(), 1.0, margin.dtype(), margin.device());
+  return reduced(logistic_loss(margin, one), reduction);
+}
+
+Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
+                             double margin, Reduction reduction) {
+  const autograd::CompositeCall call("cosine_embedding_loss", __builtin_return_address(0));
+  const Tensor cosine = cosine_similarity(input1, input2, -1);
+  const Tensor together = where(eq(target, 1), 1 - cosine, 0);
+  const Tensor apart = where(eq(target, -1), relu(cosine - margin), 0);
+  return reduced(together + apart, reduction);
+}
+
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                           double margin, double p, double eps, bool swap, Reduction reduction) {
+  const autograd::CompositeCall call("triplet_margin_loss", __builtin_return_address(0));
+  const Tensor near = pairwise_distance(anchor, positive, p, eps);
+  Tensor far = pairwise_distance(anchor, negative, p, eps);
+  if (swap) {
+    const Tensor other = pairwise_distance(positive, negative, p, eps);
+    far = where(other < far, other, far);
+  }
+  return reduced(relu(near - far + margin), reduction);
 }
 
 }  // namespace ebb

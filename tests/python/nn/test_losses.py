@@ -1,5 +1,5 @@
-# tests/python/nn/test_losses.py -- what the rows of ops/loss_pointwise.yaml do not reach:
-# extreme inputs, half precision, losses made of others, and the modules.
+# tests/python/nn/test_losses.py -- what the rows of losses in the op table do not reach: extreme
+# inputs and half precision.
 import math
 import re
 import warnings
@@ -24,11 +24,6 @@ def leaf(values, dtype=ebb.float64):
 
 def gradient(loss, x):
     return ebb.autograd.grad([loss], [x])[0].tolist()
-
-
-def check_derivatives(function, *inputs):
-    assert ebb.autograd.gradcheck(function, inputs, fast_mode=True)
-    assert ebb.autograd.gradgradcheck(function, inputs, fast_mode=True)
 
 
 # Extreme inputs.
@@ -168,82 +163,6 @@ def test_the_gradient_of_a_half_mean_divides_by_the_exact_count():
     assert grad[0].tolist() == [pytest.approx(-2048 / 2049, rel=2e-4), 0.0]
 
 
-# Losses made of others.
-
-
-def test_gaussian_nll_loss():
-    x, target, var = leaf(noise(3, 4)), leaf(noise(3, 4)), leaf(RNG.uniform(0.5, 2, (3, 4)))
-    values = [one.detach().numpy() for one in (x, target, var)]
-    wanted = 0.5 * (np.log(values[2]) + (values[0] - values[1]) ** 2 / values[2])
-    got = F.gaussian_nll_loss(x, target, var)
-    assert got.item() == pytest.approx(wanted.mean())
-    full = F.gaussian_nll_loss(x, target, var, full=True, reduction="sum")
-    assert full.item() == pytest.approx((wanted + 0.5 * math.log(2 * math.pi)).sum())
-    check_derivatives(lambda *given: F.gaussian_nll_loss(*given, reduction="none"), x, target, var)
-    with pytest.raises(ValueError, match="var must not be negative, got -1"):
-        F.gaussian_nll_loss(x, target, ebb.full([3, 4], -1.0).double())
-
-
-def test_poisson_nll_loss():
-    x, target = leaf(RNG.uniform(0.5, 2, 5)), ebb.tensor([0.0, 1.0, 2.0, 3.0, 7.0]).double()
-    rate, counts = x.detach().numpy(), target.numpy()
-    got = F.poisson_nll_loss(x, target, reduction="none")
-    np.testing.assert_allclose(got.detach().numpy(), np.exp(rate) - counts * rate)
-    got = F.poisson_nll_loss(x, target, log_input=False, full=True, reduction="none")
-    with np.errstate(all="ignore"):
-        tail = counts * np.log(counts) - counts + 0.5 * np.log(2 * np.pi * counts)
-    wanted = rate - counts * np.log(rate + 1e-8) + np.where(counts > 1, tail, 0)
-    np.testing.assert_allclose(got.detach().numpy(), wanted)
-    check_derivatives(lambda x: F.poisson_nll_loss(x, target, reduction="none"), x)
-
-
-def test_hinge_and_margin_losses():
-    x = leaf([0.5, 0.5, 3.0])
-    signs = ebb.tensor([1.0, -1.0, -1.0]).double()
-    assert F.hinge_embedding_loss(x, signs, reduction="none").tolist() == [0.5, 0.5, 0.0]
-    other = ebb.tensor([1.0, 0.0, 0.0]).double()
-    ranked = F.margin_ranking_loss(x, other, signs, margin=0.25, reduction="none")
-    assert ranked.tolist() == [0.75, 0.75, 3.25]
-    soft = F.soft_margin_loss(x, signs, reduction="sum").item()
-    assert soft == pytest.approx(sum(math.log1p(math.exp(one)) for one in (-0.5, 0.5, 3.0)))
-    check_derivatives(lambda x: F.soft_margin_loss(x, signs), x)
-
-
-def test_cosine_losses():
-    x1, x2 = leaf(noise(4, 3)), leaf(noise(4, 3))
-    a, b = x1.detach().numpy(), x2.detach().numpy()
-    cosine = (a * b).sum(1) / np.sqrt((a**2).sum(1) * (b**2).sum(1))
-    got = F.cosine_similarity(x1, x2)
-    np.testing.assert_allclose(got.detach().numpy(), cosine)
-    check_derivatives(F.cosine_similarity, x1, x2)
-    signs = np.array([1.0, -1.0, 1.0, -1.0])
-    got = F.cosine_embedding_loss(x1, x2, ebb.tensor(signs), margin=0.1, reduction="none")
-    wanted = np.where(signs == 1, 1 - cosine, np.maximum(0, cosine - 0.1))
-    np.testing.assert_allclose(got.detach().numpy(), wanted)
-    zeros = leaf(np.zeros((1, 3)))
-    assert F.cosine_similarity(zeros, zeros).tolist() == [0.0]
-    assert gradient(F.cosine_similarity(zeros, x1[:1]).sum(), zeros) is not None
-
-
-@pytest.mark.parametrize(("one", "other"), [((1, 2), (3, 2)), ((3, 1), (3, 2)), ((2,), (3, 2))])
-@pytest.mark.parametrize("dim", [0, 1])
-def test_cosine_similarity_counts_what_an_operand_repeats_along_dim(one, other, dim):
-    x1, x2 = leaf(noise(*one)), leaf(noise(*other))
-    a, b = np.broadcast_arrays(x1.detach().numpy(), x2.detach().numpy())
-    wanted = (a * b).sum(dim) / np.sqrt((a * a).sum(dim) * (b * b).sum(dim))
-    np.testing.assert_allclose(F.cosine_similarity(x1, x2, dim).detach().numpy(), wanted)
-    np.testing.assert_allclose(F.cosine_similarity(x2, x1, dim).detach().numpy(), wanted)
-    check_derivatives(lambda x1, x2: F.cosine_similarity(x1, x2, dim), x1, x2)
-
-
-def test_a_distance_of_complex_numbers_is_that_of_their_lengths():
-    x1, x2 = ebb.tensor([[3 + 4j, 0j]]), ebb.tensor([[0j, 12j]])
-    for p, wanted in ((2.0, 13.0), (1.0, 17.0)):
-        assert F.pairwise_distance(x1, x2, p, eps=0.0).tolist() == [wanted]
-    with pytest.raises(TypeError, match=r"needs real tensors, got ebb[.]complex64"):
-        F.cosine_similarity(x1, x2)
-
-
 def test_a_distance_of_0_has_the_gradient_0():
     x = leaf([[1.0, 2.0]])
     for p in (1.0, 2.0, 3.0):
@@ -251,126 +170,28 @@ def test_a_distance_of_0_has_the_gradient_0():
         assert gradient(loss, x) == [[0.0, 0.0]]
 
 
-def test_triplet_margin_loss():
-    anchor, near, far = (leaf(noise(4, 3)) for _ in range(3))
-    a, p, n = (one.detach().numpy() for one in (anchor, near, far))
-
-    def distance(x, y):
-        return np.sqrt(((x - y + 1e-6) ** 2).sum(-1))
-
-    got = F.triplet_margin_loss(anchor, near, far, margin=5.0, reduction="none")
-    wanted = np.maximum(0, distance(a, p) - distance(a, n) + 5)
-    np.testing.assert_allclose(got.detach().numpy(), wanted)
-    swapped = F.triplet_margin_loss(anchor, near, far, margin=5.0, swap=True, reduction="none")
-    least = np.minimum(distance(a, n), distance(p, n))
-    wanted = np.maximum(0, distance(a, p) - least + 5)
-    np.testing.assert_allclose(swapped.detach().numpy(), wanted)
-    check_derivatives(lambda *x: F.triplet_margin_loss(*x, margin=5.0), anchor, near, far)
+def test_cosines_of_zeros_are_0_and_have_a_gradient():
+    zeros, other = leaf(np.zeros((1, 3))), leaf(noise(1, 3))
+    assert F.cosine_similarity(zeros, zeros).tolist() == [0.0]
+    assert np.isfinite(gradient(F.cosine_similarity(zeros, other).sum(), zeros)).all()
 
 
-@pytest.mark.parametrize("p", [1.0, 3.0])
-def test_other_norms_measure_distances_and_normalise(p):
-    x1, x2 = leaf(noise(4, 3)), leaf(noise(4, 3))
-    a, b = x1.detach().numpy(), x2.detach().numpy()
-    wanted = (np.abs(a - b + 1e-6) ** p).sum(-1) ** (1 / p)
-    got = F.pairwise_distance(x1, x2, p)
-    np.testing.assert_allclose(got.detach().numpy(), wanted)
-    scaled = F.normalize(x1, p, dim=0).detach().numpy()
-    np.testing.assert_allclose((np.abs(scaled) ** p).sum(0), np.ones(3))
+def test_a_variance_below_eps_counts_as_eps_and_keeps_its_gradient():
+    var = leaf([0.01, 4.0, math.inf])
+    losses = F.gaussian_nll_loss(ebb.zeros(3), ebb.ones(3), var, eps=2.0, reduction="none")
+    wanted = [(math.log(2) + 1 / 2) / 2, (math.log(4) + 1 / 4) / 2, math.inf]
+    assert losses.tolist() == pytest.approx(wanted)
+    assert gradient(losses.sum(), var) == pytest.approx([1 / 8, 3 / 32, 0.0])
 
 
-# Modules.
-
-X, T = noise(4, 3), RNG.uniform(0.1, 0.9, (4, 3))
-W, P = RNG.uniform(0.5, 2, 3), RNG.uniform(0.5, 2, 3)
-CLASSES = np.array([2, 0, 1, 1])
-SIGNS = np.array([1.0, -1.0, 1.0, -1.0])
-
-MODULES = {
-    "MSELoss": (nn.MSELoss("sum"), F.mse_loss, [X, T], {"reduction": "sum"}),
-    "L1Loss": (nn.L1Loss("none"), F.l1_loss, [X, T], {"reduction": "none"}),
-    "SmoothL1Loss": (nn.SmoothL1Loss(beta=0.3), F.smooth_l1_loss, [X, T], {"beta": 0.3}),
-    "HuberLoss": (nn.HuberLoss(delta=0.3), F.huber_loss, [X, T], {"delta": 0.3}),
-    "BCELoss": (nn.BCELoss(ebb.tensor(W)), F.binary_cross_entropy, [T, T], {"weight": W}),
-    "BCEWithLogitsLoss": (
-        nn.BCEWithLogitsLoss(ebb.tensor(W), "sum", ebb.tensor(P)),
-        F.binary_cross_entropy_with_logits,
-        [X, T],
-        {"weight": W, "pos_weight": P, "reduction": "sum"},
-    ),
-    "KLDivLoss": (
-        nn.KLDivLoss("batchmean", log_target=True),
-        F.kl_div,
-        [X, T],
-        {"reduction": "batchmean", "log_target": True},
-    ),
-    "NLLLoss": (
-        nn.NLLLoss(ebb.tensor(W), ignore_index=1),
-        F.nll_loss,
-        [X, CLASSES],
-        {"weight": W, "ignore_index": 1},
-    ),
-    "GaussianNLLLoss": (
-        nn.GaussianNLLLoss(full=True),
-        F.gaussian_nll_loss,
-        [X, X, T],
-        {"full": True},
-    ),
-    "PoissonNLLLoss": (nn.PoissonNLLLoss(full=True), F.poisson_nll_loss, [X, T], {"full": True}),
-    "HingeEmbeddingLoss": (
-        nn.HingeEmbeddingLoss(2.0),
-        F.hinge_embedding_loss,
-        [X[:, 0], SIGNS],
-        {"margin": 2.0},
-    ),
-    "MarginRankingLoss": (
-        nn.MarginRankingLoss(0.5),
-        F.margin_ranking_loss,
-        [X[:, 0], X[:, 1], SIGNS],
-        {"margin": 0.5},
-    ),
-    "SoftMarginLoss": (nn.SoftMarginLoss(), F.soft_margin_loss, [X[:, 0], SIGNS], {}),
-    "CosineEmbeddingLoss": (
-        nn.CosineEmbeddingLoss(0.1),
-        F.cosine_embedding_loss,
-        [X, T, SIGNS],
-        {"margin": 0.1},
-    ),
-    "TripletMarginLoss": (
-        nn.TripletMarginLoss(2.0, swap=True),
-        F.triplet_margin_loss,
-        [X, T, X * 2],
-        {"margin": 2.0, "swap": True},
-    ),
-    "CosineSimilarity": (nn.CosineSimilarity(dim=0), F.cosine_similarity, [X, T], {"dim": 0}),
-    "PairwiseDistance": (
-        nn.PairwiseDistance(keepdim=True),
-        F.pairwise_distance,
-        [X, T],
-        {"keepdim": True},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_a_module_calls_its_function(name):
-    module, function, arrays, options = MODULES[name]
-    tensors = [ebb.tensor(one) for one in arrays]
-    given = {k: ebb.tensor(v) if isinstance(v, np.ndarray) else v for k, v in options.items()}
-    assert type(module).__name__ == name
-    assert module(*tensors).tolist() == function(*tensors, **given).tolist()
+def test_an_unknown_reduction_is_refused():
+    for function in (F.soft_margin_loss, F.mse_loss):
+        with pytest.raises(ebb.Error, match=r"reduction.*'average'"):
+            function(ebb.ones(2), ebb.ones(2), reduction="average")
 
 
 def test_a_weight_is_a_buffer():
     assert list(nn.BCEWithLogitsLoss(pos_weight=ebb.ones(3)).state_dict()) == ["pos_weight"]
-
-
-def test_an_unknown_reduction_is_refused():
-    with pytest.raises(ValueError, match="MSELoss: reduction must be one of none, mean, sum"):
-        nn.MSELoss("batchmean")
-    for function in (F.soft_margin_loss, F.mse_loss):
-        with pytest.raises(ebb.Error, match=r"reduction.*'average'"):
-            function(ebb.ones(2), ebb.ones(2), reduction="average")
 
 
 @pytest.mark.parametrize("loss", (F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss))

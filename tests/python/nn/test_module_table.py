@@ -55,6 +55,44 @@ def test_a_module_gives_what_its_function_gives(row):
     assert module(*inputs(row)).tolist() == expected.tolist()
 
 
+# A value of each type that no option has by default; numbers grow, as some bounds ask for.
+OTHERS = {
+    "Scalar": lambda place: 0.25 + place / 4,
+    "float": lambda place: 0.25 + place / 4,
+    "int": lambda place: place + 7,
+    "int?": lambda place: place + 7,
+    "int[]": lambda place: [place + 7],
+    "int[]?": lambda place: [place + 7],
+    "Tensor?": lambda place: ebb.full([1], place + 7),
+}
+
+
+def other_value(option, place):
+    """A value that the option does not have by default."""
+    if option["choices"]:
+        return next(one for one in option["choices"] if one != option["default"])
+    if option["type"] in ("bool", "bool?"):
+        return option["default"] != "True"
+    return OTHERS.get(option["type"], lambda place: f"word {place}")(place)
+
+
+@each_row
+def test_every_option_reaches_its_parameter(row, monkeypatch):
+    calls = []
+    signature = inspect.signature(getattr(nn.functional, row["function"]))
+    monkeypatch.setattr(
+        nn.functional, row["function"], lambda *args, **named: calls.append((args, named))
+    )
+    given = {one["name"]: other_value(one, place) for place, one in enumerate(row["options"])}
+    tensors = inputs(row)
+    getattr(nn, row["module"])(**given)(*tensors)
+    ((args, named),) = calls
+    passed = signature.bind(*args, **named).arguments
+    assert {name: passed.pop(name) for name in given} == given
+    assert passed.pop("training", True) is True
+    assert [id(one) for one in passed.values()] == [id(one) for one in tensors]
+
+
 @each_row
 def test_the_docstring_names_each_option_and_its_example_runs(row):
     cls = getattr(nn, row["module"])
@@ -88,6 +126,8 @@ def test_options_are_attributes_and_shown(row):
     text = repr(module)
     assert text.startswith(row["module"] + "(") and "\n" not in text
     shown = re.findall(r"(\w+)=", text)
+    for name in shown:
+        assert f"{name}={getattr(module, attributes[name])!r}" in text
     always = [name for name in row["shown"] if not name.endswith("?")]
     assert [name for name in shown if name in always] == always
     assert {name.rstrip("?") for name in row["shown"]} >= set(shown)

@@ -346,6 +346,8 @@ def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, domain: s
 def _draw_real(rng: np.random.Generator, count: int, domain: str) -> np.ndarray:
     if domain == "positive":
         return rng.uniform(0.4, 2.5, count)
+    if domain == "signs":
+        return rng.choice([-1.0, 1.0], count)
     if domain == "unit":
         return rng.uniform(0.1, 0.9, count)
     if domain == "nonzero":
@@ -411,8 +413,9 @@ def make_arguments(
                 make_tensor(rng.integers(0, max(1, spec.below), shape), "int64", layout), spec
             )
         domain = row.domain
-        if name in row.test.get("positive", ()):
-            domain, own = "positive", dtype
+        for key in ("positive", "signs"):
+            if name in row.test.get(key, ()):
+                domain, own = key, dtype
         return placed(make_tensor(draw(rng, shape, own, domain), own, layout), spec)
 
     def placed(memory: ebb.Tensor, spec: Array) -> ebb.Tensor:

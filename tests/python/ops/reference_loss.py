@@ -1,8 +1,7 @@
-# tests/python/ops/reference_loss.py -- what NumPy says of the losses that compare element by
-# element.
+# tests/python/ops/reference_loss.py -- what NumPy says of the losses that compare tensors.
 #
 # Each function gets the arguments of a call by name, in double precision.
-"""NumPy references of ops/loss_pointwise.yaml."""
+"""NumPy references of ops/loss_pointwise.yaml and of the distances of ops/loss.yaml."""
 
 from __future__ import annotations
 
@@ -64,6 +63,38 @@ def kl_div(a: dict[str, Any]) -> np.ndarray:
     return _reduced(t * (np.log(t) - x), a)
 
 
+def gaussian_nll_loss(a: dict[str, Any]) -> np.ndarray:
+    is_per_row = a["input"].ndim > 0 and a["var"].shape == a["input"].shape[:-1]
+    var = np.maximum(a["var"][..., None] if is_per_row else a["var"], a["eps"])
+    constant = np.log(2 * np.pi) if a["full"] else 0
+    return _reduced((np.log(var) + (a["input"] - a["target"]) ** 2 / var + constant) / 2, a)
+
+
+def poisson_nll_loss(a: dict[str, Any]) -> np.ndarray:
+    x, t = a["input"], a["target"]
+    losses = np.exp(x) - t * x if a["log_input"] else x - t * np.log(x + a["eps"])
+    stirling = t * np.log(t) - t + np.log(2 * np.pi * t) / 2
+    return _reduced(losses + np.where(a["full"] & (t > 1), stirling, 0), a)
+
+
+def cosine_embedding_loss(a: dict[str, Any]) -> np.ndarray:
+    x, y = np.broadcast_arrays(a["input1"], a["input2"])
+    lengths = np.linalg.norm(x, axis=-1) * np.linalg.norm(y, axis=-1)
+    cosine = np.sum(x * y, -1) / np.maximum(lengths, 1e-16)
+    apart = np.maximum(0, cosine - a["margin"])
+    return _reduced(np.where(a["target"] == 1, 1 - cosine, apart), a)
+
+
+def triplet_margin_loss(a: dict[str, Any]) -> np.ndarray:
+    def distance(x: str, y: str) -> np.ndarray:
+        return np.linalg.norm(a[x] - a[y] + a["eps"], a["p"], -1)
+
+    far = distance("anchor", "negative")
+    if a["swap"]:
+        far = np.minimum(far, distance("positive", "negative"))
+    return _reduced(np.maximum(0, distance("anchor", "positive") - far + a["margin"]), a)
+
+
 NAMED = {
     "mse_loss": mse_loss,
     "l1_loss": l1_loss,
@@ -73,4 +104,8 @@ NAMED = {
     "binary_cross_entropy": binary_cross_entropy,
     "binary_cross_entropy_with_logits": binary_cross_entropy_with_logits,
     "kl_div": kl_div,
+    "gaussian_nll_loss": gaussian_nll_loss,
+    "poisson_nll_loss": poisson_nll_loss,
+    "cosine_embedding_loss": cosine_embedding_loss,
+    "triplet_margin_loss": triplet_margin_loss,
 }

@@ -1,5 +1,5 @@
 # python/ebb/nn/functional/activation.py -- the activation functions of ebb.nn.functional.
-"""Ops of the table with PyTorch's ``inplace``, and a few functions that are made of others."""
+"""Ops of the table, some of them with PyTorch's ``inplace``."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ from ebb import _C
 from ebb._C import (
     Tensor,
     gelu,
+    glu,
+    hardshrink,
     log_softmax,
     logsigmoid,
+    prelu,
     sigmoid,
     softmax,
+    softmin,
     softplus,
+    softshrink,
     softsign,
     tanh,
+    tanhshrink,
 )
 
 __all__ = [
@@ -135,46 +141,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
         alpha: Not 0.
         inplace: Overwrite the input.
     """
-    if alpha == 0:
-        raise _C.ValueError("celu: needs alpha other than 0, got 0")
-    return _apply(lambda x: _C.elu(x / alpha) * alpha, input, inplace)
-
-
-def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """Return x where it is positive, else ``weight * x``, whose slope it has at 0 too.
-
-    Args:
-        input: Any tensor; its dim 1 are the channels.
-        weight: One number, or one per channel.
-    """
-    if weight.numel() == 1:
-        weight = weight.reshape(())
-    else:
-        channels = input.shape[1] if input.ndim > 1 else 1
-        if weight.ndim != 1 or weight.numel() != channels:
-            raise _C.ShapeError(
-                f"prelu: needs a weight of shape [1] or [{channels}] for the input's channels, "
-                f"got {list(weight.shape)}"
-            )
-        weight = weight.reshape((1, channels, *(1,) * (input.ndim - 2)))
-    is_above = input > 0
-    # What is above 0 stays out of the product: it may be infinite.
-    return _C.where(is_above, input, weight * _C.where(is_above, 0, input))
-
-
-def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """Return the first half along ``dim`` times the sigmoid of the second.
-
-    Args:
-        input: A tensor with an even size along ``dim``.
-        dim: Along which it is cut.
-    """
-    if not -input.ndim <= dim < input.ndim:
-        raise _C.IndexError(f"glu: needs a dim of the input of {input.ndim} dims, got {dim}")
-    half, odd = divmod(input.shape[dim], 2)
-    if odd:
-        raise _C.ShapeError(f"glu: needs an even size along dim {dim}, got {input.shape[dim]}")
-    return input.narrow(dim, 0, half) * _C.sigmoid(input.narrow(dim, half, half))
+    return _apply(_C.celu, input, inplace, alpha)
 
 
 def hardtanh(
@@ -245,26 +212,4 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
         value: What stands for x at and below it.
         inplace: Overwrite the input.
     """
-    return _apply(lambda x: _C.where(x <= threshold, value, x), input, inplace)
-
-
-def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """Return x where it is outside of [-lambd, lambd], else 0."""
-    return _C.where((input >= -lambd) & (input <= lambd), 0, input)
-
-
-def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """Return x moved towards 0 by ``lambd``, and 0 within that."""
-    if not lambd >= 0:
-        raise _C.ValueError(f"softshrink: needs lambd >= 0, got {lambd}")
-    return _C.relu(input - lambd) - _C.relu(-input - lambd)
-
-
-def tanhshrink(input: Tensor) -> Tensor:
-    """Return ``x - tanh(x)``, element by element."""
-    return input - _C.tanh(input)
-
-
-def softmin(input: Tensor, dim: int, dtype: _C.dtype | None = None) -> Tensor:
-    """Return the softmax of -x along ``dim``."""
-    return _C.softmax(-input, dim, dtype)
+    return _apply(_C.threshold, input, inplace, threshold, value)

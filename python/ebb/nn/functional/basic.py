@@ -4,36 +4,12 @@
 from __future__ import annotations
 
 from ebb import _C
-from ebb._C import Tensor, linear
+from ebb._C import Tensor, _ops, linear
 
 __all__ = ["bilinear", "dropout", "dropout1d", "dropout2d", "dropout3d", "linear"]
 
 
-def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return ``input1 @ weight[k] @ input2`` for each output k, and add ``bias``.
-
-    Args:
-        input1: A tensor whose last dim is the weight's second.
-        input2: A tensor of the same leading dims whose last dim is the weight's third.
-        weight: A tensor [outputs, inputs 1, inputs 2].
-        bias: A tensor [outputs].
-    """
-    fits = (
-        weight.ndim == 3
-        and input1.ndim > 0
-        and tuple(input1.shape[:-1]) == tuple(input2.shape[:-1])
-        and (input1.shape[-1], input2.shape[-1]) == tuple(weight.shape[1:])
-    )
-    if not fits:
-        raise _C.ShapeError(
-            "bilinear: needs inputs [..., A] and [..., B] and a weight [outputs, A, B], got "
-            f"{list(input1.shape)}, {list(input2.shape)} and {list(weight.shape)}"
-        )
-    outputs, first, second = weight.shape
-    flat = weight.permute(1, 0, 2).reshape(first, outputs * second)
-    left = (input1 @ flat).reshape((*input1.shape[:-1], outputs, second))
-    result = (left @ input2.unsqueeze(-1)).squeeze(-1)
-    return result if bias is None else result + bias
+bilinear = _ops.bilinear
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:

@@ -1,0 +1,66 @@
+// ebb/autograd/composites/activation.cpp -- activation functions that check an option or a shape
+// before they call others.
+#include "ebb/autograd/history/record.h"
+#include "ebb/autograd/operators.h"
+#include "ebb/autograd/ops/celu.h"
+#include "ebb/autograd/ops/elu.h"
+#include "ebb/autograd/ops/glu.h"
+#include "ebb/autograd/ops/narrow.h"
+#include "ebb/autograd/ops/prelu.h"
+#include "ebb/autograd/ops/relu.h"
+#include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/sigmoid.h"
+#include "ebb/autograd/ops/softshrink.h"
+#include "ebb/autograd/ops/where.h"
+#include "ebb/autograd/watch/composite_call.h"
+#include "ebb/core/tensor/tensor_name.h"
+#include "ebb/ops/infer.h"
+
+namespace ebb {
+
+Tensor celu(const Tensor& input, double alpha) {
+  const autograd::CompositeCall call("celu", __builtin_return_address(0));
+  if (alpha == 0) throw ValueError("celu: needs alpha other than 0, got 0");
+  return elu(input / alpha) * alpha;
+}
+
+Tensor glu(const Tensor& input, int64_t dim) {
+  const autograd::CompositeCall call("glu", __builtin_return_address(0));
+  ops::infer::check_defined("glu", "input", input);
+  const int ndim = input.ndim();
+  if (dim < -ndim || dim >= ndim) {
+    throw IndexError(str("glu: needs a dim of the input of ", ndim, " dims, got ", dim));
+  }
+  const int64_t size = input.size(dim), half = size / 2;
+  if (size % 2 != 0) {
+    throw ShapeError(str("glu: needs an even size along dim ", dim, ", got ", size));
+  }
+  return narrow(input, dim, 0, half) * sigmoid(narrow(input, dim, half, half));
+}
+
+Tensor prelu(const Tensor& input, const Tensor& weight) {
+  const autograd::CompositeCall call("prelu", __builtin_return_address(0));
+  ops::infer::check_defined("prelu", "input", input);
+  ops::infer::check_defined("prelu", "weight", weight);
+  Shape shape;  // of the weight: one number, or one along dim 1
+  if (weight.numel() != 1) {
+    const int64_t channels = input.ndim() > 1 ? input.size(1) : 1;
+    if (weight.ndim() != 1 || weight.numel() != channels) {
+      throw ShapeError(str("prelu: needs a weight of shape [1] or [", channels,
+                           "] for the input's channels, got ", describe_shape(weight)));
+    }
+    shape = Shape{1, channels};
+    while (shape.ndim() < input.ndim()) shape.push_back(1);
+  }
+  // What is above 0 stays out of the product: it may be infinite.
+  const Tensor is_above = input > 0;
+  return where(is_above, input, reshape(weight, shape) * where(is_above, 0, input));
+}
+
+Tensor softshrink(const Tensor& input, double lambd) {
+  const autograd::CompositeCall call("softshrink", __builtin_return_address(0));
+  if (!(lambd >= 0)) throw ValueError(str("softshrink: needs lambd >= 0, got ", lambd));
+  return relu(input - lambd) - relu(-input - lambd);
+}
+
+}  // namespace ebb
