@@ -56,10 +56,6 @@ MODULES = (
 )
 # Circles that stand, "FOLDER/ STEM STEM" or "package. module module": each with its reason.
 CIRCLES: dict[str, str] = {
-    "ebb/autograd/engine/ engine places": "three steppers, to become one",
-    "ebb/autograd/engine/ node_step placed_run run run_core shared_delivery team": (
-        "three steppers, to become one"
-    ),
     "ebb/kernels/cpu/reduce/ reduce reduce_kernel": "to be cut",
     "ebb/kernels/cpu/simd/ blocks loops": (
         "the loop over rows leaves transposed operands to the one over blocks"

@@ -71,14 +71,14 @@ class Worker {
 };
 
 /// All workers of a process. Never freed: daemon threads may come after the end of main().
-struct Crew {
+struct Workers {
   std::mutex mutex;  // held while a worker is started
-  std::atomic<Worker*> workers[kDeviceTypeCount][kMaxDevices] = {};
+  std::atomic<Worker*> slots[kDeviceTypeCount][kMaxDevices] = {};
   bool is_stopping = false;  // guarded by the mutex
 
   /// Null if there is none and none can be had.
   Worker* worker_for(Device device) {
-    std::atomic<Worker*>& slot = workers[static_cast<int>(device.type)][device.index];
+    std::atomic<Worker*>& slot = slots[static_cast<int>(device.type)][device.index];
     Worker* found = slot.load(std::memory_order_acquire);
     if (found != nullptr) return found;
     const std::lock_guard lock(mutex);
@@ -98,7 +98,7 @@ struct Crew {
       const std::lock_guard lock(mutex);
       is_stopping = true;
     }
-    for (auto& of_type : workers) {
+    for (auto& of_type : slots) {
       for (std::atomic<Worker*>& slot : of_type) {
         if (Worker* const worker = slot.load(std::memory_order_acquire)) worker->stop();
       }
@@ -106,32 +106,32 @@ struct Crew {
   }
 };
 
-constinit std::mutex crew_mutex;
-constinit std::atomic<Crew*> current_crew{nullptr};
+constinit std::mutex workers_mutex;
+constinit std::atomic<Workers*> current_workers{nullptr};
 
-// The child of a fork has none of the threads, and perhaps locked mutexes: it leaks the crew.
+// The child of a fork has none of the threads, and perhaps locked mutexes: it leaks the workers.
 // Registered at load time: a fork before that could find the mutex locked.
 [[maybe_unused]] const int fork_handlers =
-    pthread_atfork([] { crew_mutex.lock(); }, [] { crew_mutex.unlock(); },
+    pthread_atfork([] { workers_mutex.lock(); }, [] { workers_mutex.unlock(); },
                    [] {
-                     crew_mutex.unlock();
-                     current_crew.store(nullptr);
+                     workers_mutex.unlock();
+                     current_workers.store(nullptr);
                    });
 
-void stop_crew() {
-  if (Crew* const crew = current_crew.load()) crew->stop();
+void stop_workers() {
+  if (Workers* const workers = current_workers.load()) workers->stop();
 }
 
-Crew& crew() {
-  Crew* existing = current_crew.load(std::memory_order_acquire);
+Workers& workers() {
+  Workers* existing = current_workers.load(std::memory_order_acquire);
   if (existing != nullptr) return *existing;
-  const std::lock_guard lock(crew_mutex);
-  existing = current_crew.load(std::memory_order_relaxed);
+  const std::lock_guard lock(workers_mutex);
+  existing = current_workers.load(std::memory_order_relaxed);
   if (existing == nullptr) {
-    static const bool is_registered = std::atexit(stop_crew) == 0;
+    static const bool is_registered = std::atexit(stop_workers) == 0;
     static_cast<void>(is_registered);
-    existing = new Crew();
-    current_crew.store(existing, std::memory_order_release);
+    existing = new Workers();
+    current_workers.store(existing, std::memory_order_release);
   }
   return *existing;
 }
@@ -139,7 +139,7 @@ Crew& crew() {
 }  // namespace
 
 bool post_to_worker(Device device, DeviceJob& job) {
-  Worker* const worker = crew().worker_for(device);
+  Worker* const worker = workers().worker_for(device);
   return worker != nullptr && worker->post(job);
 }
 

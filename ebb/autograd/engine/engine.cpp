@@ -8,6 +8,7 @@
 #include "ebb/autograd/engine/places.h"
 #include "ebb/autograd/engine/run.h"
 #include "ebb/autograd/history/gradient_math.h"
+#include "ebb/autograd/history/tensor_name.h"
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops/select.h"
 #include "ebb/autograd/ops/stack.h"
@@ -19,6 +20,7 @@ namespace {
 thread_local constinit bool accumulation_is_atomic = false;
 
 using autograd::Edge;
+using autograd::OutputMeta;
 using autograd::Places;
 using autograd::RunRequest;
 
@@ -58,15 +60,9 @@ class GradientSink final : public autograd::CaptureSink {
 template <typename Options>
 RunRequest make_request(const Options& options, LocationId location) {
   RunRequest request;
-  request.create_graph = options.create_graph;
+  request.care = {options.create_graph, is_accumulation_atomic(), thread_state.modes};
   request.releases = !options.retain_graph.value_or(options.create_graph);
   request.location = location;
-  request.stages_all = is_accumulation_atomic();
-  if ((thread_state.modes & (gate::kGradCheck | gate::kProfiler)) != 0) [[unlikely]]
-    request.watch = thread_state.modes &
-                    (gate::kGradCheck | gate::kNanCheck | gate::kAllowInf | gate::kProfiler);
-  request.is_careful = request.create_graph || request.watch != 0;
-  request.is_careful_with_leaves = request.stages_all || (request.watch & gate::kProfiler) != 0;
   return request;
 }
 
@@ -85,7 +81,7 @@ void run_backward(const Places& roots, std::span<const Tensor> seeds,
                   const BackwardOptions& options, LocationId location) {
   RunRequest request = make_request(options, location);
   const autograd::BufferClaim buffers;
-  add_roots("backward", roots, seeds, request.watch, *buffers);
+  add_roots("backward", roots, seeds, request.care.checks(), *buffers);
   const bool is_restricted = !options.inputs.empty() || !options.input_places.empty();
   if (is_restricted) return run_restricted(options, request, *buffers);
   autograd::run_graph(request, *buffers);
@@ -103,7 +99,8 @@ class GradCall {
   std::vector<Tensor> run(std::span<const Tensor> seeds) {
     RunRequest request = make_request(options_, location_);
     const autograd::BufferClaim buffers;
-    add_roots("grad", pinned_.empty() ? outputs_ : Places(pinned_), seeds, request.watch, *buffers);
+    add_roots("grad", pinned_.empty() ? outputs_ : Places(pinned_), seeds, request.care.checks(),
+              *buffers);
     if (restriction_.captures.empty()) {
       add_inputs(inputs_, restriction_);
       add_cuts(options_.no_grad_vars, restriction_);
@@ -192,6 +189,22 @@ std::vector<Tensor> GradCall::run_batch(std::span<const Tensor> seeds, int64_t b
     stacked.push_back(stack_grads(std::move(by_input[index]), input(index)));
   }
   return stacked;
+}
+
+/// What grad() gives for an input that no gradient reached. Throws ValueError if that is nothing.
+Tensor unused_gradient(size_t position, const Edge& input, const GradOptions& options) {
+  const OutputMeta& meta = input.node->output_meta(input.index);
+  if (options.materialize_grads) {
+    // Under create_graph the other gradients may be differentiated: so may these.
+    const Tensor zeros = autograd::zeros_for(meta);
+    return options.create_graph ? requires_grad_(zeros) : zeros;
+  }
+  if (options.allow_unused) return {};
+  throw ValueError(
+      str("grad: input ", position, " (", describe_place(input),
+          ") must have been used to compute the outputs, got one that was not",
+          "\nhint: ebb.explain(output, input) tells where the path is cut; allow_unused=True gives "
+          "None, materialize_grads=True zeros"));
 }
 
 std::vector<Tensor> grad_of_places(const Places& outputs, const Places& inputs,

@@ -124,19 +124,4 @@ void add_cuts(const Places& cuts, Restriction& restriction) {
   }
 }
 
-Tensor unused_gradient(size_t position, const Edge& input, const GradOptions& options) {
-  const OutputMeta& meta = input.node->output_meta(input.index);
-  if (options.materialize_grads) {
-    // Under create_graph the other gradients may be differentiated: so may these.
-    const Tensor zeros = zeros_for(meta);
-    return options.create_graph ? requires_grad_(zeros) : zeros;
-  }
-  if (options.allow_unused) return {};
-  throw ValueError(
-      str("grad: input ", position, " (", describe_place(input),
-          ") must have been used to compute the outputs, got one that was not",
-          "\nhint: ebb.explain(output, input) tells where the path is cut; allow_unused=True gives "
-          "None, materialize_grads=True zeros"));
-}
-
 }  // namespace ebb::autograd

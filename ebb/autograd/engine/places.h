@@ -5,8 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "ebb/autograd/engine/engine.h"
-#include "ebb/autograd/engine/run.h"
+#include "ebb/autograd/engine/place.h"
+#include "ebb/autograd/engine/run_request.h"
+#include "ebb/autograd/engine/run_state.h"
 
 namespace ebb::autograd {
 
@@ -46,8 +47,5 @@ void add_inputs(const Places& inputs, Restriction& restriction);
 void add_targets(const Places& targets, Restriction& restriction, std::vector<Tensor>& results);
 /// Cuts edges for this run. A tensor that requires no gradient has nothing to cut.
 void add_cuts(const Places& cuts, Restriction& restriction);
-
-/// What grad() gives for an input that no gradient reached. Throws ValueError if that is nothing.
-Tensor unused_gradient(size_t position, const Edge& input, const GradOptions& options);
 
 }  // namespace ebb::autograd

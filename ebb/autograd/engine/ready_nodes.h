@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,12 @@ class ReadyNodes {
     return heap_.empty() ? nullptr : pop_heap();
   }
 
+  /// The number of the one to run next; 0 if there is none.
+  uint64_t latest() const {
+    const uint64_t next = next_ == nullptr ? 0 : next_->sequence();
+    return heap_.empty() ? next : std::max(next, heap_.front()->sequence());
+  }
+  bool empty() const { return next_ == nullptr && heap_.empty(); }
   /// Whether there is one beyond the one to run next.
   bool has_surplus() const { return heap_.size() > (next_ == nullptr ? 1u : 0u); }
   /// One that would have run late. Only if has_surplus().

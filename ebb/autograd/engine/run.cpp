@@ -9,49 +9,23 @@
 // part of the graph (team.h), with the same result.
 #include "ebb/autograd/engine/run.h"
 
-#include <algorithm>
-#include <cassert>
-#include <memory>
 #include <utility>
 
+#include "ebb/autograd/engine/lane.h"
+#include "ebb/autograd/engine/lane_hooks.h"
 #include "ebb/autograd/engine/nesting.h"
-#include "ebb/autograd/engine/node_step.h"
 #include "ebb/autograd/engine/pacer.h"
 #include "ebb/autograd/engine/placed_run.h"
 #include "ebb/autograd/engine/ready_nodes.h"
 #include "ebb/autograd/engine/scratch.h"
 #include "ebb/autograd/engine/team.h"
 #include "ebb/autograd/history/gradient_math.h"
-#include "ebb/autograd/history/meta.h"
-#include "ebb/autograd/history/op_observer.h"
-#include "ebb/autograd/history/slot.h"
 #include "ebb/autograd/history/tensor_name.h"
 #include "ebb/autograd/hooks/foreign_error.h"
 #include "ebb/autograd/hooks/gradient_gate.h"
-#include "ebb/autograd/watch/cut_trace.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb::autograd {
-
-void rethrow_at(const Node& node) {
-  try {
-    throw;
-  } catch (const AutogradError&) {
-    // It says what was saved where by itself, but not who called.
-    const std::string stack = explain_location(node.location());
-    if (stack.find('\n') == std::string::npos) throw;
-    rethrow_with("\n  in " + describe_node(node));
-  } catch (...) {
-    rethrow_with("\n  in " + describe_node(node));
-  }
-}
-
-bool accumulate_noted(AccumulateGrad& leaf, Tensor& grad) {
-  if (!leaf.grad().defined()) return leaf.try_accumulate(grad);  // it gets its first in the end
-  const CallRange range("AccumulateGrad", leaf.location());
-  return leaf.try_accumulate(grad);
-}
-
 namespace {
 
 /// The leaves that a failed run had added to, for the error's text. A retry would count them twice.
@@ -81,61 +55,50 @@ class AddedLeaves {
 };
 
 template <typename Scratch>
-class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scratch>> {
-  using Core = RunCore<Scratch>;
-  using Core::buffers_;
-  using Core::has_device_nodes_;
-  using Core::request_;
-  using Core::scratch_;
-
+class GraphRun {
  public:
   GraphRun(const RunRequest& request, RunBuffers& buffers, const RunNumber* number)
-      : Core(request, buffers, number),
-        ready_(buffers.heap),
-        may_share_(!request.create_graph && !request.checks_gradients()) {
+      : request_(request),
+        buffers_(buffers),
+        core_(request, buffers, number),
+        lane_(core_, buffers),
+        may_share_(!request.care.records() && !request.care.checks_gradients()) {
     buffers.staged.clear();
     buffers.stack.clear();
     buffers.pacer.start_run();
   }
 
+  /// See RunCore.
+  bool discover(bool is_alone) { return core_.discover(is_alone); }
+
   void run() {
-    const ActiveRunScope scope(this);
+    const ActiveRunScope scope(&core_);
     try {
       start();
       run_all_ready();
-      if (this->has_notes()) [[unlikely]]
+      if (core_.has_notes()) [[unlikely]]
         open_stalled_gates();
       commit();
     } catch (...) {
       AddedLeaves added;
-      scratch_.forget_all(buffers_.roots,
-                          [&](const Node& node, uint32_t state) { added.see(node, state); });
+      core_.scratch().forget_all(buffers_.roots,
+                                 [&](const Node& node, uint32_t state) { added.see(node, state); });
       added.rethrow();
     }
-    this->note_current(nullptr);
-    this->call_callbacks();
+    core_.note_current(nullptr);
+    core_.call_callbacks();
   }
 
  private:
-  friend NodeStepper<GraphRun>;
-  friend Team<GraphRun>;
-  friend TeamLane<GraphRun>;
-  friend PlacedRun<GraphRun>;
-  friend PlacedLane<GraphRun>;
-  Core& core() { return *this; }
-  using Core::note_current;
-  void note_current(Node& node) { Core::note_current(&node); }
-  Pacer& pacer() { return buffers_.pacer; }
-
   [[gnu::noinline]] void open_stalled_gates() {
-    while (Node* const node = this->open_stalled_gate()) {
-      this->deliver_sent(*node);
+    while (Node* const node = core_.open_stalled_gate()) {
+      lane_.deliver_sent(*node);
       run_all_ready();
     }
   }
 
   void run_all_ready() {
-    if (has_device_nodes_) [[unlikely]] {
+    if (core_.has_device_nodes()) [[unlikely]] {
       run_placed_nodes();
     } else {
       run_ready_nodes();
@@ -144,40 +107,35 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
 
   [[gnu::noinline]] void run_ready_nodes() {
     Pacer& pacer = buffers_.pacer;
-    while (Node* node = ready_.pop()) {
+    while (Node* node = lane_.ready().pop()) {
       if (pacer.is_due()) [[unlikely]] {
         node = look_around(node);
         if (node == nullptr) break;
       }
-      this->step(*node);
+      lane_.run_alone(*node);
     }
   }
 
   [[gnu::noinline]] void run_placed_nodes() {
     const RunPlaces places = buffers_.places;
-    const bool has_workers = !request_.create_graph && may_use_threads() && !has_gates();
-    PlacedRun<GraphRun> placed(*this, has_workers ? places.devices : std::vector<Device>());
+    const bool has_workers = !request_.care.records() && may_use_threads() && !has_gates();
+    const auto look = [this](Node* node) { return look_around(node); };
+    PlacedRun<Scratch> placed(lane_, has_workers ? places.devices : std::vector<Device>(), look);
     placed.run(places.streams);
-  }
-
-  /// Whether a root's seed goes anywhere.
-  bool starts(const Root& root) const {
-    return !request_.is_restricted() || (!Core::is_cut(root.node.get(), root.index) &&
-                                         Core::has_mark(*root.node, NodeState::kNeeded));
   }
 
   /// Puts the seeds into their slots, then lets those roots run that wait for nobody.
   void start() {
     for (Root& root : buffers_.roots) {
-      if (!starts(root)) continue;
-      add_to_slot(*root.node, root.index, std::move(root.seed), {UINT64_MAX, 0});
+      if (!core_.starts(root)) continue;
+      lane_.add_to_slot(*root.node, root.index, std::move(root.seed), {UINT64_MAX, 0});
     }
     for (const Root& root : buffers_.roots) {
-      if (!starts(root)) continue;
-      uint32_t& state = scratch_.state(*root.node);
+      if (!core_.starts(root)) continue;
+      uint32_t& state = core_.scratch().state(*root.node);
       if ((state & NodeState::kCountMask) != 0) continue;  // it waits for somebody
       state |= NodeState::kCountMask;  // several roots may be outputs of one node: queue it once
-      make_ready(*root.node);
+      lane_.make_ready(*root.node);
     }
   }
 
@@ -185,93 +143,29 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
   [[gnu::noinline]] Node* look_around(Node* node) {
     buffers_.pacer.look();
     if (!may_share_ || !may_share_run() || has_gates()) return node;
-    ready_.push(node);
+    ReadyNodes& ready = lane_.ready();
+    ready.push(node);
     const size_t width =
-        ready_.count_up_to(kMostLanes, [](const Node& node) { return is_for_team(node); });
+        ready.count_up_to(kMostLanes, [](const Node& node) { return is_for_team(node); });
     if (buffers_.pacer.judge.wants_team(width >= 2 && buffers_.pacer.has_long_nodes())) {
-      Team<GraphRun> team(*this, width);
+      Team<Scratch> team(lane_, width);
       may_share_ = team.run();
     }
-    return ready_.pop();
+    return ready.pop();
   }
 
   /// Whether a gate may hold gradients of this run back; hooks may add one while the run goes on.
   bool has_gates() {
     const uint64_t made = GateGroup::count_made();
     if (made == gates_seen_) return false;
-    if (GateGroup::any_in(*this)) return true;
+    if (GateGroup::any_in(core_)) return true;
     gates_seen_ = made;
     return false;
   }
 
-  void make_ready(Node& node) {
-    if (node.edge_count() == 0) {
-      this->step(node);
-    } else {
-      ready_.push(&node);
-    }
-  }
-
-  /// Adds a gradient to the slot that `edge` leads to; the node there may run if it was the last.
-  [[gnu::always_inline]] void deliver(const Node& node, size_t index, const Edge& edge,
-                                      Tensor& grad) {
-    if (!this->takes(edge)) return;
-    Node& next = *edge.node;
-    if (grad.defined()) {
-      const OutputMeta& meta = next.output_meta(edge.index);
-      if (!conforms(*grad.impl(), meta)) [[unlikely]] {
-        grad = conform(std::move(grad), meta, node, index);
-      }
-      add_to_slot(next, edge.index, std::move(grad),
-                  {node.sequence(), static_cast<uint32_t>(index)});
-    }
-    assert((scratch_.state(next) & NodeState::kCountMask) != 0);  // nobody sends twice
-    const uint32_t left = --scratch_.state(next) & (NodeState::kCountMask | NodeState::kWaits);
-    if (left == 0) {
-      make_ready(next);
-    } else if (left == NodeState::kWaits) [[unlikely]] {
-      sum_all_waiting(next);
-      make_ready(next);
-    }
-  }
-
-  /// What a team left waiting in the slots of a node has become complete.
-  void sum_all_waiting(Node& node) {
-    TensorImpl** const slots = scratch_.slots(node);
-    for (uint32_t index = 0; index < node.output_count(); ++index) sum_waiting(slots[index]);
-    scratch_.state(node) &= ~NodeState::kWaits;
-  }
-
-  void add_to_slot(Node& node, uint32_t index, Tensor&& grad, SlotOrder order) {
-    TensorImpl*& slot = scratch_.slots(node)[index];
-    if (slot == nullptr) [[likely]] {
-      slot = grad.leak();
-    } else {
-      add_to_filled_slot(slot, std::move(grad), order);
-    }
-  }
-
-  void accumulate(AccumulateGrad& leaf, Tensor grad) {
-    if (request_.is_careful_with_leaves) [[unlikely]]
-      return accumulate_carefully(leaf, std::move(grad));
-    if (leaf.try_accumulate(grad)) {
-      scratch_.state(leaf) |= NodeState::kAdded;
-    } else {
-      buffers_.staged.push_back({&leaf, std::move(grad)});
-    }
-  }
-  [[gnu::noinline]] void accumulate_carefully(AccumulateGrad& leaf, Tensor grad) {
-    if (!request_.stages_all && accumulate_noted(leaf, grad)) {
-      scratch_.state(leaf) |= NodeState::kAdded;
-    } else {
-      buffers_.staged.push_back({&leaf, std::move(grad)});
-    }
-  }
-  void stage(StagedGradient staged) { buffers_.staged.push_back(std::move(staged)); }
-
   /// Copies what must be copied first: that may run out of memory, and then nothing has happened.
   void commit() {
-    if (request_.is_careful_with_leaves || request_.is_restricted()) [[unlikely]]
+    if (request_.care.is_for_leaves() || request_.is_restricted()) [[unlikely]]
       return commit_carefully();
     commit_staged();
   }
@@ -282,7 +176,7 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
     const bool has_sink = request_.is_restricted() && request_.restriction->sink != nullptr;
     if (buffers_.staged.empty() && !has_sink) return;  // as in grad(): there is nothing to add to
     const CallRange range("AccumulateGrad", request_.location);
-    if (request_.stages_all || request_.is_restricted()) return commit_all();
+    if (request_.care.stages_all() || request_.is_restricted()) return commit_all();
     commit_staged();
   }
 
@@ -292,7 +186,7 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
     }
     for (StagedGradient& staged : buffers_.staged) {
       staged.leaf->accumulate(std::move(staged.grad));
-      scratch_.state(*staged.leaf) |= NodeState::kAdded;
+      core_.scratch().state(*staged.leaf) |= NodeState::kAdded;
     }
   }
 
@@ -308,12 +202,15 @@ class GraphRun final : public RunCore<Scratch>, public NodeStepper<GraphRun<Scra
     for (size_t index = 0; index < prepared.size(); ++index) {
       AccumulateGrad& leaf = *buffers_.staged[index].leaf;
       leaf.accumulate(std::move(prepared[index]));
-      scratch_.state(leaf) |= NodeState::kAdded;
+      core_.scratch().state(leaf) |= NodeState::kAdded;
     }
     if (sink != nullptr) sink->commit();
   }
 
-  ReadyNodes ready_;
+  const RunRequest& request_;
+  RunBuffers& buffers_;
+  RunCore<Scratch> core_;
+  Lane<Scratch> lane_;       // of this thread
   bool may_share_;           // whether a team may run part of it
   uint64_t gates_seen_ = 0;  // of so many made, none is in this graph
 };
@@ -350,7 +247,7 @@ bool NodeRun::is_needed(const Edge& edge) const { return restricted_to_->is_need
 void run_graph(const RunRequest& request, RunBuffers& buffers) {
   if (buffers.level > kLevelsPerThread) [[unlikely]]
     return run_deep(request, buffers);
-  const uint32_t grad_off = request.create_graph ? 0 : gate::kNoGrad;
+  const uint32_t grad_off = request.care.records() ? 0 : gate::kNoGrad;
   // Gradients are ordinary tensors, also if backward() is called in inference mode.
   // Rules may compute what is not finite on their way, and their nodes have a place already.
   constexpr uint32_t kNotInside =

@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "ebb/autograd/engine/ready_nodes.h"
-#include "ebb/autograd/engine/run.h"
+#include "ebb/autograd/engine/run_request.h"
+#include "ebb/autograd/engine/run_state.h"
 #include "ebb/autograd/engine/scratch.h"
 #include "ebb/autograd/history/slot.h"
 #include "ebb/autograd/hooks/active_run.h"
@@ -22,7 +23,7 @@
 namespace ebb::autograd {
 
 template <typename Scratch>
-class RunCore : public RestrictedRun, public ActiveRun {
+class RunCore final : public RestrictedRun, public ActiveRun {
  public:
   RunCore(const RunRequest& request, RunBuffers& buffers, const RunNumber* number)
       : request_(request), buffers_(buffers), scratch_(number) {}
@@ -60,8 +61,19 @@ class RunCore : public RestrictedRun, public ActiveRun {
     if (has_waiting(slot)) sum_waiting(slot);
     return Tensor::adopt(std::exchange(slot, nullptr));
   }
+  using ActiveRun::call_callbacks;
   using ActiveRun::has_notes;
+  using ActiveRun::note_current;
+  using ActiveRun::open_stalled_gate;
   using ActiveRun::take_sent;
+
+  /// Whether a root's seed goes anywhere.
+  bool starts(const Root& root) const {
+    return !request_.is_restricted() ||
+           (!is_cut(root.node.get(), root.index) && has_mark(*root.node, NodeState::kNeeded));
+  }
+  /// Then the buffers say where.
+  bool has_device_nodes() const { return has_device_nodes_; }
 
   void capture(const Node& node, const Tensor* grads) {
     Restriction& restriction = *request_.restriction;
@@ -110,7 +122,7 @@ class RunCore : public RestrictedRun, public ActiveRun {
     return order;
   }
 
- protected:
+ private:
   /// The captures of one node: pairs of it and a position.
   auto captures_of(const Node& node) const {
     return std::equal_range(wanted_->captures.begin(), wanted_->captures.end(),
@@ -136,7 +148,6 @@ class RunCore : public RestrictedRun, public ActiveRun {
     return !request_.is_restricted() || (state_of(node) & mark) != 0;
   }
 
- private:
   struct Frame {
     Node* node;
     uint32_t next_edge;
@@ -292,13 +303,11 @@ class RunCore : public RestrictedRun, public ActiveRun {
     scratch_.state(node) |= marks;
   }
 
- protected:
   const RunRequest& request_;
   RunBuffers& buffers_;
   mutable Scratch scratch_;
-  bool has_device_nodes_ = false;  // then buffers_.places says where
+  bool has_device_nodes_ = false;
 
- private:
   /// What a restricted run is for, sorted.
   struct Wanted {
     std::vector<std::pair<const Node*, size_t>> captures;  // node and position

@@ -21,6 +21,7 @@ BufferClaim::BufferClaim() : buffers_(static_cast<RunBuffers*>(thread_state.engi
 BufferClaim::~BufferClaim() {
   buffers_->roots.clear();
   buffers_->staged.clear();
+  buffers_->kept.clear();
   if (buffers_->level == 0) [[likely]] {
     thread_state.engine = buffers_;
     return;

@@ -54,7 +54,8 @@ struct RunBuffers {
   std::vector<Node*> stack;
   std::vector<Node*> heap;
   std::vector<StagedGradient> staged;
-  RunPlaces places;  // filled only if there are plug-ins
+  std::vector<StagedGradient> kept;  // by a lane of several, for when these part (lane.h)
+  RunPlaces places;                  // filled only if there are plug-ins
   Pacer pacer;
   uint32_t level = 0;  // of runs inside each other on this thread (nesting.h)
 

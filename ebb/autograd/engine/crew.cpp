@@ -1,13 +1,16 @@
-// ebb/autograd/engine/team.cpp -- when a team is allowed, and which nodes it runs.
-#include "ebb/autograd/engine/team.h"
+// ebb/autograd/engine/crew.cpp -- when several threads are allowed, where nodes run, and whose
+// streams wait for whose.
+#include "ebb/autograd/engine/crew.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
 #include "ebb/autograd/engine/parallel_backward.h"
-#include "ebb/autograd/engine/placed_run.h"
 #include "ebb/autograd/history/packed_value.h"
 #include "ebb/autograd/history/shared_gradient.h"
+#include "ebb/core/device/device_plugin.h"
+#include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/kernel_table.h"
 
 namespace ebb {
@@ -59,7 +62,7 @@ void note_team(uint64_t count) {
   nodes_by_others += count;
 }
 
-void note_device_node() { device_nodes.fetch_add(1, std::memory_order_relaxed); }
+void note_device_nodes(uint64_t count) { device_nodes.fetch_add(count, std::memory_order_relaxed); }
 
 bool may_use_threads() {
   return is_parallel_backward() && (thread_state.modes & kModesForOneThread) == 0 &&
@@ -67,10 +70,6 @@ bool may_use_threads() {
 }
 
 bool may_share_run() { return num_threads() > 1 && !is_in_parallel_piece() && may_use_threads(); }
-
-bool runs_anywhere(const Node& node) {
-  return node.extra() == nullptr && !node.needs_caller_thread() && !touches_device(node);
-}
 
 bool touches_device(const Node& node) {
   if (!is_on_cpu(node.output_meta(0))) return true;
@@ -91,6 +90,65 @@ bool is_large(const Node& node) {
     if (edge.node != nullptr) elements += numel_of(edge.node->output_meta(edge.index));
   }
   return elements > 2 * kernels::kRowLimit;
+}
+
+namespace {
+
+/// The device whose worker may run the node; the CPU for what the caller's thread runs.
+Device home_of(const Node& node) {
+  if (!is_plain(node)) return {};
+  const Device device = revealed(node.output_meta(0).device);
+  return is_on_host(device) ? Device{} : device;
+}
+
+size_t list_of(const Node& node, const std::vector<Device>& devices) {
+  if (devices.empty()) return 0;
+  const auto home = std::find(devices.begin(), devices.end(), home_of(node));
+  return home == devices.end() ? 0 : static_cast<size_t>(home - devices.begin()) + 1;
+}
+
+/// Calls `use(mine, other)` for each device for which the thread's current streams and those of the
+/// set differ.
+template <typename Use>
+void for_each_difference(StreamSet set, Use&& use) {
+  for (const Stream& other : streams_in(set)) {
+    const Stream mine = current_stream(other.device);
+    if (mine != other) use(mine, other);
+  }
+  for (const Stream& mine : streams_in(current_streams())) {
+    const Stream other = stream_in(set, mine.device);
+    if (other.id == 0) use(mine, other);
+  }
+}
+
+}  // namespace
+
+void Crew::push(Node* node) {
+  const size_t list = list_of(*node, devices);
+  if (!board.push(list, node)) return;
+  DeviceJob& worker = *workers[list - 1];
+  if (!post_to_worker(devices[list - 1], worker)) worker.work();
+}
+
+void Crew::finish() {
+  try {
+    warnings.replay();
+  } catch (...) {
+    board.fail(0);
+  }
+  board.rethrow();
+}
+
+void fork_streams(std::span<const StreamSet> sets) {
+  for (const StreamSet set : sets) {
+    for_each_difference(set, [](Stream mine, Stream other) { order_streams(mine, other); });
+  }
+}
+
+void join_streams(std::span<const StreamSet> sets) {
+  for (const StreamSet set : sets) {
+    for_each_difference(set, [](Stream mine, Stream other) { order_streams(other, mine); });
+  }
 }
 
 }  // namespace autograd
