@@ -19,35 +19,22 @@ function(ebb_install_cpp)
           FILES_MATCHING PATTERN "*.h"
           PATTERN "ebb/kernels/cpu" EXCLUDE
           PATTERN "ebb/ops" EXCLUDE
+          PATTERN "ebb/autograd/engine" EXCLUDE
           PATTERN "ebb/autograd/rules" EXCLUDE
           PATTERN "ebb/autograd/jvp" EXCLUDE
-          PATTERN "ebb/autograd/engine/board.h" EXCLUDE
-          PATTERN "ebb/autograd/engine/crew.h" EXCLUDE
-          PATTERN "ebb/autograd/engine/device_worker.h" EXCLUDE
-          PATTERN "ebb/autograd/engine/lane.h" EXCLUDE
-          PATTERN "ebb/autograd/engine/lane_hooks.h" EXCLUDE
-          PATTERN "ebb/autograd/engine/lane_in_crew.h" EXCLUDE
           PATTERN "ebb/autograd/history/gradient_math.h" EXCLUDE
           PATTERN "ebb/autograd/forward/jvp_support.h" EXCLUDE
           PATTERN "ebb/autograd/forward/jvp_table.h" EXCLUDE
-          PATTERN "ebb/autograd/engine/lane_error.h" EXCLUDE
-          PATTERN "ebb/autograd/engine/nesting.h" EXCLUDE
           PATTERN "ebb/autograd/history/op_support.h" EXCLUDE
-          PATTERN "ebb/autograd/engine/pacer.h" EXCLUDE
-          PATTERN "ebb/autograd/engine/placed_run.h" EXCLUDE
-          PATTERN "ebb/autograd/engine/places.h" EXCLUDE
-          PATTERN "ebb/autograd/engine/ready_nodes.h" EXCLUDE
-          PATTERN "ebb/autograd/engine/run.h" EXCLUDE
-          PATTERN "ebb/autograd/engine/run_core.h" EXCLUDE
-          PATTERN "ebb/autograd/engine/run_request.h" EXCLUDE
-          PATTERN "ebb/autograd/engine/run_state.h" EXCLUDE
-          PATTERN "ebb/autograd/engine/scratch.h" EXCLUDE
           PATTERN "ebb/autograd/history/slot.h" EXCLUDE
-          PATTERN "ebb/autograd/engine/team.h" EXCLUDE
           PATTERN "ebb/graph/layout" EXCLUDE
           PATTERN "ebb/io/atomic_file.h" EXCLUDE
           PATTERN "ebb/io/*_header.h" EXCLUDE
           PATTERN "ebb/io/read_file.h" EXCLUDE)
+  set(engine ${PROJECT_SOURCE_DIR}/ebb/autograd/engine)
+  install(FILES ${engine}/engine.h ${engine}/grad.h ${engine}/parallel_backward.h
+                ${engine}/place.h
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ebb/autograd/engine)
   # What a plug-in needs to register kernels.
   install(FILES ${PROJECT_SOURCE_DIR}/ebb/ops/registry.h
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ebb/ops)
