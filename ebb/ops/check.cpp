@@ -4,6 +4,7 @@
 #include "ebb/core/tensor/sparse.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/compare.h"
+#include "ebb/ops/index_check.h"
 #include "ebb/ops/prepare.h"
 #include "ebb/ops/reduce.h"
 
@@ -47,7 +48,7 @@ void in_range(const char* op, const char* name, const Tensor& index, const char*
               const Tensor& input, int64_t dim) {
   const int axis = normalize_dim(op, dim, input);
   const int64_t size = input.ndim() == 0 ? 1 : input.sizes()[static_cast<size_t>(axis)];
-  infer::check_index_range(op, name, index, size);
+  check_index_range(op, name, index, size);
 }
 
 void holds(const char* op, const char*, const Tensor& input, const Scalar& value) {

@@ -1,10 +1,33 @@
-// ebb/ops/index_check.cpp -- the words for an index out of range.
+// ebb/ops/index_check.cpp -- looks for indices out of range, and words the errors.
 #include "ebb/ops/index_check.h"
 
 #include "ebb/core/base/error.h"
-#include "ebb/ops/infer.h"
+#include "ebb/core/tensor/device_memory.h"
+#include "ebb/kernels/signatures.h"
+#include "ebb/kernels/tables/find_out_of_range.h"
+#include "ebb/ops/view_of.h"
 
 namespace ebb::ops {
+namespace {
+
+/// The element at a row-major position of an int64 tensor.
+int64_t element_at(const Tensor& index, int64_t position) {
+  const TensorImpl& impl = *index.impl();
+  int64_t offset = 0;
+  for (int dim = impl.ndim - 1; dim >= 0; --dim) {
+    offset += position % impl.sizes()[dim] * impl.strides()[dim];
+    position /= impl.sizes()[dim];
+  }
+  return static_cast<const int64_t*>(index.host_data())[offset];
+}
+
+[[noreturn]] void throw_described(const char* op, const char* name, const Tensor& index,
+                                  int64_t size, const kernels::WrongIndex& wrong) {
+  throw IndexError(str(op, ": ", name, " must be at least 0 and below ", size, ", got ",
+                       describe_wrong(wrong, index)));
+}
+
+}  // namespace
 
 std::string describe_wrong(const kernels::WrongIndex& wrong, const Tensor& index) {
   if (wrong.position < 0) return "one that another thread wrote during the call";
@@ -17,11 +40,22 @@ std::string describe_wrong(const kernels::WrongIndex& wrong, const Tensor& index
   return str(wrong.value, " at position ", where);
 }
 
+void check_index_range(const char* op, const char* name, const Tensor& index, int64_t size) {
+  if (index.numel() == 0) return;
+  if (!is_on_host(index)) return check_index_range(op, name, host_copy(index), size);
+  const auto find = kernel_for(op, kernels::find_out_of_range_kernels, index);
+  const int64_t position = find(context_of(index), view_of(index), 0, size);
+  if (position < 0) [[likely]]
+    return;
+  const int64_t value = element_at(index, position);
+  const bool is_gone = kernels::is_index(value, size);  // another thread has written it since
+  throw_described(op, name, index, size, {value, is_gone ? -1 : position});
+}
+
 void throw_wrong_index(const char* op, const char* name, const Tensor& index, int64_t size,
                        const kernels::WrongIndex& wrong) {
-  if (wrong.position < 0) infer::check_index_range(op, name, index, size);
-  throw IndexError(str(op, ": ", name, " must be at least 0 and below ", size, ", got ",
-                       describe_wrong(wrong, index)));
+  if (wrong.position < 0) check_index_range(op, name, index, size);
+  throw_described(op, name, index, size, wrong);
 }
 
 }  // namespace ebb::ops

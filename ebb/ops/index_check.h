@@ -1,8 +1,8 @@
-// ebb/ops/index_check.h -- the errors of indices that a kernel itself finds to be out of range.
+// ebb/ops/index_check.h -- whether indices are in range, before a kernel runs and while it does.
 //
 // A kernel reads each index once and checks it there (kernels/checked_index.h). What only makes a
 // new tensor needs no other check; for what is written in place the index is looked at before as
-// well (infer::check_index_range), so that an error comes before anything is written, unless
+// well (check_index_range), so that an error comes before anything is written, unless
 // another thread writes the index during the call.
 #pragma once
 
@@ -14,7 +14,11 @@ namespace ebb::ops {
 /// "7 at position [0, 2]", the position being one in `index`.
 EBB_API std::string describe_wrong(const kernels::WrongIndex& wrong, const Tensor& index);
 
-/// Throws the IndexError of infer::check_index_range(); looks where it is, if that is not known.
+/// Throws IndexError, naming value and position, unless all elements are in [0, size).
+/// `index` has dtype int64.
+EBB_API void check_index_range(const char* op, const char* name, const Tensor& index, int64_t size);
+
+/// Throws the IndexError of check_index_range(); looks where it is, if that is not known.
 [[noreturn]] EBB_API void throw_wrong_index(const char* op, const char* name, const Tensor& index,
                                             int64_t size, const kernels::WrongIndex& wrong);
 

@@ -1,12 +1,7 @@
 // ebb/ops/infer.cpp -- shape rules and checks; see the header.
 #include "ebb/ops/infer.h"
 
-#include "ebb/core/tensor/device_memory.h"
 #include "ebb/core/tensor/tensor_name.h"
-#include "ebb/kernels/signatures.h"
-#include "ebb/kernels/tables/find_out_of_range.h"
-#include "ebb/ops/index_check.h"
-#include "ebb/ops/view_of.h"
 
 namespace ebb::ops::infer {
 
@@ -75,33 +70,6 @@ void check_index_dtype(const char* op, const char* name, const Tensor& index) {
   if (index.dtype() == DType::int64 || index.dtype() == DType::int32) [[likely]]
     return;
   throw DTypeError(str(op, ": ", name, " needs dtype int64 or int32, got ", describe(index)));
-}
-
-int64_t element_at(const Tensor& index, int64_t position) {
-  const TensorImpl& impl = *index.impl();
-  int64_t offset = 0;
-  for (int dim = impl.ndim - 1; dim >= 0; --dim) {
-    offset += position % impl.sizes()[dim] * impl.strides()[dim];
-    position /= impl.sizes()[dim];
-  }
-  return static_cast<const int64_t*>(index.host_data())[offset];
-}
-
-std::string describe_element(const Tensor& index, int64_t position) {
-  return describe_wrong({element_at(index, position), position}, index);
-}
-
-void check_index_range(const char* op, const char* name, const Tensor& index, int64_t size) {
-  if (index.numel() == 0) return;
-  if (!is_on_host(index)) return check_index_range(op, name, host_copy(index), size);
-  const auto find = kernel_for(op, kernels::find_out_of_range_kernels, index);
-  const int64_t position = find(context_of(index), view_of(index), 0, size);
-  if (position < 0) [[likely]]
-    return;
-  const int64_t value = element_at(index, position);
-  const bool is_gone = value >= 0 && value < size;  // another thread has written it since
-  throw IndexError(str(op, ": ", name, " must be at least 0 and below ", size, ", got ",
-                       describe_wrong({value, is_gone ? -1 : position}, index)));
 }
 
 Shape reshaped(const char* op, const Tensor& input, IntSpan shape) {

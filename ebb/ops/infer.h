@@ -39,14 +39,6 @@ EBB_API void check_same_dtype(const char* op, const Tensor& input, const char* o
 EBB_API void check_same_device(const char* op, const Tensor& input, const Tensor& other);
 /// Throws DTypeError unless it is int32 or int64.
 EBB_API void check_index_dtype(const char* op, const char* name, const Tensor& index);
-/// Throws IndexError, naming value and position, unless all elements are in [0, size).
-/// `index` has dtype int64.
-EBB_API void check_index_range(const char* op, const char* name, const Tensor& index, int64_t size);
-/// "index 7 at position [0, 2]", for the flat position of an int64 tensor's element.
-EBB_API std::string describe_element(const Tensor& index, int64_t position);
-/// The element at a flat (row-major) position of an int64 tensor.
-EBB_API int64_t element_at(const Tensor& index, int64_t position);
-
 /// Sizes with at most one -1 solved, for a tensor of `numel` elements. Throws ShapeError.
 EBB_API Shape reshaped(const char* op, const Tensor& input, IntSpan shape);
 

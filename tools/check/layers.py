@@ -60,8 +60,6 @@ CIRCLES: dict[str, str] = {
     "ebb/kernels/cpu/simd/ blocks loops": (
         "the loop over rows leaves transposed operands to the one over blocks"
     ),
-    "ebb/kernels/cpu/simd/ isa simd": "to be cut",
-    "ebb/ops/ index_check infer": "to be cut",
 }
 _LIBRARY = re.compile(r"\bebb_library\(\s*(\w+)([^)]*)\)")
 _KEYWORDS = ("SOURCES", "GENERATED", "DEPS", "PRIVATE_DEPS", "OPTIONS")

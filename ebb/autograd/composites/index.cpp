@@ -30,6 +30,7 @@
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/broadcast.h"
+#include "ebb/ops/index_check.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -177,7 +178,7 @@ Tensor one_hot(const Tensor& input, int64_t num_classes) {
   }
   const int64_t classes = num_classes == -1 ? classes_up_to(max(input)) : num_classes;
   const Tensor index = input.dtype() == DType::int64 ? input : cast(input, DType::int64);
-  ops::infer::check_index_range("one_hot", "input", index, classes);
+  ops::check_index_range("one_hot", "input", index, classes);
   Shape shape = input.shape();
   shape.push_back(classes);
   const Tensor out = zeros(shape, DType::int64, input.device());

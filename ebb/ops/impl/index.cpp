@@ -33,7 +33,7 @@ Tensor index_for(const char* op, const Tensor& input, const Tensor& index, int64
   infer::check_index_dtype(op, "index", index);
   infer::check_same_device(op, input, index);
   Tensor converted = as_dtype(index, DType::int64);
-  if (!is_on_host(index)) infer::check_index_range(op, "index", converted, size);
+  if (!is_on_host(index)) check_index_range(op, "index", converted, size);
   return converted;
 }
 
@@ -45,7 +45,7 @@ Tensor index_for(const char* op, const Tensor& input, const Tensor& index, int64
                  Target target, int64_t count) {
   Tensor converted = index_for(op, input, index, size);
   const bool is_first_look = target == Target::in_place || count == 0;
-  if (is_first_look && is_on_host(index)) infer::check_index_range(op, "index", converted, size);
+  if (is_first_look && is_on_host(index)) check_index_range(op, "index", converted, size);
   return converted;
 }
 
@@ -211,7 +211,7 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   });
   // With no slices to read, nobody looked at the index.
   if (out.numel() == 0) {
-    infer::check_index_range("index_select", "index", places, source.sizes[axis]);
+    check_index_range("index_select", "index", places, source.sizes[axis]);
   }
   return out;
 }

@@ -184,13 +184,13 @@ struct IndexedDims {
 Tensor row_for(const char* op, const char* name, const Tensor& index, int64_t size) {
   infer::check_index_dtype(op, name, index);
   Tensor converted = contiguous(as_dtype(index, DType::int64));
-  if (!is_on_host(index)) infer::check_index_range(op, name, converted, size);
+  if (!is_on_host(index)) check_index_range(op, name, converted, size);
   return converted;
 }
 Tensor checked_row(const char* op, const char* name, const Tensor& index, int64_t size) {
   infer::check_index_dtype(op, name, index);
   const Tensor converted = contiguous(as_dtype(index, DType::int64));
-  infer::check_index_range(op, name, converted, size);
+  check_index_range(op, name, converted, size);
   return converted;
 }
 
@@ -219,7 +219,7 @@ void select_rows(const char* op, const char* name, const kernels::TensorView& in
     select(context_of(out), input, axis, as_row(index).over(index), rows.over(out));
   });
   // Where no slice has an element, nobody looked at the index.
-  if (out.numel() == 0) infer::check_index_range(op, name, index, size);
+  if (out.numel() == 0) check_index_range(op, name, index, size);
 }
 
 /// `value` as the dense rows that kernels add or copy: converted and broadcast to `shape`.
@@ -257,7 +257,7 @@ Tensor index_dims_backward(const Tensor& grad, IntSpan input_shape, IntSpan dims
   }
   const Tensor row = to.places(op, row_for(op, "index", index, to.count));
   const Tensor source = contiguous(grad);
-  if (grad.numel() == 0) infer::check_index_range(op, "index", row, to.merged.sizes[to.axis]);
+  if (grad.numel() == 0) check_index_range(op, "index", row, to.merged.sizes[to.axis]);
   add_rows(op, out, to, row, to.rows(row.numel()), source);
   return out;
 }
@@ -328,7 +328,7 @@ Tensor embedding_backward(const Tensor& grad, const Tensor& indices, int64_t cou
                          infer::describe(grad), " and ", infer::describe(indices)));
   }
   const Tensor row = row_for(op, "indices", indices, count);
-  if (grad.numel() == 0) infer::check_index_range(op, "indices", row, count);
+  if (grad.numel() == 0) check_index_range(op, "indices", row, count);
   const int64_t sizes[] = {count, width};
   Tensor out = zeros(sizes, grad.dtype(), grad.device());
   const Tensor source = contiguous(grad);

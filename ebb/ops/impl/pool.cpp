@@ -13,6 +13,7 @@
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/impl/creation.h"
 #include "ebb/ops/impl/pool_shape.h"
+#include "ebb/ops/index_check.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/view_of.h"
 
@@ -231,8 +232,8 @@ Tensor max_pool_backward(const Tensor& grad, const Tensor& indices, IntSpan inpu
   const Geometry small = planes_of(grad.sizes(), pooled);
   const Tensor given = contiguous(grad);
   if (!kernel(context_of(grad), small.over(given), small.over(places), plane.over(grad_input))) {
-    infer::check_index_range(op, "indices", as_dtype(places, DType::int64),
-                             plane.sizes[1] * plane.sizes[2]);
+    check_index_range(op, "indices", as_dtype(places, DType::int64),
+                      plane.sizes[1] * plane.sizes[2]);
   }
   return grad_input;
 }

@@ -14,6 +14,7 @@
 #include "ebb/ops/copy.h"
 #include "ebb/ops/creation.h"
 #include "ebb/ops/index.h"
+#include "ebb/ops/index_check.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/shape.h"
 
@@ -219,7 +220,7 @@ Tensor sparse_coo(const Tensor& indices, const Tensor& values, IntSpan size, boo
   for (int64_t dim = 0; dim < dims; ++dim) {
     const Tensor row = make_view(places, Shape{places.size(1)}, Shape{1},
                                  places.storage_offset() + dim * places.size(1));
-    infer::check_index_range(op, "indices", row, size[static_cast<size_t>(dim)]);
+    check_index_range(op, "indices", row, size[static_cast<size_t>(dim)]);
   }
   checked_numel(op, size.first(sparse), 1);
   return make_sparse(Layout::sparse_coo, size, {places, {}, values, is_coalesced});
@@ -250,7 +251,7 @@ Tensor sparse_rows(const Tensor& rows, const Tensor& values, IntSpan size, bool 
   check_sizes(op, size);
   const Tensor places = as_indices(op, "rows", rows, 1);
   check_values(op, values, value_sizes(places.numel(), size, 1), places);
-  infer::check_index_range(op, "rows", places, size[0]);
+  check_index_range(op, "rows", places, size[0]);
   return make_sparse(Layout::selected_rows, size, {places, {}, values, is_coalesced});
 }
 

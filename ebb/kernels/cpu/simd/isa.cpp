@@ -6,8 +6,7 @@
 #include <string>
 
 #include "ebb/core/base/error.h"
-#include "ebb/kernels/cpu/simd/simd.h"
-#include "hwy/highway.h"
+#include "hwy/targets.h"
 
 namespace ebb::kernels {
 namespace {
