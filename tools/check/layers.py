@@ -37,11 +37,13 @@ GENERATED = "build/release/generated"
 # is not named, as that of generated headers, is for all.
 ROOMS = {
     "ebb/core": ("base", "runtime", "device", "tensor"),
+    "ebb/kernels": ("", "cpu"),
     "ebb/kernels/cpu": ("simd", "pointwise", "reduce", "gemm", "index", "network"),
     "ebb/autograd": (
         *("history", "hooks", "watch", "engine", "checkpoint", "forward", "custom"),
         *("rules", "composites"),
     ),
+    "ebb/graph": ("layout", ""),
     "python/src": ("base", "calls", "autograd", "tensor", "parts", ""),
 }
 PACKAGES = ("python/ebb/", "codegen/", "tools/")
