@@ -1,8 +1,8 @@
 # codegen/emit_modules.py -- the modules of the table: C++ classes, Python classes and their tests.
 #
-# ebb/nn/<family>.h and .cpp, python/ebb/nn/<family>.py, a C++ test of all examples and
-# module_rows.json for the Python tests. What is text stands in the templates; here is how options
-# read in either language.
+# ebb/nn/<family>.h and .cpp, python/ebb/nn/<family>.py, the functions of ebb.nn.functional that add
+# an option to an op, a C++ test of all examples and module_rows.json for the Python tests. What is
+# text stands in the templates; here is how options read in either language.
 """Emitter of modules that hold options only."""
 
 from __future__ import annotations
@@ -44,9 +44,7 @@ class PythonModule:
         for option in self.row.options:
             if option.keyword_only and "*" not in texts:
                 texts.append("*")
-            default = option.param.python_default
-            text = f"{option.name}: {option.annotation}"
-            texts.append(text if default is None else f"{text} = {_double_quoted(default)}")
+            texts.append(_parameter(option))
         return folded("    def __init__(", texts, "):")
 
     def kept(self, option: Option) -> str:
@@ -82,8 +80,7 @@ class PythonModule:
     @property
     def result(self) -> str:
         """The annotation of what a call returns."""
-        has_places = any(option.name == "return_indices" for option in self.row.options)
-        return "Tensor | tuple[Tensor, Tensor]" if has_places else "Tensor"
+        return _result(self.row)
 
     @property
     def inputs(self) -> str:
@@ -119,6 +116,70 @@ class PythonModule:
         if len(lines[0]) > 80:
             lines = [f">>> layer = {make}", f">>> layer({', '.join(tensors)})"]
         return [*lines, *tensor_repr(example["out"]).splitlines()]
+
+
+@dataclass
+class AddedFunction:
+    """A function of ebb.nn.functional that adds an option to its op."""
+
+    row: Module
+
+    @classmethod
+    def of(cls, family: ModuleFamily) -> list[AddedFunction]:
+        """Those of a family; what changes more than that is written by hand."""
+        return [
+            cls(row)
+            for row in family.modules
+            if any(option.is_added for option in row.options)
+            and len(row.params) == len(row.options) + 1
+            and row.op is not None
+            and len(row.op.results) == 1
+        ]
+
+    @property
+    def options(self) -> list[Option]:
+        """All parameters but the input, in the op's order, and the added one."""
+        order = [param.name for param in self.row.params]
+        return sorted(self.row.options, key=lambda option: order.index(option.name))
+
+    @property
+    def names(self) -> list[str]:
+        """The ops that are called."""
+        name, added = self.row.function, self.options[-1].name
+        return [name, name + "_with_indices"] if added == "return_indices" else [name]
+
+    @property
+    def signature(self) -> str:
+        """The opening of the function."""
+        texts = ["input: Tensor", *map(_parameter, self.options)]
+        return folded(f"def {self.row.function}(", texts, f") -> {_result(self.row)}:")
+
+    @property
+    def body(self) -> str:
+        """Its statements."""
+        name, added = self.row.function, self.options[-1].name
+        given = [option.name for option in self.options[:-1]]
+        plain = folded(f"    return _{name}(", ["input", *given], ")")
+        if added == "return_indices":
+            both = folded(f"        values, indices = _{self.names[1]}(", ["input", *given], ")")
+            return f"    if return_indices:\n{both}\n        return values, indices\n{plain}"
+        call, passed = "_overwrite(", [f"_{name}", "input", *given]
+        if self.row.op is not None and self.row.op.has_inplace:
+            call, passed = f"input.{name}_(", given
+        return f"    if inplace:\n{folded(f'        return {call}', passed, ')')}\n{plain}"
+
+
+def _parameter(option: Option) -> str:
+    """A parameter of Python as it is declared."""
+    default = option.param.python_default
+    text = f"{option.name}: {option.annotation}"
+    return text if default is None else f"{text} = {_double_quoted(default)}"
+
+
+def _result(row: Module) -> str:
+    """The annotation of what a call returns."""
+    has_places = any(option.name == "return_indices" for option in row.options)
+    return "Tensor | tuple[Tensor, Tensor]" if has_places else "Tensor"
 
 
 def folded(head: str, items: list[str], tail: str) -> str:
@@ -416,6 +477,10 @@ def emit(families: list[ModuleFamily]) -> dict[str, str]:
             template = env.get_template(f"modules.{kind}.j2")
             files[f"ebb/nn/{family.name}.{kind}"] = template.render(context)
         tested.append((family, [one for one in ours if one.row.example]))
+    functions = [one for family in families for one in AddedFunction.of(family)]
+    files["python/ebb/nn/functional/added_options.py"] = env.get_template(
+        "functional.py.j2"
+    ).render(functions=functions, names=[name for one in functions for name in one.names])
     files["tests/nn/module_table_test.cpp"] = env.get_template("modules_test.cpp.j2").render(
         tested=tested
     )

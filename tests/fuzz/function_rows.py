@@ -21,9 +21,6 @@ CASES: dict[str, dict[str, Any]] = {
     "dropout1d": {"none": "random"},
     "dropout2d": {"none": "random"},
     "dropout3d": {"none": "random"},
-    "elu_": {"none": "the op's in-place form"},
-    "hardtanh_": {"none": "the op's in-place form"},
-    "leaky_relu_": {"none": "the op's in-place form"},
     "fold": {
         "inputs": [
             {"input": [2, 18, 6], "output_size": [3, 4], "kernel_size": [2, 3], "padding": [0, 1],

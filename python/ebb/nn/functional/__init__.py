@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from ebb._C import add, scaled_dot_product_attention
-from ebb.nn.functional import activation, basic, conv, index, loss, norm, resize
+from ebb.nn.functional import activation, added_options, basic, conv, index, loss, norm, resize
 from ebb.nn.functional.activation import *
+from ebb.nn.functional.added_options import *
 from ebb.nn.functional.basic import *
 from ebb.nn.functional.conv import *
 from ebb.nn.functional.index import *
@@ -15,6 +16,7 @@ from ebb.nn.functional.resize import *
 
 __all__ = ["add", "scaled_dot_product_attention"]
 __all__ += activation.__all__
+__all__ += added_options.__all__
 __all__ += basic.__all__
 __all__ += conv.__all__
 __all__ += index.__all__

@@ -30,9 +30,7 @@ __all__ = [
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
-    "max_pool1d",
     "max_pool1d_with_indices",
-    "max_pool2d",
     "max_pool2d_with_indices",
 ]
 
@@ -150,40 +148,6 @@ def conv3d(
     if isinstance(padding, str):
         return _conv(_C.conv3d, 3, input, weight, bias, stride, padding, dilation, groups)
     return _C.conv3d(input, weight, bias, stride, padding, dilation, groups)
-
-
-def max_pool1d(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Maxima:
-    """Return the largest element of each window of the last dim, with its place if asked for."""
-    pool = max_pool1d_with_indices if return_indices else _C.max_pool1d
-    found = pool(input, kernel_size, stride, padding, dilation, ceil_mode)
-    return tuple(found) if return_indices else found
-
-
-def max_pool2d(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Maxima:
-    """Return the largest element of each window of the last two dims.
-
-    Args:
-        return_indices: Also return its place in the two dims, flattened.
-    """
-    pool = max_pool2d_with_indices if return_indices else _C.max_pool2d
-    found = pool(input, kernel_size, stride, padding, dilation, ceil_mode)
-    return tuple(found) if return_indices else found
 
 
 def _parts(
