@@ -59,9 +59,6 @@ MODULES = (
 # Circles that stand, "FOLDER/ STEM STEM" or "package. module module": each with its reason.
 CIRCLES: dict[str, str] = {
     "ebb/kernels/cpu/reduce/ reduce reduce_kernel": "to be cut",
-    "ebb/kernels/cpu/simd/ blocks loops": (
-        "the loop over rows leaves transposed operands to the one over blocks"
-    ),
 }
 _LIBRARY = re.compile(r"\bebb_library\(\s*(\w+)([^)]*)\)")
 _KEYWORDS = ("SOURCES", "GENERATED", "DEPS", "PRIVATE_DEPS", "OPTIONS")

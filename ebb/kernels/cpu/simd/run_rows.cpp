@@ -1,10 +1,9 @@
-// ebb/kernels/cpu/simd/loops.cpp -- run_rows(): tiles over strided and broadcast operands.
-#include "ebb/kernels/cpu/simd/loops.h"
-
+// ebb/kernels/cpu/simd/run_rows.cpp -- tiles over strided and broadcast operands.
 #include <algorithm>
 
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/simd/blocks.h"
+#include "ebb/kernels/cpu/simd/loops.h"
 #include "ebb/kernels/cpu/simd/strided.h"
 
 namespace ebb::kernels::cpu {
