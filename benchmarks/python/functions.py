@@ -113,16 +113,22 @@ def main() -> None:
             apply(a)
 
     results = {
-        "function, both ways": forward_and_backward(Alias.apply, loops, rounds),
-        "function of one op, both ways": forward_and_backward(Identity.apply, loops, rounds),
-        "function that saves, both ways": forward_and_backward(Square.apply, loops, rounds),
-        "function, forward": best(loop_forward, loops, rounds) - nothing,
-        "no_grad block": best(loop_no_grad, loops, rounds) - nothing,
-        "inference_mode block": best(loop_inference_mode, loops, rounds) - nothing,
-        "add, not recorded": best(loop_op, loops, rounds) - nothing,
+        "Function that returns its input, forward and backward": forward_and_backward(
+            Alias.apply, loops, rounds
+        ),
+        "Function of one op, forward and backward": forward_and_backward(
+            Identity.apply, loops, rounds
+        ),
+        "Function that saves, forward and backward": forward_and_backward(
+            Square.apply, loops, rounds
+        ),
+        "Function that returns its input, forward": best(loop_forward, loops, rounds) - nothing,
+        "empty no_grad block": best(loop_no_grad, loops, rounds) - nothing,
+        "empty inference_mode block": best(loop_inference_mode, loops, rounds) - nothing,
+        "a + b, not recorded": best(loop_op, loops, rounds) - nothing,
     }
     with ebb.inference_mode():
-        results["add, inference mode"] = best(loop_op, loops, rounds) - nothing
+        results["a + b, inference mode"] = best(loop_op, loops, rounds) - nothing
     print(json.dumps({name: round(value, 1) for name, value in results.items()}))
 
 

@@ -72,16 +72,20 @@ def main():
         ):
             data = make(count)
             path = write_html(data, Path(folder) / "graph.html")
-            found[f"bytes per node, {name}"] = path.stat().st_size / len(data["nodes"]["name"])
-            found[f"first paint, {name}"] = first_paint(browser, path, rounds)
+            found[f"HTML of {name}"] = path.stat().st_size / len(data["nodes"]["name"])
+            found[f"first paint of {name}"] = first_paint(browser, path, rounds)
         path = write_html(graphs.towers(), Path(folder) / "graph.html")
-        (found["pan, 2,000 boxes"],), drawn = pan_rates(browser, path, ["ebbViewer.fit()"])
+        (found["panning: 2,000 boxes in sight"],), drawn = pan_rates(
+            browser, path, ["ebbViewer.fit()"]
+        )
         assert drawn > 2000
         path = write_html(graphs.sized(10_000), Path(folder) / "graph.html")
         actions = ["ebbViewer.unfoldAll()", "ebbViewer.zoomTo(0.6)", WHOLE]
         rates, _ = pan_rates(browser, path, actions)
-        for name, rate in zip(("far", "near", "whole"), rates, strict=True):
-            found[f"pan, 10,000 nodes unfolded, {name}"] = rate
+        for name, rate in zip(
+            ("from afar", "with texts", "the whole graph in sight"), rates, strict=True
+        ):
+            found[f"panning: 10,000 nodes, all unfolded, {name}"] = rate
     print(json.dumps(found))
 
 

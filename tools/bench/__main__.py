@@ -14,20 +14,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tools.bench import (
-    branches_rows,
-    checks_rows,
-    cpp_rows,
-    forward_mode_rows,
-    function_rows,
-    graph_rows,
-    hooks_rows,
-    limit_rows,
-    python_rows,
-    report,
-    saved_hooks_rows,
-    viewer_rows,
-)
+from tools.bench import branches_rows, cpp_rows, limit_rows, python_rows, report, script_rows
 from tools.bench.runner import InstructionCounter, Settings, Speed
 from tools.bench.table import Row, terminal_table
 
@@ -35,26 +22,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).resolve().parents[2]
-GROUPS: dict[str, Callable[[Settings, InstructionCounter], list[Row]]] = {
+GROUPS: dict[str, Callable[[Settings], list[Row]] | script_rows.Script] = {
     "record": cpp_rows.record_rows,
     "engine": cpp_rows.engine_rows,
-    "deep": lambda settings, _: cpp_rows.deep_rows(settings),
+    "deep": cpp_rows.deep_rows,
     "ops": python_rows.op_rows,
     "overhead": python_rows.overhead_rows,
-    "functions": lambda settings, _: function_rows.function_rows(settings),
-    "size": lambda settings, _: python_rows.size_rows(settings),
-    "train": lambda settings, _: python_rows.train_rows(settings),
-    "saved": lambda settings, _: saved_hooks_rows.saved_hooks_rows(settings),
-    "branches": lambda settings, _: branches_rows.branches_rows(settings),
-    "checks": lambda settings, _: checks_rows.checks_rows(settings),
-    "threads": lambda settings, _: cpp_rows.thread_rows(settings),
-    "limits": lambda settings, _: limit_rows.limit_rows(settings),
-    "attention": lambda settings, _: limit_rows.attention_rows(settings),
-    "viewer": lambda settings, _: viewer_rows.viewer_rows(settings),
-    "graph": lambda settings, _: graph_rows.graph_rows(settings),
-    "hooks": lambda settings, _: hooks_rows.hook_rows(settings),
-    "bitwise": lambda settings, _: python_rows.bitwise_rows(settings),
-    "forward_mode": forward_mode_rows.forward_mode_rows,
+    "functions": script_rows.FUNCTIONS,
+    "size": python_rows.size_rows,
+    "train": python_rows.train_rows,
+    "saved": script_rows.SAVED_HOOKS,
+    "branches": branches_rows.branches_rows,
+    "checks": script_rows.CHECKS,
+    "threads": cpp_rows.thread_rows,
+    "limits": limit_rows.limit_rows,
+    "attention": limit_rows.attention_rows,
+    "viewer": script_rows.VIEWER,
+    "graph": script_rows.GRAPH,
+    "hooks": script_rows.HOOKS,
+    "bitwise": python_rows.bitwise_rows,
+    "forward_mode": script_rows.FORWARD_MODE,
 }
 
 
@@ -63,8 +50,7 @@ def measure(settings: Settings, names: list[str]) -> tuple[list[Row], list[str],
 
     Returns rows, names of failed groups, and the machine's speed before each group.
     """
-    counter = InstructionCounter(settings)
-    if not counter.is_available and not settings.is_quick:
+    if not InstructionCounter(settings).is_available and not settings.is_quick:
         print("[bench] no instructions: needs valgrind\nhint: apt-get install valgrind")
     rows: list[Row] = []
     failed, speeds = [], []
@@ -72,7 +58,9 @@ def measure(settings: Settings, names: list[str]) -> tuple[list[Row], list[str],
         speeds.append(Speed.now(settings))
         started = time.monotonic()
         try:
-            rows += GROUPS[name](settings, counter)
+            group = GROUPS[name]
+            is_script = isinstance(group, script_rows.Script)
+            rows += script_rows.script_rows(settings, group) if is_script else group(settings)
             verdict = "done"
         except (RuntimeError, OSError, ValueError, KeyError) as error:
             failed.append(name)

@@ -11,8 +11,9 @@ from tools.bench.table import DIFFERENCE, Row, lower_quartile, number
 DEEP_STACK_KIB = 512
 
 
-def record_rows(settings: Settings, counter: InstructionCounter) -> list[Row]:
+def record_rows(settings: Settings) -> list[Row]:
     """One op, before and after the process has a second thread."""
+    counter = InstructionCounter(settings)
     alone = google_benchmark(settings, "record_bench")
     shared = google_benchmark(settings, "record_bench", EBB_BENCH_SECOND_THREAD="1")
     counts = {
@@ -56,8 +57,9 @@ def record_rows(settings: Settings, counter: InstructionCounter) -> list[Row]:
     return rows
 
 
-def engine_rows(settings: Settings, counter: InstructionCounter) -> list[Row]:
+def engine_rows(settings: Settings) -> list[Row]:
     """Chains of v = v + c over 64 floats."""
+    counter = InstructionCounter(settings)
     samples = google_benchmark(settings, "engine_bench")
     alive, destroyed, ran, node, node_ran = (
         counter.cpp(name)

@@ -26,8 +26,9 @@ PAIRED = "median difference of neighbouring runs"
 IMPORT = "import time; t = time.perf_counter(); import ebb; print(time.perf_counter() - t)"
 
 
-def op_rows(settings: Settings, counter: InstructionCounter) -> list[Row]:
+def op_rows(settings: Settings) -> list[Row]:
     """One op, the loop subtracted, before and after the process has a second thread."""
+    counter = InstructionCounter(settings)
     loops = ["--rounds", "3", "--loops", "2000"] if settings.is_quick else ["--rounds", "25"]
     switch = settings.build / "lib" / "libebb_location_switch.so"
     alone = json.loads(run_python(settings, "ops.py", "ebb", *loops, "--location", str(switch)))
@@ -54,8 +55,9 @@ def op_rows(settings: Settings, counter: InstructionCounter) -> list[Row]:
     return rows
 
 
-def overhead_rows(settings: Settings, counter: InstructionCounter) -> list[Row]:
+def overhead_rows(settings: Settings) -> list[Row]:
     """What the script of the peers says: backward per node, bytes per node."""
+    counter = InstructionCounter(settings)
     rounds = 1 if settings.is_quick else 5
     reports = [json.loads(run_python(settings, "overhead.py", "ebb"))["ns"] for _ in range(rounds)]
     chain = minus(counter.python("chain_run"), counter.python("chain"))
