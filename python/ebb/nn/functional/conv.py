@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ebb import _C
 from ebb._C import (
@@ -63,91 +63,46 @@ def padding_pairs(
     return [(total // 2, total - total // 2) for total in totals]
 
 
-def _conv(
-    op: Callable[..., Tensor],
-    dims: int,
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: Ints,
-    padding: str,
-    dilation: Ints,
-    groups: int,
-) -> Tensor:
-    """Convolve with a padding by name."""
-    check_text_padding(f"conv{dims}d", padding, stride)
-    if padding == "valid" or weight.ndim != dims + 2:
-        return op(input, weight, bias, stride, 0, dilation, groups)
-    pairs = padding_pairs("same", tuple(weight.shape[2:]), dilation)
-    out = op(input, weight, bias, stride, [behind for _, behind in pairs], dilation, groups)
-    # An uneven padding: the even one gives one element too many, in front.
-    for dim, (before, behind) in enumerate(pairs, -dims):
-        if before != behind:
-            out = out.narrow(dim, behind - before, out.shape[dim] - (behind - before))
-    return out
+def _convolution(dims: int, sizes: str):  # its type is that of what it returns
+    """Return the op of so many dims with padding by name."""
+    op = getattr(_C, f"conv{dims}d")
 
+    def convolve(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Ints = 1,
+        padding: Ints | str = 0,
+        dilation: Ints = 1,
+        groups: int = 1,
+    ) -> Tensor:
+        if not isinstance(padding, str):
+            return op(input, weight, bias, stride, padding, dilation, groups)
+        check_text_padding(op.__name__, padding, stride)
+        if padding == "valid" or weight.ndim != dims + 2:
+            return op(input, weight, bias, stride, 0, dilation, groups)
+        pairs = padding_pairs("same", tuple(weight.shape[2:]), dilation)
+        out = op(input, weight, bias, stride, [behind for _, behind in pairs], dilation, groups)
+        # An uneven padding: the even one gives one element too many, in front.
+        for dim, (before, behind) in enumerate(pairs, -dims):
+            if before != behind:
+                out = out.narrow(dim, behind - before, out.shape[dim] - (behind - before))
+        return out
 
-def conv1d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Ints = 1,
-    padding: Ints | str = 0,
-    dilation: Ints = 1,
-    groups: int = 1,
-) -> Tensor:
-    """Convolve over one dim.
+    convolve.__name__ = convolve.__qualname__ = op.__name__
+    convolve.__doc__ = f"""Convolve over the last dims: {sizes}.
 
     Args:
-        input: [batch, channels, length], or without batch.
-        weight: [out, channels / groups, kernel].
-        padding: Zeros at both ends; "same" keeps the length (with stride 1), "valid" adds none.
+        input: [batch, channels, {sizes}], or without batch.
+        weight: [out, channels / groups, {sizes}].
+        padding: Zeros at both ends; "same" keeps the sizes (with a stride of 1), "valid" adds none.
     """
-    if isinstance(padding, str):
-        return _conv(_C.conv1d, 1, input, weight, bias, stride, padding, dilation, groups)
-    return _C.conv1d(input, weight, bias, stride, padding, dilation, groups)
+    return convolve
 
 
-def conv2d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Ints = 1,
-    padding: Ints | str = 0,
-    dilation: Ints = 1,
-    groups: int = 1,
-) -> Tensor:
-    """Convolve over two dims.
-
-    Args:
-        input: [batch, channels, height, width], or without batch.
-        weight: [out, channels / groups, height, width].
-        padding: Zeros on all sides; "same" keeps the size (with a stride of 1), "valid" adds none.
-    """
-    if isinstance(padding, str):
-        return _conv(_C.conv2d, 2, input, weight, bias, stride, padding, dilation, groups)
-    return _C.conv2d(input, weight, bias, stride, padding, dilation, groups)
-
-
-def conv3d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Ints = 1,
-    padding: Ints | str = 0,
-    dilation: Ints = 1,
-    groups: int = 1,
-) -> Tensor:
-    """Convolve over three dims.
-
-    Args:
-        input: [batch, channels, depth, height, width], or without batch.
-        weight: [out, channels / groups, depth, height, width].
-        padding: Zeros on all sides; "same" keeps the size (with a stride of 1), "valid" adds none.
-    """
-    if isinstance(padding, str):
-        return _conv(_C.conv3d, 3, input, weight, bias, stride, padding, dilation, groups)
-    return _C.conv3d(input, weight, bias, stride, padding, dilation, groups)
+conv1d = _convolution(1, "length")
+conv2d = _convolution(2, "height, width")
+conv3d = _convolution(3, "depth, height, width")
 
 
 def _parts(
