@@ -1,4 +1,4 @@
-// tests/nn/convolution_test.cpp -- convolutions and pools as modules.
+// tests/nn/convolution_test.cpp -- convolutions as modules.
 #include "ebb/nn/convolution.h"
 
 #include <gtest/gtest.h>
@@ -74,16 +74,6 @@ TEST(ConvTranspose2d, SpreadsEachElement) {
   ConvTranspose2d layer(1, 1, 2, {.stride = 2, .output_padding = Pair(0, 1), .bias = false});
   copy_(detached(layer.weight), count_up(Shape{1, 1, 2, 2}));
   EXPECT_EQ(to_vector(layer(ones(Shape{1, 1, 1, 1}))), (std::vector<float>{0, 1, 0, 2, 3, 0}));
-}
-
-TEST(Pooling, KeepsOneValuePerWindow) {
-  const Tensor x = count_up(Shape{1, 1, 2, 4});
-  EXPECT_EQ(to_vector(MaxPool2d(2)(x)), (std::vector<float>{5, 7}));
-  EXPECT_EQ(to_vector(AvgPool2d(2)(x)), (std::vector<float>{2.5f, 4.5f}));
-  EXPECT_EQ(to_vector(AvgPool2d(2, {.divisor_override = 2})(x)), (std::vector<float>{5, 9}));
-  EXPECT_EQ(to_vector(AdaptiveAvgPool2d(1)(x)), std::vector<float>{3.5f});
-  EXPECT_EQ(to_vector(MaxPool2d(Pair(1, 2), {.stride = Pair(1, 1)})(x)),
-            (std::vector<float>{1, 2, 3, 5, 6, 7}));
 }
 
 TEST(Conv2d, TrainsInANetwork) {
