@@ -3,6 +3,7 @@
 
 #include "ebb/autograd/composites/widened.h"
 #include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/history/in_blocks.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/add.h"
@@ -116,10 +117,12 @@ Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction, bo
   constexpr const char* op = "kl_div";
   const autograd::CompositeCall call("kl_div", __builtin_return_address(0));
   check_operands(op, input, target);
-  if (log_target) return reduced(mul(exp(target), sub(target, input)), reduction);
-  // 0 log 0 is 0.
-  const Tensor entropy = where(eq(target, 0), 0, mul(target, log(target)));
-  return reduced(sub(entropy, mul(target, input)), reduction);
+  const auto losses = [&](const Tensor& x, const Tensor& y) {
+    if (log_target) return mul(exp(y), sub(y, x));
+    // 0 log 0 is 0.
+    return sub(where(eq(y, 0), 0, mul(y, log(y))), mul(y, x));
+  };
+  return reduced(autograd::in_blocks(losses, input, target), reduction);
 }
 
 namespace {

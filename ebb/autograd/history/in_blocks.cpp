@@ -17,10 +17,14 @@ namespace {
 
 /// Whether what holds for all elements of `operands` may be worked out for some at a time.
 bool can_be_cut(std::span<const Tensor> operands) {
-  if ((thread_state.modes & gate::kMask) != gate::kNoGrad) return false;  // recorded, or watched
+  const uint32_t modes = thread_state.modes & gate::kMask;
+  if ((modes & ~gate::kNoGrad) != 0) return false;  // watched, for one
   constexpr uint32_t kNotPlain = gate::kTangent | gate::kNotStrided;
-  return std::all_of(operands.begin(), operands.end(), [](const Tensor& operand) {
-    return (operand.gate_bits() & kNotPlain) == 0 && operand.device() == Device{};
+  return std::all_of(operands.begin(), operands.end(), [&](const Tensor& operand) {
+    if (!operand.defined()) return false;
+    const bool is_recorded = modes == 0 && operand.requires_grad();
+    const bool is_plain = (operand.gate_bits() & kNotPlain) == 0;
+    return is_plain && !is_recorded && operand.device() == Device{};
   });
 }
 

@@ -27,7 +27,10 @@ EBB_API Tensor large_in_blocks(std::span<const Tensor> operands,
 /// broadcast to. It is called once, unless an operand is large and nothing is recorded or watched.
 template <typename Formula, typename... Operands>
 Tensor in_blocks(const Formula& formula, const Operands&... operands) {
-  if (((operands.impl()->numel < 2 * kFormulaBlock) && ...)) [[likely]]
+  const auto is_small = [](const Tensor& operand) {
+    return !operand.defined() || operand.impl()->numel < 2 * kFormulaBlock;
+  };
+  if ((is_small(operands) && ...)) [[likely]]
     return formula(operands...);
   const std::array<Tensor, sizeof...(Operands)> all = {operands...};
   return detail::large_in_blocks(all, [&](const Tensor* parts) {

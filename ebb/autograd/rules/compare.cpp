@@ -1,6 +1,7 @@
 // ebb/autograd/rules/compare.cpp -- isclose and nan_to_num, which are made of other ops.
 #include <limits>
 
+#include "ebb/autograd/history/in_blocks.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops/abs.h"
 #include "ebb/autograd/ops/add.h"
@@ -52,13 +53,16 @@ Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double ato
   const NoGradGuard guard;
   check_tolerance("rtol", rtol);
   check_tolerance("atol", atol);
-  Tensor close = eq(input, other);
-  if (equal_nan) close = bitwise_or(close, bitwise_and(isnan(input), isnan(other)));
-  const Tensor lhs = as_wide(input);
-  const Tensor rhs = as_wide(other);
-  const Tensor distance = abs(sub(lhs, rhs));
-  const Tensor allowed = add(mul(abs(rhs), rtol), atol);
-  return bitwise_or(close, bitwise_and(isfinite(distance), le(distance, allowed)));
+  const auto compare = [&](const Tensor& x, const Tensor& y) {
+    Tensor close = eq(x, y);
+    if (equal_nan) close = bitwise_or(close, bitwise_and(isnan(x), isnan(y)));
+    const Tensor lhs = as_wide(x);
+    const Tensor rhs = as_wide(y);
+    const Tensor distance = abs(sub(lhs, rhs));
+    const Tensor allowed = add(mul(abs(rhs), rtol), atol);
+    return bitwise_or(close, bitwise_and(isfinite(distance), le(distance, allowed)));
+  };
+  return autograd::in_blocks(compare, input, other);
 }
 
 Tensor nan_to_num(const Tensor& input, double nan, std::optional<double> posinf,
@@ -69,9 +73,12 @@ Tensor nan_to_num(const Tensor& input, double nan, std::optional<double> posinf,
   }
   if (!is_floating(input.dtype())) return clone(input);
   const double largest = largest_of(input.dtype());
-  const Tensor numbers = masked_fill(input, isnan(input), nan);
-  const Tensor below = masked_fill(numbers, eq(input, kInfinity), posinf.value_or(largest));
-  return masked_fill(below, eq(input, -kInfinity), neginf.value_or(-largest));
+  const auto replace = [&](const Tensor& x) {
+    const Tensor numbers = masked_fill(x, isnan(x), nan);
+    const Tensor below = masked_fill(numbers, eq(x, kInfinity), posinf.value_or(largest));
+    return masked_fill(below, eq(x, -kInfinity), neginf.value_or(-largest));
+  };
+  return autograd::in_blocks(replace, input);
 }
 
 const Tensor& nan_to_num_(const Tensor& self, double nan, std::optional<double> posinf,

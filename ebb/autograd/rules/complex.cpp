@@ -4,6 +4,7 @@
 #include <complex>
 #include <numbers>
 
+#include "ebb/autograd/history/in_blocks.h"
 #include "ebb/autograd/ops/abs.h"
 #include "ebb/autograd/ops/angle.h"
 #include "ebb/autograd/ops/angle_of_complex.h"
@@ -58,9 +59,12 @@ namespace ebb {
 Tensor angle(const Tensor& input) {
   const autograd::CompositeCall call("angle", __builtin_return_address(0));
   if (is_complex(input.dtype())) return angle_of_complex(input);
-  const Tensor number = is_floating(input.dtype()) ? input : cast(input, default_dtype());
-  const Tensor turned = mul(cast(less(number, 0), number.dtype()), std::numbers::pi);
-  return where(isnan(number), number, turned);
+  const auto turned = [](const Tensor& x) {
+    const Tensor number = is_floating(x.dtype()) ? x : cast(x, default_dtype());
+    const Tensor half_turn = mul(cast(less(number, 0), number.dtype()), std::numbers::pi);
+    return where(isnan(number), number, half_turn);
+  };
+  return autograd::in_blocks(turned, input);
 }
 
 }  // namespace ebb
