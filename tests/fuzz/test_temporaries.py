@@ -112,7 +112,7 @@ def gradients(row, case, layout, create_graph):
 
 
 def check_blocks(row):
-    """Formulas of large tensors run block by block, unless what they do is recorded."""
+    """What is made of large tensors is made block by block, unless it is recorded."""
     rng = seeds.fixed("blocks", row.op)
     for _, case, size in growths(row, "float32", temporaries.of_backward)[:1]:
         large = temporaries.enlarged(case, size, temporaries.ELEMENTS)
@@ -120,16 +120,22 @@ def check_blocks(row):
         whole = gradients(row, large, layout, create_graph=True)
         for got, wanted in zip(gradients(row, large, layout, False), whole, strict=True):
             np.testing.assert_array_equal(got, wanted, f"{row.op} {large} {layout}")
+        recorded, _, _ = temporaries.differentiated(row, large, "float32", layout)
+        arguments = temporaries.make_arguments(row, large, "float32", layout)
+        made = temporaries.tensors_in([temporaries.call(row, arguments)])[: len(recorded)]
+        if not row.data["generator"]:
+            for got, wanted in zip(made, recorded, strict=True):
+                np.testing.assert_array_equal(got.numpy(), wanted.detach().numpy())
 
 
 @pytest.mark.parametrize("row", SAMPLED_BACKWARD, ids=str)
-def test_gradients_made_in_blocks_are_those_made_at_once(row):
+def test_what_is_made_in_blocks_is_what_is_made_at_once(row):
     check_blocks(row)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("row", DIFFERENTIABLE, ids=str)
-def test_all_gradients_made_in_blocks_are_those_made_at_once(row):
+def test_what_all_ops_make_in_blocks_is_what_is_made_at_once(row):
     check_blocks(row)
 
 
