@@ -10,6 +10,7 @@
 #include "python/src/autograd/node_object.h"
 #include "python/src/base/errors.h"
 #include "python/src/calls/args.h"
+#include "python/src/calls/op_call.h"
 
 namespace ebb::python {
 namespace {
@@ -174,11 +175,7 @@ PyObject* module_grad(PyObject*, PyObject* const* args, Py_ssize_t count, PyObje
       const ReleaseGil unlocked;
       grads = grad_between(outputs, inputs, seeds, options);
     }
-    Ref result(PyTuple_New(static_cast<Py_ssize_t>(grads.size())));
-    for (size_t index = 0; index < grads.size(); ++index) {
-      PyTuple_SET_ITEM(result.get(), static_cast<Py_ssize_t>(index), wrap(std::move(grads[index])));
-    }
-    return result.release();
+    return result(std::move(grads));
   });
 }
 

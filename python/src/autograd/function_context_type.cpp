@@ -9,6 +9,7 @@
 #include "python/src/base/error_names.h"
 #include "python/src/base/errors.h"
 #include "python/src/base/tensor_object.h"
+#include "python/src/calls/op_call.h"
 
 namespace ebb::python {
 namespace {
@@ -124,14 +125,6 @@ NodePtr<PythonNode> node_of_context(ContextObject* context, const char* attribut
                                               : "one that was not recorded or is gone"));
 }
 
-PyObject* tuple_of(std::vector<Tensor> tensors) {
-  Ref all(PyTuple_New(static_cast<Py_ssize_t>(tensors.size())));
-  for (size_t index = 0; index < tensors.size(); ++index) {
-    PyTuple_SET_ITEM(all.get(), static_cast<Py_ssize_t>(index), wrap(std::move(tensors[index])));
-  }
-  return all.release();
-}
-
 /// Whether reading the saved tensors gives them up.
 bool gives_up(const ContextObject* context) {
   const autograd::NodeRun* const run = run_of(context);
@@ -148,7 +141,7 @@ PyObject* saved_tensors(PyObject* self, void*) {
       return Py_NewRef(context->to_save_forward);
     }
     const NodePtr<PythonNode> node = node_of_context(context, "saved_tensors");
-    return tuple_of(node->unpack_saved(gives_up(context)));
+    return result(node->unpack_saved(gives_up(context)));
   });
 }
 

@@ -19,6 +19,7 @@
 #include "python/src/base/tensor_object.h"
 #include "python/src/base/text.h"
 #include "python/src/calls/args.h"
+#include "python/src/calls/plain_args.h"
 
 namespace ebb::python {
 namespace {
@@ -231,14 +232,6 @@ PyObject* register_multi(PyObject*, PyObject* args) {
   });
 }
 
-std::vector<Tensor> to_tensors(PyObject* tuple) {
-  std::vector<Tensor> tensors;
-  for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(tuple); ++index) {
-    tensors.push_back(tensor_of(PyTuple_GET_ITEM(tuple, index)));
-  }
-  return tensors;
-}
-
 std::vector<autograd::GradientEdge> to_edges(PyObject* tuple) {
   std::vector<autograd::GradientEdge> edges;
   for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(tuple); ++index) {
@@ -267,7 +260,7 @@ PyObject* register_gates(PyObject*, PyObject* args) {
                          &enter, &leave, &module) == 0) {
       return nullptr;
     }
-    const std::vector<Tensor> tensors = to_tensors(outputs);
+    const std::vector<Tensor> tensors = to_tensors("_register_gates", outputs);
     for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(outputs); ++index) {
       track_tensor(PyTuple_GET_ITEM(outputs, index));  // it may be part of a cycle from now on
     }

@@ -19,6 +19,7 @@
 #include "python/src/base/errors.h"
 #include "python/src/base/tensor_object.h"
 #include "python/src/base/value_types.h"
+#include "python/src/calls/op_call.h"
 
 namespace ebb::python {
 namespace {
@@ -157,11 +158,7 @@ PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
       results = autograd::call_node(node, grads);
     }
     if (results.size() == 1) return wrap(std::move(results[0]));
-    Ref all(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
-    for (size_t index = 0; index < results.size(); ++index) {
-      PyTuple_SET_ITEM(all.get(), static_cast<Py_ssize_t>(index), wrap(std::move(results[index])));
-    }
-    return all.release();
+    return result(std::move(results));
   });
 }
 

@@ -16,6 +16,7 @@
 #include "python/src/base/shared_object.h"
 #include "python/src/base/tensor_object.h"
 #include "python/src/base/text.h"
+#include "python/src/calls/op_call.h"
 
 namespace ebb::python {
 namespace {
@@ -27,20 +28,12 @@ using CachePtr = std::shared_ptr<SelectiveCache>;
 
 constexpr const char* kCapsule = "ebb.selective_cache";
 
-PyObject* tensor_or_none(const Tensor& tensor) {
-  return tensor.defined() ? checked(wrap(tensor)) : Py_NewRef(Py_None);
-}
-
 /// An argument of an op as a new reference.
 struct ToPython {
   PyObject* operator()(std::monostate) const { return Py_NewRef(Py_None); }
-  PyObject* operator()(const Tensor* tensor) const { return tensor_or_none(*tensor); }
+  PyObject* operator()(const Tensor* tensor) const { return wrap(*tensor); }
   PyObject* operator()(std::span<const Tensor> tensors) const {
-    Ref list(PyTuple_New(static_cast<Py_ssize_t>(tensors.size())));
-    for (size_t index = 0; index < tensors.size(); ++index) {
-      PyTuple_SET_ITEM(list.get(), static_cast<Py_ssize_t>(index), tensor_or_none(tensors[index]));
-    }
-    return list.release();
+    return result(std::vector<Tensor>(tensors.begin(), tensors.end()));
   }
   PyObject* operator()(const Scalar* number) const { return attribute_object(*number); }
   PyObject* operator()(std::string_view text) const { return attribute_object(std::string(text)); }
