@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from codegen.cpp import environment, render_with_ops
+from codegen.dtypes import DTYPES
 from codegen.emit_operators import operators_of
 from codegen.model import Family
 from codegen.python_function import python_functions
@@ -27,5 +28,7 @@ def emit_common(families: list[Family]) -> dict[str, str]:
     functions = [function for family in families for function in python_functions(family)]
     return {
         "python/op_tables.cpp": template.render(families=[family.name for family in families]),
-        "python/_C.pyi": stub.render(functions=functions, operators=operators_of(families)),
+        "python/_C.pyi": stub.render(
+            functions=functions, operators=operators_of(families), dtypes=DTYPES
+        ),
     }

@@ -90,6 +90,8 @@ class Argument:
 
     def shown(self) -> str:
         """As it stands in a text signature."""
+        if self.varargs:
+            return f"*{self.name}"
         return self.name if self.default is None else f"{self.name}={self.default}"
 
 
@@ -126,7 +128,7 @@ def signature_text(arguments: list[Argument], first: str) -> str:
     for argument in arguments:
         if argument.keyword_only and not seen_keyword:
             parts.append("*")
-            seen_keyword = True
+        seen_keyword |= argument.keyword_only or argument.varargs
         parts.append(argument.shown())
     return ", ".join(parts)
 
@@ -138,7 +140,8 @@ def stub_parameter(argument: Argument) -> str:
     annotation = argument.annotation
     if argument.default == "None" and "None" not in annotation:
         annotation += " | None"
-    # Tensor has methods of these names.
+    # Tensor has methods and attributes of these names.
     annotation = re.sub(r"(?<![\w.])(bool|int|float)\b", r"builtins.\1", annotation)
+    annotation = re.sub(r"\b(dtype|device)\b", r"_\1", annotation)
     text = f"{argument.name}: {annotation}"
     return text if argument.default is None else f"{text} = {argument.default}"

@@ -47,8 +47,8 @@ TYPES = {
         ParamType("Tensor", "const Tensor&", "", "Tensor"),
         ParamType("Tensor?", "const Tensor&", "", "Tensor | None"),
         ParamType("Tensor[]", "std::span<const Tensor>", "", "Sequence[Tensor]"),
-        ParamType("Scalar", "const Scalar&", "Scalar", "Number"),
-        ParamType("Scalar?", "std::optional<Scalar>", "std::optional<Scalar>", "Number | None"),
+        ParamType("Scalar", "const Scalar&", "Scalar", "_Number"),
+        ParamType("Scalar?", "std::optional<Scalar>", "std::optional<Scalar>", "_Number | None"),
         ParamType("int", "int64_t", "int64_t", "int"),
         ParamType("int?", "std::optional<int64_t>", "std::optional<int64_t>", "int | None"),
         ParamType("int[]", "IntSpan", "", "int | Sequence[int]"),
@@ -63,8 +63,10 @@ TYPES = {
         ),
         ParamType("dtype", "DType", "DType", "dtype"),
         ParamType("dtype?", "std::optional<DType>", "std::optional<DType>", "dtype | None"),
-        ParamType("device", "Device", "Device", "device"),
-        ParamType("device?", "std::optional<Device>", "std::optional<Device>", "device | None"),
+        ParamType("device", "Device", "Device", "device | str"),
+        ParamType(
+            "device?", "std::optional<Device>", "std::optional<Device>", "device | str | None"
+        ),
         ParamType("Reduction", "kernels::Reduction", "kernels::Reduction", "str"),
     )
 }

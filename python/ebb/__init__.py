@@ -14,16 +14,13 @@ from ebb import _C
 
 _C._set_package(__file__.rpartition("/")[0])
 
+from ebb._C import *  # noqa: E402,F403
+
 # Error classes that share their name with a builtin stay in ebb.errors.
-_HIDDEN = frozenset(
-    ("ValueError", "IndexError", "NotImplementedError", "backward", "grad", "Node", "SavedTensor",
-     "Function", "FunctionCtx")
-)  # fmt: skip
-globals().update(
-    (name, value)
-    for name, value in vars(_C).items()
-    if not name.startswith("_") and name not in _HIDDEN
-)
+_HIDDEN = ("ValueError", "IndexError", "NotImplementedError", "backward", "grad", "Node",
+           "SavedTensor", "Function", "FunctionCtx")  # fmt: skip
+for _name in _HIDDEN:
+    del globals()[_name]
 
 from ebb import _tensor, autograd, errors, ops  # noqa: E402,F401
 from ebb._arrange import (  # noqa: E402,F401

@@ -105,7 +105,7 @@ BY_NAME = {
 
 def sensible(rng, parameter):
     """Return a value that fits a parameter as far as one can tell."""
-    text = parameter.annotation.replace("builtins.", "").replace("_C.", "")
+    text = re.sub(r"\b(builtins\.|_C\.|_(?=dtype|device|Number))", "", parameter.annotation)
     for pattern, make in BY_NAME.items():
         if re.fullmatch(pattern, parameter.name) and not re.search(r"\b(str|bool)\b", text):
             return make(rng)

@@ -65,7 +65,7 @@ PyMemberDef kMembers[] = {
 };
 
 constexpr const char* kDoc =
-    "Tensor(data=(), dtype=None, device=None, requires_grad=False)\n--\n\n"
+    "Tensor(*data, dtype=None, device=None, requires_grad=False)\n--\n\n"
     "A multi-dimensional array that records the operations made on it.\n\n"
     "Make one with ebb.tensor(), ebb.from_numpy() or a creation function such as ebb.zeros().\n"
     "Tensor(2, 3) has this shape and any values; Tensor([2, 3]) has these values in the default\n"

@@ -78,7 +78,7 @@ def test_generators_repeat_their_numbers():
         ("matmul", "(input, other)"),
         ("sum", "(input, dim=None, keepdim=False, *, dtype=None)"),
         ("max", "(input, other=None, dim=None, keepdim=False)"),
-        ("zeros", "(size, *, dtype=None, device=None, requires_grad=False)"),
+        ("zeros", "(*size, dtype=None, device=None, requires_grad=False)"),
         ("tensor", "(data, dtype=None, device=None, requires_grad=False)"),
         (
             "cross_entropy",
@@ -92,7 +92,7 @@ def test_functions_show_their_signature(name, signature):
 
 
 def test_methods_show_their_signature():
-    assert str(inspect.signature(ebb.Tensor.reshape)) == "(self, /, shape)"
+    assert str(inspect.signature(ebb.Tensor.reshape)) == "(self, /, *shape)"
     assert str(inspect.signature(ebb.Tensor.add_)) == "(self, /, other, *, alpha=1)"
 
 
