@@ -12,6 +12,7 @@
 #include "python/src/base/errors.h"
 #include "python/src/base/python_error.h"
 #include "python/src/base/tensor_object.h"
+#include "python/src/base/text.h"
 #include "python/src/calls/plain_args.h"
 
 namespace ebb::python {
@@ -121,7 +122,7 @@ PyObject* run(const char* op, PyObject* function, PyObject* arguments, Run&& che
     }
   }
   if (mistake.empty()) return Py_NewRef(Py_None);
-  return PyUnicode_FromStringAndSize(mistake.data(), static_cast<Py_ssize_t>(mistake.size()));
+  return text_object(mistake);
 }
 
 // (function, inputs, options)

@@ -17,6 +17,7 @@
 #include "python/src/autograd/saved_values.h"
 #include "python/src/base/error_names.h"
 #include "python/src/base/errors.h"
+#include "python/src/base/location.h"
 #include "python/src/base/tensor_object.h"
 #include "python/src/base/value_types.h"
 #include "python/src/calls/op_call.h"
@@ -66,7 +67,7 @@ PyObject* location(PyObject* self, void*) {
   return guarded_attribute([&]() -> PyObject* {
     const SourceLocation place = describe_location(node_of(self).location());
     if (place.file.empty()) Py_RETURN_NONE;
-    return checked(Py_BuildValue("(sis)", place.file.c_str(), place.line, place.function.c_str()));
+    return location_object(place);
   });
 }
 
@@ -76,8 +77,7 @@ PyObject* stack(PyObject* self, void*) {
     Ref list(checked(PyList_New(0)));
     for (const SourceLocation& place : places) {
       if (place.file.empty()) continue;
-      const Ref entry(
-          checked(Py_BuildValue("(sis)", place.file.c_str(), place.line, place.function.c_str())));
+      const Ref entry(location_object(place));
       check_status(PyList_Append(list.get(), entry.get()));
     }
     return list.release();

@@ -252,6 +252,11 @@ bool mirror_agrees(PyThreadState* state) {
 
 void forget_thread_state() noexcept { own_state = &no_state; }
 
+PyObject* location_object(const SourceLocation& place) {
+  return checked(
+      Py_BuildValue("(NiN)", text_object(place.file), place.line, text_object(place.function)));
+}
+
 void install_location_provider(const char* package_dir) {
   package_prefix = std::string(package_dir) + "/";
   direct = mirror_agrees(PyThreadState_Get());

@@ -10,6 +10,9 @@ namespace ebb::python {
 /// that an op inside ebb.nn is put down to the user's line. Throws ErrorSet.
 void install_location_provider(const char* package_dir);
 
+/// A tuple of file, line and function. Throws ErrorSet.
+PyObject* location_object(const SourceLocation& place);
+
 /// Whether the innermost Python frame is one of the package: what it calls, no user calls.
 bool called_from_package();
 

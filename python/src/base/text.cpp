@@ -21,6 +21,11 @@ std::string label_of(PyObject* text, std::string fallback) {
   return characters == nullptr ? fallback : std::string(characters, static_cast<size_t>(bytes));
 }
 
+PyObject* text_object(std::string_view text) {
+  return checked(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
 std::string repr_of(PyObject* object) {
   const Ref text(PyObject_Repr(object));
   return std::string(utf8_of(text.get()));

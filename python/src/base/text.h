@@ -15,6 +15,8 @@ namespace ebb::python {
 std::string_view utf8_of(PyObject* text);
 /// The text of a str for people, or `fallback` for anything else. Leaves no Python error behind.
 std::string label_of(PyObject* text, std::string fallback);
+/// A new str for people: what is no UTF-8 shows as U+FFFD. Throws ErrorSet.
+PyObject* text_object(std::string_view text);
 /// What Python prints of an object. Throws ErrorSet.
 std::string repr_of(PyObject* object);
 /// A path as the file system spells it, or an error that names `op`; what the user's __fspath__

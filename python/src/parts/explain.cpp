@@ -14,7 +14,9 @@
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/graph/explain.h"
 #include "python/src/base/errors.h"
+#include "python/src/base/location.h"
 #include "python/src/base/tensor_object.h"
+#include "python/src/base/text.h"
 
 namespace ebb::python {
 namespace {
@@ -23,11 +25,6 @@ using graph::Step;
 
 constexpr const char* kKinds[] = {"recorded", "unrecorded", "left", "entered"};
 constexpr const char* kCuts[] = {"", "no_grad", "detached", "not_differentiable"};
-
-PyObject* text_object(const std::string& text) {
-  return checked(
-      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
-}
 
 /// Makes objects of steps. Long ways repeat places and texts: each is made once.
 class StepMaker {
@@ -62,9 +59,7 @@ class StepMaker {
     if (!is_new) return found->second.get();
     const SourceLocation place = describe_location(id);
     const bool is_known = place.line > 0 || !place.file.empty();
-    found->second = Ref(is_known ? checked(Py_BuildValue("(NiN)", text_object(place.file),
-                                                         place.line, text_object(place.function)))
-                                 : Py_NewRef(Py_None));
+    found->second = Ref(is_known ? location_object(place) : Py_NewRef(Py_None));
     return found->second.get();
   }
 

@@ -19,6 +19,7 @@
 #include "ebb/graph/times.h"
 #include "python/src/autograd/node_object.h"
 #include "python/src/base/errors.h"
+#include "python/src/base/location.h"
 #include "python/src/base/tensor_object.h"
 #include "python/src/base/text.h"
 #include "python/src/parts/profiler.h"
@@ -151,11 +152,6 @@ PyObject* column(PyObject* self, PyObject* name) {
   });
 }
 
-PyObject* text_object(std::string_view text) {
-  return checked(
-      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
-}
-
 /// A list with what `make` gives for each item.
 template <typename Item, typename Make>
 PyObject* list_of(const std::vector<Item>& items, Make make) {
@@ -167,10 +163,7 @@ PyObject* list_of(const std::vector<Item>& items, Make make) {
 }
 
 PyObject* strings(PyObject* self, PyObject*) {
-  return guarded([&] {
-    return list_of(snapshot_of(self).strings,
-                   [](const std::string& text) { return text_object(text); });
-  });
+  return guarded([&] { return list_of(snapshot_of(self).strings, text_object); });
 }
 
 PyObject* shapes(PyObject* self, PyObject*) {
@@ -214,10 +207,7 @@ PyObject* modules(PyObject* self, PyObject*) {
 PyObject* locations(PyObject* self, PyObject*) {
   return guarded([&] {
     const graph::Locations all(snapshot_of(self));
-    Ref lines(list_of(all.lines, [](const SourceLocation& line) {
-      return checked(
-          Py_BuildValue("(NiN)", text_object(line.file), line.line, text_object(line.function)));
-    }));
+    Ref lines(list_of(all.lines, location_object));
     const auto number = [](uint32_t index) { return static_cast<int32_t>(index); };
     Ref of_nodes(pack(all.of_nodes, number));
     Ref stacks(list_of(all.stacks, [](const std::vector<uint32_t>& stack) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "python/src/base/errors.h"
+#include "python/src/base/location.h"
 #include "python/src/base/text.h"
 
 namespace ebb::python {
@@ -82,7 +83,7 @@ class Texts {
  private:
   static PyObject* place_object(const SourceLocation& place) {
     if (place.file.empty()) return Py_NewRef(Py_None);
-    return checked(Py_BuildValue("(sis)", place.file.c_str(), place.line, place.function.c_str()));
+    return location_object(place);
   }
 
   std::map<const char*, Ref> names_;

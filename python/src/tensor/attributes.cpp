@@ -172,9 +172,7 @@ int set_data_of(PyObject* self, PyObject* value, void*) {
 
 PyObject* name(const Tensor& tensor) {
   const std::string given = name_of(tensor);
-  return given.empty() ? Py_NewRef(Py_None)
-                       : checked(PyUnicode_FromStringAndSize(
-                             given.data(), static_cast<Py_ssize_t>(given.size())));
+  return given.empty() ? Py_NewRef(Py_None) : text_object(given);
 }
 /// `del tensor.name` takes the name away, as None does.
 int set_name_of(PyObject* self, PyObject* value, void*) {

@@ -347,10 +347,7 @@ std::vector<PyMethodDef> tensor_methods() {
 }
 
 PyObject* tensor_repr(PyObject* self) {
-  return guarded([&] {
-    const std::string text = text_of(tensor_of(self));
-    return checked(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
-  });
+  return guarded([&] { return text_object(text_of(tensor_of(self))); });
 }
 
 }  // namespace ebb::python
