@@ -270,10 +270,7 @@ std::vector<Tensor> autograd::call_node(Node& node, std::span<const Tensor> grad
   for (uint32_t index = 0; index < grads.size(); ++index) {
     if (!grads[index].defined()) continue;
     any_defined = true;
-    const OutputMeta& meta = node.output_meta(index);
-    if (!conforms(*grads[index].impl(), meta)) {
-      grads[index] = conform(std::move(grads[index]), meta, node, index);
-    }
+    conform(grads[index], node.output_meta(index), node, index);
   }
   std::vector<Tensor> results(node.edge_count());
   if (!any_defined) return results;
@@ -283,8 +280,7 @@ std::vector<Tensor> autograd::call_node(Node& node, std::span<const Tensor> grad
     const Edge& edge = node.edges()[index];
     Tensor& grad = results[index];
     if (edge.node == nullptr || !grad.defined()) continue;
-    const OutputMeta& meta = edge.node->output_meta(edge.index);
-    if (!conforms(*grad.impl(), meta)) grad = conform(std::move(grad), meta, node, index);
+    conform(grad, edge.node->output_meta(edge.index), node, index);
   }
   return results;
 }

@@ -168,16 +168,19 @@ class Lane {
   [[gnu::always_inline]] void step(Node& node, Tensor* grads, bool any_defined) {
     if (node.extra() != nullptr) [[unlikely]]
       return step_with_extra(node, grads);
-    if (request_.is_restricted()) {
-      const uint32_t state = run_.state_of(node);
-      if ((state & NodeState::kCaptured) != 0) run_.capture(node, grads);
-      if ((state & NodeState::kExecutes) == 0) return;
-    }
+    if (request_.is_restricted() && !executes(node, grads)) return;
     if (node.edge_count() == 0) {
       if (any_defined) accumulate(static_cast<AccumulateGrad&>(node), std::move(grads[0]));
       return;
     }
     execute(node, grads, any_defined);
+  }
+
+  /// In a restricted run: captures what is asked for. Whether something behind the node is, too.
+  bool executes(Node& node, Tensor* grads) {
+    const uint32_t state = run_.state_of(node);
+    if ((state & NodeState::kCaptured) != 0) run_.capture(node, grads);
+    return (state & NodeState::kExecutes) != 0;
   }
 
   [[gnu::noinline]] bool pass_gates(Node& node, std::span<Tensor> grads);
@@ -306,10 +309,7 @@ class Lane {
                                             Tensor& grad) {
     Node& next = *edge.node;
     if (grad.defined()) {
-      const OutputMeta& meta = next.output_meta(edge.index);
-      if (!conforms(*grad.impl(), meta)) [[unlikely]] {
-        grad = conform(std::move(grad), meta, node, index);
-      }
+      conform(grad, next.output_meta(edge.index), node, index);
       add_to_slot(next, edge.index, std::move(grad),
                   {node.sequence(), static_cast<uint32_t>(index)});
     }

@@ -29,11 +29,7 @@ void Lane<Scratch>::step_with_extra(Node& node, Tensor* grads) {
   if (hooks.has(HookKind::gate) && !pass_gates(node, all)) return;
   if (hooks.has(HookKind::tensor)) call_tensor_hooks(node, all);
   add_to_retained(node, grads);
-  if (request_.is_restricted()) {
-    const uint32_t state = run_.state_of(node);
-    if ((state & NodeState::kCaptured) != 0) run_.capture(node, grads);
-    if ((state & NodeState::kExecutes) == 0) return;
-  }
+  if (request_.is_restricted() && !executes(node, grads)) return;
   if (hooks.has(HookKind::pre)) call_pre_hooks(node, all);
   if (node.edge_count() == 0) {
     accumulate_with_hooks(static_cast<AccumulateGrad&>(node), std::move(grads[0]));
@@ -65,9 +61,7 @@ void Lane<Scratch>::execute_with_post_hooks(Node& node, Tensor* grads, bool any_
     Tensor& grad = grad_inputs[index];
     const Edge& edge = node.edges()[index];
     if (edge.node == nullptr || !run_.takes(edge)) grad = {};
-    if (!grad.defined()) continue;
-    const OutputMeta& meta = edge.node->output_meta(edge.index);
-    if (!conforms(*grad.impl(), meta)) grad = conform(std::move(grad), meta, node, index);
+    if (grad.defined()) conform(grad, edge.node->output_meta(edge.index), node, index);
   }
   call_post_hooks(*hooks, node, grad_inputs, grad_outs);
   deliver_all(node, grad_inputs.data());

@@ -81,10 +81,7 @@ void Lane<Scratch>::deliver_in_crew(const Node& node, size_t index, const Edge& 
   if (!run_.takes(edge)) return;
   assert((seen & NodeState::kCountMask) != 0);  // nobody sends twice
   if (grad.defined()) {
-    const OutputMeta& meta = next.output_meta(edge.index);
-    if (!conforms(*grad.impl(), meta)) [[unlikely]] {
-      grad = conform(std::move(grad), meta, node, index);
-    }
+    conform(grad, next.output_meta(edge.index), node, index);
     arrive(grad, next);
   }
   const StreamSetScope streams(streams_for(next));

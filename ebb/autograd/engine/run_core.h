@@ -75,7 +75,7 @@ class RunCore final : public RestrictedRun, public ActiveRun {
   /// Then the buffers say where.
   bool has_device_nodes() const { return has_device_nodes_; }
 
-  void capture(const Node& node, const Tensor* grads) {
+  [[gnu::noinline]] void capture(const Node& node, const Tensor* grads) {
     Restriction& restriction = *request_.restriction;
     const auto [first, last] = captures_of(node);
     for (auto entry = first; entry != last; ++entry) {

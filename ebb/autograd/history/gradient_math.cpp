@@ -125,7 +125,7 @@ std::string naming_of_input(const Node& node, size_t input, const OutputMeta& me
 
 }  // namespace
 
-Tensor conform(Tensor grad, const OutputMeta& meta, const Node& node, size_t input) {
+void make_conform(Tensor& grad, const OutputMeta& meta, const Node& node, size_t input) {
   if (!broadcasts_to(meta.shape(), grad.sizes())) {
     throw ShapeError(str(title_of(node), ": the gradient of input ", input,
                          naming_of_input(node, input, meta), " must have shape ",
@@ -135,10 +135,12 @@ Tensor conform(Tensor grad, const OutputMeta& meta, const Node& node, size_t inp
   if (!equal(grad.sizes(), meta.shape())) grad = sum_to_shape(grad, meta.shape());
   if (grad.dtype() != meta.dtype) grad = cast(grad, meta.dtype);
   const Device device = revealed(meta.device);
-  if (grad.device() == device) return grad;
-  if (meta.ndim == 0) return to_device(grad, device);
-  throw ValueError(str(title_of(node), ": the gradient of input ", input, " must be on ",
-                       to_string(device), ", got ", to_string(grad.device())));
+  if (grad.device() == device) return;
+  if (meta.ndim != 0) {
+    throw ValueError(str(title_of(node), ": the gradient of input ", input, " must be on ",
+                         to_string(device), ", got ", to_string(grad.device())));
+  }
+  grad = to_device(grad, device);
 }
 
 bool conforms_in_any_layout(const Tensor& grad, const OutputMeta& meta) {

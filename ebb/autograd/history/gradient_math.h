@@ -21,17 +21,13 @@ Tensor sum_of(const Tensor& lhs, const Tensor& rhs);
 void add_into(const Tensor& lhs, const Tensor& rhs);
 /// The sum of two gradients of one slot; reuses the memory of `lhs` if nobody else can see it.
 Tensor add_gradients(Tensor lhs, const Tensor& rhs);
-/// `grad` in the shape and dtype of `meta`: broadcast dims are summed, dtypes cast, the imaginary
-/// part dropped where a real tensor was promoted; 0-d gradients move to the device of `meta`.
-/// Throws ShapeError, ValueError for another device, naming `node` and its input.
-Tensor conform(Tensor grad, const OutputMeta& meta, const Node& node, size_t input);
 Tensor zeros_for(const OutputMeta& meta);
 /// A one for a place of one element: what backward() starts from.
 Tensor one_for(const OutputMeta& meta);
 /// `grad` cast to `dtype` (recorded if grad mode is on).
 Tensor cast_to(const Tensor& grad, DType dtype);
 
-/// Whether shape, dtype and device are what `meta` says, so that conform() has nothing to do.
+/// Whether shape, dtype and device are what `meta` says.
 inline bool conforms(const TensorImpl& grad, const OutputMeta& meta) {
   // dtype, ndim and device are neighbours in both: one compare.
   static_assert(offsetof(OutputMeta, device) - offsetof(OutputMeta, dtype) == 2);
@@ -48,5 +44,13 @@ inline bool conforms(const TensorImpl& grad, const OutputMeta& meta) {
 /// The same, whatever the layout of either: a sparse tensor may have a strided gradient, and the
 /// other way round.
 bool conforms_in_any_layout(const Tensor& grad, const OutputMeta& meta);
+void make_conform(Tensor& grad, const OutputMeta& meta, const Node& node, size_t input);
+/// Brings `grad` into the shape and dtype of `meta`: broadcast dims are summed, dtypes cast, the
+/// imaginary part dropped where a real tensor was promoted; 0-d gradients move to its device.
+/// Throws ShapeError, ValueError for another device, naming `node` and its input.
+inline void conform(Tensor& grad, const OutputMeta& meta, const Node& node, size_t input) {
+  if (!conforms(*grad.impl(), meta)) [[unlikely]]
+    make_conform(grad, meta, node, input);
+}
 
 }  // namespace ebb::autograd
