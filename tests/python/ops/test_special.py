@@ -1,5 +1,8 @@
 # tests/python/ops/test_special.py -- gradients where finite differences do not reach: ties,
-# kinks, singular points, masked branches, operands used twice.
+# kinks, singular points, masked branches.
+#
+# That a gradient of 0 stays 0 at singular points, tests/fuzz/test_special_values.py tries for every
+# pointwise row.
 import math
 
 import numpy as np
@@ -19,11 +22,6 @@ def leaf(values, dtype=ebb.float64):
     return ebb.tensor(values, dtype=dtype, requires_grad=True)
 
 
-def test_full_max_shares_the_gradient_among_ties():
-    x = leaf([1.0, 3.0, 3.0, 2.0])
-    assert grads(x.max(), [x]) == [[0.0, 0.5, 0.5, 0.0]]
-
-
 def test_max_along_a_dim_sends_it_to_the_first_of_ties():
     x = leaf([[1.0, 3.0, 3.0], [2.0, 2.0, 1.0]])
     values, indices = x.max(1)
@@ -33,79 +31,11 @@ def test_max_along_a_dim_sends_it_to_the_first_of_ties():
     ]
 
 
-def test_max_of_nan_is_nan():
-    assert math.isnan(ebb.tensor([1.0, math.nan, 3.0]).max().item())
-    values, indices = ebb.tensor([[1.0, math.nan, 3.0]]).max(1)
-    assert math.isnan(values.item())
-    assert indices.item() == 1
-
-
-def test_relu_has_the_smallest_subgradient_at_zero():
-    x = leaf([-1.0, 0.0, 2.0])
-    assert grads(x.relu(), [x], ebb.ones([3], dtype=ebb.float64)) == [[0.0, 0.0, 1.0]]
-    assert math.isnan(ebb.tensor([math.nan]).relu().item())
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x: x.log(),
-        lambda x: x.sqrt(),
-        lambda x: 1.0 / x,
-        lambda x: ebb.tensor([1.0, 1.0]).double() / x,
-    ],
-    ids=["log", "sqrt", "rdiv", "div"],
-)
-def test_a_masked_singular_branch_does_not_poison(function):
-    x = leaf([0.0, 2.0])
-    mask = x.detach() > 0
-    safe = ebb.where(mask, function(x), 0)
-    (first,) = ebb.autograd.grad([safe.sum()], [x], create_graph=True)
-    assert first.tolist()[0] == 0.0
-    assert math.isfinite(first.tolist()[1])
-    (second,) = ebb.autograd.grad([first.sum()], [x])
-    assert second.tolist()[0] == 0.0
-    assert math.isfinite(second.tolist()[1])
-
-
-@pytest.mark.parametrize(
-    ("function", "point"),
-    [
-        (ebb.rsqrt, 0.0),
-        (ebb.reciprocal, 0.0),
-        (ebb.log1p, -1.0),
-        (ebb.log2, 0.0),
-        (ebb.log10, 0.0),
-        (ebb.asin, 1.0),
-        (ebb.acos, -1.0),
-    ],
-    ids=["rsqrt", "reciprocal", "log1p", "log2", "log10", "asin", "acos"],
-)
-def test_a_singular_point_that_gets_no_gradient_gives_none(function, point):
-    x = leaf([point, 0.5])
-    (first,) = grads(function(x), [x], ebb.tensor([0.0, 1.0], dtype=ebb.float64))
-    assert first[0] == 0.0
-    assert math.isfinite(first[1]) and first[1] != 0.0
-
-
-def test_the_origin_of_two_operands_gives_no_gradient_where_none_arrives():
-    x, y = leaf([0.0, 3.0]), leaf([0.0, 4.0])
-    seed = ebb.tensor([0.0, 1.0], dtype=ebb.float64)
-    assert grads(ebb.hypot(x, y), [x, y], seed) == [[0.0, 0.6], [0.0, 0.8]]
-    assert grads(ebb.atan2(x, y), [x, y], seed) == [[0.0, 0.16], [0.0, -0.12]]
-
-
 def test_the_gradient_of_hypot_does_not_overflow_near_the_origin():
     x, y = leaf([1e-300]), leaf([0.0])
     seed = ebb.tensor([1e10], dtype=ebb.float64)
     assert grads(ebb.hypot(x, y), [x, y], seed) == [[1e10], [0.0]]
     assert grads(ebb.hypot(y, x), [x, y], seed) == [[1e10], [0.0]]
-
-
-def test_a_masked_quotient_does_not_poison_the_numerator():
-    x, y = leaf([1.0, 3.0]), leaf([0.0, 2.0])
-    safe = ebb.where(y.detach() > 0, x / y, 0)
-    assert grads(safe.sum(), [x, y]) == [[0.0, 0.5], [0.0, -0.75]]
 
 
 def test_where_keeps_nan_out_of_the_branch_not_taken():
@@ -130,14 +60,6 @@ def test_the_gradient_of_mul0_is_zero_where_none_arrives():
         for arguments in ((singular, other), (other, singular)):
             first = grads(OPS.mul0(*arguments), [singular, other], seed)
             assert first == [[0.0, 4.0], [0.0, 2.0]]
-
-
-def test_an_operand_used_twice_gets_both_gradients():
-    x = leaf([2.0, -3.0])
-    ones = ebb.ones([2], dtype=ebb.float64)
-    assert grads(x * x, [x], ones) == [[4.0, -6.0]]
-    assert grads(x - x, [x], ones) == [[0.0, 0.0]]
-    assert grads(ebb.cat([x, x]), [x], ebb.ones([4], dtype=ebb.float64)) == [[2.0, 2.0]]
 
 
 def test_a_power_made_of_products_has_derivatives_of_order_six():
@@ -172,27 +94,11 @@ def test_broadcast_assignment_to_a_part_is_differentiable():
     assert ebb.autograd.gradcheck(write, (x, value))
 
 
-def test_nll_loss_ignores_a_class():
-    x = leaf(np.arange(6.0).reshape(2, 3))
-    loss = ebb.nll_loss(x, ebb.tensor([1, 2]), ignore_index=2)
-    assert loss.item() == -1.0
-    assert grads(loss, [x]) == [[[0.0, -1.0, 0.0], [0.0, 0.0, 0.0]]]
-
-
 def test_cross_entropy_of_large_scores_stays_finite():
     x = leaf([[1e4, -1e4, 0.0]])
     loss = ebb.cross_entropy(x, ebb.tensor([1]))
     assert loss.item() == pytest.approx(2e4)
     assert all(math.isfinite(one) for one in grads(loss, [x])[0][0])
-
-
-def test_mixed_dtypes_give_each_operand_its_own():
-    x, y = leaf([1.5, 2.0], ebb.float32), leaf([2.0, 4.0])
-    out = x * y
-    assert out.dtype == ebb.float64
-    first = ebb.autograd.grad([out.sum()], [x, y])
-    assert [one.dtype for one in first] == [ebb.float32, ebb.float64]
-    assert [one.tolist() for one in first] == [[2.0, 4.0], [1.5, 2.0]]
 
 
 def test_a_real_operand_of_a_complex_product_gets_a_real_gradient():
@@ -208,12 +114,6 @@ def test_full_reductions_to_one_element_share_the_gradient_among_ties(op):
     x = leaf([2.0, 2.0, 2.0])
     assert sum(grads(op(x), [x])[0]) == pytest.approx(1.0)
     assert grads(op(x), [x]) == [[pytest.approx(1 / 3)] * 3]
-
-
-@pytest.mark.parametrize("op", [ebb.maximum, ebb.minimum])
-def test_the_larger_or_smaller_of_equals_gives_each_half_of_the_gradient(op):
-    x, y = leaf([1.0]), leaf([1.0])
-    assert grads(op(x, y), [x, y]) == [[0.5], [0.5]]
 
 
 def second(function, x, seed=None):
@@ -256,17 +156,6 @@ def test_a_negative_base_has_a_gradient_to_a_complex_exponent():
 @pytest.mark.parametrize("p", [2.0, 3.0])
 def test_the_norm_of_zeros_is_flat_in_both_orders(p):
     assert second(lambda x: x.norm(p), leaf([0.0, 0.0])) == ([0.0, 0.0], [0.0, 0.0])
-
-
-@pytest.mark.parametrize(
-    "function",
-    [ebb.exp2, ebb.exp, ebb.cosh, ebb.sinh, ebb.tan, lambda x: x / 0],
-    ids=["exp2", "exp", "cosh", "sinh", "tan", "div"],
-)
-def test_a_masked_infinite_slope_does_not_poison(function):
-    x = leaf([math.inf, 1e4, math.nan])
-    masked = ebb.where(ebb.tensor([False] * 3), function(x), 0)
-    assert grads(masked.sum(), [x]) == [[0.0] * 3]
 
 
 def test_a_masked_product_of_all_elements_does_not_poison():
