@@ -4,12 +4,15 @@
 // geometry over the same memory are made with with_strides().
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "ebb/core/base/shape.h"
@@ -144,6 +147,18 @@ inline bool is_near(Complex got, Complex want, double relative) {
     return std::isnan(got.real()) || std::isnan(got.imag());
   }
   return got == want || std::abs(got - want) <= relative * std::max(1.0, std::abs(want));
+}
+
+/// A test that runs for many dtypes.
+class PerDType : public testing::TestWithParam<int> {
+ protected:
+  DType dtype() const { return static_cast<DType>(GetParam()); }
+};
+inline const auto kEveryDType = testing::Range(0, kDTypeCount);
+inline const auto kFloatingDTypes =
+    testing::Range(static_cast<int>(DType::float16), static_cast<int>(DType::float64) + 1);
+inline std::string dtype_name(const testing::TestParamInfo<int>& info) {
+  return std::string(name_of(static_cast<DType>(info.param)));
 }
 
 inline const Context kContext{};

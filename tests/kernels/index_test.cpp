@@ -1,8 +1,6 @@
 // tests/kernels/index_test.cpp -- cat, gather, index_select, scatter_add, index_add, max_dim.
 #include <gtest/gtest.h>
 
-#include <string>
-
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/checked_index.h"
 #include "ebb/kernels/tables/cat.h"
@@ -43,14 +41,8 @@ int64_t number_of(const Array& array, const std::vector<int64_t>& at) {
   return number;
 }
 
-class IndexPerDType : public testing::TestWithParam<int> {
- protected:
-  DType dtype() const { return static_cast<DType>(GetParam()); }
-};
-INSTANTIATE_TEST_SUITE_P(All, IndexPerDType, testing::Range(0, kDTypeCount),
-                         [](const testing::TestParamInfo<int>& info) {
-                           return std::string(name_of(static_cast<DType>(info.param)));
-                         });
+class IndexPerDType : public PerDType {};
+INSTANTIATE_TEST_SUITE_P(All, IndexPerDType, kEveryDType, dtype_name);
 
 TEST_P(IndexPerDType, CatJoinsAlongAnyDim) {
   for (int dim = 0; dim < 3; ++dim) {

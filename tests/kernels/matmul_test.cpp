@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
 #include <thread>
 
 #include "ebb/core/base/error.h"
@@ -45,15 +44,11 @@ void check_matmul(const Array& a, const Array& b, const Array& out) {
   }
 }
 
-class MatmulPerDType : public testing::TestWithParam<int> {
+class MatmulPerDType : public PerDType {
  protected:
-  DType dtype() const { return static_cast<DType>(GetParam()); }
   bool is_supported() const { return matmul_kernels.find_cpu(dtype()) != nullptr; }
 };
-INSTANTIATE_TEST_SUITE_P(All, MatmulPerDType, testing::Range(0, kDTypeCount),
-                         [](const testing::TestParamInfo<int>& info) {
-                           return std::string(name_of(static_cast<DType>(info.param)));
-                         });
+INSTANTIATE_TEST_SUITE_P(All, MatmulPerDType, kEveryDType, dtype_name);
 
 TEST_P(MatmulPerDType, EverySmallShapeAndTransposition) {
   if (!is_supported()) return;

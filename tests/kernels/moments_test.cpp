@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <string>
 
 #include "ebb/core/base/random.h"
 #include "ebb/kernels/tables/dropout.h"
@@ -51,10 +50,8 @@ Line line_of(const Array& input, bool is_row, int64_t line) {
   return values;
 }
 
-class MomentsPerDType : public testing::TestWithParam<int> {
+class MomentsPerDType : public PerDType {
  protected:
-  DType dtype() const { return static_cast<DType>(GetParam()); }
-
   /// Compares a kernel's result over rows and over columns with `want` of each line.
   template <class Run, class Want>
   void check(const Array& input, Run run, Want want, double slack) {
@@ -72,12 +69,7 @@ class MomentsPerDType : public testing::TestWithParam<int> {
     }
   }
 };
-INSTANTIATE_TEST_SUITE_P(All, MomentsPerDType,
-                         testing::Range(static_cast<int>(DType::float16),
-                                        static_cast<int>(DType::float64) + 1),
-                         [](const testing::TestParamInfo<int>& info) {
-                           return std::string(name_of(static_cast<DType>(info.param)));
-                         });
+INSTANTIATE_TEST_SUITE_P(All, MomentsPerDType, kFloatingDTypes, dtype_name);
 
 const std::vector<std::vector<int64_t>> kShapes = {{2, 2},    {3, 17},   {65, 5},   {2, 33000},
                                                    {1100, 3}, {40, 300}, {2100, 70}};

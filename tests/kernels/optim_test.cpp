@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
-
 #include "tests/kernels/array.h"
 
 namespace ebb::kernels::test {
@@ -12,9 +10,8 @@ namespace {
 
 constexpr int64_t kCounts[] = {0, 1, 7, 16, 70, 600};
 
-class OptimPerDType : public testing::TestWithParam<int> {
+class OptimPerDType : public PerDType {
  protected:
-  DType dtype() const { return static_cast<DType>(GetParam()); }
   Array random(int64_t count, unsigned seed) const { return random_array(dtype(), {count}, seed); }
   Array positive(int64_t count, unsigned seed) const {
     Array array = random(count, seed);
@@ -36,12 +33,7 @@ class OptimPerDType : public testing::TestWithParam<int> {
         << name_of(dtype()) << " at " << i << ": got " << got.real(i) << ", want " << want;
   }
 };
-INSTANTIATE_TEST_SUITE_P(All, OptimPerDType,
-                         testing::Range(static_cast<int>(DType::float16),
-                                        static_cast<int>(DType::float64) + 1),
-                         [](const testing::TestParamInfo<int>& info) {
-                           return std::string(name_of(static_cast<DType>(info.param)));
-                         });
+INSTANTIATE_TEST_SUITE_P(All, OptimPerDType, kFloatingDTypes, dtype_name);
 
 TEST_P(OptimPerDType, SgdWithMomentumFollowsTheFormula) {
   for (const bool nesterov : {false, true}) {

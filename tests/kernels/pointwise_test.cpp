@@ -6,7 +6,6 @@
 
 #include <functional>
 #include <numeric>
-#include <string>
 
 #include "ebb/kernels/tables/add.h"
 #include "ebb/kernels/tables/arange.h"
@@ -80,17 +79,10 @@ void check_binary(const BinaryCase& test, const Array& lhs, const Array& rhs, co
   }
 }
 
-class PerDType : public testing::TestWithParam<int> {
- protected:
-  DType dtype() const { return static_cast<DType>(GetParam()); }
-};
+class PointwisePerDType : public PerDType {};
+INSTANTIATE_TEST_SUITE_P(All, PointwisePerDType, kEveryDType, dtype_name);
 
-std::string dtype_name(const testing::TestParamInfo<int>& info) {
-  return std::string(name_of(static_cast<DType>(info.param)));
-}
-INSTANTIATE_TEST_SUITE_P(All, PerDType, testing::Range(0, kDTypeCount), dtype_name);
-
-TEST_P(PerDType, BinaryKernelsHandleEverySizeAndRepeatedOperands) {
+TEST_P(PointwisePerDType, BinaryKernelsHandleEverySizeAndRepeatedOperands) {
   for (const BinaryCase& test : kBinaryCases) {
     if (test.table->find_cpu(dtype()) == nullptr) continue;
     const DType result = test.is_comparison ? DType::boolean : dtype();
@@ -105,7 +97,7 @@ TEST_P(PerDType, BinaryKernelsHandleEverySizeAndRepeatedOperands) {
   }
 }
 
-TEST_P(PerDType, BinaryKernelsBroadcastAndStride) {
+TEST_P(PointwisePerDType, BinaryKernelsBroadcastAndStride) {
   for (const BinaryCase& test : kBinaryCases) {
     if (test.table->find_cpu(dtype()) == nullptr) continue;
     const DType result = test.is_comparison ? DType::boolean : dtype();
@@ -130,7 +122,7 @@ TEST_P(PerDType, BinaryKernelsBroadcastAndStride) {
   }
 }
 
-TEST_P(PerDType, BinaryKernelsReadTransposedOperandsInBlocks) {
+TEST_P(PointwisePerDType, BinaryKernelsReadTransposedOperandsInBlocks) {
   const auto same = [](int64_t i) { return std::pair(i, i); };
   for (const BinaryCase& test : kBinaryCases) {
     if (test.table->find_cpu(dtype()) == nullptr) continue;
@@ -148,7 +140,7 @@ TEST_P(PerDType, BinaryKernelsReadTransposedOperandsInBlocks) {
   }
 }
 
-TEST_P(PerDType, BinaryKernelsWorkInPlace) {
+TEST_P(PointwisePerDType, BinaryKernelsWorkInPlace) {
   for (const BinaryCase& test : kBinaryCases) {
     if (test.table->find_cpu(dtype()) == nullptr || test.is_comparison) continue;
     const auto same = [](int64_t i) { return std::pair(i, i); };
@@ -173,7 +165,7 @@ const UnaryCase kUnaryCases[] = {
     {"conj", &conj_kernels, [](Complex x) { return std::conj(x); }},
 };
 
-TEST_P(PerDType, UnaryKernelsHandleEverySizeInAndOutOfPlace) {
+TEST_P(PointwisePerDType, UnaryKernelsHandleEverySizeInAndOutOfPlace) {
   for (const UnaryCase& test : kUnaryCases) {
     const UnaryKernel kernel = test.table->find_cpu(dtype());
     if (kernel == nullptr) continue;
@@ -191,7 +183,7 @@ TEST_P(PerDType, UnaryKernelsHandleEverySizeInAndOutOfPlace) {
   }
 }
 
-TEST_P(PerDType, WhereChoosesByElement) {
+TEST_P(PointwisePerDType, WhereChoosesByElement) {
   const WhereKernel kernel = where_kernels.find_cpu(dtype());
   ASSERT_NE(kernel, nullptr);
   for (const int64_t n : {0, 1, 7, 70, 700}) {
@@ -210,7 +202,7 @@ TEST_P(PerDType, WhereChoosesByElement) {
   }
 }
 
-TEST_P(PerDType, CastConvertsToEveryDType) {
+TEST_P(PointwisePerDType, CastConvertsToEveryDType) {
   for (int i = 0; i < kDTypeCount; ++i) {
     const auto to = static_cast<DType>(i);
     const Array input = random_array(dtype(), {5, 14}, 9);
@@ -225,7 +217,7 @@ TEST_P(PerDType, CastConvertsToEveryDType) {
   }
 }
 
-TEST_P(PerDType, FillWritesEveryElementOfAnyStrides) {
+TEST_P(PointwisePerDType, FillWritesEveryElementOfAnyStrides) {
   const Array memory(dtype(), {10, 20});
   const Array out = memory.with_strides({7, 6}, {20, 3}, 2);
   fill_kernels.find_cpu(dtype())(kContext, Scalar(1), out.view());

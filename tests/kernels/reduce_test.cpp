@@ -1,8 +1,6 @@
 // tests/kernels/reduce_test.cpp -- sum, mean, amax and amin over any dims, strides and sizes.
 #include <gtest/gtest.h>
 
-#include <string>
-
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/tables/amax.h"
 #include "ebb/kernels/tables/amin.h"
@@ -70,14 +68,8 @@ void check_all_kinds(const Array& input, const std::vector<int64_t>& sizes) {
   }
 }
 
-class ReducePerDType : public testing::TestWithParam<int> {
- protected:
-  DType dtype() const { return static_cast<DType>(GetParam()); }
-};
-INSTANTIATE_TEST_SUITE_P(All, ReducePerDType, testing::Range(0, kDTypeCount),
-                         [](const testing::TestParamInfo<int>& info) {
-                           return std::string(name_of(static_cast<DType>(info.param)));
-                         });
+class ReducePerDType : public PerDType {};
+INSTANTIATE_TEST_SUITE_P(All, ReducePerDType, kEveryDType, dtype_name);
 
 TEST_P(ReducePerDType, RowsAndColumnsOfEverySize) {
   for (int64_t n = 1; n <= 70; ++n) {

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <string>
 
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/tables/log_softmax.h"
@@ -20,16 +19,8 @@
 namespace ebb::kernels::test {
 namespace {
 
-class LossPerDType : public testing::TestWithParam<int> {
- protected:
-  DType dtype() const { return static_cast<DType>(GetParam()); }
-};
-INSTANTIATE_TEST_SUITE_P(All, LossPerDType,
-                         testing::Range(static_cast<int>(DType::float16),
-                                        static_cast<int>(DType::float64) + 1),
-                         [](const testing::TestParamInfo<int>& info) {
-                           return std::string(name_of(static_cast<DType>(info.param)));
-                         });
+class LossPerDType : public PerDType {};
+INSTANTIATE_TEST_SUITE_P(All, LossPerDType, kFloatingDTypes, dtype_name);
 
 /// Checks out and grad_input of lines along the middle dim of [outer, n, inner].
 void check_log_softmax(const Array& input, const Array& grad_out, int64_t outer, int64_t n,
