@@ -208,25 +208,6 @@ def test_dropout_acts_between_layers_and_while_training_only():
     assert one(input)[0].tolist() == one(input)[0].tolist()  # there is nothing between
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("hidden", "shape"), [(48, (6, 70, 8)), *CUTS])
-def test_results_do_not_depend_on_the_number_of_threads(kind, hidden, shape):
-    net = KINDS[kind][0](shape[2], hidden)
-    input = ebb.randn(shape)
-    before = ebb.get_num_threads()
-    results = []
-    try:
-        for threads in (1, 2, 5):
-            ebb.set_num_threads(threads)
-            net.zero_grad()
-            output = net(input)[0]
-            (output * output).sum().backward()
-            results.append([output.tolist()] + [one.grad.tolist() for one in net.parameters()])
-    finally:
-        ebb.set_num_threads(before)
-    assert results[0] == results[1] == results[2]
-
-
 @pytest.mark.parametrize("dtype", [ebb.float16, ebb.bfloat16])
 def test_half_types_run_in_float32_between_the_times(dtype):
     net = nn.LSTM(4, 16, dtype=ebb.float32)

@@ -38,7 +38,27 @@ def fan_in(x):
     return total
 
 
+def recurrent(kind, gates, hidden, shape):
+    """A layer over [time, batch, features] with all its operands."""
+    size, layer = gates * hidden, getattr(ebb, f"{kind}_layer")
+    states = [noise(shape[1], hidden) for _ in range(2 if kind == "lstm" else 1)]
+    weights = [noise(size, shape[2]), noise(size, hidden), noise(size), noise(size)]
+    return lambda *given: layer(*given)[0], [noise(*shape), *states, *weights]
+
+
+# The block of rows is whole; rows are cut; units are cut, the last block odd; nothing is cut.
+RECURRENT = [(48, (6, 70, 8)), (7, (8, 70, 2)), (130, (9, 60, 2)), (33, (8, 3, 2))]
+
 PROGRAMS = {
+    **{
+        f"{kind} of {hidden} units": recurrent(kind, gates, hidden, shape)
+        for kind, gates in (("lstm", 4), ("gru", 3), ("rnn", 1))
+        for hidden, shape in RECURRENT
+    },
+    "attention": (
+        ebb.scaled_dot_product_attention,
+        [noise(1, 2, 300, 8), noise(1, 2, 1600, 8), noise(1, 2, 1600, 8)],
+    ),
     "sum": (lambda x: x.sum(), [BIG]),
     "sum rows": (lambda x: x.sum(1), [WIDE]),
     "sum columns": (lambda x: x.sum(0), [WIDE]),

@@ -1,6 +1,7 @@
-# tests/python/optim/test_optim.py -- optimizers: groups, state, dtypes, threads, refusals.
+# tests/python/optim/test_optim.py -- optimizers: groups, state, dtypes, refusals.
 #
-# What they compute is compared with PyTorch's numbers in test_reference.py.
+# What they compute is compared with PyTorch in test_reference.py, and on any number of threads in
+# tests/optim/optimizer_test.cpp.
 import numpy as np
 import pytest
 
@@ -174,24 +175,6 @@ def test_an_option_taken_away_is_missed():
     del optimizer.param_groups[0]["lr"]
     with pytest.raises(ValueError, match="SGD: needs lr in its group, got nothing"):
         optimizer.step()
-
-
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
-def test_all_threads_give_the_same_bits(name):
-    rng = np.random.default_rng(2)
-    values = [rng.standard_normal(n).astype(np.float32) for n in (40_000, 3, 50_000)]
-    before, results = ebb.get_num_threads(), []
-    for threads in (1, 2, 5):
-        ebb.set_num_threads(threads)
-        parameters = [ebb.tensor(value, requires_grad=True) for value in values]
-        optimizer = getattr(optim, name)(parameters, lr=0.1)
-        for _ in range(2):
-            for p in parameters:
-                p.grad = p.detach() * 3
-            optimizer.step()
-        results.append([p.detach().numpy().tobytes() for p in parameters])
-    ebb.set_num_threads(before)
-    assert results[0] == results[1] == results[2]
 
 
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
