@@ -24,7 +24,6 @@ function(ebb_install_cpp)
           PATTERN "ebb/autograd/jvp" EXCLUDE
           PATTERN "ebb/autograd/history/gradient_math.h" EXCLUDE
           PATTERN "ebb/autograd/forward/jvp_support.h" EXCLUDE
-          PATTERN "ebb/autograd/forward/jvp_table.h" EXCLUDE
           PATTERN "ebb/autograd/history/op_support.h" EXCLUDE
           PATTERN "ebb/autograd/history/slot.h" EXCLUDE
           PATTERN "ebb/graph/layout" EXCLUDE

@@ -93,5 +93,4 @@ def emit(families: list[Family]) -> dict[str, str]:
         "ebb/autograd/ops.h": env.get_template("all_ops.h.j2").render(
             headers=[op_header(name) for name in sorted(names)]
         ),
-        "ebb/autograd/jvp_table.cpp": env.get_template("jvp_table.cpp.j2").render(context),
     }

@@ -10,16 +10,7 @@ from __future__ import annotations
 from codegen.cpp import Form, environment, render_with_ops
 from codegen.formulas import names_in
 from codegen.model import Family, Op
-from codegen.signature import TYPES, SchemaError
-
-# How a list of arguments holds what nodes keep in another way.
-_HELD = {"Tensor": "Tensor", "Tensor[]": "std::vector<Tensor>", "int[]": "std::vector<int64_t>"}
-
-
-def held_type(name: str) -> str:
-    """The C++ type that a list of arguments holds for a type of the table, if it is not None."""
-    bare = name.removesuffix("?")
-    return _HELD.get(bare) or TYPES[bare].stored
+from codegen.signature import SchemaError
 
 
 class JvpView:
@@ -60,15 +51,9 @@ def needs_operand(op: Op, name: str) -> bool:
 def emit(family: Family) -> dict[str, str]:
     """Both files of a family, by path below the generated folder."""
     rules = [JvpView(op) for op in family.ops if has_rule(op)]
-    context = {
-        "family": family,
-        "rules": rules,
-        "held_type": held_type,
-        "listed": [rule for rule in rules if not rule.op.is_inplace],
-    }
-    env = environment()
+    context = {"family": family, "rules": rules}
     name = f"ebb/autograd/jvp/{family.name}"
     return {
-        f"{name}.h": env.get_template("jvp.h.j2").render(context),
+        f"{name}.h": environment().get_template("jvp.h.j2").render(context),
         f"{name}.cpp": render_with_ops("jvp.cpp.j2", (), **context),
     }

@@ -47,7 +47,6 @@ def row(op: Op) -> dict[str, Any]:
         "differentiable": [name for name, formula in op.grad.items() if formula != "none"],
         "checks": [kind for kind, _ in op.checks],
         "is_composite": bool(op.composite),
-        "jvp": op.jvp != "none",
         "test": op.test,
     }
 

@@ -9,7 +9,6 @@
 #include "python/src/autograd/grad_mode.h"
 #include "python/src/autograd/gradcheck.h"
 #include "python/src/autograd/hooks.h"
-#include "python/src/autograd/jvp.h"
 #include "python/src/autograd/node_type.h"
 #include "python/src/autograd/run_queries.h"
 #include "python/src/autograd/saved_hooks.h"
@@ -80,7 +79,6 @@ int fill_module(PyObject* module) {
         add_profiler(module);
         add_forward_mode(module);
         add_function(module);
-        add_jvp(module);
         add_generator(module);
         add_default_dtype(module);
         add_tensor_data(module);

@@ -2,7 +2,6 @@
 import pytest
 
 from codegen.emit_autograd import emit as emit_autograd
-from codegen.emit_jvp import emit as emit_jvp
 from codegen.emit_python import emit as emit_python
 from codegen.emit_python import emit_common
 from codegen.model import load_family
@@ -48,12 +47,6 @@ def test_nodes_own_their_texts(family):
     assert "  std::string mode_{};" in text
     assert "  std::optional<std::string> edge_{};" in text
     assert "node->mode_ = mode;" in text
-
-
-def test_forward_rules_take_texts_by_value(family):
-    text = emit_jvp(family)["ebb/autograd/jvp/little.cpp"]
-    assert 'autograd::argument<std::string>("blur", arguments, 1)' in text
-    assert 'autograd::optional_argument<std::string>("blur", arguments, 3)' in text
 
 
 def test_the_stub_names_builtins_where_tensor_has_methods_of_that_name(family):

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <span>
 
-#include "ebb/autograd/forward/jvp_table.h"
 #include "ebb/autograd/ops/add.h"
 #include "ebb/autograd/ops/clone.h"
 #include "ebb/autograd/ops/copy_.h"
@@ -150,16 +149,6 @@ TEST_F(Gradients, OfATransferAreANodeOfTheirOwn) {
   EXPECT_EQ(autograd::grad_fn(there)->name(), std::string("ToDeviceBackward"));
   backward(sum(add(there, there)));
   EXPECT_EQ(floats(grad_of(x)), Floats(3, 4));
-}
-
-TEST_F(Gradients, TangentsTravelWithATransfer) {
-  const autograd::JvpRule* const rule = autograd::find_jvp_rule("to_device");
-  ASSERT_NE(rule, nullptr);
-  const autograd::Argument arguments[] = {Tensor(count_up({2})), device_};
-  const autograd::Argument tangents[] = {Tensor(full(Shape{2}, 3.0f))};
-  const std::vector<Tensor> out = rule->function(std::span(arguments), std::span(tangents));
-  EXPECT_EQ(out[0].device(), device_);
-  EXPECT_EQ(back(out[0]), (Floats{3, 3}));
 }
 
 /// One parameter after five steps on x^2 summed.

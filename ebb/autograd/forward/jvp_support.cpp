@@ -1,4 +1,4 @@
-// ebb/autograd/forward/jvp_support.cpp -- shaping tangents, and the error for a wrong argument.
+// ebb/autograd/forward/jvp_support.cpp -- tangents in the shape and dtype of results.
 #include "ebb/autograd/forward/jvp_support.h"
 
 #include "ebb/autograd/ops/cast.h"
@@ -22,11 +22,6 @@ std::vector<Tensor> conform_tangents(std::vector<Tensor> tangents, std::span<con
   tangents.resize(outs.size());
   for (size_t i = 0; i < outs.size(); ++i) tangents[i] = conform_tangent(tangents[i], outs[i]);
   return tangents;
-}
-
-void throw_wrong_argument(const char* op, size_t position) {
-  throw ValueError(str(op, ": the forward-mode rule needs an argument of another type at position ",
-                       position, ", got what the op does not take"));
 }
 
 }  // namespace ebb::autograd

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "ebb/autograd/checkpoint/selective_cache.h"
-#include "ebb/autograd/forward/jvp_table.h"
 #include "ebb/autograd/history/op_support.h"
 #include "ebb/core/base/error.h"
 #include "python/src/autograd/saved_values.h"
@@ -114,8 +113,7 @@ PyObject* kept_bytes(PyObject*, PyObject* capsule) {
 
 /// Whether policies are asked for ops of this name: not for compositions of others.
 PyObject* is_observed(PyObject*, PyObject* name) {
-  return guarded(
-      [&] { return PyBool_FromLong(autograd::find_jvp_rule(utf8_of(name)) != nullptr); });
+  return guarded([&] { return PyBool_FromLong(is_recorded_op(utf8_of(name))); });
 }
 
 PyMethodDef kFunctions[] = {

@@ -78,5 +78,7 @@ struct OpTable {
 };
 /// All generated tables (generated: python/op_tables.cpp).
 std::span<const OpTable> op_tables();
+/// Whether an op of this name, with its overload, is recorded as a node of its own.
+bool is_recorded_op(std::string_view name);
 
 }  // namespace ebb::python

@@ -1,10 +1,9 @@
-// tests/autograd/history/recording_test.cpp -- what generated recording functions and rules refuse.
+// tests/autograd/history/recording_test.cpp -- what generated recording functions refuse.
 //
 // What they record and save is tested for all rows in tests/python/autograd/test_recording.py and
 // tests/python/ops/test_saved.py.
 #include <gtest/gtest.h>
 
-#include "ebb/autograd/forward/jvp_table.h"
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/origin.h"
 #include "ebb/autograd/history/variable.h"
@@ -38,28 +37,6 @@ TEST(OutForms, RefuseOperandsThatRequireAGradient) {
             "gradient, got one that does\nhint: use the plain form, or call it under no_grad");
   const NoGradGuard guard;
   EXPECT_EQ(floats(add_out(x, x, out)), (Floats{2}));
-}
-
-using Arguments = std::vector<autograd::Argument>;
-
-TEST(Jvp, OfAProductSumsBothTangents) {
-  const autograd::JvpRule* const rule = autograd::find_jvp_rule("mul");
-  ASSERT_NE(rule, nullptr);
-  const Arguments arguments = {vector_of<float>({2}), vector_of<float>({3})};
-  const Arguments tangents = {vector_of<float>({10}), vector_of<float>({100})};
-  EXPECT_EQ(floats(rule->function(arguments, tangents)[0]), (Floats{230}));
-  const Arguments only_second = {std::monostate(), vector_of<float>({100})};
-  EXPECT_EQ(floats(rule->function(arguments, only_second)[0]), (Floats{200}));
-}
-
-TEST(Jvp, RefusesArgumentsOfAnotherType) {
-  const autograd::JvpRule* const rule = autograd::find_jvp_rule("mul.Scalar");
-  const Arguments arguments = {vector_of<float>({2}), 1.0};
-  EXPECT_EQ(
-      error_of<ValueError>([&] { rule->function(arguments, {}); }),
-      "mul.Scalar: the forward-mode rule needs an argument of another type at position 1, got "
-      "what the op does not take");
-  EXPECT_EQ(autograd::find_jvp_rule("greater"), nullptr);
 }
 
 }  // namespace

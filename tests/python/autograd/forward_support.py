@@ -38,4 +38,18 @@ def directional(func, tensors, steps):
 
 
 def moved(tensors, steps, size):
-    return [one + step * size for one, step in zip(tensors, steps, strict=True)]
+    return [
+        one if step is None else one + step * size for one, step in zip(tensors, steps, strict=True)
+    ]
+
+
+def check_tangents(func, tensors, steps, rtol=1e-6, atol=1e-7):
+    """Hold the tangents of func's outputs against differences; a step of None moves nothing."""
+    with dual_level():
+        given = [
+            one if step is None else make_dual(one, step)
+            for one, step in zip(tensors, steps, strict=True)
+        ]
+        found = tangents_or_zeros(func(*given))
+    for got, wanted in zip(found, difference(func, tensors, steps), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=rtol, atol=atol)

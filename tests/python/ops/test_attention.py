@@ -9,6 +9,7 @@ import pytest
 import ebb
 from ebb import _C, nn
 from ebb.nn import functional
+from tests.python.autograd.forward_support import check_tangents
 from tests.python.ops import reference_recurrent
 
 sdpa = functional.scaled_dot_product_attention
@@ -205,21 +206,6 @@ def test_a_mask_may_want_a_gradient():
     assert ebb.autograd.gradcheck(sdpa, [q, k, v, mask])
 
 
-def test_forward_mode_of_the_fused_op_matches_differences():
-    row = ("Tensor",) * 3 + ("Tensor?", "float", "bool", "float", "int", "int")
-    tensors = [ebb.tensor(one) for one in operands(3, 4)]
-    steps = [ebb.tensor(draw(one.shape, 6)) for one in tensors]
-    rest = (None, 0.0, True, 0.3, 0, 0)
-    tangent = _C._jvp("attention", row, (*tensors, *rest), tuple(steps))[0].numpy()
-    ahead, behind = (
-        _C._ops.attention(
-            *(one + step * sign for one, step in zip(tensors, steps, strict=True)), *rest
-        )[0]
-        for sign in (1e-6, -1e-6)
-    )
-    np.testing.assert_allclose(tangent, (ahead - behind).numpy() / 2e-6, atol=1e-8)
-
-
 def backward_of(tensors, grad, rest):
     out, logsumexp = _C._ops.attention(*tensors, *rest)
     return _C._ops.attention_backward(*tensors, rest[0], out, logsumexp, grad, *rest[1:])
@@ -233,21 +219,7 @@ def test_forward_mode_of_the_gradient_matches_differences(mask, moving):
     if moving is not None:
         steps = [one if i == moving else None for i, one in enumerate(steps)]
     rest = (mask and ebb.tensor(draw((1, 1, 3, 4), 5)), 0.0, mask is None, 0.3, 0, 0)
-    kinds = (*["Tensor"] * 3, "Tensor?", *["Tensor"] * 3, "float", "bool", "float", "int", "int")
-    *tensors, grad = inputs
-    results = _C._ops.attention(*tensors, *rest)
-    arguments = (*tensors, rest[0], *results, grad, *rest[1:])
-    tangents = _C._jvp("attention_backward", kinds, arguments, tuple(steps))
-
-    def moved(size):
-        *tensors, grad = (
-            one if step is None else one + step * size
-            for one, step in zip(inputs, steps, strict=True)
-        )
-        return backward_of(tensors, grad, rest)
-
-    for tangent, ahead, behind in zip(tangents, moved(1e-6), moved(-1e-6), strict=True):
-        np.testing.assert_allclose(tangent.numpy(), (ahead - behind).numpy() / 2e-6, atol=1e-8)
+    check_tangents(lambda *given: backward_of(given[:3], given[3], rest), inputs, steps)
 
 
 BAD = {

@@ -5,14 +5,12 @@
 # place; gradients in every other dtype against those in double precision; forward-mode rules
 # against finite differences and against the transposed gradient. tools/mutate.py breaks formulas
 # one by one and expects a test here to fail.
-import ast
 import functools
 
 import numpy as np
 import pytest
 
 import ebb
-from ebb import _C
 from tests.python.ops.op_rows import (
     COMPLEX,
     FLOATING,
@@ -54,7 +52,6 @@ HAS_CASES = [
 ]
 INPLACE = [(row, dtype) for row in ROWS for dtype in DOUBLES if dtype in row.dtypes]
 INPLACE = [(row, dtype) for row, dtype in INPLACE if "inplace" in row.forms]
-HAS_JVP = [(r, c, d) for r, c, d in HAS_CASES if r.data["jvp"]]
 
 
 def is_differentiable(value):
@@ -235,74 +232,11 @@ def inner(lhs, rhs):
     return float(np.sum((np.conj(lhs) * rhs).real))
 
 
-def jvp(row, arguments, tangents):
-    types = tuple(param["type"] for param in row.params)
-    values = tuple(arguments.get(p["name"], default_of(p)) for p in row.params)
-    return _C._jvp(row.op, types, values, tuple(tangents))
-
-
-def default_of(param):
-    known = {None: None, "None": None, "True": True, "False": False}
-    text = param["default"]
-    if text in known:
-        return known[text]
-    try:
-        return ast.literal_eval(text)
-    except ValueError:
-        return text
-
-
-@pytest.mark.parametrize(("row", "case", "dtype"), HAS_JVP, ids=str)
-def test_forward_mode_matches_differences_and_the_transposed_gradient(row, case, dtype):
-    arguments = make_arguments(row, case, dtype)
-    tensors, rebuilt = flatten(row, arguments)
-    rng = np.random.default_rng(11)
-    steps = [random_like(rng, one) for one in tensors]
-    weights = [random_like(rng, one) for one in outputs_of(call(row, arguments))]
-    tangents = tangents_of(row, arguments, steps)
-    forward = [wide_array(one) for one in jvp(row, arguments, tangents)]
-
-    ahead, behind = (
-        outputs_of(call(row, rebuilt(*moved(tensors, steps, sign * 1e-6)))) for sign in (1, -1)
-    )
-    for got, upper, lower in zip(forward, ahead, behind, strict=True):
-        wanted = (wide_array(upper) - wide_array(lower)) / 2e-6
-        assert got.shape == wanted.shape
-        np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-7)
-
-    inputs = leaves(tensors)
-    outputs = outputs_of(call(row, rebuilt(*inputs)))
-    backward = ebb.autograd.grad(outputs, inputs, weights)
-    np.testing.assert_allclose(
-        sum(inner(wide_array(w), f) for w, f in zip(weights, forward, strict=True)),
-        sum(inner(wide_array(g), wide_array(s)) for g, s in zip(backward, steps, strict=True)),
-        rtol=1e-9,
-        atol=1e-9,
-    )
-
-
-def tangents_of(row, arguments, steps):
-    """The steps as the rule wants them: None for zeros, a list for a list."""
-    rest, names = list(steps), active(row, arguments)
-    given = []
-    for name in row.data["differentiable"]:
-        value = arguments.get(name)
-        if isinstance(value, list):
-            given.append([rest.pop(0) for _ in value])
-        else:
-            given.append(rest.pop(0) if name in names else None)
-    return given
-
-
 def random_like(rng, tensor):
     values = rng.uniform(-1, 1, tuple(tensor.shape))
     if tensor.dtype.is_complex:
         values = values + 1j * rng.uniform(-1, 1, tuple(tensor.shape))
     return ebb.tensor(values)
-
-
-def moved(tensors, steps, size):
-    return [one + step * size for one, step in zip(tensors, steps, strict=True)]
 
 
 SEVERAL = [row for row in ROWS if len(row.differentiable) > 1 and not row.is_inplace]

@@ -7,6 +7,7 @@ import pytest
 
 import ebb
 from ebb import nn
+from tests.python.autograd.forward_support import check_tangents
 from tests.python.ops import reference_recurrent
 
 KINDS = {
@@ -225,83 +226,63 @@ def test_half_types_run_in_float32_between_the_times(dtype):
     np.testing.assert_allclose(got.detach().to(ebb.float32).numpy(), wanted, atol=limit)
 
 
+# Shapes of the operands of a scan and of the gradients of its results, and its options.
 SCANS = {
-    "lstm_scan": (("Tensor",) * 4, ((3, 2, 8), (2, 2), (2, 2), (8, 2)), (True,)),
-    "gru_scan": (("Tensor",) * 4, ((3, 2, 6), (2, 2), (6, 2), (6,)), (True,)),
-    "rnn_scan": (("Tensor",) * 3, ((3, 2, 2), (2, 2), (2, 2)), (False, True)),
+    "lstm_scan": (((3, 2, 8), (2, 2), (2, 2), (8, 2)), [(3, 2, 2)] * 2, (True,)),
+    "gru_scan": (((3, 2, 6), (2, 2), (6, 2), (6,)), [(3, 2, 2)], (True,)),
+    "rnn_scan": (((3, 2, 2), (2, 2), (2, 2)), [(3, 2, 2)], (False, True)),
 }
+
+
+def scan(op, tensors, options):
+    """The results of a scan in a list."""
+    results = getattr(ebb._C._ops, op)(*tensors, *options)
+    return list(results) if isinstance(results, tuple) else [results]
+
+
+def gradients_of_scan(op, tensors, grads, options):
+    """The gradients that a scan's backward op gives."""
+    results = scan(op, tensors, options)
+    return getattr(ebb._C._ops, f"{op}_backward")(*tensors, *results, *grads, *options)
+
+
+def inputs_and_steps(shapes, moving):
+    """Tensors, and steps for one of them or for all."""
+    tensors = [ebb.tensor(draw(shape, seed)) for seed, shape in enumerate(shapes)]
+    steps = [ebb.tensor(draw(shape, 9 + seed)) for seed, shape in enumerate(shapes)]
+    if moving is not None:
+        steps = [one if i == moving % len(steps) else None for i, one in enumerate(steps)]
+    return tensors, steps
 
 
 @pytest.mark.parametrize("op", SCANS)
 @pytest.mark.parametrize("moving", [0, 1, -1, None])
 def test_forward_mode_matches_finite_differences(op, moving):
-    kinds, shapes, options = SCANS[op]
-    tensors = [ebb.tensor(draw(shape, seed)) for seed, shape in enumerate(shapes)]
-    steps = [ebb.tensor(draw(shape, 9 + seed)) for seed, shape in enumerate(shapes)]
-    if moving is not None:
-        steps = [one if i == moving % len(steps) else None for i, one in enumerate(steps)]
-    call = (op, (*kinds, *["bool"] * len(options)), (*tensors, *options), tuple(steps))
-    tangents = ebb._C._jvp(*call)
-
-    def moved(size):
-        places = [
-            one if step is None else one + step * size
-            for one, step in zip(tensors, steps, strict=True)
-        ]
-        result = getattr(ebb._C._ops, op)(*places, *options)
-        return list(result[:-1]) if isinstance(result, tuple) else [result]
-
-    pairs = zip(tangents, moved(1e-6), moved(-1e-6), strict=True)
-    for tangent, ahead, behind in pairs:
-        np.testing.assert_allclose(tangent.numpy(), (ahead - behind).numpy() / 2e-6, atol=1e-8)
-
-
-def gradients_of_scan(op, tensors, grads, options):
-    """The gradients that a scan's backward op gives, and how it was called."""
-    results = getattr(ebb._C._ops, op)(*tensors, *options)
-    results = results if isinstance(results, tuple) else (results,)
-    call = (*tensors, *results, *grads, *options)
-    return getattr(ebb._C._ops, f"{op}_backward")(*call), call
+    shapes, grads, options = SCANS[op]
+    outs = len(grads)  # what a scan gives beside them is kept for backward
+    check_tangents(
+        lambda *given: scan(op, given, options)[:outs], *inputs_and_steps(shapes, moving)
+    )
 
 
 @pytest.mark.parametrize("op", SCANS)
 @pytest.mark.parametrize("moving", [0, 1, -1, None])
 def test_forward_mode_of_gradients_matches_finite_differences(op, moving):
-    kinds, shapes, options = SCANS[op]
-    count = len(kinds)
-    shapes = (*shapes, *[(3, 2, 2)] * (2 if op == "lstm_scan" else 1))
-    inputs = [ebb.tensor(draw(shape, seed)) for seed, shape in enumerate(shapes)]
-    steps = [ebb.tensor(draw(shape, 9 + seed)) for seed, shape in enumerate(shapes)]
-    if moving is not None:
-        steps = [one if i == moving % len(steps) else None for i, one in enumerate(steps)]
-    _, call = gradients_of_scan(op, inputs[:count], inputs[count:], options)
-    types = ["bool" if isinstance(one, bool) else "Tensor" for one in call]
-    if op == "lstm_scan":
-        types[7] = types[8] = "Tensor?"
-    tangents = ebb._C._jvp(f"{op}_backward", tuple(types), call, tuple(steps))
-
-    def moved(size):
-        places = [
-            one if step is None else one + step * size
-            for one, step in zip(inputs, steps, strict=True)
-        ]
-        return gradients_of_scan(op, places[:count], places[count:], options)[0]
-
-    for tangent, ahead, behind in zip(tangents, moved(1e-6), moved(-1e-6), strict=True):
-        np.testing.assert_allclose(tangent.numpy(), (ahead - behind).numpy() / 2e-6, atol=1e-8)
+    shapes, grads, options = SCANS[op]
+    count = len(shapes)
+    check_tangents(
+        lambda *given: gradients_of_scan(op, given[:count], given[count:], options),
+        *inputs_and_steps((*shapes, *grads), moving),
+    )
 
 
 def test_forward_mode_of_gradients_does_without_gradients_of_cells():
-    _, shapes, options = SCANS["lstm_scan"]
-    tensors = [ebb.tensor(draw(shape, seed)) for seed, shape in enumerate(shapes)]
+    shapes, _, options = SCANS["lstm_scan"]
+    tensors, _ = inputs_and_steps(shapes, None)
     grad = ebb.tensor(draw((3, 2, 2), 5))
-    gradients, call = gradients_of_scan("lstm_scan", tensors, (grad, None), options)
-    types = (*["Tensor"] * 7, "Tensor?", "Tensor?", "bool")
-    steps = (None,) * 4
-    # The gradients are linear in what arrives: moving it along itself gives them.
-    tangents = ebb._C._jvp("lstm_scan_backward", types, call, (*steps, grad, None))
-    for tangent, gradient in zip(tangents, gradients, strict=True):
-        np.testing.assert_allclose(tangent.numpy(), gradient.numpy(), atol=1e-14)
+    check_tangents(
+        lambda grad: gradients_of_scan("lstm_scan", tensors, (grad, None), options), [grad], [grad]
+    )
 
 
 BAD = {
