@@ -415,7 +415,7 @@ def cpp_value(option: Option, value: Any) -> str:
     if isinstance(value, list) and option.type == "Tensor?":
         return cpp_tensor(value)
     if isinstance(value, list):
-        return "{" + ", ".join(map(str, value)) + "}"
+        return f"Pair({', '.join(map(str, value))})"
     return json.dumps(value)
 
 

@@ -15,29 +15,10 @@ import ebb.nn.functional as F
 from ebb import _C
 from tests.python.ops.op_rows import ALL_DTYPES, Row
 
-PLANES = {"input": [2, 3, 4, 5], "kernel_size": [2, 3]}
-
 CASES: dict[str, dict[str, Any]] = {
     "dropout1d": {"none": "random"},
     "dropout2d": {"none": "random"},
     "dropout3d": {"none": "random"},
-    "fold": {
-        "inputs": [
-            {"input": [2, 18, 6], "output_size": [3, 4], "kernel_size": [2, 3], "padding": [0, 1],
-             "stride": [1, 2]},
-            {"input": [12, 4], "output_size": [3, 3], "kernel_size": 2},
-            {"input": [1, 4, 1], "output_size": [2, 2], "kernel_size": [2, 2]},
-            {"input": [2, 4, 4], "output_size": 4, "kernel_size": 2, "stride": 2},
-        ],
-    },
-    "unfold": {
-        "inputs": [
-            {**PLANES, "padding": 1},
-            {**PLANES, "stride": [2, 1]},
-            {"input": [3, 4, 4], "kernel_size": 4},
-            {"input": [1, 1, 7, 7], "kernel_size": 2, "dilation": [3, 2]},
-        ],
-    },
     "interpolate": {
         "inputs": [
             {"input": [2, 3, 5], "size": 7, "mode": "linear"},

@@ -1,5 +1,5 @@
 # tests/python/ops/reference_conv.py -- convolution and pooling, plainly in NumPy.
-"""References for ops/conv.yaml and ops/pool.yaml; the arguments come as one dict."""
+"""References for ops/conv.yaml, ops/pool.yaml, fold and unfold; the arguments come as one dict."""
 
 from __future__ import annotations
 
@@ -215,7 +215,35 @@ def by_dims(name: str, reference: Any, make: Any) -> dict[str, Any]:
     return found
 
 
+def _folding(a: dict[str, Any]) -> Geometry:
+    return Geometry({**a, "groups": 1}, tuple(listed(a["kernel_size"], 2)))
+
+
+def unfold(a: dict[str, Any]) -> np.ndarray:
+    x, g = a["input"], _folding(a)
+    images = x[None] if x.ndim == 3 else x
+    sizes, padded = g.output(images.shape[2:]), _padded(images, g)
+    columns = np.stack([padded[:, :, *place] for _, place in g.taps(sizes)], 2)
+    rows = images.shape[1] * np.prod(g.kernel)
+    return columns.reshape(*x.shape[:-3], rows, np.prod(sizes))
+
+
+def fold(a: dict[str, Any]) -> np.ndarray:
+    x, g = a["input"], _folding(a)
+    image = listed(a["output_size"], 2)
+    sizes, taps = g.output(image), np.prod(g.kernel)
+    columns = x.reshape(-1, x.shape[-2] // taps, taps, *sizes)
+    room = [n + 2 * p for n, p in zip(image, g.padding, strict=True)]
+    padded = np.zeros((*columns.shape[:2], *room), x.dtype)
+    for number, (_, place) in enumerate(g.taps(sizes)):
+        padded[:, :, *place] += columns[:, :, number]
+    inside = tuple(slice(p, p + n) for p, n in zip(g.padding, image, strict=True))
+    return padded[:, :, *inside].reshape(*x.shape[:-2], columns.shape[1], *image)
+
+
 NAMED = {
+    "fold": fold,
+    "unfold": unfold,
     "convolution": convolution,
     "convolution_backward_input": convolution_backward_input,
     "convolution_backward_weight": convolution_backward_weight,

@@ -1,6 +1,6 @@
 # python/ebb/nn/functional/resize.py -- windows as columns, and images in other sizes; part of
 # ebb.nn.functional.
-"""Functions that read an image at computed places: all are index_select and index_add."""
+"""Functions that read an image at computed places."""
 
 from __future__ import annotations
 
@@ -11,114 +11,12 @@ from fractions import Fraction
 from typing import Any
 
 from ebb import _C
-from ebb._C import Tensor
+from ebb._C import Tensor, _ops
 
 __all__ = ["fold", "interpolate", "unfold"]
 
-Ints = int | Sequence[int]
-
-
-def _pair(op: str, name: str, value: Ints, least: int) -> tuple[int, int]:
-    values = [value, value] if isinstance(value, int) else list(value)
-    values = values * 2 if len(values) == 1 else values
-    if len(values) != 2 or not all(isinstance(one, int) and one >= least for one in values):
-        raise _C.ValueError(
-            f"{op}: {name} needs one number or 2, each at least {least}, got {value!r}"
-        )
-    return values[0], values[1]
-
-
-class _Windows:
-    """The windows of unfold and fold over an image of one size."""
-
-    def __init__(
-        self,
-        op: str,
-        size: Sequence[int],
-        kernel: Ints,
-        dilation: Ints,
-        padding: Ints,
-        stride: Ints,
-    ):
-        self.kernel = _pair(op, "kernel_size", kernel, 1)
-        steps, strides = _pair(op, "dilation", dilation, 1), _pair(op, "stride", stride, 1)
-        self.padding = _pair(op, "padding", padding, 0)
-        self.size = [n + 2 * p for n, p in zip(size, self.padding, strict=True)]
-        reach = [d * (k - 1) + 1 for d, k in zip(steps, self.kernel, strict=True)]
-        self.count = [(n - r) // s + 1 for n, r, s in zip(self.size, reach, strides, strict=True)]
-        if min(self.count) < 1:
-            raise _C.ShapeError(
-                f"{op}: the kernel must fit into the padded input, got sizes {list(size)}, "
-                f"kernel_size {self.kernel}, padding {self.padding} and dilation {steps}"
-            )
-        self.steps, self.strides = steps, strides
-
-    @property
-    def total(self) -> int:
-        """How many windows there are."""
-        return math.prod(self.count)
-
-    def index(self) -> Tensor:
-        """Return the place of each element of each window in the padded image, tap by tap."""
-        places = [
-            (_C.arange(k) * d).unsqueeze(1) + (_C.arange(n) * s).unsqueeze(0)
-            for k, d, n, s in zip(self.kernel, self.steps, self.count, self.strides, strict=True)
-        ]
-        rows, columns = places[0].unsqueeze(1).unsqueeze(3), places[1].unsqueeze(1).unsqueeze(0)
-        return (rows * self.size[1] + columns).reshape(-1)
-
-
-def unfold(
-    input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
-) -> Tensor:
-    """Return what each window over the last two dims sees, as columns.
-
-    Args:
-        input: [batch, channels, height, width], or without batch.
-    Returns:
-        [batch, channels * kernel, windows].
-    """
-    if input.ndim not in (3, 4):
-        raise _C.ShapeError(f"unfold: input needs 3 to 4 dims, got shape {list(input.shape)}")
-    lead, size = list(input.shape[:-2]), list(input.shape[-2:])
-    windows = _Windows("unfold", size, kernel_size, dilation, padding, stride)
-    down, across = windows.padding
-    padded = input if down == across == 0 else _C._ops.pad(input, [across, across, down, down])
-    flat = padded.reshape((*lead, math.prod(windows.size)))
-    seen = flat.index_select(-1, windows.index())
-    return seen.reshape((*lead[:-1], lead[-1] * math.prod(windows.kernel), windows.total))
-
-
-def fold(
-    input: Tensor,
-    output_size: Ints,
-    kernel_size: Ints,
-    dilation: Ints = 1,
-    padding: Ints = 0,
-    stride: Ints = 1,
-) -> Tensor:
-    """Sum columns up to images of output_size, each where unfold would have taken it from.
-
-    Args:
-        input: [batch, channels * kernel, windows], or without batch.
-    """
-    if input.ndim not in (2, 3):
-        raise _C.ShapeError(f"fold: input needs 2 to 3 dims, got shape {list(input.shape)}")
-    size = _pair("fold", "output_size", output_size, 1)
-    windows = _Windows("fold", size, kernel_size, dilation, padding, stride)
-    lead, rows = list(input.shape[:-2]), input.shape[-2]
-    taps = math.prod(windows.kernel)
-    if rows % taps != 0 or input.shape[-1] != windows.total:
-        raise _C.ShapeError(
-            f"fold: input needs channels * {taps} rows and {windows.total} columns, got shape "
-            f"{list(input.shape)}"
-        )
-    lead.append(rows // taps)
-    flat = _C.zeros((*lead, math.prod(windows.size)), dtype=input.dtype)
-    columns = input.reshape((*lead, taps * windows.total))
-    image = flat.index_add(-1, windows.index(), columns).reshape((*lead, *windows.size))
-    (down, across), (height, width) = windows.padding, size
-    return image[..., down : down + height, across : across + width]
+fold = _ops.fold
+unfold = _ops.unfold
 
 
 def _sizes_and_scales(
