@@ -15,6 +15,7 @@ from typing import Any
 
 from codegen.cpp import comment, environment
 from codegen.modules import Module, ModuleFamily, Option
+from codegen.signature import Param
 
 CHECKS = {
     "Scalar": "number",
@@ -131,7 +132,7 @@ class AddedFunction:
             cls(row)
             for row in family.modules
             if any(option.is_added for option in row.options)
-            and len(row.params) == len(row.options) + 1
+            and {one.name for one in row.params} <= {*row.inputs, "training", *_names(row.options)}
             and row.op is not None
             and len(row.op.results) == 1
         ]
@@ -139,8 +140,9 @@ class AddedFunction:
     @property
     def options(self) -> list[Option]:
         """All parameters but the input, in the op's order, and the added one."""
-        order = [param.name for param in self.row.params]
-        return sorted(self.row.options, key=lambda option: order.index(option.name))
+        known = {option.name: option for option in self.row.options}
+        params = [one for one in self.row.params if one.name not in self.row.inputs]
+        return [known.get(one.name) or _mode(one) for one in params]
 
     @property
     def names(self) -> list[str]:
@@ -167,6 +169,16 @@ class AddedFunction:
         if self.row.op is not None and self.row.op.has_inplace:
             call, passed = f"input.{name}_(", given
         return f"    if inplace:\n{folded(f'        return {call}', passed, ')')}\n{plain}"
+
+
+def _names(options: list[Option]) -> set[str]:
+    return {option.name for option in options}
+
+
+def _mode(param: Param) -> Option:
+    """The parameter that is a module's mode."""
+    doc = "Otherwise the input is returned as it is."
+    return Option(param, doc, False, False, param.name, "bool", True, (), "")
 
 
 def _parameter(option: Option) -> str:

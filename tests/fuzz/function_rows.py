@@ -16,9 +16,6 @@ from ebb import _C
 from tests.python.ops.op_rows import ALL_DTYPES, Row
 
 CASES: dict[str, dict[str, Any]] = {
-    "dropout1d": {"none": "random"},
-    "dropout2d": {"none": "random"},
-    "dropout3d": {"none": "random"},
     "interpolate": {
         "inputs": [
             {"input": [2, 3, 5], "size": 7, "mode": "linear"},

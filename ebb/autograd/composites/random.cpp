@@ -1,11 +1,18 @@
-// ebb/autograd/composites/random.cpp -- dropout, which is its input where nothing is dropped.
+// ebb/autograd/composites/random.cpp -- dropout of elements and of channels, which is its input
+// where nothing is dropped.
 #include "ebb/autograd/rules/random.h"
 
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops/dropout.h"
+#include "ebb/autograd/ops/dropout1d.h"
+#include "ebb/autograd/ops/dropout2d.h"
+#include "ebb/autograd/ops/dropout3d.h"
+#include "ebb/autograd/ops/mul.h"
 #include "ebb/autograd/ops/native_dropout.h"
+#include "ebb/autograd/ops/ones.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/ops/check.h"
+#include "ebb/ops/infer.h"
 
 namespace ebb {
 
@@ -18,6 +25,34 @@ Tensor dropout(const Tensor& input, double p, bool training) {
   }
   if (!training || p == 0) return input;
   return std::get<0>(native_dropout(input, p));
+}
+
+namespace {
+
+/// dropout of whole channels, whose elements lie along the last `spatial` dims.
+Tensor channel_dropout(const char* op, int spatial, const Tensor& input, double p, bool training) {
+  ops::infer::check_ndim(op, "input", input, spatial + 1, spatial + 2);
+  Shape channels = input.shape();
+  for (int dim = input.ndim() - spatial; dim < input.ndim(); ++dim) channels[dim] = 1;
+  const Tensor factors = dropout(ones(channels, input.dtype(), input.device()), p, training);
+  return !training || p == 0 ? input : mul(input, factors);
+}
+
+}  // namespace
+
+Tensor dropout1d(const Tensor& input, double p, bool training) {
+  const autograd::CompositeCall call("dropout1d", __builtin_return_address(0));
+  return channel_dropout("dropout1d", 1, input, p, training);
+}
+
+Tensor dropout2d(const Tensor& input, double p, bool training) {
+  const autograd::CompositeCall call("dropout2d", __builtin_return_address(0));
+  return channel_dropout("dropout2d", 2, input, p, training);
+}
+
+Tensor dropout3d(const Tensor& input, double p, bool training) {
+  const autograd::CompositeCall call("dropout3d", __builtin_return_address(0));
+  return channel_dropout("dropout3d", 3, input, p, training);
 }
 
 double autograd::rules::dropout_scale(double p) {

@@ -19,21 +19,21 @@ X = ebb.ones(2, 3)
 
 # A call, the class of its error, and how its text starts.
 CALLS = {
-    "first argument": (lambda: F.dropout1d("a"), TypeError, "dropout1d: argument 'input'"),
+    "first argument": (lambda: F.interpolate("a"), TypeError, "interpolate: argument 'input'"),
     "third argument": (lambda: F.embedding(X, X, "a"), TypeError, "embedding: argument 'padding_"),
-    "one of many": (lambda: F.dropout1d(X[0], "a"), ebb.ShapeError, "dropout1d: needs an input"),
+    "one of many": (lambda: F.interpolate(X, "a"), ebb.ShapeError, "interpolate: mode 'nearest'"),
     "init": (lambda: nn.init.uniform_(X, "a"), TypeError, "uniform_: argument 'a' must"),
     "no annotations": (lambda: ebb.finfo(3), TypeError, "finfo: cannot be called with dtype=3 ("),
     "alias": (lambda: ebb.arcsin("a"), TypeError, "arcsin(): argument 'input'"),
     "alias as method": (lambda: X.arcsin(3), TypeError, "arcsin(): takes 0 positional"),
     "inner op": (lambda: ebb.clamp(X * 1j, 1), TypeError, "clamp: 'input' must have dtype"),
     "out form": (lambda: ebb.sin(X, out=ebb.ones(3)), ValueError, "sin: 'out' must have"),
-    "inner function": (lambda: F.dropout1d(X, 2.0), ValueError, "dropout1d: dropout: p must be"),
+    "inner function": (lambda: nn.init.constant_(X, 1j), ValueError, "constant_: fill_: the numb"),
     "layer by its op": (lambda: nn.Linear(3, 3)("a"), TypeError, "linear(): argument 'input'"),
     "constructor": (lambda: nn.Linear("a", 3), TypeError, "Linear: argument 'in_features'"),
     "missing argument": (lambda: nn.Conv2d(), TypeError, "Conv2d(): missing 3 required"),
     "private base": (lambda: nn.AdaptiveAvgPool2d(), TypeError, "AdaptiveAvgPool2d(): missing 1"),
-    "surplus keyword": (lambda: F.dropout1d(X, foo=1), TypeError, "dropout1d(): got an unexp"),
+    "surplus keyword": (lambda: F.interpolate(X, foo=1), TypeError, "interpolate(): got an un"),
     "method": (lambda: ebb.optim.SGD([X], lr=0.1).add_param_group(3), TypeError, "add_param_group"),
     "conversion": (lambda: ebb.manual_seed(ebb.ones(3)), TypeError, "manual_seed: needs an int"),
     "overflow": (lambda: X.reshape([2**80]), ValueError, "reshape: needs a number of"),
@@ -88,7 +88,7 @@ def test_a_users_module_is_not_named_for_what_it_calls():
 
 def test_the_first_error_is_the_cause_of_what_is_told():
     with pytest.raises(ebb.DTypeError) as caught:
-        F.dropout1d("a")
+        F.interpolate("a")
     assert isinstance(caught.value.__cause__, AttributeError)
 
 
@@ -104,12 +104,12 @@ def test_files_that_are_not_there_keep_their_class(tmp_path):
 
 
 def test_public_functions_are_functions_to_all_who_ask():
-    for function in (F.dropout1d, nn.Linear.forward, nn.init.uniform_, ebb.Tensor.new_zeros):
+    for function in (F.interpolate, nn.Linear.forward, nn.init.uniform_, ebb.Tensor.new_zeros):
         assert inspect.isfunction(function) and function.__code__.co_name
         assert inspect.signature(function).parameters
         assert repr(function).startswith("<function ")
-    function = F.dropout1d
-    assert function.__name__ == "dropout1d" and function.__doc__.startswith("Drop whole channels")
+    function = F.interpolate
+    assert function.__name__ == "interpolate" and function.__doc__.startswith("Return an image")
     assert inspect.ismethod(nn.Linear(2, 2).forward)
     assert copy.deepcopy(function) is function
     assert pickle.loads(pickle.dumps(function)) is function
