@@ -10,13 +10,14 @@
 #include "ebb/autograd/ops/angle_of_complex.h"
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/conj.h"
-#include "ebb/autograd/ops/div.h"
 #include "ebb/autograd/ops/eq.h"
 #include "ebb/autograd/ops/imag.h"
 #include "ebb/autograd/ops/isnan.h"
 #include "ebb/autograd/ops/less.h"
 #include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/mul0.h"
 #include "ebb/autograd/ops/real.h"
+#include "ebb/autograd/ops/reciprocal.h"
 #include "ebb/autograd/ops/sign_of_complex.h"
 #include "ebb/autograd/ops/sub.h"
 #include "ebb/autograd/ops/where.h"
@@ -27,11 +28,11 @@ namespace {
 
 const std::complex<double> kImaginaryUnit(0, 1);
 
-/// `tensor` over the length of `input`; 0 where that is 0.
+/// `tensor` over the length of `input`; 0 where either is 0.
 Tensor over_length(const Tensor& tensor, const Tensor& input) {
   const Tensor length = abs(input);
   const Tensor is_zero = eq(length, 0);
-  return where(is_zero, 0, div(tensor, where(is_zero, 1, length)));
+  return where(is_zero, 0, mul0(tensor, reciprocal(where(is_zero, 1, length))));
 }
 
 }  // namespace
@@ -48,7 +49,7 @@ Tensor turning(const Tensor& input) {
 
 Tensor sign_grad(const Tensor& grad, const Tensor& input) {
   const Tensor sign = sign_of_complex(input);
-  const Tensor along = mul(sign, real(mul(conj(sign), grad)));
+  const Tensor along = mul0(real(mul0(grad, conj(sign))), sign);
   return over_length(sub(grad, along), input);
 }
 
