@@ -28,7 +28,6 @@ def row(op: Op) -> dict[str, Any]:
         "operators": [[use.symbol.method, *use.operands] for use in op.operators],
         "cost": op.cost,
         "generator": op.takes_generator,
-        "temporaries": op.temporaries,
         "params": [
             {
                 "name": param.name,

@@ -46,7 +46,6 @@ KEYS = (
     "python",
     "operator",
     "cost",
-    "temporaries",
     "generator",
     "test",
 )
@@ -111,7 +110,6 @@ class Op:
     python: str = "both"
     operators: tuple[OperatorUse, ...] = ()  # what languages write for a call
     cost: str = "elements"  # one of COSTS
-    temporaries: int = 0  # bytes an element of the largest operand
     takes_generator: bool = False
     test: dict[str, Any] = field(default_factory=dict)
 
@@ -313,7 +311,6 @@ class _Entry:
             defaults=self.defaults(signature),
             python=self.choice("python", PYTHON_KINDS, "both"),
             cost=self.choice("cost", COSTS, "elements"),
-            temporaries=self.count("temporaries"),
             takes_generator=self.flag("generator"),
             test=self.values.get("test") or {},
             not_differentiable=tuple(self.strings("not_differentiable")),
@@ -345,12 +342,6 @@ class _Entry:
         value = self.values.get(key, False)
         if not isinstance(value, bool):
             self.fail(f"`{key}` needs true or false, got {value!r}", key)
-        return value
-
-    def count(self, key: str) -> int:
-        value = self.values.get(key, 0)
-        if type(value) is not int or value < 0:
-            self.fail(f"`{key}` needs a whole number, got {value!r}", key)
         return value
 
     def strings(self, key: str) -> list[str]:

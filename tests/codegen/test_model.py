@@ -45,11 +45,6 @@ def test_a_good_entry_loads_with_its_defaults(tmp_path):
         ("promote", "demote", "ops/little.yaml:3: half: `dtype` needs one of promote, promote_flo"),
         (
             "  doc: Half",
-            "  temporaries: -1\n  doc: Half",
-            "ops/little.yaml:2: half: `temporaries` needs a whole number, got -1",
-        ),
-        (
-            "  doc: Half",
             "  defaults: {x: 1}\n  doc: Half",
             "ops/little.yaml:2: half: `defaults` names `x`, which is no parameter",
         ),

@@ -18,7 +18,7 @@ from tests.python.ops.op_rows import Array, Case, Row, call, make_arguments
 
 TRIAL = 8192
 ELEMENTS = 1 << 19
-LARGE = 1 << 24
+LARGE = 1 << 25
 
 
 def _arrays(case: Case) -> list[Array]:
