@@ -137,7 +137,7 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
       0) {
     return nullptr;
   }
-  return guarded([&] { return make_device(to_device(what)); });
+  return guarded_as("device", [&] { return make_device(to_device(what)); });
 }
 PyObject* device_reduce(PyObject* self, PyObject*) {
   return Py_BuildValue("O(N)", Py_TYPE(self), device_str(self));

@@ -43,6 +43,7 @@ CALLS = {
     "kept": (lambda: ebb.data.DataLoader([], collate_fn=3), TypeError, "DataLoader: argument"),
     "keyword": (lambda: X.to(ebb.int8, foo=1), TypeError, "to(): got an unexpected"),
     "device": (lambda: X.to("cpu:99"), ValueError, "to: needs a device that is there"),
+    "a device's name": (lambda: ebb.device("\udc80"), ValueError, "device(): 'utf-8' codec"),
     "setter": (lambda: setattr(X, "name", "\udc80"), ValueError, "name(): 'utf-8' codec"),
 }  # fmt: skip
 
