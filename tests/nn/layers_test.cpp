@@ -1,4 +1,4 @@
-// tests/nn/layers_test.cpp -- layers, containers and starting values.
+// tests/nn/layers_test.cpp -- layers and containers.
 #include "ebb/nn/layers.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,6 @@
 #include "ebb/core/base/error.h"
 #include "ebb/core/base/random.h"
 #include "ebb/nn/containers.h"
-#include "ebb/nn/init.h"
 
 namespace ebb::nn {
 namespace {
@@ -147,18 +146,6 @@ TEST(ModuleList, RefusesAnIndexBeyondItsEnd) {
   } catch (const IndexError& error) {
     EXPECT_STREQ(error.what(), "ModuleList: needs an index below 1, got 1");
   }
-}
-
-TEST(Init, FillsInPlaceWithoutHistory) {
-  const Tensor tensor = requires_grad_(ebb::empty(Shape{1000}, DType::float64));
-  init::uniform_(tensor, 2, 3);
-  EXPECT_TRUE(is_leaf(tensor));
-  const auto* const values = tensor.data<double>();
-  EXPECT_TRUE(std::all_of(values, values + 1000, [](double v) { return v >= 2 && v < 3; }));
-  init::normal_(tensor, 10, 0.1);
-  EXPECT_TRUE(std::all_of(values, values + 1000, [](double v) { return v > 9 && v < 11; }));
-  EXPECT_EQ(init::ones_(tensor).data<double>()[7], 1.0);
-  EXPECT_EQ(init::zeros_(tensor).data<double>()[7], 0.0);
 }
 
 }  // namespace

@@ -100,7 +100,8 @@ def test_gains_are_pytorchs():
     assert init.calculate_gain("tanh") == pytest.approx(5 / 3)
     assert init.calculate_gain("relu") == pytest.approx(math.sqrt(2))
     assert init.calculate_gain("leaky_relu", 2.0) == pytest.approx(math.sqrt(0.4))
-    assert init.calculate_gain("conv2d") == init.calculate_gain("sigmoid") == 1
+    for name in ("linear", "conv2d", "sigmoid"):
+        assert init.calculate_gain(name) == 1
     assert init.calculate_gain("selu") == 0.75
 
 
@@ -115,6 +116,10 @@ def test_empty_tensors_are_left_alone():
     [
         (lambda t: init.calculate_gain("gelu"), "calculate_gain: needs nonlinearity linear"),
         (lambda t: init.xavier_normal_(t), r"xavier_normal_: needs .* 2 dims, got shape \[3\]"),
+        (lambda t: init.xavier_uniform_(t), r"xavier_uniform_: needs .* 2 dims, got shape \[3\]"),
+        (lambda t: init.kaiming_normal_(t), r"kaiming_normal_: needs .* 2 dims, got shape \[3\]"),
+        (lambda t: init.kaiming_uniform_(t), r"kaiming_uniform_: needs .* 2 dims, got shape"),
+        (lambda t: init.kaiming_uniform_(t, 0, "fan_in", "gelu"), "kaiming_uniform_: needs nonl"),
         (lambda t: init.orthogonal_(t), r"orthogonal_: needs .* 2 dims, got shape \[3\]"),
         (lambda t: init.eye_(t), r"eye_: needs a tensor of 2 dims, got shape \[3\]"),
         (lambda t: init.dirac_(t), "dirac_: needs a tensor of 3 to 5 dims"),
