@@ -10,12 +10,12 @@
 #include "ebb/core/base/error.h"
 #include "ebb/core/tensor/tensor.h"
 #include "ebb/io/safetensors.h"
+#include "tests/core/core_test_support.h"
 #include "tests/io/temp_folder.h"
 
 namespace ebb::io {
 namespace {
 
-using ebb::testing::message_of;
 using ebb::testing::read_file;
 using ebb::testing::TempFolder;
 using ebb::testing::write_file;
@@ -78,7 +78,7 @@ TEST(AtomicFile, RefusesALinkThatLeadsToItself) {
   ASSERT_EQ(::symlink("b", folder.file("a").c_str()), 0);
   ASSERT_EQ(::symlink("a", folder.file("b").c_str()), 0);
   const auto save = [&] { save_safetensors(folder.file("a"), bytes(1)); };
-  EXPECT_NE(message_of<IoError>(save).find("a link that leads to itself"), std::string::npos);
+  EXPECT_NE(error_of<IoError>(save).find("a link that leads to itself"), std::string::npos);
   EXPECT_TRUE(std::filesystem::is_symlink(folder.file("a")));
 }
 
@@ -101,7 +101,7 @@ TEST(AtomicFile, KeepsTheOldFileWhenTheDiskIsFull) {
   const rlimit small{1000, before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
   const std::string text =
-      message_of<IoError>([&] { save_safetensors(folder.file("x"), bytes(5000)); });
+      error_of<IoError>([&] { save_safetensors(folder.file("x"), bytes(5000)); });
   ::setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   EXPECT_NE(text.find("writing failed: File too large"), std::string::npos) << text;
@@ -111,7 +111,7 @@ TEST(AtomicFile, KeepsTheOldFileWhenTheDiskIsFull) {
 
 TEST(AtomicFile, NamesAFolderThatIsMissing) {
   const auto save = [] { save_safetensors("/no/such/folder/x", bytes(1)); };
-  EXPECT_EQ(message_of<IoError>(save),
+  EXPECT_EQ(error_of<IoError>(save),
             "save: needs a writable file, got '/no/such/folder/x': opening failed: No such file or "
             "directory");
 }
@@ -120,7 +120,7 @@ TEST(AtomicFile, RefusesToReplaceAFolder) {
   const TempFolder folder;
   std::filesystem::create_directory(folder.file("sub"));
   const auto save = [&] { save_safetensors(folder.file("sub"), bytes(1)); };
-  EXPECT_NE(message_of<IoError>(save).find("save: needs the path of a file"), std::string::npos);
+  EXPECT_NE(error_of<IoError>(save).find("save: needs the path of a file"), std::string::npos);
 }
 
 }  // namespace

@@ -7,12 +7,11 @@
 
 #include "ebb/core/base/error.h"
 #include "ebb/io/safetensors.h"
+#include "tests/core/core_test_support.h"
 #include "tests/io/temp_folder.h"
 
 namespace ebb::io {
 namespace {
-
-using ebb::testing::message_of;
 
 std::string length_bytes(uint64_t length) {
   std::string bytes(8, '\0');
@@ -28,7 +27,7 @@ SafetensorsFile parse(const std::string& content) {
 }
 
 std::string problem_of(const std::string& content) {
-  const std::string text = message_of<ValueError>([&] { parse(content); });
+  const std::string text = error_of<ValueError>([&] { parse(content); });
   const std::string start = "load: needs a safetensors file, got 'f': ";
   return text.compare(0, start.size(), start) == 0 ? text.substr(start.size()) : "?? " + text;
 }
@@ -142,7 +141,7 @@ TEST(CorruptFile, HeaderLengthIsRefusedBeforeMemoryIsTaken) {
 
 TEST(CorruptFile, UnknownDTypeIsADTypeError) {
   const auto load = [] { parse(with_header(entry(R"("F8_E5M2")"), 4)); };
-  EXPECT_EQ(message_of<DTypeError>(load),
+  EXPECT_EQ(error_of<DTypeError>(load),
             "load: needs a dtype that ebb has, got 'F8_E5M2' for tensor 't' of 'f'");
 }
 

@@ -8,12 +8,12 @@
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops/empty.h"
 #include "ebb/core/base/error.h"
+#include "tests/core/core_test_support.h"
 #include "tests/io/temp_folder.h"
 
 namespace ebb::io {
 namespace {
 
-using ebb::testing::message_of;
 using ebb::testing::read_file;
 using ebb::testing::TempFolder;
 
@@ -95,7 +95,7 @@ TEST(Safetensors, RefusesANameThatOccursTwice) {
   const TempFolder folder;
   const Tensor one = floats(Shape{}, {1});
   const auto save = [&] { save_safetensors(folder.file("x"), {{"a", one}, {"a", one}}); };
-  EXPECT_EQ(message_of<ValueError>(save), "save: needs each name once, got 'a' twice");
+  EXPECT_EQ(error_of<ValueError>(save), "save: needs each name once, got 'a' twice");
   EXPECT_EQ(folder.count(), 0);
 }
 
@@ -104,24 +104,24 @@ TEST(Safetensors, RefusesTheReservedName) {
   const auto save = [&] {
     save_safetensors(folder.file("x"), {{"__metadata__", floats(Shape{}, {1})}});
   };
-  EXPECT_EQ(message_of<ValueError>(save),
+  EXPECT_EQ(error_of<ValueError>(save),
             "save: needs a name other than the reserved '__metadata__'");
 }
 
 TEST(Safetensors, RefusesUndefinedTensors) {
   const auto save = [] { save_safetensors("unused", {{"a", Tensor()}}); };
-  EXPECT_EQ(message_of<ValueError>(save), "save: needs tensors, got nothing for 'a'");
+  EXPECT_EQ(error_of<ValueError>(save), "save: needs tensors, got nothing for 'a'");
 }
 
 TEST(Safetensors, RefusesNamesThatAreNotText) {
   const TempFolder folder;
   const Tensor one = floats(Shape{}, {1});
   const auto save = [&] { save_safetensors(folder.file("x"), {{"\xff", one}}); };
-  EXPECT_EQ(message_of<ValueError>(save), "save: needs names and metadata in UTF-8");
+  EXPECT_EQ(error_of<ValueError>(save), "save: needs names and metadata in UTF-8");
   const auto save_nul = [&] {
     save_safetensors(folder.file("x"), {{std::string("a\0b", 3), one}});
   };
-  EXPECT_EQ(message_of<ValueError>(save_nul), "save: needs names without NUL bytes, got 'a\\0...'");
+  EXPECT_EQ(error_of<ValueError>(save_nul), "save: needs names without NUL bytes, got 'a\\0...'");
 }
 
 }  // namespace

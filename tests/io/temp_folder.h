@@ -40,15 +40,4 @@ inline void write_file(const std::string& path, const std::string& content) {
   std::ofstream(path, std::ios::binary) << content;
 }
 
-/// What `body` throws as `Error`, as text; empty if it throws nothing.
-template <typename Error, typename Body>
-std::string message_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
-
 }  // namespace ebb::testing

@@ -14,6 +14,7 @@
 #include "ebb/autograd/ops/detach.h"
 #include "ebb/autograd/ops/mul.h"
 #include "ebb/autograd/ops/reshape.h"
+#include "tests/core/core_test_support.h"
 
 namespace ebb {
 namespace {
@@ -26,17 +27,6 @@ using testing::TensorFunction;
 Tensor ramp(IntSpan sizes) {
   const Tensor flat = add(mul(arange(checked_numel("ramp", sizes, 8)), 0.3), 0.5);
   return requires_grad_(cast(reshape(flat, sizes), DType::float64));
-}
-
-/// The text of the error that `call` throws; empty if it throws none.
-template <typename Call>
-std::string error_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 void expect_contains(const std::string& text, const std::string& part) {
@@ -66,10 +56,10 @@ TEST(Gradcheck, AcceptsRightDerivativesInEveryMode) {
 
 TEST(Gradcheck, FindsAWrongGradientAndSaysWhere) {
   const Tensor inputs[] = {ramp({2})};
-  expect_contains(error_of([&] { gradcheck(half_a_square, inputs); }),
+  expect_contains(error_of<Error>([&] { gradcheck(half_a_square, inputs); }),
                   "gradcheck: gradient of output 0 with respect to input 0 must match finite "
                   "differences, got analytical 0.5 and numerical 1");
-  expect_contains(error_of([&] { gradcheck(half_a_square, inputs, {.fast_mode = true}); }),
+  expect_contains(error_of<Error>([&] { gradcheck(half_a_square, inputs, {.fast_mode = true}); }),
                   "along a random direction");
 }
 
@@ -83,7 +73,7 @@ TEST(Gradcheck, FindsATangentThatOnlyForwardModeLoses) {
   for (const bool fast : {false, true}) {
     const GradcheckOptions options{.fast_mode = fast, .check_forward_ad = true};
     EXPECT_NO_THROW(gradcheck(drops_a_tangent, inputs, {.fast_mode = fast}));
-    expect_contains(error_of([&] { gradcheck(drops_a_tangent, inputs, options); }),
+    expect_contains(error_of<Error>([&] { gradcheck(drops_a_tangent, inputs, options); }),
                     "gradcheck: tangent of output 0 with respect to input 0 must match");
   }
 }
