@@ -63,8 +63,8 @@ def test_an_operator_of_a_row_is_an_operator_of_python(family):
     assert "{Py_nb_inplace_matrix_multiply, as_slot(write_binary<Matmul>)}," in slots
     assert "return is_heavy_product(lhs, rhs); }" in slots
     stub = emit_common([family])["python/_C.pyi"]
-    assert "    def __matmul__(self, other: Tensor | Number) -> Tensor: ..." in stub
-    assert "    def __rmatmul__(self, other: Number) -> Tensor: ..." in stub
+    assert "    def __matmul__(self, other: Tensor | _Number, /) -> Tensor: ..." in stub
+    assert "    def __rmatmul__(self, other: _Number, /) -> Tensor: ..." in stub
 
 
 def test_an_operator_of_a_row_is_one_of_cpp_if_cpp_has_it(tmp_path):
