@@ -19,21 +19,6 @@ SIM = "sim:0"
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def sim():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield sim_device.load()
-    ebb.set_kernel_fallback(True)
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*no kernel on sim")
-        yield
-
-
 def device_nodes():
     return ebb._C._backward_threads()["device_nodes"]
 

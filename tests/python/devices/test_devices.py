@@ -19,22 +19,6 @@ from tests.python.devices import sim_device
 SIM = "sim:0"
 
 
-@pytest.fixture(autouse=True, scope="module")
-def sim():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield sim_device.load()
-    ebb.set_kernel_fallback(True)
-    ebb.set_default_device("cpu")
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*no kernel on sim")
-        yield
-
-
 def test_a_plugin_gives_its_devices_names():
     assert ebb.device("sim") == ebb.device("sim:0") != ebb.device("sim:1")
     assert repr(ebb.device("sim:1")) == "device(type='sim', index=1)"
