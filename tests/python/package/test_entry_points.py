@@ -103,18 +103,6 @@ def test_backward_inputs_take_leaves_results_and_edges():
     assert (h.grad.item(), y.grad.item(), x.grad) == (5.0, 6.0, None)
 
 
-def test_stop_gradient_is_the_negation_of_requires_grad():
-    x = ebb.ones(1)
-    assert x.stop_gradient is True
-    x.stop_gradient = False
-    assert x.requires_grad is True
-    y = x * 2
-    y.stop_gradient = True
-    assert y.grad_fn is None and y.stop_gradient is True
-    with pytest.raises(RuntimeError, match="must require a gradient"):
-        y.backward()
-
-
 def test_a_node_can_be_called():
     x, y = leaf(2.0), leaf(5.0)
     node = (x * y).grad_fn
