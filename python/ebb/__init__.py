@@ -14,7 +14,7 @@ from ebb import _C
 
 _C._set_package(__file__.rpartition("/")[0])
 
-from ebb._C import *  # noqa: E402,F403
+from ebb._C import *
 
 # Error classes that share their name with a builtin stay in ebb.errors.
 _HIDDEN = ("ValueError", "IndexError", "NotImplementedError", "backward", "grad", "Node",
@@ -22,45 +22,45 @@ _HIDDEN = ("ValueError", "IndexError", "NotImplementedError", "backward", "grad"
 for _name in _HIDDEN:
     del globals()[_name]
 
-from ebb import _tensor, autograd, errors, ops  # noqa: E402,F401
-from ebb._arrange import (  # noqa: E402,F401
-    broadcast_tensors,
-    einsum,
-    meshgrid,
-    nonzero,
-    tensordot,
+from ebb import _tensor, autograd, errors, ops
+from ebb._arrange import (
+    broadcast_tensors as broadcast_tensors,
+    einsum as einsum,
+    meshgrid as meshgrid,
+    nonzero as nonzero,
+    tensordot as tensordot,
 )
-from ebb._devices import (  # noqa: E402,F401
-    Event,
-    Stream,
-    current_stream,
-    default_device,
-    device_count,
-    device_memory_stats,
-    reset_peak_device_memory,
-    stream,
-    synchronize,
+from ebb._devices import (
+    Event as Event,
+    Stream as Stream,
+    current_stream as current_stream,
+    default_device as default_device,
+    device_count as device_count,
+    device_memory_stats as device_memory_stats,
+    reset_peak_device_memory as reset_peak_device_memory,
+    stream as stream,
+    synchronize as synchronize,
 )
-from ebb._functions import (  # noqa: E402,F401
-    allclose,
-    equal,
-    finfo,
-    iinfo,
-    is_complex,
-    is_floating_point,
-    is_tensor,
-    numel,
-    rand_like,
-    randn_like,
+from ebb._functions import (
+    allclose as allclose,
+    equal as equal,
+    finfo as finfo,
+    iinfo as iinfo,
+    is_complex as is_complex,
+    is_floating_point as is_floating_point,
+    is_tensor as is_tensor,
+    numel as numel,
+    rand_like as rand_like,
+    randn_like as randn_like,
 )
-from ebb._sparse import (  # noqa: E402,F401
-    layout,
-    selected_rows,
-    sparse_coo,
-    sparse_coo_tensor,
-    sparse_csr,
-    sparse_csr_tensor,
-    strided,
+from ebb._sparse import (
+    layout as layout,
+    selected_rows as selected_rows,
+    sparse_coo as sparse_coo,
+    sparse_coo_tensor as sparse_coo_tensor,
+    sparse_csr as sparse_csr,
+    sparse_csr_tensor as sparse_csr_tensor,
+    strided as strided,
 )
 
 __version__ = "0.1.0"
@@ -83,7 +83,7 @@ newaxis = None
 
 # The parts are imported at once (15 ms), not by a module-level __getattr__: with one, Python
 # cannot specialise the look-up of `ebb.add`, which then costs 10 ns more each time.
-from ebb import (  # noqa: E402,F401
+from ebb import (
     _naming,
     data,
     graphs,
@@ -96,10 +96,10 @@ from ebb import (  # noqa: E402,F401
     utils,
     viz,
 )
-from ebb.autograd.anomaly import trace_cuts  # noqa: E402,F401
-from ebb.graphs import explain, graph  # noqa: E402,F401
-from ebb.io import load, load_npz, save, save_npz  # noqa: E402,F401
-from ebb.linalg import _norm_of_tensor as norm  # noqa: E402,F401
+from ebb.autograd.anomaly import trace_cuts as trace_cuts
+from ebb.graphs import explain as explain, graph as graph
+from ebb.io import load as load, load_npz as load_npz, save as save, save_npz as save_npz
+from ebb.linalg import _norm_of_tensor as norm
 
 _naming.name_errors()
 

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import ebb
 from ebb import _C
-from ebb._C import NotImplementedError as _NotImplementedError
-from ebb._C import Tensor
-from ebb._C import ValueError as _ValueError
+from ebb._C import NotImplementedError as _NotImplementedError, Tensor, ValueError as _ValueError
 
 __all__ = ["matrix_norm", "norm", "vector_norm"]
 

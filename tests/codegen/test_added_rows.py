@@ -2,8 +2,7 @@
 import pytest
 
 from codegen.emit_operators import emit as emit_operators
-from codegen.emit_python import emit as emit_python
-from codegen.emit_python import emit_common
+from codegen.emit_python import emit as emit_python, emit_common
 from codegen.emit_tests import row
 from codegen.model import load_family
 from codegen.signature import SchemaError

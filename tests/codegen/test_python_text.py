@@ -2,8 +2,7 @@
 import pytest
 
 from codegen.emit_autograd import emit as emit_autograd
-from codegen.emit_python import emit as emit_python
-from codegen.emit_python import emit_common
+from codegen.emit_python import emit as emit_python, emit_common
 from codegen.model import load_family
 
 TABLE = """\

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.check import cpp_format, headers, python_style
+from tools.check import cpp_format, headers, python_style, stub
 
 ROOT = Path(__file__).resolve().parents[2]
 needs_clang_format = pytest.mark.skipif(
@@ -59,3 +59,19 @@ def test_two_python_tests_of_one_name_are_found(make_repo):
 def test_clean_python_passes(make_repo):
     repo = make_repo({"ruff.toml": "line-length = 100\n", "a.py": "x = [1]\n"})
     assert python_style.check(repo) == []
+
+
+def test_a_stub_that_says_otherwise_is_found(tmp_path):
+    (tmp_path / "thing.py").write_text("def f(a): ...\n")
+    (tmp_path / "thing.pyi").write_text("def f(b: int) -> None: ...\n")
+    [line] = stub.run(tmp_path, ["mypy.stubtest", "thing", "--concise"])
+    assert 'stub parameter "b"' in line
+
+
+def test_a_program_that_a_type_checker_refuses_is_found(tmp_path):
+    package = tmp_path / "release" / "python"
+    (package / "ebb").mkdir(parents=True)
+    (package / "ebb" / "__init__.py").write_text("")
+    (tmp_path / "program.py").write_text("import ebb\n\nebb.tensor\n")
+    lines = stub.check_types(package, tmp_path / "program.py")
+    assert 'has no attribute "tensor"' in lines[0]

@@ -26,6 +26,7 @@ from tools.check import (
     rooms,
     sizes,
     sources,
+    stub,
     test_names,
 )
 from tools.check.repo import Repo
@@ -47,6 +48,7 @@ CHECKS: dict[str, ModuleType] = {
     "hygiene": hygiene,
     "test_names": test_names,
     "headers": headers,
+    "stub": stub,
 }
 # Needs the built library, and prints its own findings, so it runs as a program of its own.
 OP_MATRIX = "tools/check/op_matrix.py"

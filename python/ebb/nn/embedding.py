@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from ebb import _C
 from ebb._C import Tensor
-from ebb.nn import functional as F
-from ebb.nn import init
+from ebb.nn import functional as F, init
 from ebb.nn.module import Module
 from ebb.nn.parameter import Parameter
 

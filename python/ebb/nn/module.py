@@ -37,7 +37,7 @@ class Module(_C._ModuleCall, state.ExtraState):
     _is_part = False  # whether it was ever registered in a module
     _registered: dict[str, dict[str, Any]]  # for each kind: name -> value, as in the attributes
 
-    def __init__(self):
+    def __init__(self) -> None:
         object.__setattr__(self, "_registered", {_PARAMETER: {}, _BUFFER: {}, _MODULE: {}})
         object.__setattr__(self, "_transient", set())  # buffers left out of state_dict
         object.__setattr__(self, "training", True)

@@ -12,8 +12,7 @@ from ebb._svg import clean, document, element
 from ebb.errors import DTypeError, ValueError
 from ebb.io.writing import write_text
 from ebb.nn import Module
-from ebb.utils.gradient_state import MISSING, NOT_FINITE, norm_of, state_of
-from ebb.utils.gradient_state import ZERO as STATE_ZERO
+from ebb.utils.gradient_state import MISSING, NOT_FINITE, ZERO as STATE_ZERO, norm_of, state_of
 
 CELL, ROW, LABEL, TOP, LEGEND = 14, 16, 8, 56, 44
 NOTHING, ZERO, BAD = "#e4e4e4", "#8a8a8a", "#d01c8b"

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import ebb
-from ebb.autograd import forward_ad as fwad
-from ebb.autograd import gradcheck, gradgradcheck
+from ebb.autograd import forward_ad as fwad, gradcheck, gradgradcheck
 
 
 def numbers(*sizes, dtype=ebb.complex128, requires_grad=True):
