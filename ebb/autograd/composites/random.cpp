@@ -16,29 +16,33 @@
 
 namespace ebb {
 
-Tensor dropout(const Tensor& input, double p, bool training) {
-  const autograd::CompositeCall call("dropout", __builtin_return_address(0));
-  ops::infer::check_defined("dropout", "input", input);
-  if (!(p >= 0 && p <= 1)) throw ValueError(str("dropout: p must be from 0 to 1, got ", p));
-  if (!is_floating(input.dtype())) {
-    throw DTypeError(str("dropout: needs a floating dtype, got ", ops::infer::describe(input)));
-  }
-  if (!training || p == 0) return input;
-  return std::get<0>(native_dropout(input, p));
-}
-
 namespace {
+
+void check_dropout(const char* op, const Tensor& input, double p) {
+  ops::infer::check_defined(op, "input", input);
+  if (!(p >= 0 && p <= 1)) throw ValueError(str(op, ": p must be from 0 to 1, got ", p));
+  if (is_floating(input.dtype())) return;
+  throw DTypeError(str(op, ": needs a floating dtype, got ", ops::infer::describe(input)));
+}
 
 /// dropout of whole channels, whose elements lie along the last `spatial` dims.
 Tensor channel_dropout(const char* op, int spatial, const Tensor& input, double p, bool training) {
   ops::infer::check_ndim(op, "input", input, spatial + 1, spatial + 2);
+  check_dropout(op, input, p);
+  if (!training || p == 0) return input;
   Shape channels = input.shape();
   for (int dim = input.ndim() - spatial; dim < input.ndim(); ++dim) channels[dim] = 1;
-  const Tensor factors = dropout(ones(channels, input.dtype(), input.device()), p, training);
-  return !training || p == 0 ? input : mul(input, factors);
+  return mul(input, dropout(ones(channels, input.dtype(), input.device()), p));
 }
 
 }  // namespace
+
+Tensor dropout(const Tensor& input, double p, bool training) {
+  const autograd::CompositeCall call("dropout", __builtin_return_address(0));
+  check_dropout("dropout", input, p);
+  if (!training || p == 0) return input;
+  return std::get<0>(native_dropout(input, p));
+}
 
 Tensor dropout1d(const Tensor& input, double p, bool training) {
   const autograd::CompositeCall call("dropout1d", __builtin_return_address(0));
