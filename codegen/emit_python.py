@@ -16,8 +16,9 @@ from codegen.python_function import python_functions
 def emit(family: Family) -> dict[str, str]:
     """The bindings of one family."""
     own = {op.name for op in family.ops}
-    functions = python_functions(family)
-    text = render_with_ops("python_ops.cpp.j2", own, family=family, functions=functions)
+    recorded = [op.full_name for op in family.ops if op.is_differentiable and not op.composite]
+    given = {"family": family, "functions": python_functions(family), "recorded": recorded}
+    text = render_with_ops("python_ops.cpp.j2", own, **given)
     return {f"python/ops_{family.name}.cpp": text}
 
 
@@ -26,12 +27,8 @@ def emit_common(families: list[Family]) -> dict[str, str]:
     template = environment().get_template("python_tables.cpp.j2")
     stub = environment().get_template("python_stub.pyi.j2")
     functions = [function for family in families for function in python_functions(family)]
-    ops = [op for family in families for op in family.ops]
-    recorded = [op.full_name for op in ops if op.is_differentiable and not op.composite]
     return {
-        "python/op_tables.cpp": template.render(
-            families=[family.name for family in families], recorded=sorted(recorded)
-        ),
+        "python/op_tables.cpp": template.render(families=[family.name for family in families]),
         "python/_C.pyi": stub.render(
             functions=functions, operators=operators_of(families), dtypes=DTYPES
         ),

@@ -6,14 +6,16 @@
 
 #include "ebb/autograd/ops/bernoulli.h"
 #include "ebb/autograd/ops/empty.h"
+#include "ebb/autograd/ops/fill_.h"
+#include "ebb/autograd/ops/full.h"
 #include "ebb/autograd/ops/narrow.h"
 #include "ebb/autograd/ops/rand.h"
 #include "ebb/autograd/ops/select.h"
 #include "ebb/autograd/ops/to_device.h"
 #include "ebb/autograd/ops/transpose.h"
+#include "ebb/autograd/ops/zero_.h"
+#include "ebb/autograd/ops/zeros_like.h"
 #include "ebb/kernels/tables.h"
-#include "ebb/ops/copy.h"
-#include "ebb/ops/creation.h"
 #include "ebb/ops/index.h"
 #include "ebb/ops/loss.h"
 #include "ebb/ops/matmul.h"
@@ -52,13 +54,13 @@ TEST_F(Fallback, ServesOpsOfEveryFamily) {
   const Tensor both[] = {x_, x_};
   EXPECT_EQ(back(ops::cat(both)), (Floats{0, 1, 2, 0, 1, 2}));
   EXPECT_EQ(back(ops::gather(x_, 0, on_sim(tensor_of<int64_t>({2, 0}, {2})))), (Floats{2, 0}));
-  EXPECT_EQ(back(ops::softmax(ops::zeros_like(x_), 0)), Floats(3, 1.0f / 3));
+  EXPECT_EQ(back(ops::softmax(zeros_like(x_), 0)), Floats(3, 1.0f / 3));
 }
 
 TEST_F(Fallback, WritesInPlace) {
   const Tensor y = on_sim(count_up({2, 3}));
   const uint32_t version = y.version();
-  ops::exp_(ops::zero_(y));
+  ops::exp_(zero_(y));
   EXPECT_EQ(back(y), Floats(6, 1.0f));
   EXPECT_EQ(y.version(), version + 2);
 }
@@ -76,7 +78,7 @@ TEST_F(Fallback, LeavesAloneWhatOthersWroteBetweenTheElements) {
   const Tensor y = on_sim(count_up({2, 3}));
   const Tensor column = select(y, 1, 1);
   const Tensor host = host_copy(column);
-  ops::fill_(y, 9);  // as another stream might do while the CPU computes
+  fill_(y, 9);  // as another stream might do while the CPU computes
   write_back(host, column);
   EXPECT_EQ(back(y), (Floats{9, 1, 9, 9, 4, 9}));
 }
@@ -98,7 +100,7 @@ TEST_F(Fallback, WritesBackInOneCopyWhereThereAreNoGaps) {
 
 TEST_F(Fallback, WritesToOut) {
   const Tensor out = empty(Shape{3}, DType::float32, device_);
-  ops::exp_out(ops::zeros_like(x_), out);
+  ops::exp_out(zeros_like(x_), out);
   EXPECT_EQ(back(out), Floats(3, 1.0f));
 }
 
@@ -136,7 +138,7 @@ TEST_F(Fallback, CanBeRefused) {
 TEST_F(Fallback, IsNotUsedWhereADeviceHasAKernel) {
   const int64_t copies = sim().copy_count();
   const int64_t kernels = sim().kernel_count();
-  const Tensor matrix = ops::full(Shape{2, 2}, 3, DType::float32, device_);
+  const Tensor matrix = full(Shape{2, 2}, 3, DType::float32, device_);
   const Tensor result =
       ops::sum(ops::matmul(ops::mul(matrix, Scalar(2)), ops::add(matrix, matrix)));
   EXPECT_EQ(sim().kernel_count(), kernels + 5);
@@ -162,10 +164,10 @@ TEST_F(Fallback, UsesTheKernelRegisteredByHand) {
 TEST_F(Fallback, TakesTheSameRandomNumbersAsTheCpu) {
   default_generator().set_seed(3);
   const Tensor there = rand(Shape{5}, DType::float32, device_);
-  const Tensor drawn = bernoulli(ops::full(Shape{4}, 0.5, DType::float32, device_));
+  const Tensor drawn = bernoulli(full(Shape{4}, 0.5, DType::float32, device_));
   default_generator().set_seed(3);
   EXPECT_EQ(back(there), floats(rand(Shape{5})));
-  EXPECT_EQ(back(drawn), floats(bernoulli(ops::full(Shape{4}, 0.5))));
+  EXPECT_EQ(back(drawn), floats(bernoulli(full(Shape{4}, 0.5))));
 }
 
 TEST_F(Fallback, KeepsTheErrorsOfTheCpu) {

@@ -2,6 +2,7 @@
 // keeps.
 #include "python/src/autograd/selective_checkpoint.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -113,7 +114,13 @@ PyObject* kept_bytes(PyObject*, PyObject* capsule) {
 
 /// Whether policies are asked for ops of this name: not for compositions of others.
 PyObject* is_observed(PyObject*, PyObject* name) {
-  return guarded([&] { return PyBool_FromLong(is_recorded_op(utf8_of(name))); });
+  return guarded([&] {
+    const std::string_view wanted = utf8_of(name);
+    const bool is_there = std::ranges::any_of(op_tables(), [&](const OpTable& family) {
+      return !wanted.empty() && std::ranges::find(family.recorded, wanted) != family.recorded.end();
+    });
+    return PyBool_FromLong(is_there);
+  });
 }
 
 PyMethodDef kFunctions[] = {

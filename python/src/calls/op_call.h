@@ -75,10 +75,10 @@ struct OpTable {
   PyMethodDef* functions;  // of the module
   PyMethodDef* methods;    // of Tensor
   PyMethodDef* hidden;     // for tests only
+  /// Ops that are recorded as nodes of their own, with their overload, and an empty name.
+  std::span<const std::string_view> recorded;
 };
 /// All generated tables (generated: python/op_tables.cpp).
 std::span<const OpTable> op_tables();
-/// Whether an op of this name, with its overload, is recorded as a node of its own.
-bool is_recorded_op(std::string_view name);
 
 }  // namespace ebb::python
