@@ -300,10 +300,7 @@ class Lane {
   [[gnu::noinline]] void accumulate_carefully(AccumulateGrad& leaf, Tensor grad);
 
   [[gnu::noinline]] void deliver_with_care(const Node& node, size_t index, const Edge& edge,
-                                           Tensor& grad) {
-    if (crew_ != nullptr) return deliver_in_crew(node, index, edge, grad);
-    if (run_.takes(edge)) deliver_alone(node, index, edge, grad);
-  }
+                                           Tensor& grad);
 
   [[gnu::always_inline]] void deliver_alone(const Node& node, size_t index, const Edge& edge,
                                             Tensor& grad) {
@@ -338,6 +335,7 @@ class Lane {
   void note_help(uint64_t since, uint64_t count);
 
   void run_in_crew(Node& node);
+  void step_or_fail(Node& node);
 
   void step_in_crew(Node& node) {
     if (is_caller()) run_.note_current(&node);
@@ -347,6 +345,7 @@ class Lane {
   /// Whether the lane of a team leaves the node to others.
   bool passes_on(Node& node);
 
+  /// A gradient that fits, on the streams of the node that it goes to.
   [[gnu::noinline]] void deliver_in_crew(const Node& node, size_t index, const Edge& edge,
                                          Tensor& grad);
 

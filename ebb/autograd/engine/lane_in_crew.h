@@ -50,8 +50,16 @@ void Lane<Scratch>::note_help(uint64_t since, uint64_t count) {
 
 template <typename Scratch>
 void Lane<Scratch>::run_in_crew(Node& node) {
-  if (crew_->is_team && passes_on(node)) return;
-  const StreamSetScope streams(streams_for(node));
+  if (crew_->is_team) {
+    if (!passes_on(node)) step_or_fail(node);
+  } else {
+    const StreamSetScope streams(streams_for(node));
+    step_or_fail(node);
+  }
+}
+
+template <typename Scratch>
+void Lane<Scratch>::step_or_fail(Node& node) {
   try {
     step_in_crew(node);
   } catch (...) {
@@ -72,19 +80,26 @@ bool Lane<Scratch>::passes_on(Node& node) {
 }
 
 template <typename Scratch>
+void Lane<Scratch>::deliver_with_care(const Node& node, size_t index, const Edge& edge,
+                                      Tensor& grad) {
+  if (!run_.takes(edge)) return;
+  if (crew_ == nullptr) return deliver_alone(node, index, edge, grad);
+  const Node& next = *edge.node;
+  if (grad.defined()) conform(grad, next.output_meta(edge.index), node, index);
+  if (crew_->is_team) return deliver_in_crew(node, index, edge, grad);
+  if (grad.defined()) arrive(grad, next);
+  const StreamSetScope streams(streams_for(next));
+  deliver_in_crew(node, index, edge, grad);
+}
+
+template <typename Scratch>
 void Lane<Scratch>::deliver_in_crew(const Node& node, size_t index, const Edge& edge,
                                     Tensor& grad) {
   Node& next = *edge.node;
   const std::atomic_ref<uint32_t> state(scratch().state(next));
   // Acquire: whoever counted down before has put its gradient there.
   uint32_t seen = state.load(std::memory_order_acquire);
-  if (!run_.takes(edge)) return;
   assert((seen & NodeState::kCountMask) != 0);  // nobody sends twice
-  if (grad.defined()) {
-    conform(grad, next.output_meta(edge.index), node, index);
-    arrive(grad, next);
-  }
-  const StreamSetScope streams(streams_for(next));
   const SlotOrder order{node.sequence(), static_cast<uint32_t>(index)};
   if ((seen & NodeState::kCountMask) == 1) {
     // The only one left: nobody else looks at the node.
