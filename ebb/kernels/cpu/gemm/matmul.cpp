@@ -13,7 +13,6 @@
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/gemm/gemm.h"
-#include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/tables/cast.h"
 #include "ebb/kernels/tables/fill.h"
 #include "ebb/kernels/tables/linear.h"

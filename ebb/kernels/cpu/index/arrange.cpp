@@ -6,7 +6,6 @@
 
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/simd/loops.h"
-#include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/tables/triangle.h"
 
 namespace ebb::kernels::cpu {

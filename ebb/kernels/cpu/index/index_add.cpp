@@ -6,7 +6,6 @@
 
 #include "ebb/kernels/cpu/index/index_rows.h"
 #include "ebb/kernels/cpu/index/scatter.h"
-#include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/tables/index_copy.h"
 #include "ebb/kernels/tables/scatter.h"
 #include "ebb/kernels/tables/scatter_add.h"
@@ -110,27 +109,17 @@ void index_copy_kernel(const Context&, const TensorView& index, const TensorView
   index_with(index, src, dim, out, Assign<Word>());
 }
 
-template <typename T>
+template <typename... T>
 void set() {
-  scatter_add_kernels.set_cpu(dtype_of<T>, &scatter_add_kernel<T>);
-  index_add_kernels.set_cpu(dtype_of<T>, &index_add_kernel<T>);
+  (scatter_add_kernels.set_cpu(dtype_of<T>, &scatter_add_kernel<T>), ...);
+  (index_add_kernels.set_cpu(dtype_of<T>, &index_add_kernel<T>), ...);
 }
 
 }  // namespace
 
 void fill_index_add() {
-  set<bool>();
-  set<uint8_t>();
-  set<int8_t>();
-  set<int16_t>();
-  set<int32_t>();
-  set<int64_t>();
-  set<Half>();
-  set<BFloat16>();
-  set<float>();
-  set<double>();
-  set<std::complex<float>>();
-  set<std::complex<double>>();
+  set<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, Half, BFloat16, float, double,
+      std::complex<float>, std::complex<double>>();
   for (int i = 0; i < kDTypeCount; ++i) {
     const auto dtype = static_cast<DType>(i);
     visit_word(static_cast<int64_t>(item_size(dtype)), [&]<typename Word>(Word*) {

@@ -8,7 +8,6 @@
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/checked_index.h"
 #include "ebb/kernels/cpu/simd/loops.h"
-#include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/strided.h"
 #include "ebb/kernels/tables/combine_index.h"
 #include "ebb/kernels/tables/find_true.h"

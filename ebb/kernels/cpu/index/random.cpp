@@ -11,23 +11,15 @@
 #include <type_traits>
 
 #include "ebb/core/runtime/parallel.h"
+#include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/loops.h"
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
+#include "ebb/kernels/cpu/simd/philox-inl.h"
 #include "ebb/kernels/tables/rand.h"
 #include "ebb/kernels/tables/randn.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/index/random.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "ebb/kernels/cpu/simd/philox-inl.h"
-#include "hwy/highway.h"
-// clang-format on
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 constexpr float kTau = 6.283185307179586f;
@@ -150,28 +142,17 @@ void randn_kernel(const Context&, const RandomState& state, double mean, double 
   }
 }
 
-template <typename T>
+template <typename... T>
 void set() {
-  rand_kernels.set_cpu(dtype_of<T>, &rand_kernel<T>);
-  randn_kernels.set_cpu(dtype_of<T>, &randn_kernel<T>);
-}
-
-void fill_tables() {
-  set<Half>();
-  set<BFloat16>();
-  set<float>();
-  set<double>();
-  set<std::complex<float>>();
-  set<std::complex<double>>();
+  (rand_kernels.set_cpu(dtype_of<T>, &rand_kernel<T>), ...);
+  (randn_kernels.set_cpu(dtype_of<T>, &randn_kernel<T>), ...);
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
-HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_random(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif
+void fill_random() {
+  set<Half, BFloat16, float, double, std::complex<float>, std::complex<double>>();
+}
+
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

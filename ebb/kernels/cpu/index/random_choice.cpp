@@ -12,7 +12,6 @@
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/loops.h"
-#include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/tables/multinomial.h"
 #include "ebb/kernels/tables/randint.h"
 #include "ebb/kernels/tables/randperm.h"
@@ -113,24 +112,15 @@ void multinomial_kernel(const Context&, const RandomState& state, const TensorVi
   });
 }
 
-template <typename T>
+template <typename... T>
 void set() {
-  randint_kernels.set_cpu(dtype_of<T>, &randint_kernel<T>);
+  (randint_kernels.set_cpu(dtype_of<T>, &randint_kernel<T>), ...);
 }
 
 }  // namespace
 
 void fill_random_choice() {
-  set<bool>();
-  set<uint8_t>();
-  set<int8_t>();
-  set<int16_t>();
-  set<int32_t>();
-  set<int64_t>();
-  set<Half>();
-  set<BFloat16>();
-  set<float>();
-  set<double>();
+  set<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, Half, BFloat16, float, double>();
   randperm_kernels.set_cpu(DType::int64, &randperm_kernel);
   multinomial_kernels.set_cpu(DType::float64, &multinomial_kernel);
 }

@@ -15,7 +15,6 @@
 #include "ebb/kernels/cpu/index/sort_lines.h"
 #include "ebb/kernels/cpu/index/sort_select.h"
 #include "ebb/kernels/cpu/simd/loops.h"
-#include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/tables/nth.h"
 #include "ebb/kernels/tables/search.h"
 
@@ -182,26 +181,17 @@ void search_kernel(const Context&, const TensorView& sorted, const TensorView& v
   });
 }
 
-template <typename T>
+template <typename... T>
 void set() {
-  sort_kernels.set_cpu(dtype_of<T>, &sort_kernel<T>);
-  nth_kernels.set_cpu(dtype_of<T>, &nth_kernel<T>);
-  search_kernels.set_cpu(dtype_of<T>, &search_kernel<T>);
+  (sort_kernels.set_cpu(dtype_of<T>, &sort_kernel<T>), ...);
+  (nth_kernels.set_cpu(dtype_of<T>, &nth_kernel<T>), ...);
+  (search_kernels.set_cpu(dtype_of<T>, &search_kernel<T>), ...);
 }
 
 }  // namespace
 
 void fill_sort() {
-  set<bool>();
-  set<uint8_t>();
-  set<int8_t>();
-  set<int16_t>();
-  set<int32_t>();
-  set<int64_t>();
-  set<Half>();
-  set<BFloat16>();
-  set<float>();
-  set<double>();
+  set<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, Half, BFloat16, float, double>();
 }
 
 }  // namespace ebb::kernels::cpu

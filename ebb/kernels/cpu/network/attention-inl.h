@@ -1,7 +1,7 @@
 // ebb/kernels/cpu/network/attention-inl.h -- what attention does with one row of a tile,
 // vectorised.
 //
-// Included once per target (see simd.h).
+// Included once per target (see each_target.h).
 #if defined(EBB_KERNELS_CPU_ATTENTION_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EBB_KERNELS_CPU_ATTENTION_INL_H
 #undef EBB_KERNELS_CPU_ATTENTION_INL_H
@@ -17,8 +17,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 
 template <typename T>
 inline constexpr T kMinusInfinity = -std::numeric_limits<T>::infinity();
@@ -127,7 +126,6 @@ HWY_INLINE T dot_rows(const T* lhs, const T* rhs, int64_t count) {
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif

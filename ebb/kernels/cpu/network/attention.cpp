@@ -13,22 +13,14 @@
 
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"
+#include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/gemm/gemm.h"
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
+#include "ebb/kernels/cpu/network/attention-inl.h"
 #include "ebb/kernels/tables/attention_backward.h"
 #include "ebb/kernels/tables/attention_dropout.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/network/attention.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "ebb/kernels/cpu/network/attention-inl.h"
-#include "hwy/highway.h"
-// clang-format on
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 // A tile fits into the second-level cache with what belongs to it.
@@ -516,25 +508,16 @@ void attention_dropout_kernel(const Context&, const AttentionOptions& options,
   });
 }
 
-template <typename T>
+template <typename... T>
 void set() {
-  attention_kernels.set_cpu(dtype_of<T>, &attention_kernel<T>);
-  attention_backward_kernels.set_cpu(dtype_of<T>, &attention_backward_kernel<T>);
-  attention_dropout_kernels.set_cpu(dtype_of<T>, &attention_dropout_kernel<T>);
-}
-
-void fill_tables() {
-  set<float>();
-  set<double>();
+  (attention_kernels.set_cpu(dtype_of<T>, &attention_kernel<T>), ...);
+  (attention_backward_kernels.set_cpu(dtype_of<T>, &attention_backward_kernel<T>), ...);
+  (attention_dropout_kernels.set_cpu(dtype_of<T>, &attention_dropout_kernel<T>), ...);
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
-HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_attention(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif
+void fill_attention() { set<float, double>(); }
+
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

@@ -12,7 +12,6 @@
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/loops.h"
-#include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/tables/avg_pool_backward.h"
 
 namespace ebb::kernels::cpu {
@@ -173,19 +172,14 @@ void avg_pool_backward_kernel(const Context&, const PoolAxis& rows, const PoolAx
   });
 }
 
-template <typename T>
+template <typename... T>
 void set() {
-  avg_pool_kernels.set_cpu(dtype_of<T>, &avg_pool_kernel<T>);
-  avg_pool_backward_kernels.set_cpu(dtype_of<T>, &avg_pool_backward_kernel<T>);
+  (avg_pool_kernels.set_cpu(dtype_of<T>, &avg_pool_kernel<T>), ...);
+  (avg_pool_backward_kernels.set_cpu(dtype_of<T>, &avg_pool_backward_kernel<T>), ...);
 }
 
 }  // namespace
 
-void fill_avg_pool() {
-  set<Half>();
-  set<BFloat16>();
-  set<float>();
-  set<double>();
-}
+void fill_avg_pool() { set<Half, BFloat16, float, double>(); }
 
 }  // namespace ebb::kernels::cpu

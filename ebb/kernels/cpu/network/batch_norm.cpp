@@ -12,20 +12,12 @@
 
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables/batch_norm_backward.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/network/batch_norm.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/reduce/norm-inl.h"
-#include "hwy/highway.h"
-// clang-format on
+#include "ebb/kernels/tables/batch_norm_backward.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 constexpr int64_t kBlock = 8192;     // elements of a channel that are worked on at a time
@@ -515,26 +507,15 @@ void batch_norm_backward_kernel(const Context&, const ChannelNorm& norm, const T
   });
 }
 
-template <typename T>
+template <typename... T>
 void set() {
-  batch_norm_kernels.set_cpu(dtype_of<T>, &batch_norm_kernel<T>);
-  batch_norm_backward_kernels.set_cpu(dtype_of<T>, &batch_norm_backward_kernel<T>);
-}
-
-void fill_tables() {
-  set<Half>();
-  set<BFloat16>();
-  set<float>();
-  set<double>();
+  (batch_norm_kernels.set_cpu(dtype_of<T>, &batch_norm_kernel<T>), ...);
+  (batch_norm_backward_kernels.set_cpu(dtype_of<T>, &batch_norm_backward_kernel<T>), ...);
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
-HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_batch_norm(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif
+void fill_batch_norm() { set<Half, BFloat16, float, double>(); }
+
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

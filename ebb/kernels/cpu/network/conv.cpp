@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "ebb/core/runtime/allocator.h"
-#include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/tables/cast.h"
 #include "ebb/kernels/tables/conv_forward.h"
 #include "ebb/kernels/tables/conv_input.h"

@@ -10,21 +10,13 @@
 
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"
-#include "ebb/kernels/cpu/simd/convert.h"
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables/difference_loss_backward.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/network/difference_loss.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/reduce/norm-inl.h"
-#include "hwy/highway.h"
-// clang-format on
+#include "ebb/kernels/cpu/simd/convert.h"
+#include "ebb/kernels/tables/difference_loss_backward.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 /// The sign of d: 0 at 0, NaN for NaN.
@@ -247,26 +239,15 @@ void difference_loss_backward_kernel(const Context&, DifferenceLoss kind, double
   });
 }
 
-template <typename T>
+template <typename... T>
 void set() {
-  difference_loss_kernels.set_cpu(dtype_of<T>, &difference_loss_kernel<T>);
-  difference_loss_backward_kernels.set_cpu(dtype_of<T>, &difference_loss_backward_kernel<T>);
-}
-
-void fill_tables() {
-  set<Half>();
-  set<BFloat16>();
-  set<float>();
-  set<double>();
+  (difference_loss_kernels.set_cpu(dtype_of<T>, &difference_loss_kernel<T>), ...);
+  (difference_loss_backward_kernels.set_cpu(dtype_of<T>, &difference_loss_backward_kernel<T>), ...);
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
-HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_difference_loss(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif
+void fill_difference_loss() { set<Half, BFloat16, float, double>(); }
+
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

@@ -8,21 +8,13 @@
 #include <algorithm>
 
 #include "ebb/core/runtime/parallel.h"
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables/masked_scale.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/network/dropout.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "ebb/kernels/cpu/simd/philox-inl.h"
+#include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/reduce/reduce-inl.h"
-#include "hwy/highway.h"
-// clang-format on
+#include "ebb/kernels/cpu/simd/philox-inl.h"
+#include "ebb/kernels/tables/masked_scale.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 /// out = mask ? in * scale : 0 for dense memory.
@@ -79,26 +71,15 @@ void masked_scale_kernel(const Context&, const TensorView& input, const TensorVi
   });
 }
 
-template <typename T>
+template <typename... T>
 void set() {
-  dropout_kernels.set_cpu(dtype_of<T>, &dropout_kernel<T>);
-  masked_scale_kernels.set_cpu(dtype_of<T>, &masked_scale_kernel<T>);
-}
-
-void fill_tables() {
-  set<Half>();
-  set<BFloat16>();
-  set<float>();
-  set<double>();
+  (dropout_kernels.set_cpu(dtype_of<T>, &dropout_kernel<T>), ...);
+  (masked_scale_kernels.set_cpu(dtype_of<T>, &masked_scale_kernel<T>), ...);
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
-HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_dropout(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif
+void fill_dropout() { set<Half, BFloat16, float, double>(); }
+
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

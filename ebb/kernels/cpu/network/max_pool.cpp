@@ -14,20 +14,12 @@
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/checked_index.h"
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables/max_pool_backward.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/network/max_pool.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/simd/rows-inl.h"
-#include "hwy/highway.h"
-// clang-format on
+#include "ebb/kernels/tables/max_pool_backward.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 template <typename T>
@@ -325,26 +317,15 @@ bool max_pool_backward_kernel(const Context&, const TensorView& grad, const Tens
   return is_inside.load(std::memory_order_relaxed);
 }
 
-template <typename T>
+template <typename... T>
 void set() {
-  max_pool_kernels.set_cpu(dtype_of<T>, &max_pool_kernel<T>);
-  max_pool_backward_kernels.set_cpu(dtype_of<T>, &max_pool_backward_kernel<T>);
-}
-
-void fill_tables() {
-  set<Half>();
-  set<BFloat16>();
-  set<float>();
-  set<double>();
+  (max_pool_kernels.set_cpu(dtype_of<T>, &max_pool_kernel<T>), ...);
+  (max_pool_backward_kernels.set_cpu(dtype_of<T>, &max_pool_backward_kernel<T>), ...);
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
-HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_max_pool(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif
+void fill_max_pool() { set<Half, BFloat16, float, double>(); }
+
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

@@ -11,7 +11,6 @@
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/checked_index.h"
 #include "ebb/kernels/cpu/simd/convert.h"
-#include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/tables/nll_loss_backward.h"
 
 namespace ebb::kernels::cpu {
@@ -108,19 +107,14 @@ void nll_loss_backward_kernel(const Context&, const TensorView& grad_out, const 
   wrong.throw_if_found();
 }
 
-template <typename T>
+template <typename... T>
 void set() {
-  nll_loss_kernels.set_cpu(dtype_of<T>, &nll_loss_kernel<T>);
-  nll_loss_backward_kernels.set_cpu(dtype_of<T>, &nll_loss_backward_kernel<T>);
+  (nll_loss_kernels.set_cpu(dtype_of<T>, &nll_loss_kernel<T>), ...);
+  (nll_loss_backward_kernels.set_cpu(dtype_of<T>, &nll_loss_backward_kernel<T>), ...);
 }
 
 }  // namespace
 
-void fill_loss() {
-  set<Half>();
-  set<BFloat16>();
-  set<float>();
-  set<double>();
-}
+void fill_nll_loss() { set<Half, BFloat16, float, double>(); }
 
 }  // namespace ebb::kernels::cpu

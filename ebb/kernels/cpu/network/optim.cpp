@@ -2,18 +2,11 @@
 // float32 tiles. A step is a struct that updates one vector; run_dense() takes it over memory.
 #include "ebb/kernels/cpu/network/optim.h"
 
-#include "ebb/kernels/cpu/simd/simd.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/network/optim.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/simd/rows-inl.h"
-#include "hwy/highway.h"
-// clang-format on
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 /// Full vectors of memory.
@@ -220,8 +213,7 @@ void run_adagrad(const AdagradOptions& options, const StepFactors& factors,
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

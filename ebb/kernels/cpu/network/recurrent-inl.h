@@ -3,7 +3,7 @@
 //
 // A row holds the gates of one sequence at one time, `units` of each kind side by side. A product
 // with the weight has only the `width` units of a block side by side; so a cell does some of the
-// units, its pointers at the first of them. Included once per target (see simd.h).
+// units, its pointers at the first of them. Included once per target (see each_target.h).
 #if defined(EBB_KERNELS_CPU_RECURRENT_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EBB_KERNELS_CPU_RECURRENT_INL_H
 #undef EBB_KERNELS_CPU_RECURRENT_INL_H
@@ -16,8 +16,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 
 /// Reads and writes whole vectors.
 template <typename T>
@@ -236,7 +235,6 @@ struct RnnCellBackward {
   }
 };
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif

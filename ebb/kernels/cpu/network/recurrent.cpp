@@ -9,9 +9,10 @@
 
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"
+#include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/gemm/gemm.h"
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
+#include "ebb/kernels/cpu/network/recurrent-inl.h"
+#include "ebb/kernels/cpu/network/recurrent_weight-inl.h"
 #include "ebb/kernels/tables/gru_scan.h"
 #include "ebb/kernels/tables/gru_scan_backward.h"
 #include "ebb/kernels/tables/lstm_scan.h"
@@ -19,18 +20,9 @@
 #include "ebb/kernels/tables/rnn_scan.h"
 #include "ebb/kernels/tables/rnn_scan_backward.h"
 #include "ebb/kernels/tables/sum.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/network/recurrent.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "ebb/kernels/cpu/network/recurrent-inl.h"
-#include "ebb/kernels/cpu/network/recurrent_weight-inl.h"
-#include "hwy/highway.h"
-// clang-format on
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 // Sequences that run together: fewer would read the weight more often, more would leave threads
@@ -367,28 +359,19 @@ void rnn_backward_kernel(const Context&, const RecurrentSaved& saved, bool is_re
                   grads.weight.as<T>());
 }
 
-template <typename T>
+template <typename... T>
 void set() {
-  lstm_scan_kernels.set_cpu(dtype_of<T>, &lstm_kernel<T>);
-  lstm_scan_backward_kernels.set_cpu(dtype_of<T>, &lstm_backward_kernel<T>);
-  gru_scan_kernels.set_cpu(dtype_of<T>, &gru_kernel<T>);
-  gru_scan_backward_kernels.set_cpu(dtype_of<T>, &gru_backward_kernel<T>);
-  rnn_scan_kernels.set_cpu(dtype_of<T>, &rnn_kernel<T>);
-  rnn_scan_backward_kernels.set_cpu(dtype_of<T>, &rnn_backward_kernel<T>);
-}
-
-void fill_tables() {
-  set<float>();
-  set<double>();
+  (lstm_scan_kernels.set_cpu(dtype_of<T>, &lstm_kernel<T>), ...);
+  (lstm_scan_backward_kernels.set_cpu(dtype_of<T>, &lstm_backward_kernel<T>), ...);
+  (gru_scan_kernels.set_cpu(dtype_of<T>, &gru_kernel<T>), ...);
+  (gru_scan_backward_kernels.set_cpu(dtype_of<T>, &gru_backward_kernel<T>), ...);
+  (rnn_scan_kernels.set_cpu(dtype_of<T>, &rnn_kernel<T>), ...);
+  (rnn_scan_backward_kernels.set_cpu(dtype_of<T>, &rnn_backward_kernel<T>), ...);
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
-HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_recurrent(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif
+void fill_recurrent() { set<float, double>(); }
+
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

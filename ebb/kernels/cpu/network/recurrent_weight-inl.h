@@ -3,7 +3,7 @@
 // A recurrent layer multiplies a few rows with the same matrix at every time. The matrix is packed
 // once into panels of two vectors' width, in the order in which the products read them; several
 // products, of different columns, may then run at the same time. If there are too few times to pay
-// for that, gemm() does the products. Included once per target (see simd.h).
+// for that, gemm() does the products. Included once per target (see each_target.h).
 #if defined(EBB_KERNELS_CPU_RECURRENT_WEIGHT_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EBB_KERNELS_CPU_RECURRENT_WEIGHT_INL_H
 #undef EBB_KERNELS_CPU_RECURRENT_WEIGHT_INL_H
@@ -19,8 +19,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -198,7 +197,6 @@ class RecurrentWeight {
   Scratch panels_;
 };
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif

@@ -13,20 +13,12 @@
 
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables/row_norm_backward.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/network/row_norm.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/reduce/norm-inl.h"
-#include "hwy/highway.h"
-// clang-format on
+#include "ebb/kernels/tables/row_norm_backward.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 template <typename T>
@@ -363,26 +355,15 @@ void row_norm_backward_kernel(const Context&, const RowNorm& norm, const TensorV
   if (grad_bias != nullptr) std::copy_n(sums + count, count, grad_bias->as<Acc>());
 }
 
-template <typename T>
+template <typename... T>
 void set() {
-  row_norm_kernels.set_cpu(dtype_of<T>, &row_norm_kernel<T>);
-  row_norm_backward_kernels.set_cpu(dtype_of<T>, &row_norm_backward_kernel<T>);
-}
-
-void fill_tables() {
-  set<Half>();
-  set<BFloat16>();
-  set<float>();
-  set<double>();
+  (row_norm_kernels.set_cpu(dtype_of<T>, &row_norm_kernel<T>), ...);
+  (row_norm_backward_kernels.set_cpu(dtype_of<T>, &row_norm_backward_kernel<T>), ...);
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
-HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_row_norm(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif
+void fill_row_norm() { set<Half, BFloat16, float, double>(); }
+
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

@@ -13,25 +13,17 @@
 
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
+#include "ebb/kernels/cpu/each_target.h"
+#include "ebb/kernels/cpu/network/softmax_columns-inl.h"
+#include "ebb/kernels/cpu/reduce/lines-inl.h"
+#include "ebb/kernels/cpu/simd/math-inl.h"
 #include "ebb/kernels/tables/log_softmax.h"
 #include "ebb/kernels/tables/log_softmax_backward.h"
 #include "ebb/kernels/tables/logsumexp.h"
 #include "ebb/kernels/tables/softmax_backward.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/network/softmax.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "ebb/kernels/cpu/reduce/lines-inl.h"
-#include "ebb/kernels/cpu/simd/math-inl.h"
-#include "ebb/kernels/cpu/network/softmax_columns-inl.h"
-#include "hwy/highway.h"
-// clang-format on
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 /// exp(x - shift).
@@ -321,29 +313,19 @@ void logsumexp_kernel(const Context&, const TensorView& input, int dim, const Te
   });
 }
 
-template <typename T>
+template <typename... T>
 void set() {
-  softmax_kernels.set_cpu(dtype_of<T>, &softmax_kernel<Softmax::plain, T>);
-  softmax_backward_kernels.set_cpu(dtype_of<T>, &softmax_backward_kernel<Softmax::plain, T>);
-  log_softmax_kernels.set_cpu(dtype_of<T>, &softmax_kernel<Softmax::log, T>);
-  log_softmax_backward_kernels.set_cpu(dtype_of<T>, &softmax_backward_kernel<Softmax::log, T>);
-  logsumexp_kernels.set_cpu(dtype_of<T>, &logsumexp_kernel<T>);
-}
-
-void fill_tables() {
-  set<Half>();
-  set<BFloat16>();
-  set<float>();
-  set<double>();
+  (softmax_kernels.set_cpu(dtype_of<T>, &softmax_kernel<Softmax::plain, T>), ...);
+  (softmax_backward_kernels.set_cpu(dtype_of<T>, &softmax_backward_kernel<Softmax::plain, T>), ...);
+  (log_softmax_kernels.set_cpu(dtype_of<T>, &softmax_kernel<Softmax::log, T>), ...);
+  (log_softmax_backward_kernels.set_cpu(dtype_of<T>, &softmax_backward_kernel<Softmax::log, T>),
+   ...);
+  (logsumexp_kernels.set_cpu(dtype_of<T>, &logsumexp_kernel<T>), ...);
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
-HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_softmax(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif
+void fill_softmax() { set<Half, BFloat16, float, double>(); }
+
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

@@ -4,7 +4,7 @@
 // Dense memory is seen as [outer, count, inner] and the softmax goes along `count`. A task is a
 // block of up to kColumns columns: its rows are read with vectors, once for the largest elements,
 // once for the sums and once for the results. Sums are formed over kRowsPerLeaf rows first, then
-// over those. Included once per target (see simd.h).
+// over those. Included once per target (see each_target.h).
 #if defined(EBB_KERNELS_CPU_SOFTMAX_COLUMNS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EBB_KERNELS_CPU_SOFTMAX_COLUMNS_INL_H
 #undef EBB_KERNELS_CPU_SOFTMAX_COLUMNS_INL_H
@@ -20,8 +20,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 
 struct Product {
   template <class D, class V>
@@ -168,7 +167,6 @@ void softmax_columns_backward(const ColumnShape& shape, const T* grad_out, const
   });
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif

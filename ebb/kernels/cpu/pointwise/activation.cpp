@@ -1,7 +1,8 @@
 // ebb/kernels/cpu/pointwise/activation.cpp -- activation functions and their fused gradients for
 // floating types. relu and tanh are in pointwise_unary.cpp.
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
+#include "ebb/kernels/cpu/each_target.h"
+#include "ebb/kernels/cpu/simd/rows-inl.h"
+#include "ebb/kernels/cpu/simd/special-inl.h"
 #include "ebb/kernels/tables/elu.h"
 #include "ebb/kernels/tables/elu_backward.h"
 #include "ebb/kernels/tables/gelu_erf.h"
@@ -16,18 +17,9 @@
 #include "ebb/kernels/tables/silu.h"
 #include "ebb/kernels/tables/silu_backward.h"
 #include "ebb/kernels/tables/softplus.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/activation.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "ebb/kernels/cpu/simd/special-inl.h"
-#include "ebb/kernels/cpu/simd/rows-inl.h"
-#include "hwy/highway.h"
-// clang-format on
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 struct Sigmoid {
@@ -159,7 +151,9 @@ struct Softplus {
   }
 };
 
-void fill_tables() {
+}  // namespace
+
+void fill_activation() {
   fill<Sigmoid>(sigmoid_kernels);
   fill<SigmoidBackward>(sigmoid_backward_kernels);
   fill<LogSigmoid>(logsigmoid_kernels);
@@ -176,13 +170,5 @@ void fill_tables() {
   fill<Softplus>(softplus_kernels);
 }
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_activation(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif

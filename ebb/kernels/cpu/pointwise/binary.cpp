@@ -1,8 +1,9 @@
 // ebb/kernels/cpu/pointwise/binary.cpp -- add, sub, mul, mul0, div, maximum, minimum and the
 // fused gradients of relu and tanh for floating types. Integers, bool and complex are in
-// pointwise_plain.cpp.
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
+// plain.cpp.
+#include "ebb/kernels/cpu/each_target.h"
+#include "ebb/kernels/cpu/simd/math-inl.h"
+#include "ebb/kernels/cpu/simd/rows-inl.h"
 #include "ebb/kernels/tables/add.h"
 #include "ebb/kernels/tables/div.h"
 #include "ebb/kernels/tables/maximum.h"
@@ -12,18 +13,9 @@
 #include "ebb/kernels/tables/relu_backward.h"
 #include "ebb/kernels/tables/sub.h"
 #include "ebb/kernels/tables/tanh_backward.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/binary.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "ebb/kernels/cpu/simd/math-inl.h"
-#include "ebb/kernels/cpu/simd/rows-inl.h"
-#include "hwy/highway.h"
-// clang-format on
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 struct Add {
@@ -83,7 +75,9 @@ struct TanhBackward {
   }
 };
 
-void fill_tables() {
+}  // namespace
+
+void fill_binary() {
   fill<Add>(add_kernels);
   fill<Sub>(sub_kernels);
   fill<Mul>(mul_kernels);
@@ -95,13 +89,5 @@ void fill_tables() {
   fill<TanhBackward>(tanh_backward_kernels);
 }
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_pointwise_binary(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif

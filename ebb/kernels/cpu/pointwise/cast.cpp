@@ -7,20 +7,12 @@
 #include <cstring>
 #include <utility>
 
+#include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/simd/convert.h"
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/cast.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "ebb/kernels/cpu/simd/rows-inl.h"
-#include "hwy/highway.h"
-// clang-format on
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 template <typename From>
@@ -69,8 +61,7 @@ RowFunction vector_cast(DType from, DType to) {
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
@@ -122,7 +113,8 @@ void cast_kernel(const Context&, const TensorView& input, const TensorView& out)
 
 }  // namespace
 
-void fill_cast(Isa isa) {
+void fill_cast() {
+  const Isa isa = usable_isa();
   for (int i = 0; i < kDTypeCount; ++i) {
     const auto from = static_cast<DType>(i);
     for (int j = 0; j < kDTypeCount; ++j) {

@@ -7,18 +7,11 @@
 #include <cmath>
 #include <complex>
 
-#include "ebb/kernels/cpu/simd/simd.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/clip.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/simd/rows-inl.h"
-#include "hwy/highway.h"
-// clang-format on
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 using Wide = hn::ScalableTag<double>;
@@ -179,8 +172,7 @@ void clamp(DType dtype, void* data, size_t count, double limit) {
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

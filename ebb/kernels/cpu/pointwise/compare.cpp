@@ -8,7 +8,6 @@
 #include <type_traits>
 
 #include "ebb/kernels/cpu/simd/loops.h"
-#include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/tables/eq.h"
 #include "ebb/kernels/tables/ge.h"
 #include "ebb/kernels/tables/greater.h"

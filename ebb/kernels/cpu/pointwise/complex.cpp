@@ -9,7 +9,6 @@
 #include <complex>
 
 #include "ebb/kernels/cpu/simd/plain_rows.h"
-#include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/tables/abs.h"
 #include "ebb/kernels/tables/angle.h"
 #include "ebb/kernels/tables/sign_of_complex.h"
@@ -63,7 +62,7 @@ void set_parts() {
 
 }  // namespace
 
-void fill_pointwise_complex() {
+void fill_complex() {
   set_parts<float>();
   set_parts<double>();
   set_complex<Sign>(sign_of_complex_kernels);

@@ -10,7 +10,6 @@
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/loops.h"
-#include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/strided.h"
 #include "ebb/kernels/tables/arange.h"
 #include "ebb/kernels/tables/linspace.h"

@@ -7,7 +7,6 @@
 #include <type_traits>
 
 #include "ebb/kernels/cpu/simd/plain_rows.h"
-#include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/tables/abs.h"
 #include "ebb/kernels/tables/bitwise_and.h"
 #include "ebb/kernels/tables/bitwise_not.h"
@@ -159,7 +158,7 @@ void fill_bits() {
 
 }  // namespace
 
-void fill_pointwise_integer() {
+void fill_integer() {
   set_signed_integers<Abs>(abs_kernels);
   set_signed_integers<Sign>(sign_kernels);
   set_signed_integers<Maximum>(maximum_kernels);

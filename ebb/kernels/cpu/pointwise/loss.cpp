@@ -1,21 +1,13 @@
 // ebb/kernels/cpu/pointwise/loss.cpp -- the binary cross entropies, element by element.
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
+#include "ebb/kernels/cpu/each_target.h"
+#include "ebb/kernels/cpu/simd/math-inl.h"
+#include "ebb/kernels/cpu/simd/rows-inl.h"
 #include "ebb/kernels/tables/bernoulli_loss.h"
 #include "ebb/kernels/tables/logistic_loss.h"
 #include "ebb/kernels/tables/logistic_slope.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/loss.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "ebb/kernels/cpu/simd/math-inl.h"
-#include "ebb/kernels/cpu/simd/rows-inl.h"
-#include "hwy/highway.h"
-// clang-format on
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 /// log(1 + x) without losing a small x: the rounding of 1 + x is undone by the quotient.
@@ -61,19 +53,13 @@ struct BernoulliLoss {
   }
 };
 
-void fill_tables() {
+}  // namespace
+
+void fill_loss() {
   fill<LogisticLoss>(logistic_loss_kernels);
   fill<LogisticSlope>(logistic_slope_kernels);
   fill<BernoulliLoss>(bernoulli_loss_kernels);
 }
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_pointwise_loss(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif

@@ -1,7 +1,8 @@
 // ebb/kernels/cpu/pointwise/math.cpp -- exponentials, logarithms, hyperbolic functions and erf for
-// floating types. Complex numbers are in pointwise_plain.cpp.
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
+// floating types. Complex numbers are in plain.cpp.
+#include "ebb/kernels/cpu/each_target.h"
+#include "ebb/kernels/cpu/simd/rows-inl.h"
+#include "ebb/kernels/cpu/simd/special-inl.h"
 #include "ebb/kernels/tables/cosh.h"
 #include "ebb/kernels/tables/erf.h"
 #include "ebb/kernels/tables/exp2.h"
@@ -10,18 +11,9 @@
 #include "ebb/kernels/tables/log1p.h"
 #include "ebb/kernels/tables/log2.h"
 #include "ebb/kernels/tables/sinh.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/math.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "ebb/kernels/cpu/simd/special-inl.h"
-#include "ebb/kernels/cpu/simd/rows-inl.h"
-#include "hwy/highway.h"
-// clang-format on
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 struct Exp2 {
@@ -73,7 +65,9 @@ struct Erf {
   }
 };
 
-void fill_tables() {
+}  // namespace
+
+void fill_math() {
   fill<Exp2>(exp2_kernels);
   fill<Expm1>(expm1_kernels);
   fill<Log1p>(log1p_kernels);
@@ -84,13 +78,5 @@ void fill_tables() {
   fill<Erf>(erf_kernels);
 }
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_pointwise_math(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif

@@ -7,7 +7,6 @@
 #include <type_traits>
 
 #include "ebb/kernels/cpu/simd/plain_rows.h"
-#include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/tables/add.h"
 #include "ebb/kernels/tables/conj.h"
 #include "ebb/kernels/tables/cos.h"
@@ -206,7 +205,7 @@ struct Conj {
 
 }  // namespace
 
-void fill_pointwise_plain() {
+void fill_plain() {
   set<Add, bool>(add_kernels);
   set<Mul, bool>(mul_kernels);
   set<Mul0, bool>(mul0_kernels);

@@ -1,23 +1,15 @@
 // ebb/kernels/cpu/pointwise/pow.cpp -- powers of floating types; usual exponents take a few
-// instructions. Integers are in pointwise_integer.cpp, complex numbers in pointwise_plain.cpp.
+// instructions. Integers are in integer.cpp, complex numbers in plain.cpp.
 #include "ebb/kernels/tables/pow.h"
 
 #include <cmath>
 
+#include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/simd/convert.h"
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/pow.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "ebb/kernels/cpu/simd/rows-inl.h"
-#include "hwy/highway.h"
-// clang-format on
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 /// The C library's pow, element by element.
@@ -86,20 +78,14 @@ void pow_function(const void* const* in, void* out, int64_t count, unsigned spla
   binary_function<AnyPow, T>(in, out, count, splat);
 }
 
-void fill_tables() {
+}  // namespace
+
+void fill_pow() {
   set_rows<&pow_function<Half>>(pow_kernels, DType::float16);
   set_rows<&pow_function<BFloat16>>(pow_kernels, DType::bfloat16);
   set_rows<&pow_function<float>>(pow_kernels, DType::float32);
   set_rows<&pow_function<double>>(pow_kernels, DType::float64);
 }
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_pow(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif

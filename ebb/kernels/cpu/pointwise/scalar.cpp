@@ -1,14 +1,13 @@
 // ebb/kernels/cpu/pointwise/scalar.cpp -- functions of two numbers that are computed one element
 // at a time, by the C library: atan2, hypot, fmod, remainder, floor_divide.
 //
-// Half types are computed in float32. Integers are in pointwise_integer.cpp.
+// Half types are computed in float32. Integers are in integer.cpp.
 #include <cmath>
 #include <type_traits>
 
 #include "ebb/core/base/half.h"
 #include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/plain_rows.h"
-#include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/tables/atan2.h"
 #include "ebb/kernels/tables/floor_divide.h"
 #include "ebb/kernels/tables/fmod.h"
@@ -81,7 +80,7 @@ void set_floating(KernelTable<BinaryKernel>& table) {
 
 }  // namespace
 
-void fill_pointwise_scalar() {
+void fill_scalar() {
   set_floating<Atan2>(atan2_kernels);
   set_floating<Hypot>(hypot_kernels);
   set_floating<Fmod>(fmod_kernels);

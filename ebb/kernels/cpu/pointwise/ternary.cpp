@@ -1,21 +1,13 @@
 // ebb/kernels/cpu/pointwise/ternary.cpp -- clamp and lerp for floating types. Integers are in
-// pointwise_integer.cpp.
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
+// integer.cpp.
+#include "ebb/kernels/cpu/each_target.h"
+#include "ebb/kernels/cpu/simd/rows-inl.h"
 #include "ebb/kernels/tables/clamp.h"
 #include "ebb/kernels/tables/hardtanh.h"
 #include "ebb/kernels/tables/lerp.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/ternary.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "ebb/kernels/cpu/simd/rows-inl.h"
-#include "hwy/highway.h"
-// clang-format on
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 /// The bounds and the number are NaN if one of them is.
@@ -38,19 +30,13 @@ struct Lerp {
   }
 };
 
-void fill_tables() {
+}  // namespace
+
+void fill_ternary() {
   fill<Clamp>(clamp_kernels);
   fill<Clamp>(hardtanh_kernels);  // other dtypes, so a table of its own
   fill<Lerp>(lerp_kernels);
 }
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_ternary(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif

@@ -1,27 +1,19 @@
 // ebb/kernels/cpu/pointwise/trig.cpp -- trigonometric functions for floating types. Complex numbers
-// are in pointwise_plain.cpp.
+// are in plain.cpp.
 #include <limits>
 
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
+#include "ebb/kernels/cpu/each_target.h"
+#include "ebb/kernels/cpu/simd/rows-inl.h"
+#include "ebb/kernels/cpu/simd/trig-inl.h"
 #include "ebb/kernels/tables/acos.h"
 #include "ebb/kernels/tables/asin.h"
 #include "ebb/kernels/tables/atan.h"
 #include "ebb/kernels/tables/cos.h"
 #include "ebb/kernels/tables/sin.h"
 #include "ebb/kernels/tables/tan.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/trig.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "ebb/kernels/cpu/simd/trig-inl.h"
-#include "ebb/kernels/cpu/simd/rows-inl.h"
-#include "hwy/highway.h"
-// clang-format on
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 struct Sin {
@@ -68,7 +60,9 @@ struct Atan {
   }
 };
 
-void fill_tables() {
+}  // namespace
+
+void fill_trig() {
   fill<Sin>(sin_kernels);
   fill<Cos>(cos_kernels);
   fill<Tan>(tan_kernels);
@@ -77,13 +71,5 @@ void fill_tables() {
   fill<Atan>(atan_kernels);
 }
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_pointwise_trig(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif

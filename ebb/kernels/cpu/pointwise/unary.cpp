@@ -1,7 +1,8 @@
 // ebb/kernels/cpu/pointwise/unary.cpp -- functions of a few instructions, and exp, log and tanh,
-// for floating types. // Integers, bool and complex are in pointwise_plain.cpp.
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
+// for floating types. // Integers, bool and complex are in plain.cpp.
+#include "ebb/kernels/cpu/each_target.h"
+#include "ebb/kernels/cpu/simd/math-inl.h"
+#include "ebb/kernels/cpu/simd/rows-inl.h"
 #include "ebb/kernels/tables/abs.h"
 #include "ebb/kernels/tables/ceil.h"
 #include "ebb/kernels/tables/exp.h"
@@ -17,18 +18,9 @@
 #include "ebb/kernels/tables/square.h"
 #include "ebb/kernels/tables/tanh.h"
 #include "ebb/kernels/tables/trunc.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/pointwise/unary.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "ebb/kernels/cpu/simd/math-inl.h"
-#include "ebb/kernels/cpu/simd/rows-inl.h"
-#include "hwy/highway.h"
-// clang-format on
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 struct Neg {
@@ -125,7 +117,9 @@ struct Relu {
   }
 };
 
-void fill_tables() {
+}  // namespace
+
+void fill_unary() {
   fill<Neg>(neg_kernels);
   fill<Exp>(exp_kernels);
   fill<Sqrt>(sqrt_kernels);
@@ -143,13 +137,5 @@ void fill_tables() {
   fill<Trunc>(trunc_kernels);
 }
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_pointwise_unary(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif

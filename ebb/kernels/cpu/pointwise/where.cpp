@@ -7,7 +7,6 @@
 #include <span>
 
 #include "ebb/kernels/cpu/simd/loops.h"
-#include "ebb/kernels/cpu/simd/register.h"
 #include "ebb/kernels/cpu/simd/strided.h"
 
 namespace ebb::kernels::cpu {

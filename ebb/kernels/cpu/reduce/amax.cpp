@@ -1,20 +1,12 @@
 // ebb/kernels/cpu/reduce/amax.cpp -- the largest and the smallest element over any dims.
 #include "ebb/kernels/tables/amax.h"
 
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables/amin.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/reduce/amax.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/reduce/reduce_kernel-inl.h"
-#include "hwy/highway.h"
-// clang-format on
+#include "ebb/kernels/tables/amin.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 template <class Op, typename T>
@@ -37,18 +29,12 @@ void set_all(KernelTable<ReduceKernel>& table) {
   table.set_cpu(DType::boolean, &reduce_kernel<Op, uint8_t, Finish::plain, false>);
 }
 
-void fill_tables() {
+}  // namespace
+
+void fill_amax() {
   set_all<MaxOp>(amax_kernels);
   set_all<MinOp>(amin_kernels);
 }
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_amax(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif

@@ -2,7 +2,7 @@
 // accumulators.
 //
 // Lines with strides and half types are copied to scratch memory and back; others are read and
-// written in place. Included once per target (see simd.h).
+// written in place. Included once per target (see each_target.h).
 #if defined(EBB_KERNELS_CPU_LINES_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EBB_KERNELS_CPU_LINES_INL_H
 #undef EBB_KERNELS_CPU_LINES_INL_H
@@ -18,8 +18,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 
 /// The lines of a tensor along one dim.
 template <typename T>
@@ -100,7 +99,6 @@ void for_each_line(int64_t lines, int64_t count, int rows, Body body) {
   });
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif

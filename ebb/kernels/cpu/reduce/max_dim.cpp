@@ -12,21 +12,13 @@
 
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"
-#include "ebb/kernels/cpu/simd/convert.h"
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables/min_dim.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/reduce/max_dim.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/reduce/reduce-inl.h"
-#include "hwy/highway.h"
-// clang-format on
+#include "ebb/kernels/cpu/simd/convert.h"
+#include "ebb/kernels/tables/min_dim.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 constexpr int64_t kLines = 64;  // scanned together
@@ -214,32 +206,17 @@ void extremum_kernel(const Context&, const TensorView& input, int dim, const Ten
   scan_side_by_side(places, lines);
 }
 
-template <typename T>
+template <typename... T>
 void set() {
-  max_dim_kernels.set_cpu(dtype_of<T>, &extremum_kernel<MaxOp, T>);
-  min_dim_kernels.set_cpu(dtype_of<T>, &extremum_kernel<MinOp, T>);
-}
-
-void fill_tables() {
-  set<bool>();
-  set<uint8_t>();
-  set<int8_t>();
-  set<int16_t>();
-  set<int32_t>();
-  set<int64_t>();
-  set<Half>();
-  set<BFloat16>();
-  set<float>();
-  set<double>();
+  (max_dim_kernels.set_cpu(dtype_of<T>, &extremum_kernel<MaxOp, T>), ...);
+  (min_dim_kernels.set_cpu(dtype_of<T>, &extremum_kernel<MinOp, T>), ...);
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
-HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_max_dim(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif
+void fill_max_dim() {
+  set<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, Half, BFloat16, float, double>();
+}
+
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

@@ -2,7 +2,8 @@
 // target.
 //
 // Sums are trees of a fixed shape over leaves of kTile elements, as in reduce-inl.h, but a leaf
-// computes its terms on the way instead of reading them. Included once per target (see simd.h).
+// computes its terms on the way instead of reading them. Included once per target (see
+// each_target.h).
 #if defined(EBB_KERNELS_CPU_NORM_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EBB_KERNELS_CPU_NORM_INL_H
 #undef EBB_KERNELS_CPU_NORM_INL_H
@@ -16,8 +17,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 
 /// Two sums that are formed together.
 template <class V>
@@ -170,7 +170,6 @@ const T* optional_data(const TensorView* view) {
   return view == nullptr ? nullptr : view->as<const T>();
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif

@@ -4,20 +4,12 @@
 #include <cmath>
 #include <limits>
 
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/reduce/norm.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "ebb/kernels/cpu/simd/math-inl.h"
+#include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/reduce/reduce_kernel-inl.h"
-#include "hwy/highway.h"
-// clang-format on
+#include "ebb/kernels/cpu/simd/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 /// sqrt(sum x^2).
@@ -111,20 +103,14 @@ void norm_kernel(const Context&, const TensorView& input, double p, const Tensor
   run_norm<PowerOp, T>(input, out, power);
 }
 
-void fill_tables() {
+}  // namespace
+
+void fill_norm() {
   norm_kernels.set_cpu(DType::float16, &norm_kernel<Half>);
   norm_kernels.set_cpu(DType::bfloat16, &norm_kernel<BFloat16>);
   norm_kernels.set_cpu(DType::float32, &norm_kernel<float>);
   norm_kernels.set_cpu(DType::float64, &norm_kernel<double>);
 }
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_norm(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif

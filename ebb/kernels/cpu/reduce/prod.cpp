@@ -6,19 +6,11 @@
 #include <type_traits>
 
 #include "ebb/core/runtime/parallel.h"
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/reduce/prod.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/reduce/reduce_kernel-inl.h"
-#include "hwy/highway.h"
-// clang-format on
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 struct ProdOp : PlainOp {
@@ -74,28 +66,18 @@ void complex_prod_kernel(const Context&, const TensorView& input, const TensorVi
   });
 }
 
-template <typename T>
+template <typename... T>
 void set() {
-  prod_kernels.set_cpu(dtype_of<T>, &reduce_kernel<ProdOp, T, Finish::plain, false>);
+  (prod_kernels.set_cpu(dtype_of<T>, &reduce_kernel<ProdOp, T, Finish::plain, false>), ...);
 }
 
-void fill_tables() {
-  set<Half>();
-  set<BFloat16>();
-  set<float>();
-  set<double>();
-  set<int64_t>();
+}  // namespace
+
+void fill_prod() {
+  set<Half, BFloat16, float, double, int64_t>();
   prod_kernels.set_cpu(DType::complex64, &complex_prod_kernel<std::complex<float>>);
   prod_kernels.set_cpu(DType::complex128, &complex_prod_kernel<std::complex<double>>);
 }
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_prod(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif

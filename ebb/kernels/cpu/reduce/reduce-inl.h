@@ -4,7 +4,7 @@
 // pairs, and so on, so that the rounding error grows with the logarithm of the count. Every kChunk
 // elements (or kChunkRows rows, when whole rows are added) make a piece that any thread may take;
 // the results of the pieces are combined in pairs again, always in the same order. Included once
-// per target (see simd.h).
+// per target (see each_target.h).
 #if defined(EBB_KERNELS_CPU_REDUCE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EBB_KERNELS_CPU_REDUCE_INL_H
 #undef EBB_KERNELS_CPU_REDUCE_INL_H
@@ -22,8 +22,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 
 inline constexpr int64_t kChunk = 64 * kTile;  // elements of one output that one piece reduces
 inline constexpr int64_t kRowsPerLeaf = 16;
@@ -354,7 +353,6 @@ void combine_pairs(Op op, Acc* values, int64_t count, int64_t stride) {
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif

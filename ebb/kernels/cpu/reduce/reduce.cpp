@@ -1,21 +1,13 @@
 // ebb/kernels/cpu/reduce/reduce.cpp -- sum and mean over any dims.
 //
 // Complex numbers are summed as pairs of real ones, half types in float32.
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
+#include "ebb/kernels/cpu/each_target.h"
+#include "ebb/kernels/cpu/reduce/reduce_kernel-inl.h"
 #include "ebb/kernels/tables/mean.h"
 #include "ebb/kernels/tables/sum.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/reduce/reduce.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "ebb/kernels/cpu/reduce/reduce_kernel-inl.h"
-#include "hwy/highway.h"
-// clang-format on
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 template <class Op, Finish finish, typename T>
@@ -37,7 +29,9 @@ void set_complex(KernelTable<ReduceKernel>& table) {
   table.set_cpu(DType::complex128, &reduce_kernel<SumOp, double, finish, true>);
 }
 
-void fill_tables() {
+}  // namespace
+
+void fill_reduce() {
   set_floats<SumOp, Finish::plain>(sum_kernels);
   set_complex<Finish::plain>(sum_kernels);
   set<SumOp, Finish::plain, int64_t>(sum_kernels);
@@ -45,13 +39,5 @@ void fill_tables() {
   set_complex<Finish::mean>(mean_kernels);
 }
 
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_reduce(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif

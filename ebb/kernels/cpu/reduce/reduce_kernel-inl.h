@@ -3,7 +3,7 @@
 //
 // Outputs and chunks become pieces of work: many outputs of few elements, few outputs of many, or
 // blocks of columns. reduce-inl.h is about what happens inside a piece. Included once per target
-// (see simd.h), by the files that instantiate it for their ops.
+// (see each_target.h), by the files that instantiate it for their ops.
 #if defined(EBB_KERNELS_CPU_REDUCE_KERNEL_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EBB_KERNELS_CPU_REDUCE_KERNEL_INL_H
 #undef EBB_KERNELS_CPU_REDUCE_KERNEL_INL_H
@@ -17,8 +17,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 
 /// One reduction: from its plan to the finished output.
 template <class Op, typename T>
@@ -213,7 +212,6 @@ void reduce_kernel(const Context&, const TensorView& input, const TensorView& ou
   Reduction<Op, T>(input, out, plan, divisor).run();
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif

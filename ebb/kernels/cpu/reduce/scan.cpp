@@ -14,7 +14,6 @@
 #include "ebb/kernels/cpu/reduce/reduce_plan.h"
 #include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/loops.h"
-#include "ebb/kernels/cpu/simd/register.h"
 
 namespace ebb::kernels::cpu {
 namespace {
@@ -160,21 +159,15 @@ void scan_kernel(const Context&, const TensorView& input, int dim, bool reversed
   scan_blocks(lines, places);
 }
 
-template <typename T>
+template <typename... T>
 void set() {
-  scan_kernels.set_cpu(dtype_of<T>, &scan_kernel<T>);
+  (scan_kernels.set_cpu(dtype_of<T>, &scan_kernel<T>), ...);
 }
 
 }  // namespace
 
 void fill_scan() {
-  set<int64_t>();
-  set<Half>();
-  set<BFloat16>();
-  set<float>();
-  set<double>();
-  set<std::complex<float>>();
-  set<std::complex<double>>();
+  set<int64_t, Half, BFloat16, float, double, std::complex<float>, std::complex<double>>();
 }
 
 }  // namespace ebb::kernels::cpu

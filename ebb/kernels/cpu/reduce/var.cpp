@@ -7,20 +7,12 @@
 
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"
-#include "ebb/kernels/cpu/simd/register.h"
-#include "ebb/kernels/cpu/simd/simd.h"
-#include "ebb/kernels/tables/std.h"
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ebb/kernels/cpu/reduce/var.cpp"
-// clang-format off
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/reduce/reduce-inl.h"
-#include "hwy/highway.h"
-// clang-format on
+#include "ebb/kernels/tables/std.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 /// How the values of a group are spread: their mean, and the sum of squared distances from it.
@@ -206,26 +198,15 @@ void var_kernel(const Context&, const TensorView& input, double correction, cons
   Variance<T, root>(input, out, plan, correction).run();
 }
 
-template <typename T>
+template <typename... T>
 void set() {
-  var_kernels.set_cpu(dtype_of<T>, &var_kernel<T, false>);
-  std_kernels.set_cpu(dtype_of<T>, &var_kernel<T, true>);
-}
-
-void fill_tables() {
-  set<Half>();
-  set<BFloat16>();
-  set<float>();
-  set<double>();
+  (var_kernels.set_cpu(dtype_of<T>, &var_kernel<T, false>), ...);
+  (std_kernels.set_cpu(dtype_of<T>, &var_kernel<T, true>), ...);
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
-HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace ebb::kernels::cpu {
-void fill_var(Isa isa) { EBB_CALL_FOR_ISA(isa, fill_tables()); }
-}  // namespace ebb::kernels::cpu
-#endif
+void fill_var() { set<Half, BFloat16, float, double>(); }
+
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

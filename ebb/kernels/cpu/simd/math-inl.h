@@ -4,7 +4,7 @@
 // below 2 units in the last place; infinities, NaN, signed zeros and subnormal numbers are right.
 // Sources: exp from Highway; log after FreeBSD's e_log.c (Sun Microsystems, 1993: public algorithm,
 // coefficients of its minimax polynomial); tanh after Cephes (S. Moshier): a rational function
-// near zero, exp elsewhere. Included once per target (see simd.h).
+// near zero, exp elsewhere. Included once per target (see each_target.h).
 #if defined(EBB_KERNELS_CPU_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EBB_KERNELS_CPU_MATH_INL_H
 #undef EBB_KERNELS_CPU_MATH_INL_H
@@ -20,8 +20,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// grad * slope, but grad where that is 0: a slope that is infinite or NaN stays masked.
@@ -176,7 +175,6 @@ HWY_INLINE V tanh_of(D d, V x) {
   return hn::CopySign(hn::Add(hn::IfThenElse(is_near, magnitude, one), quotient), x);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif

@@ -1,8 +1,8 @@
 // ebb/kernels/cpu/simd/philox-inl.h -- many words of the random sequence at once.
 //
 // The same numbers as random_words() of ebb/core/base/random.h: a 64-bit lane holds one 32-bit word
-// of its counter, so that a product of two words fits. Included once per target (see simd.h); a
-// target without vectors takes one counter after the other.
+// of its counter, so that a product of two words fits. Included once per target (see
+// each_target.h); a target without vectors takes one counter after the other.
 #if defined(EBB_KERNELS_CPU_PHILOX_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EBB_KERNELS_CPU_PHILOX_INL_H
 #undef EBB_KERNELS_CPU_PHILOX_INL_H
@@ -16,8 +16,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// Writes the four words of each of `counters` counters, from number `first` after `state` on.
@@ -57,7 +56,6 @@ inline void philox_words(const RandomState& state, uint64_t first, size_t counte
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif

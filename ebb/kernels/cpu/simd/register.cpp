@@ -1,57 +1,60 @@
 // ebb/kernels/cpu/simd/register.cpp -- fills the tables once.
+//
+// `name.cpp` stores its kernels in fill_name(); a file that is compiled once per target
+// (each_target.h) has one such function in the namespace of each. Both kinds are listed here and
+// nowhere else.
 #include "ebb/kernels/cpu/simd/register.h"
 
 #include <mutex>
 
+#include "ebb/kernels/cpu/each_target.h"
+#include "hwy/highway.h"
+
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
+
+using Fill = void();
+Fill fill_activation, fill_amax, fill_attention, fill_batch_norm, fill_binary, fill_difference_loss,
+    fill_dropout, fill_loss, fill_math, fill_max_dim, fill_max_pool, fill_norm, fill_pow, fill_prod,
+    fill_random, fill_recurrent, fill_reduce, fill_row_norm, fill_softmax, fill_ternary, fill_trig,
+    fill_unary, fill_var;
+
+constexpr Fill* kVectorised[] = {fill_activation, fill_amax,     fill_attention,
+                                 fill_batch_norm, fill_binary,   fill_difference_loss,
+                                 fill_dropout,    fill_loss,     fill_math,
+                                 fill_max_dim,    fill_max_pool, fill_norm,
+                                 fill_pow,        fill_prod,     fill_random,
+                                 fill_recurrent,  fill_reduce,   fill_row_norm,
+                                 fill_softmax,    fill_ternary,  fill_trig,
+                                 fill_unary,      fill_var};
+
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
+
+#if HWY_ONCE
 namespace ebb::kernels {
+namespace cpu {
+
+using Fill = void();
+Fill fill_arrange, fill_avg_pool, fill_cast, fill_compare, fill_complex, fill_conv, fill_fill,
+    fill_index, fill_index_add, fill_index_places, fill_integer, fill_matmul, fill_nll_loss,
+    fill_plain, fill_random_choice, fill_scalar, fill_scan, fill_sort, fill_where;
+
+constexpr Fill* kPlain[] = {fill_arrange,   fill_avg_pool,     fill_cast,          fill_compare,
+                            fill_complex,   fill_conv,         fill_fill,          fill_index,
+                            fill_index_add, fill_index_places, fill_integer,       fill_matmul,
+                            fill_nll_loss,  fill_plain,        fill_random_choice, fill_scalar,
+                            fill_scan,      fill_sort,         fill_where};
+
+void fill_tables() {
+  for (Fill* fill : EBB_CALL_FOR_ISA(usable_isa(), kVectorised)) fill();
+  for (Fill* fill : kPlain) fill();
+}
+
+}  // namespace cpu
 
 void register_cpu_kernels() noexcept {
   static std::once_flag once;
-  std::call_once(once, [] {
-    const Isa isa = cpu::usable_isa();
-    cpu::fill_activation(isa);
-    cpu::fill_pointwise_binary(isa);
-    cpu::fill_pointwise_complex();
-    cpu::fill_pointwise_integer();
-    cpu::fill_pointwise_math(isa);
-    cpu::fill_pointwise_scalar();
-    cpu::fill_pointwise_trig(isa);
-    cpu::fill_pow(isa);
-    cpu::fill_ternary(isa);
-    cpu::fill_pointwise_unary(isa);
-    cpu::fill_pointwise_plain();
-    cpu::fill_compare();
-    cpu::fill_where();
-    cpu::fill_cast(isa);
-    cpu::fill_fill();
-    cpu::fill_attention(isa);
-    cpu::fill_recurrent(isa);
-    cpu::fill_reduce(isa);
-    cpu::fill_amax(isa);
-    cpu::fill_arrange();
-    cpu::fill_batch_norm(isa);
-    cpu::fill_difference_loss(isa);
-    cpu::fill_pointwise_loss(isa);
-    cpu::fill_row_norm(isa);
-    cpu::fill_max_dim(isa);
-    cpu::fill_prod(isa);
-    cpu::fill_norm(isa);
-    cpu::fill_var(isa);
-    cpu::fill_matmul();
-    cpu::fill_softmax(isa);
-    cpu::fill_loss();
-    cpu::fill_index();
-    cpu::fill_index_add();
-    cpu::fill_index_places();
-    cpu::fill_random(isa);
-    cpu::fill_conv();
-    cpu::fill_avg_pool();
-    cpu::fill_max_pool(isa);
-    cpu::fill_random_choice();
-    cpu::fill_dropout(isa);
-    cpu::fill_sort();
-    cpu::fill_scan();
-  });
+  std::call_once(once, cpu::fill_tables);
 }
 
 }  // namespace ebb::kernels
+#endif

@@ -1,9 +1,9 @@
 // ebb/kernels/cpu/simd/rows-inl.h -- vectorised loops over contiguous memory, for every target.
 //
-// Included by files that Highway compiles once per target (see simd.h), hence no #pragma once. An
-// Op is a struct with `operator()(d, v...)`. The last vector of a loop overlaps the one before; it
-// is computed first, because `out` may be an input. Fewer elements than a vector use masks. Half
-// types are widened to float32 tile by tile.
+// Included by files that Highway compiles once per target (see each_target.h), hence no #pragma
+// once. An Op is a struct with `operator()(d, v...)`. The last vector of a loop overlaps the one
+// before; it is computed first, because `out` may be an input. Fewer elements than a vector use
+// masks. Half types are widened to float32 tile by tile.
 #if defined(EBB_KERNELS_CPU_ROWS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EBB_KERNELS_CPU_ROWS_INL_H
 #undef EBB_KERNELS_CPU_ROWS_INL_H
@@ -20,8 +20,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <typename T>
@@ -318,7 +317,6 @@ void fill(KernelTable<TernaryKernel>& table) {
   set_rows<&ternary_function<Op, double>>(table, DType::float64);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif

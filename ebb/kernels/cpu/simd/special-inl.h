@@ -4,7 +4,7 @@
 // The errors that tests/kernels/math_test.cpp allows are a few units in the last place. The
 // polynomials of erf and erfc are Chebyshev interpolations made for this file from values of 60
 // digits; in float32 and float64 their own error is below that of one rounding. Included once per
-// target (see simd.h).
+// target (see each_target.h).
 #if defined(EBB_KERNELS_CPU_SPECIAL_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EBB_KERNELS_CPU_SPECIAL_INL_H
 #undef EBB_KERNELS_CPU_SPECIAL_INL_H
@@ -19,8 +19,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// Constants of logarithms to other bases and of the exponent's arithmetic.
@@ -276,7 +275,6 @@ HWY_INLINE void normal_of(D d, V x, V& distribution, V& density) {
   distribution = hn::IfThenElse(is_upper, hn::Sub(hn::Set(d, T{1}), tail), tail);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif

@@ -5,7 +5,7 @@
 // CPUs without such instructions, take the C library element by element. The polynomials are those
 // of Cephes (float32; S. Moshier) and FreeBSD's k_sin.c and k_cos.c (float64; Sun Microsystems,
 // 1993): public algorithms, coefficients of their minimax polynomials. Included once per target
-// (see simd.h).
+// (see each_target.h).
 #if defined(EBB_KERNELS_CPU_TRIG_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EBB_KERNELS_CPU_TRIG_INL_H
 #undef EBB_KERNELS_CPU_TRIG_INL_H
@@ -20,8 +20,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ebb::kernels::cpu {
-namespace HWY_NAMESPACE {
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// `result` with f(x) in the lanes of `mask`; f takes and gives a double, or a T.
@@ -146,7 +145,6 @@ HWY_INLINE V tan_of(D d, V x) {
   return replace_lanes(d, x, kept, is_beyond(d, x), [](double value) { return std::tan(value); });
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ebb::kernels::cpu
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif
