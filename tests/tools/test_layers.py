@@ -153,15 +153,3 @@ def test_every_ordered_module_exists():
 def test_a_circle_is_told_from_the_ways_into_it_and_out_of_it():
     graph = {"in": {"a"}, "a": {"b"}, "b": {"a", "out"}, "out": set(), "c": {"d"}, "d": {"c"}}
     assert circles.circles(graph) == [["a", "b"], ["c", "d"]]
-
-
-def test_every_exception_is_still_needed(monkeypatch):
-    repo = Repo.at(Path(__file__).parents[2])
-    standing = [layers.members(known) for known in layers.CIRCLES]
-    monkeypatch.setattr(layers, "CIRCLES", {})
-    texts = [problem.text for problem in layers.check(repo)]
-    groups = [
-        {part.split(" needs ")[0] for part in text.partition(": ")[2].split(", ")} for text in texts
-    ]
-    for members in standing:
-        assert any(group <= members for group in groups), f"no circle any more: {sorted(members)}"

@@ -56,12 +56,6 @@ MODULES = (
     *("ebb.autograd", "ebb.nn.functional", "ebb.nn", "ebb.data", "ebb.utils"),
     *("ebb.viz", "ebb.graphs", "ebb.profiler", "ebb.optim", "ebb", "codegen", "tools"),
 )
-# Circles that stand, "FOLDER/ STEM STEM" or "package. module module": each with its reason.
-CIRCLES: dict[str, str] = {
-    "ebb/kernels/cpu/reduce/ reduce reduce_kernel": (
-        "reduce.cpp, which is sum and mean, shares its stem with what all reductions are made of"
-    ),
-}
 _LIBRARY = re.compile(r"\bebb_library\(\s*(\w+)([^)]*)\)")
 _KEYWORDS = ("SOURCES", "GENERATED", "DEPS", "PRIVATE_DEPS", "OPTIONS")
 
@@ -142,7 +136,7 @@ def bad_imports(graph: Graph) -> list[Problem]:
 
 
 def bad_circles(graph: Graph) -> list[Problem]:
-    """Return a problem per circle of files that is not among those that may stand."""
+    """Return a problem per circle of files."""
     return [
         Problem(
             group[0],
@@ -152,14 +146,7 @@ def bad_circles(graph: Graph) -> list[Problem]:
             ),
         )
         for group in circles(graph)
-        if not any({*group} <= members(known) for known in CIRCLES)
     ]
-
-
-def members(circle: str) -> set[str]:
-    """Return the nodes of a circle that is stated in CIRCLES."""
-    folder, *stems = circle.split()
-    return {folder + stem for stem in stems}
 
 
 def _refusal(name: str, included: str, allowed: dict[str, set[str]]) -> str:

@@ -15,7 +15,7 @@ namespace ebb::kernels::cpu::HWY_NAMESPACE {
 using Fill = void();
 Fill fill_activation, fill_amax, fill_attention, fill_batch_norm, fill_binary, fill_difference_loss,
     fill_dropout, fill_loss, fill_math, fill_max_dim, fill_max_pool, fill_norm, fill_pow, fill_prod,
-    fill_random, fill_recurrent, fill_reduce, fill_row_norm, fill_softmax, fill_ternary, fill_trig,
+    fill_random, fill_recurrent, fill_row_norm, fill_softmax, fill_sum, fill_ternary, fill_trig,
     fill_unary, fill_var;
 
 constexpr Fill* kVectorised[] = {fill_activation, fill_amax,     fill_attention,
@@ -23,8 +23,8 @@ constexpr Fill* kVectorised[] = {fill_activation, fill_amax,     fill_attention,
                                  fill_dropout,    fill_loss,     fill_math,
                                  fill_max_dim,    fill_max_pool, fill_norm,
                                  fill_pow,        fill_prod,     fill_random,
-                                 fill_recurrent,  fill_reduce,   fill_row_norm,
-                                 fill_softmax,    fill_ternary,  fill_trig,
+                                 fill_recurrent,  fill_row_norm, fill_softmax,
+                                 fill_sum,        fill_ternary,  fill_trig,
                                  fill_unary,      fill_var};
 
 }  // namespace ebb::kernels::cpu::HWY_NAMESPACE

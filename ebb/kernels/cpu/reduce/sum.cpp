@@ -1,10 +1,11 @@
-// ebb/kernels/cpu/reduce/reduce.cpp -- sum and mean over any dims.
+// ebb/kernels/cpu/reduce/sum.cpp -- sum and mean over any dims.
 //
 // Complex numbers are summed as pairs of real ones, half types in float32.
+#include "ebb/kernels/tables/sum.h"
+
 #include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/reduce/reduce_kernel-inl.h"
 #include "ebb/kernels/tables/mean.h"
-#include "ebb/kernels/tables/sum.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ebb::kernels::cpu::HWY_NAMESPACE {
@@ -31,7 +32,7 @@ void set_complex(KernelTable<ReduceKernel>& table) {
 
 }  // namespace
 
-void fill_reduce() {
+void fill_sum() {
   set_floats<SumOp, Finish::plain>(sum_kernels);
   set_complex<Finish::plain>(sum_kernels);
   set<SumOp, Finish::plain, int64_t>(sum_kernels);
