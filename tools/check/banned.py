@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tools.check.cpp_functions import blank
+from tools.check.cpp_text import blank
 from tools.check.repo import Problem
 
 if TYPE_CHECKING:

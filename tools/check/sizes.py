@@ -1,8 +1,8 @@
 # tools/check/sizes.py -- files of at most 600 lines, functions of 60, lines of 100 columns.
 """Limits on what a reader has to hold in mind at once.
 
-C++ functions are found by tools/check/cpp_functions.py. A Python function's docstring does not
-count, just as a C++ function's comment stands outside its braces.
+lizard finds the functions of C++ and JavaScript. A Python function's docstring does not count, just
+as a C++ function's comment stands outside its braces.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tools.check.cpp_functions import find_functions
+import lizard
+
 from tools.check.repo import Problem
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ def check(repo: Repo) -> list[Problem]:
             problems += long_lines(name, text)
         if name.endswith(".py"):
             problems += long_python_functions(name, text)
-        elif name.endswith((".h", ".cpp")):
-            problems += long_cpp_functions(name, text)
+        elif name.endswith((".h", ".cpp", ".js")):
+            problems += long_functions(name, text)
     return problems
 
 
@@ -57,12 +58,13 @@ def long_lines(name: str, text: str) -> list[Problem]:
     ]
 
 
-def long_cpp_functions(name: str, text: str) -> list[Problem]:
-    """Return a problem per C++ function with too many lines."""
+def long_functions(name: str, text: str) -> list[Problem]:
+    """Return a problem per function of C++ or JavaScript with too many lines."""
+    found = lizard.analyze_file.analyze_source_code(name, text).function_list
     return [
-        _too_long(name, function.name, function.lines, function.start)
-        for function in find_functions(text)
-        if function.lines > MAX_FUNCTION_LINES
+        _too_long(name, one.name, one.length, one.start_line)
+        for one in found
+        if one.length > MAX_FUNCTION_LINES
     ]
 
 

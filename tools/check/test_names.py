@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tools.check.cpp_functions import blank
+from tools.check.cpp_text import blank
 from tools.check.repo import Problem
 
 if TYPE_CHECKING:
