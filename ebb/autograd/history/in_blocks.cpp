@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "ebb/autograd/ops/copy_.h"
 #include "ebb/core/base/shape.h"
 #include "ebb/core/base/thread_state.h"
-#include "ebb/ops/copy.h"
 #include "ebb/ops/creation.h"
 
 namespace ebb::autograd {
@@ -101,7 +101,7 @@ Tensor detail::large_in_blocks(std::span<const Tensor> operands,
     }
     const Tensor part = formula(parts.data());
     if (!out.defined()) out = ops::empty(shape, part.dtype(), part.device());
-    ops::copy_(blocks.part_of(out), part);
+    copy_(blocks.part_of(out), part);
   } while (blocks.advance());
   return out;
 }
