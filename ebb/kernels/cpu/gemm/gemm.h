@@ -70,5 +70,10 @@ EBB_API StoredOperands stored_operands(const Gemm& args);
 EBB_API void openblas_gemm(DType dtype, const Gemm& args);
 /// oneDNN, for float32.
 EBB_API void onednn_gemm(const Gemm& args);
+/// oneDNN, for bfloat16: C = A B, plus `bias` (n elements, or null) in every row, summed in float32
+/// and rounded once. Only where it has_bfloat16_products().
+EBB_API void onednn_bfloat16_gemm(const Gemm& args, const void* bias);
+/// Whether this processor multiplies bfloat16 itself, and EBB_ISA allows it.
+EBB_API bool has_bfloat16_products();
 
 }  // namespace ebb::kernels::cpu

@@ -138,7 +138,7 @@ struct Blocks {
 /// Computes one block of one matrix.
 class Product {
  public:
-  /// Adds to what is in `out` if `accumulate`; `bias`, if any, is dense and written to it first.
+  /// Adds to what is in `out` if `accumulate`; `bias`, if any, is dense and comes first.
   Product(DType dtype, const Operand& a, const Operand& b, const TensorView& out, bool accumulate,
           const void* bias)
       : dtype_(dtype),
@@ -180,7 +180,9 @@ class Product {
     args.b.data = static_cast<const char*>(args.b.data) + batch_offset(b_.view, out_, index) +
                   column * args.b.column_stride * item;
     args.c = out_.as<char>() + batch_offset(out_, out_, index) + (row * args.ldc + column) * item;
-    if (bias_ != nullptr) write_bias(args, bias_ + column * item, item);
+    const char* const bias = bias_ == nullptr ? nullptr : bias_ + column * item;
+    if (dtype_ == DType::bfloat16) return onednn_bfloat16_gemm(args, bias);
+    if (bias != nullptr) write_bias(args, bias, item);
     const bool is_float = is_floating(dtype_) || is_complex(dtype_);
     is_float ? gemm(dtype_, args) : gemm_integers(dtype_, args);
   }
@@ -244,10 +246,39 @@ bool can_hold_result(const TensorView& out, DType compute) {
 /// A result of so many elements stays in the cache until the product is added to it.
 constexpr int64_t kMostFilledAtOnce = 32 * 1024;
 
+// Below so many multiplications, conversions to float32 cost less than a call for bfloat16.
+constexpr double kBFloat16Work = 1 << 17;
+
+bool is_for_bfloat16(const TensorView& input, const TensorView& other, const TensorView& out) {
+  if (out.dtype != DType::bfloat16 || input.dtype != out.dtype || other.dtype != out.dtype) {
+    return false;
+  }
+  const double per_row = static_cast<double>(input.sizes[input.ndim - 1]) *
+                         static_cast<double>(out.sizes[out.ndim - 1]);
+  const double work = per_row * static_cast<double>(out.sizes[out.ndim - 2]);
+  return work >= kBFloat16Work && can_hold_result(out, out.dtype) && has_bfloat16_products();
+}
+
+/// The same without a float32 copy of anything.
+void multiply_bfloat16(const Context& context, const TensorView& input, const TensorView& other,
+                       const TensorView* bias, const TensorView& out) {
+  std::optional<DenseCopy> dense;
+  if (bias != nullptr && !(bias->contiguous && bias->dtype == out.dtype)) {
+    copy(context, *bias, dense.emplace(*bias, out.dtype).view());
+    bias = &dense->view();
+  }
+  const Operand a(context, input, out.dtype), b(context, other, out.dtype);
+  const void* const values = bias != nullptr ? bias->data : nullptr;
+  Product(out.dtype, a, b, out, false, values).run();
+}
+
 /// out = input @ other, plus `bias` in every row.
 void multiply(const Context& context, const TensorView& input, const TensorView& other,
               const TensorView* bias, const TensorView& out) {
   if (out.numel == 0) return;
+  if (is_for_bfloat16(input, other, out)) {
+    return multiply_bfloat16(context, input, other, bias, out);
+  }
   const DType compute = compute_dtype(out.dtype);
   std::optional<DenseCopy> staged;
   if (!can_hold_result(out, compute)) staged.emplace(out, compute);

@@ -2,7 +2,7 @@
 // product.
 #include "ebb/kernels/cpu/gemm/onednn.h"
 
-#include <oneapi/dnnl/dnnl.h>
+#include <algorithm>
 
 #include "ebb/core/base/error.h"
 #include "ebb/kernels/cpu/gemm/gemm.h"
@@ -38,6 +38,25 @@ OneDnnScope::OneDnnScope() : before_(omp_get_max_threads()) {
 
 OneDnnScope::~OneDnnScope() {
   if (before_ != 1) omp_set_num_threads(before_);
+}
+
+const dnnl::engine& cpu_engine() {
+  static const auto* const engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return *engine;
+}
+
+dnnl::stream& thread_stream() {
+  thread_local dnnl::stream stream(cpu_engine());
+  return stream;
+}
+
+dnnl::memory memory_at(const dnnl::memory::desc& desc, const void* data) {
+  return {desc, cpu_engine(), const_cast<void*>(data)};
+}
+
+dnnl::memory scratch_at(void* data, size_t bytes) {
+  const auto size = static_cast<int64_t>(std::max<size_t>(1, bytes));
+  return memory_at({{size}, dnnl::memory::data_type::u8, dnnl::memory::format_tag::a}, data);
 }
 
 void onednn_gemm(const Gemm& g) {

@@ -5,6 +5,9 @@
 // limit for the calling thread set to one, in which case it never enters a parallel region.
 #pragma once
 
+#include <cstddef>
+#include <oneapi/dnnl/dnnl.hpp>
+
 namespace ebb::kernels::cpu {
 
 /// Calls of oneDNN are made while one of these lives: it runs them on the calling thread only, and
@@ -19,5 +22,14 @@ class OneDnnScope {
  private:
   int before_;
 };
+
+const dnnl::engine& cpu_engine();
+/// The calling thread's own.
+dnnl::stream& thread_stream();
+
+/// An array as oneDNN sees it.
+dnnl::memory memory_at(const dnnl::memory::desc& desc, const void* data);
+/// Scratch memory of so many bytes, perhaps none.
+dnnl::memory scratch_at(void* data, size_t bytes);
 
 }  // namespace ebb::kernels::cpu

@@ -49,16 +49,6 @@ constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
 constexpr int64_t kFewChannels = 4;
 constexpr size_t kMostPlans = 512;
 
-const dnnl::engine& cpu_engine() {
-  static const auto* const engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
-  return *engine;
-}
-
-dnnl::stream& thread_stream() {
-  thread_local dnnl::stream stream(cpu_engine());
-  return stream;
-}
-
 /// The last `spatial` of three values.
 Dims spatial_dims(const ConvShape& shape, const int64_t* values) {
   return Dims(values + kMaxSpatial - shape.spatial, values + kMaxSpatial);
@@ -137,15 +127,6 @@ dnnl::reorder make_reorder(const Desc& from, const Desc& to, size_t& scratch_byt
                                                  attributes());
   scratch_bytes = std::max(scratch_bytes, descriptor.scratchpad_desc().get_size());
   return dnnl::reorder(descriptor);
-}
-
-memory memory_at(const Desc& desc, const void* data) {
-  return {desc, cpu_engine(), const_cast<void*>(data)};
-}
-
-memory scratch_at(void* data, size_t bytes) {
-  const auto size = static_cast<int64_t>(std::max<size_t>(1, bytes));
-  return memory_at({{size}, memory::data_type::u8, memory::format_tag::a}, data);
 }
 
 void execute_reorder(const dnnl::reorder& reorder, const memory& from, const memory& to,
