@@ -120,7 +120,25 @@ class Form:
             if param.type.is_optional:
                 parts.append(f"autograd::optional_gate({param.name})")
         parts += [f"autograd::list_gate({param.name})" for param in self.op.tensor_lists]
-        return " | ".join(parts)
+        bits = " | ".join(parts)
+        unseen = self.unseen_modes
+        return f"(({bits}) & ~{unseen})" if unseen else bits
+
+    @property
+    def unseen_modes(self) -> str:
+        """The bits of autocast that a call passes by."""
+        if self.kind != "plain" or self.op.amp == "none":
+            return "gate::kAutocast"
+        # They promote by themselves.
+        return "gate::kAmp" if self.op.amp == "widest" and self.op.is_pointwise else ""
+
+    @property
+    def cast_arguments(self) -> str:
+        """The arguments in the dtype that `amp`, an AmpCall, has chosen."""
+        return ", ".join(
+            f"amp.cast({p.name})" if p.type.is_tensor or p.type.is_tensor_list else p.name
+            for p in self.op.params
+        )
 
     @property
     def operands_in_order(self) -> str:

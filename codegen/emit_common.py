@@ -13,7 +13,7 @@ from pathlib import Path
 
 from codegen.cpp import environment, kernel_header, op_header
 from codegen.dtypes import DTYPES, KernelUse, mask
-from codegen.model import Family
+from codegen.model import Family, Op
 from codegen.signature import SchemaError
 
 KERNELS = Path(__file__).resolve().parent.parent / "ebb" / "kernels"
@@ -78,6 +78,18 @@ def _union(dtypes: tuple[str, ...], use: KernelUse) -> tuple[str, ...]:
     return tuple(one for one in DTYPES if one in dtypes or one in use.dtypes)
 
 
+def amp_lists(families: list[Family]) -> list[tuple[str, str]]:
+    """The ops that autocast casts for, by name: overloads are on one list."""
+    found: dict[str, Op] = {}
+    for op in (op for family in families for op in family.ops):
+        if op.amp != "none" and found.setdefault(op.name, op).amp != op.amp:
+            raise SchemaError(
+                f"{op.file}:{op.line}: {op.full_name}: `amp` is {op.amp}, "
+                f"and {found[op.name].amp} of {found[op.name].full_name}"
+            )
+    return sorted((name, op.amp) for name, op in found.items())
+
+
 def emit(families: list[Family]) -> dict[str, str]:
     """Files by path below the generated folder."""
     env = environment()
@@ -92,5 +104,8 @@ def emit(families: list[Family]) -> dict[str, str]:
         "ebb/kernels/tables.cpp": env.get_template("tables.cpp.j2").render(context),
         "ebb/autograd/ops.h": env.get_template("all_ops.h.j2").render(
             headers=[op_header(name) for name in sorted(names)]
+        ),
+        "ebb/autograd/amp_rows.cpp": env.get_template("amp_rows.cpp.j2").render(
+            rows=amp_lists(families)
         ),
     }

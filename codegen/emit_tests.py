@@ -27,6 +27,7 @@ def row(op: Op) -> dict[str, Any]:
         "aliases": list(op.aliases),
         "operators": [[use.symbol.method, *use.operands] for use in op.operators],
         "cost": op.cost,
+        "amp": op.amp,
         "generator": op.takes_generator,
         "params": [
             {

@@ -41,7 +41,17 @@ COMMON_EMITTERS = [
     emit_python.emit_common,
     emit_user.emit,
 ]
-FAMILIES = tuple(sorted(path.stem for path in (ROOT / "ops").glob("*.yaml")))
+# The order of umbrella headers and of documentation; further files follow in alphabetical order.
+FIRST = ("creation", "copy", "pointwise", "reduce", "shape", "index", "matmul", "loss")
+
+
+def find_families() -> tuple[str, ...]:
+    """The names of all files of the table."""
+    found = {path.stem for path in (ROOT / "ops").glob("*.yaml")}
+    return (*(name for name in FIRST if name in found), *sorted(found - set(FIRST)))
+
+
+FAMILIES = find_families()
 
 
 def table_path(family: str) -> Path:

@@ -46,10 +46,13 @@ KEYS = (
     "python",
     "operator",
     "cost",
+    "amp",
     "generator",
     "test",
 )
 PYTHON_KINDS = ("both", "method", "function", "private")
+# The dtype that a call computes in under autocast (ebb/autograd/history/autocast.h).
+AMP_LISTS = ("none", "lower", "float32", "widest", "first")
 # What decides whether a call takes long enough to release the GIL.
 COSTS = ("elements", "view", "copy", "product", "product_transposed")
 DTYPE_RULES = ("promote", "promote_float")
@@ -110,6 +113,7 @@ class Op:
     python: str = "both"
     operators: tuple[OperatorUse, ...] = ()  # what languages write for a call
     cost: str = "elements"  # one of COSTS
+    amp: str = "none"  # one of AMP_LISTS
     takes_generator: bool = False
     test: dict[str, Any] = field(default_factory=dict)
 
@@ -322,6 +326,7 @@ class _Entry:
         op.grad = self.gradients(op)
         op.joint = self.joint(op)
         op.jvp = self.forward_rule(op)
+        op.amp = self.amp(op)
         self.check_whole(op)
         return op
 
@@ -482,6 +487,28 @@ class _Entry:
                 f"`jvp` needs auto, linear, none or a rule per parameter, got {value!r}", "jvp"
             )
         return value
+
+    def amp(self, op: Op) -> str:
+        """Its list; an op that computes, and is recorded, must be on one."""
+        value = self.choice("amp", AMP_LISTS, "") if "amp" in self.values else ""
+        may_be_cast = (
+            not op.is_inplace
+            and op.composite != "hand-written"
+            and (op.is_differentiable or bool(op.composite))
+        )
+        if value not in ("", "none") and not may_be_cast:
+            self.fail("`amp` is for recorded ops and expressions of them, not in-place", "amp")
+        if value:
+            return value
+        if op.python == "private" or op.composite or not may_be_cast:
+            return "none"
+        if op.is_pointwise:
+            return "widest"
+        if op.cost in ("view", "copy"):
+            return "none"
+        if op.cost != "elements":
+            return "lower"
+        self.fail(f"needs `amp`, one of {', '.join(AMP_LISTS)}")
 
     def check_whole(self, op: Op) -> None:
         if not op.doc:

@@ -11,6 +11,7 @@
 #include "ebb/autograd/engine/grad.h"
 #include "ebb/autograd/forward/forward_mode.h"
 #include "ebb/autograd/forward/functional.h"
+#include "ebb/autograd/history/autocast.h"
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/print.h"
 #include "ebb/autograd/history/variable.h"

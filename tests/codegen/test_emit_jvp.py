@@ -9,6 +9,7 @@ TABLE = """\
 - op: halves(Tensor a, Tensor? b) -> (Tensor low, Tensor high, Tensor where)
   doc: A test.
   impl: true
+  amp: none
   not_differentiable: where
   grad: {a: "grads[0]", b: "grads[1]"}
   jvp: {joint: "rules::halves_jvp(a_tangent, b_tangent, where)"}

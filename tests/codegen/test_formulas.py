@@ -14,7 +14,7 @@ def plan(tmp_path):
         path = tmp_path / "ops" / "little.yaml"
         path.parent.mkdir(exist_ok=True)
         path.write_text(
-            f"- op: {signature}\n  doc: A test.\n  impl: true\n{extra}  grad: {grad}\n"
+            f"- op: {signature}\n  doc: A test.\n  impl: true\n  amp: none\n{extra}  grad: {grad}\n"
             "  test: {none: a test}\n"
         )
         return plan_node(load_family(path).ops[0])

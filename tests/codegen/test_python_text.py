@@ -11,6 +11,7 @@ TABLE = """\
     -> Tensor out
   doc: A test.
   impl: true
+  amp: none
   grad: {input: "blur(grad_out, mode, width, edge, on)"}
   jvp: {input: "blur(tangent, mode, width, edge, on)"}
   test: {none: a test}

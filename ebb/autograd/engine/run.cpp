@@ -249,9 +249,10 @@ void run_graph(const RunRequest& request, RunBuffers& buffers) {
     return run_deep(request, buffers);
   const uint32_t grad_off = request.care.records() ? 0 : gate::kNoGrad;
   // Gradients are ordinary tensors, also if backward() is called in inference mode.
-  // Rules may compute what is not finite on their way, and their nodes have a place already.
-  constexpr uint32_t kNotInside =
-      gate::kInference | gate::kNanCheck | gate::kAnomaly | gate::kObserved | gate::kCutTrace;
+  // Rules may compute what is not finite on their way, and their nodes have a place already. They
+  // compute in the dtypes of forward, wherever backward() is called.
+  constexpr uint32_t kNotInside = gate::kInference | gate::kNanCheck | gate::kAnomaly |
+                                  gate::kObserved | gate::kCutTrace | gate::kAutocast;
   const RunModes modes(grad_off, (gate::kNoGrad & ~grad_off) | kNotInside);
   {
     RunNumber number;

@@ -11,6 +11,7 @@ ThreadModes ThreadModes::current() {
   if ((modes.bits_ & gate::kSavedHooks) != 0) modes.saved_hooks_ = current_saved_hooks();
   if ((modes.bits_ & gate::kObserved) != 0) modes.observers_ = current_op_observers();
   modes.devices_ = device_modes();
+  modes.autocast_ = current_autocast();
   return modes;
 }
 
@@ -37,6 +38,7 @@ void ThreadModes::install() const noexcept {
   thread_state.location = location_;
   set_innermost_forward_level(forward_level_);
   set_device_modes(devices_);
+  if (autocast_ != current_autocast()) install_autocast(autocast_);
 }
 
 }  // namespace ebb::autograd

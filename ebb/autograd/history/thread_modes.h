@@ -9,6 +9,7 @@
 
 #include <memory>
 
+#include "ebb/autograd/history/autocast.h"
 #include "ebb/autograd/history/op_observer.h"
 #include "ebb/autograd/history/saved_hooks.h"
 #include "ebb/autograd/history/tangents.h"
@@ -41,6 +42,7 @@ class EBB_API ThreadModes {
   LocationId location_ = 0;  // what current_location() answers; 0: the place now running
   std::shared_ptr<const HookFrame> saved_hooks_;    // the innermost saved-tensor hooks
   std::shared_ptr<const ObserverFrame> observers_;  // the innermost observer of ops
+  AutocastFramePtr autocast_;                       // the innermost block of mixed precision
 };
 
 /// The calling thread has `modes` for the length of a scope, and then its own again, also if the

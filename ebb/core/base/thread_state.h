@@ -23,7 +23,7 @@ inline constexpr uint32_t kUnsettled = kUndefined;  // tensor: a view that may g
 inline constexpr uint32_t kTensorBits = 0x0fu;
 inline constexpr uint32_t kNoGrad = 1u << 8;        // thread: inside no_grad
 inline constexpr uint32_t kInference = 1u << 9;     // thread: inside inference_mode
-inline constexpr uint32_t kAmp = 1u << 10;          // thread: inside autocast
+inline constexpr uint32_t kAmp = 1u << 10;          // thread: autocast casts for ops of its lists
 inline constexpr uint32_t kNanCheck = 1u << 11;     // thread: check_nan_inf
 inline constexpr uint32_t kProfiler = 1u << 12;     // thread: operator ranges are recorded
 inline constexpr uint32_t kSavedHooks = 1u << 13;   // thread: saved-tensor hooks are installed
@@ -33,6 +33,8 @@ inline constexpr uint32_t kAllowInf = 1u << 17;     // thread: checks look for N
 inline constexpr uint32_t kRetainGrads = 1u << 18;  // thread: results keep their gradients
 inline constexpr uint32_t kObserved = 1u << 19;     // thread: calls are shown to observers
 inline constexpr uint32_t kCutTrace = 1u << 20;     // thread: what has no history is noted
+inline constexpr uint32_t kAmpAll = 1u << 21;       // thread: autocast casts for any op
+inline constexpr uint32_t kAutocast = kAmp | kAmpAll;
 // Modes in which something goes on around each op (autograd/op_watch.h).
 inline constexpr uint32_t kWatched =
     kNanCheck | kProfiler | kAnomaly | kRetainGrads | kObserved | kCutTrace;

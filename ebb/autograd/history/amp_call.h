@@ -1,0 +1,75 @@
+// ebb/autograd/history/amp_call.h -- one op's call under autocast: the dtype it computes in, and
+// its operands in that dtype.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ebb/autograd/history/autocast.h"
+#include "ebb/core/base/thread_state.h"
+#include "ebb/core/tensor/tensor.h"
+
+namespace ebb::autograd {
+
+class CastCache;
+
+/// What one block says of one kind of device.
+struct AutocastSettings {
+  bool is_enabled = false;
+  DType dtype = DType::bfloat16;
+  AmpLevel level = AmpLevel::O0;
+  std::vector<std::string> white, black;  // names of ops
+
+  AmpList list_of(std::string_view op, AmpList list) const;
+};
+
+/// One block: settings of all devices, those of the block around it where it says nothing.
+class AutocastFrame {
+ public:
+  AutocastFrame(const AutocastFrame* outer, const AutocastOptions& options);
+
+  const AutocastSettings& of(DeviceType device) const {
+    return devices_[static_cast<size_t>(device)];
+  }
+  /// The bits of thread_state.modes that the block sets.
+  uint32_t bits() const;
+  /// Null in a block that keeps no casts.
+  CastCache* cache() const { return keeps_casts_ ? cache_.get() : nullptr; }
+  const std::shared_ptr<CastCache>& shared_cache() const { return cache_; }
+
+ private:
+  std::array<AutocastSettings, kDeviceTypeCount> devices_;
+  std::shared_ptr<CastCache> cache_;  // of the outermost block
+  bool keeps_casts_;
+};
+
+/// Looks at the operands of a call, then casts them. Meanwhile autocast is off.
+class EBB_API AmpCall {
+ public:
+  template <typename... Operands>
+  AmpCall(const char* op, AmpList list, const Operands&... operands)
+      : plain_(0, gate::kAutocast), frame_(current_autocast().get()) {
+    (look_at(operands), ...);
+    decide(op, list);
+  }
+
+  /// The operand in the dtype of the call; itself if nothing is to be cast.
+  Tensor cast(const Tensor& operand) const;
+  std::vector<Tensor> cast(std::span<const Tensor> operands) const;
+
+ private:
+  void look_at(const Tensor& operand);
+  void look_at(std::span<const Tensor> operands);
+  void decide(const char* op, AmpList list);
+
+  ModeScope plain_;
+  const AutocastFrame* frame_;
+  const AutocastSettings* settings_ = nullptr;  // of the first operand that can be cast
+  DType first_ = DType::float32, widest_ = DType::float32, target_ = DType::float32;
+  bool is_casting_ = false;
+};
+
+}  // namespace ebb::autograd
