@@ -1,6 +1,8 @@
 // ebb/nn/clip_grad.cpp -- one pass over all gradients for their norm, one more to scale them.
 #include "ebb/nn/clip_grad.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <span>
 
@@ -168,6 +170,34 @@ void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) 
   change_all(gradients, [&](DType dtype, void* data, int64_t count) {
     kernels::cpu::clamp_in_place(dtype, data, count, clip_value);
   });
+}
+
+bool unscale_grads_(const std::vector<Tensor>& parameters, double inverse_scale) {
+  const LocationScope location(current_location(__builtin_return_address(0)));
+  const char* const op = "unscale_";
+  const CallRange range(op, thread_state.location);
+  const NoGradGuard no_grad;
+  const Gradients gradients = gradients_of(op, parameters);
+  for (size_t i = 0; i < gradients.grads.size(); ++i) {
+    if (gradients.grads[i].dtype() != DType::float16) continue;
+    throw DTypeError(str(op, ": needs gradients of a wider dtype, got float16 for parameter ",
+                         gradients.indices[i],
+                         "\nhint: keep the weights in float32 and let autocast cast them"));
+  }
+  std::atomic<bool> is_finite = true;
+  change_all(gradients, [&](DType dtype, void* data, int64_t count) {
+    constexpr int64_t kInCache = 2048;
+    const auto size = static_cast<int64_t>(item_size(dtype));
+    for (int64_t done = 0; done < count; done += kInCache) {
+      void* const part = static_cast<char*>(data) + done * size;
+      const int64_t numbers = std::min(kInCache, count - done);
+      if (!std::isfinite(kernels::cpu::largest_magnitude(dtype, part, numbers))) {
+        is_finite.store(false, std::memory_order_relaxed);
+      }
+      kernels::cpu::scale_in_place(dtype, part, numbers, inverse_scale);
+    }
+  });
+  return is_finite;
 }
 
 }  // namespace ebb::nn::utils

@@ -1,4 +1,4 @@
-// ebb/nn/clip_grad.h -- bounds gradients before a step, under PyTorch's names.
+// ebb/nn/clip_grad.h -- bounds and unscales gradients before a step, under PyTorch's names.
 //
 // All parameters are one job for the thread pool, split by size alone: results are bitwise the same
 // for any number of threads. Gradients are written in place; parameters without one are skipped.
@@ -20,5 +20,9 @@ EBB_API Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max
 /// Moves every element of every gradient into [-clip_value, clip_value]; NaN stays. Throws
 /// ValueError for a negative bound, DTypeError for complex gradients.
 EBB_API void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value);
+
+/// Multiplies every gradient by `inverse_scale` and tells whether all were finite before; memory is
+/// gone over once. Throws DTypeError for float16 gradients, whose range the scale was to widen.
+EBB_API bool unscale_grads_(const std::vector<Tensor>& parameters, double inverse_scale);
 
 }  // namespace ebb::nn::utils

@@ -85,6 +85,7 @@ newaxis = None
 # cannot specialise the look-up of `ebb.add`, which then costs 10 ns more each time.
 from ebb import (
     _naming,
+    amp,
     data,
     graphs,
     io,
@@ -95,6 +96,12 @@ from ebb import (
     profiler,
     utils,
     viz,
+)
+from ebb.amp import (
+    autocast as autocast,
+    get_autocast_dtype as get_autocast_dtype,
+    is_autocast_available as is_autocast_available,
+    is_autocast_enabled as is_autocast_enabled,
 )
 from ebb.autograd.anomaly import trace_cuts as trace_cuts
 from ebb.graphs import explain as explain, graph as graph

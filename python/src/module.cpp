@@ -22,6 +22,7 @@
 #include "python/src/calls/op_call.h"
 #include "python/src/calls/overrides.h"
 #include "python/src/calls/public_function.h"
+#include "python/src/parts/autocast.h"
 #include "python/src/parts/clip_grad.h"
 #include "python/src/parts/devices.h"
 #include "python/src/parts/explain.h"
@@ -93,6 +94,7 @@ int fill_module(PyObject* module) {
         add_runtime(module);
         add_devices(module);
         add_optimizers(module);
+        add_autocast(module);
         add_clip_grad(module);
         add_init(module);
         add_public_function(module);

@@ -53,7 +53,7 @@ MODULES = (
     *("ebb.errors", "ebb._callables", "ebb._nesting", "ebb._naming", "ebb._svg"),
     *("ebb.ops", "ebb.linalg", "ebb.overrides", "ebb._functions", "ebb._arrange"),
     *("ebb._sparse", "ebb._devices", "ebb._tensor", "ebb.info", "ebb.io"),
-    *("ebb.autograd", "ebb.nn.functional", "ebb.nn", "ebb.data", "ebb.utils"),
+    *("ebb.autograd", "ebb.amp", "ebb.nn.functional", "ebb.nn", "ebb.data", "ebb.utils"),
     *("ebb.viz", "ebb.graphs", "ebb.profiler", "ebb.optim", "ebb", "codegen", "tools"),
 )
 _LIBRARY = re.compile(r"\bebb_library\(\s*(\w+)([^)]*)\)")

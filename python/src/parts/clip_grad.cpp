@@ -42,9 +42,26 @@ PyObject* clip_value(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
+// (parameters, inverse_scale)
+PyObject* unscale(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    const char* const op = "unscale_";
+    check_count(op, count, 2);
+    const std::vector<Tensor> parameters = to_tensors(op, args[0]);
+    const double inverse = to_number(op, "inverse_scale", args[1]);
+    bool is_finite;
+    {
+      const ReleaseGil released;
+      is_finite = nn::utils::unscale_grads_(parameters, inverse);
+    }
+    return PyBool_FromLong(is_finite);
+  });
+}
+
 PyMethodDef kFunctions[] = {
     {"_clip_grad_norm", as_method(clip_norm), METH_FASTCALL, nullptr},
     {"_clip_grad_value", as_method(clip_value), METH_FASTCALL, nullptr},
+    {"_unscale_grads", as_method(unscale), METH_FASTCALL, nullptr},
     {},
 };
 

@@ -1,0 +1,147 @@
+# python/ebb/amp/autocast.py -- the block in which ops choose their precision.
+#
+# Which op computes in what is a key of its row in the op table; the C++ side of a block is
+# ebb/autograd/history/autocast.h.
+"""Blocks of mixed precision."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ebb import _C
+
+_LEVELS = {"O0": 0, "O1": 1, "O2": 2, "O3": 3}
+
+
+class autocast:  # noqa: N801 -- used like a function
+    """Let ops compute in a narrower dtype where that is safe; a context manager and a decorator.
+
+    Inside, ops of the list *lower* (matrix products, convolutions, attention) cast their operands
+    to ``dtype``; those of *float32* (exponentials, sums, norms, losses) cast narrow ones back;
+    all others take what comes, and the widest of several. Casts are recorded, so gradients arrive
+    in each leaf's own dtype. Only float16, bfloat16 and float32 are ever cast; ops in place and
+    with ``out=`` are not. ``backward()`` computes in the dtypes of forward, and belongs outside.
+
+    Args:
+        device_type: Where operands must be: ``"cpu"``, ``"cuda"`` or a plug-in's name.
+        dtype: bfloat16 or float16. Default: ``get_autocast_dtype(device_type)``.
+        enabled: With False, a block that switches off one around it.
+        cache_enabled: Keep casts of leaves that require a gradient for the length of the outermost
+            block, until they are written to.
+        level: ``"O1"`` by lists, ``"O2"`` all ops but those that need float32, ``"O3"`` all ops,
+            ``"O0"`` none.
+        custom_white_list: Names of ops that are to compute in ``dtype`` too.
+        custom_black_list: Names of ops that are to compute in float32.
+
+    Raises:
+        ValueError: For an unknown level or op.
+        DTypeError: For another dtype.
+
+    Example:
+        >>> with ebb.autocast("cpu", dtype=ebb.float16):
+        ...     (ebb.ones(2, 2) @ ebb.ones(2, 2)).dtype
+        ebb.float16
+    """
+
+    def __init__(
+        self,
+        device_type: str | _C.device,
+        dtype: _C.dtype | None = None,
+        enabled: bool = True,
+        cache_enabled: bool | None = None,
+        *,
+        level: str = "O1",
+        custom_white_list: Iterable[str] | None = None,
+        custom_black_list: Iterable[str] | None = None,
+    ) -> None:
+        if level not in _LEVELS:
+            raise _C.ValueError(f"autocast: 'level' needs O0, O1, O2 or O3, got {level!r}")
+        if not is_autocast_available(device_type):
+            if enabled:
+                warnings.warn(
+                    f"autocast: no device {device_type!r} here, so nothing is cast", stacklevel=2
+                )
+            device_type, enabled = "cpu", False
+        self.device = _C.device(device_type)
+        if dtype is not None and not isinstance(dtype, _C.dtype):
+            raise _C.DTypeError(f"autocast: 'dtype' needs a dtype, got {type(dtype).__name__}")
+        self.fast_dtype = _C._autocast_dtype(self.device) if dtype is None else dtype
+        self.enabled, self.level = enabled, level
+        self.cache_enabled = cache_enabled
+        self.lists = (
+            _names("custom_white_list", custom_white_list),
+            _names("custom_black_list", custom_black_list),
+        )
+        self._outer: list[Any] = []
+
+    def __enter__(self) -> autocast:
+        keeps = _C.is_autocast_cache_enabled() if self.cache_enabled is None else self.cache_enabled
+        level = _LEVELS[self.level]
+        arguments = (self.device, self.fast_dtype, self.enabled, keeps, level, *self.lists)
+        self._outer.append(_C._enter_autocast(*arguments))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._outer:
+            raise _C.ValueError("autocast: needs to be entered before it is left")
+        _C._leave_autocast(self._outer.pop())
+
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        """Return ``func`` so that it runs in such a block."""
+        from ebb.autograd import _decorate  # loaded when a function is first decorated
+
+        return _decorate.run_in_mode(lambda _: self, None, func, type(self))
+
+
+def _names(argument: str, names: Iterable[str] | None) -> tuple[str, ...]:
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names or ()):
+        raise _C.DTypeError(f"autocast: {argument!r} needs names of ops, got {names!r}")
+    return tuple(names or ())
+
+
+def is_autocast_available(device_type: str | _C.device) -> bool:
+    """Return whether this process has such a device.
+
+    Example:
+        >>> ebb.amp.is_autocast_available("cpu")
+        True
+    """
+    if isinstance(device_type, str) and device_type == "cuda":
+        return any(device.type == "cuda" for device in _C.devices())
+    _C.device(device_type)
+    return True
+
+
+def is_autocast_enabled(device_type: str | _C.device = "cpu") -> bool:
+    """Return whether ops on such devices are cast now, on this thread.
+
+    Example:
+        >>> ebb.is_autocast_enabled("cpu")
+        False
+    """
+    return is_autocast_available(device_type) and _C._is_autocast_enabled(_C.device(device_type))
+
+
+def get_autocast_dtype(device_type: str | _C.device) -> _C.dtype:
+    """Return what ops on such devices are cast to, or would be.
+
+    Example:
+        >>> ebb.get_autocast_dtype("cpu")
+        ebb.bfloat16
+    """
+    return _C._autocast_dtype(_C.device(device_type))
+
+
+def lists() -> dict[str, list[str]]:
+    """Return the ops of each list, by name: ``lower``, ``float32`` and ``widest``.
+
+    Example:
+        >>> ebb.amp.lists()["lower"]
+        ['attention', 'convolution', 'linear', 'matmul']
+    """
+    found: dict[str, list[str]] = {}
+    for op, name in _C._autocast_rows():
+        found.setdefault(name, []).append(op)
+    return found

@@ -1,0 +1,215 @@
+# python/ebb/amp/grad_scaler.py -- keeps small gradients of float16 above zero.
+"""Loss scaling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ebb import _C
+
+_UNSCALED, _STEPPED = "unscaled", "stepped"
+
+
+class GradScaler:
+    """Scale the loss, so that float16 gradients do not vanish, and step only where they are finite.
+
+    ``scale(loss).backward()``, then ``step(optimizer)``, which divides the gradients by the scale
+    and leaves the parameters alone if one is infinite or NaN, then ``update()``. After
+    ``growth_interval`` steps in a row that were made the scale grows, after one that was not it
+    shrinks. bfloat16 has float32's range and needs none of this.
+
+    Args:
+        device: Taken for PyTorch's sake.
+        init_scale: The scale at start.
+        growth_factor: Above 1: what the scale is multiplied by when it grows.
+        backoff_factor: Below 1: the same when it shrinks.
+        growth_interval: So many steps in a row make it grow.
+        enabled: With False, everything passes through as if there were no scaler.
+
+    Raises:
+        ValueError: For factors on the wrong side of 1.
+
+    Example:
+        >>> weight = ebb.ones(2, requires_grad=True)
+        >>> optimizer = ebb.optim.SGD([weight], lr=0.5)
+        >>> scaler = ebb.amp.GradScaler()
+        >>> scaler.scale((weight * 2).sum()).backward()
+        >>> scaler.step(optimizer)
+        >>> scaler.update()
+        >>> weight
+        tensor([0., 0.], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        device: str | _C.device = "cpu",
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        self._enabled = bool(enabled)
+        self._scale = float(init_scale)
+        self._growth_tracker = 0
+        self._stages: dict[int, str] = {}  # of optimizers since the last update(), by id
+        self._are_finite: dict[int, bool] = {}
+        self.set_growth_factor(growth_factor)
+        self.set_backoff_factor(backoff_factor)
+        self.set_growth_interval(growth_interval)
+
+    def scale(self, outputs: Any) -> Any:
+        """Return ``outputs``, a tensor or a nest of lists, tuples and dicts, times the scale."""
+        if not self._enabled:
+            return outputs
+        if isinstance(outputs, _C.Tensor):
+            return outputs * self._scale
+        if isinstance(outputs, Mapping):
+            return {key: self.scale(one) for key, one in outputs.items()}
+        if isinstance(outputs, Iterable) and not isinstance(outputs, str):
+            scaled = [self.scale(one) for one in outputs]
+            return tuple(scaled) if isinstance(outputs, tuple) else scaled
+        raise _C.DTypeError(
+            f"scale: needs a tensor or a nest of tensors, got {type(outputs).__name__}"
+        )
+
+    def unscale_(self, optimizer: Any) -> None:
+        """Divide the gradients of an optimizer by the scale, to clip them before ``step()``.
+
+        Raises:
+            RuntimeError: If it was done already, or ``step()`` was called, since ``update()``.
+            DTypeError: For float16 gradients.
+        """
+        if not self._enabled:
+            return
+        stage = self._stages.get(id(optimizer))
+        if stage == _UNSCALED:
+            raise _C.AutogradError(
+                "unscale_: needs one call between two of update(), got a second for this optimizer"
+            )
+        if stage == _STEPPED:
+            raise _C.AutogradError("unscale_: needs to be called before step(), got it after")
+        self._unscale(optimizer)
+
+    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        """Call ``optimizer.step(...)`` if all gradients are finite; its result, or None.
+
+        Raises:
+            RuntimeError: If it was called already since ``update()``, or no parameter of the
+                optimizer has a gradient.
+            ValueError: For a closure, which would compute gradients that nobody unscales.
+        """
+        if not self._enabled:
+            return optimizer.step(*args, **kwargs)
+        if "closure" in kwargs or any(callable(one) for one in args):
+            raise _C.ValueError("step: needs an optimizer.step() without closure, got a closure")
+        if self._stages.get(id(optimizer)) == _STEPPED:
+            raise _C.AutogradError(
+                "step: needs one call between two of update(), got a second for this optimizer"
+            )
+        if id(optimizer) not in self._stages:
+            self._unscale(optimizer)
+        self._stages[id(optimizer)] = _STEPPED
+        return optimizer.step(*args, **kwargs) if self._are_finite[id(optimizer)] else None
+
+    def update(self, new_scale: float | _C.Tensor | None = None) -> None:
+        """Adapt the scale to what ``step()`` found, or set it.
+
+        Raises:
+            RuntimeError: If no optimizer made a step, or unscaled, since the last call.
+        """
+        if not self._enabled:
+            return
+        if new_scale is not None:
+            self._scale = float(new_scale)
+        elif not self._are_finite:
+            raise _C.AutogradError("update: needs a step() or unscale_() before it, got none")
+        elif not all(self._are_finite.values()):
+            self._scale *= self._backoff_factor
+            self._growth_tracker = 0
+        else:
+            self._growth_tracker += 1
+            if self._growth_tracker >= self._growth_interval:
+                self._scale *= self._growth_factor
+                self._growth_tracker = 0
+        self._stages.clear()
+        self._are_finite.clear()
+
+    def _unscale(self, optimizer: Any) -> None:
+        parameters = [one for group in optimizer.param_groups for one in group["params"]]
+        if all(parameter.grad is None for parameter in parameters):
+            raise _C.AutogradError(
+                "step: needs gradients to look at, got none on this optimizer's parameters\n"
+                "hint: call scaler.scale(loss).backward() first"
+            )
+        self._are_finite[id(optimizer)] = _C._unscale_grads(parameters, 1.0 / self._scale)
+        self._stages[id(optimizer)] = _UNSCALED
+
+    def is_enabled(self) -> bool:
+        """Return whether the scaler does anything."""
+        return self._enabled
+
+    def get_scale(self) -> float:
+        """Return the scale; 1.0 if the scaler is off."""
+        return self._scale if self._enabled else 1.0
+
+    def get_growth_factor(self) -> float:
+        """Return what the scale is multiplied by when it grows."""
+        return self._growth_factor
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        """Set what the scale is multiplied by when it grows: above 1."""
+        if self._enabled and not new_factor > 1.0:
+            raise _C.ValueError(f"GradScaler: 'growth_factor' needs > 1, got {new_factor}")
+        self._growth_factor = new_factor
+
+    def get_backoff_factor(self) -> float:
+        """Return what the scale is multiplied by when it shrinks."""
+        return self._backoff_factor
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        """Set what the scale is multiplied by when it shrinks: below 1."""
+        if self._enabled and not 0.0 < new_factor < 1.0:
+            raise _C.ValueError(f"GradScaler: 'backoff_factor' needs 0 < x < 1, got {new_factor}")
+        self._backoff_factor = new_factor
+
+    def get_growth_interval(self) -> int:
+        """Return how many steps in a row make the scale grow."""
+        return self._growth_interval
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        """Set how many steps in a row make the scale grow: at least 1."""
+        if self._enabled and not new_interval >= 1:
+            raise _C.ValueError(f"GradScaler: 'growth_interval' needs >= 1, got {new_interval}")
+        self._growth_interval = int(new_interval)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state to save; empty if the scaler is off."""
+        if not self._enabled:
+            return {}
+        return {
+            "scale": self._scale,
+            "growth_factor": self._growth_factor,
+            "backoff_factor": self._backoff_factor,
+            "growth_interval": self._growth_interval,
+            "_growth_tracker": self._growth_tracker,
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over a state that ``state_dict()`` gave.
+
+        Raises:
+            ValueError: For an empty state: it is that of a scaler that was off.
+        """
+        if not self._enabled:
+            return
+        if not state_dict:
+            raise _C.ValueError(
+                "load_state_dict: needs a state, got an empty one, as of a scaler that was off"
+            )
+        self._scale = float(state_dict["scale"])
+        self.set_growth_factor(state_dict["growth_factor"])
+        self.set_backoff_factor(state_dict["backoff_factor"])
+        self.set_growth_interval(state_dict["growth_interval"])
+        self._growth_tracker = int(state_dict["_growth_tracker"])

@@ -1,0 +1,108 @@
+// python/src/parts/autocast.cpp -- entering and leaving blocks of mixed precision; the class that
+// users see is written in Python (ebb/amp/autocast.py).
+#include "python/src/parts/autocast.h"
+
+#include "ebb/autograd/history/autocast.h"
+#include "python/src/base/errors.h"
+#include "python/src/base/text.h"
+#include "python/src/base/value_types.h"
+#include "python/src/calls/plain_args.h"
+
+namespace ebb::python {
+namespace {
+
+constexpr const char* kOp = "autocast";
+constexpr const char* kOuter = "ebb.autocast.outer";
+
+using Frame = autograd::AutocastFramePtr;
+
+Frame* frame_in(PyObject* capsule) {
+  return static_cast<Frame*>(PyCapsule_GetPointer(capsule, kOuter));
+}
+
+std::vector<std::string> names_in(PyObject* object) {
+  const Ref sequence(checked(PySequence_Tuple(object)));
+  std::vector<std::string> names;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sequence.get()); ++i) {
+    names.emplace_back(utf8_of(PyTuple_GET_ITEM(sequence.get(), i)));
+  }
+  return names;
+}
+
+// (device, dtype, enabled, cache_enabled, level, custom_white_list, custom_black_list): the block
+// around it, which leave() takes.
+PyObject* enter(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    check_count(kOp, count, 7);
+    const AutocastOptions options = {
+        .device_type = to_device(args[0]).type,
+        .dtype = to_dtype(args[1]).value(),
+        .enabled = to_truth(args[2]),
+        .cache_enabled = to_truth(args[3]),
+        .level = static_cast<AmpLevel>(to_number(kOp, "level", args[4])),
+        .custom_white_list = names_in(args[5]),
+        .custom_black_list = names_in(args[6]),
+    };
+    auto outer = std::make_unique<Frame>();
+    PyObject* const capsule =
+        checked(PyCapsule_New(outer.get(), kOuter, [](PyObject* self) { delete frame_in(self); }));
+    Frame* const kept = outer.release();
+    try {
+      *kept = autograd::enter_autocast(options);
+    } catch (...) {
+      Py_DECREF(capsule);
+      throw;
+    }
+    return capsule;
+  });
+}
+
+PyObject* leave(PyObject*, PyObject* outer) {
+  return guarded([&] {
+    Frame* const frame = frame_in(outer);
+    if (frame == nullptr) throw ErrorSet();
+    autograd::leave_autocast(std::move(*frame));
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyObject* is_enabled(PyObject*, PyObject* device) {
+  return guarded([&] { return PyBool_FromLong(is_autocast_enabled(to_device(device).type)); });
+}
+PyObject* dtype_of(PyObject*, PyObject* device) {
+  return guarded([&] { return Py_NewRef(dtype_object(autocast_dtype(to_device(device).type))); });
+}
+PyObject* keeps_casts(PyObject*, PyObject*) { return PyBool_FromLong(is_autocast_cache_enabled()); }
+
+/// [(op, list), ...]
+PyObject* rows(PyObject*, PyObject*) {
+  return guarded([&] {
+    constexpr const char* kLists[] = {"none", "lower", "float32", "widest", "first"};
+    const Ref list(checked(PyList_New(0)));
+    for (const autograd::AmpRow& row : autograd::amp_rows()) {
+      const Ref one(
+          checked(Py_BuildValue("(s#s)", row.op.data(), static_cast<Py_ssize_t>(row.op.size()),
+                                kLists[static_cast<size_t>(row.list)])));
+      check_status(PyList_Append(list.get(), one.get()));
+    }
+    return Py_NewRef(list.get());
+  });
+}
+
+PyMethodDef kFunctions[] = {
+    {"_enter_autocast", as_method(enter), METH_FASTCALL, nullptr},
+    {"_leave_autocast", leave, METH_O, nullptr},
+    {"_is_autocast_enabled", is_enabled, METH_O, nullptr},
+    {"_autocast_dtype", dtype_of, METH_O, nullptr},
+    {"is_autocast_cache_enabled", keeps_casts, METH_NOARGS,
+     "is_autocast_cache_enabled($module)\n--\n\n"
+     "Return whether casts of weights are kept for the length of an autocast block."},
+    {"_autocast_rows", rows, METH_NOARGS, nullptr},
+    {},
+};
+
+}  // namespace
+
+void add_autocast(PyObject* module) { check_status(PyModule_AddFunctions(module, kFunctions)); }
+
+}  // namespace ebb::python
