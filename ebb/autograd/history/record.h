@@ -20,7 +20,7 @@ namespace ebb::autograd {
 
 /// Connects edge `index` to where the gradient of a defined `input` goes. Returns the number of the
 /// node it leads to, 0 for a leaf or nobody.
-inline uint64_t add_edge_of(Node& node, size_t index, const Tensor& input) {
+[[gnu::always_inline]] inline uint64_t add_edge_of(Node& node, size_t index, const Tensor& input) {
   TensorImpl& impl = *input.impl();
   const uint32_t kind = impl.flag_bits() & (gate::kRequiresGrad | TensorImpl::kView);
   if (kind != gate::kRequiresGrad) {
