@@ -59,7 +59,9 @@ def frees(holder, name):
 def expected_operands(op, wanted):
     """What the node must keep, by the names in the formulas."""
     return {
-        one.name for one in plan_node(op).operands if any(need in wanted for need in one.needed_by)
+        one.name
+        for one in plan_node(op).operands
+        if any(rule.param.name in wanted for rule in one.needed_by)
     }
 
 
