@@ -91,8 +91,6 @@ def op_holes(op: Op, exported: set[str]) -> list[str]:
         for layer in layers:
             if f"{layer}::{form.name}" not in exported:
                 holes.append(f"{place}: no function {layer}::{form.name}")
-    if has_rule(op) and not op.is_inplace and f"ebb::jvp::{op.name}" not in exported:
-        holes.append(f"{place}: no function ebb::jvp::{op.name}")
     is_plain_gradient = op.is_differentiable and not op.is_inplace
     if is_plain_gradient and not has_rule(op):
         holes.append(f"{place}: has gradients but no forward-mode rule")
