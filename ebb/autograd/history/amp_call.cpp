@@ -15,13 +15,13 @@
 namespace ebb::autograd {
 
 /// Casts of leaves that require a gradient: a weight that several ops read is cast once, until it
-/// is written to. Threads of one block share it.
+/// is written to, shows other memory or gets another accumulator. Threads of one block share it.
 class CastCache {
  public:
   Tensor get(const Tensor& leaf, DType dtype) {
     if (Tensor kept = find(leaf, dtype); kept.defined()) return kept;
     const Tensor made = ebb::cast(leaf, dtype);
-    Entry entry{leaf, made, leaf.version(), made.requires_grad()};
+    Entry entry{leaf, detached(leaf), made, leaf.version(), leaf.impl()->producer};
     const std::lock_guard lock(mutex_);  // released before what was there dies, with hooks perhaps
     std::swap(casts_[leaf.impl()], entry);
     return made;
@@ -38,15 +38,24 @@ class CastCache {
     const auto found = casts_.find(leaf.impl());
     if (found == casts_.end()) return {};
     const Entry& entry = found->second;
-    const bool lacks_history = is_grad_enabled() && !entry.has_history;
-    const bool is_current = entry.version == leaf.version() && entry.cast.dtype() == dtype;
-    return is_current && !lacks_history ? entry.cast : Tensor();
+    const bool lacks_history = is_grad_enabled() && !entry.cast.requires_grad();
+    const bool serves = entry.holds_for(leaf) && entry.cast.dtype() == dtype && !lacks_history;
+    return serves ? entry.cast : Tensor();
   }
 
   struct Entry {
-    Tensor leaf, cast;  // the leaf is held, so that no other tensor gets its address
+    Tensor leaf;  // held, so that no other tensor gets its address
+    Tensor seen;  // its memory when it was cast, held for the same reason
+    Tensor cast;
     uint32_t version = 0;
-    bool has_history = false;
+    const Producer* producer = nullptr;  // where the gradient of the cast goes; held by its history
+
+    bool holds_for(const Tensor& now) const {
+      const TensorImpl& old = *seen.impl();
+      const TensorImpl& impl = *now.impl();
+      return version == now.version() && producer == impl.producer && old.data == impl.data &&
+             old.storage == impl.storage && equal(seen.strides(), now.strides());
+    }
   };
   std::mutex mutex_;
   std::unordered_map<const TensorImpl*, Entry> casts_;
@@ -175,11 +184,11 @@ Tensor AmpCall::cast(const Tensor& operand) const {
   const bool is_weight = is_lower(target_) && operand.requires_grad() && is_leaf(operand) &&
                          (operand.impl()->flags & TensorImpl::kView) == 0 &&
                          (operand.gate_bits() & gate::kTangent) == 0;
-  CastCache* const cache = frame_->cache();
-  if (is_weight && cache != nullptr && !is_inference_mode_enabled()) {
-    return cache->get(operand, target_);
-  }
-  return ebb::cast(operand, target_);
+  // What a checkpoint computes again must be the ops of its first call, whatever was cast before.
+  constexpr uint32_t kUncached = gate::kInference | gate::kSavedHooks | gate::kObserved;
+  const bool may_keep = is_weight && (thread_state.modes & kUncached) == 0;
+  CastCache* const cache = may_keep ? frame_->cache() : nullptr;
+  return cache != nullptr ? cache->get(operand, target_) : ebb::cast(operand, target_);
 }
 
 std::vector<Tensor> AmpCall::cast(std::span<const Tensor> operands) const {

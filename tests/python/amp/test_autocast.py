@@ -1,11 +1,16 @@
 # tests/python/amp/test_autocast.py -- blocks of mixed precision: where they reach, and what they
 # keep.
+import functools
 import threading
 
 import pytest
 
 import ebb
-from ebb.utils.checkpoint import checkpoint
+from ebb.utils.checkpoint import (
+    CheckpointPolicy,
+    checkpoint,
+    create_selective_checkpoint_contexts,
+)
 
 BF16, F16, F32 = ebb.bfloat16, ebb.float16, ebb.float32
 
@@ -158,6 +163,54 @@ def test_a_weight_that_was_written_to_is_cast_again():
             weight.mul_(3)
         after = ebb.ones(1, 2) @ weight
     assert before.tolist() == [[2.0, 2.0]] and after.tolist() == [[6.0, 6.0]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda weight, memory: setattr(weight, "data", ebb.full((2, 2), 3.0)),
+        lambda weight, memory: setattr(weight, "data", memory[1]),  # of the same storage
+        lambda weight, memory: setattr(weight, "data", memory[0].t()),
+        lambda weight, memory: weight.requires_grad_(False).requires_grad_(True),
+    ],
+    ids=["new memory", "another part", "turned", "another accumulator"],
+)
+def test_a_weight_that_shows_other_memory_is_cast_again(change):
+    memory = ebb.arange(8.0).reshape(2, 2, 2)
+    weight = ebb.zeros(2, 2, requires_grad=True)
+    weight.data = memory[0]
+    x = ebb.tensor([[1.0, 2.0]])
+    with ebb.autocast("cpu"):
+        x @ weight
+        change(weight, memory)
+        out = x @ weight
+    assert out.tolist() == (x @ weight).tolist()
+    out.sum().backward()
+    assert weight.grad.tolist() == [[1.0, 1.0], [2.0, 2.0]]
+
+
+@pytest.mark.parametrize("policy", ["MUST_SAVE", "PREFER_RECOMPUTE", None])
+def test_a_checkpoint_does_the_same_work_after_its_weight_was_cast(policy):
+    weight = ebb.rand(4, 4, requires_grad=True)
+    x = ebb.rand(2, 4, requires_grad=True)
+
+    def body(t):
+        return (((t @ weight).exp() @ weight).sin() @ weight).sum()
+
+    keywords = {}
+    if policy is not None:
+        answer = getattr(CheckpointPolicy, policy)
+        keywords["context_fn"] = functools.partial(
+            create_selective_checkpoint_contexts, lambda *_, **__: answer
+        )
+    with ebb.autocast("cpu"):
+        x @ weight
+        out = checkpoint(body, x, **keywords)
+    with ebb.autocast("cpu", cache_enabled=False):  # so gradients add up in float32 here as well
+        outs = out, body(x)
+    grads = [ebb.autograd.grad(out, [x, weight]) for out in outs]
+    for one, other in zip(*grads, strict=True):
+        assert one.tolist() == other.tolist()
 
 
 def test_a_cast_made_without_recording_is_not_kept_for_recording():
