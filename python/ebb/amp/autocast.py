@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -58,13 +59,14 @@ class autocast:  # noqa: N801 -- used like a function
     ) -> None:
         if level not in _LEVELS:
             raise _C.ValueError(f"autocast: 'level' needs O0, O1, O2 or O3, got {level!r}")
-        if not is_autocast_available(device_type):
+        self.device = _C.device(device_type)
+        if not is_autocast_available(self.device):
             if enabled:
                 warnings.warn(
-                    f"autocast: no device {device_type!r} here, so nothing is cast", stacklevel=2
+                    f"autocast: no device {self.device.type!r} here, so nothing is cast",
+                    stacklevel=2,
                 )
-            device_type, enabled = "cpu", False
-        self.device = _C.device(device_type)
+            enabled = False
         if dtype is not None and not isinstance(dtype, _C.dtype):
             raise _C.DTypeError(f"autocast: 'dtype' needs a dtype, got {type(dtype).__name__}")
         self.fast_dtype = _C._autocast_dtype(self.device) if dtype is None else dtype
@@ -74,19 +76,23 @@ class autocast:  # noqa: N801 -- used like a function
             _names("custom_white_list", custom_white_list),
             _names("custom_black_list", custom_black_list),
         )
-        self._outer: list[Any] = []
+        self._outer: dict[int, list[Any]] = {}  # what is around its blocks, by thread
 
     def __enter__(self) -> autocast:
         keeps = _C.is_autocast_cache_enabled() if self.cache_enabled is None else self.cache_enabled
         level = _LEVELS[self.level]
         arguments = (self.device, self.fast_dtype, self.enabled, keeps, level, *self.lists)
-        self._outer.append(_C._enter_autocast(*arguments))
+        outer = _C._enter_autocast(*arguments)
+        self._outer.setdefault(threading.get_ident(), []).append(outer)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if not self._outer:
+        thread = threading.get_ident()
+        if thread not in self._outer:
             raise _C.ValueError("autocast: needs to be entered before it is left")
-        _C._leave_autocast(self._outer.pop())
+        _C._leave_autocast(self._outer[thread].pop())
+        if not self._outer[thread]:
+            del self._outer[thread]
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """Return ``func`` so that it runs in such a block."""
@@ -108,10 +114,8 @@ def is_autocast_available(device_type: str | _C.device) -> bool:
         >>> ebb.amp.is_autocast_available("cpu")
         True
     """
-    if isinstance(device_type, str) and device_type == "cuda":
-        return any(device.type == "cuda" for device in _C.devices())
-    _C.device(device_type)
-    return True
+    wanted = _C.device(device_type).type
+    return any(device.type == wanted for device in _C.devices())
 
 
 def is_autocast_enabled(device_type: str | _C.device = "cpu") -> bool:

@@ -9,6 +9,9 @@ from typing import Any
 from ebb import _C
 
 _UNSCALED, _STEPPED = "unscaled", "stepped"
+# Powers of two that float32 holds, with their inverses: the scale stays between them.
+_SMALLEST, _LARGEST = 2.0**-126, 2.0**126
+_OPTIONS = ("growth_factor", "backoff_factor", "growth_interval")
 
 
 class GradScaler:
@@ -51,6 +54,8 @@ class GradScaler:
         enabled: bool = True,
     ) -> None:
         self._enabled = bool(enabled)
+        if self._enabled and not 0.0 < init_scale <= _LARGEST:
+            raise _C.ValueError(f"GradScaler: 'init_scale' needs 0 < x < inf, got {init_scale}")
         self._scale = float(init_scale)
         self._growth_tracker = 0
         self._stages: dict[int, str] = {}  # of optimizers since the last update(), by id
@@ -126,12 +131,12 @@ class GradScaler:
         elif not self._are_finite:
             raise _C.AutogradError("update: needs a step() or unscale_() before it, got none")
         elif not all(self._are_finite.values()):
-            self._scale *= self._backoff_factor
+            self._scale = max(self._scale * self._backoff_factor, _SMALLEST)
             self._growth_tracker = 0
         else:
             self._growth_tracker += 1
             if self._growth_tracker >= self._growth_interval:
-                self._scale *= self._growth_factor
+                self._scale = min(self._scale * self._growth_factor, _LARGEST)
                 self._growth_tracker = 0
         self._stages.clear()
         self._are_finite.clear()
@@ -180,27 +185,25 @@ class GradScaler:
 
     def set_growth_interval(self, new_interval: int) -> None:
         """Set how many steps in a row make the scale grow: at least 1."""
-        if self._enabled and not new_interval >= 1:
-            raise _C.ValueError(f"GradScaler: 'growth_interval' needs >= 1, got {new_interval}")
+        if self._enabled and not (new_interval >= 1 and new_interval == int(new_interval)):
+            raise _C.ValueError(
+                f"GradScaler: 'growth_interval' needs a whole number >= 1, got {new_interval}"
+            )
         self._growth_interval = int(new_interval)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state to save; empty if the scaler is off."""
         if not self._enabled:
             return {}
-        return {
-            "scale": self._scale,
-            "growth_factor": self._growth_factor,
-            "backoff_factor": self._backoff_factor,
-            "growth_interval": self._growth_interval,
-            "_growth_tracker": self._growth_tracker,
-        }
+        options = {name: getattr(self, f"_{name}") for name in _OPTIONS}
+        return {"scale": self._scale, **options, "_growth_tracker": self._growth_tracker}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over a state that ``state_dict()`` gave.
 
         Raises:
-            ValueError: For an empty state: it is that of a scaler that was off.
+            ValueError: For an empty state, that of a scaler that was off, or one that lacks a part;
+                nothing is taken over then.
         """
         if not self._enabled:
             return
@@ -208,8 +211,12 @@ class GradScaler:
             raise _C.ValueError(
                 "load_state_dict: needs a state, got an empty one, as of a scaler that was off"
             )
-        self._scale = float(state_dict["scale"])
-        self.set_growth_factor(state_dict["growth_factor"])
-        self.set_backoff_factor(state_dict["backoff_factor"])
-        self.set_growth_interval(state_dict["growth_interval"])
-        self._growth_tracker = int(state_dict["_growth_tracker"])
+        missing = self.state_dict().keys() - state_dict.keys()
+        if missing:
+            raise _C.ValueError(f"load_state_dict: needs {', '.join(sorted(missing))}, got none")
+        options = {name: state_dict[name] for name in _OPTIONS}
+        loaded = GradScaler(init_scale=state_dict["scale"], **options)
+        loaded._growth_tracker = int(state_dict["_growth_tracker"])
+        self._scale, self._growth_tracker = loaded._scale, loaded._growth_tracker
+        for name in _OPTIONS:
+            setattr(self, f"_{name}", getattr(loaded, f"_{name}"))

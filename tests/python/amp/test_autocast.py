@@ -78,6 +78,29 @@ def test_a_block_is_of_its_thread():
     assert seen == [F32]
 
 
+def test_threads_may_share_a_block_and_a_decorated_function():
+    block, seen = ebb.autocast("cpu"), []
+    entered, left = threading.Barrier(2, timeout=20), threading.Barrier(2, timeout=20)
+    decorated = block(lambda: (entered.wait(), left.wait(), product_dtype()))
+
+    def use(dtype):
+        with ebb.autocast("cpu", dtype=dtype):
+            with block:
+                entered.wait()  # both are inside, so that each could leave the other's
+                left.wait()
+                seen.append(product_dtype() == BF16)
+            seen.append(product_dtype() == dtype)
+            seen.append(decorated()[2] == BF16)
+            seen.append(product_dtype() == dtype)
+
+    threads = [threading.Thread(target=use, args=(dtype,)) for dtype in (F16, BF16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [True] * 8
+
+
 @pytest.mark.parametrize("dtype", [ebb.float64, ebb.complex64, ebb.int64])
 def test_only_narrow_floating_numbers_are_cast(dtype):
     with ebb.autocast("cpu", level="O3"):
@@ -284,7 +307,8 @@ def test_a_device_that_is_not_there_warns_and_casts_nothing():
         block = ebb.autocast("cuda")
     with block:
         assert product_dtype() == F32
-    assert not ebb.is_autocast_enabled("cuda") and not ebb.amp.is_autocast_available("cuda")
+    for name in ("cuda", "cuda:1"):
+        assert not ebb.is_autocast_enabled(name) and not ebb.amp.is_autocast_available(name)
 
 
 def test_queries_tell_of_the_block():

@@ -117,6 +117,30 @@ def test_its_state_goes_over_to_another():
         other.load_state_dict({})
 
 
+def test_a_state_that_lacks_a_part_changes_nothing():
+    scaler = GradScaler(init_scale=8.0)
+    before = scaler.state_dict()
+    for name in before:
+        lacking = {**before, "scale": 2.0}
+        del lacking[name]
+        with pytest.raises(ebb.errors.ValueError, match=f"load_state_dict: needs {name}, got none"):
+            scaler.load_state_dict(lacking)
+    with pytest.raises(ebb.errors.ValueError, match="growth_factor"):
+        scaler.load_state_dict({**before, "scale": 2.0, "growth_factor": 0.5})
+    assert scaler.state_dict() == before
+
+
+def test_the_scale_stays_a_number_with_an_inverse():
+    weight = ebb.ones(1, requires_grad=True)
+    optimizer = ebb.optim.SGD([weight], lr=0.0)
+    scaler = GradScaler(growth_interval=1, growth_factor=2.0**60, backoff_factor=2.0**-60)
+    for gradient in [1.0] * 5 + [math.nan] * 9:
+        weight.grad = ebb.full((1,), gradient)
+        scaler.step(optimizer)
+        scaler.update()
+        assert math.isfinite(scaler.get_scale()) and math.isfinite(1 / scaler.get_scale())
+
+
 def test_calls_in_a_wrong_order_are_refused():
     weight, optimizer, scaler = parts()
     with pytest.raises(RuntimeError, match=r"update: needs a step\(\)"):
@@ -135,7 +159,10 @@ def test_calls_in_a_wrong_order_are_refused():
 
 
 def test_wrong_arguments_are_named():
-    for keywords in ({"growth_factor": 1.0}, {"backoff_factor": 1.5}, {"growth_interval": 0}):
+    for keywords in (
+        *({"growth_factor": 1.0}, {"backoff_factor": 1.5}, {"growth_interval": 0}),
+        *({"init_scale": 0.0}, {"init_scale": math.nan}, {"growth_interval": 1.5}),
+    ):
         with pytest.raises(ebb.errors.ValueError, match=f"GradScaler: '{next(iter(keywords))}'"):
             GradScaler(**keywords)
     _, optimizer, scaler = parts()
