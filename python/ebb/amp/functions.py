@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ebb import _C
+from ebb._callables import check_callable
 from ebb.amp.autocast import autocast, get_autocast_dtype, is_autocast_enabled
 
 
@@ -37,6 +38,8 @@ def custom_fwd(
     """
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+    check_callable(fwd)
+    _C.device(device_type)  # an unknown one is told of now
 
     @functools.wraps(fwd)
     def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
@@ -75,6 +78,8 @@ def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Ca
     """
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)
+    check_callable(bwd)
+    _C.device(device_type)
 
     @functools.wraps(bwd)
     def backward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
