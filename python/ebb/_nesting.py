@@ -2,9 +2,12 @@
 #
 # A list that holds itself has no last level, so whoever walks one counts levels and asks
 # check_depth(). Counting finds a cycle after MAX_DEPTH steps, without remembering what was seen.
-"""``check_depth``, for all that walks lists, tuples and dicts within each other."""
+"""For all that walks lists, tuples and dicts within each other."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from ebb import _C
 
@@ -17,3 +20,16 @@ def check_depth(call: str, depth: int) -> None:
         raise _C.ValueError(
             f"{call}: needs at most {MAX_DEPTH} levels, got a deeper nesting or a cycle"
         )
+
+
+def map_leaves(call: str, value: Any, function: Callable[[Any], Any], depth: int = 0) -> Any:
+    """Return ``value`` with ``function`` of all that is no list, tuple or dict in it."""
+    if not isinstance(value, list | tuple | Mapping):
+        return function(value)
+    check_depth(call, depth)
+    if isinstance(value, Mapping):
+        return {key: map_leaves(call, one, function, depth + 1) for key, one in value.items()}
+    values = [map_leaves(call, one, function, depth + 1) for one in value]
+    if hasattr(value, "_fields"):  # a named tuple
+        return type(value)(*values)
+    return tuple(values) if isinstance(value, tuple) else values

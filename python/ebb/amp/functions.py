@@ -9,7 +9,10 @@ from typing import Any
 
 from ebb import _C
 from ebb._callables import check_callable
+from ebb._nesting import map_leaves
 from ebb.amp.autocast import autocast, get_autocast_dtype, is_autocast_enabled
+
+_CASTABLE = (_C.float16, _C.bfloat16, _C.float32)
 
 
 def custom_fwd(
@@ -92,11 +95,8 @@ def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Ca
 
 
 def _cast(value: Any, dtype: _C.dtype) -> Any:
-    if isinstance(value, _C.Tensor):
-        is_cast = value.dtype in (_C.float16, _C.bfloat16, _C.float32)
-        return value.to(dtype) if is_cast else value
-    if isinstance(value, dict):
-        return {key: _cast(one, dtype) for key, one in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)(_cast(one, dtype) for one in value)
-    return value
+    def cast(leaf: Any) -> Any:
+        is_cast = isinstance(leaf, _C.Tensor) and leaf.dtype in _CASTABLE
+        return leaf.to(dtype) if is_cast else leaf
+
+    return map_leaves("custom_fwd", value, cast)

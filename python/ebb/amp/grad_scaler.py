@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ebb import _C
+from ebb._nesting import map_leaves
 
 _UNSCALED, _STEPPED = "unscaled", "stepped"
 # Powers of two that float32 holds, with their inverses: the scale stays between them.
@@ -68,15 +69,13 @@ class GradScaler:
         """Return ``outputs``, a tensor or a nest of lists, tuples and dicts, times the scale."""
         if not self._enabled:
             return outputs
-        if isinstance(outputs, _C.Tensor):
-            return outputs * self._scale
-        if isinstance(outputs, Mapping):
-            return {key: self.scale(one) for key, one in outputs.items()}
-        if isinstance(outputs, Iterable) and not isinstance(outputs, str):
-            scaled = [self.scale(one) for one in outputs]
-            return tuple(scaled) if isinstance(outputs, tuple) else scaled
+        return map_leaves("scale", outputs, self._scaled)
+
+    def _scaled(self, output: Any) -> _C.Tensor:
+        if isinstance(output, _C.Tensor):
+            return output * self._scale
         raise _C.DTypeError(
-            f"scale: needs a tensor or a nest of tensors, got {type(outputs).__name__}"
+            f"scale: needs a tensor or a nest of tensors, got {type(output).__name__}"
         )
 
     def unscale_(self, optimizer: Any) -> None:

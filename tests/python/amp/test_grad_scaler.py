@@ -1,4 +1,5 @@
 # tests/python/amp/test_grad_scaler.py -- loss scaling: what is scaled, skipped, grown and refused.
+import collections
 import math
 
 import pytest
@@ -94,6 +95,12 @@ def test_outputs_of_any_nest_are_scaled():
     scaler = GradScaler(init_scale=2.0)
     out = scaler.scale({"a": [ebb.ones(1)], "b": (ebb.ones(1), ebb.ones(1))})
     assert out["a"][0].item() == 2.0 and isinstance(out["b"], tuple) and out["b"][1].item() == 2.0
+    pair = collections.namedtuple("Pair", "loss aux")(ebb.ones(1), ebb.ones(1))
+    assert scaler.scale(pair).aux.item() == 2.0
+    with pytest.raises(ebb.errors.ValueError, match="scale: needs at most 100 levels"):
+        cycle = []
+        cycle.append(cycle)
+        scaler.scale(cycle)
     with pytest.raises(ebb.errors.DTypeError, match="scale: needs a tensor or a nest"):
         scaler.scale("loss")
 
