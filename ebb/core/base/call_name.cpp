@@ -1,6 +1,8 @@
 // ebb/core/base/call_name.cpp -- see call_name.h.
 #include "ebb/core/base/call_name.h"
 
+#include <algorithm>
+
 namespace ebb {
 
 thread_local constinit const char* detail::current_call = nullptr;
@@ -20,6 +22,14 @@ std::string_view head_of(std::string_view text) {
                                                             : std::string_view();
 }
 
+/// Whether `head` is how C++ spells `name`: linalg_solve for Python's linalg.solve.
+bool is_spelling_of(std::string_view head, std::string_view name) {
+  const auto fits = [](char own, char other) {
+    return own == other || (own == '_' && other == '.');
+  };
+  return std::ranges::equal(head, name, fits);
+}
+
 }  // namespace
 
 std::string detail::named_text(std::string_view name, std::string_view text, InnerName inner) {
@@ -27,7 +37,9 @@ std::string detail::named_text(std::string_view name, std::string_view text, Inn
   if (head == name) return std::string(text);
   if (head.empty()) return std::string(name).append(": ").append(text);
   const std::string_view rest = text.substr(head.size());
-  if (inner == InnerName::replaced) return std::string(name).append(rest);
+  if (inner == InnerName::replaced || is_spelling_of(head, name)) {
+    return std::string(name).append(rest);
+  }
   return std::string(name).append(": in ").append(head).append(",").append(
       rest.substr(rest.find(' ')));
 }

@@ -34,10 +34,11 @@ inline constexpr uint32_t kRetainGrads = 1u << 18;  // thread: results keep thei
 inline constexpr uint32_t kObserved = 1u << 19;     // thread: calls are shown to observers
 inline constexpr uint32_t kCutTrace = 1u << 20;     // thread: what has no history is noted
 inline constexpr uint32_t kAmpAll = 1u << 21;       // thread: autocast casts for any op
+inline constexpr uint32_t kLog = 1u << 22;          // thread: calls, nodes or casts are logged
 inline constexpr uint32_t kAutocast = kAmp | kAmpAll;
 // Modes in which something goes on around each op (autograd/op_watch.h).
 inline constexpr uint32_t kWatched =
-    kNanCheck | kProfiler | kAnomaly | kRetainGrads | kObserved | kCutTrace;
+    kNanCheck | kProfiler | kAnomaly | kRetainGrads | kObserved | kCutTrace | kLog;
 inline constexpr uint32_t kMask = kTensorBits | 0xffffff00u;
 }  // namespace gate
 

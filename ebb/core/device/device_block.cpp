@@ -74,7 +74,7 @@ void detail::release_on_device(void* context) noexcept {
         "deallocate", device);
   } catch (const std::exception& error) {
     // Nobody can catch it here, and the memory is lost either way.
-    EBB_LOG_AT(1, error.what());
+    EBB_LOG_AT(LogPart::general, 1, error.what());
   }
 }
 

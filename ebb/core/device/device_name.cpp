@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/quotes.h"
 #include "ebb/core/device/device.h"
 #include "ebb/core/device/device_plugin.h"
 
@@ -26,7 +27,7 @@ const char* name_of_type(DeviceType type) {
   // The text may be anything a user typed: show a bounded part of it.
   throw ValueError(str("device: needs ", names,
                        " or the name of a loaded plug-in, with an optional ",
-                       "':index' from 0 to 127, got '", text.substr(0, 40), "'"));
+                       "':index' from 0 to 127, got ", in_quotes(text.substr(0, 40))));
 }
 
 }  // namespace

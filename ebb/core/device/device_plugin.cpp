@@ -13,6 +13,7 @@
 #include <mutex>
 
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/quotes.h"
 
 namespace ebb {
 
@@ -59,8 +60,8 @@ void check_name(const char* name) {
       });
   if (is_good && text != "cpu" && text != "pinned") return;
   throw ValueError(str("register_device: the name needs 1 to ", kLongest,
-                       " lower-case letters, digits or '_' and must not be that of the host, got '",
-                       text, '\''));
+                       " lower-case letters, digits or '_' and must not be that of the host, got ",
+                       in_quotes(text)));
 }
 
 void check_functions(const DevicePlugin& plugin) {
@@ -94,15 +95,15 @@ DeviceType free_type(const char* name) {
   for (const DeviceType type : {DeviceType::cuda, DeviceType::custom, DeviceType::second_custom}) {
     const DevicePlugin* const taken = slot_of(type).plugin;
     if (taken != nullptr && std::strcmp(taken->name, name) == 0) {
-      throw ValueError(str("register_device: the name must be new, got '", name, '\''));
+      throw ValueError(str("register_device: the name must be new, got ", in_quotes(name)));
     }
   }
   if (std::strcmp(name, "cuda") == 0) return DeviceType::cuda;
   for (const DeviceType type : {DeviceType::custom, DeviceType::second_custom}) {
     if (slot_of(type).plugin == nullptr) return type;
   }
-  throw ValueError(
-      str("register_device: at most 2 plug-ins beside cuda, got '", name, "' as one more"));
+  throw ValueError(str("register_device: at most 2 plug-ins beside cuda, got ", in_quotes(name),
+                       " as one more"));
 }
 
 int checked_count(const DevicePlugin& plugin) {
@@ -138,7 +139,7 @@ static void refuse_irregular(const std::string& path) {
   struct stat status {};
   const bool is_path = path.find('/') != std::string::npos;
   if (!is_path || ::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return;
-  throw IoError(str("load_device_plugin: needs a regular file, got '", path, '\''));
+  throw IoError(str("load_device_plugin: needs a regular file, got ", in_quotes(path)));
 }
 
 DeviceType load_device_plugin(const std::string& path) {

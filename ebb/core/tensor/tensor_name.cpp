@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/quotes.h"
 
 namespace ebb {
 
@@ -17,7 +18,7 @@ std::string name_of(const Tensor& tensor) {
 }
 
 std::string naming(const std::string& title) {
-  return title.empty() ? std::string() : str(" named '", title, "'");
+  return title.empty() ? std::string() : str(" named ", in_quotes(title));
 }
 
 std::string naming_of(const TensorImpl& tensor) {
@@ -25,7 +26,7 @@ std::string naming_of(const TensorImpl& tensor) {
   const TensorImpl* const base = own.empty() ? tensor.base() : nullptr;
   if (base == nullptr) return naming(own);
   const std::string viewed = names_of(*base).title();
-  return viewed.empty() ? std::string() : str(" viewing '", viewed, "'");
+  return viewed.empty() ? std::string() : str(" viewing ", in_quotes(viewed));
 }
 
 std::string describe_tensor(const TensorImpl& tensor) {
