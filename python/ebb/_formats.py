@@ -1,0 +1,33 @@
+# python/ebb/_formats.py -- names of the orders in which dims may lie in memory.
+"""channels_last and its kin, for the argument memory_format of clone(), contiguous() and to()."""
+
+from __future__ import annotations
+
+from ebb import _C
+
+
+class memory_format(str):  # noqa: N801
+    """The name of an order of dims in memory: a string, shown as the attribute of ebb that it is.
+
+    Example:
+        >>> ebb.zeros(1, 2, 3, 4).contiguous(memory_format=ebb.channels_last).stride()
+        (24, 1, 8, 2)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, name: str) -> memory_format:
+        """Return the format of a name: of those below, no others."""
+        if name not in _NAMES:
+            raise _C.ValueError(f"memory_format: needs one of {', '.join(_NAMES)}, got {name!r}")
+        return super().__new__(cls, name)
+
+    def __repr__(self):
+        return f"ebb.{self!s}"
+
+
+_NAMES = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
