@@ -1,9 +1,10 @@
 # python/ebb/profiler.py -- where the time of a program goes: ranges, tables, and a trace.
 """``profile`` notes what runs, ``record_function`` names parts of a program.
 
-Ranges are of three kinds: ``user`` (named by ``record_function``), ``op`` (an operation that the
+Ranges are of four kinds: ``user`` (named by ``record_function``), ``op`` (an operation that the
 program called, a node of a backward run, or a step of an optimizer) and ``inner`` (one of those
-inside another, such as the operations of a backward rule). What a forward operation recorded and
+inside another, such as the operations of a backward rule), and ``phase`` (a part of a call, if the
+profile is asked for them). What a forward operation recorded and
 the node that ran in backward have the same sequence number and the same module.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from pathlib import Path
@@ -35,7 +37,7 @@ class Range(NamedTuple):
 
     Attributes:
         name: Of the op (``mul``), of the node (``MulBackward``), or as given.
-        kind: ``user``, ``op`` or ``inner``.
+        kind: ``user``, ``op``, ``inner`` or ``phase``.
         is_backward: Whether a node was run.
         start: ns since the profile started.
         end: The same.
@@ -51,6 +53,8 @@ class Range(NamedTuple):
         peak: The most bytes alive at once in it, above what was alive at its start.
         kept: The bytes alive at its end, above what was alive at its start.
         stack: The place and, with ``with_stack``, those that called it, innermost first.
+        operands: With ``record_shapes``, what the call was given, such as ``float32 [2, 3]``, one
+            for each tensor; of a node, the gradients that reached it.
     """
 
     name: str
@@ -68,6 +72,7 @@ class Range(NamedTuple):
     peak: int
     kept: int
     stack: tuple[Location | None, ...]
+    operands: tuple[str, ...] = ()
 
     @property
     def duration(self) -> float:
@@ -167,6 +172,8 @@ class profile:  # noqa: N801 -- the field's name for it
     Args:
         profile_memory: Also note each block of the CPU's memory that is taken or given back.
         with_stack: Also note who called each operation: ``Range.stack``.
+        record_shapes: Also note dtypes and shapes of what each is given: ``Range.operands``.
+        with_phases: Also note the phases of each call as ranges of their own.
         schedule: Says of each step of the program, counted by :meth:`step`, what to do in it, as
             :func:`schedule` does. Without one, all of the block is noted.
         on_trace_ready: Called with this object when the last step of a cycle has been noted.
@@ -179,6 +186,8 @@ class profile:  # noqa: N801 -- the field's name for it
         on_trace_ready: Callable[[profile], object] | None = None,
         profile_memory: bool = False,
         with_stack: bool = False,
+        record_shapes: bool = False,
+        with_phases: bool = False,
     ) -> None:
         check_callable(*(one for one in (schedule, on_trace_ready) if one is not None))
         self.step_num = 0
@@ -186,6 +195,8 @@ class profile:  # noqa: N801 -- the field's name for it
         self._on_trace_ready = on_trace_ready
         self._profile_memory = bool(profile_memory)
         self._with_stack = bool(with_stack)
+        self._record_shapes = bool(record_shapes)
+        self._with_phases = bool(with_phases)
         self._stacks: record_stacks | None = None
         self._runs = False
         self._now = "none"  # what is done in this step
@@ -228,7 +239,7 @@ class profile:  # noqa: N801 -- the field's name for it
     def _begin_step(self, action: str) -> None:
         self._now = action
         if action != "none" and not self._runs:
-            _C._start_profile(self._profile_memory)
+            _C._start_profile(self._profile_memory, self._record_shapes, self._with_phases)
             self._runs = True
             if self._with_stack:
                 self._stacks = record_stacks()
@@ -278,7 +289,11 @@ class profile:  # noqa: N801 -- the field's name for it
 
         def made(entry: tuple) -> Range:
             one = Range(*entry)
-            return one._replace(place=placed(one.place), stack=tuple(map(placed, one.stack)))
+            return one._replace(
+                place=placed(one.place),
+                stack=tuple(map(placed, one.stack)),
+                operands=tuple(_END_OF_SHAPE.split(one.operands)) if one.operands else (),
+            )
 
         return sorted(map(made, _C._profile_ranges(self.report)), key=_by_start)
 
@@ -361,8 +376,9 @@ class profile:  # noqa: N801 -- the field's name for it
         """Return a table of where the time goes, longest first.
 
         Args:
-            by: ``op`` (the name), ``module``, ``line`` (where it was called or recorded), ``kind``
-                or ``thread``.
+            by: ``op`` (the name), ``operands`` (the name, and with ``record_shapes`` what it was
+                given), ``module``, ``line`` (where it was called or recorded), ``kind`` or
+                ``thread``.
             limit: The most lines.
 
         Self time is without what ran inside; its column adds up to all time that is in ranges. With
@@ -392,7 +408,20 @@ class profile:  # noqa: N801 -- the field's name for it
         sums = f"{total / 1e3:,.1f} us in ranges, {self.duration / 1e3:,.1f} us in all"
         if self._profile_memory:
             sums += f", {self.peak_bytes:,} bytes at most"
-        return f"{text}{tail}\n{sums}{note}"
+        return f"{text}{tail}\n{sums}{self._casts_text()}{note}"
+
+    def _casts_text(self) -> str:
+        """Return what the casts that autocast made cost, as a line of the table; "" for none."""
+        forward = [one for one in self.ranges if one.name == _CAST and not one.is_backward]
+        backward = [one for one in self.ranges if one.name == _CAST_BACKWARD]
+        if not forward and not backward:
+            return ""
+        size = sum(one.bytes for one in forward)
+        taken, sent = (sum(one.duration for one in ones) / 1e6 for ones in (forward, backward))
+        return (
+            f"\nautocast casts: {len(forward):,}, {size:,} bytes, {taken:,.3f} ms, "
+            f"{sent:,.3f} ms in backward"
+        )
 
     def _own_allocations(self) -> list[tuple[int, int]]:
         """Blocks and bytes of each range without those of the ranges inside."""
@@ -474,6 +503,8 @@ def _by_start(one: Range) -> tuple[float, float]:
     return one.start, -one.end
 
 
+_CAST, _CAST_BACKWARD = "amp_cast", "AmpCastBackward"  # a cast that autocast made, and its node
+_END_OF_SHAPE = re.compile(r"(?<=\]), ")  # between "float32 [2, 3]" and the next
 _NO_RANGE, _OLDER = "(outside of ranges)", "(older than the profile)"
 
 
@@ -499,6 +530,8 @@ def _details(one: Range) -> dict[str, object]:
         details["module"] = _module_text(one.module)
     if one.place:
         details["place"] = _place_text(one.place)
+    if one.operands:
+        details["operands"] = list(one.operands)
     if one.allocations:
         details["allocations"] = one.allocations
         details["allocated"] = one.allocated
@@ -508,6 +541,7 @@ def _details(one: Range) -> dict[str, object]:
 
 _GROUPS: dict[str, Callable[[Range], str]] = {
     "op": lambda one: one.name,
+    "operands": lambda one: f"{one.name}({', '.join(one.operands)})",
     "module": lambda one: _module_text(one.module),
     "line": lambda one: _place_text(one.place),
     "kind": lambda one: f"{one.kind}, backward" if one.is_backward else one.kind,

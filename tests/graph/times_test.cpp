@@ -30,7 +30,7 @@ ProfileRange range_of(uint64_t sequence, uint64_t start, uint64_t end, int64_t b
 ProfileReport report_of(std::vector<ProfileRange> ranges) {
   ProfileReport report{};
   report.ns_per_tick = 0.5;
-  report.threads.push_back({1, std::move(ranges), {}});
+  report.threads.push_back({1, std::move(ranges), {}, {}});
   return report;
 }
 

@@ -20,11 +20,13 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/flags.h"
 
 namespace ebb {
 namespace {
@@ -43,12 +45,18 @@ int usable_cores() {
 }
 
 int initial_threads() {
-  if (const char* const text = std::getenv("EBB_NUM_THREADS"); text != nullptr) {
-    const int64_t count = std::atoll(text);
-    if (count >= 1 && count <= kMaxThreads) return static_cast<int>(count);
-  }
-  return usable_cores();
+  const int64_t count = std::atoll(std::string(flag_in_environment("num_threads")).c_str());
+  return count >= 1 && count <= kMaxThreads ? static_cast<int>(count) : usable_cores();
 }
+
+const FlagEntry entry({
+    .name = "num_threads",
+    .type = FlagType::integer,
+    .fallback = std::to_string(usable_cores()),
+    .doc = "How many threads one op may use; results do not depend on it.",
+    .get = [] { return std::to_string(num_threads()); },
+    .set = [](std::string_view value) { set_num_threads(std::stoi(std::string(value))); },
+});
 
 /// Leaves the core's resources to its other hardware thread for a moment.
 void pause_core() {

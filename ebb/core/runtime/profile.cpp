@@ -73,12 +73,16 @@ Moment now() {
 /// A shorter time between two moments would show the clocks' jitter.
 constexpr uint64_t kLeastCalibration = 2'000'000;  // ns
 
+constexpr std::array<const char*, 4> kPhaseNames = {"binding", "shape inference", "kernel",
+                                                    "node creation"};
+
 /// What one thread notes: appended to by the thread, copied by whoever stops the profile.
 struct Slot {
   uint64_t thread = 0;
-  bool notes_memory = false;
+  ProfileOptions options;
   detail::ProfileLog<ProfileRange> ranges;
-  detail::ProfileLog<RangeMemory> memory;  // of each range
+  detail::ProfileLog<RangeMemory> memory;    // of each range
+  detail::ProfileLog<const char*> operands;  // the same
   detail::ProfileLog<detail::MemoryEvent> events;
 
   // Of the thread alone:
@@ -86,7 +90,8 @@ struct Slot {
     ProfileRange range;
     RangeMemory memory;
   };
-  std::vector<UserPart> open;               // user ranges
+  std::vector<UserPart> open;  // user ranges
+  std::vector<UserPart> bindings;
   const ProfileRange* innermost = nullptr;  // of the ops around the next one
   detail::MemoryTally tally;
   struct KnownName {
@@ -94,13 +99,23 @@ struct Slot {
     const char* kept = nullptr;
   };
   std::array<KnownName, 256> names;  // by the address given, whose text is compared
+  std::array<std::array<KnownName, kPhaseNames.size()>, 256> phase_names;
+
+  // Where phases are noted:
+  struct TakenBlock {
+    const void* block = nullptr;
+    uint64_t tick = 0;
+  };
+  std::array<TakenBlock, 64> taken;  // the last ones
+  size_t taken_count = 0;
+  uint64_t* first_block = nullptr;  // of the innermost op
 };
 
 struct Profile {
   std::vector<std::shared_ptr<Slot>> slots;
   std::thread::id owner;
   Moment start;
-  bool notes_memory = false;
+  ProfileOptions options;
   int64_t memory_at_start = 0;
 };
 
@@ -141,10 +156,10 @@ void note_block(const void* block, int64_t bytes) noexcept;
   if (profile == nullptr) return;
   auto made = std::make_shared<Slot>();
   made->thread = static_cast<uint64_t>(gettid());
-  made->notes_memory = profile->notes_memory;
+  made->options = profile->options;
   profile->slots.push_back(made);
   slot_owner.take(std::move(made));
-  if (slot->notes_memory) detail::watch_blocks(note_block);
+  if (slot->options.notes_memory || slot->options.notes_phases) detail::watch_blocks(note_block);
 }
 
 /// This thread's slot; null if there is no profile, or no memory.
@@ -181,16 +196,37 @@ void note_lost(bool is_kept) noexcept {
           peak - before.kept, live - before.kept};
 }
 
-void keep(Slot& slot, const ProfileRange& range, const RangeMemory& before) noexcept {
+void keep(Slot& slot, const ProfileRange& range, const RangeMemory& before,
+          const char* operands = nullptr) noexcept {
   // The range comes last: whoever finds it finds its memory too.
-  if (slot.notes_memory) [[unlikely]]
+  if (slot.options.notes_memory) [[unlikely]]
     note_lost(slot.memory.append(end_memory(slot, before)));
+  if (slot.options.notes_operands) [[unlikely]]
+    note_lost(slot.operands.append(operands));
   note_lost(slot.ranges.append(range));
+}
+
+void note_taken(Slot& slot, const void* block) noexcept {
+  const uint64_t tick = ticks();
+  slot.taken[slot.taken_count++ % slot.taken.size()] = {block, tick};
+  if (slot.first_block != nullptr && *slot.first_block == 0) *slot.first_block = tick;
+}
+
+/// When the block was taken, if that is not long ago, else 0.
+uint64_t tick_of(const Slot& slot, const void* block) noexcept {
+  const size_t known = std::min(slot.taken_count, slot.taken.size());
+  for (size_t age = 1; age <= known; ++age) {
+    const Slot::TakenBlock& one = slot.taken[(slot.taken_count - age) % slot.taken.size()];
+    if (one.block == block) return one.tick;
+  }
+  return 0;
 }
 
 void note_block(const void* block, int64_t bytes) noexcept {
   Slot* const own = current_slot();
   if (own == nullptr) return;
+  if (own->options.notes_phases && bytes > 0) note_taken(*own, block);
+  if (!own->options.notes_memory) return;
   detail::MemoryTally& tally = own->tally;
   const int64_t live = noted_live.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   tally.peak = std::max(tally.peak, live);
@@ -220,14 +256,40 @@ ProfileRange new_range(const char* name, LocationId location, ScopeId scope, Ran
 
 /// What a thread has noted, its events left out.
 ThreadProfile copy_noted(const Slot& slot) {
-  ThreadProfile noted{slot.thread, slot.ranges.copy(), slot.memory.copy()};
+  ThreadProfile noted{slot.thread, slot.ranges.copy(), slot.memory.copy(), slot.operands.copy()};
   // A thread that still writes may have kept the memory of a range that was not there yet.
-  if (slot.notes_memory) {
-    const size_t count = std::min(noted.ranges.size(), noted.memory.size());
-    noted.ranges.resize(count);
-    noted.memory.resize(count);
-  }
+  size_t count = noted.ranges.size();
+  if (slot.options.notes_memory) count = std::min(count, noted.memory.size());
+  if (slot.options.notes_operands) count = std::min(count, noted.operands.size());
+  noted.ranges.resize(count);
+  if (slot.options.notes_memory) noted.memory.resize(count);
+  if (slot.options.notes_operands) noted.operands.resize(count);
   return noted;
+}
+
+/// "matmul kernel"; null if there is no memory.
+const char* phase_name(Slot& slot, const char* call, CallPhase phase) noexcept {
+  const auto bits = reinterpret_cast<uintptr_t>(call);
+  auto& row = slot.phase_names[(bits ^ (bits >> 8)) % slot.phase_names.size()];
+  Slot::KnownName& known = row[static_cast<size_t>(phase)];
+  if (known.given == call) return known.kept;
+  try {
+    const std::string text = str(call, ' ', kPhaseNames[static_cast<size_t>(phase)]);
+    known = {call, intern_range_name(text)};
+    return known.kept;
+  } catch (const std::bad_alloc&) {
+    note_lost(false);
+    return nullptr;
+  }
+}
+
+/// A part of a call. What it did with memory counts for the call.
+void keep_phase(Slot& slot, const char* name, const ProfileRange& call, uint64_t start,
+                uint64_t end) noexcept {
+  ProfileRange range = new_range(name, call.location, call.scope, RangeKind::phase);
+  range.start = start;
+  range.end = end;
+  keep(slot, range, slot.options.notes_memory ? begin_memory(slot) : RangeMemory{});
 }
 
 }  // namespace
@@ -238,7 +300,7 @@ void start_profile(const ProfileOptions& options) {
     if (profile != nullptr) throw ValueError("start_profile: one can run at a time, got a second");
     profile = std::make_unique<Profile>();
     profile->owner = std::this_thread::get_id();
-    profile->notes_memory = options.notes_memory;
+    profile->options = options;
     profile->memory_at_start = memory_stats().live;
     lost = 0;
     noted_live = 0;
@@ -248,7 +310,7 @@ void start_profile(const ProfileOptions& options) {
     detail::prepare_log_chunks();
     profile->start = now();
   }
-  if (options.notes_memory) current_slot();  // from the first block on
+  if (options.notes_memory || options.notes_phases) current_slot();  // from the first block on
 }
 
 ProfileReport stop_profile() {
@@ -269,7 +331,7 @@ ProfileReport stop_profile() {
     const std::vector<detail::MemoryEvent> own = one->events.copy();
     events.insert(events.end(), own.begin(), own.end());
   }
-  if (profile->notes_memory) {
+  if (profile->options.notes_memory) {
     report.memory = detail::report_memory(std::move(events), profile->memory_at_start);
   }
   Moment last = now();
@@ -320,7 +382,7 @@ void open_user_range(const char* name) {
   if (slot == nullptr) return;
   Slot::UserPart& part = slot->open.emplace_back();
   part.range = new_range(name, current_location(nullptr), thread_state.scope, RangeKind::user);
-  if (slot->notes_memory) part.memory = begin_memory(*slot);
+  if (slot->options.notes_memory) part.memory = begin_memory(*slot);
   part.range.start = ticks();
 }
 
@@ -347,8 +409,10 @@ OpRange::OpRange(const char* name, LocationId location, ScopeId scope, uint64_t 
       // What a node's rule calls runs outside of all modules, on behalf of the node's.
       if (range_.scope == 0) range_.scope = outer_->scope;
     }
-    if (own->notes_memory) [[unlikely]]
+    if (own->options.notes_memory) [[unlikely]]
       memory_ = begin_memory(*own);
+    if (own->options.notes_phases) [[unlikely]]
+      outer_block_ = std::exchange(own->first_block, &first_block_);
   }
   range_.start = ticks();
 }
@@ -358,7 +422,54 @@ OpRange::~OpRange() {
   Slot* const own = static_cast<Slot*>(slot_);
   if (own == nullptr || own != slot) return;  // the profile was stopped inside
   own->innermost = outer_;
-  keep(*own, range_, memory_);
+  if (own->options.notes_phases) [[unlikely]]
+    own->first_block = outer_block_;
+  keep(*own, range_, memory_, operands_);
+}
+
+bool OpRange::wants_operands() const noexcept {
+  const Slot* const own = static_cast<const Slot*>(slot_);
+  return own != nullptr && own == slot && own->options.notes_operands;
+}
+
+void OpRange::add_phases(const void* node) noexcept {
+  Slot* const own = static_cast<Slot*>(slot_);
+  if (own == nullptr || own != slot || !own->options.notes_phases) return;
+  const uint64_t now = ticks();
+  const uint64_t created = node != nullptr ? tick_of(*own, node) : 0;
+  const uint64_t ends = created != 0 ? created : now;
+  const auto add = [&](CallPhase phase, uint64_t start, uint64_t end) {
+    const char* const name = phase_name(*own, range_.name, phase);
+    if (name != nullptr) keep_phase(*own, name, range_, start, end);
+  };
+  const bool has_inference = first_block_ >= range_.start && first_block_ < ends;
+  if (has_inference) add(CallPhase::shape_inference, range_.start, first_block_);
+  add(CallPhase::kernel, has_inference ? first_block_ : range_.start, ends);
+  if (created != 0) add(CallPhase::node_creation, created, now);
+}
+
+void BindingRange::open(const char* name) noexcept {
+  Slot* const own = current_slot();
+  if (own == nullptr || !own->options.notes_phases) return;
+  try {
+    const char* const text = phase_name(*own, name, CallPhase::binding);
+    if (text == nullptr) return;
+    Slot::UserPart& part = own->bindings.emplace_back();
+    part.range = new_range(text, current_location(nullptr), thread_state.scope, RangeKind::phase);
+    if (own->options.notes_memory) part.memory = begin_memory(*own);
+    part.range.start = ticks();
+  } catch (const std::bad_alloc&) {
+    note_lost(false);
+  }
+}
+
+void BindingRange::close() noexcept {
+  Slot* const own = current_slot();
+  if (own == nullptr || own->bindings.empty()) return;  // it was opened before the profile
+  Slot::UserPart part = own->bindings.back();
+  own->bindings.pop_back();
+  part.range.end = ticks();
+  keep(*own, part.range, part.memory);
 }
 
 void CallRange::open(const char* owner, const char* what, LocationId location) {

@@ -4,7 +4,9 @@
 // threads that work for it meanwhile. Each writes to memory of its own (profile_log.h), so noting a
 // range takes two readings of the clock and one store. Off, nothing of this runs: who would note
 // ranges tests gate::kProfiler together with other modes. If asked to, a profile also notes each
-// block of memory that these threads take or give back (profile_memory.h).
+// block of memory that these threads take or give back (profile_memory.h), the operands of ops and
+// nodes, and the phases of each call: where one ends and the next begins is told by the blocks that
+// the call takes.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +26,15 @@ enum class RangeKind : uint8_t {
   user,   // named by the program
   op,     // an op that the program called, a node of a backward run, or an optimizer's step
   inner,  // an op or node inside another one
+  phase,  // part of a call
+};
+
+/// What a call of an op goes through, each a range if a profile notes phases.
+enum class CallPhase : uint8_t {
+  binding,          // all of the call of a function of Python's
+  shape_inference,  // until it takes memory: checks, dtypes and shapes
+  kernel,           // from then on: memory for results, and computing
+  node_creation,    // of a recorded call
 };
 
 struct ProfileRange {
@@ -52,6 +63,8 @@ struct ThreadProfile {
   uint64_t thread;  // the system's number of it
   std::vector<ProfileRange> ranges;
   std::vector<RangeMemory> memory;  // of each range; empty unless noted
+  /// Shapes and dtypes of each range's operands, null of what has none; empty unless noted.
+  std::vector<const char*> operands;
 };
 
 struct ProfileReport {
@@ -65,6 +78,8 @@ struct ProfileReport {
 
 struct ProfileOptions {
   bool notes_memory = false;
+  bool notes_operands = false;
+  bool notes_phases = false;
 };
 
 /// Starts noting. Throws ValueError if a profile is running, in this thread or another one.
@@ -110,15 +125,44 @@ class EBB_API OpRange {
 
   void set_sequence(uint64_t sequence) { range_.sequence = sequence; }
   void add_bytes(int64_t bytes) { range_.bytes += bytes; }
+  /// Whether the profile notes operands.
+  bool wants_operands() const noexcept;
+  void set_operands(const std::string& text) { operands_ = intern_range_name(text); }
+  /// Notes the phases of a call that has ended, if the profile does: `node` is what it recorded,
+  /// or null.
+  void add_phases(const void* node) noexcept;
 
  private:
   OpRange(const char* name, LocationId location, ScopeId scope, uint64_t sequence,
           bool is_backward) noexcept;
 
   ProfileRange range_;
-  RangeMemory memory_;         // at the start, if noted
-  void* slot_;                 // what the thread writes to
-  const ProfileRange* outer_;  // the range around this one
+  RangeMemory memory_;  // at the start, if noted
+  const char* operands_ = nullptr;
+  uint64_t first_block_ = 0;         // when the first block was taken, if phases are noted
+  uint64_t* outer_block_ = nullptr;  // the same of the range around this one
+  void* slot_;                       // what the thread writes to
+  const ProfileRange* outer_;        // the range around this one
+};
+
+/// The call of a function from Python, as a range of a profile that notes phases.
+class BindingRange {
+ public:
+  /// `name` must live as long as the process.
+  explicit BindingRange(const char* name) {
+    if (is_profiling()) [[unlikely]]
+      open(name);
+  }
+  ~BindingRange() {
+    if (is_profiling()) [[unlikely]]
+      close();
+  }
+  BindingRange(const BindingRange&) = delete;
+  BindingRange& operator=(const BindingRange&) = delete;
+
+ private:
+  EBB_API static void open(const char* name) noexcept;
+  EBB_API static void close() noexcept;
 };
 
 /// The range of something that is no op, such as an optimizer's step, if a profile runs.

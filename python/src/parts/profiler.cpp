@@ -21,10 +21,14 @@ void destroy(PyObject* capsule) {
   delete static_cast<ProfileReport*>(PyCapsule_GetPointer(capsule, kCapsule));
 }
 
-/// _start_profile(notes_memory)
-PyObject* start(PyObject*, PyObject* notes_memory) {
+/// _start_profile(notes_memory, notes_operands, notes_phases)
+PyObject* start(PyObject*, PyObject* args) {
+  int memory = 0, operands = 0, phases = 0;
+  if (PyArg_ParseTuple(args, "ppp", &memory, &operands, &phases) == 0) return nullptr;
   return guarded([&]() -> PyObject* {
-    start_profile({.notes_memory = notes_memory == Py_True});
+    start_profile({.notes_memory = memory != 0,
+                   .notes_operands = operands != 0,
+                   .notes_phases = phases != 0});
     Py_RETURN_NONE;
   });
 }
@@ -101,20 +105,21 @@ PyObject* span(PyObject*, PyObject* capsule) {
   });
 }
 
-/// One range as a tuple, in the order of the fields of Range in ebb/profiler.py. Without `memory`
-/// the last fields are 0.
+/// One range as a tuple, in the order of the fields of Range in ebb/profiler.py. Without memory
+/// noted, its fields are 0. `operands` may be null.
 PyObject* entry_of(const ProfileReport& report, const ProfileRange& range,
-                   const RangeMemory& memory, uint64_t thread, Texts& texts) {
-  static const char* const kinds[] = {"user", "op", "inner"};
+                   const RangeMemory& memory, const char* operands, uint64_t thread, Texts& texts) {
+  static const char* const kinds[] = {"user", "op", "inner", "phase"};
   return checked(Py_BuildValue(
-      "(OOOddKLOOKLLLLO)", texts.name(range.name),
+      "(OOOddKLOOKLLLLOO)", texts.name(range.name),
       texts.name(kinds[static_cast<size_t>(range.kind)]), range.is_backward ? Py_True : Py_False,
       ns_of(report, range.start), ns_of(report, range.end),
       static_cast<unsigned long long>(range.sequence), static_cast<long long>(range.bytes),
       texts.place(range.location), texts.module(range.scope),
       static_cast<unsigned long long>(thread), static_cast<long long>(memory.allocations),
       static_cast<long long>(memory.allocated), static_cast<long long>(memory.peak),
-      static_cast<long long>(memory.kept), texts.stack(range.location)));
+      static_cast<long long>(memory.kept), texts.stack(range.location),
+      texts.name(operands == nullptr ? "" : operands)));
 }
 
 /// _profile_ranges(report)
@@ -126,7 +131,9 @@ PyObject* ranges(PyObject*, PyObject* capsule) {
     for (const ThreadProfile& thread : report.threads) {
       for (size_t index = 0; index < thread.ranges.size(); ++index) {
         const RangeMemory memory = thread.memory.empty() ? RangeMemory{} : thread.memory[index];
-        const Ref entry(entry_of(report, thread.ranges[index], memory, thread.thread, texts));
+        const char* const operands = thread.operands.empty() ? nullptr : thread.operands[index];
+        const Ref entry(
+            entry_of(report, thread.ranges[index], memory, operands, thread.thread, texts));
         check_status(PyList_Append(found.get(), entry.get()));
       }
     }
@@ -183,7 +190,7 @@ PyObject* close_range(PyObject*, PyObject*) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"_start_profile", start, METH_O, nullptr},
+    {"_start_profile", start, METH_VARARGS, nullptr},
     {"_stop_profile", stop, METH_NOARGS, nullptr},
     {"_profile_span", span, METH_O, nullptr},
     {"_profile_ranges", ranges, METH_O, nullptr},

@@ -316,7 +316,7 @@ def test_a_table_may_be_limited_and_bad_groups_are_refused():
         ebb.ones([2]).exp().tanh().sin()
     assert "... and 2 more" in prof.table(limit=1)
     with pytest.raises(
-        ValueError, match="by must be one of op, module, line, kind, thread, got 'sea'"
+        ValueError, match="by must be one of op, operands, module, line, kind, thread, got 'sea'"
     ):
         prof.table("sea")
 
