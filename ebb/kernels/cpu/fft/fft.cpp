@@ -1,0 +1,325 @@
+// ebb/kernels/cpu/fft/fft.cpp -- Fourier transforms along one dim, of complex and real numbers.
+//
+// Many short lines: as many as there are lanes make a tile, each lane one line. Long lines, or few:
+// one after the other, each as rows and columns whose tiles fill the lanes (LongLine). An even
+// number n of real numbers is a line of n / 2 complex ones, whose spectrum is then taken apart.
+// Start reading at run_lines(). Which way a line goes depends on sizes alone.
+#include <algorithm>
+#include <complex>
+#include <type_traits>
+
+#include "ebb/core/runtime/allocator.h"
+#include "ebb/core/runtime/parallel.h"
+#include "ebb/kernels/cpu/each_target.h"
+#include "ebb/kernels/cpu/fft/lines-inl.h"
+#include "ebb/kernels/cpu/fft/passes-inl.h"
+#include "ebb/kernels/cpu/fft/plan.h"
+#include "ebb/kernels/cpu/fft/tensor_lines.h"
+#include "ebb/kernels/tables/fft_c2c.h"
+#include "ebb/kernels/tables/fft_c2r.h"
+#include "ebb/kernels/tables/fft_r2c.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ebb::kernels::cpu::HWY_NAMESPACE {
+namespace {
+
+constexpr int64_t kPieceWork = 16384;   // elements that a thread takes at least
+constexpr int64_t kLongestTile = 8192;  // elements of a line that is transformed lane by lane
+
+template <typename T>
+using Full = hn::ScalableTag<T>;
+template <typename T>
+using Single = hn::CappedTag<T, 1>;
+
+/// Two lines of memory: of pairs of all lanes.
+template <typename T>
+class Buffers {
+ public:
+  Buffers(int64_t room, int64_t lanes)
+      : memory_(static_cast<size_t>(4 * room * lanes) * sizeof(T)),
+        line(memory_.template as<T>()),
+        other(line + 2 * room * lanes) {}
+
+ private:
+  Scratch memory_;
+
+ public:
+  T* line;
+  T* other;
+};
+
+/// One line of complex numbers side by side, cut into rows and columns: columns are transformed,
+/// turned, and rows then; each tile by any thread.
+template <typename T>
+class LongLine {
+ public:
+  explicit LongLine(const FftPlan<T>& plan) : plan_(plan) {}
+
+  /// `in` is overwritten.
+  void run(T* in, T* out) const {
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(Full<T>()));
+    each_tile(plan_.columns, plan_.rows, [&](int64_t first) {
+      TileLines<T> lines{{}, std::min(lanes, plan_.columns - first), 2 * plan_.columns, 1};
+      for (int64_t lane = 0; lane < lines.count; ++lane) lines.at[lane] = in + 2 * (first + lane);
+      TileLines<T> turns = lines;
+      auto* const table = const_cast<T*>(plan_.turns.data());
+      for (int64_t lane = 0; lane < lines.count; ++lane)
+        turns.at[lane] = table + 2 * (first + lane);
+      run_columns(lines, turns);
+    });
+    each_tile(plan_.rows, plan_.columns, [&](int64_t first) {
+      TileLines<T> rows{{}, std::min(lanes, plan_.rows - first), 2, 1};
+      TileLines<T> found{{}, rows.count, 2 * plan_.rows, 1};
+      for (int64_t lane = 0; lane < rows.count; ++lane) {
+        rows.at[lane] = in + 2 * (first + lane) * plan_.columns;
+        found.at[lane] = out + 2 * (first + lane);
+      }
+      run_rows(rows, found);
+    });
+  }
+
+ private:
+  template <class Body>
+  static void each_tile(int64_t count, int64_t length, Body&& body) {
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(Full<T>()));
+    const int64_t tiles = (count - 1) / lanes + 1;
+    parallel_for(tiles, kPieceWork / (lanes * length) + 1, [&](int64_t begin, int64_t end) {
+      for (int64_t tile = begin; tile < end; ++tile) body(tile * lanes);
+    });
+  }
+
+  void run_columns(TileLines<T>& lines, TileLines<T>& turns) const {
+    const Full<T> d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    lines.find_apart(lanes);
+    turns.find_apart(lanes);
+    Buffers<T> buffers(plan_.rows, lanes);
+    LineReader reader(d, lines);
+    reader.each(plan_.rows, [&](int64_t i, auto pair) { store_pair(d, pair, buffers.line, i); });
+    transform_tile(d, *plan_.of_columns, buffers.line, buffers.other);
+    LineReader turn_reader(d, turns);
+    turn_reader.each(plan_.rows, [&](int64_t i, auto turn) {
+      using Found = Pair<Full<T>>;
+      const Found found = load_pair(d, buffers.line, i);
+      store_pair(d, product<Full<T>>(found, turn), buffers.line, i);
+    });
+    LineWriter writer(d, lines);
+    writer.each(plan_.rows, [&](int64_t i) { return load_pair(d, buffers.line, i); });
+  }
+
+  void run_rows(TileLines<T>& rows, TileLines<T>& found) const {
+    const Full<T> d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    found.find_apart(lanes);
+    Buffers<T> buffers(plan_.columns, lanes);
+    LineReader reader(d, rows);
+    reader.each(plan_.columns, [&](int64_t i, auto pair) { store_pair(d, pair, buffers.line, i); });
+    transform_tile(d, *plan_.of_rows, buffers.line, buffers.other);
+    LineWriter writer(d, found);
+    writer.each(plan_.columns, [&](int64_t i) { return load_pair(d, buffers.line, i); });
+  }
+
+  const FftPlan<T>& plan_;
+};
+
+/// The transform of a tile; of one line alone by its rows and columns.
+template <class D, typename T = hn::TFromD<D>>
+void transform_smooth(D d, const FftPlan<T>& plan, T*& line, T*& other) {
+  if constexpr (std::is_same_v<D, Single<T>>) {
+    if (plan.rows != 0) {
+      LongLine<T>(plan).run(line, other);
+      std::swap(line, other);
+      return;
+    }
+  }
+  transform_tile(d, plan, line, other);
+}
+
+template <class D, typename T = hn::TFromD<D>>
+void transform(D d, const FftPlan<T>& plan, Buffers<T>& buffers) {
+  if (plan.padded == nullptr) return transform_smooth(d, plan, buffers.line, buffers.other);
+  transform_chirp(d, plan, buffers.line, buffers.other,
+                  [d](const FftPlan<T>& smooth, T*& line, T*& other) {
+                    transform_smooth(d, smooth, line, other);
+                  });
+}
+
+/// What a call is, for each of its lines.
+template <typename T>
+struct Job {
+  const FftPlan<T>& plan;
+  int64_t length;  // of the longer line
+  bool forward;
+  T scale;
+  int64_t written;  // elements of a line of the result
+};
+
+template <class D>
+HWY_INLINE Pair<D> exchanged(Pair<D> pair, bool exchange) {
+  return exchange ? Pair<D>{pair.im, pair.re} : pair;
+}
+template <class D>
+HWY_INLINE Pair<D> conjugate(Pair<D> pair, bool is_wanted = true) {
+  return is_wanted ? Pair<D>{pair.re, hn::Neg(pair.im)} : pair;
+}
+
+struct ComplexToComplex {
+  template <class D, typename T>
+  static void run(D d, const Job<T>& job, const TileLines<T>& in, const TileLines<T>& out) {
+    Buffers<T> buffers(job.plan.room(), static_cast<int64_t>(hn::Lanes(d)));
+    LineReader reader(d, in);
+    reader.each(job.length, [&](int64_t i, Pair<D> pair) {
+      store_pair(d, exchanged(pair, !job.forward), buffers.line, i);
+    });
+    transform(d, job.plan, buffers);
+    LineWriter writer(d, out);
+    writer.each(job.length, [&](int64_t i) {
+      return scaled(d, exchanged<D>(load_pair(d, buffers.line, i), !job.forward), job.scale);
+    });
+  }
+};
+
+/// A backward transform of real numbers is the conjugate of the forward one.
+struct RealToComplex {
+  template <class D, typename T>
+  static void run(D d, const Job<T>& job, const TileLines<T>& in, const TileLines<T>& out) {
+    Buffers<T> buffers(job.plan.room(), static_cast<int64_t>(hn::Lanes(d)));
+    const bool is_even = job.length % 2 == 0;
+    TileLines<T> pairs = in;
+    if (is_even) {
+      pairs.imag = in.step;
+      pairs.step = 2 * in.step;
+    }
+    LineReader reader(d, pairs);
+    reader.each(job.plan.length,
+                [&](int64_t i, Pair<D> pair) { store_pair(d, pair, buffers.line, i); });
+    transform(d, job.plan, buffers);
+    LineWriter writer(d, out);
+    writer.each(job.written, [&](int64_t i) {
+      const bool is_mirrored = 2 * i > job.length;
+      const int64_t place = is_mirrored ? job.length - i : i;
+      const Pair<D> found =
+          is_even ? taken_apart(d, job, buffers.line, place) : load_pair(d, buffers.line, place);
+      return scaled(d, conjugate(found, is_mirrored == job.forward), job.scale);
+    });
+  }
+
+ private:
+  /// Element k of the spectrum from those of even and of odd elements, which are in one.
+  template <class D, typename T>
+  static HWY_INLINE Pair<D> taken_apart(D d, const Job<T>& job, const T* line, int64_t k) {
+    const int64_t half = job.plan.length;
+    const Pair<D> here = load_pair(d, line, k == half ? 0 : k);
+    const Pair<D> there = conjugate<D>(load_pair(d, line, k == 0 ? 0 : half - k));
+    const Pair<D> turn = splat(d, job.plan.real_turns.data() + 2 * k);
+    const Pair<D> odd = product<D>(difference<D>(here, there), turn);
+    return scaled(d, minus_i<D>(sum<D>(here, there), odd), T(0.5));
+  }
+};
+
+/// A forward transform of half a spectrum is the backward one of its conjugate.
+struct ComplexToReal {
+  template <class D, typename T>
+  static void run(D d, const Job<T>& job, const TileLines<T>& in, const TileLines<T>& out) {
+    const bool is_even = job.length % 2 == 0;
+    const int64_t half = job.length / 2;
+    const int64_t room = std::max(job.plan.room(), half + 1);
+    Buffers<T> buffers(room, static_cast<int64_t>(hn::Lanes(d)));
+    LineReader reader(d, in);
+    reader.each(half + 1, [&](int64_t i, Pair<D> pair) {
+      if (i == 0 || 2 * i == job.length) pair.im = hn::Zero(d);
+      store_pair(d, conjugate(pair, job.forward), buffers.other, i);
+    });
+    for (int64_t i = 0; i < job.plan.length; ++i) {
+      const Pair<D> found = is_even     ? joined(d, job, buffers.other, i)
+                            : i <= half ? load_pair(d, buffers.other, i)
+                                        : conjugate<D>(load_pair(d, buffers.other, job.length - i));
+      store_pair(d, exchanged(found, true), buffers.line, i);
+    }
+    transform(d, job.plan, buffers);
+    TileLines<T> pairs = out;
+    if (is_even) {
+      pairs.imag = out.step;
+      pairs.step = 2 * out.step;
+    }
+    LineWriter writer(d, pairs);
+    writer.each(job.plan.length, [&](int64_t i) {
+      return scaled(d, exchanged<D>(load_pair(d, buffers.line, i), true), job.scale);
+    });
+  }
+
+ private:
+  /// Element k of the spectrum of pairs of an even and an odd element.
+  template <class D, typename T>
+  static HWY_INLINE Pair<D> joined(D d, const Job<T>& job, const T* line, int64_t k) {
+    const Pair<D> here = load_pair(d, line, k);
+    const Pair<D> there = conjugate<D>(load_pair(d, line, job.plan.length - k));
+    const Pair<D> turn = conjugate<D>(splat(d, job.plan.real_turns.data() + 2 * k));
+    return plus_i<D>(sum<D>(here, there), product<D>(difference<D>(here, there), turn));
+  }
+};
+
+/// Lines from `first` on.
+template <typename T>
+TileLines<T> tile_of(const LinesOfTensor& lines, int64_t first, int64_t lanes) {
+  const int64_t width = lines.is_complex ? 2 : 1;
+  TileLines<T> tile{{},
+                    std::min(lanes, lines.count() - first),
+                    lines.step * width,
+                    lines.is_complex ? 1 : TileLines<T>::kNoImag};
+  for (int64_t lane = 0; lane < tile.count; ++lane) {
+    tile.at[lane] = static_cast<T*>(lines.data) + width * lines.offset(first + lane);
+  }
+  tile.find_apart(lanes);
+  return tile;
+}
+
+template <class Kind, class D, typename T>
+void run_tiles(D d, const Job<T>& job, const LinesOfTensor& in, const LinesOfTensor& out) {
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t tiles = (in.count() - 1) / lanes + 1;
+  parallel_for(tiles, kPieceWork / (lanes * job.length) + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t tile = begin; tile < end; ++tile) {
+      Kind::run(d, job, tile_of<T>(in, tile * lanes, lanes), tile_of<T>(out, tile * lanes, lanes));
+    }
+  });
+}
+
+template <class Kind, typename T>
+void run_lines(const TensorView& input, int dim, bool forward, double scale,
+               const TensorView& out) {
+  if (out.numel == 0) return;
+  LinesOfTensor in_lines(input, dim), out_lines(out, dim);
+  in_lines.sort_with(out_lines);
+  const int64_t length = std::max(in_lines.size, out_lines.size);
+  const bool is_packed = in_lines.is_complex != out_lines.is_complex && length % 2 == 0;
+  const auto plan = fft_plan<T>(is_packed ? length / 2 : length);
+  const Job<T> job{*plan, length, forward, static_cast<T>(scale), out_lines.size};
+  const FftPlan<T>& smooth = plan->padded == nullptr ? *plan : *plan->padded;
+  const bool is_few = 2 * in_lines.count() <= static_cast<int64_t>(hn::Lanes(Full<T>()));
+  if (smooth.rows != 0 && (is_few || smooth.length > kLongestTile)) {
+    run_tiles<Kind>(Single<T>(), job, in_lines, out_lines);
+  } else {
+    run_tiles<Kind>(Full<T>(), job, in_lines, out_lines);
+  }
+}
+
+template <class Kind, typename T>
+void fft_kernel(const Context&, const TensorView& input, int dim, bool forward, double scale,
+                const TensorView& out) {
+  run_lines<Kind, T>(input, dim, forward, scale, out);
+}
+
+template <typename... T>
+void set() {
+  (fft_c2c_kernels.set_cpu(dtype_of<std::complex<T>>, &fft_kernel<ComplexToComplex, T>), ...);
+  (fft_r2c_kernels.set_cpu(dtype_of<T>, &fft_kernel<RealToComplex, T>), ...);
+  (fft_c2r_kernels.set_cpu(dtype_of<std::complex<T>>, &fft_kernel<ComplexToReal, T>), ...);
+}
+
+}  // namespace
+
+void fill_fft() { set<float, double>(); }
+
+}  // namespace ebb::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
