@@ -1,0 +1,185 @@
+# python/ebb/signal/windows.py -- ebb.signal.windows: windows of a signal.
+#
+# All take the number of elements M, `sym` (from end to end, for filters) or not (a period, for
+# spectra), and dtype, device and requires_grad as ebb.zeros does. They are computed in float64.
+"""Windows under the names of ``torch.signal.windows``.
+
+Example:
+    >>> ebb.signal.windows.hann(5)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+"""
+
+from __future__ import annotations
+
+import math
+
+import ebb
+from ebb import _naming
+from ebb._C import DTypeError as _DTypeError, Tensor, ValueError as _ValueError
+
+__all__ = [
+    "bartlett",
+    "blackman",
+    "cosine",
+    "exponential",
+    "gaussian",
+    "general_cosine",
+    "general_hamming",
+    "hamming",
+    "hann",
+    "kaiser",
+    "nuttall",
+]
+
+
+def bartlett(M, *, sym=True, dtype=None, device=None, requires_grad=False):  # noqa: N803
+    """Return a triangle from 0 to 1 and back."""
+    return ebb.bartlett_window(M, not sym, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def blackman(M, *, sym=True, dtype=None, device=None, requires_grad=False):  # noqa: N803
+    """Return 0.42 - 0.5 cos + 0.08 cos of twice the angle."""
+    return ebb.blackman_window(M, not sym, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def cosine(M, *, sym=True, dtype=None, device=None, requires_grad=False):  # noqa: N803
+    """Return half a period of a sine, at the middles of its M (unless ``sym``, M + 1) parts."""
+    places = _places(M, device)
+    made = ebb.sin((places + 0.5) * (math.pi / (_end(M, sym) + 1)))
+    return _finished(made, dtype, requires_grad)
+
+
+def exponential(
+    M,  # noqa: N803
+    *,
+    center=None,
+    tau=1.0,
+    sym=True,
+    dtype=None,
+    device=None,
+    requires_grad=False,
+):
+    """Return exp(-abs(n - center) / tau).
+
+    Args:
+        center: Where it is 1; only if ``sym`` is False. The middle if not given.
+    """
+    if tau <= 0:
+        raise _ValueError(f"exponential: tau must be above 0, got {tau}")
+    if sym and center is not None:
+        raise _ValueError(f"exponential: center must be None for sym, got {center}")
+    center = _end(M, sym) / 2 if center is None else center
+    return _finished(ebb.exp(-abs(_places(M, device) - center) / tau), dtype, requires_grad)
+
+
+def gaussian(
+    M,  # noqa: N803
+    *,
+    std=1.0,
+    sym=True,
+    dtype=None,
+    device=None,
+    requires_grad=False,
+):
+    """Return the bell exp(-(n - middle)^2 / (2 std^2))."""
+    if std <= 0:
+        raise _ValueError(f"gaussian: std must be above 0, got {std}")
+    steps = (_places(M, device) - _end(M, sym) / 2) / std
+    return _finished(ebb.exp(-0.5 * steps * steps), dtype, requires_grad)
+
+
+def general_cosine(
+    M,  # noqa: N803
+    *,
+    a,
+    sym=True,
+    dtype=None,
+    device=None,
+    requires_grad=False,
+):
+    """Return a[0] - a[1] cos x + a[2] cos 2x - ..., a weighted sum of cosines."""
+    weights = [float(one) for one in a]
+    if not weights:
+        raise _ValueError("general_cosine: needs at least one weight in a, got none")
+    if M == 1:
+        made = ebb.ones(1, dtype=ebb.float64, device=device)
+    else:
+        angles = _places(M, device) * (2 * math.pi / max(_end(M, sym), 1))
+        terms = [(-1) ** k * one * ebb.cos(k * angles) for k, one in enumerate(weights)]
+        made = sum(terms[1:], terms[0])
+    return _finished(made, dtype, requires_grad)
+
+
+def general_hamming(
+    M,  # noqa: N803
+    *,
+    alpha=0.54,
+    sym=True,
+    dtype=None,
+    device=None,
+    requires_grad=False,
+):
+    """Return alpha - (1 - alpha) cos."""
+    return ebb.hamming_window(
+        M, not sym, alpha, 1 - alpha, dtype=dtype, device=device, requires_grad=requires_grad
+    )
+
+
+def hamming(M, *, sym=True, dtype=None, device=None, requires_grad=False):  # noqa: N803
+    """Return 0.54 - 0.46 cos."""
+    return general_hamming(M, sym=sym, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def hann(M, *, sym=True, dtype=None, device=None, requires_grad=False):  # noqa: N803
+    """Return 0.5 - 0.5 cos."""
+    return ebb.hann_window(M, not sym, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def kaiser(
+    M,  # noqa: N803
+    *,
+    beta=12.0,
+    sym=True,
+    dtype=None,
+    device=None,
+    requires_grad=False,
+):
+    """Return Kaiser's window of shape ``beta``."""
+    if beta < 0:
+        raise _ValueError(f"kaiser: beta must not be negative, got {beta}")
+    return ebb.kaiser_window(
+        M, not sym, beta, dtype=dtype, device=device, requires_grad=requires_grad
+    )
+
+
+def nuttall(M, *, sym=True, dtype=None, device=None, requires_grad=False):  # noqa: N803
+    """Return the sum of four cosines whose side lobes are least, of Nuttall."""
+    return general_cosine(
+        M,
+        a=[0.3635819, 0.4891775, 0.1365995, 0.0106411],
+        sym=sym,
+        dtype=dtype,
+        device=device,
+        requires_grad=requires_grad,
+    )
+
+
+def _places(count, device) -> Tensor:
+    if count < 0:
+        raise _ValueError(f"_places: M must be at least 0, got {count}")
+    return ebb.arange(count, dtype=ebb.float64, device=device)
+
+
+def _end(count, sym):
+    """Return the place after which a window goes on with its first element, or which mirrors it."""
+    return max(count - 1, 0) if sym or count <= 1 else count
+
+
+def _finished(made, dtype, requires_grad):
+    dtype = ebb.get_default_dtype() if dtype is None else dtype
+    if not dtype.is_floating_point:
+        raise _DTypeError(f"_finished: dtype must be of floating point, got {dtype}")
+    return made.to(dtype).requires_grad_(requires_grad)
+
+
+_naming.name_module(__name__)
