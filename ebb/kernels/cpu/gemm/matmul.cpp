@@ -1,8 +1,9 @@
 // ebb/kernels/cpu/gemm/matmul.cpp -- matmul and linear: batches, strides, half types, threads.
 //
-// Operands that gemm() cannot read (odd strides, half types) are copied to dense float scratch
-// memory first. The work is cut into blocks of C and matrices of the batch by shape alone, so the
-// result does not depend on the number of threads.
+// Operands that no engine can read (odd strides) are copied to dense scratch memory first; half
+// types are widened panel by panel, or not at all (half_gemm.h, gemm.h). The work is cut into
+// blocks of C and matrices of the batch by shape alone, so the result does not depend on the number
+// of threads.
 #include "ebb/kernels/tables/matmul.h"
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/gemm/gemm.h"
+#include "ebb/kernels/cpu/gemm/half_gemm.h"
 #include "ebb/kernels/tables/cast.h"
 #include "ebb/kernels/tables/fill.h"
 #include "ebb/kernels/tables/linear.h"
@@ -135,13 +137,17 @@ struct Blocks {
   }
 };
 
+// Below so many multiplications, conversions to float32 cost less than a call for bfloat16.
+constexpr double kBFloat16Work = 1 << 17;
+
 /// Computes one block of one matrix.
 class Product {
  public:
   /// Adds to what is in `out` if `accumulate`; `bias`, if any, is dense and comes first.
-  Product(DType dtype, const Operand& a, const Operand& b, const TensorView& out, bool accumulate,
-          const void* bias)
-      : dtype_(dtype),
+  Product(const Context& context, const Operand& a, const Operand& b, const TensorView& out,
+          bool accumulate, const void* bias)
+      : context_(context),
+        dtype_(out.dtype),
         a_(a),
         b_(b),
         out_(out),
@@ -181,10 +187,22 @@ class Product {
                   column * args.b.column_stride * item;
     args.c = out_.as<char>() + batch_offset(out_, out_, index) + (row * args.ldc + column) * item;
     const char* const bias = bias_ == nullptr ? nullptr : bias_ + column * item;
-    if (dtype_ == DType::bfloat16) return onednn_bfloat16_gemm(args, bias);
+    if (is_half(dtype_)) return run_half(args, bias);
     if (bias != nullptr) write_bias(args, bias, item);
     const bool is_float = is_floating(dtype_) || is_complex(dtype_);
     is_float ? gemm(dtype_, args) : gemm_integers(dtype_, args);
+  }
+
+  void run_half(const Gemm& args, const void* bias) const {
+    const double work = static_cast<double>(m_) * static_cast<double>(n_) * static_cast<double>(k_);
+    // The instructions take products in pairs. oneDNN 2.6.3 fills up the last pair of an odd k in a
+    // way that makes NaN of infinities.
+    const bool is_in_pairs = k_ % 2 == 0;
+    if (dtype_ == DType::bfloat16 && is_in_pairs && work >= kBFloat16Work &&
+        has_bfloat16_products()) {
+      return onednn_bfloat16_gemm(args, bias);
+    }
+    half_gemm(context_, dtype_, args, bias);
   }
 
   /// To each row of a block of C, just before the product is added to it in the cache.
@@ -195,6 +213,7 @@ class Product {
     }
   }
 
+  const Context& context_;
   DType dtype_;
   const Operand& a_;
   const Operand& b_;
@@ -234,66 +253,54 @@ void fill_rows(const Context& context, const TensorView& bias, const TensorView&
   }
 }
 
-/// What products of this dtype are computed in.
-DType compute_dtype(DType dtype) { return is_half(dtype) ? DType::float32 : dtype; }
-
-bool can_hold_result(const TensorView& out, DType compute) {
+bool can_hold_result(const TensorView& out) {
   const int64_t rows = out.sizes[out.ndim - 2], columns = out.sizes[out.ndim - 1];
-  return out.dtype == compute && (columns == 1 || out.strides[out.ndim - 1] == 1) &&
+  return (columns == 1 || out.strides[out.ndim - 1] == 1) &&
          (rows == 1 || out.strides[out.ndim - 2] >= columns);
 }
 
 /// A result of so many elements stays in the cache until the product is added to it.
 constexpr int64_t kMostFilledAtOnce = 32 * 1024;
 
-// Below so many multiplications, conversions to float32 cost less than a call for bfloat16.
-constexpr double kBFloat16Work = 1 << 17;
-
-bool is_for_bfloat16(const TensorView& input, const TensorView& other, const TensorView& out) {
-  if (out.dtype != DType::bfloat16 || input.dtype != out.dtype || other.dtype != out.dtype) {
-    return false;
+/// A bias that is not dense in the dtype of `out`, or none, in a copy.
+class DenseBias {
+ public:
+  DenseBias(const Context& context, const TensorView* bias, DType dtype) {
+    if (bias == nullptr) return;
+    data_ = bias->data;
+    if (bias->contiguous && bias->dtype == dtype) return;
+    copy(context, *bias, copied_.emplace(*bias, dtype).view());
+    data_ = copied_->view().data;
   }
-  const double per_row = static_cast<double>(input.sizes[input.ndim - 1]) *
-                         static_cast<double>(out.sizes[out.ndim - 1]);
-  const double work = per_row * static_cast<double>(out.sizes[out.ndim - 2]);
-  return work >= kBFloat16Work && can_hold_result(out, out.dtype) && has_bfloat16_products();
-}
+  const void* data() const { return data_; }
 
-/// The same without a float32 copy of anything.
-void multiply_bfloat16(const Context& context, const TensorView& input, const TensorView& other,
-                       const TensorView* bias, const TensorView& out) {
-  std::optional<DenseCopy> dense;
-  if (bias != nullptr && !(bias->contiguous && bias->dtype == out.dtype)) {
-    copy(context, *bias, dense.emplace(*bias, out.dtype).view());
-    bias = &dense->view();
-  }
-  const Operand a(context, input, out.dtype), b(context, other, out.dtype);
-  const void* const values = bias != nullptr ? bias->data : nullptr;
-  Product(out.dtype, a, b, out, false, values).run();
-}
+ private:
+  std::optional<DenseCopy> copied_;
+  const void* data_ = nullptr;
+};
 
 /// out = input @ other, plus `bias` in every row.
 void multiply(const Context& context, const TensorView& input, const TensorView& other,
               const TensorView* bias, const TensorView& out) {
   if (out.numel == 0) return;
-  if (is_for_bfloat16(input, other, out)) {
-    return multiply_bfloat16(context, input, other, bias, out);
-  }
-  const DType compute = compute_dtype(out.dtype);
+  const DType dtype = out.dtype;
   std::optional<DenseCopy> staged;
-  if (!can_hold_result(out, compute)) staged.emplace(out, compute);
+  if (!can_hold_result(out)) staged.emplace(out, dtype);
   const TensorView& result = staged ? staged->view() : out;
-  const bool has_bias = bias != nullptr;
-  // A large product writes the bias block by block, on the threads that then add to it.
-  const bool is_by_block = has_bias && bias->contiguous && bias->dtype == compute &&
-                           out.numel > kMostFilledAtOnce && input.sizes[input.ndim - 1] != 0;
+  const bool has_bias = bias != nullptr, has_depth = input.sizes[input.ndim - 1] != 0;
+  // A large product writes the bias block by block, on the threads that then add to it; one of half
+  // types adds it before rounding.
+  const bool is_dense_bias = has_bias && bias->contiguous && bias->dtype == dtype;
+  const bool is_by_block =
+      has_bias && has_depth && (is_half(dtype) || (is_dense_bias && out.numel > kMostFilledAtOnce));
   if (has_bias && !is_by_block) fill_rows(context, *bias, result);
   if (!staged && !is_by_block && multiply_at_once(input, other, out, has_bias)) return;
-  if (input.sizes[input.ndim - 1] != 0) {
-    const Operand a(context, input, compute), b(context, other, compute);
-    Product(compute, a, b, result, has_bias, is_by_block ? bias->data : nullptr).run();
-  } else if (bias == nullptr) {
-    fill_kernels.find_cpu(compute)(context, Scalar(0), result);
+  if (has_depth) {
+    const Operand a(context, input, dtype), b(context, other, dtype);
+    const DenseBias dense(context, is_by_block ? bias : nullptr, dtype);
+    Product(context, a, b, result, has_bias, dense.data()).run();
+  } else if (!has_bias) {
+    fill_kernels.find_cpu(dtype)(context, Scalar(0), result);
   }
   if (staged) copy(context, result, out);
 }

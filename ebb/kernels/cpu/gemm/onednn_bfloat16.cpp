@@ -24,11 +24,14 @@ Desc matrix(int64_t rows, int64_t columns, StoredMatrix stored) {
   return {{rows, columns}, Type::bf16, strides};
 }
 
-/// A product of one shape.
+/// A product of one shape, and its operands: made once, shown other arrays at each call.
 struct Plan {
   Desc a, b, bias, c;
   dnnl::matmul product;
   size_t scratch_bytes;
+  // In the order of `arguments`.
+  memory a_memory, b_memory, c_memory, scratch_memory, bias_memory;
+  std::array<dnnl_exec_arg_t, 5> arguments;
 
   Plan(const Gemm& g, const StoredOperands& stored, bool has_bias)
       : a(matrix(g.m, g.k, stored.a)),
@@ -42,6 +45,16 @@ struct Plan {
     const dnnl::matmul::primitive_desc chosen(description, attributes, cpu_engine());
     product = dnnl::matmul(chosen);
     scratch_bytes = chosen.scratchpad_desc().get_size();
+    a_memory = memory_at(a, nullptr);
+    b_memory = memory_at(b, nullptr);
+    c_memory = memory_at(c, nullptr);
+    scratch_memory = scratch_at(nullptr, scratch_bytes);
+    if (has_bias) bias_memory = memory_at(bias, nullptr);
+    arguments = {{{DNNL_ARG_SRC, a_memory.get()},
+                  {DNNL_ARG_WEIGHTS, b_memory.get()},
+                  {DNNL_ARG_DST, c_memory.get()},
+                  {DNNL_ARG_SCRATCHPAD, scratch_memory.get()},
+                  {DNNL_ARG_BIAS, has_bias ? bias_memory.get() : nullptr}}};
   }
 };
 
@@ -55,7 +68,7 @@ struct HashOfKey {
 };
 
 /// Compiling takes a hundred times as long as a small product.
-const Plan& plan_for(const Gemm& g, bool has_bias) {
+Plan& plan_for(const Gemm& g, bool has_bias) {
   thread_local std::unordered_map<Key, Plan, HashOfKey> plans;
   const StoredOperands stored = stored_operands(g);
   const Key key{g.m,         g.n,   g.k,     stored.a.is_turned, stored.a.ld, stored.b.is_turned,
@@ -65,15 +78,19 @@ const Plan& plan_for(const Gemm& g, bool has_bias) {
   return plans.emplace(key, Plan(g, stored, has_bias)).first->second;
 }
 
-void execute(const Plan& plan, const Gemm& g, const void* bias) {
+void show(memory& operand, const void* data) { operand.set_data_handle(const_cast<void*>(data)); }
+
+void execute(Plan& plan, const Gemm& g, const void* bias) {
   const Scratch scratch(std::max<size_t>(1, plan.scratch_bytes));
-  std::unordered_map<int, memory> arguments = {
-      {DNNL_ARG_SRC, memory_at(plan.a, g.a.data)},
-      {DNNL_ARG_WEIGHTS, memory_at(plan.b, g.b.data)},
-      {DNNL_ARG_DST, memory_at(plan.c, g.c)},
-      {DNNL_ARG_SCRATCHPAD, scratch_at(scratch.as<void>(), plan.scratch_bytes)}};
-  if (bias != nullptr) arguments.emplace(DNNL_ARG_BIAS, memory_at(plan.bias, bias));
-  plan.product.execute(thread_stream(), arguments);
+  show(plan.a_memory, g.a.data);
+  show(plan.b_memory, g.b.data);
+  show(plan.c_memory, g.c);
+  show(plan.scratch_memory, scratch.as<void>());
+  if (bias != nullptr) show(plan.bias_memory, bias);
+  const int count = bias != nullptr ? 5 : 4;
+  const dnnl_status_t status = dnnl_primitive_execute(plan.product.get(), thread_stream().get(),
+                                                      count, plan.arguments.data());
+  if (status != dnnl_success) throw dnnl::error(status, "could not execute");
 }
 
 }  // namespace

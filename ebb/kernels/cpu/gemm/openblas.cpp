@@ -12,9 +12,9 @@
 #include <atomic>
 #include <complex>
 #include <limits>
-#include <mutex>
 
 #include "ebb/core/base/error.h"
+#include "ebb/kernels/cpu/gemm/blas_call.h"
 #include "ebb/kernels/cpu/gemm/gemm.h"
 
 namespace ebb::kernels::cpu {
@@ -96,26 +96,6 @@ bool uses_our_buffers() {
   return thread_buffer.was_asked;
 }
 
-/// For the length of a call: alone, if calls have to take turns.
-class BlasCall {
- public:
-  BlasCall() {
-    static const bool is_safe = uses_our_buffers();
-    static std::mutex mutex;
-    if (!is_safe) {
-      turn_ = std::unique_lock(mutex);
-      return;
-    }
-    if (thread_buffer.header == nullptr) thread_buffer.header = map_buffer(true);
-    if (thread_buffer.header == nullptr) {
-      throw OutOfMemoryError("matmul: needs address space for a packing buffer, got none");
-    }
-  }
-
- private:
-  std::unique_lock<std::mutex> turn_;
-};
-
 /// A product in BLAS's words. Nothing but what stored_operands() lets through may be passed on:
 /// OpenBLAS prints a line about other arguments and leaves the result as it was.
 struct BlasProduct {
@@ -184,6 +164,19 @@ void call_gemv(const Gemm& g, const StoredOperands& stored) {
 
 }  // namespace
 
+BlasCall::BlasCall(const char* op) {
+  static const bool is_safe = uses_our_buffers();
+  static std::mutex mutex;
+  if (!is_safe) {
+    turn_ = std::unique_lock(mutex);
+    return;
+  }
+  if (thread_buffer.header == nullptr) thread_buffer.header = map_buffer(true);
+  if (thread_buffer.header == nullptr) {
+    throw OutOfMemoryError(str(op, ": needs address space for a packing buffer, got none"));
+  }
+}
+
 void openblas_gemm(DType dtype, const Gemm& g) {
   const StoredOperands stored = stored_operands(g);
   const int64_t largest = std::max({g.m, g.n, g.k, g.ldc, stored.a.ld, stored.b.ld});
@@ -191,7 +184,7 @@ void openblas_gemm(DType dtype, const Gemm& g) {
     throw NotImplementedError(
         str("matmul: OpenBLAS needs sizes and strides below 2^31, got ", largest));
   }
-  const BlasCall call;
+  const BlasCall call("matmul");
   switch (dtype) {
     case DType::float32: return call_blas<float>(g, stored);
     case DType::float64:
