@@ -140,7 +140,7 @@ using ops::infer::describe;
 void check_operands(const Tensor& query, const Tensor& key, const Tensor& value) {
   const auto check = [&](const char* name, const Tensor& tensor) {
     ops::infer::check_ndim(kOp, name, tensor, 2, kMaxDims - 1);
-    ops::infer::check_same_dtype(kOp, query, name, tensor);
+    ops::infer::check_same_dtype(kOp, "query", query, name, tensor);
     ops::infer::check_same_device(kOp, query, tensor);
   };
   ops::infer::check_defined(kOp, "query", query);

@@ -1,14 +1,14 @@
 // ebb/ops/impl/attention.cpp -- the fused attention ops: checks, dense rows, half types.
 //
 // Kernels read views whose last dim is dense, such as heads cut out of a projection, without a
-// copy. Half types are converted as a whole and run in float32.
+// copy. Half types are summed in float32, in which logsumexp is.
 #include "ebb/ops/impl/attention.h"
 
 #include "ebb/kernels/tables/attention.h"
 #include "ebb/kernels/tables/attention_backward.h"
 #include "ebb/kernels/tables/attention_dropout.h"
 #include "ebb/ops/impl/copies.h"
-#include "ebb/ops/impl/creation.h"
+#include "ebb/ops/impl/new_tensors.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/view_of.h"
 
@@ -23,12 +23,11 @@ DType compute_dtype(const Tensor& tensor) {
 }
 
 /// `tensor` with the elements of its last dim side by side and its rows one behind the other.
-Tensor with_dense_rows(const Tensor& tensor, DType dtype) {
-  const Tensor converted = as_dtype(tensor, dtype);
-  const IntSpan sizes = converted.sizes(), strides = converted.strides();
+Tensor with_dense_rows(const Tensor& tensor) {
+  const IntSpan sizes = tensor.sizes(), strides = tensor.strides();
   const bool is_dense = (sizes[3] == 1 || strides[3] == 1) &&
                         (sizes[2] == 1 || strides[2] >= std::max<int64_t>(1, sizes[3]));
-  return is_dense ? converted : contiguous(converted);
+  return is_dense ? tensor : contiguous(tensor);
 }
 
 void check_shape(const char* op, const char* name, const Tensor& tensor, const Shape& shape) {
@@ -91,7 +90,7 @@ struct Call {
       throw DTypeError(
           str(op, ": attn_mask needs bool or the dtype of query, got ", infer::describe(given)));
     }
-    mask = given.dtype() == DType::boolean ? given : as_dtype(given, compute);
+    mask = given;
     const int64_t sizes[] = {batch, heads, rows, columns};
     for (int dim = 0; dim < 4; ++dim) {
       const bool is_single = mask.sizes()[static_cast<size_t>(dim)] == 1;
@@ -122,10 +121,10 @@ AttentionOptions options_of(double dropout_p, bool is_causal, double scale, int6
 Tensor empty_in_order(const Call& call, const Tensor& like) {
   const bool heads_inside = like.strides()[1] < like.strides()[2];
   if (!heads_inside) {
-    return ebb::empty(Shape{call.batch, call.heads, call.rows, call.value_features}, call.compute);
+    return ebb::empty(Shape{call.batch, call.heads, call.rows, call.value_features}, call.dtype);
   }
   const Tensor turned =
-      ebb::empty(Shape{call.batch, call.rows, call.heads, call.value_features}, call.compute);
+      ebb::empty(Shape{call.batch, call.rows, call.heads, call.value_features}, call.dtype);
   const int64_t sizes[] = {call.batch, call.heads, call.rows, call.value_features};
   const IntSpan strides = turned.strides();
   const int64_t swapped[] = {strides[0], strides[2], strides[1], strides[3]};
@@ -140,20 +139,19 @@ std::tuple<Tensor, Tensor> attention(const Tensor& query, const Tensor& key, con
   constexpr const char* op = "attention";
   const Call call(op, query, key, value, attn_mask,
                   options_of(dropout_p, is_causal, scale, seed, offset));
-  const auto kernel = kernel_for(op, kernels::attention_kernels, query, call.compute);
+  const auto kernel = kernel_for(op, kernels::attention_kernels, query, call.dtype);
   const Shape rows{call.batch, call.heads, call.rows};
   if (call.is_empty() || call.sees_nothing()) {
     const double infinity = std::numeric_limits<double>::infinity();
     return {zeros(Shape{call.batch, call.heads, call.rows, call.value_features}, call.dtype, {}),
             full(rows, infinity, call.compute, {})};
   }
-  const Tensor q = with_dense_rows(query, call.compute), k = with_dense_rows(key, call.compute);
-  const Tensor v = with_dense_rows(value, call.compute);
+  const Tensor q = with_dense_rows(query), k = with_dense_rows(key), v = with_dense_rows(value);
   const Tensor out = empty_in_order(call, query);
   const Tensor logsumexp = ebb::empty(rows, call.compute);
   kernel(context_of(query), view_of(q), view_of(k), view_of(v), call.options, view_of(out),
          view_of(logsumexp));
-  return {as_dtype(out, call.dtype), logsumexp};
+  return {out, logsumexp};
 }
 
 std::tuple<Tensor, Tensor, Tensor> attention_backward(const Tensor& query, const Tensor& key,
@@ -169,21 +167,21 @@ std::tuple<Tensor, Tensor, Tensor> attention_backward(const Tensor& query, const
   check_shape(op, "out", out, results);
   check_shape(op, "grad", grad, results);
   check_shape(op, "logsumexp", logsumexp, Shape{call.batch, call.heads, call.rows});
-  const auto kernel = kernel_for(op, kernels::attention_backward_kernels, query, call.compute);
+  const auto kernel = kernel_for(op, kernels::attention_backward_kernels, query, call.dtype);
   if (call.is_empty() || call.sees_nothing()) {
     return {zeros_like(query, {}), zeros_like(key, {}), zeros_like(value, {})};
   }
-  const Tensor q = with_dense_rows(query, call.compute), k = with_dense_rows(key, call.compute);
-  const Tensor v = with_dense_rows(value, call.compute), o = with_dense_rows(out, call.compute);
-  const Tensor g = with_dense_rows(grad, call.compute);
+  const Tensor q = with_dense_rows(query), k = with_dense_rows(key), v = with_dense_rows(value);
+  const Tensor o = with_dense_rows(as_dtype(out, call.dtype));
+  const Tensor g = with_dense_rows(as_dtype(grad, call.dtype));
   const Tensor lse = contiguous(as_dtype(logsumexp, call.compute));
-  const Tensor grad_q = ebb::empty(query.sizes(), call.compute);
-  const Tensor grad_k = ebb::empty(key.sizes(), call.compute);
-  const Tensor grad_v = ebb::empty(value.sizes(), call.compute);
+  const Tensor grad_q = ebb::empty(query.sizes(), call.dtype);
+  const Tensor grad_k = ebb::empty(key.sizes(), call.dtype);
+  const Tensor grad_v = ebb::empty(value.sizes(), call.dtype);
   const kernels::AttentionSaved saved{view_of(q), view_of(k),   view_of(v),
                                       view_of(o), view_of(lse), view_of(g)};
   kernel(context_of(query), saved, call.options, view_of(grad_q), view_of(grad_k), view_of(grad_v));
-  return {as_dtype(grad_q, call.dtype), as_dtype(grad_k, call.dtype), as_dtype(grad_v, call.dtype)};
+  return {grad_q, grad_k, grad_v};
 }
 
 Tensor attention_dropout(const Tensor& query, int64_t columns, double dropout_p, int64_t seed,

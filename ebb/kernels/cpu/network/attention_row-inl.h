@@ -1,12 +1,12 @@
-// ebb/kernels/cpu/network/attention-inl.h -- what attention does with one row of a tile,
+// ebb/kernels/cpu/network/attention_row-inl.h -- what attention does with one row of a tile,
 // vectorised.
 //
 // Included once per target (see each_target.h).
-#if defined(EBB_KERNELS_CPU_ATTENTION_INL_H) == defined(HWY_TARGET_TOGGLE)
-#ifdef EBB_KERNELS_CPU_ATTENTION_INL_H
-#undef EBB_KERNELS_CPU_ATTENTION_INL_H
+#if defined(EBB_KERNELS_CPU_ATTENTION_ROW_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef EBB_KERNELS_CPU_ATTENTION_ROW_INL_H
+#undef EBB_KERNELS_CPU_ATTENTION_ROW_INL_H
 #else
-#define EBB_KERNELS_CPU_ATTENTION_INL_H
+#define EBB_KERNELS_CPU_ATTENTION_ROW_INL_H
 #endif
 
 #include <limits>
