@@ -10,8 +10,8 @@
 #include "ebb/kernels/tables/batch_norm_backward.h"
 #include "ebb/kernels/tables/row_norm.h"
 #include "ebb/kernels/tables/row_norm_backward.h"
-#include "ebb/ops/impl/copy.h"
-#include "ebb/ops/impl/creation.h"
+#include "ebb/ops/impl/copies.h"
+#include "ebb/ops/impl/new_tensors.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/view_of.h"
 
@@ -46,7 +46,7 @@ void check_factor(const char* op, const char* name, const Tensor& factor, IntSpa
 }
 
 void check_grad(const char* op, const Tensor& grad, const Tensor& input) {
-  infer::check_same_dtype(op, grad, "input", input);
+  infer::check_same_dtype(op, "grad", grad, "input", input);
   if (equal(grad.sizes(), input.sizes())) return;
   throw ShapeError(str(op, ": grad needs the shape of input, got ", infer::describe(grad), " and ",
                        infer::describe(input)));

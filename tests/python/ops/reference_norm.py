@@ -64,7 +64,36 @@ def batch_norm(a: dict[str, Any]) -> np.ndarray:
     return _affine(normalized, a, _per_channel(values))
 
 
+def _norm(values: np.ndarray, p: float, axis: Any) -> np.ndarray:
+    """Return p-norms; p of 0 counts what is not zero."""
+    size = np.abs(values)
+    if p == 0:
+        return np.sum(size != 0, axis).astype(size.dtype)
+    if np.isinf(p):
+        return size.max(axis, initial=0)
+    return np.sum(size**p, axis) ** (1 / p)
+
+
+def cdist(a: dict[str, Any]) -> np.ndarray:
+    return _norm(a["x1"][..., :, None, :] - a["x2"][..., None, :, :], a["p"], -1)
+
+
+def pdist(a: dict[str, Any]) -> np.ndarray:
+    rows, columns = np.triu_indices(len(a["input"]), 1)
+    return _norm(a["input"][rows] - a["input"][columns], a["p"], -1)
+
+
+def renorm(a: dict[str, Any]) -> np.ndarray:
+    x, most = a["input"], a["maxnorm"]
+    others = tuple(i for i in range(x.ndim) if i != a["dim"] % x.ndim)
+    norms = np.expand_dims(_norm(x, a["p"], others), others)
+    return np.where(norms > most, x * (most / (norms + 1e-7)), x)
+
+
 NAMED = {
+    "cdist": cdist,
+    "pdist": pdist,
+    "renorm": renorm,
     "layer_norm": layer_norm,
     "rms_norm": rms_norm,
     "group_norm": group_norm,

@@ -84,22 +84,6 @@ struct ChannelBlocks {
   }
 };
 
-/// Calls body(values, count, offset) with `count` elements in the accumulator's type: all at once,
-/// or tile by tile for half types.
-template <typename T, class Body>
-HWY_INLINE void for_each_tile(const T* data, int64_t count, Body body) {
-  if constexpr (is_half_type<T>) {
-    HWY_ALIGN float tile[kTile];
-    for (int64_t i = 0; i < count; i += kTile) {
-      const int64_t part = std::min(kTile, count - i);
-      widen(data + i, tile, static_cast<size_t>(part));
-      body(tile, static_cast<size_t>(part), i);
-    }
-  } else {
-    body(data, static_cast<size_t>(count), int64_t{0});
-  }
-}
-
 /// Count, mean and squares around the mean, or two sums: what a block gives.
 struct BlockSums {
   double first = 0, second = 0;
@@ -111,17 +95,13 @@ BlockSums moments_of_block(const ChannelBlocks& blocks, int64_t block, const T* 
   const hn::ScalableTag<Acc> d;
   auto sum = hn::Zero(d);
   blocks.visit(block, [&](int64_t at, int64_t run) HWY_ATTR {
-    for_each_tile(channel + at, run, [&](const Acc* values, size_t count, int64_t) HWY_ATTR {
-      sum = hn::Add(sum, reduce_leaf(SumOp{}, d, values, count));
-    });
+    sum = hn::Add(sum, reduce_leaf(SumOp{}, d, channel + at, static_cast<size_t>(run)));
   });
   const Acc count = static_cast<Acc>(blocks.size_of(block));
   const Acc mean = hn::GetLane(hn::SumOfLanes(d, sum)) / count;
   auto squares = hn::Zero(d);
   blocks.visit(block, [&](int64_t at, int64_t run) HWY_ATTR {
-    for_each_tile(channel + at, run, [&](const Acc* values, size_t part, int64_t) HWY_ATTR {
-      squares = hn::Add(squares, squares_leaf(d, values, part, mean));
-    });
+    squares = hn::Add(squares, squares_leaf(d, channel + at, static_cast<size_t>(run), mean));
   });
   return {mean, hn::GetLane(hn::SumOfLanes(d, squares))};
 }
@@ -165,15 +145,7 @@ void forward_channel(const ChannelNorm& norm, const ChannelBlocks& blocks, const
   for_blocks(blocks, [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t block = begin; block < end; ++block) {
       blocks.visit(block, [&](int64_t at, int64_t run) HWY_ATTR {
-        if constexpr (is_half_type<T>) {
-          HWY_ALIGN float result[kTile];
-          for_each_tile(in + at, run, [&](const Acc* values, size_t count, int64_t i) HWY_ATTR {
-            affine_run(values, mean, scale, shift, result, count);
-            narrow(result, out + at + i, count);
-          });
-        } else {
-          affine_run(in + at, mean, scale, shift, out + at, static_cast<size_t>(run));
-        }
+        affine_run(in + at, mean, scale, shift, out + at, static_cast<size_t>(run));
       });
     }
   });
@@ -187,32 +159,11 @@ BlockSums products_of_block(const ChannelBlocks& blocks, int64_t block, const T*
   const hn::ScalableTag<Acc> d;
   auto sum = hn::Zero(d), product = hn::Zero(d);
   blocks.visit(block, [&](int64_t at, int64_t run) HWY_ATTR {
-    HWY_ALIGN Acc tile[is_half_type<T> ? kTile : 1];
-    for_each_tile(channel + at, run, [&](const Acc* values, size_t count, int64_t i) HWY_ATTR {
-      const DenseValues<T> source{grads + at};
-      const Acc* const grad = source.read(i, static_cast<int64_t>(count), tile);
-      const auto part = product_leaf(d, grad, values, count, mean);
-      sum = hn::Add(sum, part.first);
-      product = hn::Add(product, part.second);
-    });
+    const auto part = product_leaf(d, grads + at, channel + at, static_cast<size_t>(run), mean);
+    sum = hn::Add(sum, part.first);
+    product = hn::Add(product, part.second);
   });
   return {hn::GetLane(hn::SumOfLanes(d, sum)), hn::GetLane(hn::SumOfLanes(d, product))};
-}
-
-template <typename T>
-HWY_INLINE void grad_input_run(const T* grad, const T* in, AccumulatorOf<T> mean,
-                               GradFactors<AccumulatorOf<T>> factors, T* out, int64_t run) {
-  using Acc = AccumulatorOf<T>;
-  if constexpr (is_half_type<T>) {
-    HWY_ALIGN float wide[kTile];
-    for_each_tile(in, run, [&](const Acc* values, size_t count, int64_t i) HWY_ATTR {
-      widen(grad + i, wide, count);
-      grad_run(static_cast<const Acc*>(wide), values, mean, factors, wide, count);
-      narrow(wide, out + i, count);
-    });
-  } else {
-    grad_run(grad, in, mean, factors, out, static_cast<size_t>(run));
-  }
 }
 
 template <typename T>
@@ -243,7 +194,8 @@ void backward_channel(const ChannelNorm& norm, const ChannelBlocks& blocks, cons
   for_blocks(blocks, [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t block = begin; block < end; ++block) {
       blocks.visit(block, [&](int64_t at, int64_t run) HWY_ATTR {
-        grad_input_run(grad + at, in + at, mean, factors, with.out + first + at, run);
+        grad_run(grad + at, in + at, mean, factors, with.out + first + at,
+                 static_cast<size_t>(run));
       });
     }
   });
@@ -276,10 +228,10 @@ struct Columns {
   int64_t stride() const { return norm.channels * norm.inner; }
   double per_channel() const { return static_cast<double>(norm.samples * norm.inner); }
 
-  /// Row number `row` of a tensor in the accumulator's type, there or copied to `tile`.
-  HWY_INLINE const Acc* row(const T* tensor, int64_t row, Acc* tile) const {
-    const DenseValues<T> source{tensor + begin()};
-    return source.read(row * stride(), static_cast<int64_t>(count()), tile);
+  /// Where row number `row` of a tensor starts.
+  template <typename U>
+  HWY_INLINE U* row(U* tensor, int64_t row) const {
+    return tensor + begin() + row * stride();
   }
   /// per_column[i] = per_channel[channel of i].
   void spread(const Acc* per_channel, Acc* per_column) const {
@@ -310,8 +262,6 @@ struct ColumnRoom {
   HWY_ALIGN Acc shift[kMaxColumns];
   HWY_ALIGN Acc sums[kMaxColumns];
   HWY_ALIGN Acc more_sums[kMaxColumns];
-  HWY_ALIGN Acc tile[kMaxColumns];
-  HWY_ALIGN Acc other_tile[kMaxColumns];
   Acc per_channel[3][kMaxColumns];
   double totals[kMaxColumns];
   double more_totals[kMaxColumns];
@@ -323,13 +273,13 @@ HWY_INLINE void for_each_vector(size_t count, Op op) {
   const hn::ScalableTag<T> d;
   const size_t lanes = hn::Lanes(d);
   size_t i = 0;
-  const auto load = [&](const T* from) HWY_ATTR { return hn::LoadU(d, from + i); };
-  const auto store = [&](auto v, T* to) HWY_ATTR { hn::StoreU(v, d, to + i); };
+  const auto load = [&](const auto* from) HWY_ATTR { return load_lanes(d, from + i); };
+  const auto store = [&](auto v, auto* to) HWY_ATTR { store_lanes(v, d, to + i); };
   for (; i + lanes <= count; i += lanes) op(load, store);
   if (i == count) return;
   const size_t rest = count - i;
-  const auto load_rest = [&](const T* from) HWY_ATTR { return load_first(d, from + i, rest); };
-  const auto store_rest = [&](auto v, T* to) HWY_ATTR { store_first(v, d, to + i, rest); };
+  const auto load_rest = [&](const auto* from) HWY_ATTR { return load_first(d, from + i, rest); };
+  const auto store_rest = [&](auto v, auto* to) HWY_ATTR { store_first(v, d, to + i, rest); };
   op(load_rest, store_rest);
 }
 
@@ -340,14 +290,14 @@ void column_moments(const Columns<T>& columns, const Operands<T>& with,
   Acc* const means = with.mean + columns.first_channel;
   Acc* const vars = with.var + columns.first_channel;
   columns.sum_rows(room.sums, room.totals, [&](int64_t row, Acc* sums) HWY_ATTR {
-    add_row(SumOp{}, sums, columns.row(with.input, row, room.tile), columns.count());
+    add_elements(SumOp{}, sums, columns.row(with.input, row), columns.count());
   });
   for (int64_t i = 0; i < columns.channels; ++i) {
     means[i] = static_cast<Acc>(room.totals[i] / columns.per_channel());
   }
   columns.spread(means, room.mean);
   columns.sum_rows(room.sums, room.totals, [&](int64_t row, Acc* sums) HWY_ATTR {
-    const Acc* const in = columns.row(with.input, row, room.tile);
+    const T* const in = columns.row(with.input, row);
     for_each_vector<Acc>(columns.count(), [&](auto load, auto store) HWY_ATTR {
       const auto centred = hn::Sub(load(in), load(room.mean));
       store(hn::MulAdd(centred, centred, load(sums)), sums);
@@ -373,15 +323,12 @@ void forward_columns(const Columns<T>& columns, const Operands<T>& with) {
   columns.spread(room.per_channel[0], room.scale);
   columns.spread(room.per_channel[1], room.shift);
   for (int64_t row = 0; row < columns.norm.samples; ++row) {
-    const Acc* const in = columns.row(with.input, row, room.tile);
-    T* const out = with.out + row * columns.stride() + columns.begin();
-    Acc* to = room.tile;
-    if constexpr (!is_half_type<T>) to = out;
+    const T* const in = columns.row(with.input, row);
+    T* const out = columns.row(with.out, row);
     for_each_vector<Acc>(columns.count(), [&](auto load, auto store) HWY_ATTR {
       const auto centred = hn::Sub(load(in), load(room.mean));
-      store(hn::MulAdd(centred, load(room.scale), load(room.shift)), to);
+      store(hn::MulAdd(centred, load(room.scale), load(room.shift)), out);
     });
-    if constexpr (is_half_type<T>) narrow(to, out, columns.count());
   }
 }
 
@@ -391,11 +338,11 @@ void column_products(const Columns<T>& columns, const Operands<T>& with,
                      ColumnRoom<AccumulatorOf<T>>& room) {
   using Acc = AccumulatorOf<T>;
   columns.sum_rows(room.sums, room.totals, [&](int64_t row, Acc* sums) HWY_ATTR {
-    add_row(SumOp{}, sums, columns.row(with.grad, row, room.tile), columns.count());
+    add_elements(SumOp{}, sums, columns.row(with.grad, row), columns.count());
   });
   columns.sum_rows(room.more_sums, room.more_totals, [&](int64_t row, Acc* sums) HWY_ATTR {
-    const Acc* const grad = columns.row(with.grad, row, room.tile);
-    const Acc* const in = columns.row(with.input, row, room.other_tile);
+    const T* const grad = columns.row(with.grad, row);
+    const T* const in = columns.row(with.input, row);
     for_each_vector<Acc>(columns.count(), [&](auto load, auto store) HWY_ATTR {
       const auto centred = hn::Sub(load(in), load(room.mean));
       store(hn::MulAdd(load(grad), centred, load(sums)), sums);
@@ -425,17 +372,14 @@ void backward_columns(const Columns<T>& columns, const Operands<T>& with) {
   columns.spread(room.per_channel[1], room.sums);
   columns.spread(room.per_channel[2], room.shift);
   for (int64_t row = 0; row < columns.norm.samples; ++row) {
-    const Acc* const grad = columns.row(with.grad, row, room.tile);
-    const Acc* const in = columns.row(with.input, row, room.other_tile);
-    T* const out = with.out + row * columns.stride() + columns.begin();
-    Acc* to = room.tile;
-    if constexpr (!is_half_type<T>) to = out;
+    const T* const grad = columns.row(with.grad, row);
+    const T* const in = columns.row(with.input, row);
+    T* const out = columns.row(with.out, row);
     for_each_vector<Acc>(columns.count(), [&](auto load, auto store) HWY_ATTR {
       const auto lead = hn::MulAdd(load(grad), load(room.scale), load(room.shift));
       const auto centred = hn::Sub(load(in), load(room.mean));
-      store(hn::MulAdd(centred, load(room.sums), lead), to);
+      store(hn::MulAdd(centred, load(room.sums), lead), out);
     });
-    if constexpr (is_half_type<T>) narrow(to, out, columns.count());
   }
 }
 

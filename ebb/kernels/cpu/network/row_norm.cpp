@@ -2,10 +2,10 @@
 // by itself, and their gradients.
 //
 // A row is read from memory once: its mean, its variance around that mean (two passes, so nothing
-// cancels) and the result are formed while it is in the cache. Half types are widened to a scratch
-// row first. Gradients of weights are added up per piece of rows; pieces are then added in pairs.
-// A piece is a block of samples times a block of groups, so that the sums of all pieces take no
-// more memory than a fraction of the input, however many channels there are.
+// cancels) and the result are formed while it is in the cache. Gradients of weights are added up
+// per piece of rows; pieces are then added in pairs. A piece is a block of samples times a block of
+// groups, so that the sums of all pieces take no more memory than a fraction of the input, however
+// many channels there are.
 #include "ebb/kernels/tables/row_norm.h"
 
 #include <algorithm>
@@ -27,19 +27,20 @@ struct Moments {
 };
 
 template <typename T>
-HWY_INLINE Moments<T> moments_of(const RowNorm& norm, const T* row) {
-  const hn::ScalableTag<T> d;
+HWY_INLINE Moments<LaneOf<T>> moments_of(const RowNorm& norm, const T* row) {
+  using Acc = LaneOf<T>;
+  const hn::ScalableTag<Acc> d;
   const int64_t width = norm.width();
-  const T count = static_cast<T>(width);
-  T mean = 0;
+  const Acc count = static_cast<Acc>(width);
+  Acc mean = 0;
   if (norm.is_centred) {
-    mean = tree_sum<T>(width,
-                       [&](int64_t begin, int64_t part) HWY_ATTR {
-                         return reduce_leaf(SumOp{}, d, row + begin, static_cast<size_t>(part));
-                       }) /
+    mean = tree_sum<Acc>(width,
+                         [&](int64_t begin, int64_t part) HWY_ATTR {
+                           return reduce_leaf(SumOp{}, d, row + begin, static_cast<size_t>(part));
+                         }) /
            count;
   }
-  const T squares = tree_sum<T>(width, [&](int64_t begin, int64_t part) HWY_ATTR {
+  const Acc squares = tree_sum<Acc>(width, [&](int64_t begin, int64_t part) HWY_ATTR {
     return squares_leaf(d, row + begin, static_cast<size_t>(part), mean);
   });
   return {mean, inverse_deviation(squares / count, norm.eps)};
@@ -47,9 +48,9 @@ HWY_INLINE Moments<T> moments_of(const RowNorm& norm, const T* row) {
 
 /// A row whose elements have a weight and a bias each.
 template <bool has_weight, bool has_bias, typename T>
-HWY_INLINE void normalize_row(const T* in, const T* weight, const T* bias, Moments<T> moments,
-                              T* out, size_t count) {
-  const hn::ScalableTag<T> d;
+HWY_INLINE void normalize_row(const T* in, const LaneOf<T>* weight, const LaneOf<T>* bias,
+                              Moments<LaneOf<T>> moments, T* out, size_t count) {
+  const hn::ScalableTag<LaneOf<T>> d;
   const size_t lanes = hn::Lanes(d);
   const auto mean = hn::Set(d, moments.mean), rstd = hn::Set(d, moments.rstd);
   const auto result = [&](auto x, auto w, auto b) HWY_ATTR {
@@ -61,11 +62,11 @@ HWY_INLINE void normalize_row(const T* in, const T* weight, const T* bias, Momen
   };
   size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    const auto x = hn::LoadU(d, in + i);
+    const auto x = load_lanes(d, in + i);
     auto w = x, b = x;
-    if constexpr (has_weight) w = hn::LoadU(d, weight + i);
-    if constexpr (has_bias) b = hn::LoadU(d, bias + i);
-    hn::StoreU(result(x, w, b), d, out + i);
+    if constexpr (has_weight) w = load_lanes(d, weight + i);
+    if constexpr (has_bias) b = load_lanes(d, bias + i);
+    store_lanes(result(x, w, b), d, out + i);
   }
   if (i == count) return;
   const auto x = load_first(d, in + i, count - i);
@@ -77,9 +78,9 @@ HWY_INLINE void normalize_row(const T* in, const T* weight, const T* bias, Momen
 
 /// One row of the result; `weight` and `bias` are those of its first channel, or null.
 template <typename T>
-HWY_INLINE void forward_row(const RowNorm& norm, const T* in, const T* weight, const T* bias,
-                            T* out) {
-  const Moments<T> moments = moments_of(norm, in);
+HWY_INLINE void forward_row(const RowNorm& norm, const T* in, const LaneOf<T>* weight,
+                            const LaneOf<T>* bias, T* out) {
+  const auto moments = moments_of(norm, in);
   const auto width = static_cast<size_t>(norm.width());
   if (norm.inner == 1) {
     if (weight != nullptr && bias != nullptr)
@@ -89,8 +90,8 @@ HWY_INLINE void forward_row(const RowNorm& norm, const T* in, const T* weight, c
     return normalize_row<false, false>(in, weight, bias, moments, out, width);
   }
   for (int64_t channel = 0; channel < norm.channels; ++channel) {
-    const T scale = weight == nullptr ? moments.rstd : moments.rstd * weight[channel];
-    const T shift = bias == nullptr ? T{0} : bias[channel];
+    const auto scale = weight == nullptr ? moments.rstd : moments.rstd * weight[channel];
+    const auto shift = bias == nullptr ? LaneOf<T>{0} : bias[channel];
     const int64_t at = channel * norm.inner;
     affine_run(in + at, moments.mean, scale, shift, out + at, static_cast<size_t>(norm.inner));
   }
@@ -106,21 +107,11 @@ void row_norm_kernel(const Context&, const RowNorm& norm, const TensorView& inpu
   const auto* const biases = optional_data<Acc>(bias);
   const int64_t grain = std::max<int64_t>(1, kGrain / width);
   parallel_for(norm.rows, grain, [&](int64_t begin, int64_t end) {
-    const Scratch scratch(is_half_type<T> ? static_cast<size_t>(width) * sizeof(Acc) : 1);
     for (int64_t row = begin; row < end; ++row) {
       const int64_t first = row % norm.groups * norm.channels;
       const Acc* const w = weights == nullptr ? nullptr : weights + first;
       const Acc* const b = biases == nullptr ? nullptr : biases + first;
-      const T* const in = input.as<const T>() + row * width;
-      T* const to = out.as<T>() + row * width;
-      if constexpr (is_half_type<T>) {
-        auto* const wide = scratch.as<Acc>();
-        widen(in, wide, static_cast<size_t>(width));
-        forward_row<Acc>(norm, wide, w, b, wide);
-        narrow(wide, to, static_cast<size_t>(width));
-      } else {
-        forward_row<Acc>(norm, in, w, b, to);
-      }
+      forward_row(norm, input.as<const T>() + row * width, w, b, out.as<T>() + row * width);
     }
   });
 }
@@ -135,9 +126,9 @@ struct WeightGrads {
 /// The sums of v = g * weight and v * (x - mean) over [begin, begin + count) of a row whose
 /// elements have a weight each. Adds g * (x - mean) * rstd and g to the gradients of weight and
 /// bias.
-template <bool has_weight, bool has_sums, class D, typename T = hn::TFromD<D>>
-HWY_INLINE SumPair<hn::Vec<D>> weighted_leaf(D d, const T* grad, const T* in, const T* weight,
-                                             Moments<T> moments, WeightGrads<T> sums,
+template <bool has_weight, bool has_sums, class D, typename T, typename Acc = hn::TFromD<D>>
+HWY_INLINE SumPair<hn::Vec<D>> weighted_leaf(D d, const T* grad, const T* in, const Acc* weight,
+                                             Moments<Acc> moments, WeightGrads<Acc> sums,
                                              size_t count) {
   const size_t lanes = hn::Lanes(d);
   const auto mean = hn::Set(d, moments.mean), rstd = hn::Set(d, moments.rstd);
@@ -151,12 +142,12 @@ HWY_INLINE SumPair<hn::Vec<D>> weighted_leaf(D d, const T* grad, const T* in, co
   };
   size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    const auto g = hn::LoadU(d, grad + i);
-    const auto w = has_weight ? hn::LoadU(d, weight + i) : g;
-    const auto of_weight = step(g, hn::LoadU(d, in + i), w);
+    const auto g = load_lanes(d, grad + i);
+    const auto w = has_weight ? load_lanes(d, weight + i) : g;
+    const auto of_weight = step(g, load_lanes(d, in + i), w);
     if constexpr (has_sums) {
-      hn::StoreU(hn::Add(hn::LoadU(d, sums.weight + i), of_weight), d, sums.weight + i);
-      hn::StoreU(hn::Add(hn::LoadU(d, sums.bias + i), g), d, sums.bias + i);
+      store_lanes(hn::Add(load_lanes(d, sums.weight + i), of_weight), d, sums.weight + i);
+      store_lanes(hn::Add(load_lanes(d, sums.bias + i), g), d, sums.bias + i);
     }
   }
   if (i < count) {
@@ -175,10 +166,11 @@ HWY_INLINE SumPair<hn::Vec<D>> weighted_leaf(D d, const T* grad, const T* in, co
 
 /// grad_input of a row whose elements have a weight each.
 template <typename T>
-HWY_INLINE void weighted_grad_row(const T* grad, const T* in, const T* weight, T mean,
-                                  GradFactors<T> factors, T* out, size_t count) {
+HWY_INLINE void weighted_grad_row(const T* grad, const T* in, const LaneOf<T>* weight,
+                                  LaneOf<T> mean, GradFactors<LaneOf<T>> factors, T* out,
+                                  size_t count) {
   if (weight == nullptr) return grad_run(grad, in, mean, factors, out, count);
-  const hn::ScalableTag<T> d;
+  const hn::ScalableTag<LaneOf<T>> d;
   const size_t lanes = hn::Lanes(d);
   const auto means = hn::Set(d, mean), of_grad = hn::Set(d, factors.of_grad);
   const auto of_centred = hn::Set(d, factors.of_centred);
@@ -189,8 +181,8 @@ HWY_INLINE void weighted_grad_row(const T* grad, const T* in, const T* weight, T
   };
   size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    const auto w = hn::LoadU(d, weight + i);
-    hn::StoreU(result(hn::LoadU(d, grad + i), hn::LoadU(d, in + i), w), d, out + i);
+    const auto w = load_lanes(d, weight + i);
+    store_lanes(result(load_lanes(d, grad + i), load_lanes(d, in + i), w), d, out + i);
   }
   if (i == count) return;
   const size_t rest = count - i;
@@ -208,22 +200,23 @@ GradFactors<T> factors_of(const RowNorm& norm, Moments<T> moments, SumPairOf<T> 
 }
 
 template <typename T>
-void backward_dense_row(const RowNorm& norm, const T* grad, const T* in, const T* weight,
-                        WeightGrads<T> sums, T* out) {
-  const hn::ScalableTag<T> d;
+void backward_dense_row(const RowNorm& norm, const T* grad, const T* in, const LaneOf<T>* weight,
+                        WeightGrads<LaneOf<T>> sums, T* out) {
+  using Acc = LaneOf<T>;
+  const hn::ScalableTag<Acc> d;
   const int64_t width = norm.width();
-  const Moments<T> moments = moments_of(norm, in);
+  const Moments<Acc> moments = moments_of(norm, in);
   const auto leaf = [&]<bool has_weight, bool has_sums>() HWY_ATTR {
-    return tree_sum_pair<T>(width, [&](int64_t at, int64_t part) HWY_ATTR {
-      const WeightGrads<T> here = {has_sums ? sums.weight + at : nullptr,
-                                   has_sums ? sums.bias + at : nullptr};
+    return tree_sum_pair<Acc>(width, [&](int64_t at, int64_t part) HWY_ATTR {
+      const WeightGrads<Acc> here = {has_sums ? sums.weight + at : nullptr,
+                                     has_sums ? sums.bias + at : nullptr};
       return weighted_leaf<has_weight, has_sums>(d, grad + at, in + at,
                                                  has_weight ? weight + at : nullptr, moments, here,
                                                  static_cast<size_t>(part));
     });
   };
   const bool has_sums = sums.weight != nullptr;
-  SumPairOf<T> totals;
+  SumPairOf<Acc> totals;
   if (weight != nullptr) {
     totals =
         has_sums ? leaf.template operator()<true, true>() : leaf.template operator()<true, false>();
@@ -238,25 +231,26 @@ void backward_dense_row(const RowNorm& norm, const T* grad, const T* in, const T
 
 /// A row whose channels are runs of elements.
 template <typename T>
-void backward_run_row(const RowNorm& norm, const T* grad, const T* in, const T* weight,
-                      WeightGrads<T> sums, T* out) {
-  const hn::ScalableTag<T> d;
-  const Moments<T> moments = moments_of(norm, in);
-  SumPairOf<T> totals{0, 0};
+void backward_run_row(const RowNorm& norm, const T* grad, const T* in, const LaneOf<T>* weight,
+                      WeightGrads<LaneOf<T>> sums, T* out) {
+  using Acc = LaneOf<T>;
+  const hn::ScalableTag<Acc> d;
+  const Moments<Acc> moments = moments_of(norm, in);
+  SumPairOf<Acc> totals{0, 0};
   for (int64_t channel = 0; channel < norm.channels; ++channel) {
     const T* const g = grad + channel * norm.inner;
     const T* const x = in + channel * norm.inner;
-    const auto run = tree_sum_pair<T>(norm.inner, [&](int64_t at, int64_t part) HWY_ATTR {
+    const auto run = tree_sum_pair<Acc>(norm.inner, [&](int64_t at, int64_t part) HWY_ATTR {
       return product_leaf(d, g + at, x + at, static_cast<size_t>(part), moments.mean);
     });
-    const T w = weight == nullptr ? T{1} : weight[channel];
+    const Acc w = weight == nullptr ? Acc{1} : weight[channel];
     totals = {totals.first + w * run.first, totals.second + w * run.second};
     if (sums.weight == nullptr) continue;
     sums.weight[channel] += run.second * moments.rstd;
     sums.bias[channel] += run.first;
   }
   if (out == nullptr) return;
-  GradFactors<T> factors = factors_of(norm, moments, totals);
+  GradFactors<Acc> factors = factors_of(norm, moments, totals);
   for (int64_t channel = 0; channel < norm.channels; ++channel) {
     factors.of_grad = weight == nullptr ? moments.rstd : moments.rstd * weight[channel];
     const int64_t at = channel * norm.inner;
@@ -297,8 +291,6 @@ void backward_piece(const RowNorm& norm, const TensorView& grad_out, const Tenso
                     const TensorView* grad_input, const Piece& piece) {
   using Acc = AccumulatorOf<T>;
   const int64_t width = norm.width();
-  const auto size = static_cast<size_t>(width);
-  const Scratch scratch(is_half_type<T> ? 2 * size * sizeof(Acc) : 1);
   const auto run = [&](int64_t sample, int64_t group) {
     const int64_t first = group * norm.channels, at = (sample * norm.groups + group) * width;
     const Acc* const weight = weights == nullptr ? nullptr : weights + first;
@@ -308,17 +300,8 @@ void backward_piece(const RowNorm& norm, const TensorView& grad_out, const Tenso
     const T* const grad = grad_out.as<const T>() + at;
     const T* const in = input.as<const T>() + at;
     T* const out = grad_input == nullptr ? nullptr : grad_input->as<T>() + at;
-    const auto run_row = norm.inner == 1 ? &backward_dense_row<Acc> : &backward_run_row<Acc>;
-    if constexpr (is_half_type<T>) {
-      Acc* const wide_grad = scratch.as<Acc>();
-      Acc* const wide_in = wide_grad + width;
-      widen(grad, wide_grad, size);
-      widen(in, wide_in, size);
-      run_row(norm, wide_grad, wide_in, weight, here, out == nullptr ? nullptr : wide_grad);
-      if (out != nullptr) narrow(wide_grad, out, size);
-    } else {
-      run_row(norm, grad, in, weight, here, out);
-    }
+    const auto run_row = norm.inner == 1 ? &backward_dense_row<T> : &backward_run_row<T>;
+    run_row(norm, grad, in, weight, here, out);
   };
   for (int64_t sample = piece.first_sample; sample < piece.end_sample; ++sample) {
     for (int64_t group = piece.first_group; group < piece.end_group; ++group) run(sample, group);

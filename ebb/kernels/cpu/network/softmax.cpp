@@ -71,23 +71,26 @@ struct SoftmaxGrad {
   }
 };
 
-/// The elements of a row as exp(x - shift), tile by tile.
-template <typename T>
-struct ExpElements {
-  const T* data;
-  T shift;
-  HWY_INLINE const T* read(int64_t begin, int64_t count, T* tile) const {
-    unary_row(ShiftedExp<T>{shift}, data + begin, tile, static_cast<size_t>(count));
+/// The elements of any source as exp(x - shift), tile by tile.
+template <class Source, typename Acc>
+struct ExpOfSource {
+  const Source& source;
+  Acc shift;
+  HWY_INLINE const Acc* read(int64_t begin, int64_t count, Acc* tile) const {
+    const auto* const from = source.read(begin, count, tile);
+    unary_row(ShiftedExp<Acc>{shift}, from, tile, static_cast<size_t>(count));
     return tile;
   }
 };
-/// The products of two rows.
-template <typename T>
-struct ProductElements {
-  const T* lhs;
-  const T* rhs;
-  HWY_INLINE const T* read(int64_t begin, int64_t count, T* tile) const {
-    binary_row(Product{}, lhs + begin, rhs + begin, tile, static_cast<size_t>(count), 0);
+/// The products of two sources.
+template <class Source, typename Acc>
+struct ProductOfSources {
+  const Source& lhs;
+  const Source& rhs;
+  HWY_INLINE const Acc* read(int64_t begin, int64_t count, Acc* tile) const {
+    HWY_ALIGN Acc other[kTile];
+    binary_row(Product{}, lhs.read(begin, count, tile), rhs.read(begin, count, other), tile,
+               static_cast<size_t>(count), 0);
     return tile;
   }
 };
@@ -153,13 +156,15 @@ void softmax_row(const T* in, T* out, int64_t count) {
     }
   }
   HWY_ALIGN T tile[kTile];
-  const T largest = reduce_all(MaxOp{}, DenseValues<T>{in}, count, tile);
+  const DenseElements<T> source{in};
+  const T largest = reduce_all(MaxOp{}, source, count, tile);
   if constexpr (kind == Softmax::log) {
-    const T sum = reduce_all(SumOp{}, ExpElements<T>{in, largest}, count, tile);
+    const T sum =
+        reduce_all(SumOp{}, ExpOfSource<DenseElements<T>, T>{source, largest}, count, tile);
     unary_row(Normalise<T>{largest, log_scalar(sum)}, in, out, size);
   } else {
     unary_row(ShiftedExp<T>{largest}, in, out, size);
-    const T sum = reduce_all(SumOp{}, DenseValues<T>{out}, count, tile);
+    const T sum = reduce_all(SumOp{}, DenseElements<T>{out}, count, tile);
     unary_row(Scale<T>{T{1} / sum}, static_cast<const T*>(out), out, size);
   }
 }
@@ -205,11 +210,57 @@ void softmax_backward_row(const T* grad_out, const T* out, T* grad_input, int64_
     default: break;
   }
   if constexpr (kind == Softmax::log) {
-    const T sum = reduce_all(SumOp{}, DenseValues<T>{grad_out}, count, tile);
+    const T sum = reduce_all(SumOp{}, DenseElements<T>{grad_out}, count, tile);
     binary_row(LogSoftmaxGrad<T>{sum}, grad_out, out, grad_input, size, 0);
   } else {
-    const T sum = reduce_all(SumOp{}, ProductElements<T>{grad_out, out}, count, tile);
+    const DenseElements<T> grads{grad_out}, values{out};
+    const ProductOfSources<DenseElements<T>, T> products{grads, values};
+    const T sum = reduce_all(SumOp{}, products, count, tile);
     binary_row(SoftmaxGrad<T>{sum}, grad_out, out, grad_input, size, 0);
+  }
+}
+
+/// The same for a line that is too long to be copied; powers are formed twice.
+template <typename Acc>
+HWY_NOINLINE void softmax_long_line(Softmax kind, const LongLine<Acc>& in, const LongLine<Acc>& out,
+                                    int64_t count) {
+  HWY_ALIGN Acc tile[kTile];
+  const Acc largest = reduce_all(MaxOp{}, in, count, tile);
+  const Acc sum = reduce_all(SumOp{}, ExpOfSource<LongLine<Acc>, Acc>{in, largest}, count, tile);
+  const Acc log_sum = log_scalar(sum);
+  for (int64_t i = 0; i < count; i += kTile) {
+    const int64_t part = std::min(kTile, count - i);
+    const auto size = static_cast<size_t>(part);
+    const Acc* const x = in.read(i, part, tile);
+    if (kind == Softmax::log) {
+      unary_row(Normalise<Acc>{largest, log_sum}, x, tile, size);
+    } else {
+      unary_row(ShiftedExp<Acc>{largest}, x, tile, size);
+      unary_row(Scale<Acc>{Acc{1} / sum}, x, tile, size);
+    }
+    out.write(i, part, tile);
+  }
+}
+
+template <typename Acc>
+HWY_NOINLINE void softmax_backward_long_line(Softmax kind, const LongLine<Acc>& grad_out,
+                                             const LongLine<Acc>& out,
+                                             const LongLine<Acc>& grad_input, int64_t count) {
+  HWY_ALIGN Acc tile[kTile];
+  HWY_ALIGN Acc other[kTile];
+  const ProductOfSources<LongLine<Acc>, Acc> products{grad_out, out};
+  const Acc sum = kind == Softmax::log ? reduce_all(SumOp{}, grad_out, count, tile)
+                                       : reduce_all(SumOp{}, products, count, tile);
+  for (int64_t i = 0; i < count; i += kTile) {
+    const int64_t part = std::min(kTile, count - i);
+    const Acc* const grad = grad_out.read(i, part, tile);
+    const Acc* const value = out.read(i, part, other);
+    if (kind == Softmax::log) {
+      binary_row(LogSoftmaxGrad<Acc>{sum}, grad, value, tile, static_cast<size_t>(part), 0);
+    } else {
+      binary_row(SoftmaxGrad<Acc>{sum}, grad, value, tile, static_cast<size_t>(part), 0);
+    }
+    grad_input.write(i, part, tile);
   }
 }
 
@@ -217,15 +268,19 @@ template <Softmax kind, typename T>
 void softmax_kernel(const Context&, const TensorView& input, int dim, const TensorView& out) {
   using Acc = AccumulatorOf<T>;
   if (out.numel == 0) return;
-  if constexpr (!is_half_type<T>) {
-    if (has_columns(input, dim) && out.contiguous) {
-      return softmax_columns<kind == Softmax::log>(ColumnShape(out, dim), input.as<T>(),
-                                                   out.as<T>());
-    }
+  if (has_columns(input, dim) && out.contiguous) {
+    return softmax_columns<kind == Softmax::log>(ColumnShape(out, dim), input.as<const T>(),
+                                                 out.as<T>());
   }
   const int64_t count = out.ndim == 0 ? 1 : out.sizes[dim];
   const Lines<T> from(input, dim), to(out, dim);
-  const int rows = from.is_copied() || to.is_copied() ? 2 : 0;
+  const bool is_copied = from.is_copied() || to.is_copied();
+  if (is_copied && count > kCopiedLine) {
+    return for_each_line<Acc>(out.numel / count, count, 0, [&](int64_t line, Acc*, Acc*, Acc*) {
+      softmax_long_line(kind, from.long_line(line), to.long_line(line), count);
+    });
+  }
+  const int rows = is_copied ? 2 : 0;
   for_each_line<Acc>(out.numel / count, count, rows, [&](int64_t line, Acc* in, Acc* result, Acc*) {
     Acc* place = to.start(line, result);
     softmax_row<kind>(from.read(line, in), place, count);
@@ -238,15 +293,20 @@ void softmax_backward_kernel(const Context&, const TensorView& grad_out, const T
                              int dim, const TensorView& grad_input) {
   using Acc = AccumulatorOf<T>;
   if (out.numel == 0) return;
-  if constexpr (!is_half_type<T>) {
-    if (has_columns(grad_out, dim) && out.contiguous && grad_input.contiguous) {
-      return softmax_columns_backward<kind == Softmax::log>(ColumnShape(out, dim), grad_out.as<T>(),
-                                                            out.as<T>(), grad_input.as<T>());
-    }
+  if (has_columns(grad_out, dim) && out.contiguous && grad_input.contiguous) {
+    return softmax_columns_backward<kind == Softmax::log>(ColumnShape(out, dim), grad_out.as<T>(),
+                                                          out.as<T>(), grad_input.as<T>());
   }
   const int64_t count = out.ndim == 0 ? 1 : out.sizes[dim];
   const Lines<T> grads(grad_out, dim), values(out, dim), to(grad_input, dim);
-  const int rows = grads.is_copied() || values.is_copied() || to.is_copied() ? 3 : 0;
+  const bool is_copied = grads.is_copied() || values.is_copied() || to.is_copied();
+  if (is_copied && count > kCopiedLine) {
+    return for_each_line<Acc>(out.numel / count, count, 0, [&](int64_t line, Acc*, Acc*, Acc*) {
+      softmax_backward_long_line(kind, grads.long_line(line), values.long_line(line),
+                                 to.long_line(line), count);
+    });
+  }
+  const int rows = is_copied ? 3 : 0;
   for_each_line<Acc>(
       out.numel / count, count, rows, [&](int64_t line, Acc* grad, Acc* value, Acc* sum) {
         Acc* place = to.start(line, sum);
@@ -255,21 +315,9 @@ void softmax_backward_kernel(const Context&, const TensorView& grad_out, const T
       });
 }
 
-/// The elements of any source as exp(x - shift), tile by tile.
-template <class Source, typename Acc>
-struct ExpOfSource {
-  const Source& source;
-  Acc shift;
-  HWY_INLINE const Acc* read(int64_t begin, int64_t count, Acc* tile) const {
-    const Acc* const from = source.read(begin, count, tile);
-    unary_row(ShiftedExp<Acc>{shift}, from, tile, static_cast<size_t>(count));
-    return tile;
-  }
-};
-
 template <class Source>
 auto logsumexp_of(const Source& source, int64_t count) {
-  using Acc = std::remove_cvref_t<decltype(*source.read(0, 0, nullptr))>;
+  using Acc = AccumulatorOf<std::remove_cvref_t<decltype(*source.read(0, 0, nullptr))>>;
   HWY_ALIGN Acc tile[kTile];
   constexpr Acc kInf = std::numeric_limits<Acc>::infinity();
   const Acc largest = count == 0 ? -kInf : reduce_all(MaxOp{}, source, count, tile);
@@ -278,8 +326,6 @@ auto logsumexp_of(const Source& source, int64_t count) {
   const ExpOfSource<Source, Acc> powers{source, largest};
   return largest + log_scalar(reduce_all(SumOp{}, powers, count, tile));
 }
-
-constexpr int64_t kCopiedLine = 16384;
 
 template <typename T>
 void logsumexp_kernel(const Context&, const TensorView& input, int dim, const TensorView& out) {
@@ -303,7 +349,7 @@ void logsumexp_kernel(const Context&, const TensorView& input, int dim, const Te
     for (int64_t i = begin; i < end; ++i) {
       Acc value;
       if (is_copied) {
-        value = logsumexp_of(DenseValues<Acc>{lines.read(i, scratch.as<Acc>())}, reduced.count);
+        value = logsumexp_of(DenseElements<Acc>{lines.read(i, scratch.as<Acc>())}, reduced.count);
       } else {
         line.start_at(input.as<const T>() + places.in_offset(i));
         value = logsumexp_of(line, reduced.count);

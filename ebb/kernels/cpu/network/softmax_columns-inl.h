@@ -99,40 +99,55 @@ void sum_of_rows(int64_t count, size_t width, T* sums, Row row) {
   for (int64_t i = 0; i < count;) {
     const int64_t stop = std::min(count, i + kRowsPerLeaf);
     std::fill_n(leaf, width, T{0});
-    for (; i < stop; ++i) add_row(SumOp{}, leaf, row(i, tile), width);
+    for (; i < stop; ++i) add_elements(SumOp{}, leaf, row(i, tile), width);
     add_row(SumOp{}, sums, static_cast<const T*>(leaf), width);
   }
 }
 
+/// powers[j] = exp(row[j] - shift[j]).
+template <typename T, typename Acc>
+HWY_NOINLINE void power_row(const T* row, const Acc* shift, Acc* powers, size_t width) {
+  binary_row(ExpOfDifference{}, row, shift, powers, width, 0);
+}
+
 template <bool is_log, typename T>
 void softmax_columns(const ColumnShape& shape, const T* in, T* out) {
+  using Acc = AccumulatorOf<T>;
+  // Powers wait in the result where they keep their digits there, else they are formed again.
+  constexpr bool kKeepsPowers = !is_log && !is_half_type<T>;
   for_each_block(shape, [&](int64_t first, size_t width) HWY_ATTR {
-    HWY_ALIGN T largest[kColumns];
-    HWY_ALIGN T sums[kColumns];
-    const T* const from = in + first;
-    T* const to = out + first;
+    HWY_ALIGN Acc largest[kColumns];
+    HWY_ALIGN Acc sums[kColumns];
+    HWY_ALIGN Acc tile[kColumns];
+    const Acc* const shift = largest;
+    const Acc* const all = sums;
     const int64_t step = shape.inner;
-    std::copy_n(from, width, largest);
-    for (int64_t i = 1; i < shape.count; ++i) add_row(MaxOp{}, largest, from + i * step, width);
-    sum_of_rows(shape.count, width, sums, [&](int64_t i, T* tile) HWY_ATTR {
-      T* const powers = is_log ? tile : to + i * step;
-      binary_row(ExpOfDifference{}, from + i * step, static_cast<const T*>(largest), powers, width,
-                 0);
-      return static_cast<const T*>(powers);
+    start_elements(MaxOp{}, largest, in + first, width);
+    for (int64_t i = 1; i < shape.count; ++i) {
+      add_elements(MaxOp{}, largest, in + first + i * step, width);
+    }
+    sum_of_rows(shape.count, width, sums, [&](int64_t i, Acc* scratch) HWY_ATTR {
+      const int64_t at = first + i * step;
+      if constexpr (kKeepsPowers) scratch = out + at;
+      power_row(in + at, shift, scratch, width);
+      return static_cast<const Acc*>(scratch);
     });
     if (is_log) {
-      unary_row(Logarithm{}, static_cast<const T*>(sums), sums, width);
+      unary_row(Logarithm{}, all, sums, width);
     } else {
-      unary_row(Inverse{}, static_cast<const T*>(sums), sums, width);
+      unary_row(Inverse{}, all, sums, width);
     }
     for (int64_t i = 0; i < shape.count; ++i) {
-      T* const row = to + i * step;
-      const T* const values = row;
-      if (is_log) {
-        binary_row(Difference{}, from + i * step, static_cast<const T*>(largest), row, width, 0);
-        binary_row(Difference{}, values, static_cast<const T*>(sums), row, width, 0);
+      const int64_t at = first + i * step;
+      const Acc* const part = tile;
+      if constexpr (is_log) {
+        binary_row(Difference{}, in + at, shift, tile, width, 0);
+        binary_row(Difference{}, part, all, out + at, width, 0);
+      } else if constexpr (kKeepsPowers) {
+        binary_row(Product{}, static_cast<const T*>(out + at), all, out + at, width, 0);
       } else {
-        binary_row(Product{}, values, static_cast<const T*>(sums), row, width, 0);
+        power_row(in + at, shift, tile, width);
+        binary_row(Product{}, part, all, out + at, width, 0);
       }
     }
   });
@@ -141,20 +156,24 @@ void softmax_columns(const ColumnShape& shape, const T* in, T* out) {
 template <bool is_log, typename T>
 void softmax_columns_backward(const ColumnShape& shape, const T* grad_out, const T* out,
                               T* grad_input) {
+  using Acc = AccumulatorOf<T>;
   for_each_block(shape, [&](int64_t first, size_t width) HWY_ATTR {
-    HWY_ALIGN T sums[kColumns];
-    HWY_ALIGN T tile[kColumns];
+    HWY_ALIGN Acc sums[kColumns];
+    HWY_ALIGN Acc tile[kColumns];
     const int64_t step = shape.inner;
-    sum_of_rows(shape.count, width, sums, [&](int64_t i, T* products) HWY_ATTR {
+    sum_of_rows(shape.count, width, sums, [&](int64_t i, Acc* products) HWY_ATTR {
       const T* const grad = grad_out + first + i * step;
-      if (is_log) return grad;
-      binary_row(Product{}, grad, out + first + i * step, products, width, 0);
-      return static_cast<const T*>(products);
+      if constexpr (is_log) {
+        return grad;
+      } else {
+        binary_row(Product{}, grad, out + first + i * step, products, width, 0);
+        return static_cast<const Acc*>(products);
+      }
     });
-    const T* const all = sums;
+    const Acc* const all = sums;
     for (int64_t i = 0; i < shape.count; ++i) {
       const int64_t at = first + i * step;
-      const T* const part = tile;
+      const Acc* const part = tile;
       if (is_log) {
         unary_row(Exponential{}, out + at, tile, width);
         binary_row(Product{}, part, all, tile, width, 0);
