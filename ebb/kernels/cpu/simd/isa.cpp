@@ -2,10 +2,10 @@
 #include "ebb/kernels/cpu/simd/isa.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/flags.h"
 #include "hwy/targets.h"
 
 namespace ebb::kernels {
@@ -26,9 +26,9 @@ Isa detect() {
 
 Choice choose() {
   Choice choice{detect(), {}};
-  const char* cap = std::getenv("EBB_ISA");
-  if (cap == nullptr || *cap == '\0') return choice;
-  const auto* found = std::find(std::begin(kNames), std::end(kNames), std::string_view(cap));
+  const std::string_view cap = flag_in_environment("isa");
+  if (cap.empty()) return choice;
+  const auto* found = std::find(std::begin(kNames), std::end(kNames), cap);
   if (found == std::end(kNames)) {
     choice.wrong_value = cap;
   } else {
@@ -41,6 +41,14 @@ const Choice& choice() {
   static const Choice made = choose();
   return made;
 }
+
+const FlagEntry entry({
+    .name = "isa",
+    .type = FlagType::text,
+    .fallback = std::string(kNames[static_cast<int>(detect())]),
+    .doc = "The most that kernels may use of the processor: baseline, avx2 or avx512.",
+    .get = [] { return std::string(name_of(choice().isa)); },
+});
 
 }  // namespace
 

@@ -262,6 +262,82 @@ HWY_INLINE V erf_of(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(result, x));
 }
 
+/// 1 - erf(x), without loss far above 0.
+template <class D, class V>
+HWY_INLINE V erfc_of(D d, V x) {
+  using T = hn::TFromD<D>;
+  constexpr double kLast = std::is_same_v<T, float> ? 10.2 : 27.5;
+  const V t = hn::Min(hn::Abs(x), hn::Set(d, T(kLast)));
+  const V tail = hn::Mul(exp_of_minus_square(d, t), scaled_erfc(d, t));
+  const V result = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Sub(hn::Set(d, T{2}), tail), tail);
+  return hn::IfThenElse(hn::IsNaN(x), x, result);
+}
+
+/// log(x + sqrt(x^2 + 1)), for |x| beyond 1e9 (where its square may overflow) as log(2 |x|).
+template <class D, class V>
+HWY_INLINE V asinh_of(D d, V x) {
+  using T = hn::TFromD<D>;
+  const V one = hn::Set(d, T{1});
+  const V size = hn::Abs(x);
+  const auto is_large = hn::Gt(size, hn::Set(d, T(1e9)));
+  const V t = hn::IfThenElse(is_large, one, size);
+  const V square = hn::Mul(t, t);
+  const V grown = hn::Add(t, hn::Div(square, hn::Add(one, hn::Sqrt(hn::Add(one, square)))));
+  const V argument = hn::IfThenElse(is_large, size, grown);
+  const V shift = hn::IfThenElseZero(is_large, hn::Set(d, T(0.69314718055994530942)));
+  return hn::CopySign(hn::Add(log1p_of(d, argument), shift), x);
+}
+
+/// log(x + sqrt(x^2 - 1)) by x - 1, which is exact close to 1.
+template <class D, class V>
+HWY_INLINE V acosh_of(D d, V x) {
+  using T = hn::TFromD<D>;
+  const V one = hn::Set(d, T{1});
+  const auto is_large = hn::Gt(x, hn::Set(d, T(1e9)));
+  const V t = hn::Sub(hn::IfThenElse(is_large, one, x), one);
+  const V grown = hn::Add(t, hn::Sqrt(hn::MulAdd(t, t, hn::Add(t, t))));
+  const V argument = hn::IfThenElse(is_large, x, grown);
+  const V shift = hn::IfThenElseZero(is_large, hn::Set(d, T(0.69314718055994530942)));
+  const V result = hn::Add(log1p_of(d, argument), shift);
+  const V nan = hn::Set(d, std::numeric_limits<T>::quiet_NaN());
+  return hn::IfThenElse(hn::Ge(x, one), result, nan);
+}
+
+/// log((1 + x) / (1 - x)) / 2.
+template <class D, class V>
+HWY_INLINE V atanh_of(D d, V x) {
+  using T = hn::TFromD<D>;
+  const V one = hn::Set(d, T{1});
+  const V size = hn::Abs(x);
+  const V ratio = hn::Div(hn::Add(size, size), hn::Sub(one, size));
+  const V result = hn::Mul(log1p_of(d, ratio), hn::Set(d, T{0.5}));
+  const V nan = hn::Set(d, std::numeric_limits<T>::quiet_NaN());
+  return hn::CopySign(hn::IfThenElse(hn::Le(size, one), result, nan), x);
+}
+
+/// Minus the distance of two numbers; equal infinities are 0 apart.
+template <class D, class V>
+HWY_INLINE V minus_distance(D, V lhs, V rhs) {
+  return hn::IfThenZeroElse(hn::Eq(lhs, rhs), hn::Neg(hn::Abs(hn::Sub(lhs, rhs))));
+}
+
+/// log(exp(lhs) + exp(rhs)).
+template <class D, class V>
+HWY_INLINE V logaddexp_of(D d, V lhs, V rhs) {
+  const V distance = minus_distance(d, lhs, rhs);
+  return hn::Add(hn::Max(lhs, rhs), log1p_of(d, exp_of(d, distance)));
+}
+
+/// The same to base 2.
+template <class D, class V>
+HWY_INLINE V logaddexp2_of(D d, V lhs, V rhs) {
+  const V distance = minus_distance(d, lhs, rhs);
+  const V rest = log1p_of(d, exp2_of(d, distance));
+  const V one = hn::Set(d, hn::TFromD<D>{1});  // where both are equal, exactly
+  const V scaled = hn::Mul(rest, hn::Set(d, BaseTraits<hn::TFromD<D>>::kLog2E));
+  return hn::Add(hn::IfThenElse(hn::Eq(lhs, rhs), one, scaled), hn::Max(lhs, rhs));
+}
+
 /// The normal distribution at x, and its density without the factor 1 / sqrt(2 pi).
 template <class D, class V>
 HWY_INLINE void normal_of(D d, V x, V& distribution, V& density) {
