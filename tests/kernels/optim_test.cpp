@@ -92,6 +92,40 @@ TEST_P(OptimPerDType, AdamFollowsTheFormula) {
   }
 }
 
+TEST_P(OptimPerDType, MastersMakeTheStepOfFloat32) {
+  if (!is_half(dtype())) GTEST_SKIP() << "has no master";
+  const AdamOptions options{.lr = 0.01, .weight_decay = 0.1};
+  const auto float32 = [](int64_t n, unsigned seed) {
+    return random_array(DType::float32, {n}, seed);
+  };
+  for (const bool has_wide_grad : {false, true}) {
+    for (const int64_t n : kCounts) {
+      const Array half = random(n, 1), master = float32(n, 2), mean = float32(n, 3);
+      const Array square(DType::float32, {n}), wide = float32(n, 2), wide_mean = float32(n, 3);
+      const Array wide_square(DType::float32, {n});
+      Array wide_grad = float32(n, 4);
+      const Array narrow_grad = random(n, 4);
+      for (int64_t i = 0; i < n && !has_wide_grad; ++i) wide_grad.set(i, narrow_grad.real(i));
+      StepOperands mixed = operands({&half, &narrow_grad, &mean, &square});
+      mixed.master = static_cast<float*>(master.view().data);
+      mixed.has_wide_grad = has_wide_grad;
+      if (has_wide_grad) mixed.data[1] = wide_grad.view().data;
+      cpu::adam_step(options, WeightDecay::coupled, {}, mixed.part(n / 3, n));
+      cpu::adam_step(options, WeightDecay::coupled, {}, mixed.part(0, n / 3));
+      StepOperands plain = operands({&wide, &wide_grad, &wide_mean, &wide_square});
+      plain.dtype = DType::float32;
+      cpu::adam_step(options, WeightDecay::coupled, {}, plain);
+      for (int64_t i = 0; i < n; ++i) {
+        ASSERT_EQ(master.real(i), wide.real(i)) << i;
+        ASSERT_EQ(square.real(i), wide_square.real(i)) << i;
+        Array rounded(dtype(), {1});
+        rounded.set(0, master.real(i));
+        ASSERT_EQ(half.real(i), rounded.real(0)) << i;
+      }
+    }
+  }
+}
+
 TEST_P(OptimPerDType, RmspropFollowsTheFormula) {
   for (const bool centered : {false, true}) {
     for (const int64_t n : kCounts) {

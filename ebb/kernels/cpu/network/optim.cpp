@@ -1,51 +1,12 @@
-// ebb/kernels/cpu/network/optim.cpp -- steps of the optimizers, vectorised; half types go through
-// float32 tiles. A step is a struct that updates one vector; run_dense() takes it over memory.
+// ebb/kernels/cpu/network/optim.cpp -- the steps of the usual optimizers, vectorised.
 #include "ebb/kernels/cpu/network/optim.h"
 
 #include "ebb/kernels/cpu/each_target.h"
-#include "ebb/kernels/cpu/simd/rows-inl.h"
+#include "ebb/kernels/cpu/network/optim-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
-
-/// Full vectors of memory.
-struct FullAccess {
-  template <class D, typename T>
-  HWY_INLINE hn::Vec<D> load(D d, const T* from) const {
-    return hn::LoadU(d, from);
-  }
-  template <class D, typename T>
-  HWY_INLINE void store(hn::Vec<D> v, D d, T* to) const {
-    hn::StoreU(v, d, to);
-  }
-};
-/// The last, partial vector.
-struct PartAccess {
-  size_t count;
-  template <class D, typename T>
-  HWY_INLINE hn::Vec<D> load(D d, const T* from) const {
-    return load_first(d, from, count);
-  }
-  template <class D, typename T>
-  HWY_INLINE void store(hn::Vec<D> v, D d, T* to) const {
-    store_first(v, d, to, count);
-  }
-};
-
-/// A number as a vector, rounded once from float64.
-template <class D>
-HWY_INLINE hn::Vec<D> constant(D d, double value) {
-  return hn::Set(d, static_cast<hn::TFromD<D>>(value));
-}
-
-/// The gradient on its way into a step: turned around to maximize, with coupled weight decay.
-template <class Options, class D>
-HWY_INLINE hn::Vec<D> direction_of(const Options& options, double weight_decay, D d,
-                                   hn::Vec<D> grad, hn::Vec<D> param) {
-  if (options.maximize) grad = hn::Neg(grad);
-  return weight_decay == 0 ? grad : hn::MulAdd(param, constant(d, weight_decay), grad);
-}
 
 struct Sgd {
   static constexpr int kOperands = 3;
@@ -154,48 +115,6 @@ struct Adagrad {
     access.store(param, d, at[0] + i);
   }
 };
-
-template <class Step, typename T>
-HWY_INLINE void run_dense(const Step& step, T* const* at, size_t count) {
-  const size_t lanes = hn::Lanes(hn::ScalableTag<T>());
-  size_t i = 0;
-  for (; i + lanes <= count; i += lanes) step(FullAccess(), at, i);
-  if (i < count) step(PartAccess{count - i}, at, i);
-}
-
-template <class Step, typename T>
-void run_as(const Step& step, const StepOperands& operands) {
-  T* at[Step::kOperands];
-  for (size_t i = 0; i < Step::kOperands; ++i) at[i] = static_cast<T*>(operands.data[i]);
-  const auto count = static_cast<size_t>(operands.count);
-  if constexpr (is_half_type<T>) {
-    HWY_ALIGN float tiles[Step::kOperands][kTile];
-    float* tile_at[Step::kOperands];
-    for (int i = 0; i < Step::kOperands; ++i) tile_at[i] = tiles[i];
-    for (size_t done = 0; done < count; done += kTile) {
-      const size_t part = HWY_MIN(static_cast<size_t>(kTile), count - done);
-      for (int i = 0; i < Step::kOperands; ++i) {
-        if (at[i] != nullptr) widen(at[i] + done, tiles[i], part);
-      }
-      run_dense(step, tile_at, part);
-      for (int i = 0; i < Step::kOperands; ++i) {
-        if (at[i] != nullptr && i != 1) narrow(tiles[i], at[i] + done, part);  // 1: the gradient
-      }
-    }
-  } else {
-    run_dense(step, at, count);
-  }
-}
-
-template <class Step>
-void run(const Step& step, const StepOperands& operands) {
-  switch (operands.dtype) {
-    case DType::float16: return run_as<Step, Half>(step, operands);
-    case DType::bfloat16: return run_as<Step, BFloat16>(step, operands);
-    case DType::float32: return run_as<Step, float>(step, operands);
-    default: return run_as<Step, double>(step, operands);
-  }
-}
 
 void run_sgd(const SGDOptions& options, const StepFactors& factors, const StepOperands& operands) {
   run(Sgd{options, factors}, operands);

@@ -25,4 +25,28 @@ void rmsprop_step(const RMSpropOptions& options, const StepFactors& factors,
 void adagrad_step(const AdagradOptions& options, const StepFactors& factors,
                   const StepOperands& operands);
 
+/// State: square_avg, acc_delta.
+void adadelta_step(const AdadeltaOptions& options, const StepFactors& factors,
+                   const StepOperands& operands);
+
+/// State: exp_avg, exp_inf.
+void adamax_step(const AdamaxOptions& options, const StepFactors& factors,
+                 const StepOperands& operands);
+
+/// State: exp_avg, exp_avg_sq.
+void nadam_step(const NAdamOptions& options, const StepFactors& factors,
+                const StepOperands& operands);
+
+/// State: exp_avg, exp_avg_sq.
+void radam_step(const RAdamOptions& options, const StepFactors& factors,
+                const StepOperands& operands);
+
+/// State: prev, step_size.
+void rprop_step(const RpropOptions& options, const StepFactors& factors,
+                const StepOperands& operands);
+
+/// State: ax.
+void asgd_step(const ASGDOptions& options, const StepFactors& factors,
+               const StepOperands& operands);
+
 }  // namespace ebb::kernels::cpu
