@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ebb/core/runtime/allocator.h"
+#include "ebb/core/runtime/counted_vector.h"
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/network/conv.h"
 #include "ebb/kernels/cpu/network/conv_plan.h"
@@ -172,7 +173,7 @@ class PreparedWeights {
 
   const Plans& plans_;
   int64_t blocks_;
-  std::vector<size_t> offsets_;
+  CountedVector<size_t> offsets_;
   std::optional<Scratch> block_;
 };
 

@@ -110,10 +110,11 @@ struct Slope {
     return hn::Mul(loss.slope(d, hn::Sub(input, target)), hn::Set(d, factor));
   }
 };
-struct Product {
+/// 0 where `grad` is, whatever the slope.
+struct MaskedProduct {
   template <class D, class V>
-  HWY_INLINE V operator()(D, V lhs, V rhs) const {
-    return hn::Mul(lhs, rhs);
+  HWY_INLINE V operator()(D d, V slope, V grad) const {
+    return hn::IfThenZeroElse(hn::Eq(grad, hn::Zero(d)), hn::Mul(slope, grad));
   }
 };
 
@@ -222,6 +223,10 @@ void difference_loss_backward_kernel(const Context&, DifferenceLoss kind, double
   const auto* const grads = grad_out.as<const T>();
   const bool is_single = grad_out.ndim == 0;
   const double single = is_single ? convert<double>(*grads) : 1.0;
+  if (single == 0) {
+    std::fill_n(grad_input.as<T>(), input.numel, T{});
+    return;
+  }
   visit_loss<Acc>(kind, beta, [&](const auto& loss) HWY_ATTR {
     using Loss = std::decay_t<decltype(loss)>;
     const Slope<Loss, Acc> slope{loss, static_cast<Acc>(single / divisor)};
@@ -233,7 +238,7 @@ void difference_loss_backward_kernel(const Context&, DifferenceLoss kind, double
                   if (is_single) return;
                   const DenseValues<T> source{grads};
                   const Acc* const grad = source.read(i, static_cast<int64_t>(count), tile);
-                  binary_row(Product{}, static_cast<const Acc*>(to), grad, to, count, 0);
+                  binary_row(MaskedProduct{}, static_cast<const Acc*>(to), grad, to, count, 0);
                 });
     });
   });

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <vector>
 
+#include "ebb/core/runtime/counted_vector.h"
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/checked_index.h"
 #include "ebb/kernels/cpu/simd/convert.h"
@@ -54,7 +54,7 @@ void nll_loss_kernel(const Context&, const TensorView& input, const TensorView& 
   const auto* classes = target.as<const int64_t>();
   const int64_t class_stride = target.ndim == 0 ? 0 : target.strides[0];
   const int64_t out_stride = out.ndim == 0 ? 0 : out.strides[0];
-  std::vector<Sums> parts(static_cast<size_t>((count + kRowGrain - 1) / kRowGrain));
+  CountedVector<Sums> parts(static_cast<size_t>((count + kRowGrain - 1) / kRowGrain));
   parallel_for(count, kRowGrain, [&](int64_t begin, int64_t end) {
     Sums sums;
     for (int64_t i = begin; i < end; ++i) {
