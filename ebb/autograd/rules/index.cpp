@@ -32,17 +32,6 @@ Tensor gather_grad(const Tensor& grad, IntSpan shape, int64_t dim, const Tensor&
 
 namespace {
 
-/// `used`, the gradient of what the index covers of src, with zeros for the rest of src.
-Tensor widened(const Tensor& used, IntSpan src_shape) {
-  if (equal(used.sizes(), src_shape)) return used;
-  Shape start(src_shape);
-  std::fill(start.begin(), start.end(), 0);
-  Shape step(src_shape);
-  std::fill(step.begin(), step.end(), 1);
-  if (used.ndim() != step.ndim()) return reshape(used, src_shape);  // 0-d and [1]
-  return index_box_backward(used, src_shape, start, step, used.sizes());
-}
-
 /// 0, 1, 2, ... in the shape of `index`.
 Tensor numbered(const Tensor& index) {
   return reshape(arange(index.numel(), DType::int64, index.device()), index.sizes());
@@ -55,6 +44,16 @@ Tensor kept_where(const Tensor& grad, const Tensor& stays) {
 }
 
 }  // namespace
+
+Tensor widened(const Tensor& used, IntSpan src_shape) {
+  if (equal(used.sizes(), src_shape)) return used;
+  Shape start(src_shape);
+  std::fill(start.begin(), start.end(), 0);
+  Shape step(src_shape);
+  std::fill(step.begin(), step.end(), 1);
+  if (used.ndim() != step.ndim()) return reshape(used, src_shape);  // 0-d and [1]
+  return index_box_backward(used, src_shape, start, step, used.sizes());
+}
 
 Tensor scatter_add_grad_src(const Tensor& grad, int64_t dim, const Tensor& index,
                             IntSpan src_shape) {

@@ -16,6 +16,21 @@ Tensor index_add_grad_source(const Tensor& grad, int64_t dim, const Tensor& inde
 Tensor scatter_grad_src(const Tensor& grad, int64_t dim, const Tensor& index, IntSpan src_shape);
 Tensor index_copy_grad_source(const Tensor& grad, int64_t dim, const Tensor& index,
                               IntSpan source_shape);
+// Of what scatter puts together (scatter_reduce.cpp).
+Tensor scatter_prod_grad_src(const Tensor& grad, const Tensor& input, int64_t dim,
+                             const Tensor& index, const Tensor& src);
+Tensor scatter_prod_jvp_src(const Tensor& tangent, const Tensor& input, int64_t dim,
+                            const Tensor& index, const Tensor& src);
+/// Gradients of input and src. Equal extrema share evenly.
+std::vector<Tensor> scatter_extremum_grads(const Tensor& grad, const Tensor& input, int64_t dim,
+                                           const Tensor& index, const Tensor& src,
+                                           const Tensor& out);
+/// Either tangent may be undefined.
+std::vector<Tensor> scatter_extremum_jvp(const Tensor& input_tangent, const Tensor& src_tangent,
+                                         const Tensor& input, int64_t dim, const Tensor& index,
+                                         const Tensor& src, const Tensor& out);
+/// `used`, the gradient of what the index covers of src, with zeros for the rest of src.
+Tensor widened(const Tensor& used, IntSpan src_shape);
 Tensor index_put_grad_self(const Tensor& grad, IntSpan dims, const Tensor& index, bool accumulate);
 Tensor index_put_grad_value(const Tensor& grad, IntSpan dims, const Tensor& index, bool accumulate,
                             IntSpan value_shape);

@@ -12,6 +12,9 @@
 #include "ebb/kernels/tables/index_select.h"
 #include "ebb/kernels/tables/scatter.h"
 #include "ebb/kernels/tables/scatter_add.h"
+#include "ebb/kernels/tables/scatter_amax.h"
+#include "ebb/kernels/tables/scatter_amin.h"
+#include "ebb/kernels/tables/scatter_prod.h"
 #include "ebb/ops/impl/copies.h"
 #include "ebb/ops/index_check.h"
 #include "ebb/ops/infer.h"
@@ -20,12 +23,6 @@
 
 namespace ebb::ops::impl {
 namespace {
-
-Geometry at_least_1d(const Tensor& tensor) {
-  Geometry geometry(tensor);
-  if (geometry.ndim == 0) geometry.append(1, 1);
-  return geometry;
-}
 
 /// The index as kernels need it: int64, on the same device. What a kernel of the CPU reads it
 /// checks itself (with_index() then throws); before others run it is looked at here.
@@ -75,7 +72,7 @@ using ScatterTable = kernels::KernelTable<kernels::ScatterAddKernel>;
 void scatter_into(const char* op, const ScatterTable& table, const Tensor& out, Target kind,
                   int64_t dim, const Tensor& index, const Source& src) {
   const int axis = normalize_dim(op, dim, out);
-  infer::check_same_dtype(op, out, "src", src.tensor);
+  infer::check_same_dtype(op, "input", out, "src", src.tensor);
   infer::check_same_device(op, out, src.tensor);
   check_covers(op, "input", out, index, axis);
   if (!src.is_number) check_covers(op, "src", src.tensor, index, -1);
@@ -101,7 +98,7 @@ Tensor number_like(const char* op, const Scalar& value, const Tensor& out) {
 /// Throws unless source has one slice of `out` per index along `axis`.
 void check_slices(const char* op, const Tensor& out, int axis, const Tensor& index,
                   const Tensor& source) {
-  infer::check_same_dtype(op, out, "source", source);
+  infer::check_same_dtype(op, "input", out, "source", source);
   infer::check_same_device(op, out, source);
   const Geometry target = at_least_1d(out);
   const Geometry slices = at_least_1d(source);
@@ -188,6 +185,27 @@ const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index,
                apart_from(self, index), {apart_from(self, src)});
   note_write("scatter_add_", self);
   return self;
+}
+
+Tensor scatter_prod(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
+  const Tensor out = clone(input);
+  scatter_into("scatter_prod", kernels::scatter_prod_kernels, out, Target::fresh, dim, index,
+               {src});
+  return out;
+}
+
+Tensor scatter_amax(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
+  const Tensor out = clone(input);
+  scatter_into("scatter_amax", kernels::scatter_amax_kernels, out, Target::fresh, dim, index,
+               {src});
+  return out;
+}
+
+Tensor scatter_amin(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
+  const Tensor out = clone(input);
+  scatter_into("scatter_amin", kernels::scatter_amin_kernels, out, Target::fresh, dim, index,
+               {src});
+  return out;
 }
 
 Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {

@@ -14,6 +14,12 @@ EBB_API Tensor gather(const Tensor& input, int64_t dim, const Tensor& index);
 /// A copy of input to which src is added at the places that gather would read.
 EBB_API Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index,
                            const Tensor& src);
+EBB_API Tensor scatter_prod(const Tensor& input, int64_t dim, const Tensor& index,
+                            const Tensor& src);
+EBB_API Tensor scatter_amax(const Tensor& input, int64_t dim, const Tensor& index,
+                            const Tensor& src);
+EBB_API Tensor scatter_amin(const Tensor& input, int64_t dim, const Tensor& index,
+                            const Tensor& src);
 EBB_API const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index,
                                    const Tensor& src);
 

@@ -3,6 +3,7 @@
 #include "ebb/kernels/tables/index_add.h"
 
 #include <complex>
+#include <utility>
 
 #include "ebb/kernels/cpu/index/index_rows.h"
 #include "ebb/kernels/cpu/index/scatter.h"
@@ -26,7 +27,7 @@ IndexOrder::IndexOrder(const int64_t* index, int64_t stride, int64_t count, int6
   const auto target_of = [&](int64_t source) { return targets[static_cast<size_t>(source)]; };
   if (positions <= 4 * count + 4096) {
     // By counting: where the sources of each position begin, then each source to its place.
-    std::vector<int64_t> next(static_cast<size_t>(positions) + 1, 0);
+    CountedVector<int64_t> next(static_cast<size_t>(positions) + 1, 0);
     for (int64_t i = 0; i < count; ++i) ++next[static_cast<size_t>(target_of(i)) + 1];
     for (size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];
     for (int64_t i = 0; i < count; ++i) {
@@ -34,8 +35,9 @@ IndexOrder::IndexOrder(const int64_t* index, int64_t stride, int64_t count, int6
     }
   } else {
     for (int64_t i = 0; i < count; ++i) sources[static_cast<size_t>(i)] = i;
-    std::stable_sort(sources.begin(), sources.end(),
-                     [&](int64_t lhs, int64_t rhs) { return target_of(lhs) < target_of(rhs); });
+    std::sort(sources.begin(), sources.end(), [&](int64_t lhs, int64_t rhs) {
+      return std::pair(target_of(lhs), lhs) < std::pair(target_of(rhs), rhs);
+    });
   }
   for (int64_t i = 0; i < count; ++i) {
     const auto at = static_cast<size_t>(i);
@@ -46,16 +48,6 @@ IndexOrder::IndexOrder(const int64_t* index, int64_t stride, int64_t count, int6
 }
 
 namespace {
-
-template <class Combine>
-void scatter_with(const TensorView& index, const TensorView& src, int dim, const TensorView& out,
-                  Combine combine) {
-  if (src.numel == 0) return;
-  FirstWrong wrong;
-  const Scatter<Combine> loop(index, index.strides, src, dim, out, combine, &wrong);
-  run_scatter(loop, dim, src.numel, out.ndim == 0 ? 1 : out.sizes[dim]);
-  wrong.throw_if_found();
-}
 
 template <typename T>
 void scatter_add_kernel(const Context&, const TensorView& index, const TensorView& src, int dim,

@@ -3,8 +3,8 @@
 #include <atomic>
 #include <span>
 #include <utility>
-#include <vector>
 
+#include "ebb/core/runtime/counted_vector.h"
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/checked_index.h"
 #include "ebb/kernels/cpu/simd/loops.h"
@@ -47,7 +47,7 @@ bool write_places(const uint8_t* mask, int64_t begin, int64_t end, std::span<int
 int64_t find_true_kernel(const Context&, const TensorView& mask, const TensorView* out) {
   const auto* values = mask.as<const uint8_t>();
   const int64_t pieces = (mask.numel + kGrain - 1) / kGrain;
-  std::vector<int64_t> counts(static_cast<size_t>(pieces));
+  CountedVector<int64_t> counts(static_cast<size_t>(pieces));
   const auto end_of = [&](int64_t piece) { return std::min(mask.numel, (piece + 1) * kGrain); };
   parallel_for(pieces, 1, [&](int64_t first, int64_t last) {
     for (int64_t piece = first; piece < last; ++piece) {

@@ -3,14 +3,16 @@
 //
 // The index is sorted once, stably: the sources of one target row stand in a run, in their order. A
 // piece of work is some of these runs, so each row of out belongs to one piece, stays in the cache
-// while all its sources are added, and is read and written once for every four of them.
+// while all its sources are added, and is read and written once for every four of them. Half types
+// add up in a tile of float32 and join the row once.
 #pragma once
 
 #include <algorithm>
-#include <vector>
 
+#include "ebb/core/runtime/counted_vector.h"
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/index/scatter.h"
+#include "ebb/kernels/cpu/pointwise/cast.h"
 #include "ebb/kernels/cpu/simd/loops.h"
 
 namespace ebb::kernels::cpu {
@@ -18,9 +20,9 @@ namespace ebb::kernels::cpu {
 /// A copy of an index, its positions sorted by what they point at, and where each run of equals
 /// begins. No runs if some index is not below `positions`, which is noted.
 struct IndexOrder {
-  std::vector<int64_t> targets;
-  std::vector<int64_t> sources;
-  std::vector<int64_t> runs;  // begin of each run in `sources`, and the end of the last
+  CountedVector<int64_t> targets;
+  CountedVector<int64_t> sources;
+  CountedVector<int64_t> runs;  // begin of each run in `sources`, and the end of the last
 
   IndexOrder(const int64_t* index, int64_t stride, int64_t count, int64_t positions,
              FirstWrong* wrong);
@@ -45,7 +47,7 @@ class RowsByTarget {
         width_(loop.sizes[dim + 1]) {}
 
   void run(int64_t positions) const {
-    if (outer_ * count_ * width_ <= kGrain) return run_in_order(positions);
+    if (!kIsHalf && outer_ * count_ * width_ <= kGrain) return run_in_order(positions);
     const IndexOrder order(loop_.index, loop_.index_strides[dim_], count_, positions, loop_.wrong);
     if (order.runs.empty()) return;
     const size_t runs = order.runs.size() - 1;
@@ -68,6 +70,7 @@ class RowsByTarget {
 
  private:
   static constexpr int64_t kPart = 512;
+  static constexpr bool kIsHalf = is_half_number<T>;
 
   /// Whether one row of out gets so many sources that it would keep one thread busy alone.
   bool is_skewed(const IndexOrder& order) const {
@@ -102,7 +105,12 @@ class RowsByTarget {
     int64_t at = order.runs[run];
     const int64_t last = order.runs[run + 1];
     T* const to = target_row(outer, order.targets[static_cast<size_t>(sources[at])]);
-    if constexpr (Combine::kKeepsLastOnly) {
+    if constexpr (kIsHalf) {
+      for (int64_t j = begin; j < end; j += kTile) {
+        join_tile(to + j, sources + at, sources + last, outer, j, std::min(kTile, end - j));
+      }
+      return;
+    } else if constexpr (Combine::kKeepsLastOnly) {
       at = last - 1;
     } else {
       for (; at + 4 <= last; at += 4) {
@@ -114,6 +122,24 @@ class RowsByTarget {
     for (; at < last; ++at) join(to, source_row(outer, sources[at]), begin, end);
   }
 
+  /// Elements [begin, begin + count) of all these sources.
+  void join_tile(T* to, const int64_t* source, const int64_t* last, int64_t outer, int64_t begin,
+                 int64_t count) const {
+    const RowFunction widen = cast_row(dtype_of<T>, DType::float32);
+    const float factor = loop_.combine.has_factor ? static_cast<float>(loop_.combine.factor) : 1.0f;
+    float sums[kTile], wide[kTile];
+    std::fill_n(sums, count, -0.0f);  // what changes no number that it is added to
+    for (; source != last; ++source) {
+      const void* const from = source_row(outer, *source) + begin;
+      widen(&from, wide, count, kNoSplat);
+      for (int64_t j = 0; j < count; ++j) sums[j] += factor * wide[j];
+    }
+    const void* in = to;
+    widen(&in, wide, count, kNoSplat);
+    for (int64_t j = 0; j < count; ++j) sums[j] += wide[j];
+    in = sums;
+    cast_row(DType::float32, dtype_of<T>)(&in, to, count, kNoSplat);
+  }
   void join(T* __restrict to, const T* __restrict from, int64_t begin, int64_t end) const {
     const Combine combine = loop_.combine;
     for (int64_t j = begin; j < end; ++j) to[j] = combine(to[j], from[j]);

@@ -1,0 +1,89 @@
+// ebb/autograd/rules/scatter_reduce.cpp -- gradients of products and extrema that an index puts
+// together.
+#include "ebb/autograd/operators.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/conj.h"
+#include "ebb/autograd/ops/eq.h"
+#include "ebb/autograd/ops/gather.h"
+#include "ebb/autograd/ops/logical_and.h"
+#include "ebb/autograd/ops/narrow.h"
+#include "ebb/autograd/ops/scatter_add.h"
+#include "ebb/autograd/ops/scatter_prod.h"
+#include "ebb/autograd/ops/where.h"
+#include "ebb/autograd/ops/zeros_like.h"
+#include "ebb/autograd/rules/index.h"
+
+namespace ebb::autograd::rules {
+namespace {
+
+/// What the index covers of src.
+Tensor covered(const Tensor& src, const Tensor& index) {
+  Tensor part = src;
+  for (int dim = 0; dim < index.ndim() && dim < src.ndim(); ++dim) {
+    if (part.size(dim) != index.size(dim)) part = narrow(part, dim, 0, index.size(dim));
+  }
+  return part;
+}
+
+/// The product of all others that go where each element of `part`, what the index covers, goes.
+Tensor others(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& part) {
+  const Tensor is_zero = eq(part, 0);
+  const Tensor nonzero = where(is_zero, 1, part);
+  const Tensor product = gather(scatter_prod(input, dim, index, nonzero), dim, index);
+  const Tensor none = zeros_like(input, DType::int64);
+  const Tensor zeros =
+      gather(scatter_add(none, dim, index, cast(is_zero, DType::int64)), dim, index);
+  // Without a zero the element itself is divided out; a single zero is the element itself.
+  const Tensor divided = where(eq(zeros, 0), product / nonzero, 0);
+  return where(logical_and(is_zero, eq(zeros, 1)), product, divided);
+}
+
+/// Who holds the extremum, and how many share it.
+struct Sharers {
+  Tensor input, src, count;
+};
+
+Sharers sharers(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& part,
+                const Tensor& out) {
+  const Tensor own = eq(input, out);
+  const Tensor given = eq(part, gather(out, dim, index));
+  const DType dtype = out.dtype();
+  return {own, given, scatter_add(cast(own, dtype), dim, index, cast(given, dtype))};
+}
+
+}  // namespace
+
+Tensor scatter_prod_grad_src(const Tensor& grad, const Tensor& input, int64_t dim,
+                             const Tensor& index, const Tensor& src) {
+  const Tensor factors = conj(others(input, dim, index, covered(src, index)));
+  return widened(gather(grad, dim, index) * factors, src.sizes());
+}
+
+Tensor scatter_prod_jvp_src(const Tensor& tangent, const Tensor& input, int64_t dim,
+                            const Tensor& index, const Tensor& src) {
+  const Tensor part = covered(src, index);
+  const Tensor changes = covered(tangent, index) * others(input, dim, index, part);
+  return scatter_add(zeros_like(input), dim, index, changes);
+}
+
+std::vector<Tensor> scatter_extremum_grads(const Tensor& grad, const Tensor& input, int64_t dim,
+                                           const Tensor& index, const Tensor& src,
+                                           const Tensor& out) {
+  const Sharers who = sharers(input, dim, index, covered(src, index), out);
+  const Tensor share = grad / who.count;
+  const Tensor used = where(who.src, gather(share, dim, index), 0);
+  return {where(who.input, share, 0), widened(used, src.sizes())};
+}
+
+std::vector<Tensor> scatter_extremum_jvp(const Tensor& input_tangent, const Tensor& src_tangent,
+                                         const Tensor& input, int64_t dim, const Tensor& index,
+                                         const Tensor& src, const Tensor& out) {
+  const Sharers who = sharers(input, dim, index, covered(src, index), out);
+  Tensor sum = input_tangent.defined() ? where(who.input, input_tangent, 0) : zeros_like(input);
+  if (src_tangent.defined()) {
+    sum = scatter_add(sum, dim, index, where(who.src, covered(src_tangent, index), 0));
+  }
+  return {sum / who.count};
+}
+
+}  // namespace ebb::autograd::rules
