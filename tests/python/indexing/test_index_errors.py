@@ -70,3 +70,11 @@ def test_what_is_written_in_place_stays_as_it_was(threads):
 def test_an_index_of_slices_without_elements_is_looked_at(read):
     with pytest.raises(IndexError, match=r"got 7 at position \[1\]"):
         read(wrong_at(1, 3))
+
+
+@pytest.mark.parametrize("dtype", [ebb.float32, ebb.float16, ebb.bfloat16], ids=str)
+def test_no_place_is_right_where_there_is_none(dtype, threads):
+    index, ones = ebb.zeros(COUNT, dtype=ebb.int64), ebb.ones(COUNT, dtype=dtype)
+    for add in (ebb.scatter_add, ebb.index_add):
+        with pytest.raises(IndexError, match="index must be at least 0 and below 0"):
+            add(ebb.zeros(0, dtype=dtype), 0, index, ones)
