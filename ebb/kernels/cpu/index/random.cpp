@@ -1,4 +1,4 @@
-// ebb/kernels/cpu/index/random.cpp -- rand and randn from the counter-based sequence.
+// ebb/kernels/cpu/index/random.cpp -- rand, randn and kin from the counter-based sequence.
 //
 // One counter gives four words of 32 bits: four numbers of at most float32, or
 // two of float64. So a real tensor uses at most one counter for two elements,
@@ -15,6 +15,9 @@
 #include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/loops.h"
 #include "ebb/kernels/cpu/simd/philox-inl.h"
+#include "ebb/kernels/tables/cauchy.h"
+#include "ebb/kernels/tables/exponential.h"
+#include "ebb/kernels/tables/log_normal.h"
 #include "ebb/kernels/tables/rand.h"
 #include "ebb/kernels/tables/randn.h"
 
@@ -97,6 +100,54 @@ struct Normal {
   }
 };
 
+/// Numbers made of one uniform number each, which lies within (0, 1): neither end.
+template <class Transform>
+struct Transformed {
+  Transform transform;
+
+  template <typename T>
+  void fill(const uint32_t* words, float* numbers, int64_t count) const {
+    for (int64_t i = 0; i < count; ++i) {
+      numbers[i] = transform(uniform<23>(words[i]) + 0x1p-24f);
+    }
+  }
+  template <typename T>
+  void fill(const uint32_t* words, double* numbers, int64_t count) const {
+    for (int64_t i = 0; i < count; ++i) {
+      const uint64_t word = uint64_t{words[2 * i]} << 32 | words[2 * i + 1];
+      numbers[i] =
+          transform((static_cast<double>(static_cast<int64_t>(word >> 12)) + 0.5) * 0x1p-52);
+    }
+  }
+};
+
+struct Exponential {
+  double rate;
+  template <typename T>
+  T operator()(T u) const {
+    return -std::log(u) / static_cast<T>(rate);
+  }
+};
+
+struct Cauchy {
+  double median, sigma;
+  template <typename T>
+  T operator()(T u) const {
+    const T angle = static_cast<T>(3.14159265358979323846) * (u - T(0.5));
+    return static_cast<T>(median) + static_cast<T>(sigma) * std::tan(angle);
+  }
+};
+
+struct LogNormal {
+  Normal logs;
+
+  template <typename T, typename Real>
+  void fill(const uint32_t* words, Real* numbers, int64_t count) const {
+    logs.fill<T>(words, numbers, count);
+    for (int64_t i = 0; i < count; ++i) numbers[i] = std::exp(numbers[i]);
+  }
+};
+
 /// Fills `count` numbers of type T (complex ones are two each).
 template <typename T, class Distribution>
 void fill_random(const Distribution& distribution, const RandomState& state, T* out,
@@ -142,6 +193,31 @@ void randn_kernel(const Context&, const RandomState& state, double mean, double 
   }
 }
 
+template <typename T>
+void exponential_kernel(const Context&, const RandomState& state, double rate, double,
+                        const TensorView& out) {
+  fill_random(Transformed<Exponential>{{rate}}, state, out.as<T>(), out.numel);
+}
+
+template <typename T>
+void cauchy_kernel(const Context&, const RandomState& state, double median, double sigma,
+                   const TensorView& out) {
+  fill_random(Transformed<Cauchy>{{median, sigma}}, state, out.as<T>(), out.numel);
+}
+
+template <typename T>
+void log_normal_kernel(const Context&, const RandomState& state, double mean, double deviation,
+                       const TensorView& out) {
+  fill_random(LogNormal{{mean, deviation}}, state, out.as<T>(), out.numel);
+}
+
+template <typename... T>
+void set_real() {
+  (exponential_kernels.set_cpu(dtype_of<T>, &exponential_kernel<T>), ...);
+  (cauchy_kernels.set_cpu(dtype_of<T>, &cauchy_kernel<T>), ...);
+  (log_normal_kernels.set_cpu(dtype_of<T>, &log_normal_kernel<T>), ...);
+}
+
 template <typename... T>
 void set() {
   (rand_kernels.set_cpu(dtype_of<T>, &rand_kernel<T>), ...);
@@ -152,6 +228,7 @@ void set() {
 
 void fill_random() {
   set<Half, BFloat16, float, double, std::complex<float>, std::complex<double>>();
+  set_real<Half, BFloat16, float, double>();
 }
 
 }  // namespace ebb::kernels::cpu::HWY_NAMESPACE

@@ -1,4 +1,4 @@
-// ebb/kernels/cpu/index/random_choice.cpp -- random integers, permutations and draws by weight.
+// ebb/kernels/cpu/index/random_choice.cpp -- random integers, permutations, draws by weight.
 //
 // Whatever is drawn depends on the state and the position alone. Without replacement, category i
 // gets the waiting time of an event of rate weight[i], and the first ones win: this draws them one
@@ -7,11 +7,13 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <type_traits>
 
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/loops.h"
+#include "ebb/kernels/tables/geometric.h"
 #include "ebb/kernels/tables/multinomial.h"
 #include "ebb/kernels/tables/randint.h"
 #include "ebb/kernels/tables/randperm.h"
@@ -43,6 +45,31 @@ void randint_kernel(const Context&, const RandomState& state, int64_t low, uint6
     for (int64_t i = begin; i < end; ++i) {
       const uint64_t number = below(wide_word(state, static_cast<uint64_t>(i)), range);
       out.as<T>()[i] = convert<T>(static_cast<int64_t>(static_cast<uint64_t>(low) + number));
+    }
+  });
+}
+
+/// What T holds of a number from 1 on: at most its largest number.
+template <typename T>
+T saturated(double number) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    if (number >= static_cast<double>(std::numeric_limits<T>::max())) {
+      return std::numeric_limits<T>::max();
+    }
+  }
+  return convert<T>(number);
+}
+
+/// Trials up to the first success, of probability `p`.
+template <typename T>
+void geometric_kernel(const Context&, const RandomState& state, double p, double,
+                      const TensorView& out) {
+  const double scale = std::log1p(-p);
+  parallel_for(out.numel, kGrain / 16, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      // 1 - u lies in (0, 1].
+      const double wait = std::log1p(-uniform(wide_word(state, static_cast<uint64_t>(i)))) / scale;
+      out.as<T>()[i] = saturated<T>(std::max(1.0, std::ceil(wait)));
     }
   });
 }
@@ -115,6 +142,7 @@ void multinomial_kernel(const Context&, const RandomState& state, const TensorVi
 template <typename... T>
 void set() {
   (randint_kernels.set_cpu(dtype_of<T>, &randint_kernel<T>), ...);
+  (geometric_kernels.set_cpu(dtype_of<T>, &geometric_kernel<T>), ...);
 }
 
 }  // namespace
