@@ -8,7 +8,11 @@
 
 #include "ebb/core/base/random.h"
 #include "ebb/kernels/signatures.h"
+#include "ebb/kernels/tables/cauchy.h"
 #include "ebb/kernels/tables/dropout.h"
+#include "ebb/kernels/tables/exponential.h"
+#include "ebb/kernels/tables/geometric.h"
+#include "ebb/kernels/tables/log_normal.h"
 #include "ebb/kernels/tables/masked_scale.h"
 #include "ebb/kernels/tables/multinomial.h"
 #include "ebb/kernels/tables/rand.h"
@@ -18,8 +22,8 @@
 #include "ebb/ops/compare.h"
 #include "ebb/ops/copy.h"
 #include "ebb/ops/fallback.h"
-#include "ebb/ops/impl/copy.h"
-#include "ebb/ops/impl/creation.h"
+#include "ebb/ops/impl/copies.h"
+#include "ebb/ops/impl/new_tensors.h"
 #include "ebb/ops/impl/reduce.h"
 #include "ebb/ops/impl/shape.h"
 #include "ebb/ops/infer.h"
@@ -68,6 +72,10 @@ void check_deviation(const char* op, double std) {
   if (!(std >= 0)) throw ValueError(str(op, ": std must not be negative, got ", std));
 }
 
+void check_positive(const char* op, const char* name, double value) {
+  if (!(value > 0)) throw ValueError(str(op, ": ", name, " must be positive, got ", value));
+}
+
 void check_deviations(const Tensor& std) {
   if (std.numel() == 0) return;
   const double low = min(std).item<double>();
@@ -96,6 +104,41 @@ const Tensor& overwrite_with(const char* op, const Tensor& self, const Tensor& v
   return self;
 }
 
+/// high - low. Throws unless that is positive and the dtype holds all from low to high - 1.
+uint64_t checked_range(const char* op, int64_t low, int64_t high, DType dtype) {
+  if (low >= high) {
+    throw ValueError(str(op, ": needs low below high, got low ", low, " and high ", high));
+  }
+  alignas(16) char converted[16];
+  Scalar(low).store_as(dtype, converted, op);  // refuses what the dtype cannot hold
+  Scalar(high - 1).store_as(dtype, converted, op);
+  return static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+}
+
+/// Writes whole numbers over `self`; a range of 0 stands for 2^64.
+const Tensor& overwrite_with_integers(const Tensor& self, int64_t low, uint64_t range) {
+  const Tensor numbers = ebb::empty(self.sizes(), self.dtype(), self.device());
+  const auto kernel = kernel_for("random_", kernels::randint_kernels, numbers);
+  kernel(context_of(numbers), reserve(numbers.numel()), low, range, view_of(numbers));
+  return overwrite_with("random_", self, numbers);
+}
+
+/// The largest number that random_() gives: up to it, the dtype holds every whole number.
+int64_t largest_counted(DType dtype) {
+  switch (dtype) {
+    case DType::boolean: return 1;
+    case DType::uint8: return UINT8_MAX;
+    case DType::int8: return INT8_MAX;
+    case DType::int16: return INT16_MAX;
+    case DType::int32: return INT32_MAX;
+    case DType::bfloat16: return int64_t{1} << 8;
+    case DType::float16: return int64_t{1} << 11;
+    case DType::float32: return int64_t{1} << 24;
+    case DType::float64: return int64_t{1} << 53;
+    default: return INT64_MAX;
+  }
+}
+
 /// Standard normal numbers in the shape that both broadcast to.
 Tensor standard_normal(const Tensor& shape_of, DType dtype) {
   const Tensor out = empty(shape_of.sizes(), dtype, shape_of.device());
@@ -119,14 +162,8 @@ Tensor randn_like(const Tensor& input, std::optional<DType> dtype) {
 
 Tensor randint(int64_t low, int64_t high, IntSpan size, std::optional<DType> dtype,
                std::optional<Device> device) {
-  if (low >= high) {
-    throw ValueError(str("randint: needs low below high, got low ", low, " and high ", high));
-  }
   const DType wanted = dtype.value_or(DType::int64);
-  alignas(16) char converted[16];
-  Scalar(low).store_as(wanted, converted, "randint");  // refuses what the dtype cannot hold
-  Scalar(high - 1).store_as(wanted, converted, "randint");
-  const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  const uint64_t range = checked_range("randint", low, high, wanted);
   const Tensor out = empty(size, wanted, device);
   return written("randint", out, kernels::randint_kernels, [&](const Tensor& target, auto fill) {
     fill(context_of(target), reserve(target.numel()), low, range, view_of(target));
@@ -214,6 +251,42 @@ const Tensor& uniform_(const Tensor& self, double low, double high) {
 const Tensor& normal_(const Tensor& self, double mean, double std) {
   check_deviation("normal_", std);
   return overwrite("normal_", kernels::randn_kernels, self, mean, std);
+}
+
+const Tensor& exponential_(const Tensor& self, double lambd) {
+  check_positive("exponential_", "lambd", lambd);
+  return overwrite("exponential_", kernels::exponential_kernels, self, lambd, 0);
+}
+
+const Tensor& cauchy_(const Tensor& self, double median, double sigma) {
+  check_positive("cauchy_", "sigma", sigma);
+  return overwrite("cauchy_", kernels::cauchy_kernels, self, median, sigma);
+}
+
+const Tensor& log_normal_(const Tensor& self, double mean, double std) {
+  check_positive("log_normal_", "std", std);
+  return overwrite("log_normal_", kernels::log_normal_kernels, self, mean, std);
+}
+
+const Tensor& geometric_(const Tensor& self, double p) {
+  if (!(p > 0 && p < 1)) {
+    throw ValueError(str("geometric_: p must lie between 0 and 1, got ", p));
+  }
+  return overwrite("geometric_", kernels::geometric_kernels, self, p, 0);
+}
+
+const Tensor& random_(const Tensor& self) { return random_(self, 0, std::nullopt); }
+
+const Tensor& random_(const Tensor& self, int64_t to) { return random_(self, 0, to); }
+
+const Tensor& random_(const Tensor& self, int64_t low, std::optional<int64_t> to) {
+  check_writable("random_", self);
+  if (to)
+    return overwrite_with_integers(self, low, checked_range("random_", low, *to, self.dtype()));
+  const int64_t most = largest_counted(self.dtype());
+  checked_range("random_", low, most, self.dtype());
+  const uint64_t range = static_cast<uint64_t>(most) - static_cast<uint64_t>(low) + 1;
+  return overwrite_with_integers(self, low, range);
 }
 
 namespace {

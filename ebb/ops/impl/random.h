@@ -32,6 +32,14 @@ EBB_API const Tensor& bernoulli_(const Tensor& self, double p);
 EBB_API const Tensor& bernoulli_(const Tensor& self, const Tensor& p);
 EBB_API const Tensor& uniform_(const Tensor& self, double low, double high);
 EBB_API const Tensor& normal_(const Tensor& self, double mean, double std);
+EBB_API const Tensor& exponential_(const Tensor& self, double lambd);
+EBB_API const Tensor& cauchy_(const Tensor& self, double median, double sigma);
+EBB_API const Tensor& log_normal_(const Tensor& self, double mean, double std);
+EBB_API const Tensor& geometric_(const Tensor& self, double p);
+/// Whole numbers below `to`, or up to the largest that the dtype counts to.
+EBB_API const Tensor& random_(const Tensor& self);
+EBB_API const Tensor& random_(const Tensor& self, int64_t to);
+EBB_API const Tensor& random_(const Tensor& self, int64_t low, std::optional<int64_t> to);
 
 EBB_API Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement);
 

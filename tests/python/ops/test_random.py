@@ -6,6 +6,7 @@ import pytest
 import ebb
 from ebb.nn.functional import dropout
 
+standard_gamma = ebb._C._ops.standard_gamma
 COUNT = 40000
 
 # Each makes a tensor; extra keyword arguments such as generator are handed on.
@@ -25,6 +26,22 @@ DRAWS = {
     "bernoulli_ tensor": lambda **k: ebb.zeros(9, 100).bernoulli_(ebb.full([100], 0.5), **k),
     "uniform_": lambda **k: ebb.empty(COUNT).uniform_(-2, 5, **k),
     "normal_": lambda **k: ebb.empty(COUNT).normal_(2, 3, **k),
+    "exponential_": lambda **k: ebb.empty(COUNT).exponential_(2.0, **k),
+    "exponential_ float64": lambda **k: ebb.empty(COUNT, dtype=ebb.float64).exponential_(0.5, **k),
+    "log_normal_": lambda **k: ebb.empty(COUNT).log_normal_(0.5, 0.25, **k),
+    "cauchy_": lambda **k: ebb.empty(COUNT).cauchy_(1.0, 2.0, **k),
+    "geometric_": lambda **k: ebb.empty(COUNT).geometric_(0.2, **k),
+    "geometric_ int": lambda **k: ebb.empty(COUNT, dtype=ebb.int32).geometric_(0.75, **k),
+    "random_": lambda **k: ebb.empty(COUNT, dtype=ebb.int8).random_(**k),
+    "random_ to": lambda **k: ebb.empty(COUNT).random_(10, **k),
+    "random_ from": lambda **k: ebb.empty(COUNT).random_(-5, 5, **k),
+    "randint_like": lambda **k: ebb.randint_like(ebb.zeros(COUNT), -5, 5, **k),
+    "poisson": lambda **k: ebb.poisson(ebb.full([COUNT], 3.5), **k),
+    "poisson often": lambda **k: ebb.poisson(ebb.full([COUNT], 50.0), **k),
+    "binomial": lambda **k: ebb.binomial(ebb.full([COUNT], 20.0), ebb.tensor(0.2), **k),
+    "binomial often": lambda **k: ebb.binomial(ebb.full([COUNT], 200.0), ebb.tensor(0.7), **k),
+    "standard_gamma": lambda **k: standard_gamma(ebb.full([COUNT], 2.5), **k),
+    "standard_gamma below 1": lambda **k: standard_gamma(ebb.full([COUNT], 0.4), **k),
     "multinomial": lambda **k: ebb.ones(3, 50).multinomial(20, **k),
     "multinomial again": lambda **k: ebb.ones(3, 50).multinomial(200, True, **k),
 }
@@ -64,6 +81,21 @@ MOMENTS = {
     "bernoulli_": (0.25, 0.1875),
     "uniform_": (1.5, 49 / 12),
     "normal_": (2, 9),
+    "exponential_": (0.5, 0.25),
+    "exponential_ float64": (2, 4),
+    "log_normal_": (np.exp(0.5 + 1 / 32), np.expm1(1 / 16) * np.exp(1 + 1 / 16)),
+    "geometric_": (5, 20),
+    "geometric_ int": (4 / 3, 4 / 9),
+    "random_": (63.5, (128**2 - 1) / 12),
+    "random_ to": (4.5, 99 / 12),
+    "random_ from": (-0.5, 99 / 12),
+    "randint_like": (-0.5, 99 / 12),
+    "poisson": (3.5, 3.5),
+    "poisson often": (50, 50),
+    "binomial": (4, 3.2),
+    "binomial often": (140, 42),
+    "standard_gamma": (2.5, 2.5),
+    "standard_gamma below 1": (0.4, 0.4),
 }
 
 

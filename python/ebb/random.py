@@ -1,0 +1,41 @@
+# python/ebb/random.py -- the state of the default generator: seeds, states, a fork.
+"""Names of ``torch.random``."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+
+from ebb._C import default_generator, get_rng_state, manual_seed, set_rng_state
+
+__all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+
+
+def seed() -> int:
+    """Start a sequence that nobody knows, and return its seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """Return the seed that the default generator started from."""
+    return default_generator.initial_seed()
+
+
+@contextlib.contextmanager
+def fork_rng(
+    devices: Iterable[object] | None = None, enabled: bool = True, device_type: str | None = None
+) -> Iterator[None]:
+    """Let what is drawn inside leave the default generator as it was.
+
+    Args:
+        devices, device_type: Taken for PyTorch's sake: all devices draw from the one generator.
+        enabled: False leaves the generator alone.
+    """
+    if not enabled:
+        yield
+        return
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        set_rng_state(state)
