@@ -1,4 +1,4 @@
 // ebb/autograd/rules/sort.h -- gradient rules of sorting: those of reductions by index.
 #pragma once
 
-#include "ebb/autograd/rules/reduce.h"
+#include "ebb/autograd/rules/extrema.h"

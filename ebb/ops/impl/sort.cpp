@@ -11,7 +11,7 @@
 #include "ebb/kernels/tables/scan.h"
 #include "ebb/kernels/tables/search.h"
 #include "ebb/kernels/tables/sort.h"
-#include "ebb/ops/impl/copy.h"
+#include "ebb/ops/impl/copies.h"
 #include "ebb/ops/impl/reduced_shape.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/view_of.h"
@@ -20,12 +20,6 @@ namespace ebb::ops::impl {
 namespace {
 
 using Found = std::tuple<Tensor, Tensor>;
-
-Geometry at_least_1d(const Tensor& tensor) {
-  Geometry geometry(tensor);
-  if (geometry.ndim == 0) geometry.append(1, 1);
-  return geometry;
-}
 
 int64_t size_along(const Tensor& input, int axis) {
   return input.ndim() == 0 ? 1 : input.size(axis);
@@ -119,11 +113,11 @@ Found median(const Tensor& input, int64_t dim, bool keepdim) {
   return nth("median", input, axis, (size - 1) / 2, true, keepdim);
 }
 
-Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& input, bool out_int32,
-                    bool right) {
-  constexpr const char* op = "searchsorted";
+Tensor search_in_order(const Tensor& sorted_sequence, const Tensor& input, bool out_int32,
+                       bool right) {
+  constexpr const char* op = "search_in_order";
   infer::check_ndim(op, "sorted_sequence", sorted_sequence, 1, kMaxDims);
-  infer::check_same_dtype(op, sorted_sequence, "input", input);
+  infer::check_same_dtype(op, "sorted_sequence", sorted_sequence, "input", input);
   infer::check_same_device(op, sorted_sequence, input);
   const int lead = sorted_sequence.ndim() - 1;
   bool fits = lead == 0 || input.ndim() == lead + 1;

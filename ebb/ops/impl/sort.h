@@ -20,8 +20,8 @@ EBB_API std::tuple<Tensor, Tensor> kthvalue(const Tensor& input, int64_t k, int6
 EBB_API Tensor median(const Tensor& input);
 EBB_API std::tuple<Tensor, Tensor> median(const Tensor& input, int64_t dim, bool keepdim);
 
-EBB_API Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& input, bool out_int32,
-                            bool right);
+EBB_API Tensor search_in_order(const Tensor& sorted_sequence, const Tensor& input, bool out_int32,
+                               bool right);
 
 /// Integers and bool sum to int64 unless `dtype` says otherwise.
 EBB_API Tensor cumsum(const Tensor& input, int64_t dim, std::optional<DType> dtype);

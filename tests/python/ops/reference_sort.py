@@ -60,7 +60,33 @@ def median_dim(a: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     return _nth(a, (values.shape[dim] - 1) // 2)
 
 
+def cumulative_trapezoid(a: dict[str, Any]) -> np.ndarray:
+    y = np.moveaxis(a["y"], a["dim"], -1)
+    x = a.get("x")
+    widths = a["dx"] if x is None else np.diff(x if x.ndim == 1 else np.moveaxis(x, a["dim"], -1))
+    areas = (y[..., 1:] + y[..., :-1]) / 2 * widths
+    return np.moveaxis(np.cumsum(areas, -1), -1, a["dim"])
+
+
+def _running(a: dict[str, Any], is_above: Any) -> tuple[np.ndarray, np.ndarray]:
+    values, dim = _line_up(a)
+    lines = np.moveaxis(values, dim, -1)
+    out, places = lines.copy(), np.zeros(lines.shape, np.int64)
+    for at in np.ndindex(lines.shape[:-1]):
+        place = 0
+        for i, value in enumerate(lines[at]):
+            held = lines[at][place]
+            if held == held and (value != value or is_above(value, held)):
+                place = i
+            out[at][i], places[at][i] = lines[at][place], place
+    shape = np.shape(a["input"])
+    return tuple(np.moveaxis(one, -1, dim).reshape(shape) for one in (out, places))
+
+
 NAMED = {
+    "cummax": lambda a: _running(a, np.greater_equal),
+    "cummin": lambda a: _running(a, np.less_equal),
+    "cumulative_trapezoid": cumulative_trapezoid,
     "sort": sort,
     "sort_indices": sort_indices,
     "topk": topk,

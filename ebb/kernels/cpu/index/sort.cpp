@@ -65,8 +65,11 @@ void sort_line(const LineSet<T>& set, int64_t line, bool descending, int64_t wan
   if (wanted > kAtOnce<Item> && set.count <= int64_t{1} << 32) {
     return BucketSort<T>(set, line, descending, last, wanted).run();
   }
-  const Scratch scratch(2 * static_cast<size_t>(wanted) * sizeof(Item));
-  auto* const items = scratch.as<Item>();
+  // Items that fit into the indices of the result are sorted there.
+  const bool fits = sizeof(Item) == sizeof(int64_t) && set.index_stride == 1;
+  const Scratch scratch((fits ? 1 : 2) * static_cast<size_t>(wanted) * sizeof(Item));
+  auto* const spare = scratch.as<Item>();
+  auto* const items = fits ? reinterpret_cast<Item*>(set.line_of_indices(line)) : spare + wanted;
   if (is_whole) {
     set.read(line, descending, items);
   } else {
@@ -77,7 +80,7 @@ void sort_line(const LineSet<T>& set, int64_t line, bool descending, int64_t wan
     }
     while (found < wanted) items[found++] = Item(0, 0);  // another thread has written the keys
   }
-  const Item* const sorted = first_in_order<sizeof(T)>(items, items + wanted, wanted, wanted);
+  const Item* const sorted = first_in_order<sizeof(T)>(items, spare, wanted, wanted);
   set.write_all(line, 0, wanted, [&](int64_t i) { return sorted[i].index(); });
 }
 

@@ -9,9 +9,8 @@
 #pragma once
 
 #include <bit>
-#include <vector>
 
-#include "ebb/core/runtime/allocator.h"
+#include "ebb/core/runtime/counted_vector.h"
 #include "ebb/kernels/cpu/index/sort_lines.h"
 
 namespace ebb::kernels::cpu {
@@ -91,7 +90,7 @@ class BucketTree {
     make_buckets();
   }
 
-  const std::vector<Bucket>& buckets() const { return buckets_; }
+  const CountedVector<Bucket>& buckets() const { return buckets_; }
   /// The function that gives the number of a key's bucket.
   auto bucket_of() const {
     return [ entry_at = entry_of(), table = table_.data() ](uint64_t key)
@@ -118,7 +117,7 @@ class BucketTree {
   };
   template <class ForEachKey>
   void split_large_digits(ForEachKey for_each_key) {
-    std::vector<Large> large;
+    CountedVector<Large> large;
     for (size_t entry = known_; entry < sizes_.size(); ++entry) {
       const bool is_large = sizes_[entry] > limit_ && !nodes_[entry / kDigits].has_one_key_each;
       if (is_large) large.push_back({entry, {}});
@@ -146,7 +145,7 @@ class BucketTree {
     struct Step {
       size_t node, digit;
     };
-    std::vector<Step> path{{0, 0}};
+    CountedVector<Step> path{{0, 0}};
     while (!path.empty()) {
       const auto [node, digit] = path.back();
       if (digit == kDigits) {
@@ -184,14 +183,14 @@ class BucketTree {
 
   int64_t limit_;   // elements of a leaf, unless they have one key
   int64_t merged_;  // elements of a bucket of several leaves
-  std::vector<Node> nodes_;
+  CountedVector<Node> nodes_;
   // For each digit of each node: how many elements have it; and where it leads: to a node or, once
   // all is done, to a bucket.
-  std::vector<int64_t> sizes_;
-  std::vector<uint32_t> table_;
-  size_t known_ = 0;             // digits up to here are leaves or lead to a node
-  std::vector<Large> one_keys_;  // large leaves
-  std::vector<Bucket> buckets_;
+  CountedVector<int64_t> sizes_;
+  CountedVector<uint32_t> table_;
+  size_t known_ = 0;               // digits up to here are leaves or lead to a node
+  CountedVector<Large> one_keys_;  // large leaves
+  CountedVector<Bucket> buckets_;
 };
 
 /// Sorts the first `wanted` elements of a line, those up to `last`. Its indices fit into 32 bits.
@@ -213,7 +212,7 @@ class BucketSort {
     KeyRange range;
     for_each_key([&](uint64_t key) __attribute__((always_inline)) { range.add(key); });
     const BucketTree tree(for_each_key, range, wanted_);
-    std::vector<Bucket> buckets = tree.buckets();
+    CountedVector<Bucket> buckets = tree.buckets();
     int64_t largest = 0;
     buckets.back().end = wanted_;
     for (Bucket& bucket : buckets) {  // more than wanted: another thread has written the keys
@@ -244,9 +243,9 @@ class BucketSort {
   }
 
   /// Writes a word for each element to its bucket, there in the order of the line.
-  void spread(const BucketTree& tree, const std::vector<Bucket>& buckets) {
-    std::vector<int64_t> places;
-    std::vector<int> dropped;
+  void spread(const BucketTree& tree, const CountedVector<Bucket>& buckets) {
+    CountedVector<int64_t> places;
+    CountedVector<int> dropped;
     for (const Bucket& bucket : buckets) {
       places.push_back(bucket.begin);
       dropped.push_back(bucket.dropped());
