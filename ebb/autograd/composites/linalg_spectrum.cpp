@@ -1,0 +1,91 @@
+// ebb/autograd/composites/linalg_spectrum.cpp -- eigenvalues and singular values in the forms that
+// compute no more than is asked for.
+//
+// Values alone cost a fraction of values and vectors, but their derivative needs the vectors.
+#include "ebb/autograd/operands/linalg_spectrum.h"
+
+#include "ebb/autograd/operators.h"
+#include "ebb/autograd/ops/clamp_min.h"
+#include "ebb/autograd/ops/conj.h"
+#include "ebb/autograd/ops/detach.h"
+#include "ebb/autograd/ops/eig_values.h"
+#include "ebb/autograd/ops/eigh_values.h"
+#include "ebb/autograd/ops/greater.h"
+#include "ebb/autograd/ops/linalg_eig.h"
+#include "ebb/autograd/ops/linalg_eigh.h"
+#include "ebb/autograd/ops/linalg_eigvals.h"
+#include "ebb/autograd/ops/linalg_eigvalsh.h"
+#include "ebb/autograd/ops/linalg_matrix_rank.h"
+#include "ebb/autograd/ops/linalg_svd.h"
+#include "ebb/autograd/ops/linalg_svdvals.h"
+#include "ebb/autograd/ops/narrow.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/svd.h"
+#include "ebb/autograd/ops/svd_parts.h"
+#include "ebb/autograd/ops/svd_values.h"
+#include "ebb/autograd/ops/transpose.h"
+#include "ebb/autograd/ops/zeros_like.h"
+#include "ebb/autograd/rules/linalg_support.h"
+#include "ebb/autograd/watch/composite_call.h"
+#include "ebb/ops/impl/linalg_spectrum.h"
+
+namespace ebb {
+namespace {
+
+using autograd::rules::is_followed;
+
+void check_driver(const char* op, std::optional<std::string_view> driver) {
+  if (!driver) return;
+  throw ValueError(str(op, ": driver needs None on the CPU, got ", *driver));
+}
+
+}  // namespace
+
+Tensor linalg_eigvalsh(const Tensor& A, std::string_view UPLO) {
+  const autograd::CompositeCall call("linalg_eigvalsh", __builtin_return_address(0));
+  autograd::operands::check_linalg_eigvalsh(A);
+  return is_followed(A) ? std::get<0>(linalg_eigh(A, UPLO)) : eigh_values(A, UPLO);
+}
+
+Tensor linalg_eigvals(const Tensor& A) {
+  const autograd::CompositeCall call("linalg_eigvals", __builtin_return_address(0));
+  autograd::operands::check_linalg_eigvals(A);
+  return is_followed(A) ? std::get<0>(linalg_eig(A)) : eig_values(A);
+}
+
+Tensor linalg_svdvals(const Tensor& A, std::optional<std::string_view> driver) {
+  const autograd::CompositeCall call("linalg_svdvals", __builtin_return_address(0));
+  autograd::operands::check_linalg_svdvals(A);
+  check_driver("linalg_svdvals", driver);
+  return is_followed(A) ? std::get<1>(svd_parts(A, false)) : svd_values(A);
+}
+
+std::tuple<Tensor, Tensor, Tensor> linalg_svd(const Tensor& A, bool full_matrices,
+                                              std::optional<std::string_view> driver) {
+  const autograd::CompositeCall call("linalg_svd", __builtin_return_address(0));
+  autograd::operands::check_linalg_svd(A);
+  check_driver("linalg_svd", driver);
+  return svd_parts(A, full_matrices);
+}
+
+std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& input, bool some, bool compute_uv) {
+  const autograd::CompositeCall call("svd", __builtin_return_address(0));
+  autograd::operands::check_svd(input);
+  const auto [U, S, Vh] = svd_parts(input, !some);
+  const Tensor V = conj(transpose(Vh, -2, -1));
+  if (compute_uv) return {U, S, V};
+  return {zeros_like(U), S, zeros_like(V)};
+}
+
+Tensor linalg_matrix_rank(const Tensor& A, std::optional<double> atol, std::optional<double> rtol,
+                          bool) {
+  const autograd::CompositeCall call("linalg_matrix_rank", __builtin_return_address(0));
+  autograd::operands::check_linalg_matrix_rank(A);
+  const Tensor values = svd_values(detach(A));
+  if (values.size(-1) == 0) return sum(greater(values, 0), Shape{-1});
+  const auto cut = ops::impl::rank_cut(A, atol, rtol);
+  const Tensor largest = narrow(values, -1, 0, 1) * Scalar(cut.relative);
+  return sum(greater(values, clamp_min(largest, Scalar(cut.absolute))), Shape{-1});
+}
+
+}  // namespace ebb
