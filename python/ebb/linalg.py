@@ -1,15 +1,33 @@
-# python/ebb/linalg.py -- ebb.linalg: norms of vectors and matrices.
+# python/ebb/linalg.py -- ebb.linalg: linear algebra.
 #
-# A matrix norm that needs singular values is refused: there is no decomposition yet.
-"""Norms under the names of ``torch.linalg``."""
+# Most of it are rows of the op table, which the compiled part has as ebb._linalg. Here are norms,
+# and what arranges its arguments for one of those rows.
+"""Linear algebra under the names of ``torch.linalg``."""
 
 from __future__ import annotations
 
 import ebb
-from ebb import _C
-from ebb._C import NotImplementedError as _NotImplementedError, Tensor, ValueError as _ValueError
+from ebb import _C, _linalg
+from ebb._C import (
+    LinAlgError,
+    ShapeError as _ShapeError,
+    Tensor,
+    ValueError as _ValueError,
+)
+from ebb._linalg import *
+from ebb._linalg import inv, inv_ex, lu_factor, lu_factor_ex, solve, svdvals
 
-__all__ = ["matrix_norm", "norm", "vector_norm"]
+__all__ = [
+    "LinAlgError",
+    "cond",
+    "matrix_norm",
+    "norm",
+    "tensorinv",
+    "tensorsolve",
+    "vander",
+]
+__all__ += ["vector_norm"]
+__all__ += _linalg.__all__
 
 
 def _norm(x, order, dim, keepdim, *, dtype=None):
@@ -28,13 +46,14 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):  # no
 
     Args:
         ord: "fro"; inf or -inf for the largest or smallest sum of a row's magnitudes; 1 or -1 for
-            that of a column.
+            that of a column; 2 or -2 for the largest or smallest singular value, "nuc" for the
+            sum of all.
     """
     rows, columns = _two_dims(A, dim)
     if ord == "fro":
         return _norm(A, 2, [rows, columns], keepdim, dtype=dtype)
     if ord in ("nuc", 2, -2):
-        raise _NotImplementedError(f"matrix_norm: order {ord} needs singular values")
+        return _spectral_norm(A, ord, (rows, columns), keepdim, dtype)
     if ord not in (1, -1, ebb.inf, -ebb.inf):
         raise _ValueError(
             f"matrix_norm: needs order fro, nuc, 1, -1, 2, -2, inf or -inf, got {ord!r}"
@@ -46,6 +65,79 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):  # no
         return found
     for one in sorted((rows, columns), reverse=True):
         found = found.squeeze(one)
+    return found
+
+
+def _spectral_norm(matrix, ord, dims, keepdim, dtype):
+    """Return a norm that is made of singular values."""
+    matrix = matrix if dtype is None else matrix.to(dtype)
+    values = svdvals(matrix.movedim(dims, (-2, -1)))
+    if ord == "nuc":
+        found = values.sum(-1)
+    else:
+        found = values.amax(-1) if ord > 0 else values.amin(-1)
+    if keepdim:
+        for one in sorted(dims):
+            found = found.unsqueeze(one)
+    return found
+
+
+def cond(A, p=None):  # noqa: N803
+    """Return how much a matrix may enlarge relative errors: its norm times that of its inverse.
+
+    Args:
+        p: An order of ``matrix_norm``; None stands for 2, the ratio of the extreme singular values.
+    """
+    if p is None or p in (2, -2):
+        values = svdvals(A)
+        largest, smallest = values[..., 0], values[..., -1]
+        return smallest / largest if p == -2 else largest / smallest
+    inverse, info = inv_ex(A)
+    sizes = matrix_norm(A, p) * matrix_norm(inverse, p)
+    return ebb.where(info == 0, sizes, ebb.inf)
+
+
+def tensorinv(A, ind=2):  # noqa: N803
+    """Return the inverse of ``tensordot(A, ., ind)``: the first ``ind`` dims are the rows of A."""
+    if ind <= 0:
+        raise _ValueError(f"tensorinv: ind must be positive, got {ind}")
+    rows, columns = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    size = _count(rows)
+    if size != _count(columns):
+        raise _ShapeError(
+            f"tensorinv: the first {ind} dims need as many elements as the others, "
+            f"got {size} and {_count(columns)}"
+        )
+    return inv(A.reshape(size, size)).reshape(columns + rows)
+
+
+def tensorsolve(A, B, dims=None):  # noqa: N803
+    """Return the X with ``tensordot(A, X, X.ndim) == B``; ``dims`` of A are moved to its end."""
+    if dims is not None:
+        A = A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
+    shape = tuple(A.shape[B.ndim :])
+    size = B.numel()
+    if size != _count(shape):
+        raise _ShapeError(
+            f"tensorsolve: A needs as many columns as B has elements, "
+            f"got {_count(shape)} and {size}"
+        )
+    return solve(A.reshape(size, size), B.reshape(size)).reshape(shape)
+
+
+def vander(x, N=None):  # noqa: N803
+    """Return the powers 0 to ``N`` - 1 of the elements of ``x`` along a new last dim."""
+    count = x.shape[-1] if N is None else N
+    if count < 0:
+        raise _ValueError(f"vander: N must not be negative, got {count}")
+    powers = ebb.arange(0, count, device=x.device)
+    return x.unsqueeze(-1) ** powers
+
+
+def _count(shape):
+    found = 1
+    for size in shape:
+        found *= size
     return found
 
 
@@ -80,7 +172,7 @@ def _norm_of_tensor(input, p="fro", dim=None, keepdim=False, *, dtype=None):
         p: The order, any real number or inf; "fro" stands for 2.
     """
     if p == "nuc":
-        raise _NotImplementedError("norm: order nuc needs singular values")
+        return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     if isinstance(p, str) and p != "fro":
         raise _ValueError(f"norm: needs a number, fro or nuc for p, got {p!r}")
     order = 2 if p is None or p == "fro" else p
@@ -89,3 +181,16 @@ def _norm_of_tensor(input, p="fro", dim=None, keepdim=False, *, dtype=None):
 
 _norm_of_tensor.__name__ = _norm_of_tensor.__qualname__ = "norm"
 Tensor.norm = _norm_of_tensor
+
+
+def _lu(A, pivot=True, get_infos=False):  # noqa: N803
+    """Return linalg.lu_factor(A), with ``get_infos`` also linalg.lu_factor_ex's info.
+
+    Args:
+        get_infos: Whether to tell by that info of singular matrices, and not by an error.
+    """
+    return lu_factor_ex(A, pivot=pivot) if get_infos else lu_factor(A, pivot=pivot)
+
+
+_lu.__name__ = _lu.__qualname__ = "lu"
+Tensor.lu = _lu
