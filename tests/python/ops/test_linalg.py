@@ -1,0 +1,210 @@
+# tests/python/ops/test_linalg.py -- linear algebra: what the generated rows cannot say.
+import numpy as np
+import pytest
+
+import ebb
+from tests.python.ops.op_rows import draw_matrices
+
+DTYPES = ("float32", "float64", "complex64", "complex128")
+
+
+def matrices(*shape, dtype="float64", kind="full_rank", seed=0):
+    values = draw_matrices(np.random.default_rng(seed), shape, dtype, kind)
+    return ebb.tensor(values).to(getattr(ebb, dtype))
+
+
+def close(left, right, tolerance=1e-9):
+    return bool(((left - right).abs() <= tolerance).all())
+
+
+def test_a_singular_matrix_is_told_with_its_entry_and_the_way_out():
+    batch = ebb.eye(3).repeat(2, 4, 1, 1)
+    batch[1, 2] = 0
+    for call in (ebb.linalg.inv, ebb.inverse, batch.inverse, lambda x: ebb.linalg.solve(x, x)):
+        given = () if call == batch.inverse else (batch,)
+        with pytest.raises(ebb.linalg.LinAlgError, match=r"at entry \[1, 2\] of the batch\nhint: "):
+            call(*given)
+    assert issubclass(ebb.linalg.LinAlgError, (ValueError, RuntimeError))
+    with pytest.raises(ValueError, match=r"^linalg\.cholesky: needs Hermitian .* order 2 is not"):
+        ebb.linalg.cholesky(ebb.tensor([[1.0, 2.0], [2.0, 1.0]]))
+
+
+def test_the_ex_forms_tell_by_info_and_give_nan():
+    batch = ebb.stack([ebb.eye(2), ebb.ones(2, 2)])
+    inverse, info = ebb.linalg.inv_ex(batch)
+    assert info.tolist() == [0, 2] and info.dtype is ebb.int32
+    assert inverse[0].tolist() == [[1, 0], [0, 1]] and bool(inverse[1].isnan().all())
+    solution, info = ebb.linalg.solve_ex(batch, ebb.ones(2, 2))
+    assert info.tolist() == [0, 2] and bool(solution[1].isnan().all())
+    assert ebb.linalg.cholesky_ex(-batch).info.tolist() == [1, 1]
+    with pytest.raises(ebb.linalg.LinAlgError, match=r"entry \[1\]"):
+        ebb.linalg.inv_ex(batch, check_errors=True)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("adjoint", [True, False])
+def test_factors_solve_for_either_side_and_the_adjoint(dtype, left, adjoint):
+    A, B = matrices(2, 3, 3, dtype=dtype), matrices(4, 2, 3, 3, dtype=dtype, seed=1)
+
+    def solve(one, other):
+        factors = ebb.linalg.lu_factor(one)
+        return ebb.linalg.lu_solve(*factors, other, left=left, adjoint=adjoint)
+
+    X, M = solve(A, B), A.mH if adjoint else A
+    assert close(M @ X if left else X @ M, B)
+    assert close(A @ B.lu_solve(*ebb.linalg.lu_factor(A)), B)
+    inputs = [A.requires_grad_(), B.requires_grad_()]
+    assert ebb.autograd.gradcheck(solve, inputs, fast_mode=True)
+    assert ebb.autograd.gradgradcheck(solve, inputs, fast_mode=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_results_are_bitwise_the_same_for_any_number_of_threads(dtype):
+    A, B = matrices(64, 24, 24, dtype=dtype), matrices(64, 24, 5, dtype=dtype, seed=1)
+    calls = [
+        lambda: ebb.linalg.solve(A, B), lambda: ebb.linalg.inv(A), lambda: ebb.linalg.det(A),
+        lambda: ebb.linalg.cholesky(A @ A.mH + 24 * ebb.eye(24)),
+        lambda: ebb.linalg.solve_triangular(A + 24 * ebb.eye(24), B, upper=True),
+        lambda: ebb.linalg.qr(A).Q, lambda: ebb.linalg.eigh(A + A.mH).eigenvectors,
+        lambda: ebb.linalg.svd(A).Vh, lambda: ebb.linalg.eig(A).eigenvectors,
+        lambda: ebb.linalg.svdvals(A), lambda: ebb.linalg.eigvals(A),
+    ]  # fmt: skip
+    before = ebb.get_num_threads()
+    try:
+        for call in calls:
+            results = []
+            for threads in (1, 2, 4):
+                ebb.set_num_threads(threads)
+                results.append(call().numpy().tobytes())
+            assert len(set(results)) == 1
+    finally:
+        ebb.set_num_threads(before)
+
+
+def test_eigenvalues_have_a_derivative_where_they_coincide():
+    A = ebb.eye(3, dtype=ebb.float64).requires_grad_()
+    ebb.linalg.eigvalsh(A).sum().backward()
+    assert close(A.grad, ebb.eye(3, dtype=ebb.float64))
+    vectors = ebb.linalg.eigh(A).eigenvectors
+    with pytest.raises(ebb.linalg.LinAlgError, match=r"^linalg\.eigh: .* values that differ"):
+        vectors.sum().backward()
+    B = ebb.eye(4, 3, dtype=ebb.float64).requires_grad_()
+    ebb.linalg.svdvals(B).sum().backward()
+    assert close(B.grad, ebb.eye(4, 3, dtype=ebb.float64))
+
+
+def test_vectors_apart_from_coinciding_ones_have_a_derivative():
+    turned = ebb.linalg.qr(matrices(4, 4)).Q
+    A = turned @ ebb.diag(ebb.tensor([1.0, 1.0, 1.0, 3.0], dtype=ebb.float64)) @ turned.mH
+
+    def projector(x):
+        top = ebb.linalg.eigh((x + x.mH) / 2).eigenvectors[:, -1:]
+        return top @ top.mH
+
+    assert ebb.autograd.gradcheck(projector, [A.requires_grad_()], atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_factors_give_the_matrix_back(dtype):
+    for shape in ((3, 3), (2, 5, 3), (2, 3, 5)):
+        A = matrices(*shape, dtype=dtype)
+        U, S, Vh = ebb.linalg.svd(A, full_matrices=False)
+        assert close((U * S.unsqueeze(-2).to(A.dtype)) @ Vh, A)
+        Q, R = ebb.linalg.qr(A, "complete")
+        assert close(Q @ R, A) and close(Q.mH @ Q, ebb.eye(shape[-2], dtype=A.dtype))
+        assert close(ebb.linalg.qr(A, "r").R.abs(), ebb.linalg.qr(A).R.abs())
+    A = matrices(2, 4, 4, dtype=dtype)
+    values, vectors = ebb.linalg.eig(A)
+    assert close(A.to(ebb.complex128) @ vectors, vectors * values.unsqueeze(-2))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_lu_gives_a_permutation_and_two_triangles(dtype):
+    for shape in ((3, 3), (2, 5, 3), (2, 3, 5)):
+        A = matrices(*shape, dtype=dtype)
+        P, L, U = ebb.linalg.lu(A)
+        assert close(P @ L @ U, A) and close(P.mT @ P, ebb.eye(shape[-2], dtype=A.dtype))
+        again = ebb.lu_unpack(*ebb.linalg.lu_factor_ex(A)[:2])
+        assert all(close(one, other) for one, other in zip(again, (P, L, U), strict=True))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_lstsq_is_that_of_numpy(dtype):
+    for shape in ((3, 3), (5, 3), (3, 5)):
+        A, B = matrices(*shape, dtype=dtype), matrices(shape[0], 2, dtype=dtype, seed=1)
+        found = ebb.linalg.lstsq(A, B)
+        X, residuals, rank, values = np.linalg.lstsq(A.numpy(), B.numpy(), rcond=None)
+        assert np.allclose(found.solution.numpy(), X)
+        assert np.allclose(found.residuals.numpy(), residuals) and found.rank.item() == rank
+        assert np.allclose(found.singular_values.numpy(), values)
+        solve = lambda *given: ebb.linalg.lstsq(*given).solution  # noqa: E731
+        inputs = [A.requires_grad_(), B.requires_grad_()]
+        assert ebb.autograd.gradcheck(solve, inputs, fast_mode=True)
+        assert ebb.autograd.gradgradcheck(solve, inputs, fast_mode=True)
+    singular = ebb.ones(3, 3, dtype=ebb.float64)
+    assert close(ebb.linalg.lstsq(singular, ebb.ones(3, dtype=ebb.float64)).solution, 1 / 3)
+
+
+def test_norms_of_singular_values_are_those_of_numpy():
+    A = matrices(2, 4, 3)
+    for order in (2, -2, "nuc"):
+        wanted = np.linalg.norm(A.numpy(), order, axis=(-2, -1))
+        assert np.allclose(ebb.linalg.matrix_norm(A, order).numpy(), wanted)
+        kept = ebb.linalg.matrix_norm(A, order, (0, 2), keepdim=True)
+        wanted = np.linalg.norm(A.numpy(), order, axis=(0, 2), keepdims=True)
+        assert np.allclose(kept.numpy(), wanted) and tuple(kept.shape) == wanted.shape
+    B = matrices(2, 3, 3)
+    for order in (None, 1, -1, 2, -2, "fro", "nuc", ebb.inf, -ebb.inf):
+        wanted = np.linalg.cond(B.numpy(), order)
+        assert np.allclose(ebb.linalg.cond(B, order).numpy(), wanted)
+    assert ebb.linalg.cond(ebb.zeros(2, 2), 1).item() == ebb.inf
+
+
+def test_tensors_are_solved_and_inverted_as_matrices():
+    A = matrices(6, 6).reshape(2, 3, 6)
+    B = matrices(2, 3)
+    assert np.allclose(ebb.linalg.tensorinv(A).numpy(), np.linalg.tensorinv(A.numpy()))
+    assert np.allclose(
+        ebb.linalg.tensorsolve(A, B).numpy(), np.linalg.tensorsolve(A.numpy(), B.numpy())
+    )
+    moved = A.movedim(2, 0)
+    wanted = np.linalg.tensorsolve(moved.numpy(), B.numpy(), axes=(0,))
+    assert np.allclose(ebb.linalg.tensorsolve(moved, B, dims=(0,)).numpy(), wanted)
+    with pytest.raises(ebb.ShapeError, match="tensorinv: the first 1 dims need as many elements"):
+        ebb.linalg.tensorinv(ebb.ones(2, 3), 1)
+    assert ebb.linalg.vander(ebb.tensor([2, 3]), 3).tolist() == [[1, 2, 4], [1, 3, 9]]
+
+
+def test_the_exponential_of_large_matrices_is_squared_together():
+    A = matrices(3, 3, kind="hermitian") * 5
+    values, vectors = np.linalg.eigh(A.numpy())
+    wanted = (vectors * np.exp(values)) @ vectors.T
+    assert np.allclose(ebb.linalg.matrix_exp(A).numpy(), wanted, rtol=1e-9)
+    turn = ebb.tensor([[0.0, -40.0], [40.0, 0.0]], dtype=ebb.float64)
+    assert np.allclose(ebb.linalg.matrix_exp(turn)[0, 0].item(), np.cos(40.0))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_a_determinant_of_0_has_a_derivative(dtype):
+    A = matrices(2, 3, 3, dtype=dtype)
+    A[1, 2] = A[1, 0]  # two equal rows: the determinant of the second is exactly 0
+    assert ebb.linalg.det(A)[1].item() == 0
+    A.requires_grad_()
+    assert ebb.autograd.gradcheck(ebb.linalg.det, [A])
+    with pytest.raises(NotImplementedError, match=r"linalg\.det: a second derivative"):
+        ebb.autograd.grad(ebb.linalg.det(A).abs().sum(), A, create_graph=True)
+    zero = ebb.zeros(1, 1, requires_grad=True)
+    ebb.linalg.det(zero).backward()
+    assert zero.grad.item() == 1
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_reflections_make_the_orthonormal_factor(dtype):
+    A = matrices(5, 3, dtype=dtype)
+    turned, tau = np.linalg.qr(A.numpy(), "raw")
+    reflections, tau = ebb.tensor(turned.T.copy()), ebb.tensor(tau)
+    found = ebb.linalg.householder_product(reflections, tau)
+    assert np.allclose(found.numpy(), np.linalg.qr(A.numpy())[0])
+    with pytest.raises(ebb.ShapeError, match="A needs at least as many rows as columns"):
+        ebb.linalg.householder_product(reflections.mT, tau)
