@@ -1,0 +1,165 @@
+# python/ebb/_lowrank.py -- a few singular or eigenvectors of large matrices, by products with them.
+"""Spectra of which only a few vectors are wanted: svd_lowrank, pca_lowrank, lobpcg."""
+
+from __future__ import annotations
+
+import ebb
+from ebb import _C, linalg
+from ebb._C import ShapeError as _ShapeError, ValueError as _ValueError
+
+
+def _basis(A, q, niter):  # noqa: N803
+    """Return q orthonormal columns that hold nearly all of A: Halko et al. (2009), 4.4."""
+    found = linalg.qr(A @ ebb.randn(A.shape[-1], q, dtype=A.dtype, device=A.device))[0]
+    for _ in range(niter):
+        found = linalg.qr(A.mH @ found)[0]
+        found = linalg.qr(A @ found)[0]
+    return found
+
+
+def svd_lowrank(A, q=6, niter=2, M=None):  # noqa: N803
+    """Return about ``q`` of the largest singular values of ``A`` - ``M``: (U, S, V).
+
+    Args:
+        q: A little more than the rank that matters.
+        niter: How often the random basis is improved.
+        M: What is taken off, such as means; none if not given.
+    """
+    if A.ndim < 2:
+        raise _ShapeError(f"svd_lowrank: A needs at least 2 dims, got {list(A.shape)}")
+    if niter < 0 or not 0 <= q <= min(A.shape[-2:]):
+        raise _ValueError(
+            f"svd_lowrank: needs q from 0 to {min(A.shape[-2:])} and niter of at least 0, "
+            f"got {q} and {niter}"
+        )
+    moved = A if M is None else A - M
+    is_wide = moved.shape[-2] < moved.shape[-1]
+    tall = moved.mH if is_wide else moved
+    basis = _basis(tall, q, niter)
+    left, values, right = linalg.svd(basis.mH @ tall, False)
+    left, right = basis @ left, right.mH
+    return (right, values, left) if is_wide else (left, values, right)
+
+
+def pca_lowrank(A, q=None, center=True, niter=2):  # noqa: N803
+    """Return the ``q`` (6, if there are as many) principal directions V of rows: (U, S, V).
+
+    Args:
+        center: Whether the means of columns are taken off first.
+    """
+    if A.ndim < 2:
+        raise _ShapeError(f"pca_lowrank: A needs at least 2 dims, got {list(A.shape)}")
+    q = min(6, *A.shape[-2:]) if q is None else q
+    return svd_lowrank(A - A.mean(-2, True) if center else A, q, niter)
+
+
+def lobpcg(
+    A,  # noqa: N803
+    k=None,
+    B=None,  # noqa: N803
+    X=None,  # noqa: N803
+    n=None,
+    iK=None,  # noqa: N803
+    niter=None,
+    tol=None,
+    largest=None,
+    method=None,
+    tracker=None,
+    ortho_iparams=None,
+    ortho_fparams=None,
+    ortho_bparams=None,
+):
+    """Return the ``k`` largest eigenvalues E of A x = E B x, and their vectors as columns.
+
+    A and B (none: the identity) are Hermitian, B positive definite. Both derivatives are first
+    ones, by a pseudoinverse of the whole matrix.
+
+    Args:
+        X: Where to begin, [..., n]; random vectors if not given.
+        iK: What residuals are multiplied by, an approximate inverse of A.
+        niter: The most iterations, 1000 if not given; -1 for no end.
+        tol: When a residual is small, relative to A and x: the root of the dtype's epsilon.
+        largest: False for the smallest eigenvalues.
+        method: "basic" or "ortho", which are one here: bases are always made orthonormal.
+    """
+    if method not in (None, "basic", "ortho"):
+        raise _ValueError(f"lobpcg: method needs basic or ortho, got {method!r}")
+    if tracker is not None or ortho_iparams or ortho_fparams or ortho_bparams:
+        raise _C.NotImplementedError("lobpcg: takes no tracker and no ortho parameters")
+    if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
+        raise _ShapeError(f"lobpcg: A needs square matrices, got {list(A.shape)}")
+    wanted = k if k is not None else 1 if X is None else X.shape[-1]
+    width = X.shape[-1] if X is not None else n if n is not None else wanted
+    if not 0 < wanted <= width or A.shape[-1] < 3 * width:
+        raise _ValueError(
+            f"lobpcg: needs k of at least 1, n of at least k and 3 n rows, "
+            f"got k={wanted}, n={width} and {A.shape[-1]} rows"
+        )
+    largest = True if largest is None else largest
+    with ebb.no_grad():
+        start = X
+        if start is None:
+            start = ebb.randn(*A.shape[:-1], width, dtype=A.dtype, device=A.device)
+        search = _Search(A.detach(), None if B is None else B.detach(), iK, largest)
+        values, vectors = search.run(start, 1000 if niter is None else niter, tol)
+        values, vectors = values[..., :wanted], vectors[..., :wanted]
+    if A.requires_grad or (B is not None and B.requires_grad):
+        return _followed(A, B, values, vectors)
+    return values, vectors
+
+
+class _Search:
+    """The best vectors in the span of themselves, of residuals and of the last steps."""
+
+    def __init__(self, A, B, inverse, largest):  # noqa: N803
+        self.A, self.B, self.inverse, self.largest = A, B, inverse, largest
+
+    def run(self, vectors, niter, tol):
+        tol = ebb.finfo(self.A.dtype).eps ** 0.5 if tol is None else tol
+        width = vectors.shape[-1]
+        size = self.A.norm(dim=(-2, -1))[..., None]
+        size_of_B = 1 if self.B is None else self.B.norm(dim=(-2, -1))[..., None]
+        values, vectors = self.best_of(vectors, width)
+        steps = None
+        while niter != 0:
+            residuals = self.A @ vectors - self.times_B(vectors) * values[..., None, :]
+            allowed = tol * (size + abs(values) * size_of_B) * vectors.norm(dim=-2)
+            if (residuals.norm(dim=-2) <= allowed).all():
+                break
+            moved = residuals if self.inverse is None else self.inverse @ residuals
+            span = [vectors, moved] if steps is None else [vectors, moved, steps]
+            before = vectors
+            values, vectors = self.best_of(ebb.cat(span, -1), width)
+            steps = vectors - before @ (before.mH @ vectors)
+            niter -= 1
+        return values, vectors
+
+    def times_B(self, vectors):  # noqa: N802
+        return vectors if self.B is None else self.B @ vectors
+
+    def best_of(self, span, width):
+        """Return the extreme eigenvalues within a span, and their vectors."""
+        basis = linalg.qr(span)[0]
+        inner = basis.mH @ self.A @ basis
+        if self.B is not None:
+            lower = linalg.cholesky(basis.mH @ self.times_B(basis))
+            raised = linalg.inv(lower)
+            basis, inner = basis @ raised.mH, raised @ inner @ raised.mH
+        values, vectors = linalg.eigh((inner + inner.mH) / 2)
+        if self.largest:
+            values, vectors = values.flip(-1), vectors.flip(-1)
+        return values[..., :width], basis @ vectors[..., :width]
+
+
+def _followed(A, B, values, vectors):  # noqa: N803
+    """Return the same as functions of A and B: corrections of 0 that have the derivatives."""
+    A = (A + A.mH) / 2
+    B = ebb.eye(A.shape[-1], dtype=A.dtype, device=A.device) if B is None else (B + B.mH) / 2
+    columns = vectors.mT[..., None]  # [..., k, m, 1]
+    A, B = A.unsqueeze(-3), B.unsqueeze(-3)
+    each = (columns.mH @ A @ columns) / (columns.mH @ B @ columns)
+    apart = values[..., None, None] * B.detach() - A.detach()
+    moved = columns + linalg.pinv(apart, rtol=1e-6) @ ((A - each * B) @ columns)
+    lengths = (moved.mH @ B @ moved) ** 0.5
+    each = each.real if each.is_complex() else each
+    return each[..., 0, 0], (moved / lengths)[..., 0].mT
