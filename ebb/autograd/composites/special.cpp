@@ -1,0 +1,80 @@
+// ebb/autograd/composites/special.cpp -- logit, polygamma and mvlgamma, which check a number before
+// they compute.
+#include "ebb/autograd/operands/special.h"
+
+#include "ebb/autograd/operators.h"
+#include "ebb/autograd/ops/clamp.h"
+#include "ebb/autograd/ops/lgamma.h"
+#include "ebb/autograd/ops/logit.h"
+#include "ebb/autograd/ops/logit_of.h"
+#include "ebb/autograd/ops/mvlgamma.h"
+#include "ebb/autograd/ops/polygamma.h"
+#include "ebb/autograd/ops/polygamma_of.h"
+#include "ebb/autograd/watch/composite_call.h"
+
+namespace ebb {
+namespace {
+
+int64_t checked_order(const char* op, int64_t n) {
+  if (n < 0) throw ValueError(str(op, ": n must be at least 0, got ", n));
+  return n;
+}
+
+/// Adds what the multivariate function has beside lgamma(input), the first of its terms.
+Tensor with_other_terms(const Tensor& first, const Tensor& input, int64_t p) {
+  constexpr double kLogOfPi = 1.1447298858494002;
+  const auto count = static_cast<double>(p);
+  Tensor sum = first + count * (count - 1) / 4 * kLogOfPi;
+  for (int64_t j = 1; j < p; ++j) sum = sum + lgamma(input + static_cast<double>(-j) / 2);
+  return sum;
+}
+
+/// A term is an op of its own, so that a mistaken p would run for hours and fill the memory.
+void check_dimension(const char* op, int64_t p) {
+  constexpr int64_t kMost = 10'000;
+  if (p < 1 || p > kMost) {
+    throw ValueError(str(op, ": p must be from 1 to ", kMost, ", got ", p));
+  }
+}
+
+}  // namespace
+
+Tensor logit(const Tensor& input, std::optional<double> eps) {
+  const autograd::CompositeCall call("logit", __builtin_return_address(0));
+  autograd::operands::check_logit(input);
+  return logit_of(eps ? clamp(input, *eps, 1 - *eps) : input);
+}
+
+const Tensor& logit_(const Tensor& self, std::optional<double> eps) {
+  const autograd::CompositeCall call("logit_", __builtin_return_address(0));
+  autograd::operands::check_logit_inplace(self);
+  if (eps) clamp_(self, *eps, 1 - *eps);
+  return logit_of_(self);
+}
+
+Tensor polygamma(int64_t n, const Tensor& input) {
+  const autograd::CompositeCall call("polygamma", __builtin_return_address(0));
+  autograd::operands::check_polygamma_First(input);
+  return polygamma_of(input, checked_order("polygamma", n));
+}
+
+Tensor polygamma(const Tensor& input, int64_t n) {
+  const autograd::CompositeCall call("polygamma", __builtin_return_address(0));
+  autograd::operands::check_polygamma(input);
+  return polygamma_of(input, checked_order("polygamma", n));
+}
+
+const Tensor& polygamma_(const Tensor& self, int64_t n) {
+  const autograd::CompositeCall call("polygamma_", __builtin_return_address(0));
+  autograd::operands::check_polygamma_inplace(self);
+  return polygamma_of_(self, checked_order("polygamma_", n));
+}
+
+Tensor mvlgamma(const Tensor& input, int64_t p) {
+  const autograd::CompositeCall call("mvlgamma", __builtin_return_address(0));
+  autograd::operands::check_mvlgamma(input);
+  check_dimension("mvlgamma", p);
+  return with_other_terms(lgamma(input), input, p);
+}
+
+}  // namespace ebb
