@@ -47,8 +47,18 @@ struct Sign {
     const auto length = std::abs(x);
     if (length == 0) return x;
     if (std::isnormal(length)) return x / length;
-    const T scaled = x / std::max(std::abs(x.real()), std::abs(x.imag()));
+    const auto largest = std::max(std::abs(x.real()), std::abs(x.imag()));
+    const T scaled =
+        std::isinf(largest) ? T(at_infinity(x.real()), at_infinity(x.imag())) : x / largest;
     return scaled / std::abs(scaled);
+  }
+
+ private:
+  /// An infinity hides finite parts: the sign is that of the angle, of both a diagonal.
+  template <typename R>
+  static R at_infinity(R part) {
+    if (std::isnan(part)) return part;
+    return std::copysign(std::isinf(part) ? R{1} : R{0}, part);
   }
 };
 
