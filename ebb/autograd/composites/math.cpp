@@ -1,5 +1,6 @@
 // ebb/autograd/composites/math.cpp -- mm, bmm and cross_entropy, which are made of other ops.
 #include "ebb/autograd/history/record.h"
+#include "ebb/autograd/operands/matmul.h"
 #include "ebb/autograd/ops/add.h"
 #include "ebb/autograd/ops/bmm.h"
 #include "ebb/autograd/ops/cast.h"
@@ -24,22 +25,24 @@ namespace ebb {
 
 using kernels::Reduction;
 
-Tensor mm(const Tensor& input, const Tensor& other) {
+Tensor mm(const Tensor& input, const Tensor& mat2) {
   const autograd::CompositeCall call("mm", __builtin_return_address(0));
+  autograd::operands::check_mm(input, mat2);
   ops::infer::check_ndim("mm", "input", input, 2, 2);
-  ops::infer::check_ndim("mm", "other", other, 2, 2);
-  return matmul(input, other);
+  ops::infer::check_ndim("mm", "mat2", mat2, 2, 2);
+  return matmul(input, mat2);
 }
 
-Tensor bmm(const Tensor& input, const Tensor& other) {
+Tensor bmm(const Tensor& input, const Tensor& mat2) {
   const autograd::CompositeCall call("bmm", __builtin_return_address(0));
+  autograd::operands::check_bmm(input, mat2);
   ops::infer::check_ndim("bmm", "input", input, 3, 3);
-  ops::infer::check_ndim("bmm", "other", other, 3, 3);
-  if (input.size(0) != other.size(0)) {
+  ops::infer::check_ndim("bmm", "mat2", mat2, 3, 3);
+  if (input.size(0) != mat2.size(0)) {
     throw ShapeError(str("bmm: both batches need one size, got ", ops::infer::describe(input),
-                         " and ", ops::infer::describe(other)));
+                         " and ", ops::infer::describe(mat2)));
   }
-  return matmul(input, other);
+  return matmul(input, mat2);
 }
 
 namespace {

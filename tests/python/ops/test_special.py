@@ -188,3 +188,36 @@ def test_nan_to_num_replaces_in_both_parts_of_complex_numbers(is_inplace):
     out = function(nan=5.0, posinf=7.0, neginf=-7.0)
     assert out.tolist() == [5 + 2j, -7 + 7j, 1 + 1j]
     assert (out is x) == is_inplace
+
+
+@pytest.mark.parametrize("write", [lambda x: x.gt_(0.5), lambda x: x.logical_and_(x)])
+def test_a_truth_value_written_in_place_ends_the_history(write):
+    x = leaf([1.0, 0.0])
+    with pytest.raises(ebb.AutogradError, match="a leaf that requires a gradient"):
+        write(x)
+    y = x * 2
+    assert write(y).tolist() == [1.0, 0.0]
+    assert grads((y * 3 + x).sum(), [x]) == [[1.0, 1.0]]
+
+
+def test_a_function_that_writes_takes_its_operand_by_name():
+    x = ebb.tensor([-1.0, 2.0])
+    assert ebb.relu_(input=x) is x
+    assert x.tolist() == [0.0, 2.0]
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
+def test_nextafter_goes_one_step_in_every_dtype(name):
+    dtype = getattr(ebb, name)
+    start = ebb.tensor([1.0, 1.0, -1.0, 0.0, 1.0, math.nan], dtype=dtype)
+    towards = ebb.tensor([2.0, 0.0, -2.0, -1.0, 1.0, 0.0], dtype=dtype)
+    steps = (ebb.nextafter(start, towards) - start).double().tolist()
+    eps, least = ebb.finfo(dtype).eps, ebb.finfo(dtype).smallest_normal * ebb.finfo(dtype).eps
+    assert steps[:5] == [eps, -eps / 2, -eps, -least, 0.0]
+    assert math.isnan(steps[5])
+
+
+def test_the_least_integer_has_divisors():
+    least = ebb.tensor([-128, -128, 0], dtype=ebb.int8)
+    assert ebb.gcd(least, ebb.tensor([6, 0, 0], dtype=ebb.int8)).tolist() == [2, -128, 0]
+    assert ebb.lcm(least, ebb.tensor([1, 0, 5], dtype=ebb.int8)).tolist() == [-128, 0, 0]
