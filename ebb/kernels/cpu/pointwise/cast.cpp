@@ -1,13 +1,15 @@
 // ebb/kernels/cpu/pointwise/cast.cpp -- conversion between all pairs of dtypes, and plain copies.
 //
 // A copy needs the size of an element only. Of the conversions, those between float32 and the half
-// types and float64 are vectorised; the others are simple loops.
+// types and float64 are vectorised; the others are simple loops, and half types go through float32.
 #include "ebb/kernels/tables/cast.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "ebb/kernels/cpu/each_target.h"
+#include "ebb/kernels/cpu/pointwise/cast.h"
 #include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/rows-inl.h"
 
@@ -68,11 +70,25 @@ HWY_AFTER_NAMESPACE();
 namespace ebb::kernels::cpu {
 namespace {
 
+/// cast_rows[from][to], filled before the tables are.
+RowFunction cast_rows[kDTypeCount][kDTypeCount];
+
 template <typename From, typename To>
 void convert_function(const void* const* in, void* out, int64_t count, unsigned) {
   const auto* from = static_cast<const From*>(in[0]);
   auto* to = static_cast<To*>(out);
-  for (int64_t i = 0; i < count; ++i) to[i] = convert<To>(from[i]);
+  if constexpr (is_half_number<From> || is_half_number<To>) {
+    float tile[kTile];
+    for (int64_t i = 0; i < count; i += kTile) {
+      const int64_t part = std::min(kTile, count - i);
+      const void* part_in[] = {from + i};
+      const void* wide[] = {tile};
+      cast_row(dtype_of<From>, DType::float32)(part_in, tile, part, 0);
+      cast_row(DType::float32, dtype_of<To>)(wide, to + i, part, 0);
+    }
+  } else {
+    for (int64_t i = 0; i < count; ++i) to[i] = convert<To>(from[i]);
+  }
 }
 
 template <size_t item>
@@ -89,9 +105,6 @@ RowFunction copy_of(size_t item) {
     default: return &copy_function<16>;
   }
 }
-
-/// cast_rows[from][to], filled before the tables are.
-RowFunction cast_rows[kDTypeCount][kDTypeCount];
 
 void fill_row(DType from, DType to) {
   visit_dtype(from, [&]<typename From>(TypeTag<From>) {
@@ -112,6 +125,10 @@ void cast_kernel(const Context&, const TensorView& input, const TensorView& out)
 }
 
 }  // namespace
+
+RowFunction cast_row(DType from, DType to) {
+  return cast_rows[static_cast<int>(from)][static_cast<int>(to)];
+}
 
 void fill_cast() {
   const Isa isa = usable_isa();

@@ -1,5 +1,5 @@
 // ebb/kernels/cpu/pointwise/combine.h -- how an element that is written joins the one that is
-// there: Add with a factor, or Assign.
+// there: Add with a factor, Multiply, Larger, Smaller, or Assign.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +45,48 @@ struct Add {
 
   T operator()(T out, T value) const {
     return add(out, has_factor ? multiply(value, factor) : value);
+  }
+};
+
+template <typename T>
+struct Multiply {
+  using Element = T;
+  static constexpr bool kKeepsLastOnly = false;
+
+  T operator()(T out, T value) const { return multiply(out, value); }
+};
+
+/// A number as the processor compares it.
+template <typename T>
+auto comparable(T value) {
+  if constexpr (is_half_number<T>) {
+    return static_cast<float>(value);
+  } else {
+    return value;
+  }
+}
+
+/// The larger one, or NaN.
+template <typename T>
+struct Larger {
+  using Element = T;
+  static constexpr bool kKeepsLastOnly = false;
+
+  T operator()(T out, T value) const {
+    const auto given = comparable(value);
+    return given > comparable(out) || given != given ? value : out;
+  }
+};
+
+/// The smaller one, or NaN.
+template <typename T>
+struct Smaller {
+  using Element = T;
+  static constexpr bool kKeepsLastOnly = false;
+
+  T operator()(T out, T value) const {
+    const auto given = comparable(value);
+    return given < comparable(out) || given != given ? value : out;
   }
 };
 

@@ -2,12 +2,16 @@
 // operands of any type, a bool out.
 //
 // The comparison itself is one instruction, so the loops are left to the compiler. Half types are
-// compared as float32, element by element.
+// compared as float32, tile by tile.
+#include <algorithm>
 #include <complex>
 #include <limits>
 #include <type_traits>
 
+#include "ebb/kernels/cpu/pointwise/cast.h"
+#include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/loops.h"
+#include "ebb/kernels/cpu/simd/strided.h"
 #include "ebb/kernels/tables/eq.h"
 #include "ebb/kernels/tables/ge.h"
 #include "ebb/kernels/tables/greater.h"
@@ -23,15 +27,6 @@
 
 namespace ebb::kernels::cpu {
 namespace {
-
-template <typename T>
-auto comparable(T value) {
-  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-    return static_cast<float>(value);
-  } else {
-    return value;
-  }
-}
 
 // && and || would branch; Clang warns of & and | between bools that come from calls.
 bool both(bool lhs, bool rhs) { return (static_cast<int>(lhs) & static_cast<int>(rhs)) != 0; }
@@ -130,7 +125,7 @@ template <class Op, typename T>
 void test_function(const void* const* in, void* out, int64_t count, unsigned) {
   const auto* from = static_cast<const T*>(in[0]);
   auto* to = static_cast<bool*>(out);
-  for (int64_t i = 0; i < count; ++i) to[i] = Op()(comparable(from[i]));
+  for (int64_t i = 0; i < count; ++i) to[i] = Op()(from[i]);
 }
 
 template <class Op, typename T>
@@ -140,15 +135,14 @@ void range_function(const void* const* in, void* out, int64_t count, unsigned sp
   const auto* high = static_cast<const T*>(in[2]);
   auto* to = static_cast<bool*>(out);
   if (splat == 6) {
-    const auto first = comparable(*low);
-    const auto last = comparable(*high);
-    for (int64_t i = 0; i < count; ++i) to[i] = Op()(comparable(from[i]), first, last);
+    const T first = *low;
+    const T last = *high;
+    for (int64_t i = 0; i < count; ++i) to[i] = Op()(from[i], first, last);
     return;
   }
   const int64_t steps[] = {(splat & 1u) == 0, (splat & 2u) == 0, (splat & 4u) == 0};
   for (int64_t i = 0; i < count; ++i) {
-    to[i] = Op()(comparable(from[i * steps[0]]), comparable(low[i * steps[1]]),
-                 comparable(high[i * steps[2]]));
+    to[i] = Op()(from[i * steps[0]], low[i * steps[1]], high[i * steps[2]]);
   }
 }
 
@@ -158,13 +152,31 @@ void compare_function(const void* const* in, void* out, int64_t count, unsigned 
   const auto* rhs = static_cast<const T*>(in[1]);
   auto* to = static_cast<bool*>(out);
   if (splat == 0) {
-    for (int64_t i = 0; i < count; ++i) to[i] = Op()(comparable(lhs[i]), comparable(rhs[i]));
+    for (int64_t i = 0; i < count; ++i) to[i] = Op()(lhs[i], rhs[i]);
   } else if (splat == 1) {
-    const auto value = comparable(*lhs);
-    for (int64_t i = 0; i < count; ++i) to[i] = Op()(value, comparable(rhs[i]));
+    const T value = *lhs;
+    for (int64_t i = 0; i < count; ++i) to[i] = Op()(value, rhs[i]);
   } else {
-    const auto value = comparable(*rhs);
-    for (int64_t i = 0; i < count; ++i) to[i] = Op()(comparable(lhs[i]), value);
+    const T value = *rhs;
+    for (int64_t i = 0; i < count; ++i) to[i] = Op()(lhs[i], value);
+  }
+}
+
+/// A row function of float32 for half types.
+template <RowFunction row, typename T, int inputs>
+void widened_function(const void* const* in, void* out, int64_t count, unsigned splat) {
+  const RowFunction widen = cast_row(dtype_of<T>, DType::float32);
+  alignas(64) float tiles[inputs][kTile];
+  const void* wide[inputs];
+  for (int k = 0; k < inputs; ++k) wide[k] = tiles[k];
+  for (int64_t i = 0; i < count; i += kTile) {
+    const int64_t part = std::min(kTile, count - i);
+    for (int k = 0; k < inputs; ++k) {
+      const bool repeats = (splat >> k & 1u) != 0;
+      const void* from[] = {static_cast<const T*>(in[k]) + (repeats ? 0 : i)};
+      widen(from, tiles[k], repeats ? 1 : part, 0);
+    }
+    row(wide, static_cast<bool*>(out) + i, part, splat);
   }
 }
 
@@ -177,19 +189,32 @@ template <class Op>
 void set(KernelTable<BinaryKernel>& table, DType dtype) {
   visit_dtype(dtype, [&]<typename T>(TypeTag<T>) {
     if constexpr (is_for_complex<Op> || !is_complex(dtype_of<T>)) {
-      set_rows<&compare_function<Op, T>>(table, dtype);
+      if constexpr (is_half_number<T>) {
+        set_rows<&widened_function<&compare_function<Op, float>, T, 2>>(table, dtype);
+      } else {
+        set_rows<&compare_function<Op, T>>(table, dtype);
+      }
     }
   });
 }
 template <class Op>
 void set(KernelTable<UnaryKernel>& table, DType dtype) {
-  visit_dtype(dtype,
-              [&]<typename T>(TypeTag<T>) { set_rows<&test_function<Op, T>>(table, dtype); });
+  visit_dtype(dtype, [&]<typename T>(TypeTag<T>) {
+    if constexpr (is_half_number<T>) {
+      set_rows<&widened_function<&test_function<Op, float>, T, 1>>(table, dtype);
+    } else {
+      set_rows<&test_function<Op, T>>(table, dtype);
+    }
+  });
 }
 template <class Op>
 void set(KernelTable<TernaryKernel>& table, DType dtype) {
   visit_dtype(dtype, [&]<typename T>(TypeTag<T>) {
-    if constexpr (!is_complex(dtype_of<T>)) set_rows<&range_function<Op, T>>(table, dtype);
+    if constexpr (is_half_number<T>) {
+      set_rows<&widened_function<&range_function<Op, float>, T, 3>>(table, dtype);
+    } else if constexpr (!is_complex(dtype_of<T>)) {
+      set_rows<&range_function<Op, T>>(table, dtype);
+    }
   });
 }
 

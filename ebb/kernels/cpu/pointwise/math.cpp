@@ -1,15 +1,23 @@
 // ebb/kernels/cpu/pointwise/math.cpp -- exponentials, logarithms, hyperbolic functions and erf for
 // floating types. Complex numbers are in plain.cpp.
+#include <type_traits>
+
 #include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/simd/rows-inl.h"
 #include "ebb/kernels/cpu/simd/special-inl.h"
+#include "ebb/kernels/tables/acosh.h"
+#include "ebb/kernels/tables/asinh.h"
+#include "ebb/kernels/tables/atanh.h"
 #include "ebb/kernels/tables/cosh.h"
 #include "ebb/kernels/tables/erf.h"
+#include "ebb/kernels/tables/erfc.h"
 #include "ebb/kernels/tables/exp2.h"
 #include "ebb/kernels/tables/expm1.h"
 #include "ebb/kernels/tables/log10.h"
 #include "ebb/kernels/tables/log1p.h"
 #include "ebb/kernels/tables/log2.h"
+#include "ebb/kernels/tables/logaddexp.h"
+#include "ebb/kernels/tables/logaddexp2.h"
 #include "ebb/kernels/tables/sinh.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -64,6 +72,51 @@ struct Erf {
     return erf_of(d, x);
   }
 };
+/// float32 goes by float64: the exponential and the factor beside it lose 4 units otherwise.
+struct Erfc {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    if constexpr (std::is_same_v<hn::TFromD<D>, float>) {
+      const hn::RepartitionToWide<D> wide;
+      const hn::Half<D> half;
+      const auto low = erfc_of(wide, hn::PromoteTo(wide, hn::LowerHalf(half, x)));
+      const auto high = erfc_of(wide, hn::PromoteTo(wide, hn::UpperHalf(half, x)));
+      return hn::Combine(d, hn::DemoteTo(half, high), hn::DemoteTo(half, low));
+    } else {
+      return erfc_of(d, x);
+    }
+  }
+};
+struct Asinh {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return asinh_of(d, x);
+  }
+};
+struct Acosh {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return acosh_of(d, x);
+  }
+};
+struct Atanh {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return atanh_of(d, x);
+  }
+};
+struct Logaddexp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V lhs, V rhs) const {
+    return logaddexp_of(d, lhs, rhs);
+  }
+};
+struct Logaddexp2 {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V lhs, V rhs) const {
+    return logaddexp2_of(d, lhs, rhs);
+  }
+};
 
 }  // namespace
 
@@ -76,6 +129,12 @@ void fill_math() {
   fill<Sinh>(sinh_kernels);
   fill<Cosh>(cosh_kernels);
   fill<Erf>(erf_kernels);
+  fill<Erfc>(erfc_kernels);
+  fill<Asinh>(asinh_kernels);
+  fill<Acosh>(acosh_kernels);
+  fill<Atanh>(atanh_kernels);
+  fill<Logaddexp>(logaddexp_kernels);
+  fill<Logaddexp2>(logaddexp2_kernels);
 }
 
 }  // namespace ebb::kernels::cpu::HWY_NAMESPACE

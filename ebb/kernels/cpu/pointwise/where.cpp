@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "ebb/kernels/cpu/simd/loops.h"
 #include "ebb/kernels/cpu/simd/strided.h"
@@ -12,9 +13,15 @@
 namespace ebb::kernels::cpu {
 namespace {
 
+/// Bit by bit, as the compiler makes a jump of a choice between two elements in memory.
 template <typename Word>
 Word select(uint8_t condition, const Word& input, const Word& other) {
-  return condition != 0 ? input : other;
+  if constexpr (std::is_integral_v<Word>) {
+    const auto mask = static_cast<Word>(-static_cast<Word>(condition != 0));
+    return static_cast<Word>((input & mask) | (other & ~mask));
+  } else {
+    return condition != 0 ? input : other;
+  }
 }
 
 template <typename Word>
