@@ -7,6 +7,7 @@
 
 #include <optional>
 
+#include "ebb/autograd/rules/extrema.h"
 #include "ebb/autograd/rules/sparse_math.h"
 #include "ebb/core/tensor/tensor.h"
 
@@ -21,17 +22,6 @@ int64_t reduced_count(IntSpan shape, std::optional<IntSpan> dim);
 // Sums (reduce.cpp).
 Tensor sum_grad(const Tensor& grad, IntSpan shape, std::optional<IntSpan> dim, bool keepdim);
 Tensor mean_grad(const Tensor& grad, IntSpan shape, std::optional<IntSpan> dim, bool keepdim);
-
-// Extrema (reduce.cpp).
-/// Equal largest (smallest) elements share the gradient evenly.
-Tensor extremum_grad(const Tensor& grad, const Tensor& input, const Tensor& out,
-                     std::optional<IntSpan> dim, bool keepdim);
-Tensor extremum_jvp(const Tensor& tangent, const Tensor& input, const Tensor& out,
-                    std::optional<IntSpan> dim, bool keepdim);
-/// The gradient goes to the element at each index along dim.
-Tensor at_index_grad(const Tensor& grad, const Tensor& indices, IntSpan shape, int64_t dim,
-                     bool keepdim);
-Tensor at_index_jvp(const Tensor& tangent, const Tensor& indices, int64_t dim, bool keepdim);
 
 // Products (prod.cpp). Right with zeros among the elements, in every order.
 Tensor prod_grad(const Tensor& grad, const Tensor& input, const Tensor& out);

@@ -9,7 +9,7 @@
 #include "ebb/kernels/tables/prod.h"
 #include "ebb/kernels/tables/sum.h"
 #include "ebb/ops/impl/copies.h"
-#include "ebb/ops/impl/creation.h"
+#include "ebb/ops/impl/new_tensors.h"
 #include "ebb/ops/impl/reduce_blocks.h"
 #include "ebb/ops/impl/reduced_shape.h"
 #include "ebb/ops/infer.h"
@@ -17,15 +17,6 @@
 
 namespace ebb::ops::impl {
 namespace {
-
-Tensor reduce(const char* op, const ReduceTable& table, const Tensor& input, infer::DimMask mask,
-              bool keepdim) {
-  const auto kernel = kernel_for(op, table, input);
-  const ReducedShape shape(input, mask, keepdim);
-  Tensor out = empty(shape.out.size_span(), input.dtype(), input.device());
-  kernel(context_of(input), view_of(input), shape.kept.over(out));
-  return out;
-}
 
 /// Whether to convert elements block by block. Other devices convert as they like.
 bool converts_in_blocks(const Tensor& input) {
@@ -35,8 +26,8 @@ bool converts_in_blocks(const Tensor& input) {
 /// The same of elements converted to `dtype`.
 Tensor reduce_as(const char* op, const ReduceTable& table, const Tensor& input, DType dtype,
                  infer::DimMask mask, bool keepdim) {
-  if (input.dtype() == dtype) return reduce(op, table, input, mask, keepdim);
-  if (!converts_in_blocks(input)) return reduce(op, table, as_dtype(input, dtype), mask, keepdim);
+  if (input.dtype() == dtype) return reduced(op, table, input, mask, keepdim);
+  if (!converts_in_blocks(input)) return reduced(op, table, as_dtype(input, dtype), mask, keepdim);
   return reduce_converted(op, table, input, ReducedShape(input, mask, keepdim), {dtype});
 }
 
@@ -62,7 +53,7 @@ Tensor sum(const Tensor& input, std::optional<IntSpan> dim, bool keepdim,
   const infer::DimMask mask = infer::dim_mask("sum", dim, input);
   const auto [wanted, computed] = WideDType(input, dtype);
   if (input.dtype() == wanted && wanted == computed) [[likely]] {
-    return reduce("sum", kernels::sum_kernels, input, mask, keepdim);
+    return reduced("sum", kernels::sum_kernels, input, mask, keepdim);
   }
   return as_dtype(reduce_as("sum", kernels::sum_kernels, input, computed, mask, keepdim), wanted);
 }
@@ -76,7 +67,7 @@ Tensor mean(const Tensor& input, std::optional<IntSpan> dim, bool keepdim,
                          "\nhint: pass dtype=float32"));
   }
   const infer::DimMask mask = infer::dim_mask("mean", dim, input);
-  return reduce("mean", kernels::mean_kernels, as_dtype(input, wanted), mask, keepdim);
+  return reduced("mean", kernels::mean_kernels, as_dtype(input, wanted), mask, keepdim);
 }
 
 Tensor prod(const Tensor& input, std::optional<DType> dtype) {
@@ -109,7 +100,7 @@ Tensor count_nonzero(const Tensor& input, std::optional<IntSpan> dim) {
                             ReducedShape(input, mask, false), {DType::boolean, DType::int64});
   }
   const Tensor counted = as_dtype(as_dtype(input, DType::boolean), DType::int64);
-  return reduce("count_nonzero", kernels::sum_kernels, counted, mask, false);
+  return reduced("count_nonzero", kernels::sum_kernels, counted, mask, false);
 }
 
 }  // namespace ebb::ops::impl

@@ -17,27 +17,18 @@ namespace {
 using ReduceTable = kernels::KernelTable<kernels::ReduceKernel>;
 using MaxDimTable = kernels::KernelTable<kernels::MaxDimKernel>;
 
-Tensor over_dims(const char* op, const ReduceTable& table, const Tensor& input, infer::DimMask mask,
-                 bool keepdim) {
-  const auto kernel = kernel_for(op, table, input);
-  const ReducedShape shape(input, mask, keepdim);
-  Tensor out = empty(shape.out.size_span(), input.dtype(), input.device());
-  kernel(context_of(input), view_of(input), shape.kept.over(out));
-  return out;
-}
-
 Tensor of_everything(const char* op, const ReduceTable& table, const Tensor& input) {
   if (input.numel() == 0) {
     throw ValueError(str(op, ": needs at least one element, got ", infer::describe(input)));
   }
-  return over_dims(op, table, input, infer::dim_mask(op, {}, input), false);
+  return reduced(op, table, input, infer::dim_mask(op, {}, input), false);
 }
 
 Tensor over_dim_list(const char* op, const ReduceTable& table, const Tensor& input,
                      std::optional<IntSpan> dim, bool keepdim) {
   const infer::DimMask mask = infer::dim_mask(op, dim, input);
   check_not_empty(str(op, ":"), input, mask);
-  return over_dims(op, table, input, mask, keepdim);
+  return reduced(op, table, input, mask, keepdim);
 }
 
 std::tuple<Tensor, Tensor> along(const char* op, const MaxDimTable& table, const Tensor& input,

@@ -4,6 +4,7 @@
 // may leave them out, which changes no memory.
 #pragma once
 
+#include "ebb/ops/impl/creation.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/view_of.h"
 
@@ -25,6 +26,17 @@ struct ReducedShape {
     contiguous_strides(kept.size_span(), kept.strides);
   }
 };
+
+/// The dims of `mask` reduced by the kernel for the dtype of `input`, which the result has.
+template <typename Table>
+Tensor reduced(const char* op, const Table& table, const Tensor& input, infer::DimMask mask,
+               bool keepdim) {
+  const auto kernel = kernel_for(op, table, input);
+  const ReducedShape shape(input, mask, keepdim);
+  Tensor out = empty(shape.out.size_span(), input.dtype(), input.device());
+  kernel(context_of(input), view_of(input), shape.kept.over(out));
+  return out;
+}
 
 /// Throws IndexError if a reduced dim has no elements, of which `op` (or `what` of it) has no
 /// value.

@@ -1,8 +1,9 @@
 // ebb/kernels/cpu/reduce/lines-inl.h -- the lines of a tensor along one dim, as dense rows of
 // accumulators.
 //
-// Lines with strides and half types are copied to scratch memory and back; others are read and
-// written in place. Included once per target (see each_target.h).
+// Lines with strides and half types are copied to scratch memory and back, up to kCopiedLine
+// elements, else tile by tile; others are read and written in place. Included once per target (see
+// each_target.h).
 #if defined(EBB_KERNELS_CPU_LINES_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EBB_KERNELS_CPU_LINES_INL_H
 #undef EBB_KERNELS_CPU_LINES_INL_H
@@ -19,6 +20,52 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace ebb::kernels::cpu::HWY_NAMESPACE {
+
+/// Elements up to which a line is copied as a whole.
+inline constexpr int64_t kCopiedLine = 16384;
+
+/// At most kTile elements, `stride` apart, to or from a dense tile of accumulators.
+template <typename T>
+void read_tile(const void* data, int64_t first, int64_t stride, int64_t count,
+               AccumulatorOf<T>* tile) {
+  const T* const from = static_cast<const T*>(data) + first * stride;
+  if constexpr (is_half_type<T>) {
+    T raw[kTile];
+    gather_run(from, stride, count, sizeof(T), raw);
+    widen(raw, tile, static_cast<size_t>(count));
+  } else {
+    gather_run(from, stride, count, sizeof(T), tile);
+  }
+}
+template <typename T>
+void write_tile(const AccumulatorOf<T>* tile, int64_t first, int64_t stride, int64_t count,
+                void* data) {
+  T* const to = static_cast<T*>(data) + first * stride;
+  if constexpr (is_half_type<T>) {
+    T raw[kTile];
+    narrow(tile, raw, static_cast<size_t>(count));
+    scatter_run(raw, count, sizeof(T), to, stride);
+  } else {
+    scatter_run(tile, count, sizeof(T), to, stride);
+  }
+}
+
+/// A line of any type, to be read and written tile by tile as accumulators.
+template <typename Acc>
+struct LongLine {
+  void* data;
+  int64_t stride;
+  void (*read_tile)(const void*, int64_t, int64_t, int64_t, Acc*);
+  void (*write_tile)(const Acc*, int64_t, int64_t, int64_t, void*);
+
+  const Acc* read(int64_t begin, int64_t count, Acc* tile) const {
+    read_tile(data, begin, stride, count, tile);
+    return tile;
+  }
+  void write(int64_t begin, int64_t count, const Acc* tile) const {
+    write_tile(tile, begin, stride, count, data);
+  }
+};
 
 /// The lines of a tensor along one dim.
 template <typename T>
@@ -39,22 +86,20 @@ class Lines {
   /// Line number `index` as a dense row, there or copied to `row`.
   const Acc* read(int64_t index, Acc* row) const {
     T* from = data_ + others_.in_offset(index);
-    if constexpr (is_half_type<T>) {
-      T raw[kTile];
-      for (int64_t i = 0; i < count_; i += kTile) {
-        const int64_t part = std::min(kTile, count_ - i);
-        gather_run(from + i * stride_, stride_, part, sizeof(T), raw);
-        widen(raw, row + i, static_cast<size_t>(part));
-      }
-      return row;
-    } else {
+    if constexpr (!is_half_type<T>) {
       if (stride_ == 1) return from;
-      gather_run(from, stride_, count_, sizeof(T), row);
-      return row;
     }
+    for (int64_t i = 0; i < count_; i += kTile) {
+      read_tile<T>(from, i, stride_, std::min(kTile, count_ - i), row + i);
+    }
+    return row;
   }
   /// Whether lines are copied: read() and start() need rows then.
   bool is_copied() const { return is_half_type<T> || stride_ != 1; }
+  /// Line number `index`, if it is too long to be copied at once.
+  LongLine<Acc> long_line(int64_t index) const {
+    return {data_ + others_.in_offset(index), stride_, &read_tile<T>, &write_tile<T>};
+  }
   /// Where to write line number `index`: in place, or to `row` and then finish().
   Acc* start(int64_t index, Acc* row) const {
     if constexpr (is_half_type<T>) {
@@ -64,16 +109,10 @@ class Lines {
     }
   }
   void finish(int64_t index, const Acc* row) const {
+    if (!is_copied()) return;
     T* to = data_ + others_.in_offset(index);
-    if constexpr (is_half_type<T>) {
-      T raw[kTile];
-      for (int64_t i = 0; i < count_; i += kTile) {
-        const int64_t part = std::min(kTile, count_ - i);
-        narrow(row + i, raw, static_cast<size_t>(part));
-        scatter_run(raw, part, sizeof(T), to + i * stride_, stride_);
-      }
-    } else if (stride_ != 1) {
-      scatter_run(row, count_, sizeof(T), to, stride_);
+    for (int64_t i = 0; i < count_; i += kTile) {
+      write_tile<T>(row + i, i, stride_, std::min(kTile, count_ - i), to);
     }
   }
 

@@ -40,21 +40,21 @@ bool takes_over(Key value, Key best) {
 }
 
 /// Number of the first of `count` elements that is `wanted` (or NaN, if that is), or `count`.
-template <typename Key>
-HWY_INLINE int64_t find_first(const Key* from, int64_t count, Key wanted) {
+template <typename T, typename Key>
+HWY_INLINE int64_t find_first(const T* from, int64_t count, Key wanted) {
   const hn::ScalableTag<Key> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto key = hn::Set(d, wanted);
   int64_t i = 0;
   if (is_nan(wanted)) {
-    while (i < count && !is_nan(from[i])) ++i;
+    while (i < count && !is_nan(static_cast<Key>(from[i]))) ++i;
     return i;
   }
   for (; i + lanes <= count; i += lanes) {
-    const intptr_t at = hn::FindFirstTrue(d, hn::Eq(hn::LoadU(d, from + i), key));
+    const intptr_t at = hn::FindFirstTrue(d, hn::Eq(load_lanes(d, from + i), key));
     if (at >= 0) return i + at;
   }
-  while (i < count && from[i] != wanted) ++i;
+  while (i < count && static_cast<Key>(from[i]) != wanted) ++i;
   return i;
 }
 
@@ -64,20 +64,15 @@ struct Found {
   int64_t index;
 };
 
-/// The best of at most kChunk dense elements. `row` has room for them if they need widening.
+/// The best of at most kChunk dense elements.
 template <class Op, typename T>
-Found<KeyOf<T>> best_of_dense(const T* from, int64_t count, KeyOf<T>* row) {
+Found<KeyOf<T>> best_of_dense(const T* from, int64_t count) {
   using Key = KeyOf<T>;
-  const Key* keys = nullptr;
-  if constexpr (is_half_type<T>) {
-    widen(from, row, static_cast<size_t>(count));
-    keys = row;
-  } else {
-    keys = reinterpret_cast<const Key*>(from);
-  }
+  using Element = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
+  const auto* elements = reinterpret_cast<const Element*>(from);
   HWY_ALIGN Key tile[kTile];
-  const Key best = reduce_chunk(Op{}, DenseValues<Key>{keys}, 0, count, tile);
-  return {best, find_first(keys, count, best)};
+  const Key best = reduce_chunk(Op{}, DenseElements<Element>{elements}, 0, count, tile);
+  return {best, find_first(elements, count, best)};
 }
 
 /// Everything but the geometry of a line: the places that lines start at and are written to.
@@ -94,17 +89,15 @@ void scan_dense(const LinePlaces& places, int64_t count, const T* in, T* out, in
   const int64_t lines = places.values.count;
   const Scratch scratch(static_cast<size_t>(lines * chunks) * sizeof(Found<Key>));
   auto* const parts = scratch.as<Found<Key>>();
-  parallel_for(
-      lines * chunks, std::max<int64_t>(1, kGrain / count), [&](int64_t begin, int64_t end) {
-        const int64_t room = is_half_type<T> ? std::min(count, kChunk) : 0;
-        const Scratch row(static_cast<size_t>(room) * sizeof(Key));
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t first = i % chunks * kChunk;
-          const T* from = in + places.values.in_offset(i / chunks) + first;
-          parts[i] = best_of_dense<Op>(from, std::min(kChunk, count - first), row.as<Key>());
-          parts[i].index += first;
-        }
-      });
+  parallel_for(lines * chunks, std::max<int64_t>(1, kGrain / count),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   const int64_t first = i % chunks * kChunk;
+                   const T* from = in + places.values.in_offset(i / chunks) + first;
+                   parts[i] = best_of_dense<Op>(from, std::min(kChunk, count - first));
+                   parts[i].index += first;
+                 }
+               });
   for (int64_t line = 0; line < lines; ++line) {
     Found<Key> best = parts[line * chunks];
     for (int64_t i = 1; i < chunks; ++i) {

@@ -70,21 +70,21 @@ HWY_INLINE SumPairOf<T> tree_sum_pair(int64_t count, Leaf leaf) {
 }
 
 /// The sum of (x - mean)^2 over a leaf, as one vector.
-template <class D, typename T = hn::TFromD<D>>
-HWY_INLINE hn::Vec<D> squares_leaf(D d, const T* from, size_t count, T mean) {
+template <class D, typename T>
+HWY_INLINE hn::Vec<D> squares_leaf(D d, const T* from, size_t count, LaneOf<T> mean) {
   const size_t lanes = hn::Lanes(d);
   const auto shift = hn::Set(d, mean);
   auto even = hn::Zero(d), odd = hn::Zero(d);
   size_t i = 0;
   for (; i + 2 * lanes <= count; i += 2 * lanes) {
-    const auto one = hn::Sub(hn::LoadU(d, from + i), shift);
-    const auto two = hn::Sub(hn::LoadU(d, from + i + lanes), shift);
+    const auto one = hn::Sub(load_lanes(d, from + i), shift);
+    const auto two = hn::Sub(load_lanes(d, from + i + lanes), shift);
     even = hn::MulAdd(one, one, even);
     odd = hn::MulAdd(two, two, odd);
   }
   for (; i < count; i += lanes) {
     const size_t rest = HWY_MIN(lanes, count - i);
-    const auto value = rest == lanes ? hn::LoadU(d, from + i) : load_first(d, from + i, rest);
+    const auto value = rest == lanes ? load_lanes(d, from + i) : load_first(d, from + i, rest);
     const auto one = hn::IfThenElseZero(hn::FirstN(d, rest), hn::Sub(value, shift));
     even = hn::MulAdd(one, one, even);
   }
@@ -92,24 +92,24 @@ HWY_INLINE hn::Vec<D> squares_leaf(D d, const T* from, size_t count, T mean) {
 }
 
 /// The sums of g and of g * (x - mean) over a leaf.
-template <class D, typename T = hn::TFromD<D>>
+template <class D, typename T>
 HWY_INLINE SumPair<hn::Vec<D>> product_leaf(D d, const T* grad, const T* from, size_t count,
-                                            T mean) {
+                                            LaneOf<T> mean) {
   const size_t lanes = hn::Lanes(d);
   const auto shift = hn::Set(d, mean);
   auto sum0 = hn::Zero(d), sum1 = hn::Zero(d), product0 = hn::Zero(d), product1 = hn::Zero(d);
   size_t i = 0;
   for (; i + 2 * lanes <= count; i += 2 * lanes) {
-    const auto one = hn::LoadU(d, grad + i), two = hn::LoadU(d, grad + i + lanes);
+    const auto one = load_lanes(d, grad + i), two = load_lanes(d, grad + i + lanes);
     sum0 = hn::Add(sum0, one);
     sum1 = hn::Add(sum1, two);
-    product0 = hn::MulAdd(one, hn::Sub(hn::LoadU(d, from + i), shift), product0);
-    product1 = hn::MulAdd(two, hn::Sub(hn::LoadU(d, from + i + lanes), shift), product1);
+    product0 = hn::MulAdd(one, hn::Sub(load_lanes(d, from + i), shift), product0);
+    product1 = hn::MulAdd(two, hn::Sub(load_lanes(d, from + i + lanes), shift), product1);
   }
   for (; i < count; i += lanes) {
     const size_t rest = HWY_MIN(lanes, count - i);
-    const auto one = rest == lanes ? hn::LoadU(d, grad + i) : load_first(d, grad + i, rest);
-    const auto value = rest == lanes ? hn::LoadU(d, from + i) : load_first(d, from + i, rest);
+    const auto one = rest == lanes ? load_lanes(d, grad + i) : load_first(d, grad + i, rest);
+    const auto value = rest == lanes ? load_lanes(d, from + i) : load_first(d, from + i, rest);
     sum0 = hn::Add(sum0, one);  // lanes behind the end hold 0
     product0 = hn::MulAdd(one, hn::Sub(value, shift), product0);
   }
@@ -118,14 +118,15 @@ HWY_INLINE SumPair<hn::Vec<D>> product_leaf(D d, const T* grad, const T* from, s
 
 /// out = (x - mean) * scale + shift over a run with one set of factors. `out` may be `from`.
 template <typename T>
-HWY_INLINE void affine_run(const T* from, T mean, T scale, T shift, T* out, size_t count) {
-  const hn::ScalableTag<T> d;
+HWY_INLINE void affine_run(const T* from, LaneOf<T> mean, LaneOf<T> scale, LaneOf<T> shift, T* out,
+                           size_t count) {
+  const hn::ScalableTag<LaneOf<T>> d;
   const size_t lanes = hn::Lanes(d);
   const auto means = hn::Set(d, mean), scales = hn::Set(d, scale), shifts = hn::Set(d, shift);
   size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    const auto centred = hn::Sub(hn::LoadU(d, from + i), means);
-    hn::StoreU(hn::MulAdd(centred, scales, shifts), d, out + i);
+    const auto centred = hn::Sub(load_lanes(d, from + i), means);
+    store_lanes(hn::MulAdd(centred, scales, shifts), d, out + i);
   }
   if (i == count) return;
   const auto centred = hn::Sub(load_first(d, from + i, count - i), means);
@@ -140,18 +141,18 @@ struct GradFactors {
 
 /// grad_input over a run with one set of factors. `out` may be `grad` or `from`.
 template <typename T>
-HWY_INLINE void grad_run(const T* grad, const T* from, T mean, GradFactors<T> factors, T* out,
-                         size_t count) {
-  const hn::ScalableTag<T> d;
+HWY_INLINE void grad_run(const T* grad, const T* from, LaneOf<T> mean,
+                         GradFactors<LaneOf<T>> factors, T* out, size_t count) {
+  const hn::ScalableTag<LaneOf<T>> d;
   const size_t lanes = hn::Lanes(d);
   const auto means = hn::Set(d, mean), of_grad = hn::Set(d, factors.of_grad);
   const auto of_centred = hn::Set(d, factors.of_centred);
   const auto constant = hn::Set(d, factors.constant);
   size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    const auto lead = hn::MulAdd(hn::LoadU(d, grad + i), of_grad, constant);
-    const auto centred = hn::Sub(hn::LoadU(d, from + i), means);
-    hn::StoreU(hn::MulAdd(centred, of_centred, lead), d, out + i);
+    const auto lead = hn::MulAdd(load_lanes(d, grad + i), of_grad, constant);
+    const auto centred = hn::Sub(load_lanes(d, from + i), means);
+    store_lanes(hn::MulAdd(centred, of_centred, lead), d, out + i);
   }
   if (i == count) return;
   const auto lead = hn::MulAdd(load_first(d, grad + i, count - i), of_grad, constant);

@@ -14,7 +14,6 @@ namespace {
 
 /// sqrt(sum x^2).
 struct EuclideanOp : SumOp {
-  static constexpr bool kMaps = true;
   template <class D, class V>
   HWY_INLINE V mapped(D, V x) const {
     return hn::Mul(x, x);
@@ -26,7 +25,6 @@ struct EuclideanOp : SumOp {
 };
 /// sum |x|.
 struct AbsSumOp : SumOp {
-  static constexpr bool kMaps = true;
   template <class D, class V>
   HWY_INLINE V mapped(D, V x) const {
     return hn::Abs(x);
@@ -34,14 +32,12 @@ struct AbsSumOp : SumOp {
 };
 /// How many x are not 0; NaN is none.
 struct CountOp : SumOp {
-  static constexpr bool kMaps = true;
   template <class D, class V>
   HWY_INLINE V mapped(D d, V x) const {
     return hn::IfThenZeroElse(hn::Eq(x, hn::Zero(d)), hn::Set(d, hn::TFromD<D>{1}));
   }
 };
 struct AbsMaxOp : MaxOp {
-  static constexpr bool kMaps = true;
   template <typename T>
   static constexpr T identity() {
     return T{0};
@@ -52,7 +48,6 @@ struct AbsMaxOp : MaxOp {
   }
 };
 struct AbsMinOp : MinOp {
-  static constexpr bool kMaps = true;
   template <class D, class V>
   HWY_INLINE V mapped(D, V x) const {
     return hn::Abs(x);
@@ -60,7 +55,6 @@ struct AbsMinOp : MinOp {
 };
 /// (sum |x|^p)^(1/p), where p is neither 0 nor infinite.
 struct PowerOp : SumOp {
-  static constexpr bool kMaps = true;
   double p;
   template <class D, class V>
   HWY_INLINE V mapped(D d, V x) const {

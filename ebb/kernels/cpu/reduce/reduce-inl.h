@@ -32,11 +32,10 @@ inline constexpr int64_t kColumns = 256;  // columns that are reduced together
 
 /// What half types are accumulated in; others in themselves.
 template <typename T>
-using AccumulatorOf = std::conditional_t<is_half_type<T>, float, T>;
+using AccumulatorOf = LaneOf<T>;
 
 /// What most ops have in common: elements enter as they are, and results leave so.
 struct PlainOp {
-  static constexpr bool kMaps = false;  // whether mapped() does anything
   template <class D, class V>
   HWY_INLINE V mapped(D, V element) const {
     return element;
@@ -153,17 +152,17 @@ HWY_INLINE hn::TFromD<D> reduce_lanes(Op op, D d, V v) {
 template <class Op, class D, typename T>
 HWY_INLINE hn::Vec<D> reduce_leaf(Op op, D d, const T* from, size_t count) {
   const size_t lanes = hn::Lanes(d);
-  const auto identity = hn::Set(d, Op::template identity<T>());
+  const auto identity = hn::Set(d, Op::template identity<hn::TFromD<D>>());
   auto sum0 = identity, sum1 = identity, sum2 = identity, sum3 = identity;
   size_t i = 0;
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
-    sum0 = op(d, sum0, op.mapped(d, hn::LoadU(d, from + i)));
-    sum1 = op(d, sum1, op.mapped(d, hn::LoadU(d, from + i + lanes)));
-    sum2 = op(d, sum2, op.mapped(d, hn::LoadU(d, from + i + 2 * lanes)));
-    sum3 = op(d, sum3, op.mapped(d, hn::LoadU(d, from + i + 3 * lanes)));
+    sum0 = op(d, sum0, op.mapped(d, load_lanes(d, from + i)));
+    sum1 = op(d, sum1, op.mapped(d, load_lanes(d, from + i + lanes)));
+    sum2 = op(d, sum2, op.mapped(d, load_lanes(d, from + i + 2 * lanes)));
+    sum3 = op(d, sum3, op.mapped(d, load_lanes(d, from + i + 3 * lanes)));
   }
   for (; i + lanes <= count; i += lanes) {
-    sum0 = op(d, sum0, op.mapped(d, hn::LoadU(d, from + i)));
+    sum0 = op(d, sum0, op.mapped(d, load_lanes(d, from + i)));
   }
   if (i < count) {
     const auto rest = op.mapped(d, load_first(d, from + i, count - i));
@@ -172,12 +171,10 @@ HWY_INLINE hn::Vec<D> reduce_leaf(Op op, D d, const T* from, size_t count) {
   return op(d, op(d, sum0, sum1), op(d, sum2, sum3));
 }
 
-/// The elements that make one output, read as accumulators tile by tile.
+/// The elements that make one output, read tile by tile.
 template <typename T>
 class ReducedElements {
  public:
-  using Acc = AccumulatorOf<T>;
-
   explicit ReducedElements(const LoopDims& reduced)
       : is_dense_(reduced.ndim == 0 || (reduced.ndim == 1 && reduced.in_strides[0] == 1)),
         view_(reduced.view_at(nullptr, dtype_of<T>)),
@@ -189,22 +186,11 @@ class ReducedElements {
     range_.move_to(data);
   }
 
-  /// `count` elements from `begin` on, there or copied to `tile`.
-  HWY_INLINE const Acc* read(int64_t begin, int64_t count, Acc* tile) const {
-    if constexpr (is_half_type<T>) {
-      T raw[kTile];
-      const T* from = data_ + begin;
-      if (!is_dense_) {
-        range_.gather(begin, count, raw);
-        from = raw;
-      }
-      widen(from, tile, static_cast<size_t>(count));
-      return tile;
-    } else {
-      if (is_dense_) return data_ + begin;
-      range_.gather(begin, count, tile);
-      return tile;
-    }
+  /// `count` elements from `begin` on, at most kTile, there or copied.
+  HWY_INLINE const T* read(int64_t begin, int64_t count, AccumulatorOf<T>*) const {
+    if (is_dense_) return data_ + begin;
+    range_.gather(begin, count, tile_);
+    return tile_;
   }
 
  private:
@@ -212,6 +198,7 @@ class ReducedElements {
   bool is_dense_;
   TensorView view_;
   StridedRange range_;
+  HWY_ALIGN mutable T tile_[kTile];
 };
 
 /// Reduces elements [begin, end), at most kChunk of them.
@@ -254,22 +241,21 @@ struct MappedOnly {
 };
 
 /// sum[i] = op(sum[i], mapped(row[i])) for a row of elements.
-template <class Op, typename Acc>
-HWY_INLINE void add_elements(Op op, Acc* sum, const Acc* row, size_t count) {
-  if constexpr (Op::kMaps) {
-    binary_row(MappedSecond<Op>{op}, static_cast<const Acc*>(sum), row, sum, count, 0);
-  } else {
-    add_row(op, sum, row, count);
-  }
+template <class Op, typename Acc, typename T>
+HWY_INLINE void add_elements(Op op, Acc* sum, const T* row, size_t count) {
+  binary_row(MappedSecond<Op>{op}, static_cast<const Acc*>(sum), row, sum, count, 0);
 }
-template <class Op, typename Acc>
-HWY_INLINE void start_elements(Op op, Acc* sum, const Acc* row, size_t count) {
-  if constexpr (Op::kMaps) {
-    unary_row(MappedOnly<Op>{op}, row, sum, count);
-  } else {
-    std::copy_n(row, count, sum);
-  }
+template <class Op, typename Acc, typename T>
+HWY_INLINE void start_elements(Op op, Acc* sum, const T* row, size_t count) {
+  unary_row(MappedOnly<Op>{op}, row, sum, count);
 }
+
+/// Dense memory as it is; half types are widened by whoever reads them.
+template <typename T>
+struct DenseElements {
+  const T* data;
+  HWY_INLINE const T* read(int64_t begin, int64_t, AccumulatorOf<T>*) const { return data + begin; }
+};
 
 /// Dense memory, read as accumulators.
 template <typename T>
@@ -298,23 +284,15 @@ HWY_INLINE Acc reduce_all(Op op, const Source& source, int64_t count, Acc* tile)
   return total;
 }
 
-/// The rows of a block of columns, read as accumulators.
+/// The rows of a block of columns.
 template <typename T>
 struct ReducedRows {
-  using Acc = AccumulatorOf<T>;
   const LoopDims& rows;
   const T* data;
   size_t columns;
 
-  HWY_INLINE const Acc* read(int64_t row, Acc* tile) const {
-    const T* from = data + rows.in_offset(row);
-    if constexpr (is_half_type<T>) {
-      widen(from, tile, columns);
-      return tile;
-    } else {
-      (void)tile;
-      return from;
-    }
+  HWY_INLINE const T* read(int64_t row, AccumulatorOf<T>*) const {
+    return data + rows.in_offset(row);
   }
 };
 

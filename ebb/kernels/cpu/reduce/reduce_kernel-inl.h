@@ -187,7 +187,7 @@ template <class Op, typename T>
 void reduce_small(const TensorView& input, const TensorView& out, int64_t divisor, Op op = Op{}) {
   using Acc = AccumulatorOf<T>;
   HWY_ALIGN Acc tile[kTile];
-  Acc value = reduce_chunk(op, DenseValues<T>{input.as<T>()}, 0, input.numel, tile);
+  Acc value = reduce_chunk(op, DenseElements<T>{input.as<T>()}, 0, input.numel, tile);
   if (divisor != 0) value = static_cast<Acc>(value / static_cast<Acc>(divisor));
   *out.as<T>() = static_cast<T>(op.finished(value));
 }

@@ -3,6 +3,7 @@
 // Real numbers are added up in double, complex ones in complex double. A long dense line is cut
 // into pieces of kScanPiece elements: the sums of the pieces come first, then each piece starts
 // from the sum of those before it. Lines side by side in memory go together, up to kLines of them.
+// Half types are read and written as float32, tile by tile.
 #include "ebb/kernels/tables/scan.h"
 
 #include <algorithm>
@@ -11,9 +12,11 @@
 
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"
+#include "ebb/kernels/cpu/pointwise/cast.h"
 #include "ebb/kernels/cpu/reduce/reduce_plan.h"
 #include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/loops.h"
+#include "ebb/kernels/cpu/simd/strided.h"
 
 namespace ebb::kernels::cpu {
 namespace {
@@ -31,6 +34,22 @@ SumOf<T> as_sum(T value) {
   return convert<SumOf<T>>(value);
 }
 
+/// At most kTile elements of a half type, `stride` apart, as dense float32 and back.
+template <typename T>
+void widen_run(const T* from, int64_t stride, int64_t count, float* wide) {
+  T raw[kTile];
+  gather_run(from, stride, count, sizeof(T), raw);
+  const void* in[] = {raw};
+  cast_row(dtype_of<T>, DType::float32)(in, wide, count, 0);
+}
+template <typename T>
+void narrow_run(const float* wide, int64_t count, T* to, int64_t stride) {
+  T raw[kTile];
+  const void* in[] = {wide};
+  cast_row(DType::float32, dtype_of<T>)(in, raw, count, 0);
+  scatter_run(raw, count, sizeof(T), to, stride);
+}
+
 /// `width` lines side by side, each of `count` elements.
 template <typename T>
 struct ScanLines {
@@ -45,27 +64,57 @@ struct ScanLines {
     for (int64_t i = 0; i < count; ++i) {
       const T* const from = in + i * in_stride;
       T* const to = out + i * out_stride;
-      for (int64_t j = 0; j < width; ++j) {
-        sums[j] += as_sum(from[j * in_step]);
-        to[j * out_step] = convert<T>(sums[j]);
+      if constexpr (is_half_number<T>) {
+        float wide[kLines];
+        widen_run(from, in_step, width, wide);
+        for (int64_t j = 0; j < width; ++j) {
+          sums[j] += as_sum(wide[j]);
+          wide[j] = convert<float>(sums[j]);
+        }
+        narrow_run(wide, width, to, out_step);
+      } else {
+        for (int64_t j = 0; j < width; ++j) {
+          sums[j] += as_sum(from[j * in_step]);
+          to[j * out_step] = convert<T>(sums[j]);
+        }
       }
     }
   }
 };
 
-/// One line of `count` elements that starts from `sum`.
+/// One line of `count` elements that starts from `sum`. Returns the sum of all.
 template <typename T>
-void scan_line(const T* in, int64_t in_stride, T* out, int64_t out_stride, int64_t count,
-               SumOf<T> sum) {
-  for (int64_t i = 0; i < count; ++i) {
-    sum += as_sum(in[i * in_stride]);
-    out[i * out_stride] = convert<T>(sum);
+SumOf<T> scan_line(const T* in, int64_t in_stride, T* out, int64_t out_stride, int64_t count,
+                   SumOf<T> sum) {
+  if constexpr (is_half_number<T>) {
+    float wide[kTile];
+    for (int64_t i = 0; i < count; i += kTile) {
+      const int64_t part = std::min(kTile, count - i);
+      widen_run(in + i * in_stride, in_stride, part, wide);
+      sum = scan_line(wide, 1, wide, 1, part, sum);
+      narrow_run(wide, part, out + i * out_stride, out_stride);
+    }
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      sum += as_sum(in[i * in_stride]);
+      out[i * out_stride] = convert<T>(sum);
+    }
   }
+  return sum;
 }
 
 template <typename T>
 SumOf<T> sum_of(const T* in, int64_t stride, int64_t count) {
   SumOf<T> sums[4] = {};
+  if constexpr (is_half_number<T>) {
+    float wide[kTile];
+    for (int64_t i = 0; i < count; i += kTile) {
+      const int64_t part = std::min(kTile, count - i);
+      widen_run(in + i * stride, stride, part, wide);
+      sums[0] += sum_of(wide, 1, part);
+    }
+    return sums[0];
+  }
   int64_t i = 0;
   for (; i + 4 <= count; i += 4) {
     for (int64_t j = 0; j < 4; ++j) sums[j] += as_sum(in[(i + j) * stride]);
@@ -121,7 +170,11 @@ void scan_blocks(const ScanLines<T>& lines, const LoopDims& places) {
                    here.in += places.in_offset(task / blocks) + first * lines.in_step;
                    here.out += places.out_offset(task / blocks) + first * lines.out_step;
                    here.width = std::min(kLines, lines.width - first);
-                   here.run();
+                   if (here.width > 1) {
+                     here.run();
+                   } else {
+                     scan_line(here.in, here.in_stride, here.out, here.out_stride, here.count, {});
+                   }
                  }
                });
 }

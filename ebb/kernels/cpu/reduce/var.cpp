@@ -53,8 +53,8 @@ struct Distances {
   const Source& source;
   Acc mean;
   HWY_INLINE const Acc* read(int64_t begin, int64_t count, Acc* tile) const {
-    const Acc* from = source.read(begin, count, tile);
-    unary_row(SquaredDistance<Acc>{mean}, from, tile, static_cast<size_t>(count));
+    unary_row(SquaredDistance<Acc>{mean}, source.read(begin, count, tile), tile,
+              static_cast<size_t>(count));
     return tile;
   }
 };
