@@ -1,4 +1,7 @@
-// ebb/kernels/signatures.h -- the function type of every kind of kernel: the kernel ABI.
+// ebb/kernels/signatures.h -- the function types of kernels: the kernel ABI.
+//
+// A new family has a header of its own, signatures_<family>.h, which this one need not include: a
+// kernel's table includes the header that spells its type, so a new type makes few objects stale.
 //
 // Kernels are called with checked arguments only: shapes, dtypes and index ranges have been
 // verified and outputs allocated with their final shape before. Outputs never overlap inputs
