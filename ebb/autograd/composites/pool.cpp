@@ -10,12 +10,15 @@
 #include "ebb/autograd/ops/adaptive_avg_pool.h"
 #include "ebb/autograd/ops/adaptive_avg_pool1d.h"
 #include "ebb/autograd/ops/adaptive_avg_pool2d.h"
+#include "ebb/autograd/ops/adaptive_avg_pool3d.h"
 #include "ebb/autograd/ops/adaptive_max_pool.h"
 #include "ebb/autograd/ops/adaptive_max_pool1d.h"
 #include "ebb/autograd/ops/adaptive_max_pool2d.h"
+#include "ebb/autograd/ops/adaptive_max_pool3d.h"
 #include "ebb/autograd/ops/avg_pool.h"
 #include "ebb/autograd/ops/avg_pool1d.h"
 #include "ebb/autograd/ops/avg_pool2d.h"
+#include "ebb/autograd/ops/avg_pool3d.h"
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/flatten.h"
 #include "ebb/autograd/ops/gather.h"
@@ -24,6 +27,8 @@
 #include "ebb/autograd/ops/max_pool1d_with_indices.h"
 #include "ebb/autograd/ops/max_pool2d.h"
 #include "ebb/autograd/ops/max_pool2d_with_indices.h"
+#include "ebb/autograd/ops/max_pool3d.h"
+#include "ebb/autograd/ops/max_pool3d_with_indices.h"
 #include "ebb/autograd/ops/max_pool_backward.h"
 #include "ebb/autograd/ops/reshape.h"
 #include "ebb/autograd/watch/composite_call.h"
@@ -86,6 +91,15 @@ Tensor avg_pool2d(const Tensor& input, IntSpan kernel_size, std::optional<IntSpa
                   count_include_pad, divisor_override);
 }
 
+Tensor avg_pool3d(const Tensor& input, IntSpan kernel_size, std::optional<IntSpan> stride,
+                  IntSpan padding, bool ceil_mode, bool count_include_pad,
+                  std::optional<int64_t> divisor_override) {
+  const autograd::CompositeCall call("avg_pool3d", __builtin_return_address(0));
+  const Lists lists("avg_pool3d", 3, input, kernel_size, stride, padding);
+  return avg_pool(input, lists.kernel_size, lists.stride, lists.padding, ceil_mode,
+                  count_include_pad, divisor_override);
+}
+
 Tensor max_pool1d(const Tensor& input, IntSpan kernel_size, std::optional<IntSpan> stride,
                   IntSpan padding, IntSpan dilation, bool ceil_mode) {
   const autograd::CompositeCall call("max_pool1d", __builtin_return_address(0));
@@ -98,6 +112,13 @@ Tensor max_pool2d(const Tensor& input, IntSpan kernel_size, std::optional<IntSpa
   const autograd::CompositeCall call("max_pool2d", __builtin_return_address(0));
   return std::get<0>(
       pool_maxima("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode));
+}
+
+Tensor max_pool3d(const Tensor& input, IntSpan kernel_size, std::optional<IntSpan> stride,
+                  IntSpan padding, IntSpan dilation, bool ceil_mode) {
+  const autograd::CompositeCall call("max_pool3d", __builtin_return_address(0));
+  return std::get<0>(
+      pool_maxima("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode));
 }
 
 Pair max_pool1d_with_indices(const Tensor& input, IntSpan kernel_size,
@@ -116,6 +137,14 @@ Pair max_pool2d_with_indices(const Tensor& input, IntSpan kernel_size,
       pool_maxima("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode));
 }
 
+Pair max_pool3d_with_indices(const Tensor& input, IntSpan kernel_size,
+                             std::optional<IntSpan> stride, IntSpan padding, IntSpan dilation,
+                             bool ceil_mode) {
+  const autograd::CompositeCall call("max_pool3d_with_indices", __builtin_return_address(0));
+  return with_long_indices(
+      pool_maxima("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode));
+}
+
 Tensor adaptive_avg_pool1d(const Tensor& input, IntSpan output_size) {
   const autograd::CompositeCall call("adaptive_avg_pool1d", __builtin_return_address(0));
   return adaptive_avg_pool(input, adaptive_size("adaptive_avg_pool1d", 1, input, output_size));
@@ -124,6 +153,11 @@ Tensor adaptive_avg_pool1d(const Tensor& input, IntSpan output_size) {
 Tensor adaptive_avg_pool2d(const Tensor& input, IntSpan output_size) {
   const autograd::CompositeCall call("adaptive_avg_pool2d", __builtin_return_address(0));
   return adaptive_avg_pool(input, adaptive_size("adaptive_avg_pool2d", 2, input, output_size));
+}
+
+Tensor adaptive_avg_pool3d(const Tensor& input, IntSpan output_size) {
+  const autograd::CompositeCall call("adaptive_avg_pool3d", __builtin_return_address(0));
+  return adaptive_avg_pool(input, adaptive_size("adaptive_avg_pool3d", 3, input, output_size));
 }
 
 Pair adaptive_max_pool1d(const Tensor& input, IntSpan output_size) {
@@ -136,6 +170,12 @@ Pair adaptive_max_pool2d(const Tensor& input, IntSpan output_size) {
   const autograd::CompositeCall call("adaptive_max_pool2d", __builtin_return_address(0));
   return with_long_indices(
       adaptive_max_pool(input, adaptive_size("adaptive_max_pool2d", 2, input, output_size)));
+}
+
+Pair adaptive_max_pool3d(const Tensor& input, IntSpan output_size) {
+  const autograd::CompositeCall call("adaptive_max_pool3d", __builtin_return_address(0));
+  return with_long_indices(
+      adaptive_max_pool(input, adaptive_size("adaptive_max_pool3d", 3, input, output_size)));
 }
 
 namespace autograd::rules {

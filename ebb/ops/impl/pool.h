@@ -1,4 +1,4 @@
-// ebb/ops/impl/pool.h -- bodies of the pooling ops: one or two pooled dims behind any others.
+// ebb/ops/impl/pool.h -- bodies of the pooling ops: one to three pooled dims behind any others.
 //
 // Lists have one number per pooled dim. Indices are int32: places in the pooled dims, flattened.
 #pragma once

@@ -117,7 +117,7 @@ Shape adaptive_pool_sizes(const std::string& op, const SizesOf& input, IntSpan o
 PoolWindows windows_of(const PoolOptions& options, size_t dim, int64_t size, int64_t count,
                        const PoolDivisor& divisor) {
   const int64_t padding = options.padding[dim], step = options.dilation[dim];
-  PoolWindows made{std::vector<PoolWindow>(static_cast<size_t>(count)), options.stride[dim],
+  PoolWindows made{CountedVector<PoolWindow>(static_cast<size_t>(count)), options.stride[dim],
                    padding, options.kernel_size[dim]};
   int64_t begin = -padding;
   for (PoolWindow& window : made.windows) {
@@ -137,7 +137,7 @@ PoolWindows windows_of(const PoolOptions& options, size_t dim, int64_t size, int
 }
 
 PoolWindows adaptive_windows(int64_t size, int64_t count) {
-  PoolWindows made{std::vector<PoolWindow>(static_cast<size_t>(count))};
+  PoolWindows made{CountedVector<PoolWindow>(static_cast<size_t>(count))};
   for (int64_t i = 0; i < count; ++i) {
     PoolWindow& window = made.windows[static_cast<size_t>(i)];
     window.begin = i * size / count;
@@ -145,6 +145,11 @@ PoolWindows adaptive_windows(int64_t size, int64_t count) {
     window.count = static_cast<double>(window.size);
   }
   return made;
+}
+
+PoolWindows single_windows(int64_t size) {
+  const Shape one = {1}, none = {0};
+  return windows_of({one, one, none, one, false}, 0, size, size, {});
 }
 
 }  // namespace ebb::ops

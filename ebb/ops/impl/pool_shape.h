@@ -3,8 +3,8 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "ebb/core/runtime/counted_vector.h"
 #include "ebb/core/tensor/tensor.h"
 #include "ebb/kernels/signatures_conv.h"
 #include "ebb/ops/broadcast.h"
@@ -12,7 +12,7 @@
 namespace ebb::ops {
 
 /// The most pooled dims.
-inline constexpr int kMaxPooled = 2;
+inline constexpr int kMaxPooled = 3;
 
 struct PoolOptions {
   IntSpan kernel_size, stride, padding, dilation;
@@ -27,7 +27,7 @@ struct PoolDivisor {
 
 /// The windows along one dim, and what they were made of.
 struct PoolWindows {
-  std::vector<kernels::PoolWindow> windows;
+  CountedVector<kernels::PoolWindow> windows;
   int64_t stride = 0, padding = 0, kernel = 0;
 
   kernels::PoolAxis axis() const { return {windows, stride, padding, kernel}; }
@@ -43,6 +43,8 @@ Shape adaptive_pool_sizes(const std::string& op, const SizesOf& input, IntSpan o
 PoolWindows windows_of(const PoolOptions& options, size_t dim, int64_t size, int64_t count,
                        const PoolDivisor& divisor);
 PoolWindows adaptive_windows(int64_t size, int64_t count);
+/// A window around each of `size` elements.
+PoolWindows single_windows(int64_t size);
 
 /// "max_pool2d", for two pooled dims.
 std::string pool_name(const char* kind, size_t pooled);
