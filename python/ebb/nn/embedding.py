@@ -1,5 +1,5 @@
-# python/ebb/nn/embedding.py -- Embedding: one trained row per word.
-"""A look-up table as a module."""
+# python/ebb/nn/embedding.py -- Embedding and EmbeddingBag: one trained row per word.
+"""Look-up tables as modules."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ class Embedding(Module):
         scale_grad_by_freq: Not there: must be False.
         sparse: Whether the gradient of the weight is a selected_rows tensor of the rows that were
             looked up. SGD, Adagrad and SparseAdam then update those rows only.
+        device: Where they are; the default one if None.
         dtype: Of the weight; float32 if None.
     """
 
@@ -39,6 +40,7 @@ class Embedding(Module):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
         *,
+        device=None,
         dtype=None,
     ):
         super().__init__()
@@ -55,7 +57,9 @@ class Embedding(Module):
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
         self.sparse = sparse
-        self.weight = Parameter(_C.empty((num_embeddings, embedding_dim), dtype=dtype))
+        self.weight = Parameter(
+            _C.empty((num_embeddings, embedding_dim), device=device, dtype=dtype)
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -100,7 +104,7 @@ class Embedding(Module):
         count, length = embeddings.shape
         layer = cls(
             0, length, None, max_norm, norm_type, scale_grad_by_freq, sparse,
-            dtype=embeddings.dtype,
+            dtype=embeddings.dtype, device=embeddings.device,
         )  # fmt: skip
         layer.num_embeddings = count
         layer.padding_idx = _checked_row(count, padding_idx)
@@ -119,11 +123,145 @@ class Embedding(Module):
         return text
 
 
-def _checked_row(count: int, padding_idx: int | None) -> int | None:
+class EmbeddingBag(Module):
+    """Returns the sum, mean or max of the rows of its weight that each bag names.
+
+    Args:
+        num_embeddings: How many rows there are.
+        embedding_dim: How long each is.
+        max_norm: Rows that are looked up are first scaled, in place, to at most this length.
+        norm_type: The order of that norm.
+        scale_grad_by_freq: Not there: must be False.
+        mode: "sum", "mean" or "max".
+        sparse: Not there: must be False.
+        include_last_offset: Whether the last of the offsets is where the last bag ends.
+        padding_idx: A row that does not count; counted from the end if negative.
+        device: Where they are; the default one if None.
+        dtype: Of the weight; float32 if None.
+    """
+
+    weight: Parameter
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        *,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__()
+        if num_embeddings < 0 or embedding_dim < 0:
+            raise _C.ValueError(
+                f"EmbeddingBag: needs sizes >= 0, got {num_embeddings} and {embedding_dim}"
+            )
+        for name, flag in (("scale_grad_by_freq", scale_grad_by_freq), ("sparse", sparse)):
+            if flag:
+                raise _C.NotImplementedError(f"EmbeddingBag: needs {name} False, got True")
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self.mode = mode
+        self.sparse = sparse
+        self.include_last_offset = include_last_offset
+        self.padding_idx = _checked_row(num_embeddings, padding_idx, "EmbeddingBag")
+        self.weight = Parameter(
+            _C.empty((num_embeddings, embedding_dim), device=device, dtype=dtype)
+        )
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the weight anew."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with _C.no_grad():
+                self.weight[self.padding_idx].zero_()
+
+    def forward(
+        self,
+        input: Tensor,
+        offsets: Tensor | None = None,
+        per_sample_weights: Tensor | None = None,
+    ) -> Tensor:
+        """Return a row for each bag; see ``nn.functional.embedding_bag``."""
+        return F.embedding_bag(
+            input,
+            self.weight,
+            offsets,
+            self.max_norm,
+            self.norm_type,
+            mode=self.mode,
+            per_sample_weights=per_sample_weights,
+            include_last_offset=self.include_last_offset,
+            padding_idx=self.padding_idx,
+        )
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+    ) -> EmbeddingBag:
+        """Make a layer over the memory of a given matrix.
+
+        Args:
+            embeddings: The matrix.
+            freeze: Whether it is kept from training.
+            max_norm: See the class.
+            norm_type: See the class.
+            scale_grad_by_freq: See the class.
+            mode: See the class.
+            sparse: See the class.
+            include_last_offset: See the class.
+            padding_idx: See the class.
+        """
+        if embeddings.ndim != 2:
+            raise _C.ShapeError(
+                f"from_pretrained: needs a matrix, got shape {list(embeddings.shape)}"
+            )
+        count, length = embeddings.shape
+        layer = cls(
+            0, length, max_norm, norm_type, scale_grad_by_freq, mode, sparse,
+            include_last_offset=include_last_offset,
+            dtype=embeddings.dtype, device=embeddings.device,
+        )  # fmt: skip
+        layer.num_embeddings = count
+        layer.padding_idx = _checked_row(count, padding_idx, "EmbeddingBag")
+        layer.weight = Parameter(embeddings.detach(), requires_grad=not freeze)
+        return layer
+
+    def extra_repr(self) -> str:
+        """Return the sizes, the mode and what differs from the defaults."""
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        if self.max_norm is not None:
+            text += f", max_norm={self.max_norm}"
+        text += f", mode={self.mode!r}"
+        if self.padding_idx is not None:
+            text += f", padding_idx={self.padding_idx}"
+        return text
+
+
+def _checked_row(count: int, padding_idx: int | None, layer: str = "Embedding") -> int | None:
     if padding_idx is None:
         return None
     if not -count <= padding_idx < count:
         raise _C.IndexError(
-            f"Embedding: needs padding_idx from {-count} to {count - 1}, got {padding_idx}"
+            f"{layer}: needs padding_idx from {-count} to {count - 1}, got {padding_idx}"
         )
     return padding_idx % count
