@@ -1,10 +1,13 @@
 // ebb/autograd/composites/loss.cpp -- losses made of others: entropies, likelihoods and margins.
+#include "ebb/autograd/operands/loss.h"
+
 #include <cmath>
 
 #include "ebb/autograd/composites/widened.h"
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/in_blocks.h"
 #include "ebb/autograd/history/record.h"
+#include "ebb/autograd/operands/loss_pointwise.h"
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/add.h"
 #include "ebb/autograd/ops/bernoulli_loss.h"
@@ -52,16 +55,6 @@ Tensor reduced(const Tensor& losses, Reduction reduction) {
   return reduction == Reduction::sum ? sum(losses) : mean(losses);
 }
 
-void check_operands(const char* op, const Tensor& input, const Tensor& target) {
-  ops::infer::check_defined(op, "input", input);
-  ops::infer::check_defined(op, "target", target);
-  for (const Tensor* const operand : {&input, &target}) {
-    if (is_floating(operand->dtype())) continue;
-    throw DTypeError(str(op, ": ", operand == &input ? "input" : "target",
-                         " needs a floating dtype, got ", ops::infer::describe(*operand)));
-  }
-}
-
 void check_shapes(const char* op, const Tensor& input, const Tensor& target) {
   if (equal(input.sizes(), target.sizes())) return;
   throw ShapeError(str(op, ": target needs the shape of input, got ", describe_shape(target),
@@ -85,7 +78,7 @@ Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Ten
                             Reduction reduction) {
   constexpr const char* op = "binary_cross_entropy";
   const autograd::CompositeCall call("binary_cross_entropy", __builtin_return_address(0));
-  check_operands(op, input, target);
+  autograd::operands::check_binary_cross_entropy(input, target, weight);
   check_shapes(op, input, target);
   check_probabilities(op, input);
   const Tensor losses = bernoulli_loss(input, target);
@@ -98,7 +91,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
   constexpr const char* op = "binary_cross_entropy_with_logits";
   const autograd::CompositeCall call("binary_cross_entropy_with_logits",
                                      __builtin_return_address(0));
-  check_operands(op, input, target);
+  autograd::operands::check_binary_cross_entropy_with_logits(input, target, weight, pos_weight);
   check_shapes(op, input, target);
   Tensor losses;
   if (pos_weight.defined()) {
@@ -114,13 +107,12 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
 }
 
 Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction, bool log_target) {
-  constexpr const char* op = "kl_div";
   const autograd::CompositeCall call("kl_div", __builtin_return_address(0));
-  check_operands(op, input, target);
+  autograd::operands::check_kl_div(input, target);
   const auto losses = [&](const Tensor& x, const Tensor& y) {
     if (log_target) return mul(exp(y), sub(y, x));
-    // 0 log 0 is 0.
-    return sub(where(eq(y, 0), 0, mul(y, log(y))), mul(y, x));
+    // 0 log 0 is 0, and has no gradient.
+    return sub(mul(y, log(where(eq(y, 0), 1, y))), mul(y, x));
   };
   return reduced(autograd::in_blocks(losses, input, target), reduction);
 }
@@ -146,8 +138,7 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
                          double eps, Reduction reduction) {
   constexpr const char* op = "gaussian_nll_loss";
   const autograd::CompositeCall call("gaussian_nll_loss", __builtin_return_address(0));
-  ops::infer::check_defined(op, "input", input);
-  ops::infer::check_defined(op, "var", var);
+  autograd::operands::check_gaussian_nll_loss(input, target, var);
   check_variances(op, var);
   const Tensor given = is_one_per_row(var, input) ? unsqueeze(var, -1) : var;
   // Raised to eps, with the gradient of its own.
@@ -162,7 +153,7 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full,
                         double eps, Reduction reduction) {
   const autograd::CompositeCall call("poisson_nll_loss", __builtin_return_address(0));
-  ops::infer::check_defined("poisson_nll_loss", "input", input);
+  autograd::operands::check_poisson_nll_loss(input, target);
   Tensor losses;
   if (log_input) {
     losses = exp(input) - target * input;
@@ -170,9 +161,11 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_inpu
     losses = input - target * cast(log(autograd::widened(input) + eps), input.dtype());
   }
   if (full) {
-    const Tensor is_many = target > 1;
-    const Tensor safe = where(is_many, target, 1);
-    const Tensor stirling = target * log(safe) - target + log(safe * (2 * M_PI)) * 0.5;
+    // Of integers, logarithms would be of the default dtype.
+    const Tensor counts = is_floating(target.dtype()) ? target : cast(target, input.dtype());
+    const Tensor is_many = counts > 1;
+    const Tensor safe = where(is_many, counts, 1);
+    const Tensor stirling = counts * log(safe) - counts + log(safe * (2 * M_PI)) * 0.5;
     losses = losses + where(is_many, stirling, 0);
   }
   return reduced(losses, reduction);
@@ -181,6 +174,7 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_inpu
 Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, double margin,
                             Reduction reduction) {
   const autograd::CompositeCall call("hinge_embedding_loss", __builtin_return_address(0));
+  autograd::operands::check_hinge_embedding_loss(input, target);
   const Tensor apart = where(eq(target, 1), 0, relu(margin - input));
   const Tensor together = where(eq(target, -1), 0, input);
   return reduced(apart + together, reduction);
@@ -189,11 +183,13 @@ Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, double ma
 Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                            double margin, Reduction reduction) {
   const autograd::CompositeCall call("margin_ranking_loss", __builtin_return_address(0));
+  autograd::operands::check_margin_ranking_loss(input1, input2, target);
   return reduced(relu(margin - target * (input1 - input2)), reduction);
 }
 
 Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   const autograd::CompositeCall call("soft_margin_loss", __builtin_return_address(0));
+  autograd::operands::check_soft_margin_loss(input, target);
   const Tensor margin = target * input;
   const Tensor one = full(IntSpan(), 1.0, margin.dtype(), margin.device());
   return reduced(logistic_loss(margin, one), reduction);
@@ -202,6 +198,7 @@ Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Reduction red
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                              double margin, Reduction reduction) {
   const autograd::CompositeCall call("cosine_embedding_loss", __builtin_return_address(0));
+  autograd::operands::check_cosine_embedding_loss(input1, input2, target);
   const Tensor cosine = cosine_similarity(input1, input2, -1);
   const Tensor together = where(eq(target, 1), 1 - cosine, 0);
   const Tensor apart = where(eq(target, -1), relu(cosine - margin), 0);
@@ -211,6 +208,7 @@ Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const T
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                            double margin, double p, double eps, bool swap, Reduction reduction) {
   const autograd::CompositeCall call("triplet_margin_loss", __builtin_return_address(0));
+  autograd::operands::check_triplet_margin_loss(anchor, positive, negative);
   const Tensor near = pairwise_distance(anchor, positive, p, eps);
   Tensor far = pairwise_distance(anchor, negative, p, eps);
   if (swap) {

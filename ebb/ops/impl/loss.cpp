@@ -17,7 +17,7 @@
 #include "ebb/kernels/tables/softmax.h"
 #include "ebb/kernels/tables/softmax_backward.h"
 #include "ebb/ops/impl/copies.h"
-#include "ebb/ops/impl/creation.h"
+#include "ebb/ops/impl/new_tensors.h"
 #include "ebb/ops/index_check.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/view_of.h"
@@ -52,7 +52,7 @@ Tensor softmax_of(const char* op, const SoftmaxTable& table, const Tensor& input
 Tensor softmax_gradient(const char* op, const BackwardTable& table, const Tensor& grad,
                         const Tensor& out, int64_t dim) {
   const int axis = normalize_dim(op, dim, out);
-  infer::check_same_dtype(op, grad, "out", out);
+  infer::check_same_dtype(op, "grad", grad, "out", out);
   if (!equal(grad.sizes(), out.sizes())) {
     throw ShapeError(str(op, ": grad and out need one shape, got ", infer::describe(grad), " and ",
                          infer::describe(out)));

@@ -7,8 +7,8 @@
 #include "ebb/kernels/tables/difference_loss.h"
 #include "ebb/kernels/tables/difference_loss_backward.h"
 #include "ebb/ops/broadcast.h"
-#include "ebb/ops/impl/copy.h"
-#include "ebb/ops/impl/creation.h"
+#include "ebb/ops/impl/copies.h"
+#include "ebb/ops/impl/new_tensors.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/view_of.h"
 

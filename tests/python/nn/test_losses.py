@@ -215,3 +215,35 @@ def test_cosines_of_half_types_know_short_and_long_vectors(scale):
 def test_a_rate_of_zero_costs_no_count_nothing_in_float16():
     zeros = ebb.zeros(2, dtype=ebb.float16)
     assert F.poisson_nll_loss(zeros, zeros, log_input=False).item() == 0.0
+
+
+@pytest.mark.parametrize("swap", [False, True])
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_triplets_are_measured_by_any_distance(swap, reduction):
+    anchor, positive, negative = (ebb.randn(4, 5) for _ in range(3))
+    options = {"margin": 0.7, "swap": swap, "reduction": reduction}
+    wanted = F.triplet_margin_loss(anchor, positive, negative, **options)
+    got = nn.TripletMarginWithDistanceLoss(**options)(anchor, positive, negative)
+    assert ebb.allclose(got, wanted)
+    ours = F.triplet_margin_with_distance_loss(
+        anchor, positive, negative, distance_function=F.pairwise_distance, **options
+    )
+    assert ebb.equal(got, ours)
+
+
+def test_triplets_need_a_margin_and_a_known_reduction():
+    x = ebb.randn(2, 3)
+    with pytest.raises(ValueError, match="triplet_margin_with_distance_loss: margin must be above"):
+        F.triplet_margin_with_distance_loss(x, x, x, margin=0)
+    with pytest.raises(ValueError, match="reduction must be 'none', 'mean' or 'sum', got 'all'"):
+        F.triplet_margin_with_distance_loss(x, x, x, reduction="all")
+
+
+@pytest.mark.parametrize("shape", [(6,), (2, 3)])
+def test_a_linear_map_and_cross_entropy_are_one_loss(shape):
+    x, weight, bias = ebb.randn(*shape, 4), ebb.randn(5, 4), ebb.randn(5)
+    target = ebb.randint(0, 5, shape)
+    scores = F.linear(x, weight, bias).reshape(-1, 5)
+    wanted = F.cross_entropy(scores, target.reshape(-1), label_smoothing=0.1)
+    got = F.linear_cross_entropy(x, weight, target, linear_bias=bias, label_smoothing=0.1)
+    assert ebb.allclose(got, wanted)

@@ -95,7 +95,36 @@ def triplet_margin_loss(a: dict[str, Any]) -> np.ndarray:
     return _reduced(np.maximum(0, distance("anchor", "positive") - far + a["margin"]), a)
 
 
+def multi_margin_loss(a: dict[str, Any]) -> np.ndarray:
+    x = np.atleast_2d(a["input"])
+    rows, target = np.arange(len(x)), np.atleast_1d(a["target"])
+    gaps = np.maximum(0, a["margin"] - x[rows, target][:, None] + x) ** a["p"]
+    gaps *= 1 if a.get("weight") is None else a["weight"][target][:, None]
+    gaps[rows, target] = 0
+    losses = gaps.sum(1) / x.shape[1]
+    return _reduced(losses if a["input"].ndim == 2 else losses[0], {**a, "weight": None})
+
+
+def multilabel_margin_loss(a: dict[str, Any]) -> np.ndarray:
+    losses = []
+    for x, row in zip(np.atleast_2d(a["input"]), np.atleast_2d(a["target"]), strict=True):
+        end = next((i for i, label in enumerate(row) if label < 0), len(row))
+        others = [i for i in range(len(x)) if i not in row[:end]]
+        losses.append(sum(max(0, 1 - x[j] + x[i]) for j in row[:end] for i in others) / len(x))
+    return _reduced(np.array(losses if a["input"].ndim == 2 else losses[0]), a)
+
+
+def multilabel_soft_margin_loss(a: dict[str, Any]) -> np.ndarray:
+    x, t = a["input"], a["target"]
+    losses = t * np.logaddexp(0, -x) + (1 - t) * np.logaddexp(0, x)
+    losses = losses * (1 if a.get("weight") is None else a["weight"])
+    return _reduced(losses.mean(-1), {**a, "weight": None})
+
+
 NAMED = {
+    "multi_margin_loss": multi_margin_loss,
+    "multilabel_margin_loss": multilabel_margin_loss,
+    "multilabel_soft_margin_loss": multilabel_soft_margin_loss,
     "mse_loss": mse_loss,
     "l1_loss": l1_loss,
     "smooth_l1_loss": smooth_l1_loss,
