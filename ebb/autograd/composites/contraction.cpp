@@ -1,14 +1,24 @@
-// ebb/autograd/composites/contraction.cpp -- products made of matmul: mv, dot, outer, addmm,
-// baddbmm, tensordot. einsum has a file of its own.
+// ebb/autograd/composites/contraction.cpp -- products of vectors and matrices, most of them made of
+// matmul. einsum has a file of its own.
 //
 // Each sets the location of its caller, so that errors name the user's line and not this file.
+#include "ebb/autograd/operands/contraction.h"
+
 #include "ebb/autograd/history/record.h"
+#include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/addbmm.h"
 #include "ebb/autograd/ops/addmm.h"
+#include "ebb/autograd/ops/addmv.h"
+#include "ebb/autograd/ops/addr.h"
 #include "ebb/autograd/ops/baddbmm.h"
 #include "ebb/autograd/ops/bilinear.h"
 #include "ebb/autograd/ops/bmm.h"
+#include "ebb/autograd/ops/cross.h"
+#include "ebb/autograd/ops/diagonal.h"
 #include "ebb/autograd/ops/dot.h"
+#include "ebb/autograd/ops/inner.h"
+#include "ebb/autograd/ops/kron.h"
 #include "ebb/autograd/ops/linear.h"
 #include "ebb/autograd/ops/matmul.h"
 #include "ebb/autograd/ops/mul.h"
@@ -16,8 +26,11 @@
 #include "ebb/autograd/ops/outer.h"
 #include "ebb/autograd/ops/permute.h"
 #include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/ops/roll.h"
 #include "ebb/autograd/ops/squeeze.h"
+#include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/ops/tensordot.h"
+#include "ebb/autograd/ops/trace.h"
 #include "ebb/autograd/ops/transpose.h"
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/watch/composite_call.h"
@@ -40,6 +53,13 @@ bool broadcasts_to(const Tensor& input, IntSpan shape) {
   return true;
 }
 
+/// A product's operands in the words of its caller. Under autocast the product casts them.
+void check_one_dtype(const char* op, const char* name, const Tensor& tensor, const char* other_name,
+                     const Tensor& other) {
+  if ((thread_state.modes & gate::kAutocast) != 0) return;
+  ops::infer::check_same_dtype(op, name, tensor, other_name, other);
+}
+
 /// beta * input + alpha * product.
 Tensor combined(const char* op, const Tensor& input, const Tensor& product, const Scalar& beta,
                 const Scalar& alpha) {
@@ -56,20 +76,25 @@ Tensor combined(const char* op, const Tensor& input, const Tensor& product, cons
 
 Tensor mv(const Tensor& input, const Tensor& vec) {
   const autograd::CompositeCall call("mv", __builtin_return_address(0));
+  autograd::operands::check_mv(input, vec);
   check_ndim("mv", "input", input, 2, 2);
   check_ndim("mv", "vec", vec, 1, 1);
+  check_one_dtype("mv", "input", input, "vec", vec);
   return matmul(input, vec);
 }
 
 Tensor dot(const Tensor& input, const Tensor& tensor) {
   const autograd::CompositeCall call("dot", __builtin_return_address(0));
+  autograd::operands::check_dot(input, tensor);
   check_ndim("dot", "input", input, 1, 1);
   check_ndim("dot", "tensor", tensor, 1, 1);
+  check_one_dtype("dot", "input", input, "tensor", tensor);
   return matmul(input, tensor);
 }
 
 Tensor outer(const Tensor& input, const Tensor& vec2) {
   const autograd::CompositeCall call("outer", __builtin_return_address(0));
+  autograd::operands::check_outer(input, vec2);
   check_ndim("outer", "input", input, 1, 1);
   check_ndim("outer", "vec2", vec2, 1, 1);
   return mul(unsqueeze(input, 1), vec2);
@@ -78,9 +103,10 @@ Tensor outer(const Tensor& input, const Tensor& vec2) {
 Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
              const Scalar& alpha) {
   const autograd::CompositeCall call("addmm", __builtin_return_address(0));
-  ops::infer::check_defined("addmm", "input", input);
+  autograd::operands::check_addmm(input, mat1, mat2);
   check_ndim("addmm", "mat1", mat1, 2, 2);
   check_ndim("addmm", "mat2", mat2, 2, 2);
+  check_one_dtype("addmm", "mat1", mat1, "mat2", mat2);
   // A row added to every row of the product: linear does both in one pass.
   const bool is_linear = beta == Scalar(1) && alpha == Scalar(1) && input.ndim() == 1 &&
                          input.size(0) == mat2.size(1) && mat1.size(1) == mat2.size(0) &&
@@ -92,9 +118,10 @@ Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const 
 Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
                const Scalar& alpha) {
   const autograd::CompositeCall call("baddbmm", __builtin_return_address(0));
-  ops::infer::check_defined("baddbmm", "input", input);
+  autograd::operands::check_baddbmm(input, batch1, batch2);
   check_ndim("baddbmm", "batch1", batch1, 3, 3);
   check_ndim("baddbmm", "batch2", batch2, 3, 3);
+  check_one_dtype("baddbmm", "batch1", batch1, "batch2", batch2);
   return combined("baddbmm", input, bmm(batch1, batch2), beta, alpha);
 }
 
@@ -144,9 +171,6 @@ Tensor tensordot(const Tensor& input, const Tensor& other, IntSpan dims_input, I
 namespace {
 
 void check_bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight) {
-  ops::infer::check_defined("bilinear", "input1", input1);
-  ops::infer::check_defined("bilinear", "input2", input2);
-  ops::infer::check_defined("bilinear", "weight", weight);
   const int leading = input1.ndim() - 1;
   const bool fits = weight.ndim() == 3 && leading >= 0 && input2.ndim() == leading + 1 &&
                     equal(input1.sizes().first(leading), input2.sizes().first(leading)) &&
@@ -162,7 +186,10 @@ void check_bilinear(const Tensor& input1, const Tensor& input2, const Tensor& we
 Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight,
                 const Tensor& bias) {
   const autograd::CompositeCall call("bilinear", __builtin_return_address(0));
+  autograd::operands::check_bilinear(input1, input2, weight, bias);
   check_bilinear(input1, input2, weight);
+  check_one_dtype("bilinear", "input1", input1, "weight", weight);
+  check_one_dtype("bilinear", "input1", input1, "input2", input2);
   const int64_t outputs = weight.size(0), inner = weight.size(1), second = weight.size(2);
   const Tensor flat = reshape(permute(weight, {1, 0, 2}), {inner, outputs * second});
   Shape shape = input1.shape();
@@ -171,6 +198,96 @@ Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight
   const Tensor left = reshape(matmul(input1, flat), shape);
   const Tensor out = squeeze(matmul(left, unsqueeze(input2, -1)), -1);
   return bias.defined() ? add(out, bias) : out;
+}
+
+Tensor inner(const Tensor& input, const Tensor& other) {
+  const autograd::CompositeCall call("inner", __builtin_return_address(0));
+  autograd::operands::check_inner(input, other);
+  if (input.ndim() == 0 || other.ndim() == 0) return mul(input, other);
+  if (input.size(-1) != other.size(-1)) {
+    throw ShapeError(str("inner: last dims must have one size, got ", describe(input), " and ",
+                         describe(other)));
+  }
+  return tensordot(input, other, Shape{-1}, Shape{-1});
+}
+
+Tensor addr(const Tensor& input, const Tensor& vec1, const Tensor& vec2, const Scalar& beta,
+            const Scalar& alpha) {
+  const autograd::CompositeCall call("addr", __builtin_return_address(0));
+  autograd::operands::check_addr(input, vec1, vec2);
+  check_ndim("addr", "vec1", vec1, 1, 1);
+  check_ndim("addr", "vec2", vec2, 1, 1);
+  return combined("addr", input, outer(vec1, vec2), beta, alpha);
+}
+
+Tensor addmv(const Tensor& input, const Tensor& mat, const Tensor& vec, const Scalar& beta,
+             const Scalar& alpha) {
+  const autograd::CompositeCall call("addmv", __builtin_return_address(0));
+  autograd::operands::check_addmv(input, mat, vec);
+  check_ndim("addmv", "mat", mat, 2, 2);
+  check_ndim("addmv", "vec", vec, 1, 1);
+  check_one_dtype("addmv", "mat", mat, "vec", vec);
+  return combined("addmv", input, mv(mat, vec), beta, alpha);
+}
+
+Tensor addbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
+              const Scalar& alpha) {
+  const autograd::CompositeCall call("addbmm", __builtin_return_address(0));
+  autograd::operands::check_addbmm(input, batch1, batch2);
+  check_ndim("addbmm", "batch1", batch1, 3, 3);
+  check_ndim("addbmm", "batch2", batch2, 3, 3);
+  check_one_dtype("addbmm", "batch1", batch1, "batch2", batch2);
+  if (batch1.size(0) != batch2.size(0)) {
+    throw ShapeError(str("addbmm: batches must have one size, got ", describe(batch1), " and ",
+                         describe(batch2)));
+  }
+  return combined("addbmm", input, tensordot(batch1, batch2, Shape{0, 2}, Shape{0, 1}), beta,
+                  alpha);
+}
+
+Tensor kron(const Tensor& input, const Tensor& other) {
+  const autograd::CompositeCall call("kron", __builtin_return_address(0));
+  autograd::operands::check_kron(input, other);
+  const int ndim = std::max(input.ndim(), other.ndim());
+  check_ndim("kron", ndim == input.ndim() ? "input" : "other", ndim == input.ndim() ? input : other,
+             0, kMaxDims / 2);
+  Shape left, right, joined;  // of [m, n] and [p, q]: [m, 1, n, 1], [1, p, 1, q], [m p, n q]
+  for (int dim = -ndim; dim < 0; ++dim) {
+    const int64_t outer_size = -dim > input.ndim() ? 1 : input.size(dim);
+    const int64_t inner_size = -dim > other.ndim() ? 1 : other.size(dim);
+    left.push_back(outer_size);
+    left.push_back(1);
+    right.push_back(1);
+    right.push_back(inner_size);
+    joined.push_back(outer_size * inner_size);
+  }
+  return reshape(reshape(input, left) * reshape(other, right), joined);
+}
+
+Tensor cross(const Tensor& input, const Tensor& other, std::optional<int64_t> dim) {
+  const autograd::CompositeCall call("cross", __builtin_return_address(0));
+  autograd::operands::check_cross(input, other);
+  if (input.ndim() != other.ndim()) {
+    throw ShapeError(str("cross: needs as many dims of input as of other, got ", describe(input),
+                         " and ", describe(other)));
+  }
+  int axis = dim ? normalize_dim("cross", *dim, input) : 0;
+  while (!dim && axis < input.ndim() && input.size(axis) != 3) ++axis;
+  if (axis == input.ndim() || input.size(axis) != 3 || other.size(axis) != 3) {
+    throw ShapeError(
+        str("cross: needs a dim of 3 elements, got ", describe(input), " and ", describe(other)));
+  }
+  const auto turned = [&](const Tensor& one, int64_t by) {
+    return roll(one, Shape{by}, Shape{axis});
+  };
+  return turned(input, -1) * turned(other, 1) - turned(input, 1) * turned(other, -1);
+}
+
+Tensor trace(const Tensor& input) {
+  const autograd::CompositeCall call("trace", __builtin_return_address(0));
+  autograd::operands::check_trace(input);
+  check_ndim("trace", "input", input, 2, 2);
+  return sum(diagonal(input));
 }
 
 }  // namespace ebb

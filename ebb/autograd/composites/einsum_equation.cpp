@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "ebb/core/base/quotes.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb::autograd::einsum {
@@ -19,7 +20,7 @@ bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z')
 
 [[noreturn]] void throw_malformed(std::string_view text) {
   throw ValueError(
-      str("einsum: equation needs letters, commas, '...' and one '->', got '", text, "'"));
+      str("einsum: equation needs letters, commas, '...' and one '->', got ", in_quotes(text)));
 }
 
 /// An equation cut into terms of letters and at most one kDots each.
@@ -75,8 +76,8 @@ std::vector<int> covered_dims(const Terms& terms, std::span<const Tensor> operan
     const int letters = static_cast<int>(term.size()) - (has_dots ? 1 : 0);
     const int rest = operands[i].ndim() - letters;
     if (rest < 0 || (rest > 0 && !has_dots)) {
-      throw ShapeError(str("einsum: operand ", i, " needs the ", letters, " dims of '", shown(term),
-                           "', got ", ops::infer::describe(operands[i])));
+      throw ShapeError(str("einsum: operand ", i, " needs the ", letters, " dims of ",
+                           in_quotes(shown(term)), ", got ", ops::infer::describe(operands[i])));
     }
     covered.push_back(rest);
   }
@@ -121,14 +122,14 @@ void check_output(const std::string& term, const Labels& output,
   for (size_t i = 0; i < output.size(); ++i) {
     const auto begin = output.begin();
     if (std::count(begin, begin + static_cast<int64_t>(i), output[i]) != 0) {
-      throw ValueError(
-          str("einsum: output '", shown(term), "' names '", name_of(output[i]), "' twice"));
+      throw ValueError(str("einsum: output ", in_quotes(shown(term)), " names '",
+                           name_of(output[i]), "' twice"));
     }
     const bool is_known = std::any_of(inputs.begin(), inputs.end(), [&](const Labels& labels) {
       return contains(labels, output[i]);
     });
     if (is_known) continue;
-    throw ValueError(str("einsum: output '", shown(term), "' names '", name_of(output[i]),
+    throw ValueError(str("einsum: output ", in_quotes(shown(term)), " names '", name_of(output[i]),
                          "', which no operand has"));
   }
 }
@@ -138,8 +139,9 @@ void check_output(const std::string& term, const Labels& output,
 Equation parse(std::string_view text, std::span<const Tensor> operands) {
   const Terms terms(text);
   if (terms.inputs.size() != operands.size()) {
-    throw ValueError(str("einsum: equation '", text, "' is for ", terms.inputs.size(), " operand",
-                         terms.inputs.size() == 1 ? "" : "s", ", got ", operands.size()));
+    throw ValueError(str("einsum: equation ", in_quotes(text), " is for ", terms.inputs.size(),
+                         " operand", terms.inputs.size() == 1 ? "" : "s", ", got ",
+                         operands.size()));
   }
   const std::vector<int> covered = covered_dims(terms, operands);
   const int most_covered = *std::max_element(covered.begin(), covered.end());

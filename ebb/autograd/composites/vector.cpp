@@ -3,6 +3,8 @@
 
 #include "ebb/autograd/composites/widened.h"
 #include "ebb/autograd/history/record.h"
+#include "ebb/autograd/operands/loss.h"
+#include "ebb/autograd/operands/norm.h"
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/abs.h"
 #include "ebb/autograd/ops/broadcast_tensors.h"
@@ -15,7 +17,6 @@
 #include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/watch/composite_call.h"
-#include "ebb/ops/infer.h"
 
 namespace ebb {
 namespace {
@@ -31,20 +32,14 @@ Tensor length_of(const Tensor& input, double p, int64_t dim, bool keepdim, doubl
 
 Tensor normalize(const Tensor& input, double p, int64_t dim, double eps) {
   const autograd::CompositeCall call("normalize", __builtin_return_address(0));
-  ops::infer::check_defined("normalize", "input", input);
+  autograd::operands::check_normalize(input);
   const Tensor wide = autograd::widened(input);
   return cast(wide / length_of(wide, p, dim, true, eps), input.dtype());
 }
 
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
-  constexpr const char* op = "cosine_similarity";
   const autograd::CompositeCall call("cosine_similarity", __builtin_return_address(0));
-  ops::infer::check_defined(op, "x1", x1);
-  ops::infer::check_defined(op, "x2", x2);
-  for (const Tensor* const one : {&x1, &x2}) {
-    if (!is_complex(one->dtype())) continue;
-    throw DTypeError(str(op, ": needs real tensors, got ", ops::infer::describe(*one)));
-  }
+  autograd::operands::check_cosine_similarity(x1, x2);
   std::vector<Tensor> both = {x1, x2};
   // A length counts what is repeated along dim.
   if (x1.shape() != x2.shape()) both = broadcast_tensors(both);
@@ -52,12 +47,13 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   const Tensor product = sum(first * second, IntSpan{dim});
   const Tensor cosine =
       product / (length_of(first, 2, dim, false, eps) * length_of(second, 2, dim, false, eps));
-  const bool has_own_dtype = x1.dtype() == x2.dtype() && is_floating(x1.dtype());
+  const bool has_own_dtype = x1.dtype() == x2.dtype();
   return has_own_dtype ? cast(cosine, x1.dtype()) : cosine;
 }
 
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
   const autograd::CompositeCall call("pairwise_distance", __builtin_return_address(0));
+  autograd::operands::check_pairwise_distance(x1, x2);
   const Tensor difference = x1 - x2 + eps;
   const bool is_real = !is_complex(difference.dtype());
   return norm(is_real ? difference : abs(difference), p, IntSpan{-1}, keepdim);

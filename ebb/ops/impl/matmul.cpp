@@ -93,7 +93,7 @@ Geometry padded(const Geometry& matrices, int ndim) {
 
 Tensor matmul(const Tensor& input, const Tensor& other) {
   infer::check_same_device("matmul", input, other);
-  infer::check_same_dtype("matmul", input, "other", other);
+  infer::check_same_dtype("matmul", "input", input, "other", other);
   if (input.ndim() == 0 || other.ndim() == 0) {
     throw_mismatch("input and other need at least 1 dim", input, other);
   }
@@ -131,14 +131,14 @@ void check_linear(const Tensor& input, const Tensor& weight, const Tensor& bias)
   infer::check_ndim("linear", "input", input, 1, kMaxDims);
   infer::check_ndim("linear", "weight", weight, 2, 2);
   infer::check_same_device("linear", input, weight);
-  infer::check_same_dtype("linear", input, "weight", weight);
+  infer::check_same_dtype("linear", "input", input, "weight", weight);
   if (input.impl()->sizes()[input.ndim() - 1] != weight.impl()->sizes()[1]) {
     throw ShapeError(str("linear: the last size of input must be the last of weight, got ",
                          infer::describe(input), " and ", infer::describe(weight)));
   }
   if (!bias.defined()) return;
   infer::check_same_device("linear", input, bias);
-  infer::check_same_dtype("linear", input, "bias", bias);
+  infer::check_same_dtype("linear", "input", input, "bias", bias);
   const bool fits = bias.ndim() == 1 && bias.impl()->sizes()[0] == weight.impl()->sizes()[0];
   if (!fits) {
     throw ShapeError(str("linear: bias must hold one element per row of weight, got ",
