@@ -1,7 +1,8 @@
 // ebb/autograd/composites/pad.cpp -- pad: what is around a tensor, in four modes.
 //
 // A constant is an op of its own. The other modes repeat elements of the tensor: per dim, one
-// index_select whose index says which.
+// index_select whose index says which. A negative count cuts off: what is reflected or repeated is
+// still the whole tensor, but what goes around is what is left of it, as in PyTorch.
 #include "ebb/autograd/ops/pad.h"
 
 #include "ebb/autograd/history/record.h"
@@ -9,8 +10,10 @@
 #include "ebb/autograd/ops/constant_pad_nd.h"
 #include "ebb/autograd/ops/empty.h"
 #include "ebb/autograd/ops/index_select.h"
+#include "ebb/autograd/ops/narrow.h"
 #include "ebb/autograd/ops/to_device.h"
 #include "ebb/autograd/watch/composite_call.h"
+#include "ebb/core/base/quotes.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -22,8 +25,8 @@ PadMode pad_mode(std::string_view mode) {
   if (mode == "reflect") return PadMode::reflect;
   if (mode == "replicate") return PadMode::replicate;
   if (mode == "circular") return PadMode::circular;
-  throw ValueError(
-      str("pad: mode must be 'constant', 'reflect', 'replicate' or 'circular', got '", mode, "'"));
+  throw ValueError(str("pad: mode must be 'constant', 'reflect', 'replicate' or 'circular', got ",
+                       in_quotes(mode)));
 }
 
 /// The largest count on either side of a dim with `size` elements.
@@ -44,7 +47,30 @@ int64_t source_of(PadMode mode, int64_t place, int64_t size) {
   return place < 0 ? place + size : place < size ? place : place - size;
 }
 
+/// Throws ValueError unless counts fit to a dim with `size` elements.
+void check_counts(PadMode mode, std::string_view name, int64_t size, IntSpan counts) {
+  const bool goes_around = mode == PadMode::circular;
+  const int64_t cut = std::min<int64_t>(counts[0], 0) + std::min<int64_t>(counts[1], 0);
+  const int64_t most = largest_pad(mode, goes_around ? std::max<int64_t>(size + cut, 0) : size);
+  if (std::max(counts[0], counts[1]) > most) {
+    throw ValueError(str("pad: mode ", name, " needs counts of at most ", most, " for a size of ",
+                         size, ", got ", PrintShape{counts}));
+  }
+  // Each alone first: the sum of any two could overflow.
+  if (std::min(counts[0], counts[1]) >= -size && size + counts[0] + counts[1] >= 0 &&
+      size + cut >= 0) {
+    return;
+  }
+  throw ValueError(str("pad: counts must leave a size of at least 0, got ", PrintShape{counts},
+                       " for a size of ", size));
+}
+
 Tensor padded_along(const Tensor& input, int dim, PadMode mode, int64_t before, int64_t after) {
+  if (mode == PadMode::circular && (before < 0 || after < 0)) {
+    const int64_t first = std::max<int64_t>(-before, 0), last = std::max<int64_t>(-after, 0);
+    const Tensor left = narrow(input, dim, first, input.size(dim) - first - last);
+    return padded_along(left, dim, mode, before + first, after + last);
+  }
   const int64_t size = input.size(dim);
   const Tensor index = empty(Shape{before + size + after}, DType::int64);
   auto* const values = index.data<int64_t>();
@@ -65,14 +91,7 @@ Tensor pad(const Tensor& input, IntSpan pad, std::string_view mode, std::optiona
                          PrintShape{pad}, " for input ", ops::infer::describe(input)));
   }
   for (size_t pair = 0; pair < pad.size(); pair += 2) {
-    const int64_t size = input.size(-1 - static_cast<int64_t>(pair / 2));
-    const int64_t most = largest_pad(kind, size);
-    const bool fits =
-        pad[pair] >= 0 && pad[pair] <= most && pad[pair + 1] >= 0 && pad[pair + 1] <= most;
-    if (!fits) {
-      throw ValueError(str("pad: mode ", mode, " needs counts from 0 to ", most, " for a size of ",
-                           size, ", got ", PrintShape{pad.subspan(pair, 2)}));
-    }
+    check_counts(kind, mode, input.size(-1 - static_cast<int64_t>(pair / 2)), pad.subspan(pair, 2));
   }
   Tensor out = input;
   for (size_t pair = 0; pair < pad.size(); pair += 2) {
