@@ -69,6 +69,13 @@ struct Geometry {
   }
 };
 
+/// A tensor as it is; a 0-d one as one of shape [1].
+inline Geometry at_least_1d(const Tensor& tensor) {
+  Geometry geometry(tensor);
+  if (geometry.ndim == 0) geometry.append(1, 1);
+  return geometry;
+}
+
 /// Pointer to the element of `tensor` that lies `elements` (of its dtype) after the first.
 inline void* data_at(const Tensor& tensor, int64_t elements) {
   const auto item = static_cast<int64_t>(item_size(tensor.impl()->dtype));

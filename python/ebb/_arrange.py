@@ -1,5 +1,5 @@
 # python/ebb/_arrange.py -- functions of several tensors whose arguments no op signature can tell:
-# einsum, tensordot, meshgrid, broadcast_tensors, nonzero.
+# einsum, tensordot, meshgrid, block_diag, nonzero and others.
 """Functions that sort their arguments out and then call one op."""
 
 import builtins
@@ -62,6 +62,50 @@ def broadcast_tensors(*tensors):
     return _C._ops.broadcast_tensors(_tensors("broadcast_tensors", tensors))
 
 
+def chain_matmul(*matrices):
+    """Return the product of matrices in the cheapest order: linalg.multi_dot; of one, itself."""
+    if len(matrices) == 1:
+        return matrices[0]
+    return ebb.linalg.multi_dot(matrices)
+
+
+def block_diag(*tensors):
+    """Return matrices along the diagonal of one, zeros elsewhere.
+
+    A vector is a row, a number one element.
+    """
+    return _C._ops.block_diag(_tensors("block_diag", tensors))
+
+
+def cartesian_prod(*tensors):
+    """Return all tuples of an element of each vector, as rows; the last changes fastest."""
+    return _C._ops.cartesian_prod(_tensors("cartesian_prod", tensors))
+
+
+def _at_least(op, tensors):
+    if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+        return getattr(_C._ops, op)(tensors[0])
+    return tuple(getattr(_C._ops, op)(one) for one in _tensors(op, tensors))
+
+
+def atleast_1d(*tensors):
+    """Return the tensor, or a tuple of several, with a dim put in where one has none."""
+    return _at_least("atleast_1d", tensors)
+
+
+def atleast_2d(*tensors):
+    """Return the tensor, or a tuple of several, with dims put in front until each has two."""
+    return _at_least("atleast_2d", tensors)
+
+
+def atleast_3d(*tensors):
+    """Return the tensor, or a tuple of several, each with at least three dims.
+
+    [n] becomes [1, n, 1], [m, n] becomes [m, n, 1].
+    """
+    return _at_least("atleast_3d", tensors)
+
+
 def nonzero(input, *, as_tuple=False):
     """Return the indices of all elements that are not zero, one row each.
 
@@ -74,10 +118,4 @@ def nonzero(input, *, as_tuple=False):
     return tuple(rows.unbind(1)) if input.ndim > 0 else (_C._ops.flatnonzero(input),)
 
 
-def _type(self, dtype=None):
-    """Return the dtype's name, or, with a dtype, the tensor in it."""
-    return str(self.dtype) if dtype is None else self.to(dtype)
-
-
 Tensor.nonzero = nonzero
-Tensor.type = _type

@@ -27,6 +27,7 @@
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/ops/vstack.h"
 #include "ebb/autograd/watch/composite_call.h"
+#include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/infer.h"
 
@@ -115,7 +116,7 @@ std::vector<Tensor> meshgrid(std::span<const Tensor> tensors, std::string_view i
   const autograd::CompositeCall call("meshgrid", __builtin_return_address(0));
   check_tensors("meshgrid", tensors);
   if (indexing != "ij" && indexing != "xy") {
-    throw ValueError(str("meshgrid: indexing must be 'ij' or 'xy', got '", indexing, "'"));
+    throw ValueError(str("meshgrid: indexing must be 'ij' or 'xy', got ", in_quotes(indexing)));
   }
   Shape shape;
   for (size_t position = 0; position < tensors.size(); ++position) {
@@ -293,7 +294,8 @@ Tensor tile(const Tensor& input, IntSpan dims) {
   return repeated(input, counts);
 }
 
-Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int64_t> dim) {
+Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int64_t> dim,
+                         std::optional<int64_t> output_size) {
   const autograd::CompositeCall call("repeat_interleave", __builtin_return_address(0));
   ops::infer::check_defined("repeat_interleave", "input", input);
   if (repeats < 0) {
@@ -310,6 +312,10 @@ Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int
   if (__builtin_mul_overflow(joined[axis], repeats, &joined[axis])) {
     throw ShapeError(str("repeat_interleave: sizes must fit into 63 bits, got repeats ", repeats,
                          " for input ", describe(input)));
+  }
+  if (output_size.value_or(joined[axis]) != joined[axis]) {
+    throw ValueError(str("repeat_interleave: output_size must be the sum of repeats, ",
+                         joined[axis], ", got ", *output_size));
   }
   return copies_of(expand(unsqueeze(source, axis + 1), copied), joined);
 }

@@ -9,7 +9,7 @@
 #include "ebb/kernels/tables/cast.h"
 #include "ebb/kernels/tables/triangle.h"
 #include "ebb/ops/impl/copies.h"
-#include "ebb/ops/impl/creation.h"
+#include "ebb/ops/impl/new_tensors.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/prepare.h"
 #include "ebb/ops/view_of.h"

@@ -1,6 +1,8 @@
 // ebb/ops/impl/shape.cpp -- views: reshape, view, transpose, permute, expand, split, unbind.
 #include "ebb/ops/impl/shape.h"
 
+#include <algorithm>
+
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/impl/copies.h"
 #include "ebb/ops/infer.h"
@@ -78,6 +80,36 @@ Tensor view(const Tensor& input, IntSpan shape) {
   throw ShapeError(str("view: shape must be expressible by strides, got shape ", PrintShape{shape},
                        " for input ", infer::describe(input), " with strides ",
                        PrintShape{input.strides()}, "\nhint: use reshape, which copies if needed"));
+}
+
+Tensor view(const Tensor& input, DType dtype) {
+  const auto refuse = [&](const char* needs) {
+    throw ShapeError(str("view: ", dtype, " needs ", needs, ", got ", infer::describe(input),
+                         " with strides ", PrintShape{input.strides()}, " and offset ",
+                         input.storage_offset()));
+  };
+  const auto from = static_cast<int64_t>(item_size(input.dtype()));
+  const auto to = static_cast<int64_t>(item_size(dtype));
+  Geometry geometry(input);
+  int64_t offset = input.storage_offset();
+  if (from != to) {
+    const int last = geometry.ndim - 1;
+    if (last < 0) refuse("a last dim");
+    if (geometry.strides[last] != 1) refuse("elements of the last dim side by side");
+    const int64_t parts = std::max<int64_t>(from / to, 1), whole = std::max<int64_t>(to / from, 1);
+    bool fits = geometry.sizes[last] % whole == 0 && offset % whole == 0;
+    for (int dim = 0; dim < last; ++dim) {
+      fits = fits && geometry.strides[dim] % whole == 0;
+      geometry.strides[dim] = geometry.strides[dim] / whole * parts;
+    }
+    if (!fits) refuse("a last size that its bytes divide");
+    geometry.sizes[last] = geometry.sizes[last] / whole * parts;
+    offset = offset / whole * parts;
+  }
+  const Tensor out =
+      make_view_as(input, dtype, geometry.size_span(), geometry.stride_span(), offset);
+  out.impl()->cut_from_base();
+  return out;
 }
 
 Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1) {

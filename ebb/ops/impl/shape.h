@@ -13,6 +13,8 @@ namespace ebb::ops::impl {
 
 EBB_API Tensor reshape(const Tensor& input, IntSpan shape);
 EBB_API Tensor view(const Tensor& input, IntSpan shape);
+/// The bytes as elements of another dtype; no view, since no gradient passes.
+EBB_API Tensor view(const Tensor& input, DType dtype);
 EBB_API Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1);
 EBB_API Tensor permute(const Tensor& input, IntSpan dims);
 EBB_API Tensor expand(const Tensor& input, IntSpan size);

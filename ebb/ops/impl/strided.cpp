@@ -9,8 +9,8 @@
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables/cast.h"
 #include "ebb/ops/impl/copies.h"
-#include "ebb/ops/impl/creation.h"
 #include "ebb/ops/impl/index.h"
+#include "ebb/ops/impl/new_tensors.h"
 #include "ebb/ops/impl/reduce.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/view_of.h"
@@ -162,6 +162,63 @@ Tensor strided_sum(const Tensor& grad, int64_t length, IntSpan stride, int64_t o
   const Tensor row = contiguous(values);
   const Tensor flat = make_alias(row, Shape{row.numel()}, Shape{1}, row.storage_offset());
   return index_add_(out, 0, places_of(region, offset), flat, 1);
+}
+
+namespace {
+
+/// `whole` with windows along a dim, and a last dim of their elements.
+Geometry windows_of(const Geometry& whole, int64_t dimension, int64_t size, int64_t step) {
+  constexpr const char* op = "unfold_dim";
+  Geometry windows = whole;
+  if (windows.ndim == 0) windows.append(1, 1);  // a number counts as a vector of one
+  const int axis = normalize_dim(op, dimension, windows.ndim);
+  const int64_t extent = windows.sizes[axis];
+  if (size < 0 || size > extent) {
+    throw ShapeError(
+        str(op, ": size must be from 0 to ", extent, ", the size of dim ", axis, ", got ", size));
+  }
+  if (step < 1) throw ValueError(str(op, ": step must be at least 1, got ", step));
+  if (windows.ndim == kMaxDims) {
+    throw ShapeError(str(op, ": input needs at most ", kMaxDims - 1, " dims, got ", kMaxDims));
+  }
+  windows.append(size, windows.strides[axis]);
+  windows.sizes[axis] = (extent - size) / step + 1;
+  // One window may be further than memory reaches.
+  if (windows.sizes[axis] > 1) windows.strides[axis] *= step;
+  if (whole.ndim > 0) return windows;
+  Geometry row;
+  row.append(size, 1);
+  return row;
+}
+
+}  // namespace
+
+Tensor unfold_dim(const Tensor& input, int64_t dimension, int64_t size, int64_t step) {
+  const Geometry windows = windows_of(Geometry(input), dimension, size, step);
+  return make_view(input, windows.size_span(), windows.stride_span(), input.storage_offset());
+}
+
+Tensor unfold_dim_backward(const Tensor& grad, IntSpan input_shape, int64_t dimension, int64_t size,
+                           int64_t step) {
+  constexpr const char* op = "unfold_dim_backward";
+  if (input_shape.size() >= kMaxDims) {
+    throw ShapeError(
+        str(op, ": input_shape needs at most ", kMaxDims - 1, " dims, got ", input_shape.size()));
+  }
+  const int64_t count = checked_numel(op, input_shape, item_size(grad.dtype()));
+  int64_t strides[kMaxDims];
+  contiguous_strides(input_shape, strides);
+  Geometry whole;
+  for (size_t dim = 0; dim < input_shape.size(); ++dim) {
+    whole.append(input_shape[dim], strides[dim]);
+  }
+  const Geometry windows = windows_of(whole, dimension, size, step);
+  if (!equal(grad.sizes(), windows.size_span())) {
+    throw ShapeError(str(op, ": grad must have shape ", PrintShape{windows.size_span()}, ", got ",
+                         infer::describe(grad)));
+  }
+  const Tensor row = strided_sum(grad, count, windows.stride_span(), 0);
+  return make_alias(row, input_shape, {strides, input_shape.size()}, 0);
 }
 
 }  // namespace ebb::ops::impl

@@ -1,0 +1,168 @@
+# python/ebb/_views.py -- methods that give a tensor another shape or other memory in place:
+# unsqueeze_, t_, resize_, set_ and their kin; and Tensor.unfold and Tensor.where.
+#
+# The view is made as by the form without underscore, and the object then becomes it
+# (python/src/tensor/methods.cpp: become()). So nobody who holds the tensor as it was is disturbed:
+# neither other views of it nor a graph that saved it.
+"""Views in place."""
+
+import math
+
+import ebb
+from ebb._C import Tensor
+
+
+def _become(self, name, view):
+    """Make ``self`` what ``view`` makes of it, history included, and return it."""
+    if self.requires_grad and self.is_leaf:
+        raise ebb.AutogradError(
+            f"{name}: a leaf that requires a gradient must not change its shape in place, got "
+            f"shape {list(self.shape)}\nhint: use the name without the last underscore"
+        )
+    with ebb.enable_grad():  # what has a history keeps it
+        after = view(self)
+    if after.name is None and self.name is not None:
+        after.name = self.name
+    if self.retains_grad:
+        after.retain_grad()
+    return self._become(after)
+
+
+def unsqueeze_(self, dim):
+    """Put a size of 1 in at ``dim``; see ebb.unsqueeze()."""
+    return _become(self, "unsqueeze_", lambda x: x.unsqueeze(dim))
+
+
+def squeeze_(self, dim=None):
+    """Leave out sizes of 1: all, or those of ``dim``; see ebb.squeeze()."""
+    return _become(self, "squeeze_", lambda x: x.squeeze() if dim is None else x.squeeze(dim))
+
+
+def transpose_(self, dim0, dim1):
+    """Exchange two dims; see ebb.transpose()."""
+    return _become(self, "transpose_", lambda x: x.transpose(dim0, dim1))
+
+
+def swapaxes_(self, axis0, axis1):
+    """Exchange two dims; see ebb.transpose()."""
+    return _become(self, "swapaxes_", lambda x: x.transpose(axis0, axis1))
+
+
+def swapdims_(self, dim0, dim1):
+    """Exchange two dims; see ebb.transpose()."""
+    return _become(self, "swapdims_", lambda x: x.transpose(dim0, dim1))
+
+
+def t_(self):
+    """Transpose a matrix; see ebb.t()."""
+    return _become(self, "t_", lambda x: x.t())
+
+
+def as_strided_(self, size, stride, storage_offset=None):
+    """Show other elements of the memory; see ebb.as_strided()."""
+    return _become(self, "as_strided_", lambda x: x.as_strided(size, stride, storage_offset))
+
+
+def detach_(input):
+    """Forget the history of ``input`` and return it; see Tensor.detach_()."""
+    return input.detach_()
+
+
+def resize_(self, *size):
+    """Give the tensor another size, in row-major order, and return it.
+
+    It keeps the elements that memory holds, in the order that they lie in. If it needs more memory
+    it gets new memory; other tensors that share the old one keep that.
+
+    Raises:
+        AutogradError: If the tensor requires a gradient.
+    Example:
+        >>> ebb.arange(4).resize_(2, 2).tolist()
+        [[0, 1], [2, 3]]
+    """
+    if self.requires_grad:
+        raise ebb.AutogradError(
+            "resize_: needs a tensor that requires no gradient, got one that does"
+        )
+    sizes = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+    shape = tuple(sizes)
+    if self.shape == shape:
+        return self
+    with ebb.no_grad():
+        held, offset = self._storage_numel(), self.storage_offset()
+        count = math.prod(shape)
+        whole = self.detach()
+        if offset + count > held:
+            memory = ebb.empty(offset + count, dtype=self.dtype, device=self.device)
+            memory[:held] = whole.as_strided((held,), (1,), 0)
+            whole = memory
+        return self._become(whole.as_strided(shape, _row_major(shape), offset).detach())
+
+
+def _row_major(shape):
+    """Return the strides of elements in row-major order."""
+    return [math.prod([max(size, 1) for size in shape[dim + 1 :]]) for dim in range(len(shape))]
+
+
+def resize_as_(self, the_template):
+    """Give the tensor the size of another; see Tensor.resize_()."""
+    return resize_(self, the_template.shape)
+
+
+def set_(self, source=None, storage_offset=0, size=None, stride=None):
+    """Show the memory of ``source``, or none at all, and return the tensor.
+
+    With a size and strides, it shows the elements that as_strided() would. A leaf that requires a
+    gradient must keep its shape.
+    """
+    with ebb.no_grad():
+        if source is None:
+            source = ebb.empty(0, dtype=self.dtype, device=self.device)
+        if source.dtype != self.dtype or source.device != self.device:
+            raise ebb.DTypeError(
+                f"set_: source needs dtype {self.dtype.name} and device {self.device}, "
+                f"got {source.dtype.name} and {source.device}"
+            )
+        memory = source.detach()
+        if size is not None:
+            stride = _row_major(size) if stride is None else stride
+            memory = memory.as_strided(size, stride, storage_offset).detach()
+    if self.requires_grad:
+        self.data = memory
+        return self
+    return self._become(memory)
+
+
+def is_set_to(self, tensor):
+    """Return whether two tensors show the same elements of the same memory."""
+    return (
+        self.dtype == tensor.dtype
+        and self.data_ptr() == tensor.data_ptr()
+        and self.shape == tensor.shape
+        and self.stride() == tensor.stride()
+    )
+
+
+def unfold(self, dimension, size, step):
+    """Return a view of all windows of ``size`` elements along a dim, one every ``step``.
+
+    A new last dim holds the elements of each window. Windows may overlap: then their gradients add
+    up.
+
+    Example:
+        >>> ebb.arange(5).unfold(0, 3, 1).tolist()
+        [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
+    """
+    return ebb._C._ops.unfold_dim(self, dimension, size, step)
+
+
+def where(self, condition, other):
+    """Return the elements where ``condition`` is true, and those of ``other`` elsewhere."""
+    return ebb.where(condition, self, other)
+
+
+for _method in (
+    *(unsqueeze_, squeeze_, transpose_, swapaxes_, swapdims_, t_, as_strided_),
+    *(resize_, resize_as_, set_, is_set_to, unfold, where),
+):
+    setattr(Tensor, _method.__name__, _method)
