@@ -1,0 +1,158 @@
+# python/ebb/_creation.py -- tensors made out of nothing, in terms of empty, arange and linspace:
+# logspace, range, tril_indices, empty_strided and others.
+"""Functions that make tensors by others that do."""
+
+import builtins
+
+import ebb
+from ebb._C import Size, Tensor
+
+
+def logspace(
+    start, end, steps, base=10.0, *, out=None, dtype=None, device=None, requires_grad=False
+):
+    """Return ``base`` to the power of ``steps`` numbers evenly spaced from ``start`` to ``end``.
+
+    Example:
+        >>> ebb.logspace(0, 2, 3).tolist()
+        [1.0, 10.0, 100.0]
+    """
+    dtype = dtype or ebb.get_default_dtype()
+    exact = ebb.complex128 if dtype.is_complex else ebb.float64
+    powers = base ** ebb.linspace(start, end, steps, dtype=ebb.float64, device=device).to(exact)
+    return _given(powers.to(dtype), out, requires_grad)
+
+
+def range(start=0, end=None, step=1, *, out=None, dtype=None, device=None, requires_grad=False):
+    """Return the numbers ``start``, ``start + step``, ... up to ``end``, which is included.
+
+    Unlike arange() it ends with ``end``, and gives the default dtype for integers too.
+
+    Example:
+        >>> ebb.range(1, 3).tolist()
+        [1.0, 2.0, 3.0]
+    """
+    start, end = (0, start) if end is None else (start, end)
+    if step == 0 or (end - start) / step < 0:
+        raise ebb.errors.ValueError(
+            f"range: needs a step that leads to end, got start {start}, end {end}, step {step}"
+        )
+    count = int((end - start) / step) + 1
+    whole = all(isinstance(one, int) for one in (start, end, step))
+    kind = ebb.int64 if whole else ebb.float64
+    numbers = start + step * ebb.arange(count, dtype=kind, device=device)
+    return _given(numbers.to(dtype or ebb.get_default_dtype()), out, requires_grad)
+
+
+def _given(found, out, requires_grad):
+    """Return ``found``, or ``out`` with its elements."""
+    if out is None:
+        return found.requires_grad_(requires_grad)
+    if out.shape != found.shape:
+        raise ebb.ShapeError(f"out needs shape {list(found.shape)}, got {list(out.shape)}")
+    return out.copy_(found)
+
+
+def tril_indices(row, col, offset=0, *, dtype=None, device=None):
+    """Return the rows and columns of the places on and below a diagonal of a matrix.
+
+    Example:
+        >>> ebb.tril_indices(2, 2).tolist()
+        [[0, 1, 1], [0, 0, 1]]
+    """
+    return _places(ebb.ones(row, col, dtype=ebb.bool, device=device).tril(offset), dtype)
+
+
+def triu_indices(row, col, offset=0, *, dtype=None, device=None):
+    """Return the rows and columns of the places on and above a diagonal of a matrix.
+
+    Example:
+        >>> ebb.triu_indices(2, 2).tolist()
+        [[0, 0, 1], [0, 1, 1]]
+    """
+    return _places(ebb.ones(row, col, dtype=ebb.bool, device=device).triu(offset), dtype)
+
+
+def _places(mask, dtype):
+    return mask.nonzero().t().contiguous().to(dtype or ebb.int64)
+
+
+def vander(x, N=None, increasing=False):  # noqa: N803
+    """Return the powers of each element of a vector as a row of ``N`` columns.
+
+    They fall from ``N - 1`` to 0, or rise, if ``increasing``. ``N`` is the number of rows unless it
+    is given.
+
+    Example:
+        >>> ebb.vander(ebb.tensor([2, 3])).tolist()
+        [[2, 1], [3, 1]]
+    """
+    if x.ndim != 1:
+        raise ebb.ShapeError(f"vander: x needs 1 dim, got shape {list(x.shape)}")
+    powers = ebb.linalg.vander(x, N)
+    return powers if increasing else powers.flip(1)
+
+
+def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False):
+    """Return uninitialised memory with these sizes and strides.
+
+    Example:
+        >>> ebb.empty_strided((2, 3), (1, 2)).stride()
+        (1, 2)
+    """
+    size, stride = tuple(size), tuple(stride)
+    last = sum((n - 1) * step for n, step in zip(size, stride, strict=False))
+    count = 0 if 0 in size else last + 1
+    memory = ebb.empty(max(count, 0), dtype=dtype, device=device)
+    return memory.as_strided(size, stride, 0).detach().requires_grad_(requires_grad)
+
+
+def empty_permuted(size, physical_layout, *, dtype=None, device=None, requires_grad=False):
+    """Return uninitialised memory whose dims lie in it in the order ``physical_layout``.
+
+    Example:
+        >>> ebb.empty_permuted((2, 3), (1, 0)).stride()
+        (1, 2)
+    """
+    order = list(physical_layout)
+    if sorted(order) != list(builtins.range(len(size))):
+        raise ebb.errors.ValueError(
+            f"empty_permuted: physical_layout must name each dim once, got {order}"
+        )
+    memory = ebb.empty([size[dim] for dim in order], dtype=dtype, device=device)
+    back = [order.index(dim) for dim in builtins.range(len(order))]
+    return memory.permute(back).detach().requires_grad_(requires_grad)
+
+
+def broadcast_shapes(*shapes):
+    """Return the shape that tensors of these shapes broadcast to.
+
+    Example:
+        >>> ebb.broadcast_shapes((3, 1), (4,))
+        ebb.Size([3, 4])
+    """
+    listed = [(shape,) if isinstance(shape, int) else tuple(shape) for shape in shapes]
+    joined = [1] * max((len(shape) for shape in listed), default=0)
+    for shape in listed:
+        for place, size in enumerate(reversed(shape), 1):
+            if size < 0 or (size != joined[-place] and 1 not in (size, joined[-place])):
+                raise ebb.ShapeError(
+                    "broadcast_shapes: shapes must broadcast together, got "
+                    f"{' and '.join(str(list(one)) for one in listed)}"
+                )
+            joined[-place] = joined[-place] if size == 1 else size
+    return Size(joined)
+
+
+def _new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_grad=False):
+    """Like ebb.empty_strided(), in this tensor's dtype and device unless given."""
+    return empty_strided(
+        size,
+        stride,
+        dtype=dtype or self.dtype,
+        device=device or self.device,
+        requires_grad=requires_grad,
+    )
+
+
+Tensor.new_empty_strided = _new_empty_strided
