@@ -39,6 +39,11 @@ class Form:
         """An identifier unique to the function."""
         return self.op.key + {"plain": "", "inplace": "_inplace", "out": "_out"}[self.kind]
 
+    @property
+    def is_copied(self) -> bool:
+        """Whether it copies to self what the plain form makes of a copy of self."""
+        return self.kind == "inplace" and self.op.copies_inplace
+
     def spelled(self, param: Param) -> str:
         """A parameter's name in this form: the one written in place is self."""
         return "self" if self.kind == "inplace" and param is self.op.params[0] else param.name

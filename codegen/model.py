@@ -41,15 +41,19 @@ KEYS = (
     "out",
     "method",
     "skip",
+    "namespace",
     "aliases",
     "defaults",
     "python",
     "operator",
     "cost",
     "amp",
+    "poles",
     "generator",
     "test",
 )
+# Modules of the package whose functions are rows named `<namespace>_<name>`.
+NAMESPACES = ("linalg", "fft", "special")
 PYTHON_KINDS = ("both", "method", "function", "private")
 # The dtype that a call computes in under autocast (ebb/autograd/history/autocast.h).
 AMP_LISTS = ("none", "lower", "float32", "widest", "first")
@@ -105,15 +109,19 @@ class Op:
     sparse: str = ""  # what a call with an operand that is not strided means
     reads: str = "values"  # geometry: of its operands nothing but shape, dtype and device
     has_inplace: bool = False
+    copies_inplace: bool = False  # its form that writes is made of the plain one
     has_out: bool = False
+    copies_out: bool = False  # `out=` of front ends, into which the results are copied
     is_method: bool = False
     skip: str = ""
-    aliases: tuple[str, ...] = ()
+    namespace: str = ""  # one of NAMESPACES: the module that has the function
+    aliases: tuple[str, ...] = ()  # more names; linalg.name in a namespace
     defaults: dict[str, str] = field(default_factory=dict)  # to show where other overloads lack it
     python: str = "both"
     operators: tuple[OperatorUse, ...] = ()  # what languages write for a call
     cost: str = "elements"  # one of COSTS
     amp: str = "none"  # one of AMP_LISTS
+    poles: dict[str, tuple[float | str, ...]] = field(default_factory=dict)  # of infinities
     takes_generator: bool = False
     test: dict[str, Any] = field(default_factory=dict)
 
@@ -307,11 +315,14 @@ class _Entry:
             layouts=self.choice("layouts", ("strided", "any"), "strided"),
             sparse=self.text("sparse"),
             reads=self.choice("reads", ("values", "geometry"), "values"),
-            has_inplace=self.flag("inplace"),
-            has_out=self.flag("out"),
+            has_inplace=self.choice("inplace", (True, False, "copy"), False) is not False,
+            copies_inplace=self.values.get("inplace") == "copy",
+            has_out=self.values.get("out") is True,
+            copies_out=self.choice("out", (True, False, "copy"), False) == "copy",
             is_method=self.flag("method"),
             skip=self.text("skip"),
-            aliases=tuple(self.strings("aliases")),
+            namespace=self.namespace(signature),
+            aliases=self.aliases(),
             defaults=self.defaults(signature),
             python=self.choice("python", PYTHON_KINDS, "both"),
             cost=self.choice("cost", COSTS, "elements"),
@@ -327,6 +338,7 @@ class _Entry:
         op.joint = self.joint(op)
         op.jvp = self.forward_rule(op)
         op.amp = self.amp(op)
+        op.poles = self.poles(op)
         self.check_whole(op)
         return op
 
@@ -356,15 +368,28 @@ class _Entry:
             self.fail(f"`{key}` needs a list of names, got {value!r}", key)
         return value
 
-    def choice(self, key: str, known: tuple[str, ...], default: str) -> str:
+    def choice(self, key: str, known: tuple[Any, ...], default: Any) -> Any:
         value = self.values.get(key, default)
         if value not in known:
-            self.fail(f"`{key}` needs one of {', '.join(known)}, got {value!r}", key)
+            self.fail(f"`{key}` needs one of {', '.join(map(str, known))}, got {value!r}", key)
         return value
 
     def composite(self) -> str:
         value = self.values.get("composite", "")
         return "hand-written" if value is True else self.text("composite")
+
+    def namespace(self, signature: Signature) -> str:
+        value = self.choice("namespace", ("", *NAMESPACES), "")
+        if value and not signature.name.startswith(f"{value}_"):
+            self.fail(f"`namespace: {value}` needs a name that starts with {value}_", "namespace")
+        return value
+
+    def aliases(self) -> tuple[str, ...]:
+        found = tuple(self.strings("aliases"))
+        for alias in found:
+            if "." in alias and alias.partition(".")[0] not in NAMESPACES:
+                self.fail(f"`aliases` needs a namespace before the point, got {alias}", "aliases")
+        return found
 
     def accepted(self, signature: Signature) -> dict[str, tuple[str, ...]]:
         names = [p.name for p in signature.params if p.type.is_tensor or p.type.is_tensor_list]
@@ -510,6 +535,19 @@ class _Entry:
             return "lower"
         self.fail(f"needs `amp`, one of {', '.join(AMP_LISTS)}")
 
+    def poles(self, op: Op) -> dict[str, tuple[float | str, ...]]:
+        """By tensor parameter: the numbers at which a result may be infinite, or `any`."""
+        value = self.values.get("poles", {})
+        names = {param.name for param in op.tensors}
+        if not isinstance(value, dict) or not names.issuperset(value):
+            self.fail("`poles` needs {tensor parameter: numbers}", "poles")
+        return {
+            name: ("any",)
+            if pole == "any"
+            else tuple(float(one) for one in (pole if isinstance(pole, list) else [pole]))
+            for name, pole in value.items()
+        }
+
     def check_whole(self, op: Op) -> None:
         if not op.doc:
             self.fail("needs `doc` with at least one sentence, got none")
@@ -517,8 +555,14 @@ class _Entry:
             self.fail("`sparse` is for ops that know strided operands only", "sparse")
         if op.is_impl and op.composite:
             self.fail("`impl` and `composite` exclude each other", "composite")
+        if op.composite and any(kind != "same_dtype" for kind, _ in op.checks):
+            self.fail(
+                "a composite knows `check: same_dtype(a, b)` alone; its body does others", "check"
+            )
         if op.is_inplace and (not op.params or op.params[0].name != "self"):
             self.fail("an op that ends in `_` needs `Tensor self` first", "op")
+        if op.namespace and op.has_inplace:
+            self.fail("`inplace` is not for functions of a namespace", "inplace")
         if op.has_inplace and (not op.params or op.params[0].type.name != "Tensor"):
             self.fail("`inplace` needs a tensor as first parameter", "inplace")
         if len(op.tensor_lists) > 1:

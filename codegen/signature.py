@@ -98,13 +98,20 @@ class Param:
             return self._cpp_ints()
         return {"True": "true", "False": "false"}.get(self.default, self.default)
 
-    def _cpp_ints(self) -> str | None:
-        """A default list of ints: none, or one number that outlives every call."""
-        if self.default == "[]":
+    @property
+    def default_ints(self) -> list[int]:
+        """The default list of an `int[]`; one number stands for a list of it."""
+        value = ast.literal_eval(self.default or "[]")
+        return [value] if isinstance(value, int) else value
+
+    def _cpp_ints(self) -> str:
+        """A default list of ints, which outlives every call."""
+        ints = ", ".join(map(str, self.default_ints))
+        if not ints:
             return "IntSpan()"
-        if self.default and self.default.isdigit():
-            return f"IntSpan(&std::integral_constant<int64_t, {self.default}>::value, 1)"
-        return None
+        if "," not in ints:
+            return f"IntSpan(&std::integral_constant<int64_t, {ints}>::value, 1)"
+        return f"[] {{ static constexpr int64_t ints[] = {{{ints}}}; return IntSpan(ints); }}()"
 
     @property
     def python_default(self) -> str | None:

@@ -3,8 +3,8 @@ import re
 
 import pytest
 
-from codegen.model import load_family
 from codegen.signature import SchemaError, parse_signature
+from tests.codegen.little_table import family_of
 
 GOOD = """\
 - op: half(Tensor input) -> Tensor out
@@ -16,16 +16,8 @@ GOOD = """\
 """
 
 
-def load(tmp_path, text):
-    folder = tmp_path / "ops"
-    folder.mkdir(exist_ok=True)
-    path = folder / "little.yaml"
-    path.write_text(text)
-    return load_family(path)
-
-
 def test_a_good_entry_loads_with_its_defaults(tmp_path):
-    [op] = load(tmp_path, GOOD).ops
+    [op] = family_of(tmp_path, GOOD).ops
     assert (op.full_name, op.node_name, op.jvp) == ("half", "HalfBackward", "auto")
     assert op.forms == ("plain",)
     assert op.kernels[0].operands == ("input",)
@@ -71,7 +63,7 @@ def test_a_good_entry_loads_with_its_defaults(tmp_path):
             "dtypes: floats\n  doc:",
             "ops/little.yaml:2: half: unknown dtype class `floats`; known are any, standard,",
         ),
-        ("doc:", "inplace: maybe\n  doc:", "ops/little.yaml:2: half: `inplace` needs true or fal"),
+        ("doc:", "inplace: maybe\n  doc:", "ops/little.yaml:2: half: `inplace` needs one of True"),
         ("doc:", "doc: Twice.\n  doc:", "ops/little.yaml:3: half: key `doc` is given twice"),
         (
             "doc:",
@@ -83,21 +75,26 @@ def test_a_good_entry_loads_with_its_defaults(tmp_path):
             "not_differentiable: indices\n  doc:",
             "ops/little.yaml:2: half: `not_differentiable` names `indices`, which is no result",
         ),
+        (
+            "  dtype: promote\n  kernel: UnaryKernel half\n  grad: {input: grad_out * 0.5}\n",
+            "  composite: input / 2\n  check: min_rank(input, 1)\n",
+            "ops/little.yaml:4: half: a composite knows `check: same_dtype(a, b)` alone; its body",
+        ),
     ],
 )
 def test_a_mistake_names_file_line_and_op(tmp_path, old, new, message):
     with pytest.raises(SchemaError, match="^" + re.escape(message)):
-        load(tmp_path, GOOD.replace(old, new, 1))
+        family_of(tmp_path, GOOD.replace(old, new, 1))
 
 
 def test_an_op_defined_twice_names_the_first_line(tmp_path):
     with pytest.raises(SchemaError, match=r"^ops/little\.yaml:7: half: already defined in line 1$"):
-        load(tmp_path, GOOD + GOOD)
+        family_of(tmp_path, GOOD + GOOD)
 
 
 def test_broken_yaml_names_the_line(tmp_path):
     with pytest.raises(SchemaError, match=r"^ops/little\.yaml:3: yaml: "):
-        load(tmp_path, "- op: x\n  doc: 'open\n")
+        family_of(tmp_path, "- op: x\n  doc: 'open\n")
 
 
 def test_signatures_keep_order_defaults_and_keywords():
