@@ -100,9 +100,16 @@ class Recorder:
 
 
 def composite_text(form: Form) -> str:
-    """The expression of a composite in one of its forms."""
+    """The expression of a composite in one of its forms; in place, its last op writes."""
+    if form.is_copied:
+        given = ", ".join(
+            f"autograd::kept({name})" if name == "self" else name for name in form.names
+        )
+        # `ebb::`, as a parameter may have the op's name.
+        return f'autograd::overwrite("{form.name}", self, ebb::{form.op.cpp_name}({given}))'
     text = form.respelled(form.op.composite)
-    return re.sub(rf"^{form.op.name}\(", f"{form.name}(", text)
+    is_given_once = form.kind != "inplace" or form.op.is_inplace
+    return text if is_given_once else re.sub(r"^(\w+)\(self\b", r"\1_(self", text)
 
 
 def loses_gradient(form: Form) -> bool:
@@ -128,17 +135,20 @@ def emit(family: Family) -> dict[str, str]:
         check_supported(op)
     nodes = {op.key: NodeView(op) for op in family.ops if op.is_differentiable}
     functions = [form for op in family.ops for form in forms(op)]
-    recorders = [Recorder(form, nodes[form.op.key]) for form in functions if form.op.key in nodes]
+    direct = [form for form in functions if not form.is_copied]
+    recorders = [Recorder(form, nodes[form.op.key]) for form in direct if form.op.key in nodes]
     context = {
         "family": family,
         "nodes": list(nodes.values()),
         "functions": functions,
         "recorders": recorders,
         "plain_functions": [
-            form for form in functions if form.op.key not in nodes and not form.op.composite
+            form for form in direct if form.op.key not in nodes and not form.op.composite
         ],
         "composites": [
-            form for form in functions if form.op.composite and form.op.composite != "hand-written"
+            form
+            for form in functions
+            if form.is_copied or (form.op.composite and form.op.composite != "hand-written")
         ],
         "composite_text": composite_text,
         "loses_gradient": loses_gradient,
@@ -146,8 +156,18 @@ def emit(family: Family) -> dict[str, str]:
     own = {op.name for op in family.ops}
     return {
         **{op_header(name): header(family, name) for name in sorted(own)},
+        **operands(family, [form for form in direct if form.op.composite == "hand-written"]),
         f"ebb/autograd/ops/{family.name}.cpp": render_with_ops("autograd.cpp.j2", own, **context),
     }
+
+
+def operands(family: Family, bodies: list[Form]) -> dict[str, str]:
+    """The checks of the tensors that hand-written bodies take."""
+    if not bodies:
+        return {}
+    path = f"ebb/autograd/operands/{family.name}.h"
+    template = environment().get_template("operands.h.j2")
+    return {path: template.render(path=path, family=family, bodies=bodies)}
 
 
 def header(family: Family, name: str) -> str:

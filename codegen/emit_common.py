@@ -6,18 +6,14 @@
 
 from __future__ import annotations
 
-import re
 import zlib
 from dataclasses import dataclass
-from pathlib import Path
 
 from codegen.cpp import environment, kernel_header, op_header
 from codegen.dtypes import DTYPES, KernelUse, mask
+from codegen.kernel_types import HOMES, SPELLINGS
 from codegen.model import Family, Op
 from codegen.signature import SchemaError
-
-KERNELS = Path(__file__).resolve().parent.parent / "ebb" / "kernels"
-SIGNATURES = tuple(sorted(KERNELS.glob("signatures*.h")))
 
 
 @dataclass
@@ -28,6 +24,7 @@ class Kernel:
     type: str
     dtypes: tuple[str, ...]
     spelling: str = ""  # of the function type
+    signatures: str = ""  # the header that has it
 
     @property
     def mask(self) -> str:
@@ -58,20 +55,10 @@ def kernels_of(families: list[Family]) -> list[Kernel]:
                         f"a {known.type} elsewhere, got {use.type}"
                     )
                 known.dtypes = _union(known.dtypes, use)
-    spellings = function_types("".join(one.read_text(encoding="utf-8") for one in SIGNATURES))
     for kernel in found.values():
-        kernel.spelling = spellings[kernel.type]
+        kernel.spelling = SPELLINGS[kernel.type]
+        kernel.signatures = HOMES[kernel.type]
     return [found[name] for name in sorted(found)]
-
-
-def function_types(header: str) -> dict[str, str]:
-    """The function types of signatures*.h as they are spelled, without spare blanks."""
-    code = re.sub(r"//[^\n]*", "", header)
-    types = {
-        name: re.sub(r"\s+", " ", text).strip()
-        for name, text in re.findall(r"using\s+(\w+)\s*=\s*([^;]+);", code)
-    }
-    return {name: types.get(text, text) for name, text in types.items()}
 
 
 def _union(dtypes: tuple[str, ...], use: KernelUse) -> tuple[str, ...]:
@@ -107,5 +94,16 @@ def emit(families: list[Family]) -> dict[str, str]:
         ),
         "ebb/autograd/amp_rows.cpp": env.get_template("amp_rows.cpp.j2").render(
             rows=amp_lists(families)
+        ),
+        "ebb/autograd/pole_rows.cpp": env.get_template("pole_rows.cpp.j2").render(
+            rows=sorted(
+                {
+                    (op.name, operand, value)
+                    for family in families
+                    for op in family.ops
+                    for operand, values in op.poles.items()
+                    for value in values
+                }
+            )
         ),
     }

@@ -39,32 +39,24 @@ class PythonModule:
     row: Module
 
     @property
-    def init(self) -> str:
-        """The opening of __init__."""
+    def parameters(self) -> list[str]:
+        """The parameters of __init__()."""
         texts = ["self"]
         for option in self.row.options:
             if option.keyword_only and "*" not in texts:
                 texts.append("*")
             texts.append(_parameter(option))
-        return folded("    def __init__(", texts, "):")
+        return texts
 
-    def kept(self, option: Option) -> str:
-        """The line of __init__ that keeps an option."""
-        if option.type == "Tensor?":
-            return f'        self.register_buffer("{option.name}", {option.name})'
-        given, kind = option.name, CHECKS.get(option.type, "")
-        if option.if_none:
-            given = f"{option.if_none} if {given} is None else {given}"
-        passed = ["self", f'"{option.name}"', given]
-        if option.choices:
-            kind = "choice"
-            passed.append("(" + ", ".join(f'"{one}"' for one in option.choices) + ")")
-        head = f"        self.{option.attribute} = "
-        return folded(f"{head}check.{kind}(", passed, ")") if option.is_checked else head + given
+    def check(self, option: Option) -> str:
+        """The function of ebb.nn._options that looks at a value; empty if none does."""
+        if not option.is_checked:
+            return ""
+        return "choice" if option.choices else CHECKS[option.type]
 
     @property
-    def call(self) -> str:
-        """The call of forward(): options follow the function's order, or go by name."""
+    def passed(self) -> list[str]:
+        """What forward() gives its function: options follow that one's order, or go by name."""
         order = [param.name for param in self.row.params]
         passed = list(self.row.inputs)
         options = {option.name: option for option in self.row.options}
@@ -76,7 +68,7 @@ class PythonModule:
             param = self.row.params[order.index(name)]
             is_next = order[len(passed)] == name and not param.keyword_only
             passed.append(value if is_next else f"{name}={value}")
-        return folded(f"        return F.{self.row.function}(", passed, ")")
+        return passed
 
     @property
     def result(self) -> str:
@@ -116,7 +108,10 @@ class PythonModule:
         lines = [f">>> {make}({', '.join(tensors)})"]
         if len(lines[0]) > 80:
             lines = [f">>> layer = {make}", f">>> layer({', '.join(tensors)})"]
-        return [*lines, *tensor_repr(example["out"]).splitlines()]
+        if len(lines[-1]) > 92:
+            lines[-1:] = [">>> layer(", *(f"...     {tensor}," for tensor in tensors), "... )"]
+        shown = tensor_repr(example["out"]).splitlines()
+        return [*lines, *(line or "<BLANKLINE>" for line in shown)]
 
 
 @dataclass
@@ -151,24 +146,31 @@ class AddedFunction:
         return [name, name + "_with_indices"] if added == "return_indices" else [name]
 
     @property
-    def signature(self) -> str:
-        """The opening of the function."""
-        texts = ["input: Tensor", *map(_parameter, self.options)]
-        return folded(f"def {self.row.function}(", texts, f") -> {_result(self.row)}:")
+    def parameters(self) -> list[str]:
+        """Its parameters, annotated."""
+        return ["input: Tensor", *map(_parameter, self.options)]
 
     @property
-    def body(self) -> str:
-        """Its statements."""
-        name, added = self.row.function, self.options[-1].name
-        given = [option.name for option in self.options[:-1]]
-        plain = folded(f"    return _{name}(", ["input", *given], ")")
-        if added == "return_indices":
-            both = folded(f"        values, indices = _{self.names[1]}(", ["input", *given], ")")
-            return f"    if return_indices:\n{both}\n        return values, indices\n{plain}"
-        call, passed = "_overwrite(", [f"_{name}", "input", *given]
-        if self.row.op is not None and self.row.op.has_inplace:
-            call, passed = f"input.{name}_(", given
-        return f"    if inplace:\n{folded(f'        return {call}', passed, ')')}\n{plain}"
+    def overloads(self) -> list[tuple[list[str], str]]:
+        """What `return_indices` returns, for type checkers: parameters and result."""
+        if len(self.names) == 1:
+            return []
+        plain, added = self.parameters[:-1], self.options[-1].name
+        return [
+            ([*plain, f"{added}: Literal[False] = False"], "Tensor"),
+            ([*plain, "*", f"{added}: Literal[True]"], "tuple[Tensor, Tensor]"),
+            (self.parameters, self.result),
+        ]
+
+    @property
+    def passed(self) -> list[str]:
+        """The options that the op takes."""
+        return [option.name for option in self.options[:-1]]
+
+    @property
+    def result(self) -> str:
+        """The annotation of what it returns."""
+        return _result(self.row)
 
 
 def _names(options: list[Option]) -> set[str]:
@@ -288,7 +290,7 @@ class CppModule:
 
     def type(self, option: Option) -> str:
         """How an option is stored."""
-        ints = "int64_t" if self.row.name.endswith("1d") else "Pair"
+        ints = {"1d": "int64_t", "3d": "Triple"}.get(self.row.name[-2:], "Pair")
         kinds = {**STORED, "int[]": ints, "int[]?": f"std::optional<{ints}>"}
         return kinds.get(option.type, option.param.type.stored)
 
@@ -420,6 +422,11 @@ class CppModule:
         return cpp_tensor((self.row.example or {})["out"])
 
 
+def has_pair(kind: str) -> bool:
+    """Whether a type of C++ is made of those of ebb/nn/pair.h."""
+    return "Pair" in kind or "Triple" in kind
+
+
 def cpp_value(option: Option, value: Any) -> str:
     """A value of an example in C++."""
     if option.type == "Reduction":
@@ -427,7 +434,8 @@ def cpp_value(option: Option, value: Any) -> str:
     if isinstance(value, list) and option.type == "Tensor?":
         return cpp_tensor(value)
     if isinstance(value, list):
-        return f"Pair({', '.join(map(str, value))})"
+        name = {2: "Pair", 3: "Triple"}[len(value)]
+        return f"{name}({', '.join(map(str, value))})"
     return json.dumps(value)
 
 
@@ -468,11 +476,10 @@ def emit(families: list[ModuleFamily]) -> dict[str, str]:
         files[f"python/ebb/nn/{family.name}.py"] = env.get_template("modules.py.j2").render(
             family=family,
             modules=rows,
-            has_sequence=any("Sequence" in one.init for one in rows),
+            folded=folded,
+            has_sequence=any("Sequence" in text for one in rows for text in one.parameters),
             has_error=any(one.checks for one in rows),
-            has_check=any(
-                "check." in one.kept(option) for one in rows for option in one.row.options
-            ),
+            has_check=any(one.check(option) for one in rows for option in one.row.options),
         )
         ours = [CppModule(one) for one in family.modules if one.op is not None]
         if not ours:
@@ -481,7 +488,7 @@ def emit(families: list[ModuleFamily]) -> dict[str, str]:
             "family": family,
             "modules": ours,
             "comment": comment,
-            "has_pair": any("Pair" in one.type(o) for one in ours for o in one.options),
+            "has_pair": any(has_pair(one.type(o)) for one in ours for o in one.options),
             "has_loss": any(one.base == "Loss" for one in ours),
             "ops": sorted({one.row.op.name for one in ours if one.row.op}),
         }
@@ -492,7 +499,9 @@ def emit(families: list[ModuleFamily]) -> dict[str, str]:
     functions = [one for family in families for one in AddedFunction.of(family)]
     files["python/ebb/nn/functional/added_options.py"] = env.get_template(
         "functional.py.j2"
-    ).render(functions=functions, names=[name for one in functions for name in one.names])
+    ).render(
+        functions=functions, folded=folded, names=[name for one in functions for name in one.names]
+    )
     files["tests/nn/module_table_test.cpp"] = env.get_template("modules_test.cpp.j2").render(
         tested=tested
     )

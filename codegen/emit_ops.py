@@ -41,6 +41,7 @@ class Body:
         return (
             self.form.kind != "out"
             and self.op.result_dtype != "complex"
+            and (self.form.kind == "plain" or self.op.result_dtype != "boolean")
             and kinds
             in (
                 ["Tensor"],
@@ -128,48 +129,6 @@ class Body:
             texts.append(copied if travels else shown)
         return ", ".join([*texts, "host"] if self.form.kind == "out" else texts)
 
-    @property
-    def operand_checks(self) -> list[str]:
-        """Statements that look at tensors without reading their elements."""
-        return _operand_checks(self.form)
-
-    @property
-    def value_checks(self) -> list[str]:
-        """Statements that check the arguments as the table says."""
-        return [_check(self.form, one) for one in self.op.checks]
-
-
-def _operand_checks(form: Form) -> list[str]:
-    op, name = form.op, f'"{form.name}"'
-    lines = []
-    for param in op.tensors:
-        kind = "optional_operand" if param.type.is_optional else "operand"
-        shown = form.spelled(param)
-        lines.append(f'check::{kind}({name}, "{shown}", {shown}, {form.accepted(param)});')
-    for param in op.tensor_lists:
-        lines.append(f'check::list({name}, "{param.name}", {param.name}, {form.accepted(param)});')
-    first = next((form.spelled(p) for p in op.tensors), None)
-    # Pointwise ops look for themselves: numbers of the CPU go with any device.
-    is_one_place = op.devices != "any" and op.layouts != "any"
-    for param in op.tensors[1:] if is_one_place and op.is_impl else ():
-        lines.append(f"check::same_device({name}, {first}, {param.name});")
-    return lines
-
-
-def _check(form: Form, check: tuple[str, tuple[str, ...]]) -> str:
-    kind, arguments = check
-    by_name = {param.name: param for param in form.op.params}
-    texts = [f'"{form.name}"']
-    for argument in arguments:
-        param = by_name.get(argument)
-        if param is None:
-            texts.append(argument)
-            continue
-        shown = form.spelled(param)
-        is_named = param.type.is_tensor or param.type.is_tensor_list
-        texts.append(f'"{shown}", {shown}' if is_named else shown)
-    return f"check::{kind}({', '.join(texts)});"
-
 
 def emit(family: Family) -> dict[str, str]:
     """Both files of a family, by path below the generated folder."""
@@ -179,7 +138,7 @@ def emit(family: Family) -> dict[str, str]:
     context = {
         "family": family,
         "kernel_headers": [kernel_header(name) for name in sorted(kernels)],
-        "bodies": [Body(form) for op in direct for form in forms(op)],
+        "bodies": [Body(form) for op in direct for form in forms(op) if not form.is_copied],
         "rules": [op for op in direct if op.is_pointwise],
         "has_impl": any(op.is_impl for op in direct),
         "needs_reduction": _uses_reduction(family.ops),

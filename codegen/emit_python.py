@@ -9,7 +9,7 @@ from __future__ import annotations
 from codegen.cpp import environment, render_with_ops
 from codegen.dtypes import DTYPES
 from codegen.emit_operators import operators_of
-from codegen.model import Family
+from codegen.model import NAMESPACES, Family
 from codegen.python_function import python_functions
 
 
@@ -23,13 +23,18 @@ def emit(family: Family) -> dict[str, str]:
 
 
 def emit_common(families: list[Family]) -> dict[str, str]:
-    """The list of all families, and the stub of the extension module."""
+    """The list of all families, and the stubs of the extension module and of namespaces."""
     template = environment().get_template("python_tables.cpp.j2")
     stub = environment().get_template("python_stub.pyi.j2")
     functions = [function for family in families for function in python_functions(family)]
+    space_stub = environment().get_template("namespace_stub.pyi.j2")
     return {
         "python/op_tables.cpp": template.render(families=[family.name for family in families]),
         "python/_C.pyi": stub.render(
             functions=functions, operators=operators_of(families), dtypes=DTYPES
         ),
+        **{
+            f"python/ebb/_{space}.pyi": space_stub.render(space=space, functions=functions)
+            for space in NAMESPACES
+        },
     }

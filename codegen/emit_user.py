@@ -31,7 +31,7 @@ def taken(param: Param) -> str:
 def default(param: Param) -> str:
     """Its default."""
     if param.type.name.startswith("int[]") and param.default not in (None, "None"):
-        return "{}" if param.default == "[]" else f"{{{param.default}}}"
+        return f"{{{', '.join(map(str, param.default_ints))}}}"
     return param.cpp_default or ""
 
 
@@ -45,18 +45,14 @@ class Options:
 
     @property
     def name(self) -> str:
-        """The struct."""
-        return "".join(word.capitalize() for word in self.op.name.split("_")) + "Options"
+        """The struct; overloads may each have one."""
+        words = [*self.op.name.split("_"), *self.op.overload.split("_")]
+        return "".join(word.capitalize() for word in words) + "Options"
 
     @property
     def result_type(self) -> str:
         """What the op returns."""
         return Form(self.op, "plain").result_type
-
-    @property
-    def fields(self) -> list[str]:
-        """Its members."""
-        return [f"{taken(p)} {p.name} = {default(p)};" for p in self.optional]
 
     @property
     def parameters(self) -> str:
@@ -123,6 +119,8 @@ def emit(families: list[Family]) -> dict[str, str]:
     context = {
         "methods": methods,
         "options": options,
+        "taken": taken,
+        "default": default,
         "method_options": [method.options for method in methods if method.options],
         "headers": sorted({f"ebb/autograd/ops/{m.form.op.name}.h" for m in methods}),
         "option_headers": sorted({f"ebb/autograd/ops/{one.op.name}.h" for one in options}),

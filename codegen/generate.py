@@ -29,6 +29,7 @@ from codegen import (  # noqa: E402
     emit_tests,
     emit_user,
 )
+from codegen.kernel_types import SIGNATURES  # noqa: E402
 from codegen.model import Family, load_family  # noqa: E402
 from codegen.modules import load_modules  # noqa: E402
 from codegen.signature import SchemaError  # noqa: E402
@@ -105,7 +106,7 @@ def print_outputs() -> None:
     folder = Path(__file__).parent
     for source in sorted([*folder.glob("*.py"), *folder.glob("templates/*")]):
         print("source", source)
-    for path in emit_common.SIGNATURES:
+    for path in SIGNATURES:
         print("source", path)
     for family in FAMILIES:
         print("table", table_path(family))

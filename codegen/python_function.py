@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from codegen.model import Family, Op
@@ -46,12 +47,21 @@ class BoundOverload:
         return self.op.has_out and not self.inplace
 
     @property
+    def copies_out(self) -> bool:
+        """Whether `out=` is a parameter to which the results are copied."""
+        return self.op.copies_out and not self.inplace
+
+    @property
+    def out_kind(self) -> str:
+        """The kind of such an `out`: several results need several tensors."""
+        return "tensor" if len(self.op.results) == 1 else "tensor_list"
+
+    @property
     def arguments(self) -> list[Argument]:
         """The parameters as Python sees them, those of the front end last."""
         positional = [param for param in self.op.params if not param.keyword_only]
         found = []
         for param in self.op.params:
-            name = "self" if self.inplace and not found else param.name
             varargs = (
                 param.type.name == "int[]"
                 and param is positional[-1]
@@ -60,7 +70,7 @@ class BoundOverload:
             )
             found.append(
                 Argument(
-                    name,
+                    param.name,
                     KINDS[param.type.name.rstrip("?")],
                     param.python_default,
                     param.keyword_only,
@@ -69,11 +79,19 @@ class BoundOverload:
                     param.type.python,
                     param.cpp_default,
                     self.op.defaults.get(param.name, "None"),
+                    param.default is not None and self.op.defaults.get(param.name) == "None",
                 )
             )
         if self.has_out:
             found.append(
                 Argument("out", "tensor", "None", True, True, False, "Tensor | None", "{}")
+            )
+        if self.copies_out:
+            annotation = "Tensor" if self.out_kind == "tensor" else "Sequence[Tensor]"
+            found.append(
+                Argument(
+                    "out", self.out_kind, "None", True, True, False, f"{annotation} | None", "{}"
+                )
             )
         if self.op.takes_generator:
             found.append(
@@ -88,26 +106,28 @@ class BoundOverload:
         return found
 
     @property
-    def values(self) -> list[str]:
-        """C++ declarations that convert the arguments."""
-        own = len(self.op.params) + (1 if self.has_out else 0)
-        return [argument.declaration(index) for index, argument in enumerate(self.arguments[:own])]
+    def own(self) -> list[Argument]:
+        """The op's parameters; what the front end adds stands behind them."""
+        return self.arguments[: len(self.op.params)]
 
-    def call(self, form: str = "plain") -> str:
-        """The C++ call, with `out` last in the out form."""
-        # What the front end adds stands behind the op's own parameters.
-        passed = [argument.passed() for argument in self.arguments[: len(self.op.params)]]
-        if form == "out":
-            return f"{self.cpp_name}_out({', '.join([*passed, 'out'])})"
-        return f"{self.cpp_name}({', '.join(passed)})"
+    @property
+    def taken(self) -> list[Argument]:
+        """The arguments that C++ makes constants of, in the order of their slots."""
+        return self.arguments[: len(self.op.params) + (1 if self.has_out else 0)]
+
+    @property
+    def is_written(self) -> bool:
+        """Whether a call returns a reference to the tensor that it writes."""
+        return self.inplace or self.op.is_inplace
+
+    def slot(self, name: str) -> int:
+        """Where an argument stands."""
+        return [argument.name for argument in self.arguments].index(name)
 
     @property
     def heavy(self) -> str:
         """The C++ expression for "this takes more than about 10 us", which releases the GIL."""
-        tensors = [
-            "self" if self.inplace and param is self.op.params[0] else param.name
-            for param in self.op.tensors
-        ]
+        tensors = [param.name for param in self.op.tensors]
         # The default generator is exchanged under the GIL.
         free = ""
         if self.op.takes_generator:
@@ -125,23 +145,10 @@ class BoundOverload:
             return f"is_heavy_list({self.op.tensor_lists[0].name})"
         return f"{free}is_heavy({', '.join(tensors)})"
 
-    def wrap(self, call: str) -> str:
-        """The statement's expression that runs a call and makes its result a Python object."""
-        body = f"run({self.heavy}, [&] {{ return {call}; }})"
-        if self.inplace or self.op.is_inplace:
-            body = f"run({self.heavy}, [&] {{ return Tensor({call}); }})"
-        if self.op.is_creation:
-            flag = [argument.name for argument in self.arguments].index("requires_grad")
-            return f"created({body}, arguments.given({flag}) && arguments.boolean({flag}))"
-        if len(self.op.results) > 1:
-            return f"result({self.op.key}_result, {body})"
-        return f"result({body})"
-
     @property
     def generator_index(self) -> int:
         """The slot of `generator`, or -1."""
-        names = [argument.name for argument in self.arguments]
-        return names.index("generator") if self.op.takes_generator else -1
+        return self.slot("generator") if self.op.takes_generator else -1
 
 
 @dataclass
@@ -153,10 +160,9 @@ class StraightPath:
     missing: list[str]  # optional tensors that are not given
 
     @property
-    def expression(self) -> str:
+    def call(self) -> str:
         """The call; further defaults are left to C++."""
-        call = f"{self.overload.cpp_name}({', '.join([*self.tensors, *self.missing])})"
-        return self.overload.wrap(call)
+        return f"{self.overload.cpp_name}({', '.join([*self.tensors, *self.missing])})"
 
 
 class PythonFunction:
@@ -175,35 +181,71 @@ class PythonFunction:
 
     @property
     def python_name(self) -> str:
-        """The name with the underscore of in-place forms."""
+        """The name with the underscore of in-place forms, without that of its namespace."""
+        if self.namespace:
+            return self.name.removeprefix(f"{self.namespace}_")
         return self.name + ("_" if self.inplace else "")
 
     @property
+    def namespace(self) -> str:
+        """The module of the package that has it; empty for `ebb` itself."""
+        return self.ops[0].namespace
+
+    @property
+    def shown_name(self) -> str:
+        """What errors call it: linalg.solve."""
+        return f"{self.namespace}.{self.python_name}" if self.namespace else self.python_name
+
+    @property
+    def protocol_name(self) -> str:
+        """What it is called where overrides look it up, and where tests find private ones."""
+        return self.name if self.namespace else self.python_name
+
+    @property
     def kind(self) -> str:
-        """Both, method, function or private; in-place forms are methods."""
+        """Both, method, function or private."""
         kinds = {op.python for op in self.ops}
-        if self.inplace or self.ops[0].is_inplace:
-            return "private" if kinds == {"private"} else "method"
         return next(kind for kind in ("both", "function", "method", "private") if kind in kinds)
 
     @property
     def is_function(self) -> bool:
-        """Whether the module has it."""
-        return self.kind in ("both", "function")
+        """Whether `ebb` has it, perhaps by another name only."""
+        return self.kind in ("both", "function") and bool(self.names)
 
     @property
     def is_method(self) -> bool:
-        """Whether Tensor has it."""
-        return self.kind in ("both", "method") and self.ops[0].params[0].type.name == "Tensor"
+        """Whether Tensor has it, perhaps by another name only."""
+        if self.kind not in ("both", "method") or not self.names:
+            return False
+        return self.ops[0].params[0].type.name == "Tensor"
+
+    @property
+    def aliases(self) -> list[str]:
+        """More names, each once."""
+        given = [alias for op in self.ops for alias in op.aliases]
+        return list(dict.fromkeys(given))
 
     @property
     def names(self) -> list[str]:
-        """The Python name and its aliases."""
-        aliases = [alias for op in self.ops for alias in op.aliases]
-        return [
-            self.python_name,
-            *(alias + ("_" if self.inplace else "") for alias in dict.fromkeys(aliases)),
-        ]
+        """The names that `ebb` and Tensor have it by."""
+        own = [] if self.namespace else [self.python_name]
+        suffix = "_" if self.inplace else ""
+        return own + [alias + suffix for alias in self.aliases if "." not in alias]
+
+    @property
+    def spaced_names(self) -> list[str]:
+        """The names that namespaces have it by: linalg.solve."""
+        if self.inplace or self.kind == "private":
+            return []
+        own = [self.shown_name] if self.namespace else []
+        return own + [alias for alias in self.aliases if "." in alias]
+
+    @property
+    def wrappers(self) -> list[tuple[str, str]]:
+        """The C functions that pass a call on under another name: (name, form)."""
+        found = [(name, form) for name in self.names for form in self.forms]
+        found += [(name, "function") for name in self.spaced_names]
+        return [(name, form) for name, form in found if name != self.shown_name]
 
     @property
     def forms(self) -> list[str]:
@@ -213,7 +255,8 @@ class PythonFunction:
 
     def entry(self, name: str, form: str) -> str:
         """The C function of one of the names."""
-        return f"{self.key}_{form}" if name == self.python_name else f"{name}_as_{form}"
+        own = name == self.shown_name
+        return f"{self.key}_{form}" if own else f"{name.replace('.', '_')}_as_{form}"
 
     @property
     def results(self) -> list[Op]:
@@ -230,7 +273,10 @@ class PythonFunction:
             return None  # whether a generator is given decides how the call runs
         if not required or first.op.is_creation or len(required) > 3 or len(first.op.results) > 1:
             return None
-        return first if all(param.type.name == "Tensor" for param in required) else None
+        # Optional tensors behind other options are not among those of straight_paths.
+        lead = list(itertools.takewhile(lambda one: one.type.is_tensor, first.op.params))
+        is_straight = all(param.type.name == "Tensor" for param in required)
+        return first if is_straight and len(lead) == len(first.op.tensors) else None
 
     @property
     def straight_paths(self) -> list[StraightPath]:
@@ -261,6 +307,11 @@ class PythonFunction:
     def docs(self) -> list[str]:
         """The sentences of its overloads, each once."""
         return list(dict.fromkeys(op.doc for op in self.ops))
+
+    def labels_in(self, space: str) -> list[str]:
+        """The names that a namespace has it by."""
+        spaced = [name.split(".") for name in self.spaced_names]
+        return [label for own, label in spaced if own == space]
 
     def stub_parameters(self, is_method: bool) -> list[str]:
         """The parameters as the stub annotates them."""

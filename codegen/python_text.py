@@ -6,21 +6,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-# C++ type and getter by kind; `optional_` is put before the getter of what may be None.
-GETTERS = {
-    "tensor": ("const Tensor&", "tensor"),
-    "tensor_list": ("const std::vector<Tensor>", "tensor_list"),
-    "scalar": ("const Scalar", "scalar"),
-    "integer": ("const int64_t", "integer"),
-    "int_list": ("const IntList", "int_list"),
-    "boolean": ("const bool", "boolean"),
-    "floating": ("const double", "floating"),
-    "text": ("const std::string_view", "text"),
-    "dtype": ("const DType", "dtype"),
-    "device": ("const Device", "device"),
-    "reduction": ("const kernels::Reduction", "reduction"),
-}
-OPTIONAL_TYPES = {
+# C++ types by kind.
+TYPES = {
+    "tensor": "Tensor&",
+    "tensor_list": "std::vector<Tensor>",
     "scalar": "Scalar",
     "integer": "int64_t",
     "int_list": "IntList",
@@ -29,6 +18,7 @@ OPTIONAL_TYPES = {
     "text": "std::string_view",
     "dtype": "DType",
     "device": "Device",
+    "reduction": "kernels::Reduction",
 }
 
 
@@ -45,6 +35,7 @@ class Argument:
     annotation: str
     cpp_default: str | None
     absent: str = "None"  # the default to show where other overloads lack it
+    none_is_default: bool = False  # None stands for C++'s default
 
     @property
     def flags(self) -> str:
@@ -54,39 +45,41 @@ class Argument:
             for name, is_set in (
                 ("kHasDefault", self.default is not None),
                 ("kKeywordOnly", self.keyword_only),
-                ("kNoneAllowed", self.may_be_none),
+                ("kNoneAllowed", self.may_be_none or self.none_is_default),
                 ("kVarArgs", self.varargs),
             )
             if is_set
         ]
         return " | ".join(names) or "0"
 
-    def declaration(self, index: int) -> str:
-        """A C++ constant of this name, made from slot `index`."""
-        if self.may_be_none and self.kind != "tensor":
-            wanted = OPTIONAL_TYPES[self.kind]
-            value = f"arguments.optional_{self.kind}({index})"
-            if self.default not in (None, "None") and self.kind != "int_list":
-                # None is not the same as no argument.
-                fallback = f"std::optional<{wanted}>({self.cpp_default})"
-                value = f"arguments.object({index}) == nullptr ? {fallback} : {value}"
-            return f"const std::optional<{wanted}> {self.name} = {value};"
-        wanted, getter = GETTERS[self.kind]
-        value = f"arguments.{getter}({index})"
-        if self.default is not None and self.kind != "tensor":
-            fallback = self._default_list() if self.kind == "int_list" else self.cpp_default
-            bare = wanted.removeprefix("const ")
-            value = f"arguments.given({index}) ? {value} : {bare}({fallback})"
-        return f"{wanted} {self.name} = {value};"
+    @property
+    def is_optional(self) -> bool:
+        """Whether C++ takes it as std::optional; an undefined tensor stands for none."""
+        return self.may_be_none and self.kind != "tensor"
 
-    def _default_list(self) -> str:
-        return f"IntList({self.default if self.default.isdigit() else ''})"
+    @property
+    def cpp_type(self) -> str:
+        """The type of the constant that C++ makes of it."""
+        return f"std::optional<{TYPES[self.kind]}>" if self.is_optional else TYPES[self.kind]
 
-    def passed(self) -> str:
-        """How the constant is passed on."""
-        if self.kind == "int_list" and self.may_be_none:
-            return f"{self.name} ? std::optional<IntSpan>(*{self.name}) : std::nullopt"
-        return self.name
+    @property
+    def getter(self) -> str:
+        """The member of Arguments that converts it."""
+        return f"optional_{self.kind}" if self.is_optional else self.kind
+
+    @property
+    def has_fallback(self) -> bool:
+        """Whether C++ writes its default, which the getter does not know."""
+        if self.is_optional and (self.default == "None" or self.kind == "int_list"):
+            return False
+        return self.default is not None and self.kind != "tensor"
+
+    @property
+    def fallback(self) -> str:
+        """Its default in C++."""
+        if self.kind == "int_list":
+            return f"{{{self.default.strip('[]')}}}"
+        return self.cpp_default
 
     def shown(self) -> str:
         """As it stands in a text signature."""
@@ -138,7 +131,8 @@ def stub_parameter(argument: Argument) -> str:
     if argument.varargs:
         return f"*{argument.name}: builtins.int | Sequence[builtins.int]"
     annotation = argument.annotation
-    if argument.default == "None" and "None" not in annotation:
+    takes_none = argument.default == "None" or argument.none_is_default
+    if takes_none and "None" not in annotation:
         annotation += " | None"
     # Tensor has methods and attributes of these names.
     annotation = re.sub(r"(?<![\w.])(bool|int|float)\b", r"builtins.\1", annotation)
