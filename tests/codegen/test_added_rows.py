@@ -4,8 +4,8 @@ import pytest
 from codegen.emit_operators import emit as emit_operators
 from codegen.emit_python import emit as emit_python, emit_common
 from codegen.emit_tests import row
-from codegen.model import load_family
 from codegen.signature import SchemaError
+from tests.codegen.little_table import family_of
 
 TABLE = """\
 - op: twist(Tensor input, Tensor other) -> Tensor out
@@ -40,13 +40,6 @@ TABLE = """\
   reads: geometry
   test: {none: a test}
 """
-
-
-def family_of(tmp_path, text):
-    path = tmp_path / "ops" / "little.yaml"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text)
-    return load_family(path)
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 import pytest
 
 from codegen.emit_common import amp_lists
-from codegen.model import load_family
 from codegen.signature import SchemaError
+from tests.codegen.little_table import family_of
 
 ROW = """\
 - op: half(Tensor input) -> Tensor out
@@ -22,13 +22,6 @@ POINTWISE = """\
   grad: {input: grad_out}
   test: {none: a test}
 """
-
-
-def family_of(tmp_path, text):
-    path = tmp_path / "ops" / "little.yaml"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text)
-    return load_family(path)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 import pytest
 
 from codegen.emit_jvp import emit
-from codegen.model import load_family
 from codegen.signature import SchemaError
+from tests.codegen.little_table import family_of
 
 TABLE = """\
 - op: halves(Tensor a, Tensor? b) -> (Tensor low, Tensor high, Tensor where)
@@ -18,10 +18,7 @@ TABLE = """\
 
 
 def emitted(tmp_path, table):
-    path = tmp_path / "ops" / "little.yaml"
-    path.parent.mkdir()
-    path.write_text(table)
-    return emit(load_family(path))["ebb/autograd/jvp/little.cpp"]
+    return emit(family_of(tmp_path, table))["ebb/autograd/jvp/little.cpp"]
 
 
 def test_a_joint_rule_gives_the_tangents_of_all_differentiable_results(tmp_path):

@@ -2,8 +2,8 @@
 import pytest
 
 from codegen.formulas import plan_node
-from codegen.model import load_family
 from codegen.signature import SchemaError
+from tests.codegen.little_table import family_of
 
 
 @pytest.fixture
@@ -11,13 +11,11 @@ def plan(tmp_path):
     """Return a function that plans the node of `f` from its signature and formulas."""
 
     def make(signature, grad, extra=""):
-        path = tmp_path / "ops" / "little.yaml"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(
+        text = (
             f"- op: {signature}\n  doc: A test.\n  impl: true\n  amp: none\n{extra}  grad: {grad}\n"
             "  test: {none: a test}\n"
         )
-        return plan_node(load_family(path).ops[0])
+        return plan_node(family_of(tmp_path, text).ops[0])
 
     return make
 

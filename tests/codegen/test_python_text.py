@@ -3,7 +3,7 @@ import pytest
 
 from codegen.emit_autograd import emit as emit_autograd
 from codegen.emit_python import emit as emit_python, emit_common
-from codegen.model import load_family
+from tests.codegen.little_table import family_of
 
 TABLE = """\
 - op: >-
@@ -21,10 +21,7 @@ TABLE = """\
 @pytest.fixture
 def family(tmp_path):
     """Return a family of one op with texts and optional numbers."""
-    path = tmp_path / "ops" / "little.yaml"
-    path.parent.mkdir()
-    path.write_text(TABLE)
-    return load_family(path)
+    return family_of(tmp_path, TABLE)
 
 
 def test_texts_and_optional_numbers_convert_and_keep_their_defaults(family):
