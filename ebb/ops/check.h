@@ -51,10 +51,10 @@ inline void dim(const char* op, int64_t dim, const char*, const Tensor& tensor) 
 /// Every element of `index` (int64) counts an element of `input` along `dim`.
 EBB_API void in_range(const char* op, const char* name, const Tensor& index, const char* input_name,
                       const Tensor& input, int64_t dim);
-inline void same_dtype(const char* op, const char*, const Tensor& tensor, const char* other_name,
-                       const Tensor& other) {
+inline void same_dtype(const char* op, const char* name, const Tensor& tensor,
+                       const char* other_name, const Tensor& other) {
   if (other.defined() && other.impl()->dtype != tensor.impl()->dtype) {
-    infer::check_same_dtype(op, tensor, other_name, other);
+    infer::check_same_dtype(op, name, tensor, other_name, other);
   }
 }
 /// A number or tensor to be written into a tensor is of a kind that its dtype holds: no fraction

@@ -2,23 +2,27 @@
 #include "ebb/ops/fallback.h"
 
 #include <atomic>
-#include <cstdlib>
 #include <mutex>
 #include <set>
 #include <string>
 
+#include "ebb/core/base/flags.h"
 #include "ebb/core/base/log.h"
 #include "ebb/ops/prepare.h"
 
 namespace ebb::ops {
 namespace {
 
-bool initially_enabled() {
-  const char* const text = std::getenv("EBB_KERNEL_FALLBACK");
-  return text == nullptr || std::string_view(text) != "0";
-}
+std::atomic<bool> fallback_enabled{flag_in_environment("kernel_fallback", true)};
 
-std::atomic<bool> fallback_enabled{initially_enabled()};
+const FlagEntry entry({
+    .name = "kernel_fallback",
+    .type = FlagType::boolean,
+    .fallback = "true",
+    .doc = "Whether an op that a device has no kernel for runs on the CPU.",
+    .get = [] { return std::string(fallback_enabled ? "true" : "false"); },
+    .set = [](std::string_view value) { fallback_enabled = value == "true"; },
+});
 
 std::mutex& warned_mutex() {
   static std::mutex mutex;

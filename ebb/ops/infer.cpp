@@ -50,12 +50,12 @@ void check_ndim(const char* op, const char* name, const Tensor& tensor, int min,
   throw ShapeError(str(op, ": ", name, " needs ", needed, unit, describe(tensor)));
 }
 
-void check_same_dtype(const char* op, const Tensor& input, const char* other_name,
-                      const Tensor& other) {
-  if (input.dtype() == other.dtype()) [[likely]]
+void check_same_dtype(const char* op, const char* name, const Tensor& tensor,
+                      const char* other_name, const Tensor& other) {
+  if (tensor.dtype() == other.dtype()) [[likely]]
     return;
-  throw DTypeError(str(op, ": input and ", other_name, " need one dtype, got ", describe(input),
-                       " and ", describe(other)));
+  throw DTypeError(str(op, ": ", name, " and ", other_name, " need one dtype, got ",
+                       describe(tensor), " and ", describe(other)));
 }
 
 void check_same_device(const char* op, const Tensor& input, const Tensor& other) {

@@ -33,8 +33,8 @@ inline void check_defined(const char* op, const char* name, const Tensor& tensor
 /// Throws ShapeError unless min <= ndim <= max, ValueError for no tensor at all.
 EBB_API void check_ndim(const char* op, const char* name, const Tensor& tensor, int min, int max);
 /// Throws DTypeError unless both have one dtype.
-EBB_API void check_same_dtype(const char* op, const Tensor& input, const char* other_name,
-                              const Tensor& other);
+EBB_API void check_same_dtype(const char* op, const char* name, const Tensor& tensor,
+                              const char* other_name, const Tensor& other);
 /// Throws ValueError unless both live on one device.
 EBB_API void check_same_device(const char* op, const Tensor& input, const Tensor& other);
 /// Throws DTypeError unless it is int32 or int64.

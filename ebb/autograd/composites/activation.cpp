@@ -1,5 +1,7 @@
 // ebb/autograd/composites/activation.cpp -- activation functions that check an option or a shape
 // before they call others.
+#include "ebb/autograd/operands/activation.h"
+
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/celu.h"
@@ -14,19 +16,19 @@
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/tensor_name.h"
-#include "ebb/ops/infer.h"
 
 namespace ebb {
 
 Tensor celu(const Tensor& input, double alpha) {
   const autograd::CompositeCall call("celu", __builtin_return_address(0));
+  autograd::operands::check_celu(input);
   if (alpha == 0) throw ValueError("celu: needs alpha other than 0, got 0");
   return elu(input / alpha) * alpha;
 }
 
 Tensor glu(const Tensor& input, int64_t dim) {
   const autograd::CompositeCall call("glu", __builtin_return_address(0));
-  ops::infer::check_defined("glu", "input", input);
+  autograd::operands::check_glu(input);
   const int ndim = input.ndim();
   if (dim < -ndim || dim >= ndim) {
     throw IndexError(str("glu: needs a dim of the input of ", ndim, " dims, got ", dim));
@@ -40,8 +42,7 @@ Tensor glu(const Tensor& input, int64_t dim) {
 
 Tensor prelu(const Tensor& input, const Tensor& weight) {
   const autograd::CompositeCall call("prelu", __builtin_return_address(0));
-  ops::infer::check_defined("prelu", "input", input);
-  ops::infer::check_defined("prelu", "weight", weight);
+  autograd::operands::check_prelu(input, weight);
   Shape shape;  // of the weight: one number, or one along dim 1
   if (weight.numel() != 1) {
     const int64_t channels = input.ndim() > 1 ? input.size(1) : 1;
@@ -59,6 +60,7 @@ Tensor prelu(const Tensor& input, const Tensor& weight) {
 
 Tensor softshrink(const Tensor& input, double lambd) {
   const autograd::CompositeCall call("softshrink", __builtin_return_address(0));
+  autograd::operands::check_softshrink(input);
   if (!(lambd >= 0)) throw ValueError(str("softshrink: needs lambd >= 0, got ", lambd));
   return relu(input - lambd) - relu(-input - lambd);
 }

@@ -8,11 +8,13 @@
 #include "ebb/autograd/ops/conv1d.h"
 #include "ebb/autograd/ops/conv2d.h"
 #include "ebb/autograd/ops/conv3d.h"
+#include "ebb/autograd/ops/conv_tbc.h"
 #include "ebb/autograd/ops/conv_transpose1d.h"
 #include "ebb/autograd/ops/conv_transpose2d.h"
 #include "ebb/autograd/ops/conv_transpose3d.h"
 #include "ebb/autograd/ops/convolution.h"
 #include "ebb/autograd/ops/expand.h"
+#include "ebb/autograd/ops/permute.h"
 #include "ebb/autograd/ops/reshape.h"
 #include "ebb/autograd/ops/squeeze.h"
 #include "ebb/autograd/ops/sum.h"
@@ -44,6 +46,17 @@ Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, Int
   const autograd::CompositeCall call("conv1d", __builtin_return_address(0));
   return convolve("conv1d", 1, input, weight, bias,
                   {stride, padding, dilation, false, kNoPadding, groups});
+}
+
+Tensor conv_tbc(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t pad) {
+  const autograd::CompositeCall call("conv_tbc", __builtin_return_address(0));
+  ops::infer::check_ndim("conv_tbc", "input", input, 3, 3);
+  ops::infer::check_ndim("conv_tbc", "weight", weight, 3, 3);
+  const int64_t padding[] = {pad}, one[] = {1};
+  const Tensor out =
+      convolve("conv_tbc", 1, permute(input, Shape{1, 2, 0}), permute(weight, Shape{2, 1, 0}), bias,
+               {one, padding, one, false, kNoPadding, 1});
+  return permute(out, Shape{2, 0, 1});
 }
 
 Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,

@@ -10,8 +10,8 @@
 #include "ebb/kernels/tables/conv_input.h"
 #include "ebb/kernels/tables/conv_weight.h"
 #include "ebb/ops/impl/conv_shape.h"
-#include "ebb/ops/impl/copy.h"
-#include "ebb/ops/impl/creation.h"
+#include "ebb/ops/impl/copies.h"
+#include "ebb/ops/impl/new_tensors.h"
 #include "ebb/ops/impl/shape.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/view_of.h"
@@ -26,9 +26,7 @@ void check_operands(const char* op, const char* name, const Tensor& tensor, cons
   infer::check_defined(op, name, tensor);
   infer::check_defined(op, other_name, other);
   infer::check_same_device(op, tensor, other);
-  if (tensor.dtype() == other.dtype()) return;
-  throw DTypeError(str(op, ": ", name, " and ", other_name, " need one dtype, got ",
-                       infer::describe(tensor), " and ", infer::describe(other)));
+  infer::check_same_dtype(op, name, tensor, other_name, other);
 }
 
 void check_bias(const char* op, const Tensor& bias, const Tensor& input, int64_t channels) {

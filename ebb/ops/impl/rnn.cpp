@@ -10,7 +10,7 @@
 #include "ebb/kernels/tables/rnn_scan.h"
 #include "ebb/kernels/tables/rnn_scan_backward.h"
 #include "ebb/ops/impl/copies.h"
-#include "ebb/ops/impl/creation.h"
+#include "ebb/ops/impl/new_tensors.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/view_of.h"
 

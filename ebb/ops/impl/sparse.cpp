@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
-#include <vector>
+#include <utility>
 
+#include "ebb/core/base/quotes.h"
+#include "ebb/core/runtime/counted_vector.h"
 #include "ebb/core/tensor/device_memory.h"
 #include "ebb/kernels/checked_index.h"
 #include "ebb/ops/copy.h"
@@ -21,7 +23,7 @@
 namespace ebb::ops::impl {
 namespace {
 
-using Numbers = std::vector<int64_t>;
+using Numbers = CountedVector<int64_t>;
 
 /// Strided int64 indices, whatever integers were given.
 Tensor as_indices(const char* op, const char* name, const Tensor& tensor, int ndim) {
@@ -278,8 +280,8 @@ Tensor coalesce(const Tensor& input) {
   Numbers order(places.size());
   std::iota(order.begin(), order.end(), 0);
   const auto place = [&](int64_t i) { return places[static_cast<size_t>(i)]; };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t a, int64_t b) { return place(a) < place(b); });
+  std::sort(order.begin(), order.end(),
+            [&](int64_t a, int64_t b) { return std::pair(place(a), a) < std::pair(place(b), b); });
   Numbers distinct;
   Numbers target(places.size());
   for (const int64_t i : order) {
@@ -302,7 +304,7 @@ Tensor sparse_as(const Tensor& input, std::string_view layout) {
   const bool is_csr = layout == name_of(Layout::sparse_csr);
   if (!is_csr && layout != name_of(Layout::sparse_coo)) {
     throw ValueError(
-        str("sparse_as: layout must be 'sparse_coo' or 'sparse_csr', got '", layout, "'"));
+        str("sparse_as: layout must be 'sparse_coo' or 'sparse_csr', got ", in_quotes(layout)));
   }
   if (layout == name_of(source.layout())) return detached(source);
   const Tensor coo = source.layout() == Layout::sparse_coo ? source : as_coo(source);
