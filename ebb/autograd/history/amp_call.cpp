@@ -1,65 +1,18 @@
-// ebb/autograd/history/amp_call.cpp -- choosing the dtype of a call, casting, and keeping casts of
-// leaves for the length of a block.
+// ebb/autograd/history/amp_call.cpp -- choosing the dtype of a call, and casting.
 #include "ebb/autograd/history/amp_call.h"
 
 #include <algorithm>
-#include <mutex>
-#include <unordered_map>
 #include <utility>
 
-#include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/history/cast_cache.h"
+#include "ebb/autograd/history/remade_cast.h"
 #include "ebb/autograd/history/variable.h"
-#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/amp_cast.h"
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/log.h"
+#include "ebb/core/tensor/tensor_name.h"
 
 namespace ebb::autograd {
-
-/// Casts of leaves that require a gradient: a weight that several ops read is cast once, until it
-/// is written to, shows other memory or gets another accumulator. Threads of one block share it.
-class CastCache {
- public:
-  Tensor get(const Tensor& leaf, DType dtype) {
-    if (Tensor kept = find(leaf, dtype); kept.defined()) return kept;
-    const Tensor made = ebb::cast(leaf, dtype);
-    Entry entry{leaf, detached(leaf), made, leaf.version(), leaf.impl()->producer};
-    const std::lock_guard lock(mutex_);  // released before what was there dies, with hooks perhaps
-    std::swap(casts_[leaf.impl()], entry);
-    return made;
-  }
-  void clear() noexcept {
-    std::unordered_map<const TensorImpl*, Entry> dropped;
-    const std::lock_guard lock(mutex_);
-    dropped.swap(casts_);
-  }
-
- private:
-  Tensor find(const Tensor& leaf, DType dtype) {
-    const std::lock_guard lock(mutex_);
-    const auto found = casts_.find(leaf.impl());
-    if (found == casts_.end()) return {};
-    const Entry& entry = found->second;
-    const bool lacks_history = is_grad_enabled() && !entry.cast.requires_grad();
-    const bool serves = entry.holds_for(leaf) && entry.cast.dtype() == dtype && !lacks_history;
-    return serves ? entry.cast : Tensor();
-  }
-
-  struct Entry {
-    Tensor leaf;  // held, so that no other tensor gets its address
-    Tensor seen;  // its memory when it was cast, held for the same reason
-    Tensor cast;
-    uint32_t version = 0;
-    const Producer* producer = nullptr;  // where the gradient of the cast goes; held by its history
-
-    bool holds_for(const Tensor& now) const {
-      const TensorImpl& old = *seen.impl();
-      const TensorImpl& impl = *now.impl();
-      return version == now.version() && producer == impl.producer && old.data == impl.data &&
-             old.storage == impl.storage && equal(seen.strides(), now.strides());
-    }
-  };
-  std::mutex mutex_;
-  std::unordered_map<const TensorImpl*, Entry> casts_;
-};
 
 namespace {
 
@@ -77,6 +30,11 @@ bool holds(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+[[gnu::noinline, gnu::cold]] void log_cast(const char* op, const Tensor& operand, DType target) {
+  EBB_LOG_AT(LogPart::amp, kLogsCasts, op, " casts ", describe_tensor(*operand.impl()), " to ",
+             target);
+}
+
 void check_ops(const char* list, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const bool is_known = std::any_of(amp_rows().begin(), amp_rows().end(),
@@ -90,7 +48,9 @@ void check_ops(const char* list, const std::vector<std::string>& names) {
 }
 
 AutocastSettings settings_of(const AutocastOptions& options) {
-  if (!is_lower(options.dtype)) {
+  // At O3 everything may be computed in float64: what other dtypes are compared with.
+  const bool is_reference = options.dtype == DType::float64 && options.level == AmpLevel::O3;
+  if (!is_lower(options.dtype) && !is_reference) {
     throw DTypeError("autocast: 'dtype' needs bfloat16 or float16, got " +
                      std::string(name_of(options.dtype)));
   }
@@ -164,34 +124,51 @@ void AmpCall::look_at(std::span<const Tensor> operands) {
   for (const Tensor& operand : operands) look_at(operand);
 }
 
-void AmpCall::decide(const char* op, AmpList list) {
+void AmpCall::decide(AmpList list) {
   if (settings_ == nullptr) return;
-  switch (settings_->list_of(op, list)) {
+  switch (settings_->list_of(op_, list)) {
     case AmpList::none: return;
     case AmpList::lower: target_ = settings_->dtype; break;
     case AmpList::float32: target_ = DType::float32; break;
     case AmpList::widest: target_ = widest_; break;
     case AmpList::first: target_ = first_; break;
   }
-  is_casting_ = target_ != DType::float64;  // such a call is the op's own affair
+  // A call that has float64 operands is the op's own affair.
+  is_casting_ = target_ != DType::float64 || settings_->dtype == DType::float64;
 }
 
-Tensor AmpCall::cast(const Tensor& operand) const {
-  if (!is_casting_ || !is_cast(operand) || operand.dtype() == DType::float64 ||
-      operand.dtype() == target_ || !frame_->of(operand.device().type).is_enabled) {
-    return operand;
-  }
-  const bool is_weight = is_lower(target_) && operand.requires_grad() && is_leaf(operand) &&
-                         (operand.impl()->flags & TensorImpl::kView) == 0 &&
-                         (operand.gate_bits() & gate::kTangent) == 0;
+bool AmpCall::needs_cast(const Tensor& operand) const {
+  return is_casting_ && is_cast(operand) && operand.dtype() != DType::float64 &&
+         operand.dtype() != target_ && frame_->of(operand.device().type).is_enabled;
+}
+
+Tensor AmpCall::cast(const Tensor& operand) {
+  if (!needs_cast(operand)) return operand;
+  if ((thread_state.modes & gate::kLog) != 0) log_cast(op_, operand, target_);
   // What a checkpoint computes again must be the ops of its first call, whatever was cast before.
   constexpr uint32_t kUncached = gate::kInference | gate::kSavedHooks | gate::kObserved;
-  const bool may_keep = is_weight && (thread_state.modes & kUncached) == 0;
+  const bool may_keep = is_lower(target_) && operand.requires_grad() &&
+                        (operand.gate_bits() & gate::kTangent) == 0 &&
+                        (thread_state.modes & kUncached) == 0;
   CastCache* const cache = may_keep ? frame_->cache() : nullptr;
-  return cache != nullptr ? cache->get(operand, target_) : ebb::cast(operand, target_);
+  if (cache == nullptr) return ebb::amp_cast(operand, target_);
+  if (is_leaf(operand)) {
+    if ((operand.impl()->flags & TensorImpl::kView) != 0) return ebb::amp_cast(operand, target_);
+    const auto [made, is_kept] = cache->get(operand, target_);
+    if (!is_kept) remade_.push_back({made, operand});
+    return made;
+  }
+  const Tensor made = ebb::amp_cast(operand, target_);
+  const bool is_worth = made.nbytes() >= kLeastRemadeBytes && is_kept_by_producer(operand);
+  if (is_worth) remade_.push_back({made, operand});
+  return made;
 }
 
-std::vector<Tensor> AmpCall::cast(std::span<const Tensor> operands) const {
+void AmpCall::settle_one(const Tensor& out) const {
+  for (const Remade& remade : remade_) keep_source(out, remade.cast, remade.source);
+}
+
+std::vector<Tensor> AmpCall::cast(std::span<const Tensor> operands) {
   std::vector<Tensor> all;
   all.reserve(operands.size());
   for (const Tensor& operand : operands) all.push_back(cast(operand));
@@ -209,7 +186,10 @@ bool is_autocast_enabled(DeviceType device) {
 
 DType autocast_dtype(DeviceType device) {
   const autograd::AutocastFramePtr& frame = autograd::current_autocast();
-  if (frame != nullptr && frame->of(device).level != AmpLevel::O0) return frame->of(device).dtype;
+  if (frame != nullptr && frame->of(device).level != AmpLevel::O0) {
+    const DType dtype = frame->of(device).dtype;
+    if (autograd::is_lower(dtype)) return dtype;
+  }
   return device == DeviceType::cuda ? DType::float16 : DType::bfloat16;
 }
 

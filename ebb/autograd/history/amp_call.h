@@ -6,6 +6,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "ebb/autograd/history/autocast.h"
@@ -46,30 +48,51 @@ class AutocastFrame {
   bool keeps_casts_;
 };
 
-/// Looks at the operands of a call, then casts them. Meanwhile autocast is off.
+/// Looks at the operands of a call, then casts them and makes it. Meanwhile autocast is off.
 class EBB_API AmpCall {
  public:
   template <typename... Operands>
   AmpCall(const char* op, AmpList list, const Operands&... operands)
-      : plain_(0, gate::kAutocast), frame_(current_autocast().get()) {
+      : plain_(0, gate::kAutocast), op_(op), frame_(current_autocast().get()) {
     (look_at(operands), ...);
-    decide(op, list);
+    decide(list);
   }
 
   /// The operand in the dtype of the call; itself if nothing is to be cast.
-  Tensor cast(const Tensor& operand) const;
-  std::vector<Tensor> cast(std::span<const Tensor> operands) const;
+  Tensor cast(const Tensor& operand);
+  std::vector<Tensor> cast(std::span<const Tensor> operands);
+
+  /// The results of the call. From here on their node saves no cast that it can make again.
+  template <typename Results>
+  Results settle(Results results) const {
+    if (remade_.empty()) return results;
+    if constexpr (std::is_same_v<Results, Tensor>) {
+      settle_one(results);
+    } else if constexpr (std::is_same_v<Results, std::vector<Tensor>>) {
+      if (!results.empty()) settle_one(results[0]);
+    } else {
+      settle_one(std::get<0>(results));
+    }
+    return results;
+  }
 
  private:
+  struct Remade {
+    Tensor cast, source;
+  };
+  void settle_one(const Tensor& out) const;
+  bool needs_cast(const Tensor& operand) const;
   void look_at(const Tensor& operand);
   void look_at(std::span<const Tensor> operands);
-  void decide(const char* op, AmpList list);
+  void decide(AmpList list);
 
   ModeScope plain_;
+  const char* const op_;
   const AutocastFrame* frame_;
   const AutocastSettings* settings_ = nullptr;  // of the first operand that can be cast
   DType first_ = DType::float32, widest_ = DType::float32, target_ = DType::float32;
   bool is_casting_ = false;
+  std::vector<Remade> remade_;  // casts whose source is kept anyway
 };
 
 }  // namespace ebb::autograd

@@ -3,6 +3,7 @@
 #include "python/src/parts/autocast.h"
 
 #include "ebb/autograd/history/autocast.h"
+#include "ebb/autograd/history/autocast_state.h"
 #include "python/src/base/errors.h"
 #include "python/src/base/text.h"
 #include "python/src/base/value_types.h"
@@ -15,6 +16,9 @@ constexpr const char* kOp = "autocast";
 constexpr const char* kOuter = "ebb.autocast.outer";
 
 using Frame = autograd::AutocastFramePtr;
+
+/// How many blocks are around this thread; those who write blocks of their own count them too.
+thread_local long nesting = 0;
 
 Frame* frame_in(PyObject* capsule) {
   return static_cast<Frame*>(PyCapsule_GetPointer(capsule, kOuter));
@@ -49,6 +53,7 @@ PyObject* enter(PyObject*, PyObject* const* args, Py_ssize_t count) {
     Frame* const kept = outer.release();
     try {
       *kept = autograd::enter_autocast(options);
+      ++nesting;
     } catch (...) {
       Py_DECREF(capsule);
       throw;
@@ -62,6 +67,7 @@ PyObject* leave(PyObject*, PyObject* outer) {
     Frame* const frame = frame_in(outer);
     if (frame == nullptr) throw ErrorSet();
     autograd::leave_autocast(std::move(*frame));
+    --nesting;
     return Py_NewRef(Py_None);
   });
 }
@@ -73,6 +79,40 @@ PyObject* dtype_of(PyObject*, PyObject* device) {
   return guarded([&] { return Py_NewRef(dtype_object(autocast_dtype(to_device(device).type))); });
 }
 PyObject* keeps_casts(PyObject*, PyObject*) { return PyBool_FromLong(is_autocast_cache_enabled()); }
+
+PyObject* keep_casts(PyObject*, PyObject* enabled) {
+  return guarded([&] {
+    if (!PyBool_Check(enabled)) {
+      throw DTypeError(str("set_autocast_cache_enabled: needs a bool, got ", type_name(enabled)));
+    }
+    set_autocast_cache_enabled(enabled == Py_True);
+    return Py_NewRef(Py_None);
+  });
+}
+PyObject* drop_casts(PyObject*, PyObject*) {
+  clear_autocast_cache();
+  Py_RETURN_NONE;
+}
+
+// (device, enabled)
+PyObject* set_enabled(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    check_count("set_autocast_enabled", count, 2);
+    set_autocast_enabled(to_device(args[0]).type, to_truth(args[1]));
+    return Py_NewRef(Py_None);
+  });
+}
+// (device, dtype)
+PyObject* set_dtype(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    check_count("set_autocast_dtype", count, 2);
+    set_autocast_dtype(to_device(args[0]).type, to_dtype(args[1]).value());
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyObject* nest(PyObject*, PyObject*) { return PyLong_FromLong(++nesting); }
+PyObject* unnest(PyObject*, PyObject*) { return PyLong_FromLong(--nesting); }
 
 /// [(op, list), ...]
 PyObject* rows(PyObject*, PyObject*) {
@@ -97,6 +137,20 @@ PyMethodDef kFunctions[] = {
     {"is_autocast_cache_enabled", keeps_casts, METH_NOARGS,
      "is_autocast_cache_enabled($module)\n--\n\n"
      "Return whether casts of weights are kept for the length of an autocast block."},
+    {"set_autocast_cache_enabled", keep_casts, METH_O,
+     "set_autocast_cache_enabled($module, enabled, /)\n--\n\n"
+     "Keep casts of weights until they are written to, or make them each time."},
+    {"clear_autocast_cache", drop_casts, METH_NOARGS,
+     "clear_autocast_cache($module)\n--\n\n"
+     "Drop the casts of weights that are kept."},
+    {"autocast_increment_nesting", nest, METH_NOARGS,
+     "autocast_increment_nesting($module)\n--\n\n"
+     "Count one more block around this thread; return how many there are."},
+    {"autocast_decrement_nesting", unnest, METH_NOARGS,
+     "autocast_decrement_nesting($module)\n--\n\n"
+     "Count one block less around this thread; return how many are left."},
+    {"_set_autocast_enabled", as_method(set_enabled), METH_FASTCALL, nullptr},
+    {"_set_autocast_dtype", as_method(set_dtype), METH_FASTCALL, nullptr},
     {"_autocast_rows", rows, METH_NOARGS, nullptr},
     {},
 };

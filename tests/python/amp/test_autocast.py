@@ -78,6 +78,35 @@ def test_a_block_is_of_its_thread():
     assert seen == [F32]
 
 
+def test_a_call_outside_of_blocks_runs_the_ops_it_names():
+    x = ebb.rand(4, 4, requires_grad=True)
+    with ebb.profiler.profile() as prof:
+        (x @ x).exp().sum()
+    assert [one.name for one in prof.ranges] == ["matmul", "exp", "sum"]
+
+
+def test_modes_of_ten_threads_leave_an_eleventh_alone():
+    entered, done = threading.Barrier(11), threading.Event()
+
+    def hold():
+        with ebb.no_grad(), ebb.autocast("cpu"):
+            entered.wait(60)
+            done.wait(60)
+
+    threads = [threading.Thread(target=hold) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    entered.wait(60)
+    try:
+        assert ebb.is_grad_enabled() and not ebb.is_autocast_enabled("cpu")
+        x = ebb.rand(2, 2, requires_grad=True)
+        assert (x @ x).dtype is ebb.float32 and (x @ x).requires_grad
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+
+
 def test_threads_may_share_a_block_and_a_decorated_function():
     block, seen = ebb.autocast("cpu"), []
     entered, left = threading.Barrier(2, timeout=20), threading.Barrier(2, timeout=20)
@@ -156,7 +185,7 @@ def cast_names(loss):
         node = nodes.pop()
         names.append(node.name())
         nodes += [one for one, _ in node.next_functions if one is not None]
-    return names.count("CastBackward")
+    return names.count("AmpCastBackward")
 
 
 def test_a_weight_is_cast_once_a_block():
@@ -381,7 +410,29 @@ def test_backward_without_custom_fwd_is_an_error_that_says_so():
         Bare.apply(x).backward()
 
 
-def test_a_profile_shows_the_casts():
-    with ebb.profiler.profile() as profile, ebb.autocast("cpu"):
-        ebb.ones(2, 2) @ ebb.ones(2, 2)
-    assert [one.name for one in profile.ranges].count("cast") == 2
+def test_a_profile_sums_the_casts_that_autocast_made():
+    weight = ebb.ones(2, 2, requires_grad=True)
+    with ebb.profiler.profile() as profile:
+        with ebb.autocast("cpu"):
+            out = ebb.ones(2, 2) @ weight
+        out.float().sum().backward()
+    casts = [one for one in profile.ranges if one.name == "amp_cast"]
+    assert [one.bytes for one in casts] == [8, 8]
+    assert all(one.place.line == casts[0].place.line for one in casts)
+    (line,) = [one for one in profile.table().splitlines() if one.startswith("autocast casts")]
+    assert line.startswith("autocast casts: 2, 16 bytes, ")
+    assert line.endswith(" ms in backward")
+    with ebb.profiler.profile() as plain:
+        weight.to(ebb.bfloat16)
+    assert "autocast casts" not in plain.table()
+
+
+def test_a_graph_tells_casts_of_autocast_from_the_programs_own():
+    weight = ebb.ones(2, 2, requires_grad=True)
+    with ebb.autocast("cpu"):
+        out = ebb.ones(2, 2) @ weight
+    graph = ebb.graph(out.float().sum())
+    (made,) = graph.find("amp_cast")
+    (written,) = graph.find("cast")
+    assert (made.name, written.name) == ("AmpCastBackward", "CastBackward")
+    assert "AmpCastBackward" in graph.table() and "AmpCast" in graph.to_dot()
