@@ -45,8 +45,12 @@ std::any call_pack(SavedTensorsHooks& hooks, const Tensor& value, const SavedNam
 
 }  // namespace
 
-PackedValue::PackedValue() { live_values.fetch_add(1, std::memory_order_relaxed); }
-PackedValue::~PackedValue() { live_values.fetch_sub(1, std::memory_order_relaxed); }
+PackedValue::PackedValue(bool is_own) : is_own_(is_own) {
+  if (!is_own_) live_values.fetch_add(1, std::memory_order_relaxed);
+}
+PackedValue::~PackedValue() {
+  if (!is_own_) live_values.fetch_sub(1, std::memory_order_relaxed);
+}
 bool PackedValue::any_alive() { return live_values.load(std::memory_order_relaxed) != 0; }
 
 TensorImpl* PackedValue::pack(const std::shared_ptr<const HookFrame>& frame,
@@ -63,7 +67,8 @@ TensorImpl* PackedValue::pack(const std::shared_ptr<const HookFrame>& frame,
     packed = call_pack(*next->hooks, kept, name);
     ++applied;
   }
-  auto* const made = new PackedValue();
+  const bool is_own = dynamic_cast<const OwnHooks*>(frame->hooks.get()) != nullptr;
+  auto* const made = new PackedValue(is_own);
   made->value_ = std::move(packed);
   made->frame_ = frame;
   made->storage_ = value.storage;

@@ -22,6 +22,9 @@ struct SavedName {
   const char* name;
 };
 
+/// Hooks of ebb's own: they call no Python, so any thread may run them.
+class OwnHooks : public SavedTensorsHooks {};
+
 /// Lives and dies with its husk; but for tangents it does not change.
 class PackedValue final : public AutogradMetaBase {
  public:
@@ -49,7 +52,7 @@ class PackedValue final : public AutogradMetaBase {
   /// and if it has the memory of the tensor saved, must not have been written to since.
   Tensor unpack(const SavedName& name, const TensorImpl& husk) const;
 
-  /// Whether there is one anywhere: unpacking one may call Python.
+  /// Whether there is one anywhere that was not packed by OwnHooks: to unpack it may call Python.
   static bool any_alive();
 
   Origin origin() const { return origin_; }
@@ -63,7 +66,7 @@ class PackedValue final : public AutogradMetaBase {
   void owner_died() noexcept override { delete this; }
 
  private:
-  PackedValue();
+  explicit PackedValue(bool is_own);
   ~PackedValue() override;
   void check(const SavedName& name, const TensorImpl& husk, const Tensor& value) const;
 
@@ -74,6 +77,7 @@ class PackedValue final : public AutogradMetaBase {
   uint32_t version_ = 0;
   uint32_t applied_ = 0;  // how many pairs have packed, from the innermost
   Origin origin_ = Origin::constant;
+  bool is_own_;
 };
 
 }  // namespace ebb::autograd
