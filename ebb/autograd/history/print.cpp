@@ -1,6 +1,6 @@
 // ebb/autograd/history/print.cpp -- the text of a tensor, in C++ and in Python: PyTorch's layout.
 //
-// Elements are formatted to one width. Above 1,000 of them only three at each end of a dim are
+// Elements are formatted to one width. Above the threshold only a few at each end of a dim are
 // shown, and fewer if there are many dims; they are chosen first, so that printing a large tensor
 // takes no longer than printing a small one. Start reading at to_text().
 #include "ebb/autograd/history/print.h"
@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <mutex>
 #include <ostream>
 #include <sstream>
 #include <string>
@@ -24,27 +25,30 @@
 #include "ebb/autograd/ops/stored_indices.h"
 #include "ebb/autograd/ops/stored_values.h"
 #include "ebb/autograd/ops/to_device.h"
+#include "ebb/core/base/quotes.h"
 #include "ebb/core/base/scalar.h"
 #include "ebb/core/tensor/layout.h"
 
 namespace ebb {
 namespace {
 
-constexpr int64_t kThreshold = 1000;  // more elements are summarised
-constexpr int64_t kEdge = 3;          // so many are then shown at each end of a dim
-constexpr int64_t kMost = 10'000;     // and no more than these in all
-constexpr size_t kWidth = 80;
-constexpr size_t kIndent = 7;  // of "tensor("
+constexpr int64_t kMost = 10'000;  // a summary shows no more
+constexpr size_t kIndent = 7;      // of "tensor("
 
-std::string formatted(const char* format, double value) {
-  char text[64];
-  return {text, static_cast<size_t>(std::snprintf(text, sizeof text, format, value))};
+std::mutex options_mutex;
+PrintOptions current_options;
+
+/// `value` with so many digits after the point, of which there are at most kMostDigits.
+std::string formatted(const char* format, int digits, double value) {
+  char text[320 + PrintOptions::kMostDigits];  // the largest double has 309 digits before it
+  return {text, static_cast<size_t>(std::snprintf(text, sizeof text, format, digits, value))};
 }
 
 /// Formats the numbers of one tensor alike.
 class Formatter {
  public:
-  Formatter(const std::vector<Scalar>& values, DType dtype) : dtype_(dtype) {
+  Formatter(const std::vector<Scalar>& values, DType dtype, const PrintOptions& options)
+      : dtype_(dtype), precision_(options.precision) {
     std::vector<double> parts;
     for (const Scalar& value : values) {
       const std::complex<double> number = value.to_complex();
@@ -52,6 +56,7 @@ class Formatter {
       if (is_complex(dtype)) parts.push_back(number.imag());
     }
     choose(parts);
+    is_scientific_ = options.scientific.value_or(is_scientific_);
     // Zero, infinities and NaN do not widen a column.
     for (const Scalar& value : values) {
       const double size = std::abs(value.to_complex());
@@ -68,7 +73,10 @@ class Formatter {
       const std::string imaginary = real(value.to_complex().imag());
       return real(value.to_complex().real()) + (imaginary[0] == '-' ? "" : "+") + imaginary + "j";
     }
-    return is_floating(dtype_) ? real(value.to_double()) : std::to_string(value.to_int());
+    if (is_floating(dtype_)) return real(value.to_double());
+    const int64_t whole = value.to_int();
+    const bool is_unsigned = dtype_ == DType::uint64;  // its bits, see Body::element()
+    return is_unsigned ? std::to_string(static_cast<uint64_t>(whole)) : std::to_string(whole);
   }
 
   std::string padded(const Scalar& value) const {
@@ -93,11 +101,12 @@ class Formatter {
 
   std::string real(double value) const {
     if (!std::isfinite(value)) return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
-    if (is_scientific_) return formatted("%.4e", value);
-    return is_integral_ ? formatted("%.0f.", value) : formatted("%.4f", value);
+    if (is_scientific_) return formatted("%.*e", precision_, value);
+    return is_integral_ ? formatted("%.*f.", 0, value) : formatted("%.*f", precision_, value);
   }
 
   DType dtype_;
+  int precision_;
   bool is_integral_ = false, is_scientific_ = false;
   size_t width_ = 0;
 };
@@ -107,8 +116,8 @@ int64_t shown_count(int64_t size, int64_t edge) {
 }
 
 /// How many elements a summary shows at each end of each dim; 0: the first one alone.
-std::vector<int64_t> edges_of(IntSpan sizes) {
-  std::vector<int64_t> edges(sizes.size(), kEdge);
+std::vector<int64_t> edges_of(IntSpan sizes, int64_t edge_items) {
+  std::vector<int64_t> edges(sizes.size(), edge_items);
   const auto is_too_many = [&] {
     int64_t count = 1;
     for (size_t dim = 0; dim < sizes.size() && count <= kMost; ++dim) {
@@ -116,7 +125,7 @@ std::vector<int64_t> edges_of(IntSpan sizes) {
     }
     return count > kMost;
   };
-  for (int64_t fewer = kEdge - 1; fewer >= 0; --fewer) {
+  for (int64_t fewer = std::min(edge_items, kMost) - 1; fewer >= 0; --fewer) {
     for (int64_t& edge : edges) {
       if (is_too_many()) edge = fewer;
     }
@@ -127,13 +136,17 @@ std::vector<int64_t> edges_of(IntSpan sizes) {
 /// The elements of a tensor of the CPU, whole or their corners.
 class Body {
  public:
-  explicit Body(const Tensor& tensor) : tensor_(tensor), edges_(edges_of(tensor.sizes())) {
-    if (tensor.numel() <= kThreshold) edges_.assign(edges_.size(), tensor.numel());
+  Body(const Tensor& tensor, const PrintOptions& options) : tensor_(tensor), options_(options) {
+    if (tensor.numel() <= options.threshold) {
+      edges_.assign(static_cast<size_t>(tensor.ndim()), tensor.numel());
+    } else {
+      edges_ = edges_of(tensor.sizes(), options.edge_items);
+    }
     collect(0, tensor.storage_offset());
   }
 
   std::string text() {
-    const Formatter formatter(values_, tensor_.dtype());
+    const Formatter formatter(values_, tensor_.dtype(), options_);
     next_ = 0;
     return nested(formatter, 0);
   }
@@ -155,11 +168,15 @@ class Body {
     return indices;
   }
 
+  Scalar element(int64_t offset) const {
+    const Tensor one = make_view(tensor_, {}, {}, offset);
+    // A Scalar holds no more than INT64_MAX.
+    if (one.dtype() == DType::uint64) return static_cast<int64_t>(*one.data<uint64_t>());
+    return one.item_scalar();
+  }
+
   void collect(int dim, int64_t offset) {
-    if (dim == tensor_.ndim()) {
-      values_.push_back(make_view(tensor_, {}, {}, offset).item_scalar());
-      return;
-    }
+    if (dim == tensor_.ndim()) return values_.push_back(element(offset));
     for (const int64_t index : shown(dim))
       collect(dim + 1, offset + index * tensor_.strides()[dim]);
   }
@@ -174,7 +191,8 @@ class Body {
     if (is_cut(dim)) parts.insert(parts.begin() + head_of(dim), is_row ? " ..." : "...");
     const size_t indent = kIndent + static_cast<size_t>(dim);
     const std::string blanks(indent + 1, ' ');
-    const size_t per_line = std::max<size_t>(1, (kWidth - indent) / (formatter.width() + 2));
+    const size_t per_line = std::max<size_t>(
+        1, (std::max(options_.line_width, indent) - indent) / (formatter.width() + 2));
     std::string text = "[";
     for (size_t i = 0; i < parts.size(); ++i) {
       if (i > 0 && is_row) text += i % per_line == 0 ? ",\n" + blanks : ", ";
@@ -187,6 +205,7 @@ class Body {
   }
 
   const Tensor& tensor_;
+  const PrintOptions& options_;
   std::vector<int64_t> edges_;
   std::vector<Scalar> values_;
   size_t next_ = 0;
@@ -211,13 +230,15 @@ std::string size_text(const Tensor& tensor) {
   return text + (tensor.ndim() == 1 ? ",)" : ")");
 }
 
-/// Where a tensor's gradient goes; nothing for one without.
+/// Where a tensor's gradient goes, and the tensor's name.
 void add_history(const Tensor& tensor, std::vector<std::string>& notes) {
   if (const autograd::Node* const made_by = autograd::grad_fn(tensor)) {
     notes.push_back("grad_fn=<" + std::string(made_by->name()) + '>');
   } else if (tensor.requires_grad()) {
     notes.emplace_back("requires_grad=True");
   }
+  const std::string name = name_of(tensor);
+  if (!name.empty()) notes.push_back("name=" + in_quotes(name));
 }
 
 std::vector<std::string> notes_of(const Tensor& tensor) {
@@ -227,9 +248,6 @@ std::vector<std::string> notes_of(const Tensor& tensor) {
   if (tensor.numel() == 0 && tensor.ndim() != 1) notes.push_back(size_text(tensor));
   if (needs_dtype(tensor)) notes.push_back(dtype_text(tensor));
   add_history(tensor, notes);
-  if (const std::string name = name_of(tensor); !name.empty()) {
-    notes.push_back("name='" + name + '\'');
-  }
   std::vector<autograd::ForwardLevelPtr> levels;
   autograd::add_levels(tensor, levels);
   if (!levels.empty()) {
@@ -239,10 +257,10 @@ std::vector<std::string> notes_of(const Tensor& tensor) {
 }
 
 /// "tensor(", the parts, each on the line of the one before it where that has room, and ")".
-std::string joined(std::string text, const std::vector<std::string>& notes) {
+std::string joined(std::string text, const std::vector<std::string>& notes, size_t line_width) {
   size_t column = text.size() - (text.rfind('\n') + 1);
   for (const std::string& note : notes) {
-    const bool has_room = column + note.size() + 2 <= kWidth;
+    const bool has_room = column + note.size() + 2 <= line_width;
     text += has_room ? ", " : ",\n" + std::string(kIndent, ' ');
     column = (has_room ? column + 2 : kIndent) + note.size();
     text += note;
@@ -292,12 +310,37 @@ std::string sparse_text(const Tensor& tensor) {
 
 }  // namespace
 
+PrintOptions print_options() {
+  const std::scoped_lock lock(options_mutex);
+  return current_options;
+}
+
+void set_print_options(const PrintOptions& options) {
+  const auto check = [](bool is_good, const char* name, int64_t least, int64_t got) {
+    if (!is_good) {
+      throw ValueError(str("set_printoptions: ", name, " must be at least ", least, ", got ", got));
+    }
+  };
+  check(options.precision >= 0, "precision", 0, options.precision);
+  check(options.threshold >= 0, "threshold", 0, options.threshold);
+  check(options.edge_items >= 0, "edgeitems", 0, options.edge_items);
+  check(options.line_width >= 1, "linewidth", 1, 0);
+  if (options.precision > PrintOptions::kMostDigits) {
+    throw ValueError(str("set_printoptions: precision must be at most ", PrintOptions::kMostDigits,
+                         ", got ", options.precision));
+  }
+  const std::scoped_lock lock(options_mutex);
+  current_options = options;
+}
+
 std::string to_text(const Tensor& tensor) {
   if (!tensor.defined()) return "tensor(undefined)";
   const NoGradGuard no_grad;
   if (tensor.layout() != Layout::strided) return sparse_text(tensor);
   const Tensor host = to_device(detach(tensor), Device{});
-  return joined("tensor(" + (host.numel() == 0 ? "[]" : Body(host).text()), notes_of(tensor));
+  const PrintOptions options = print_options();
+  return joined("tensor(" + (host.numel() == 0 ? "[]" : Body(host, options).text()),
+                notes_of(tensor), options.line_width);
 }
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor) { return out << to_text(tensor); }

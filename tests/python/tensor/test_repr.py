@@ -1,4 +1,8 @@
 # tests/python/tensor/test_repr.py -- the text of tensors, as PyTorch prints them.
+import sys
+import unicodedata
+
+import numpy as np
 import pytest
 
 import ebb
@@ -56,3 +60,30 @@ def test_printing_records_nothing():
     before = (x * 1).grad_fn._sequence_nr()
     repr(x * 2)
     assert (x * 1).grad_fn._sequence_nr() - before <= 2
+
+
+# Every code point that Python's own Unicode table gives a meaning, UTF-16's halves apart.
+LETTERS = "".join(
+    letter
+    for letter in map(chr, range(sys.maxunicode + 1))
+    if unicodedata.category(letter) not in ("Cn", "Cs")
+)
+NAMES = ("it's", 'say "w"', "'\"", "\\", "two\nlines", "\\'", "\x1b[31mred", "\u202eltr", "é 重み")
+
+
+@pytest.mark.parametrize("name", [*NAMES, LETTERS, LETTERS.replace("'", "")])
+def test_a_name_is_quoted_as_python_quotes_it(name):
+    x = ebb.ones(2)
+    x.name = name
+    expected = f"name={name!r})"
+    assert repr(x).endswith(expected)
+    sparse = x.to_sparse()
+    sparse.name = name
+    assert repr(sparse).endswith(expected)
+
+
+def test_the_largest_integers_are_printed_and_read():
+    values = [2**64 - 1, 2**63, 0]
+    x = ebb.from_numpy(np.array(values, dtype=np.uint64))
+    assert repr(x[0]) == f"tensor({2**64 - 1}, dtype=ebb.uint64)"
+    assert x.tolist() == values and x[1].item() == 2**63
