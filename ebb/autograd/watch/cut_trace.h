@@ -33,7 +33,8 @@ EBB_API void forget_cuts();
 namespace autograd {
 
 /// An op without derivative has something to note (note_no_gradient()).
-inline constexpr uint32_t kNotesNoGradient = gate::kRequiresGrad | gate::kCutTrace;
+inline constexpr uint32_t kNotesNoGradient =
+    gate::kRequiresGrad | gate::kCutTrace | gate::kProfiler | gate::kLog;
 
 /// A call as note_result() sees it.
 struct TracedCall {

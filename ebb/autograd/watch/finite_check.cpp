@@ -1,13 +1,17 @@
 // ebb/autograd/watch/finite_check.cpp -- looking at numbers, and the errors of what is found.
 #include "ebb/autograd/watch/finite_check.h"
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "ebb/autograd/history/tensor_name.h"
 #include "ebb/autograd/history/variable.h"
+#include "ebb/autograd/watch/poles.h"
 #include "ebb/core/base/error.h"
 #include "ebb/core/tensor/sparse.h"
 #include "ebb/kernels/cpu/pointwise/finite.h"
@@ -38,8 +42,9 @@ bool has_non_finite(const Tensor& tensor, bool only_nan) {
 /// What a tensor holds, counted.
 struct Count {
   int64_t nans = 0;
-  int64_t infinities = 0;
-  int64_t first = -1;  // its position in row-major order
+  int64_t infinities = 0;  // those below 0 included
+  int64_t negatives = 0;   // infinities below 0
+  int64_t first = -1;      // its position in row-major order
   bool first_is_nan = false;
   double least = std::numeric_limits<double>::infinity();
   double largest = -std::numeric_limits<double>::infinity();
@@ -52,6 +57,7 @@ struct Count {
     }
     const bool is_nan = std::isnan(value);
     ++(is_nan ? nans : infinities);
+    if (value < 0) ++negatives;
     if (first >= 0) return;
     first = position;
     first_is_nan = is_nan;
@@ -92,8 +98,12 @@ std::string position_of(IntSpan sizes, int64_t flat) {
 
 std::string text_of(const Count& count, const Tensor& tensor) {
   std::string text;
-  if (count.nans > 0) text += str(count.nans, " nan");
-  if (count.infinities > 0) text += str(text.empty() ? "" : " and ", count.infinities, " inf");
+  const auto add = [&](int64_t number, const char* what) {
+    if (number > 0) text += str(text.empty() ? "" : " and ", number, what);
+  };
+  add(count.nans, " nan");
+  add(count.infinities - count.negatives, " inf");
+  add(count.negatives, " -inf");
   text += str(" in ", tensor.numel(), tensor.numel() == 1 ? " element" : " elements");
   if (tensor.ndim() == 0) return text;
   return text + str(", the first (", count.first_is_nan ? "nan" : "inf", ") at ",
@@ -120,15 +130,6 @@ std::string describe_operands(std::span<const NamedTensor> operands) {
   return text;
 }
 
-const char* rule_of(uint32_t bits) {
-  return (bits & gate::kAllowInf) != 0 ? " must not be nan, got " : " must be finite, got ";
-}
-
-/// " (float32 [2] named 'w')"; `name`: of what the tensor is the gradient of.
-std::string describe_type(const Tensor& tensor, const std::string& name = "") {
-  return str(" (", describe_tensor(tensor), name, ')');
-}
-
 /// What the numbers of a tensor hold besides finite ones.
 enum class Finiteness : uint8_t { finite, has_infinity, has_nan };
 
@@ -136,6 +137,77 @@ enum class Finiteness : uint8_t { finite, has_infinity, has_nan };
 Finiteness finiteness_of(const Tensor& tensor) {
   if (!has_non_finite(tensor, false)) return Finiteness::finite;
   return has_non_finite(tensor, true) ? Finiteness::has_nan : Finiteness::has_infinity;
+}
+
+/// The poles of an op, all of one operand.
+std::vector<PoleRow> poles_of(std::string_view op) {
+  if (op.ends_with("_out")) op.remove_suffix(4);
+  std::vector<PoleRow> found;
+  for (const PoleRow& row : pole_rows()) {
+    if (row.op == op && (found.empty() || row.operand == found[0].operand)) found.push_back(row);
+  }
+  return found;
+}
+
+bool is_pole(std::span<const PoleRow> poles, double value) {
+  return std::any_of(poles.begin(), poles.end(),
+                     [&](const PoleRow& pole) { return pole.value == value; });
+}
+
+/// How many infinities of a result are at no pole of the op; -1 if that cannot be told.
+int64_t count_overflows(const char* op, const Tensor& result,
+                        std::span<const NamedTensor> operands) {
+  const Count found = count_of(result);
+  const std::vector<PoleRow> poles = poles_of(op);
+  if (poles.empty()) return found.infinities;
+  if (std::isnan(poles[0].value)) return -1;
+  for (const NamedTensor& operand : operands) {
+    if (operand.name != poles[0].operand || is_complex(operand.tensor->dtype())) continue;
+    const Tensor values = readable(ops::cast(*operand.tensor, DType::float64));
+    const Tensor results = readable(ops::cast(result, DType::float64));
+    const bool is_aligned = equal(values.sizes(), results.sizes());
+    int64_t at_poles = 0;
+    for (int64_t i = 0; i < values.numel(); ++i) {
+      if (!is_pole(poles, values.data<double>()[i])) continue;
+      if (!is_aligned) return -1;
+      if (std::isinf(results.data<double>()[i])) ++at_poles;
+    }
+    return found.infinities - at_poles;
+  }
+  return -1;
+}
+
+/// The largest finite number of a real floating dtype.
+double most_of(DType dtype) {
+  switch (dtype) {
+    case DType::float16: return 65504;
+    case DType::bfloat16: return 0x1.fep127;
+    case DType::float32: return std::numeric_limits<float>::max();
+    default: return std::numeric_limits<double>::max();
+  }
+}
+
+/// "; 2 left the range of float16, which ends at 65504"; nothing if none did.
+std::string describe_overflows(const char* op, const Tensor& result,
+                               std::span<const NamedTensor> operands) {
+  const bool is_overwritten = std::string_view(op).ends_with('_');  // what it read is gone
+  if (is_complex(result.dtype()) || is_overwritten) return {};
+  for (const NamedTensor& operand : operands) {
+    if (finiteness_of(*operand.tensor) != Finiteness::finite) return {};
+  }
+  const int64_t count = count_overflows(op, result, operands);
+  if (count <= 0) return {};
+  return str("; ", count, " left the range of ", name_of(result.dtype()), ", which ends at ",
+             most_of(result.dtype()));
+}
+
+const char* rule_of(uint32_t bits) {
+  return (bits & gate::kAllowInf) != 0 ? " must not be nan, got " : " must be finite, got ";
+}
+
+/// " (float32 [2] named 'w')"; `name`: of what the tensor is the gradient of.
+std::string describe_type(const Tensor& tensor, const std::string& name = "") {
+  return str(" (", describe_tensor(tensor), name, ')');
 }
 
 /// Whether a tensor surely passes all checks with these gate bits: one fast pass over it.
@@ -164,8 +236,9 @@ void check_result(const char* op, const Tensor& result, std::span<const NamedTen
     }
   }
   throw NonFiniteError(str(op, ": the result", describe_type(result), rule_of(bits),
-                           describe_non_finite(result), describe_operands(operands), "\n  at ",
-                           explain_location(location), in_module(thread_state.scope)));
+                           describe_non_finite(result), describe_overflows(op, result, operands),
+                           describe_operands(operands), "\n  at ", explain_location(location),
+                           in_module(thread_state.scope)));
 }
 
 void check_gradients(const Node& node, std::span<const Tensor> grads,

@@ -2,6 +2,7 @@
 #include "ebb/autograd/watch/op_watch.h"
 
 #include "ebb/autograd/history/variable.h"
+#include "ebb/autograd/watch/call_text.h"
 
 namespace ebb::autograd {
 
@@ -37,23 +38,34 @@ void OpWatch::before_write(const Tensor& self) {
 }
 
 /// `operands` are those that must be defined; of a call that makes results, all are known.
-void OpWatch::trace(const Tensor& result, std::span<const NamedTensor> operands) const {
+std::vector<const Tensor*> OpWatch::all_operands(std::span<const NamedTensor> operands) const {
   std::vector<const Tensor*> all;
-  for (const NamedTensor& operand : operands) all.push_back(operand.tensor);
+  if (arguments_.empty()) {
+    for (const NamedTensor& operand : operands) all.push_back(operand.tensor);
+  }
   for (const OpArgument& argument : arguments_) {
     if (const auto* const one = std::get_if<const Tensor*>(&argument)) all.push_back(*one);
     const auto* const list = std::get_if<std::span<const Tensor>>(&argument);
     if (list == nullptr) continue;
     for (const Tensor& one : *list) all.push_back(&one);
   }
+  return all;
+}
+
+void OpWatch::trace(const Tensor& result, std::span<const NamedTensor> operands) const {
   note_result(
       {.op = op_, .bits = bits_, .place = location_, .before = before_, .writes = !makes_results_},
-      result, all);
+      result, all_operands(operands));
 }
 
 void OpWatch::see(std::span<const Tensor> results, std::initializer_list<NamedTensor> operands,
                   bool scalars_are_finite) {
   if (observation_) observation_->finish(results);
+  if ((bits_ & gate::kLog) != 0 || range_) {
+    const std::vector<const Tensor*> all = all_operands({operands.begin(), operands.size()});
+    if ((bits_ & gate::kLog) != 0) log_call(op_, location_, all, results);
+    if (range_ && !results.empty() && results[0].defined()) note_call(results[0], all);
+  }
   for (const Tensor& result : results) {
     check(result, {operands.begin(), operands.size()}, scalars_are_finite);
   }
@@ -67,6 +79,12 @@ void OpWatch::check(const Tensor& result, std::span<const NamedTensor> operands,
   if ((bits_ & gate::kCutTrace) != 0) trace(result, operands);
   if ((bits_ & gate::kNanCheck) == 0) return;
   check_result(op_, result, operands, scalars_are_finite, bits_, location_);
+}
+
+void OpWatch::note_call(const Tensor& result, std::span<const Tensor* const> operands) {
+  // What writes makes its node before it computes: its phases cannot be told apart.
+  if (makes_results_) range_->add_phases(result.impl()->producer);
+  if (range_->wants_operands()) range_->set_operands(describe_operands(operands));
 }
 
 void OpWatch::note(const Tensor& result) {

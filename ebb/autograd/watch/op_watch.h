@@ -3,9 +3,9 @@
 //
 // The slow path of every op makes an OpWatch and calls itself without the bits that watch. In
 // anomaly mode what is recorded inside carries the whole stack of the call; with NaN checks the
-// results are looked at; in a profile it is a range of time; results may be made to keep their
-// gradients; observers are shown the call, and may supply its results (op_observer.h); cuts are
-// traced (cut_trace.h).
+// results are looked at; in a profile it is a range of time; it may be a line of the log; results
+// may be made to keep their gradients; observers are shown the call, and may supply its results
+// (op_observer.h); cuts are traced (cut_trace.h).
 #pragma once
 
 #include <cmath>
@@ -98,6 +98,10 @@ class EBB_API OpWatch {
     return {std::move(all[index])...};
   }
   void check(const Tensor& result, std::span<const NamedTensor> operands, bool scalars_are_finite);
+  /// All that the call was given, of those that are known.
+  std::vector<const Tensor*> all_operands(std::span<const NamedTensor> operands) const;
+  /// In a profile: what the call was given, and its phases.
+  void note_call(const Tensor& result, std::span<const Tensor* const> operands);
   /// The node that the call recorded, and the memory that it made.
   void note(const Tensor& result);
   void trace(const Tensor& result, std::span<const NamedTensor> operands) const;

@@ -12,12 +12,10 @@
 #include "ebb/autograd/ops/empty.h"
 #include "ebb/autograd/ops/exp.h"
 #include "ebb/autograd/ops/mul.h"
-#include "tests/ops/op_test_support.h"
+#include "tests/autograd/graph_support.h"
 
 namespace ebb {
 namespace {
-
-Tensor leaf(std::initializer_list<float> values) { return requires_grad_(vector_of(values)); }
 
 TEST(Recording, IsCutUnderNoGradAndSaysSo) {
   const Tensor x = leaf({1, 2});
