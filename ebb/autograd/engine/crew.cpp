@@ -3,12 +3,12 @@
 #include "ebb/autograd/engine/crew.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
+#include <string>
 
 #include "ebb/autograd/engine/parallel_backward.h"
 #include "ebb/autograd/history/packed_value.h"
 #include "ebb/autograd/history/shared_gradient.h"
+#include "ebb/core/base/flags.h"
 #include "ebb/core/device/device_plugin.h"
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/kernel_table.h"
@@ -23,13 +23,17 @@ std::atomic<uint64_t> teams{0};
 std::atomic<uint64_t> nodes_by_others{0};
 std::atomic<uint64_t> device_nodes{0};
 
-bool is_enabled_at_start() {
-  const char* const text = std::getenv("EBB_PARALLEL_BACKWARD");
-  return text == nullptr || std::strcmp(text, "0") != 0;
-}
-
 enum class Choice : uint8_t { as_at_start, on, off };
 thread_local Choice choice = Choice::as_at_start;
+
+const FlagEntry entry({
+    .name = "parallel_backward",
+    .type = FlagType::boolean,
+    .fallback = "true",
+    .doc = "Whether backward runs of this thread use several threads.",
+    .get = [] { return std::string(is_parallel_backward() ? "true" : "false"); },
+    .set = [](std::string_view value) { set_parallel_backward(value == "true"); },
+});
 
 // Modes that look at ops one after another, or call Python from within nodes.
 constexpr uint32_t kModesForOneThread = gate::kSavedHooks | gate::kAnomaly | gate::kNanCheck;
@@ -47,7 +51,7 @@ int64_t numel_of(const OutputMeta& meta) {
 void set_parallel_backward(bool is_enabled) { choice = is_enabled ? Choice::on : Choice::off; }
 
 bool is_parallel_backward() {
-  static const bool at_start = is_enabled_at_start();
+  static const bool at_start = flag_in_environment("parallel_backward", true);
   return choice == Choice::as_at_start ? at_start : choice == Choice::on;
 }
 

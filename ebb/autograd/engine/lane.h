@@ -24,6 +24,7 @@
 #include "ebb/autograd/history/node_extra.h"
 #include "ebb/autograd/history/slot.h"
 #include "ebb/autograd/hooks/hooks.h"
+#include "ebb/autograd/watch/call_text.h"
 #include "ebb/autograd/watch/finite_check.h"
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/core/runtime/profile.h"
@@ -211,18 +212,22 @@ class Lane {
     const LocationScope location(place_inside(node));
     std::optional<OpRange> range;
     if (any_defined) {
-      open_range(range, node);
+      open_range(range, node, grads);
       apply_carefully(node, grads, grad_inputs);
     }
     deliver_all(node, grad_inputs);
   }
 
-  /// In a profile: the range of a node, with what makes its results fit and adds them up.
-  void open_range(std::optional<OpRange>& range, const Node& node) {
+  /// In a profile: the range of a node, with what makes its results fit and adds them up. If the
+  /// run is logged, its line.
+  void open_range(std::optional<OpRange>& range, const Node& node, const Tensor* grads) {
+    const std::span<const Tensor> arrived(grads, node.output_count());
+    if (request_.care.logs()) log_node(node, arrived);
     if (!request_.care.profiles()) return;
     range.emplace(keep_range_name(node.name()), node.location(),
                   node.output_count() == 0 ? 0 : scope_of(node.output_meta(0).context),
                   node.sequence());
+    if (range->wants_operands()) range->set_operands(describe_operands(arrived));
   }
 
   /// What backward records belongs to the line of the forward op.

@@ -54,7 +54,7 @@ void Lane<Scratch>::execute_with_post_hooks(Node& node, Tensor* grads, bool any_
   std::vector<Tensor> grad_inputs(node.edge_count());
   std::optional<OpRange> range;
   if (any_defined) {
-    open_range(range, node);
+    open_range(range, node, grads);
     apply_carefully(node, grads, grad_inputs.data());
   }
   for (size_t index = 0; index < grad_inputs.size(); ++index) {
@@ -84,6 +84,7 @@ void Lane<Scratch>::accumulate_with_hooks(AccumulateGrad& leaf, Tensor grad) {
   const bool commits = has_post_hooks || hooks.has(HookKind::post_accumulate);
   const Tensor grad_out = has_post_hooks ? grad : Tensor();
   if (grad.defined()) {
+    if (commits && request_.care.logs()) log_node(leaf, {&grad, 1});
     if (!commits) return accumulate(leaf, std::move(grad));
     if (leaf.accumulate(std::move(grad))) {
       run_.scratch().state(leaf) |= NodeState::kAdded;

@@ -154,6 +154,7 @@ void Lane<Scratch>::add_early(Node& node, uint32_t index, Tensor&& grad, SlotOrd
 // Leaves get the gradients of a team when it has parted.
 template <typename Scratch>
 void Lane<Scratch>::accumulate_carefully(AccumulateGrad& leaf, Tensor grad) {
+  if (request_.care.logs()) log_node(leaf, {&grad, 1});
   const bool waits_for_team = crew_ != nullptr && crew_->is_team && is_plain(leaf);
   if (waits_for_team && crew_->waiting_bytes.add(grad)) crew_->board.stop();
   if (!waits_for_team && !request_.care.stages_all() && accumulate_noted(leaf, grad)) {

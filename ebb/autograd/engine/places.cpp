@@ -5,6 +5,7 @@
 #include "ebb/autograd/history/origin.h"
 #include "ebb/autograd/history/tensor_name.h"
 #include "ebb/autograd/ops/to_device.h"
+#include "ebb/autograd/watch/call_text.h"
 #include "ebb/autograd/watch/finite_check.h"
 #include "ebb/core/base/error.h"
 
@@ -75,6 +76,18 @@ Tensor make_seed(const char* call, size_t position, const Edge& place, const Ten
   return given.dtype() == meta.dtype ? given : cast_to(given, meta.dtype);
 }
 
+struct Start {
+  const Edge& root;
+  const Tensor& tensor;
+  const Tensor& seed;
+};
+void look_at_start(const char* call, size_t position, const Start& start, uint32_t care) {
+  if ((care & gate::kLog) != 0) log_run(call, start.root);
+  if ((care & gate::kGradCheck) == 0) return;
+  check_start(call, "tensor", position, start.tensor, care);
+  check_start(call, "gradient", position, start.seed, care);
+}
+
 NodePtr<Node> share(Node* node) { return NodePtr<Node>::share(node); }
 
 }  // namespace
@@ -90,10 +103,8 @@ void add_roots(const char* call, const Places& roots, std::span<const Tensor> se
   for (size_t position = 0; position < roots.size(); ++position) {
     const Edge edge = checked_edge(call, "tensor", position, roots);
     const Tensor& given = seeds.empty() ? none : seeds[position];
-    if ((checks & gate::kGradCheck) != 0) [[unlikely]] {
-      check_start(call, "tensor", position, roots.tensor(position), checks);
-      check_start(call, "gradient", position, given, checks);
-    }
+    if ((checks & (gate::kGradCheck | gate::kLog)) != 0) [[unlikely]]
+      look_at_start(call, position, {edge, roots.tensor(position), given}, checks);
     buffers.add_root(edge, make_seed(call, position, edge, given));
   }
 }

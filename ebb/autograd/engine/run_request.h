@@ -47,29 +47,31 @@ class Care {
   static constexpr uint32_t kStagesAll = 1u << 1;  // all leaves are added to at the end only
 
   Care() = default;
-  /// `modes`: those of the thread that asks for the run. Checks of gradients and profiles of its
-  /// nodes are taken from them.
+  /// `modes`: those of the thread that asks for the run. Checks of gradients, profiles and the
+  /// log of its nodes are taken from them.
   Care(bool records, bool stages_all, uint32_t modes)
       : bits_((records ? kRecords : 0) | (stages_all ? kStagesAll : 0)) {
-    if ((modes & (gate::kGradCheck | gate::kProfiler)) != 0) [[unlikely]]
+    if ((modes & (gate::kGradCheck | gate::kProfiler | gate::kLog)) != 0) [[unlikely]]
       bits_ |= modes & kWatching;
   }
 
   /// Whether nodes need more than being run, and leaves more than being added to.
   bool is_for_nodes() const { return (bits_ & (kRecords | kWatching)) != 0; }
-  bool is_for_leaves() const { return (bits_ & (kStagesAll | gate::kProfiler)) != 0; }
+  bool is_for_leaves() const { return (bits_ & (kStagesAll | gate::kProfiler | gate::kLog)) != 0; }
 
   bool records() const { return (bits_ & kRecords) != 0; }
   bool stages_all() const { return (bits_ & kStagesAll) != 0; }
   bool checks_gradients() const { return (bits_ & gate::kGradCheck) != 0; }
   /// Whether nodes are ranges of time in a profile.
   bool profiles() const { return (bits_ & gate::kProfiler) != 0; }
+  /// Whether nodes are lines of the log.
+  bool logs() const { return (bits_ & gate::kLog) != 0; }
   /// Gate bits: which checks.
   uint32_t checks() const { return bits_ & kWatching; }
 
  private:
   static constexpr uint32_t kWatching =
-      gate::kGradCheck | gate::kNanCheck | gate::kAllowInf | gate::kProfiler;
+      gate::kGradCheck | gate::kNanCheck | gate::kAllowInf | gate::kProfiler | gate::kLog;
   static_assert((kWatching & (kRecords | kStagesAll)) == 0);
 
   uint32_t bits_ = 0;

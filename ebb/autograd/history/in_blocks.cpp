@@ -7,10 +7,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "ebb/autograd/ops/copy_.h"
 #include "ebb/core/base/shape.h"
 #include "ebb/core/base/thread_state.h"
+#include "ebb/kernels/tables/cast.h"
 #include "ebb/ops/creation.h"
+#include "ebb/ops/view_of.h"
 
 namespace ebb::autograd {
 namespace {
@@ -101,7 +102,9 @@ Tensor detail::large_in_blocks(std::span<const Tensor> operands,
     }
     const Tensor part = formula(parts.data());
     if (!out.defined()) out = ops::empty(shape, part.dtype(), part.device());
-    copy_(blocks.part_of(out), part);
+    // Not by copy_: `out` is new, and its version stays 0.
+    const auto convert = ops::kernel_for("in_blocks", kernels::cast_kernels, part);
+    convert(ops::context_of(out), ops::view_of(part), ops::view_of(blocks.part_of(out)));
   } while (blocks.advance());
   return out;
 }

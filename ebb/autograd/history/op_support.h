@@ -11,6 +11,7 @@
 
 #include "ebb/autograd/history/gradient_math.h"
 #include "ebb/autograd/history/node.h"
+#include "ebb/autograd/history/overwrite.h"
 #include "ebb/autograd/history/pack_saved.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/history/saved_tensor.h"

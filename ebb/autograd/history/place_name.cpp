@@ -7,6 +7,7 @@
 
 #include "ebb/autograd/history/node_extra.h"
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/quotes.h"
 #include "ebb/core/base/scope_path.h"
 
 namespace ebb::autograd {
@@ -40,7 +41,7 @@ std::string naming_of(const Edge& place) {
   const bool is_view = place.index < node.output_count() && node.edge_count() > 0 &&
                        node.output_meta(place.index).is_view();
   const std::string viewed = is_view ? title_of(node.edges()[0]) : std::string();
-  return viewed.empty() ? std::string() : str(" viewing '", viewed, "'");
+  return viewed.empty() ? std::string() : str(" viewing ", in_quotes(viewed));
 }
 
 std::string describe_place(const Edge& place) {
@@ -55,7 +56,7 @@ std::string describe_place(const Edge& place) {
 std::string title_of(const Node& node) {
   for (uint32_t index = 0; index < node.output_count(); ++index) {
     const std::string title = title_of(Edge{const_cast<Node*>(&node), index, 0});
-    if (!title.empty()) return str(node.name(), " of '", title, "'");
+    if (!title.empty()) return str(node.name(), " of ", in_quotes(title));
   }
   return node.name();
 }
@@ -70,7 +71,7 @@ std::string list_operands(const Node& node) {
   std::string text;
   for (size_t index = 0; index < titles.size(); ++index) {
     const char* const joint = index == 0 ? " from " : index + 1 == titles.size() ? " and " : ", ";
-    text += str(joint, '\'', titles[index], '\'');
+    text += joint + in_quotes(titles[index]);
   }
   return text;
 }

@@ -11,6 +11,7 @@
 #include "ebb/autograd/history/tensor_tangents.h"
 #include "ebb/autograd/ops/detach.h"
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/sparse.h"
 
 namespace ebb {
@@ -47,7 +48,7 @@ bool may_convert(const Tensor& tensor, DType dtype) {
 /// " for 'w'": whose gradient or data it is.
 std::string for_tensor(const Tensor& tensor) {
   const std::string title = names_of(*tensor.impl()).title();
-  return title.empty() ? title : str(" for '", title, "'");
+  return title.empty() ? title : str(" for ", in_quotes(title));
 }
 
 }  // namespace

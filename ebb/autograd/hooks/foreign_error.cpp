@@ -2,6 +2,7 @@
 #include "ebb/autograd/hooks/foreign_error.h"
 
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/linalg_error.h"
 
 namespace ebb::autograd {
 namespace {
@@ -20,6 +21,8 @@ void rethrow_with(const std::string& text) {
     error.add_note(text.substr(text.find_first_not_of('\n')));
     throw;
   } catch (const ShapeError& error) {
+    rethrow_as(error, text);
+  } catch (const LinAlgError& error) {
     rethrow_as(error, text);
   } catch (const ValueError& error) {
     rethrow_as(error, text);

@@ -15,6 +15,7 @@
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/hooks/foreign_error.h"
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/quotes.h"
 #include "ebb/core/runtime/profile.h"
 
 namespace ebb::autograd {
@@ -33,8 +34,8 @@ const char* noun_of(HookKind kind, const Hook& hook) {
 }
 
 std::string place_of(HookKind kind, const Hook& hook, const Node& node) {
-  return str(noun_of(kind, hook), " '", hook.name(), "' of ", node.name(), ", recorded at ",
-             to_string(describe_location(node.location())));
+  return str(noun_of(kind, hook), " ", in_quotes(hook.name()), " of ", node.name(),
+             ", recorded at ", to_string(describe_location(node.location())));
 }
 
 /// The modes and the location of the thread, put back after a hook whatever it did to them. In the
@@ -55,7 +56,8 @@ template <typename Function>
 void call_scoped(HookKind kind, const Hook& hook, const Node& node, Function&& function) {
   std::optional<OpRange> range;
   if (is_profiling()) {
-    const std::string name = str(noun_of(kind, hook), " '", hook.name(), "' of ", node.name());
+    const std::string name =
+        str(noun_of(kind, hook), " ", in_quotes(hook.name()), " of ", node.name());
     range.emplace(intern_range_name(name), node.location());
   }
   const HookScope scope;
@@ -81,8 +83,8 @@ class SharedGradients {
   void check(const HookTable::Entry& entry, const Node& node) const {
     for (const auto& [grad, version] : shared_) {
       if (grad.version() == version) continue;
-      throw AutogradError(str(noun_of(entry.kind, *entry.hook), " '", entry.hook->name(),
-                              "': must leave the gradient it is given as it is, since others share "
+      throw AutogradError(str(noun_of(entry.kind, *entry.hook), " ", in_quotes(entry.hook->name()),
+                              ": must leave the gradient it is given as it is, since others share "
                               "its memory, got it written in place",
                               "\nhint: return the new gradient instead\n  in ",
                               place_of(entry.kind, *entry.hook, node)));
@@ -101,10 +103,10 @@ void call_one(const HookTable::Entry& entry, Node& node, const HookCall& call) {
 void check_result(HookKind kind, const Hook& hook, const Tensor& grad, const OutputMeta& meta,
                   const Node* where) {
   if (!grad.defined() || conforms_in_any_layout(grad, meta)) return;
-  const std::string text =
-      str(noun_of(kind, hook), " '", hook.name(), "': must return a gradient of ", meta.dtype, ' ',
-          PrintShape{meta.shape()}, ", got ", grad.dtype(), ' ', PrintShape{grad.sizes()},
-          where == nullptr ? "" : "\n  in " + place_of(kind, hook, *where));
+  const std::string text = str(
+      noun_of(kind, hook), " ", in_quotes(hook.name()), ": must return a gradient of ", meta.dtype,
+      ' ', PrintShape{meta.shape()}, ", got ", grad.dtype(), ' ', PrintShape{grad.sizes()},
+      where == nullptr ? "" : "\n  in " + place_of(kind, hook, *where));
   if (!equal(grad.sizes(), meta.shape())) throw ShapeError(text);
   throw DTypeError(text);
 }

@@ -8,8 +8,7 @@
 // pre-hooks; the node itself, for a leaf its accumulation and then 3 post-accumulate hooks; 4 node
 // post-hooks, on checked gradients. No lock is held during a call, so hooks may do anything: add
 // and remove hooks, run other graphs, throw. What runs is the list as it was when its turn came.
-// Start reading at
-// HookTable (history/hook_table.h).
+// Start reading at HookTable (history/hook_table.h).
 #pragma once
 
 #include <functional>

@@ -18,6 +18,7 @@
 #include "ebb/autograd/ops/square.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/watch/composite_call.h"
+#include "ebb/core/base/quotes.h"
 
 namespace ebb::autograd::rules {
 namespace {
@@ -63,7 +64,7 @@ Tensor gelu(const Tensor& input, std::string_view approximate) {
   const autograd::CompositeCall call("gelu", __builtin_return_address(0));
   if (approximate == "none") return gelu_erf(input);
   if (approximate == "tanh") return gelu_tanh(input);
-  throw ValueError(str("gelu: approximate must be 'none' or 'tanh', got '", approximate, "'"));
+  throw ValueError(str("gelu: approximate must be 'none' or 'tanh', got ", in_quotes(approximate)));
 }
 
 }  // namespace ebb

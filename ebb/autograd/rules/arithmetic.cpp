@@ -6,6 +6,7 @@
 
 #include "ebb/autograd/history/op_support.h"
 #include "ebb/autograd/history/record.h"
+#include "ebb/autograd/operands/arithmetic.h"
 #include "ebb/autograd/ops/add.h"
 #include "ebb/autograd/ops/addcdiv.h"
 #include "ebb/autograd/ops/addcmul.h"
@@ -17,6 +18,7 @@
 #include "ebb/autograd/ops/clamp_max.h"
 #include "ebb/autograd/ops/clamp_min.h"
 #include "ebb/autograd/ops/conj.h"
+#include "ebb/autograd/ops/copy_.h"
 #include "ebb/autograd/ops/div.h"
 #include "ebb/autograd/ops/eq.h"
 #include "ebb/autograd/ops/floor_divide.h"
@@ -36,6 +38,7 @@
 #include "ebb/autograd/ops/zeros_like.h"
 #include "ebb/autograd/rules/pointwise.h"
 #include "ebb/autograd/watch/composite_call.h"
+#include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/broadcast.h"
 #include "ebb/ops/check.h"
@@ -173,42 +176,66 @@ const Tensor& clamp_(const Tensor& self, std::optional<Scalar> min, std::optiona
 Tensor addcmul(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2,
                const Scalar& value) {
   const autograd::CompositeCall call("addcmul", __builtin_return_address(0));
+  autograd::operands::check_addcmul(input, tensor1, tensor2);
   return add(input, times(mul(tensor1, tensor2), value));
 }
 
 const Tensor& addcmul_(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
                        const Scalar& value) {
   const autograd::CompositeCall call("addcmul_", __builtin_return_address(0));
+  autograd::operands::check_addcmul_inplace(self, tensor1, tensor2);
   return add_(self, times(mul(tensor1, tensor2), value));
 }
 
 Tensor addcdiv(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2,
                const Scalar& value) {
   const autograd::CompositeCall call("addcdiv", __builtin_return_address(0));
+  autograd::operands::check_addcdiv(input, tensor1, tensor2);
   return add(input, times(div(tensor1, tensor2), value));
 }
 
 const Tensor& addcdiv_(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
                        const Scalar& value) {
   const autograd::CompositeCall call("addcdiv_", __builtin_return_address(0));
+  autograd::operands::check_addcdiv_inplace(self, tensor1, tensor2);
   return add_(self, times(div(tensor1, tensor2), value));
 }
 
 namespace {
+
+void check_rounding(const char* op, std::string_view mode) {
+  if (mode == "floor" || mode == "trunc") return;
+  throw ValueError(
+      str(op, ": rounding_mode must be None, 'floor' or 'trunc', got ", in_quotes(mode)));
+}
 
 /// The quotient as rounding_mode says; `other` is a tensor or a number.
 template <typename Other>
 Tensor rounded_quotient(const Tensor& input, const Other& other,
                         std::optional<std::string_view> mode) {
   if (!mode) return div(input, other);
+  check_rounding("div", *mode);
   if (*mode == "floor") return floor_divide(input, other);
-  if (*mode != "trunc") {
-    throw ValueError(str("div: rounding_mode must be None, 'floor' or 'trunc', got '", *mode, "'"));
-  }
   const Tensor rest = fmod(input, other);
   // Without the rest, integers divide exactly.
   return is_differentiable(rest.dtype()) ? trunc(div(input, other))
                                          : floor_divide(sub(input, rest), other);
+}
+
+/// The same over `self`.
+template <typename Other>
+const Tensor& divide_rounded(const Tensor& self, const Other& other,
+                             std::optional<std::string_view> mode) {
+  if (!mode) return div_(self, other);
+  check_rounding("div_", *mode);
+  if (*mode == "floor") return floor_divide_(self, other);
+  if (is_differentiable(self.dtype())) return trunc_(div_(self, other));
+  const Tensor quotient = rounded_quotient(self, other, mode);
+  if (is_differentiable(quotient.dtype())) {
+    throw DTypeError(str("div_: result type ", quotient.dtype(),
+                         " can't be cast to the type of 'self', ", self.dtype()));
+  }
+  return copy_(self, quotient);
 }
 
 }  // namespace
@@ -223,6 +250,18 @@ Tensor div(const Tensor& input, const Scalar& other,
            std::optional<std::string_view> rounding_mode) {
   const autograd::CompositeCall call("div", __builtin_return_address(0));
   return rounded_quotient(input, other, rounding_mode);
+}
+
+const Tensor& div_(const Tensor& self, const Tensor& other,
+                   std::optional<std::string_view> rounding_mode) {
+  const autograd::CompositeCall call("div_", __builtin_return_address(0));
+  return divide_rounded(self, other, rounding_mode);
+}
+
+const Tensor& div_(const Tensor& self, const Scalar& other,
+                   std::optional<std::string_view> rounding_mode) {
+  const autograd::CompositeCall call("div_", __builtin_return_address(0));
+  return divide_rounded(self, other, rounding_mode);
 }
 
 }  // namespace ebb

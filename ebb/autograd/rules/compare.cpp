@@ -1,14 +1,18 @@
-// ebb/autograd/rules/compare.cpp -- isclose and nan_to_num, which are made of other ops.
+// ebb/autograd/rules/compare.cpp -- isclose, nan_to_num and rounding to decimals, made of
+// other ops.
+#include <cmath>
 #include <limits>
 
 #include "ebb/autograd/history/in_blocks.h"
 #include "ebb/autograd/history/record.h"
+#include "ebb/autograd/operands/math.h"
 #include "ebb/autograd/ops/abs.h"
 #include "ebb/autograd/ops/add.h"
 #include "ebb/autograd/ops/bitwise_and.h"
 #include "ebb/autograd/ops/bitwise_or.h"
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/clone.h"
+#include "ebb/autograd/ops/div.h"
 #include "ebb/autograd/ops/eq.h"
 #include "ebb/autograd/ops/isclose.h"
 #include "ebb/autograd/ops/isfinite.h"
@@ -17,6 +21,7 @@
 #include "ebb/autograd/ops/masked_fill.h"
 #include "ebb/autograd/ops/mul.h"
 #include "ebb/autograd/ops/nan_to_num.h"
+#include "ebb/autograd/ops/round.h"
 #include "ebb/autograd/ops/sub.h"
 #include "ebb/autograd/ops/view_as_complex.h"
 #include "ebb/autograd/ops/view_as_real.h"
@@ -95,6 +100,21 @@ const Tensor& nan_to_num_(const Tensor& self, double nan, std::optional<double> 
   masked_fill_(self, isnan(self), nan);
   masked_fill_(self, is_infinite, posinf.value_or(largest));
   return masked_fill_(self, is_negative, neginf.value_or(-largest));
+}
+
+Tensor round(const Tensor& input, int64_t decimals) {
+  const autograd::CompositeCall call("round", __builtin_return_address(0));
+  autograd::operands::check_round_decimals(input);
+  const double unit = std::pow(10.0, std::abs(static_cast<double>(decimals)));
+  return decimals < 0 ? mul(round(div(input, unit)), unit) : div(round(mul(input, unit)), unit);
+}
+
+const Tensor& round_(const Tensor& self, int64_t decimals) {
+  const autograd::CompositeCall call("round_", __builtin_return_address(0));
+  autograd::operands::check_round_decimals_inplace(self);
+  const double unit = std::pow(10.0, std::abs(static_cast<double>(decimals)));
+  if (decimals < 0) return mul_(round_(div_(self, unit)), unit);
+  return div_(round_(mul_(self, unit)), unit);
 }
 
 }  // namespace ebb

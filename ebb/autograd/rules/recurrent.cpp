@@ -56,7 +56,7 @@ void check_layer(const char* op, int64_t kinds, const Tensor& input, const Tenso
   if (bias_ih.defined()) check_shape(op, "bias_ih", bias_ih, Shape{kinds * units});
   if (bias_hh.defined()) check_shape(op, "bias_hh", bias_hh, Shape{kinds * units});
   const auto same = [&](const char* name, const Tensor& tensor) {
-    if (tensor.defined()) ops::infer::check_same_dtype(op, input, name, tensor);
+    if (tensor.defined()) ops::infer::check_same_dtype(op, "input", input, name, tensor);
   };
   same("h0", h0);
   same("weight_ih", weight_ih);
@@ -85,7 +85,7 @@ std::tuple<Tensor, Tensor, Tensor> lstm_layer(const Tensor& input, const Tensor&
   const autograd::CompositeCall call("lstm_layer", __builtin_return_address(0));
   check_layer("lstm_layer", 4, input, h0, weight_ih, weight_hh, bias_ih, bias_hh);
   check_shape("lstm_layer", "c0", c0, h0.shape());
-  ops::infer::check_same_dtype("lstm_layer", input, "c0", c0);
+  ops::infer::check_same_dtype("lstm_layer", "input", input, "c0", c0);
   const Tensor gates = linear(input, weight_ih, sum_of(bias_ih, bias_hh));
   const auto [out, cells, activated] = lstm_scan(gates, h0, c0, weight_hh, reverse);
   return {out, last_of(out, reverse), last_of(cells, reverse)};
