@@ -15,7 +15,9 @@ class EBB_API Adagrad final : public OptimizerWith<AdagradOptions> {
   explicit Adagrad(std::vector<Tensor> parameters, const AdagradOptions& options = {});
 
  protected:
-  double initial_value() const override { return options().initial_accumulator_value; }
+  double initial_value(size_t /*which*/) const override {
+    return options().initial_accumulator_value;
+  }
   StepFactors factors(int64_t steps) const override;
   Tensor usable(const Tensor& grad) const override;
   void update(const StepFactors& factors, const StepOperands& operands) const override;
