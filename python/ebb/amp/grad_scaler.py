@@ -3,16 +3,27 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ebb import _C
 from ebb._nesting import map_leaves
+from ebb.amp.state import is_autocast_available
 
 _UNSCALED, _STEPPED = "unscaled", "stepped"
 # Powers of two that float32 holds, with their inverses: the scale stays between them.
 _SMALLEST, _LARGEST = 2.0**-126, 2.0**126
 _OPTIONS = ("growth_factor", "backoff_factor", "growth_interval")
+_PACKAGE = __file__.rpartition("amp")[0]
+
+
+class _Stage(NamedTuple):
+    """How far an optimizer is since the last update(), and the line that brought it there."""
+
+    name: str
+    line: str
 
 
 class GradScaler:
@@ -24,7 +35,7 @@ class GradScaler:
     shrinks. bfloat16 has float32's range and needs none of this.
 
     Args:
-        device: Taken for PyTorch's sake.
+        device: Where the gradients are; a scaler for devices that are not here warns, and is off.
         init_scale: The scale at start.
         growth_factor: Above 1: what the scale is multiplied by when it grows.
         backoff_factor: Below 1: the same when it shrinks.
@@ -55,11 +66,18 @@ class GradScaler:
         enabled: bool = True,
     ) -> None:
         self._enabled = bool(enabled)
+        self._device = _C.device(device)
+        if self._enabled and not is_autocast_available(self._device):
+            warnings.warn(
+                f"GradScaler: no device {self._device.type!r} here, so nothing is scaled",
+                stacklevel=2 if type(self) is GradScaler else 3,
+            )
+            self._enabled = False
         if self._enabled and not 0.0 < init_scale <= _LARGEST:
             raise _C.ValueError(f"GradScaler: 'init_scale' needs 0 < x < inf, got {init_scale}")
         self._scale = float(init_scale)
         self._growth_tracker = 0
-        self._stages: dict[int, str] = {}  # of optimizers since the last update(), by id
+        self._stages: dict[int, _Stage] = {}  # of optimizers since the last update(), by id
         self._are_finite: dict[int, bool] = {}
         self.set_growth_factor(growth_factor)
         self.set_backoff_factor(backoff_factor)
@@ -87,13 +105,12 @@ class GradScaler:
         """
         if not self._enabled:
             return
-        stage = self._stages.get(id(optimizer))
-        if stage == _UNSCALED:
+        if stage := self._stages.get(id(optimizer)):
+            wanted = "one call between two of update()" if stage.name == _UNSCALED else (
+                "to be called before step()")  # fmt: skip
             raise _C.AutogradError(
-                "unscale_: needs one call between two of update(), got a second for this optimizer"
+                f"unscale_: needs {wanted}, got this optimizer {stage.name} at {stage.line}"
             )
-        if stage == _STEPPED:
-            raise _C.AutogradError("unscale_: needs to be called before step(), got it after")
         self._unscale(optimizer)
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -108,13 +125,15 @@ class GradScaler:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs or any(callable(one) for one in args):
             raise _C.ValueError("step: needs an optimizer.step() without closure, got a closure")
-        if self._stages.get(id(optimizer)) == _STEPPED:
+        stage = self._stages.get(id(optimizer))
+        if stage is not None and stage.name == _STEPPED:
             raise _C.AutogradError(
-                "step: needs one call between two of update(), got a second for this optimizer"
+                "step: needs one call between two of update(), "
+                f"got this optimizer {stage.name} at {stage.line}"
             )
-        if id(optimizer) not in self._stages:
+        if stage is None:
             self._unscale(optimizer)
-        self._stages[id(optimizer)] = _STEPPED
+        self._stages[id(optimizer)] = _Stage(_STEPPED, _line_of_user())
         return optimizer.step(*args, **kwargs) if self._are_finite[id(optimizer)] else None
 
     def update(self, new_scale: float | _C.Tensor | None = None) -> None:
@@ -122,21 +141,22 @@ class GradScaler:
 
         Raises:
             RuntimeError: If no optimizer made a step, or unscaled, since the last call.
+            ValueError: For a scale that has no inverse.
         """
         if not self._enabled:
             return
         if new_scale is not None:
+            if not _SMALLEST <= float(new_scale) <= _LARGEST:
+                raise _C.ValueError(f"update: 'new_scale' needs 0 < x < inf, got {new_scale}")
             self._scale = float(new_scale)
         elif not self._are_finite:
             raise _C.AutogradError("update: needs a step() or unscale_() before it, got none")
-        elif not all(self._are_finite.values()):
-            self._scale = max(self._scale * self._backoff_factor, _SMALLEST)
-            self._growth_tracker = 0
         else:
-            self._growth_tracker += 1
-            if self._growth_tracker >= self._growth_interval:
-                self._scale = min(self._scale * self._growth_factor, _LARGEST)
-                self._growth_tracker = 0
+            options = [getattr(self, f"_{name}") for name in _OPTIONS]
+            are_finite = all(self._are_finite.values())
+            self._scale, self._growth_tracker = _C._next_scale(
+                self._scale, self._growth_tracker, are_finite, *options
+            )
         self._stages.clear()
         self._are_finite.clear()
 
@@ -148,7 +168,7 @@ class GradScaler:
                 "hint: call scaler.scale(loss).backward() first"
             )
         self._are_finite[id(optimizer)] = _C._unscale_grads(parameters, 1.0 / self._scale)
-        self._stages[id(optimizer)] = _UNSCALED
+        self._stages[id(optimizer)] = _Stage(_UNSCALED, _line_of_user())
 
     def is_enabled(self) -> bool:
         """Return whether the scaler does anything."""
@@ -190,6 +210,14 @@ class GradScaler:
             )
         self._growth_interval = int(new_interval)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what copies and pickles carry: optimizers are told apart by their address."""
+        if self._stages:
+            raise _C.AutogradError(
+                "GradScaler: needs to be copied before step() or after update(), got it between"
+            )
+        return self.__dict__
+
     def state_dict(self) -> dict[str, Any]:
         """Return the state to save; empty if the scaler is off."""
         if not self._enabled:
@@ -219,3 +247,11 @@ class GradScaler:
         self._scale, self._growth_tracker = loaded._scale, loaded._growth_tracker
         for name in _OPTIONS:
             setattr(self, f"_{name}", getattr(loaded, f"_{name}"))
+
+
+def _line_of_user() -> str:
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    code = frame.f_code
+    return f"{code.co_filename.rpartition('/')[2]}:{frame.f_lineno} in {code.co_name}"

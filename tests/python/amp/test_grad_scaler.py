@@ -1,6 +1,9 @@
 # tests/python/amp/test_grad_scaler.py -- loss scaling: what is scaled, skipped, grown and refused.
 import collections
+import copy
 import math
+import pickle
+import sys
 
 import pytest
 
@@ -156,13 +159,45 @@ def test_calls_in_a_wrong_order_are_refused():
         scaler.step(optimizer)
     scaler.scale(weight.sum()).backward()
     scaler.unscale_(optimizer)
-    with pytest.raises(RuntimeError, match=r"unscale_: needs one call .* got a second"):
+    with pytest.raises(RuntimeError, match=r"unscale_: needs one call .* unscaled at test_grad"):
         scaler.unscale_(optimizer)
     scaler.step(optimizer)
-    with pytest.raises(RuntimeError, match=r"step: needs one call .* got a second"):
+    line = sys._getframe().f_lineno - 1
+    with pytest.raises(
+        RuntimeError, match=rf"step: .* stepped at test_grad_scaler.py:{line} in test"
+    ):
         scaler.step(optimizer)
     with pytest.raises(RuntimeError, match="unscale_: needs to be called before step"):
         scaler.unscale_(optimizer)
+
+
+def test_copies_are_made_between_steps_only():
+    weight, optimizer, scaler = parts()
+    scaler.scale(weight.sum()).backward()
+    scaler.step(optimizer)
+    for copied in (copy.deepcopy, pickle.dumps):
+        with pytest.raises(RuntimeError, match=r"GradScaler: needs to be copied before step\(\)"):
+            copied(scaler)
+    scaler.update()
+    assert copy.deepcopy(scaler).state_dict() == scaler.state_dict()
+    assert pickle.loads(pickle.dumps(scaler)).state_dict() == scaler.state_dict()
+
+
+def test_sparse_gradients_are_unscaled_and_looked_at():
+    layer = ebb.nn.Embedding(4, 2, sparse=True)
+    optimizer = ebb.optim.SparseAdam(layer.parameters())
+    scaler = GradScaler(init_scale=1024.0)
+    for factor, made in ((1.0, True), (math.inf, False)):
+        before = layer.weight.tolist()
+        optimizer.zero_grad()
+        scaler.scale((layer(ebb.tensor([1, 2, 2])) * factor).sum()).backward()
+        scaler.unscale_(optimizer)
+        assert layer.weight.grad.is_selected_rows
+        assert layer.weight.grad.to_dense()[:, 0].tolist() == [0, factor, 2 * factor, 0]
+        scaler.step(optimizer)
+        scaler.update()
+        assert (layer.weight.tolist() != before) is made
+    assert scaler.get_scale() == 512.0
 
 
 def test_wrong_arguments_are_named():
@@ -175,6 +210,9 @@ def test_wrong_arguments_are_named():
     _, optimizer, scaler = parts()
     with pytest.raises(ebb.errors.ValueError, match="got a closure"):
         scaler.step(optimizer, lambda: None)
+    for scale in (0.0, -1.0, math.inf, math.nan):
+        with pytest.raises(ebb.errors.ValueError, match="update: 'new_scale' needs 0 < x < inf"):
+            scaler.update(scale)
 
 
 def test_float16_gradients_are_refused():
