@@ -17,6 +17,7 @@
 #include "ebb/ops/index.h"
 #include "ebb/ops/prepare.h"
 #include "ebb/ops/sparse.h"
+#include "ebb/optim/master_weight.h"
 
 namespace ebb::optim {
 namespace {
@@ -55,7 +56,10 @@ struct Optimizer::Target {
 
 Optimizer::Optimizer(const char* name, std::vector<Tensor> parameters,
                      std::span<const char* const> state_names)
-    : name_(name), parameters_(std::move(parameters)), state_names_(state_names) {
+    : name_(name),
+      parameters_(std::move(parameters)),
+      state_names_(state_names.begin(), state_names.end()) {
+  state_names_.push_back(kMasterWeight);
   std::unordered_set<const TensorImpl*> seen;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     check_parameter(name, i, parameters_[i]);
@@ -116,7 +120,7 @@ std::vector<Optimizer::Target> Optimizer::collect_targets() const {
     if (!found.defined()) continue;
     ops::check_writable(name_, parameters_[i]);
     const Tensor grad = usable(found);
-    check_fits("a gradient", i, grad);
+    check_shape("a gradient", i, grad);
     Target& target = targets.emplace_back();
     target.index = i;
     // The update rules are kernels of the CPU: what is elsewhere comes here and goes back.
@@ -126,25 +130,65 @@ std::vector<Optimizer::Target> Optimizer::collect_targets() const {
     if (!is_strided(grad)) {
       target.rows = ops::rows(grad);
       target.values = host_copy(ops::index_select(parameters_[i], 0, target.rows));
-      target.grad = ops::impl::contiguous(host_copy(ops::coalesced_values(grad)));
+      take_gradient(target, ops::impl::contiguous(host_copy(ops::coalesced_values(grad))));
       continue;
     }
     target.values = ops::impl::contiguous(host_copy(parameters_[i]));
-    target.grad = ops::impl::contiguous(host_copy(grad));
+    take_gradient(target, ops::impl::contiguous(host_copy(grad)));
   }
   return targets;
+}
+
+/// Gives a target its gradient in a dtype that steps take; a leaf's grad_dtype may be another.
+void Optimizer::take_gradient(Target& target, const Tensor& grad) const {
+  const bool is_half = can_have_master(target.values);
+  const DType dtype = target.values.dtype();
+  const bool fits = grad.dtype() == dtype || (is_half && grad.dtype() == DType::float32);
+  target.grad = fits ? grad : ops::impl::cast(grad, is_half ? DType::float32 : dtype);
+  target.operands.has_wide_grad = target.grad.dtype() != dtype;
 }
 
 void Optimizer::make_missing_state(std::vector<Target>& targets) const {
   for (Target& target : targets) {
     const State& state = states_[target.index];
-    const Tensor& like = parameters_[target.index];
     for (size_t which = 0; which < state_names_.size(); ++which) {
-      if (state.tensors[which].defined() || !needs_state(which)) continue;
-      target.made[which] = ops::full(like.sizes(), initial_value(), like.dtype(), like.device());
-      target.factors.is_first = true;
+      if (!keeps_state(target.index, which)) continue;
+      const bool is_there = state.tensors[which].defined();
+      target.made[which] =
+          is_there ? fitting_state(target.index, which) : fresh_state(target.index, which);
+      if (!is_there && which != master_index()) target.factors.is_first = true;
     }
   }
+}
+
+bool Optimizer::keeps_state(size_t index, size_t which) const {
+  if (which != master_index()) return needs_state(which);
+  return has_master_weights_ && can_have_master(parameters_[index]);
+}
+
+Tensor Optimizer::fresh_state(size_t index, size_t which) const {
+  const Tensor& parameter = parameters_[index];
+  if (which == master_index()) return made_master(parameter);
+  const bool has_master = keeps_state(index, master_index());
+  const DType dtype = has_master ? DType::float32 : parameter.dtype();
+  return ops::full(parameter.sizes(), initial_value(which), dtype, parameter.device());
+}
+
+/// State whose parameter may since have changed its dtype, its device or, under a master, its
+/// values; undefined if it fits as it is.
+Tensor Optimizer::fitting_state(size_t index, size_t which) const {
+  const Tensor& parameter = parameters_[index];
+  const State& state = states_[index];
+  const Tensor& kept = state.tensors[which];
+  const bool has_master = keeps_state(index, master_index());
+  const DType dtype = has_master ? DType::float32 : parameter.dtype();
+  if (kept.dtype() != dtype || kept.device() != parameter.device()) {
+    return ops::to_device(ops::impl::as_dtype(host_copy(kept), dtype), parameter.device());
+  }
+  const bool is_master = which == master_index();
+  const bool is_current = state.seen.defined() && shows_same(state.seen, parameter) &&
+                          state.version == parameter.version();
+  return is_master && !is_current ? mended_master(kept, parameter) : Tensor();
 }
 
 std::vector<int64_t> Optimizer::lay_out(std::vector<Target>& targets) {
@@ -169,9 +213,13 @@ std::vector<int64_t> Optimizer::lay_out(std::vector<Target>& targets) {
     for (size_t which = 0; which < state_names_.size(); ++which) {
       Tensor& tensor = state.tensors[which];
       if (target.made[which].defined()) tensor = std::move(target.made[which]);
-      if (!tensor.defined() || !needs_state(which)) continue;
+      if (!tensor.defined() || !keeps_state(target.index, which)) continue;
       target.state[which] = state_of(target, tensor);
-      target.operands.data[2 + which] = target.state[which].host_data();
+      if (which == master_index()) {
+        target.operands.master = target.state[which].data<float>();
+      } else {
+        target.operands.data[2 + which] = target.state[which].host_data();
+      }
     }
     elements += target.operands.count;
     ends.push_back(elements);
@@ -185,13 +233,7 @@ Tensor Optimizer::state_of(const Target& target, const Tensor& whole) const {
 }
 
 void Optimizer::update_part(const Target& target, int64_t begin, int64_t end) const {
-  StepOperands part = target.operands;
-  for (void*& data : part.data) {
-    if (data == nullptr) continue;
-    data = static_cast<char*>(data) + static_cast<size_t>(begin) * item_size(part.dtype);
-  }
-  part.count = end - begin;
-  update(target.factors, part);
+  update(target.factors, target.operands.part(begin, end));
 }
 
 /// Brings rows back to where they came from.
@@ -206,31 +248,51 @@ void Optimizer::finish_rows(const Target& target) const {
   }
 }
 
-void Optimizer::finish(const Target& target) const {
-  if (target.rows.defined()) return finish_rows(target);
+/// Brings what was stepped in copies back, and logs the write.
+void Optimizer::finish(const Target& target) {
   const Tensor& parameter = parameters_[target.index];
-  if (parameter.is_same(target.values)) {
-    ops::note_write(name_, parameter);
+  State& state = states_[target.index];
+  if (target.rows.defined()) {
+    finish_rows(target);
   } else {
-    ops::impl::copy_(parameter, target.values);
+    if (parameter.is_same(target.values)) {
+      ops::note_write(name_, parameter);
+    } else {
+      ops::impl::copy_(parameter, target.values);
+    }
+    for (size_t which = 0; which < state_names_.size(); ++which) {
+      const Tensor& stepped = target.state[which];
+      if (stepped.defined() && !stepped.is_same(state.tensors[which])) {
+        write_back(stepped, state.tensors[which]);
+      }
+    }
   }
-  if (!ops::is_elsewhere(parameter)) return;
-  const State& state = states_[target.index];
-  for (size_t which = 0; which < state_names_.size(); ++which) {
-    if (target.state[which].defined()) write_back(target.state[which], state.tensors[which]);
+  if (target.operands.master == nullptr) return;
+  if (!state.seen.defined() || !shows_same(state.seen, parameter)) state.seen = detached(parameter);
+  state.version = parameter.version();
+}
+
+bool Optimizer::has_master_weights() const {
+  const std::lock_guard lock(mutex_);
+  return has_master_weights_;
+}
+
+void Optimizer::set_master_weights(bool wanted) {
+  const std::lock_guard lock(mutex_);
+  if (has_master_weights_ == wanted) return;
+  has_master_weights_ = wanted;
+  if (wanted) return;  // made by the next step
+  for (State& state : states_) {
+    state.tensors[master_index()] = {};
+    state.seen = {};
   }
 }
 
-void Optimizer::check_fits(const char* what, size_t index, const Tensor& tensor) const {
+void Optimizer::check_shape(const char* what, size_t index, const Tensor& tensor) const {
   const Tensor& parameter = parameters_[index];
-  if (!equal(tensor.sizes(), parameter.sizes())) {
-    throw ShapeError(str(name_, ": needs ", what, " of shape ", parameter.shape(),
-                         " for parameter ", index, ", got ", tensor.shape()));
-  }
-  if (tensor.dtype() != parameter.dtype()) {
-    throw DTypeError(str(name_, ": needs ", what, " of ", parameter.dtype(), " for parameter ",
-                         index, ", got ", tensor.dtype()));
-  }
+  if (equal(tensor.sizes(), parameter.sizes())) return;
+  throw ShapeError(str(name_, ": needs ", what, " of shape ", parameter.shape(), " for parameter ",
+                       index, ", got ", tensor.shape()));
 }
 
 }  // namespace ebb::optim

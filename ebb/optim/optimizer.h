@@ -5,6 +5,9 @@
 // by size alone, and a piece hands what it covers to the subclass's kernel. So nothing is written
 // before every check and allocation has succeeded, many small parameters cost one dispatch, and
 // the result is bitwise the same for any number of threads. Start reading at step().
+//
+// With master weights (the option `master_weights` of every optimizer) a bfloat16 or float16
+// parameter has float32 values in the state, "master_weight", that make the steps.
 #pragma once
 
 #include <array>
@@ -49,6 +52,12 @@ class EBB_API Optimizer {
 
   /// What the optimizer keeps per parameter, such as "exp_avg".
   std::span<const char* const> state_names() const { return state_names_; }
+  /// Whether parameters of half types have float32 values that make the steps ("master_weight" in
+  /// the state).
+  bool has_master_weights() const;
+  /// From the next step on. Masters begin as what the parameters are; without them state has the
+  /// dtype of its parameter again.
+  void set_master_weights(bool wanted);
   /// Whether the state has a step count as well.
   virtual bool counts_steps() const { return true; }
   /// How many steps a parameter has made. Throws IndexError.
@@ -72,7 +81,7 @@ class EBB_API Optimizer {
 
   /// Which state the options ask for, and what fresh state is filled with.
   virtual bool needs_state(size_t /*which*/) const { return true; }
-  virtual double initial_value() const { return 0.0; }
+  virtual double initial_value(size_t /*which*/) const { return 0.0; }
   /// Numbers for the step that brings the count to `steps`.
   virtual StepFactors factors(int64_t /*steps*/) const { return {}; }
   /// The gradient as the step takes it: strided, or storing rows (selected_rows), of which then
@@ -85,10 +94,12 @@ class EBB_API Optimizer {
   mutable std::mutex mutex_;
 
  private:
-  static constexpr size_t kMaxStates = kernels::kMaxStepOperands - 2;
+  static constexpr size_t kMaxStates = kernels::kMaxStepOperands - 1;  // a master is one too
   struct State {
     int64_t steps = 0;
     std::array<Tensor, kMaxStates> tensors;
+    Tensor seen;  // the parameter's memory when its master was last brought to it, and its version
+    uint32_t version = 0;
   };
   struct Target;
 
@@ -97,17 +108,24 @@ class EBB_API Optimizer {
   std::vector<int64_t> lay_out(std::vector<Target>& targets);
   void update_part(const Target& target, int64_t begin, int64_t end) const;
   Tensor state_of(const Target& target, const Tensor& whole) const;
-  void finish(const Target& target) const;
+  void take_gradient(Target& target, const Tensor& grad) const;
+  size_t master_index() const { return state_names_.size() - 1; }
+  bool keeps_state(size_t index, size_t which) const;
+  Tensor fresh_state(size_t index, size_t which) const;
+  Tensor fitting_state(size_t index, size_t which) const;
+  void finish(const Target& target);
   void finish_rows(const Target& target) const;
 
   size_t which_state(std::string_view state_name) const;
-  void check_fits(const char* what, size_t index, const Tensor& tensor) const;
+  void check_shape(const char* what, size_t index, const Tensor& tensor) const;
+  void check_state_dtype(size_t index, std::string_view state_name, DType dtype) const;
   State checked_state(size_t index, int64_t steps, const NamedTensors& tensors) const;
 
   const char* name_;  // a literal: the write log points at it
   std::vector<Tensor> parameters_;
-  std::span<const char* const> state_names_;
+  std::vector<const char*> state_names_;  // the master's is the last
   std::vector<State> states_;
+  bool has_master_weights_ = false;
 };
 
 /// What an optimizer with a struct of options shares with all others.
@@ -123,8 +141,11 @@ class OptimizerWith : public Optimizer {
   }
   void assign_options(OptionVisitor assign) override {
     Options changed = locked_options();
+    bool has_masters = has_master_weights();
     list_options(changed, assign);  // runs code of the caller's, so without the lock
+    assign({"master_weights", has_masters});
     set_options(changed);
+    set_master_weights(has_masters);
   }
 
  protected:

@@ -51,6 +51,62 @@ void list_options(AdagradOptions& options, OptionVisitor visit) {
   visit({"maximize", options.maximize});
 }
 
+void list_options(AdadeltaOptions& options, OptionVisitor visit) {
+  visit({"lr", options.lr});
+  visit({"rho", options.rho, OptionRange::below_one});
+  visit({"eps", options.eps});
+  visit({"weight_decay", options.weight_decay});
+  visit({"maximize", options.maximize});
+}
+
+void list_options(AdamaxOptions& options, OptionVisitor visit) {
+  visit({"lr", options.lr});
+  visit({"beta1", options.beta1, OptionRange::below_one});
+  visit({"beta2", options.beta2, OptionRange::below_one});
+  visit({"eps", options.eps});
+  visit({"weight_decay", options.weight_decay});
+  visit({"maximize", options.maximize});
+}
+
+void list_options(NAdamOptions& options, OptionVisitor visit) {
+  visit({"lr", options.lr});
+  visit({"beta1", options.beta1, OptionRange::below_one});
+  visit({"beta2", options.beta2, OptionRange::below_one});
+  visit({"eps", options.eps});
+  visit({"weight_decay", options.weight_decay});
+  visit({"momentum_decay", options.momentum_decay});
+  visit({"decoupled_weight_decay", options.decoupled_weight_decay});
+  visit({"maximize", options.maximize});
+}
+
+void list_options(RAdamOptions& options, OptionVisitor visit) {
+  visit({"lr", options.lr});
+  visit({"beta1", options.beta1, OptionRange::below_one});
+  visit({"beta2", options.beta2, OptionRange::below_one});
+  visit({"eps", options.eps});
+  visit({"weight_decay", options.weight_decay});
+  visit({"decoupled_weight_decay", options.decoupled_weight_decay});
+  visit({"maximize", options.maximize});
+}
+
+void list_options(RpropOptions& options, OptionVisitor visit) {
+  visit({"lr", options.lr});
+  visit({"etaminus", options.etaminus, OptionRange::below_one});
+  visit({"etaplus", options.etaplus});
+  visit({"min_step_size", options.min_step_size});
+  visit({"max_step_size", options.max_step_size});
+  visit({"maximize", options.maximize});
+}
+
+void list_options(ASGDOptions& options, OptionVisitor visit) {
+  visit({"lr", options.lr});
+  visit({"lambd", options.lambd});
+  visit({"alpha", options.alpha});
+  visit({"t0", options.t0});
+  visit({"weight_decay", options.weight_decay});
+  visit({"maximize", options.maximize});
+}
+
 void check_option(const char* op, const OptionField& option) {
   if (option.number == nullptr || option.range == OptionRange::any) return;
   const double value = *option.number;
@@ -68,6 +124,14 @@ void check_together(const char* op, const SGDOptions& options) {
   if (options.nesterov && !is_plain) {
     throw ValueError(str(op, ": nesterov needs momentum > 0 and dampening 0, got ",
                          options.momentum, " and ", options.dampening));
+  }
+}
+
+void check_together(const char* op, const RpropOptions& options) {
+  const bool is_ordered = 0 < options.etaminus && options.etaminus < 1 && 1 < options.etaplus;
+  if (!is_ordered) {
+    throw ValueError(str(op, ": etas need 0 < etaminus < 1 < etaplus, got ", options.etaminus,
+                         " and ", options.etaplus));
   }
 }
 

@@ -11,9 +11,15 @@
 
 namespace ebb::optim {
 
+using kernels::AdadeltaOptions;
 using kernels::AdagradOptions;
+using kernels::AdamaxOptions;
 using kernels::AdamOptions;
+using kernels::ASGDOptions;
+using kernels::NAdamOptions;
+using kernels::RAdamOptions;
 using kernels::RMSpropOptions;
+using kernels::RpropOptions;
 using kernels::SGDOptions;
 using kernels::SparseAdamOptions;
 
@@ -38,11 +44,18 @@ EBB_API void list_options(AdamOptions& options, OptionVisitor visit);
 EBB_API void list_options(SparseAdamOptions& options, OptionVisitor visit);
 EBB_API void list_options(RMSpropOptions& options, OptionVisitor visit);
 EBB_API void list_options(AdagradOptions& options, OptionVisitor visit);
+EBB_API void list_options(AdadeltaOptions& options, OptionVisitor visit);
+EBB_API void list_options(AdamaxOptions& options, OptionVisitor visit);
+EBB_API void list_options(NAdamOptions& options, OptionVisitor visit);
+EBB_API void list_options(RAdamOptions& options, OptionVisitor visit);
+EBB_API void list_options(RpropOptions& options, OptionVisitor visit);
+EBB_API void list_options(ASGDOptions& options, OptionVisitor visit);
 
 /// Throws ValueError, naming `op`, for the first option out of its range.
 EBB_API void check_option(const char* op, const OptionField& option);
 /// Throws ValueError for options that are right alone and wrong together.
 EBB_API void check_together(const char* op, const SGDOptions& options);
+EBB_API void check_together(const char* op, const RpropOptions& options);
 template <typename Options>
 void check_together(const char*, const Options&) {}
 

@@ -5,7 +5,9 @@
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/ops/empty.h"
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/quotes.h"
 #include "ebb/ops/impl/copies.h"
+#include "ebb/optim/master_weight.h"
 #include "ebb/optim/optimizer.h"
 
 namespace ebb::optim {
@@ -25,14 +27,14 @@ std::pair<size_t, std::string_view> split_name(const char* op, std::string_view 
   const char* const end = name.data() + name.size();
   const auto [rest, error] = std::from_chars(name.data(), end, index);
   if (error != std::errc() || rest == end || *rest != '.') {
-    throw ValueError(str(op, ": needs names such as '0.step', got '", name, "'"));
+    throw ValueError(str(op, ": needs names such as '0.step', got ", in_quotes(name)));
   }
   return {index, {rest + 1, static_cast<size_t>(end - rest - 1)}};
 }
 
 int64_t steps_of(const char* op, std::string_view name, const Tensor& tensor) {
   if (!tensor.defined() || tensor.dtype() != DType::int64 || tensor.numel() != 1) {
-    throw ValueError(str(op, ": needs one int64 as '", name, "', got something else"));
+    throw ValueError(str(op, ": needs one int64 as ", in_quotes(name), ", got something else"));
   }
   return *tensor.data<int64_t>();
 }
@@ -45,7 +47,7 @@ size_t Optimizer::which_state(std::string_view state_name) const {
     if (state_names_[which] == state_name) return which;
     known += str(which == 0 ? "" : ", ", state_names_[which]);
   }
-  throw ValueError(str(name_, ": needs state among ", known, ", got '", state_name, "'"));
+  throw ValueError(str(name_, ": needs state among ", known, ", got ", in_quotes(state_name)));
 }
 
 int64_t Optimizer::steps(size_t index) const {
@@ -65,6 +67,15 @@ Tensor Optimizer::state(size_t index, std::string_view state_name) const {
   return states_[index].tensors[which];
 }
 
+/// State of half types and float32 stand for one another: the next step takes it as it needs it.
+void Optimizer::check_state_dtype(size_t index, std::string_view state_name, DType dtype) const {
+  const auto takes_any = [](DType one) { return one == DType::float32 || is_half(one); };
+  const DType wanted = parameters_[index].dtype();
+  if (dtype == wanted || (takes_any(dtype) && takes_any(wanted))) return;
+  throw DTypeError(str(name_, ": needs state ", in_quotes(state_name), " of ", wanted,
+                       " for parameter ", index, ", got ", dtype));
+}
+
 Optimizer::State Optimizer::checked_state(size_t index, int64_t steps,
                                           const NamedTensors& tensors) const {
   if (index >= states_.size()) {
@@ -72,11 +83,15 @@ Optimizer::State Optimizer::checked_state(size_t index, int64_t steps,
   }
   if (steps < 0) throw ValueError(str(name_, ": needs step >= 0, got ", steps));
   const NoGradGuard no_grad;
-  State state{steps, {}};
+  const bool has_masters = has_master_weights();
+  const Tensor& parameter = parameters_[index];
+  State state{.steps = steps, .tensors = {}, .seen = {}, .version = 0};
   for (const auto& [state_name, tensor] : tensors) {
     const size_t which = which_state(state_name);
-    if (!tensor.defined()) continue;
-    check_fits(str("state '", state_name, "'").c_str(), index, tensor);
+    const bool is_unused = which == master_index() && !(has_masters && can_have_master(parameter));
+    if (!tensor.defined() || is_unused) continue;
+    check_shape(str("state ", in_quotes(state_name)).c_str(), index, tensor);
+    check_state_dtype(index, state_name, tensor.dtype());
     state.tensors[which] = ops::impl::clone(tensor);
   }
   return state;
@@ -112,7 +127,7 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
     const auto [index, state_name] = split_name("load_state_dict", name);
     if (index >= parameters_.size()) {
       throw ValueError(str("load_state_dict: needs state of ", parameters_.size(),
-                           " parameters, got '", name, "'"));
+                           " parameters, got ", in_quotes(name)));
     }
     if (state_name == kSteps) {
       steps[index] = steps_of("load_state_dict", name, tensor);

@@ -14,7 +14,6 @@
 namespace ebb::optim {
 namespace {
 
-using ebb::testing::message_of;
 using ebb::testing::parameter;
 
 struct WithSgd {
@@ -106,24 +105,24 @@ TEST(OneCycleLR, LeadsTheFirstBetaOfAdam) {
 
 TEST(LRScheduler, RefusesBadArguments) {
   WithSgd with;
-  EXPECT_EQ(message_of<ValueError>([&] { StepLR(with.optimizer, 0); }),
+  EXPECT_EQ(error_of<ValueError>([&] { StepLR(with.optimizer, 0); }),
             "StepLR: needs step_size >= 1, got 0");
-  EXPECT_EQ(message_of<ValueError>([&] { CosineAnnealingLR(with.optimizer, 0); }),
+  EXPECT_EQ(error_of<ValueError>([&] { CosineAnnealingLR(with.optimizer, 0); }),
             "CosineAnnealingLR: needs t_max >= 1, got 0");
-  EXPECT_EQ(message_of<ValueError>([&] { LambdaLR(with.optimizer, nullptr); }),
+  EXPECT_EQ(error_of<ValueError>([&] { LambdaLR(with.optimizer, nullptr); }),
             "LambdaLR: needs a function, got nothing");
-  EXPECT_EQ(message_of<ValueError>([&] { OneCycleLR(with.optimizer, {.total_steps = 0}); }),
+  EXPECT_EQ(error_of<ValueError>([&] { OneCycleLR(with.optimizer, {.total_steps = 0}); }),
             "OneCycleLR: needs total_steps >= 1, got 0");
-  EXPECT_EQ(message_of<ValueError>(
-                [&] { OneCycleLR(with.optimizer, {.total_steps = 9, .pct_start = 2}); }),
-            "OneCycleLR: needs 0 <= pct_start <= 1, got 2");
+  EXPECT_EQ(
+      error_of<ValueError>([&] { OneCycleLR(with.optimizer, {.total_steps = 9, .pct_start = 2}); }),
+      "OneCycleLR: needs 0 <= pct_start <= 1, got 2");
   OneCycleLR schedule(with.optimizer, {.total_steps = 3});
-  EXPECT_EQ(message_of<ValueError>([&] { schedule.set_epoch(4); }),
+  EXPECT_EQ(error_of<ValueError>([&] { schedule.set_epoch(4); }),
             "OneCycleLR: needs at most 3 steps, got step 4");
-  EXPECT_EQ(message_of<ValueError>([&] { schedule.set_epoch(-1); }),
+  EXPECT_EQ(error_of<ValueError>([&] { schedule.set_epoch(-1); }),
             "set_epoch: needs epoch >= 0, got -1");
   Adagrad other({parameter({0.0}, {1.0})});
-  EXPECT_EQ(message_of<ValueError>([&] { OneCycleLR(other, {.total_steps = 3}); }),
+  EXPECT_EQ(error_of<ValueError>([&] { OneCycleLR(other, {.total_steps = 3}); }),
             "OneCycleLR: needs an optimizer with momentum or betas to cycle the momentum, got "
             "Adagrad");
 }

@@ -24,7 +24,6 @@
 namespace ebb::optim {
 namespace {
 
-using ebb::testing::message_of;
 using ebb::testing::parameter;
 using ebb::testing::to_vector;
 using ebb::testing::vector_of;
@@ -45,7 +44,7 @@ TEST(Optimizer, TakesItsOptions) {
   EXPECT_NEAR(step_of<AdamW>({.lr = 0.5, .weight_decay = 0.25}), 6.5, 1e-6);  // 7 - 0.5
   EXPECT_NEAR(step_of<RMSprop>({.lr = 0.5, .alpha = 0.75}), 7.0, 1e-6);
   EXPECT_NEAR(step_of<Adagrad>({.lr = 0.5, .initial_accumulator_value = 3.0}), 7.75, 1e-6);
-  EXPECT_EQ(message_of<ValueError>([] { step_of<AdamW>({.beta1 = 1}); }),
+  EXPECT_EQ(error_of<ValueError>([] { step_of<AdamW>({.beta1 = 1}); }),
             "AdamW: needs 0 <= beta1 < 1, got 1");
 }
 
@@ -82,7 +81,7 @@ TEST(Optimizer, RaisesTheVersionSoThatStaleGraphsAreNoticed) {
   const uint32_t version = p.version();
   SGD({p}).step();
   EXPECT_GT(p.version(), version);
-  const std::string text = message_of<AutogradError>([&] { backward(square); });
+  const std::string text = error_of<AutogradError>([&] { backward(square); });
   EXPECT_NE(text.find("SGD"), std::string::npos) << text;
 }
 
@@ -152,15 +151,15 @@ TEST(Optimizer, ChangesNothingWhenMemoryRunsOut) {
 
 TEST(Optimizer, RefusesWhatIsNoParameter) {
   const Tensor p = parameter({1.0}, {1.0});
-  EXPECT_EQ(message_of<ValueError>([] { SGD({Tensor()}); }),
+  EXPECT_EQ(error_of<ValueError>([] { SGD({Tensor()}); }),
             "SGD: needs tensors, got nothing as parameter 0");
-  EXPECT_EQ(message_of<DTypeError>([] { SGD({vector_of(std::vector<int64_t>{1})}); }),
+  EXPECT_EQ(error_of<DTypeError>([] { SGD({vector_of(std::vector<int64_t>{1})}); }),
             "SGD: needs floating or complex parameters, got int64 as parameter 0");
-  EXPECT_EQ(message_of<ValueError>([&] {
+  EXPECT_EQ(error_of<ValueError>([&] {
               SGD({p, p});
             }),
             "SGD: needs each parameter once, got parameter 1 again");
-  const std::string text = message_of<ValueError>([&] { SGD({mul(p, p)}); });
+  const std::string text = error_of<ValueError>([&] { SGD({mul(p, p)}); });
   EXPECT_NE(text.find("needs leaf tensors, got the result of an operation"), std::string::npos);
 }
 

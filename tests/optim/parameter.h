@@ -1,11 +1,11 @@
 // tests/optim/parameter.h -- parameters with given values and gradients.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "ebb/autograd/history/variable.h"
 #include "ebb/core/tensor/tensor.h"
+#include "tests/core/core_test_support.h"
 
 namespace ebb::testing {
 
@@ -27,16 +27,6 @@ Tensor parameter(const std::vector<T>& values, const std::vector<T>& grad) {
   const Tensor leaf = requires_grad_(vector_of<T>(values));
   set_grad(leaf, vector_of<T>(grad));
   return leaf;
-}
-
-template <typename Error, typename Body>
-std::string message_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
 }
 
 }  // namespace ebb::testing

@@ -10,7 +10,6 @@
 namespace ebb::optim {
 namespace {
 
-using ebb::testing::message_of;
 using ebb::testing::parameter;
 using ebb::testing::to_vector;
 using ebb::testing::vector_of;
@@ -75,32 +74,53 @@ TEST(OptimizerState, HoldsOnlyWhatTheOptionsNeed) {
   EXPECT_EQ(optimizer.state_dict().size(), 4u);
 }
 
+TEST(OptimizerState, KeepsMastersOfHalfParameters) {
+  for (const char* kind : {"Adagrad", "Adam", "AdamW", "RMSprop", "SGD"}) {
+    const Tensor weight = parameter(std::vector<BFloat16>(3, BFloat16(1.0f)),
+                                    std::vector<BFloat16>(3, BFloat16(1.0f)));
+    const auto optimizer = make_optimizer(kind, {weight});
+    optimizer->assign_options([](const OptionField& option) {
+      if (std::string_view(option.name) == "lr") *option.number = 1e-5;
+      if (std::string_view(option.name) == "master_weights") *option.flag = true;
+    });
+    EXPECT_TRUE(optimizer->has_master_weights());
+    optimizer->step();
+    const Tensor master = optimizer->state(0, "master_weight");
+    ASSERT_EQ(master.dtype(), DType::float32) << kind;
+    EXPECT_LT(to_vector<float>(master)[0], 1.0f) << kind;
+    EXPECT_EQ(static_cast<float>(to_vector<BFloat16>(weight)[0]), 1.0f) << kind;
+    optimizer->set_master_weights(false);
+    EXPECT_FALSE(optimizer->state(0, "master_weight").defined()) << kind;
+  }
+}
+
 TEST(OptimizerState, IsRefusedIfItDoesNotFit) {
   AdamW optimizer({parameter({0.0}, {1.0})});
   const Tensor two = vector_of(Doubles{1, 2});
-  EXPECT_EQ(message_of<ShapeError>([&] {
+  EXPECT_EQ(error_of<ShapeError>([&] {
               optimizer.set_state(0, 1, {{"exp_avg", two}});
             }),
             "AdamW: needs state 'exp_avg' of shape [1] for parameter 0, got [2]");
-  EXPECT_EQ(message_of<DTypeError>([&] {
+  EXPECT_EQ(error_of<DTypeError>([&] {
               optimizer.set_state(0, 1, {{"exp_avg", vector_of(std::vector<float>{1})}});
             }),
             "AdamW: needs state 'exp_avg' of float64 for parameter 0, got float32");
-  EXPECT_EQ(message_of<ValueError>([&] { optimizer.set_state(0, -1, {}); }),
+  EXPECT_EQ(error_of<ValueError>([&] { optimizer.set_state(0, -1, {}); }),
             "AdamW: needs step >= 0, got -1");
-  EXPECT_EQ(message_of<IndexError>([&] { optimizer.set_state(1, 1, {}); }),
+  EXPECT_EQ(error_of<IndexError>([&] { optimizer.set_state(1, 1, {}); }),
             "AdamW: needs a parameter below 1, got 1");
-  EXPECT_EQ(message_of<IndexError>([&] { optimizer.steps(7); }),
+  EXPECT_EQ(error_of<IndexError>([&] { optimizer.steps(7); }),
             "AdamW: needs a parameter below 1, got 7");
-  EXPECT_EQ(message_of<ValueError>([&] { optimizer.state(0, "speed"); }),
-            "AdamW: needs state among exp_avg, exp_avg_sq, max_exp_avg_sq, got 'speed'");
+  EXPECT_EQ(error_of<ValueError>([&] { optimizer.state(0, "speed"); }),
+            "AdamW: needs state among exp_avg, exp_avg_sq, max_exp_avg_sq, master_weight, "
+            "got 'speed'");
 }
 
 TEST(OptimizerState, OfAnotherLayoutIsRefused) {
   SGD optimizer({parameter({0.0}, {1.0})});
   const Tensor one = vector_of(Doubles{1});
   const auto text = [&](const char* name) {
-    return message_of<ValueError>([&] { optimizer.load_state_dict({{name, one}}); });
+    return error_of<ValueError>([&] { optimizer.load_state_dict({{name, one}}); });
   };
   EXPECT_EQ(text("momentum"), "load_state_dict: needs names such as '0.step', got 'momentum'");
   EXPECT_EQ(text("1.momentum_buffer"),
