@@ -9,6 +9,7 @@
 #include "ebb/autograd/ops/index.h"
 #include "ebb/autograd/ops/index_select.h"
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/quotes.h"
 #include "ebb/io/safetensors.h"
 
 namespace ebb::data {
@@ -24,19 +25,19 @@ Tensor checked(const io::SafetensorsFile& file, const std::string& path, const c
   const auto named = [&](const auto& entry) { return entry.first == name; };
   const auto found = std::find_if(file.tensors.begin(), file.tensors.end(), named);
   const auto fail = [&](const std::string& what) {
-    throw ValueError(str("load_digits: needs a file of digits, got '", path, "': ", what));
+    throw ValueError(str("load_digits: needs a file of digits, got ", in_quotes(path), ": ", what));
   };
-  if (found == file.tensors.end()) fail(str("it has no '", name, "'"));
+  if (found == file.tensors.end()) fail(str("it has no ", in_quotes(name)));
   const Tensor& tensor = found->second;
   const bool is_image = ndim == 2;
   const bool fits = tensor.ndim() == ndim && (!is_image || tensor.size(1) == kPixels);
   if (tensor.dtype() != DType::uint8 || !fits) {
-    fail(str("'", name, "' is ", tensor.dtype(), " ", tensor.shape(), " instead of uint8 ",
+    fail(str(in_quotes(name), " is ", tensor.dtype(), " ", tensor.shape(), " instead of uint8 ",
              is_image ? "[n, 64]" : "[n]"));
   }
   const uint8_t* const values = tensor.data<uint8_t>();
   const int largest = tensor.numel() == 0 ? 0 : *std::max_element(values, values + tensor.numel());
-  if (largest > most) fail(str("'", name, "' has ", largest, ", above ", most));
+  if (largest > most) fail(str(in_quotes(name), " has ", largest, ", above ", most));
   return tensor;
 }
 
@@ -60,7 +61,7 @@ DigitsSplit load_digits(const std::string& path) {
   const Tensor labels = checked(file, path, "labels", 1, kMaxLabel);
   if (images.size(0) != labels.size(0)) {
     throw ValueError(str("load_digits: needs a label for each image, got ", labels.size(0), " for ",
-                         images.size(0), " in '", path, "'"));
+                         images.size(0), " in ", in_quotes(path)));
   }
   return {part_of(images, labels, false), part_of(images, labels, true)};
 }

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/quotes.h"
 
 namespace ebb::io {
 namespace {
@@ -63,12 +64,12 @@ AtomicFile::AtomicFile(std::string op, const std::string& path) : op_(std::move(
   folder_ = target.has_parent_path() ? target.parent_path().string() : ".";
   std::error_code error;
   if (fs::is_symlink(target, error)) {
-    throw IoError(op_ + ": needs the path of a file, got '" + path +
-                  "', a link that leads to itself");
+    throw IoError(op_ + ": needs the path of a file, got " + in_quotes(path) +
+                  ", a link that leads to itself");
   }
   const fs::file_status status = fs::status(target, error);
   if (path_.empty() || (fs::exists(status) && !fs::is_regular_file(status))) {
-    throw IoError(op_ + ": needs the path of a file, got '" + path + "'");
+    throw IoError(op_ + ": needs the path of a file, got " + in_quotes(path));
   }
   remove_stale();
   temporary_ = temporary_name(target);
@@ -106,7 +107,7 @@ void AtomicFile::commit() {
 }
 
 void AtomicFile::fail(const char* what) const {
-  throw IoError(op_ + ": needs a writable file, got '" + path_ + "': " + what +
+  throw IoError(op_ + ": needs a writable file, got " + in_quotes(path_) + ": " + what +
                 " failed: " + std::strerror(errno));
 }
 

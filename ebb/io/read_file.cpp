@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/quotes.h"
 
 namespace ebb::io {
 
@@ -28,7 +29,7 @@ ReadFile::ReadFile(const char* op, const std::string& path)
   ::close(fd_);  // the destructor does not run for what was not constructed
   errno = error;
   if (result != 0) fail();
-  throw IoError(str(op_, ": needs a regular file, got '", path_, "'"));
+  throw IoError(str(op_, ": needs a regular file, got ", in_quotes(path_)));
 }
 
 ReadFile::~ReadFile() { ::close(fd_); }
@@ -49,7 +50,8 @@ uint64_t ReadFile::read(uint64_t offset, void* where, uint64_t count) const {
 }
 
 void ReadFile::fail() const {
-  throw IoError(str(op_, ": needs a readable file, got '", path_, "': ", std::strerror(errno)));
+  throw IoError(
+      str(op_, ": needs a readable file, got ", in_quotes(path_), ": ", std::strerror(errno)));
 }
 
 MappedFile::MappedFile(const char* op, const std::string& path, int descriptor, uint64_t bytes,
@@ -58,8 +60,8 @@ MappedFile::MappedFile(const char* op, const std::string& path, int descriptor, 
   if (bytes == 0) return;  // the system maps no empty files
   void* const start = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, descriptor, 0);
   if (start == MAP_FAILED) {
-    throw IoError(
-        str(op, ": needs a file that can be mapped, got '", path, "': ", std::strerror(errno)));
+    throw IoError(str(op, ": needs a file that can be mapped, got ", in_quotes(path), ": ",
+                      std::strerror(errno)));
   }
   data_ = static_cast<char*>(start);
 }

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/quotes.h"
 
 namespace ebb::io {
 namespace {
@@ -105,11 +106,11 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool key(string_t& text) override {
     key_ = text;
     if (place_ == Place::entry && text != "dtype" && text != "shape" && text != "data_offsets") {
-      return fail("unknown key '" + text.substr(0, 40) + "'");
+      return fail("unknown key " + in_quotes(text.substr(0, 40)));
     }
     if (text.find('\0') != std::string::npos) return fail("a name holds a NUL byte");
     const bool is_new = keys_[place_ == Place::top ? 0 : 1].insert(text).second;
-    return is_new || fail("key '" + text.substr(0, 40) + "' occurs twice");
+    return is_new || fail("key " + in_quotes(text.substr(0, 40)) + " occurs twice");
   }
 
   bool parse_error(std::size_t position, const std::string&,
@@ -130,14 +131,15 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool fail(const std::string& what) {
     const bool in_entry = place_ >= Place::entry && !header.entries.empty();
-    problem =
-        in_entry ? "tensor '" + header.entries.back().name.substr(0, 80) + "': " + what : what;
+    problem = in_entry
+                  ? "tensor " + in_quotes(header.entries.back().name.substr(0, 80)) + ": " + what
+                  : what;
     return false;
   }
   bool wrong_value(const std::string& what) {
     return fail((place_ == Place::metadata ? "__metadata__ needs strings, got "
                                            : "no rule of the format allows ") +
-                what + (place_ == Place::outside ? "" : " for '" + key_.substr(0, 40) + "'"));
+                what + (place_ == Place::outside ? "" : " for " + in_quotes(key_.substr(0, 40))));
   }
 
   Place place_ = Place::outside;
@@ -152,7 +154,8 @@ uint64_t entry_bytes(const std::string& file, const HeaderEntry& entry) {
     return static_cast<uint64_t>(checked_numel("load", entry.shape, item_size(entry.dtype))) *
            item_size(entry.dtype);
   } catch (const ShapeError&) {
-    throw_corrupt(file, str("tensor '", entry.name, "': shape ", entry.shape, " overflows"));
+    throw_corrupt(file,
+                  str("tensor ", in_quotes(entry.name), ": shape ", entry.shape, " overflows"));
   }
 }
 
@@ -168,7 +171,7 @@ void check_entries(const std::string& file, const Header& header, uint64_t data_
   uint64_t covered = 0;
   for (const size_t index : order) {
     const HeaderEntry& entry = entries[index];
-    const std::string who = "tensor '" + entry.name.substr(0, 80) + "': ";
+    const std::string who = "tensor " + in_quotes(entry.name.substr(0, 80)) + ": ";
     if (entry.begin > entry.end || entry.end > data_bytes) {
       throw_corrupt(file, str(who, "bytes ", entry.begin, " to ", entry.end, " are not among the ",
                               data_bytes, " bytes of data"));
@@ -192,7 +195,7 @@ void check_entries(const std::string& file, const Header& header, uint64_t data_
 }  // namespace
 
 void throw_corrupt(const std::string& file, const std::string& what) {
-  throw ValueError("load: needs a safetensors file, got '" + file + "': " + what);
+  throw ValueError("load: needs a safetensors file, got " + in_quotes(file) + ": " + what);
 }
 
 std::string_view safetensors_name_of(DType dtype) {
@@ -223,9 +226,9 @@ Header parse_header(const std::string& file, std::string_view json, uint64_t dat
   HeaderReader reader;
   if (!nlohmann::json::sax_parse(json.begin(), json.end(), &reader)) {
     if (!reader.unknown_dtype.empty()) {
-      throw DTypeError("load: needs a dtype that ebb has, got '" + reader.unknown_dtype +
-                       "' for tensor '" + reader.header.entries.back().name + "' of '" + file +
-                       "'");
+      throw DTypeError("load: needs a dtype that ebb has, got " + in_quotes(reader.unknown_dtype) +
+                       " for tensor " + in_quotes(reader.header.entries.back().name) + " of " +
+                       in_quotes(file));
     }
     throw_corrupt(file, reader.problem);
   }

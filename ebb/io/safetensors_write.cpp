@@ -9,6 +9,7 @@
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/ops/contiguous.h"
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/device_memory.h"
 #include "ebb/core/tensor/sparse.h"
 #include "ebb/io/atomic_file.h"
@@ -23,11 +24,10 @@ void check_name(const std::string& name, std::set<std::string>& seen) {
     throw ValueError("save: needs a name other than the reserved '__metadata__'");
   }
   if (name.find('\0') != std::string::npos) {
-    throw ValueError("save: needs names without NUL bytes, got '" + std::string(name.c_str()) +
-                     "\\0...'");
+    throw ValueError("save: needs names without NUL bytes, got " + in_quotes(name));
   }
   if (!seen.insert(name).second) {
-    throw ValueError("save: needs each name once, got '" + name + "' twice");
+    throw ValueError("save: needs each name once, got " + in_quotes(name) + " twice");
   }
 }
 
@@ -35,11 +35,12 @@ void check_tensors(const NamedTensors& tensors) {
   std::set<std::string> seen;
   for (const auto& [name, tensor] : tensors) {
     check_name(name, seen);
-    if (!tensor.defined()) throw ValueError("save: needs tensors, got nothing for '" + name + "'");
+    if (!tensor.defined())
+      throw ValueError("save: needs tensors, got nothing for " + in_quotes(name));
     require_strided("save", name.c_str(), tensor);
     if (safetensors_name_of(tensor.dtype()).empty()) {
       throw DTypeError(str("save: needs a dtype that safetensors files know, got ", tensor.dtype(),
-                           " for '", name, "'"));
+                           " for ", in_quotes(name)));
     }
   }
 }
