@@ -16,7 +16,7 @@
 #include "ebb/core/tensor/sparse.h"
 #include "ebb/kernels/cpu/pointwise/clip.h"
 #include "ebb/ops/creation.h"
-#include "ebb/ops/impl/copy.h"
+#include "ebb/ops/impl/copies.h"
 #include "ebb/ops/prepare.h"
 #include "ebb/ops/sparse.h"
 
@@ -180,9 +180,10 @@ bool unscale_grads_(const std::vector<Tensor>& parameters, double inverse_scale)
   const Gradients gradients = gradients_of(op, parameters);
   for (size_t i = 0; i < gradients.grads.size(); ++i) {
     if (gradients.grads[i].dtype() != DType::float16) continue;
-    throw DTypeError(str(op, ": needs gradients of a wider dtype, got float16 for parameter ",
-                         gradients.indices[i],
-                         "\nhint: keep the weights in float32 and let autocast cast them"));
+    throw DTypeError(str(
+        op, ": needs gradients of a wider dtype, got float16 for parameter ", gradients.indices[i],
+        "\nhint: keep the weights in float32 and let autocast cast them, or set their "
+        "grad_dtype to float32"));
   }
   std::atomic<bool> is_finite = true;
   change_all(gradients, [&](DType dtype, void* data, int64_t count) {

@@ -16,6 +16,7 @@
 #include "ebb/autograd/ops/scatter.h"
 #include "ebb/autograd/ops/select.h"
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/quotes.h"
 
 namespace ebb::nn::init {
 namespace {
@@ -155,14 +156,14 @@ Nonlinearity nonlinearity_of(const char* op, std::string_view name) {
   }
   throw ValueError(str(op,
                        ": needs nonlinearity linear, conv1d to conv3d, conv_transpose1d to "
-                       "conv_transpose3d, sigmoid, tanh, relu, leaky_relu or selu, got '",
-                       name, "'"));
+                       "conv_transpose3d, sigmoid, tanh, relu, leaky_relu or selu, got ",
+                       in_quotes(name)));
 }
 
 FanMode fan_mode_of(const char* op, std::string_view name) {
   if (name == "fan_in") return FanMode::fan_in;
   if (name == "fan_out") return FanMode::fan_out;
-  throw ValueError(str(op, ": needs mode fan_in or fan_out, got '", name, "'"));
+  throw ValueError(str(op, ": needs mode fan_in or fan_out, got ", in_quotes(name)));
 }
 
 const Tensor& xavier_uniform_(const Tensor& tensor, double gain) {

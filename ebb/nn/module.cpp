@@ -12,6 +12,7 @@
 #include "ebb/autograd/ops/copy_.h"
 #include "ebb/autograd/ops/zero_.h"
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/quotes.h"
 
 namespace ebb::nn {
 namespace {
@@ -48,15 +49,15 @@ std::string joined(const std::vector<std::string>& names) {
 
 void check_matches(const std::string& name, const Tensor& own, const Tensor& given) {
   if (!given.defined()) {
-    throw ValueError("load_state_dict: needs a tensor for '" + name + "', got nothing");
+    throw ValueError("load_state_dict: needs a tensor for " + in_quotes(name) + ", got nothing");
   }
   if (!equal(own.sizes(), given.sizes())) {
-    throw ShapeError(str("load_state_dict: needs shape ", own.shape(), " for '", name, "', got ",
-                         given.shape()));
+    throw ShapeError(str("load_state_dict: needs shape ", own.shape(), " for ", in_quotes(name),
+                         ", got ", given.shape()));
   }
   if (is_complex(given.dtype()) && !is_complex(own.dtype())) {
-    throw DTypeError(
-        str("load_state_dict: needs ", own.dtype(), " for '", name, "', got ", given.dtype()));
+    throw DTypeError(str("load_state_dict: needs ", own.dtype(), " for ", in_quotes(name), ", got ",
+                         given.dtype()));
   }
 }
 
@@ -189,14 +190,14 @@ void Module::check_name(const char* op, const std::string& name) const {
                         std::any_of(buffers_.begin(), buffers_.end(), has_name) ||
                         std::any_of(children_.begin(), children_.end(), has_name);
   if (name.empty() || is_taken || name.find('.') != std::string::npos) {
-    throw ValueError(str(op, ": needs a new name without dots, got '", name, "'"));
+    throw ValueError(str(op, ": needs a new name without dots, got ", in_quotes(name)));
   }
 }
 
 Tensor Module::register_parameter(std::string name, const Tensor& tensor) {
   check_name("register_parameter", name);
   if (!tensor.defined()) {
-    throw ValueError("register_parameter: needs a tensor, got nothing for '" + name + "'");
+    throw ValueError("register_parameter: needs a tensor, got nothing for " + in_quotes(name));
   }
   ebb::requires_grad_(tensor);
   autograd::set_module_path(tensor, name);
@@ -207,7 +208,7 @@ Tensor Module::register_parameter(std::string name, const Tensor& tensor) {
 Tensor Module::register_buffer(std::string name, const Tensor& tensor, bool persistent) {
   check_name("register_buffer", name);
   if (!tensor.defined()) {
-    throw ValueError("register_buffer: needs a tensor, got nothing for '" + name + "'");
+    throw ValueError("register_buffer: needs a tensor, got nothing for " + in_quotes(name));
   }
   if (!persistent) transient_.push_back(name);
   autograd::set_module_path(tensor, name);
@@ -218,12 +219,12 @@ Tensor Module::register_buffer(std::string name, const Tensor& tensor, bool pers
 void Module::add_child(std::string name, std::shared_ptr<Module> module) {
   check_name("register_module", name);
   if (module == nullptr) {
-    throw ValueError("register_module: needs a module, got nothing for '" + name + "'");
+    throw ValueError("register_module: needs a module, got nothing for " + in_quotes(name));
   }
   for (const Visit& visit : walk(*module)) {
     if (visit.module != this) continue;
-    throw ValueError("register_module: needs a module that does not hold this one, got one for '" +
-                     name + "' that does");
+    throw ValueError("register_module: needs a module that does not hold this one, got one for " +
+                     in_quotes(name) + " that does");
   }
   // Errors call a tensor by its path from the outermost module that it was registered below.
   for (const NamedTensors& tensors : {module->named_parameters(), module->named_buffers()}) {

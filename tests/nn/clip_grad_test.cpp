@@ -9,13 +9,12 @@
 namespace ebb::nn::utils {
 namespace {
 
-using ebb::testing::message_of;
 using ebb::testing::parameter;
 using ebb::testing::to_vector;
 using Doubles = std::vector<double>;
 
 TEST(ClipGradNorm, RefusesNoTensors) {
-  EXPECT_EQ(message_of<ValueError>([] { clip_grad_norm_({Tensor()}, 1); }),
+  EXPECT_EQ(error_of<ValueError>([] { clip_grad_norm_({Tensor()}, 1); }),
             "clip_grad_norm_: needs tensors, got nothing as parameter 0");
 }
 

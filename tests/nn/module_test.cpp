@@ -15,6 +15,7 @@
 #include "ebb/io/safetensors.h"
 #include "ebb/nn/containers.h"
 #include "ebb/nn/layers.h"
+#include "tests/core/core_test_support.h"
 
 namespace ebb::nn {
 namespace {
@@ -39,16 +40,6 @@ std::vector<std::string> names_of(const NamedTensors& tensors) {
 }
 using Names = std::vector<std::string>;
 
-template <typename Error, typename Body>
-std::string message_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
-
 TEST(Module, ListsOwnTensorsBeforeThoseOfSubmodules) {
   const Block block;
   EXPECT_EQ(names_of(block.named_parameters()), (Names{"scale", "linear.weight", "linear.bias"}));
@@ -63,7 +54,7 @@ TEST(Module, RefusesAModuleThatHoldsIt) {
   const auto inner = std::make_shared<Open>();
   outer->register_module("inner", inner);
   const auto text = [](const auto& module, const auto& part) {
-    return message_of<ValueError>([&] { module->register_module("part", part); });
+    return error_of<ValueError>([&] { module->register_module("part", part); });
   };
   const std::string wanted =
       "register_module: needs a module that does not hold this one, got one for 'part' that does";
@@ -84,7 +75,7 @@ TEST(Module, LetsMessagesCallATensorByItsPathFromTheOutermostModule) {
   EXPECT_EQ(describe_tensor(block->linear->bias), "float32 [3] named 'block.linear.bias'");
   EXPECT_EQ(describe_tensor(block->count), "float32 [1] named 'block.count'");
   EXPECT_EQ(name_of(block->scale), "");
-  EXPECT_EQ(message_of<ShapeError>([&] {
+  EXPECT_EQ(error_of<ShapeError>([&] {
               (*block->linear)(ones(Shape{5, 4}));
             }),
             "linear: the last size of input must be the last of weight, got float32 [5, 4] and "
@@ -110,7 +101,7 @@ TEST(Module, RefusesNamesThatOnlyOneSideHas) {
   Block block;
   NamedTensors state = block.state_dict();
   state[0].first = "other";
-  EXPECT_EQ(message_of<ValueError>([&] { block.load_state_dict(state); }),
+  EXPECT_EQ(error_of<ValueError>([&] { block.load_state_dict(state); }),
             "load_state_dict: needs the module's own names, got missing [scale] and unexpected "
             "[other]");
   const LoadReport report = block.load_state_dict(state, false);
@@ -123,7 +114,7 @@ TEST(Module, CopiesNothingIfOneShapeDiffers) {
   NamedTensors state = block.state_dict();
   state[0].second = full(Shape{1}, 9.0);
   state[2].second = zeros(Shape{3, 3});
-  EXPECT_EQ(message_of<ShapeError>([&] { block.load_state_dict(state); }),
+  EXPECT_EQ(error_of<ShapeError>([&] { block.load_state_dict(state); }),
             "load_state_dict: needs shape [3, 2] for 'linear.weight', got [3, 3]");
   EXPECT_EQ(block.scale.item<float>(), 1.0f);
 }
@@ -150,15 +141,15 @@ TEST(Module, ClearsGradients) {
 TEST(Module, RefusesNamesThatAreTakenOrHoldADot) {
   Open module;
   module.register_parameter("a", ones(Shape{1}));
-  EXPECT_EQ(message_of<ValueError>([&] { module.register_buffer("a", ones(Shape{1})); }),
+  EXPECT_EQ(error_of<ValueError>([&] { module.register_buffer("a", ones(Shape{1})); }),
             "register_buffer: needs a new name without dots, got 'a'");
-  EXPECT_EQ(message_of<ValueError>([&] { module.register_parameter("b.c", ones(Shape{1})); }),
+  EXPECT_EQ(error_of<ValueError>([&] { module.register_parameter("b.c", ones(Shape{1})); }),
             "register_parameter: needs a new name without dots, got 'b.c'");
-  EXPECT_EQ(message_of<ValueError>([&] { module.register_parameter("d", Tensor()); }),
+  EXPECT_EQ(error_of<ValueError>([&] { module.register_parameter("d", Tensor()); }),
             "register_parameter: needs a tensor, got nothing for 'd'");
-  EXPECT_EQ(message_of<ValueError>([&] { module.register_buffer("d", Tensor()); }),
+  EXPECT_EQ(error_of<ValueError>([&] { module.register_buffer("d", Tensor()); }),
             "register_buffer: needs a tensor, got nothing for 'd'");
-  EXPECT_EQ(message_of<ValueError>([&] { module.register_module<Module>("d", nullptr); }),
+  EXPECT_EQ(error_of<ValueError>([&] { module.register_module<Module>("d", nullptr); }),
             "register_module: needs a module, got nothing for 'd'");
 }
 
@@ -180,7 +171,7 @@ TEST(Module, ConvertsInPlaceSoThatHandlesStayValid) {
   EXPECT_EQ(grad_of(block.scale).dtype(), DType::float64);
   EXPECT_TRUE(weight.requires_grad());
   EXPECT_EQ((*block.linear)(ones(Shape{1, 2}, DType::float64)).dtype(), DType::float64);
-  EXPECT_EQ(message_of<DTypeError>([&] { block.to(DType::int64); }),
+  EXPECT_EQ(error_of<DTypeError>([&] { block.to(DType::int64); }),
             "to: needs a floating or complex dtype, got int64");
 }
 
@@ -211,7 +202,7 @@ TEST(Module, SavesItsStateAndLoadsIt) {
 
 TEST(Module, HasNoForwardOfItsOwn) {
   Block block;
-  EXPECT_EQ(message_of<NotImplementedError>([&] { block(ones(Shape{1})); }),
+  EXPECT_EQ(error_of<NotImplementedError>([&] { block(ones(Shape{1})); }),
             "forward: needs a module that overrides it for one tensor");
 }
 
