@@ -12,6 +12,7 @@
 #include "ebb/autograd/hooks/hooks.h"
 #include "ebb/autograd/hooks/multi_grad_hook.h"
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/quotes.h"
 #include "python/src/autograd/hook_handle.h"
 #include "python/src/autograd/node_object.h"
 #include "python/src/base/errors.h"
@@ -88,7 +89,7 @@ class PythonHook final : public autograd::Hook {
     const Ref result(call_function(function_.get(), argument.get()));
     if (result.get() == Py_None) return;
     if (call.kind == HookKind::post_accumulate) {
-      throw DTypeError(str("post-accumulate hook '", name(), "': must return None, got ",
+      throw DTypeError(str("post-accumulate hook ", in_quotes(name()), ": must return None, got ",
                            type_name(result.get())));
     }
     call.grads[0] = to_gradient(result.get());
@@ -110,14 +111,14 @@ class PythonHook final : public autograd::Hook {
       return;
     }
     if (!PyTuple_Check(result.get()) && !PyList_Check(result.get())) {
-      throw DTypeError(str("node hook '", name(),
-                           "': must return None or a tuple of gradients, got ",
+      throw DTypeError(str("node hook ", in_quotes(name()),
+                           ": must return None or a tuple of gradients, got ",
                            type_name(result.get())));
     }
     const Ref values(PySequence_Tuple(result.get()));
     const auto count = static_cast<size_t>(PyTuple_GET_SIZE(values.get()));
     if (count != call.grads.size()) {
-      throw ValueError(str("node hook '", name(), "': must return ", call.grads.size(),
+      throw ValueError(str("node hook ", in_quotes(name()), ": must return ", call.grads.size(),
                            " gradients, got ", count));
     }
     for (size_t index = 0; index < count; ++index) {
@@ -129,7 +130,7 @@ class PythonHook final : public autograd::Hook {
   Tensor to_gradient(PyObject* value) const {
     if (is_tensor(value)) return tensor_of(value);
     throw DTypeError(
-        str("hook '", name(), "': must return a Tensor or None, got ", type_name(value)));
+        str("hook ", in_quotes(name()), ": must return a Tensor or None, got ", type_name(value)));
   }
 
   Function function_;

@@ -6,6 +6,7 @@
 // there, so that calls that succeed pay nothing.
 #pragma once
 
+#include "ebb/core/runtime/profile.h"
 #include "python/src/base/py.h"
 
 namespace ebb::python {
@@ -21,9 +22,10 @@ void name_plain_error(const char* name) noexcept;
 /// getattr() with a default work.
 void make_attribute_error() noexcept;
 
-/// Like guarded(), and the error names `name`.
+/// Like guarded(), and the error names `name`, as does the range in a profile.
 template <typename Body>
 PyObject* guarded_as(const char* name, Body&& body) noexcept {
+  const BindingRange range(name);
   return guarded(body, static_cast<PyObject*>(nullptr), [name] { name_pending_error(name); });
 }
 /// Like guarded(), for what reading an attribute calls.

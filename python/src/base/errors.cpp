@@ -6,6 +6,7 @@
 
 #include "ebb/autograd/checkpoint/checkpoint_frame.h"
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/linalg_error.h"
 #include "python/src/base/python_error.h"
 
 namespace ebb::python {
@@ -36,6 +37,9 @@ const ClassRow kRows[] = {
     {&ErrorClasses::internal, "InternalError", nullptr, "A bug of ebb itself; please report it."},
 };
 
+/// ebb.linalg.LinAlgError.
+PyObject* linalg_error = nullptr;
+
 PyObject* make_class(const ClassRow& row) {
   const std::string name = std::string("ebb.errors.") + row.name;
   Ref bases(row.standard == nullptr ? PyTuple_Pack(1, error_classes.base)
@@ -58,6 +62,10 @@ void add_error_classes(PyObject* module) {
     error_classes.*row.member = made;
     check_status(PyModule_AddObjectRef(module, row.name, made));
   }
+  linalg_error = checked(PyErr_NewExceptionWithDoc(
+      "ebb.errors.LinAlgError", "Matrices that a function of ebb.linalg cannot work on.",
+      error_classes.value, nullptr));
+  check_status(PyModule_AddObjectRef(module, "LinAlgError", linalg_error));
   // Derives from BaseException: no `except Exception` of the function must catch it.
   PyObject* const stop = checked(PyErr_NewExceptionWithDoc(
       "ebb.utils.checkpoint.StopRecomputation",
@@ -79,6 +87,8 @@ PyObject* translate_exception() noexcept {
     PyErr_SetNone(error_classes.stop_recomputation);
   } catch (const ShapeError& error) {
     set_error(error_classes.shape, error.what());
+  } catch (const LinAlgError& error) {
+    set_error(linalg_error, error.what());
   } catch (const ValueError& error) {
     set_error(error_classes.value, error.what());
   } catch (const DTypeError& error) {

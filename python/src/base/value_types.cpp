@@ -131,13 +131,22 @@ PyObject* device_compare(PyObject* self, PyObject* other, int operation) {
   return PyBool_FromLong(same == (operation == Py_EQ));
 }
 PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"type", nullptr};
-  PyObject* what = nullptr;
-  if (PyArg_ParseTupleAndKeywords(args, kwargs, "O:device", const_cast<char**>(names), &what) ==
-      0) {
+  static const char* names[] = {"type", "index", nullptr};
+  PyObject *what = nullptr, *index = Py_None;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &what,
+                                  &index) == 0) {
     return nullptr;
   }
-  return guarded_as("device", [&] { return make_device(to_device(what)); });
+  return guarded_as("device", [&] {
+    if (index == Py_None) return make_device(to_device(what));
+    // Another way to write "type:index".
+    if (!PyUnicode_Check(what) || !PyLong_Check(index)) {
+      throw DTypeError(
+          str("device: needs a str and an int, got ", type_name(what), " and ", type_name(index)));
+    }
+    const Ref whole(checked(PyUnicode_FromFormat("%U:%S", what, index)));
+    return make_device(to_device(whole.get()));
+  });
 }
 PyObject* device_reduce(PyObject* self, PyObject*) {
   return Py_BuildValue("O(N)", Py_TYPE(self), device_str(self));
@@ -155,7 +164,8 @@ PyMethodDef kDeviceMethods[] = {
 
 void add_device(PyObject* module) {
   PyType_Slot slots[] = {
-      {Py_tp_doc, const_cast<char*>("device(type)\n--\n\nWhere a tensor's memory lives.")},
+      {Py_tp_doc, const_cast<char*>("device(type, index=None)\n--\n\n"
+                                    "Where a tensor's memory lives.")},
       {Py_tp_new, as_slot(device_new)},
       {Py_tp_repr, as_slot(device_repr)},
       {Py_tp_str, as_slot(device_str)},

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "ebb/autograd/history/tensor_tangents.h"
+#include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "python/src/base/errors.h"
 #include "python/src/base/generator.h"
@@ -245,7 +246,7 @@ size_t most_telling(std::span<const Failure> failures) {
           str("needs argument '", name, "'", at_position(failure.index, has_self), ", got none");
       break;
     case Failure::What::unknown_keyword:
-      text += str("got an unexpected keyword argument '", utf8_of(failure.got), "'");
+      text += str("got an unexpected keyword argument ", in_quotes(utf8_of(failure.got)));
       break;
     case Failure::What::duplicate: text += str("got two values for argument '", name, "'"); break;
     case Failure::What::kind:
@@ -386,7 +387,7 @@ kernels::Reduction Arguments::reduction(int index) const {
   if (text == "none") return kernels::Reduction::none;
   if (text == "mean") return kernels::Reduction::mean;
   if (text == "sum") return kernels::Reduction::sum;
-  throw ValueError(str(describe(index), " must be 'none', 'mean' or 'sum', got '", text, "'"));
+  throw ValueError(str(describe(index), " must be 'none', 'mean' or 'sum', got ", in_quotes(text)));
 }
 
 std::optional<Scalar> Arguments::optional_scalar(int index) const {

@@ -67,7 +67,9 @@ inline constexpr int kMaxParams = 12;
 class IntList {
  public:
   IntList() = default;
-  explicit IntList(int64_t value) { push_back(value); }
+  IntList(std::initializer_list<int64_t> values) {
+    for (const int64_t value : values) push_back(value);
+  }
   void push_back(int64_t value) {
     if (size_ < inline_.size()) {
       inline_[size_++] = value;

@@ -1,7 +1,9 @@
 // python/src/calls/op_call.cpp -- see op_call.h.
 #include "python/src/calls/op_call.h"
 
+#include "ebb/autograd/history/op_support.h"
 #include "ebb/autograd/history/variable.h"
+#include "ebb/autograd/ops/copy_.h"
 
 namespace ebb::python {
 namespace {
@@ -51,6 +53,32 @@ bool is_heavy_size(IntSpan sizes) {
   double count = 1;
   for (const int64_t size : sizes) count *= static_cast<double>(size);
   return count > kHeavyElements;
+}
+
+Tensor copied_out(const char* function, const Tensor& result, const Tensor& out) {
+  if (is_grad_enabled() && (result.requires_grad() || out.requires_grad())) {
+    autograd::throw_out_requires_grad(function);
+  }
+  if (!equal(result.sizes(), out.sizes())) {
+    throw ShapeError(str(function, ": 'out' must have the shape ", result.shape(),
+                         " of the result, got ", describe_shape(out)));
+  }
+  if (kind_of(result.dtype()) > kind_of(out.dtype())) {
+    throw DTypeError(str(function, ": result type ", result.dtype(),
+                         " can't be cast to the type of 'out', ", out.dtype()));
+  }
+  copy_(out, result);
+  return out;
+}
+
+void copy_all_out(const char* function, std::span<Tensor* const> results,
+                  std::span<const Tensor> out) {
+  if (results.size() != out.size()) {
+    throw ValueError(str(function, ": 'out' needs ", results.size(), " tensors, got ", out.size()));
+  }
+  for (size_t index = 0; index < out.size(); ++index) {
+    *results[index] = copied_out(function, *results[index], out[index]);
+  }
 }
 
 PyObject* result(std::vector<Tensor>&& tensors) {

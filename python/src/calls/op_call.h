@@ -67,14 +67,35 @@ PyObject* result(ResultType& type, std::tuple<Parts...>&& parts) {
   return named_result(type, list);
 }
 
+/// `out=` of an op that has no form of its own for it: its result copied to `out`, which is given
+/// back. Throws ShapeError, DTypeError or AutogradError, naming the function.
+Tensor copied_out(const char* function, const Tensor& result, const Tensor& out);
+/// The same for several results. Throws ValueError if `out` has not as many tensors.
+void copy_all_out(const char* function, std::span<Tensor* const> results,
+                  std::span<const Tensor> out);
+template <typename... Parts>
+std::tuple<Parts...> copied_out(const char* function, std::tuple<Parts...>&& results,
+                                const std::vector<Tensor>& out) {
+  std::apply([&](auto&... part) { copy_all_out(function, std::array{&part...}, out); }, results);
+  return std::move(results);
+}
+
 /// The new tensor of a creation function, as a leaf if asked for.
 PyObject* created(Tensor&& tensor, bool requires_grad);
+
+/// A function of the module ebb.<space>, and its name in `_C._ops`, or null for a second name.
+struct SpacedFunction {
+  const char* space;
+  PyMethodDef row;
+  const char* key;
+};
 
 /// What one family of ops adds to Python: rows that end with an empty one.
 struct OpTable {
   PyMethodDef* functions;  // of the module
   PyMethodDef* methods;    // of Tensor
   PyMethodDef* hidden;     // for tests only
+  SpacedFunction* spaced;  // of modules such as ebb.linalg
   /// Ops that are recorded as nodes of their own, with their overload, and an empty name.
   std::span<const std::string_view> recorded;
 };

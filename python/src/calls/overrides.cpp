@@ -20,7 +20,10 @@ PyObject* protocol_name() {
 
 /// The function or method that a call without the protocol would have made.
 Ref function_of(const char* name, bool is_method) {
-  if (is_method) return Ref(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), name));
+  PyObject* const methods = reinterpret_cast<PyObject*>(tensor_type);
+  if (is_method && PyObject_HasAttrString(methods, name) != 0) {
+    return Ref(PyObject_GetAttrString(methods, name));
+  }
   const Ref module(PyImport_ImportModule("ebb._C"));
   if (PyObject_HasAttrString(module.get(), name) != 0) {
     return Ref(PyObject_GetAttrString(module.get(), name));
