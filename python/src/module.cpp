@@ -1,4 +1,6 @@
 // python/src/module.cpp -- the extension module ebb._C: puts its parts together.
+#include <string>
+
 #include "ebb/kernels/cpu/simd/isa.h"
 #include "python/src/autograd/autograd.h"
 #include "python/src/autograd/checkpoint.h"
@@ -10,6 +12,7 @@
 #include "python/src/autograd/gradcheck.h"
 #include "python/src/autograd/hooks.h"
 #include "python/src/autograd/node_type.h"
+#include "python/src/autograd/op_observer.h"
 #include "python/src/autograd/run_queries.h"
 #include "python/src/autograd/saved_hooks.h"
 #include "python/src/autograd/saved_values.h"
@@ -32,6 +35,7 @@
 #include "python/src/parts/module_call.h"
 #include "python/src/parts/optimizers.h"
 #include "python/src/parts/picture_layout.h"
+#include "python/src/parts/print_options.h"
 #include "python/src/parts/profiler.h"
 #include "python/src/parts/runtime.h"
 #include "python/src/tensor/data.h"
@@ -39,6 +43,29 @@
 
 namespace ebb::python {
 namespace {
+
+/// The module ebb._<space>, whose names ebb.<space> passes on. Borrowed.
+PyObject* module_of(const std::string& space) {
+  PyObject* const module = checked(PyImport_AddModule(("ebb._" + space).c_str()));
+  if (PyObject_HasAttrString(module, "__all__") == 0) {
+    const Ref names(PyList_New(0));
+    check_status(PyModule_AddObjectRef(module, "__all__", names.get()));
+  }
+  return module;
+}
+
+void add_spaced(PyObject* ops, SpacedFunction& function) {
+  PyObject* const module = module_of(function.space);
+  const std::string space = std::string("ebb.") + function.space;
+  const Ref name(PyUnicode_FromString(space.c_str()));
+  const Ref made(PyCFunction_NewEx(&function.row, module, name.get()));
+  check_status(PyModule_AddObjectRef(module, function.row.ml_name, made.get()));
+  const Ref names(PyObject_GetAttrString(module, "__all__"));
+  const Ref label(PyUnicode_FromString(function.row.ml_name));
+  check_status(PyList_Append(names.get(), label.get()));
+  if (function.key == nullptr) return;
+  check_status(PyModule_AddObjectRef(ops, function.key, made.get()));
+}
 
 /// `_C` gets the public functions, `_C._ops` all of them with those that only tests call.
 void add_ops(PyObject* module) {
@@ -56,6 +83,9 @@ void add_ops(PyObject* module) {
     check_status(PyModule_AddFunctions(module, table.functions));
     check_status(PyModule_AddFunctions(ops.get(), table.functions));
     check_status(PyModule_AddFunctions(ops.get(), table.hidden));
+    for (SpacedFunction* one = table.spaced; one->space != nullptr; ++one) {
+      add_spaced(ops.get(), *one);
+    }
   }
   check_status(PyModule_AddObjectRef(module, "_ops", ops.get()));
 }
@@ -73,6 +103,7 @@ int fill_module(PyObject* module) {
         add_saved_hooks(module);
         add_checkpoint(module);
         add_overrides(module);
+        add_op_observer(module);
         add_selective_checkpoint(module);
         add_grad_mode(module);
         add_gradcheck(module);
@@ -90,6 +121,7 @@ int fill_module(PyObject* module) {
         add_explain(module);
         add_graph_snapshot(module);
         add_picture_layout(module);
+        add_print_options(module);
         add_module_call(module);
         add_runtime(module);
         add_devices(module);

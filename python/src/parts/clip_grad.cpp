@@ -1,8 +1,9 @@
-// python/src/parts/clip_grad.cpp -- bounding gradients, for ebb.nn.utils; one call for all
-// parameters.
+// python/src/parts/clip_grad.cpp -- bounding and unscaling gradients, for ebb.nn.utils and
+// ebb.amp; one call for all parameters.
 #include "python/src/parts/clip_grad.h"
 
 #include "ebb/nn/clip_grad.h"
+#include "ebb/optim/grad_scaler.h"
 #include "python/src/base/tensor_object.h"
 #include "python/src/calls/plain_args.h"
 
@@ -58,10 +59,27 @@ PyObject* unscale(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
+// (scale, growth_tracker, is_finite, growth_factor, backoff_factor, growth_interval): the first two
+// after a step
+PyObject* next_scale(PyObject*, PyObject* args) {
+  amp::LossScale state;
+  long long tracker = 0, interval = 0;
+  int is_finite = 0;
+  double growth = 0, backoff = 0;
+  if (PyArg_ParseTuple(args, "dLpddL", &state.scale, &tracker, &is_finite, &growth, &backoff,
+                       &interval) == 0) {
+    return nullptr;
+  }
+  state.growth_tracker = tracker;
+  state.update(is_finite != 0, growth, backoff, interval);
+  return Py_BuildValue("(dL)", state.scale, static_cast<long long>(state.growth_tracker));
+}
+
 PyMethodDef kFunctions[] = {
     {"_clip_grad_norm", as_method(clip_norm), METH_FASTCALL, nullptr},
     {"_clip_grad_value", as_method(clip_value), METH_FASTCALL, nullptr},
     {"_unscale_grads", as_method(unscale), METH_FASTCALL, nullptr},
+    {"_next_scale", next_scale, METH_VARARGS, nullptr},
     {},
 };
 

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/random.h"
 #include "ebb/nn/init.h"
 #include "python/src/base/errors.h"
+#include "python/src/base/generator.h"
 #include "python/src/base/tensor_object.h"
 #include "python/src/base/text.h"
 #include "python/src/calls/plain_args.h"
@@ -78,17 +81,34 @@ const Filler& filler_of(std::string_view op) {
   throw InternalError(str("init: needs the name of an initialiser, got '", op, "'"));
 }
 
-// (name, tensor, numbers...)
+/// While it lives, this thread draws from the generator that was given, if not None.
+class DrawingFrom {
+ public:
+  DrawingFrom(const char* op, PyObject* object) {
+    if (object == Py_None) return;
+    if (!is_generator(object)) {
+      throw DTypeError(
+          str(op, ": argument 'generator' must be Generator or None, got ", type_name(object)));
+    }
+    scope_.emplace(generator_of(object));
+  }
+
+ private:
+  std::optional<GeneratorScope> scope_;
+};
+
+// (name, tensor, generator, numbers...)
 PyObject* fill(PyObject*, Args args, Py_ssize_t count) {
   return guarded([&] {
-    if (count < 1) check_count("init", count, 2);
+    if (count < 1) check_count("init", count, 3);
     const Filler& filler = filler_of(utf8_of(args[0]));
     const auto* const end = std::find(filler.names.begin(), filler.names.end(), nullptr);
-    check_count(filler.op, count, 2 + (end - filler.names.begin()));
+    check_count(filler.op, count, 3 + (end - filler.names.begin()));
     const Tensor tensor = to_tensor(filler.op, args[1]);
+    const DrawingFrom source(filler.op, args[2]);
     Numbers numbers{};
-    for (Py_ssize_t i = 2; i < count; ++i) {
-      const auto position = static_cast<size_t>(i - 2);
+    for (Py_ssize_t i = 3; i < count; ++i) {
+      const auto position = static_cast<size_t>(i - 3);
       numbers.at(position) = to_float(filler.op, filler.names.at(position), args[i]);
     }
     {
@@ -99,16 +119,17 @@ PyObject* fill(PyObject*, Args args, Py_ssize_t count) {
   });
 }
 
-// (name, tensor, a, mode, nonlinearity)
+// (name, tensor, generator, a, mode, nonlinearity)
 PyObject* fill_kaiming(PyObject*, Args args, Py_ssize_t count) {
   return guarded([&] {
-    check_count("kaiming", count, 5);
+    check_count("kaiming", count, 6);
     const bool is_normal = std::string_view(utf8_of(args[0])) == "kaiming_normal_";
     const char* const op = is_normal ? "kaiming_normal_" : "kaiming_uniform_";
     const Tensor tensor = to_tensor(op, args[1]);
-    const double a = to_float(op, "a", args[2]);
-    const init::FanMode mode = init::fan_mode_of(op, utf8_of(args[3]));
-    const init::Nonlinearity nonlinearity = init::nonlinearity_of(op, utf8_of(args[4]));
+    const DrawingFrom source(op, args[2]);
+    const double a = to_float(op, "a", args[3]);
+    const init::FanMode mode = init::fan_mode_of(op, utf8_of(args[4]));
+    const init::Nonlinearity nonlinearity = init::nonlinearity_of(op, utf8_of(args[5]));
     {
       const ReleaseGil released;
       (is_normal ? init::kaiming_normal_ : init::kaiming_uniform_)(tensor, a, mode, nonlinearity);

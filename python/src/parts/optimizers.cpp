@@ -12,6 +12,7 @@
 
 #include "ebb/autograd/ops/full.h"
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/quotes.h"
 #include "ebb/optim/optimizer.h"
 #include "python/src/base/errors.h"
 #include "python/src/base/tensor_object.h"
@@ -41,10 +42,20 @@ struct Handle {
 
 Ref interned(const char* text) { return Ref(PyUnicode_InternFromString(text)); }
 
-/// beta1 and beta2 are the items of "betas".
+/// Options that Python has as the items of a pair: beta1 and beta2 are those of "betas".
 OptionKey key_of(std::string_view name, const char* text) {
-  if (name == "beta1") return {interned("betas"), 0};
-  if (name == "beta2") return {interned("betas"), 1};
+  struct Pair {
+    const char* key;
+    std::string_view items[2];
+  };
+  constexpr Pair kPairs[] = {{"betas", {"beta1", "beta2"}},
+                             {"etas", {"etaminus", "etaplus"}},
+                             {"step_sizes", {"min_step_size", "max_step_size"}}};
+  for (const Pair& pair : kPairs) {
+    for (int position : {0, 1}) {
+      if (name == pair.items[position]) return {interned(pair.key), position};
+    }
+  }
   return {interned(text), -1};
 }
 
@@ -99,7 +110,8 @@ PyObject* make(PyObject*, Args args, Py_ssize_t count) {
     auto handle = std::make_unique<Handle>();
     handle->optimizer = optim::make_optimizer(kind, to_tensors(kind.c_str(), args[1]));
     if (handle->optimizer == nullptr) {
-      throw ValueError(str("optimizer: needs the name of one that is fused, got '", kind, "'"));
+      throw ValueError(
+          str("optimizer: needs the name of one that is fused, got ", in_quotes(kind)));
     }
     handle->optimizer->assign_options([&](const optim::OptionField& option) {
       handle->keys.push_back(key_of(option.name, option.name));

@@ -2,6 +2,7 @@
 #include "python/src/parts/runtime.h"
 
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/flags.h"
 #include "ebb/core/base/log.h"
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"
@@ -50,10 +51,78 @@ PyObject* fail_after(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+// --- log ---
+
+/// Whether a logger of Python's took the line. Call with the GIL.
+bool give_to_logger(LogPart part, int level, const std::string& text) {
+  try {
+    const Ref module(checked(PyImport_ImportModule("ebb._logging")));
+    const Ref line(text_object(text));
+    const Ref taken(checked(
+        PyObject_CallMethod(module.get(), "write", "siO", name_of(part), level, line.get())));
+    return taken.get() == Py_True;
+  } catch (const ErrorSet&) {
+    PyErr_WriteUnraisable(nullptr);
+    return false;
+  }
+}
+
+/// The sink: what Python's logging does not take goes to standard error. What handles a line may
+/// call ops, which then log nothing.
+void write_to_logging(LogPart part, int level, const std::string& text) {
+  thread_local bool is_writing = false;
+  if (is_writing) return;
+  if (!interpreter_is_alive()) return write_log_to_stderr(part, level, text);
+  const AcquireGil acquired;
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  is_writing = true;
+  if (!give_to_logger(part, level, text)) write_log_to_stderr(part, level, text);
+  is_writing = false;
+  PyErr_Restore(type, value, traceback);
+}
+
 PyObject* log_to(PyObject*, PyObject* level) {
   return guarded_as("set_log_level", [&] {
     set_log_level(static_cast<int>(to_int64(level)));
     return Py_NewRef(Py_None);
+  });
+}
+
+// --- flags ---
+
+/// (name, type, value, default, source, whether it can be set, doc) of each.
+PyObject* flags(PyObject*, PyObject*) {
+  return guarded([] {
+    const Ref result(PyList_New(0));
+    for (const Flag* const one : all_flags()) {
+      const std::string type(name_of(one->type)), source(source_of(*one));
+      const Ref row(Py_BuildValue("(sssssNs)", one->name, type.c_str(), flag(one->name).c_str(),
+                                  one->fallback.c_str(), source.c_str(),
+                                  PyBool_FromLong(one->set != nullptr), one->doc));
+      check_status(PyList_Append(result.get(), row.get()));
+    }
+    return Py_NewRef(result.get());
+  });
+}
+
+PyObject* set_one_flag(PyObject*, PyObject* args) {
+  const char *call = nullptr, *name = nullptr, *value = nullptr;
+  if (PyArg_ParseTuple(args, "sss", &call, &name, &value) == 0) return nullptr;
+  return guarded([&] {
+    set_flag(call, name, value);
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyObject* environment_faults(PyObject*, PyObject*) {
+  return guarded([] {
+    const Ref result(PyList_New(0));
+    for (const std::string& text : faults_of_environment()) {
+      const Ref line(text_object(text));
+      check_status(PyList_Append(result.get(), line.get()));
+    }
+    return Py_NewRef(result.get());
   });
 }
 
@@ -97,6 +166,9 @@ PyMethodDef kFunctions[] = {
     {"set_log_level", log_to, METH_O,
      "set_log_level($module, level, /)\n--\n\nSet the level of log lines, from 0 (silent) to 9."},
     {"_fail_allocation_after", fail_after, METH_VARARGS, nullptr},
+    {"_flags", flags, METH_NOARGS, nullptr},
+    {"_set_flag", set_one_flag, METH_VARARGS, nullptr},
+    {"_faults_of_environment", environment_faults, METH_NOARGS, nullptr},
     {"_build_info", build_info, METH_NOARGS, nullptr},
     {"_set_package", set_package, METH_O, nullptr},
     {},
@@ -104,6 +176,9 @@ PyMethodDef kFunctions[] = {
 
 }  // namespace
 
-void add_runtime(PyObject* module) { check_status(PyModule_AddFunctions(module, kFunctions)); }
+void add_runtime(PyObject* module) {
+  set_log_sink(write_to_logging);
+  check_status(PyModule_AddFunctions(module, kFunctions));
+}
 
 }  // namespace ebb::python

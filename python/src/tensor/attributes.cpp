@@ -1,6 +1,8 @@
 // python/src/tensor/attributes.cpp -- shape, dtype, grad and the other attributes of Tensor.
+#include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "ebb/autograd/history/grad_dtype.h"
 #include "ebb/autograd/history/tensor_name.h"
@@ -30,6 +32,20 @@ PyObject* get(PyObject* self, void*) {
 PyObject* shape(const Tensor& tensor) { return make_size(tensor.sizes()); }
 PyObject* dtype(const Tensor& tensor) { return Py_NewRef(dtype_object(tensor.dtype())); }
 PyObject* cpu_query(const Tensor& tensor) { return PyBool_FromLong(tensor.device() == Device{}); }
+/// Types of devices that PyTorch has a predicate for; all others but the CPU are custom.
+constexpr std::string_view kKnownTypes[] = {"cuda", "meta", "mps", "xpu"};
+std::string type_of_device(const Tensor& tensor) {
+  const std::string name = to_string(tensor.device());
+  return name.substr(0, name.find(':'));
+}
+template <int known>
+PyObject* is_on(const Tensor& tensor) {
+  return PyBool_FromLong(type_of_device(tensor) == kKnownTypes[known]);
+}
+PyObject* custom_query(const Tensor& tensor) {
+  const bool is_known = std::ranges::count(kKnownTypes, type_of_device(tensor)) > 0;
+  return PyBool_FromLong(tensor.device() != Device{} && !is_known);
+}
 PyObject* device(const Tensor& tensor) { return make_device(tensor.device()); }
 PyObject* ndim(const Tensor& tensor) { return PyLong_FromLong(tensor.ndim()); }
 PyObject* nbytes(const Tensor& tensor) { return PyLong_FromSize_t(stored_bytes(tensor)); }
@@ -40,6 +56,7 @@ template <Layout kLayout>
 PyObject* has_layout(const Tensor& tensor) {
   return PyBool_FromLong(tensor.layout() == kLayout);
 }
+PyObject* no(const Tensor&) { return Py_NewRef(Py_False); }
 PyObject* stored_count(const Tensor& tensor) {
   return PyLong_FromLongLong(parts_of("nnz", tensor).values.size(0));
 }
@@ -192,6 +209,12 @@ std::vector<PyGetSetDef> tensor_attributes() {
       {"shape", get<shape>, nullptr, "The sizes, as an ebb.Size.", nullptr},
       {"dtype", get<dtype>, nullptr, "The element type.", nullptr},
       {"is_cpu", get<cpu_query>, nullptr, "Whether the memory is the CPU's.", nullptr},
+      {"is_cuda", get<is_on<0>>, nullptr, "Whether the memory is a CUDA device's.", nullptr},
+      {"is_meta", get<is_on<1>>, nullptr, "Whether there is no memory, only a shape.", nullptr},
+      {"is_mps", get<is_on<2>>, nullptr, "Whether the memory is an MPS device's.", nullptr},
+      {"is_xpu", get<is_on<3>>, nullptr, "Whether the memory is an XPU's.", nullptr},
+      {"is_custom_device", get<custom_query>, nullptr,
+       "Whether the memory is of a device that a plug-in of another name brings.", nullptr},
       {"device", get<device>, nullptr, "Where the memory is.", nullptr},
       {"ndim", get<ndim>, nullptr, "Number of dims.", nullptr},
       {"nbytes", get<nbytes>, nullptr, "Bytes of all elements that are stored.", nullptr},
@@ -204,6 +227,7 @@ std::vector<PyGetSetDef> tensor_attributes() {
        "Whether the layout is selected_rows.", nullptr},
       {"is_dense", get<has_layout<Layout::strided>>, nullptr, "Whether the layout is strided.",
        nullptr},
+      {"is_string_tensor", get<no>, nullptr, "False: text is a StringTensor's.", nullptr},
       {"nnz", get<stored_count>, nullptr,
        "How many values (or slices, or rows) a sparse tensor stores.", nullptr},
       {"_is_coalesced", get<coalesced>, nullptr, "See is_coalesced().", nullptr},

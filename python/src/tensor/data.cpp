@@ -63,7 +63,8 @@ Scalar element(PyObject* object) {
   if (const Tensor block = block_of(object); block.defined()) return block.item_scalar();
   const std::optional<Scalar> number = to_scalar(object);
   if (number) return *number;
-  throw DTypeError(str("tensor: needs numbers or sequences of numbers, got ", type_name(object)));
+  throw DTypeError(str("tensor: needs numbers or sequences of numbers, got ", type_name(object),
+                       PyUnicode_Check(object) ? "\nhint: ebb.StringTensor holds text" : ""));
 }
 
 /// The dtype that a Python number stands for.
@@ -337,14 +338,13 @@ Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype) {
 
 PyObject* item_of(const Tensor& tensor) {
   if (autograd::is_tracing_cuts()) autograd::note_leaving("item", tensor);
+  if (tensor.dtype() == DType::uint64 && tensor.numel() == 1) {  // a Scalar ends at INT64_MAX
+    return checked(PyLong_FromUnsignedLongLong(*host_copy(tensor).data<uint64_t>()));
+  }
   const Scalar value = tensor.item_scalar();
   switch (value.kind()) {
     case Kind::boolean: return PyBool_FromLong(value.to_int() != 0 ? 1 : 0);
-    case Kind::integer:
-      if (tensor.dtype() == DType::uint64) {
-        return checked(PyLong_FromUnsignedLongLong(static_cast<uint64_t>(value.to_int())));
-      }
-      return checked(PyLong_FromLongLong(value.to_int()));
+    case Kind::integer: return checked(PyLong_FromLongLong(value.to_int()));
     case Kind::floating: return checked(PyFloat_FromDouble(value.to_double()));
     case Kind::complex: {
       const std::complex<double> number = value.to_complex();

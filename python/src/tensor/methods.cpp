@@ -7,9 +7,11 @@
 #include "ebb/autograd/history/print.h"
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/contiguous.h"
 #include "ebb/autograd/ops/detach.h"
 #include "ebb/autograd/ops/to_device.h"
 #include "ebb/core/tensor/device_memory.h"
+#include "ebb/core/tensor/memory_format.h"
 #include "ebb/core/tensor/sparse.h"
 #include "python/src/autograd/autograd.h"
 #include "python/src/autograd/hooks.h"
@@ -38,6 +40,10 @@ PyObject* numel(const Tensor& tensor) { return PyLong_FromLongLong(tensor.numel(
 PyObject* storage_offset(const Tensor& tensor) {
   return PyLong_FromLongLong(tensor.storage_offset());
 }
+PyObject* storage_numel(const Tensor& tensor) {
+  require_strided("storage_numel", "tensor", tensor);
+  return PyLong_FromSize_t(tensor.impl()->storage->bytes() / item_size(tensor.dtype()));
+}
 PyObject* data_ptr(const Tensor& tensor) {
   require_strided("data_ptr", "tensor", tensor);
   return PyLong_FromVoidPtr(tensor.data_ptr());
@@ -46,7 +52,6 @@ PyObject* element_size(const Tensor& tensor) {
   return PyLong_FromSize_t(item_size(tensor.dtype()));
 }
 PyObject* inference_query(const Tensor& tensor) { return PyBool_FromLong(is_inference(tensor)); }
-PyObject* contiguous_query(const Tensor& tensor) { return PyBool_FromLong(tensor.is_contiguous()); }
 PyObject* floating_query(const Tensor& tensor) {
   return PyBool_FromLong(is_floating(tensor.dtype()));
 }
@@ -76,6 +81,22 @@ PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
     if (!arguments.given(1)) return make_int_tuple(tensor.strides());
     return checked(PyLong_FromLongLong(at_dim("stride", tensor.strides(), arguments.integer(1))));
   });
+}
+
+Param format_params[] = {{"self", ArgKind::tensor}, {"memory_format", ArgKind::text, kOptional}};
+const Overload format_overloads[] = {format_params};
+OpSpec is_contiguous_spec{"is_contiguous", format_overloads};
+
+PyObject* contiguous_query(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                           PyObject* names) {
+  if (count == 0 && names == nullptr && tensor_of(self).defined()) {
+    return PyBool_FromLong(tensor_of(self).is_contiguous());
+  }
+  return guarded_call(
+      is_contiguous_spec, {self, args, count, names}, [&](const Arguments& arguments) {
+        const std::string_view name = arguments.optional_text(1).value_or("contiguous_format");
+        return PyBool_FromLong(lies_in(tensor_of(self), memory_format_of("is_contiguous", name)));
+      });
 }
 
 // --- gradients ---
@@ -130,16 +151,19 @@ PyObject* convert(PyObject* self, PyObject*) {
 Param to_dtype_params[] = {{"self", ArgKind::tensor},
                            {"dtype", ArgKind::dtype},
                            {"non_blocking", ArgKind::boolean, kHasDefault},
-                           {"copy", ArgKind::boolean, kHasDefault}};
+                           {"copy", ArgKind::boolean, kHasDefault},
+                           {"memory_format", ArgKind::text, kOptional}};
 Param to_device_params[] = {{"self", ArgKind::tensor},
                             {"device", ArgKind::device, kOptional},
                             {"dtype", ArgKind::dtype, kOptional},
                             {"non_blocking", ArgKind::boolean, kHasDefault},
-                            {"copy", ArgKind::boolean, kHasDefault}};
+                            {"copy", ArgKind::boolean, kHasDefault},
+                            {"memory_format", ArgKind::text, kOptional}};
 Param to_other_params[] = {{"self", ArgKind::tensor},
                            {"other", ArgKind::tensor},
                            {"non_blocking", ArgKind::boolean, kHasDefault},
-                           {"copy", ArgKind::boolean, kHasDefault}};
+                           {"copy", ArgKind::boolean, kHasDefault},
+                           {"memory_format", ArgKind::text, kOptional}};
 const Overload to_overloads[] = {to_dtype_params, to_device_params, to_other_params};
 OpSpec to_spec{"to", to_overloads};
 
@@ -156,9 +180,14 @@ PyObject* convert_as_asked(const Call& call) {
         break;
       default: dtype = arguments.tensor(1).dtype(); device = arguments.tensor(1).device();
     }
-    if (device != tensor.device()) return moved(call.self, device, dtype);
     const int copy = arguments.overload() == 1 ? 4 : 3;
-    return converted(call.self, dtype, arguments.given(copy) && arguments.boolean(copy));
+    const bool copies = arguments.given(copy) && arguments.boolean(copy);
+    Ref found(device != tensor.device() ? moved(call.self, device, dtype)
+                                        : converted(call.self, dtype, copies));
+    const auto format = arguments.optional_text(copy + 1);
+    if (!format || *format == "preserve_format") return found.release();
+    const Tensor& made = tensor_of(found.get());
+    return wrap(run(is_heavy(made), [&] { return ebb::contiguous(made, *format); }));
   });
 }
 
@@ -248,6 +277,27 @@ PyObject* make_subclass(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
+/// _become(tensor): the object is from now on what `tensor` was, and the other way round. A view of
+/// what nobody else holds becomes a tensor of its own: then nobody can tell.
+PyObject* become(PyObject* self, PyObject* other) {
+  return guarded([&] {
+    if (!is_tensor(other)) throw DTypeError("_become(): needs a Tensor");
+    Tensor& mine = reinterpret_cast<TensorObject*>(self)->tensor;
+    Tensor& theirs = reinterpret_cast<TensorObject*>(other)->tensor;
+    if (mine.is_same(theirs)) return Py_NewRef(self);
+    std::swap(mine, theirs);
+    mine.impl()->py_object = self;
+    theirs.impl()->py_object = other;
+    constexpr uint32_t kTheObjectAndTheView = 2;
+    TensorImpl& before = *theirs.impl();
+    const bool is_base = mine.impl()->base() == &before;
+    if (is_base && before.refs.value() == kTheObjectAndTheView) {
+      mine.impl()->cut_from_base();
+    }
+    return Py_NewRef(self);
+  });
+}
+
 PyMethodDef kMethods[] = {
     {"size", as_method(size), kFast,
      "size($self, dim=None)\n--\n\nReturn the shape, or the size of one dim."},
@@ -259,12 +309,14 @@ PyMethodDef kMethods[] = {
     {"nelement", call<numel>, METH_NOARGS, "nelement($self)\n--\n\nReturn the number of elements."},
     {"storage_offset", call<storage_offset>, METH_NOARGS,
      "storage_offset($self)\n--\n\nReturn the elements before the first in its storage."},
+    {"_storage_numel", call<storage_numel>, METH_NOARGS, nullptr},
     {"data_ptr", call<data_ptr>, METH_NOARGS,
      "data_ptr($self)\n--\n\nReturn the address of the first element."},
     {"element_size", call<element_size>, METH_NOARGS,
      "element_size($self)\n--\n\nReturn the bytes of one element."},
-    {"is_contiguous", call<contiguous_query>, METH_NOARGS,
-     "is_contiguous($self)\n--\n\nReturn whether elements lie in row-major order without gaps."},
+    {"is_contiguous", as_method(contiguous_query), kFast,
+     "is_contiguous($self, memory_format=None)\n--\n\n"
+     "Return whether elements lie without gaps in row-major order, or that of a memory_format."},
     {"is_inference", call<inference_query>, METH_NOARGS,
      "is_inference($self)\n--\n\nReturn whether the memory was made in inference mode."},
     {"is_floating_point", call<floating_query>, METH_NOARGS,
@@ -299,7 +351,7 @@ PyMethodDef kMethods[] = {
      "to($self, *args, **kwargs)\n--\n\n"
      "Return the tensor in another dtype, on another device, or both; itself if that is so.\n\n"
      "to(dtype), to(device=None, dtype=None) or to(other); all take non_blocking=False, "
-     "copy=False.\n"},
+     "copy=False, memory_format=None.\n"},
     {"type_as", type_as, METH_O, "type_as($self, other, /)\n--\n\nReturn it in other's dtype."},
     {"float", convert<DType::float32>, METH_NOARGS, "float($self)\n--\n\nReturn it as float32."},
     {"double", convert<DType::float64>, METH_NOARGS, "double($self)\n--\n\nReturn it as float64."},
@@ -326,6 +378,7 @@ PyMethodDef kMethods[] = {
     {"as_subclass", as_subclass, METH_O,
      "as_subclass($self, cls, /)\n--\n\nReturn the same memory, with its history, as an object of "
      "cls."},
+    {"_become", become, METH_O, nullptr},
     {"_make_subclass", as_method(make_subclass), METH_FASTCALL | METH_STATIC, nullptr},
 };
 

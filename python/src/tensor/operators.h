@@ -9,6 +9,7 @@
 // tensor (left), or of one tensor (alone); write_both and write_right for `x += y`; is_slow.
 #pragma once
 
+#include "ebb/core/runtime/profile.h"
 #include "python/src/base/errors.h"
 #include "python/src/base/numpy_types.h"
 #include "python/src/calls/op_call.h"
@@ -95,7 +96,15 @@ PyObject* binary_slowly(PyObject* lhs, PyObject* rhs) {
 }
 
 template <typename Operator>
+[[gnu::noinline, gnu::cold]] PyObject* binary_in_profile(PyObject* lhs, PyObject* rhs) {
+  const BindingRange range(Operator::names.plain);
+  return guarded([&] { return binary_slowly<Operator>(lhs, rhs); });
+}
+
+template <typename Operator>
 PyObject* binary(PyObject* lhs, PyObject* rhs) {
+  if (is_profiling()) [[unlikely]]
+    return binary_in_profile<Operator>(lhs, rhs);
   return guarded([&]() -> PyObject* {
     if (is_exact_tensor(lhs)) {
       if (is_exact_tensor(rhs)) return apply_both<Operator>(tensor_of(lhs), tensor_of(rhs));
@@ -117,6 +126,7 @@ PyObject* power(PyObject* lhs, PyObject* rhs, PyObject* modulus) {
 
 template <typename Operator>
 PyObject* compared(PyObject* self, PyObject* other) {
+  const BindingRange range(Operator::names.plain);
   if (is_exact_tensor(other)) return apply_both<Operator>(tensor_of(self), tensor_of(other));
   if (is_overriding(other)) return ask_class(Operator::names.plain, self, other);
   if (is_operand(other)) return apply_both<Operator>(tensor_of(self), operand(other));
@@ -127,6 +137,7 @@ PyObject* compared(PyObject* self, PyObject* other) {
 
 template <typename Operator>
 PyObject* unary(PyObject* self) {
+  const BindingRange range(Operator::names.plain);
   return guarded([&] {
     const Tensor& tensor = tensor_of(self);
     return result(run(is_heavy(tensor), [&] { return Operator::alone(tensor); }));
@@ -136,6 +147,7 @@ PyObject* unary(PyObject* self) {
 // x += y writes x in place, as in PyTorch.
 template <typename Operator>
 PyObject* write_binary(PyObject* self, PyObject* other) {
+  const BindingRange range(Operator::names.in_place);
   return guarded([&]() -> PyObject* {
     const Tensor& tensor = tensor_of(self);
     if (is_operand(other)) {
