@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ebb import _C
+from ebb.amp.state import is_autocast_available
 
 _LEVELS = {"O0": 0, "O1": 1, "O2": 2, "O3": 3}
 
@@ -64,7 +65,7 @@ class autocast:  # noqa: N801 -- used like a function
             if enabled:
                 warnings.warn(
                     f"autocast: no device {self.device.type!r} here, so nothing is cast",
-                    stacklevel=2,
+                    stacklevel=2 if type(self) is autocast else 3,
                 )
             enabled = False
         if dtype is not None and not isinstance(dtype, _C.dtype):
@@ -105,37 +106,6 @@ def _names(argument: str, names: Iterable[str] | None) -> tuple[str, ...]:
     if isinstance(names, str) or not all(isinstance(name, str) for name in names or ()):
         raise _C.DTypeError(f"autocast: {argument!r} needs names of ops, got {names!r}")
     return tuple(names or ())
-
-
-def is_autocast_available(device_type: str | _C.device) -> bool:
-    """Return whether this process has such a device.
-
-    Example:
-        >>> ebb.amp.is_autocast_available("cpu")
-        True
-    """
-    wanted = _C.device(device_type).type
-    return any(device.type == wanted for device in _C.devices())
-
-
-def is_autocast_enabled(device_type: str | _C.device = "cpu") -> bool:
-    """Return whether ops on such devices are cast now, on this thread.
-
-    Example:
-        >>> ebb.is_autocast_enabled("cpu")
-        False
-    """
-    return is_autocast_available(device_type) and _C._is_autocast_enabled(_C.device(device_type))
-
-
-def get_autocast_dtype(device_type: str | _C.device) -> _C.dtype:
-    """Return what ops on such devices are cast to, or would be.
-
-    Example:
-        >>> ebb.get_autocast_dtype("cpu")
-        ebb.bfloat16
-    """
-    return _C._autocast_dtype(_C.device(device_type))
 
 
 def lists() -> dict[str, list[str]]:

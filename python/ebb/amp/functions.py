@@ -10,7 +10,8 @@ from typing import Any
 from ebb import _C
 from ebb._callables import check_callable
 from ebb._nesting import map_leaves
-from ebb.amp.autocast import autocast, get_autocast_dtype, is_autocast_enabled
+from ebb.amp.autocast import autocast
+from ebb.amp.state import get_autocast_dtype, is_autocast_enabled
 
 _CASTABLE = (_C.float16, _C.bfloat16, _C.float32)
 

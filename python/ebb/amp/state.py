@@ -1,0 +1,97 @@
+# python/ebb/amp/state.py -- what autocast does now on this thread: asking for it, and setting it.
+#
+# What is set holds until the block ends that it was set in (ebb/autograd/history/autocast_state.h).
+"""The state of autocast, under PyTorch's names."""
+
+from __future__ import annotations
+
+from ebb import _C
+
+
+def is_autocast_available(device_type: str | _C.device) -> bool:
+    """Return whether this process has such a device.
+
+    Example:
+        >>> ebb.amp.is_autocast_available("cpu")
+        True
+    """
+    wanted = _C.device(device_type).type
+    return any(device.type == wanted for device in _C.devices())
+
+
+def is_autocast_enabled(device_type: str | _C.device = "cpu") -> bool:
+    """Return whether ops on such devices are cast now, on this thread.
+
+    Example:
+        >>> ebb.is_autocast_enabled("cpu")
+        False
+    """
+    return is_autocast_available(device_type) and _C._is_autocast_enabled(_C.device(device_type))
+
+
+def get_autocast_dtype(device_type: str | _C.device) -> _C.dtype:
+    """Return what ops on such devices are cast to, or would be.
+
+    Example:
+        >>> ebb.get_autocast_dtype("cpu")
+        ebb.bfloat16
+    """
+    return _C._autocast_dtype(_C.device(device_type))
+
+
+def set_autocast_enabled(device_type: str | _C.device, enabled: bool) -> None:
+    """Switch casts on such devices on or off, until the block ends that this was called in.
+
+    Example:
+        >>> with ebb.autocast("cpu"):
+        ...     ebb.set_autocast_enabled("cpu", False)
+        ...     (ebb.ones(1, 1) @ ebb.ones(1, 1)).dtype
+        ebb.float32
+    """
+    _C._set_autocast_enabled(_C.device(device_type), enabled)
+
+
+def set_autocast_dtype(device_type: str | _C.device, dtype: _C.dtype) -> None:
+    """Set what ops on such devices are cast to, until the block ends that this was called in.
+
+    Raises:
+        DTypeError: For another dtype than bfloat16 and float16.
+    """
+    if dtype not in (_C.bfloat16, _C.float16):
+        raise _C.DTypeError(f"set_autocast_dtype: needs bfloat16 or float16, got {dtype!r}")
+    _C._set_autocast_dtype(_C.device(device_type), dtype)
+
+
+def is_autocast_cpu_enabled() -> bool:
+    """Return ``is_autocast_enabled("cpu")``."""
+    return is_autocast_enabled("cpu")
+
+
+def set_autocast_cpu_enabled(enabled: bool) -> None:
+    """Call ``set_autocast_enabled("cpu", enabled)``."""
+    set_autocast_enabled("cpu", enabled)
+
+
+def get_autocast_cpu_dtype() -> _C.dtype:
+    """Return ``get_autocast_dtype("cpu")``."""
+    return get_autocast_dtype("cpu")
+
+
+def set_autocast_cpu_dtype(dtype: _C.dtype) -> None:
+    """Call ``set_autocast_dtype("cpu", dtype)``."""
+    set_autocast_dtype("cpu", dtype)
+
+
+def get_autocast_gpu_dtype() -> _C.dtype:
+    """Return ``get_autocast_dtype("cuda")``.
+
+    Example:
+        >>> ebb.get_autocast_gpu_dtype()
+        ebb.float16
+    """
+    return get_autocast_dtype("cuda")
+
+
+def set_autocast_gpu_dtype(dtype: _C.dtype) -> None:
+    """Call ``set_autocast_dtype("cuda", dtype)``."""
+    set_autocast_dtype("cuda", dtype)
