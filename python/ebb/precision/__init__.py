@@ -1,0 +1,7 @@
+# python/ebb/precision/__init__.py -- what a narrow dtype does to a step.
+"""Run a step in two precisions and find the op where they part."""
+
+from ebb.precision.compare import compare_precision
+from ebb.precision.report import PrecisionReport, PrecisionRow
+
+__all__ = ["PrecisionReport", "PrecisionRow", "compare_precision"]
