@@ -1,0 +1,118 @@
+# python/ebb/array_api/_creation.py -- making arrays, and what is asked of dtypes.
+"""Creation and dtypes."""
+
+import ebb
+from ebb import _C
+from ebb._C import Tensor
+from ebb._dtypes import can_cast as _can_cast, promote_types as _promote, result_type as _result
+from ebb._exchange import from_dlpack as from_dlpack
+from ebb._functions import finfo as _finfo, iinfo as _iinfo
+
+arange, empty, zeros, ones = ebb.arange, ebb.empty, ebb.zeros, ebb.ones
+empty_like, zeros_like, ones_like = ebb.empty_like, ebb.zeros_like, ebb.ones_like
+full, full_like = ebb.full, ebb.full_like
+
+_KINDS = {
+    "bool": ("bool",),
+    "signed integer": ("int8", "int16", "int32", "int64"),
+    "unsigned integer": ("uint8", "uint16", "uint32", "uint64"),
+    "real floating": ("float16", "bfloat16", "float32", "float64"),
+    "complex floating": ("complex64", "complex128"),
+}
+_KINDS["integral"] = _KINDS["signed integer"] + _KINDS["unsigned integer"]
+_KINDS["numeric"] = _KINDS["integral"] + _KINDS["real floating"] + _KINDS["complex floating"]
+
+
+def asarray(obj, /, *, dtype=None, device=None, copy=None):
+    """Return an array of numbers, or over the memory of another array."""
+    if copy is False and not isinstance(obj, Tensor):
+        raise _C.ValueError("asarray: needs a tensor where copy is False, got something else")
+    made = ebb.as_tensor(obj, dtype=dtype, device=device)
+    if copy is False and made is not obj:
+        raise _C.ValueError("asarray: needs a copy for that dtype or device, got copy False")
+    return made.clone() if copy and made is obj else made
+
+
+def astype(x, dtype, /, *, copy=True, device=None):
+    """Return the elements in another dtype."""
+    made = x.to(dtype) if device is None else x.to(device).to(dtype)
+    return made.clone() if copy and made is x else made
+
+
+def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
+    """Return ones along diagonal ``k``, zeros elsewhere."""
+    columns = n_rows if n_cols is None else n_cols
+    if k == 0:
+        return ebb.eye(n_rows, columns, dtype=dtype, device=device)
+    rows = ebb.arange(n_rows, device=device).unsqueeze(1)
+    return (ebb.arange(columns, device=device) - k == rows).to(dtype or ebb.get_default_dtype())
+
+
+def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
+    """Return evenly spaced numbers, ``stop`` among them if ``endpoint``."""
+    made = ebb.linspace(start, stop, num + (not endpoint), dtype=dtype, device=device)
+    return made[:num]
+
+
+def meshgrid(*arrays, indexing="xy"):
+    """Return the coordinates of all points of a grid."""
+    return list(ebb.meshgrid(*arrays, indexing=indexing)) if arrays else []
+
+
+def tril(x, /, *, k=0):
+    """Return the lower triangle of matrices."""
+    return ebb.tril(x, k)
+
+
+def triu(x, /, *, k=0):
+    """Return the upper triangle of matrices."""
+    return ebb.triu(x, k)
+
+
+def can_cast(from_, to, /):
+    """Return whether promotion leads from one dtype, or an array's, to another."""
+    own = from_.dtype if isinstance(from_, Tensor) else from_
+    return _can_cast(own, to) and _promote(own, to) is to
+
+
+def result_type(*arrays_and_dtypes):
+    """Return the dtype that arrays, numbers and dtypes give together."""
+    if not arrays_and_dtypes:
+        raise _C.ValueError("result_type: needs at least one argument, got none")
+    dtypes = [one.dtype if isinstance(one, Tensor) else one for one in arrays_and_dtypes]
+    numbers = [one for one in dtypes if not isinstance(one, _C.dtype)]
+    known = [one for one in dtypes if isinstance(one, _C.dtype)]
+    found = known[0] if known else _result(numbers[0], numbers[0])
+    for one in known[1:]:
+        found = _promote(found, one)
+    for one in numbers:
+        found = _result(ebb.empty(1, dtype=found), one)
+    return found
+
+
+def isdtype(dtype, kind):
+    """Return whether a dtype is of a kind, of one of several, or the dtype given."""
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, one) for one in kind)
+    if isinstance(kind, _C.dtype):
+        return dtype is kind
+    if kind not in _KINDS:
+        raise _C.ValueError(f"isdtype: needs one of {', '.join(_KINDS)}, got {kind!r}")
+    return dtype.name in _KINDS[kind]
+
+
+def finfo(type, /):
+    """Return the limits of a floating dtype, or that of an array."""
+    return _finfo(type.dtype if isinstance(type, Tensor) else type)
+
+
+def iinfo(type, /):
+    """Return the limits of an integer dtype, or that of an array."""
+    return _iinfo(type.dtype if isinstance(type, Tensor) else type)
+
+
+__all__ = [
+    *("arange", "asarray", "astype", "can_cast", "empty", "empty_like", "eye", "finfo"),
+    *("from_dlpack", "full", "full_like", "iinfo", "isdtype", "linspace", "meshgrid", "ones"),
+    *("ones_like", "result_type", "tril", "triu", "zeros", "zeros_like"),
+]

@@ -1,0 +1,199 @@
+# python/ebb/array_api/_reductions.py -- sums, extremes, sorting, searching and sets along an axis.
+"""Functions that look at many elements."""
+
+from typing import NamedTuple
+
+import ebb
+from ebb import _C
+from ebb._C import Tensor
+
+
+def _axes(x, axis):
+    """Return the axes as a list."""
+    if axis is None:
+        return list(range(x.ndim))
+    return list(axis) if isinstance(axis, tuple) else [axis]
+
+
+def _summed(x, dtype, result):
+    """Return the result of a sum or product in the dtype that the standard wants."""
+    if dtype is None and x.dtype.name.startswith("uint"):
+        return result.to(_C.uint64)
+    return result
+
+
+def sum(x, /, *, axis=None, dtype=None, keepdims=False):
+    """Return sums; those of small integers have 64 bits."""
+    if axis == ():
+        return x.to(dtype) if dtype else _summed(x, dtype, ebb.cumsum(x.unsqueeze(0), 0)[0])
+    return _summed(x, dtype, ebb.sum(x, _axes(x, axis), keepdims, dtype=dtype))
+
+
+def prod(x, /, *, axis=None, dtype=None, keepdims=False):
+    """Return products; those of small integers have 64 bits."""
+    result = x.reshape(1, *x.shape)
+    for one in sorted((place % x.ndim for place in _axes(x, axis)), reverse=True):
+        result = ebb.prod(result, one + 1, True, dtype=dtype)
+    result = ebb.prod(result, 0, dtype=dtype)
+    if not keepdims and axis != () and x.ndim:
+        result = result.squeeze(_axes(x, axis))
+    return _summed(x, dtype, result)
+
+
+def mean(x, /, *, axis=None, keepdims=False):
+    """Return means."""
+    return ebb.mean(x, _axes(x, axis), keepdims)
+
+
+def max(x, /, *, axis=None, keepdims=False):
+    """Return the largest elements."""
+    return ebb.amax(x, _axes(x, axis), keepdims)
+
+
+def min(x, /, *, axis=None, keepdims=False):
+    """Return the smallest elements."""
+    return ebb.amin(x, _axes(x, axis), keepdims)
+
+
+def var(x, /, *, axis=None, correction=0.0, keepdims=False):
+    """Return variances, with the number of elements less ``correction`` as the divisor."""
+    return ebb.var(x, _axes(x, axis), correction=correction, keepdim=keepdims)
+
+
+def std(x, /, *, axis=None, correction=0.0, keepdims=False):
+    """Return standard deviations."""
+    return ebb.std(x, _axes(x, axis), correction=correction, keepdim=keepdims)
+
+
+def all(x, /, *, axis=None, keepdims=False):
+    """Return whether all elements are true."""
+    return ebb.all(x, _axes(x, axis), keepdims) if axis != () else x.to(_C.bool)
+
+
+def any(x, /, *, axis=None, keepdims=False):
+    """Return whether any element is true."""
+    return ebb.any(x, _axes(x, axis), keepdims) if axis != () else x.to(_C.bool)
+
+
+def count_nonzero(x, /, *, axis=None, keepdims=False):
+    """Return how many elements are not zero."""
+    return ebb.sum(x != 0, _axes(x, axis), keepdims)
+
+
+def argmax(x, /, *, axis=None, keepdims=False):
+    """Return where the largest elements are."""
+    found = ebb.argmax(x, axis, keepdims if axis is not None else False)
+    return found.reshape((1,) * x.ndim) if axis is None and keepdims else found
+
+
+def argmin(x, /, *, axis=None, keepdims=False):
+    """Return where the smallest elements are."""
+    found = ebb.argmin(x, axis, keepdims if axis is not None else False)
+    return found.reshape((1,) * x.ndim) if axis is None and keepdims else found
+
+
+def _cumulative(function, start, x, axis, dtype, include_initial):
+    if axis is None and x.ndim != 1:
+        raise _C.ValueError(f"needs an axis for an array of {x.ndim} dims, got None")
+    place = (0 if axis is None else axis) % x.ndim
+    result = _summed(x, dtype, function(x, place, dtype=dtype))
+    if not include_initial:
+        return result
+    shape = [1 if dim == place else size for dim, size in enumerate(x.shape)]
+    return ebb.cat([ebb.full(shape, start, dtype=result.dtype), result], place)
+
+
+def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
+    """Return the sums of all elements up to each."""
+    return _cumulative(ebb.cumsum, 0, x, axis, dtype, include_initial)
+
+
+def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
+    """Return the products of all elements up to each."""
+    return _cumulative(ebb.cumprod, 1, x, axis, dtype, include_initial)
+
+
+def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
+    """Return differences of neighbours."""
+    return ebb.diff(x, n, axis, prepend, append)
+
+
+def sort(x, /, *, axis=-1, descending=False, stable=True):
+    """Return the elements in order."""
+    return ebb.sort(x, axis, descending, stable=stable)[0]
+
+
+def argsort(x, /, *, axis=-1, descending=False, stable=True):
+    """Return the order of the elements."""
+    return ebb.argsort(x, axis, descending, stable=stable)
+
+
+def searchsorted(x1, x2, /, *, side="left", sorter=None):
+    """Return where elements would be put into a sorted array."""
+    ordered = x1 if sorter is None else x1[sorter]
+    return ebb.searchsorted(ordered, x2, right=side == "right")
+
+
+def nonzero(x, /):
+    """Return the indices of elements that are not zero, one array per axis."""
+    return ebb.nonzero(x, as_tuple=True)
+
+
+def where(condition, x1, x2, /):
+    """Return elements of ``x1`` where a condition holds, of ``x2`` elsewhere."""
+    return ebb.where(condition, x1, x2)
+
+
+class UniqueAll(NamedTuple):
+    """The different values, where each is first, which each element is, and how many there are."""
+
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+class UniqueCounts(NamedTuple):
+    """The different values and how many there are of each."""
+
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverse(NamedTuple):
+    """The different values, and which of them each element is."""
+
+    values: Tensor
+    inverse_indices: Tensor
+
+
+def unique_all(x, /):
+    """Return the different values with all that is known of them."""
+    values, inverse, counts = ebb.unique(x, return_inverse=True, return_counts=True)
+    order = ebb.argsort(inverse.reshape(-1), stable=True)
+    first = order[ebb.cumsum(counts, 0) - counts]
+    return UniqueAll(values, first, inverse.reshape(x.shape), counts)
+
+
+def unique_counts(x, /):
+    """Return the different values and how many there are of each."""
+    return UniqueCounts(*ebb.unique(x, return_counts=True))
+
+
+def unique_inverse(x, /):
+    """Return the different values, and which of them each element is."""
+    values, inverse = ebb.unique(x, return_inverse=True)
+    return UniqueInverse(values, inverse.reshape(x.shape))
+
+
+def unique_values(x, /):
+    """Return the different values."""
+    return ebb.unique(x)
+
+
+__all__ = [
+    *("all", "any", "argmax", "argmin", "argsort", "count_nonzero", "cumulative_prod"),
+    *("cumulative_sum", "diff", "max", "mean", "min", "nonzero", "prod", "searchsorted", "sort"),
+    *("std", "sum", "unique_all", "unique_counts", "unique_inverse", "unique_values", "var"),
+    "where",
+]
