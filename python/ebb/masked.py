@@ -1,0 +1,219 @@
+# python/ebb/masked.py -- ebb.masked: reductions and scans over the elements that a mask keeps.
+#
+# Each function puts the number that changes nothing (0 for sums, -inf for maxima) in the place of
+# what the mask hides and calls ebb's function; masked elements get the gradient 0. `mask` has the
+# input's shape, or broadcasts to it; True keeps. Start reading at _kept().
+"""Functions of what a mask keeps, under the names of ``torch.masked``.
+
+Example:
+    >>> ebb.masked.mean(ebb.tensor([1.0, 2.0, 9.0]), mask=ebb.tensor([True, True, False]))
+    tensor(1.5000)
+"""
+
+from __future__ import annotations
+
+import math
+
+import ebb
+from ebb import _naming
+from ebb._C import DTypeError as _DTypeError, Tensor, ValueError as _ValueError
+
+__all__ = [
+    "amax",
+    "amin",
+    "argmax",
+    "argmin",
+    "cumprod",
+    "cumsum",
+    "log_softmax",
+    "logaddexp",
+    "logsumexp",
+    "mean",
+    "median",
+    "norm",
+    "normalize",
+    "prod",
+    "softmax",
+    "softmin",
+    "std",
+    "sum",
+    "var",
+]
+
+
+# --- what stands in the place of hidden elements ---
+
+
+def _kept(input: Tensor, mask: Tensor | None, instead: float, dtype=None) -> Tensor:
+    """Return the input in ``dtype``, with ``instead`` for what the mask hides."""
+    if dtype is not None:
+        input = input.to(dtype)
+    return input if mask is None else ebb.where(_spread(input, mask), input, instead)
+
+
+def _spread(input: Tensor, mask: Tensor | None) -> Tensor:
+    if mask is None:
+        return ebb.ones(input.shape, dtype=ebb.bool, device=input.device)
+    return ebb.broadcast_to(mask.to(ebb.bool), input.shape)
+
+
+def _lowest(dtype) -> float:
+    if dtype.is_floating_point:
+        return -math.inf
+    return False if dtype == ebb.bool else ebb.iinfo(dtype).min
+
+
+def _highest(dtype) -> float:
+    if dtype.is_floating_point:
+        return math.inf
+    return True if dtype == ebb.bool else ebb.iinfo(dtype).max
+
+
+def _continuous(input: Tensor, dtype):
+    """Return the dtype to compute in, the default one for integers."""
+    computed = input.dtype if dtype is None else dtype
+    is_continuous = computed.is_floating_point or computed.is_complex
+    return computed if is_continuous else ebb.get_default_dtype()
+
+
+def _dims(input: Tensor, dim) -> list[int]:
+    """Return the dims that a reduction runs over; None and () mean all."""
+    if dim is None or dim == ():
+        return list(range(input.ndim))
+    dims = [dim] if isinstance(dim, int) else list(dim)
+    return [one + input.ndim if one < 0 else one for one in dims]
+
+
+# --- reductions ---
+
+
+def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """Return the sum of the kept elements; of none, 0."""
+    return ebb.sum(_kept(input, mask, 0, dtype), dim, keepdim, dtype=dtype)
+
+
+def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """Return the product of the kept elements; of none, 1. ``dim`` may be several."""
+    values = _kept(input, mask, 1, dtype)
+    for one in sorted(_dims(input, dim), reverse=True):
+        values = ebb.prod(values, one, keepdim, dtype=dtype)
+    return values
+
+
+def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """Return the largest kept element; of none, the lowest number of the dtype."""
+    values = _kept(input, mask, _lowest(dtype or input.dtype), dtype)
+    return ebb.amax(values, dim, keepdim)
+
+
+def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """Return the smallest kept element; of none, the highest number of the dtype."""
+    values = _kept(input, mask, _highest(dtype or input.dtype), dtype)
+    return ebb.amin(values, dim, keepdim)
+
+
+def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """Return the place of the largest kept element."""
+    values = _kept(input, mask, _lowest(dtype or input.dtype), dtype)
+    return ebb.argmax(values, dim, keepdim)
+
+
+def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """Return the place of the smallest kept element."""
+    values = _kept(input, mask, _highest(dtype or input.dtype), dtype)
+    return ebb.argmin(values, dim, keepdim)
+
+
+def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """Return the logarithm of the sum of the exponentials of the kept elements; of none, -inf."""
+    values = _kept(input, mask, -math.inf, _continuous(input, dtype))
+    return ebb.logsumexp(values, _dims(input, dim), keepdim)
+
+
+def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """Return the norm of the kept elements as a vector, as ``ebb.linalg.vector_norm``."""
+    instead = math.inf if ord is not None and ord < 0 else 0
+    values = _kept(input, mask, instead, _continuous(input, dtype))
+    return ebb.linalg.vector_norm(values, 2 if ord is None else ord, dim, keepdim)
+
+
+def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """Return the mean of the kept elements; of none, NaN."""
+    _check_continuous("mean", input, dtype)
+    count = ebb.sum(_spread(input, mask), dim, keepdim)
+    return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / count
+
+
+def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
+    """Return the median of the kept elements along ``dim``, of two the lower; of none, NaN."""
+    _check_continuous("median", input, dtype)
+    return ebb.nanmedian(_kept(input, mask, math.nan, dtype), dim, keepdim)[0]
+
+
+def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+    """Return the variance of the kept elements, whose number is lessened by ``correction``."""
+    if unbiased is not None and correction is not None:
+        raise _ValueError("var: takes unbiased or correction, got both")
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    values = input.to(_continuous(input, dtype))
+    middle = mean(values, dim, keepdim=True, mask=mask)
+    apart = _kept(values - middle, mask, 0)
+    count = ebb.sum(_spread(input, mask), dim, keepdim)
+    squares = ebb.square(ebb.abs(apart)) if apart.is_complex() else ebb.square(apart)
+    return ebb.sum(squares, dim, keepdim) / ebb.clamp(count - correction, 0)
+
+
+def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+    """Return the square root of ``var``."""
+    options = {"correction": correction, "keepdim": keepdim, "dtype": dtype, "mask": mask}
+    return ebb.sqrt(var(input, dim, unbiased, **options))
+
+
+def _check_continuous(name: str, input: Tensor, dtype) -> None:
+    computed = input.dtype if dtype is None else dtype
+    if _continuous(input, dtype) != computed:
+        raise _DTypeError(f"{name}: needs a floating or complex dtype, got {computed}")
+
+
+# --- of the input's shape ---
+
+
+def cumsum(input, dim, *, dtype=None, mask=None):
+    """Return the running sum along ``dim``, in which hidden elements count 0."""
+    return ebb.cumsum(_kept(input, mask, 0, dtype), dim, dtype=dtype)
+
+
+def cumprod(input, dim, *, dtype=None, mask=None):
+    """Return the running product along ``dim``, in which hidden elements count 1."""
+    return ebb.cumprod(_kept(input, mask, 1, dtype), dim, dtype=dtype)
+
+
+def softmax(input, dim, *, dtype=None, mask=None):
+    """Return softmax along ``dim`` of the kept elements, 0 elsewhere; NaN where none is kept."""
+    return ebb.softmax(_kept(input, mask, -math.inf, _continuous(input, dtype)), dim)
+
+
+def log_softmax(input, dim, *, dtype=None, mask=None):
+    """Return the logarithm of ``softmax``."""
+    return ebb.log_softmax(_kept(input, mask, -math.inf, _continuous(input, dtype)), dim)
+
+
+def softmin(input, dim, *, dtype=None, mask=None):
+    """Return ``softmax`` of the negated elements."""
+    return ebb.softmax(-_kept(input, mask, math.inf, _continuous(input, dtype)), dim)
+
+
+def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
+    """Return the kept elements over their norm along ``dim``, or over ``eps`` if that is more."""
+    size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
+    return _kept(input, mask, 0, dtype) / ebb.clamp(size, eps)
+
+
+def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
+    """Return log(exp(input) + exp(other)) of what either mask keeps; of none, -inf."""
+    left = _kept(input, input_mask, -math.inf, dtype)
+    return ebb.logaddexp(left, _kept(other, other_mask, -math.inf, dtype))
+
+
+_naming.name_module(__name__)
