@@ -2,13 +2,20 @@
 """Ops of the table; those with PyTorch's ``inplace`` are generated: added_options.py."""
 
 from ebb._C import (
-    Tensor,
+    _ops,
+    celu_,
+    elu_,
     gelu,
     glu,
     hardshrink,
+    hardtanh_,
+    leaky_relu_,
     log_softmax,
     logsigmoid,
     prelu,
+    relu_,
+    rrelu_,
+    selu_,
     sigmoid,
     softmax,
     softmin,
@@ -17,12 +24,15 @@ from ebb._C import (
     softsign,
     tanh,
     tanhshrink,
+    threshold_,
 )
 
 __all__ = [
+    "celu_",
     "elu_",
     "gelu",
     "glu",
+    "gumbel_softmax",
     "hardshrink",
     "hardtanh_",
     "leaky_relu_",
@@ -30,6 +40,8 @@ __all__ = [
     "logsigmoid",
     "prelu",
     "relu_",
+    "rrelu_",
+    "selu_",
     "sigmoid",
     "softmax",
     "softmin",
@@ -38,9 +50,7 @@ __all__ = [
     "softsign",
     "tanh",
     "tanhshrink",
+    "threshold_",
 ]
 
-elu_ = Tensor.elu_
-hardtanh_ = Tensor.hardtanh_
-leaky_relu_ = Tensor.leaky_relu_
-relu_ = Tensor.relu_
+gumbel_softmax = _ops.gumbel_softmax

@@ -10,32 +10,33 @@ from ebb._C import (
     Tensor,
     avg_pool1d,
     avg_pool2d,
+    avg_pool3d,
+    conv_tbc,
     conv_transpose1d,
     conv_transpose2d,
     conv_transpose3d,
     max_pool1d_with_indices,
     max_pool2d_with_indices,
+    max_pool3d_with_indices,
 )
 
 __all__ = [
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_max_pool1d",
-    "adaptive_max_pool2d",
     "avg_pool1d",
     "avg_pool2d",
+    "avg_pool3d",
     "conv1d",
     "conv2d",
     "conv3d",
+    "conv_tbc",
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
     "max_pool1d_with_indices",
     "max_pool2d_with_indices",
+    "max_pool3d_with_indices",
 ]
 
 Ints = int | Sequence[int]
-Maxima = Tensor | tuple[Tensor, Tensor]
 
 
 def check_text_padding(op: str, padding: str, stride: Ints) -> None:
@@ -103,46 +104,3 @@ def _convolution(dims: int, sizes: str):  # its type is that of what it returns
 conv1d = _convolution(1, "length")
 conv2d = _convolution(2, "height, width")
 conv3d = _convolution(3, "depth, height, width")
-
-
-def _parts(
-    input: Tensor, output_size: int | Sequence[int | None] | None, dims: int
-) -> int | Sequence[int]:
-    """Return the output size with the input's own sizes in place of None."""
-    if isinstance(output_size, int):
-        return output_size
-    listed = [None] * dims if output_size is None else list(output_size)
-    if None not in listed or input.ndim < dims or len(listed) != dims:
-        return listed
-    own = input.shape[-dims:]
-    return [size if part is None else part for part, size in zip(listed, own, strict=True)]
-
-
-def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
-    """Return means over output_size parts of the last dim."""
-    return _C.adaptive_avg_pool1d(input, _parts(input, output_size, 1))
-
-
-def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
-    """Return means over parts of the last two dims; None keeps a dim's size."""
-    return _C.adaptive_avg_pool2d(input, _parts(input, output_size, 2))
-
-
-def adaptive_max_pool1d(
-    input: Tensor,
-    output_size: int | Sequence[int | None] | None,
-    return_indices: bool = False,
-) -> Maxima:
-    """Return the largest element of output_size parts of the last dim, with places if asked for."""
-    values, indices = _C.adaptive_max_pool1d(input, _parts(input, output_size, 1))
-    return (values, indices) if return_indices else values
-
-
-def adaptive_max_pool2d(
-    input: Tensor,
-    output_size: int | Sequence[int | None] | None,
-    return_indices: bool = False,
-) -> Maxima:
-    """Return the largest element of parts of the last two dims, with places if asked for."""
-    values, indices = _C.adaptive_max_pool2d(input, _parts(input, output_size, 2))
-    return (values, indices) if return_indices else values

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ebb import _C
 from ebb._C import NotImplementedError as _NotImplementedError, Tensor, ValueError as _ValueError
 
-__all__ = ["embedding", "one_hot", "pad"]
+__all__ = ["embedding", "embedding_bag", "one_hot", "pad"]
 
 
 def embedding(
@@ -37,12 +37,54 @@ def embedding(
     look_up = _C._ops.embedding_sparse if sparse else _C.embedding
     if padding_idx is None:
         return look_up(weight, input)
+    return look_up(weight, input, _padding_row("embedding", weight, padding_idx))
+
+
+def _padding_row(op: str, weight: Tensor, padding_idx: int) -> int:
     rows = weight.shape[0] if weight.ndim > 0 else 0
     if not -rows <= padding_idx < rows:
         raise _ValueError(
-            f"embedding: padding_idx must be from {-rows} to {rows - 1}, got {padding_idx}"
+            f"{op}: padding_idx must be from {-rows} to {rows - 1}, got {padding_idx}"
         )
-    return look_up(weight, input, padding_idx % rows)
+    return padding_idx % rows
+
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """Return the sum, mean or max of the rows of ``weight`` that each bag names.
+
+    Args:
+        input: Bags as rows [B, L], or all bags one behind the other.
+        offsets: Where each bag begins, if ``input`` has one dim.
+        max_norm: Rows that are looked up and longer than this are first scaled to it, in place.
+        norm_type: The order of that norm.
+        scale_grad_by_freq: Not supported; must be False.
+        mode: "sum", "mean" or "max"; of an empty bag, zeros.
+        sparse: Not supported; must be False.
+        per_sample_weights: Factors of the rows, in the shape of ``input``, for sums.
+        include_last_offset: Whether the last of ``offsets`` is where the last bag ends.
+        padding_idx: A row that does not count; negative counts from the last.
+    """
+    for name, flag in (("scale_grad_by_freq", scale_grad_by_freq), ("sparse", sparse)):
+        if flag:
+            raise _NotImplementedError(f"embedding_bag: needs {name} False, got True")
+    if max_norm is not None:
+        _bound_rows(weight, input, max_norm, norm_type)
+    padding = -1 if padding_idx is None else _padding_row("embedding_bag", weight, padding_idx)
+    return _C._ops.embedding_bag(
+        weight, input, offsets, mode, per_sample_weights, include_last_offset, padding
+    )
 
 
 def _bound_rows(weight: Tensor, rows: Tensor, max_norm: float, norm_type: float) -> None:
@@ -74,7 +116,7 @@ def pad(
 
     Args:
         pad: Counts before and after the last dim, then the one before it, and so on.
-        mode: "constant" (of ``value``, 0 unless given; negative counts cut off), "reflect",
-            "replicate" or "circular".
+            Negative counts cut off.
+        mode: "constant" (of ``value``, 0 unless given), "reflect", "replicate" or "circular".
     """
     return _C._ops.pad(input, pad, mode, value)

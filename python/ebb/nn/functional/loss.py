@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from ebb import _C
 from ebb._C import (
     Tensor,
@@ -19,6 +21,7 @@ from ebb._C import (
     mse_loss,
     nll_loss,
     pairwise_distance,
+    pdist,
     poisson_nll_loss,
     smooth_l1_loss,
     soft_margin_loss,
@@ -31,20 +34,31 @@ __all__ = [
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
+    "ctc_loss",
     "gaussian_nll_loss",
     "hinge_embedding_loss",
     "huber_loss",
     "kl_div",
     "l1_loss",
+    "linear_cross_entropy",
     "margin_ranking_loss",
     "mse_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
     "nll_loss",
     "pairwise_distance",
+    "pdist",
     "poisson_nll_loss",
     "smooth_l1_loss",
     "soft_margin_loss",
     "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
 ]
+
+multi_margin_loss = _ops.multi_margin_loss
+multilabel_margin_loss = _ops.multilabel_margin_loss
+multilabel_soft_margin_loss = _ops.multilabel_soft_margin_loss
 
 
 def binary_cross_entropy_with_logits(
@@ -65,6 +79,41 @@ def binary_cross_entropy_with_logits(
     )
 
 
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor | Sequence[int],
+    target_lengths: Tensor | Sequence[int],
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    """Return how far ``log_probs`` are from spelling the targets, whatever the timing.
+
+    Args:
+        log_probs: Logarithms of probabilities, [T, N, C] or [T, C].
+        targets: Classes, [N, S], [S], or those of all samples one behind the other.
+        input_lengths: How many steps of each sample count.
+        target_lengths: How many labels each target has.
+        blank: The class that spells nothing.
+        reduction: "mean" divides each loss by the length of its target first.
+        zero_infinity: Whether targets too long for their input cost nothing.
+    """
+    return _ops.ctc_loss(
+        log_probs,
+        targets,
+        _lengths(input_lengths),
+        _lengths(target_lengths),
+        blank,
+        reduction,
+        zero_infinity,
+    )
+
+
+def _lengths(lengths: Tensor | Sequence[int]) -> Tensor:
+    return lengths if isinstance(lengths, Tensor) else _C.tensor(lengths, dtype=_C.int64)
+
+
 def kl_div(
     input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:
@@ -78,3 +127,62 @@ def kl_div(
         return _ops.kl_div(input, target, reduction, log_target=log_target)
     total = _ops.kl_div(input, target, "sum", log_target=log_target)
     return total / (input.shape[0] if input.ndim > 0 else 1)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return how far ``positive`` is from being nearer to ``anchor`` than ``negative``.
+
+    Args:
+        distance_function: What measures; pairwise_distance() unless given.
+        margin: By how much it should be nearer; above 0.
+        swap: Whether the distance of ``positive`` to ``negative`` counts where it is less.
+    """
+    if not margin > 0:
+        raise _C.ValueError(
+            f"triplet_margin_with_distance_loss: margin must be above 0, got {margin}"
+        )
+    measure = pairwise_distance if distance_function is None else distance_function
+    near, far = measure(anchor, positive), measure(anchor, negative)
+    if swap:
+        far = _C.minimum(far, measure(positive, negative))
+    losses = (near - far + margin).relu()
+    if reduction == "none":
+        return losses
+    if reduction in ("mean", "sum"):
+        return losses.mean() if reduction == "mean" else losses.sum()
+    raise _C.ValueError(
+        "triplet_margin_with_distance_loss: reduction must be 'none', 'mean' or 'sum', got "
+        f"{reduction!r}"
+    )
+
+
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Return the cross entropy of ``target`` with a linear map of ``input``.
+
+    Args:
+        input: [..., features].
+        linear_weight: [classes, features].
+        target: Classes, in the shape of ``input`` without its last dim.
+    """
+    scores = _C.linear(input, linear_weight, linear_bias)
+    if scores.ndim > 2:
+        scores = scores.movedim(-1, 1)
+    return cross_entropy(scores, target, None, ignore_index, reduction, label_smoothing)

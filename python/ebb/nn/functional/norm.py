@@ -3,8 +3,17 @@
 
 from ebb._C import _ops, group_norm, layer_norm, rms_norm
 
-__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "normalize", "rms_norm"]
+__all__ = [
+    "batch_norm",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "local_response_norm",
+    "normalize",
+    "rms_norm",
+]
 
 batch_norm = _ops.batch_norm
 instance_norm = _ops.instance_norm
+local_response_norm = _ops.local_response_norm
 normalize = _ops.normalize
