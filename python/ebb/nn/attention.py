@@ -6,12 +6,12 @@ Heads are views of one projection; ``ebb.scaled_dot_product_attention`` reads th
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ebb import _C
-from ebb._C import Tensor, linear, scaled_dot_product_attention
+from ebb._C import Tensor, linear
 from ebb.nn import init
+from ebb.nn.functional.attention import Masks, attend
 from ebb.nn.layers import Linear
 from ebb.nn.module import Module
 from ebb.nn.parameter import Parameter
@@ -26,8 +26,11 @@ class MultiheadAttention(Module):
     Args:
         embed_dim: Features of query and output; a multiple of ``num_heads``.
         dropout: Probability that a weight is dropped while training.
+        add_bias_kv: Whether there is one more key and value, trained.
+        add_zero_attn: Whether there is one more key and value of zeros.
         kdim: Features of key, ``embed_dim`` if None; likewise ``vdim`` of value.
         batch_first: Whether operands are ``[B, L, E]`` and not ``[L, B, E]``.
+        device: Where the parameters are; the default one if None.
     """
 
     def __init__(
@@ -36,9 +39,12 @@ class MultiheadAttention(Module):
         num_heads: int,
         dropout: float = 0.0,
         bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
+        device: Any = None,
         dtype: Any = None,
     ):
         super().__init__()
@@ -65,14 +71,21 @@ class MultiheadAttention(Module):
         for name, width in widths.items():
             weight = None
             if not self._is_joint:
-                weight = Parameter(_C.empty((embed_dim, width), dtype=dtype))
+                weight = Parameter(_C.empty((embed_dim, width), device=device, dtype=dtype))
             self.register_parameter(f"{name}_proj_weight", weight)
         joint = (3 * embed_dim, embed_dim)
-        weight = Parameter(_C.empty(joint, dtype=dtype)) if self._is_joint else None
+        weight = Parameter(_C.empty(joint, device=device, dtype=dtype)) if self._is_joint else None
         self.register_parameter("in_proj_weight", weight)
-        own_bias = Parameter(_C.empty((3 * embed_dim,), dtype=dtype)) if bias else None
+        own_bias = (
+            Parameter(_C.empty((3 * embed_dim,), device=device, dtype=dtype)) if bias else None
+        )
         self.register_parameter("in_proj_bias", own_bias)
-        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, dtype=dtype)
+        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
+        self.add_zero_attn = add_zero_attn
+        for name in ("bias_k", "bias_v"):
+            shape = (1, 1, embed_dim)
+            more = Parameter(_C.empty(shape, device=device, dtype=dtype)) if add_bias_kv else None
+            self.register_parameter(name, more)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -83,6 +96,9 @@ class MultiheadAttention(Module):
         if self.in_proj_bias is not None:
             init.zeros_(self.in_proj_bias)
             init.zeros_(self.out_proj.bias)
+        for more in (self.bias_k, self.bias_v):
+            if more is not None:
+                init.xavier_normal_(more)
 
     def forward(
         self,
@@ -114,26 +130,18 @@ class MultiheadAttention(Module):
             if key_padding_mask is not None:
                 key_padding_mask = key_padding_mask.unsqueeze(0)
         batch_dim = 0 if is_batched and self.batch_first else 1
-        batch, length = query.shape[batch_dim], query.shape[1 - batch_dim]
-        columns = key.shape[1 - batch_dim]
-        heads = [self._heads(one, batch_dim) for one in self._project(query, key, value)]
-        if attn_mask is not None:
-            is_causal = False
-        mask = self._mask(key_padding_mask, attn_mask, (batch, length, columns), query.dtype)
-        if need_weights or (is_causal and mask is not None):
-            mask = self._with_causal(mask, is_causal, length, columns, query.dtype)
-            is_causal = False
-        p = self.dropout if self.training else 0.0
-        weights = None
-        if need_weights:
-            out, weights = self._explicit(heads, mask, p)
-            if average_attn_weights:
-                weights = weights.mean(1)
-        else:
-            out = scaled_dot_product_attention(*heads, mask, p, is_causal)
-        order = (0, 2, 1, 3) if batch_dim == 0 else (2, 0, 1, 3)
-        joined = out.permute(order)
-        joined = joined.reshape((*joined.shape[:2], self.embed_dim))
+        joined, weights = attend(
+            "MultiheadAttention",
+            self._project(query, key, value),
+            self.num_heads,
+            batch_dim,
+            Masks(key_padding_mask, attn_mask, is_causal),
+            (self.bias_k, self.bias_v) if self.bias_k is not None else None,
+            self.add_zero_attn,
+            self.dropout if self.training else 0.0,
+            need_weights,
+            average_attn_weights,
+        )
         output = self.out_proj(joined)
         if not is_batched:
             output = output.squeeze(1)
@@ -185,72 +193,6 @@ class MultiheadAttention(Module):
             projected.append(linear(one, weight, own_bias))
         return projected
 
-    def _heads(self, projected: Tensor, batch_dim: int) -> Tensor:
-        """View ``[B, L, E]`` or ``[L, B, E]`` as ``[B, heads, L, E / heads]``."""
-        split = projected.reshape((*projected.shape[:2], self.num_heads, self.head_dim))
-        return split.permute((0, 2, 1, 3) if batch_dim == 0 else (1, 2, 0, 3))
-
-    def _mask(
-        self, padding: Tensor | None, given: Tensor | None, sizes: tuple[int, int, int], dtype: Any
-    ) -> Tensor | None:
-        """Return both masks as numbers to add to ``[B, heads, L, S]``."""
-        batch, length, columns = sizes
-        total = None
-        if given is not None:
-            numbers = _as_numbers("attn_mask", given, dtype)
-            shape = tuple(given.shape)
-            if shape == (batch * self.num_heads, length, columns):
-                total = numbers.reshape((batch, self.num_heads, length, columns))
-            elif shape == (length, columns):
-                total = numbers.unsqueeze(0).unsqueeze(0)
-            else:
-                raise _C.ShapeError(
-                    f"MultiheadAttention: attn_mask needs shape {[length, columns]} or "
-                    f"{[batch * self.num_heads, length, columns]}, got {list(shape)}"
-                )
-        if padding is not None:
-            if tuple(padding.shape) != (batch, columns):
-                raise _C.ShapeError(
-                    f"MultiheadAttention: key_padding_mask needs shape {[batch, columns]}, "
-                    f"got {list(padding.shape)}"
-                )
-            numbers = _as_numbers("key_padding_mask", padding, dtype).unsqueeze(1).unsqueeze(1)
-            total = numbers if total is None else total + numbers
-        return total
-
-    @staticmethod
-    def _with_causal(
-        mask: Tensor | None, is_causal: bool, length: int, columns: int, dtype: Any
-    ) -> Tensor | None:
-        if not is_causal:
-            return mask
-        hidden = _C.arange(columns).unsqueeze(0) > _C.arange(length).unsqueeze(1)
-        numbers = _as_numbers("attn_mask", hidden, dtype)
-        return numbers if mask is None else mask + numbers
-
-    def _explicit(
-        self, heads: list[Tensor], mask: Tensor | None, p: float
-    ) -> tuple[Tensor, Tensor]:
-        query, key, value = heads
-        scores = (query * (1 / math.sqrt(self.head_dim))).matmul(key.transpose(-1, -2))
-        if mask is not None:
-            scores = scores + mask
-        weights = _C.dropout(_C.softmax(scores, -1), p)
-        return weights.matmul(value), weights
-
     def extra_repr(self) -> str:
         """Return the sizes."""
         return f"embed_dim={self.embed_dim}, num_heads={self.num_heads}"
-
-
-def _as_numbers(name: str, mask: Tensor, dtype: Any) -> Tensor:
-    """Return a mask as numbers to add: -inf where a bool one is true."""
-    if not isinstance(mask, Tensor):
-        raise _C.DTypeError(f"MultiheadAttention: {name} needs a tensor, got {type(mask).__name__}")
-    if mask.dtype == _C.bool:
-        return _C.where(mask, -math.inf, _C.zeros(tuple(mask.shape), dtype=dtype))
-    if not mask.dtype.is_floating_point:
-        raise _C.DTypeError(
-            f"MultiheadAttention: {name} needs bool or a floating dtype, got {mask.dtype}"
-        )
-    return mask if mask.dtype == dtype else mask.to(dtype)

@@ -12,10 +12,32 @@ from typing import Any
 
 from ebb import _C
 from ebb._C import Tensor, _ops
+from ebb.nn.functional.adaptive import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+)
 
-__all__ = ["fold", "interpolate", "unfold"]
+__all__ = [
+    "affine_grid",
+    "channel_shuffle",
+    "fold",
+    "grid_sample",
+    "interpolate",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "unfold",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
+]
 
+affine_grid = _ops.affine_grid
+channel_shuffle = _ops.channel_shuffle
 fold = _ops.fold
+grid_sample = _ops.grid_sample
+pixel_shuffle = _ops.pixel_shuffle
+pixel_unshuffle = _ops.pixel_unshuffle
 unfold = _ops.unfold
 
 
@@ -112,7 +134,53 @@ def _interpolable(input: Tensor, mode: str) -> Tensor:
     return input.float()
 
 
-LINEAR_NDIM = {"linear": 3, "bilinear": 4, "trilinear": 5}
+def _linear_filter(distance: Tensor) -> Tensor:
+    return (1 - distance.abs()).clamp(min=0)
+
+
+def _cubic_filter(distance: Tensor, slope: float) -> Tensor:
+    """Return the cubic kernel with so large a slope at a distance of 1."""
+    x = distance.abs()
+    near = ((slope + 2) * x - (slope + 3)) * x * x + 1
+    far = (((x - 5) * x + 8) * x - 4) * slope
+    return _C.where(x <= 1, near, _C.where(x < 2, far, 0.0))
+
+
+def _cubic_taps(places: Tensor, old: int) -> tuple[Tensor, Tensor]:
+    """Return four elements around each place and their weights, both [places, 4]."""
+    taps = places.floor().unsqueeze(1) + _C.arange(-1, 3)
+    weights = _cubic_filter(places.unsqueeze(1) - taps, -0.75)
+    return taps.clamp(0, old - 1).to(_C.int64), weights
+
+
+def _smooth_taps(mode: str, old: int, new: int, scale: float) -> tuple[Tensor, Tensor]:
+    """Return the elements under a filter as wide as the samples lie apart, and their weights."""
+    width = max(scale, 1.0)
+    support = (2.0 if mode == "bicubic" else 1.0) * width
+    center = (_C.arange(new, dtype=_C.float64) + 0.5) * scale
+    first = (center - support + 0.5).clamp(min=0).floor()
+    count = (center + support + 0.5).clamp(max=old).floor() - first
+    taps = first.unsqueeze(1) + _C.arange(int(count.max().item()))
+    distance = (taps + 0.5 - center.unsqueeze(1)) / width
+    weights = _cubic_filter(distance, -0.5) if mode == "bicubic" else _linear_filter(distance)
+    weights = _C.where(taps < (first + count).unsqueeze(1), weights, 0.0)
+    return taps.clamp(max=old - 1).to(_C.int64), weights / weights.sum(1, keepdim=True)
+
+
+def _weighted(input: Tensor, dim: int, taps: Tensor, weights: Tensor) -> Tensor:
+    """Return sums of elements along ``dim``, each with its weight."""
+    sizes = (weights.shape[0], *[1] * (input.ndim - 1 - dim))
+    total = None
+    for tap in range(taps.shape[1]):
+        share = weights[:, tap].to(input.dtype).reshape(sizes)
+        part = input.index_select(dim, taps[:, tap]) * share
+        total = part if total is None else total + part
+    return total
+
+
+LINEAR_NDIM = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
+AREA_POOLS = {3: adaptive_avg_pool1d, 4: adaptive_avg_pool2d, 5: adaptive_avg_pool3d}
+MODES = ("nearest", "nearest-exact", "area", *LINEAR_NDIM)
 
 
 def interpolate(
@@ -122,6 +190,7 @@ def interpolate(
     mode: str = "nearest",
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
 ) -> Tensor:
     """Return an image in another size.
 
@@ -129,39 +198,91 @@ def interpolate(
         input: [batch, channels, sizes...].
         size: The new sizes.
         scale_factor: Or what the sizes are multiplied with.
-        mode: "nearest", "nearest-exact", or "linear", "bilinear", "trilinear" by the dims.
-        align_corners: Whether the outermost elements keep their places; for linear modes.
-            They round the mean of uint8 numbers, and refuse other integers.
+        mode: "nearest", "nearest-exact", "area" (means over parts), "bicubic", or "linear",
+            "bilinear", "trilinear" by the dims.
+        align_corners: Whether the outermost elements keep their places; for linear modes and
+            "bicubic". They round the mean of uint8 numbers, and refuse other integers.
         recompute_scale_factor: Whether samples lie as if size had been given.
+        antialias: Whether "bilinear" and "bicubic" count all elements between samples.
     """
-    is_linear = mode in LINEAR_NDIM
-    if mode not in ("nearest", "nearest-exact", *LINEAR_NDIM):
-        raise _C.NotImplementedError(
-            "interpolate: needs mode nearest, nearest-exact, linear, bilinear or trilinear, got "
-            f"{mode!r}"
-        )
-    if align_corners is not None and not is_linear:
-        raise _C.ValueError(f"interpolate: align_corners is for linear modes, got mode {mode!r}")
-    if not 3 <= input.ndim <= 5 or (is_linear and input.ndim != LINEAR_NDIM[mode]):
-        raise _C.ShapeError(
-            f"interpolate: mode {mode!r} needs an input of {LINEAR_NDIM.get(mode, '3 to 5')} "
-            f"dims, got shape {list(input.shape)}"
-        )
+    _check_mode(input, mode, align_corners, antialias)
     scales = _sizes_and_scales(input, size, scale_factor, bool(recompute_scale_factor))
+    if mode == "area":
+        return AREA_POOLS[input.ndim](input, [new for _, new, _ in scales])
     dtype = input.dtype
-    if is_linear:
+    if mode in LINEAR_NDIM:
         input = _interpolable(input, mode)
+    if (mode == "bicubic" or antialias) and input.dtype in (_C.float16, _C.bfloat16):
+        input = input.float()  # sums of several products
     # Dims that shrink go first: what lies in between is never larger than input and output.
     for dim, (old, new, scale) in sorted(
         enumerate(scales, 2), key=lambda entry: entry[1][1] / entry[1][0]
     ):
-        if not is_linear:
+        if mode not in LINEAR_NDIM:
             input = input.index_select(dim, _nearest(old, new, scale, mode == "nearest-exact"))
             continue
-        places = _C.arange(new, dtype=_C.float64)
+        step = float(scale)
         if align_corners:
-            places = places * ((old - 1) / (new - 1) if new > 1 else 0.0)
+            step = (old - 1) / (new - 1) if new > 1 else 0.0
+        places = _C.arange(new, dtype=_C.float64) * step
+        if not align_corners:
+            places = places + (0.5 * step - 0.5)
+        if antialias:
+            input = _weighted(input, dim, *_smooth_taps(mode, old, new, step))
+        elif mode == "bicubic":
+            input = _weighted(input, dim, *_cubic_taps(places, old))
         else:
-            places = ((places + 0.5) * float(scale) - 0.5).clamp(min=0.0)
-        input = _linear(input, dim, old, places)
-    return input if input.dtype is dtype else input.round().to(dtype)
+            input = _linear(input, dim, old, places.clamp(min=0.0))
+    if input.dtype is dtype:
+        return input
+    if dtype.is_floating_point:
+        return input.to(dtype)
+    return input.round().clamp(0, 255).to(dtype)
+
+
+def _check_mode(input: Tensor, mode: str, align_corners: bool | None, antialias: bool) -> None:
+    if mode not in MODES:
+        raise _C.NotImplementedError(
+            f"interpolate: needs mode {', '.join(MODES[:-1])} or {MODES[-1]}, got {mode!r}"
+        )
+    ndim = LINEAR_NDIM.get(mode)
+    if align_corners is not None and ndim is None:
+        raise _C.ValueError(f"interpolate: align_corners is for linear modes, got mode {mode!r}")
+    if antialias and ndim != 4:
+        raise _C.ValueError(
+            f"interpolate: antialias is for modes 'bilinear' and 'bicubic', got mode {mode!r}"
+        )
+    if not 3 <= input.ndim <= 5 or (ndim is not None and input.ndim != ndim):
+        raise _C.ShapeError(
+            f"interpolate: mode {mode!r} needs an input of {ndim or '3 to 5'} "
+            f"dims, got shape {list(input.shape)}"
+        )
+
+
+def upsample(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """Return an image in another size: interpolate() under its old name."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+) -> Tensor:
+    """Return an image in another size, each element repeated."""
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+) -> Tensor:
+    """Return an image in another size, linear between its elements; the corners stay."""
+    return interpolate(input, size, scale_factor, "bilinear", True)
