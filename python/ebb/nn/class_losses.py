@@ -1,0 +1,234 @@
+# python/ebb/nn/class_losses.py -- losses that hold more than options: weights, or a function.
+"""Losses whose modules are no rows of ``ops/modules``."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ebb import _C
+from ebb._C import Tensor
+from ebb.nn import functional as F
+from ebb.nn.containers import ModuleList, Sequential
+from ebb.nn.layers import Linear
+from ebb.nn.module import Module
+
+__all__ = [
+    "AdaptiveLogSoftmaxWithLoss",
+    "LinearCrossEntropyLoss",
+    "TripletMarginWithDistanceLoss",
+]
+
+
+class TripletMarginWithDistanceLoss(Module):
+    """How far what should be near is from being nearer than what should be far.
+
+    Args:
+        distance_function: What measures; ``pairwise_distance`` unless given.
+        margin: By how much it should be nearer; above 0.
+        swap: Whether the distance of both from each other counts where it is less.
+        reduction: "mean", "sum" or "none".
+    """
+
+    def __init__(
+        self,
+        *,
+        distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+        margin: float = 1.0,
+        swap: bool = False,
+        reduction: str = "mean",
+    ):
+        super().__init__()
+        if not margin > 0:
+            raise _C.ValueError(
+                f"TripletMarginWithDistanceLoss: margin must be above 0, got {margin}"
+            )
+        self.distance_function = distance_function
+        self.margin = margin
+        self.swap = swap
+        self.reduction = reduction
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        """Return the loss."""
+        return F.triplet_margin_with_distance_loss(
+            anchor,
+            positive,
+            negative,
+            distance_function=self.distance_function,
+            margin=self.margin,
+            swap=self.swap,
+            reduction=self.reduction,
+        )
+
+
+class LinearCrossEntropyLoss(Module):
+    """The cross entropy of targets with a linear map of the input, whose weight is trained.
+
+    Args:
+        in_features: Size of the input's last dim.
+        num_classes: How many classes there are.
+        bias: Whether the map has a bias.
+        reduction: "mean", "sum" or "none".
+        ignore_index: Targets of this value count for nothing.
+        label_smoothing: Share of the target that is spread over all classes.
+        device: Where they are; the default one if None.
+        dtype: Of weight and bias; float32 if None.
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        num_classes: int,
+        bias: bool = False,
+        reduction: str = "mean",
+        ignore_index: int = -100,
+        label_smoothing: float = 0.0,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__()
+        self.linear = Linear(in_features, num_classes, bias=bias, device=device, dtype=dtype)
+        self.reduction = reduction
+        self.ignore_index = ignore_index
+        self.label_smoothing = label_smoothing
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Return the loss."""
+        return F.linear_cross_entropy(
+            input,
+            self.linear.weight,
+            target,
+            linear_bias=self.linear.bias,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+        )
+
+
+class ClassLosses(NamedTuple):
+    """What AdaptiveLogSoftmaxWithLoss returns."""
+
+    output: Tensor
+    loss: Tensor
+
+
+class AdaptiveLogSoftmaxWithLoss(Module):
+    """The log-probabilities of many classes, the rarer ones in clusters of fewer features.
+
+    Class 0 is the most frequent one. Classes below the first cutoff, and the clusters, are those
+    of the head; a class in a cluster has the probability of the cluster times its own in there.
+
+    Args:
+        in_features: Size of the input's last dim.
+        n_classes: How many classes there are.
+        cutoffs: The first class of each cluster, rising.
+        div_value: By how much each cluster has fewer features than the one before.
+        head_bias: Whether the head has a bias.
+        device: Where they are; the default one if None.
+        dtype: Of all weights; float32 if None.
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        n_classes: int,
+        cutoffs: Sequence[int],
+        div_value: float = 4.0,
+        head_bias: bool = False,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__()
+        given = list(cutoffs)
+        if (
+            not given
+            or any(not isinstance(one, int) for one in given)
+            or given != sorted(set(given))
+            or given[0] < 1
+            or given[-1] > n_classes - 1
+        ):
+            raise _C.ValueError(
+                "AdaptiveLogSoftmaxWithLoss: cutoffs need ints that rise from 1 to at most "
+                f"{n_classes - 1}, got {given}"
+            )
+        self.in_features = in_features
+        self.n_classes = n_classes
+        self.cutoffs = [*given, n_classes]
+        self.div_value = div_value
+        self.head_bias = head_bias
+        self.shortlist_size = given[0]
+        self.n_clusters = len(given)
+        self.head_size = self.shortlist_size + self.n_clusters
+        self.head = Linear(in_features, self.head_size, bias=head_bias, device=device, dtype=dtype)
+        self.tail = ModuleList()
+        for number in range(self.n_clusters):
+            width = int(in_features // div_value ** (number + 1))
+            count = self.cutoffs[number + 1] - self.cutoffs[number]
+            self.tail.append(
+                Sequential(
+                    Linear(in_features, width, bias=False, device=device, dtype=dtype),
+                    Linear(width, count, bias=False, device=device, dtype=dtype),
+                )
+            )
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        self.head.reset_parameters()
+        for narrow, wide in self.tail:
+            narrow.reset_parameters()
+            wide.reset_parameters()
+
+    def forward(self, input: Tensor, target: Tensor) -> ClassLosses:
+        """Return each target's log-probability, and minus their mean."""
+        self._check(input, target)
+        rows, classes = (input, target) if input.ndim == 2 else (input[None], target.reshape(1))
+        head = F.log_softmax(self.head(rows), 1)
+        bounds = [0, *self.cutoffs]
+        parts, places = [], []
+        for number, (low, high) in enumerate(itertools.pairwise(bounds)):
+            place = ((classes >= low) & (classes < high)).nonzero().reshape(-1)
+            if len(place) == 0:
+                continue
+            if number == 0:
+                own = head[place].gather(1, classes[place].unsqueeze(1))
+            else:
+                own = F.log_softmax(self.tail[number - 1](rows[place]), 1)
+                own = own.gather(1, (classes[place] - low).unsqueeze(1))
+                own = own + head[place, self.shortlist_size + number - 1].unsqueeze(1)
+            parts.append(own.reshape(-1))
+            places.append(place)
+        if not parts:
+            output = head.new_zeros(0)
+        else:
+            output = _C.cat(parts).index_select(0, _C.cat(places).argsort())
+        loss = -output.mean()
+        return ClassLosses(output if input.ndim == 2 else output.reshape(()), loss)
+
+    def _check(self, input: Tensor, target: Tensor) -> None:
+        if input.ndim not in (1, 2) or tuple(target.shape) != tuple(input.shape[:-1]):
+            raise _C.ShapeError(
+                "AdaptiveLogSoftmaxWithLoss: needs an input [N, C] and targets [N], or [C] and "
+                f"one, got {list(input.shape)} and {list(target.shape)}"
+            )
+        is_good = target.numel() == 0 or (
+            target.min().item() >= 0 and target.max().item() < self.n_classes
+        )
+        if not is_good:
+            raise _C.ValueError(
+                f"AdaptiveLogSoftmaxWithLoss: targets must be from 0 to {self.n_classes - 1}, got "
+                f"{target.min().item()} to {target.max().item()}"
+            )
+
+    def log_prob(self, input: Tensor) -> Tensor:
+        """Return the log-probabilities of all classes, [N, n_classes]."""
+        head = F.log_softmax(self.head(input), 1)
+        parts = [head[:, : self.shortlist_size]]
+        for number, tail in enumerate(self.tail):
+            own = F.log_softmax(tail(input), 1)
+            parts.append(own + head[:, self.shortlist_size + number].unsqueeze(1))
+        return _C.cat(parts, 1)
+
+    def predict(self, input: Tensor) -> Tensor:
+        """Return the most likely class of each row."""
+        return self.log_prob(input).argmax(1)
