@@ -1,0 +1,358 @@
+# python/ebb/nn/lazy.py -- layers that learn the sizes of their input from the first one.
+#
+# A lazy layer holds placeholders. Its first forward() puts parameters of the right shapes in their
+# place, and makes the module one of the class that it stands for.
+"""Layers without in_features, in_channels or num_features, under PyTorch's names.
+
+The parameters are other objects after the first call, or after load_state_dict(): an optimizer is
+to be made afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ebb import _C
+from ebb._C import Tensor
+from ebb.nn import convolution, normalization
+from ebb.nn.convolution import Ints
+from ebb.nn.layers import Linear
+from ebb.nn.module import Module
+from ebb.nn.parameter import UninitializedBuffer, UninitializedParameter, is_uninitialized
+
+__all__ = [
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyBatchNorm3d",
+    "LazyConv1d",
+    "LazyConv2d",
+    "LazyConv3d",
+    "LazyConvTranspose1d",
+    "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
+    "LazyInstanceNorm1d",
+    "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
+    "LazyLinear",
+]
+
+
+class LazyModuleMixin(Module):  # else its instances could not change their class
+    """What lazy layers share; ``cls_to_become`` is the class after the first input."""
+
+    cls_to_become: type[Module]
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether a parameter or buffer still has no shape."""
+        own = (*self._parameters.values(), *self._buffers.values())
+        return any(is_uninitialized(one) for one in own)
+
+    def initialize_parameters(self, input: Tensor) -> None:
+        """Give all parameters the shapes that this input needs; subclasses define it."""
+        raise _C.NotImplementedError(
+            f"initialize_parameters: needs a definition in {type(self).__name__}, got none"
+        )
+
+    def forward(self, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """Learn the sizes from the input, and return the output of the layer that it becomes."""
+        self.initialize_parameters(input)
+        self.__class__ = self.cls_to_become
+        return self.forward(input, *args, **kwargs)
+
+    def reset_parameters(self) -> None:
+        """Draw all parameters anew, if they have shapes."""
+        if not self.has_uninitialized_params():
+            super().reset_parameters()
+
+    def _materialize(self, name: str, shape: Sequence[int]) -> None:
+        held = getattr(self, name)
+        if is_uninitialized(held):
+            setattr(self, name, held.materialize(tuple(shape)))
+
+
+class LazyLinear(LazyModuleMixin, Linear):
+    """Linear whose ``in_features`` is the last size of its first input.
+
+    Args:
+        out_features: Size of the output's last dim.
+        bias: Whether a bias is added.
+        device: Where they are; the default one if None.
+        dtype: Of the parameters; float32 if None.
+    """
+
+    cls_to_become = Linear
+
+    def __init__(self, out_features: int, bias: bool = True, device=None, dtype=None):
+        super().__init__(0, 0, False)
+        if out_features < 0:
+            raise _C.ValueError(f"LazyLinear: needs sizes >= 0, got {out_features}")
+        self.out_features = out_features
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def initialize_parameters(self, input: Tensor) -> None:
+        """Give the weight as many columns as the input has features."""
+        self.in_features = input.shape[-1]
+        if self.has_uninitialized_params():
+            self._materialize("weight", (self.out_features, self.in_features))
+            if self.bias is not None:
+                self._materialize("bias", (self.out_features,))
+            self.reset_parameters()
+
+
+class _LazyConv(LazyModuleMixin):
+    """What lazy convolutions share: they are set up for no channels."""
+
+    def _forget(self, out_channels: int, groups: int, bias: bool, device: Any, dtype: Any) -> None:
+        if groups < 1 or out_channels % groups:
+            raise _C.ValueError(
+                f"{type(self).__name__}: needs channels that groups divide, got out_channels "
+                f"{out_channels} and groups {groups}"
+            )
+        self.out_channels, self.groups = out_channels, groups
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def initialize_parameters(self, input: Tensor) -> None:
+        """Give the weight as many channels as the input has."""
+        name = type(self).__name__
+        if input.ndim not in (self._dims + 1, self._dims + 2):
+            raise _C.ShapeError(
+                f"{name}: input needs {self._dims + 1} to {self._dims + 2} dims, got shape "
+                f"{list(input.shape)}"
+            )
+        channels = input.shape[-self._dims - 1]
+        if channels % self.groups:
+            raise _C.ValueError(
+                f"{name}: needs channels that groups divide, got {channels} and {self.groups}"
+            )
+        self.in_channels = channels
+        if self.has_uninitialized_params():
+            ends = (self.out_channels, channels)
+            first, second = reversed(ends) if self._transposed else ends
+            self._materialize("weight", (first, second // self.groups, *self.kernel_size))
+            if self.bias is not None:
+                self._materialize("bias", (self.out_channels,))
+            self.reset_parameters()
+
+
+class _LazyPlainConv(_LazyConv):
+    """A convolution whose ``in_channels`` are those of its first input.
+
+    Args:
+        out_channels: Channels of the output.
+        kernel_size: Size of the window, one number or one per dim.
+        stride: Steps of the window.
+        padding: Zeros around the input; "same" keeps its size, "valid" adds none.
+        dilation: Distance between the elements of a window.
+        groups: Parts of the channels that are convolved apart.
+        bias: Whether a bias is added.
+        padding_mode: "zeros", "reflect", "replicate" or "circular".
+        device: Where they are; the default one if None.
+        dtype: Of the parameters; the default one if None.
+    """
+
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: Ints | str = 0,
+        dilation: Ints = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            0, 0, kernel_size, stride, padding, dilation, 1, False, padding_mode, device, dtype
+        )
+        self._forget(out_channels, groups, bias, device, dtype)
+
+
+class _LazyConvTranspose(_LazyConv):
+    """A transposed convolution whose ``in_channels`` are those of its first input.
+
+    Args:
+        out_channels: Channels of the output.
+        kernel_size: Size of the window, one number or one per dim.
+        stride: Steps of the window in the output.
+        padding: What the output loses at each end.
+        output_padding: What the output gains at its far end, less than stride or dilation.
+        groups: Parts of the channels that are convolved apart.
+        bias: Whether a bias is added.
+        dilation: Distance between the elements of a window.
+        padding_mode: "zeros".
+        device: Where they are; the default one if None.
+        dtype: Of the parameters; the default one if None.
+    """
+
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: Ints = 0,
+        output_padding: Ints = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Ints = 1,
+        padding_mode: str = "zeros",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            0, 0, kernel_size, stride, padding, output_padding, 1, False, dilation, padding_mode,
+            device, dtype,
+        )  # fmt: skip
+        self._forget(out_channels, groups, bias, device, dtype)
+
+
+class LazyConv1d(_LazyPlainConv, convolution.Conv1d):
+    """Conv1d whose ``in_channels`` are those of its first input."""
+
+    cls_to_become = convolution.Conv1d
+
+
+class LazyConv2d(_LazyPlainConv, convolution.Conv2d):
+    """Conv2d whose ``in_channels`` are those of its first input."""
+
+    cls_to_become = convolution.Conv2d
+
+
+class LazyConv3d(_LazyPlainConv, convolution.Conv3d):
+    """Conv3d whose ``in_channels`` are those of its first input."""
+
+    cls_to_become = convolution.Conv3d
+
+
+class LazyConvTranspose1d(_LazyConvTranspose, convolution.ConvTranspose1d):
+    """ConvTranspose1d whose ``in_channels`` are those of its first input."""
+
+    cls_to_become = convolution.ConvTranspose1d
+
+
+class LazyConvTranspose2d(_LazyConvTranspose, convolution.ConvTranspose2d):
+    """ConvTranspose2d whose ``in_channels`` are those of its first input."""
+
+    cls_to_become = convolution.ConvTranspose2d
+
+
+class LazyConvTranspose3d(_LazyConvTranspose, convolution.ConvTranspose3d):
+    """ConvTranspose3d whose ``in_channels`` are those of its first input."""
+
+    cls_to_become = convolution.ConvTranspose3d
+
+
+class _LazyNorm(LazyModuleMixin):
+    """What lazy norms share.
+
+    Args:
+        eps: Added to the variance.
+        momentum: How far each batch moves the running statistics.
+        affine: Whether there are a weight and a bias per channel.
+        track_running_stats: Whether there are running statistics.
+        device: Where they are; the default one if None.
+        dtype: Of parameters and statistics; float32 if None.
+    """
+
+    def _forget(self, affine: bool, track_running_stats: bool, device: Any, dtype: Any) -> None:
+        self.affine, self.track_running_stats = affine, track_running_stats
+        if affine:
+            self.weight = UninitializedParameter(device=device, dtype=dtype)
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+        if track_running_stats:
+            self.running_mean = UninitializedBuffer(device=device, dtype=dtype)
+            self.running_var = UninitializedBuffer(device=device, dtype=dtype)
+            self.num_batches_tracked = _C.zeros((), device=device, dtype=_C.int64)
+
+    def _channels(self, input: Tensor) -> int:
+        return input.shape[1]
+
+    def initialize_parameters(self, input: Tensor) -> None:
+        """Give parameters and statistics one element for each channel of the input."""
+        if input.ndim not in self._ndims:
+            wanted = " or ".join(map(str, self._ndims))
+            raise _C.ValueError(
+                f"{type(self).__name__}: needs an input of {wanted} dims, got {list(input.shape)}"
+            )
+        self.num_features = self._channels(input)
+        if self.has_uninitialized_params():
+            for name in ("weight", "bias", "running_mean", "running_var"):
+                self._materialize(name, (self.num_features,))
+            self.reset_parameters()
+
+
+class _LazyBatchNorm(_LazyNorm):
+    __doc__ = _LazyNorm.__doc__
+
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(0, eps, momentum, False, False)
+        self._forget(affine, track_running_stats, device, dtype)
+
+
+class _LazyInstanceNorm(_LazyNorm):
+    __doc__ = _LazyNorm.__doc__
+
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(0, eps, momentum, False, False)
+        self._forget(affine, track_running_stats, device, dtype)
+
+    def _channels(self, input: Tensor) -> int:
+        return input.shape[input.ndim - self._ndims[1] + 1]
+
+
+class LazyBatchNorm1d(_LazyBatchNorm, normalization.BatchNorm1d):
+    """BatchNorm1d whose ``num_features`` are the channels of its first input."""
+
+    cls_to_become = normalization.BatchNorm1d
+
+
+class LazyBatchNorm2d(_LazyBatchNorm, normalization.BatchNorm2d):
+    """BatchNorm2d whose ``num_features`` are the channels of its first input."""
+
+    cls_to_become = normalization.BatchNorm2d
+
+
+class LazyBatchNorm3d(_LazyBatchNorm, normalization.BatchNorm3d):
+    """BatchNorm3d whose ``num_features`` are the channels of its first input."""
+
+    cls_to_become = normalization.BatchNorm3d
+
+
+class LazyInstanceNorm1d(_LazyInstanceNorm, normalization.InstanceNorm1d):
+    """InstanceNorm1d whose ``num_features`` are the channels of its first input."""
+
+    cls_to_become = normalization.InstanceNorm1d
+
+
+class LazyInstanceNorm2d(_LazyInstanceNorm, normalization.InstanceNorm2d):
+    """InstanceNorm2d whose ``num_features`` are the channels of its first input."""
+
+    cls_to_become = normalization.InstanceNorm2d
+
+
+class LazyInstanceNorm3d(_LazyInstanceNorm, normalization.InstanceNorm3d):
+    """InstanceNorm3d whose ``num_features`` are the channels of its first input."""
+
+    cls_to_become = normalization.InstanceNorm3d
