@@ -155,3 +155,87 @@ def test_bad_arguments_are_refused(name):
 
 def test_upsample_shows_what_it_was_given():
     assert repr(nn.Upsample(4, mode="bilinear")) == "Upsample(size=4, mode='bilinear')"
+
+
+def cubic(x, a):
+    x = abs(x)
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    return near if x <= 1 else (((x - 5) * x + 8) * x - 4) * a if x < 2 else 0.0
+
+
+def matrix_of(old, new, mode, corners, antialias):
+    """The weights of all old elements for each new one, plainly."""
+    scale = (old - 1) / max(new - 1, 1) if corners else old / new
+    if corners and new == 1:
+        scale = 0.0
+    rows = np.zeros((new, old))
+    for i in range(new):
+        if antialias:
+            width = max(scale, 1.0)
+            support, center = (2 if mode == "bicubic" else 1) * width, scale * (i + 0.5)
+            first = max(int(center - support + 0.5), 0)
+            for j in range(first, min(int(center + support + 0.5), old)):
+                away = (j + 0.5 - center) / width
+                rows[i, j] = cubic(away, -0.5) if mode == "bicubic" else max(0, 1 - abs(away))
+            rows[i] /= rows[i].sum()
+            continue
+        at = i * scale if corners else (i + 0.5) * scale - 0.5
+        low = int(np.floor(at))
+        for j in range(low - 1, low + 3):
+            rows[i, min(max(j, 0), old - 1)] += cubic(at - j, -0.75)
+    return rows
+
+
+@pytest.mark.parametrize("sizes", [(7, 9), (3, 2), (4, 5), (1, 1), (2, 11)])
+@pytest.mark.parametrize("corners", [False, True])
+@pytest.mark.parametrize(
+    "mode, antialias", [("bicubic", False), ("bicubic", True), ("bilinear", True)]
+)
+def test_bicubic_and_antialiased_modes_match_numpy(sizes, corners, mode, antialias):
+    x = leaf((2, 3, 4, 5))
+    got = F.interpolate(x, sizes, mode=mode, align_corners=corners, antialias=antialias)
+    rows, columns = (
+        matrix_of(old, new, mode, corners, antialias)
+        for old, new in zip((4, 5), sizes, strict=True)
+    )
+    want = np.einsum("nchw,ih,jw->ncij", x.detach().numpy(), rows, columns)
+    np.testing.assert_allclose(got.detach().numpy(), want, atol=1e-12)
+
+
+def test_area_is_the_mean_of_parts_and_trilinear_of_each_dim():
+    x = leaf((1, 2, 4, 6, 5))
+    assert ebb.equal(F.interpolate(x, (2, 3, 5), mode="area"), F.adaptive_avg_pool3d(x, (2, 3, 5)))
+    flat = F.interpolate(x[:, :, 0], (3, 4), mode="bilinear")
+    cube = F.interpolate(x[:, :, :1], (1, 3, 4), mode="trilinear")
+    np.testing.assert_allclose(cube[:, :, 0].detach().numpy(), flat.detach().numpy())
+
+
+@pytest.mark.parametrize("mode, antialias", [("bicubic", False), ("bilinear", True)])
+def test_sums_of_bytes_are_rounded_and_cut(mode, antialias):
+    x = ebb.tensor([[[[0, 255, 255, 0]]]], dtype=ebb.uint8)
+    out = F.interpolate(x, (1, 7), mode=mode, antialias=antialias)
+    exact = F.interpolate(x.double(), (1, 7), mode=mode, antialias=antialias)
+    assert out.dtype is ebb.uint8
+    assert out.tolist() == exact.round().clamp(0, 255).to(ebb.uint8).tolist()
+
+
+def test_upsampling_under_its_other_names():
+    x = leaf((1, 2, 3, 4))
+    same = ebb.equal
+    assert same(F.upsample(x, scale_factor=2), F.interpolate(x, scale_factor=2))
+    assert same(F.upsample_nearest(x, (5, 6)), F.interpolate(x, (5, 6)))
+    corners = F.interpolate(x, (5, 6), mode="bilinear", align_corners=True)
+    assert same(F.upsample_bilinear(x, (5, 6)), corners)
+    assert same(nn.UpsamplingBilinear2d((5, 6))(x), corners)
+    assert same(nn.UpsamplingNearest2d(scale_factor=2)(x), F.interpolate(x, scale_factor=2))
+    assert repr(nn.UpsamplingNearest2d(2)) == "UpsamplingNearest2d(size=2, mode='nearest')"
+
+
+def test_modes_that_do_not_go_with_an_option_are_refused():
+    x = leaf((1, 2, 3, 4))
+    with pytest.raises(ValueError, match="antialias is for modes 'bilinear' and 'bicubic', got mo"):
+        F.interpolate(x, 2, mode="nearest", antialias=True)
+    with pytest.raises(ValueError, match="mode 'bicubic' needs an input of 4 dims, got shape"):
+        F.interpolate(x[0], 2, mode="bicubic")
+    with pytest.raises(NotImplementedError, match="needs mode nearest, nearest-exact, area,"):
+        F.interpolate(x, 2, mode="lanczos")

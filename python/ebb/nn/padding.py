@@ -1,0 +1,194 @@
+# python/ebb/nn/padding.py -- layers that put more around their input.
+"""One class for each kind of border and number of dims; the arithmetic is that of F.pad()."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ebb import _C
+from ebb._C import Tensor
+from ebb.nn import functional as F
+from ebb.nn.module import Module
+
+__all__ = [
+    "CircularPad1d",
+    "CircularPad2d",
+    "CircularPad3d",
+    "ConstantPad1d",
+    "ConstantPad2d",
+    "ConstantPad3d",
+    "ReflectionPad1d",
+    "ReflectionPad2d",
+    "ReflectionPad3d",
+    "ReplicationPad1d",
+    "ReplicationPad2d",
+    "ReplicationPad3d",
+    "ZeroPad1d",
+    "ZeroPad2d",
+    "ZeroPad3d",
+]
+
+
+class _Pad(Module):
+    """Puts something around the last dims: counts before and after the last one, and so on."""
+
+    _dims = 1
+    _mode = "constant"
+    padding: tuple[int, ...]
+
+    def __init__(self, padding: int | Sequence[int]):
+        super().__init__()
+        counts = [padding] * (2 * self._dims) if hasattr(padding, "__index__") else padding
+        try:
+            self.padding = tuple(one.__index__() for one in counts)
+        except (AttributeError, TypeError):
+            raise _C.DTypeError(
+                f"{type(self).__name__}: argument 'padding' must be int or sequence of ints, got "
+                f"{type(padding).__name__}"
+            ) from None
+        if len(self.padding) != 2 * self._dims:
+            raise _C.ValueError(
+                f"{type(self).__name__}: padding needs one number or {2 * self._dims}, got "
+                f"{list(self.padding)}"
+            )
+
+    def _check(self, input: Tensor) -> None:
+        if self._dims + 1 <= input.ndim <= self._dims + 2:
+            return
+        raise _C.ShapeError(
+            f"{type(self).__name__}: input needs {self._dims + 1} to {self._dims + 2} dims, got "
+            f"shape {list(input.shape)}"
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the input with more around it."""
+        self._check(input)
+        return F.pad(input, self.padding, self._mode)
+
+    def extra_repr(self) -> str:
+        """Return the counts."""
+        return f"{self.padding}"
+
+
+class _ConstantPad(_Pad):
+    value: float
+
+    def __init__(self, padding: int | Sequence[int], value: float):
+        super().__init__(padding)
+        self.value = value
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the input with the value around it."""
+        return F.pad(input, self.padding, "constant", self.value)
+
+    def extra_repr(self) -> str:
+        """Return the counts and the value."""
+        return f"padding={self.padding}, value={self.value}"
+
+
+class _ZeroPad(_ConstantPad):
+    def __init__(self, padding: int | Sequence[int]):
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        """Return the counts."""
+        return f"{self.padding}"
+
+
+class CircularPad1d(_Pad):
+    """Puts elements of the other end around the last dim; a negative count cuts off."""
+
+    _dims = 1
+    _mode = "circular"
+
+
+class CircularPad2d(_Pad):
+    """Puts elements of the other end around the last two dims; a negative count cuts off."""
+
+    _dims = 2
+    _mode = "circular"
+
+
+class CircularPad3d(_Pad):
+    """Puts elements of the other end around the last three dims; a negative count cuts off."""
+
+    _dims = 3
+    _mode = "circular"
+
+
+class ConstantPad1d(_ConstantPad):
+    """Puts a constant around the last dim; a negative count cuts off."""
+
+    _dims = 1
+
+
+class ConstantPad2d(_ConstantPad):
+    """Puts a constant around the last two dims; a negative count cuts off."""
+
+    _dims = 2
+
+
+class ConstantPad3d(_ConstantPad):
+    """Puts a constant around the last three dims; a negative count cuts off."""
+
+    _dims = 3
+
+
+class ReflectionPad1d(_Pad):
+    """Puts its reflection at the border around the last dim; a negative count cuts off."""
+
+    _dims = 1
+    _mode = "reflect"
+
+
+class ReflectionPad2d(_Pad):
+    """Puts its reflection at the border around the last two dims; a negative count cuts off."""
+
+    _dims = 2
+    _mode = "reflect"
+
+
+class ReflectionPad3d(_Pad):
+    """Puts its reflection at the border around the last three dims; a negative count cuts off."""
+
+    _dims = 3
+    _mode = "reflect"
+
+
+class ReplicationPad1d(_Pad):
+    """Puts its border, repeated around the last dim; a negative count cuts off."""
+
+    _dims = 1
+    _mode = "replicate"
+
+
+class ReplicationPad2d(_Pad):
+    """Puts its border, repeated around the last two dims; a negative count cuts off."""
+
+    _dims = 2
+    _mode = "replicate"
+
+
+class ReplicationPad3d(_Pad):
+    """Puts its border, repeated around the last three dims; a negative count cuts off."""
+
+    _dims = 3
+    _mode = "replicate"
+
+
+class ZeroPad1d(_ZeroPad):
+    """Puts zeros around the last dim; a negative count cuts off."""
+
+    _dims = 1
+
+
+class ZeroPad2d(_ZeroPad):
+    """Puts zeros around the last two dims; a negative count cuts off."""
+
+    _dims = 2
+
+
+class ZeroPad3d(_ZeroPad):
+    """Puts zeros around the last three dims; a negative count cuts off."""
+
+    _dims = 3
