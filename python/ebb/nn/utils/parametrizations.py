@@ -1,0 +1,139 @@
+# python/ebb/nn/utils/parametrizations.py -- weights of a given norm, or orthogonal.
+#
+# hooked_norms.py has the older spellings; the arithmetic of both is here.
+"""Ready parametrizations, under PyTorch's names."""
+
+from __future__ import annotations
+
+from ebb import _C, _naming
+from ebb._C import Tensor
+from ebb.nn.module import Module
+from ebb.nn.utils.orthogonal import orthogonal
+from ebb.nn.utils.parametrize import register_parametrization
+
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
+
+
+def norm_but(v: Tensor, dim: int | None) -> Tensor:
+    """Return the norm over all dims but ``dim``, kept as dims of size 1; over all for None."""
+    if dim is None or dim == -1:
+        return _C.norm(v)
+    kept = dim % v.ndim
+    others = [one for one in range(v.ndim) if one != kept]
+    return _C.norm(v, 2, others, True) if others else v.abs()
+
+
+class _WeightNorm(Module):
+    def __init__(self, dim: int | None):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, g: Tensor, v: Tensor) -> Tensor:
+        return v * (g / norm_but(v, self.dim))
+
+    def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
+        return norm_but(weight, self.dim), weight
+
+
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
+    """Split a weight into its norms ``original0`` and its directions ``original1``.
+
+    The weight is ``g * v / norm(v)`` (Salimans and Kingma, 2016).
+
+    Args:
+        dim: The dim whose slices have a norm each; None for one norm of all.
+    """
+    return register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+
+
+def as_matrix(weight: Tensor, dim: int) -> Tensor:
+    """Return ``weight`` with ``dim`` in front and all others as one."""
+    if weight.ndim < 2:
+        return weight.reshape(1, -1) if weight.ndim == 0 else weight.unsqueeze(1)
+    return weight.movedim(dim, 0).flatten(1)
+
+
+def unit(vector: Tensor, eps: float) -> Tensor:
+    """Return ``vector`` divided by its length, or by ``eps`` if that is larger."""
+    return vector / _C.norm(vector).clamp(min=eps)
+
+
+def power_steps(matrix: Tensor, u: Tensor, v: Tensor, steps: int, eps: float) -> None:
+    """Move ``u`` and ``v``, in place, towards the first pair of singular vectors."""
+    with _C.no_grad():
+        for _ in range(steps):
+            u.copy_(unit(matrix @ v, eps))
+            v.copy_(unit(matrix.mT @ u, eps))
+
+
+def start_vectors(matrix: Tensor, steps: int, eps: float) -> tuple[Tensor, Tensor]:
+    """Return vectors drawn at random after ``steps`` steps of the power method."""
+    with _C.no_grad():
+        u = unit(_C.randn(matrix.shape[:1], dtype=matrix.dtype, device=matrix.device), eps)
+        v = unit(_C.randn(matrix.shape[1:], dtype=matrix.dtype, device=matrix.device), eps)
+        power_steps(matrix, u, v, steps, eps)
+    return u, v
+
+
+def spectral_value(matrix: Tensor, u: Tensor, v: Tensor) -> Tensor:
+    """Return the singular value that belongs to ``u`` and ``v``, which count as constants."""
+    # Copies: the next step overwrites the vectors, which this value's gradient needs.
+    return _C.dot(u.clone(), matrix @ v.clone())
+
+
+class _SpectralNorm(Module):
+    def __init__(self, weight: Tensor, steps: int, dim: int, eps: float):
+        super().__init__()
+        if steps < 1:
+            raise _C.ValueError(f"spectral_norm: n_power_iterations needs at least 1, got {steps}")
+        self.dim = dim
+        self.eps = eps
+        self.n_power_iterations = steps
+        if weight.ndim > 1:
+            u, v = start_vectors(as_matrix(weight.detach(), dim), 15, eps)
+            self.register_buffer("_u", u)
+            self.register_buffer("_v", v)
+
+    def forward(self, weight: Tensor) -> Tensor:
+        if weight.ndim < 2:
+            return unit(weight, self.eps)
+        matrix = as_matrix(weight, self.dim)
+        if self.training:
+            power_steps(matrix, self._u, self._v, self.n_power_iterations, self.eps)
+        return weight / spectral_value(matrix, self._u, self._v)
+
+    def right_inverse(self, value: Tensor) -> Tensor:
+        return value
+
+
+def spectral_norm(
+    module: Module,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
+) -> Module:
+    """Divide a weight by its largest singular value, estimated by the power method.
+
+    Each read in training makes ``n_power_iterations`` steps (Miyato et al., 2018).
+
+    Args:
+        eps: The smallest length that vectors are divided by.
+        dim: The dim of outputs; 1 for transposed convolutions, 0 for all others.
+    """
+    weight = getattr(module, name, None)
+    if not isinstance(weight, Tensor):
+        raise _C.ValueError(
+            f"spectral_norm: needs the name of a parameter of {type(module).__name__}, got {name!r}"
+        )
+    made = _SpectralNorm(weight, n_power_iterations, output_dim(module, dim), eps)
+    return register_parametrization(module, name, made)
+
+
+def output_dim(module: Module, dim: int | None) -> int:
+    """Return the dim of a weight's outputs."""
+    is_turned = type(module).__name__.startswith("ConvTranspose")
+    return dim if dim is not None else int(is_turned)
+
+
+_naming.name_module(__name__)
