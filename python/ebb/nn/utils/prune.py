@@ -1,0 +1,420 @@
+# python/ebb/nn/utils/prune.py -- parameters with some elements held at zero by a mask.
+#
+# A pruned parameter `weight` is stored as `weight_orig`, its mask as the buffer `weight_mask`, and
+# a hook sets `weight` to their product before each call (computed.py).
+"""Pruning, under PyTorch's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ebb import _C, _naming
+from ebb._C import Tensor
+from ebb.nn.module import Module
+from ebb.nn.parameter import Parameter
+from ebb.nn.utils.computed import ComputedWeight
+
+__all__ = [
+    "BasePruningMethod",
+    "CustomFromMask",
+    "Identity",
+    "L1Unstructured",
+    "LnStructured",
+    "PruningContainer",
+    "RandomStructured",
+    "RandomUnstructured",
+    "custom_from_mask",
+    "global_unstructured",
+    "identity",
+    "is_pruned",
+    "l1_unstructured",
+    "ln_structured",
+    "random_structured",
+    "random_unstructured",
+    "remove",
+]
+
+
+class BasePruningMethod:
+    """Base of ways to prune: subclasses define ``compute_mask(t, default_mask)``.
+
+    ``PRUNING_TYPE`` says what a later method of the same parameter looks at: "unstructured" and
+    "structured" at what earlier ones left, "global" at all elements.
+    """
+
+    PRUNING_TYPE = "unstructured"
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """Return a mask of 0 and 1 like ``t``: elements where it is 0 are pruned."""
+        raise NotImplementedError
+
+    def prune(
+        self,
+        t: Tensor,
+        default_mask: Tensor | None = None,
+        importance_scores: Tensor | None = None,
+    ) -> Tensor:
+        """Return ``t`` with the pruned elements at zero; ``t`` stays as it is."""
+        scores = t if importance_scores is None else importance_scores
+        given = _C.ones_like(t) if default_mask is None else default_mask
+        with _C.no_grad():
+            mask = self.compute_mask(scores, given)
+        return t * mask.to(t.dtype)
+
+    @classmethod
+    def apply(
+        cls,
+        module: Module,
+        name: str,
+        *args: Any,
+        importance_scores: Tensor | None = None,
+        **kwargs: Any,
+    ) -> _Pruned:
+        """Prune the parameter ``name`` of ``module``, once more if it is pruned.
+
+        Args:
+            args: What the class is called with.
+            importance_scores: What decides in place of the values; like the parameter.
+        """
+        return _prune(cls.__name__, module, name, cls(*args, **kwargs), importance_scores)
+
+
+class PruningContainer(BasePruningMethod):
+    """Several methods, each of which prunes what those before left."""
+
+    PRUNING_TYPE = "container"
+
+    def __init__(self, *args: BasePruningMethod):
+        self._methods = list(args)
+
+    def __len__(self) -> int:
+        return len(self._methods)
+
+    def __iter__(self) -> Any:
+        return iter(self._methods)
+
+    def __getitem__(self, index: int) -> BasePruningMethod:
+        return self._methods[index]
+
+    def add_pruning_method(self, method: BasePruningMethod) -> None:
+        """Add a method at the end."""
+        if not isinstance(method, BasePruningMethod):
+            raise _C.DTypeError(
+                f"add_pruning_method: needs a BasePruningMethod, got {type(method).__name__}"
+            )
+        self._methods.append(method)
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """Return ``default_mask`` with what the last method prunes of the elements it keeps."""
+        method = self._methods[-1]
+        if method.PRUNING_TYPE == "global":
+            return default_mask * method.compute_mask(t, _C.ones_like(default_mask))
+        kept = default_mask != 0
+        if method.PRUNING_TYPE == "structured" and isinstance(method, _Structured):
+            return default_mask * method.mask_of_slices(t, default_mask)
+        mask = default_mask.clone()
+        mask[kept] = method.compute_mask(t[kept], default_mask[kept]).to(mask.dtype)
+        return mask
+
+
+class _Pruned(ComputedWeight):
+    """The hook that masks a parameter, and the methods that made the mask."""
+
+    kind = "pruning"
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.method = PruningContainer()
+
+    def split(self, module: Module, weight: Parameter) -> None:
+        module.register_parameter(f"{self.name}_orig", weight)
+        module.register_buffer(f"{self.name}_mask", _C.ones_like(weight.detach()))
+
+    def compute(self, module: Module) -> Any:
+        weight, mask = (getattr(module, part) for part in self.parts())
+        return weight * mask
+
+    def parts(self) -> list[str]:
+        return [f"{self.name}_orig", f"{self.name}_mask"]
+
+
+def _hooks(module: Module) -> list[_Pruned]:
+    own = module._hooks.before if module._hooks is not None else {}
+    return [hook for hook, _ in own.values() if isinstance(hook, _Pruned)]
+
+
+def _prune(
+    caller: str,
+    module: Module,
+    name: str,
+    method: BasePruningMethod,
+    scores: Tensor | None = None,
+) -> _Pruned:
+    hook = next((one for one in _hooks(module) if one.name == name), None)
+    weight = getattr(module, f"{name}_orig" if hook is not None else name, None)
+    if not isinstance(weight, Parameter):
+        raise _C.ValueError(
+            f"{caller}: needs the name of a parameter of {type(module).__name__}, got {name!r}"
+        )
+    if scores is not None and scores.shape != weight.shape:
+        raise _C.ShapeError(
+            f"{caller}: importance_scores needs shape {list(weight.shape)}, got "
+            f"{list(scores.shape)}"
+        )
+    with _C.no_grad():
+        # Computed first, so that a method that fails changes nothing.
+        mask = _C.ones_like(weight.detach()) if hook is None else getattr(module, f"{name}_mask")
+        given = scores if scores is not None else (weight.detach() * mask)
+        container = PruningContainer(*([] if hook is None else hook.method), method)
+        mask = container.compute_mask(given, mask).to(weight.dtype)
+    if hook is None:
+        hook = _Pruned(name)
+        hook.apply(caller, module)
+    hook.method = container
+    setattr(module, f"{name}_mask", mask)
+    hook(module, None)
+    return hook
+
+
+def _count(amount: float, size: int) -> int:
+    """Return how many of ``size`` are meant: a share, or a number of them."""
+    if isinstance(amount, bool) or not isinstance(amount, int | float):
+        raise _C.DTypeError(f"amount needs a number, got {type(amount).__name__}")
+    if isinstance(amount, int):
+        if not 0 <= amount <= size:
+            raise _C.ValueError(f"amount needs to be from 0 to {size}, got {amount}")
+        return amount
+    if not 0.0 <= amount <= 1.0:
+        raise _C.ValueError(f"amount needs a share from 0 to 1, got {amount}")
+    return round(amount * size)
+
+
+class Identity(BasePruningMethod):
+    """Prune nothing, but with mask and hook."""
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """Return ``default_mask``."""
+        return default_mask
+
+
+class _Unstructured(BasePruningMethod):
+    def __init__(self, amount: float):
+        self.amount = amount
+
+    def _scores(self, t: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """Return ``default_mask`` without the elements of the lowest scores."""
+        mask = default_mask.clone()
+        count = _count(self.amount, t.numel())
+        if count:
+            lowest = _C.topk(self._scores(t).flatten(), count, largest=False)[1]
+            mask.view(-1)[lowest] = 0
+        return mask
+
+
+class RandomUnstructured(_Unstructured):
+    """Prune elements drawn at random.
+
+    Args:
+        amount: Their share of all, or their number.
+    """
+
+    def _scores(self, t: Tensor) -> Tensor:
+        return _C.rand(t.shape)
+
+
+class L1Unstructured(_Unstructured):
+    """Prune the elements of the smallest magnitude.
+
+    Args:
+        amount: Their share of all, or their number.
+    """
+
+    def _scores(self, t: Tensor) -> Tensor:
+        return t.abs()
+
+
+class _Structured(BasePruningMethod):
+    PRUNING_TYPE = "structured"
+
+    def __init__(self, amount: float, dim: int = -1):
+        self.amount = amount
+        self.dim = dim
+
+    def _scores(self, t: Tensor, dim: int) -> Tensor:
+        raise NotImplementedError
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """Return ``default_mask`` without the slices of the lowest scores."""
+        return default_mask * self.mask_of_slices(t, default_mask)
+
+    def mask_of_slices(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """Return the mask of slices along ``dim``, among those that have an element left."""
+        if t.ndim < 2 and isinstance(self, LnStructured):
+            raise _C.ShapeError(f"needs a tensor of at least 2 dims, got {list(t.shape)}")
+        if not -t.ndim <= self.dim < t.ndim:
+            raise _C.IndexError(f"dim must be from {-t.ndim} to {t.ndim - 1}, got {self.dim}")
+        dim = self.dim % t.ndim
+        others = [one for one in range(t.ndim) if one != dim]
+        left = (default_mask.sum(others) != 0).nonzero().flatten() if others else _C.arange(len(t))
+        count = _count(self.amount, left.numel())
+        shape = [1] * t.ndim
+        shape[dim] = -1
+        keep = _C.ones([t.shape[dim]], dtype=default_mask.dtype)
+        if count:
+            scores = self._scores(t, dim)[left]
+            keep[left[_C.topk(scores, count, largest=False)[1]]] = 0
+        return keep.reshape(shape).expand(t.shape)
+
+
+class RandomStructured(_Structured):
+    """Prune slices drawn at random.
+
+    Args:
+        amount: Their share of all, or their number.
+        dim: What the slices are counted along.
+    """
+
+    def _scores(self, t: Tensor, dim: int) -> Tensor:
+        return _C.rand([t.shape[dim]])
+
+
+class LnStructured(_Structured):
+    """Prune the slices of the smallest norm.
+
+    Args:
+        amount: Their share of all, or their number.
+        n: The norm's order.
+        dim: What the slices are counted along.
+    """
+
+    def __init__(self, amount: float, n: Any, dim: int = -1):
+        super().__init__(amount, dim)
+        self.n = n
+
+    def _scores(self, t: Tensor, dim: int) -> Tensor:
+        order = 2 if self.n == "fro" else self.n
+        return _C.norm(t, order, [one for one in range(t.ndim) if one != dim])
+
+
+class CustomFromMask(BasePruningMethod):
+    """Prune by a given mask.
+
+    Args:
+        mask: 0 where an element is pruned.
+    """
+
+    PRUNING_TYPE = "global"
+
+    def __init__(self, mask: Tensor):
+        self.mask = mask
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """Return ``default_mask`` without what the given mask prunes."""
+        if self.mask.shape != default_mask.shape:
+            raise _C.ShapeError(
+                f"mask needs shape {list(default_mask.shape)}, got {list(self.mask.shape)}"
+            )
+        return default_mask * self.mask.to(default_mask.dtype)
+
+
+def identity(module: Module, name: str) -> Module:
+    """Give a parameter mask and hook, with nothing pruned."""
+    _prune("identity", module, name, Identity())
+    return module
+
+
+def random_unstructured(module: Module, name: str, amount: float) -> Module:
+    """Prune elements drawn at random; ``amount`` is their share or number."""
+    _prune("random_unstructured", module, name, RandomUnstructured(amount))
+    return module
+
+
+def l1_unstructured(
+    module: Module, name: str, amount: float, importance_scores: Tensor | None = None
+) -> Module:
+    """Prune the elements of the smallest magnitude; ``amount`` is their share or number.
+
+    Example:
+        >>> layer = ebb.nn.utils.prune.l1_unstructured(ebb.nn.Linear(4, 4), "weight", amount=0.5)
+        >>> int((layer.weight == 0).sum())
+        8
+    """
+    _prune("l1_unstructured", module, name, L1Unstructured(amount), importance_scores)
+    return module
+
+
+def random_structured(module: Module, name: str, amount: float, dim: int) -> Module:
+    """Prune slices along ``dim`` drawn at random; ``amount`` is their share or number."""
+    _prune("random_structured", module, name, RandomStructured(amount, dim))
+    return module
+
+
+def ln_structured(
+    module: Module,
+    name: str,
+    amount: float,
+    n: Any,
+    dim: int,
+    importance_scores: Tensor | None = None,
+) -> Module:
+    """Prune the slices along ``dim`` of the smallest norm of order ``n``."""
+    _prune("ln_structured", module, name, LnStructured(amount, n, dim), importance_scores)
+    return module
+
+
+def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
+    """Prune where ``mask`` is 0."""
+    _prune("custom_from_mask", module, name, CustomFromMask(mask))
+    return module
+
+
+def global_unstructured(
+    parameters: Iterable[tuple[Module, str]],
+    pruning_method: Callable[..., BasePruningMethod],
+    importance_scores: Mapping[tuple[Module, str], Tensor] | None = None,
+    **kwargs: Any,
+) -> None:
+    """Prune elements of several parameters as if they were one.
+
+    Args:
+        parameters: Pairs of a module and the name of a parameter.
+        pruning_method: A class of this module, such as ``L1Unstructured``.
+        importance_scores: What decides in place of the values, by pair.
+        kwargs: What the class is called with, such as ``amount``.
+    """
+    name = "global_unstructured"
+    pairs = list(parameters)
+    method = pruning_method(**kwargs)
+    if method.PRUNING_TYPE != "unstructured":
+        raise _C.ValueError(f"{name}: needs an unstructured method, got {method.PRUNING_TYPE}")
+    if not pairs:
+        raise _C.ValueError(f"{name}: needs at least one parameter, got none")
+    given = importance_scores or {}
+    with _C.no_grad():
+        scores = [given.get(pair, getattr(*pair)).detach().flatten() for pair in pairs]
+        masks = [
+            getattr(module, f"{what}_mask", _C.ones_like(getattr(module, what).detach()))
+            for module, what in pairs
+        ]
+        container = PruningContainer(method)
+        joint = container.compute_mask(_C.cat(scores), _C.cat([one.flatten() for one in masks]))
+    parts = joint.split([one.numel() for one in masks])
+    for (module, what), part, mask in zip(pairs, parts, masks, strict=True):
+        _prune(name, module, what, CustomFromMask(part.reshape(mask.shape)))
+
+
+def is_pruned(module: Module) -> bool:
+    """Return whether ``module``, or one below it, has a pruned parameter."""
+    return any(_hooks(one) for one in module.modules())
+
+
+def remove(module: Module, name: str) -> Module:
+    """Make a pruned parameter an ordinary one, with zeros where it was pruned."""
+    return _Pruned.remove("remove", module, name)
+
+
+_naming.name_module(__name__)
