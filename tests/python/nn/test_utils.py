@@ -7,9 +7,11 @@ import pytest
 import ebb
 from ebb import nn
 from ebb.nn.utils import (
+    clip_grad_norm,
     clip_grad_norm_,
     clip_grad_value_,
     parameters_to_vector,
+    skip_init,
     vector_to_parameters,
 )
 
@@ -35,6 +37,32 @@ def test_norm_is_bounded(norm_type, norm):
     assert clip_grad_norm_(found, norm / 2, norm_type).item() == pytest.approx(norm)
     for p, grad in zip(found, GRADS, strict=True):
         np.testing.assert_allclose(p.grad.numpy(), np.array(grad) / 2, rtol=1e-6)
+
+
+def test_the_older_spelling_bounds_the_norm_and_says_so():
+    found = parameters()
+    with pytest.warns(FutureWarning, match="clip_grad_norm_"):
+        assert clip_grad_norm(found, 6.5).item() == 13.0
+    assert found[0].grad.tolist() == pytest.approx([1.5, -2.0])
+
+
+@pytest.mark.parametrize("make", [nn.Linear, nn.LSTM, nn.Bilinear, nn.Embedding, nn.Conv1d])
+def test_skip_init_draws_no_number(make):
+    sizes = (2, 3, 4)[: 3 if make in (nn.Bilinear, nn.Conv1d) else 2]
+    ebb.manual_seed(0)
+    before = ebb.get_rng_state()
+    layer = skip_init(make, *sizes)
+    assert ebb.equal(ebb.get_rng_state(), before)
+    shapes = [list(p.shape) for p in layer.parameters()]
+    assert shapes == [list(p.shape) for p in make(*sizes).parameters()]
+    assert not ebb.equal(ebb.get_rng_state(), before)  # only what is made inside is not filled
+
+
+def test_skip_init_needs_modules_that_take_a_device():
+    with pytest.raises(ebb.errors.ValueError, match="takes 'device', got ReLU"):
+        skip_init(nn.ReLU)
+    with pytest.raises(ebb.errors.DTypeError, match="needs a class of modules"):
+        skip_init(nn.Linear(2, 3))
 
 
 def test_a_small_norm_stays():

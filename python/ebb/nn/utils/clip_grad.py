@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 
 from ebb import _C
@@ -30,6 +31,25 @@ def clip_grad_norm_(
     return _C._clip_grad_norm(_as_list(parameters), max_norm, norm_type, error_if_nonfinite)
 
 
+def clip_grad_norm(
+    parameters: _C.Tensor | Iterable[_C.Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> _C.Tensor:
+    """Do what ``clip_grad_norm_`` does; an older spelling.
+
+    Example:
+        >>> weight = ebb.ones(2, requires_grad=True)
+        >>> weight.grad = ebb.tensor([3.0, 4.0])
+        >>> ebb.nn.utils.clip_grad_norm_(weight, 1.0).item()
+        5.0
+    """
+    warnings.warn("clip_grad_norm is now clip_grad_norm_", FutureWarning, stacklevel=2)
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
+
+
 def clip_grad_value_(
     parameters: _C.Tensor | Iterable[_C.Tensor],
     clip_value: float,
@@ -47,3 +67,48 @@ def clip_grad_value_(
 
 def _as_list(parameters: _C.Tensor | Iterable[_C.Tensor]) -> list[_C.Tensor]:
     return [parameters] if isinstance(parameters, _C.Tensor) else list(parameters)
+
+
+def get_total_norm(
+    tensors: _C.Tensor | Iterable[_C.Tensor],
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> _C.Tensor:
+    """Return the common norm of all tensors, without dims.
+
+    Args:
+        tensors: Tensors, usually gradients.
+        norm_type: The norm's order; ``inf`` takes the largest element.
+        error_if_nonfinite: Refuse a norm that is inf or nan.
+        foreach: Taken for PyTorch's sake.
+    """
+    given = _as_list(tensors)
+    norms = [_C.norm(one, norm_type) for one in given]
+    total = _C.norm(_C.stack(norms), norm_type) if norms else _C.zeros([])
+    if error_if_nonfinite and not total.isfinite().item():
+        raise _C.NonFiniteError(
+            f"get_total_norm: needs a finite norm of order {norm_type}, got {total.item()}"
+        )
+    return total
+
+
+def clip_grads_with_norm_(
+    parameters: _C.Tensor | Iterable[_C.Tensor],
+    max_norm: float,
+    total_norm: _C.Tensor,
+    foreach: bool | None = None,
+) -> None:
+    """Scale all gradients, in place, by ``max_norm / total_norm`` if that is below 1.
+
+    Args:
+        parameters: Parameters, or one.
+        max_norm: The bound.
+        total_norm: The norm of all gradients, as ``get_total_norm`` returns it.
+        foreach: Taken for PyTorch's sake.
+    """
+    with _C.no_grad():
+        factor = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
+        for parameter in _as_list(parameters):
+            if parameter.grad is not None:
+                parameter.grad.mul_(factor.to(parameter.grad.dtype))
