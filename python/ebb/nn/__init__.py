@@ -5,9 +5,28 @@
 layers. functional/ has plain functions, init.py starting values.
 """
 
-from ebb.nn import activations, dropout, folding, functional, init, losses, pooling, utils
+from ebb.nn import (
+    activations,
+    channels,
+    class_losses,
+    dropout,
+    folding,
+    functional,
+    init,
+    lazy,
+    losses,
+    padding,
+    parallel,
+    pooling,
+    responses,
+    unpooling,
+    upsampling,
+    utils,
+)
 from ebb.nn.activations import *
 from ebb.nn.attention import MultiheadAttention
+from ebb.nn.channels import *
+from ebb.nn.class_losses import *
 from ebb.nn.containers import ModuleDict, ModuleList, Sequential
 from ebb.nn.convolution import (
     Conv1d,
@@ -18,7 +37,7 @@ from ebb.nn.convolution import (
     ConvTranspose3d,
 )
 from ebb.nn.dropout import *
-from ebb.nn.embedding import Embedding
+from ebb.nn.embedding import Embedding, EmbeddingBag
 from ebb.nn.folding import *
 from ebb.nn.global_hooks import (
     register_module_forward_hook,
@@ -26,13 +45,15 @@ from ebb.nn.global_hooks import (
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
 )
-from ebb.nn.layers import Bilinear, Flatten, Identity, Linear, PReLU, Unflatten
+from ebb.nn.layers import Bilinear, Flatten, Identity, Linear, PReLU, Softmax2d, Unflatten
+from ebb.nn.lazy import *
 from ebb.nn.losses import *
 from ebb.nn.module import Module
 from ebb.nn.normalization import (
     BatchNorm1d,
     BatchNorm2d,
     BatchNorm3d,
+    CrossMapLRN2d,
     GroupNorm,
     InstanceNorm1d,
     InstanceNorm2d,
@@ -40,26 +61,41 @@ from ebb.nn.normalization import (
     LayerNorm,
     RMSNorm,
 )
-from ebb.nn.parameter import Parameter
+from ebb.nn.padding import *
+from ebb.nn.parallel import *
+from ebb.nn.parameter import (
+    Buffer,
+    Parameter,
+    UninitializedBuffer,
+    UninitializedParameter,
+)
 from ebb.nn.parameter_containers import ParameterDict, ParameterList
 from ebb.nn.pooling import *
-from ebb.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from ebb.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
+from ebb.nn.responses import *
 from ebb.nn.transformer import (
+    Transformer,
     TransformerDecoder,
     TransformerDecoderLayer,
     TransformerEncoder,
     TransformerEncoderLayer,
 )
+from ebb.nn.unpooling import *
+from ebb.nn.upsampling import *
 
 __all__ = [
     "Module",
+    "Buffer",
     "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
     "Bilinear",
     "Flatten",
     "Identity",
     "Linear",
     "Unflatten",
     "PReLU",
+    "Softmax2d",
     "ModuleDict",
     "ModuleList",
     "Sequential",
@@ -70,9 +106,11 @@ __all__ = [
     "ConvTranspose2d",
     "ConvTranspose3d",
     "Embedding",
+    "EmbeddingBag",
     "BatchNorm1d",
     "BatchNorm2d",
     "BatchNorm3d",
+    "CrossMapLRN2d",
     "GroupNorm",
     "InstanceNorm1d",
     "InstanceNorm2d",
@@ -84,8 +122,11 @@ __all__ = [
     "RNN",
     "GRUCell",
     "LSTMCell",
+    "RNNBase",
     "RNNCell",
+    "RNNCellBase",
     "MultiheadAttention",
+    "Transformer",
     "TransformerDecoder",
     "TransformerDecoderLayer",
     "TransformerEncoder",
@@ -101,7 +142,15 @@ __all__ = [
     "register_module_full_backward_pre_hook",
 ]
 __all__ += activations.__all__
+__all__ += channels.__all__
+__all__ += class_losses.__all__
 __all__ += dropout.__all__
 __all__ += folding.__all__
+__all__ += lazy.__all__
 __all__ += losses.__all__
+__all__ += padding.__all__
+__all__ += parallel.__all__
 __all__ += pooling.__all__
+__all__ += responses.__all__
+__all__ += unpooling.__all__
+__all__ += upsampling.__all__

@@ -1,8 +1,9 @@
-# python/ebb/nn/conversion.py -- to(): moves a module's tensors to another dtype or device.
+# python/ebb/nn/conversion.py -- to() and the like: gives a module's tensors other memory.
 """Tensors keep their identity, so optimizers and ties between modules stay as they are."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ebb import _C
@@ -10,45 +11,91 @@ from ebb import _C
 if TYPE_CHECKING:
     from ebb.nn.module import Module
 
+Convert = Callable[[_C.Tensor], _C.Tensor]
+
 
 def wanted(args: tuple, kwargs: dict[str, Any]) -> tuple[_C.dtype | None, _C.device | None]:
     """Return the dtype and the device that arguments of ``to`` ask for."""
-    unknown = kwargs.keys() - {"device", "dtype", "non_blocking", "tensor"}
+    unknown = kwargs.keys() - {"device", "dtype", "memory_format", "non_blocking", "tensor"}
     if unknown:
         raise _C.DTypeError(
-            "to: needs device, dtype, tensor or non_blocking as keywords, "
+            "to: needs device, dtype, tensor, memory_format or non_blocking as keywords, "
             f"got {', '.join(sorted(unknown))}"
         )
     dtype = kwargs.get("dtype")
-    device = _checked_device(kwargs.get("device"))
+    device = checked_device(kwargs.get("device"))
     for given in (*args, kwargs.get("tensor")):
         if isinstance(given, _C.Tensor):
             dtype, device = given.dtype, given.device
         elif isinstance(given, _C.dtype):
             dtype = given
         elif given is not None and not isinstance(given, bool):  # non_blocking may come last
-            device = _checked_device(given)
+            device = checked_device(given)
     if dtype is not None and not _is_differentiable(dtype):
         raise _C.DTypeError(f"to: needs a floating or complex dtype, got {dtype!r}")
     return dtype, device
 
 
-def convert(module: Module, dtype: _C.dtype | None, device: _C.device | None) -> None:
-    """Give floating tensors of a module, and their gradients, another dtype; all another device."""
+def conversion(dtype: _C.dtype | None, device: _C.device | None) -> Convert:
+    """Return what gives a floating tensor another dtype, and any another device."""
+
+    def convert(tensor: _C.Tensor) -> _C.Tensor:
+        target = dtype if _is_differentiable(tensor.dtype) and dtype else tensor.dtype
+        place = device or tensor.device
+        is_done = tensor.dtype is target and tensor.device == place
+        return tensor if is_done else tensor.to(place, target)
+
+    return convert
+
+
+def arrangement(memory_format: str) -> Convert:
+    """Return what lays tensors of the dims that a memory format takes out in its order."""
+    ndim = {"channels_last": 4, "channels_last_3d": 5}.get(memory_format)
+
+    def convert(tensor: _C.Tensor) -> _C.Tensor:
+        return tensor.to(memory_format=memory_format) if ndim in (None, tensor.ndim) else tensor
+
+    return convert
+
+
+def apply(root: Module, fn: Convert, recurse: bool, usual: object) -> None:
+    """Give tensors of a module, and their gradients, the memory of what ``fn`` returns.
+
+    Args:
+        usual: ``Module._apply``; a part whose own is another is left to that.
+    """
+    done: set[int] = set()  # by identity; some are shared
+    stack = [root]
+    while stack:
+        module = stack.pop()
+        for tensor in (*module._parameters.values(), *module._buffers.values()):
+            if tensor is not None and id(tensor) not in done:
+                exchange(tensor, fn)
+                done.add(id(tensor))
+        for child in reversed(list(module.children() if recurse else ())):
+            if type(child)._apply is not usual:
+                child._apply(fn)
+            elif id(child) not in done:
+                stack.append(child)
+                done.add(id(child))
+
+
+def exchange(tensor: _C.Tensor, fn: Convert) -> None:
+    """Give a tensor, and its gradient, the memory of what ``fn`` returns."""
     with _C.no_grad():
-        for tensor in (*module.parameters(), *module.buffers()):
-            target = dtype if _is_differentiable(tensor.dtype) and dtype else tensor.dtype
-            place = device or tensor.device
-            if tensor.dtype is not target or tensor.device != place:
-                grad, tensor.grad = tensor.grad, None
-                tensor.data = tensor.detach().to(place, target)
-                tensor.grad = None if grad is None else grad.detach().to(place, tensor.grad_dtype)
+        data = tensor.detach()
+        made = fn(data)
+        if made is data:
+            return
+        grad, tensor.grad = tensor.grad, None
+        tensor.data = made
+        tensor.grad = None if grad is None else fn(grad.detach()).to(tensor.grad_dtype)
 
 
 def _is_differentiable(dtype: object) -> bool:
     return isinstance(dtype, _C.dtype) and (dtype.is_floating_point or dtype.is_complex)
 
 
-def _checked_device(device: object) -> _C.device | None:
+def checked_device(device: object) -> _C.device | None:
     """Refuse what is no device, and devices that are not there."""
     return None if device is None else _C.empty((0,), device=device).device

@@ -46,6 +46,7 @@ class _ConvNd(Module):
         groups: int,
         bias: bool,
         padding_mode: str,
+        device: object,
         dtype: object,
     ) -> None:
         name = type(self).__name__
@@ -64,9 +65,9 @@ class _ConvNd(Module):
         self._check_modes(name)
         ends = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
         shape = (ends[0], ends[1] // groups, *self.kernel_size)
-        self.weight = Parameter(_C.empty(shape, dtype=dtype))
+        self.weight = Parameter(_C.empty(shape, device=device, dtype=dtype))
         if bias:
-            self.bias = Parameter(_C.empty((out_channels,), dtype=dtype))
+            self.bias = Parameter(_C.empty((out_channels,), device=device, dtype=dtype))
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()
@@ -127,6 +128,7 @@ class _Conv(_ConvNd):
         groups: Parts of the channels that are convolved apart.
         bias: Whether a bias is added.
         padding_mode: "zeros", "reflect", "replicate" or "circular".
+        device: Where they are; the default one if None.
         dtype: Of the parameters; the default one if None.
     """
 
@@ -141,6 +143,7 @@ class _Conv(_ConvNd):
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
+        device=None,
         dtype=None,
     ):
         super().__init__()
@@ -154,6 +157,7 @@ class _Conv(_ConvNd):
             groups,
             bias,
             padding_mode,
+            device,
             dtype,
         )
 
@@ -203,6 +207,7 @@ class _ConvTranspose(_ConvNd):
         bias: Whether a bias is added.
         dilation: Distance between the elements of a window.
         padding_mode: "zeros".
+        device: Where they are; the default one if None.
         dtype: Of the parameters; the default one if None.
     """
 
@@ -220,6 +225,7 @@ class _ConvTranspose(_ConvNd):
         bias: bool = True,
         dilation: Ints = 1,
         padding_mode: str = "zeros",
+        device=None,
         dtype=None,
     ):
         super().__init__()
@@ -235,6 +241,7 @@ class _ConvTranspose(_ConvNd):
             groups,
             bias,
             padding_mode,
+            device,
             dtype,
         )
 

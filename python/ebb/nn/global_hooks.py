@@ -14,9 +14,16 @@ def register_module_forward_pre_hook(hook: Callable) -> RemovableHandle:
     return add_hook(Module, "before", hook)
 
 
-def register_module_forward_hook(hook: Callable, *, with_kwargs: bool = False) -> RemovableHandle:
-    """Call ``hook(module, args, output)`` after the ``forward`` of every module."""
-    return add_hook(Module, "after", hook, with_kwargs)
+def register_module_forward_hook(
+    hook: Callable, *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """Call ``hook(module, args, output)`` after the ``forward`` of every module.
+
+    Args:
+        with_kwargs: Call ``hook(module, args, kwargs, output)``.
+        always_call: Call it, with None as output, where ``forward`` raises an error too.
+    """
+    return add_hook(Module, "after", hook, with_kwargs, always=always_call)
 
 
 def register_module_full_backward_pre_hook(hook: Callable) -> RemovableHandle:

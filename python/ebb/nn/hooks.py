@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ class ModuleHooks:
         self.after: Hooks = {}
         self.backward_before: Hooks = {}
         self.backward_after: Hooks = {}
+        self.always_after: set[int] = set()  # of `after`, those that a failed forward runs too
 
     def __bool__(self) -> bool:
         return bool(self.before or self.after or self.backward_before or self.backward_after)
@@ -83,12 +85,18 @@ class RemovableHandle:
 
 
 def add_hook(
-    owner: Any, kind: str, hook: Callable, with_kwargs: bool = False, prepend: bool = False
+    owner: Any,
+    kind: str,
+    hook: Callable,
+    with_kwargs: bool = False,
+    prepend: bool = False,
+    always: bool = False,
 ) -> RemovableHandle:
     """Install a hook of a module or, for the class, of all, after or before those it has.
 
     Args:
         kind: The attribute of ``ModuleHooks``.
+        always: Call it where ``forward`` fails too, if it comes after that.
     """
     check_callable(hook)
     hooks: Hooks = getattr(hooks_of(owner), kind)
@@ -97,6 +105,8 @@ def add_hook(
     if prepend:
         hooks.clear()
     hooks[handle.id] = (hook, with_kwargs)
+    if always:
+        hooks_of(owner).always_after.add(handle.id)
     hooks.update(later)
     return handle
 
@@ -114,6 +124,17 @@ def _backward_hooks(module: Module, own: ModuleHooks, args: tuple) -> BackwardHo
 def call_with_hooks(module: Module, args: tuple, kwargs: dict) -> Any:
     """Run ``module.forward`` between its hooks, after those of all modules."""
     own = module.__dict__.get("_hooks") or _none
+    if not (for_all.always_after or own.always_after):
+        return _call(module, own, args, kwargs, set())
+    done: set[int] = set()
+    try:
+        return _call(module, own, args, kwargs, done)
+    except Exception:
+        _run_those_left(module, own, args, kwargs, done)
+        raise
+
+
+def _call(module: Module, own: ModuleHooks, args: tuple, kwargs: dict, done: set[int]) -> Any:
     for hook, with_kwargs in (*for_all.before.values(), *own.before.values()):
         changed = hook(module, args, kwargs) if with_kwargs else hook(module, args)
         if changed is not None and with_kwargs:
@@ -122,7 +143,8 @@ def call_with_hooks(module: Module, args: tuple, kwargs: dict) -> Any:
             args = changed if isinstance(changed, tuple) else (changed,)
     backward = _backward_hooks(module, own, args)
     result = module.forward(*args, **kwargs)
-    for hook, with_kwargs in (*for_all.after.values(), *own.after.values()):
+    for number, (hook, with_kwargs) in (*for_all.after.items(), *own.after.items()):
+        done.add(number)
         extra = (kwargs,) if with_kwargs else ()
         changed = hook(module, args, *extra, result)
         if changed is not None:
@@ -130,3 +152,21 @@ def call_with_hooks(module: Module, args: tuple, kwargs: dict) -> Any:
     if backward is not None:
         result = backward.attach(result)
     return result
+
+
+def _run_those_left(
+    module: Module, own: ModuleHooks, args: tuple, kwargs: dict, done: set[int]
+) -> None:
+    """Run hooks that are always to be called, without an output; their own errors are warnings."""
+    for hooks in (for_all, own):
+        for number in sorted(hooks.always_after - done):
+            hook, with_kwargs = hooks.after.get(number, (None, False))
+            if hook is None:  # removed
+                continue
+            try:
+                hook(module, args, *((kwargs,) if with_kwargs else ()), None)
+            except Exception as error:
+                warnings.warn(
+                    f"a hook that is always called failed after an error in forward: {error}",
+                    stacklevel=2,
+                )

@@ -1,15 +1,22 @@
 # python/ebb/nn/init.py -- fills tensors with starting values, under PyTorch's names.
 """All write in place, unrecorded, and return their argument; they are those of ebb/nn/init.h.
 
-Random ones draw from the default generator, so one seed gives one network in C++ and in Python.
+Random ones draw from ``generator``, or else from the default one: one seed gives one network in C++
+and in Python.
 """
 
 from __future__ import annotations
 
+import functools
 import operator
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
 
 from ebb import _C
-from ebb._C import Tensor
+from ebb._C import Generator, Tensor
 
 __all__ = [
     "calculate_gain",
@@ -27,7 +34,29 @@ __all__ = [
     "xavier_normal_",
     "xavier_uniform_",
     "zeros_",
+    *("constant", "dirac", "eye", "kaiming_normal", "kaiming_uniform", "normal"),
+    *("orthogonal", "sparse", "uniform", "xavier_normal", "xavier_uniform"),
 ]
+
+_fills_nothing = ContextVar("_fills_nothing", default=False)
+
+
+@contextmanager
+def filling_nothing() -> Iterator[None]:
+    """Let all functions of this module leave tensors as they are, in the block and its thread."""
+    token = _fills_nothing.set(True)
+    try:
+        yield
+    finally:
+        _fills_nothing.reset(token)
+
+
+def _fill(name: str, tensor: Tensor, generator: Generator | None, *options: Any) -> Tensor:
+    return tensor if _fills_nothing.get() else _C._init(name, tensor, generator, *options)
+
+
+def _fill_kaiming(name: str, tensor: Tensor, *options: Any) -> Tensor:
+    return tensor if _fills_nothing.get() else _C._init_kaiming(name, tensor, *options)
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
@@ -40,25 +69,36 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     return _C._init_gain(nonlinearity, 0.01 if param is None else param)
 
 
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
+def uniform_(
+    tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
+) -> Tensor:
     """Fill with numbers drawn uniformly from [a, b)."""
-    return _C._init("uniform_", tensor, a, b)
+    return _fill("uniform_", tensor, generator, a, b)
 
 
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
+def normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
+) -> Tensor:
     """Fill with numbers drawn from a normal distribution."""
-    return _C._init("normal_", tensor, mean, std)
+    return _fill("normal_", tensor, generator, mean, std)
 
 
 def trunc_normal_(
-    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Fill with numbers drawn from a normal distribution, but only such in [a, b]."""
-    return _C._init("trunc_normal_", tensor, mean, std, a, b)
+    return _fill("trunc_normal_", tensor, generator, mean, std, a, b)
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill with one number."""
+    if _fills_nothing.get():
+        return tensor
     with _C.no_grad():
         return tensor.fill_(val)
 
@@ -75,7 +115,7 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 def eye_(tensor: Tensor) -> Tensor:
     """Fill with the identity matrix, cut or filled up with zeros."""
-    return _C._init("eye_", tensor)
+    return _fill("eye_", tensor, None)
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
@@ -85,21 +125,27 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
         tensor: A weight of 3 to 5 dims.
         groups: Groups of the convolution; each passes its own channels.
     """
-    return _C._init("dirac_", tensor, operator.index(groups))
+    return _fill("dirac_", tensor, None, operator.index(groups))
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+def xavier_uniform_(
+    tensor: Tensor, gain: float = 1.0, generator: Generator | None = None
+) -> Tensor:
     """Fill with numbers drawn uniformly from +-gain * sqrt(6 / (fan_in + fan_out))."""
-    return _C._init("xavier_uniform_", tensor, gain)
+    return _fill("xavier_uniform_", tensor, generator, gain)
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers of deviation gain * sqrt(2 / (fan_in + fan_out))."""
-    return _C._init("xavier_normal_", tensor, gain)
+    return _fill("xavier_normal_", tensor, generator, gain)
 
 
 def kaiming_uniform_(
-    tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
+    tensor: Tensor,
+    a: float = 0.0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
 ) -> Tensor:
     """Fill with numbers drawn uniformly from +-b, where b = gain * sqrt(3 / fan).
 
@@ -109,11 +155,15 @@ def kaiming_uniform_(
         mode: "fan_in" keeps the variance in the forward pass, "fan_out" in the backward pass.
         nonlinearity: What follows; see ``calculate_gain``.
     """
-    return _C._init_kaiming("kaiming_uniform_", tensor, a, mode, nonlinearity)
+    return _fill_kaiming("kaiming_uniform_", tensor, generator, a, mode, nonlinearity)
 
 
 def kaiming_normal_(
-    tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
+    tensor: Tensor,
+    a: float = 0.0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
 ) -> Tensor:
     """Fill with normal numbers of deviation gain / sqrt(fan).
 
@@ -123,18 +173,20 @@ def kaiming_normal_(
         mode: "fan_in" keeps the variance in the forward pass, "fan_out" in the backward pass.
         nonlinearity: What follows; see ``calculate_gain``.
     """
-    return _C._init_kaiming("kaiming_normal_", tensor, a, mode, nonlinearity)
+    return _fill_kaiming("kaiming_normal_", tensor, generator, a, mode, nonlinearity)
 
 
-def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill with rows that are orthogonal and of length ``gain``, or columns if rows are more.
 
     Dims after the first are taken together.
     """
-    return _C._init("orthogonal_", tensor, gain)
+    return _fill("orthogonal_", tensor, generator, gain)
 
 
-def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
+def sparse_(
+    tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None
+) -> Tensor:
     """Fill with normal numbers, and set a share of each column to zero.
 
     Args:
@@ -142,4 +194,31 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
         sparsity: The share, from 0 to 1.
         std: Deviation of the numbers.
     """
-    return _C._init("sparse_", tensor, sparsity, std)
+    return _fill("sparse_", tensor, generator, sparsity, std)
+
+
+def _older(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Return the older spelling of a function, which warns."""
+    new = function.__name__
+
+    @functools.wraps(function)
+    def older(*args: Any, **kwargs: Any) -> Tensor:
+        warnings.warn(f"nn.init.{new.removesuffix('_')} is now {new}", FutureWarning, stacklevel=2)
+        return function(*args, **kwargs)
+
+    older.__name__ = older.__qualname__ = new.removesuffix("_")
+    older.__doc__ = f"Do what ``{new}`` does; an older spelling."
+    return older
+
+
+constant = _older(constant_)
+dirac = _older(dirac_)
+eye = _older(eye_)
+kaiming_normal = _older(kaiming_normal_)
+kaiming_uniform = _older(kaiming_uniform_)
+normal = _older(normal_)
+orthogonal = _older(orthogonal_)
+sparse = _older(sparse_)
+uniform = _older(uniform_)
+xavier_normal = _older(xavier_normal_)
+xavier_uniform = _older(xavier_uniform_)

@@ -22,21 +22,24 @@ class Linear(Module):
         in_features: Size of the input's last dim.
         out_features: Size of the output's last dim.
         bias: Whether a bias is added.
+        device: Where they are; the default one if None.
         dtype: Of the parameters; float32 if None.
     """
 
     weight: Parameter
     bias: Parameter | None
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype=None):
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, device=None, dtype=None
+    ):
         super().__init__()
         if in_features < 0 or out_features < 0:
             raise _C.ValueError(f"Linear: needs sizes >= 0, got {in_features} and {out_features}")
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(_C.empty((out_features, in_features), dtype=dtype))
+        self.weight = Parameter(_C.empty((out_features, in_features), device=device, dtype=dtype))
         if bias:
-            self.bias = Parameter(_C.empty((out_features,), dtype=dtype))
+            self.bias = Parameter(_C.empty((out_features,), device=device, dtype=dtype))
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()
@@ -70,6 +73,7 @@ class Bilinear(Module):
         in2_features: Size of the second input's last dim.
         out_features: Size of the output's last dim.
         bias: Whether a bias is added.
+        device: Where they are; the default one if None.
         dtype: Of the parameters; float32 if None.
     """
 
@@ -82,6 +86,7 @@ class Bilinear(Module):
         in2_features: int,
         out_features: int,
         bias: bool = True,
+        device=None,
         dtype=None,
     ):
         super().__init__()
@@ -94,9 +99,9 @@ class Bilinear(Module):
         self.in2_features = in2_features
         self.out_features = out_features
         shape = (out_features, in1_features, in2_features)
-        self.weight = Parameter(_C.empty(shape, dtype=dtype))
+        self.weight = Parameter(_C.empty(shape, device=device, dtype=dtype))
         if bias:
-            self.bias = Parameter(_C.empty((out_features,), dtype=dtype))
+            self.bias = Parameter(_C.empty((out_features,), device=device, dtype=dtype))
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()
@@ -185,18 +190,19 @@ class PReLU(Module):
     Args:
         num_parameters: 1, or the number of channels (dim 1 of the input).
         init: Where the weight begins.
+        device: Where they are; the default one if None.
         dtype: Of the weight; float32 if None.
     """
 
     weight: Parameter
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, dtype=None):
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device=None, dtype=None):
         super().__init__()
         if num_parameters < 1:
             raise _C.ValueError(f"PReLU: needs num_parameters >= 1, got {num_parameters}")
         self.num_parameters = num_parameters
         self.init = init
-        self.weight = Parameter(_C.empty((num_parameters,), dtype=dtype))
+        self.weight = Parameter(_C.empty((num_parameters,), device=device, dtype=dtype))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -210,3 +216,15 @@ class PReLU(Module):
     def extra_repr(self) -> str:
         """Return the number of weights."""
         return f"num_parameters={self.num_parameters}"
+
+
+class Softmax2d(Module):
+    """The softmax over the channels of each place of ``[N, C, H, W]`` or ``[C, H, W]``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the layer's output."""
+        if input.ndim not in (3, 4):
+            raise _C.ShapeError(
+                f"Softmax2d: input needs 3 or 4 dims, got shape {list(input.shape)}"
+            )
+        return functional.softmax(input, -3)

@@ -8,19 +8,21 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from ebb import _C
+from ebb._devices import cuda_device
 from ebb.nn import conversion, state, traversal
 from ebb.nn.hooks import ModuleHooks, RemovableHandle, add_hook, call_with_hooks
-from ebb.nn.parameter import Parameter
+from ebb.nn.parameter import Buffer, Parameter
 
 _PARAMETER, _BUFFER, _MODULE = "parameter", "buffer", "module"
 
 
-class Module(_C._ModuleCall, state.ExtraState):
+class Module(_C._ModuleCall, state.OwnState):
     """Base of layers and networks: subclasses assign parts in ``__init__`` and define ``forward``.
 
     Example:
@@ -34,6 +36,7 @@ class Module(_C._ModuleCall, state.ExtraState):
 
     training: bool
     _hooks: ModuleHooks | None = None
+    _save_dtype: _C.dtype | None = None  # of state_dict(), if amp.decorate() was told one
     _is_part = False  # whether it was ever registered in a module
     _registered: dict[str, dict[str, Any]]  # for each kind: name -> value, as in the attributes
 
@@ -73,6 +76,8 @@ class Module(_C._ModuleCall, state.ExtraState):
         if kind is not None:
             if kind == _MODULE:
                 self._add_part("__setattr__", name, value)
+            if kind == _BUFFER:
+                (self._transient.discard if value.persistent else self._transient.add)(name)
             if known is not None and known != kind:
                 del registered[known][name]
             registered[kind][name] = value
@@ -204,9 +209,9 @@ class Module(_C._ModuleCall, state.ExtraState):
                 seen.add(module)
                 yield name, module
 
-    def modules(self) -> Iterator[Module]:
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
         """Yield this module and all below, a shared one once."""
-        return (module for _, module in traversal.walk(self))
+        return (module for _, module in traversal.walk(self, "", remove_duplicate))
 
     def named_modules(
         self, prefix: str = "", remove_duplicate: bool = True
@@ -216,11 +221,32 @@ class Module(_C._ModuleCall, state.ExtraState):
 
     def get_submodule(self, target: str) -> Module:
         """Return the module with the dotted name ``target``; "" is this module."""
+        return self._part_at("get_submodule", target)
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put a module in the place with the dotted name ``target``.
+
+        Args:
+            strict: Refuse a name that the module above does not have yet.
+        """
+        path, _, name = target.rpartition(".")
+        if not name or not isinstance(module, Module):
+            raise _C.ValueError(
+                f"set_submodule: needs a name and a Module, got {target!r} and "
+                f"{type(module).__name__}"
+            )
+        parent = self._part_at("set_submodule", path)
+        is_other = hasattr(parent, name) and not isinstance(getattr(parent, name), Module)
+        if is_other or (strict and not hasattr(parent, name)):
+            raise AttributeError(f"set_submodule: needs a submodule's name, got {target!r}")
+        setattr(parent, name, module)
+
+    def _part_at(self, op: str, target: str) -> Module:
         module = self
         for name in target.split(".") if target else []:
             module = module._modules.get(name) if isinstance(module, Module) else None
             if module is None:
-                raise AttributeError(f"get_submodule: needs a submodule's name, got {target!r}")
+                raise AttributeError(f"{op}: needs a submodule's name, got {target!r}")
         return module
 
     def get_parameter(self, target: str) -> Parameter:
@@ -233,7 +259,7 @@ class Module(_C._ModuleCall, state.ExtraState):
 
     def _tensor_at(self, op: str, registry: str, target: str) -> Any:
         path, _, name = target.rpartition(".")
-        found = getattr(self.get_submodule(path), registry).get(name)
+        found = getattr(self._part_at(op, path), registry).get(name)
         if found is None:
             kind = op.removeprefix("get_")
             raise AttributeError(f"{op}: needs a {kind}'s name, got {target!r}")
@@ -257,7 +283,10 @@ class Module(_C._ModuleCall, state.ExtraState):
             prefix: Put before each name.
             keep_vars: Return the parameters themselves instead of detached tensors.
         """
-        return state.collect(self, {} if destination is None else destination, prefix, keep_vars)
+        if destination is None:
+            destination = OrderedDict()
+            destination._metadata = {}  # the version of each module
+        return state.collect(self, destination, prefix, keep_vars, Module.state_dict)
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
@@ -308,16 +337,46 @@ class Module(_C._ModuleCall, state.ExtraState):
 
         Args:
             args: A dtype, a device, a device and a dtype, or a tensor that has what is wanted.
-            kwargs: The same by name: ``device``, ``dtype``, ``tensor``.
+            kwargs: The same by name: ``device``, ``dtype``, ``tensor``; ``memory_format`` lays
+                tensors of four or five dims out in another order, such as ``ebb.channels_last``.
         """
         dtype, device = conversion.wanted(args, kwargs)
         if dtype is not None or device is not None:
-            conversion.convert(self, dtype, device)
+            self._apply(conversion.conversion(dtype, device))
+        if kwargs.get("memory_format") is not None:
+            self._apply(conversion.arrangement(kwargs["memory_format"]))
+        return self
+
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Module:
+        """Give all parameters and buffers new memory on a device, in place, without their values.
+
+        Args:
+            recurse: Do so in the modules below too.
+        """
+        place = conversion.checked_device(device)
+        return self._apply(lambda tensor: _C.empty_like(tensor, device=place), recurse)
+
+    def share_memory(self) -> Module:
+        """Move all parameters and buffers, in place, into memory that processes share."""
+        for tensor in (*self.parameters(), *self.buffers()):
+            tensor.share_memory_()
+        return self
+
+    def _apply(self, fn: Callable[[_C.Tensor], _C.Tensor], recurse: bool = True) -> Module:
+        conversion.apply(self, fn, recurse, Module._apply)
         return self
 
     def type(self, dst_type: _C.dtype) -> Module:
         """Convert all floating parameters and buffers, in place."""
         return self.to(dtype=dst_type)
+
+    def cuda(self, device: Any = None) -> Module:
+        """Move all parameters and buffers to CUDA's device, in place; a plug-in brings it.
+
+        Args:
+            device: Its index, or all of it; the first one if None.
+        """
+        return self.to(cuda_device(device))
 
     def cpu(self) -> Module:
         """Move all parameters and buffers to the CPU, in place."""
@@ -353,15 +412,21 @@ class Module(_C._ModuleCall, state.ExtraState):
         return add_hook(self, "before", hook, with_kwargs, prepend)
 
     def register_forward_hook(
-        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
+        self,
+        hook: Callable,
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
     ) -> RemovableHandle:
         """Call ``hook(module, args, output)`` after ``forward``; its result replaces the output.
 
         Args:
             prepend: Run it before those that are there.
             with_kwargs: Call ``hook(module, args, kwargs, output)``.
+            always_call: Call it, with None as output, where ``forward`` raises an error too.
         """
-        return add_hook(self, "after", hook, with_kwargs, prepend)
+        return add_hook(self, "after", hook, with_kwargs, prepend, always_call)
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_input, grad_output)`` when a run has passed the module.
@@ -382,6 +447,13 @@ class Module(_C._ModuleCall, state.ExtraState):
         """
         return add_hook(self, "backward_before", hook, False, prepend)
 
+    def register_backward_hook(self, hook: Callable) -> RemovableHandle:
+        """Do what ``register_full_backward_hook`` does; an older spelling."""
+        return add_hook(self, "backward_after", hook)
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
     def extra_repr(self) -> str:
         """Return what ``repr`` shows between the parentheses; subclasses may define it."""
         return ""
@@ -396,7 +468,9 @@ _C._set_module_functions(traversal.steps_to, call_with_hooks, traversal.note_pat
 def _kind_of(value: Any) -> str | None:
     if isinstance(value, Parameter):
         return _PARAMETER
-    return _MODULE if isinstance(value, Module) else None
+    if isinstance(value, Module):
+        return _MODULE
+    return _BUFFER if isinstance(value, Buffer) else None
 
 
 def _check_reassigned(known: str, name: str, value: Any) -> None:

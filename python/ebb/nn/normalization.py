@@ -20,15 +20,17 @@ def _as_shape(op: str, normalized_shape: int | Sequence[int]) -> tuple[int, ...]
     return shape
 
 
-class _Affine(Module):
-    """A module with a weight of ones and a bias of zeros, or without either."""
+class Norm(Module):
+    """Base of all norms: a weight of ones and a bias of zeros, or without either."""
 
     weight: Parameter | None
     bias: Parameter | None
 
-    def _register_affine(self, shape: Sequence[int], weight: bool, bias: bool, dtype) -> None:
+    def _register_affine(
+        self, shape: Sequence[int], weight: bool, bias: bool, device, dtype
+    ) -> None:
         for name, wanted in (("weight", weight), ("bias", bias)):
-            made = Parameter(_C.empty(tuple(shape), dtype=dtype)) if wanted else None
+            made = Parameter(_C.empty(tuple(shape), device=device, dtype=dtype)) if wanted else None
             self.register_parameter(name, made)
 
     def reset_parameters(self) -> None:
@@ -39,13 +41,14 @@ class _Affine(Module):
             init.zeros_(self.bias)
 
 
-class LayerNorm(_Affine):
+class LayerNorm(Norm):
     """Brings the last dims to mean 0 and variance 1, then multiplies and adds.
 
     Args:
         normalized_shape: Sizes of those dims.
         elementwise_affine: Whether there is a weight.
         bias: Whether there is a bias beside the weight.
+        device: Where they are; the default one if None.
         dtype: Of the parameters; float32 if None.
     """
 
@@ -55,6 +58,7 @@ class LayerNorm(_Affine):
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
+        device=None,
         dtype=None,
     ):
         super().__init__()
@@ -62,7 +66,7 @@ class LayerNorm(_Affine):
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         has_bias = elementwise_affine and bias
-        self._register_affine(self.normalized_shape, elementwise_affine, has_bias, dtype)
+        self._register_affine(self.normalized_shape, elementwise_affine, has_bias, device, dtype)
         self.reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
@@ -76,13 +80,14 @@ class LayerNorm(_Affine):
         )
 
 
-class RMSNorm(_Affine):
+class RMSNorm(Norm):
     """Divides by the root of the mean square over the last dims, then multiplies.
 
     Args:
         normalized_shape: Sizes of those dims.
         eps: Added to the mean square; the dtype's epsilon if None.
         elementwise_affine: Whether there is a weight.
+        device: Where they are; the default one if None.
         dtype: Of the weight; float32 if None.
     """
 
@@ -91,13 +96,14 @@ class RMSNorm(_Affine):
         normalized_shape: int | Sequence[int],
         eps: float | None = None,
         elementwise_affine: bool = True,
+        device=None,
         dtype=None,
     ):
         super().__init__()
         self.normalized_shape = _as_shape("RMSNorm", normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        self._register_affine(self.normalized_shape, elementwise_affine, False, dtype)
+        self._register_affine(self.normalized_shape, elementwise_affine, False, device, dtype)
         self.reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
@@ -111,14 +117,16 @@ class RMSNorm(_Affine):
         )
 
 
-class GroupNorm(_Affine):
+class GroupNorm(Norm):
     """Brings each group of channels of each sample to mean 0 and variance 1.
 
     Args:
         num_groups: How many groups the channels are split into.
         num_channels: Size of the input's dim 1.
         affine: Whether there are a weight and a bias per channel.
+        device: Where they are; the default one if None.
         dtype: Of the parameters; float32 if None.
+        bias: Whether there is a bias beside the weight.
     """
 
     def __init__(
@@ -127,7 +135,10 @@ class GroupNorm(_Affine):
         num_channels: int,
         eps: float = 1e-5,
         affine: bool = True,
+        device=None,
         dtype=None,
+        *,
+        bias: bool = True,
     ):
         super().__init__()
         if num_groups <= 0 or num_channels < 0 or num_channels % num_groups != 0:
@@ -139,7 +150,7 @@ class GroupNorm(_Affine):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        self._register_affine((num_channels,), affine, affine, dtype)
+        self._register_affine((num_channels,), affine, affine and bias, device, dtype)
         self.reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
@@ -151,7 +162,7 @@ class GroupNorm(_Affine):
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
 
 
-class _ChannelNorm(_Affine):
+class _ChannelNorm(Norm):
     """What batch and instance normalisation share: running statistics per channel."""
 
     _ndims: tuple[int, ...]  # how many dims an input may have
@@ -166,7 +177,9 @@ class _ChannelNorm(_Affine):
         momentum: float | None,
         affine: bool,
         track_running_stats: bool,
+        device,
         dtype,
+        bias: bool,
     ):
         super().__init__()
         if num_features < 0:
@@ -178,12 +191,12 @@ class _ChannelNorm(_Affine):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        self._register_affine((num_features,), affine, affine, dtype)
+        self._register_affine((num_features,), affine, affine and bias, device, dtype)
         made = [None] * 3
         if track_running_stats:
-            made[0] = _C.zeros((num_features,), dtype=dtype)
-            made[1] = _C.ones((num_features,), dtype=dtype)
-            made[2] = _C.zeros((), dtype=_C.int64)
+            made[0] = _C.zeros((num_features,), device=device, dtype=dtype)
+            made[1] = _C.ones((num_features,), device=device, dtype=dtype)
+            made[2] = _C.zeros((), device=device, dtype=_C.int64)
         names = ("running_mean", "running_var", "num_batches_tracked")
         for name, buffer in zip(names, made, strict=True):
             self.register_buffer(name, buffer)
@@ -217,9 +230,14 @@ class _BatchNorm(_ChannelNorm):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
+        device=None,
         dtype=None,
+        *,
+        bias: bool = True,
     ):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype)
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
+        )
 
     def _check_input(self, input: Tensor) -> None:
         if input.ndim not in self._ndims or input.shape[1] != self.num_features:
@@ -261,7 +279,9 @@ class BatchNorm1d(_BatchNorm):
         momentum: How far each batch moves the running statistics; None averages all batches.
         affine: Whether there are a weight and a bias per channel.
         track_running_stats: Whether there are running statistics.
+        device: Where they are; the default one if None.
         dtype: Of parameters and statistics; float32 if None.
+        bias: Whether there is a bias beside the weight.
     """
 
     _ndims = (2, 3)
@@ -287,9 +307,14 @@ class _InstanceNorm(_ChannelNorm):
         momentum: float = 0.1,
         affine: bool = False,
         track_running_stats: bool = False,
+        device=None,
         dtype=None,
+        *,
+        bias: bool = True,
     ):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype)
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
+        )
 
     def _check_input(self, input: Tensor) -> None:
         unbatched, batched = self._ndims
@@ -335,3 +360,34 @@ class InstanceNorm3d(_InstanceNorm):
     """InstanceNorm1d for ``[N, C, D, H, W]`` or ``[C, D, H, W]``."""
 
     _ndims = (4, 5)
+
+
+class CrossMapLRN2d(Module):
+    """Each element over ``(k + alpha / size * sum)^beta``, of the squares of channels around it.
+
+    An even ``size`` takes the channels of the odd one below it.
+
+    Args:
+        size: How many channels.
+        alpha: The factor of their mean square.
+        beta: The power of the divisor.
+        k: What is added to it.
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1):
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the input divided, of [batch, channels, height, width]."""
+        around = self.size - 1 + self.size % 2
+        return functional.local_response_norm(
+            input, around, self.alpha * around / self.size, self.beta, self.k
+        )
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

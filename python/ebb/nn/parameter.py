@@ -1,8 +1,12 @@
-# python/ebb/nn/parameter.py -- Parameter: a tensor that modules register.
+# python/ebb/nn/parameter.py -- Parameter and Buffer: tensors that modules register.
 """A leaf tensor that is part of a module's state."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from ebb import _C
 from ebb._C import Tensor, empty
 
 
@@ -14,9 +18,84 @@ class Parameter(Tensor):
         requires_grad: Whether gradients are wanted.
     """
 
+    _persistable = True  # what Tensor.persistable says
+
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         """Make a leaf over the memory of ``data``."""
         return Tensor._make_subclass(cls, empty(0) if data is None else data, requires_grad)
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
+
+
+class Buffer(Tensor):
+    """A tensor that becomes a module's buffer when it is assigned to an attribute.
+
+    Args:
+        data: The values; the buffer shares their memory.
+        persistent: Whether ``state_dict`` contains it.
+    """
+
+    persistent: bool
+
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
+        """Make a buffer over the memory of ``data``."""
+        made = Tensor._make_subclass(cls, empty(0) if data is None else data.detach(), False)
+        made.persistent = persistent
+        return made
+
+
+class UninitializedParameter(Parameter):
+    """What stands for a parameter whose shape the first input of a lazy module tells.
+
+    Args:
+        requires_grad: Whether gradients are wanted of the parameter.
+        dtype: Of the parameter; float32 if None.
+    """
+
+    def __new__(
+        cls, requires_grad: bool = True, device: Any = None, dtype: Any = None
+    ) -> UninitializedParameter:
+        """Make a placeholder."""
+        data = empty(0, device=device, dtype=dtype)
+        return Tensor._make_subclass(cls, data, requires_grad)
+
+    def materialize(self, shape: Sequence[int], device: Any = None, dtype: Any = None) -> Parameter:
+        """Return a parameter of this shape, its values not set, for the module to hold."""
+        data = empty(shape, device=device or self.device, dtype=dtype or self.dtype)
+        return Parameter(data, self.requires_grad)
+
+    def __repr__(self) -> str:
+        return "<UninitializedParameter>"
+
+
+class UninitializedBuffer(Buffer):
+    """What stands for a buffer whose shape the first input of a lazy module tells.
+
+    Args:
+        dtype: Of the buffer; float32 if None.
+    """
+
+    def __new__(
+        cls,
+        requires_grad: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        persistent: bool = True,
+    ) -> UninitializedBuffer:
+        """Make a placeholder."""
+        if requires_grad:
+            raise _C.ValueError("UninitializedBuffer: needs requires_grad False, got True")
+        return super().__new__(cls, empty(0, device=device, dtype=dtype), persistent=persistent)
+
+    def materialize(self, shape: Sequence[int], device: Any = None, dtype: Any = None) -> Tensor:
+        """Return a tensor of this shape, its values not set, for the module to hold."""
+        return empty(shape, device=device or self.device, dtype=dtype or self.dtype)
+
+    def __repr__(self) -> str:
+        return "<UninitializedBuffer>"
+
+
+def is_uninitialized(tensor: object) -> bool:
+    """Whether a tensor only stands for one whose shape is not known yet."""
+    return isinstance(tensor, UninitializedParameter | UninitializedBuffer)

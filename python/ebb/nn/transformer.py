@@ -12,7 +12,7 @@ from typing import Any
 
 from ebb import _C
 from ebb._C import Tensor
-from ebb.nn import functional
+from ebb.nn import functional, init
 from ebb.nn.attention import MultiheadAttention
 from ebb.nn.containers import ModuleList, check_layer_count
 from ebb.nn.layers import Linear
@@ -20,6 +20,7 @@ from ebb.nn.module import Module
 from ebb.nn.normalization import LayerNorm
 
 __all__ = [
+    "Transformer",
     "TransformerDecoder",
     "TransformerDecoderLayer",
     "TransformerEncoder",
@@ -49,6 +50,7 @@ class _Layer(Module):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
+        device: Any = None,
         dtype: Any = None,
     ):
         super().__init__()
@@ -56,17 +58,19 @@ class _Layer(Module):
         self.norm_first = norm_first
         self.activation = _activation(type(self).__name__, activation)
         self._options = {"dropout": dropout, "bias": bias, "batch_first": batch_first}
-        self.self_attn = MultiheadAttention(d_model, nhead, dtype=dtype, **self._options)
-        self._add_attention(d_model, nhead, dtype)
-        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, dtype=dtype)
-        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, dtype=dtype)
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, device=device, dtype=dtype, **self._options
+        )
+        self._add_attention(d_model, nhead, device, dtype)
+        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, device=device, dtype=dtype)
+        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, device=device, dtype=dtype)
         for number in range(self._norms):
-            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, dtype=dtype)
+            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, device=device, dtype=dtype)
             setattr(self, f"norm{number + 1}", norm)
 
     _norms = 2
 
-    def _add_attention(self, d_model: int, nhead: int, dtype: Any) -> None:
+    def _add_attention(self, d_model: int, nhead: int, device: Any, dtype: Any) -> None:
         """Add what comes between the self-attention and the feed-forward part."""
 
     def _drop(self, x: Tensor) -> Tensor:
@@ -111,8 +115,10 @@ class TransformerDecoderLayer(_Layer):
 
     _norms = 3
 
-    def _add_attention(self, d_model: int, nhead: int, dtype: Any) -> None:
-        self.multihead_attn = MultiheadAttention(d_model, nhead, dtype=dtype, **self._options)
+    def _add_attention(self, d_model: int, nhead: int, device: Any, dtype: Any) -> None:
+        self.multihead_attn = MultiheadAttention(
+            d_model, nhead, device=device, dtype=dtype, **self._options
+        )
 
     def forward(
         self,
@@ -173,3 +179,113 @@ class TransformerDecoder(_Stack):
         for layer in self.layers:
             tgt = layer(tgt, memory, *masks, **more_masks)
         return self._finish(tgt)
+
+
+class Transformer(Module):
+    """An encoder and a decoder, each a stack of layers and a normalisation.
+
+    Args:
+        d_model: Features of source, target and output.
+        nhead: Heads of all attentions.
+        num_encoder_layers: How many layers the encoder has.
+        num_decoder_layers: How many the decoder has.
+        dim_feedforward: Features inside the feed-forward parts.
+        dropout: With this probability, in training.
+        activation: "relu", "gelu" or a function.
+        custom_encoder: What takes the encoder's place.
+        custom_decoder: What takes the decoder's place.
+        layer_norm_eps: Added to variances.
+        batch_first: Whether operands are ``[B, L, E]`` and not ``[L, B, E]``.
+        norm_first: Whether parts normalise before and not after.
+        bias: Whether linear layers and norms have biases.
+        device: Where they are; the default one if None.
+        dtype: Of all parameters; float32 if None.
+    """
+
+    def __init__(
+        self,
+        d_model: int = 512,
+        nhead: int = 8,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: str | Callable[[Tensor], Tensor] = "relu",
+        custom_encoder: Module | None = None,
+        custom_decoder: Module | None = None,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        options = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps,
+                   batch_first, norm_first, bias, device, dtype)  # fmt: skip
+        if custom_encoder is not None:
+            self.encoder = custom_encoder
+        else:
+            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, device=device, dtype=dtype)
+            layer = TransformerEncoderLayer(*options)
+            self.encoder = TransformerEncoder(layer, num_encoder_layers, norm)
+        if custom_decoder is not None:
+            self.decoder = custom_decoder
+        else:
+            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, device=device, dtype=dtype)
+            layer = TransformerDecoderLayer(*options)
+            self.decoder = TransformerDecoder(layer, num_decoder_layers, norm)
+        self.d_model = d_model
+        self.nhead = nhead
+        self.batch_first = batch_first
+        for parameter in self.parameters():
+            if parameter.ndim > 1:
+                init.xavier_uniform_(parameter)
+
+    def forward(
+        self,
+        src: Tensor,
+        tgt: Tensor,
+        src_mask: Tensor | None = None,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        src_is_causal: bool | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        """Return the decoder's output for ``tgt``, which sees the encoder's for ``src``.
+
+        Args:
+            src_mask: Masks are those of ``MultiheadAttention``.
+            src_is_causal: Whether position i sees 0 to i, or that the mask says so.
+        """
+        if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
+            raise _C.ShapeError(
+                f"Transformer: src and tgt need a last size of {self.d_model}, got "
+                f"{list(src.shape)} and {list(tgt.shape)}"
+            )
+        memory = self.encoder(src, src_mask, src_key_padding_mask, bool(src_is_causal))
+        return self.decoder(
+            tgt,
+            memory,
+            tgt_mask,
+            memory_mask,
+            tgt_key_padding_mask,
+            memory_key_padding_mask,
+            bool(tgt_is_causal),
+            memory_is_causal,
+        )
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+        """Return the mask, [sz, sz], that hides from each position all later ones.
+
+        Args:
+            sz: How many positions there are.
+            device: Where the mask is.
+            dtype: Of the mask; float32 if None.
+        """
+        return _C.full((sz, sz), float("-inf"), device=device, dtype=dtype).triu(1)

@@ -239,6 +239,36 @@ def train(device, make_optimizer):
     return losses, {name: value.tolist() for name, value in model.state_dict().items()}
 
 
+def test_a_scaler_goes_over_gradients_of_several_devices():
+    weights = [ebb.ones(3).to(SIM).requires_grad_(), ebb.ones(2, requires_grad=True)]
+    optimizer = optim.SGD(weights, lr=1.0)
+    scaler = ebb.amp.GradScaler("sim", init_scale=4.0)
+    for factor in (2.0, float("inf")):  # the second step is skipped, on both
+        optimizer.zero_grad()
+        scaler.scale((weights[0] * factor).sum()).backward()
+        scaler.scale(weights[1].sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        assert weights[0].tolist() == [-1.0] * 3 and weights[1].tolist() == [0.0] * 2
+    assert scaler.get_scale() == 2.0
+
+
+def test_masters_of_weights_on_a_device_are_there_too():
+    found = []
+    for device in ("cpu", SIM):
+        weight = ebb.ones(3, dtype=ebb.bfloat16).to(device).requires_grad_()
+        optimizer = optim.AdamW([weight], lr=1e-3, master_weights=True)
+        for step in range(3):
+            if step == 2:
+                weight.data = ebb.tensor([2.0, 1.0, 1.0], dtype=ebb.bfloat16).to(device)
+            weight.grad = ebb.ones(3, dtype=ebb.bfloat16).to(device)
+            optimizer.step()
+        master = optimizer.state[weight]["master_weight"]
+        assert master.device == ebb.device(device) and master.dtype is ebb.float32
+        found.append((weight.tolist(), master.tolist()))
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize(
     "make_optimizer",
     [

@@ -136,8 +136,40 @@ def test_bad_arguments_are_refused(call, text):
         call(ebb.empty(3))
 
 
+@pytest.mark.parametrize("name", ["uniform_", "normal_", "trunc_normal_", "xavier_uniform_",
+    "xavier_normal_", "kaiming_uniform_", "kaiming_normal_", "orthogonal_", "sparse_"])  # fmt: skip
+def test_a_generator_of_its_own_leaves_the_default_one_alone(name):
+    def fill(**source):
+        arguments = (0.5,) if name == "sparse_" else ()
+        return getattr(init, name)(ebb.empty(4, 6), *arguments, **source).tolist()
+
+    ebb.manual_seed(3)
+    first = fill()
+    before = ebb.get_rng_state().tolist()
+    own = ebb.Generator().manual_seed(3)
+    assert fill(generator=own) == first and fill(generator=own) != first
+    assert ebb.get_rng_state().tolist() == before
+    with pytest.raises(TypeError, match=f"{name}: argument 'generator' must be Generator"):
+        fill(generator=3)
+
+
 def test_what_is_no_tensor_is_refused():
     with pytest.raises(TypeError, match="orthogonal_: needs a Tensor, got list"):
         init.orthogonal_([[1.0]])
     with pytest.raises(TypeError, match="trunc_normal_: argument 'std' must be float, got str"):
         nn.init.trunc_normal_(ebb.empty(3), std="x")
+
+
+@pytest.mark.parametrize("name", [
+    "constant", "dirac", "eye", "kaiming_normal", "kaiming_uniform", "normal", "orthogonal",
+    "sparse", "uniform", "xavier_normal", "xavier_uniform",
+])  # fmt: skip
+def test_older_spellings_fill_alike_and_say_so(name):
+    options = {"constant": {"val": 3.0}, "sparse": {"sparsity": 0.5}}.get(name, {})
+    shape = (4, 2, 3) if name == "dirac" else (4, 3)
+    ebb.manual_seed(5)
+    expected = getattr(nn.init, f"{name}_")(ebb.empty(shape), **options)
+    ebb.manual_seed(5)
+    with pytest.warns(FutureWarning, match=f"^nn.init.{name} is now {name}_$"):
+        found = getattr(nn.init, name)(ebb.empty(shape), **options)
+    assert ebb.equal(found, expected)

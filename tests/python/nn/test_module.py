@@ -25,7 +25,7 @@ def test_tensors_are_found_by_dotted_name():
         with pytest.raises(AttributeError, match=f"needs a {kind}'s name, got 'first.scale'"):
             call("first.scale")
     with pytest.raises(
-        AttributeError, match="get_submodule: needs a submodule's name, got 'third'"
+        AttributeError, match="get_parameter: needs a submodule's name, got 'third'"
     ):
         net.get_parameter("third.weight")
 
@@ -113,7 +113,9 @@ def test_to_a_device_leaves_dtypes_alone():
     assert net.type(ebb.bfloat16).first.weight.dtype is ebb.bfloat16
     with pytest.raises(ValueError, match="needs a device that is there, got cuda:0"):
         net.to("cuda")
-    with pytest.raises(TypeError, match="to: needs device, dtype, tensor or non_blocking"):
+    with pytest.raises(
+        TypeError, match="to: needs device, dtype, tensor, memory_format or non_blocking"
+    ):
         net.to(speed=3)
     with pytest.raises(TypeError, match=r"must be ebb.device or str, got int"):
         net.to(3)

@@ -1,5 +1,6 @@
 # tests/python/nn/test_transformer.py -- encoder and decoder layers against their parts, put
 # together.
+import math
 import time
 
 import numpy as np
@@ -105,3 +106,23 @@ def test_a_number_of_layers_that_nobody_can_wait_for_is_refused(count):
         with pytest.raises(ebb.Error, match=r"(TransformerEncoder|LSTM|GRU): num_layers needs"):
             make()
         assert time.perf_counter() - start < 5
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_the_whole_is_an_encoder_and_a_decoder(batch_first):
+    net = nn.Transformer(4, 2, 1, 2, 8, dropout=0.0, batch_first=batch_first)
+    src, tgt = ebb.randn(3, 3, 4), ebb.randn(3, 3, 4)
+    mask = net.generate_square_subsequent_mask(3)
+    wanted = net.decoder(tgt, net.encoder(src), tgt_is_causal=True)
+    for options in ({"tgt_mask": mask}, {"tgt_mask": mask, "tgt_is_causal": True}):
+        np.testing.assert_allclose(plain(net(src, tgt, **options)), plain(wanted), atol=1e-5)
+    assert mask.tolist() == [[0, -math.inf, -math.inf], [0, 0, -math.inf], [0, 0, 0]]
+    names = set(net.state_dict())
+    assert {"encoder.norm.weight", "decoder.norm.bias", "decoder.layers.1.linear2.bias"} <= names
+    with pytest.raises(ebb.Error, match="Transformer: src and tgt need a last size of 4, got"):
+        net(ebb.randn(3, 3, 5), tgt)
+
+
+def test_parts_may_be_given():
+    net = nn.Transformer(4, 2, custom_encoder=nn.Identity(), custom_decoder=nn.Identity())
+    assert list(net.parameters()) == []
