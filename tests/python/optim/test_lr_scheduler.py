@@ -313,3 +313,19 @@ def test_a_state_of_something_else_is_refused():
         scheduler.load_state_dict([])
     with pytest.raises(ValueError, match="needs the state of a StepLR, got none of gamma"):
         scheduler.load_state_dict(lr_scheduler.LambdaLR(make_optimizer(), abs).state_dict())
+
+
+def test_a_jump_to_an_epoch_warns():
+    optimizer = make_optimizer()
+    scheduler = lr_scheduler.ExponentialLR(optimizer, 0.5)
+    optimizer.step()
+    with pytest.warns(UserWarning, match=r"scheduler\.step\(epoch\) is deprecated"):
+        scheduler.step(3)
+    assert scheduler.get_last_lr() == [0.125] and scheduler.last_epoch == 3
+
+
+def test_a_plateau_tells_whether_it_cools_down():
+    scheduler = lr_scheduler.ReduceLROnPlateau(make_optimizer(), patience=0, cooldown=1)
+    for epoch, cools in ((4, False), (5, True), (6, False)):
+        scheduler.step(1.0, epoch)
+        assert scheduler.in_cooldown is cools and scheduler.last_epoch == epoch

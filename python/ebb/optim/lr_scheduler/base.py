@@ -14,6 +14,12 @@ from typing import Any
 from ebb import _C
 from ebb.optim.optimizer import Optimizer
 
+# What states of PyTorch's schedules have beside; it follows from how a schedule was made.
+_PYTORCHS = frozenset([
+    *("_is_initial", "_get_lr_called_within_step", "_anneal_func_type", "_schedule_phases"),
+    *("use_beta1", "base_momentums", "max_momentums", "mode_worse"),
+])  # fmt: skip
+
 
 class LRScheduler:
     """Base of all schedules: a subclass of yours defines ``get_lr``.
@@ -22,6 +28,8 @@ class LRScheduler:
         optimizer: Its groups are changed.
         last_epoch: The epoch to go on from; -1 starts anew.
     """
+
+    _may_be_missing: frozenset[str] = frozenset()  # of a state, since PyTorch's has no such entry
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
         if not isinstance(optimizer, Optimizer):
@@ -54,8 +62,19 @@ class LRScheduler:
         """Return the rates that were set last, one per group."""
         return self._last_lr
 
-    def step(self) -> None:
-        """Go on to the next epoch; call it after the optimizer's step."""
+    def step(self, epoch: int | None = None) -> None:
+        """Go on to the next epoch; call it after the optimizer's step.
+
+        Args:
+            epoch: Go to this epoch instead, to the rate that the schedule has there by definition.
+                Deprecated.
+        """
+        if epoch is not None:
+            warnings.warn(
+                "scheduler.step(epoch) is deprecated: step() goes on to the next epoch",
+                UserWarning,
+                stacklevel=2,
+            )
         if self._step_count == 1 and self.optimizer._steps_made == 0:
             warnings.warn(
                 "scheduler.step() was called before optimizer.step(): the first rate of the "
@@ -64,8 +83,12 @@ class LRScheduler:
                 stacklevel=2,
             )
         self._step_count += 1
-        self.last_epoch += 1
-        self._set(self.get_lr())
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        self._set(self.get_lr() if epoch is None else self._lrs_by_definition())
+
+    def _lrs_by_definition(self) -> list[float]:
+        """The rates of this epoch, whatever those before were; for schedules that can tell."""
+        return self.get_lr()
 
     def _start(self) -> None:
         """Begin at epoch 0 from the groups' present rates, as when made."""
@@ -90,14 +113,16 @@ class LRScheduler:
         """Take over what ``state_dict`` returned; load the optimizer's state as well."""
         if not isinstance(state_dict, Mapping):
             raise _C.DTypeError(f"load_state_dict: needs a dict, got {type(state_dict).__name__}")
-        missing = self.state_dict().keys() - state_dict.keys()
+        missing = self.state_dict().keys() - state_dict.keys() - self._may_be_missing
         if missing:
             raise _C.ValueError(
                 f"load_state_dict: needs the state of a {type(self).__name__}, "
                 f"got none of {', '.join(sorted(missing))}"
             )
         self.__dict__.update(
-            (name, value) for name, value in state_dict.items() if name != "optimizer"
+            (name, value)
+            for name, value in state_dict.items()
+            if name != "optimizer" and name not in _PYTORCHS
         )
 
     def _present_lrs(self) -> list[Any]:
@@ -144,3 +169,12 @@ def at_least(op: str, name: str, value: int, least: int) -> int:
     if not is_whole or operator.index(value) < least:
         raise _C.ValueError(f"{op}: needs a whole number {name} >= {least}, got {value!r}")
     return operator.index(value)
+
+
+def state_of(function: Any) -> dict[str, Any] | None:
+    """Return what an object that is called has to keep; functions, and None, keep nothing."""
+    is_plain = function is None or isinstance(function, _FUNCTION_TYPES)
+    return None if is_plain else dict(vars(function))
+
+
+_FUNCTION_TYPES = (type(lambda: None), type(len))

@@ -33,6 +33,7 @@ class _CombinedLR(LRScheduler):
     """Base: keeps the state of its parts under ``_schedulers``."""
 
     _schedulers: list[LRScheduler]
+    _may_be_missing = frozenset(("base_lrs", "_step_count", "last_epoch"))
 
     def _restart(self) -> None:
         for group in self.optimizer.param_groups:
@@ -57,6 +58,8 @@ class _CombinedLR(LRScheduler):
         self._schedulers = schedules
         for schedule, kept in zip(schedules, state_dict["_schedulers"], strict=True):
             schedule.load_state_dict(kept)
+        if "last_epoch" not in state_dict:
+            self.last_epoch = schedules[0].last_epoch
 
 
 class SequentialLR(_CombinedLR):

@@ -8,6 +8,7 @@ from typing import Any
 
 from ebb import _C
 from ebb.optim.lr_scheduler.base import LRScheduler, at_least, per_group
+from ebb.optim.lr_scheduler.momentum import limit_momenta, set_momentum
 from ebb.optim.optimizer import Optimizer
 
 
@@ -105,6 +106,8 @@ class OneCycleLR(LRScheduler):
         last_epoch: The step to go on from; -1 starts anew.
     """
 
+    _may_be_missing = frozenset(("phases", "anneal_strategy"))
+
     def __init__(
         self,
         optimizer: Optimizer,
@@ -146,7 +149,7 @@ class OneCycleLR(LRScheduler):
         if last_epoch == -1:
             self._set_rates(optimizer, max_lr, div_factor, final_div_factor)
             if cycle_momentum:
-                self._set_momenta(optimizer, base_momentum, max_momentum)
+                limit_momenta("OneCycleLR", optimizer, base_momentum, max_momentum)
         super().__init__(optimizer, last_epoch)
 
     @staticmethod
@@ -156,19 +159,6 @@ class OneCycleLR(LRScheduler):
             group["initial_lr"] = rate / div
             group["max_lr"] = rate
             group["min_lr"] = rate / div / final_div
-
-    @staticmethod
-    def _set_momenta(optimizer: Optimizer, base: Any, highest: Any) -> None:
-        bases = per_group("OneCycleLR", "base_momentum", base, optimizer)
-        tops = per_group("OneCycleLR", "max_momentum", highest, optimizer)
-        for group, low, high in zip(optimizer.param_groups, bases, tops, strict=True):
-            if "momentum" not in group and "betas" not in group:
-                raise _C.ValueError(
-                    "OneCycleLR: needs an optimizer with momentum or betas to cycle the momentum, "
-                    f"got {type(optimizer).__name__}"
-                )
-            group["base_momentum"], group["max_momentum"] = low, high
-            _set_momentum(group, high)
 
     def get_lr(self) -> list[float]:
         """Return the rates of this step, and set the momenta."""
@@ -191,7 +181,7 @@ class OneCycleLR(LRScheduler):
         for group in self.optimizer.param_groups:
             rates.append(anneal(group[rate_from], group[rate_to], part))
             if self.cycle_momentum:
-                _set_momentum(group, anneal(group[momentum_from], group[momentum_to], part))
+                set_momentum(group, anneal(group[momentum_from], group[momentum_to], part))
         return rates
 
 
@@ -212,10 +202,3 @@ def _cosine(start: float, end: float, part: float) -> float:
 
 def _line(start: float, end: float, part: float) -> float:
     return start + (end - start) * part
-
-
-def _set_momentum(group: dict[str, Any], momentum: float) -> None:
-    if "betas" in group:
-        group["betas"] = (momentum, *tuple(group["betas"])[1:])
-    else:
-        group["momentum"] = momentum

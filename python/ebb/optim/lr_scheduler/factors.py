@@ -7,12 +7,12 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ebb import _C
-from ebb.optim.lr_scheduler.base import LRScheduler, at_least, per_group
+from ebb.optim.lr_scheduler.base import LRScheduler, at_least, per_group, state_of
 from ebb.optim.optimizer import Optimizer
 
 
@@ -44,6 +44,9 @@ class FactorLR(LRScheduler):
         self.last_epoch = 0
         self._step_count = 1
         self._set(self._defined_lrs(self._factor(0)))
+
+    def _lrs_by_definition(self) -> list[float]:
+        return self._defined_lrs(self._factor(self.last_epoch))
 
     def _defined_lrs(self, factor: float) -> list[Any]:
         return [self._floor + (rate - self._floor) * factor for rate in self._starting_lrs()]
@@ -87,12 +90,17 @@ class MultiStepLR(FactorLR):
         gamma: float = 0.1,
         last_epoch: int = -1,
     ):
-        self.milestones = sorted(milestones)
+        self.milestones = Counter(milestones)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
     def _factor(self, epoch: int) -> float:
-        return self.gamma ** bisect_right(self.milestones, epoch)
+        return self.gamma ** sum(n for at, n in self.milestones.items() if at <= epoch)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over what ``state_dict`` returned."""
+        super().load_state_dict(state_dict)
+        self.milestones = Counter(self.milestones)  # some files know lists and dicts only
 
 
 class ConstantLR(FactorLR):
@@ -247,10 +255,7 @@ class _FunctionLR(LRScheduler):
     def state_dict(self) -> dict[str, Any]:
         """Return everything but the optimizer; functions are left out, objects keep their state."""
         state = super().state_dict()
-        state["lr_lambdas"] = [
-            None if isinstance(function, _FUNCTION_TYPES) else dict(vars(function))
-            for function in self.lr_lambdas
-        ]
+        state["lr_lambdas"] = [state_of(function) for function in self.lr_lambdas]
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -261,9 +266,6 @@ class _FunctionLR(LRScheduler):
         for function, kept in zip(functions, state_dict["lr_lambdas"], strict=True):
             if kept is not None:
                 vars(function).update(kept)
-
-
-_FUNCTION_TYPES = (type(lambda: None), type(len))
 
 
 class LambdaLR(_FunctionLR):

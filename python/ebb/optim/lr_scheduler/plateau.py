@@ -26,6 +26,8 @@ class ReduceLROnPlateau(LRScheduler):
         eps: A smaller change of the rate is left out.
     """
 
+    _may_be_missing = frozenset(("base_lrs", "_step_count"))
+
     def __init__(
         self,
         optimizer: Optimizer,
@@ -63,21 +65,27 @@ class ReduceLROnPlateau(LRScheduler):
         self.last_epoch = 0
         self._last_lr = self._present_lrs()
 
-    def step(self, metrics: Any) -> None:  # type: ignore[override]
+    @property
+    def in_cooldown(self) -> bool:
+        """Whether epochs are not looked at, since the rate was lowered."""
+        return self.cooldown_counter > 0
+
+    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         """Look at this epoch's metric.
 
         Args:
             metrics: A number, or a tensor of one element.
+            epoch: Which epoch it is; the next one if None. Deprecated.
         """
         metric = float(metrics)
-        self.last_epoch += 1
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         self._step_count += 1
         if self._is_better(metric):
             self.best = metric
             self.num_bad_epochs = 0
         else:
             self.num_bad_epochs += 1
-        if self.cooldown_counter > 0:
+        if self.in_cooldown:
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
