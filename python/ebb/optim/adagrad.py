@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from ebb._C import Tensor
 from ebb.optim.fused import FusedOptimizer
 from ebb.optim.optimizer import Params
 
@@ -18,21 +19,26 @@ class Adagrad(FusedOptimizer):
         initial_accumulator_value: What the sum of squares begins with.
         eps: Added to the root, so that nothing is divided by zero.
         maximize: Go up instead of down.
-        foreach, fused: Taken for PyTorch's sake; every step is fused.
+        master_weights: Keep float32 values of parameters of half types, which make the steps.
+        foreach, fused, capturable: Taken for PyTorch's sake; every step is fused.
+        differentiable: Refused if True: a step is not recorded.
     """
 
     def __init__(
         self,
         params: Params,
-        lr: float = 1e-2,
+        lr: float | Tensor = 1e-2,
         lr_decay: float = 0.0,
         weight_decay: float = 0.0,
         initial_accumulator_value: float = 0.0,
         eps: float = 1e-10,
+        foreach: bool | None = None,
         *,
         maximize: bool = False,
-        foreach: bool | None = None,
+        master_weights: bool = False,
         fused: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
     ):
         defaults = {
             "lr": lr,
@@ -41,5 +47,6 @@ class Adagrad(FusedOptimizer):
             "initial_accumulator_value": initial_accumulator_value,
             "eps": eps,
             "maximize": maximize,
+            "master_weights": master_weights,
         }
-        super().__init__(params, defaults)
+        super().__init__(params, defaults, differentiable=differentiable)

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from ebb import _C
+from ebb._C import Tensor
 from ebb.optim.fused import FusedOptimizer
-from ebb.optim.optimizer import Params
+from ebb.optim.optimizer import Group, Params
 
 
 class Adam(FusedOptimizer):
@@ -18,21 +22,28 @@ class Adam(FusedOptimizer):
         weight_decay: Factor of the parameter that is added to its gradient.
         amsgrad: Divide by the largest mean square so far.
         maximize: Go up instead of down.
-        foreach, fused: Taken for PyTorch's sake; every step is fused.
+        decoupled_weight_decay: Let decay shrink the parameter directly, as ``AdamW`` does.
+        master_weights: Keep float32 values of parameters of half types, which make the steps.
+        foreach, fused, capturable: Taken for PyTorch's sake; every step is fused.
+        differentiable: Refused if True: a step is not recorded.
     """
 
     def __init__(
         self,
         params: Params,
-        lr: float = 1e-3,
+        lr: float | Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        master_weights: bool = False,
         foreach: bool | None = None,
         fused: bool | None = None,
+        capturable: bool = False,
+        decoupled_weight_decay: bool = False,
+        differentiable: bool = False,
     ):
         defaults = {
             "lr": lr,
@@ -41,8 +52,14 @@ class Adam(FusedOptimizer):
             "weight_decay": weight_decay,
             "amsgrad": amsgrad,
             "maximize": maximize,
+            "master_weights": master_weights,
+            "decoupled_weight_decay": decoupled_weight_decay,
         }
-        super().__init__(params, defaults)
+        super().__init__(params, defaults, differentiable=differentiable)
+
+    def _make(self, group: Group) -> Any:
+        kind = "AdamW" if group["decoupled_weight_decay"] else "Adam"
+        return _C._optimizer(kind, group["params"], group)
 
 
 class AdamW(Adam):
@@ -56,20 +73,36 @@ class AdamW(Adam):
         weight_decay: How strongly parameters shrink.
         amsgrad: Divide by the largest mean square so far.
         maximize: Go up instead of down.
-        foreach, fused: Taken for PyTorch's sake; every step is fused.
+        master_weights: Keep float32 values of parameters of half types, which make the steps.
+        foreach, fused, capturable: Taken for PyTorch's sake; every step is fused.
+        differentiable: Refused if True: a step is not recorded.
     """
 
     def __init__(
         self,
         params: Params,
-        lr: float = 1e-3,
+        lr: float | Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        master_weights: bool = False,
         foreach: bool | None = None,
         fused: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
     ):
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+        super().__init__(
+            params,
+            lr,
+            betas,
+            eps,
+            weight_decay,
+            amsgrad,
+            maximize=maximize,
+            master_weights=master_weights,
+            decoupled_weight_decay=True,
+            differentiable=differentiable,
+        )

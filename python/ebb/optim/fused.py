@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ebb import _C
-from ebb.optim.optimizer import Group, Optimizer
+from ebb.optim.optimizer import Group, Optimizer, Params
 
 _step = _C._optimizer_step
 
@@ -23,6 +23,15 @@ class FusedOptimizer(Optimizer):
         defaults: Options of groups that do not set them.
     """
 
+    def __init__(self, params: Params, defaults: Group, *, differentiable: bool = False):
+        if differentiable:
+            raise _C.NotImplementedError(
+                f"{type(self).__name__}: needs differentiable=False, got True: a step is not "
+                "recorded\nhint: write the step with ops: new = weight - lr * grad(loss, weight, "
+                "create_graph=True)[0]"
+            )
+        super().__init__(params, defaults)
+
     _runs_hooks = True
     _kind: str  # the class in ebb/optim
 
@@ -33,8 +42,7 @@ class FusedOptimizer(Optimizer):
 
     def _prepare(self) -> None:
         self._handles: list[Any] = []
-        self._hooks_before: dict[int, Callable] = {}
-        self._hooks_after: dict[int, Callable] = {}
+        self._prepare_hooks()
         self._steps_made = 0
 
     def add_param_group(self, param_group: Group) -> None:
@@ -80,17 +88,24 @@ class FusedOptimizer(Optimizer):
     def state(self) -> dict[_C.Tensor, dict[str, Any]]:
         """What is kept per parameter, by parameter; the tensors are the optimizer's own."""
         return {
-            tensor: kept
+            tensor: {**kept, **self._following(group, int(kept.get("step", 0)))}
             for handle, group in zip(self._handles, self.param_groups, strict=True)
             for index, tensor in enumerate(group["params"])
             if (kept := _C._optimizer_state(handle, index))
         }
+
+    def _following(self, group: Group, steps: int) -> dict[str, Any]:
+        """What PyTorch keeps as well, and follows from a group's options and the steps made."""
+        return {}
 
     def _take_over(self, groups: list[Group], states: Mapping[_C.Tensor, Any]) -> None:
         made = []
         for group in groups:
             handle = self._make(group)
             for index, tensor in enumerate(group["params"]):
-                _C._set_optimizer_state(handle, index, states.get(tensor, {}))
+                given = states.get(tensor, {})
+                known = self._following(group, 0)
+                own = {name: value for name, value in given.items() if name not in known}
+                _C._set_optimizer_state(handle, index, own)
             made.append(handle)
         self._handles = made

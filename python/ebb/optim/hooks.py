@@ -1,11 +1,13 @@
-# python/ebb/optim/hooks.py -- the handle that removes an optimizer's hook.
+# python/ebb/optim/hooks.py -- hooks of an optimizer, and the handle that removes one.
 """Hooks run in order of registration."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from typing import Any
 
+from ebb import _C
 from ebb._callables import check_callable
 
 _numbers = itertools.count()
@@ -14,11 +16,20 @@ _numbers = itertools.count()
 class RemovableHandle:
     """Removes a hook again; also at the end of a ``with`` block."""
 
-    def __init__(self, hooks: dict[int, Callable], hook: Callable):
+    def __init__(self, hooks: dict[int, Callable], hook: Callable, prepend: bool = False):
         check_callable(hook)
         self._hooks = hooks
         self._number = next(_numbers)
+        later = dict(hooks) if prepend else {}
+        if prepend:
+            hooks.clear()
         hooks[self._number] = hook
+        hooks.update(later)
+
+    @property
+    def id(self) -> int:
+        """A number that no other hook has."""
+        return self._number
 
     def remove(self) -> bool:
         """Remove the hook; return whether it was still there."""
@@ -29,3 +40,102 @@ class RemovableHandle:
 
     def __exit__(self, *exc_info: object) -> None:
         self.remove()
+
+
+class OptimizerHooks:
+    """What registers hooks around steps and states. Base of ``Optimizer``."""
+
+    _hooks_before: dict[int, Callable]
+    _hooks_after: dict[int, Callable]
+    _state_hooks: dict[str, dict[int, Callable]]
+
+    def _prepare_hooks(self) -> None:
+        self._hooks_before = {}
+        self._hooks_after = {}
+        self._state_hooks = {
+            kind: {}
+            for kind in ("before_saving", "after_saving", "before_loading", "after_loading")
+        }
+
+    def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` before each step.
+
+        A pair that it returns replaces the arguments of ``step``.
+        """
+        return RemovableHandle(self._hooks_before, hook)
+
+    def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` after each step."""
+        return RemovableHandle(self._hooks_after, hook)
+
+    def register_state_dict_pre_hook(
+        self, hook: Callable, prepend: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(optimizer)`` before ``state_dict``.
+
+        Args:
+            prepend: Run it before those that are there.
+        """
+        return RemovableHandle(self._state_hooks["before_saving"], hook, prepend)
+
+    def register_state_dict_post_hook(
+        self, hook: Callable, prepend: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(optimizer, state_dict)`` before ``state_dict`` returns.
+
+        A dict that it returns takes the place of that dict.
+
+        Args:
+            prepend: Run it before those that are there.
+        """
+        return RemovableHandle(self._state_hooks["after_saving"], hook, prepend)
+
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable, prepend: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(optimizer, state_dict)`` before ``load_state_dict``, with a shallow copy.
+
+        A dict that it returns takes the place of that dict.
+
+        Args:
+            prepend: Run it before those that are there.
+        """
+        return RemovableHandle(self._state_hooks["before_loading"], hook, prepend)
+
+    def register_load_state_dict_post_hook(
+        self, hook: Callable, prepend: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(optimizer)`` after ``load_state_dict``.
+
+        Args:
+            prepend: Run it before those that are there.
+        """
+        return RemovableHandle(self._state_hooks["after_loading"], hook, prepend)
+
+    def _passed_on(self, kind: str, state: Any) -> Any:
+        """Return a state as the hooks of a kind leave it."""
+        for hook in tuple(self._state_hooks[kind].values()):
+            changed = hook(self, state)
+            state = state if changed is None else changed
+        return state
+
+    def _call_state_hooks(self, kind: str) -> None:
+        for hook in tuple(self._state_hooks[kind].values()):
+            hook(self)
+
+    def _run_hooks_before(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        for hook in tuple(self._hooks_before.values()):
+            changed = hook(self, args, kwargs)
+            if changed is None:
+                continue
+            if not isinstance(changed, tuple) or len(changed) != 2:
+                raise _C.DTypeError(
+                    "step: needs a pre-hook to return None or (args, kwargs), "
+                    f"got {type(changed).__name__}"
+                )
+            args, kwargs = changed
+        return args, kwargs
+
+    def _run_hooks_after(self, args: tuple, kwargs: dict) -> None:
+        for hook in tuple(self._hooks_after.values()):
+            hook(self, args, kwargs)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ebb import _C
-from ebb.optim.hooks import RemovableHandle
+from ebb.optim.hooks import OptimizerHooks
 from ebb.profiler import record_function
 
 Group = dict[str, Any]
@@ -21,7 +21,7 @@ Params = Iterable[_C.Tensor] | Iterable[Group]
 
 # Options of some optimizer: given to one that does not have them, they are a mistake.
 _KNOWN_OPTIONS = {
-    *("lr", "weight_decay", "maximize", "eps"),
+    *("lr", "weight_decay", "maximize", "eps", "master_weights"),
     *("momentum", "dampening", "nesterov"),
     *("betas", "amsgrad"),
     *("alpha", "centered"),
@@ -29,14 +29,15 @@ _KNOWN_OPTIONS = {
 }
 
 
-class Optimizer:
+class Optimizer(OptimizerHooks):
     """Base of all optimizers.
 
     A subclass of yours defines ``step``, which goes over ``param_groups`` and keeps what it needs
     in ``state[parameter]``, a dict per parameter.
 
     Args:
-        params: Parameters, or dicts that each have ``params`` and options of their own.
+        params: Parameters, pairs of a name and a parameter as of ``named_parameters()``, or dicts
+            that each have ``params`` and options of their own.
         defaults: Options of groups that do not set them.
     """
 
@@ -65,8 +66,7 @@ class Optimizer:
 
     def _prepare(self) -> None:
         self.state = defaultdict(dict)
-        self._hooks_before: dict[int, Callable] = {}
-        self._hooks_after: dict[int, Callable] = {}
+        self._prepare_hooks()
         self._steps_made = 0
 
     def add_param_group(self, param_group: Group) -> None:
@@ -84,6 +84,7 @@ class Optimizer:
             )
         params = param_group["params"]
         params = (params,) if isinstance(params, _C.Tensor) else tuple(params)
+        names, params = self._without_names(params)
         for number, tensor in enumerate(params):
             if not isinstance(tensor, _C.Tensor):
                 raise _C.DTypeError(
@@ -94,10 +95,22 @@ class Optimizer:
         known = {id(tensor) for group in self.param_groups for tensor in group["params"]}
         if any(id(tensor) in known for tensor in params):
             raise _C.ValueError(f"{self._name}: needs each parameter in one group, got one in two")
-        return {**self.defaults, **param_group, "params": params}
+        return {**self.defaults, **param_group, "params": params, **names}
+
+    def _without_names(self, params: tuple) -> tuple[Group, tuple]:
+        """Return the names that parameters came with, if any, as an entry of a group."""
+        named = [isinstance(one, tuple) and len(one) == 2 for one in params]
+        before = ["param_names" in group for group in self.param_groups]
+        if not any(named) and not any(before):
+            return {}, params
+        if not all(named + before):
+            raise _C.ValueError(
+                f"{self._name}: needs a name for every parameter or for none, got both"
+            )
+        return {"param_names": [name for name, _ in params]}, tuple(one for _, one in params)
 
     def _check_keys(self, op: str, group: Group) -> None:
-        others = group.keys() - self.defaults.keys() - {"params"}
+        others = group.keys() - self.defaults.keys() - {"params", "param_names"}
         wrong = [
             str(key)
             for key in others
@@ -130,6 +143,7 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """Return state and options, parameters as numbers in order of the groups."""
+        self._call_state_hooks("before_saving")
         numbers, groups = {}, []
         for group in self.param_groups:
             own = []
@@ -140,17 +154,21 @@ class Optimizer:
             numbers[id(key)] if isinstance(key, _C.Tensor) else key: kept
             for key, kept in self.state.items()
         }
-        return {"state": numbered, "param_groups": groups}
+        return self._passed_on("after_saving", {"state": numbered, "param_groups": groups})
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over what ``state_dict`` returned, for the same number and shapes of parameters.
 
-        If something does not fit, nothing is changed.
+        If something does not fit, nothing is changed. Whether there are master weights stays as
+        it is: without them they are left out, and where none are given they begin as the weights.
         """
+        if isinstance(state_dict, Mapping) and self._state_hooks["before_loading"]:
+            state_dict = self._passed_on("before_loading", dict(state_dict))
         groups, states = self._checked_parts(state_dict)
         own_groups, own_states = [], {}
         for own, given in zip(self.param_groups, groups, strict=True):
-            options = {key: value for key, value in given.items() if key != "params"}
+            own_keys = ("params", "master_weights")
+            options = {key: value for key, value in given.items() if key not in own_keys}
             own_groups.append({**own, **options})
             for number, tensor in zip(given["params"], own["params"], strict=True):
                 if number in states:
@@ -158,6 +176,7 @@ class Optimizer:
         self._take_over(own_groups, own_states)
         for own, changed in zip(self.param_groups, own_groups, strict=True):
             own.update(changed)
+        self._call_state_hooks("after_loading")
 
     def _take_over(self, groups: list[Group], states: Mapping[_C.Tensor, Any]) -> None:
         self.state = defaultdict(dict)
@@ -205,36 +224,6 @@ class Optimizer:
             self.add_param_group(group)
         self._take_over(self.param_groups, copied["state"])
 
-    # Hooks.
-
-    def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """Call ``hook(optimizer, args, kwargs)`` before each step.
-
-        A pair that it returns replaces the arguments of ``step``.
-        """
-        return RemovableHandle(self._hooks_before, hook)
-
-    def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
-        """Call ``hook(optimizer, args, kwargs)`` after each step."""
-        return RemovableHandle(self._hooks_after, hook)
-
-    def _run_hooks_before(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-        for hook in tuple(self._hooks_before.values()):
-            changed = hook(self, args, kwargs)
-            if changed is None:
-                continue
-            if not isinstance(changed, tuple) or len(changed) != 2:
-                raise _C.DTypeError(
-                    "step: needs a pre-hook to return None or (args, kwargs), "
-                    f"got {type(changed).__name__}"
-                )
-            args, kwargs = changed
-        return args, kwargs
-
-    def _run_hooks_after(self, args: tuple, kwargs: dict) -> None:
-        for hook in tuple(self._hooks_after.values()):
-            hook(self, args, kwargs)
-
     @property
     def _name(self) -> str:
         return type(self).__name__
@@ -244,7 +233,7 @@ class Optimizer:
         for number, group in enumerate(self.param_groups):
             lines.append(f"Parameter Group {number}")
             lines += [f"    {key}: {value}" for key, value in sorted(group.items())
-                      if key != "params"]  # fmt: skip
+                      if key not in ("params", "param_names")]  # fmt: skip
         return "\n".join([*lines, ")"])
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from ebb._C import Tensor
 from ebb.optim.fused import FusedOptimizer
 from ebb.optim.optimizer import Params
 
@@ -19,21 +20,26 @@ class RMSprop(FusedOptimizer):
         momentum: Share of the last step that is kept.
         centered: Take the square of the running mean off the mean square.
         maximize: Go up instead of down.
-        foreach, fused: Taken for PyTorch's sake; every step is fused.
+        master_weights: Keep float32 values of parameters of half types, which make the steps.
+        foreach, fused, capturable: Taken for PyTorch's sake; every step is fused.
+        differentiable: Refused if True: a step is not recorded.
     """
 
     def __init__(
         self,
         params: Params,
-        lr: float = 1e-2,
+        lr: float | Tensor = 1e-2,
         alpha: float = 0.99,
         eps: float = 1e-8,
         weight_decay: float = 0.0,
         momentum: float = 0.0,
         centered: bool = False,
-        *,
-        maximize: bool = False,
+        capturable: bool = False,
         foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        *,
+        master_weights: bool = False,
         fused: bool | None = None,
     ):
         defaults = {
@@ -44,5 +50,6 @@ class RMSprop(FusedOptimizer):
             "momentum": momentum,
             "centered": centered,
             "maximize": maximize,
+            "master_weights": master_weights,
         }
-        super().__init__(params, defaults)
+        super().__init__(params, defaults, differentiable=differentiable)

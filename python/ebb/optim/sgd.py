@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from ebb._C import Tensor
 from ebb.optim.fused import FusedOptimizer
 from ebb.optim.optimizer import Params
 
@@ -18,21 +19,26 @@ class SGD(FusedOptimizer):
         weight_decay: Factor of the parameter that is added to its gradient.
         nesterov: Look ahead along the momentum.
         maximize: Go up instead of down.
-        foreach, fused: Taken for PyTorch's sake; every step is fused.
+        master_weights: Keep float32 values of parameters of half types, which make the steps.
+        foreach, fused, capturable: Taken for PyTorch's sake; every step is fused.
+        differentiable: Refused if True: a step is not recorded.
     """
 
     def __init__(
         self,
         params: Params,
-        lr: float = 1e-3,
+        lr: float | Tensor = 1e-3,
         momentum: float = 0.0,
         dampening: float = 0.0,
-        weight_decay: float = 0.0,
+        weight_decay: float | Tensor = 0.0,
         nesterov: bool = False,
         *,
         maximize: bool = False,
+        master_weights: bool = False,
         foreach: bool | None = None,
         fused: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
     ):
         defaults = {
             "lr": lr,
@@ -41,5 +47,6 @@ class SGD(FusedOptimizer):
             "weight_decay": weight_decay,
             "nesterov": nesterov,
             "maximize": maximize,
+            "master_weights": master_weights,
         }
-        super().__init__(params, defaults)
+        super().__init__(params, defaults, differentiable=differentiable)

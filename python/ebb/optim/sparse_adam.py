@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from ebb._C import Tensor
 from ebb.optim.fused import FusedOptimizer
 from ebb.optim.optimizer import Params
 
@@ -16,14 +17,24 @@ class SparseAdam(FusedOptimizer):
         betas: Decay of the running mean and of the running mean square.
         eps: Added to the root, so that nothing is divided by zero.
         maximize: Go up instead of down.
+        master_weights: Keep float32 values of parameters of half types, which make the steps.
     """
 
     def __init__(
         self,
         params: Params,
-        lr: float = 1e-3,
+        lr: float | Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         maximize: bool = False,
+        *,
+        master_weights: bool = False,
     ):
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "maximize": maximize,
+            "master_weights": master_weights,
+        }
+        super().__init__(params, defaults)

@@ -1,0 +1,120 @@
+# python/ebb/optim/muon.py -- Muon: momentum whose singular values are made equal.
+"""The step is a few products of matrices per parameter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ebb import _C
+from ebb._C import Tensor
+from ebb.optim.optimizer import Group, Optimizer, Params
+
+
+class Muon(Optimizer):
+    """Steps along the orthogonal matrix nearest to the momentum; for matrices of hidden layers.
+
+    Newton and Schulz's iteration finds it in bfloat16 (Jordan et al., 2024).
+
+    Args:
+        params: Matrices, or groups of them; all other parameters need another optimizer.
+        lr: Step size.
+        weight_decay: How strongly parameters shrink, as in AdamW.
+        momentum: Share of the last step that is kept.
+        nesterov: Look ahead along the momentum.
+        ns_coefficients: Of ``x``, ``x^3`` and ``x^5`` in the iteration.
+        eps: The smallest norm that a matrix is divided by.
+        ns_steps: How often the iteration is made.
+        adjust_lr_fn: "original" (or None) scales steps of tall matrices by the root of their
+            aspect; "match_rms_adamw" makes all steps as large as AdamW's.
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1e-3,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = (3.4445, -4.7750, 2.0315),
+        eps: float = 1e-7,
+        ns_steps: int = 5,
+        adjust_lr_fn: str | None = None,
+    ):
+        for name, value in (("lr", lr), ("weight_decay", weight_decay), ("momentum", momentum)):
+            if not value >= 0:
+                raise _C.ValueError(f"Muon: needs {name} >= 0, got {value}")
+        if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
+            raise _C.ValueError(
+                f"Muon: adjust_lr_fn needs original or match_rms_adamw, got {adjust_lr_fn!r}"
+            )
+        if not 0 <= ns_steps < 100:
+            raise _C.ValueError(f"Muon: needs 0 <= ns_steps < 100, got {ns_steps}")
+        defaults = {
+            "lr": lr,
+            "weight_decay": weight_decay,
+            "momentum": momentum,
+            "nesterov": nesterov,
+            "ns_coefficients": ns_coefficients,
+            "eps": eps,
+            "ns_steps": ns_steps,
+            "adjust_lr_fn": adjust_lr_fn,
+        }
+        super().__init__(params, defaults)
+
+    def _checked_group(self, param_group: Group) -> Group:
+        group = super()._checked_group(param_group)
+        for number, parameter in enumerate(group["params"]):
+            if parameter.ndim != 2:
+                raise _C.ShapeError(
+                    f"Muon: needs matrices, got {list(parameter.shape)} as parameter {number}\n"
+                    "hint: give vectors and tables of embeddings to AdamW"
+                )
+        return group
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a gradient.
+
+        Args:
+            closure: Computes the loss and its gradients first; its result is returned.
+        """
+        loss = None
+        if closure is not None:
+            with _C.enable_grad():
+                loss = closure()
+        with _C.no_grad():
+            for group in self.param_groups:
+                for parameter in group["params"]:
+                    if parameter.grad is not None:
+                        self._update(parameter, self.state[parameter], group)
+        return loss
+
+    def _update(self, parameter: Tensor, state: dict[str, Any], group: Group) -> None:
+        grad, momentum, lr = parameter.grad, group["momentum"], group["lr"]
+        if "momentum_buffer" not in state:
+            state["momentum_buffer"] = _C.zeros_like(grad)
+        buffer = state["momentum_buffer"].lerp_(grad, 1 - momentum)
+        ahead = grad.lerp(buffer, momentum) if group["nesterov"] else buffer
+        update = _orthogonal(ahead, group["ns_coefficients"], group["ns_steps"], group["eps"])
+        parameter.mul_(1 - lr * group["weight_decay"])
+        rows, columns = parameter.shape
+        if group["adjust_lr_fn"] == "match_rms_adamw":
+            lr *= 0.2 * math.sqrt(max(rows, columns))
+        else:
+            lr *= math.sqrt(max(1, rows / max(columns, 1)))
+        parameter.add_(update.to(parameter.dtype), alpha=-lr)
+
+
+def _orthogonal(
+    matrix: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float
+) -> Tensor:
+    """Return, in bfloat16, about U V^T of the singular value decomposition U S V^T."""
+    a, b, c = coefficients
+    is_tall = matrix.shape[0] > matrix.shape[1]
+    found = (matrix.mT if is_tall else matrix).to(_C.bfloat16)
+    found = found / found.norm().clamp(min=eps)
+    for _ in range(steps):
+        gram = found @ found.mT
+        found = a * found + (b * gram + c * (gram @ gram)) @ found
+    return found.mT if is_tall else found
