@@ -21,6 +21,8 @@ KINDS = {
     "adam": lambda p: optim.Adam(p, lr=0.1, amsgrad=True),
     "adamw": lambda p: optim.AdamW(p, lr=0.1),
     "rmsprop": lambda p: optim.RMSprop(p, lr=0.1, momentum=0.5, centered=True),
+    "nadam": lambda p: optim.NAdam(p, lr=0.1),
+    "asgd": lambda p: optim.ASGD(p, lr=0.1, t0=2),
     "adagrad": lambda p: optim.Adagrad(p, lr=0.1, lr_decay=0.5, initial_accumulator_value=1),
 }
 
@@ -65,6 +67,8 @@ def test_states_have_pytorchs_names():
         "adam": {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"},
         "adamw": {"step", "exp_avg", "exp_avg_sq"},
         "rmsprop": {"step", "square_avg", "momentum_buffer", "grad_avg"},
+        "nadam": {"step", "exp_avg", "exp_avg_sq", "mu_product"},
+        "asgd": {"step", "ax", "eta", "mu"},
         "adagrad": {"step", "sum"},
     }
     for kind, make in KINDS.items():
@@ -134,6 +138,74 @@ def test_hooks_run_around_a_step():
     assert before.remove() and not before.remove()
     optimizer.step()
     assert seen == [1.0, 0.5]
+
+
+@pytest.mark.parametrize("kind", ["sgd", "lbfgs"])
+def test_hooks_run_around_saving_and_loading(kind):
+    p, calls = leaf([1.0]), []
+    optimizer = optim.LBFGS([p]) if kind == "lbfgs" else optim.SGD([p], lr=0.5)
+    optimizer.register_state_dict_pre_hook(lambda o: calls.append("second"))
+    optimizer.register_state_dict_pre_hook(lambda o: calls.append("first"), prepend=True)
+    optimizer.register_state_dict_post_hook(lambda o, state: {**state, "note": 7})
+    state = optimizer.state_dict()
+    assert calls == ["first", "second"] and state["note"] == 7
+
+    def faster(o, given):
+        given["param_groups"] = [{**given["param_groups"][0], "lr": 8.0}]
+        calls.append("loading")
+
+    handle = optimizer.register_load_state_dict_pre_hook(faster)
+    optimizer.register_load_state_dict_post_hook(lambda o: calls.append(o.param_groups[0]["lr"]))
+    optimizer.load_state_dict(state)
+    assert calls[2:] == ["loading", 8.0] and state["param_groups"][0]["lr"] != 8.0
+    handle.remove()
+    optimizer.load_state_dict(state)
+    assert len(calls) == 5
+
+
+def test_parameters_may_come_with_names():
+    model = nn.Sequential(nn.Linear(1, 2), nn.Linear(2, 1))
+    optimizer = optim.Adam(model.named_parameters())
+    names = [name for name, _ in model.named_parameters()]
+    assert optimizer.param_groups[0]["param_names"] == names
+    assert optimizer.param_groups[0]["params"] == tuple(model.parameters())
+    state = optimizer.state_dict()
+    assert state["param_groups"][0]["param_names"] == names
+    plain = optim.Adam(model.parameters())
+    plain.load_state_dict(state)
+    assert plain.param_groups[0]["param_names"] == names
+    assert "param_names" not in repr(optimizer)
+
+
+def test_either_all_parameters_have_names_or_none():
+    p, q = leaf([1.0]), leaf([1.0])
+    with pytest.raises(ebb.errors.ValueError, match="SGD: needs a name for every parameter or"):
+        optim.SGD([("p", p), q])
+    optimizer = optim.SGD([("p", p)])
+    with pytest.raises(ebb.errors.ValueError, match="SGD: needs a name for every parameter or"):
+        optimizer.add_param_group({"params": [q]})
+    optimizer.add_param_group({"params": [("q", q)]})
+    assert [group["param_names"] for group in optimizer.param_groups] == [["p"], ["q"]]
+
+
+@pytest.mark.parametrize("name", [
+    "SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop", "Adagrad", "Adadelta",
+    "ASGD",
+])  # fmt: skip
+def test_switches_of_other_ways_to_step_are_taken(name):
+    make = getattr(optim, name)
+    make([leaf([1.0])], foreach=True, capturable=False, maximize=False, differentiable=False)
+    with pytest.raises(NotImplementedError, match=f"^{name}: needs differentiable=False, got True"):
+        make([leaf([1.0])], differentiable=True)
+
+
+def test_a_copy_of_adam_with_decoupled_decay_keeps_that():
+    p = leaf([1.0], [0.0])
+    both = copy.deepcopy(
+        (p, optim.Adam([p], lr=0.1, weight_decay=1.0, decoupled_weight_decay=True))
+    )
+    both[1].step()
+    assert both[0].item() == pytest.approx(0.9)
 
 
 def test_a_pre_hook_may_replace_the_arguments():
