@@ -45,7 +45,7 @@ def save_npz(
     arrays = {name: _array_of("save_npz", name, tensor) for name, tensor in tensors.items()}
     method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
     with (
-        _NewFile("save_npz", path) as file,
+        NewFile("save_npz", path) as file,
         zipfile.ZipFile(file, "w", method, allowZip64=True) as archive,
     ):
         for name, array in arrays.items():
@@ -59,7 +59,7 @@ def save_npz(
 def save_npy(tensor: _C.Tensor, path: str | os.PathLike) -> None:
     """Write one tensor to an ``.npy`` file, which ``numpy.load`` reads."""
     array = _array_of("save_npy", None, tensor)
-    with _NewFile("save_npy", path) as file:
+    with NewFile("save_npy", path) as file:
         _write_array(file, array)
 
 
@@ -243,7 +243,7 @@ def _damage() -> tuple[type[BaseException], ...]:
     )  # fmt: skip
 
 
-class _NewFile:
+class NewFile:
     """A file that takes the place of ``path`` once it is whole and on disk, or vanishes."""
 
     def __init__(self, op: str, path: str | os.PathLike):
@@ -255,7 +255,7 @@ class _NewFile:
     def flush(self) -> None:
         """Nothing is held back."""
 
-    def __enter__(self) -> _NewFile:
+    def __enter__(self) -> NewFile:
         return self
 
     def __exit__(self, kind: Any, *error: object) -> None:

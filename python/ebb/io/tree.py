@@ -3,7 +3,7 @@
 # The text is JSON. Numbers, strings, booleans and None stand for themselves; every other node is an
 # object with one entry, whose name tells what it is:
 #   {"tensor": NAME}  {"dict": [[KEY, NODE], ...]}  {"list": [NODE, ...]}  {"tuple": [NODE, ...]}
-#   {"float": "nan"}, for what JSON has no number for
+#   {"float": "nan"}, for what JSON has no number for  {"strings": [[SIZE, ...], [TEXT, ...]]}
 # Keys are strings or integers. Reading trusts nothing: each node is checked, and each tensor of the
 # file has to occur exactly once.
 """``take_apart`` and ``put_together``; used by ``ebb.save`` and ``ebb.load``."""
@@ -16,6 +16,9 @@ from typing import Any, NoReturn
 
 from ebb import _C
 from ebb._nesting import MAX_DEPTH, check_depth
+from ebb.strings import StringTensor
+
+MOST_DIMS = 32
 
 
 def take_apart(obj: Any) -> tuple[dict[str, _C.Tensor], str]:
@@ -35,6 +38,8 @@ def _node_of(obj: Any, place: tuple, tensors: dict[str, _C.Tensor]) -> Any:
         return obj
     if isinstance(obj, float):  # NumPy's float64 too
         return float(obj) if math.isfinite(obj) else {"float": repr(float(obj))}
+    if isinstance(obj, StringTensor):
+        return {"strings": [list(obj.shape), obj.reshape(-1).tolist()]}
     if isinstance(obj, Mapping):
         for key in obj:
             if type(key) not in (str, int):
@@ -99,6 +104,8 @@ def _object_of(node: Any, left: dict[str, _C.Tensor], path: str, depth: int) -> 
     if kind in ("list", "tuple") and isinstance(content, list):
         values = [_object_of(value, left, path, depth + 1) for value in content]
         return values if kind == "list" else tuple(values)
+    if kind == "strings" and isinstance(content, list) and _are_strings(*content):
+        return StringTensor(content[1]).reshape(content[0])
     if kind == "dict" and isinstance(content, list) and all(map(_is_pair, content)):
         pairs = [(key, _object_of(value, left, path, depth + 1)) for key, value in content]
         if len(result := dict(pairs)) == len(pairs):
@@ -108,6 +115,17 @@ def _object_of(node: Any, left: dict[str, _C.Tensor], path: str, depth: int) -> 
 
 def _is_pair(entry: Any) -> bool:
     return isinstance(entry, list) and len(entry) == 2 and type(entry[0]) in (str, int)
+
+
+def _are_strings(shape: Any = None, texts: Any = None, *more: Any) -> bool:
+    return (
+        not more
+        and all(isinstance(part, list) for part in (shape, texts))
+        and all(type(size) is int and size >= 0 for size in shape)
+        and all(isinstance(text, str) for text in texts)
+        and math.prod(shape) == len(texts)
+        and len(shape) <= MOST_DIMS
+    )
 
 
 def _corrupt(path: str, problem: str) -> NoReturn:

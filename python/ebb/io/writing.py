@@ -1,7 +1,7 @@
-# python/ebb/io/writing.py -- texts written for people and browsers: pictures, pages, traces.
+# python/ebb/io/writing.py -- files written for people and browsers: pictures, pages, traces.
 #
 # Unlike tensors (AtomicFile) they may go to pipes and devices, so they are written in place.
-"""``write_text``, for all that is written in Python."""
+"""``write_text`` and ``write_bytes``, for all that is written in Python."""
 
 from __future__ import annotations
 
@@ -14,9 +14,14 @@ from ebb.io.reading import path_text
 
 def write_text(op: str, path: Any, text: str) -> Path:
     """Write a text and return where. Errors name ``op``; those of the system become IoError."""
+    return write_bytes(op, path, text.encode("utf-8", errors="backslashreplace"))
+
+
+def write_bytes(op: str, path: Any, content: bytes) -> Path:
+    """Write a file and return where. Errors name ``op``; those of the system become IoError."""
     target = Path(path_text(op, path))
     try:
-        target.write_text(text, encoding="utf-8", errors="backslashreplace")
+        target.write_bytes(content)
     except OSError as error:
         raise _C.IoError(
             f"{op}: needs a writable file, got {str(target)!r}: {error.strerror or error}"
