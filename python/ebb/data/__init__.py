@@ -12,10 +12,12 @@ from ebb.data.dataset import (
     ConcatDataset,
     Dataset,
     IterableDataset,
+    StackDataset,
     Subset,
     TensorDataset,
     random_split,
 )
+from ebb.data.distributed import DistributedSampler
 from ebb.data.loader import DataLoader
 from ebb.data.progress import Progress, progress
 from ebb.data.sampler import (
@@ -34,11 +36,13 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "IterableDataset",
     "Progress",
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
+    "StackDataset",
     "Subset",
     "SubsetRandomSampler",
     "TensorDataset",

@@ -17,6 +17,7 @@ __all__ = [
     "ConcatDataset",
     "Dataset",
     "IterableDataset",
+    "StackDataset",
     "Subset",
     "TensorDataset",
     "random_split",
@@ -90,13 +91,63 @@ class Subset(Dataset):
         return self.dataset[self.indices[index]]
 
     def __getitems__(self, numbers: Sequence[int]) -> list[Any]:
-        indices = [self.indices[number] for number in numbers]
-        if hasattr(self.dataset, "__getitems__"):
-            return self.dataset.__getitems__(indices)
-        return [self.dataset[index] for index in indices]
+        return _samples_of(self.dataset, [self.indices[number] for number in numbers])
 
     def __len__(self) -> int:
         return len(self.indices)
+
+
+class StackDataset(Dataset):
+    """Samples of several datasets side by side: tuples, or dicts by the names they were given.
+
+    Args:
+        args: Datasets of equal length, for tuples.
+        kwargs: The same by name, for dicts.
+    Example:
+        >>> pairs = ebb.data.StackDataset([1, 2, 3], ["a", "b", "c"])
+        >>> pairs[1]
+        (2, 'b')
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        if bool(args) == bool(kwargs):
+            raise _C.ValueError(
+                "StackDataset: needs datasets either by place or by name, got "
+                + ("both" if args else "none")
+            )
+        self.datasets: Any = args or kwargs
+        lengths = sorted({len(dataset) for dataset in args or kwargs.values()})
+        if len(lengths) != 1:
+            raise _C.ValueError(f"StackDataset: needs datasets of equal length, got {lengths}")
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(self.datasets, dict):
+            return {name: dataset[index] for name, dataset in self.datasets.items()}
+        return tuple(dataset[index] for dataset in self.datasets)
+
+    def __getitems__(self, indices: Sequence[Any]) -> list[Any]:
+        named = isinstance(self.datasets, dict)
+        parts = self.datasets.values() if named else self.datasets
+        samples = zip(*(_samples_of(part, indices) for part in parts), strict=True)
+        if not named:
+            return list(samples)
+        return [dict(zip(self.datasets, sample, strict=True)) for sample in samples]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.datasets.values())) if isinstance(self.datasets, dict)
+                   else self.datasets[0])  # fmt: skip
+
+
+def _samples_of(dataset: Any, indices: Sequence[Any]) -> list[Any]:
+    """Return samples, all at once if the dataset can."""
+    if not hasattr(dataset, "__getitems__"):
+        return [dataset[index] for index in indices]
+    found = dataset.__getitems__(indices)
+    if len(found) != len(indices):
+        raise _C.ValueError(
+            f"__getitems__: needs a sample for each of {len(indices)} indices, got {len(found)}"
+        )
+    return found
 
 
 class ConcatDataset(Dataset):
@@ -111,7 +162,12 @@ class ConcatDataset(Dataset):
                 "ConcatDataset: needs datasets with an index, got an IterableDataset"
                 "\nhint: use ChainDataset"
             )
-        self.cumulative_sizes = list(itertools.accumulate(map(len, self.datasets)))
+        self.cumulative_sizes = self.cumsum(self.datasets)
+
+    @staticmethod
+    def cumsum(sequence: Iterable[Any]) -> list[int]:
+        """Return where each dataset ends in the whole."""
+        return list(itertools.accumulate(map(len, sequence)))
 
     def __getitem__(self, index: int) -> Any:
         length = len(self)

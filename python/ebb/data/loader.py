@@ -42,6 +42,8 @@ class DataLoader:
         generator: Where shuffling and the workers' seeds come from; the default one if None.
         prefetch_factor: Batches that each worker makes ahead; 2 if None.
         persistent_workers: Keep the workers from one round to the next.
+        pin_memory_device: Taken for PyTorch's sake.
+        in_order: With False, give a batch as soon as any worker has one.
         worker_type: "process"; or "thread", for datasets that mostly wait or run NumPy and ebb.
     Example:
         >>> for images, labels in DataLoader(data, batch_size=32, shuffle=True, num_workers=2):
@@ -66,6 +68,8 @@ class DataLoader:
         *,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
         worker_type: str = "process",
     ):
         check_callable(*(one for one in (collate_fn, worker_init_fn) if one is not None))
@@ -77,6 +81,8 @@ class DataLoader:
         self.worker_init_fn = worker_init_fn
         self.generator = generator
         self.persistent_workers = persistent_workers
+        self.pin_memory_device = pin_memory_device
+        self.in_order = in_order
         self.worker_type = worker_type
         self._check_workers(prefetch_factor)
         self.prefetch_factor = prefetch_factor or (2 if num_workers > 0 else None)
@@ -242,9 +248,10 @@ class _WorkerIterator:
 
     def __next__(self) -> Any:
         while True:
-            if self._given in self._ready:
-                answer = self._ready.pop(self._given)
-                owner = self._owners.pop(self._given)
+            next_one = self._given if self._loader.in_order else next(iter(self._ready), None)
+            if next_one in self._ready:
+                answer = self._ready.pop(next_one)
+                owner = self._owners.pop(next_one)
                 self._given += 1
                 if answer.is_end and owner in self._active:
                     self._active.remove(owner)
@@ -268,11 +275,18 @@ class _WorkerIterator:
                 index = next(self._tasks)
             except StopIteration:
                 return
-            worker = self._active[self._turn % len(self._active)]
-            self._turn += 1
+            worker = self._next_worker()
             self._owners[self._sent] = worker
             self._workers.send(worker, (self._epoch, self._sent, index))
             self._sent += 1
+
+    def _next_worker(self) -> int:
+        """Return who gets the next task: each in turn, or who has the fewest to do."""
+        self._turn += 1
+        if self._loader.in_order:
+            return self._active[(self._turn - 1) % len(self._active)]
+        waiting = [owner for number, owner in self._owners.items() if number not in self._ready]
+        return min(self._active, key=waiting.count)
 
     def _collect(self) -> None:
         """Wait for answers; those of an earlier round with the same workers are dropped."""

@@ -1,5 +1,6 @@
 # tests/python/data/test_dataloader.py -- the same batches in the same order, whoever makes them.
 import random
+import threading
 from collections import namedtuple
 
 import numpy as np
@@ -279,3 +280,31 @@ def test_a_stream_has_an_order_of_its_own():
             data.DataLoader(Stream(3), **options)
     with pytest.raises(ValueError, match="needs multiprocessing_context among fork"):
         iter(data.DataLoader(rows(), num_workers=1, multiprocessing_context="clone"))
+
+
+class Slow(data.Dataset):
+    """The first sample waits until the others were given."""
+
+    def __init__(self, event):
+        self.event = event
+
+    def __getitem__(self, index):
+        if index == 0:
+            assert self.event.wait(30)
+        return index
+
+    def __len__(self):
+        return 3
+
+
+def test_batches_may_come_as_soon_as_they_are_made():
+    event = threading.Event()
+    loader = data.DataLoader(
+        Slow(event), None, num_workers=2, worker_type="thread", in_order=False, prefetch_factor=1
+    )
+    found = []
+    for sample in loader:
+        found.append(sample)
+        if len(found) == 2:
+            event.set()
+    assert found[2] == 0 and sorted(found) == [0, 1, 2]

@@ -81,6 +81,55 @@ def test_base_classes_say_what_is_missing():
             iter(what)
 
 
+def test_datasets_are_stacked_by_place_or_by_name():
+    class Many(data.Dataset):
+        def __getitem__(self, index):
+            raise AssertionError("asked one by one")
+
+        def __getitems__(self, indices):
+            return [index * 10 for index in indices]
+
+        def __len__(self):
+            return 3
+
+    assert data.StackDataset([1, 2, 3], "abc")[1] == (2, "b")
+    named = data.StackDataset(number=[1, 2, 3], ten=Many())
+    assert len(named) == 3
+    assert named.__getitems__([2, 0]) == [{"number": 3, "ten": 20}, {"number": 1, "ten": 0}]
+    (batch,) = data.DataLoader(named, 3)
+    assert batch["number"].tolist() == [1, 2, 3] and batch["ten"].tolist() == [0, 10, 20]
+    for args, kwargs, text in [((), {}, "got none"), (([1],), {"x": [1]}, "got both"),
+                               (([1], [1, 2]), {}, r"equal length, got \[1, 2\]")]:  # fmt: skip
+        with pytest.raises(ebb.errors.ValueError, match=text):
+            data.StackDataset(*args, **kwargs)
+
+
+@pytest.mark.parametrize("count, replicas", [(10, 3), (9, 3), (2, 5), (7, 1)])
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_processes_share_a_dataset(count, replicas, drop_last, shuffle):
+    options = {"drop_last": drop_last, "shuffle": shuffle, "num_replicas": replicas}
+    samplers = [data.DistributedSampler(range(count), rank=r, **options) for r in range(replicas)]
+    shares = [list(sampler) for sampler in samplers]
+    size = count // replicas if drop_last else -(-count // replicas)
+    assert [len(share) for share in shares] == [size] * replicas == [len(s) for s in samplers]
+    seen = [index for share in shares for index in share]
+    assert len(set(seen)) == (size * replicas if drop_last else count)
+    if not shuffle and count >= replicas:
+        assert shares[0][:2] == list(range(0, count, replicas))[:2]
+
+
+def test_each_epoch_of_a_distributed_sampler_has_an_order_of_its_own():
+    sampler = data.DistributedSampler(range(100), num_replicas=1, rank=0, seed=4)
+    first = list(sampler)
+    assert list(sampler) == first
+    sampler.set_epoch(1)
+    assert list(sampler) != first
+    for rank, text in [(None, "needs num_replicas and rank"), (2, "from 0 to 1, got 2")]:
+        with pytest.raises(ebb.errors.ValueError, match=text):
+            data.DistributedSampler(range(4), 2, rank)
+
+
 @pytest.mark.parametrize(
     "lengths, sizes", [([7, 3], [7, 3]), ([0.5, 0.5], [5, 5]), ([0.35, 0.65], [4, 6]), ([10], [10])]
 )
