@@ -1,0 +1,127 @@
+# python/ebb/vision/readers.py -- files of images: IDX, pickles of arrays, and what Pillow knows.
+"""Readers that trust nothing: sizes are checked against the file, and no pickle is executed."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import math
+import os
+from typing import Any
+
+import numpy as np
+
+from ebb import _C
+from ebb.io.reading import opened
+from ebb.io.unpickler import Maker, RefusedError, Unpickler
+
+MOST_BYTES = 1 << 32
+
+
+def read_idx(path: str) -> np.ndarray:
+    """Read an IDX file of bytes, such as those of MNIST, packed by gzip or not."""
+    with opened("read_idx", path) as file:
+        unpacked = gzip.GzipFile(fileobj=file) if path.endswith(".gz") else file
+        try:
+            head = unpacked.read(4)
+            dims = head[3] if len(head) == 4 and head[:3] == b"\0\0\x08" else 0
+            sizes = tuple(
+                int.from_bytes(unpacked.read(4), "big") for _ in range(dims if dims < 5 else 0)
+            )
+            count = math.prod(sizes) if sizes else MOST_BYTES
+            content = unpacked.read(count + 1) if count < MOST_BYTES else b""
+        except (EOFError, gzip.BadGzipFile) as error:
+            raise _wrong(path, str(error)) from None
+    if not sizes or len(content) != count:
+        raise _wrong(path, f"it has no {count} bytes of {list(sizes)}")
+    return np.frombuffer(content, np.uint8).reshape(sizes)
+
+
+def _wrong(path: str, problem: str) -> _C.ValueError:
+    return _C.ValueError(f"read: needs images as their makers pack them, got {path!r}: {problem}")
+
+
+class _Array:
+    """An array of a pickle, until its content comes."""
+
+    def __init__(self, *args: Any):
+        self.values: np.ndarray | None = None
+
+    def __setstate__(self, state: Any) -> None:
+        _, shape, dtype, is_fortran, content = state
+        content = content.encode("latin-1") if isinstance(content, str) else content
+        if not isinstance(dtype, _Dtype) or is_fortran or not isinstance(content, bytes):
+            raise RefusedError("it holds an array of another kind")
+        self.values = np.frombuffer(content, np.uint8).reshape(shape)
+
+
+class _Dtype:
+    """The dtype of an array: bytes."""
+
+    def __init__(self, code: Any, *rest: Any):
+        if code not in ("u1", b"u1"):
+            raise RefusedError(f"it holds an array of {code!r}")
+
+    def __setstate__(self, state: Any) -> None:
+        pass
+
+
+_MAKERS = {
+    "_codecs encode": lambda text, encoding="latin1": text.encode("latin-1"),
+    "numpy ndarray": "ndarray",
+    "numpy dtype": _Dtype,
+    **{f"numpy.{room}.multiarray _reconstruct": _Array for room in ("core", "_core")},
+}
+
+
+def _find(module: str, name: str) -> Maker:
+    if f"{module} {name}" not in _MAKERS:
+        raise RefusedError(f"it names {module}.{name}, which may not be made")
+    return Maker(name, _MAKERS[f"{module} {name}"])
+
+
+def _nowhere(pid: Any) -> None:
+    raise RefusedError("it keeps values elsewhere")
+
+
+def read_pickle(path: str) -> dict[str, Any]:
+    """Read a pickle of a dict of arrays of bytes, numbers and texts, and run nothing in it."""
+    with opened("read_pickle", path) as file:
+        try:
+            found = Unpickler(file, _find, _nowhere, (_Array, _Dtype)).load()
+        except (RefusedError, ValueError, TypeError, LookupError, ArithmeticError,
+                AttributeError, RecursionError) as error:  # fmt: skip
+            raise _wrong(path, str(error)) from None
+    if not isinstance(found, dict):
+        raise _wrong(path, "it holds no dict")
+    return {
+        key.decode("latin-1") if isinstance(key, bytes) else key: value.values
+        if isinstance(value, _Array)
+        else value
+        for key, value in found.items()
+    }
+
+
+def pillow() -> Any:
+    """Return the module of images, None if it is not installed."""
+    try:
+        return importlib.import_module("PIL.Image")
+    except ImportError:
+        return None
+
+
+def as_image(array: np.ndarray) -> Any:
+    """Return rows, columns (and channels) of bytes as an image."""
+    images = pillow()
+    return array if images is None else images.fromarray(array)
+
+
+def load_image(path: str | os.PathLike) -> Any:
+    """Read a file of an image, in red, green and blue."""
+    images = pillow()
+    if images is None:
+        raise _C.NotImplementedError(
+            "load_image: needs the package Pillow, got none\nhint: pip install pillow"
+        )
+    with opened("load_image", path) as file, images.open(file) as image:
+        return image.convert("RGB")
