@@ -1,12 +1,26 @@
 # python/ebb/utils/__init__.py -- checkpointing, gradient flow, other names of what is elsewhere.
-"""``ebb.utils.checkpoint``; ``ebb.utils.GradientFlow``; ``ebb.utils.data`` is ``ebb.data``."""
+"""``ebb.utils.checkpoint``; ``ebb.utils.GradientFlow``; ``ebb.utils.data`` is ``ebb.data``.
 
+``einops``, ``scipy`` and ``tensorboard`` are imported when they are first used.
+"""
+
+import importlib as _importlib
 import sys as _sys
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ebb import data
 from ebb.utils import checkpoint
 from ebb.utils.gradient_flow import GradientFlow
 
+if _TYPE_CHECKING:
+    from ebb.utils import einops, scipy, tensorboard
+
 # So that `from ebb.utils.data import DataLoader` works too.
 _sys.modules["ebb.utils.data"] = data
-__all__ = ["GradientFlow", "checkpoint", "data"]
+__all__ = ["GradientFlow", "checkpoint", "data", "einops", "scipy", "tensorboard"]
+
+
+def __getattr__(name: str) -> object:
+    if name in ("einops", "scipy", "tensorboard"):
+        return _importlib.import_module(f"ebb.utils.{name}")
+    raise AttributeError(f"module 'ebb.utils' has no attribute {name!r}")
