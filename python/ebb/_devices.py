@@ -178,3 +178,10 @@ def device_memory_stats(device: _C.device | str) -> dict[str, int]:
 def reset_peak_device_memory(device: _C.device | str) -> None:
     """Let the peak of a device start again from what is live."""
     _C._reset_peak_device_memory(_C.device(device))
+
+
+def cuda_device(device: _C.device | str | int | None) -> _C.device:
+    """Return the device that ``cuda(device)`` means: an index counts CUDA's devices."""
+    if device is None or isinstance(device, int):
+        return _C.device("cuda", device or 0)
+    return _C.device(device)

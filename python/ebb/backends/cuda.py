@@ -1,0 +1,75 @@
+# python/ebb/backends/cuda.py -- switches of PyTorch's kernels for CUDA; kept, without effect.
+"""CUDA's libraries. ebb has CUDA by a plug-in only, whose kernels look at none of these."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = [
+    "enable_flash_sdp",
+    "enable_math_sdp",
+    "enable_mem_efficient_sdp",
+    "flash_sdp_enabled",
+    "is_built",
+    "math_sdp_enabled",
+    "matmul",
+    "mem_efficient_sdp_enabled",
+    "sdp_kernel",
+]
+
+matmul = types.SimpleNamespace(
+    allow_tf32=False,
+    allow_fp16_reduced_precision_reduction=True,
+    allow_bf16_reduced_precision_reduction=True,
+)
+_sdp = {"flash": True, "math": True, "mem_efficient": True}
+
+
+def is_built() -> bool:
+    """Return False: CUDA is not part of the library; a plug-in may bring it."""
+    return False
+
+
+def enable_flash_sdp(enabled: bool) -> None:
+    """Keep whether attention may use the kernel of that name."""
+    _sdp["flash"] = bool(enabled)
+
+
+def flash_sdp_enabled() -> bool:
+    """Return what was asked for."""
+    return _sdp["flash"]
+
+
+def enable_math_sdp(enabled: bool) -> None:
+    """Keep whether attention may use the kernel of that name."""
+    _sdp["math"] = bool(enabled)
+
+
+def math_sdp_enabled() -> bool:
+    """Return what was asked for."""
+    return _sdp["math"]
+
+
+def enable_mem_efficient_sdp(enabled: bool) -> None:
+    """Keep whether attention may use the kernel of that name."""
+    _sdp["mem_efficient"] = bool(enabled)
+
+
+def mem_efficient_sdp_enabled() -> bool:
+    """Return what was asked for."""
+    return _sdp["mem_efficient"]
+
+
+@contextmanager
+def sdp_kernel(
+    enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True
+) -> Iterator[None]:
+    """Keep three of the switches within a block."""
+    before = dict(_sdp)
+    _sdp.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient)
+    try:
+        yield
+    finally:
+        _sdp.update(before)

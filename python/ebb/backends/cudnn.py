@@ -1,0 +1,50 @@
+# python/ebb/backends/cudnn.py -- switches of cuDNN; kept, without effect.
+"""cuDNN, which ebb does not use. All kernels are deterministic, and none is chosen by trial."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["flags", "is_acceptable", "is_available", "version"]
+
+enabled = True
+benchmark = False
+deterministic = False
+allow_tf32 = True
+benchmark_limit = 10
+
+
+def is_available() -> bool:
+    """Return False."""
+    return False
+
+
+def version() -> int | None:
+    """Return None: there is no cuDNN."""
+    return None
+
+
+def is_acceptable(tensor: Any) -> bool:
+    """Return False: no tensor is computed with by cuDNN."""
+    del tensor
+    return False
+
+
+@contextmanager
+def flags(
+    enabled: bool = False,
+    benchmark: bool = False,
+    benchmark_limit: int = 10,
+    deterministic: bool = False,
+    allow_tf32: bool = True,
+) -> Iterator[None]:
+    """Keep the switches within a block."""
+    given = dict(locals())
+    before = {name: globals()[name] for name in given}
+    globals().update(given)
+    try:
+        yield
+    finally:
+        globals().update(before)

@@ -1,0 +1,9 @@
+# python/ebb/backends/openmp.py -- OpenMP, of which ebb uses the runtime of its libraries only.
+"""OpenMP. Kernels run on ebb's own threads: ``ebb.set_num_threads``."""
+
+__all__ = ["is_available"]
+
+
+def is_available() -> bool:
+    """Return False."""
+    return False

@@ -1,0 +1,21 @@
+# python/ebb/cpu/__init__.py -- what is asked of the CPU as a device.
+"""The CPU, under the names of ``torch.cpu``.
+
+>>> ebb.cpu.is_available(), ebb.cpu.device_count()
+(True, 1)
+"""
+
+from ebb import _devices
+from ebb.cpu import amp
+
+__all__ = ["amp", "device_count", "is_available"]
+
+
+def device_count() -> int:
+    """Return 1."""
+    return _devices.device_count("cpu")
+
+
+def is_available() -> bool:
+    """Return True."""
+    return True

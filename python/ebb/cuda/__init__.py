@@ -1,0 +1,225 @@
+# python/ebb/cuda/__init__.py -- what is asked of CUDA, which comes as a plug-in.
+"""CUDA's devices. There are none without a plug-in of that name (``ebb.load_device_plugin``).
+
+What waits, seeds or frees does nothing then, so that programs may call it; what needs a device
+says that there is none.
+
+>>> ebb.cuda.is_available(), ebb.cuda.device_count()
+(False, 0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ebb import _C, _devices
+from ebb._devices import Event, Stream, cuda_device
+from ebb.cuda import amp
+
+__all__ = [
+    "Event",
+    "Stream",
+    "amp",
+    "current_device",
+    "current_stream",
+    "device",
+    "device_count",
+    "empty_cache",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "init",
+    "ipc_collect",
+    "is_available",
+    "is_bf16_supported",
+    "is_initialized",
+    "manual_seed",
+    "manual_seed_all",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_summary",
+    "reset_max_memory_allocated",
+    "reset_peak_memory_stats",
+    "seed",
+    "seed_all",
+    "set_device",
+    "stream",
+    "synchronize",
+]
+
+Device = _C.device | str | int | None
+
+
+def device_count() -> int:
+    """Return how many there are."""
+    return _devices.device_count("cuda")
+
+
+def is_available() -> bool:
+    """Return whether there is one."""
+    return device_count() > 0
+
+
+def is_initialized() -> bool:
+    """Return whether there is one: a plug-in is ready once it is loaded."""
+    return is_available()
+
+
+def init() -> None:
+    """Refuse if there is none; else do nothing."""
+    _checked("init", None)
+
+
+def _checked(name: str, device: Device) -> _C.device:
+    """Return the device meant, or refuse because there is none."""
+    found = cuda_device(device)
+    if not is_available():
+        raise _C.DeviceError(
+            f"cuda.{name}: needs a device of CUDA, got none\n"
+            "hint: ask cuda.is_available() first, or load a plug-in with load_device_plugin()"
+        )
+    return found
+
+
+def current_device() -> int:
+    """Return 0, the index of the first device."""
+    return _checked("current_device", None).index or 0
+
+
+def set_device(device: Device) -> None:
+    """Accept the first device, which is the current one."""
+    _checked("set_device", device)
+
+
+@contextmanager
+def device(device: Device) -> Iterator[None]:
+    """Let new tensors be on a device within a block; of a negative index, change nothing."""
+    if isinstance(device, int) and device < 0:
+        yield
+        return
+    with _devices.default_device(_checked("device", device)):
+        yield
+
+
+def get_device_name(device: Device = None) -> str:
+    """Return the name of a device's kind and its index."""
+    return str(_checked("get_device_name", device))
+
+
+def get_device_capability(device: Device = None) -> tuple[int, int]:
+    """Return the version of a device's instructions: a plug-in does not tell."""
+    _checked("get_device_capability", device)
+    raise _C.NotImplementedError("cuda.get_device_capability: plug-ins do not tell it")
+
+
+def get_device_properties(device: Device = None) -> Any:
+    """Return what a device has: a plug-in does not tell."""
+    _checked("get_device_properties", device)
+    raise _C.NotImplementedError("cuda.get_device_properties: plug-ins do not tell them")
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Return whether there is a device; its plug-in's kernels convert where they must."""
+    del including_emulation
+    return is_available()
+
+
+def synchronize(device: Device = None) -> None:
+    """Wait until all work of a device is done."""
+    if is_available():
+        _devices.synchronize(cuda_device(device))
+
+
+def current_stream(device: Device = None) -> Stream:
+    """Return the stream that work goes to."""
+    return _devices.current_stream(_checked("current_stream", device))
+
+
+def stream(stream: Stream | None) -> Any:
+    """Let work go to a stream within a block."""
+    return _devices.stream(stream) if stream is not None else _nothing()
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
+
+
+def manual_seed(seed: int) -> None:
+    """Seed a device's numbers: they come from the default generator, ``ebb.manual_seed``."""
+    del seed
+
+
+def manual_seed_all(seed: int) -> None:
+    """Do as ``manual_seed`` does."""
+    del seed
+
+
+def seed() -> None:
+    """Do as ``manual_seed`` does."""
+
+
+def seed_all() -> None:
+    """Do as ``manual_seed`` does."""
+
+
+def empty_cache() -> None:
+    """Do nothing: memory goes back when plug-ins say so."""
+
+
+def ipc_collect() -> None:
+    """Do nothing: memory is not shared between processes."""
+
+
+def _stat(name: str, device: Device) -> int:
+    if not is_available():
+        return 0
+    return int(_devices.device_memory_stats(cuda_device(device))[name])
+
+
+def memory_allocated(device: Device = None) -> int:
+    """Return the bytes that tensors on a device take; 0 if there is none."""
+    return _stat("live", device)
+
+
+def max_memory_allocated(device: Device = None) -> int:
+    """Return the most bytes that tensors on a device took at a time."""
+    return _stat("peak", device)
+
+
+def memory_reserved(device: Device = None) -> int:
+    """Return ``memory_allocated(device)``."""
+    return memory_allocated(device)
+
+
+def max_memory_reserved(device: Device = None) -> int:
+    """Return ``max_memory_allocated(device)``."""
+    return max_memory_allocated(device)
+
+
+def reset_peak_memory_stats(device: Device = None) -> None:
+    """Count the peak from now on."""
+    if is_available():
+        _devices.reset_peak_device_memory(cuda_device(device))
+
+
+def reset_max_memory_allocated(device: Device = None) -> None:
+    """Do as ``reset_peak_memory_stats`` does."""
+    reset_peak_memory_stats(device)
+
+
+def mem_get_info(device: Device = None) -> tuple[int, int]:
+    """Return the free and the whole memory of a device, in bytes."""
+    stats = _devices.device_memory_stats(_checked("mem_get_info", device))
+    return stats["free"], stats["total"]
+
+
+def memory_summary(device: Device = None, abbreviated: bool = False) -> str:
+    """Return live and peak bytes as a line."""
+    del abbreviated
+    return f"{memory_allocated(device)} bytes live, {max_memory_allocated(device)} at most"
