@@ -1,0 +1,182 @@
+# python/ebb/_legacy.py -- names of older programs: FloatTensor and its kin, storages.
+"""Types of tensors by their dtype, as PyTorch spelled them before it had dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ebb import _C
+from ebb._C import Tensor
+from ebb._devices import cuda_device
+
+
+class LegacyType(type):
+    """The class of these types: an instance is a tensor of the CPU with that dtype."""
+
+    dtype: _C.dtype
+
+    def __instancecheck__(cls, one: object) -> bool:
+        return isinstance(one, Tensor) and one.is_cpu and one.dtype is cls.dtype
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and isinstance(args[0], Tensor) and not kwargs:
+            return args[0].to(cls.dtype)
+        return _make(cls.__name__, cls.dtype, args, kwargs)
+
+
+def _make(name: str, dtype: _C.dtype, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """Return what ``FloatTensor(2, 3)``, ``FloatTensor(size)`` or ``FloatTensor(data)`` means."""
+    if kwargs:
+        raise _C.DTypeError(f"{name}: takes no keyword arguments, got {next(iter(kwargs))!r}")
+    if not args:
+        return _C.empty(0, dtype=dtype)
+    if len(args) == 1 and not isinstance(args[0], int | _C.Size):
+        return _C.tensor(args[0], dtype=dtype)
+    sizes = args[0] if isinstance(args[0], _C.Size) else args
+    if not all(isinstance(one, int) for one in sizes):
+        raise _C.DTypeError(f"{name}: needs sizes or one sequence of numbers, got {args!r}"[:200])
+    return _C.empty(sizes, dtype=dtype)
+
+
+def _new_type(name: str, dtype: _C.dtype) -> LegacyType:
+    doc = (
+        f"The type of {dtype.name} tensors: ``{name}(2, 3)`` has sizes and any elements, "
+        f"``{name}([1, 2])`` these.\n\n>>> isinstance(ebb.{name}([1]), ebb.{name})\nTrue\n"
+    )
+    return LegacyType(name, (), {"dtype": dtype, "__doc__": doc, "__module__": "ebb"})
+
+
+FloatTensor = _new_type("FloatTensor", _C.float32)
+DoubleTensor = _new_type("DoubleTensor", _C.float64)
+HalfTensor = _new_type("HalfTensor", _C.float16)
+BFloat16Tensor = _new_type("BFloat16Tensor", _C.bfloat16)
+ByteTensor = _new_type("ByteTensor", _C.uint8)
+CharTensor = _new_type("CharTensor", _C.int8)
+ShortTensor = _new_type("ShortTensor", _C.int16)
+IntTensor = _new_type("IntTensor", _C.int32)
+LongTensor = _new_type("LongTensor", _C.int64)
+BoolTensor = _new_type("BoolTensor", _C.bool)
+
+
+def dtype_of(kind: Any) -> _C.dtype | None:
+    """Return the dtype of "torch.FloatTensor", of ``FloatTensor``, or None of anything else."""
+    if isinstance(kind, LegacyType):
+        return kind.dtype
+    if isinstance(kind, str) and kind.startswith(("torch.", "ebb.")):
+        name = kind.partition(".")[2]
+        found = globals().get(name) if name.endswith("Tensor") else getattr(_C, name, None)
+        dtype = found.dtype if isinstance(found, LegacyType) else found
+        return dtype if isinstance(dtype, _C.dtype) else None
+    return None
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """Set the dtype of new floating tensors by a type or its name.
+
+    Args:
+        t: ``ebb.FloatTensor``, ``ebb.DoubleTensor`` and so on, or "torch.DoubleTensor".
+    Raises:
+        DTypeError: If it is no such type.
+    Example:
+        >>> ebb.set_default_tensor_type(ebb.FloatTensor)
+    """
+    dtype = dtype_of(t)
+    if dtype is None:
+        raise _C.DTypeError(
+            f"set_default_tensor_type: needs a type such as ebb.FloatTensor, got {t!r}"[:200]
+        )
+    _C.set_default_dtype(dtype)
+
+
+class UntypedStorage:
+    """The memory of a tensor, as far as programs ask about it: size, address, device.
+
+    >>> ebb.ones(3).untyped_storage().nbytes()
+    12
+    """
+
+    def __init__(self, tensor: Tensor):
+        self._tensor = tensor.detach()
+        self.device = tensor.device
+
+    def nbytes(self) -> int:
+        """Return how many bytes the memory has, whatever part of it the tensor shows."""
+        return self._tensor._storage_numel() * self._tensor.element_size()
+
+    def size(self) -> int:
+        """Return ``nbytes()``."""
+        return self.nbytes()
+
+    def data_ptr(self) -> int:
+        """Return the address of the first byte."""
+        tensor = self._tensor
+        return tensor.data_ptr() - tensor.storage_offset() * tensor.element_size()
+
+    def __len__(self) -> int:
+        return self.nbytes()
+
+
+class TypedStorage(UntypedStorage):
+    """That with elements of a dtype.
+
+    >>> ebb.ones(3).storage().tolist()
+    [1.0, 1.0, 1.0]
+    """
+
+    def __init__(self, tensor: Tensor):
+        super().__init__(tensor)
+        self.dtype = tensor.dtype
+
+    def size(self) -> int:
+        """Return how many elements there are."""
+        return self.nbytes() // self._tensor.element_size()
+
+    def tolist(self) -> list[Any]:
+        """Return all elements."""
+        return self._whole().tolist()
+
+    def untyped(self) -> UntypedStorage:
+        """Return the same memory without the dtype."""
+        return UntypedStorage(self._tensor)
+
+    def __len__(self) -> int:
+        return self.size()
+
+    def __getitem__(self, place: int) -> Any:
+        return self._whole()[place].item()
+
+    def _whole(self) -> Tensor:
+        return self._tensor.as_strided([self.size()], [1], 0)
+
+
+def is_storage(obj: object) -> bool:
+    """Return whether ``obj`` is the memory of a tensor."""
+    return isinstance(obj, UntypedStorage)
+
+
+def _type(self, dtype=None, non_blocking=False):
+    """Return the dtype's name, or, with a dtype or a type such as FloatTensor, the tensor in it."""
+    del non_blocking
+    return str(self.dtype) if dtype is None else self.to(dtype_of(dtype) or dtype)
+
+
+def _cuda(self, device=None, non_blocking=False, memory_format=None):
+    """Return the tensor on CUDA's device, which a plug-in brings; an int is its index."""
+    del non_blocking, memory_format
+    return self.to(cuda_device(device))
+
+
+def _storage(self):
+    """Return the memory, as elements; see TypedStorage."""
+    return TypedStorage(self)
+
+
+def _untyped_storage(self):
+    """Return the memory, as bytes; see UntypedStorage."""
+    return UntypedStorage(self)
+
+
+Tensor.type = _type
+Tensor.cuda = _cuda
+Tensor.storage = _storage
+Tensor.untyped_storage = _untyped_storage

@@ -1,0 +1,94 @@
+# tests/python/compat/test_legacy.py -- types, storages and printing as older programs use them.
+import doctest
+import importlib
+import math
+
+import pytest
+
+import ebb
+
+DOCUMENTED = ("_legacy", "_printing", "accelerator", "backends", "compiler", "cuda", "distributed",
+              "func", "jit", "version")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_examples_run(name):
+    module = importlib.import_module(f"ebb.{name}")
+    failed, tried = doctest.testmod(module, extraglobs={"ebb": ebb})
+    assert tried > 0 and failed == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("FloatTensor", "float32"), ("LongTensor", "int64"), ("BoolTensor", "bool")]
+)
+def test_a_type_makes_tests_and_converts(name, dtype):
+    kind = getattr(ebb, name)
+    assert kind(2, 3).shape == (2, 3) and kind(2, 3).dtype is getattr(ebb, dtype)
+    assert kind([1, 0]).tolist() == [1, 0] and kind().shape == (0,)
+    assert (
+        kind(ebb.Size([4])).shape == (4,) and kind(ebb.ones(2, dtype=ebb.int8)).dtype.name == dtype
+    )
+    assert isinstance(kind(1), kind) and not isinstance(ebb.ones(1, dtype=ebb.int8), kind)
+    for spelled in (kind, f"torch.{name}"):
+        assert ebb.ones(2, dtype=ebb.int8).type(spelled).dtype.name == dtype
+
+
+def test_a_type_refuses_what_is_neither_sizes_nor_numbers():
+    with pytest.raises(TypeError, match="FloatTensor: needs sizes or one sequence of numbers"):
+        ebb.FloatTensor([1.0], 2)
+    with pytest.raises(TypeError, match="set_default_tensor_type: needs a type such as"):
+        ebb.set_default_tensor_type(ebb.float32)
+
+
+def test_storages_tell_size_and_address():
+    x = ebb.arange(12.0).reshape(3, 4)[1:, ::2]
+    whole = x.storage()
+    assert whole.tolist() == list(range(12)) and whole[5] == 5.0
+    assert whole.size() == 12 and whole.nbytes() == x.untyped_storage().nbytes() == 48
+    assert whole.data_ptr() == x.data_ptr() - 16
+    assert ebb.empty(0).storage().size() == 0 and ebb.is_storage(whole)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"precision": 2}, "tensor([0.33, 2.00])"),
+        ({"precision": 0}, "tensor([0, 2])"),
+        ({"sci_mode": True}, "tensor([3.3333e-01, 2.0000e+00])"),
+        ({"sci_mode": True, "precision": 1}, "tensor([3.3e-01, 2.0e+00])"),
+        ({"profile": "short"}, "tensor([0.33, 2.00])"),
+        ({"linewidth": 10}, "tensor([0.3333,\n        2.0000])"),
+        ({"threshold": 1, "edgeitems": 1, "precision": 1}, "tensor([0.3, 2.0])"),
+    ],
+)
+def test_printing_follows_its_options_and_returns(options, text):
+    before = ebb.get_printoptions()
+    with ebb.printoptions(**options):
+        assert repr(ebb.tensor([1 / 3, 2.0])) == text
+    assert ebb.get_printoptions() == before and repr(ebb.tensor([0.25])) == "tensor([0.2500])"
+
+
+def test_a_summary_is_given_up_for_an_endless_threshold():
+    with ebb.printoptions(threshold=math.inf):
+        assert repr(ebb.arange(1500)).count(",") == 1499
+        assert ebb.get_printoptions()["threshold"] == math.inf
+    with ebb.printoptions(edgeitems=0, threshold=3):
+        assert repr(ebb.arange(1500)) == "tensor([0,  ...])"
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"precision": -1},
+        {"precision": 101},
+        {"linewidth": 0},
+        {"threshold": -1},
+        {"edgeitems": -1},
+        {"profile": "long"},
+    ],
+)
+def test_a_refused_option_changes_nothing(bad):
+    before = ebb.get_printoptions()
+    with pytest.raises(ValueError, match="set_printoptions"):
+        ebb.set_printoptions(**{"precision": 7, **bad})
+    assert ebb.get_printoptions() == before
