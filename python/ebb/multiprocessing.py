@@ -1,0 +1,77 @@
+# python/ebb/multiprocessing.py -- Python's multiprocessing under PyTorch's name.
+"""``ebb.multiprocessing``: Python's module.
+
+Tensors that go to another process are copied, but for those of ``Tensor.share_memory_()``.
+"""
+
+from __future__ import annotations
+
+import multiprocessing as _python
+from multiprocessing import *  # noqa: F403
+from typing import Any
+
+from ebb import _naming
+
+__all__ = [
+    *_python.__all__,  # type: ignore[attr-defined]
+    "get_all_sharing_strategies",
+    "get_sharing_strategy",
+    "set_sharing_strategy",
+    "spawn",
+]
+
+_STRATEGIES = ("file_system", "file_descriptor")
+
+
+def get_all_sharing_strategies() -> set[str]:
+    """Return the names that ``set_sharing_strategy`` takes."""
+    return set(_STRATEGIES)
+
+
+def get_sharing_strategy() -> str:
+    """Return "file_system"."""
+    return _STRATEGIES[0]
+
+
+def set_sharing_strategy(new_strategy: str) -> None:
+    """Do nothing: tensors are shared one by one, by ``share_memory_()``."""
+    del new_strategy
+
+
+def spawn(
+    fn: Any,
+    args: tuple[Any, ...] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> list[Any] | None:
+    """Run ``fn(number, *args)`` in processes of their own.
+
+    Args:
+        fn: What they run; it must be importable.
+        args: What it gets after the number of its process.
+        nprocs: How many there are.
+        join: Whether to wait for them; else they are returned.
+        daemon: Whether they end with this process.
+        start_method: As in ``multiprocessing.get_context``.
+    Raises:
+        RuntimeError: If one ended with an error, when ``join`` is set.
+    """
+    context: Any = _python.get_context(start_method)
+    started = [
+        context.Process(target=fn, args=(number, *args), daemon=daemon) for number in range(nprocs)
+    ]
+    for one in started:
+        one.start()
+    if not join:
+        return started
+    for one in started:
+        one.join()
+    failed = [number for number, one in enumerate(started) if one.exitcode != 0]
+    if failed:
+        raise RuntimeError(f"spawn: processes {failed} ended with an error, see above")
+    return None
+
+
+_naming.name_module(__name__)

@@ -1,0 +1,96 @@
+# tests/python/tensor/test_sharing.py -- memory that several processes share.
+import gc
+import multiprocessing
+import os
+
+import pytest
+
+import ebb
+from ebb import nn
+
+METHODS = ["fork", "spawn"]
+
+
+def run(method, target, *args):
+    """Run a function in a process of its own, with a queue in front of its arguments."""
+    context = multiprocessing.get_context(method)
+    queue = context.Queue()
+    process = context.Process(target=target, args=(queue, *args))
+    process.start()
+    return process, queue
+
+
+def ended(process):
+    process.join(60)
+    assert process.exitcode == 0
+
+
+def train_child(queue, model, view):
+    optimizer = ebb.optim.SGD(model.parameters(), lr=1.0)
+    optimizer.zero_grad()
+    model(ebb.ones(1, 2)).sum().backward()
+    optimizer.step()
+    view += 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_processes_see_what_others_write(method):
+    model = nn.Linear(2, 1)
+    before = [p.tolist() for p in model.parameters()]
+    assert not model.weight.is_shared() and model.share_memory() is model
+    assert model.weight.is_shared() and isinstance(model.weight, nn.Parameter)
+    assert [p.tolist() for p in model.parameters()] == before
+    whole = ebb.zeros(4).share_memory_()
+    process, _ = run(method, train_child, model, whole[1:3])
+    ended(process)
+    assert whole.tolist() == [0.0, 1.0, 1.0, 0.0]
+    assert model.bias.item() == pytest.approx(before[1][0] - 1)
+    assert model.weight.grad is None
+
+
+def echo_child(queue):
+    tensor = queue.get(timeout=60)
+    assert tensor.is_shared()
+    tensor.fill_(7)
+    queue.put(tensor.dtype.name)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "complex64", "float16"])
+def test_a_queue_sends_the_memory_and_not_the_values(method, dtype):
+    tensor = ebb.ones(2, 3, dtype=getattr(ebb, dtype)).share_memory_()
+    process, queue = run(method, echo_child)
+    queue.put(tensor.t()[1:])
+    ended(process)
+    assert queue.get(timeout=60) == dtype
+    assert tensor.tolist() == ebb.tensor([[1, 7, 7]] * 2).to(tensor.dtype).tolist()
+
+
+def test_memory_and_descriptor_go_with_the_last_tensor():
+    def count():
+        gc.collect()
+        return len(os.listdir("/proc/self/fd"))
+
+    before = count()
+    tensor = ebb.ones(1000).share_memory_()
+    part = tensor[3:]
+    del tensor
+    assert part.is_shared() and part.sum().item() == 997 and count() > before
+    del part
+    assert count() == before
+
+
+def test_sharing_twice_changes_nothing():
+    tensor = ebb.ones(2).share_memory_()
+    place = tensor.data_ptr()
+    assert tensor.share_memory_() is tensor and tensor.data_ptr() == place
+    assert tensor[1:].is_shared() and not tensor.clone().is_shared()
+    assert ebb.zeros(0).share_memory_().is_shared()
+
+
+def test_what_cannot_be_shared_is_refused():
+    whole = ebb.ones(4)
+    with pytest.raises(ebb.errors.ValueError, match="needs memory that nothing else uses"):
+        whole[1:].share_memory_()
+    with pytest.raises(NotImplementedError, match=r"share_memory_: .* got ebb.bfloat16 on cpu"):
+        ebb.ones(2, dtype=ebb.bfloat16).share_memory_()
