@@ -1,0 +1,108 @@
+# python/ebb/distributed.py -- what a program asks before it decides to run in one process.
+"""``ebb.distributed``: there is one process, of rank 0.
+
+``is_available()`` is False, so that programs for one process or many run as one.
+
+>>> ebb.distributed.is_available(), ebb.distributed.get_rank(), ebb.distributed.get_world_size()
+(False, 0, 1)
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from ebb import _C
+
+__all__ = [
+    "ReduceOp",
+    "destroy_process_group",
+    "get_rank",
+    "get_world_size",
+    "init_process_group",
+    "is_available",
+    "is_gloo_available",
+    "is_initialized",
+    "is_mpi_available",
+    "is_nccl_available",
+    "is_torchelastic_launched",
+]
+
+
+class ReduceOp(enum.Enum):
+    """How values of several processes would be joined."""
+
+    SUM = 0
+    AVG = 1
+    PRODUCT = 2
+    MIN = 3
+    MAX = 4
+
+
+def is_available() -> bool:
+    """Return False: ebb runs in one process."""
+    return False
+
+
+def is_initialized() -> bool:
+    """Return False."""
+    return False
+
+
+def is_nccl_available() -> bool:
+    """Return False."""
+    return False
+
+
+def is_gloo_available() -> bool:
+    """Return False."""
+    return False
+
+
+def is_mpi_available() -> bool:
+    """Return False."""
+    return False
+
+
+def is_torchelastic_launched() -> bool:
+    """Return False."""
+    return False
+
+
+def get_rank(group: Any = None) -> int:
+    """Return 0."""
+    del group
+    return 0
+
+
+def get_world_size(group: Any = None) -> int:
+    """Return 1."""
+    del group
+    return 1
+
+
+def init_process_group(*args: Any, **kwargs: Any) -> None:
+    """Refuse: there are no other processes to speak to.
+
+    Raises:
+        NotImplementedError: Always.
+    """
+    raise _C.NotImplementedError(_refusal("init_process_group"))
+
+
+def destroy_process_group(group: Any = None) -> None:
+    """Do nothing: there is no group."""
+    del group
+
+
+def _refusal(name: str) -> str:
+    return (
+        f"distributed.{name}: ebb runs in one process\n"
+        "hint: ask distributed.is_available() first, or run without a launcher"
+    )
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(f"module 'ebb.distributed' has no attribute {name!r}")
+    raise AttributeError(_refusal(name))

@@ -1,0 +1,170 @@
+# python/ebb/jit.py -- script() and trace(), which leave programs as they are.
+"""``ebb.jit``: ebb runs Python, so a scripted or traced function is the function itself.
+
+>>> ebb.jit.script(lambda x: x + 1)(ebb.ones(1))
+tensor([2.])
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+from ebb import _C, _naming
+from ebb._callables import check_callable
+from ebb._modes import tell_once
+from ebb.nn.module import Module
+
+__all__ = [
+    "Final",
+    "ScriptModule",
+    "annotate",
+    "export",
+    "fork",
+    "freeze",
+    "ignore",
+    "interface",
+    "is_scripting",
+    "is_tracing",
+    "isinstance",
+    "load",
+    "optimize_for_inference",
+    "optimized_execution",
+    "save",
+    "script",
+    "script_method",
+    "trace",
+    "trace_module",
+    "unused",
+    "wait",
+]
+
+Run = TypeVar("Run", bound=Callable[..., Any])
+ScriptModule = Module
+
+
+def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return a function, class or module as it is."""
+    del args, kwargs
+    tell_once("jit.script")
+    return obj
+
+
+def trace(func: Any, example_inputs: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """Return a function or module as it is; it is not run."""
+    del example_inputs, args, kwargs
+    tell_once("jit.trace")
+    return func
+
+
+def trace_module(mod: Module, inputs: Any = None, *args: Any, **kwargs: Any) -> Module:
+    """Return a module as it is."""
+    del inputs, args, kwargs
+    tell_once("jit.trace_module")
+    return mod
+
+
+def freeze(mod: Module, *args: Any, **kwargs: Any) -> Module:
+    """Return a module as it is."""
+    del args, kwargs
+    return mod
+
+
+def optimize_for_inference(mod: Module, *args: Any, **kwargs: Any) -> Module:
+    """Return a module as it is."""
+    del args, kwargs
+    return mod
+
+
+def export(fn: Run) -> Run:
+    """Return a function as it is."""
+    return fn
+
+
+def script_method(fn: Run) -> Run:
+    """Return a function as it is."""
+    return fn
+
+
+def interface(obj: Any) -> Any:
+    """Return a class as it is."""
+    return obj
+
+
+def ignore(drop: Any = False, **kwargs: Any) -> Any:
+    """Return a function as it is, or a decorator that does."""
+    del kwargs
+    return drop if callable(drop) else (lambda fn: fn)
+
+
+def unused(fn: Run) -> Run:
+    """Return a function as it is."""
+    return fn
+
+
+def annotate(the_type: Any, the_value: Any) -> Any:
+    """Return the value."""
+    del the_type
+    return the_value
+
+
+def isinstance(obj: Any, target_type: Any) -> bool:
+    """Return what Python's isinstance() does."""
+    return builtins.isinstance(obj, target_type)
+
+
+def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function at once; ``wait`` returns what it returned."""
+    check_callable(func)
+    return func(*args, **kwargs)
+
+
+def wait(future: Any) -> Any:
+    """Return what ``fork`` did."""
+    return future
+
+
+def is_scripting() -> bool:
+    """Return False."""
+    return False
+
+
+def is_tracing() -> bool:
+    """Return False."""
+    return False
+
+
+@contextmanager
+def optimized_execution(should_optimize: bool) -> Iterator[None]:
+    """Change nothing within a block."""
+    del should_optimize
+    yield
+
+
+def save(m: Any, f: Any, *args: Any, **kwargs: Any) -> None:
+    """Refuse: there is no program of TorchScript to be written.
+
+    Raises:
+        NotImplementedError: Always.
+    """
+    raise _C.NotImplementedError(
+        "jit.save: ebb runs Python and has no TorchScript\n"
+        "hint: ebb.save(module.state_dict(), file) keeps the parameters"
+    )
+
+
+def load(f: Any, *args: Any, **kwargs: Any) -> Any:
+    """Refuse: ebb does not run TorchScript.
+
+    Raises:
+        NotImplementedError: Always.
+    """
+    raise _C.NotImplementedError(
+        "jit.load: ebb runs Python and has no TorchScript\n"
+        "hint: save the module's state_dict() in PyTorch, and ebb.load() it"
+    )
+
+
+_naming.name_module(__name__)
