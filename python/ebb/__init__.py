@@ -9,6 +9,7 @@ The names are PyTorch's.
 
 import builtins as _builtins
 import sys as _sys
+import typing as _typing
 
 from ebb import _C
 
@@ -22,13 +23,29 @@ _HIDDEN = ("ValueError", "IndexError", "NotImplementedError", "backward", "grad"
 for _name in _HIDDEN:
     del globals()[_name]
 
-from ebb import _tensor, autograd, errors, ops
+from ebb import _tensor, _views, autograd, errors, ops
 from ebb._arrange import (
+    atleast_1d as atleast_1d,
+    atleast_2d as atleast_2d,
+    atleast_3d as atleast_3d,
+    block_diag as block_diag,
     broadcast_tensors as broadcast_tensors,
+    cartesian_prod as cartesian_prod,
+    chain_matmul as chain_matmul,
     einsum as einsum,
     meshgrid as meshgrid,
     nonzero as nonzero,
     tensordot as tensordot,
+)
+from ebb._creation import (
+    broadcast_shapes as broadcast_shapes,
+    empty_permuted as empty_permuted,
+    empty_strided as empty_strided,
+    logspace as logspace,
+    range as range,
+    tril_indices as tril_indices,
+    triu_indices as triu_indices,
+    vander as vander,
 )
 from ebb._devices import (
     Event as Event,
@@ -41,8 +58,27 @@ from ebb._devices import (
     stream as stream,
     synchronize as synchronize,
 )
+from ebb._dtypes import (
+    can_cast as can_cast,
+    is_nonzero as is_nonzero,
+    promote_types as promote_types,
+    result_type as result_type,
+)
+from ebb._exchange import (
+    from_dlpack as from_dlpack,
+    frombuffer as frombuffer,
+    to_dlpack as to_dlpack,
+)
+from ebb._formats import (
+    channels_last as channels_last,
+    channels_last_3d as channels_last_3d,
+    contiguous_format as contiguous_format,
+    memory_format as memory_format,
+    preserve_format as preserve_format,
+)
 from ebb._functions import (
     allclose as allclose,
+    cond as cond,
     equal as equal,
     finfo as finfo,
     iinfo as iinfo,
@@ -51,8 +87,49 @@ from ebb._functions import (
     is_tensor as is_tensor,
     numel as numel,
     rand_like as rand_like,
+    randint_like as randint_like,
     randn_like as randn_like,
 )
+from ebb._legacy import (
+    BFloat16Tensor as BFloat16Tensor,
+    BoolTensor as BoolTensor,
+    ByteTensor as ByteTensor,
+    CharTensor as CharTensor,
+    DoubleTensor as DoubleTensor,
+    FloatTensor as FloatTensor,
+    HalfTensor as HalfTensor,
+    IntTensor as IntTensor,
+    LongTensor as LongTensor,
+    ShortTensor as ShortTensor,
+    TypedStorage as TypedStorage,
+    UntypedStorage as UntypedStorage,
+    is_storage as is_storage,
+    set_default_tensor_type as set_default_tensor_type,
+)
+from ebb._lowrank import (
+    lobpcg as lobpcg,
+    pca_lowrank as pca_lowrank,
+    svd_lowrank as svd_lowrank,
+)
+from ebb._modes import (
+    are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+    compile as compile,
+    get_deterministic_debug_mode as get_deterministic_debug_mode,
+    get_float32_matmul_precision as get_float32_matmul_precision,
+    get_num_interop_threads as get_num_interop_threads,
+    is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
+    set_deterministic_debug_mode as set_deterministic_debug_mode,
+    set_float32_matmul_precision as set_float32_matmul_precision,
+    set_flush_denormal as set_flush_denormal,
+    set_num_interop_threads as set_num_interop_threads,
+    use_deterministic_algorithms as use_deterministic_algorithms,
+)
+from ebb._printing import (
+    get_printoptions as get_printoptions,
+    printoptions as printoptions,
+    set_printoptions as set_printoptions,
+)
+from ebb._sets import unique as unique, unique_consecutive as unique_consecutive
 from ebb._sparse import (
     layout as layout,
     selected_rows as selected_rows,
@@ -60,6 +137,7 @@ from ebb._sparse import (
     sparse_coo_tensor as sparse_coo_tensor,
     sparse_csr as sparse_csr,
     sparse_csr_tensor as sparse_csr_tensor,
+    spmm as spmm,
     strided as strided,
 )
 
@@ -82,33 +160,88 @@ e = 2.718281828459045
 newaxis = None
 
 # The parts are imported at once (15 ms), not by a module-level __getattr__: with one, Python
-# cannot specialise the look-up of `ebb.add`, which then costs 10 ns more each time.
+# cannot specialise the look-up of `ebb.add`, which then costs 10 ns more each time. What programs
+# seldom use is a LazyPackage.
 from ebb import (
+    _lazy,
     _naming,
     amp,
+    cpu,
+    cuda,
     data,
+    flags,
     graphs,
     io,
     linalg,
     nn,
     optim,
     overrides,
+    precision,
     profiler,
+    random,
+    special,
+    strings,
     utils,
     viz,
 )
+from ebb._views import (
+    as_strided_ as as_strided_,
+    detach_ as detach_,
+    resize_as_ as resize_as_,
+)
 from ebb.amp import (
     autocast as autocast,
+    get_autocast_cpu_dtype as get_autocast_cpu_dtype,
     get_autocast_dtype as get_autocast_dtype,
+    get_autocast_gpu_dtype as get_autocast_gpu_dtype,
     is_autocast_available as is_autocast_available,
+    is_autocast_cpu_enabled as is_autocast_cpu_enabled,
     is_autocast_enabled as is_autocast_enabled,
+    set_autocast_cpu_dtype as set_autocast_cpu_dtype,
+    set_autocast_cpu_enabled as set_autocast_cpu_enabled,
+    set_autocast_dtype as set_autocast_dtype,
+    set_autocast_enabled as set_autocast_enabled,
+    set_autocast_gpu_dtype as set_autocast_gpu_dtype,
 )
 from ebb.autograd.anomaly import trace_cuts as trace_cuts
 from ebb.graphs import explain as explain, graph as graph
 from ebb.io import load as load, load_npz as load_npz, save as save, save_npz as save_npz
-from ebb.linalg import _norm_of_tensor as norm
+from ebb.linalg import _lu as lu, _norm_of_tensor as norm
+from ebb.precision import compare_precision as compare_precision
+from ebb.random import initial_seed as initial_seed, seed as seed
+from ebb.strings import StringTensor as StringTensor
+
+if _typing.TYPE_CHECKING:
+    from ebb import (
+        accelerator,
+        array_api,
+        backends,
+        compiler,
+        distributed,
+        distributions,
+        fft,
+        func,
+        jit,
+        masked,
+        mps,
+        multiprocessing,
+        onnx,
+        serialization,
+        signal,
+        version,
+        vision,
+        xpu,
+    )
+else:
+    for _name in (
+        *("accelerator", "array_api", "backends", "compiler", "distributed", "distributions"),
+        *("fft", "func", "jit", "masked", "mps", "multiprocessing", "onnx", "serialization"),
+        *("signal", "version", "vision", "xpu"),
+    ):
+        globals()[_name] = _lazy.LazyPackage(f"ebb.{_name}")
 
 _naming.name_errors()
+flags._warn_of_environment()
 
 # `from ebb import *` must not hide builtins such as sum and max.
 __all__ = [name for name in dir() if not name.startswith("_") and not hasattr(_builtins, name)]

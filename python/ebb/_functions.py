@@ -54,28 +54,67 @@ def _has_no_false(mask):
     return builtins.bool(ebb.logical_not(mask).sum().item() == 0)
 
 
-def rand_like(input, *, dtype=None, device=None, generator=None, requires_grad=False):
+def cond(pred, true_fn, false_fn, operands=()):
+    """Return ``true_fn(*operands)`` if ``pred``, a bool or a tensor of one, else ``false_fn``'s."""
+    if isinstance(pred, Tensor) and pred.numel() != 1:
+        raise ebb.errors.ValueError(f"cond: pred needs one element, got {list(pred.shape)}")
+    return (true_fn if builtins.bool(pred) else false_fn)(*operands)
+
+
+def rand_like(
+    input, *, dtype=None, device=None, generator=None, requires_grad=False, memory_format=None
+):
     """Return numbers evenly spread over [0, 1) in the shape and dtype of ``input``, beside it."""
     _checked("rand_like", "input", input)
-    return ebb.rand(
+    found = ebb.rand(
         input.shape,
         dtype=dtype or input.dtype,
         device=device or input.device,
         generator=generator,
-        requires_grad=requires_grad,
     )
+    return _arranged(found, input, memory_format).requires_grad_(requires_grad)
 
 
-def randn_like(input, *, dtype=None, device=None, generator=None, requires_grad=False):
+def randn_like(
+    input, *, dtype=None, device=None, generator=None, requires_grad=False, memory_format=None
+):
     """Return standard normal numbers in the shape and dtype of ``input``, beside it."""
     _checked("randn_like", "input", input)
-    return ebb.randn(
+    found = ebb.randn(
         input.shape,
         dtype=dtype or input.dtype,
         device=device or input.device,
         generator=generator,
-        requires_grad=requires_grad,
     )
+    return _arranged(found, input, memory_format).requires_grad_(requires_grad)
+
+
+def randint_like(
+    input, low=0, high=None, *, dtype=None, device=None, generator=None, memory_format=None
+):
+    """Return integers from ``low`` to ``high - 1`` in the shape and dtype of ``input``, beside it.
+
+    ``randint_like(input, high)`` starts at 0.
+    """
+    _checked("randint_like", "input", input)
+    low, high = (0, low) if high is None else (low, high)
+    found = ebb.randint(
+        low,
+        high,
+        input.shape,
+        dtype=dtype or input.dtype,
+        device=device or input.device,
+        generator=generator,
+    )
+    return _arranged(found, input, memory_format)
+
+
+def _arranged(found, like, memory_format):
+    """Return ``found`` with its dims in memory as a format, or ``like`` itself, has them."""
+    if memory_format is None:
+        return found
+    where = {"dtype": found.dtype, "device": found.device}
+    return ebb.empty_like(like, memory_format=memory_format, **where).copy_(found)
 
 
 # Bits, exponent of the smallest normal number, of the largest, and of the step at 1.

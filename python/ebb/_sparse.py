@@ -89,6 +89,17 @@ def sparse_csr_tensor(
     return made.detach().requires_grad_() if requires_grad else made
 
 
+def spmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Return ``mm(input, mat2)``, by the older name for a sparse ``input``.
+
+    Example:
+        >>> ebb.spmm(ebb.eye(2).to_sparse(), ebb.ones(2, 1))
+        tensor([[1.],
+                [1.]])
+    """
+    return _C.mm(input, mat2)
+
+
 def selected_rows(rows, values, size, *, dtype=None, device=None, requires_grad=False):
     """Return a selected_rows tensor: zero but for ``rows``, the kind of an embedding's gradient.
 

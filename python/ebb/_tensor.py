@@ -4,6 +4,8 @@
 # pickle or print, not once per op.
 """Copying, pickling, formatting and tensors like a given one."""
 
+import sys
+
 import ebb
 from ebb._C import Tensor
 
@@ -141,6 +143,95 @@ def _ebb_function(cls, func, types, args=(), kwargs=None):
     return overrides.default_function(cls, func, types, args, kwargs)
 
 
+def _is_persistable(self):
+    """Whether it outlives a step: True of parameters, False of others, unless it was set.
+
+    A note for programs that come from Paddle; ebb keeps what modules and the program hold.
+    """
+    return getattr(self, "_persistable", False)
+
+
+def _set_persistable(self, value):
+    if not isinstance(value, bool):
+        raise ebb.DTypeError(f"persistable: needs a bool, got {type(value).__name__}")
+    self._persistable = value
+
+
+def _get_device(self):
+    """Return the index of the device, -1 for the CPU."""
+    return -1 if self.is_cpu else self.device.index or 0
+
+
+def _is_signed(self):
+    """Return whether the dtype has negative numbers."""
+    return self.dtype.is_signed
+
+
+def _is_conj(self):
+    """Return False: conjugates are computed, never put off."""
+    return False
+
+
+def _is_neg(self):
+    """Return False: negatives are computed, never put off."""
+    return False
+
+
+def _is_shared(self):
+    """Return whether processes share this tensor's memory."""
+    sharing = sys.modules.get("ebb._sharing")  # before its import nothing is shared
+    return sharing is not None and sharing.is_shared(self)
+
+
+def _share_memory(self):
+    """Move the values, in place, into memory that processes share; return the tensor.
+
+    Processes forked later, and those that get the tensor as an argument or through a queue, then
+    see each other's writes. The gradient is left where it is.
+    """
+    from ebb import _sharing
+
+    _sharing.share(self)
+    return self
+
+
+def _resolve_conj(self):
+    """Return the tensor itself: conjugates are computed, never put off."""
+    return self
+
+
+def _resolve_neg(self):
+    """Return the tensor itself: negatives are computed, never put off."""
+    return self
+
+
+def _dim_order(self):
+    """Return the dims as they lie in memory, the one with the largest stride first."""
+    strides = self.stride()
+    return tuple(sorted(range(self.ndim), key=lambda dim: -strides[dim]))
+
+
+def _cfloat(self):
+    """Return the tensor as complex64."""
+    return self.to(ebb.complex64)
+
+
+def _cdouble(self):
+    """Return the tensor as complex128."""
+    return self.to(ebb.complex128)
+
+
+Tensor.get_device = _get_device
+Tensor.is_signed = _is_signed
+Tensor.is_conj = _is_conj
+Tensor.is_neg = _is_neg
+Tensor.is_shared = _is_shared
+Tensor.share_memory_ = _share_memory
+Tensor.resolve_conj = _resolve_conj
+Tensor.resolve_neg = _resolve_neg
+Tensor.dim_order = _dim_order
+Tensor.cfloat = _cfloat
+Tensor.cdouble = _cdouble
 Tensor.__ebb_function__ = _ebb_function
 Tensor.__init_subclass__ = _init_subclass
 Tensor.record_stream = _record_stream
@@ -151,6 +242,7 @@ Tensor.__format__ = _format
 Tensor.__complex__ = _complex
 Tensor.real = _part(lambda self: ebb.real(self), "The real parts, as a view; see ebb.real().")
 Tensor.imag = _part(lambda self: ebb.imag(self), "The imaginary parts, as a view; see ebb.imag().")
+Tensor.persistable = property(_is_persistable, _set_persistable, doc=_is_persistable.__doc__)
 Tensor.new_tensor = _new_tensor
 Tensor.new_empty = _new_like(ebb._C.empty)
 Tensor.new_zeros = _new_like(ebb._C.zeros)

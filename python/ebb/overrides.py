@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import types as _types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -225,7 +226,8 @@ def _default_nowrap_functions() -> set[Callable[..., Any]]:
 
 
 def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
-    """Return all functions that ask classes, by where they are found: ``ebb`` and ``Tensor``.
+    """Return all functions that ask classes, by where they are found: ``ebb``, ``Tensor``, and
+    ``ebb.linalg`` and its like.
 
     ``ebb.nn.functional`` is computed by them and asks through them.
     """
@@ -242,7 +244,12 @@ def _overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
         is_property = isinstance(member, (_types.GetSetDescriptorType, property))
         members.append(member.__get__ if is_property else member)
     asking = [one for one in functions if one not in get_ignored_functions()]
-    return {ebb: asking, Tensor: members}
+    found = {ebb: asking, Tensor: members}
+    for one in vars(_C._ops).values():
+        owner = sys.modules.get(getattr(one, "__module__", None) or "")
+        if owner is not None and owner is not _C and owner.__name__.startswith("ebb."):
+            found.setdefault(owner, []).append(one)
+    return found
 
 
 def get_ignored_functions() -> set[Callable[..., Any]]:
@@ -278,5 +285,5 @@ def resolve_name(f: Callable[..., Any]) -> str:
     if isinstance(f, (_types.MethodDescriptorType, _types.WrapperDescriptorType)):
         return f"ebb.Tensor.{f.__name__}"
     if isinstance(f, _types.BuiltinFunctionType):
-        return f"ebb.{f.__name__}"
+        return f"{(f.__module__ or 'ebb').partition('._C')[0]}.{f.__name__}"
     return f"{f.__module__}.{getattr(f, '__qualname__', repr(f))}"

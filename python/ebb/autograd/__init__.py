@@ -32,8 +32,10 @@ from ebb.autograd.anomaly import (
 )
 from ebb.autograd.function import Function, FunctionCtx, once_differentiable
 from ebb.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from ebb.autograd.variable import Variable
 
 __all__ = [
+    "Variable",
     "Function",
     "FunctionCtx",
     "GradcheckError",

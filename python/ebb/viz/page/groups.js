@@ -59,7 +59,7 @@ class Groups {
       const name = model.leafName(node);
       const owner = this.byPath.get(name.slice(0, Math.max(0, name.lastIndexOf("."))));
       if (owner !== undefined && name) home[node] = owner;
-      else if (!name) home[node] = this._commonHome(node, home);
+      else home[node] = this._commonHome(node, home);
     }
     return home;
   }

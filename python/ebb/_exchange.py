@@ -1,0 +1,91 @@
+# python/ebb/_exchange.py -- memory shared with other libraries: DLPack and Python's buffers.
+#
+# NumPy, which every such library knows, makes the capsules; it is imported at the first call.
+"""Tensors over the memory of others, and others over that of tensors."""
+
+from ebb import _C
+from ebb._C import Tensor
+
+# DLPack's number of the CPU.
+_CPU = (1, 0)
+
+
+def from_dlpack(ext_tensor, *, device=None, copy=None):
+    """Return a tensor over the memory of an object that has ``__dlpack__``, on the CPU.
+
+    Args:
+        device: Where the tensor is to be; elsewhere than on the CPU it is a copy.
+        copy: True for a copy, False for an error where one is needed.
+    """
+    if isinstance(ext_tensor, Tensor):
+        made = ext_tensor.detach()
+    elif not hasattr(ext_tensor, "__dlpack__"):
+        raise _C.DTypeError(
+            f"from_dlpack: needs an object that has __dlpack__, got {type(ext_tensor).__name__}"
+        )
+    else:
+        import numpy
+
+        made = _C.from_numpy(numpy.from_dlpack(ext_tensor))
+    moved = made if device is None else made.to(device)
+    if copy is False and moved.device != made.device:
+        raise _C.ValueError(f"from_dlpack: needs a copy to be on {moved.device}, got copy False")
+    return moved.clone() if copy and moved is made else moved
+
+
+def to_dlpack(tensor):
+    """Return a DLPack capsule over the memory of a tensor on the CPU."""
+    return tensor.__dlpack__()
+
+
+def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    """Return a DLPack capsule over this tensor's memory."""
+    del stream
+    if self.requires_grad:
+        raise _C.AutogradError(
+            "__dlpack__: needs a tensor that requires no gradient, got one that does\n"
+            "hint: use tensor.detach()"
+        )
+    if not self.is_cpu:
+        raise _C.DeviceError(f"__dlpack__: needs a tensor on the CPU, got one on {self.device}")
+    options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+    given = {name: value for name, value in options.items() if value is not None}
+    return self.numpy().__dlpack__(**given)
+
+
+def _dlpack_device(self):
+    """Return DLPack's pair (kind of device, index)."""
+    if not self.is_cpu:
+        raise _C.DeviceError(f"__dlpack_device__: needs the CPU, got {self.device}")
+    return _CPU
+
+
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
+    """Return a 1-d tensor over the memory of an object with Python's buffer interface.
+
+    Args:
+        dtype: Of the elements, one that NumPy has too.
+        count: How many there are; all that follow if -1.
+        offset: Where they begin, in bytes.
+    """
+    import numpy
+
+    if dtype is _C.bfloat16:
+        raise _C.NotImplementedError("frombuffer: needs a dtype of NumPy, got bfloat16")
+    try:
+        array = numpy.frombuffer(buffer, numpy.dtype(dtype.name), count, offset)
+    except ValueError as error:
+        raise _C.ValueError(f"frombuffer: {error}") from None
+    made = _C.from_numpy(array if array.flags.writeable else array.copy())
+    return made.requires_grad_() if requires_grad else made
+
+
+def _to_device(self, device, /, *, stream=None):
+    """Return the tensor on a device."""
+    del stream
+    return self.to(device)
+
+
+Tensor.to_device = _to_device
+Tensor.__dlpack__ = _dlpack
+Tensor.__dlpack_device__ = _dlpack_device

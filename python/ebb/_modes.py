@@ -1,0 +1,124 @@
+# python/ebb/_modes.py -- switches that other frameworks have, and which change little here.
+#
+# There is no compiler: programs that ask for one run all the same, and the log tells so once. All
+# kernels give the same bits whatever the number of threads, and products of float32 compute
+# in float32: programs may ask for either, and read back what they asked for.
+"""Determinism and the precision of products."""
+
+from ebb import _C
+
+_PRECISIONS = ("highest", "high", "medium")
+_DEBUG_MODES = ("default", "warn", "error")
+_asked = {"deterministic": False, "warn_only": False, "precision": "highest"}
+
+
+def use_deterministic_algorithms(mode, *, warn_only=False):
+    """Ask for the same results each time: all kernels give them anyway."""
+    if not isinstance(mode, bool):
+        raise _C.DTypeError(
+            f"use_deterministic_algorithms: needs a bool, got {type(mode).__name__}"
+        )
+    _asked.update(deterministic=mode, warn_only=mode and bool(warn_only))
+
+
+def are_deterministic_algorithms_enabled():
+    """Return what was asked for."""
+    return _asked["deterministic"]
+
+
+def is_deterministic_algorithms_warn_only_enabled():
+    """Return whether only warnings were asked for."""
+    return _asked["warn_only"]
+
+
+def set_deterministic_debug_mode(debug_mode):
+    """Ask for "default", "warn" or "error", also written 0, 1 or 2."""
+    known = dict(enumerate(_DEBUG_MODES))
+    mode = known.get(debug_mode, debug_mode)
+    if mode not in _DEBUG_MODES:
+        raise _C.ValueError(
+            "set_deterministic_debug_mode: needs 'default', 'warn', 'error' or 0 to 2, "
+            f"got {debug_mode!r}"
+        )
+    use_deterministic_algorithms(mode != "default", warn_only=mode == "warn")
+
+
+def get_deterministic_debug_mode():
+    """Return 0, 1 for warnings only, or 2."""
+    return _asked["deterministic"] * (1 if _asked["warn_only"] else 2)
+
+
+def set_float32_matmul_precision(precision):
+    """Ask for "highest", "high" or "medium"; products of float32 have the highest anyway."""
+    if precision not in _PRECISIONS:
+        raise _C.ValueError(
+            f"set_float32_matmul_precision: needs 'highest', 'high' or 'medium', got {precision!r}"
+        )
+    _asked["precision"] = precision
+
+
+def get_float32_matmul_precision():
+    """Return what was asked for."""
+    return _asked["precision"]
+
+
+def set_flush_denormal(mode):
+    """Return False: numbers below the smallest normal one are never rounded to zero."""
+    del mode
+    return False
+
+
+def set_num_interop_threads(nthreads):
+    """Ask for threads that run operations side by side: they run one after the other anyway."""
+    if not isinstance(nthreads, int) or nthreads < 1:
+        raise _C.ValueError(f"set_num_interop_threads: needs an int from 1 on, got {nthreads!r}")
+
+
+def get_num_interop_threads():
+    """Return 1."""
+    return 1
+
+
+_told = set()
+
+
+def tell_once(name):
+    """Write to the log, the first time, that a function returns what it was given."""
+    import logging  # seldom needed
+
+    if name not in _told:
+        _told.add(name)
+        logging.getLogger("ebb").info(
+            "%s: returns what it was given; ebb runs each operation at once", name
+        )
+
+
+def compile(
+    model=None,
+    *,
+    fullgraph=False,
+    dynamic=None,
+    backend="inductor",
+    mode=None,
+    options=None,
+    disable=False,
+):
+    """Return a function or module as it is; without one, a decorator that does.
+
+    The other parameters are PyTorch's and change nothing.
+
+    Raises:
+        DTypeError: If ``model`` cannot be called.
+    Example:
+        >>> ebb.compile(ebb.nn.Linear(2, 3))
+        Linear(in_features=2, out_features=3, bias=True)
+    """
+    del fullgraph, dynamic, backend, mode, options, disable
+    if model is None:
+        return compile
+    if not callable(model):
+        raise _C.DTypeError(
+            f"compile: 'model' must be a function or Module, got {type(model).__name__}"
+        )
+    tell_once("compile")
+    return model
