@@ -1,0 +1,45 @@
+# tests/tools/test_compare_torch.py -- what signatures lack beside PyTorch's is found and explained.
+import pytest
+
+from tools.compare_torch import __main__ as page
+from tools.compare_torch.compare import differences
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "lacks"),
+    [
+        ("input:T, *, out:T=None", "input:T", ["no `out`"]),
+        ("input:T, mat2:T", "input:T, other:T", ["no `mat2`", "needs `other`"]),
+        ("input:T, dim, keepdim=False", "input:T, keepdim=False, dim=None", ["place", "place"]),
+        ("input:T, p=2", "input:T, *, p=2", ["`p` by name only"]),
+        ("input:T, p=2", "input:T, p=1", ["`p=1`, not `2`"]),
+        ("input:T, p=2", "input:T, p", ["`p` has no default"]),
+        ("input:TN, other:T", "input:T, other:T", ["`input` is no number"]),
+    ],
+)
+def test_what_a_call_of_theirs_needs_and_ours_lacks_is_named(theirs, ours, lacks):
+    found = differences([theirs], [ours])
+    assert len(found) == len(lacks)
+    assert all(part in text for part, text in zip(lacks, found, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("input:T, dim=(1, 1), eps:N=1e-05", "input:T, dim=1, eps:N=0.00001, more=None"),
+        ("*size, dtype=None", "size, *, dtype=None"),
+        ("input:T, *, keepdim=...", "input:T, keepdim=False"),
+        ("input:T, other:TN", "*args"),
+    ],
+)
+def test_the_same_said_otherwise_lacks_nothing(theirs, ours):
+    assert differences([theirs], [ours]) == []
+
+
+def test_any_overload_of_ours_may_serve_a_call():
+    assert differences(["input:T, other:TN"], ["input:T, other:T", "input:T, other:N"]) == []
+
+
+def test_the_page_of_differences_is_current():
+    hint = "PYTHONPATH=build/release/python python -m tools.compare_torch"
+    assert page.PAGE.read_text(encoding="utf-8") == page.page(), hint

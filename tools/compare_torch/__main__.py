@@ -1,0 +1,223 @@
+# tools/compare_torch/__main__.py -- writes docs/torch_differences.md, without PyTorch.
+#
+# PyTorch's signatures are in signatures.tsv (record.py); ours come from the op table where a
+# function is of the table, else from the function itself; why something differs, or is absent, is
+# in reasons.tsv. Start reading at page().
+"""Usage: PYTHONPATH=build/release/python python -m tools.compare_torch [--check | --open].
+
+`--check` fails if the page is not current; `--open` prints what has no reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import importlib
+import inspect
+import sys
+import textwrap
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from codegen.generate import load_all
+from codegen.python_function import PythonFunction, python_functions
+from tools.compare_torch.compare import differences
+from tools.compare_torch.record import TABLE, of_python
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "torch_differences.md"
+REASONS = Path(__file__).with_name("reasons.tsv")
+# Packages of ours with another name.
+RENAMED = {"torch.utils.data": "ebb.data"}
+KINDS = {"tensor": "T", "tensor_list": "T", "scalar": "N", "floating": "N"}
+HEAD = """\
+# Names and arguments beside PyTorch's
+
+Written by `python -m tools.compare_torch` from the signatures of PyTorch {version}
+(`tools/compare_torch/signatures.tsv`), the op table and the package; the reasons are in
+`tools/compare_torch/reasons.tsv`. A name counts as agreeing if every call of PyTorch's that its
+signature allows may be written for ebb: arguments, order, defaults, numbers for tensors.
+What the values mean is no matter of this page but of [semantics.md](semantics.md).
+"""
+
+
+@dataclass
+class Name:
+    """A public name of PyTorch's."""
+
+    namespace: str
+    name: str
+    theirs: list[str]
+    state: str = "absent"  # or agrees, differs
+    lacks: list[str] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        """torch.nn.Linear."""
+        return f"{self.namespace}.{self.name}"
+
+
+def recorded() -> tuple[str, list[Name]]:
+    """Return PyTorch's version and its names."""
+    head, *lines = TABLE.read_text(encoding="utf-8").splitlines()
+    found: dict[tuple[str, str], Name] = {}
+    for line in lines:
+        namespace, name, text = line.split("\t")
+        found.setdefault((namespace, name), Name(namespace, name, [])).theirs.append(text)
+    return head.split()[-1], list(found.values())
+
+
+def table_signatures() -> dict[str, list[str]]:
+    """Return the overloads of the table's functions and methods, by path below ebb."""
+    found: dict[str, list[str]] = {}
+    for function in (one for family in load_all() for one in python_functions(family)):
+        texts = [overload_text(function, index) for index in range(len(function.overloads))]
+        if function.is_function:
+            found.update({f"ebb.{name}": texts for name in function.names})
+        found.update({f"ebb.{name}": texts for name in function.spaced_names})
+        if function.is_method:
+            as_method = [
+                "self" + text[text.find(",") :] if "," in text else "self" for text in texts
+            ]
+            found.update({f"ebb.Tensor.{name}": as_method for name in function.names})
+    return found
+
+
+def overload_text(function: PythonFunction, index: int) -> str:
+    """Return an overload of the table as signatures.tsv has them."""
+    parts, is_keyword_only = [], False
+    for one in function.overloads[index].arguments:
+        if one.keyword_only and not is_keyword_only:
+            parts.append("*")
+        is_keyword_only |= one.keyword_only or one.varargs
+        takes = KINDS.get(one.kind, "")
+        text = f"{'*' * one.varargs}{one.name}{':' * bool(takes)}{takes}"
+        parts.append(text if one.default is None else f"{text}={one.default}")
+    return ", ".join(parts)
+
+
+def of_object(value: Any) -> list[str]:
+    """Return the signature that a function or class shows."""
+    try:
+        return [of_python(value)]
+    except (TypeError, ValueError):
+        return ["?"]
+
+
+def resolve(path: str) -> Any:
+    """Return the object of a path below ebb, or None."""
+    import ebb
+
+    value: Any = ebb
+    for part in path.split(".")[1:]:
+        found = getattr(value, part, None)
+        if found is None and inspect.ismodule(value):
+            try:
+                found = importlib.import_module(f"{value.__name__}.{part}")
+            except ImportError:
+                return None
+        value = found
+    return value
+
+
+def judged() -> tuple[str, list[Name]]:
+    """Return all names with their states."""
+    version, names = recorded()
+    table = table_signatures()
+    for one in names:
+        place = RENAMED.get(one.namespace, one.namespace.replace("torch", "ebb", 1))
+        value = resolve(f"{place}.{one.name}")
+        if value is None:
+            continue
+        own = table.get(f"{place}.{one.name}") or of_object(value)
+        one.lacks = differences(one.theirs, own)
+        one.state = "differs" if one.lacks else "agrees"
+    return version, names
+
+
+class Reasons:
+    """Why a name is absent, or an argument differs: the first line whose pattern fits."""
+
+    def __init__(self) -> None:
+        lines = REASONS.read_text(encoding="utf-8").splitlines()
+        rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
+        self.rows = [(pattern, reason) for pattern, reason in rows]
+        self.used: set[str] = set()
+
+    def of(self, text: str) -> str:
+        """Return the reason for `torch.name`, or for `torch.name: no `out``; empty if none."""
+        for pattern, reason in self.rows:
+            if fnmatch.fnmatchcase(text, pattern):
+                self.used.add(pattern)
+                return reason
+        return ""
+
+
+def counts(names: list[Name]) -> list[str]:
+    """Return a table of how many names of each namespace there are."""
+    lines = [
+        "| namespace | names | agree | differ | absent |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    spaces = list(dict.fromkeys(one.namespace for one in names))
+    for space in [*spaces, "all"]:
+        states = [one.state for one in names if space in (one.namespace, "all")]
+        cells = [len(states), *(states.count(state) for state in ("agrees", "differs", "absent"))]
+        lines.append(f"| {space} | {' | '.join(map(str, cells))} |")
+    return lines
+
+
+def page() -> str:
+    """Return the page."""
+    version, names = judged()
+    reasons = Reasons()
+    lines = [HEAD.format(version=version), *counts(names), "", "## What differs", ""]
+    lines += ["| name | ebb's has | why |", "| --- | --- | --- |"]
+    for one in (one for one in names if one.state == "differs"):
+        why = dict.fromkeys(reasons.of(f"{one.path}: {lack}") for lack in one.lacks)
+        cell = "; ".join(reason for reason in why if reason)
+        lines.append(f"| `{one.path}` | {'; '.join(one.lacks)} | {cell} |")
+    lines += ["", "## What is absent", ""]
+    absent: dict[tuple[str, str], list[str]] = {}
+    for one in (one for one in names if one.state == "absent"):
+        absent.setdefault((one.namespace, reasons.of(one.path)), []).append(one.name)
+    for (space, reason), group in absent.items():
+        listed = ", ".join(f"`{name}`" for name in group)
+        text = f"- {space}{': ' + reason if reason else ''}: {listed}."
+        lines += textwrap.wrap(text, 100, subsequent_indent="  ", break_on_hyphens=False)
+    return "\n".join(lines) + "\n"
+
+
+def print_open() -> None:
+    """Print what differs or is absent without a reason."""
+    reasons = Reasons()
+    for one in judged()[1]:
+        texts = [one.path] if one.state == "absent" else [f"{one.path}: {it}" for it in one.lacks]
+        for text in texts:
+            if not reasons.of(text):
+                print(text)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="compare_torch", description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--open", action="store_true")
+    options = parser.parse_args()
+    if options.open:
+        print_open()
+        return 0
+    text = page()
+    if options.check:
+        if PAGE.read_text(encoding="utf-8") == text:
+            return 0
+        print(
+            "docs/torch_differences.md: needs writing again\n  hint: python -m tools.compare_torch"
+        )
+        return 1
+    PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+# tools/compare_torch/compare.py -- what each of PyTorch's calls needs that ebb's function lacks.
+#
+# A call of PyTorch's overload may give any argument by place or by name, or leave it to its
+# default: the overload of ours that comes nearest is asked for each. What ours takes beyond that
+# does no harm. Start reading at differences().
+"""Signatures as text, and what one lacks beside another."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter; `takes` has T for a tensor and N for a number, or is empty if unknown."""
+
+    name: str
+    takes: str = ""
+    default: str | None = None
+    keyword_only: bool = False
+    stars: str = ""
+
+
+def parse(text: str) -> list[Parameter]:
+    """Return the parameters of `input:T, *, alpha:N=1`."""
+    found, keyword_only = [], False
+    for piece in _split(text):
+        left, equals, default = piece.partition("=")
+        name, _, takes = left.partition(":")
+        stars = "*" * (len(name) - len(name.lstrip("*")))
+        if name == "/":
+            continue
+        if name != "*":
+            given = default if equals else None
+            found.append(Parameter(name.lstrip("*"), takes, given, keyword_only, stars))
+        keyword_only |= stars == "*"
+    return found
+
+
+def _split(text: str) -> list[str]:
+    """Split at commas outside brackets and quotes."""
+    pieces, depth, start = [], 0, 0
+    for position, char in enumerate(text + ","):
+        depth += (char in "([{") - (char in ")]}")
+        if char == "," and depth == 0:
+            pieces.append(text[start:position].strip())
+            start = position + 1
+    return [piece for piece in pieces if piece]
+
+
+def differences(theirs: list[str], ours: list[str]) -> list[str]:
+    """Return what ours lacks: (parameter, in words), each once; nothing if a side is unknown."""
+    if "?" in theirs or "?" in ours:
+        return []
+    found: dict[str, None] = {}
+    choices = [parse(text) for text in ours]
+    for call in itertools.chain.from_iterable(_calls(parse(text)) for text in theirs):
+        nearest = min((lacks(call, own) for own in choices), key=len)
+        # Left out, an argument may lead to another overload of ours.
+        left = [text for text in nearest if not _may_be_left_out(text, call, choices)]
+        found.update(dict.fromkeys(left))
+    return list(found)
+
+
+def _may_be_left_out(text: str, call: list[Parameter], choices: list[list[Parameter]]) -> bool:
+    """Whether `x` has no default, but a call without x fits some overload."""
+    name = text.split("`")[1]
+    place = next((index for index, one in enumerate(call) if one.name == name), len(call))
+    rest = [*call[:place], *(replace(one, keyword_only=True) for one in call[place + 1 :])]
+    return text.endswith("has no default") and any(not lacks(rest, own) for own in choices)
+
+
+def _calls(overload: list[Parameter]) -> list[list[Parameter]]:
+    """Return the ways of giving an overload a tensor or a number, at least one of them a tensor."""
+    ways = [list(one.takes) if one.takes == "TN" else [one.takes] for one in overload]
+    calls = [
+        [replace(one, takes=takes) for one, takes in zip(overload, way, strict=True)]
+        for way in itertools.product(*ways)
+    ]
+    with_tensor = [
+        call for call in calls if any("T" in one.takes and not one.keyword_only for one in call)
+    ]
+    return with_tensor or calls
+
+
+def lacks(call: list[Parameter], own: list[Parameter]) -> list[str]:
+    """Return what one overload of ours lacks for a call."""
+    if any(one.stars == "*" and one.name == "args" for one in own):
+        return []  # sorts its arguments out itself
+    takes_any = any(one.stars == "**" for one in own)
+    found = []
+    for place, one in enumerate(call):
+        if place == 0 and one.name == "self" and own:
+            continue  # of a method, never given by name
+        if one.stars == "**" or (one.stars and one.name == "args"):
+            continue
+        index = next((i for i, other in enumerate(own) if other.name == one.name), None)
+        if index is None:
+            found += [] if takes_any else [f"no `{one.name}`"]
+        else:
+            found += _beside(one, own[index], place, index)
+    named = {one.name for one in call}
+    is_method = bool(call) and call[0].name == "self"
+    needed = [one for one in own[is_method:] if one.default is None and not one.stars]
+    return found + [f"needs `{one.name}`" for one in needed if one.name not in named]
+
+
+def _beside(one: Parameter, other: Parameter, place: int, index: int) -> list[str]:
+    """Return how a parameter of theirs differs from ours of the same name."""
+    if other.stars:
+        return []
+    found = []
+    if not one.keyword_only and other.keyword_only:
+        found.append(f"`{one.name}` by name only")
+    elif not one.keyword_only and place != index:
+        found.append(f"`{one.name}` at place {index + 1}, not {place + 1}")
+    if other.takes and not set(one.takes) <= set(other.takes):
+        found.append(f"`{one.name}` is no {'number' if one.takes == 'N' else 'tensor'}")
+    if one.default is not None and other.default is None:
+        found.append(f"`{one.name}` has no default")
+    elif one.default is not None and not _same(one.default, other.default):
+        found.append(f"`{one.name}={other.default}`, not `{one.default}`")
+    return found
+
+
+def _same(theirs: str, ours: str | None) -> bool:
+    """Whether two defaults are one value; `...` in a stub may be any."""
+    return theirs == "..." or ours == "..." or _value(theirs) == _value(ours or "None")
+
+
+def _value(text: str) -> object:
+    """Return a default as a value: a list of one number is that number."""
+    try:
+        value = ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return text.rpartition(".")[2]
+    if isinstance(value, list | tuple) and value and len(set(value)) == 1:
+        return value[0]
+    return list(value) if isinstance(value, tuple) else value
