@@ -127,3 +127,24 @@ def test_nan_is_not_lost_in_sums_and_products():
     nan = float("nan")
     assert np.isnan(ebb.tensor([1.0, nan]).sum().item())
     assert np.isnan((ebb.tensor([[0.0, 1.0]]) @ ebb.tensor([[nan], [1.0]])).item())
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("step", [1, 2], ids=["dense", "every second"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_lines_too_long_to_be_copied_are_exact(name, step, dtype):
+    rng = np.random.default_rng(5)
+    memory = ebb.tensor(rng.uniform(-20, 20, 50_000)).to(getattr(ebb, dtype))
+    unit = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-19}[dtype]
+    found = []
+    for line in (memory[::step], memory[::step].double()):
+        line = line.detach().requires_grad_()
+        out = getattr(line, name)(0)
+        seed = ebb.tensor(rng.uniform(-1, 1, 50_000)).to(memory.dtype).to(line.dtype)[::step]
+        seed = seed if not found else found[0][2].double()
+        (grad,) = ebb.autograd.grad([out], [line], [seed])
+        found.append((out.detach(), grad, seed))
+    for got, wanted in zip(found[0][:2], found[1][:2], strict=True):
+        got, wanted = got.double().numpy(), wanted.numpy()
+        # The gradient starts from a result that was rounded.
+        assert np.abs(got - wanted).max() <= 4 * unit * np.abs(wanted).max()
