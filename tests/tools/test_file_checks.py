@@ -30,6 +30,7 @@ def test_a_missing_or_foreign_opening_is_found(text):
         ("a.cpp", "auto v = x | std::views::take(2);\n"),
         ("a.h", "using namespace std;\n"),
         ("a.cpp", "#pragma omp parallel for\n"),
+        ("ebb/kernels/a.cpp", "std::vector<int64_t> places;\n"),
         ("a.py", "# TODO write this\n"),
         ("CMakeLists.txt", "add_compile_options(-ffast-math)\n"),
         ("CMakeLists.txt", "file(GLOB sources *.cpp)\n"),
@@ -43,6 +44,7 @@ def test_a_banned_construct_is_found(name, text):
     ("name", "text"),
     [
         ("a.cpp", "// views: std::views::take is not used\nusing namespace hwy;\n"),
+        ("ebb/nn/a.cpp", "std::vector<int64_t> sizes;\n"),
         ("a.py", "# TODO(#12): write this\n"),
         ("CMakeLists.txt", "# never -ffast-math, no GLOB\n"),
     ],

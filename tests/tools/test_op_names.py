@@ -1,6 +1,7 @@
 # tests/tools/test_op_names.py -- the check that finds what is decided by the name of an op.
 import pytest
 
+from tools.check import op_names
 from tools.check.op_names import in_cpp, in_python, in_template, names_of
 
 TABLE = {
@@ -65,3 +66,9 @@ def test_decisions_by_name_are_found_in_cpp(text, is_found):
 
 def test_templates_are_searched_too():
     assert in_template("{% if op.cost == 'view' %}\n{% if op.name == 'flip' %}") == [2]
+
+
+def test_the_check_reads_the_table_and_finds_the_line(make_repo):
+    decides = '# codegen/a.py\nif op.name == "view":\n    pass\n'
+    [problem] = op_names.check(make_repo({**TABLE, "codegen/a.py": decides}))
+    assert (problem.path, problem.line) == ("codegen/a.py", 2)

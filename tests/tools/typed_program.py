@@ -24,11 +24,26 @@ class Classifier(nn.Module):
 
 
 def second_derivative(x: ebb.Tensor) -> ebb.Tensor:
-    y = (x * x + 2.0 * x - 1).sum()
+    y = (x * x + 2.0 * x - 1).sum() + ebb.linalg.vecdot(x, x)
     (slope,) = ebb.autograd.grad(y, x, create_graph=True)
     slope.sum().backward()
     assert x.grad is not None and x.dtype == ebb.float64 and x.shape[0] == 3
     return x.grad
+
+
+def act(logits: ebb.Tensor) -> tuple[ebb.Tensor, ebb.Tensor]:
+    policy = ebb.distributions.Categorical(logits=logits)
+    action = policy.sample()
+    prior = ebb.distributions.Normal(0.0, ebb.ones(2))
+    return action, policy.log_prob(action) + prior.rsample([3]).sum() + policy.entropy()
+
+
+def pooled(x: ebb.Tensor, with_places: bool) -> ebb.Tensor:
+    values, places = F.max_pool2d(x, 2, return_indices=True)
+    parts, _ = F.adaptive_max_pool2d(values, 2, return_indices=True)
+    row = F.max_pool1d(parts[0], 2).relu() + F.adaptive_max_pool1d(parts[0], 1).relu()
+    either = F.max_pool2d(x, 2, return_indices=with_places)
+    return row * places.amax() + (either if isinstance(either, ebb.Tensor) else either[0]).sum()
 
 
 def train(net: Classifier, steps: int) -> float:
@@ -53,5 +68,6 @@ def main() -> None:
     print(train(net, 2), net.scale.size(), ebb.cat([net.scale, net.scale], 0).argmax(0))
     values, indices = ebb.topk(net.scale, 2)
     print(values.T, indices.to(ebb.int64)[0], values.reshape(2, 1).permute(1, 0))
+    print(pooled(ebb.rand(1, 2, 8, 8), True))
     ebb.save(net.state_dict(), "net.safetensors")
     ebb.graph(net.scale.sum(), net).to_svg("graph.svg")

@@ -42,6 +42,7 @@ GROUPS: dict[str, Callable[[Settings], list[Row]] | script_rows.Script] = {
     "hooks": script_rows.HOOKS,
     "bitwise": python_rows.bitwise_rows,
     "forward_mode": script_rows.FORWARD_MODE,
+    "narrow": script_rows.NARROW,
 }
 
 

@@ -138,6 +138,18 @@ FORWARD_MODE = Script(
     quick_arguments=(),
 )
 
+NARROW = Script(
+    "narrow.py",
+    {
+        "x": {  # 0.9 of float32's bytes per second
+            f"{op} of {dtype}, time for float32's": 1.11
+            for op in ("add", "mul", "relu", "copy")
+            for dtype in ("bfloat16", "float16")
+        }
+    },
+    prefix="64 MB, ",
+)
+
 
 def script_rows(settings: Settings, script: Script) -> list[Row]:
     """One row per figure of the script."""

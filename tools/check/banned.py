@@ -18,12 +18,17 @@ HINT = "each finding names the replacement; the table is in tools/check/banned.p
 
 @dataclass(frozen=True)
 class Rule:
-    """``pattern`` must not occur in files named like ``suffixes``."""
+    """``pattern`` must not occur in files named like ``suffixes`` in these folders, or all."""
 
     suffixes: tuple[str, ...]
     pattern: re.Pattern[str]
     text: str
     in_comments: bool = False
+    folders: tuple[str, ...] = ("",)
+
+    def concerns(self, name: str) -> bool:
+        """Whether the file is one of these."""
+        return name.endswith(self.suffixes) and name.startswith(self.folders)
 
 
 CPP = (".h", ".cpp")
@@ -33,6 +38,8 @@ RULES = (
     Rule(CPP, re.compile(r"\bstd::(ranges::)?views::"), "Clang 14 does not compile views: loop"),
     Rule(CPP, re.compile(r"\bPyUnicode_AsUTF8\("), "ends at a NUL in the text: use utf8_of() or "
          "label_of() of python/src/base/text.h"),
+    Rule(CPP, re.compile(r"\bstd::vector<(bool|char|u?int\d*_t|int|size_t|float|double)>"),
+         "nobody counts its memory: use CountedVector", folders=("ebb/kernels/", "ebb/ops/")),
     Rule((".h",), re.compile(r"^\s*using namespace\b", re.M), "no `using namespace` in a header"),
     Rule(CPP, re.compile(r"^\s*#\s*pragma\s+omp\b", re.M), "no OpenMP: use ebb::parallel_for",
          in_comments=True),
@@ -64,7 +71,7 @@ def banned_in(name: str, text: str) -> list[Problem]:
     plain = blank(text) if name.endswith(CPP) else re.sub(r"(?m)^\s*#.*$", "", text)
     problems = []
     for rule in RULES:
-        if not name.endswith(rule.suffixes):
+        if not rule.concerns(name):
             continue
         haystack = text if rule.in_comments else plain
         for match in rule.pattern.finditer(haystack):
@@ -74,4 +81,4 @@ def banned_in(name: str, text: str) -> list[Problem]:
 
 
 def _has_rule(name: str) -> bool:
-    return any(name.endswith(rule.suffixes) for rule in RULES)
+    return any(rule.concerns(name) for rule in RULES)

@@ -38,7 +38,7 @@ GENERATED = "build/release/generated"
 ROOMS = {
     "ebb/core": ("base", "runtime", "device", "tensor"),
     "ebb/kernels": ("", "cpu"),
-    "ebb/kernels/cpu": ("simd", "pointwise", "reduce", "gemm", "index", "network"),
+    "ebb/kernels/cpu": ("simd", "pointwise", "reduce", "gemm", "linalg", "fft", "index", "network"),
     "ebb/autograd": (
         *("history", "hooks", "watch", "engine", "checkpoint", "forward", "custom"),
         *("rules", "composites"),
@@ -52,9 +52,32 @@ PACKAGES = ("python/ebb/", "codegen/", "tools/")
 MODULES = (
     *("ebb.errors", "ebb._callables", "ebb._nesting", "ebb._naming", "ebb._svg"),
     *("ebb.ops", "ebb.linalg", "ebb.overrides", "ebb._functions", "ebb._arrange"),
-    *("ebb._sparse", "ebb._devices", "ebb._tensor", "ebb.info", "ebb.io"),
-    *("ebb.autograd", "ebb.amp", "ebb.nn.functional", "ebb.nn", "ebb.data", "ebb.utils"),
-    *("ebb.viz", "ebb.graphs", "ebb.profiler", "ebb.optim", "ebb", "codegen", "tools"),
+    *("ebb._creation", "ebb._views", "ebb._formats", "ebb._dtypes", "ebb._exchange", "ebb._modes"),
+    *(
+        "ebb._sparse",
+        "ebb._devices",
+        "ebb._sharing",
+        "ebb._tensor",
+        "ebb._lowrank",
+        "ebb.flags",
+        "ebb.info",
+        "ebb.strings",
+        "ebb.random",
+    ),
+    *("ebb.io", "ebb.serialization"),
+    *("ebb.autograd", "ebb.nn.functional", "ebb.nn", "ebb.data", "ebb.utils"),
+    *("ebb.viz", "ebb.graphs", "ebb.profiler", "ebb.optim", "ebb.amp", "ebb.cpu", "ebb.cuda"),
+    *(
+        "ebb.precision",
+        "ebb.distributions",
+        "ebb.vision",
+        "ebb.fft",
+        "ebb.signal",
+        "ebb.masked",
+        "ebb.array_api",
+        "ebb._lazy",
+    ),
+    *("ebb", "codegen", "tools"),
 )
 _LIBRARY = re.compile(r"\bebb_library\(\s*(\w+)([^)]*)\)")
 _KEYWORDS = ("SOURCES", "GENERATED", "DEPS", "PRIVATE_DEPS", "OPTIONS")

@@ -87,7 +87,7 @@ def op_holes(op: Op, exported: set[str]) -> list[str]:
     place = f"{op.file}:{op.line}: {op.full_name}"
     holes = []
     for form in forms(op):
-        layers = ["ebb"] if op.composite else ["ebb", "ebb::ops"]
+        layers = ["ebb"] if op.composite or form.is_copied else ["ebb", "ebb::ops"]
         for layer in layers:
             if f"{layer}::{form.name}" not in exported:
                 holes.append(f"{place}: no function {layer}::{form.name}")
