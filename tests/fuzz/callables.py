@@ -19,7 +19,7 @@ from typing import Any
 import ebb
 from ebb import _C
 
-STUB = Path(_C.__file__).with_name("_C.pyi")
+STUBS = sorted(Path(_C.__file__).parent.glob("_*.pyi"))
 
 # Never called, and why.
 SKIPPED = {
@@ -52,11 +52,12 @@ class Callable:
     @property
     def names(self) -> set[str]:
         """What an error may call it."""
-        if self.kind == "function":
-            return {self.name}
+        if self.kind == "function":  # or an object that is called, known by its class
+            return {self.name, type(self.target).__name__}
         cls = self.target.__name__
         if self.kind == "constructor" or self.name in ("forward", "__call__"):
-            return {cls, self.name}
+            # A lazy layer's first call makes it one of another class.
+            return {cls, self.name, getattr(self.target, "cls_to_become", self.target).__name__}
         return {self.name, f"{cls}.{self.name}"}
 
 
@@ -79,7 +80,8 @@ def all_callables() -> list[Callable]:
 def _public_modules() -> dict[str, types.ModuleType]:
     # `import ebb` leaves some out, which another test may have imported.
     for found in pkgutil.walk_packages(ebb.__path__, "ebb."):
-        if "._" not in found.name:
+        # The import of torch_compat lets `import torch` find ebb; its tests have own processes.
+        if "._" not in found.name and "torch_compat" not in found.name:
             importlib.import_module(found.name)
     modules, waiting = {}, [("ebb", ebb)]
     while waiting:
@@ -133,7 +135,8 @@ def _is_tried_here(cls: type, name: str) -> bool:
 
 
 def _parameters(value: Any, name: str, owner: type | None = None) -> tuple[Parameter, ...]:
-    stub = _stub().get((owner.__name__ if owner else "", name))
+    place = owner.__name__ if owner else value.__module__.rpartition(".")[2]
+    stub = _stub().get((place, name))
     if stub is not None and not isinstance(value, types.FunctionType):
         return stub
     try:
@@ -158,11 +161,12 @@ _signatures: dict[tuple[str, str], tuple[Parameter, ...]] = {}
 
 def _stub() -> dict[tuple[str, str], tuple[Parameter, ...]]:
     if not _signatures:
-        tree = ast.parse(STUB.read_text())
-        _add_definitions(tree.body, "")
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef):
-                _add_definitions(node.body, node.name)
+        for path in STUBS:
+            tree = ast.parse(path.read_text())
+            _add_definitions(tree.body, path.stem if path.stem == "_C" else path.stem[1:])
+            for node in tree.body:
+                if isinstance(node, ast.ClassDef):
+                    _add_definitions(node.body, node.name)
     return _signatures
 
 

@@ -27,6 +27,32 @@ CASES: dict[str, dict[str, Any]] = {
             {"input": [1, 1, 2, 3, 4], "size": 3},
         ],
     },
+    "upsample": {
+        "inputs": [{"input": [2, 3, 5], "size": 7, "mode": "linear"},
+                   {"input": [2, 1, 4, 5], "scale_factor": 2.0}],
+    },
+    "upsample_bilinear": {"inputs": [{"input": [2, 1, 4, 5], "size": [3, 7]}]},
+    "upsample_nearest": {"inputs": [{"input": [2, 1, 4, 5], "scale_factor": 1.7}]},
+    "adaptive_max_pool1d_with_indices": {"inputs": [{"input": [2, 3, 7], "output_size": 3}]},
+    "adaptive_max_pool2d_with_indices": {
+        "inputs": [{"input": [2, 3, 5, 7], "output_size": [2, 3]}],
+    },
+    "adaptive_max_pool3d_with_indices": {
+        "inputs": [{"input": [1, 2, 3, 5, 4], "output_size": [2, 3, 1]}],
+    },
+    "linear_cross_entropy": {
+        "inputs": [{"input": [4, 3], "linear_weight": [5, 3],
+                    "target": {"below": 5, "shape": [4]}}],
+    },
+    "triplet_margin_with_distance_loss": {
+        "domain": "any",  # evenly spaced numbers meet the kink at the margin
+        "inputs": [{"anchor": [3, 4], "positive": [3, 4], "negative": [3, 4]}],
+    },
+    "fractional_max_pool2d": {"none": "its windows lie at random places"},
+    "fractional_max_pool2d_with_indices": {"none": "its windows lie at random places"},
+    "fractional_max_pool3d": {"none": "its windows lie at random places"},
+    "fractional_max_pool3d_with_indices": {"none": "its windows lie at random places"},
+    "multi_head_attention_forward": {"none": "fifteen operands whose sizes hang together"},
 }  # fmt: skip
 
 KINDS = {"Tensor": "Tensor", "Tensor | None": "Tensor?", "int": "int", "float": "float"}

@@ -34,6 +34,8 @@ STARTS = ebb.arange(0, 301) * 10
 RISING = (ebb.arange(3000) % 10) * 7
 CHANCES = ebb.rand(50, 400, dtype=ebb.float64)
 SORTED = ebb.arange(20000)
+CALLED = _places(WIDTH - 1, 1, 20) + 1
+ARRAY_OF_CALLED = CALLED.numpy()
 ARRAY_OF_PLACES, ARRAY_OF_COLUMNS, ARRAY_OF_PAIRS = PLACES.numpy(), COLUMNS.numpy(), PAIRS.numpy()
 ARRAY_OF_STARTS, ARRAY_OF_RISING = STARTS.numpy(), RISING.numpy()
 
@@ -114,6 +116,23 @@ def _race(name: str, program, *ops: str) -> Race:
     return Race(name, program, frozenset(ops))
 
 
+def _ctc(share: Share) -> None:
+    share(ARRAY_OF_CALLED)
+    backward(F.ctc_loss(F.log_softmax(X.unsqueeze(1), -1), CALLED, [ROWS], [CALLED.numel()]))
+
+
+def _factored(share: Share) -> None:
+    factors, pivots = ebb.linalg.lu_factor(SQUARE)
+    share(pivots.numpy())
+    backward(ebb.linalg.lu_solve(factors, pivots, SQUARE), *ebb.lu_unpack(factors, pivots))
+
+
+def _ldl_factored(share: Share) -> None:
+    factors, pivots = ebb.linalg.ldl_factor(SQUARE)
+    share(pivots.numpy())
+    backward(ebb.linalg.ldl_solve(factors, pivots, SQUARE))
+
+
 _PAIRS = ("sort", "max", "min", "median", "nanmedian", "mode", "cummax", "cummin")
 _FOUND = [name for name in _PAIRS if hasattr(ebb.Tensor, name)]
 
@@ -146,7 +165,17 @@ PROGRAMS = [
     _race(
         "nll_loss", _call(lambda: F.nll_loss(SCORES, PLACES, WEIGHTS), PLACES), "nll_loss_backward"
     ),
-    _race("searchsorted", _call(lambda: ebb.searchsorted(SORTED, MANY), SORTED, MANY)),
+    _race(
+        "searchsorted",
+        _call(lambda: ebb.searchsorted(SORTED, MANY, sorter=MANY), SORTED, MANY),
+        *("searchsorted", "searchsorted.number"),
+    ),
+    _race(
+        "repeat_interleave",
+        _call(lambda: ebb.repeat_interleave(DIVISOR), DIVISOR),
+        "repeat_interleave.places",
+    ),
+    _race("where", _call(lambda: ebb.where(MASK, 1, 2), MASK), "where.Scalars"),
     _race("multinomial", _call(lambda: ebb.multinomial(CHANCES, 20), CHANCES)),
     _race(
         "multinomial with replacement",
@@ -157,6 +186,15 @@ PROGRAMS = [
     _race("power", _call(lambda: DIVIDEND**DIVISOR, DIVIDEND, DIVISOR)),
     _race("sort of what changes", _call(lambda: SQUARE.sort()[0], SQUARE)),
     _race("median of what changes", _call(lambda: SQUARE.median(1)[0], SQUARE)),
+    _race("bincount", _call(lambda: ebb.bincount(PLACES), PLACES), "bincount"),
+    _race("ctc_loss", _ctc, "ctc_loss"),
+    _race("symmetric factors", _ldl_factored, "linalg_ldl_solve"),
+    _race("factors", _factored, "linalg_lu_solve", "lu_rows", "lu_solve", "lu_unpack"),
+    _race(
+        "masked_scatter",
+        _call(lambda: X.masked_scatter(MASK, SCORES[:ROWS, :WIDTH]), MASK),
+        "masked_scatter",
+    ),
     _race("coo", _coo, "sparse_coo"),
     _race("csr", _csr, "sparse_csr"),
     _race("selected_rows", _rows, "sparse_rows"),

@@ -29,6 +29,7 @@ from tests.python.ops.op_rows import (
     Case,
     Row,
     call,
+    function_of,
     inplace_of,
     load_rows,
     make_arguments,
@@ -110,7 +111,7 @@ def _program(row: Row, case: Case, form: str) -> Callable[[Share], object]:
         if form == "inplace":
             inplace_of(row)(positional[0].clone(), *positional[1:], **named)
         else:
-            getattr(ebb, row.name)(*positional, **named, out=call(row, arguments))
+            function_of(row)(*positional, **named, out=call(row, arguments))
 
     return run
 

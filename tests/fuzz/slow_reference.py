@@ -66,8 +66,10 @@ def run(row: Row, arguments: dict[str, Any], form: str = "plain") -> Any:
         return call(row, arguments)
     positional, named = split_arguments(row, arguments)
     if form == "out":
-        out = somewhere(call(row, arguments).detach(), form)
-        return function_of(row)(*positional, **named, out=out)
+        like = call(row, arguments)
+        several = isinstance(like, tuple)
+        outs = tuple(somewhere(one.detach(), form) for one in (like if several else (like,)))
+        return function_of(row)(*positional, **named, out=outs if several else outs[0])
     target = somewhere(positional[0].detach(), form).copy_(positional[0])
     return inplace_of(row)(target, *positional[1:], **named)
 

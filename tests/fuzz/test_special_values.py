@@ -19,6 +19,7 @@ from tests.python.ops.op_rows import (
     wide_array,
 )
 
+INF = float("inf")
 POINTS = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -3.0, np.inf, -np.inf, np.nan)
 POINTS = (*POINTS, 40.0, -40.0, 6e4, -6e4, 1e-7, -1e-7, 1e30, -1e30, 1e-30, -1e-30)
 FEW = (0.0, -0.0, 1.0, -2.0, np.inf, -np.inf, np.nan, 1e30)  # where three operands meet
@@ -42,6 +43,14 @@ POINTWISE = [row for row in load_rows() if is_pointwise(row)]
 ROWS = [row for row in POINTWISE if is_tried(row) and set(FLOATING) & set(row.dtypes)]
 CASES = [(row, dtype) for row in ROWS for dtype in FLOATING if dtype in row.dtypes]
 SMOOTH = [(row, dtype) for row, dtype in CASES if row.differentiable]
+COMPLEX_SMOOTH = [
+    (row, dtype)
+    for row in POINTWISE
+    for dtype in COMPLEX
+    if row.differentiable and dtype in row.dtypes
+    if not {"all", "complex"} & set(row.test.get("special", {}))
+    if any(param_dtype(row, name, dtype) == dtype for name in row.tensors)
+]
 # What has no share in a result gets no gradient from private ops, losses or complex numbers either;
 # of second derivatives only those of CASES are tried.
 MASKED = [
@@ -160,6 +169,25 @@ def test_nan_comes_out_where_nan_goes_in(row, dtype):
         )
 
 
+@pytest.mark.parametrize("row", [row for row, dtype in CASES if dtype == "float64"], ids=str)
+def test_infinities_of_finite_operands_that_fit_are_at_poles_of_the_table(row):
+    if row.data["result_dtype"] == "bool":
+        return
+    for arguments in grids(row, "float64"):
+        is_tried = ~np.isnan(wide_array(call(row, arguments)))  # which would be another fault
+        for value in arguments.values():
+            if is_floating(value):
+                size = np.abs(wide_array(value))  # so that nothing overflows
+                is_tried &= (size <= 40) & ((size == 0) | (size >= 0.5))
+        chosen = ebb.tensor(is_tried)
+        tried = {n: v[chosen] if isinstance(v, ebb.Tensor) else v for n, v in arguments.items()}
+        try:
+            with ebb.autograd.check_nan_inf():
+                call(row, tried)
+        except ebb.errors.NonFiniteError as error:
+            assert "left the range" not in str(error)
+
+
 @pytest.mark.parametrize(("row", "dtype"), SMOOTH, ids=str)
 def test_a_gradient_is_a_number_where_operands_and_result_are(row, dtype):
     if special(row).get("gradient"):
@@ -175,6 +203,36 @@ def test_a_gradient_is_a_number_where_operands_and_result_are(row, dtype):
                 [at(row, arguments)(one) for one in wrong[:6]],
                 wrong.size,
             )
+
+
+def complex_points(row, dtype):
+    """Arguments that hold all combinations of zeros, numbers and infinities, in both parts."""
+    moving = [name for name in row.tensors if param_dtype(row, name, dtype) == dtype]
+    parts = (0.0, -0.0, 1.0, -2.5, np.inf, -np.inf) if len(moving) == 1 else (0.0, -2.5, np.inf)
+    points = np.array([complex(real, imag) for real in parts for imag in parts])
+    columns = np.meshgrid(*[points] * len(moving), indexing="ij")
+    arguments = {n: make_tensor(c.ravel(), dtype) for n, c in zip(moving, columns, strict=True)}
+    for name in set(row.tensors) - set(moving):  # a condition
+        arguments[name] = ebb.arange(columns[0].size) % 3 == 0
+    return row.cases()[0].arguments | arguments
+
+
+@pytest.mark.parametrize(("row", "dtype"), COMPLEX_SMOOTH, ids=str)
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_complex_gradient_is_a_number_where_the_result_is(row, dtype, order):
+    arguments = complex_points(row, dtype)
+    is_number = ~np.isnan(wide_array(call(row, arguments)))
+    for name, got in gradients(row, arguments, order=order).items():
+        wrong = np.flatnonzero(is_number & np.isnan(got))
+        assert wrong.size == 0, (name, [at(row, arguments)(one) for one in wrong[:6]], wrong.size)
+
+
+@pytest.mark.parametrize("z", [complex(re, im) for re in (3, INF, -INF) for im in (-2, INF)])
+def test_the_sign_of_an_infinite_number_is_that_of_its_angle(z):
+    for dtype in COMPLEX:
+        number = ebb.tensor([z], dtype=getattr(ebb, dtype))
+        angle = number.angle().item()
+        np.testing.assert_allclose(number.sgn().item(), np.exp(1j * angle), atol=1e-6)
 
 
 @pytest.mark.parametrize(("row", "dtype"), SMOOTH, ids=str)

@@ -1,0 +1,139 @@
+# tests/fuzz/test_narrow.py -- float16 and bfloat16 results are right to half a unit, everywhere.
+#
+# Pointwise kernels are within HALF of the exact result (narrow.py), or within `ulps` of their row,
+# which says why; so are other kernels, in units of their largest result. And a result does not
+# depend on where operands lie or how many there are. In `make test` a sample, in `make test-long`
+# every op with fresh numbers. `python -m tests.fuzz.narrow` prints all errors.
+import numpy as np
+import pytest
+
+import ebb
+from tests.fuzz import narrow, seeds
+from tests.python.ops.op_rows import call, inplace_of, split_arguments, wide_array
+
+HALF = 0.51
+SAMPLE = 24
+LENGTH = 131  # two vectors of the widest kind and a few elements
+KERNELS = [row for row in narrow.ROWS if not row.data["is_composite"]]
+OTHERS = [row for row in KERNELS if row not in narrow.SINGLE]
+
+
+def both(rows):
+    return [(row, dtype) for row in rows for dtype in narrow.NARROW if dtype in row.dtypes]
+
+
+def sampled(rows, what):
+    return seeds.fixed("narrow", what).sample(both(rows), min(SAMPLE, len(both(rows))))
+
+
+def fresh_seed(row):
+    return seeds.fresh("narrow", row.op).getrandbits(30)
+
+
+def check_error(row, dtype, seed):
+    allowed = max(HALF, float(next(iter(row.test.get("ulps", {})), 0)))
+    measure = narrow.pointwise_error if row in narrow.SINGLE else narrow.whole_error
+    assert measure(row, dtype, seed) <= allowed
+
+
+@pytest.mark.parametrize(("row", "dtype"), sampled(KERNELS, "errors"), ids=str)
+def test_a_kernel_is_within_half_a_unit(row, dtype):
+    check_error(row, dtype, seed=1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("row", "dtype"), both(KERNELS), ids=str)
+def test_every_kernel_is_within_half_a_unit(row, dtype):
+    check_error(row, dtype, fresh_seed(row))
+
+
+def bits_of(values, dtype):
+    """The bits of float32 values rounded to a dtype by NumPy; every NaN is one."""
+    if dtype == "float16":
+        with np.errstate(over="ignore"):
+            bits = values.astype(np.float16).view(np.uint16)
+    else:
+        wide = values.view(np.uint32).astype(np.uint64)
+        bits = ((wide + 0x7FFF + ((wide >> 16) & 1)) >> 16).astype(np.uint16)
+    return np.where(np.isnan(values), 0x7FFF, bits)
+
+
+def check_rounded_once(row, dtype, seed):
+    for arguments in narrow.operands(row, dtype, seed, is_wild=True):
+        exact = narrow.widened(row, arguments, dtype, "float32")
+        with ebb.no_grad():
+            got, wanted = call(row, arguments), call(row, exact)
+        if not got.dtype.is_floating_point:
+            np.testing.assert_array_equal(got.numpy(), wanted.numpy())
+            continue
+        assert got.dtype == getattr(ebb, dtype)
+        found = bits_of(got.float().numpy(), dtype)
+        wrong = np.flatnonzero(found != bits_of(wanted.numpy(), dtype))
+        for at in map(int, wrong[:1]):
+            tensors = [value for value in arguments.values() if isinstance(value, ebb.Tensor)]
+            shown = [each[at].item() for each in (*tensors, got, wanted)]
+            raise AssertionError(f"operands, got, wanted: {shown} and {wrong.size} in all")
+
+
+@pytest.mark.parametrize(("row", "dtype"), sampled(narrow.SINGLE, "rounded"), ids=str)
+def test_a_narrow_result_is_the_float32_result_rounded(row, dtype):
+    check_rounded_once(row, dtype, seed=2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("row", "dtype"), both(narrow.SINGLE), ids=str)
+def test_every_narrow_result_is_the_float32_result_rounded(row, dtype):
+    check_rounded_once(row, dtype, fresh_seed(row))
+
+
+def placed(arguments, choose):
+    """Tensors as ``choose`` has them, all else as it is."""
+    return {
+        name: choose(value) if isinstance(value, ebb.Tensor) else value
+        for name, value in arguments.items()
+    }
+
+
+PLACES = {
+    "behind one element": lambda x: ebb.cat([x[:1], x])[1:],
+    "every second": lambda x: ebb.stack([x, x], -1)[:, 0],
+    "turned": lambda x: ebb.stack([x, x]).t().contiguous().t()[1],
+}
+
+
+def check_places(row, dtype):
+    def result(arguments):
+        return wide_array(call(row, arguments))
+
+    for drawn in narrow.operands(row, dtype, 3, is_wild=True):
+        arguments = placed(drawn, lambda x: x[-LENGTH:])
+        whole = result(arguments)
+        for count in range(LENGTH):
+            some = result(placed(arguments, lambda x, count=count: x[:count]))
+            np.testing.assert_array_equal(some, whole[:count], str(count))
+        for name, place in PLACES.items():
+            np.testing.assert_array_equal(result(placed(arguments, place)), whole, name)
+        if "inplace" in row.forms:
+            positional, named = split_arguments(row, placed(arguments, ebb.clone))
+            inplace_of(row)(*positional, **named)
+            np.testing.assert_array_equal(wide_array(positional[0]), whole)
+
+
+@pytest.mark.parametrize(("row", "dtype"), sampled(narrow.SINGLE, "places"), ids=str)
+def test_a_narrow_result_does_not_depend_on_places(row, dtype):
+    check_places(row, dtype)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("row", "dtype"), both(narrow.SINGLE), ids=str)
+def test_no_narrow_result_depends_on_places(row, dtype):
+    check_places(row, dtype)
+
+
+@pytest.mark.parametrize("dtype", narrow.NARROW)
+def test_a_unit_of_an_error_is_one(dtype):
+    values = np.array([1.0, 1.5, 2.0**-140, 0.0, np.inf, np.nan])
+    step = narrow.unit(values, dtype)[:1][0]
+    assert narrow.ulps(values, values, dtype).max() == 0
+    assert narrow.ulps(values[:1] + 3 * step, values[:1], dtype) == 3
+    assert narrow.ulps(np.array([1.0]), np.array([np.nan]), dtype) == np.inf
