@@ -15,12 +15,20 @@ import numpy as np
 import ebb
 from tests.python.ops import (
     reference_arrange,
+    reference_bessel,
     reference_conv,
+    reference_fft,
+    reference_grid,
+    reference_linalg,
     reference_loss,
     reference_norm,
+    reference_orthogonal,
     reference_pointwise,
+    reference_pool,
     reference_recurrent,
+    reference_signal,
     reference_sort,
+    reference_special,
 )
 from tests.python.ops.op_rows import ALL_DTYPES, BOOL, COMPLEX, FLOATING, INTEGERS, Row, wide_array
 
@@ -113,16 +121,24 @@ def cross_entropy(a: dict[str, Any]) -> np.ndarray:
 
 NAMED = {
     **reference_arrange.NAMED,
+    **reference_bessel.NAMED,
     **reference_pointwise.NAMED,
+    **reference_pool.NAMED,
     "scatter_add": scatter_add,
     "index_add": index_add,
     "nll_loss": nll_loss,
     "cross_entropy": cross_entropy,
     **reference_conv.NAMED,
+    **reference_fft.NAMED,
+    **reference_linalg.NAMED,
+    **reference_grid.NAMED,
     **reference_loss.NAMED,
     **reference_norm.NAMED,
+    **reference_orthogonal.NAMED,
     **reference_recurrent.NAMED,
+    **reference_signal.NAMED,
     **reference_sort.NAMED,
+    **reference_special.NAMED,
     "vector_norm": vector_norm,
 }
 
@@ -157,7 +173,10 @@ def reference(row: Row, arguments: dict[str, Any]) -> list[np.ndarray]:
                 values["dtype"] = None
             result = eval(expression, {"np": np, "slice": slice, **values})
     results = list(result) if isinstance(result, tuple | list) else [result]
-    return [np.asarray(one) for one in results]
+    free = row.test.get("phases", [])
+    names = row.data["results"] if free else [""] * len(results)
+    pairs = zip(names, results, strict=True)
+    return [abs(one) if name in free else np.asarray(one) for name, one in pairs]
 
 
 def _is_optional(row: Row, name: str) -> bool:
@@ -198,15 +217,21 @@ def _kin_of(dtype: str, kind: str) -> str:
     """Return the real, or the complex, dtype of one precision."""
     kin = {"float32": "complex64", "float64": "complex128"}
     if kind == "complex":
+        dtype = default_dtype() if dtype in BOOL + INTEGERS else dtype
         return kin.get(dtype, "complex64" if dtype not in COMPLEX else dtype)
     return {pair: single for single, pair in kin.items()}.get(dtype, dtype)
 
 
-def expected_dtype(row: Row, case_arguments: dict[str, Any], dtype: str) -> str:
-    """Return the dtype that the (first) result must have for operands of ``dtype``."""
+def expected_dtype(row: Row, case_arguments: dict[str, Any], dtype: str, result: int = 0) -> str:
+    """Return the dtype that a result must have for operands of ``dtype``."""
     if row.data["result_dtype"] == "bool":
         return "bool"
     wanted = row.test.get("dtype", row.data["result_dtype"])
+    names = row.data["results"]
+    name = names[min(result, len(names) - 1)]  # a list of results has one name
+    wanted = row.test.get("result_dtypes", {}).get(name, wanted)
+    if name in row.test.get("phases", []):
+        wanted = "real"
     if wanted == "floating_real" and dtype in BOOL + INTEGERS:
         return default_dtype()
     if wanted in ("real", "floating_real", "complex"):

@@ -104,12 +104,42 @@ class Row:
         return self.data["test"]
 
     @property
+    def matrices(self) -> dict[str, str]:
+        """Of what kind the matrices in a parameter are."""
+        return self.test.get("matrices", {})
+
+    @property
+    def hermitian(self) -> list[str]:
+        """Parameters of which only matrices that are their own adjoint have a derivative."""
+        return [
+            name
+            for name, kind in self.matrices.items()
+            if kind in ("hermitian", "positive_definite")
+        ]
+
+    @property
     def domain(self) -> str:
         return self.test.get("domain", "real")
 
     @property
     def is_inplace(self) -> bool:
         return self.name.endswith("_")
+
+    @property
+    def shown_name(self) -> str:
+        """What errors call it: linalg.solve, where the row has a namespace."""
+        space = self.data["namespace"]
+        return f"{space}.{self.name.removeprefix(space + '_')}" if space else self.name
+
+    @property
+    def function_names(self) -> list[str]:
+        """Where `ebb` has it as a function."""
+        return [self.shown_name, *self.data["aliases"]]
+
+    @property
+    def method_names(self) -> list[str]:
+        """What Tensor calls it."""
+        return [name for name in self.function_names if "." not in name]
 
     @property
     def main(self) -> str:
@@ -322,6 +352,23 @@ def load_rows() -> list[Row]:
 # Values of a dtype.
 
 
+def draw_matrices(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: str, kind: str
+) -> np.ndarray:
+    """Return matrices of a kind, well conditioned, with eigenvalues (singular values) apart."""
+    is_square = len(shape) > 1 and shape[-1] == shape[-2]
+    if len(shape) < 2 or (kind in ("hermitian", "positive_definite") and not is_square):
+        return draw(rng, shape, dtype, "real")  # to be refused
+    values = draw(rng, shape, dtype, "signed_unit") / max(2, *shape[-2:])
+    apart = np.eye(*shape[-2:]) * (1 + np.arange(shape[-1]))
+    if kind == "full_rank":
+        return np.roll(values + apart, 1, axis=-2)
+    if kind == "dominant":
+        return values + apart
+    adjoint = np.conj(values.swapaxes(-1, -2))
+    return values @ adjoint + apart if kind == "positive_definite" else values + adjoint + apart
+
+
 def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, domain: str) -> np.ndarray:
     """Return values of a domain, as an array of the widest dtype of the same kind."""
     count = int(np.prod(shape))
@@ -346,6 +393,8 @@ def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, domain: s
 def _draw_real(rng: np.random.Generator, count: int, domain: str) -> np.ndarray:
     if domain == "positive":
         return rng.uniform(0.4, 2.5, count)
+    if domain == "above_one":
+        return rng.uniform(1.2, 3, count)
     if domain == "signs":
         return rng.choice([-1.0, 1.0], count)
     if domain == "unit":
@@ -391,7 +440,7 @@ def make_tensor(values: np.ndarray, dtype: str, layout: str = "contiguous") -> e
 def param_dtype(row: Row, name: str, dtype: str) -> str:
     """Return the dtype of one tensor parameter when the main one has ``dtype``."""
     accepted = row.data["dtypes"].get(name, ALL_DTYPES)
-    if "int64" in accepted and name in ("index", "target"):
+    if "int64" in accepted and name == "index":
         return "int64"
     if dtype in accepted and name not in ("index", "condition"):
         return dtype
@@ -413,6 +462,9 @@ def make_arguments(
                 make_tensor(rng.integers(0, max(1, spec.below), shape), "int64", layout), spec
             )
         domain = row.domain
+        if name in row.matrices:
+            values = draw_matrices(rng, spec.shape, dtype, row.matrices[name])
+            return placed(make_tensor(in_memory(values, spec.place), own, layout), spec)
         for key in ("positive", "signs"):
             if name in row.test.get(key, ()):
                 domain, own = key, dtype
@@ -433,6 +485,17 @@ def make_arguments(
         else:
             made[name] = value
     return made
+
+
+def in_memory(values: np.ndarray, place: Place | None) -> np.ndarray:
+    """Return the memory that holds values at a place, or them as they are."""
+    if place is None:
+        return values
+    memory = np.zeros(place.length, values.dtype)
+    strides = [stride * values.itemsize for stride in place.strides]
+    view = np.lib.stride_tricks.as_strided(memory[place.offset :], values.shape, strides)
+    view[...] = values
+    return memory
 
 
 def function_of(row: Row) -> Any:
@@ -471,4 +534,12 @@ def split_arguments(row: Row, arguments: dict[str, Any]) -> tuple[list[Any], dic
 def call(row: Row, arguments: dict[str, Any]) -> Any:
     """Call the op in its plain form."""
     positional, named = split_arguments(row, arguments)
-    return function_of(row)(*positional, **named)
+    return without_phases(row, function_of(row)(*positional, **named))
+
+
+def without_phases(row: Row, results: Any) -> Any:
+    """Return the magnitudes of results whose phase is free, and the others."""
+    if "phases" not in row.test:
+        return results
+    pairs = zip(row.data["results"], results, strict=True)
+    return tuple(one.abs() if name in row.test["phases"] else one for name, one in pairs)

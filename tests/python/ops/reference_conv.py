@@ -141,6 +141,13 @@ def windows(a: dict[str, Any], sizes: tuple[int, ...]) -> list[list[tuple[list[i
     return made
 
 
+def conv_tbc(a: dict[str, Any]) -> np.ndarray:
+    pad = a["pad"]
+    x, w = np.pad(a["input"], [(pad, pad), (0, 0), (0, 0)]), a["weight"]
+    steps = len(x) - len(w) + 1
+    return sum(x[k : k + steps] @ w[k] for k in range(len(w))) + a["bias"]
+
+
 def adaptive_windows(a: dict[str, Any], sizes: tuple[int, ...]) -> list[Any]:
     made = []
     for n, number in zip(sizes, listed(a["output_size"], len(sizes)), strict=True):
@@ -209,7 +216,7 @@ def _maxima(a: dict[str, Any], make: Any) -> list[np.ndarray]:
 def by_dims(name: str, reference: Any, make: Any) -> dict[str, Any]:
     """Return the references of the public pools, which tell their dims by their names only."""
     found = {}
-    for dims in (1, 2):
+    for dims in (1, 2, 3):
         full = name.replace("#", f"{dims}d")
         found[full] = lambda a, dims=dims: reference({**a, "pooled_dims": dims}, make)
     return found
@@ -248,6 +255,7 @@ NAMED = {
     "convolution_backward_input": convolution_backward_input,
     "convolution_backward_weight": convolution_backward_weight,
     "conv_nd": conv_nd,
+    "conv_tbc": conv_tbc,
     "conv_transpose_nd": conv_transpose_nd,
     "avg_pool": lambda a: _means(a, windows),
     "avg_pool_backward": lambda a: _means_backward(a, windows),

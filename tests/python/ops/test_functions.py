@@ -72,10 +72,10 @@ def test_generators_repeat_their_numbers():
     ("name", "signature"),
     [
         ("add", "(input, other, *, out=None, alpha=1)"),
-        ("matmul", "(input, other)"),
-        ("sum", "(input, dim=None, keepdim=False, *, dtype=None)"),
-        ("max", "(input, other=None, dim=None, keepdim=False)"),
-        ("zeros", "(*size, dtype=None, device=None, requires_grad=False)"),
+        ("matmul", "(input, other, *, out=None)"),
+        ("sum", "(input, dim=None, keepdim=False, *, dtype=None, out=None)"),
+        ("max", "(input, other=None, dim=None, keepdim=False, *, out=None)"),
+        ("zeros", "(*size, dtype=None, device=None, out=None, requires_grad=False)"),
         ("tensor", "(data, dtype=None, device=None, requires_grad=False)"),
         (
             "cross_entropy",

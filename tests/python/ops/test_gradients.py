@@ -85,6 +85,9 @@ def flatten(row, arguments):
         for name in names:
             if isinstance(arguments[name], list):
                 full[name] = [rest.pop(0) for _ in arguments[name]]
+            elif name in row.hermitian:
+                one = rest.pop(0)
+                full[name] = (one + one.mH) * 0.5
             else:
                 full[name] = rest.pop(0)
         return full
