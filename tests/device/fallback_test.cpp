@@ -108,7 +108,7 @@ TEST_F(Fallback, WarnsOncePerOp) {
   ops::forget_fallback_warnings();
   warnings().clear();
   set_log_level(1);
-  set_log_sink([](int, const std::string& text) { warnings().push_back(text); });
+  set_log_sink([](LogPart, int, const std::string& text) { warnings().push_back(text); });
   for (int round = 0; round < 3; ++round) ops::tanh(x_);
   ASSERT_EQ(warnings().size(), 1u);
   EXPECT_EQ(warnings()[0],

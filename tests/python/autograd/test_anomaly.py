@@ -40,6 +40,28 @@ def test_check_nan_inf_names_op_counts_first_index_and_range():
     assert f"test_anomaly.py:{at}" in text
 
 
+def text_of_fault(function):
+    with check_nan_inf(), pytest.raises(NonFiniteError) as caught:
+        function()
+    return str(caught.value)
+
+
+def test_a_value_that_leaves_the_range_of_its_dtype_is_told_from_a_pole():
+    x = ebb.tensor([300.0, -300.0, 1.0, 0.0], dtype=ebb.float16)
+    ends = "left the range of float16, which ends at 65504"
+    text = text_of_fault(lambda: (x * 200.0) * 2.0)
+    assert f"got 1 inf and 1 -inf in 4 elements, the first (inf) at [0]; 2 {ends}; input" in text
+    divisor = ebb.tensor([0.0, 0.001, 1.0, 1.0], dtype=ebb.float16)  # one of each
+    assert f"got 1 inf and 1 -inf in 4 elements, the first (inf) at [0]; 1 {ends}" in text_of_fault(
+        lambda: x / divisor
+    )
+    for at_pole in (lambda: x.abs().log(), lambda: x.reciprocal(), lambda: x / 0.0):
+        assert "left the range" not in text_of_fault(at_pole)
+    with ebb.autocast("cpu", ebb.float16):
+        text = text_of_fault(lambda: ebb.full([2, 2], 7e4) @ ebb.ones(2, 2))
+    assert text.startswith("amp_cast: the result (float16 [2, 2])") and f"; 4 {ends}" in text
+
+
 def test_non_finite_error_is_an_ebb_error_and_a_floating_point_error():
     assert issubclass(NonFiniteError, ebb.Error)
     assert issubclass(NonFiniteError, FloatingPointError)

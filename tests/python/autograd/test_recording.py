@@ -70,7 +70,8 @@ def test_results_that_no_gradient_reaches_count_as_zero(row):
 def test_every_op_names_its_node_after_itself():
     names = {}
     for row in DIFFERENTIABLE:
-        if row.data["is_composite"]:
+        # Results that are given up to a phase come with it taken off, by other ops.
+        if row.data["is_composite"] or "phases" in row.test:
             continue
         for result in call_on_leaves(row)[0]:
             if result.grad_fn is not None:

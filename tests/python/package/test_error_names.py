@@ -223,9 +223,9 @@ def filled(text):
 
 
 def message_of(fault, names):
-    """Return the text of the error that a fault raises."""
+    """Return the text of the error that a fault raises; `names`: those of its tensors, if any."""
     values = [0.0, 2.0] if fault is infinite_gradient else [1.0, 2.0]
-    x_name, w_name = ("x", "w") if names else (None, None)
+    x_name, w_name = names or (None, None)
     x, w = leaf([3.0, 4.0], x_name), leaf(values, w_name)
     with pytest.raises(ebb.Error) as caught:
         fault(x, w)
@@ -243,8 +243,19 @@ def title_of(value):
     ids=title_of,
 )
 def test_a_message_names_op_tensor_and_lines(fault, text):
-    message = message_of(fault, names=True)
+    message = message_of(fault, names=("x", "w"))
     assert filled(text) in message
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [(row[0], row[1]) for row in FAULTS],
+    ids=title_of,
+)
+def test_a_message_quotes_names_as_python_does(fault, text):
+    x, w = "it's\nhint: \\", "\x00\u202e'\""
+    message = message_of(fault, names=(x, w))
+    assert filled(text.replace("'w'", repr(w)).replace("'x'", repr(x))) in message
 
 
 @pytest.mark.parametrize(
@@ -253,13 +264,13 @@ def test_a_message_names_op_tensor_and_lines(fault, text):
     ids=title_of,
 )
 def test_a_message_about_unnamed_tensors_says_the_rest(fault, text):
-    message = message_of(fault, names=False)
+    message = message_of(fault, names=None)
     assert filled(text) in message
     assert "named" not in message and "viewing" not in message
 
 
 def test_the_line_of_the_write_is_that_of_the_program():
-    message = message_of(saved_leaf_written, names=True)
+    message = message_of(saved_leaf_written, names=("x", "w"))
     assert message.count(__file__) == 2 and "hint: " in message
 
 

@@ -50,7 +50,9 @@ BAD_CALLS = {
         X, "a"
     ),
     "add(): argument 'other' (position 1) must be Tensor or number, got str": lambda: X.add("a"),
-    "add(): argument 'input' (position 1) must be Tensor, got NoneType": lambda: ebb.add(None, X),
+    "add(): argument 'input' (position 1) must be Tensor or number, got NoneType": lambda: ebb.add(
+        None, X
+    ),
     "add(): needs argument 'other' (position 2), got none": lambda: ebb.add(X),
     "add(): got an unexpected keyword argument 'foo'": lambda: ebb.add(X, X, foo=1),
     "add(): takes 2 positional arguments, got 4": lambda: ebb.add(X, X, X, X),
@@ -80,7 +82,7 @@ BAD_CALLS = {
     "zeros(): argument 'size' (position 1) must be int or sequence of ints, got float": (
         lambda: ebb.zeros(2.5)
     ),
-    "randn(): argument 'generator' (position 4) must be ebb.Generator, got int": (
+    "randn(): argument 'generator' (position 5) must be ebb.Generator, got int": (
         lambda: ebb.randn(2, generator=3)
     ),
 }

@@ -105,7 +105,7 @@ def public_callables():
     """Each function and class that a package, or a module with a list of names, offers; once."""
     found = {}
     for module in pkgutil.walk_packages(ebb.__path__, "ebb."):
-        if "._" in module.name:
+        if "._" in module.name or "torch_compat" in module.name:  # imports install a hook
             continue
         loaded = importlib.import_module(module.name)
         if not (module.ispkg or hasattr(loaded, "__all__")):

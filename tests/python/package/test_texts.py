@@ -25,7 +25,7 @@ DEVICES = {
 def test_a_device_has_no_name_with_nul(taken, name):
     with pytest.raises(ebb.errors.ValueError) as caught:
         DEVICES[taken](name)
-    assert caught.value.args[0].endswith("got '" + name.replace("\0", "\\0") + "'")
+    assert caught.value.args[0].endswith(f"got {name!r}")
 
 
 WORDS = {
@@ -50,6 +50,13 @@ def test_a_word_of_a_mode_has_no_nul(word):
         WORDS[word]("\0x")
 
 
+@pytest.mark.parametrize("word", sorted(set(WORDS) - {"dtype", "interpolate"}))
+def test_a_wrong_word_writes_no_line_of_its_own_into_the_error(word):
+    with pytest.raises(ebb.Error) as caught:
+        WORDS[word]("\nhint: '\\ \u202e")
+    assert "\\nhint: '\\\\ \\u202e\"" in str(caught.value)
+
+
 @pytest.mark.parametrize("name", ebb.ops.__all__)
 def test_a_keyword_has_no_nul(name):
     for word in ("input", "dim", "axis", "other", "tensors", "size"):
@@ -57,10 +64,10 @@ def test_a_keyword_has_no_nul(name):
             getattr(ebb, name)(**{word + "\0x": X})
         assert "NUL" not in str(caught.value)
     if name == "sum":
-        with pytest.raises(TypeError, match=r"unexpected keyword argument 'dim\\0x'"):
+        with pytest.raises(TypeError, match=r"unexpected keyword argument 'dim\\x00x'"):
             ebb.sum(X, **{"dim\0x": 0})
         with pytest.raises(
-            TypeError, match=r"to\(\): got an unexpected keyword argument 'copy\\0'"
+            TypeError, match=r"to\(\): got an unexpected keyword argument 'copy\\x00'"
         ):
             X.to(ebb.float32, **{"copy\0": True})
 

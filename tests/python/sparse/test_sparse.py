@@ -333,3 +333,11 @@ def test_another_dtype_keeps_places_and_history():
     assert wide.is_sparse and wide.dtype is F64
     wide.to_dense().sum().backward()
     assert values.grad.dtype is ebb.float32 and values.grad.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_spmm_is_mm_and_passes_gradients_to_the_dense_operand():
+    dense = ebb.tensor([[1.0], [2.0]], requires_grad=True)
+    matrix = ebb.tensor([[0.0, 3.0], [4.0, 0.0]]).to_sparse()
+    ebb.spmm(matrix, dense).sum().backward()
+    assert ebb.spmm(matrix, dense).tolist() == [[6.0], [4.0]]
+    assert dense.grad.tolist() == [[4.0], [3.0]]
