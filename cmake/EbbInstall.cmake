@@ -22,6 +22,7 @@ function(ebb_install_cpp)
           PATTERN "ebb/autograd/engine" EXCLUDE
           PATTERN "ebb/autograd/rules" EXCLUDE
           PATTERN "ebb/autograd/jvp" EXCLUDE
+          PATTERN "ebb/autograd/operands" EXCLUDE
           PATTERN "ebb/autograd/history/gradient_math.h" EXCLUDE
           PATTERN "ebb/autograd/forward/jvp_support.h" EXCLUDE
           PATTERN "ebb/autograd/history/op_support.h" EXCLUDE
@@ -53,7 +54,7 @@ endfunction()
 function(ebb_install_python)
   set(options DESTINATION ebb COMPONENT python EXCLUDE_FROM_ALL)
   install(FILES $<TARGET_FILE:_C> ${EBB_GENERATED_DIR}/python/_C.pyi ${options})
-  install(DIRECTORY ${EBB_GENERATED_DIR}/python/ebb/ ${options} FILES_MATCHING PATTERN "*.py")
+  install(DIRECTORY ${EBB_GENERATED_DIR}/python/ebb/ ${options} FILES_MATCHING PATTERN "*.py*")
   get_property(wasm GLOBAL PROPERTY EBB_WASM_FILES)
   install(FILES ${wasm} DESTINATION ebb/viz/page COMPONENT python EXCLUDE_FROM_ALL)
   set(ebb_digits data/digits/digits.safetensors)
