@@ -159,10 +159,16 @@ class Row:
     @property
     def differentiable(self) -> list[str]:
         """Tensor parameters with a gradient; for composites those that may have one."""
-        if not self.data["is_composite"]:
-            return self.data["differentiable"]
+        is_composite = self.data["is_composite"]
+        names = self.tensors if is_composite else self.data["differentiable"]
         constant = {"index", *np.atleast_1d(self.test.get("constant", []))}
-        return [name for name in self.tensors if name not in constant]
+        return [name for name in names if name not in constant]
+
+    @property
+    def refused(self) -> list[str]:
+        """Tensor parameters whose formula raises: the row is not made of other ops."""
+        names = [] if self.data["is_composite"] else self.data["differentiable"]
+        return [name for name in names if name not in self.differentiable]
 
     @property
     def layouts(self) -> tuple[str, ...]:

@@ -143,7 +143,8 @@ def inplace_function(row, arguments):
     """Tensors to differentiate, the first operand among them, and the in-place op on a copy."""
     first = next(iter(arguments))
     tensors, rebuilt = flatten(row, arguments)
-    is_overwritten = first not in active(row, arguments)  # its gradient must be zero
+    is_refused = first in row.refused
+    is_overwritten = first not in active(row, arguments) and not is_refused  # its gradient is zero
     if is_overwritten:
         tensors.append(arguments[first])
 
