@@ -94,6 +94,8 @@ FUNCTIONS = [
     *(Function(name, lambda x, n=n: mp.exp(-x) * mp.besseli(n, x), ((0.0, 200.0),))
       for n, name in enumerate(("special.i0e", "special.i1e"))),
     Function("special.spherical_bessel_j0", lambda x: mp.sin(x) / x),
+    Function("igamma", lambda a, x: mp.gammainc(a, 0, x, True), (POSITIVE, POSITIVE)),
+    Function("igammac", lambda a, x: mp.gammainc(a, x, mp.inf, True), (POSITIVE, POSITIVE)),
     Function("special.zeta", mp.zeta, ((1.01, 30.0), (0.1, 30.0))),
 ]  # fmt: skip
 
