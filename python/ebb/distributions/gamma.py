@@ -48,6 +48,9 @@ class Gamma(ExponentialFamily):
         a, rate, value = self.concentration, self.rate, self._checked(value)
         return ebb.xlogy(a, rate) + ebb.xlogy(a - 1, value) - rate * value - a.lgamma()
 
+    def cdf(self, value: Tensor) -> Tensor:
+        return ebb.igamma(self.concentration, self.rate * self._checked(value))
+
     def entropy(self) -> Tensor:
         a = self.concentration
         return a - self.rate.log() + a.lgamma() + (1 - a) * a.digamma()
@@ -116,6 +119,9 @@ class InverseGamma(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         a, rate, value = self.concentration, self.rate, self._checked(value)
         return a * rate.log() - (a + 1) * value.log() - rate / value - a.lgamma()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return ebb.igammac(self.concentration, self.rate / self._checked(value))
 
     def entropy(self) -> Tensor:
         a = self.concentration
