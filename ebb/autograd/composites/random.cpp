@@ -22,14 +22,17 @@ void check_probability(const char* op, double p) {
   if (!(p >= 0 && p <= 1)) throw ValueError(str(op, ": p must be from 0 to 1, got ", p));
 }
 
-/// dropout of whole channels, whose elements lie along the last `spatial` dims.
-Tensor channel_dropout(const char* op, int spatial, const Tensor& input, double p, bool training) {
-  ops::infer::check_ndim(op, "input", input, spatial + 1, spatial + 2);
-  check_probability(op, p);
-  if (!training || p == 0) return input;
-  Shape channels = input.shape();
-  for (int dim = input.ndim() - spatial; dim < input.ndim(); ++dim) channels[dim] = 1;
-  return mul(input, dropout(ones(channels, input.dtype(), input.device()), p));
+/// dropout of what the first `lead` dims count: all elements of the other dims go together.
+Tensor dropout_of_parts(const Tensor& input, int lead, double p) {
+  Shape parts = input.shape();
+  for (int dim = lead; dim < input.ndim(); ++dim) parts[dim] = 1;
+  return mul(input, dropout(ones(parts, input.dtype(), input.device()), p));
+}
+
+void check_at_least(const char* op, const Tensor& input, int fewest) {
+  if (input.ndim() >= fewest) return;
+  throw ShapeError(str(op, ": input needs at least ", fewest, fewest == 1 ? " dim" : " dims",
+                       ", got ", ops::infer::describe(input)));
 }
 
 }  // namespace
@@ -45,19 +48,28 @@ Tensor dropout(const Tensor& input, double p, bool training) {
 Tensor dropout1d(const Tensor& input, double p, bool training) {
   const autograd::CompositeCall call("dropout1d", __builtin_return_address(0));
   autograd::operands::check_dropout1d(input);
-  return channel_dropout("dropout1d", 1, input, p, training);
+  ops::infer::check_ndim("dropout1d", "input", input, 2, 3);
+  check_probability("dropout1d", p);
+  if (!training || p == 0) return input;
+  return dropout_of_parts(input, input.ndim() - 1, p);
 }
 
 Tensor dropout2d(const Tensor& input, double p, bool training) {
   const autograd::CompositeCall call("dropout2d", __builtin_return_address(0));
   autograd::operands::check_dropout2d(input);
-  return channel_dropout("dropout2d", 2, input, p, training);
+  check_at_least("dropout2d", input, 2);
+  check_probability("dropout2d", p);
+  if (!training || p == 0) return input;
+  return dropout_of_parts(input, 2, p);  // three dims are [N, C, L], as in PyTorch
 }
 
 Tensor dropout3d(const Tensor& input, double p, bool training) {
   const autograd::CompositeCall call("dropout3d", __builtin_return_address(0));
   autograd::operands::check_dropout3d(input);
-  return channel_dropout("dropout3d", 3, input, p, training);
+  check_at_least("dropout3d", input, 1);
+  check_probability("dropout3d", p);
+  if (!training || p == 0) return input;
+  return dropout_of_parts(input, input.ndim() == 5 ? 2 : 1, p);  // without N, channels come first
 }
 
 double autograd::rules::dropout_scale(double p) {
