@@ -26,6 +26,7 @@
 #include "ebb/ops/impl/new_tensors.h"
 #include "ebb/ops/impl/reduce.h"
 #include "ebb/ops/impl/shape.h"
+#include "ebb/ops/impl/stretched.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/pointwise.h"
 #include "ebb/ops/prepare.h"
@@ -62,7 +63,8 @@ void check_probability(const char* op, double p) {
 
 void check_probabilities(const char* op, const Tensor& p) {
   if (p.numel() == 0) return;
-  const double low = min(p).item<double>(), high = max(p).item<double>();
+  const Tensor once = without_repeats(p);
+  const double low = min(once).item<double>(), high = max(once).item<double>();
   if (low >= 0 && high <= 1) return;  // false for NaN, which both are if there is one
   throw ValueError(
       str(op, ": probabilities must be from 0 to 1, got values from ", low, " to ", high));
@@ -78,7 +80,7 @@ void check_positive(const char* op, const char* name, double value) {
 
 void check_deviations(const Tensor& std) {
   if (std.numel() == 0) return;
-  const double low = min(std).item<double>();
+  const double low = min(without_repeats(std)).item<double>();
   if (low >= 0) return;
   throw ValueError(str("normal: std must not be negative, got ", low, " at its smallest"));
 }

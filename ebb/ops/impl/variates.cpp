@@ -16,6 +16,7 @@
 #include "ebb/ops/impl/copies.h"
 #include "ebb/ops/impl/reduce.h"
 #include "ebb/ops/impl/shape.h"
+#include "ebb/ops/impl/stretched.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/view_of.h"
 
@@ -34,7 +35,8 @@ Tensor empty_like(const Tensor& input) {
 /// Throws unless all values are from 0 to `most`; NaN passes, and gives NaN.
 void check_range(const Tensor& values, double most, const char* complaint) {
   if (values.numel() == 0) return;
-  const double low = min(values).item<double>(), high = max(values).item<double>();
+  const Tensor once = without_repeats(values);
+  const double low = min(once).item<double>(), high = max(once).item<double>();
   const bool is_finite = low > -INFINITY && high < INFINITY;
   if (std::isnan(low) || (is_finite && low >= 0 && high <= most)) return;
   throw ValueError(str(complaint, ", got values from ", low, " to ", high));

@@ -198,3 +198,17 @@ def test_a_fork_of_the_generator_leaves_it_as_it_was():
         raise KeyError
     assert ebb.initial_seed() == 12
     assert ebb.seed() == ebb.initial_seed()
+
+
+STRETCHED = {
+    "binomial": lambda wide: ebb.binomial(wide(2.0), wide(-1.0)),
+    "poisson": lambda wide: ebb.poisson(wide(-1.0)),
+    "bernoulli": lambda wide: ebb.bernoulli(wide(-1.0)),
+    "normal": lambda wide: ebb.normal(wide(0.0), wide(-1.0)),
+}
+
+
+@pytest.mark.parametrize("name", STRETCHED)
+def test_values_of_stretched_operands_are_looked_at_once(name):
+    with pytest.raises(ValueError, match=rf"^{name}: .*got .*-1"):  # not after years
+        STRETCHED[name](lambda value: ebb.full([1, 3], value).expand(1 << 50, 3))
