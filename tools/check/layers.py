@@ -50,7 +50,7 @@ PACKAGES = ("python/ebb/", "codegen/", "tools/")
 # Python modules and packages, each standing on those before it; the longest name counts with which
 # a module's own begins.
 MODULES = (
-    *("ebb.errors", "ebb._callables", "ebb._nesting", "ebb._naming", "ebb._svg"),
+    *("ebb.errors", "ebb._callables", "ebb._handles", "ebb._nesting", "ebb._naming", "ebb._svg"),
     *("ebb.ops", "ebb.linalg", "ebb.overrides", "ebb._functions", "ebb._arrange"),
     *("ebb._creation", "ebb._views", "ebb._formats", "ebb._dtypes", "ebb._exchange", "ebb._modes"),
     *(
@@ -66,10 +66,12 @@ MODULES = (
     ),
     *("ebb.io", "ebb.serialization"),
     *("ebb.autograd", "ebb.nn.functional", "ebb.nn", "ebb.data", "ebb.utils"),
-    *("ebb.viz", "ebb.graphs", "ebb.profiler", "ebb.optim", "ebb.amp", "ebb.cpu", "ebb.cuda"),
+    *("ebb.viz", "ebb.graphs", "ebb.profiler", "ebb.autograd.profiler"),
+    *("ebb.optim", "ebb.amp", "ebb.cpu", "ebb.cuda"),
     *(
         "ebb.precision",
         "ebb.distributions",
+        "ebb.hub",
         "ebb.vision",
         "ebb.fft",
         "ebb.signal",

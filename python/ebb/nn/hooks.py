@@ -1,4 +1,4 @@
-# python/ebb/nn/hooks.py -- hooks of one module and of all, and the handles that remove them.
+# python/ebb/nn/hooks.py -- hooks of one module and of all.
 #
 # A module without hooks has no `_hooks` of its own and finds the class's, which is None: one look
 # decides. While hooks of all modules are there, that of the class is `for_all`.
@@ -6,19 +6,18 @@
 
 from __future__ import annotations
 
-import itertools
+import functools
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ebb import _C
 from ebb._callables import check_callable
+from ebb._handles import RemovableHandle
 from ebb.nn.backward_hooks import BackwardHooks
 
 if TYPE_CHECKING:
     from ebb.nn.module import Module
-
-_numbers = itertools.count()
 
 # A hook, and whether it gets the keyword arguments too.
 Hooks = dict[int, tuple[Callable, bool]]
@@ -54,34 +53,13 @@ def hooks_of(owner: Any) -> ModuleHooks:
     return own
 
 
-class RemovableHandle:
-    """Removes a hook again; also at the end of a ``with`` block."""
-
-    def __init__(self, owner: Any, hooks: Hooks):
-        self._owner = owner
-        self._hooks = hooks
-        self._number = next(_numbers)
-
-    @property
-    def id(self) -> int:
-        """A number that no other hook has."""
-        return self._number
-
-    def remove(self) -> bool:
-        """Remove the hook; return whether it was still there."""
-        was_there = self._hooks.pop(self._number, None) is not None
-        if not isinstance(self._owner, type):
-            if not self._owner.__dict__.get("_hooks", True):
-                del self._owner.__dict__["_hooks"]  # the next call goes straight to forward()
-        elif not for_all:
-            self._owner._hooks = None
-        return was_there
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.remove()
+def _forget(owner: Any) -> None:
+    """Let the next call go straight to forward() if no hook is left."""
+    if not isinstance(owner, type):
+        if not owner.__dict__.get("_hooks", True):
+            del owner.__dict__["_hooks"]
+    elif not for_all:
+        owner._hooks = None
 
 
 def add_hook(
@@ -99,15 +77,11 @@ def add_hook(
         always: Call it where ``forward`` fails too, if it comes after that.
     """
     check_callable(hook)
-    hooks: Hooks = getattr(hooks_of(owner), kind)
-    handle = RemovableHandle(owner, hooks)
-    later = dict(hooks) if prepend else {}
-    if prepend:
-        hooks.clear()
-    hooks[handle.id] = (hook, with_kwargs)
+    own = hooks_of(owner)
+    forget = functools.partial(_forget, owner)
+    handle = RemovableHandle(getattr(own, kind), (hook, with_kwargs), prepend, forget)
     if always:
-        hooks_of(owner).always_after.add(handle.id)
-    hooks.update(later)
+        own.always_after.add(handle.id)
     return handle
 
 

@@ -15,8 +15,9 @@ from typing import Any
 
 from ebb import _C
 from ebb._devices import cuda_device
+from ebb._handles import RemovableHandle
 from ebb.nn import conversion, state, traversal
-from ebb.nn.hooks import ModuleHooks, RemovableHandle, add_hook, call_with_hooks
+from ebb.nn.hooks import ModuleHooks, add_hook, call_with_hooks
 from ebb.nn.parameter import Buffer, Parameter
 
 _PARAMETER, _BUFFER, _MODULE = "parameter", "buffer", "module"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ebb._callables import check_callable
-from ebb.nn.hooks import RemovableHandle
+from ebb._handles import RemovableHandle
 
 if TYPE_CHECKING:
     from ebb.nn.module import Module
@@ -91,6 +91,4 @@ def _add(module: Any, kind: str, hook: Callable) -> RemovableHandle:
         hooks = StateHooks()
         object.__setattr__(module, "_state_hooks", hooks)
     found: dict[int, Any] = getattr(hooks, kind)
-    handle = RemovableHandle(module, found)
-    found[handle.id] = hook
-    return handle
+    return RemovableHandle(found, hook)

@@ -1,45 +1,19 @@
-# python/ebb/optim/hooks.py -- hooks of an optimizer, and the handle that removes one.
+# python/ebb/optim/hooks.py -- hooks of an optimizer.
 """Hooks run in order of registration."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
 from ebb import _C
 from ebb._callables import check_callable
+from ebb._handles import RemovableHandle
 
-_numbers = itertools.count()
 
-
-class RemovableHandle:
-    """Removes a hook again; also at the end of a ``with`` block."""
-
-    def __init__(self, hooks: dict[int, Callable], hook: Callable, prepend: bool = False):
-        check_callable(hook)
-        self._hooks = hooks
-        self._number = next(_numbers)
-        later = dict(hooks) if prepend else {}
-        if prepend:
-            hooks.clear()
-        hooks[self._number] = hook
-        hooks.update(later)
-
-    @property
-    def id(self) -> int:
-        """A number that no other hook has."""
-        return self._number
-
-    def remove(self) -> bool:
-        """Remove the hook; return whether it was still there."""
-        return self._hooks.pop(self._number, None) is not None
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.remove()
+def _added(hooks: dict[int, Callable], hook: Callable, prepend: bool = False) -> RemovableHandle:
+    check_callable(hook)
+    return RemovableHandle(hooks, hook, prepend)
 
 
 class OptimizerHooks:
@@ -62,11 +36,11 @@ class OptimizerHooks:
 
         A pair that it returns replaces the arguments of ``step``.
         """
-        return RemovableHandle(self._hooks_before, hook)
+        return _added(self._hooks_before, hook)
 
     def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` after each step."""
-        return RemovableHandle(self._hooks_after, hook)
+        return _added(self._hooks_after, hook)
 
     def register_state_dict_pre_hook(
         self, hook: Callable, prepend: bool = False
@@ -76,7 +50,7 @@ class OptimizerHooks:
         Args:
             prepend: Run it before those that are there.
         """
-        return RemovableHandle(self._state_hooks["before_saving"], hook, prepend)
+        return _added(self._state_hooks["before_saving"], hook, prepend)
 
     def register_state_dict_post_hook(
         self, hook: Callable, prepend: bool = False
@@ -88,7 +62,7 @@ class OptimizerHooks:
         Args:
             prepend: Run it before those that are there.
         """
-        return RemovableHandle(self._state_hooks["after_saving"], hook, prepend)
+        return _added(self._state_hooks["after_saving"], hook, prepend)
 
     def register_load_state_dict_pre_hook(
         self, hook: Callable, prepend: bool = False
@@ -100,7 +74,7 @@ class OptimizerHooks:
         Args:
             prepend: Run it before those that are there.
         """
-        return RemovableHandle(self._state_hooks["before_loading"], hook, prepend)
+        return _added(self._state_hooks["before_loading"], hook, prepend)
 
     def register_load_state_dict_post_hook(
         self, hook: Callable, prepend: bool = False
@@ -110,7 +84,7 @@ class OptimizerHooks:
         Args:
             prepend: Run it before those that are there.
         """
-        return RemovableHandle(self._state_hooks["after_loading"], hook, prepend)
+        return _added(self._state_hooks["after_loading"], hook, prepend)
 
     def _passed_on(self, kind: str, state: Any) -> Any:
         """Return a state as the hooks of a kind leave it."""

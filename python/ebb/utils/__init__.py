@@ -9,7 +9,7 @@ import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ebb import data
-from ebb.utils import checkpoint
+from ebb.utils import checkpoint, hooks
 from ebb.utils.gradient_flow import GradientFlow
 
 if _TYPE_CHECKING:
@@ -17,7 +17,7 @@ if _TYPE_CHECKING:
 
 # So that `from ebb.utils.data import DataLoader` works too.
 _sys.modules["ebb.utils.data"] = data
-__all__ = ["GradientFlow", "checkpoint", "data", "einops", "scipy", "tensorboard"]
+__all__ = ["GradientFlow", "checkpoint", "data", "einops", "hooks", "scipy", "tensorboard"]
 
 
 def __getattr__(name: str) -> object:

@@ -216,3 +216,23 @@ def test_a_refused_hook_leaves_modules_without_hooks():
         with pytest.raises(TypeError, match="argument 'hook' must be Callable, got int"):
             register(3)
     assert layer._hooks is None
+
+
+def test_one_kind_of_handle_removes_hooks_of_modules_and_of_optimizers():
+    layer = nn.Linear(2, 2)
+    optimizer = ebb.optim.SGD(layer.parameters(), lr=0.1)
+    calls = []
+    handles = [
+        layer.register_forward_hook(lambda *_: calls.append("forward")),
+        layer.register_state_dict_pre_hook(lambda *_: calls.append("state")),
+        optimizer.register_step_pre_hook(lambda *_: calls.append("step")),
+        nn.register_module_forward_hook(lambda *_: calls.append("all")),
+    ]
+    assert {type(one) for one in handles} == {ebb.utils.hooks.RemovableHandle}
+    assert len({one.id for one in handles}) == 4
+    layer(ebb.ones(2)), layer.state_dict(), optimizer.step()
+    assert calls == ["all", "forward", "state", "step"]
+    assert [one.remove() for one in handles] == [True] * 4
+    assert [one.remove() for one in handles] == [False] * 4
+    layer(ebb.ones(2)), layer.state_dict(), optimizer.step()
+    assert len(calls) == 4 and "_hooks" not in vars(layer)
