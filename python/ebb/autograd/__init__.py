@@ -1,6 +1,8 @@
 # python/ebb/autograd/__init__.py -- gradients: backward(), grad(), and whether ops are recorded.
 """Run the recorded graph backwards, and switch recording on and off."""
 
+import importlib
+
 from ebb._C import (
     Node,
     RemovableHandle,
@@ -70,3 +72,9 @@ __all__ = [
     "set_trace_cuts",
     "trace_cuts",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name == "profiler":  # stands on ebb.profiler, which stands on this
+        return importlib.import_module("ebb.autograd.profiler")
+    raise AttributeError(f"module 'ebb.autograd' has no attribute {name!r}")

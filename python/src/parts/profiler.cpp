@@ -105,8 +105,8 @@ PyObject* span(PyObject*, PyObject* capsule) {
   });
 }
 
-/// One range as a tuple, in the order of the fields of Range in ebb/profiler.py. Without memory
-/// noted, its fields are 0. `operands` may be null.
+/// One range as a tuple, in the order of the fields of Range in ebb/profiler/ranges.py. Without
+/// memory noted, its fields are 0. `operands` may be null.
 PyObject* entry_of(const ProfileReport& report, const ProfileRange& range,
                    const RangeMemory& memory, const char* operands, uint64_t thread, Texts& texts) {
   static const char* const kinds[] = {"user", "op", "inner", "phase"};

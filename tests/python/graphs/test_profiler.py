@@ -253,9 +253,10 @@ def test_a_schedule_that_is_left_early_hands_over_what_is_there():
         _ = prof.ranges
 
 
-def test_steps_need_a_schedule_and_schedules_need_to_say_what_to_do():
-    with profile() as prof, pytest.raises(ebb.Error, match="needs a profile with a schedule"):
+def test_steps_are_counted_without_a_schedule_and_one_needs_to_say_what_to_do():
+    with profile() as prof:
         prof.step()
+    assert prof.step_num == 1
     with pytest.raises(ValueError, match=r"must return one of .*, got 'sometimes'"):
         profile(schedule=lambda step: "sometimes").__enter__()
     with profile():  # nothing is left running

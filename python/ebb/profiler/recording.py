@@ -1,12 +1,5 @@
-# python/ebb/profiler.py -- where the time of a program goes: ranges, tables, and a trace.
-"""``profile`` notes what runs, ``record_function`` names parts of a program.
-
-Ranges are of four kinds: ``user`` (named by ``record_function``), ``op`` (an operation that the
-program called, a node of a backward run, or a step of an optimizer) and ``inner`` (one of those
-inside another, such as the operations of a backward rule), and ``phase`` (a part of a call, if the
-profile is asked for them). What a forward operation recorded and
-the node that ran in backward have the same sequence number and the same module.
-"""
+# python/ebb/profiler/recording.py -- notes what runs in a block, and says what it was.
+"""``profile``. Start reading at ``__enter__``."""
 
 from __future__ import annotations
 
@@ -14,148 +7,29 @@ import functools
 import json
 import os
 import re
-from collections.abc import Callable
-from contextlib import ContextDecorator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ebb import _C
 from ebb._callables import check_callable
 from ebb.autograd.anomaly import record_stacks
-from ebb.errors import AutogradError, ValueError
+from ebb.errors import AutogradError, DTypeError, ValueError
 from ebb.io.writing import write_text
+from ebb.profiler.averages import EventList, averaged
+from ebb.profiler.ranges import Allocations, Range, by_start, details_of, module_text, place_text
+from ebb.profiler.schedules import ACTIONS
+from ebb.profiler.tables import GROUPS, Row, aligned
 
 if TYPE_CHECKING:
     from ebb.graphs.node import Location
 
-__all__ = ["Allocations", "Range", "profile", "record_function", "schedule"]
-
-
-class Range(NamedTuple):
-    """One range of time.
-
-    Attributes:
-        name: Of the op (``mul``), of the node (``MulBackward``), or as given.
-        kind: ``user``, ``op``, ``inner`` or ``phase``.
-        is_backward: Whether a node was run.
-        start: ns since the profile started.
-        end: The same.
-        sequence: Sequence number of the node that was recorded or run, 0 if none.
-        bytes: Size of the memory that was made for results; temporaries are not counted.
-        place: File, line and function that called the op, or recorded the node; None if unknown.
-        module: Path of the module that was being called, or that recorded the node: "" for the
-            outermost, None outside of all.
-        thread: The system's number of the thread.
-        allocations: Blocks of memory that were taken in it, temporaries included. This and the
-            rest are 0 without ``profile_memory``, and hold for all that ran inside.
-        allocated: Their bytes.
-        peak: The most bytes alive at once in it, above what was alive at its start.
-        kept: The bytes alive at its end, above what was alive at its start.
-        stack: The place and, with ``with_stack``, those that called it, innermost first.
-        operands: With ``record_shapes``, what the call was given, such as ``float32 [2, 3]``, one
-            for each tensor; of a node, the gradients that reached it.
-    """
-
-    name: str
-    kind: str
-    is_backward: bool
-    start: float
-    end: float
-    sequence: int
-    bytes: int
-    place: Location | None
-    module: str | None
-    thread: int
-    allocations: int
-    allocated: int
-    peak: int
-    kept: int
-    stack: tuple[Location | None, ...]
-    operands: tuple[str, ...] = ()
-
-    @property
-    def duration(self) -> float:
-        """How long it took, in ns."""
-        return self.end - self.start
-
-
-class Allocations(NamedTuple):
-    """What was allocated in ranges of one op, module or line.
-
-    Attributes:
-        count: The number of blocks.
-        bytes: Their size, as asked for.
-        at_peak: Of it, alive when most memory was.
-        at_end: Of it, alive when the profile ended.
-    """
-
-    count: int
-    bytes: int
-    at_peak: int
-    at_end: int
-
-
-class record_function(ContextDecorator):  # noqa: N801 -- the field's name for it
-    """Context manager and decorator: name a part of the program for a running profile."""
-
-    def __init__(self, name: str) -> None:
-        self.name = str(name)
-
-    def __enter__(self) -> record_function:
-        _C._open_range(self.name)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        _C._close_range()
-
-
-_ACTIONS = ("none", "warmup", "record", "record_and_save")
-
-
-def schedule(
-    *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0
-) -> Callable[[int], str]:
-    """Return a schedule for ``profile``: which steps of a program to note.
-
-    Args:
-        wait: Steps at the start of each cycle in which nothing is noted.
-        warmup: Steps after them that are noted and dropped.
-        active: Steps after them that are noted and kept.
-        repeat: The number of cycles; 0 for no end.
-        skip_first: Steps before the first cycle.
-    Returns:
-        A function from a step's number to ``none``, ``warmup``, ``record``, or
-        ``record_and_save`` for the last step of a cycle.
-    Example:
-        >>> plan = ebb.profiler.schedule(wait=1, warmup=1, active=2)
-        >>> [plan(step) for step in range(5)]
-        ['none', 'warmup', 'record', 'record_and_save', 'none']
-    """
-    counts = (wait, warmup, active, repeat, skip_first)
-    if min(counts) < 0 or active == 0:
-        raise ValueError(
-            f"schedule: needs counts of at least 0, active of at least 1, got {counts}"
-        )
-    cycle = wait + warmup + active
-
-    def action(step: int) -> str:
-        step -= skip_first
-        if step < 0 or (repeat and step >= repeat * cycle):
-            return "none"
-        place = step % cycle
-        if place < wait:
-            return "none"
-        if place < wait + warmup:
-            return "warmup"
-        return "record" if place < cycle - 1 else "record_and_save"
-
-    return action
+_CAST, _CAST_BACKWARD = "amp_cast", "AmpCastBackward"  # a cast that autocast made, and its node
+_END_OF_SHAPE = re.compile(r"(?<=\]), ")  # between "float32 [2, 3]" and the next
+_UNUSED = {"use_cuda", "use_device", "use_kineto", "use_cpu", "experimental_config"}
+_UNUSED |= {"execution_trace_observer", "acc_events", "custom_trace_id_callback"}
+_NO_RANGE, _OLDER = "(outside of ranges)", "(older than the profile)"
 
 
 class profile:  # noqa: N801 -- the field's name for it
@@ -176,7 +50,15 @@ class profile:  # noqa: N801 -- the field's name for it
         with_phases: Also note the phases of each call as ranges of their own.
         schedule: Says of each step of the program, counted by :meth:`step`, what to do in it, as
             :func:`schedule` does. Without one, all of the block is noted.
-        on_trace_ready: Called with this object when the last step of a cycle has been noted.
+        on_trace_ready: Called with this object when the last step of a cycle has been noted, or
+            without a schedule the block.
+        activities: Nothing: the CPU is noted, and of a device what calls it.
+        with_flops: Nothing: no operations are counted.
+        with_modules: Nothing: modules are always noted.
+        options: Nothing: what else programs pass to PyTorch's; ``use_cuda``, ``acc_events`` and
+            others that it has.
+    Raises:
+        TypeError: For an option that neither has.
     """
 
     def __init__(
@@ -188,7 +70,15 @@ class profile:  # noqa: N801 -- the field's name for it
         with_stack: bool = False,
         record_shapes: bool = False,
         with_phases: bool = False,
+        activities: Iterable[object] | None = None,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        **options: object,
     ) -> None:
+        del activities, with_flops, with_modules
+        unknown = sorted(set(options) - _UNUSED)
+        if unknown:
+            raise DTypeError(f"profile: has no option {unknown[0]!r}")
         check_callable(*(one for one in (schedule, on_trace_ready) if one is not None))
         self.step_num = 0
         self._schedule = schedule
@@ -203,8 +93,7 @@ class profile:  # noqa: N801 -- the field's name for it
         self._report: object | None = None
 
     def __enter__(self) -> profile:
-        self.step_num = 0
-        self._begin_step(self._action(0))
+        self.start()
         return self
 
     def __exit__(
@@ -213,14 +102,24 @@ class profile:  # noqa: N801 -- the field's name for it
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begin, as a ``with`` block does."""
+        self.step_num = 0
+        self._begin_step(self._action(0))
+
+    def stop(self) -> None:
+        """End, as a ``with`` block does; a second time changes nothing."""
         if self._runs:
             self._end_step()
             self._stop(is_kept=self._now in ("record", "record_and_save"))
 
     def step(self) -> None:
-        """Tell the schedule that a step of the program has ended and the next one begins."""
+        """Tell the schedule, if there is one, that a step ended and the next one begins."""
         if self._schedule is None:
-            raise AutogradError("step: needs a profile with a schedule, got one without")
+            self.step_num += 1
+            return
         following = self._action(self.step_num + 1)
         self._end_step()
         self.step_num += 1
@@ -232,8 +131,8 @@ class profile:  # noqa: N801 -- the field's name for it
 
     def _action(self, step: int) -> str:
         action = "record" if self._schedule is None else self._schedule(step)
-        if action not in _ACTIONS:
-            raise ValueError(f"profile: schedule must return one of {_ACTIONS}, got {action!r}")
+        if action not in ACTIONS:
+            raise ValueError(f"profile: schedule must return one of {ACTIONS}, got {action!r}")
         return action
 
     def _begin_step(self, action: str) -> None:
@@ -295,7 +194,7 @@ class profile:  # noqa: N801 -- the field's name for it
                 operands=tuple(_END_OF_SHAPE.split(one.operands)) if one.operands else (),
             )
 
-        return sorted(map(made, _C._profile_ranges(self.report)), key=_by_start)
+        return sorted(map(made, _C._profile_ranges(self.report)), key=by_start)
 
     @functools.cached_property
     def _memory(self) -> tuple[int, int, int, list, list]:
@@ -337,8 +236,8 @@ class profile:  # noqa: N801 -- the field's name for it
         _, _, older, _, sites = self._memory
         sums: dict[str, Allocations] = {}
         for name, place, module, *counts in sites:
-            texts = {"op": name or _NO_RANGE, "module": _module_text(module)}
-            key = texts[by] if by in texts else _place_text(place)
+            texts = {"op": name or _NO_RANGE, "module": module_text(module)}
+            key = texts[by] if by in texts else place_text(place)
             known = sums.get(key, Allocations(0, 0, 0, 0))
             sums[key] = Allocations(*map(sum, zip(known, counts, strict=True)))
         if older > 0:
@@ -360,6 +259,20 @@ class profile:  # noqa: N801 -- the field's name for it
                 own[around[-1]] -= getattr(one, field)
             around.append(index)
         return own
+
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, **options: object
+    ) -> EventList:
+        """Return what ran under each name, as PyTorch's programs ask for it; times are in us.
+
+        Args:
+            group_by_input_shape: Whether calls of other shapes count apart; see ``record_shapes``.
+            group_by_stack_n: Nothing.
+            options: Nothing.
+        """
+        del group_by_stack_n, options
+        own = zip(self.self_times(), self._own_allocations(), strict=True)
+        return averaged(self.ranges, list(own), group_by_input_shape)
 
     def linked(self) -> dict[int, tuple[Range, list[Range]]]:
         """By sequence number: the forward range that recorded a node, and those that ran it."""
@@ -385,14 +298,14 @@ class profile:  # noqa: N801 -- the field's name for it
         ``profile_memory``, so do ``allocs`` and ``allocated``; ``peak`` is the largest of any one
         range, above what was alive at its start.
         """
-        group = _GROUPS.get(by)
+        group = GROUPS.get(by)
         if group is None:
-            raise ValueError(f"table: by must be one of {', '.join(_GROUPS)}, got {by!r}")
-        rows: dict[str, _Row] = {}
+            raise ValueError(f"table: by must be one of {', '.join(GROUPS)}, got {by!r}")
+        rows: dict[str, Row] = {}
         for one, own, (count, size) in zip(
             self.ranges, self.self_times(), self._own_allocations(), strict=True
         ):
-            rows.setdefault(group(one), _Row()).add(one, own, count, size)
+            rows.setdefault(group(one), Row()).add(one, own, count, size)
         total = sum(row.own for row in rows.values())
         ordered = sorted(rows.items(), key=lambda item: -item[1].own)
         head = [by, "self us", "%", "total us", "calls", "us each", "bytes"]
@@ -400,7 +313,7 @@ class profile:  # noqa: N801 -- the field's name for it
             head += ["allocs", "allocated", "peak"]
         lines = [tuple(head)]
         lines += [(name, *row.cells(total))[: len(head)] for name, row in ordered[:limit]]
-        text = _aligned(lines)
+        text = aligned(lines)
         left = len(ordered) - limit
         tail = f"\n... and {left} more" if left > 0 else ""
         lost = _C._profile_span(self.report)[1]
@@ -438,8 +351,8 @@ class profile:  # noqa: N801 -- the field's name for it
                 f"{one.duration / 1e3:,.2f}",
                 one.name,
                 str(one.sequence),
-                _module_text(one.module),
-                _place_text(one.place),
+                module_text(one.module),
+                place_text(one.place),
             )
             for one in self.ranges
             if one.is_backward
@@ -468,7 +381,7 @@ class profile:  # noqa: N801 -- the field's name for it
                     "dur": one.duration / 1e3,
                     "pid": process,
                     "tid": one.thread,
-                    "args": _details(one),
+                    "args": details_of(one),
                 }
             )
         if self._profile_memory:
@@ -496,99 +409,3 @@ class profile:  # noqa: N801 -- the field's name for it
                 )
         text = json.dumps({"displayTimeUnit": "ns", "traceEvents": events})
         write_text("export_chrome_trace", path, text)
-
-
-def _by_start(one: Range) -> tuple[float, float]:
-    """What is around another range comes before it, also if both start in one tick."""
-    return one.start, -one.end
-
-
-_CAST, _CAST_BACKWARD = "amp_cast", "AmpCastBackward"  # a cast that autocast made, and its node
-_END_OF_SHAPE = re.compile(r"(?<=\]), ")  # between "float32 [2, 3]" and the next
-_NO_RANGE, _OLDER = "(outside of ranges)", "(older than the profile)"
-
-
-def _place_text(place: Location | tuple[str, int, str] | None) -> str:
-    if place is None:
-        return "an unknown place"
-    file, line, function = place
-    return f"{file}:{line} in {function}"
-
-
-def _module_text(path: str | None) -> str:
-    return "(no module)" if path is None else path or "(outermost)"
-
-
-def _details(one: Range) -> dict[str, object]:
-    """Return what a trace says of a range besides its time."""
-    details: dict[str, object] = {"kind": one.kind}
-    if one.sequence:
-        details["sequence"] = one.sequence
-    if one.bytes:
-        details["bytes"] = one.bytes
-    if one.module is not None:
-        details["module"] = _module_text(one.module)
-    if one.place:
-        details["place"] = _place_text(one.place)
-    if one.operands:
-        details["operands"] = list(one.operands)
-    if one.allocations:
-        details["allocations"] = one.allocations
-        details["allocated"] = one.allocated
-        details["peak"] = one.peak
-    return details
-
-
-_GROUPS: dict[str, Callable[[Range], str]] = {
-    "op": lambda one: one.name,
-    "operands": lambda one: f"{one.name}({', '.join(one.operands)})",
-    "module": lambda one: _module_text(one.module),
-    "line": lambda one: _place_text(one.place),
-    "kind": lambda one: f"{one.kind}, backward" if one.is_backward else one.kind,
-    "thread": lambda one: str(one.thread),
-}
-
-
-class _Row:
-    """A row of the table."""
-
-    def __init__(self) -> None:
-        self.own = self.whole = 0.0
-        self.calls = self.bytes = 0
-        self.allocations = self.allocated = self.peak = 0
-
-    def add(self, one: Range, own: float, count: int, size: int) -> None:
-        """Add a range, with its own time, blocks and bytes."""
-        self.own += own
-        self.whole += one.duration
-        self.calls += 1
-        self.bytes += one.bytes
-        self.allocations += count
-        self.allocated += size
-        self.peak = max(self.peak, one.peak)
-
-    def cells(self, total: float) -> tuple[str, ...]:
-        """Return the row as text."""
-        return (
-            f"{self.own / 1e3:,.1f}",
-            f"{100 * self.own / total if total else 0:.1f}",
-            f"{self.whole / 1e3:,.1f}",
-            f"{self.calls:,}",
-            f"{self.whole / self.calls / 1e3:,.2f}",
-            f"{self.bytes:,}",
-            f"{self.allocations:,}",
-            f"{self.allocated:,}",
-            f"{self.peak:,}",
-        )
-
-
-def _aligned(rows: list[tuple[str, ...]]) -> str:
-    """Return rows as text: the first column flush left, the others right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.rjust(width) if index else cell.ljust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    )

@@ -1,0 +1,68 @@
+# python/ebb/autograd/profiler.py -- the older spellings of ebb.profiler.
+"""``profile`` with ``enabled``; ``record_function``; ``emit_nvtx``, which does nothing."""
+
+from __future__ import annotations
+
+import contextlib
+from types import TracebackType
+
+from ebb import _naming
+from ebb.profiler import EventList, FunctionEvent, recording
+from ebb.profiler.ranges import record_function
+
+__all__ = ["EventList", "FunctionEvent", "emit_itt", "emit_nvtx", "profile", "record_function"]
+
+
+class profile(recording.profile):  # noqa: N801 -- the field's name for it
+    """``ebb.profiler.profile``, or nothing if it is not enabled.
+
+    Args:
+        enabled: Whether to note anything.
+        options: Those of ``ebb.profiler.profile``.
+    """
+
+    def __init__(self, enabled: bool = True, **options: object) -> None:
+        super().__init__(**options)  # type: ignore[arg-type]
+        self.enabled = bool(enabled)
+
+    def __enter__(self) -> profile:
+        if self.enabled:
+            self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self.enabled:
+            self.stop()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """The time in all ranges, in us."""
+        return self.key_averages().self_cpu_time_total
+
+    def total_average(self) -> FunctionEvent:
+        """Return the sums of all ranges as one."""
+        return self.key_averages().total_average()
+
+
+def emit_nvtx(
+    enabled: bool = True, record_shapes: bool = False
+) -> contextlib.AbstractContextManager:
+    """Do nothing within a block: there are no tools of NVIDIA's to tell."""
+    del enabled, record_shapes
+    return contextlib.nullcontext()
+
+
+def emit_itt(
+    enabled: bool = True, record_shapes: bool = False
+) -> contextlib.AbstractContextManager:
+    """Do nothing within a block: there are no tools of Intel's to tell."""
+    del enabled, record_shapes
+    return contextlib.nullcontext()
+
+
+_naming.name_module(__name__)
