@@ -15,6 +15,7 @@ from ebb._C import Tensor
 from ebb.nn import functional, init
 from ebb.nn.attention import MultiheadAttention
 from ebb.nn.containers import ModuleList, check_layer_count
+from ebb.nn.dropout import Dropout
 from ebb.nn.layers import Linear
 from ebb.nn.module import Module
 from ebb.nn.normalization import LayerNorm
@@ -54,7 +55,6 @@ class _Layer(Module):
         dtype: Any = None,
     ):
         super().__init__()
-        self.dropout_p = float(dropout)
         self.norm_first = norm_first
         self.activation = _activation(type(self).__name__, activation)
         self._options = {"dropout": dropout, "bias": bias, "batch_first": batch_first}
@@ -63,21 +63,21 @@ class _Layer(Module):
         )
         self._add_attention(d_model, nhead, device, dtype)
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, device=device, dtype=dtype)
+        self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias=bias, device=device, dtype=dtype)
         for number in range(self._norms):
             norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, device=device, dtype=dtype)
             setattr(self, f"norm{number + 1}", norm)
+        for number in range(self._norms):
+            setattr(self, f"dropout{number + 1}", Dropout(dropout))
 
     _norms = 2
 
     def _add_attention(self, d_model: int, nhead: int, device: Any, dtype: Any) -> None:
         """Add what comes between the self-attention and the feed-forward part."""
 
-    def _drop(self, x: Tensor) -> Tensor:
-        return _C.dropout(x, self.dropout_p, self.training)
-
     def _feed_forward(self, x: Tensor) -> Tensor:
-        return self._drop(self.linear2(self._drop(self.activation(self.linear1(x)))))
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
     def _attend(
         self, attention: MultiheadAttention, x: Tensor, memory: Tensor, masks: tuple
@@ -86,11 +86,12 @@ class _Layer(Module):
         out, _ = attention(
             x, memory, memory, padding, need_weights=False, attn_mask=mask, is_causal=is_causal
         )
-        return self._drop(out)
+        return out
 
-    def _around(self, x: Tensor, norm: Module, part: Callable[[Tensor], Tensor]) -> Tensor:
-        """Add ``part`` to its input, normalised before or after."""
-        return x + part(norm(x)) if self.norm_first else norm(x + part(x))
+    def _around(self, x: Tensor, number: int, part: Callable[[Tensor], Tensor]) -> Tensor:
+        """Add what a part makes, with dropout, to its input; normalise before or after."""
+        norm, dropout = getattr(self, f"norm{number}"), getattr(self, f"dropout{number}")
+        return x + dropout(part(norm(x))) if self.norm_first else norm(x + dropout(part(x)))
 
 
 class TransformerEncoderLayer(_Layer):
@@ -106,8 +107,8 @@ class TransformerEncoderLayer(_Layer):
         """Return the layer's output; masks are those of ``MultiheadAttention``."""
         masks = (src_mask, src_key_padding_mask, is_causal)
         attend = lambda x: self._attend(self.self_attn, x, x, masks)  # noqa: E731
-        x = self._around(src, self.norm1, attend)
-        return self._around(x, self.norm2, self._feed_forward)
+        x = self._around(src, 1, attend)
+        return self._around(x, 2, self._feed_forward)
 
 
 class TransformerDecoderLayer(_Layer):
@@ -136,9 +137,9 @@ class TransformerDecoderLayer(_Layer):
         other = (memory_mask, memory_key_padding_mask, memory_is_causal)
         attend = lambda x: self._attend(self.self_attn, x, x, own)  # noqa: E731
         look = lambda x: self._attend(self.multihead_attn, x, memory, other)  # noqa: E731
-        x = self._around(tgt, self.norm1, attend)
-        x = self._around(x, self.norm2, look)
-        return self._around(x, self.norm3, self._feed_forward)
+        x = self._around(tgt, 1, attend)
+        x = self._around(x, 2, look)
+        return self._around(x, 3, self._feed_forward)
 
 
 class _Stack(Module):

@@ -126,3 +126,24 @@ def test_the_whole_is_an_encoder_and_a_decoder(batch_first):
 def test_parts_may_be_given():
     net = nn.Transformer(4, 2, custom_encoder=nn.Identity(), custom_decoder=nn.Identity())
     assert list(net.parameters()) == []
+
+
+@pytest.mark.parametrize(
+    "kind, count", [("TransformerEncoderLayer", 2), ("TransformerDecoderLayer", 3)]
+)
+def test_dropouts_are_modules_that_may_be_set_one_by_one(kind, count):
+    layer = getattr(nn, kind)(4, 2, dim_feedforward=8, dropout=0.25)
+    names = ["dropout", *(f"dropout{number + 1}" for number in range(count))]
+    assert [name for name, one in layer.named_children() if type(one) is nn.Dropout] == names
+    assert all(getattr(layer, name).p == 0.25 for name in names)
+    layer.self_attn.dropout = 0.0
+    for name in names:
+        getattr(layer, name).p = 1.0  # nothing is left but the shortcuts
+    for module in layer.modules():
+        if isinstance(module, nn.LayerNorm):
+            module.forward = lambda x: x
+    x = ebb.randn(3, 2, 4)
+    operands = (x, x) if kind == "TransformerDecoderLayer" else (x,)
+    assert ebb.equal(layer(*operands), x)
+    layer.dropout1.p = 0.0
+    assert not ebb.equal(layer(*operands), x)
