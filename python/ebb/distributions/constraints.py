@@ -12,7 +12,7 @@ from typing import Any
 
 import ebb
 from ebb import Tensor
-from ebb.errors import NotImplementedError, ValueError
+from ebb.errors import DTypeError, NotImplementedError, ValueError
 
 
 class Constraint:
@@ -46,7 +46,14 @@ class _Dependent(Constraint):
         raise ValueError("check: a dependent constraint is known of a distribution only")
 
 
-class _DependentProperty(property, _Dependent):
+def _check_function(fn: object) -> None:
+    if not callable(fn):
+        raise DTypeError(
+            f"dependent_property: argument 'fn' must be callable, got {type(fn).__name__}"
+        )
+
+
+class dependent_property(property, _Dependent):  # noqa: N801 -- what programs write
     """A property of distributions that gives a constraint, and stands for it on the class."""
 
     def __init__(
@@ -56,11 +63,14 @@ class _DependentProperty(property, _Dependent):
         is_discrete: bool = False,
         event_dim: int = 0,
     ):
+        if fn is not None:
+            _check_function(fn)
         property.__init__(self, fn)
         _Dependent.__init__(self, is_discrete=is_discrete, event_dim=event_dim)
 
-    def __call__(self, fn: Callable[..., Any]) -> _DependentProperty:  # type: ignore[override]
-        return _DependentProperty(fn, is_discrete=self.is_discrete, event_dim=self.event_dim)
+    def __call__(self, fn: Callable[..., Any]) -> dependent_property:  # type: ignore[override]
+        _check_function(fn)
+        return dependent_property(fn, is_discrete=self.is_discrete, event_dim=self.event_dim)
 
 
 def is_dependent(constraint: object) -> bool:
@@ -299,7 +309,6 @@ class _Stack(_Parts):
 
 # What programs write.
 dependent = _Dependent()
-dependent_property = _DependentProperty
 independent = _Independent
 MixtureSameFamilyConstraint = _MixtureSameFamily
 boolean = _Boolean()

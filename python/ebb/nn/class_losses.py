@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ebb import _C
 from ebb._C import Tensor
+from ebb._callables import check_callable
 from ebb.nn import functional as F
 from ebb.nn.containers import ModuleList, Sequential
 from ebb.nn.layers import Linear
@@ -40,6 +41,8 @@ class TripletMarginWithDistanceLoss(Module):
         reduction: str = "mean",
     ):
         super().__init__()
+        if distance_function is not None:
+            check_callable(distance_function)
         if not margin > 0:
             raise _C.ValueError(
                 f"TripletMarginWithDistanceLoss: margin must be above 0, got {margin}"

@@ -54,3 +54,10 @@ def test_what_depends_on_parameters_cannot_be_checked_alone():
     with pytest.raises(ValueError, match="a dependent constraint is known of a distribution only"):
         c.dependent.check(ebb.ones(1))
     assert str(c.interval(0.0, 2.0)) == "Interval(lower_bound=0.0, upper_bound=2.0)"
+
+
+def test_a_dependent_property_is_of_a_function():
+    text = r"^dependent_property: argument 'fn' must be callable, got int$"
+    for make in (lambda: c.dependent_property(3), lambda: c.dependent_property(event_dim=1)(3)):
+        with pytest.raises(TypeError, match=text):
+            make()

@@ -56,3 +56,9 @@ def test_a_linear_layer_and_its_loss_are_one_module():
     layer = nn.LinearCrossEntropyLoss(4, 5, bias=True)
     x, target = ebb.randn(6, 4), ebb.randint(0, 5, (6,))
     assert ebb.allclose(layer(x, target), F.cross_entropy(layer.linear(x), target))
+
+
+def test_a_distance_is_a_function():
+    text = "TripletMarginWithDistanceLoss: argument 'distance_function' must be .*, got int"
+    with pytest.raises(TypeError, match=text):
+        nn.TripletMarginWithDistanceLoss(distance_function=3)
