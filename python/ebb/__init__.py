@@ -221,6 +221,7 @@ if _typing.TYPE_CHECKING:
         distributions,
         fft,
         func,
+        hub,
         jit,
         masked,
         mps,
@@ -228,6 +229,7 @@ if _typing.TYPE_CHECKING:
         onnx,
         serialization,
         signal,
+        testing,
         version,
         vision,
         xpu,
@@ -235,8 +237,8 @@ if _typing.TYPE_CHECKING:
 else:
     for _name in (
         *("accelerator", "array_api", "backends", "compiler", "distributed", "distributions"),
-        *("fft", "func", "jit", "masked", "mps", "multiprocessing", "onnx", "serialization"),
-        *("signal", "version", "vision", "xpu"),
+        *("fft", "func", "hub", "jit", "masked", "mps", "multiprocessing", "onnx", "serialization"),
+        *("signal", "testing", "version", "vision", "xpu"),
     ):
         globals()[_name] = _lazy.LazyPackage(f"ebb.{_name}")
 

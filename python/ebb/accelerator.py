@@ -13,10 +13,14 @@ from ebb import _C, _devices
 
 __all__ = [
     "current_accelerator",
+    "current_device_idx",
     "current_device_index",
     "device_count",
+    "device_index",
     "empty_cache",
     "is_available",
+    "set_device_idx",
+    "set_device_index",
     "synchronize",
 ]
 
@@ -44,6 +48,44 @@ def current_device_index() -> int:
     return 0
 
 
+def set_device_index(device: Any) -> None:
+    """Choose a device by its index, or as ``ebb.device`` takes it; 0 is the only one.
+
+    Raises:
+        RuntimeError: If there is none beside the CPU.
+        ValueError: For another index than 0.
+    """
+    _check_index("accelerator.set_device_index", device)
+
+
+def _check_index(caller: str, device: Any) -> None:
+    index = device if isinstance(device, int) else _C.device(device).index or 0
+    found = current_accelerator()
+    if index < 0:  # as what is restored after a block that had no device
+        return
+    if found is None:
+        raise _C.DeviceError(
+            f"{caller}: needs a device beside the CPU, got {device!r} and there is none\n"
+            "hint: ask accelerator.is_available() first"
+        )
+    if index != 0:
+        raise _C.ValueError(f"{caller}: needs index 0 of {found.type}, the only one, got {index}")
+
+
+class device_index:  # noqa: N801 -- the field's name for it
+    """Context manager: choose a device by its index within a block; None and -1 choose nothing."""
+
+    def __init__(self, device: int | None):
+        self.idx = device
+
+    def __enter__(self) -> None:
+        if self.idx is not None:
+            _check_index("accelerator.device_index", self.idx)
+
+    def __exit__(self, *exc_info: object) -> None:
+        """Change nothing: there is one index only."""
+
+
 def synchronize(device: Any = None) -> None:
     """Wait until all work of a device, or of every one, is done."""
     if is_available():
@@ -52,3 +94,8 @@ def synchronize(device: Any = None) -> None:
 
 def empty_cache() -> None:
     """Do nothing: memory goes back when plug-ins say so."""
+
+
+# The older spellings.
+current_device_idx = current_device_index
+set_device_idx = set_device_index

@@ -8,7 +8,7 @@ import pytest
 import ebb
 
 DOCUMENTED = ("_legacy", "_printing", "accelerator", "backends", "compiler", "cuda", "distributed",
-              "func", "jit", "version")  # fmt: skip
+              "func", "hub", "jit", "testing", "version")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)

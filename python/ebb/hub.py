@@ -1,0 +1,161 @@
+# python/ebb/hub.py -- programs' torch.hub: what lies on this machine; nothing is downloaded.
+"""``ebb.hub``: entry points of a local ``hubconf.py``, and files of parameters from a local folder.
+
+>>> ebb.hub.set_dir("/data/hub")
+>>> ebb.hub.get_dir()
+'/data/hub'
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlparse
+
+from ebb import _C, _naming, io
+
+__all__ = [
+    "download_url_to_file",
+    "get_dir",
+    "help",
+    "list",
+    "load",
+    "load_state_dict_from_url",
+    "set_dir",
+]
+
+_chosen: str | None = None
+
+
+def get_dir() -> str:
+    """Return the folder of files, of ``set_dir``, or below ``$TORCH_HOME`` or ~/.cache/torch."""
+    if _chosen is not None:
+        return _chosen
+    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    home = os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))
+    return os.path.join(os.path.expanduser(home), "hub")
+
+
+def set_dir(d: str | os.PathLike[str]) -> None:
+    """Choose the folder of files."""
+    global _chosen
+    _chosen = os.path.expanduser(os.fspath(d))
+
+
+def load(repo_or_dir: str, model: str, *args: Any, source: str = "github", **kwargs: Any) -> Any:
+    """Return what an entry point of a folder's ``hubconf.py`` does: usually a module.
+
+    Args:
+        repo_or_dir: The folder.
+        model: Name of the function in ``hubconf.py``.
+        args: Passed on to it.
+        source: "local"; any other is refused.
+        kwargs: Passed on, but for ``trust_repo``, ``force_reload``, ``verbose`` and
+            ``skip_validation``, which are about downloads.
+    Raises:
+        NotImplementedError: Unless ``source`` is "local".
+    """
+    for name in ("trust_repo", "force_reload", "verbose", "skip_validation"):
+        kwargs.pop(name, None)
+    return _entry("load", repo_or_dir, model, source)(*args, **kwargs)
+
+
+def list(github: str, *args: Any, source: str = "github", **kwargs: Any) -> Any:
+    """Return the names of the entry points of a folder.
+
+    Raises:
+        NotImplementedError: Unless ``source`` is "local".
+    """
+    del args, kwargs
+    found = vars(_hubconf("list", github, source))
+    return [name for name, one in found.items() if callable(one) and not name.startswith("_")]
+
+
+def help(github: str, model: str, *args: Any, source: str = "github", **kwargs: Any) -> Any:
+    """Return the docstring of an entry point of a folder.
+
+    Raises:
+        NotImplementedError: Unless ``source`` is "local".
+    """
+    del args, kwargs
+    return _entry("help", github, model, source).__doc__
+
+
+def load_state_dict_from_url(
+    url: str,
+    model_dir: str | None = None,
+    map_location: Any = None,
+    progress: bool = True,
+    check_hash: bool = False,
+    file_name: str | None = None,
+    weights_only: bool = True,
+) -> Any:
+    """Return what is in the file of that name, if it lies in the folder already.
+
+    Args:
+        url: Its last part is the file's name.
+        model_dir: The folder; ``get_dir()`` and "checkpoints" if None.
+        map_location: Passed on to ``ebb.load``.
+        progress: Nothing: there is no download.
+        check_hash: Nothing.
+        file_name: The name, if another.
+        weights_only: Passed on to ``ebb.load``.
+    Raises:
+        NotImplementedError: If it is not there; it says where it should be.
+    """
+    del progress, check_hash
+    folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
+    path = os.path.join(folder, file_name or os.path.basename(urlparse(url).path))
+    if not os.path.exists(path):
+        raise _C.NotImplementedError(
+            f"load_state_dict_from_url: nothing is downloaded, and {path} is not there\n"
+            f"hint: put the file of {url} there"
+        )
+    return io.load(path, map_location=map_location, weights_only=weights_only)
+
+
+def download_url_to_file(url: str, dst: str, *args: Any, **kwargs: Any) -> None:
+    """Refuse, unless ``dst`` is there already.
+
+    Raises:
+        NotImplementedError: If it is not.
+    """
+    del args, kwargs
+    if not os.path.exists(dst):
+        raise _C.NotImplementedError(
+            f"download_url_to_file: nothing is downloaded\nhint: put the file of {url} at {dst}"
+        )
+
+
+def _hubconf(call: str, folder: str, source: str) -> types.ModuleType:
+    """Run a folder's ``hubconf.py``, which finds what lies beside it."""
+    if source != "local":
+        raise _C.NotImplementedError(
+            f"hub.{call}: nothing is downloaded, got source={source!r} for {folder!r}\n"
+            "hint: clone it, then pass the folder and source='local'"
+        )
+    path = os.path.join(folder, "hubconf.py")
+    spec = importlib.util.spec_from_file_location("hubconf", path)
+    if spec is None or spec.loader is None or not os.path.exists(path):
+        raise _C.ValueError(f"hub.{call}: needs a folder with a hubconf.py, got {folder!r}")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, folder)
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(folder)
+    return module
+
+
+def _entry(call: str, folder: str, model: str, source: str) -> Callable[..., Any]:
+    found = getattr(_hubconf(call, folder, source), model, None)
+    if not callable(found):
+        raise _C.ValueError(f"hub.{call}: {folder}/hubconf.py has no function {model!r}")
+    return found
+
+
+_naming.name_module(__name__)
