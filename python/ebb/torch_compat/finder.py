@@ -171,7 +171,13 @@ class TorchFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if module.__name__ == _ROOT:
             module.__dict__["__version__"] = TORCH_VERSION
         # `from torch.nn import *` gives what `from ebb.nn import *` gives.
-        module.__dict__["__all__"] = list(named) if named is not None else _public_names(home)
+        public = list(named) if named is not None else _public_names(home)
+        module.__dict__["__all__"] = public
+        # Programs look into `models.__dict__` for what there is.
+        for name in public:
+            value = vars(home).get(name)
+            if callable(value) and f"{module.__name__}.{name}" not in SPELLED:
+                module.__dict__.setdefault(name, value)
 
 
 def _public_names(module: types.ModuleType) -> list[str]:

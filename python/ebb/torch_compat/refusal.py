@@ -18,14 +18,13 @@ WAYS_OUT = {
     "torch.distributed": "ebb runs in one process; ask torch.distributed.is_available() first",
     "torch.export": "save parameters with torch.save(module.state_dict(), file)",
     "torch.fx": "modules are not traced; ebb.graph(loss) has the backward graph as data",
-    "torch.hub": "nothing is downloaded; load a file with torch.load",
     "torch.masked": "compute with where() and a mask",
     "torch.nested": "pad the sequences, torch.nn.utils.rnn.pad_sequence",
     "torch.quantization": "there is no quantization; train and run in float32 or bfloat16",
     "torch.utils.cpp_extension": "write the op in Python with torch.autograd.Function",
     "torch.utils.model_zoo": "nothing is downloaded; load a file with torch.load",
     "torch.vmap": "functions take batches: write the dim into them, or loop and stack",
-    "torchvision.models": "write the network with torch.nn",
+    "torchvision.models": "there are resnet18, 34 and 50, vgg16 and 19; write others with torch.nn",
     "torch.func.vmap": "functions take batches: write the dim into them, or loop and stack",
 }
 

@@ -1,13 +1,15 @@
 # python/ebb/vision/__init__.py -- well-known sets of images, and what is done to images.
-"""``datasets``, ``transforms`` and ``utils``, under torchvision's names; imported when first used.
+"""``datasets``, ``models``, ``transforms`` and ``utils``, under torchvision's names.
+
+They are imported when they are first used.
 
 Images are those of Pillow if it is installed, else NumPy arrays of rows, columns and channels.
 """
 
 from ebb import _naming
-from ebb.vision import datasets, transforms, utils
+from ebb.vision import datasets, models, transforms, utils
 
-__all__ = ["datasets", "transforms", "utils"]
+__all__ = ["datasets", "models", "transforms", "utils"]
 
 for _name in ("", ".datasets", ".transforms"):
     _naming.name_module(__name__ + _name)

@@ -97,7 +97,9 @@ def test_modules_show_what_ebb_has():
         assert datasets.MNIST is ebb.vision.datasets.MNIST
         assert torch.nn.modules.dropout.Dropout is torch.nn.modules.Dropout is ebb.nn.Dropout
         assert torch.nn.modules.linear.NonDynamicallyQuantizableLinear is ebb.nn.Linear
-        import torchvision.transforms as T
+        import torchvision.transforms as T, torchvision.models as models
+        assert models.__dict__["resnet18"] is vars(models)["resnet18"] is ebb.vision.models.resnet18
+        assert vars(torch)["add"] is ebb.add and "Linear" in vars(torch.nn)
         assert T is transforms and T.ToTensor is ebb.vision.transforms.ToTensor
         torch.relu = 3
         assert ebb.relu is not torch.relu
@@ -130,7 +132,8 @@ def test_switches_are_ebbs_and_what_else_is_assigned_is_not():
         ("import torch; torch.vmap", "AttributeError: torch.vmap: ebb has no such name"),
         ("import torch.quantization", "torch.quantization: ebb has no such name"),
         ("import torch.onnx; torch.onnx.export(1)", "NotImplementedError: onnx.export: ebb writes"),
-        ("import torchvision.models", "torchvision.models: ebb has no such name"),
+        ("import torchvision.ops", "torchvision.ops: ebb has no such name"),
+        ("from torchvision import models as m; m.alexnet", "there are resnet18, 34 and 50, vgg16"),
         ("import torch.nn as nn; nn.Nothing(3)", "AttributeError: torch.nn.Nothing: ebb has no"),
         ("import torch; torch.distributed.all_reduce", "all_reduce: ebb runs in one process"),
     ],

@@ -1,0 +1,68 @@
+# tests/python/vision/test_models.py -- ResNet and VGG: shapes, sizes, names of parts, weights.
+import pytest
+
+import ebb
+from ebb import hub
+from ebb.vision import models
+
+COUNTS = {  # of parameters, as the papers' networks have them with 1000 classes
+    "resnet18": 11_689_512,
+    "resnet34": 21_797_672,
+    "resnet50": 25_557_032,
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_networks_have_their_parameters_and_outputs(name):
+    model = getattr(models, name)()
+    assert sum(one.numel() for one in model.parameters()) == COUNTS[name]
+    images = ebb.randn(2, 3, 32, 32, requires_grad=True)
+    model(images).sum().backward()
+    assert images.grad.shape == images.shape
+    assert model.conv1.weight.grad is not None
+
+
+def test_parts_have_the_names_of_files_of_parameters():
+    state = models.resnet50(num_classes=7).state_dict()
+    assert state["fc.weight"].shape == (7, 2048)
+    assert state["layer2.0.downsample.0.weight"].shape == (512, 256, 1, 1)
+    assert state["layer4.2.bn3.running_var"].shape == (2048,)
+    assert state["layer1.0.conv2.weight"].shape == (64, 64, 3, 3)
+
+
+def test_vgg_has_its_stages():
+    model = models.vgg16(num_classes=2, init_weights=False)
+    poolings = [i for i, one in enumerate(model.features) if type(one).__name__ == "MaxPool2d"]
+    assert poolings == [4, 9, 16, 23, 30]
+    assert model.features(ebb.zeros(1, 3, 32, 32)).shape == (1, 512, 1, 1)
+    assert model.classifier[6].weight.shape == (2, 4096)
+
+
+def test_blocks_start_as_their_shortcut_if_asked():
+    model = models.resnet18(num_classes=2, zero_init_residual=True).eval()
+    block = model.layer1[0]
+    x = ebb.rand(1, 64, 4, 4)
+    assert ebb.equal(block(x), x)
+
+
+def test_weights_come_from_a_file_on_this_machine(tmp_path, monkeypatch):
+    monkeypatch.setattr(hub, "_chosen", str(tmp_path))
+    chosen = models.ResNet18_Weights.DEFAULT
+    assert chosen is models.ResNet18_Weights.IMAGENET1K_V1
+    for asked in ({"weights": chosen}, {"weights": "DEFAULT"}, {"pretrained": True}):
+        with pytest.raises(NotImplementedError, match=r"resnet18-f37072fd\.pth is not there"):
+            models.resnet18(**asked)
+    (tmp_path / "checkpoints").mkdir()
+    first = models.resnet18()
+    ebb.save(first.state_dict(), str(tmp_path / "checkpoints" / chosen.value))
+    again = models.resnet18(weights=chosen)
+    assert ebb.equal(again.fc.weight, first.fc.weight)
+
+
+def test_bad_weights_and_layers_are_refused():
+    with pytest.raises(ValueError, match="resnet18: weights must be one of IMAGENET1K_V1"):
+        models.resnet18(weights="V9")
+    with pytest.raises(TypeError, match="resnet18: weights must be of ResNet18_Weights"):
+        models.resnet18(weights=models.ResNet34_Weights.DEFAULT)
+    with pytest.raises(ValueError, match="ResNet: layers needs four counts"):
+        models.ResNet(models.BasicBlock, [1, 2])
