@@ -101,6 +101,17 @@ def test_files_that_include_each_other_are_found_where_header_and_source_are_one
     assert layers.bad_circles(circles.include_graph(without, {})) == []
 
 
+def test_a_generated_module_is_not_taken_for_its_package(make_repo):
+    repo = make_repo(
+        {
+            "python/ebb/nn/__init__.py": "from ebb.nn import stack\n",
+            "python/ebb/nn/stack.py": "from ebb.nn.dropout import Dropout\n",
+            "build/release/generated/python/ebb/nn/dropout.py": "",
+        }
+    )
+    assert layers.check(repo) == []
+
+
 def test_a_generated_source_is_no_part_of_its_header():
     texts = {"ebb/ops/check.cpp": '#include "ebb/ops/sum.h"\n', "ebb/ops/check.h": ""}
     generated = {"ebb/ops/sum.h": "", "ebb/ops/sum.cpp": '#include "ebb/ops/check.h"\n'}

@@ -95,7 +95,7 @@ def check(repo: Repo) -> list[Problem]:
         for name in repo.select(".py")
         if name.startswith(PACKAGES)
     }
-    imports = import_graph(modules)
+    imports = import_graph({**modules, **generated_modules(repo.root / GENERATED)})
     return [
         *(
             problem
@@ -115,6 +115,14 @@ def generated_texts(root: Path) -> dict[str, str]:
         str(path.relative_to(root)): path.read_text()
         for path in paths
         if path.suffix in CPP_SUFFIXES
+    }
+
+
+def generated_modules(root: Path) -> dict[str, str]:
+    """Return the text of each generated Python module, by its full name."""
+    return {
+        module_name(str(path.relative_to(root))): path.read_text()
+        for path in sorted(root.glob("python/ebb/**/*.py"))
     }
 
 
