@@ -37,6 +37,9 @@ SYMBOLS = (
     Symbol("//", "__floordiv__", "nb_floor_divide", in_cpp=False),
     Symbol("%", "__mod__", "nb_remainder"),
     Symbol("**", "__pow__", "nb_power", "power", in_cpp=False),
+    # C++'s streams have these two.
+    Symbol("<<", "__lshift__", "nb_lshift", in_cpp=False),
+    Symbol(">>", "__rshift__", "nb_rshift", in_cpp=False),
     Symbol("&", "__and__", "nb_and"),
     Symbol("|", "__or__", "nb_or"),
     Symbol("^", "__xor__", "nb_xor"),

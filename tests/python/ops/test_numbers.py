@@ -1,0 +1,45 @@
+# tests/python/ops/test_numbers.py -- operators that shift bits, beyond what the rows of the table
+# say.
+import numpy as np
+import pytest
+
+import ebb
+from ebb.errors import DTypeError
+
+SIGNED = [ebb.int8, ebb.int16, ebb.int32, ebb.int64]
+
+
+@pytest.mark.parametrize("dtype", [ebb.uint8, *SIGNED], ids=str)
+def test_shift_operators_are_those_of_python(dtype):
+    values, steps = [1, 5, 100], [0, 3, 1]
+    x, by = ebb.tensor(values, dtype=dtype), ebb.tensor(steps, dtype=dtype)
+    bits = (1 << 8) - 1 if dtype == ebb.uint8 else None
+    wrapped = [v << s for v, s in zip(values, steps, strict=True)]
+    wanted = np.array([one & bits if bits else one for one in wrapped]).astype(x.numpy().dtype)
+    for got in (x << by, ebb.bitwise_left_shift(x, by)):
+        assert got.dtype == dtype and got.tolist() == wanted.tolist()
+    assert (x >> by).tolist() == [1, 0, 50] and (x >> 1).tolist() == [0, 2, 50]
+    assert (3 << by).tolist() == [3, 24, 6] and (100 >> by).tolist() == [100, 12, 50]
+    assert (3 << by).dtype == dtype
+
+
+def test_shift_operators_write_in_place():
+    x = ebb.tensor([[1, 2], [3, -4]])
+    same = x
+    x <<= ebb.tensor([1, 2])
+    assert x is same and x.tolist() == [[2, 8], [6, -16]]
+    x >>= 1
+    assert x is same and x.tolist() == [[1, 4], [3, -8]]
+    assert x.t()[0].tolist() == [1, 3]
+
+
+def test_shift_operators_leave_other_operands_to_python():
+    class Other:
+        def __rlshift__(self, other):
+            return "reflected"
+
+    assert ebb.tensor([1]) << Other() == "reflected"
+    with pytest.raises(TypeError, match="unsupported operand"):
+        ebb.tensor([1]) >> "a"
+    with pytest.raises(DTypeError, match="bitwise_left_shift: 'input' must have dtype"):
+        ebb.ones(2) << ebb.tensor(1)
