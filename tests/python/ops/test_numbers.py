@@ -1,5 +1,7 @@
-# tests/python/ops/test_numbers.py -- operators that shift bits, beyond what the rows of the table
-# say.
+# tests/python/ops/test_numbers.py -- operators that shift bits, numbers taken apart; beyond
+# what the rows of the table say.
+import math
+
 import numpy as np
 import pytest
 
@@ -43,3 +45,26 @@ def test_shift_operators_leave_other_operands_to_python():
         ebb.tensor([1]) >> "a"
     with pytest.raises(DTypeError, match="bitwise_left_shift: 'input' must have dtype"):
         ebb.ones(2) << ebb.tensor(1)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
+def test_frexp_takes_numbers_of_all_sizes_apart(name):
+    dtype = getattr(ebb, name)
+    info = ebb.finfo(dtype)
+    values = [0.0, -0.0, 1.0, -3.0, info.tiny, info.tiny / 4, -info.max, math.inf, math.nan]
+    x = ebb.tensor(values, dtype=dtype)
+    mantissa, exponent = ebb.frexp(x)
+    assert mantissa.dtype == dtype and exponent.dtype == ebb.int32
+    pairs = [math.frexp(one) for one in x.double().tolist()]
+    np.testing.assert_array_equal(mantissa.double().numpy(), [m for m, _ in pairs])
+    assert exponent.tolist() == [e for _, e in pairs]
+    assert math.copysign(1, mantissa[1].item()) == -1
+
+
+def test_frexp_and_ldexp_are_inverse_and_so_are_their_gradients():
+    x = ebb.tensor([0.3, -5.0, 1e-30], dtype=ebb.float64, requires_grad=True)
+    parts = x.frexp()
+    assert not parts.exponent.requires_grad
+    back = ebb.ldexp(parts.mantissa, parts.exponent)
+    assert back.tolist() == x.tolist()
+    assert ebb.autograd.grad(back.sum(), x)[0].tolist() == [1, 1, 1]

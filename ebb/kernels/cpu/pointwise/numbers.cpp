@@ -10,6 +10,8 @@
 #include "ebb/kernels/tables/copysign.h"
 #include "ebb/kernels/tables/fmax.h"
 #include "ebb/kernels/tables/fmin.h"
+#include "ebb/kernels/tables/frexp_exponent.h"
+#include "ebb/kernels/tables/frexp_mantissa.h"
 #include "ebb/kernels/tables/gcd.h"
 #include "ebb/kernels/tables/heaviside.h"
 #include "ebb/kernels/tables/lcm.h"
@@ -54,6 +56,23 @@ struct Ldexp {
     if (n == std::trunc(n) && std::abs(n) < 100000) return std::ldexp(x, static_cast<int>(n));
     const W power = std::exp2(n / 2);
     return x * power * power;
+  }
+};
+
+struct FrexpMantissa {
+  template <typename W>
+  W operator()(W x) const {
+    int exponent = 0;
+    return std::frexp(x, &exponent);
+  }
+};
+/// C leaves the exponent of infinities and NaN open.
+struct FrexpExponent {
+  template <typename W>
+  W operator()(W x) const {
+    int exponent = 0;
+    if (std::isfinite(x)) std::frexp(x, &exponent);
+    return static_cast<W>(exponent);
   }
 };
 
@@ -135,6 +154,8 @@ struct RightShift {
 void fill_numbers() {
   fill_wide<Copysign>(copysign_kernels);
   fill_wide<Ldexp>(ldexp_kernels);
+  fill_wide<FrexpMantissa>(frexp_mantissa_kernels);
+  fill_wide<FrexpExponent>(frexp_exponent_kernels);
   fill_wide<Fmax>(fmax_kernels);
   fill_wide<Fmin>(fmin_kernels);
   fill_wide<Heaviside>(heaviside_kernels);
