@@ -238,6 +238,8 @@ def expected_dtype(row: Row, case_arguments: dict[str, Any], dtype: str, result:
         return default_dtype()
     if wanted in ("real", "floating_real", "complex"):
         return _kin_of(dtype, wanted)
+    if wanted == "double":
+        return "complex128" if dtype in COMPLEX else "float64"
     if wanted in ALL_DTYPES:
         return wanted
     given = case_arguments.get("dtype")

@@ -1,5 +1,5 @@
-# tests/python/ops/test_numbers.py -- operators that shift bits, numbers taken apart; beyond
-# what the rows of the table say.
+# tests/python/ops/test_numbers.py -- operators that shift bits, numbers taken apart, powers in
+# double precision; beyond what the rows of the table say.
 import math
 
 import numpy as np
@@ -68,3 +68,16 @@ def test_frexp_and_ldexp_are_inverse_and_so_are_their_gradients():
     back = ebb.ldexp(parts.mantissa, parts.exponent)
     assert back.tolist() == x.tolist()
     assert ebb.autograd.grad(back.sum(), x)[0].tolist() == [1, 1, 1]
+
+
+def test_float_power_is_in_double_precision_whatever_comes_in():
+    half = ebb.tensor([3.0], dtype=ebb.float16)
+    assert ebb.float_power(half, half).dtype == ebb.float64
+    assert ebb.float_power(half, 2).item() == 9 and ebb.float_power(2, half).item() == 8
+    assert ebb.float_power(ebb.tensor([3]), -1).item() == 1 / 3
+    assert ebb.float_power(half, 1j).dtype == ebb.complex128
+    assert (half + 0j).to(ebb.complex64).float_power(half).dtype == ebb.complex128
+    x = ebb.tensor([2.0, 3.0])
+    assert x.float_power_(2) is x and x.dtype == ebb.float32 and x.tolist() == [4, 9]
+    with pytest.raises(ebb.Error, match="float_power_"):
+        ebb.tensor([2]).float_power_(2)
