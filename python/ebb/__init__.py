@@ -77,6 +77,7 @@ from ebb._formats import (
     preserve_format as preserve_format,
 )
 from ebb._functions import (
+    adjoint as adjoint,
     allclose as allclose,
     cond as cond,
     equal as equal,
@@ -84,6 +85,7 @@ from ebb._functions import (
     iinfo as iinfo,
     is_complex as is_complex,
     is_floating_point as is_floating_point,
+    is_inference as is_inference,
     is_tensor as is_tensor,
     numel as numel,
     rand_like as rand_like,

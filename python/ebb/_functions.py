@@ -31,6 +31,29 @@ def is_complex(input):
     return _checked("is_complex", "input", input).is_complex()
 
 
+def is_inference(input):
+    """Return whether the memory of ``input`` was made in inference mode."""
+    return _checked("is_inference", "input", input).is_inference()
+
+
+def adjoint(input):
+    """Return a view of the transposed matrices of ``input``, conjugated if they are complex.
+
+    Args:
+        input: A tensor of at least 2 dims; the last two are exchanged, as ``input.mH`` does.
+
+    Raises:
+        ShapeError: For fewer dims.
+
+    Example:
+        >>> ebb.adjoint(ebb.tensor([[1.0, 2.0]])).shape
+        ebb.Size([2, 1])
+    """
+    if _checked("adjoint", "input", input).ndim < 2:
+        raise ebb.ShapeError(f"adjoint: input needs at least 2 dims, got {list(input.shape)}")
+    return input.mH
+
+
 def numel(input):
     """Return the number of elements."""
     return _checked("numel", "input", input).numel()
@@ -164,3 +187,6 @@ class iinfo:  # noqa: N801
 
 Tensor.equal = equal
 Tensor.allclose = allclose
+
+
+Tensor.adjoint = adjoint

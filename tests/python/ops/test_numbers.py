@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ebb
-from ebb.errors import DTypeError
+from ebb.errors import DTypeError, ShapeError
 
 SIGNED = [ebb.int8, ebb.int16, ebb.int32, ebb.int64]
 
@@ -81,3 +81,29 @@ def test_float_power_is_in_double_precision_whatever_comes_in():
     assert x.float_power_(2) is x and x.dtype == ebb.float32 and x.tolist() == [4, 9]
     with pytest.raises(ebb.Error, match="float_power_"):
         ebb.tensor([2]).float_power_(2)
+
+
+def test_hardshrink_is_a_method():
+    assert ebb.tensor([0.2, -0.7]).hardshrink(0.5).tolist() == [0, pytest.approx(-0.7)]
+
+
+def test_adjoint_is_a_conjugated_view_of_matrices():
+    x = ebb.tensor([[[1 + 2j, 3.0], [4.0, 5 - 1j]]])
+    for got in (ebb.adjoint(x), x.adjoint(), x.mH):
+        assert got.tolist() == x.numpy().conj().swapaxes(-1, -2).tolist()
+    real = ebb.zeros(2, 3, requires_grad=True)
+    assert real.adjoint().data_ptr() == real.data_ptr() and real.adjoint().shape == (3, 2)
+    assert ebb.autograd.grad(real.adjoint().sum(), real)[0].shape == (2, 3)
+    with pytest.raises(ShapeError, match=r"adjoint: input needs at least 2 dims, got \[3\]"):
+        ebb.zeros(3).adjoint()
+    with pytest.raises(DTypeError, match=r"adjoint\(\): argument 'input' must be Tensor, got int"):
+        ebb.adjoint(3)
+
+
+def test_is_inference_says_where_memory_was_made():
+    with ebb.inference_mode():
+        inside = ebb.ones(2)
+    assert ebb.is_inference(inside) and inside.is_inference()
+    assert not ebb.is_inference(ebb.ones(2))
+    with pytest.raises(DTypeError, match=r"is_inference\(\): argument 'input' must be Tensor"):
+        ebb.is_inference(3)
