@@ -131,6 +131,11 @@ from ebb._printing import (
     printoptions as printoptions,
     set_printoptions as set_printoptions,
 )
+from ebb._samples import (
+    gradient as gradient,
+    histogram as histogram,
+    histogramdd as histogramdd,
+)
 from ebb._sets import unique as unique, unique_consecutive as unique_consecutive
 from ebb._sparse import (
     layout as layout,
