@@ -26,6 +26,7 @@ class Maker:
     """
 
     def __init__(self, name: str, make: Any, *, is_trusted: bool = False):
+        self.is_trusted = is_trusted
         self.is_kept = is_trusted or isinstance(make, type)
         self.name = name
         self.make = make  # if it is not callable, the value that the name stands for
@@ -189,14 +190,14 @@ class Unpickler:
         args, maker = self._pop(), self._pop()
         if not isinstance(maker, Maker) or not callable(maker.make) or type(args) is not tuple:
             raise RefusedError("it calls what is no name")
-        self._push(maker.make(*args))
+        self._push(maker.make(*_operands(maker, args)))
 
     def _new(self) -> None:
         args, maker = self._pop(), self._pop()
         is_class = isinstance(maker, Maker) and isinstance(maker.make, type)
         if not is_class or type(args) is not tuple:
             raise RefusedError("it makes an object of what is no class")
-        self._push(maker.make.__new__(maker.make, *args))
+        self._push(maker.make.__new__(maker.make, *_operands(maker, args)))
 
     def _build(self) -> None:
         state = _value(self._pop())
@@ -230,6 +231,11 @@ def _kept(found: Any) -> Any:
     if isinstance(found, Maker) and not found.is_kept:
         raise RefusedError(f"it keeps the name {found.name!r}")
     return found.make if isinstance(found, Maker) else found
+
+
+def _operands(maker: Maker, args: tuple) -> tuple:
+    """Return what to call a maker with; what a program trusts knows values, not names."""
+    return tuple(map(_kept, args)) if maker.is_trusted else args
 
 
 def _push_each(value: Callable[[], Any]) -> Callable[[Unpickler], None]:

@@ -8,6 +8,7 @@ import os
 import pathlib
 import zipfile
 
+import numpy as np
 import pytest
 
 import ebb
@@ -190,6 +191,20 @@ def test_a_function_that_a_program_allows_may_be_kept_in_what_is_loaded(tmp_path
         pytest.raises(ValueError, match=r"relu, which may not be made"),
     ):
         ebb.load(tmp_path / "layer.pt")
+
+
+def test_arrays_of_numpy_are_read_where_their_parts_are_trusted():
+    file = written(np.arange(6.0).reshape(2, 3))
+    with pytest.raises(ValueError, match=r"names numpy\._core\.multiarray\._reconstruct"):
+        ebb.load(file)
+    parts = [np.ndarray, np.dtype, np.dtypes.Float64DType, np._core.multiarray._reconstruct]
+    with ebb.serialization.safe_globals(parts):
+        file.seek(0)
+        assert ebb.load(file).tolist() == [[0, 1, 2], [3, 4, 5]]
+    with ebb.serialization.safe_globals(parts[1:]):
+        file.seek(0)
+        with pytest.raises(ValueError, match=r"names numpy\.ndarray, which may not be made"):
+            ebb.load(file)
 
 
 def test_functions_of_the_system_are_never_trusted():
