@@ -92,3 +92,16 @@ def test_a_refused_option_changes_nothing(bad):
     with pytest.raises(ValueError, match="set_printoptions"):
         ebb.set_printoptions(**{"precision": 7, **bad})
     assert ebb.get_printoptions() == before
+
+
+def test_an_index_of_no_accelerator_is_refused():
+    accelerator = ebb.accelerator
+    for choose in (accelerator.set_device_index, accelerator.set_device_idx):
+        with pytest.raises(
+            RuntimeError, match=r"set_device_index: needs a device .*\nhint: ask acc"
+        ):
+            choose(0)
+    with pytest.raises(RuntimeError, match="device_index: needs a device beside the CPU, got 0"):
+        accelerator.device_index(0).__enter__()
+    with accelerator.device_index(None), accelerator.device_index(-1):
+        assert accelerator.current_device_idx() == 0
