@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ebb/kernels/cpu/each_target.h"
+#include "ebb/kernels/cpu/simd/arc-inl.h"
 #include "ebb/kernels/cpu/simd/rows-inl.h"
 #include "ebb/kernels/cpu/simd/trig-inl.h"
 #include "ebb/kernels/tables/acos.h"
@@ -34,29 +35,22 @@ struct Tan {
     return tan_of(d, x);
   }
 };
-template <class D, class V>
-HWY_INLINE V within_one(D d, V x, V result) {
-  using T = hn::TFromD<D>;
-  const V nan = hn::Set(d, std::numeric_limits<T>::quiet_NaN());
-  return hn::IfThenElse(hn::Le(hn::Abs(x), hn::Set(d, T{1})), result, nan);
-}
-/// Highway's asin and acos are defined from -1 to 1.
 struct Asin {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
-    return within_one(d, x, hn::Asin(d, x));
+    return asin_of(d, x);
   }
 };
 struct Acos {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
-    return within_one(d, x, hn::Acos(d, x));
+    return acos_of(d, x);
   }
 };
 struct Atan {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
-    return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(hn::Atan(d, x), x));
+    return atan_of(d, x);
   }
 };
 
