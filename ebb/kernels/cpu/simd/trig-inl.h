@@ -59,10 +59,11 @@ struct TrigTraits<double> {
                                     2.08757232129817482790e-09, -1.13596475577881948265e-11};
 };
 
-/// sin and cos of the reduced argument, and the quadrant in the two lowest bits.
+/// sin and cos of the reduced argument, each the sum of two numbers, and the quadrant in the two
+/// lowest bits.
 template <class V, class VI>
 struct Reduced {
-  V sin, cos;
+  V sin, sin_low, cos, cos_low;
   VI quadrant;
 };
 
@@ -74,17 +75,27 @@ HWY_INLINE auto reduce_angle(D d, V x) {
   const V magic = hn::Set(d, Traits::kMagic);
   const V shifted = hn::MulAdd(x, hn::Set(d, Traits::kTwoOverPi), magic);
   const V q = hn::Sub(shifted, magic);
-  V r = hn::NegMulAdd(q, hn::Set(d, Traits::kHalfPi[0]), x);
-  r = hn::NegMulAdd(q, hn::Set(d, Traits::kHalfPi[1]), r);
-  r = hn::NegMulAdd(q, hn::Set(d, Traits::kHalfPi[2]), r);
+  const V exact = hn::NegMulAdd(q, hn::Set(d, Traits::kHalfPi[0]), x);
+  const V part = hn::Set(d, Traits::kHalfPi[1]);
+  const V product = hn::Mul(q, part);
+  const V beyond = hn::MulAdd(q, hn::Set(d, Traits::kHalfPi[2]), hn::MulSub(q, part, product));
+  // What the difference rounds away, whichever of the two is larger.
+  const V difference = hn::Sub(exact, product);
+  const V taken = hn::Sub(difference, exact);
+  const V rounded = hn::Sub(hn::Sub(exact, hn::Sub(difference, taken)), hn::Add(product, taken));
+  const V rest = hn::Sub(rounded, beyond);
+  const V r = hn::Add(difference, rest);
+  const V lost = hn::Add(hn::Sub(difference, r), rest);
   const V z = hn::Mul(r, r);
-  const V sin = hn::MulAdd(hn::Mul(polynomial(d, z, Traits::kSin), z), r, r);
   const V one = hn::Set(d, T{1});
   const V half = hn::Mul(z, hn::Set(d, T{0.5}));
   const V near_one = hn::Sub(one, half);
-  const V lost = hn::Sub(hn::Sub(one, near_one), half);
-  const V cos = hn::Add(near_one, hn::MulAdd(hn::Mul(z, z), polynomial(d, z, Traits::kCos), lost));
-  return Reduced<V, decltype(hn::BitCast(du, shifted))>{sin, cos, hn::BitCast(du, shifted)};
+  const V sin_low =
+      hn::MulAdd(hn::Mul(polynomial(d, z, Traits::kSin), z), r, hn::Mul(lost, near_one));
+  const V gone = hn::NegMulAdd(r, lost, hn::Sub(hn::Sub(one, near_one), half));
+  const V cos_low = hn::MulAdd(hn::Mul(z, z), polynomial(d, z, Traits::kCos), gone);
+  return Reduced<V, decltype(hn::BitCast(du, shifted))>{r, sin_low, near_one, cos_low,
+                                                        hn::BitCast(du, shifted)};
 }
 
 /// Whether the lowest bit of the quadrant is set.
@@ -118,7 +129,9 @@ HWY_INLINE auto is_beyond(D d, [[maybe_unused]] V x) {
 template <class D, class V>
 HWY_INLINE V sin_of(D d, V x) {
   const auto reduced = reduce_angle(d, x);
-  const V chosen = hn::IfThenElse(is_odd(d, reduced.quadrant), reduced.cos, reduced.sin);
+  const auto odd = is_odd(d, reduced.quadrant);
+  const V chosen = hn::Add(hn::IfThenElse(odd, reduced.cos, reduced.sin),
+                           hn::IfThenElse(odd, reduced.cos_low, reduced.sin_low));
   const V result = with_sign_of(d, chosen, reduced.quadrant);
   const V kept = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, result);  // the sign of zero
   return replace_lanes(d, x, kept, is_beyond(d, x), [](double value) { return std::sin(value); });
@@ -130,7 +143,9 @@ HWY_INLINE V cos_of(D d, V x) {
   const hn::RebindToUnsigned<D> du;
   using U = hn::TFromD<decltype(du)>;
   const auto next = hn::Add(reduced.quadrant, hn::Set(du, U{1}));
-  const V chosen = hn::IfThenElse(is_odd(d, reduced.quadrant), reduced.sin, reduced.cos);
+  const auto odd = is_odd(d, reduced.quadrant);
+  const V chosen = hn::Add(hn::IfThenElse(odd, reduced.sin, reduced.cos),
+                           hn::IfThenElse(odd, reduced.sin_low, reduced.cos_low));
   const V result = with_sign_of(d, chosen, next);
   return replace_lanes(d, x, result, is_beyond(d, x), [](double value) { return std::cos(value); });
 }
@@ -139,8 +154,19 @@ template <class D, class V>
 HWY_INLINE V tan_of(D d, V x) {
   const auto reduced = reduce_angle(d, x);
   const auto odd = is_odd(d, reduced.quadrant);
-  const V top = hn::IfThenElse(odd, hn::Neg(reduced.cos), reduced.sin);
-  const V result = hn::Div(top, hn::IfThenElse(odd, reduced.sin, reduced.cos));
+  const V top = hn::IfThenElse(odd, reduced.cos, reduced.sin);
+  const V top_low = hn::IfThenElse(odd, reduced.cos_low, reduced.sin_low);
+  const V bottom = hn::IfThenElse(odd, reduced.sin, reduced.cos);
+  const V bottom_low = hn::IfThenElse(odd, reduced.sin_low, reduced.cos_low);
+  const V n = hn::Add(top, top_low), w = hn::Add(bottom, bottom_low);
+  const V n_low = hn::Add(hn::Sub(top, n), top_low);
+  const V w_low = hn::Add(hn::Sub(bottom, w), bottom_low);
+  // The quotient of the leading parts, then what its rounding and the low parts change.
+  const V inverse = hn::Div(hn::Set(d, hn::TFromD<D>{1}), w);
+  const V quotient = hn::Mul(n, inverse);
+  const V rest = hn::Add(hn::NegMulAdd(quotient, w, n), hn::NegMulAdd(quotient, w_low, n_low));
+  const V size = hn::MulAdd(rest, inverse, quotient);
+  const V result = hn::IfThenElse(odd, hn::Neg(size), size);
   const V kept = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, result);
   return replace_lanes(d, x, kept, is_beyond(d, x), [](double value) { return std::tan(value); });
 }
