@@ -1,10 +1,12 @@
 // ebb/kernels/cpu/simd/special-inl.h -- exponentials, logarithms to other bases, hyperbolic
 // functions and the normal distribution on vectors of float32 or float64.
 //
-// The errors that tests/kernels/math_test.cpp allows are a few units in the last place. The
-// polynomials of erf and erfc are Chebyshev interpolations made for this file from values of 60
-// digits; in float32 and float64 their own error is below that of one rounding. Included once per
-// target (see each_target.h).
+// Elementary functions stay within one unit in the last place in float64 and close to it in
+// float32, by carrying what sums, products and quotients round away beside them (Pair); without
+// fused multiply-adds products lose that, and errors are half as large again
+// (tests/kernels/math_test.cpp). The polynomials of erf and erfc are Chebyshev interpolations made
+// for this file from values of 60 digits; in float32 and float64 their own error is below that of
+// one rounding. Included once per target (see each_target.h).
 #if defined(EBB_KERNELS_CPU_SPECIAL_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EBB_KERNELS_CPU_SPECIAL_INL_H
 #undef EBB_KERNELS_CPU_SPECIAL_INL_H
@@ -27,21 +29,25 @@ template <typename T>
 struct BaseTraits;
 template <>
 struct BaseTraits<float> {
-  static constexpr float kLog2E = 0x1.715476p+0f, kLog10E = 0x1.bcb7b2p-2f;
+  static constexpr float kLog2E = 0x1.715476p+0f, kLog2ELow = 0x1.4ae0cp-26f;
+  static constexpr float kLog10E = 0x1.bcb7b2p-2f, kLog10ELow = -0x1.5b235ep-27f;
+  static constexpr float kLn2 = 0x1.62e43p-1f, kLn2Rest = -0x1.05c61p-29f;
   // High parts are short: their product with an exponent is exact.
   static constexpr float kLog10Of2High = 0x1.344p-2f, kLog10Of2Low = 0x1.3509f8p-18f;
   static constexpr float kLn2High = 0x1.62ep-1f, kLn2Low = 0x1.0bfbe8p-15f;
   static constexpr float kTopExponent = 129, kLowestExponent = -151;
-  static constexpr float kOverflow = 89, kHalfOverflow = 88, kAllLost = -18;
+  static constexpr float kOverflow = 90, kHalfOverflow = 88, kAllLost = -18;
 };
 template <>
 struct BaseTraits<double> {
-  static constexpr double kLog2E = 0x1.71547652b82fep+0, kLog10E = 0x1.bcb7b1526e50ep-2;
+  static constexpr double kLog2E = 0x1.71547652b82fep+0, kLog2ELow = 0x1.777d0ffda0d24p-56;
+  static constexpr double kLog10E = 0x1.bcb7b1526e50ep-2, kLog10ELow = 0x1.95355baaafad3p-57;
+  static constexpr double kLn2 = 0x1.62e42fefa39efp-1, kLn2Rest = 0x1.abc9e3b39803fp-56;
   static constexpr double kLog10Of2High = 0x1.34413509f4p-2;
   static constexpr double kLog10Of2Low = 0x1.cff7988f8959bp-41;
   static constexpr double kLn2High = 0x1.62e42fefa2p-1, kLn2Low = 0x1.9ef35793c7673p-41;
   static constexpr double kTopExponent = 1025, kLowestExponent = -1076;
-  static constexpr double kOverflow = 710, kHalfOverflow = 709, kAllLost = -38;
+  static constexpr double kOverflow = 711, kHalfOverflow = 709, kAllLost = -38;
 };
 
 /// 2^k for integers k within the exponents of normal numbers.
@@ -60,51 +66,77 @@ HWY_INLINE V scale(D d, V x, V k) {
   return hn::Mul(hn::Mul(x, power_of_2(d, half)), power_of_2(d, hn::Sub(k, half)));
 }
 
+/// A number as the sum of two, the second below the last place of the first.
+template <class V>
+struct Pair {
+  V high, low;
+};
+
+/// a + b exactly, where |a| >= |b| or a is 0.
+template <class V>
+HWY_INLINE Pair<V> exact_sum(V a, V b) {
+  const V sum = hn::Add(a, b);
+  return {sum, hn::Add(hn::Sub(a, sum), b)};
+}
+
+/// log(1 + f) times a constant of two parts, which makes another base of it.
+template <class D, class V>
+HWY_INLINE Pair<V> log_of_mantissa(D d, const LogParts<V>& parts, hn::TFromD<D> factor,
+                                   hn::TFromD<D> factor_low) {
+  const V high = hn::Sub(parts.f, parts.half_square);
+  const V low = hn::Add(hn::Sub(hn::Sub(parts.f, high), parts.half_square), parts.product);
+  const V by = hn::Set(d, factor);
+  const V product = hn::Mul(high, by);
+#if HWY_NATIVE_FMA
+  const V rounded = hn::MulSub(high, by, product);
+#else
+  const V rounded = hn::Zero(d);
+#endif
+  const V rest = hn::MulAdd(high, hn::Set(d, factor_low), hn::MulAdd(low, by, rounded));
+  return {product, rest};
+}
+
 template <class D, class V>
 HWY_INLINE V log2_of(D d, V x) {
   using Traits = BaseTraits<hn::TFromD<D>>;
   const LogParts<V> parts = log_parts(d, x);
-  const V of_mantissa = hn::Add(hn::Sub(parts.product, parts.half_square), parts.f);
-  const V result = hn::MulAdd(of_mantissa, hn::Set(d, Traits::kLog2E), parts.exponent);
-  return log_limits(d, x, result);
+  const Pair<V> rest = log_of_mantissa(d, parts, Traits::kLog2E, Traits::kLog2ELow);
+  const Pair<V> sum = exact_sum(parts.exponent, rest.high);
+  return log_limits(d, x, hn::Add(sum.high, hn::Add(sum.low, rest.low)));
 }
 
 template <class D, class V>
 HWY_INLINE V log10_of(D d, V x) {
   using Traits = BaseTraits<hn::TFromD<D>>;
   const LogParts<V> parts = log_parts(d, x);
-  const V of_mantissa = hn::Add(hn::Sub(parts.product, parts.half_square), parts.f);
-  const V low = hn::MulAdd(parts.exponent, hn::Set(d, Traits::kLog10Of2Low),
-                           hn::Mul(of_mantissa, hn::Set(d, Traits::kLog10E)));
-  const V result = hn::MulAdd(parts.exponent, hn::Set(d, Traits::kLog10Of2High), low);
-  return log_limits(d, x, result);
+  const Pair<V> rest = log_of_mantissa(d, parts, Traits::kLog10E, Traits::kLog10ELow);
+  const Pair<V> sum =
+      exact_sum(hn::Mul(parts.exponent, hn::Set(d, Traits::kLog10Of2High)), rest.high);
+  const V low = hn::MulAdd(parts.exponent, hn::Set(d, Traits::kLog10Of2Low), rest.low);
+  return log_limits(d, x, hn::Add(sum.high, hn::Add(sum.low, low)));
 }
 
-/// log(1 + x): what the sum lost is put back as a linear correction.
+/// log(2^doublings (1 + x + rest)): what the sum of 1 and x lost, and the rest, correct the
+/// logarithm's last terms.
 template <class D, class V>
-HWY_INLINE V log1p_of(D d, V x) {
+HWY_INLINE V log1p_of(D d, V x, V rest, V doublings) {
   using T = hn::TFromD<D>;
   const V one = hn::Set(d, T{1});
   const V sum = hn::Add(x, one);
-  const V lost = hn::Sub(x, hn::Sub(sum, one));
-  const V result = hn::Add(log_of(d, sum), hn::Div(lost, sum));
-  // Where the correction has no meaning: sums of 0 and infinity.
-  const auto is_regular =
-      hn::And(hn::Gt(sum, hn::Zero(d)), hn::Lt(x, hn::Set(d, std::numeric_limits<T>::infinity())));
-  const V regular = hn::IfThenElse(is_regular, result, log_of(d, sum));
-  return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, regular);
+  const V most = hn::Max(x, one), least = hn::Min(x, one);
+  const V lost = hn::Add(hn::Add(hn::Sub(most, sum), least), rest);
+  const LogParts<V> parts = log_parts(d, sum);
+  const V exponent = hn::Add(parts.exponent, doublings);
+  const V low = hn::MulAdd(exponent, hn::Set(d, LogTraits<T>::kLn2Low),
+                           hn::Add(parts.product, hn::Div(lost, sum)));
+  const V result = hn::MulAdd(exponent, hn::Set(d, LogTraits<T>::kLn2High),
+                              hn::Add(hn::Sub(low, parts.half_square), parts.f));
+  return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, log_limits(d, sum, result));
 }
 
 template <class D, class V>
-HWY_INLINE V exp2_of(D d, V x) {
-  using T = hn::TFromD<D>;
-  using Traits = BaseTraits<T>;
-  const V clamped =
-      hn::Min(hn::Max(x, hn::Set(d, Traits::kLowestExponent)), hn::Set(d, Traits::kTopExponent));
-  const V k = hn::Round(clamped);
-  const V fraction = hn::Sub(clamped, k);
-  const V power = exp_of(d, hn::Mul(fraction, hn::Set(d, T(0.69314718055994530942))));
-  return hn::IfThenElse(hn::IsNaN(x), x, scale(d, power, k));
+HWY_INLINE V log1p_of(D d, V x) {
+  return log1p_of(d, x, hn::Zero(d), hn::Zero(d));
 }
 
 /// (exp(r) - 1 - r) / r^2 for |r| <= log(2) / 2.
@@ -124,58 +156,126 @@ HWY_INLINE V expm1_series(D d, V r) {
   }
 }
 
-/// exp(x) - 1 = 2^k ((exp(r) - 1) + (1 - 2^-k)) for x = k log(2) + r.
 template <class D, class V>
-HWY_INLINE V expm1_of(D d, V x) {
+HWY_INLINE V exp2_of(D d, V x) {
+  using T = hn::TFromD<D>;
+  using Traits = BaseTraits<T>;
+  const V clamped =
+      hn::Min(hn::Max(x, hn::Set(d, Traits::kLowestExponent)), hn::Set(d, Traits::kTopExponent));
+  const V k = hn::Round(clamped);
+  const V fraction = hn::Sub(clamped, k);
+  const V ln2 = hn::Set(d, Traits::kLn2);
+  const V r = hn::Mul(fraction, ln2);
+#if HWY_NATIVE_FMA
+  const V rounded = hn::MulSub(fraction, ln2, r);
+#else
+  const V rounded = hn::Zero(d);
+#endif
+  const V lost = hn::MulAdd(fraction, hn::Set(d, Traits::kLn2Rest), rounded);
+  const V tail = hn::MulAdd(hn::Mul(r, r), expm1_series(d, r), lost);
+  const Pair<V> sum = exact_sum(hn::Set(d, T{1}), r);
+  return hn::IfThenElse(hn::IsNaN(x), x, scale(d, hn::Add(sum.high, hn::Add(sum.low, tail)), k));
+}
+
+/// exp(x) - 1 = 2^k ((exp(r) - 1) + (1 - 2^-k)) for x = k log(2) + r, without the factor 2^k.
+template <class D, class V>
+HWY_INLINE Pair<V> expm1_parts(D d, V x, V& k) {
   using T = hn::TFromD<D>;
   using Traits = BaseTraits<T>;
   const V clamped =
       hn::Min(hn::Max(x, hn::Set(d, Traits::kAllLost)), hn::Set(d, Traits::kOverflow));
-  const V k = hn::Round(hn::Mul(clamped, hn::Set(d, Traits::kLog2E)));
+  k = hn::Round(hn::Mul(clamped, hn::Set(d, Traits::kLog2E)));
   const V high = hn::NegMulAdd(k, hn::Set(d, Traits::kLn2High), clamped);
-  const V r = hn::NegMulAdd(k, hn::Set(d, Traits::kLn2Low), high);
-  const V small = hn::MulAdd(hn::Mul(r, r), expm1_series(d, r), r);
+  const V ln2_low = hn::Set(d, Traits::kLn2Low);
+  const V r = hn::NegMulAdd(k, ln2_low, high);
+  const V lost = hn::NegMulAdd(k, ln2_low, hn::Sub(high, r));
+  const V square = hn::Mul(r, r);
+  const V tail = hn::MulAdd(square, expm1_series(d, r), hn::MulAdd(r, lost, lost));
   // 2^-100 is as good as 0.
   const V inverse = power_of_2(d, hn::Max(hn::Neg(k), hn::Set(d, T{-100})));
-  const V rest = hn::Sub(hn::Set(d, T{1}), inverse);
-  const V result = scale(d, hn::Add(small, rest), k);
+  const Pair<V> rest = exact_sum(hn::Set(d, T{1}), hn::Neg(inverse));
+  const Pair<V> sum = exact_sum(rest.high, r);
+  return {sum.high, hn::Add(hn::Add(rest.low, sum.low), tail)};
+}
+
+template <class D, class V>
+HWY_INLINE V expm1_of(D d, V x) {
+  V k;
+  const Pair<V> parts = expm1_parts(d, x, k);
+  const V result = scale(d, hn::Add(parts.high, parts.low), k);
   return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(hn::Abs(result), x));
 }
 
+/// exp(|x|) - 1 as an exact sum where it does not overflow, and exp(|x|) / 2 where |x| is large.
+template <class V, class M>
+struct Grown {
+  V high, low, large;
+  M is_large;
+};
+
+template <class D, class V>
+HWY_INLINE auto grown_of(D d, V magnitude) {
+  using T = hn::TFromD<D>;
+  const auto is_large = hn::Gt(magnitude, hn::Set(d, BaseTraits<T>::kHalfOverflow));
+  V k;
+  const Pair<V> parts = expm1_parts(d, magnitude, k);
+  const Pair<V> sum = exact_sum(parts.high, parts.low);
+  const V large = scale(d, sum.high, hn::Sub(k, hn::Set(d, T{1})));
+  const V small = hn::IfThenZeroElse(is_large, k);
+  return Grown<V, decltype(is_large)>{scale(d, sum.high, small), scale(d, sum.low, small), large,
+                                      is_large};
+}
+
+/// grown + 1, exactly.
+template <class D, class V, class M>
+HWY_INLINE Pair<V> power_of(D d, const Grown<V, M>& grown) {
+  const V one = hn::Set(d, hn::TFromD<D>{1});
+  const V sum = hn::Add(grown.high, one);
+  const V most = hn::Max(grown.high, one), least = hn::Min(grown.high, one);
+  return {sum, hn::Add(hn::Add(hn::Sub(most, sum), least), grown.low)};
+}
+
+/// (e + e / (e + 1)) / 2 for e = exp(|x|) - 1.
 template <class D, class V>
 HWY_INLINE V sinh_of(D d, V x) {
   using T = hn::TFromD<D>;
-  const V half = hn::Set(d, T{0.5});
-  const V magnitude = hn::Abs(x);
-  const V grown = expm1_of(d, magnitude);
-  const V sum = hn::Add(grown, hn::Div(grown, hn::Add(grown, hn::Set(d, T{1}))));
-  // Close to overflow, by the square of a square root.
-  const V root = exp_of(d, hn::Mul(magnitude, half));
-  const V large = hn::Mul(hn::Mul(root, half), root);
-  const auto is_large = hn::Gt(magnitude, hn::Set(d, BaseTraits<T>::kHalfOverflow));
-  const V result = hn::IfThenElse(is_large, large, hn::Mul(sum, half));
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(result, x));
+  const auto grown = grown_of(d, hn::Abs(x));
+  const Pair<V> power = power_of(d, grown);
+  const V inverse = hn::Div(hn::Set(d, T{1}), power.high);
+  const V quotient = hn::Mul(grown.high, inverse);
+  const V rest = hn::Add(hn::NegMulAdd(quotient, power.high, grown.high),
+                         hn::NegMulAdd(quotient, power.low, grown.low));
+  const Pair<V> sum = exact_sum(grown.high, quotient);
+  const V low = hn::Add(hn::MulAdd(rest, inverse, sum.low), grown.low);
+  const V result = hn::Mul(hn::Add(sum.high, low), hn::Set(d, T{0.5}));
+  const V chosen = hn::IfThenElse(grown.is_large, grown.large, result);
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(chosen, x));
 }
 
+/// (p + 1 / p) / 2 for p = exp(|x|).
 template <class D, class V>
 HWY_INLINE V cosh_of(D d, V x) {
   using T = hn::TFromD<D>;
-  const V half = hn::Set(d, T{0.5});
-  const V magnitude = hn::Abs(x);
-  const auto is_large = hn::Gt(magnitude, hn::Set(d, BaseTraits<T>::kHalfOverflow));
-  const V grown = exp_of(d, hn::IfThenElse(is_large, hn::Mul(magnitude, half), magnitude));
-  const V large = hn::Mul(hn::Mul(grown, half), grown);
-  const V sum = hn::MulAdd(grown, half, hn::Div(half, grown));
-  return hn::IfThenElse(is_large, large, sum);
+  const auto grown = grown_of(d, hn::Abs(x));
+  const Pair<V> power = power_of(d, grown);
+  const V inverse = hn::Div(hn::Set(d, T{1}), power.high);
+  const V result = hn::Mul(hn::Add(power.high, hn::Add(power.low, inverse)), hn::Set(d, T{0.5}));
+  const V chosen = hn::IfThenElse(grown.is_large, grown.large, result);
+  return hn::IfThenElse(hn::IsNaN(x), x, chosen);
 }
 
 /// 1 / (1 + exp(-x)), by the exponential that cannot overflow.
 template <class D, class V>
 HWY_INLINE V sigmoid_of(D d, V x) {
-  const V one = hn::Set(d, hn::TFromD<D>{1});
+  using T = hn::TFromD<D>;
+  const V one = hn::Set(d, T{1});
   const V small = exp_of(d, hn::Neg(hn::Abs(x)));
   const V numerator = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), small, one);
-  return hn::Div(numerator, hn::Add(small, one));
+  const Pair<V> sum = exact_sum(one, small);
+  const V quotient = hn::Div(numerator, sum.high);
+  // What the sum rounds away, over the sum: of 1 / sum the first bits will do.
+  const V line = hn::NegMulAdd(sum.high, hn::Set(d, T{0.5}), hn::Set(d, T(1.457)));
+  return hn::NegMulAdd(hn::Mul(quotient, sum.low), line, quotient);
 }
 
 /// log(1 + exp(x)).
@@ -273,44 +373,87 @@ HWY_INLINE V erfc_of(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, result);
 }
 
-/// log(x + sqrt(x^2 + 1)), for |x| beyond 1e9 (where its square may overflow) as log(2 |x|).
+/// a + b and what the sum rounds away, whichever is larger.
+template <class V>
+HWY_INLINE Pair<V> sorted_sum(V a, V b) {
+  return exact_sum(hn::Max(a, b), hn::Min(a, b));
+}
+
+/// x^2 as the sum of two numbers, with fused multiply-adds.
+template <class D, class V>
+HWY_INLINE Pair<V> exact_square([[maybe_unused]] D d, V x) {
+  const V square = hn::Mul(x, x);
+#if HWY_NATIVE_FMA
+  return {square, hn::MulSub(x, x, square)};
+#else
+  return {square, hn::Zero(d)};
+#endif
+}
+
+/// log(x + sqrt(x^2 + 1)), for |x| beyond 1e9 (where its square may overflow) as log(2 |x|). What
+/// stands beside x is sqrt(x^2 + 1) - 1, below 1/2 as x^2 / (sqrt(x^2 + 1) + 1).
 template <class D, class V>
 HWY_INLINE V asinh_of(D d, V x) {
   using T = hn::TFromD<D>;
   const V one = hn::Set(d, T{1});
   const V size = hn::Abs(x);
   const auto is_large = hn::Gt(size, hn::Set(d, T(1e9)));
+  const auto is_small = hn::Lt(size, hn::Set(d, T{0.5}));
   const V t = hn::IfThenElse(is_large, one, size);
-  const V square = hn::Mul(t, t);
-  const V grown = hn::Add(t, hn::Div(square, hn::Add(one, hn::Sqrt(hn::Add(one, square)))));
-  const V argument = hn::IfThenElse(is_large, size, grown);
-  const V shift = hn::IfThenElseZero(is_large, hn::Set(d, T(0.69314718055994530942)));
-  return hn::CopySign(hn::Add(log1p_of(d, argument), shift), x);
+  const Pair<V> square = exact_square(d, t);
+  const Pair<V> sum = sorted_sum(square.high, one);
+  const V root = hn::Sqrt(sum.high);
+  const V lost = hn::Add(hn::NegMulAdd(root, root, sum.high), hn::Add(sum.low, square.low));
+  const V quotient = hn::Div(hn::IfThenElse(is_small, square.high, lost),
+                             hn::Add(root, hn::IfThenElse(is_small, one, root)));
+  const Pair<V> below = exact_sum(root, hn::Neg(one));
+  const V above = hn::IfThenElse(is_small, quotient, below.high);
+  const V above_low = hn::IfThenZeroElse(is_small, hn::Add(quotient, below.low));
+  const Pair<V> grown = sorted_sum(t, above);
+  const V argument = hn::IfThenElse(is_large, size, grown.high);
+  const V rest = hn::IfThenElse(is_large, hn::Neg(one), hn::Add(grown.low, above_low));
+  const V doublings = hn::IfThenElseZero(is_large, one);
+  const V result = hn::CopySign(log1p_of(d, argument, rest, doublings), x);
+  return hn::IfThenElse(hn::IsNaN(x), x, result);
 }
 
-/// log(x + sqrt(x^2 - 1)) by x - 1, which is exact close to 1.
+/// log(x + sqrt(x^2 - 1)) by t = x - 1, which is exact close to 1: sqrt(t^2 + 2 t) stands beside t.
 template <class D, class V>
 HWY_INLINE V acosh_of(D d, V x) {
   using T = hn::TFromD<D>;
   const V one = hn::Set(d, T{1});
   const auto is_large = hn::Gt(x, hn::Set(d, T(1e9)));
-  const V t = hn::Sub(hn::IfThenElse(is_large, one, x), one);
-  const V grown = hn::Add(t, hn::Sqrt(hn::MulAdd(t, t, hn::Add(t, t))));
-  const V argument = hn::IfThenElse(is_large, x, grown);
-  const V shift = hn::IfThenElseZero(is_large, hn::Set(d, T(0.69314718055994530942)));
-  const V result = hn::Add(log1p_of(d, argument), shift);
+  const Pair<V> exact = exact_sum(hn::IfThenElse(is_large, one, x), hn::Neg(one));
+  const V t = exact.high;
+  const Pair<V> square = exact_square(d, t);
+  const Pair<V> sum = sorted_sum(hn::Add(t, t), square.high);
+  const V root = hn::Sqrt(sum.high);
+  const V lost = hn::Add(hn::NegMulAdd(root, root, sum.high), hn::Add(sum.low, square.low));
+  const auto is_above = hn::Gt(root, hn::Zero(d));
+  const V root_low = hn::IfThenElseZero(is_above, hn::Div(lost, hn::Add(root, root)));
+  const Pair<V> grown = exact_sum(root, t);  // the root is larger
+  const V low = hn::Add(hn::Add(grown.low, root_low), exact.low);
+  const V argument = hn::IfThenElse(is_large, x, grown.high);
+  const V rest = hn::IfThenElse(is_large, hn::Neg(one), low);
+  const V result = log1p_of(d, argument, rest, hn::IfThenElseZero(is_large, one));
   const V nan = hn::Set(d, std::numeric_limits<T>::quiet_NaN());
   return hn::IfThenElse(hn::Ge(x, one), result, nan);
 }
 
-/// log((1 + x) / (1 - x)) / 2.
+/// log((1 + x) / (1 - x)) / 2, by 2 x / (1 - x) and what that rounds away.
 template <class D, class V>
 HWY_INLINE V atanh_of(D d, V x) {
   using T = hn::TFromD<D>;
   const V one = hn::Set(d, T{1});
   const V size = hn::Abs(x);
-  const V ratio = hn::Div(hn::Add(size, size), hn::Sub(one, size));
-  const V result = hn::Mul(log1p_of(d, ratio), hn::Set(d, T{0.5}));
+  const V twice = hn::Add(size, size);
+  const Pair<V> below = exact_sum(one, hn::Neg(size));
+  const V inverse = hn::Div(one, below.high);
+  const V ratio = hn::Mul(twice, inverse);
+  const V rest = hn::NegMulAdd(ratio, below.low, hn::NegMulAdd(ratio, below.high, twice));
+  const auto is_inside = hn::Lt(size, one);
+  const V lost = hn::IfThenElseZero(is_inside, hn::Mul(rest, inverse));
+  const V result = hn::Mul(log1p_of(d, ratio, lost, hn::Zero(d)), hn::Set(d, T{0.5}));
   const V nan = hn::Set(d, std::numeric_limits<T>::quiet_NaN());
   return hn::CopySign(hn::IfThenElse(hn::Le(size, one), result, nan), x);
 }
