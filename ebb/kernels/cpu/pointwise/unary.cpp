@@ -64,7 +64,21 @@ struct Reciprocal {
 struct Rsqrt {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
-    return hn::Div(hn::Set(d, 1), hn::Sqrt(x));
+    using T = hn::TFromD<D>;
+    const V one = hn::Set(d, T{1});
+    const V root = hn::Sqrt(x);
+    const V result = hn::Div(one, root);
+#if HWY_NATIVE_FMA
+    if constexpr (std::is_same_v<T, double>) {  // what root and quotient round away
+      const V of_root = hn::Mul(hn::NegMulAdd(root, root, x), hn::Set(d, T{0.5}));
+      const V of_quotient = hn::NegMulAdd(root, result, one);
+      const V rest = hn::NegMulAdd(result, hn::Mul(result, of_root), of_quotient);
+      const V infinity = hn::Set(d, std::numeric_limits<T>::infinity());
+      const auto is_regular = hn::And(hn::Gt(result, hn::Zero(d)), hn::Lt(result, infinity));
+      return hn::IfThenElse(is_regular, hn::MulAdd(result, rest, result), result);
+    }
+#endif
+    return result;
   }
 };
 struct Floor {
