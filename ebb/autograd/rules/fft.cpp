@@ -30,7 +30,9 @@ Tensor weighted(const Tensor& spectrum, int64_t dim, int64_t size, double factor
   const int64_t ends = size % 2 == 0 ? 2 : 1, inner = size / 2 + 1 - ends;
   if (inner <= 0) return spectrum;
   const DType dtype = real_type_of(spectrum.dtype());
-  const Tensor one = full(Shape{1}, 1, dtype), middle = full(Shape{inner}, factor, dtype);
+  const Device device = spectrum.device();
+  const Tensor one = full(Shape{1}, 1, dtype, device);
+  const Tensor middle = full(Shape{inner}, factor, dtype, device);
   const Tensor weights =
       ends == 2 ? cat(std::array{one, middle, one}) : cat(std::array{one, middle});
   Shape shape;

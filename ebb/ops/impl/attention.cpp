@@ -121,10 +121,11 @@ AttentionOptions options_of(double dropout_p, bool is_causal, double scale, int6
 Tensor empty_in_order(const Call& call, const Tensor& like) {
   const bool heads_inside = like.strides()[1] < like.strides()[2];
   if (!heads_inside) {
-    return ebb::empty(Shape{call.batch, call.heads, call.rows, call.value_features}, call.dtype);
+    return ebb::empty(Shape{call.batch, call.heads, call.rows, call.value_features}, call.dtype,
+                      like.device());
   }
-  const Tensor turned =
-      ebb::empty(Shape{call.batch, call.rows, call.heads, call.value_features}, call.dtype);
+  const Tensor turned = ebb::empty(Shape{call.batch, call.rows, call.heads, call.value_features},
+                                   call.dtype, like.device());
   const int64_t sizes[] = {call.batch, call.heads, call.rows, call.value_features};
   const IntSpan strides = turned.strides();
   const int64_t swapped[] = {strides[0], strides[2], strides[1], strides[3]};
@@ -143,12 +144,13 @@ std::tuple<Tensor, Tensor> attention(const Tensor& query, const Tensor& key, con
   const Shape rows{call.batch, call.heads, call.rows};
   if (call.is_empty() || call.sees_nothing()) {
     const double infinity = std::numeric_limits<double>::infinity();
-    return {zeros(Shape{call.batch, call.heads, call.rows, call.value_features}, call.dtype, {}),
-            full(rows, infinity, call.compute, {})};
+    return {zeros(Shape{call.batch, call.heads, call.rows, call.value_features}, call.dtype,
+                  query.device()),
+            full(rows, infinity, call.compute, query.device())};
   }
   const Tensor q = with_dense_rows(query), k = with_dense_rows(key), v = with_dense_rows(value);
   const Tensor out = empty_in_order(call, query);
-  const Tensor logsumexp = ebb::empty(rows, call.compute);
+  const Tensor logsumexp = ebb::empty(rows, call.compute, query.device());
   kernel(context_of(query), view_of(q), view_of(k), view_of(v), call.options, view_of(out),
          view_of(logsumexp));
   return {out, logsumexp};
@@ -175,9 +177,9 @@ std::tuple<Tensor, Tensor, Tensor> attention_backward(const Tensor& query, const
   const Tensor o = with_dense_rows(as_dtype(out, call.dtype));
   const Tensor g = with_dense_rows(as_dtype(grad, call.dtype));
   const Tensor lse = contiguous(as_dtype(logsumexp, call.compute));
-  const Tensor grad_q = ebb::empty(query.sizes(), call.dtype);
-  const Tensor grad_k = ebb::empty(key.sizes(), call.dtype);
-  const Tensor grad_v = ebb::empty(value.sizes(), call.dtype);
+  const Tensor grad_q = ebb::empty(query.sizes(), call.dtype, query.device());
+  const Tensor grad_k = ebb::empty(key.sizes(), call.dtype, query.device());
+  const Tensor grad_v = ebb::empty(value.sizes(), call.dtype, query.device());
   const kernels::AttentionSaved saved{view_of(q), view_of(k),   view_of(v),
                                       view_of(o), view_of(lse), view_of(g)};
   kernel(context_of(query), saved, call.options, view_of(grad_q), view_of(grad_k), view_of(grad_v));
@@ -193,8 +195,8 @@ Tensor attention_dropout(const Tensor& query, int64_t columns, double dropout_p,
   }
   const DType compute = compute_dtype(query);
   const auto kernel = kernel_for(op, kernels::attention_dropout_kernels, query, compute);
-  const Tensor out =
-      ebb::empty(Shape{query.size(0), query.size(1), query.size(2), columns}, compute);
+  const Tensor out = ebb::empty(Shape{query.size(0), query.size(1), query.size(2), columns},
+                                compute, query.device());
   if (out.numel() > 0) {
     kernel(context_of(query), options_of(dropout_p, false, 1.0, seed, offset), view_of(out));
   }

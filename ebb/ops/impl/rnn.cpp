@@ -47,10 +47,15 @@ struct Layout {
   const char* op;
   int64_t times, batch, units, kinds;
   DType dtype, compute;
+  Device device;
 
   /// `kinds`: gates per unit.
   Layout(const char* op, const Tensor& gates, const Tensor& h0, int64_t kinds)
-      : op(op), kinds(kinds), dtype(gates.dtype()), compute(compute_dtype(gates)) {
+      : op(op),
+        kinds(kinds),
+        dtype(gates.dtype()),
+        compute(compute_dtype(gates)),
+        device(gates.device()) {
     infer::check_ndim(op, "gates", gates, 3, 3);
     infer::check_ndim(op, "h0", h0, 2, 2);
     if (!is_floating(dtype)) {
@@ -72,8 +77,8 @@ struct Layout {
   Shape of_weight() const { return {kinds * units, units}; }
   bool is_empty() const { return batch == 0; }
 
-  Tensor make(const Shape& shape) const { return ebb::empty(shape, compute); }
-  Tensor zero(const Shape& shape) const { return zeros(shape, compute, std::nullopt); }
+  Tensor make(const Shape& shape) const { return ebb::empty(shape, compute, device); }
+  Tensor zero(const Shape& shape) const { return zeros(shape, compute, device); }
   /// A result in the dtype of the operands.
   Tensor give(const Tensor& result) const { return as_dtype(result, dtype); }
   void check(const char* name, const Tensor& tensor, const Shape& shape) const {

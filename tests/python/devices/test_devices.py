@@ -348,3 +348,13 @@ def test_streams_and_events_order_work():
 def test_pinning_is_plain():
     x = ebb.ones(2)
     assert x.pin_memory() is x and not x.is_pinned()
+
+
+def test_results_of_transforms_and_recurrent_layers_stay_on_the_device():
+    x = ebb.tensor([1.0, 2.0, 4.0, 3.0], device=SIM, requires_grad=True)
+    ebb.fft.irfft(ebb.fft.rfft(x) * 2).sum().backward()
+    assert x.grad.device == x.device and x.grad.tolist() == pytest.approx([2.0] * 4)
+    layer = nn.LSTM(2, 3, device=SIM)
+    out, _ = layer(ebb.ones(4, 1, 2, device=SIM))
+    out.sum().backward()
+    assert out.device == x.device == layer.weight_hh_l0.grad.device
