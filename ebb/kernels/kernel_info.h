@@ -17,6 +17,9 @@ struct KernelInfo {
   uint32_t signature;  // a hash of the name and the C++ function type
   bool (*has_cpu)(DType dtype);
   void (*set)(KernelKey key, void (*function)());  // the function is of that type
+  // Sets one that does nothing, for all dtypes; there is none where a result's shape is what the
+  // kernel finds among elements.
+  void (*set_idle)(Backend backend);
 };
 /// All kernels in alphabetical order.
 EBB_API std::span<const KernelInfo> all_kernels();

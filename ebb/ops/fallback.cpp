@@ -8,6 +8,7 @@
 
 #include "ebb/core/base/flags.h"
 #include "ebb/core/base/log.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/ops/prepare.h"
 
 namespace ebb::ops {
@@ -53,6 +54,7 @@ void forget_fallback_warnings() {
 }
 
 CpuFallback::CpuFallback(const char* op, DType dtype, Device device) : op_(op), device_(device) {
+  if (is_meta(device)) throw_no_elements(op);
   if (!fallback_enabled) {
     throw NotImplementedError(
         str(op, ": no kernel for dtype ", dtype, " on ", to_string(device),

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/sparse.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/tables/cast.h"
@@ -91,7 +92,8 @@ class HostOperands {
 template <typename Function>
 Tensor run_on_cpu(const PointwiseRule& rule, const KernelTable<Function>& table,
                   std::span<const Operand> operands, const Prepared& prepared) {
-  if (prepared.device() == Device{}) throw_no_kernel(rule.op, prepared.dtype(), Device{});
+  const bool is_final = prepared.device() == Device{} || is_meta(prepared.device());
+  if (is_final) throw_no_kernel(rule.op, prepared.dtype(), Device{});
   const CpuFallback fallback(rule.op, prepared.dtype(), prepared.device());
   const HostOperands on_cpu(fallback, operands);
   Prepared again(rule, on_cpu.all());

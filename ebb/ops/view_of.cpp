@@ -5,13 +5,18 @@
 // op refers to throw_no_kernel(), which keeps this file, and so the registration, in a static link.
 #include "ebb/ops/view_of.h"
 
+#include "ebb/core/tensor/meta.h"
 #include "ebb/kernels/cpu/simd/register.h"
+#include "ebb/kernels/kernel_info.h"
 
 namespace ebb::ops {
 namespace {
 
 [[maybe_unused]] const bool kIsRegistered = [] {
   kernels::register_cpu_kernels();
+  detail::prepare_meta = [](Backend backend) {
+    for (const kernels::KernelInfo& info : kernels::all_kernels()) info.set_idle(backend);
+  };
   return true;
 }();
 

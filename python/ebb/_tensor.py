@@ -42,9 +42,21 @@ def _rebuild(cls, array, dtype, requires_grad, attributes, device="cpu", name=No
     return tensor
 
 
+def _rebuild_meta(cls, size, stride, dtype, requires_grad, attributes, name):
+    """Make a tensor on meta again."""
+    data = ebb.empty_strided(size, stride, dtype=dtype, device="meta")
+    tensor = Tensor._make_subclass(cls, data, requires_grad)
+    tensor.__dict__.update(attributes)
+    tensor.name = name
+    return tensor
+
+
 def _reduce_ex(self, protocol):
     """Pickle values, dtype, requires_grad, attributes, device and name; history is left behind."""
     del protocol
+    if self.is_meta:
+        geometry = (type(self), tuple(self.shape), self.stride(), self.dtype)
+        return _rebuild_meta, (*geometry, self.requires_grad, dict(self.__dict__), self.name)
     if not self.is_dense:
         return ebb._sparse.reduced(self)
     plain = self.detach().cpu()

@@ -11,6 +11,7 @@
 #include "ebb/core/base/flags.h"
 #include "ebb/core/device/device_plugin.h"
 #include "ebb/core/runtime/parallel.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/kernels/kernel_table.h"
 
 namespace ebb {
@@ -38,7 +39,10 @@ const FlagEntry entry({
 // Modes that look at ops one after another, or call Python from within nodes.
 constexpr uint32_t kModesForOneThread = gate::kSavedHooks | gate::kAnomaly | gate::kNanCheck;
 
-bool is_on_cpu(const OutputMeta& meta) { return is_on_host(revealed(meta.device)); }
+/// Whether no worker is needed: nodes of meta have nothing to do.
+bool is_for_caller(Device device) { return is_on_host(device) || is_meta(device); }
+
+bool is_on_cpu(const OutputMeta& meta) { return is_for_caller(revealed(meta.device)); }
 
 int64_t numel_of(const OutputMeta& meta) {
   int64_t count = 1;
@@ -102,7 +106,7 @@ namespace {
 Device home_of(const Node& node) {
   if (!is_plain(node)) return {};
   const Device device = revealed(node.output_meta(0).device);
-  return is_on_host(device) ? Device{} : device;
+  return is_for_caller(device) ? Device{} : device;
 }
 
 size_t list_of(const Node& node, const std::vector<Device>& devices) {

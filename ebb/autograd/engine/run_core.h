@@ -19,6 +19,7 @@
 #include "ebb/autograd/history/slot.h"
 #include "ebb/autograd/hooks/active_run.h"
 #include "ebb/core/device/device_plugin.h"
+#include "ebb/core/tensor/meta.h"
 
 namespace ebb::autograd {
 
@@ -247,7 +248,7 @@ class RunCore final : public RestrictedRun, public ActiveRun {
     if (meta.device == Device{} && (meta.context & kHasStreams) == 0) return;
     const Device device = revealed(meta.device);
     RunPlaces& places = buffers_.places;
-    if (!is_on_host(device)) {
+    if (!is_on_host(device) && !is_meta(device)) {
       has_device_nodes_ = true;
       places.add_device(device);
     }

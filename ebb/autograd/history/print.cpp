@@ -28,6 +28,7 @@
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/base/scalar.h"
 #include "ebb/core/tensor/layout.h"
+#include "ebb/core/tensor/meta.h"
 
 namespace ebb {
 namespace {
@@ -245,7 +246,9 @@ std::vector<std::string> notes_of(const Tensor& tensor) {
   std::vector<std::string> notes;
   if (tensor.device().type != DeviceType::cpu)
     notes.push_back("device='" + to_string(tensor.device()) + '\'');
-  if (tensor.numel() == 0 && tensor.ndim() != 1) notes.push_back(size_text(tensor));
+  if (is_meta(tensor) || (tensor.numel() == 0 && tensor.ndim() != 1)) {
+    notes.push_back(size_text(tensor));
+  }
   if (needs_dtype(tensor)) notes.push_back(dtype_text(tensor));
   add_history(tensor, notes);
   std::vector<autograd::ForwardLevelPtr> levels;
@@ -337,8 +340,9 @@ std::string to_text(const Tensor& tensor) {
   if (!tensor.defined()) return "tensor(undefined)";
   const NoGradGuard no_grad;
   if (tensor.layout() != Layout::strided) return sparse_text(tensor);
-  const Tensor host = to_device(detach(tensor), Device{});
   const PrintOptions options = print_options();
+  if (is_meta(tensor)) return joined("tensor(...", notes_of(tensor), options.line_width);
+  const Tensor host = to_device(detach(tensor), Device{});
   return joined("tensor(" + (host.numel() == 0 ? "[]" : Body(host, options).text()),
                 notes_of(tensor), options.line_width);
 }

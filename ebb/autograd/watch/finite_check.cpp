@@ -13,6 +13,7 @@
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/watch/poles.h"
 #include "ebb/core/base/error.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/sparse.h"
 #include "ebb/kernels/cpu/pointwise/finite.h"
 #include "ebb/ops/copy.h"
@@ -29,8 +30,8 @@ Tensor readable(const Tensor& tensor) {
 }
 
 bool has_numbers(const Tensor& tensor) {
-  return tensor.defined() && is_differentiable(tensor.dtype()) && tensor.numel() > 0 &&
-         tensor.layout() != Layout::opaque;
+  return tensor.defined() && !is_meta(tensor) && is_differentiable(tensor.dtype()) &&
+         tensor.numel() > 0 && tensor.layout() != Layout::opaque;
 }
 
 bool has_non_finite(const Tensor& tensor, bool only_nan) {

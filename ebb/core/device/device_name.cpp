@@ -6,6 +6,7 @@
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/device/device.h"
 #include "ebb/core/device/device_plugin.h"
+#include "ebb/core/device/meta_device.h"
 
 namespace ebb {
 namespace {
@@ -20,9 +21,10 @@ const char* name_of_type(DeviceType type) {
 }
 
 [[noreturn]] void throw_bad_device(const std::string& text) {
-  std::string names = "'cpu', 'cuda'";
+  std::string names = "'cpu', 'cuda', 'meta'";
   for (const DeviceType type : {DeviceType::custom, DeviceType::second_custom}) {
-    if (find_plugin(type) != nullptr) names += str(", '", name_of_type(type), '\'');
+    if (find_plugin(type) != nullptr && !is_meta({type}))
+      names += str(", '", name_of_type(type), '\'');
   }
   // The text may be anything a user typed: show a bounded part of it.
   throw ValueError(str("device: needs ", names,
@@ -35,7 +37,8 @@ const char* name_of_type(DeviceType type) {
 std::string to_string(Device device) {
   device = revealed(device);
   const std::string name = name_of_type(device.type);
-  return device.type == DeviceType::cpu ? name : str(name, ':', int{device.index});
+  const bool is_only_one = device.type == DeviceType::cpu || is_meta(device);
+  return is_only_one ? name : str(name, ':', int{device.index});
 }
 
 Device parse_device(const std::string& text) {
@@ -49,6 +52,7 @@ Device parse_device(const std::string& text) {
     const bool is_number = first != last && end == last && status == std::errc{};
     if (!is_number || index < 0 || index >= kMaxDevices) throw_bad_device(text);
   }
+  if (name == "meta") return {meta_device_type(), static_cast<int8_t>(index)};
   for (int type = 0; type < kDeviceTypeCount; ++type) {
     const auto kind = static_cast<DeviceType>(type);
     if (name == name_of_type(kind)) return {kind, static_cast<int8_t>(index)};

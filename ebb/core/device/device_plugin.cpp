@@ -14,6 +14,7 @@
 
 #include "ebb/core/base/error.h"
 #include "ebb/core/base/quotes.h"
+#include "ebb/core/device/meta_device.h"
 
 namespace ebb {
 
@@ -193,6 +194,7 @@ std::vector<Device> all_devices() {
   std::vector<Device> devices;
   for (int type = 0; type < kDeviceTypeCount; ++type) {
     const auto kind = static_cast<DeviceType>(type);
+    if (is_meta({kind})) continue;  // where nothing is
     for (int index = 0; index < device_count(kind); ++index) {
       devices.push_back({kind, static_cast<int8_t>(index)});
     }

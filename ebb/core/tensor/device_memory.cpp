@@ -9,6 +9,7 @@
 #include "ebb/core/base/error.h"
 #include "ebb/core/device/device_plugin.h"
 #include "ebb/core/device/stream.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/sparse.h"
 
 namespace ebb {
@@ -137,10 +138,12 @@ bool is_used_here_only(const Tensor& tensor) {
 }
 
 Tensor copied_to(const Tensor& tensor, Device device) {
+  if (is_meta(tensor) && !is_meta(device)) throw_no_elements("copy");
   const Span from = span_of(tensor);
   const Tensor copy = twin_on(tensor, from, device);
   if (from.bytes == 0) return copy;
   const Span to = span_of(copy);
+  if (is_meta(device)) return copy;
   const bool from_host = is_on_host(tensor);
   if (from_host && is_on_host(device)) {
     std::memcpy(to.start, from.start, from.bytes);
@@ -157,6 +160,7 @@ Tensor copied_to(const Tensor& tensor, Device device) {
 }
 
 void fill_bytes(const Tensor& target, unsigned char value) {
+  if (is_meta(target)) return;
   const Span span = span_of(target);
   if (span.bytes == 0) return;
   const Device device = target.device();
@@ -166,6 +170,7 @@ void fill_bytes(const Tensor& target, unsigned char value) {
 }
 
 void write_back(const Tensor& source, const Tensor& target) {
+  if (is_meta(target)) return;
   const Span from = span_of(source);
   if (from.bytes == 0) return;
   if (!is_on_host(source) && source.device().type != target.device().type) {

@@ -3,6 +3,7 @@
 
 #include "ebb/core/base/error.h"
 #include "ebb/core/tensor/device_memory.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor.h"
 #include "ebb/core/tensor/tensor_name.h"
 
@@ -12,6 +13,7 @@ Scalar Tensor::item_scalar() const {
   if (numel() != 1) {
     throw ValueError(str("item: needs a tensor of one element, got shape ", describe_shape(*this)));
   }
+  if (is_meta(*this)) throw_no_elements("item");
   const Tensor readable = host_copy(*this);
   return visit_dtype(dtype(), [&]<typename T>(TypeTag<T>) -> Scalar {
     const T value = *static_cast<const T*>(readable.impl()->data);

@@ -1,6 +1,7 @@
 // ebb/ops/impl/copy.cpp -- cast, clone, copy_, fill_ and what every in-place body needs.
 #include "ebb/ops/impl/copy.h"
 
+#include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/sparse.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables/cast.h"
@@ -24,6 +25,11 @@ Tensor clone(const Tensor& input) { return cast(input, input.dtype()); }
 
 Tensor to_device(const Tensor& input, Device device) {
   if (input.device() == device) return input;
+  if (is_meta(device)) return ebb::empty(input.sizes(), input.dtype(), device);
+  if (is_meta(input)) {
+    throw_no_elements("to",
+                      "Module.to_empty(device=...) and empty_like(tensor, device=...) make memory");
+  }
   if (input.is_contiguous()) return copied_to(input, device);
   // The elements are put in order on the CPU, which can: on one side of the copy or the other.
   const Tensor ordered = contiguous(host_copy(input));
@@ -101,6 +107,11 @@ Tensor region_of(const Tensor& self, const Geometry& region, void* data) {
 void write_region_elsewhere(const char* op, const Tensor& self, const Geometry& region, void* data,
                             const Tensor& src) {
   require_strided(op, "src", src);
+  if (is_meta(self)) {
+    broadcast_source(op, src, region.size_span());
+    return note_region(op, self, region, data);
+  }
+  if (is_meta(src)) throw_no_elements(op);
   const Tensor target = region_of(self, region, data);
   const bool is_dense = target.is_contiguous() && src.is_contiguous() &&
                         target.dtype() == src.dtype() && equal(target.sizes(), src.sizes());

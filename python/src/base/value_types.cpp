@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ebb/core/base/error.h"
+#include "ebb/core/tensor/meta.h"
 #include "python/src/base/error_names.h"
 #include "python/src/base/errors.h"
 #include "python/src/base/text.h"
@@ -118,7 +119,7 @@ PyObject* device_kind(PyObject* self, void*) {
 }
 PyObject* device_index(PyObject* self, void*) {
   const Device device = device_in(self);
-  if (device.type == DeviceType::cpu) Py_RETURN_NONE;
+  if (device.type == DeviceType::cpu || is_meta(device)) Py_RETURN_NONE;
   return PyLong_FromLong(device.index);
 }
 Py_hash_t device_hash(PyObject* self) {

@@ -20,6 +20,7 @@
 #include "ebb/autograd/watch/cut_trace.h"
 #include "ebb/core/device/stream.h"
 #include "ebb/core/tensor/device_memory.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/sparse.h"
 #include "python/src/base/default_dtype.h"
 #include "python/src/base/error_names.h"
@@ -356,6 +357,7 @@ PyObject* item_of(const Tensor& tensor) {
 
 PyObject* list_of(const Tensor& tensor) {
   if (autograd::is_tracing_cuts()) autograd::note_leaving("tolist", tensor);
+  if (is_meta(tensor)) throw_no_elements("tolist");
   const Tensor readable = host_copy(tensor);
   return list_from(readable, 0, static_cast<const char*>(readable.data_ptr()));
 }

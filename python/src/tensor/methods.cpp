@@ -12,6 +12,7 @@
 #include "ebb/autograd/ops/to_device.h"
 #include "ebb/core/tensor/device_memory.h"
 #include "ebb/core/tensor/memory_format.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/sparse.h"
 #include "python/src/autograd/autograd.h"
 #include "python/src/autograd/hooks.h"
@@ -46,7 +47,7 @@ PyObject* storage_numel(const Tensor& tensor) {
 }
 PyObject* data_ptr(const Tensor& tensor) {
   require_strided("data_ptr", "tensor", tensor);
-  return PyLong_FromVoidPtr(tensor.data_ptr());
+  return PyLong_FromVoidPtr(is_meta(tensor) ? nullptr : tensor.data_ptr());
 }
 PyObject* element_size(const Tensor& tensor) {
   return PyLong_FromSize_t(item_size(tensor.dtype()));
@@ -311,7 +312,7 @@ PyMethodDef kMethods[] = {
      "storage_offset($self)\n--\n\nReturn the elements before the first in its storage."},
     {"_storage_numel", call<storage_numel>, METH_NOARGS, nullptr},
     {"data_ptr", call<data_ptr>, METH_NOARGS,
-     "data_ptr($self)\n--\n\nReturn the address of the first element."},
+     "data_ptr($self)\n--\n\nReturn the address of the first element; 0 on meta."},
     {"element_size", call<element_size>, METH_NOARGS,
      "element_size($self)\n--\n\nReturn the bytes of one element."},
     {"is_contiguous", as_method(contiguous_query), kFast,

@@ -1,4 +1,5 @@
 // python/src/tensor/number.cpp -- a tensor's value as a Python number.
+#include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "python/src/base/errors.h"
 #include "python/src/calls/op_call.h"
@@ -18,6 +19,7 @@ int truth(PyObject* self) {
           throw ValueError(str("bool: the truth of a tensor needs one element, got shape ",
                                describe_shape(tensor)));
         }
+        if (is_meta(tensor)) throw_no_elements("bool");
         return tensor.item<bool>() ? 1 : 0;
       },
       -1);

@@ -9,6 +9,7 @@
 
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/watch/cut_trace.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/sparse.h"
 #include "ebb/core/tensor/storage.h"
 #include "ebb/core/tensor/tensor_name.h"
@@ -263,6 +264,7 @@ PyObject* array_of(PyObject* object) {
                             naming_of(tensor), " that does\nhint: use tensor.detach().numpy()"));
   }
   require_strided("numpy", "tensor", tensor);
+  if (is_meta(tensor)) throw_no_elements("numpy");
   if (!is_on_host(tensor)) {
     throw ValueError(str("numpy: needs a tensor in the CPU's memory, got one on ",
                          to_string(tensor.device()), "\nhint: use tensor.cpu().numpy()"));
