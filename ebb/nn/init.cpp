@@ -17,6 +17,7 @@
 #include "ebb/autograd/ops/select.h"
 #include "ebb/core/base/error.h"
 #include "ebb/core/base/quotes.h"
+#include "ebb/core/tensor/meta.h"
 
 namespace ebb::nn::init {
 namespace {
@@ -46,12 +47,14 @@ double kaiming_deviation(const char* op, const Tensor& tensor, double a, FanMode
 
 const Tensor& uniform_(const Tensor& tensor, double low, double high) {
   const NoGradGuard no_grad;
+  if (is_meta(tensor)) return fill_(tensor, 0);  // no number is drawn
   copy_(tensor, add(mul(rand(tensor.sizes(), tensor.dtype()), high - low), low));
   return tensor;
 }
 
 const Tensor& normal_(const Tensor& tensor, double mean, double std) {
   const NoGradGuard no_grad;
+  if (is_meta(tensor)) return fill_(tensor, 0);
   copy_(tensor, add(mul(randn(tensor.sizes(), tensor.dtype()), std), mean));
   return tensor;
 }
@@ -112,6 +115,7 @@ const Tensor& sparse_(const Tensor& tensor, double sparsity, double std) {
   const auto zeros =
       static_cast<int64_t>(std::ceil(sparsity * static_cast<double>(tensor.size(0))));
   init::normal_(tensor, 0.0, std);
+  if (is_meta(tensor)) return tensor;
   const NoGradGuard no_grad;
   const Tensor order = argsort(rand(tensor.sizes(), DType::float64, Device{}), 0);
   scatter_(tensor, 0, narrow(order, 0, 0, zeros), 0);

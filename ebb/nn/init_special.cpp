@@ -6,6 +6,7 @@
 #include "ebb/autograd/ops/contiguous.h"
 #include "ebb/autograd/ops/copy_.h"
 #include "ebb/autograd/ops/div.h"
+#include "ebb/autograd/ops/fill_.h"
 #include "ebb/autograd/ops/matmul.h"
 #include "ebb/autograd/ops/mul.h"
 #include "ebb/autograd/ops/narrow.h"
@@ -18,6 +19,7 @@
 #include "ebb/autograd/ops/transpose.h"
 #include "ebb/core/base/error.h"
 #include "ebb/core/runtime/parallel.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/nn/init.h"
 
 namespace ebb::nn::init {
@@ -117,6 +119,7 @@ const Tensor& orthogonal_(const Tensor& tensor, double gain) {
   }
   if (tensor.numel() == 0) return tensor;
   const NoGradGuard no_grad;
+  if (is_meta(tensor)) return fill_(tensor, 0);  // no number is drawn
   const int64_t rows = tensor.size(0);
   const int64_t columns = tensor.numel() / rows;
   const Tensor drawn = randn(Shape{rows, columns}, DType::float64, Device{});
@@ -135,6 +138,7 @@ const Tensor& trunc_normal_(const Tensor& tensor, double mean, double std, doubl
         str("trunc_normal_: needs std > 0 and a < b, got std ", std, ", a ", low, " and b ", high));
   }
   const NoGradGuard no_grad;
+  if (is_meta(tensor)) return fill_(tensor, 0);  // no number is drawn
   const Tensor drawn = rand(tensor.sizes(), DType::float64, Device{});
   const TruncatedNormal distribution((low - mean) / std, (high - mean) / std);
   double* const values = drawn.data<double>();

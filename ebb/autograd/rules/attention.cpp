@@ -33,8 +33,8 @@
 #include "ebb/autograd/rules/attention.h"
 #include "ebb/autograd/rules/recompute.h"
 #include "ebb/autograd/watch/composite_call.h"
-#include "ebb/core/base/random.h"
 #include "ebb/ops/infer.h"
+#include "ebb/ops/random_part.h"
 
 namespace ebb {
 namespace autograd::rules {
@@ -245,10 +245,11 @@ void check_mask(const Tensor& mask, DType dtype, bool is_causal) {
 }
 
 /// What one call asks of the random sequence.
-RandomState reserve_dropout(const Ranks& ranks, int64_t rows, int64_t columns, double dropout_p) {
+RandomState reserve_dropout(const Tensor& query, const Ranks& ranks, int64_t rows, int64_t columns,
+                            double dropout_p) {
   if (dropout_p <= 0) return {};
   const int64_t counters = ranks.batch * ranks.heads * rows * ((columns + 3) / 4);
-  return default_generator().reserve(static_cast<uint64_t>(counters));
+  return ops::random_part(query, counters);
 }
 
 }  // namespace
@@ -270,7 +271,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   const Tensor mask =
       attn_mask.defined() ? ranks.mask_as_four(attn_mask, rows, columns) : attn_mask;
   const double factor = scale.value_or(1.0 / std::sqrt(static_cast<double>(query.size(-1))));
-  const RandomState state = reserve_dropout(ranks, rows, columns, dropout_p);
+  const RandomState state = reserve_dropout(query, ranks, rows, columns, dropout_p);
   const auto seed = static_cast<int64_t>(state.seed), offset = static_cast<int64_t>(state.offset);
   Tensor out;
   const bool is_mask_recorded = mask.requires_grad() && is_grad_enabled();

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ebb/core/base/random.h"
 #include "ebb/core/device/device_plugin.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables/arange.h"
@@ -13,6 +12,7 @@
 #include "ebb/kernels/tables/rand.h"
 #include "ebb/kernels/tables/randn.h"
 #include "ebb/ops/fallback.h"
+#include "ebb/ops/random_part.h"
 #include "ebb/ops/view_of.h"
 
 namespace ebb::ops::impl {
@@ -82,9 +82,7 @@ Tensor random(const char* op, const RandomTable& table, IntSpan size, std::optio
   Tensor out = allocate_for(op, size, floating_or(dtype), device);
   return written(op, out, table, [](const Tensor& target, auto fill) {
     // One counter an element is more than any kernel uses, and the same for every dtype.
-    const auto counters = static_cast<uint64_t>(target.numel());
-    const RandomState state = default_generator().reserve(counters);
-    fill(context_of(target), state, 0.0, 1.0, view_of(target));
+    fill(context_of(target), random_part(target), 0.0, 1.0, view_of(target));
   });
 }
 

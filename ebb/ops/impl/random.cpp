@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "ebb/core/base/random.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables/cauchy.h"
 #include "ebb/kernels/tables/dropout.h"
@@ -30,6 +31,7 @@
 #include "ebb/ops/infer.h"
 #include "ebb/ops/pointwise.h"
 #include "ebb/ops/prepare.h"
+#include "ebb/ops/random_part.h"
 #include "ebb/ops/view_of.h"
 
 namespace ebb::ops::impl {
@@ -37,15 +39,11 @@ namespace {
 
 using RandomTable = kernels::KernelTable<kernels::RandomKernel>;
 
-RandomState reserve(int64_t counters) {
-  return default_generator().reserve(static_cast<uint64_t>(counters));
-}
-
 /// Fills `out`, which is contiguous.
 void fill(const char* op, const RandomTable& table, const Tensor& out, double first,
           double second) {
   const auto kernel = kernel_for(op, table, out);
-  kernel(context_of(out), reserve(out.numel()), first, second, view_of(out));
+  kernel(context_of(out), random_part(out), first, second, view_of(out));
 }
 
 /// Uniform numbers in [0, 1) for comparison with probabilities: float64 if those are.
@@ -62,7 +60,7 @@ void check_probability(const char* op, double p) {
 }
 
 void check_probabilities(const char* op, const Tensor& p) {
-  if (p.numel() == 0) return;
+  if (p.numel() == 0 || is_meta(p)) return;
   const Tensor once = without_repeats(p);
   const double low = min(once).item<double>(), high = max(once).item<double>();
   if (low >= 0 && high <= 1) return;  // false for NaN, which both are if there is one
@@ -79,7 +77,7 @@ void check_positive(const char* op, const char* name, double value) {
 }
 
 void check_deviations(const Tensor& std) {
-  if (std.numel() == 0) return;
+  if (std.numel() == 0 || is_meta(std)) return;
   const double low = min(without_repeats(std)).item<double>();
   if (low >= 0) return;
   throw ValueError(str("normal: std must not be negative, got ", low, " at its smallest"));
@@ -121,7 +119,7 @@ uint64_t checked_range(const char* op, int64_t low, int64_t high, DType dtype) {
 const Tensor& overwrite_with_integers(const Tensor& self, int64_t low, uint64_t range) {
   const Tensor numbers = ebb::empty(self.sizes(), self.dtype(), self.device());
   const auto kernel = kernel_for("random_", kernels::randint_kernels, numbers);
-  kernel(context_of(numbers), reserve(numbers.numel()), low, range, view_of(numbers));
+  kernel(context_of(numbers), random_part(numbers), low, range, view_of(numbers));
   return overwrite_with("random_", self, numbers);
 }
 
@@ -168,7 +166,7 @@ Tensor randint(int64_t low, int64_t high, IntSpan size, std::optional<DType> dty
   const uint64_t range = checked_range("randint", low, high, wanted);
   const Tensor out = empty(size, wanted, device);
   return written("randint", out, kernels::randint_kernels, [&](const Tensor& target, auto fill) {
-    fill(context_of(target), reserve(target.numel()), low, range, view_of(target));
+    fill(context_of(target), random_part(target), low, range, view_of(target));
   });
 }
 
@@ -182,7 +180,7 @@ Tensor randperm(int64_t n, std::optional<DType> dtype, std::optional<Device> dev
   const int64_t size[] = {n};
   const Tensor out = empty(size, DType::int64, device);
   written("randperm", out, kernels::randperm_kernels, [&](const Tensor& target, auto fill) {
-    fill(context_of(target), reserve(n), view_of(target));
+    fill(context_of(target), random_part(target, n), view_of(target));
   });
   const bool is_wanted = dtype.value_or(DType::int64) == DType::int64;
   return is_wanted ? out : ops::cast(out, *dtype);
@@ -209,7 +207,7 @@ Tensor normal(double mean, double std, IntSpan size, std::optional<DType> dtype,
   check_deviation("normal", std);
   const Tensor out = empty(size, dtype, device);
   return written("normal", out, kernels::randn_kernels, [&](const Tensor& target, auto fill) {
-    fill(context_of(target), reserve(target.numel()), mean, std, view_of(target));
+    fill(context_of(target), random_part(target), mean, std, view_of(target));
   });
 }
 
@@ -295,6 +293,7 @@ namespace {
 
 /// Throws unless every row of `weights` [rows, categories] can be drawn from.
 void check_weights(const Tensor& weights, int64_t num_samples, bool replacement) {
+  if (is_meta(weights)) return;
   const double low = min(weights).item<double>(), high = max(weights).item<double>();
   if (!(low >= 0) || !std::isfinite(high)) {
     throw ValueError(str("multinomial: weights must be finite and not negative, got values from ",
@@ -346,7 +345,7 @@ Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement) {
   to.append(num_samples, 1);
   const Tensor weights = reshape(dense, in_sizes);
   check_weights(weights, num_samples, replacement);
-  const RandomState state = reserve(rows * (replacement ? num_samples : categories));
+  const RandomState state = random_part(weights, rows * (replacement ? num_samples : categories));
   const auto kernel = kernel_for("multinomial", kernels::multinomial_kernels, weights);
   kernel(context_of(out), state, from.over(weights), replacement, to.over(out));
   return out;
@@ -363,7 +362,7 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p) {
     return {out, mask};
   }
   const auto kernel = kernel_for("dropout", kernels::dropout_kernels, dense);
-  kernel(context_of(dense), view_of(dense), reserve(out.numel()), p, view_of(out), view_of(mask));
+  kernel(context_of(dense), view_of(dense), random_part(out), p, view_of(out), view_of(mask));
   return {out, mask};
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "ebb/core/base/random.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/kernels/tables/binomial.h"
 #include "ebb/kernels/tables/poisson.h"
 #include "ebb/kernels/tables/standard_gamma.h"
@@ -18,15 +19,11 @@
 #include "ebb/ops/impl/shape.h"
 #include "ebb/ops/impl/stretched.h"
 #include "ebb/ops/infer.h"
+#include "ebb/ops/random_part.h"
 #include "ebb/ops/view_of.h"
 
 namespace ebb::ops::impl {
 namespace {
-
-/// A state for as many elements as `like` has.
-RandomState reserve(const Tensor& like) {
-  return default_generator().reserve(static_cast<uint64_t>(like.numel()));
-}
 
 Tensor empty_like(const Tensor& input) {
   return ebb::empty(input.sizes(), input.dtype(), input.device());
@@ -34,7 +31,7 @@ Tensor empty_like(const Tensor& input) {
 
 /// Throws unless all values are from 0 to `most`; NaN passes, and gives NaN.
 void check_range(const Tensor& values, double most, const char* complaint) {
-  if (values.numel() == 0) return;
+  if (values.numel() == 0 || is_meta(values)) return;
   const Tensor once = without_repeats(values);
   const double low = min(once).item<double>(), high = max(once).item<double>();
   const bool is_finite = low > -INFINITY && high < INFINITY;
@@ -48,7 +45,7 @@ Tensor poisson(const Tensor& input) {
   check_range(input, INFINITY, "poisson: rates must be finite and not negative");
   const Tensor dense = contiguous(input), out = empty_like(dense);
   const auto kernel = kernel_for("poisson", kernels::poisson_kernels, dense);
-  kernel(context_of(dense), reserve(out), view_of(dense), view_of(out));
+  kernel(context_of(dense), random_part(out), view_of(dense), view_of(out));
   return out;
 }
 
@@ -59,14 +56,14 @@ Tensor binomial(const Tensor& count, const Tensor& prob) {
   const Tensor counts = contiguous(expand(count, sizes)), probs = contiguous(expand(prob, sizes));
   const Tensor out = empty_like(counts);
   const auto kernel = kernel_for("binomial", kernels::binomial_kernels, counts);
-  kernel(context_of(counts), reserve(out), view_of(counts), view_of(probs), view_of(out));
+  kernel(context_of(counts), random_part(out), view_of(counts), view_of(probs), view_of(out));
   return out;
 }
 
 Tensor standard_gamma(const Tensor& input, bool is_log) {
   const Tensor dense = contiguous(input), out = empty_like(dense);
   const auto kernel = kernel_for("standard_gamma", kernels::standard_gamma_kernels, dense);
-  kernel(context_of(dense), reserve(out), view_of(dense), is_log, view_of(out));
+  kernel(context_of(dense), random_part(out), view_of(dense), is_log, view_of(out));
   return out;
 }
 
