@@ -1,6 +1,7 @@
 // ebb/ops/check.cpp -- the throwing halves of the declared checks.
 #include "ebb/ops/check.h"
 
+#include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/sparse.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/compare.h"
@@ -13,6 +14,7 @@ namespace {
 
 void check_no_zero(const char* op, Kind input, const Tensor& other) {
   if (input > Kind::integer || is_differentiable(other.dtype())) return;
+  if (is_meta(other)) return;
   if (sum(eq(other, Scalar(0))).item<int64_t>() == 0) return;
   throw ValueError(
       str(op, ": an integer divisor must not be 0, got one in ", infer::describe(other)));

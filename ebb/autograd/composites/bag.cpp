@@ -23,6 +23,7 @@
 #include "ebb/autograd/ops/zeros.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/base/quotes.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/index_check.h"
 #include "ebb/ops/infer.h"
@@ -44,6 +45,7 @@ BagMode bag_mode(std::string_view mode) {
 }
 
 std::vector<int64_t> integers_of(const Tensor& tensor) {
+  if (is_meta(tensor)) throw_no_elements(kOp);
   const Tensor held = contiguous(cast(to_device(tensor, Device{}), DType::int64));
   const auto* const first = held.data<int64_t>();
   return {first, first + held.numel()};

@@ -30,6 +30,7 @@
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/watch/composite_call.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/infer.h"
 
@@ -42,6 +43,7 @@ using ops::infer::describe;
 constexpr double kImpossible = -1e30;
 
 std::vector<int64_t> integers_of(const Tensor& tensor) {
+  if (is_meta(tensor)) throw_no_elements("ctc_loss");
   const Tensor held = contiguous(cast(to_device(tensor, Device{}), DType::int64));
   const auto* const first = held.data<int64_t>();
   return {first, first + held.numel()};

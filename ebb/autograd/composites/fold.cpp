@@ -18,6 +18,7 @@
 #include "ebb/autograd/ops/unfold.h"
 #include "ebb/autograd/ops/zeros.h"
 #include "ebb/autograd/watch/composite_call.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/infer.h"
 
@@ -79,7 +80,9 @@ Windows windows_of(const char* op, const Pair& image, const WindowOptions& optio
 /// The place of each element of each window in the padded image, tap by tap.
 Tensor index_of(const Windows& windows, Device device) {
   const auto& [kernel, dilation, padding, stride, size, count] = windows;
-  const Tensor index = empty({kernel[0], kernel[1], count[0], count[1]}, DType::int64);
+  const Shape shape = {kernel[0], kernel[1], count[0], count[1]};
+  if (is_meta(device)) return reshape(empty(shape, DType::int64, device), {-1});
+  const Tensor index = empty(shape, DType::int64);
   auto* place = index.data<int64_t>();
   for (int64_t tap = 0; tap < windows.taps(); ++tap) {
     const int64_t row = tap / kernel[1] * dilation[0], column = tap % kernel[1] * dilation[1];

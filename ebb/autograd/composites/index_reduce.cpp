@@ -35,6 +35,7 @@
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/base/quotes.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -82,7 +83,7 @@ Tensor reduced(const char* op, const Tensor& input, int64_t dim, const Tensor& i
 /// Places in row-major order, none negative, as a vector.
 Tensor places(const char* op, const Tensor& input, const Tensor& index) {
   const Tensor flat = cast(reshape(index, Shape{-1}), DType::int64);
-  if (flat.numel() == 0) return flat;
+  if (flat.numel() == 0 || is_meta(flat)) return flat;
   const int64_t count = input.numel();
   const int64_t low = amin(flat).item<int64_t>(), high = amax(flat).item<int64_t>();
   if (low < -count || high >= count) {

@@ -22,6 +22,7 @@
 #include "ebb/autograd/ops/to_device.h"
 #include "ebb/autograd/ops/vsplit.h"
 #include "ebb/autograd/watch/composite_call.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -168,8 +169,8 @@ Tensor combinations(const Tensor& input, int64_t r, bool with_replacement) {
   int64_t pool = count;
   if (with_replacement && count > 0 && __builtin_add_overflow(count - 1, r, &pool)) pool = -1;
   const int64_t rows = choices(pool, r);
-  const Tensor index = empty({rows, r}, DType::int64);
-  write_choices(index.data<int64_t>(), rows, r, count, with_replacement);
+  const Tensor index = empty({rows, r}, DType::int64, is_meta(input) ? input.device() : Device{});
+  if (!is_meta(index)) write_choices(index.data<int64_t>(), rows, r, count, with_replacement);
   const Tensor places = to_device(reshape(index, Shape{-1}), input.device());
   return reshape(index_select(input, 0, places), Shape{rows, r});
 }

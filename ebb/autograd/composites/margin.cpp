@@ -28,6 +28,7 @@
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/ops/zeros.h"
 #include "ebb/autograd/watch/composite_call.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/index_check.h"
 #include "ebb/ops/infer.h"
@@ -93,7 +94,7 @@ namespace {
 Tensor is_named(const Tensor& target) { return eq(cumsum(cast(target < 0, DType::int64), -1), 0); }
 
 void check_classes(const char* op, const Tensor& target, int64_t classes) {
-  if (target.numel() == 0) return;
+  if (target.numel() == 0 || is_meta(target)) return;
   const auto largest = max(target).item<int64_t>(), least = min(target).item<int64_t>();
   if (largest < classes && least >= -1) return;
   throw ValueError(str(op, ": target must be from -1 to ", classes - 1, ", got ",
@@ -115,7 +116,8 @@ Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reducti
   Tensor named = is_named(labels);
   // Columns that no row uses would only cost time.
   const Tensor counts = sum(cast(named, DType::int64), kLastDim);
-  const int64_t longest = counts.numel() > 0 ? max(counts).item<int64_t>() : 0;
+  const bool is_known = counts.numel() > 0 && !is_meta(counts);
+  const int64_t longest = is_known ? max(counts).item<int64_t>() : counts.numel() > 0 ? classes : 0;
   labels = clamp(narrow(labels, 1, 0, longest), Scalar(0), std::nullopt);
   named = narrow(named, 1, 0, longest);
   const Tensor times = scatter_add(zeros({rows, classes}, DType::int64, input.device()), 1, labels,

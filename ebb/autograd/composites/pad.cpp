@@ -14,6 +14,7 @@
 #include "ebb/autograd/ops/to_device.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/base/quotes.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -72,7 +73,9 @@ Tensor padded_along(const Tensor& input, int dim, PadMode mode, int64_t before, 
     return padded_along(left, dim, mode, before + first, after + last);
   }
   const int64_t size = input.size(dim);
-  const Tensor index = empty(Shape{before + size + after}, DType::int64);
+  const Shape shape = {before + size + after};
+  if (is_meta(input)) return index_select(input, dim, empty(shape, DType::int64, input.device()));
+  const Tensor index = empty(shape, DType::int64);
   auto* const values = index.data<int64_t>();
   for (int64_t i = 0; i < index.numel(); ++i) values[i] = source_of(mode, i - before, size);
   return index_select(input, dim, to_device(index, input.device()));

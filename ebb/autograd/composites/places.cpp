@@ -37,6 +37,7 @@
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/base/quotes.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/infer.h"
 
@@ -48,7 +49,7 @@ using ops::infer::describe;
 /// Places in row-major order among `count`, none negative.
 Tensor checked_places(const Tensor& indices, int64_t count) {
   const Tensor places = cast(indices, DType::int64);
-  if (places.numel() == 0) return places;
+  if (places.numel() == 0 || is_meta(places)) return places;
   const int64_t low = amin(places).item<int64_t>(), high = amax(places).item<int64_t>();
   if (low < -count || high >= count) {
     throw IndexError(str("unravel_index: indices must be from ", -count, " to ", count - 1,
@@ -152,6 +153,10 @@ Tensor ordered(const Tensor& sequence, const Tensor& sorter) {
 /// given, is their number.
 Tensor sources_of(const Tensor& repeats, std::optional<int64_t> output_size) {
   constexpr const char* op = "repeat_interleave";
+  if (is_meta(repeats)) {  // the size is as it was given
+    if (!output_size) throw_no_elements(op, "give output_size, the sum of repeats");
+    return empty(Shape{*output_size}, DType::int64, repeats.device());
+  }
   const int64_t least = repeats.numel() == 0 ? 0 : amin(repeats).item<int64_t>();
   if (least < 0) throw ValueError(str(op, ": repeats must be at least 0, got ", least));
   const Tensor ends = cumsum(repeats, 0, DType::int64);

@@ -32,6 +32,7 @@
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/ops/zeros.h"
 #include "ebb/autograd/watch/composite_call.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/impl/pool_shape.h"
 #include "ebb/ops/index_check.h"
@@ -217,7 +218,7 @@ void check_fractional(const Tensor& input, const Tensor& samples, IntSpan kernel
   if (!equal(samples.sizes(), wanted)) {
     throw ShapeError(str(op, ": samples need shape ", wanted, ", got ", describe(samples)));
   }
-  if (samples.numel() == 0) return;
+  if (samples.numel() == 0 || is_meta(samples)) return;
   const double least = min(detach(samples)).item<double>();
   const double most = max(detach(samples)).item<double>();
   const bool is_good = least >= 0 && most < 1;  // neither for NaN

@@ -45,6 +45,7 @@
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/base/quotes.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -117,7 +118,7 @@ Tensor quantile_of(const QuantileCall& call, const Tensor& input, const Tensor& 
   const int axis = call.dim ? normalize_dim(call.op, *call.dim, input) : 0;
   check_not_empty(call.op, input);
   const Tensor shares = reshape(cast(q, DType::float64), Shape{-1});
-  if (q.numel() > 0) {
+  if (q.numel() > 0 && !is_meta(q)) {
     const double low = amin(shares).item<double>(), high = amax(shares).item<double>();
     if (!(low >= 0 && high <= 1)) {
       throw ValueError(str(call.op, ": q must be from 0 to 1, got ", low >= 0 ? high : low));

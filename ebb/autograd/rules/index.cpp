@@ -23,6 +23,7 @@
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/ops/zeros.h"
 #include "ebb/autograd/rules/shape.h"
+#include "ebb/core/tensor/meta.h"
 
 namespace ebb::autograd::rules {
 
@@ -39,7 +40,7 @@ Tensor numbered(const Tensor& index) {
 
 /// `grad` where `stays`, a bool tensor that broadcasts to it from the front, is true; else 0.
 Tensor kept_where(const Tensor& grad, const Tensor& stays) {
-  const bool is_all = sum(stays).item<int64_t>() == stays.numel();
+  const bool is_all = is_meta(stays) || sum(stays).item<int64_t>() == stays.numel();
   return is_all ? grad : where(stays, grad, 0);
 }
 

@@ -26,6 +26,7 @@
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/rules/linalg_support.h"
 #include "ebb/autograd/rules/lu_rows.h"
+#include "ebb/core/tensor/meta.h"
 
 namespace ebb::autograd::rules {
 namespace {
@@ -90,7 +91,7 @@ Tensor adjoint_inverse(const Tensor& A, const Tensor& LU, const Tensor& pivots) 
 Tensor det_times_inverse(const Tensor& A, const Tensor& det, const Tensor& LU,
                          const Tensor& pivots) {
   const Tensor is_singular = eq(detach(det), 0);
-  if (is_singular.numel() == 0 || !any(is_singular).item<bool>()) {
+  if (is_singular.numel() == 0 || is_meta(A) || !any(is_singular).item<bool>()) {
     return per_matrix(conj(det)) * adjoint_inverse(A, LU, pivots);
   }
   if (is_followed(A)) {

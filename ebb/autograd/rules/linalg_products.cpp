@@ -17,6 +17,7 @@
 #include "ebb/autograd/ops/sub.h"
 #include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/rules/linalg_support.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/impl/linalg_matrices.h"
 #include "ebb/ops/infer.h"
@@ -62,7 +63,8 @@ Tensor matrix_exp(const Tensor& A) {
                                             16380.,
                                             182.,
                                             1.};
-  const double norm = amax(sum(abs(detach(A)), Shape{-2})).item<double>();
+  const Tensor sums = sum(abs(detach(A)), Shape{-2});
+  const double norm = is_meta(A) ? 0 : amax(sums).item<double>();
   const int squarings = norm > kLargest && std::isfinite(norm)
                             ? static_cast<int>(std::ceil(std::log2(norm / kLargest)))
                             : 0;

@@ -29,6 +29,7 @@
 #include "ebb/autograd/rules/linalg_support.h"
 #include "ebb/core/base/linalg_error.h"
 #include "ebb/core/base/str.h"
+#include "ebb/core/tensor/meta.h"
 
 namespace ebb::autograd::rules {
 namespace {
@@ -62,7 +63,7 @@ class Gaps {
     const Tensor held = detach(claims);
     const Tensor beside = held - diag_embed(diagonal_of(held));
     const Tensor wrong = logical_and(coincide_, ne(beside, 0));
-    if (wrong.numel() == 0 || !any(wrong).item<bool>()) return shared;
+    if (wrong.numel() == 0 || is_meta(wrong) || !any(wrong).item<bool>()) return shared;
     if (kind == Coinciding::not_a_number) {
       return where(wrong, Scalar(std::numeric_limits<double>::quiet_NaN()), shared);
     }

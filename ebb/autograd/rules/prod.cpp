@@ -25,13 +25,14 @@
 #include "ebb/autograd/ops/transpose.h"
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/rules/reduce.h"
+#include "ebb/core/tensor/meta.h"
 
 namespace ebb::autograd::rules {
 namespace {
 
 bool has_zero(const Tensor& input) {
   const NoGradGuard guard;
-  return any(eq(input, 0)).item<bool>();
+  return !is_meta(input) && any(eq(input, 0)).item<bool>();
 }
 
 Tensor even_half(const Tensor& pairs) { return slice(pairs, -1, 0, std::nullopt, 2); }

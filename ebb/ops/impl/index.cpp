@@ -4,6 +4,7 @@
 // A 0-d tensor counts as one of shape [1] here, as in PyTorch.
 #include "ebb/ops/impl/index.h"
 
+#include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables/gather.h"
@@ -91,7 +92,9 @@ void scatter_into(const char* op, const ScatterTable& table, const Tensor& out, 
 /// A number as a tensor of the dtype that it is written to.
 Tensor number_like(const char* op, const Scalar& value, const Tensor& out) {
   Tensor number = empty(IntSpan(), out.dtype(), out.device());
-  value.store_as(out.dtype(), number.host_data(), op);
+  alignas(16) char converted[16];
+  void* const place = is_meta(out) ? converted : number.host_data();
+  value.store_as(out.dtype(), place, op);
   return number;
 }
 

@@ -3,6 +3,7 @@
 //
 // Several dims that lie in memory as one are one dim to a kernel, and an index of any shape is a
 // row of numbers to it. So everything here ends in index_select, index_add or index_copy.
+#include "ebb/core/tensor/meta.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables/combine_index.h"
 #include "ebb/kernels/tables/fill.h"
@@ -141,6 +142,7 @@ struct IndexedDims {
   Tensor places(const char* op, const Tensor& flat) const {
     if (is_mergeable) return flat;
     Tensor out = empty(flat.sizes(), DType::int64, flat.device());
+    if (is_meta(out)) return out;
     const auto* const from = flat.data<int64_t>();
     auto* const to = out.data<int64_t>();
     for (int64_t i = 0; i < flat.numel(); ++i) {

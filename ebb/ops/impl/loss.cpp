@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "ebb/core/tensor/device_memory.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/tables/cast.h"
 #include "ebb/kernels/tables/log_softmax.h"
@@ -141,7 +142,7 @@ void with_classes(const char* op, const Tensor& target, int64_t classes, int64_t
 
 /// Throws unless all are. For devices, whose kernels need not: the CPU's look at each they read.
 void check_classes(const char* op, const Tensor& target, int64_t classes, int64_t ignore_index) {
-  if (is_on_host(target)) return;
+  if (is_on_host(target) || is_meta(target)) return;
   const Tensor here = host_copy(target);
   const auto* const values = here.data<int64_t>();
   for (int64_t i = 0; i < here.numel(); ++i) {
@@ -241,6 +242,7 @@ namespace {
 /// weighs nothing here: the kernel finds it.
 double weight_of_targets(const Tensor& labels, const Tensor& weight, int64_t classes,
                          int64_t ignore_index) {
+  if (is_meta(labels)) return 1.0;
   const auto* const label = labels.data<int64_t>();
   const Tensor weights = weight.defined() ? contiguous(as_dtype(weight, DType::float64)) : weight;
   const double* const weight_of = weights.defined() ? weights.data<double>() : nullptr;

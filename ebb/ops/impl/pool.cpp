@@ -9,6 +9,7 @@
 
 #include "ebb/core/base/error.h"
 #include "ebb/core/runtime/parallel.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/kernels/tables/avg_pool.h"
 #include "ebb/kernels/tables/avg_pool_backward.h"
 #include "ebb/kernels/tables/max_pool.h"
@@ -257,7 +258,7 @@ std::tuple<Tensor, Tensor> pool_maxima(const std::string& op, const Tensor& inpu
                                      empty(sizes, DType::int32, input.device())};
   const auto& [values, indices] = results;
   const PlaneWindows made = windows();
-  if (values.numel() == 0) return results;
+  if (values.numel() == 0 || is_meta(values)) return results;
   const Tensor source = contiguous(input);
   if (pooled == 3) {
     pool_volume_maxima(kernel, made, source, values, indices);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "ebb/core/tensor/meta.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables/cast.h"
 #include "ebb/ops/impl/copies.h"
@@ -159,6 +160,7 @@ Tensor strided_sum(const Tensor& grad, int64_t length, IntSpan stride, int64_t o
     copy_elements(op, values, out, region, offset);
     return out;
   }
+  if (is_meta(out)) return out;
   const Tensor row = contiguous(values);
   const Tensor flat = make_alias(row, Shape{row.numel()}, Shape{1}, row.storage_offset());
   return index_add_(out, 0, places_of(region, offset), flat, 1);
