@@ -13,6 +13,7 @@
 #include "ebb/core/runtime/parallel_arrays.h"
 #include "ebb/core/runtime/profile.h"
 #include "ebb/core/tensor/device_memory.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/sparse.h"
 #include "ebb/kernels/cpu/pointwise/clip.h"
 #include "ebb/ops/creation.h"
@@ -52,6 +53,7 @@ Gradients gradients_of(const char* op, const std::vector<Tensor>& parameters) {
     }
     const Tensor grad = elements_of(parameters[i]);
     if (!grad.defined()) continue;
+    if (is_meta(grad)) throw_no_elements(op);
     found.indices.push_back(i);
     found.grads.push_back(grad);
     found.packed.push_back(ops::impl::contiguous(host_copy(detached(grad))));

@@ -7,6 +7,7 @@
 #include "ebb/autograd/ops/where.h"
 #include "ebb/core/base/thread_state.h"
 #include "ebb/core/tensor/device_memory.h"
+#include "ebb/core/tensor/meta.h"
 
 namespace ebb::optim {
 
@@ -14,6 +15,7 @@ namespace ebb::optim {
 
 Tensor made_master(const Tensor& parameter) {
   const ModeScope quiet(gate::kNoGrad, gate::kWatched);
+  if (is_meta(parameter)) return cast(parameter, DType::float32);
   return to_device(cast(host_copy(parameter), DType::float32), parameter.device());
 }
 

@@ -9,6 +9,7 @@
 #include "ebb/core/base/location.h"
 #include "ebb/core/runtime/parallel_arrays.h"
 #include "ebb/core/runtime/profile.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/sparse.h"
 #include "ebb/ops/copy.h"
 #include "ebb/ops/creation.h"
@@ -123,6 +124,10 @@ std::vector<Optimizer::Target> Optimizer::collect_targets() const {
     check_shape("a gradient", i, grad);
     Target& target = targets.emplace_back();
     target.index = i;
+    if (is_meta(parameters_[i])) {
+      target.values = parameters_[i];
+      continue;
+    }
     // The update rules are kernels of the CPU: what is elsewhere comes here and goes back.
     if (ops::is_elsewhere(parameters_[i])) {
       const ops::CpuFallback fallback(name_, grad.dtype(), parameters_[i].device());
@@ -188,7 +193,8 @@ Tensor Optimizer::fitting_state(size_t index, size_t which) const {
   const bool is_master = which == master_index();
   const bool is_current = state.seen.defined() && shows_same(state.seen, parameter) &&
                           state.version == parameter.version();
-  return is_master && !is_current ? mended_master(kept, parameter) : Tensor();
+  return is_master && !is_current && !is_meta(parameter) ? mended_master(kept, parameter)
+                                                         : Tensor();
 }
 
 std::vector<int64_t> Optimizer::lay_out(std::vector<Target>& targets) {
@@ -205,15 +211,18 @@ std::vector<int64_t> Optimizer::lay_out(std::vector<Target>& targets) {
     const bool is_first = target.factors.is_first;
     target.factors = last;
     target.factors.is_first = is_first;
+    const bool is_computed = !is_meta(target.values);  // else there is a state, but no numbers
     const DType dtype = target.values.dtype();
     target.operands.dtype = real_type_of(dtype);  // complex numbers count as pairs of real ones
-    target.operands.count = target.values.numel() * (is_complex(dtype) ? 2 : 1);
-    target.operands.data[0] = target.values.host_data();
-    target.operands.data[1] = target.grad.host_data();
+    if (is_computed) {
+      target.operands.count = target.values.numel() * (is_complex(dtype) ? 2 : 1);
+      target.operands.data[0] = target.values.host_data();
+      target.operands.data[1] = target.grad.host_data();
+    }
     for (size_t which = 0; which < state_names_.size(); ++which) {
       Tensor& tensor = state.tensors[which];
       if (target.made[which].defined()) tensor = std::move(target.made[which]);
-      if (!tensor.defined() || !keeps_state(target.index, which)) continue;
+      if (!is_computed || !tensor.defined() || !keeps_state(target.index, which)) continue;
       target.state[which] = state_of(target, tensor);
       if (which == master_index()) {
         target.operands.master = target.state[which].data<float>();
