@@ -18,7 +18,14 @@ import ebb
 from tests.python.devices import sim_device
 
 ROOT = Path(__file__).resolve().parents[3]
-NAMES = ("semantics.md", "errors.md", "explain.md", "amp.md", "torch_compat.md")
+NAMES = (
+    "semantics.md",
+    "errors.md",
+    "explain.md",
+    "amp.md",
+    "devices.md",
+    "torch_compat.md",
+)
 PAGES = [ROOT / "docs" / name for name in NAMES]
 WHOLE_PAGES = ("profiler.md",)  # whose sections are one program together
 BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?", re.M | re.S)
