@@ -26,6 +26,7 @@ def row(op: Op) -> dict[str, Any]:
         "python": op.python,
         "namespace": op.namespace,
         "aliases": list(op.aliases),
+        "spellings": {name: list(others) for name, others in op.spellings.items()},
         "operators": [[use.symbol.method, *use.operands] for use in op.operators],
         "cost": op.cost,
         "amp": op.amp,

@@ -43,6 +43,7 @@ KEYS = (
     "skip",
     "namespace",
     "aliases",
+    "spellings",
     "defaults",
     "python",
     "operator",
@@ -116,6 +117,9 @@ class Op:
     skip: str = ""
     namespace: str = ""  # one of NAMESPACES: the module that has the function
     aliases: tuple[str, ...] = ()  # more names; linalg.name in a namespace
+    spellings: dict[str, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # more keywords of a parameter
     defaults: dict[str, str] = field(default_factory=dict)  # to show where other overloads lack it
     python: str = "both"
     operators: tuple[OperatorUse, ...] = ()  # what languages write for a call
@@ -194,6 +198,11 @@ class Op:
     def is_creation(self) -> bool:
         """Whether it makes a tensor out of sizes and numbers."""
         return not self.tensors and not self.tensor_lists
+
+    @property
+    def makes_leaf(self) -> bool:
+        """Whether its result may be asked to require a gradient: a tensor that nothing computed."""
+        return self.is_creation or (self.reads == "geometry" and self.python != "private")
 
     @property
     def is_differentiable(self) -> bool:
@@ -323,6 +332,7 @@ class _Entry:
             skip=self.text("skip"),
             namespace=self.namespace(signature),
             aliases=self.aliases(),
+            spellings=self.spellings(signature),
             defaults=self.defaults(signature),
             python=self.choice("python", PYTHON_KINDS, "both"),
             cost=self.choice("cost", COSTS, "elements"),
@@ -404,6 +414,17 @@ class _Entry:
         return {
             name: self.guarded("dtypes", parse_class, str(value.get(name, "any"))) for name in names
         }
+
+    def spellings(self, signature: Signature) -> dict[str, tuple[str, ...]]:
+        names = [param.name for param in signature.params]
+        found = {
+            name: (value,) if isinstance(value, str) else tuple(value)
+            for name, value in self.values.get("spellings", {}).items()
+        }
+        for name, spelled in found.items():
+            if name not in names or set(spelled) & set(names):
+                self.fail(f"`spellings` needs `parameter: other names`, got `{name}`", "spellings")
+        return found
 
     def defaults(self, signature: Signature) -> dict[str, str]:
         value = self.values.get("defaults", {})

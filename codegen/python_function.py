@@ -27,6 +27,13 @@ KINDS = {
     "Reduction": "reduction",
 }
 
+# What front ends add to functions that make tensors which nothing computed.
+LEAF_OPTIONS = [
+    Argument("requires_grad", "boolean", "False", True, False, False, "bool", "false"),
+    Argument("layout", "layout", "None", True, True, False, "str", None, has_slot=False),
+    Argument("pin_memory", "boolean", "False", True, True, False, "bool", None, has_slot=False),
+]
+
 
 @dataclass
 class BoundOverload:
@@ -80,6 +87,7 @@ class BoundOverload:
                     param.cpp_default,
                     self.op.defaults.get(param.name, "None"),
                     param.default is not None and self.op.defaults.get(param.name) == "None",
+                    self.op.spellings.get(param.name, ()),
                 )
             )
         if self.has_out:
@@ -99,11 +107,17 @@ class BoundOverload:
                     "generator", "generator", "None", True, True, False, "Generator | None", ""
                 )
             )
-        if self.op.is_creation:
-            found.append(
-                Argument("requires_grad", "boolean", "False", True, False, False, "bool", "false")
-            )
-        return found
+        return found + (LEAF_OPTIONS if self.op.makes_leaf else [])
+
+    @property
+    def bound(self) -> list[Argument]:
+        """The arguments that calls have slots for."""
+        return [argument for argument in self.arguments if argument.has_slot]
+
+    @property
+    def spellings(self) -> list[tuple[str, str]]:
+        """Other keywords and the parameters that they mean."""
+        return [(other, one.name) for one in self.bound for other in one.spellings]
 
     @property
     def own(self) -> list[Argument]:
@@ -257,6 +271,18 @@ class PythonFunction:
         """The C function of one of the names."""
         own = name == self.shown_name
         return f"{self.key}_{form}" if own else f"{name.replace('.', '_')}_as_{form}"
+
+    @property
+    def spellings(self) -> list[tuple[str, str]]:
+        """Other keywords and the parameters that they mean, each pair once."""
+        return list(dict.fromkeys(pair for one in self.overloads for pair in one.spellings))
+
+    @property
+    def options(self) -> list[str]:
+        """The flags in C++ of keywords whose values are checked and change nothing."""
+        formats = ["memory_format" in [arg.name for arg in one.bound] for one in self.overloads]
+        found = ["kLayoutOption", "kPinOption"] if any(op.makes_leaf for op in self.ops) else []
+        return found + (["kFormatOption"] if any(formats) and not all(formats) else [])
 
     @property
     def results(self) -> list[Op]:

@@ -36,6 +36,8 @@ class Argument:
     cpp_default: str | None
     absent: str = "None"  # the default to show where other overloads lack it
     none_is_default: bool = False  # None stands for C++'s default
+    spellings: tuple[str, ...] = ()  # more keywords that it goes by
+    has_slot: bool = True  # else its value is checked and changes nothing
 
     @property
     def flags(self) -> str:

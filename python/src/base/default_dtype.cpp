@@ -3,6 +3,7 @@
 
 #include "ebb/core/base/error.h"
 #include "python/src/base/errors.h"
+#include "python/src/base/only_argument.h"
 #include "python/src/base/value_types.h"
 
 namespace ebb::python {
@@ -10,8 +11,9 @@ namespace {
 
 PyObject* get_default(PyObject*, PyObject*) { return Py_NewRef(dtype_object(default_dtype())); }
 
-PyObject* set_default(PyObject*, PyObject* wanted) {
+PyObject* set_default(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   return guarded([&] {
+    PyObject* const wanted = only_argument("set_default_dtype", "d", args, count, names);
     const std::optional<DType> dtype = to_dtype(wanted);
     if (!dtype || !is_floating(*dtype)) {
       throw DTypeError("set_default_dtype: needs a floating dtype, got " +
@@ -25,8 +27,8 @@ PyObject* set_default(PyObject*, PyObject* wanted) {
 PyMethodDef kFunctions[] = {
     {"get_default_dtype", get_default, METH_NOARGS,
      "get_default_dtype($module)\n--\n\nReturn the dtype of new floating tensors."},
-    {"set_default_dtype", set_default, METH_O,
-     "set_default_dtype($module, dtype, /)\n--\n\n"
+    {"set_default_dtype", as_method(set_default), METH_FASTCALL | METH_KEYWORDS,
+     "set_default_dtype($module, d)\n--\n\n"
      "Set the dtype of new floating tensors whose dtype nobody gives, and of what floating\n"
      "results operations make of integers."},
     {},

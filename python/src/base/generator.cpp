@@ -10,6 +10,7 @@
 #include "ebb/autograd/ops/empty.h"
 #include "python/src/base/error_names.h"
 #include "python/src/base/errors.h"
+#include "python/src/base/only_argument.h"
 #include "python/src/base/tensor_object.h"
 
 namespace ebb::python {
@@ -125,9 +126,9 @@ PyObject* module_manual_seed(PyObject* module, PyObject* seed) {
 PyObject* module_get_state(PyObject*, PyObject*) {
   return guarded([&] { return wrap(state_tensor(default_generator())); });
 }
-PyObject* module_set_state(PyObject*, PyObject* state) {
+PyObject* module_set_state(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   return guarded_as("set_rng_state", [&] {
-    set_state(default_generator(), state);
+    set_state(default_generator(), only_argument("set_rng_state", "new_state", args, count, names));
     return Py_NewRef(Py_None);
   });
 }
@@ -138,8 +139,8 @@ PyMethodDef kFunctions[] = {
      "Start the default generator's sequence of `seed`; return the generator."},
     {"get_rng_state", module_get_state, METH_NOARGS,
      "get_rng_state($module)\n--\n\nReturn the default generator's state as a uint8 tensor."},
-    {"set_rng_state", module_set_state, METH_O,
-     "set_rng_state($module, state, /)\n--\n\nGo back to a state of the default generator."},
+    {"set_rng_state", as_method(module_set_state), METH_FASTCALL | METH_KEYWORDS,
+     "set_rng_state($module, new_state)\n--\n\nGo back to a state of the default generator."},
     {},
 };
 

@@ -97,15 +97,49 @@ std::string_view canonical_name(std::string_view name) {
   return name;
 }
 
-int find_param(Overload overload, PyObject* name) {
-  for (size_t index = 0; index < overload.size(); ++index) {
-    if (overload[index].interned == name) return static_cast<int>(index);
-  }
-  const std::string_view wanted = canonical_name(utf8_of(name));
+int find_named(Overload overload, std::string_view wanted) {
   for (size_t index = 0; index < overload.size(); ++index) {
     if (overload[index].name == wanted) return static_cast<int>(index);
   }
   return -1;
+}
+
+int find_param(const OpSpec& spec, Overload overload, PyObject* name) {
+  for (size_t index = 0; index < overload.size(); ++index) {
+    if (overload[index].interned == name) return static_cast<int>(index);
+  }
+  const std::string_view wanted = canonical_name(utf8_of(name));
+  if (const int index = find_named(overload, wanted); index >= 0) return index;
+  for (const Spelling& spelling : spec.spellings) {
+    if (spelling.spelled != wanted) continue;
+    if (const int index = find_named(overload, spelling.name); index >= 0) return index;
+  }
+  return -1;
+}
+
+[[noreturn]] void throw_option(const OpSpec& spec, std::string_view name, std::string_view needs,
+                               PyObject* value) {
+  throw DTypeError(
+      str(spec.name, "(): argument '", name, "' must be ", needs, ", got ", type_name(value)));
+}
+
+/// Whether a keyword without a parameter asks for what is done anyway; throws if for more.
+bool is_met_anyway(const OpSpec& spec, PyObject* keyword, PyObject* value) {
+  if (spec.options == 0) return false;
+  const std::string_view name = utf8_of(keyword);
+  if ((spec.options & kFormatOption) != 0 && name == "memory_format") return value == Py_None;
+  if ((spec.options & kPinOption) != 0 && name == "pin_memory") {
+    if (value != Py_None && !PyBool_Check(value)) throw_option(spec, name, "bool", value);
+    return true;
+  }
+  if ((spec.options & kLayoutOption) == 0 || name != "layout") return false;
+  if (value == Py_None) return true;
+  if (!PyUnicode_Check(value)) throw_option(spec, name, "ebb.layout", value);
+  if (utf8_of(value) != "strided") {
+    throw ValueError(str(spec.name, "(): layout must be ebb.strided, got ",
+                         in_quotes(utf8_of(value)), "\nhint: to_sparse() makes sparse tensors"));
+  }
+  return true;
 }
 
 int positional_count(Overload overload) {
@@ -144,12 +178,14 @@ bool place_positional(Overload overload, const Call& call, PyObject** slots, Ref
   return true;
 }
 
-bool place_keywords(Overload overload, const Call& call, PyObject** slots, Failure& failure) {
+bool place_keywords(const OpSpec& spec, Overload overload, const Call& call, PyObject** slots,
+                    Failure& failure) {
   const Py_ssize_t count = PyTuple_GET_SIZE(call.names);
   for (Py_ssize_t keyword = 0; keyword < count; ++keyword) {
     PyObject* const name = PyTuple_GET_ITEM(call.names, keyword);
-    const int index = find_param(overload, name);
+    const int index = find_param(spec, overload, name);
     if (index < 0) {
+      if (is_met_anyway(spec, name, call.args[call.count + keyword])) continue;
       failure = {.what = Failure::What::unknown_keyword, .got = name};
       return false;
     }
@@ -182,13 +218,14 @@ bool check_kinds(Overload overload, PyObject** slots, Failure& failure) {
 }
 
 /// Whether an overload fits; `failure` is set if not.
-bool try_overload(Overload overload, const Call& call, PyObject** slots, Ref& extra,
+bool try_overload(const OpSpec& spec, size_t number, const Call& call, PyObject** slots, Ref& extra,
                   Failure& failure) {
+  const Overload overload = spec.overloads[number];
   if (!place_positional(overload, call, slots, extra)) {
     failure = {.what = Failure::What::too_many};
     return false;
   }
-  if (call.names != nullptr && !place_keywords(overload, call, slots, failure)) return false;
+  if (call.names != nullptr && !place_keywords(spec, overload, call, slots, failure)) return false;
   return check_kinds(overload, slots, failure);
 }
 
@@ -277,7 +314,7 @@ void Arguments::bind(const Call& call) {
     prepare(spec_);
   for (size_t index = 0; index < spec_.overloads.size(); ++index) {
     Failure failure;
-    if (try_overload(spec_.overloads[index], call, slots_.data(), extra_, failure)) [[likely]] {
+    if (try_overload(spec_, index, call, slots_.data(), extra_, failure)) [[likely]] {
       overload_ = static_cast<int>(index);
       return;
     }
@@ -292,7 +329,7 @@ void Arguments::throw_no_fit(const Call& call) {
   std::vector<Failure> failures(spec_.overloads.size());
   for (size_t index = 0; index < failures.size(); ++index) {
     slots_ = {};
-    try_overload(spec_.overloads[index], call, slots_.data(), extra_, failures[index]);
+    try_overload(spec_, index, call, slots_.data(), extra_, failures[index]);
   }
   explain_failures(spec_, call, failures);
 }

@@ -54,10 +54,24 @@ struct Param {
 };
 using Overload = std::span<Param>;
 
+/// Another keyword that a parameter goes by.
+struct Spelling {
+  std::string_view spelled;
+  std::string_view name;
+};
+
+// Keywords that only ask for what is done anyway: layout=ebb.strided, pin_memory, and
+// memory_format=None where another overload knows formats. Looked for once no parameter fits.
+inline constexpr uint8_t kLayoutOption = 1;
+inline constexpr uint8_t kPinOption = 2;
+inline constexpr uint8_t kFormatOption = 4;
+
 /// The Python function `name` and its overloads in the order in which they are tried.
 struct OpSpec {
   const char* name;
   std::span<const Overload> overloads;
+  std::span<const Spelling> spellings = {};
+  uint8_t options = 0;
   bool prepared = false;
 };
 

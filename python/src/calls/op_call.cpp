@@ -29,6 +29,21 @@ bool takes_long(const Tensor& input, int64_t columns) {
   return static_cast<double>(element_count(input)) * static_cast<double>(columns) > kHeavyProducts;
 }
 
+/// Throws if `out` cannot take the result.
+void check_out(const char* function, const Tensor& result, const Tensor& out) {
+  if (is_grad_enabled() && (result.requires_grad() || out.requires_grad())) {
+    autograd::throw_out_requires_grad(function);
+  }
+  if (!equal(result.sizes(), out.sizes())) {
+    throw ShapeError(str(function, ": 'out' must have the shape ", result.shape(),
+                         " of the result, got ", describe_shape(out)));
+  }
+  if (kind_of(result.dtype()) > kind_of(out.dtype())) {
+    throw DTypeError(str(function, ": result type ", result.dtype(),
+                         " can't be cast to the type of 'out', ", out.dtype()));
+  }
+}
+
 }  // namespace
 
 bool is_heavy_list(const std::vector<Tensor>& tensors) {
@@ -56,17 +71,7 @@ bool is_heavy_size(IntSpan sizes) {
 }
 
 Tensor copied_out(const char* function, const Tensor& result, const Tensor& out) {
-  if (is_grad_enabled() && (result.requires_grad() || out.requires_grad())) {
-    autograd::throw_out_requires_grad(function);
-  }
-  if (!equal(result.sizes(), out.sizes())) {
-    throw ShapeError(str(function, ": 'out' must have the shape ", result.shape(),
-                         " of the result, got ", describe_shape(out)));
-  }
-  if (kind_of(result.dtype()) > kind_of(out.dtype())) {
-    throw DTypeError(str(function, ": result type ", result.dtype(),
-                         " can't be cast to the type of 'out', ", out.dtype()));
-  }
+  check_out(function, result, out);
   copy_(out, result);
   return out;
 }
@@ -76,8 +81,13 @@ void copy_all_out(const char* function, std::span<Tensor* const> results,
   if (results.size() != out.size()) {
     throw ValueError(str(function, ": 'out' needs ", results.size(), " tensors, got ", out.size()));
   }
+  // All or nothing is written.
   for (size_t index = 0; index < out.size(); ++index) {
-    *results[index] = copied_out(function, *results[index], out[index]);
+    check_out(function, *results[index], out[index]);
+  }
+  for (size_t index = 0; index < out.size(); ++index) {
+    copy_(out[index], *results[index]);
+    *results[index] = out[index];
   }
 }
 

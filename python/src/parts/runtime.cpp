@@ -10,6 +10,7 @@
 #include "python/src/base/error_names.h"
 #include "python/src/base/errors.h"
 #include "python/src/base/location.h"
+#include "python/src/base/only_argument.h"
 #include "python/src/base/text.h"
 #include "python/src/calls/args.h"
 
@@ -18,8 +19,9 @@ namespace {
 
 PyObject* get_threads(PyObject*, PyObject*) { return PyLong_FromLong(num_threads()); }
 
-PyObject* set_threads(PyObject*, PyObject* count) {
+PyObject* set_threads(PyObject*, PyObject* const* args, Py_ssize_t given, PyObject* names) {
   return guarded_as("set_num_threads", [&] {
+    PyObject* const count = only_argument("set_num_threads", "num", args, given, names);
     if (!PyLong_Check(count)) {
       throw DTypeError(str("set_num_threads: needs an int, got ", type_name(count)));
     }
@@ -154,8 +156,8 @@ PyObject* set_package(PyObject*, PyObject* folder) {
 PyMethodDef kFunctions[] = {
     {"get_num_threads", get_threads, METH_NOARGS,
      "get_num_threads($module)\n--\n\nReturn how many threads one op may use."},
-    {"set_num_threads", set_threads, METH_O,
-     "set_num_threads($module, count, /)\n--\n\nSet how many threads one op may use.\n\n"
+    {"set_num_threads", as_method(set_threads), METH_FASTCALL | METH_KEYWORDS,
+     "set_num_threads($module, num)\n--\n\nSet how many threads one op may use.\n\n"
      "Results do not depend on it.\n"},
     {"memory_stats", stats, METH_NOARGS,
      "memory_stats($module)\n--\n\nReturn live, peak and reserved bytes as a dict."},

@@ -15,6 +15,7 @@
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/clone.h"
 #include "ebb/autograd/ops/contiguous.h"
+#include "ebb/autograd/ops/detach.h"
 #include "ebb/autograd/ops/empty.h"
 #include "ebb/autograd/ops/to_device.h"
 #include "ebb/autograd/watch/cut_trace.h"
@@ -26,8 +27,12 @@
 #include "python/src/base/error_names.h"
 #include "python/src/base/errors.h"
 #include "python/src/base/numpy_types.h"
+#include "python/src/base/only_argument.h"
+#include "python/src/base/text.h"
 #include "python/src/base/value_types.h"
 #include "python/src/calls/args.h"
+#include "python/src/calls/op_call.h"
+#include "python/src/calls/plain_args.h"
 
 namespace ebb::python {
 namespace {
@@ -236,13 +241,22 @@ Param tensor_params[] = {{"data", ArgKind::object},
                          {"device", ArgKind::device, kOptional},
                          {"requires_grad", ArgKind::boolean, kHasDefault}};
 const Overload tensor_overloads[] = {tensor_params};
-OpSpec tensor_spec{"tensor", tensor_overloads};
+OpSpec tensor_spec{"tensor", tensor_overloads, {}, kPinOption};
 
 Param as_tensor_params[] = {{"data", ArgKind::object},
                             {"dtype", ArgKind::dtype, kOptional},
                             {"device", ArgKind::device, kOptional}};
 const Overload as_tensor_overloads[] = {as_tensor_params};
 OpSpec as_tensor_spec{"as_tensor", as_tensor_overloads};
+
+Param asarray_params[] = {{"obj", ArgKind::object},
+                          {"dtype", ArgKind::dtype, kOptional},
+                          {"device", ArgKind::device, kOptional},
+                          {"copy", ArgKind::boolean, kOptional},
+                          {"requires_grad", ArgKind::boolean, kOptional}};
+const Overload asarray_overloads[] = {asarray_params};
+constexpr Spelling asarray_spellings[] = {{"data", "obj"}};
+OpSpec asarray_spec{"asarray", asarray_overloads, asarray_spellings};
 
 PyObject* copy_data(const Call& call) {
   return guarded_call(tensor_spec, call, [&](const Arguments& arguments) {
@@ -256,29 +270,52 @@ PyObject* make_tensor(PyObject*, PyObject* const* args, Py_ssize_t count, PyObje
   return renamed("tensor", copy_data({nullptr, args, count, names}));
 }
 
-PyObject* share_data(const Call& call) {
-  return guarded_call(as_tensor_spec, call, [&](const Arguments& arguments) -> PyObject* {
-    const std::optional<Device> device = arguments.optional_device(2);
-    PyObject* const data = arguments.object(0);
-    const std::optional<DType> dtype = arguments.optional_dtype(1);
-    if (!is_tensor(data) && !is_numpy_array(data)) {
-      return wrap(tensor_from_data(data, dtype, device));
-    }
-    const Tensor shared = is_tensor(data) ? tensor_of(data) : tensor_from_array(data);
-    const bool fits = !dtype || *dtype == shared.dtype();
-    const Tensor converted = fits ? shared : ebb::cast(shared, *dtype);
-    return wrap(ebb::to_device(converted, device_for(data, device)));
-  });
-}
-PyObject* as_tensor(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  return renamed("as_tensor", share_data({nullptr, args, count, names}));
-}
-PyObject* asarray(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  return renamed("asarray", share_data({nullptr, args, count, names}));
+/// A tensor of data, over its memory where that is possible.
+struct Shared {
+  Tensor tensor;
+  bool is_copy = true;
+};
+Shared shared_of(PyObject* data, std::optional<DType> dtype, std::optional<Device> device) {
+  if (!is_tensor(data) && !is_numpy_array(data)) return {tensor_from_data(data, dtype, device)};
+  const Tensor shared = is_tensor(data) ? tensor_of(data) : tensor_from_array(data);
+  const bool fits = !dtype || *dtype == shared.dtype();
+  const Tensor converted = fits ? shared : ebb::cast(shared, *dtype);
+  const Device place = device_for(data, device);
+  return {ebb::to_device(converted, place), !fits || place != shared.device()};
 }
 
-PyObject* from_numpy(PyObject*, PyObject* array) {
+PyObject* as_tensor(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  const Call call{nullptr, args, count, names};
+  return renamed("as_tensor", guarded_call(as_tensor_spec, call, [&](const Arguments& arguments) {
+                   return wrap(shared_of(arguments.object(0), arguments.optional_dtype(1),
+                                         arguments.optional_device(2))
+                                   .tensor);
+                 }));
+}
+
+PyObject* shared_as_asked(const Call& call) {
+  return guarded_call(asarray_spec, call, [&](const Arguments& arguments) {
+    auto [made, is_copy] =
+        shared_of(arguments.object(0), arguments.optional_dtype(1), arguments.optional_device(2));
+    const std::optional<bool> copy = arguments.optional_boolean(3);
+    if (copy == false && is_copy) {
+      throw ValueError("asarray: needs a copy for this obj, dtype or device, got copy=False");
+    }
+    if (copy == true && !is_copy) made = ebb::clone(made);
+    if (arguments.given(4) && arguments.boolean(4)) {
+      made = ebb::detach(made);  // obj itself is left as it is
+      requires_grad_(made);
+    }
+    return wrap(std::move(made));
+  });
+}
+PyObject* asarray(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return renamed("asarray", shared_as_asked({nullptr, args, count, names}));
+}
+
+PyObject* from_numpy(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   return guarded_as("from_numpy", [&] {
+    PyObject* const array = only_argument("from_numpy", "ndarray", args, count, names);
     if (!is_numpy_array(array)) {
       throw DTypeError(str("from_numpy: needs a numpy.ndarray, got ", type_name(array)));
     }
@@ -286,9 +323,25 @@ PyObject* from_numpy(PyObject*, PyObject* array) {
   });
 }
 
+/// _copied_out(function, result, out): what `out=` of a function written in Python does.
+PyObject* copy_out(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    check_count("_copied_out", count, 3);
+    const std::string function(utf8_of(args[0]));
+    if (!is_tensor(args[2])) {
+      throw DTypeError(
+          str(function, "(): argument 'out' must be Tensor, got ", type_name(args[2])));
+    }
+    copied_out(function.c_str(), tensor_of(args[1]), tensor_of(args[2]));
+    return Py_NewRef(args[2]);
+  });
+}
+
 PyMethodDef kFunctions[] = {
+    {"_copied_out", as_method(copy_out), METH_FASTCALL, nullptr},
     {"tensor", as_method(make_tensor), METH_FASTCALL | METH_KEYWORDS,
-     "tensor($module, data, dtype=None, device=None, requires_grad=False)\n--\n\n"
+     "tensor($module, data, dtype=None, device=None, requires_grad=False, *, pin_memory=False)\n"
+     "--\n\n"
      "Return a new tensor with the values of numbers, an array, a tensor, or nested sequences of\n"
      "them.\n\n"
      "Raises:\n    ValueError: If sequences are ragged; names the position.\n"},
@@ -296,10 +349,11 @@ PyMethodDef kFunctions[] = {
      "as_tensor($module, data, dtype=None, device=None)\n--\n\n"
      "Like tensor(), but share the memory of an array or tensor where that is possible.\n"},
     {"asarray", as_method(asarray), METH_FASTCALL | METH_KEYWORDS,
-     "asarray($module, data, dtype=None, device=None)\n--\n\nThe Array API's name of "
-     "as_tensor().\n"},
-    {"from_numpy", from_numpy, METH_O,
-     "from_numpy($module, array, /)\n--\n\n"
+     "asarray($module, obj, dtype=None, device=None, copy=None, requires_grad=False)\n--\n\n"
+     "Like as_tensor(), but copy always where copy is True, and never where it is False.\n\n"
+     "Raises:\n    ValueError: If copy is False, and obj, dtype or device need a copy.\n"},
+    {"from_numpy", as_method(from_numpy), METH_FASTCALL | METH_KEYWORDS,
+     "from_numpy($module, ndarray)\n--\n\n"
      "Return a tensor that shares the memory of a NumPy array.\n\n"
      "Writes through either are seen by both, but writes through NumPy are not noticed by the\n"
      "checks of saved tensors.\n\n"

@@ -104,7 +104,8 @@ PyObject* contiguous_query(PyObject* self, PyObject* const* args, Py_ssize_t cou
 
 Param flag_params[] = {{"self", ArgKind::tensor}, {"requires_grad", ArgKind::boolean, kHasDefault}};
 const Overload flag_overloads[] = {flag_params};
-OpSpec requires_grad_spec{"requires_grad_", flag_overloads};
+constexpr Spelling flag_spellings[] = {{"mode", "requires_grad"}};
+OpSpec requires_grad_spec{"requires_grad_", flag_overloads, flag_spellings};
 
 PyObject* set_requires_grad(PyObject* self, PyObject* const* args, Py_ssize_t count,
                             PyObject* names) {
@@ -168,6 +169,13 @@ Param to_other_params[] = {{"self", ArgKind::tensor},
 const Overload to_overloads[] = {to_dtype_params, to_device_params, to_other_params};
 OpSpec to_spec{"to", to_overloads};
 
+/// A tensor with its dims in memory in the order of a format.
+PyObject* arranged(Ref&& found, std::optional<std::string_view> format) {
+  if (!format || *format == "preserve_format") return found.release();
+  const Tensor& made = tensor_of(found.get());
+  return wrap(run(is_heavy(made), [&] { return ebb::contiguous(made, *format); }));
+}
+
 PyObject* convert_as_asked(const Call& call) {
   return guarded_call(to_spec, call, [&](const Arguments& arguments) {
     const Tensor& tensor = tensor_of(call.self);
@@ -185,10 +193,7 @@ PyObject* convert_as_asked(const Call& call) {
     const bool copies = arguments.given(copy) && arguments.boolean(copy);
     Ref found(device != tensor.device() ? moved(call.self, device, dtype)
                                         : converted(call.self, dtype, copies));
-    const auto format = arguments.optional_text(copy + 1);
-    if (!format || *format == "preserve_format") return found.release();
-    const Tensor& made = tensor_of(found.get());
-    return wrap(run(is_heavy(made), [&] { return ebb::contiguous(made, *format); }));
+    return arranged(std::move(found), arguments.optional_text(copy + 1));
   });
 }
 
@@ -197,11 +202,16 @@ PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* 
   return renamed("to", convert_as_asked({self, args, count, names}));
 }
 
-PyObject* to_cpu(PyObject* self, PyObject*) {
-  return guarded([&] {
+OpSpec cpu_spec{"cpu", format_overloads};
+
+PyObject* to_cpu(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  const auto on_host = [&] {
     const Tensor& tensor = tensor_of(self);
-    if (tensor.device() == Device{}) return Py_NewRef(self);
-    return moved(self, {}, tensor.dtype());
+    return tensor.device() == Device{} ? Py_NewRef(self) : moved(self, {}, tensor.dtype());
+  };
+  if (count == 0 && names == nullptr) return guarded(on_host);
+  return guarded_call(cpu_spec, {self, args, count, names}, [&](const Arguments& arguments) {
+    return arranged(Ref(on_host()), arguments.optional_text(1));
   });
 }
 PyObject* pinned_query(const Tensor&) { Py_RETURN_FALSE; }
@@ -226,8 +236,19 @@ PyObject* type_as(PyObject* self, PyObject* other) {
 
 // --- NumPy and Python values ---
 
-PyObject* numpy(PyObject* self, PyObject*) {
-  return guarded([&] { return array_of(self); });
+Param force_params[] = {{"self", ArgKind::tensor},
+                        {"force", ArgKind::boolean, kHasDefault | kKeywordOnly}};
+const Overload force_overloads[] = {force_params};
+OpSpec numpy_spec{"numpy", force_overloads};
+
+PyObject* numpy(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  if (count == 0 && names == nullptr) return guarded([&] { return array_of(self); });
+  return guarded_call(numpy_spec, {self, args, count, names}, [&](const Arguments& arguments) {
+    if (!arguments.given(1) || !arguments.boolean(1)) return array_of(self);
+    const Tensor& tensor = tensor_of(self);
+    const Ref plain(wrap(run(true, [&] { return ebb::detach(ebb::to_device(tensor, {})); })));
+    return array_of(plain.get());
+  });
 }
 PyObject* same(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
@@ -365,14 +386,15 @@ PyMethodDef kMethods[] = {
     {"int", convert<DType::int32>, METH_NOARGS, "int($self)\n--\n\nReturn it as int32."},
     {"long", convert<DType::int64>, METH_NOARGS, "long($self)\n--\n\nReturn it as int64."},
     {"bool", convert<DType::boolean>, METH_NOARGS, "bool($self)\n--\n\nReturn it as bool."},
-    {"cpu", to_cpu, METH_NOARGS,
-     "cpu($self)\n--\n\nReturn it in the CPU's memory; itself if it is there."},
+    {"cpu", as_method(to_cpu), kFast,
+     "cpu($self, memory_format=None)\n--\n\nReturn it in the CPU's memory; itself if it is there."},
     {"pin_memory", same, METH_NOARGS,
      "pin_memory($self)\n--\n\nReturn the tensor: ebb stages copies itself."},
     {"is_pinned", call<pinned_query>, METH_NOARGS, "is_pinned($self)\n--\n\nReturn False."},
     {"_record_stream", use_on_stream, METH_O, nullptr},
-    {"numpy", numpy, METH_NOARGS,
-     "numpy($self)\n--\n\nReturn a NumPy array over the same memory.\n\n"
+    {"numpy", as_method(numpy), kFast,
+     "numpy($self, *, force=False)\n--\n\nReturn a NumPy array over the same memory.\n\n"
+     "With force, one of the values alone: detached, and copied to the CPU if need be.\n\n"
      "Raises:\n    RuntimeError: If the tensor requires grad.\n"},
     {"__array__", as_method(to_array), METH_VARARGS | METH_KEYWORDS,
      "__array__($self, dtype=None, copy=None)\n--\n\nReturn it as NumPy asks for it."},
