@@ -182,7 +182,8 @@ def test_out_forms_write_where_they_are_told(row, dtype):
             given = outs[0] if len(outs) == 1 else tuple(outs)
             results = as_list(function_of(row)(*positional, **named, out=given))
             assert all(one is out for one, out in zip(results, outs, strict=True)), what
-            check_results(row, arguments, outs, dtype, what)
+            written = as_list(without_phases(row, outs)) if len(outs) > 1 else outs
+            check_results(row, arguments, written, dtype, what)
 
 
 @pytest.mark.parametrize("row", [row for row in COMPUTED if "dtypes" in row.test], ids=str)
