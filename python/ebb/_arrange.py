@@ -32,11 +32,12 @@ def einsum(equation, *operands):
     return _C._ops.einsum(_tensors("einsum", operands), equation)
 
 
-def tensordot(a, b, dims=2):
+def tensordot(a, b, dims=2, out=None):
     """Return the sum of products over dims of ``a`` and ``b``.
 
     Args:
         dims: How many of the last dims of ``a`` go with the first of ``b``; or a pair of lists.
+        out: A tensor of the result's shape and dtype to write to.
     """
     if isinstance(dims, _int):
         if not 0 <= dims <= min(a.ndim, b.ndim):
@@ -45,16 +46,17 @@ def tensordot(a, b, dims=2):
             )
         dims = (list(range(a.ndim - dims, a.ndim)), list(range(dims)))
     first, second = dims
-    return _C._ops.tensordot(a, b, first, second)
+    found = _C._ops.tensordot(a, b, first, second)
+    return found if out is None else _C._copied_out("tensordot", found, out)
 
 
 def meshgrid(*tensors, indexing="ij"):
     """Return coordinate grids of 1-d tensors, one dim for each.
 
     Args:
-        indexing: "ij", or "xy" to exchange the first two dims.
+        indexing: "ij", or "xy" to exchange the first two dims; None stands for "ij".
     """
-    return _C._ops.meshgrid(_tensors("meshgrid", tensors), indexing)
+    return _C._ops.meshgrid(_tensors("meshgrid", tensors), indexing or "ij")
 
 
 def broadcast_tensors(*tensors):
@@ -62,11 +64,10 @@ def broadcast_tensors(*tensors):
     return _C._ops.broadcast_tensors(_tensors("broadcast_tensors", tensors))
 
 
-def chain_matmul(*matrices):
+def chain_matmul(*matrices, out=None):
     """Return the product of matrices in the cheapest order: linalg.multi_dot; of one, itself."""
-    if len(matrices) == 1:
-        return matrices[0]
-    return ebb.linalg.multi_dot(matrices)
+    found = matrices[0] if len(matrices) == 1 else ebb.linalg.multi_dot(matrices)
+    return found if out is None else _C._copied_out("chain_matmul", found, out)
 
 
 def block_diag(*tensors):
@@ -106,13 +107,18 @@ def atleast_3d(*tensors):
     return _at_least("atleast_3d", tensors)
 
 
-def nonzero(input, *, as_tuple=False):
+def nonzero(input, *, as_tuple=False, out=None):
     """Return the indices of all elements that are not zero, one row each.
 
     Args:
         as_tuple: Return one tensor per dim instead, with which ``input`` can be indexed.
+        out: A tensor of the result's shape and dtype to write to; not with ``as_tuple``.
     """
     rows = _C._ops.nonzero(input)
+    if out is not None:
+        if as_tuple:
+            raise ebb.errors.ValueError("nonzero: out is one tensor, so as_tuple must be False")
+        return _C._copied_out("nonzero", rows, out)
     if not as_tuple:
         return rows
     return tuple(rows.unbind(1)) if input.ndim > 0 else (_C._ops.flatnonzero(input),)

@@ -5,11 +5,22 @@
 import builtins
 
 import ebb
-from ebb._C import Size, Tensor
+from ebb._C import Size, Tensor, _copied_out
+from ebb._formats import check_leaf_options
 
 
 def logspace(
-    start, end, steps, base=10.0, *, out=None, dtype=None, device=None, requires_grad=False
+    start,
+    end,
+    steps,
+    base=10.0,
+    *,
+    out=None,
+    dtype=None,
+    device=None,
+    requires_grad=False,
+    layout=None,
+    pin_memory=False,
 ):
     """Return ``base`` to the power of ``steps`` numbers evenly spaced from ``start`` to ``end``.
 
@@ -17,13 +28,25 @@ def logspace(
         >>> ebb.logspace(0, 2, 3).tolist()
         [1.0, 10.0, 100.0]
     """
+    check_leaf_options("logspace", layout, pin_memory)
     dtype = dtype or ebb.get_default_dtype()
     exact = ebb.complex128 if dtype.is_complex else ebb.float64
     powers = base ** ebb.linspace(start, end, steps, dtype=ebb.float64, device=device).to(exact)
-    return _given(powers.to(dtype), out, requires_grad)
+    return _given("logspace", powers.to(dtype), out, requires_grad)
 
 
-def range(start=0, end=None, step=1, *, out=None, dtype=None, device=None, requires_grad=False):
+def range(
+    start=0,
+    end=None,
+    step=1,
+    *,
+    out=None,
+    dtype=None,
+    device=None,
+    requires_grad=False,
+    layout=None,
+    pin_memory=False,
+):
     """Return the numbers ``start``, ``start + step``, ... up to ``end``, which is included.
 
     Unlike arange() it ends with ``end``, and gives the default dtype for integers too.
@@ -32,6 +55,7 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, device=None, requi
         >>> ebb.range(1, 3).tolist()
         [1.0, 2.0, 3.0]
     """
+    check_leaf_options("range", layout, pin_memory)
     start, end = (0, start) if end is None else (start, end)
     if step == 0 or (end - start) / step < 0:
         raise ebb.errors.ValueError(
@@ -41,36 +65,58 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, device=None, requi
     whole = all(isinstance(one, int) for one in (start, end, step))
     kind = ebb.int64 if whole else ebb.float64
     numbers = start + step * ebb.arange(count, dtype=kind, device=device)
-    return _given(numbers.to(dtype or ebb.get_default_dtype()), out, requires_grad)
+    return _given("range", numbers.to(dtype or ebb.get_default_dtype()), out, requires_grad)
 
 
-def _given(found, out, requires_grad):
+def _given(function, found, out, requires_grad):
     """Return ``found``, or ``out`` with its elements."""
     if out is None:
         return found.requires_grad_(requires_grad)
-    if out.shape != found.shape:
-        raise ebb.ShapeError(f"out needs shape {list(found.shape)}, got {list(out.shape)}")
-    return out.copy_(found)
+    return _copied_out(function, found, out)
 
 
-def tril_indices(row, col, offset=0, *, dtype=None, device=None):
+def tril_indices(
+    row,
+    col,
+    offset=0,
+    *,
+    dtype=None,
+    device=None,
+    requires_grad=False,
+    layout=None,
+    pin_memory=False,
+):
     """Return the rows and columns of the places on and below a diagonal of a matrix.
 
     Example:
         >>> ebb.tril_indices(2, 2).tolist()
         [[0, 1, 1], [0, 0, 1]]
     """
-    return _places(ebb.ones(row, col, dtype=ebb.bool, device=device).tril(offset), dtype)
+    check_leaf_options("tril_indices", layout, pin_memory)
+    places = ebb.ones(row, col, dtype=ebb.bool, device=device).tril(offset)
+    return _places(places, dtype).requires_grad_(requires_grad)
 
 
-def triu_indices(row, col, offset=0, *, dtype=None, device=None):
+def triu_indices(
+    row,
+    col,
+    offset=0,
+    *,
+    dtype=None,
+    device=None,
+    requires_grad=False,
+    layout=None,
+    pin_memory=False,
+):
     """Return the rows and columns of the places on and above a diagonal of a matrix.
 
     Example:
         >>> ebb.triu_indices(2, 2).tolist()
         [[0, 0, 1], [0, 1, 1]]
     """
-    return _places(ebb.ones(row, col, dtype=ebb.bool, device=device).triu(offset), dtype)
+    check_leaf_options("triu_indices", layout, pin_memory)
+    places = ebb.ones(row, col, dtype=ebb.bool, device=device).triu(offset)
+    return _places(places, dtype).requires_grad_(requires_grad)
 
 
 def _places(mask, dtype):
@@ -93,13 +139,23 @@ def vander(x, N=None, increasing=False):  # noqa: N803
     return powers if increasing else powers.flip(1)
 
 
-def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False):
+def empty_strided(
+    size,
+    stride,
+    *,
+    dtype=None,
+    device=None,
+    requires_grad=False,
+    layout=None,
+    pin_memory=False,
+):
     """Return uninitialised memory with these sizes and strides.
 
     Example:
         >>> ebb.empty_strided((2, 3), (1, 2)).stride()
         (1, 2)
     """
+    check_leaf_options("empty_strided", layout, pin_memory)
     size, stride = tuple(size), tuple(stride)
     last = sum((n - 1) * step for n, step in zip(size, stride, strict=False))
     count = 0 if 0 in size else last + 1
@@ -107,13 +163,23 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False)
     return memory.as_strided(size, stride, 0).detach().requires_grad_(requires_grad)
 
 
-def empty_permuted(size, physical_layout, *, dtype=None, device=None, requires_grad=False):
+def empty_permuted(
+    size,
+    physical_layout,
+    *,
+    dtype=None,
+    device=None,
+    requires_grad=False,
+    layout=None,
+    pin_memory=False,
+):
     """Return uninitialised memory whose dims lie in it in the order ``physical_layout``.
 
     Example:
         >>> ebb.empty_permuted((2, 3), (1, 0)).stride()
         (1, 2)
     """
+    check_leaf_options("empty_permuted", layout, pin_memory)
     order = list(physical_layout)
     if sorted(order) != list(builtins.range(len(size))):
         raise ebb.errors.ValueError(
@@ -144,8 +210,19 @@ def broadcast_shapes(*shapes):
     return Size(joined)
 
 
-def _new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_grad=False):
+def _new_empty_strided(
+    self,
+    size,
+    stride,
+    *,
+    dtype=None,
+    device=None,
+    requires_grad=False,
+    layout=None,
+    pin_memory=False,
+):
     """Like ebb.empty_strided(), in this tensor's dtype and device unless given."""
+    check_leaf_options("new_empty_strided", layout, pin_memory)
     return empty_strided(
         size,
         stride,

@@ -31,3 +31,16 @@ contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")
 channels_last_3d = memory_format("channels_last_3d")
+
+
+def check_leaf_options(function, layout, pin_memory):
+    """Refuse a layout that is not strided; pin_memory changes nothing, as Tensor.pin_memory()."""
+    if layout is not None and layout != "strided":
+        raise _C.ValueError(
+            f"{function}(): layout must be ebb.strided, got {layout!r}\n"
+            "hint: to_sparse() makes sparse tensors"
+        )
+    if pin_memory is not None and not isinstance(pin_memory, bool):
+        raise _C.DTypeError(
+            f"{function}(): argument 'pin_memory' must be bool, got {type(pin_memory).__name__}"
+        )

@@ -85,10 +85,20 @@ def cond(pred, true_fn, false_fn, operands=()):
 
 
 def rand_like(
-    input, *, dtype=None, device=None, generator=None, requires_grad=False, memory_format=None
+    input,
+    *,
+    dtype=None,
+    device=None,
+    generator=None,
+    requires_grad=False,
+    memory_format=None,
+    layout=None,
+    pin_memory=False,
 ):
     """Return numbers evenly spread over [0, 1) in the shape and dtype of ``input``, beside it."""
     _checked("rand_like", "input", input)
+    if layout is not None or pin_memory is not False:
+        ebb._formats.check_leaf_options("rand_like", layout, pin_memory)
     found = ebb.rand(
         input.shape,
         dtype=dtype or input.dtype,
@@ -99,10 +109,20 @@ def rand_like(
 
 
 def randn_like(
-    input, *, dtype=None, device=None, generator=None, requires_grad=False, memory_format=None
+    input,
+    *,
+    dtype=None,
+    device=None,
+    generator=None,
+    requires_grad=False,
+    memory_format=None,
+    layout=None,
+    pin_memory=False,
 ):
     """Return standard normal numbers in the shape and dtype of ``input``, beside it."""
     _checked("randn_like", "input", input)
+    if layout is not None or pin_memory is not False:
+        ebb._formats.check_leaf_options("randn_like", layout, pin_memory)
     found = ebb.randn(
         input.shape,
         dtype=dtype or input.dtype,
@@ -113,13 +133,25 @@ def randn_like(
 
 
 def randint_like(
-    input, low=0, high=None, *, dtype=None, device=None, generator=None, memory_format=None
+    input,
+    low=0,
+    high=None,
+    *,
+    dtype=None,
+    device=None,
+    generator=None,
+    requires_grad=False,
+    memory_format=None,
+    layout=None,
+    pin_memory=False,
 ):
     """Return integers from ``low`` to ``high - 1`` in the shape and dtype of ``input``, beside it.
 
     ``randint_like(input, high)`` starts at 0.
     """
     _checked("randint_like", "input", input)
+    if layout is not None or pin_memory is not False:
+        ebb._formats.check_leaf_options("randint_like", layout, pin_memory)
     low, high = (0, low) if high is None else (low, high)
     found = ebb.randint(
         low,
@@ -129,7 +161,7 @@ def randint_like(
         device=device or input.device,
         generator=generator,
     )
-    return _arranged(found, input, memory_format)
+    return _arranged(found, input, memory_format).requires_grad_(requires_grad)
 
 
 def _arranged(found, like, memory_format):

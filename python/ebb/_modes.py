@@ -68,10 +68,10 @@ def set_flush_denormal(mode):
     return False
 
 
-def set_num_interop_threads(nthreads):
+def set_num_interop_threads(num):
     """Ask for threads that run operations side by side: they run one after the other anyway."""
-    if not isinstance(nthreads, int) or nthreads < 1:
-        raise _C.ValueError(f"set_num_interop_threads: needs an int from 1 on, got {nthreads!r}")
+    if not isinstance(num, int) or num < 1:
+        raise _C.ValueError(f"set_num_interop_threads: needs an int from 1 on, got {num!r}")
 
 
 def get_num_interop_threads():

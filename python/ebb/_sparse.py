@@ -52,7 +52,7 @@ def sparse_coo_tensor(
     indices, values = _parts("sparse_coo_tensor", dtype, device, values, indices)
     if size is None:
         size = _least_size("sparse_coo_tensor", indices, values)
-    made = _C._ops.sparse_coo(indices, values, size, is_coalesced)
+    made = _C._ops.sparse_coo(indices, values, size, is_coalesced or False)
     return made.detach().requires_grad_() if requires_grad else made
 
 

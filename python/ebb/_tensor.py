@@ -75,25 +75,53 @@ def _format(self, spec):
     return object.__format__(self, spec)
 
 
-def _new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
+def _new_tensor(
+    self, data, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False
+):
     """Return a new tensor with the values of ``data`` and, unless given, this dtype and device."""
+    if layout is not None or pin_memory is not False:
+        ebb._formats.check_leaf_options("new_tensor", layout, pin_memory)
     return ebb.tensor(data, dtype or self.dtype, device or self.device, requires_grad)
 
 
 def _new_like(create):
-    def method(self, *size, dtype=None, device=None, requires_grad=False):
+    name = f"new_{create.__name__}"
+
+    def method(
+        self,
+        *size,
+        dtype=None,
+        device=None,
+        requires_grad=False,
+        layout=None,
+        pin_memory=False,
+    ):
+        if layout is not None or pin_memory is not False:
+            ebb._formats.check_leaf_options(name, layout, pin_memory)
         place = device or self.device
         return create(*size, dtype=dtype or self.dtype, device=place, requires_grad=requires_grad)
 
-    method.__name__ = f"new_{create.__name__}"
+    method.__name__ = name
     method.__doc__ = (
         f"Like ebb.{create.__name__}(), in this tensor's dtype and device unless given."
     )
     return method
 
 
-def _new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False):
+def _new_full(
+    self,
+    size,
+    fill_value,
+    *,
+    dtype=None,
+    device=None,
+    requires_grad=False,
+    layout=None,
+    pin_memory=False,
+):
     """Like ebb.full(), in this tensor's dtype and device unless given."""
+    if layout is not None or pin_memory is not False:
+        ebb._formats.check_leaf_options("new_full", layout, pin_memory)
     place = device or self.device
     return ebb.full(
         size, fill_value, dtype=dtype or self.dtype, device=place, requires_grad=requires_grad

@@ -58,9 +58,9 @@ def t_(self):
     return _become(self, "t_", lambda x: x.t())
 
 
-def as_strided_(self, size, stride, storage_offset=None):
+def as_strided_(input, size, stride, storage_offset=None):
     """Show other elements of the memory; see ebb.as_strided()."""
-    return _become(self, "as_strided_", lambda x: x.as_strided(size, stride, storage_offset))
+    return _become(input, "as_strided_", lambda x: x.as_strided(size, stride, storage_offset))
 
 
 def detach_(input):
@@ -68,14 +68,18 @@ def detach_(input):
     return input.detach_()
 
 
-def resize_(self, *size):
+def resize_(self, *size, memory_format=None):
     """Give the tensor another size, in row-major order, and return it.
 
     It keeps the elements that memory holds, in the order that they lie in. If it needs more memory
     it gets new memory; other tensors that share the old one keep that.
 
+    Args:
+        memory_format: ``contiguous_format``, which is what None stands for.
+
     Raises:
         AutogradError: If the tensor requires a gradient.
+        ValueError: If memory_format asks for another order.
     Example:
         >>> ebb.arange(4).resize_(2, 2).tolist()
         [[0, 1], [2, 3]]
@@ -83,6 +87,11 @@ def resize_(self, *size):
     if self.requires_grad:
         raise ebb.AutogradError(
             "resize_: needs a tensor that requires no gradient, got one that does"
+        )
+    if memory_format not in (None, "contiguous_format"):
+        raise ebb.errors.ValueError(
+            f"resize_: memory_format must be contiguous_format, got {memory_format}\n"
+            "hint: contiguous(memory_format=...) copies in another order"
         )
     sizes = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
     shape = tuple(sizes)
@@ -104,9 +113,9 @@ def _row_major(shape):
     return [math.prod([max(size, 1) for size in shape[dim + 1 :]]) for dim in range(len(shape))]
 
 
-def resize_as_(self, the_template):
+def resize_as_(self, the_template, memory_format=None):
     """Give the tensor the size of another; see Tensor.resize_()."""
-    return resize_(self, the_template.shape)
+    return resize_(self, the_template.shape, memory_format=memory_format)
 
 
 def set_(self, source=None, storage_offset=0, size=None, stride=None):

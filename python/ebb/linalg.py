@@ -36,12 +36,17 @@ def _norm(x, order, dim, keepdim, *, dtype=None):
     return _C.norm(x.abs() if is_complex else x, order, dim, keepdim, dtype=dtype)
 
 
-def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     """Return the norm of order ``ord`` over ``dim``, or over all elements as one vector."""
-    return _norm(x, ord, dim, keepdim, dtype=dtype)
+    return _given("vector_norm", _norm(x, ord, dim, keepdim, dtype=dtype), out)
 
 
-def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):  # noqa: N803
+def _given(function, found, out):
+    """Return ``found``, or ``out`` with its elements."""
+    return found if out is None else _C._copied_out(f"linalg.{function}", found, out)
+
+
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):  # noqa: N803
     """Return the norm of matrices, which lie in two dims.
 
     Args:
@@ -49,6 +54,10 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):  # no
             that of a column; 2 or -2 for the largest or smallest singular value, "nuc" for the
             sum of all.
     """
+    return _given("matrix_norm", _matrix_norm(A, ord, dim, keepdim, dtype), out)
+
+
+def _matrix_norm(A, ord, dim, keepdim, dtype):  # noqa: N803
     rows, columns = _two_dims(A, dim)
     if ord == "fro":
         return _norm(A, 2, [rows, columns], keepdim, dtype=dtype)
@@ -82,7 +91,7 @@ def _spectral_norm(matrix, ord, dims, keepdim, dtype):
     return found
 
 
-def cond(A, p=None):  # noqa: N803
+def cond(A, p=None, *, out=None):  # noqa: N803
     """Return how much a matrix may enlarge relative errors: its norm times that of its inverse.
 
     Args:
@@ -91,13 +100,13 @@ def cond(A, p=None):  # noqa: N803
     if p is None or p in (2, -2):
         values = svdvals(A)
         largest, smallest = values[..., 0], values[..., -1]
-        return smallest / largest if p == -2 else largest / smallest
+        return _given("cond", smallest / largest if p == -2 else largest / smallest, out)
     inverse, info = inv_ex(A)
     sizes = matrix_norm(A, p) * matrix_norm(inverse, p)
-    return ebb.where(info == 0, sizes, ebb.inf)
+    return _given("cond", ebb.where(info == 0, sizes, ebb.inf), out)
 
 
-def tensorinv(A, ind=2):  # noqa: N803
+def tensorinv(A, ind=2, *, out=None):  # noqa: N803
     """Return the inverse of ``tensordot(A, ., ind)``: the first ``ind`` dims are the rows of A."""
     if ind <= 0:
         raise _ValueError(f"tensorinv: ind must be positive, got {ind}")
@@ -108,10 +117,10 @@ def tensorinv(A, ind=2):  # noqa: N803
             f"tensorinv: the first {ind} dims need as many elements as the others, "
             f"got {size} and {_count(columns)}"
         )
-    return inv(A.reshape(size, size)).reshape(columns + rows)
+    return _given("tensorinv", inv(A.reshape(size, size)).reshape(columns + rows), out)
 
 
-def tensorsolve(A, B, dims=None):  # noqa: N803
+def tensorsolve(A, B, dims=None, *, out=None):  # noqa: N803
     """Return the X with ``tensordot(A, X, X.ndim) == B``; ``dims`` of A are moved to its end."""
     if dims is not None:
         A = A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
@@ -122,7 +131,8 @@ def tensorsolve(A, B, dims=None):  # noqa: N803
             f"tensorsolve: A needs as many columns as B has elements, "
             f"got {_count(shape)} and {size}"
         )
-    return solve(A.reshape(size, size), B.reshape(size)).reshape(shape)
+    found = solve(A.reshape(size, size), B.reshape(size)).reshape(shape)
+    return _given("tensorsolve", found, out)
 
 
 def vander(x, N=None):  # noqa: N803
@@ -155,17 +165,18 @@ def _two_dims(matrix, dim):
     return rows, columns
 
 
-def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):  # noqa: N803
+def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):  # noqa: N803
     """Return a vector norm for one dim or none, a matrix norm for two, as ``ord`` says."""
     if ord is None:
-        return _norm(A, 2, dim, keepdim, dtype=dtype)
+        return _given("norm", _norm(A, 2, dim, keepdim, dtype=dtype), out)
     is_matrix = isinstance(ord, str) or (isinstance(dim, tuple | list) and len(dim) == 2)
     if is_matrix or (dim is None and A.ndim == 2):
-        return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
-    return _norm(A, ord, dim, keepdim, dtype=dtype)
+        dims = (-2, -1) if dim is None else dim
+        return _given("norm", matrix_norm(A, ord, dims, keepdim, dtype=dtype), out)
+    return _given("norm", _norm(A, ord, dim, keepdim, dtype=dtype), out)
 
 
-def _norm_of_tensor(input, p="fro", dim=None, keepdim=False, *, dtype=None):
+def _norm_of_tensor(input, p="fro", dim=None, keepdim=False, dtype=None):
     """Return the p-norm of the elements over ``dim``, or over everything.
 
     Args:

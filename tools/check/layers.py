@@ -51,8 +51,8 @@ PACKAGES = ("python/ebb/", "codegen/", "tools/")
 # a module's own begins.
 MODULES = (
     *("ebb.errors", "ebb._callables", "ebb._handles", "ebb._nesting", "ebb._naming", "ebb._svg"),
-    *("ebb.ops", "ebb.linalg", "ebb.overrides", "ebb._functions", "ebb._arrange", "ebb._samples"),
-    *("ebb._creation", "ebb._views", "ebb._formats", "ebb._dtypes", "ebb._exchange", "ebb._modes"),
+    *("ebb._formats", "ebb.ops", "ebb.linalg", "ebb.overrides", "ebb._functions", "ebb._arrange"),
+    *("ebb._samples", "ebb._creation", "ebb._views", "ebb._dtypes", "ebb._exchange", "ebb._modes"),
     *(
         "ebb._sparse",
         "ebb._devices",

@@ -258,13 +258,26 @@ class _LazyNorm(LazyModuleMixin):
         track_running_stats: Whether there are running statistics.
         device: Where they are; the default one if None.
         dtype: Of parameters and statistics; float32 if None.
+        bias: Whether ``affine`` brings a bias too.
     """
 
-    def _forget(self, affine: bool, track_running_stats: bool, device: Any, dtype: Any) -> None:
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device=None,
+        dtype=None,
+        *,
+        bias: bool = True,
+    ):
+        super().__init__(0, eps, momentum, False, False)
         self.affine, self.track_running_stats = affine, track_running_stats
         if affine:
             self.weight = UninitializedParameter(device=device, dtype=dtype)
-            self.bias = UninitializedParameter(device=device, dtype=dtype)
+            if bias:
+                self.bias = UninitializedParameter(device=device, dtype=dtype)
         if track_running_stats:
             self.running_mean = UninitializedBuffer(device=device, dtype=dtype)
             self.running_var = UninitializedBuffer(device=device, dtype=dtype)
@@ -287,54 +300,26 @@ class _LazyNorm(LazyModuleMixin):
             self.reset_parameters()
 
 
-class _LazyBatchNorm(_LazyNorm):
-    __doc__ = _LazyNorm.__doc__
-
-    def __init__(
-        self,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device=None,
-        dtype=None,
-    ):
-        super().__init__(0, eps, momentum, False, False)
-        self._forget(affine, track_running_stats, device, dtype)
-
-
 class _LazyInstanceNorm(_LazyNorm):
     __doc__ = _LazyNorm.__doc__
-
-    def __init__(
-        self,
-        eps: float = 1e-5,
-        momentum: float = 0.1,
-        affine: bool = False,
-        track_running_stats: bool = False,
-        device=None,
-        dtype=None,
-    ):
-        super().__init__(0, eps, momentum, False, False)
-        self._forget(affine, track_running_stats, device, dtype)
 
     def _channels(self, input: Tensor) -> int:
         return input.shape[input.ndim - self._ndims[1] + 1]
 
 
-class LazyBatchNorm1d(_LazyBatchNorm, normalization.BatchNorm1d):
+class LazyBatchNorm1d(_LazyNorm, normalization.BatchNorm1d):
     """BatchNorm1d whose ``num_features`` are the channels of its first input."""
 
     cls_to_become = normalization.BatchNorm1d
 
 
-class LazyBatchNorm2d(_LazyBatchNorm, normalization.BatchNorm2d):
+class LazyBatchNorm2d(_LazyNorm, normalization.BatchNorm2d):
     """BatchNorm2d whose ``num_features`` are the channels of its first input."""
 
     cls_to_become = normalization.BatchNorm2d
 
 
-class LazyBatchNorm3d(_LazyBatchNorm, normalization.BatchNorm3d):
+class LazyBatchNorm3d(_LazyNorm, normalization.BatchNorm3d):
     """BatchNorm3d whose ``num_features`` are the channels of its first input."""
 
     cls_to_become = normalization.BatchNorm3d

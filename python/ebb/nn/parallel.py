@@ -98,6 +98,7 @@ class SyncBatchNorm(_BatchNorm):
         process_group: The processes; None, or what stands for this one alone.
         device: Where they are; the default one if None.
         dtype: Of parameters and statistics; float32 if None.
+        bias: Whether ``affine`` brings a bias too.
     """
 
     def __init__(
@@ -110,8 +111,12 @@ class SyncBatchNorm(_BatchNorm):
         process_group: Any = None,
         device=None,
         dtype=None,
+        *,
+        bias: bool = True,
     ):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
         self.process_group = process_group
 
     def _check_input(self, input: Tensor) -> None:

@@ -157,7 +157,25 @@ class _Stack(Module):
 
 
 class TransformerEncoder(_Stack):
-    """A stack of ``TransformerEncoderLayer``."""
+    """A stack of ``TransformerEncoderLayer``.
+
+    Args:
+        encoder_layer: What is copied.
+        num_layers: How many copies there are.
+        norm: What comes behind the last one.
+        enable_nested_tensor: Taken for PyTorch's sake: there are no nested tensors.
+        mask_check: Taken likewise.
+    """
+
+    def __init__(
+        self,
+        encoder_layer: Module,
+        num_layers: int,
+        norm: Module | None = None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ):
+        super().__init__(encoder_layer, num_layers, norm)
 
     def forward(
         self,
@@ -173,7 +191,16 @@ class TransformerEncoder(_Stack):
 
 
 class TransformerDecoder(_Stack):
-    """A stack of ``TransformerDecoderLayer``."""
+    """A stack of ``TransformerDecoderLayer``.
+
+    Args:
+        decoder_layer: What is copied.
+        num_layers: How many copies there are.
+        norm: What comes behind the last one.
+    """
+
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None):
+        super().__init__(decoder_layer, num_layers, norm)
 
     def forward(self, tgt: Tensor, memory: Tensor, *masks: Any, **more_masks: Any) -> Tensor:
         """Return the last layer's output; masks are those of the layer."""

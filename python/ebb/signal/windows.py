@@ -1,7 +1,7 @@
 # python/ebb/signal/windows.py -- ebb.signal.windows: windows of a signal.
 #
 # All take the number of elements M, `sym` (from end to end, for filters) or not (a period, for
-# spectra), and dtype, device and requires_grad as ebb.zeros does. They are computed in float64.
+# spectra), and dtype, layout, device and requires_grad as ebb.zeros does. All compute in float64.
 """Windows under the names of ``torch.signal.windows``.
 
 Example:
@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 
 import ebb
-from ebb import _naming
+from ebb import _formats, _naming
 from ebb._C import DTypeError as _DTypeError, Tensor, ValueError as _ValueError
 
 __all__ = [
@@ -32,21 +32,49 @@ __all__ = [
 ]
 
 
-def bartlett(M, *, sym=True, dtype=None, device=None, requires_grad=False):  # noqa: N803
+def bartlett(
+    M,  # noqa: N803
+    *,
+    sym=True,
+    dtype=None,
+    layout=ebb.strided,
+    device=None,
+    requires_grad=False,
+):
     """Return a triangle from 0 to 1 and back."""
-    return ebb.bartlett_window(M, not sym, dtype=dtype, device=device, requires_grad=requires_grad)
+    return ebb.bartlett_window(
+        M, not sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )
 
 
-def blackman(M, *, sym=True, dtype=None, device=None, requires_grad=False):  # noqa: N803
+def blackman(
+    M,  # noqa: N803
+    *,
+    sym=True,
+    dtype=None,
+    layout=ebb.strided,
+    device=None,
+    requires_grad=False,
+):
     """Return 0.42 - 0.5 cos + 0.08 cos of twice the angle."""
-    return ebb.blackman_window(M, not sym, dtype=dtype, device=device, requires_grad=requires_grad)
+    return ebb.blackman_window(
+        M, not sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )
 
 
-def cosine(M, *, sym=True, dtype=None, device=None, requires_grad=False):  # noqa: N803
+def cosine(
+    M,  # noqa: N803
+    *,
+    sym=True,
+    dtype=None,
+    layout=ebb.strided,
+    device=None,
+    requires_grad=False,
+):
     """Return half a period of a sine, at the middles of its M (unless ``sym``, M + 1) parts."""
     places = _places(M, device)
     made = ebb.sin((places + 0.5) * (math.pi / (_end(M, sym) + 1)))
-    return _finished(made, dtype, requires_grad)
+    return _finished(made, dtype, layout, requires_grad)
 
 
 def exponential(
@@ -56,6 +84,7 @@ def exponential(
     tau=1.0,
     sym=True,
     dtype=None,
+    layout=ebb.strided,
     device=None,
     requires_grad=False,
 ):
@@ -69,7 +98,7 @@ def exponential(
     if sym and center is not None:
         raise _ValueError(f"exponential: center must be None for sym, got {center}")
     center = _end(M, sym) / 2 if center is None else center
-    return _finished(ebb.exp(-abs(_places(M, device) - center) / tau), dtype, requires_grad)
+    return _finished(ebb.exp(-abs(_places(M, device) - center) / tau), dtype, layout, requires_grad)
 
 
 def gaussian(
@@ -78,6 +107,7 @@ def gaussian(
     std=1.0,
     sym=True,
     dtype=None,
+    layout=ebb.strided,
     device=None,
     requires_grad=False,
 ):
@@ -85,7 +115,7 @@ def gaussian(
     if std <= 0:
         raise _ValueError(f"gaussian: std must be above 0, got {std}")
     steps = (_places(M, device) - _end(M, sym) / 2) / std
-    return _finished(ebb.exp(-0.5 * steps * steps), dtype, requires_grad)
+    return _finished(ebb.exp(-0.5 * steps * steps), dtype, layout, requires_grad)
 
 
 def general_cosine(
@@ -94,6 +124,7 @@ def general_cosine(
     a,
     sym=True,
     dtype=None,
+    layout=ebb.strided,
     device=None,
     requires_grad=False,
 ):
@@ -107,7 +138,7 @@ def general_cosine(
         angles = _places(M, device) * (2 * math.pi / max(_end(M, sym), 1))
         terms = [(-1) ** k * one * ebb.cos(k * angles) for k, one in enumerate(weights)]
         made = sum(terms[1:], terms[0])
-    return _finished(made, dtype, requires_grad)
+    return _finished(made, dtype, layout, requires_grad)
 
 
 def general_hamming(
@@ -116,23 +147,51 @@ def general_hamming(
     alpha=0.54,
     sym=True,
     dtype=None,
+    layout=ebb.strided,
     device=None,
     requires_grad=False,
 ):
     """Return alpha - (1 - alpha) cos."""
     return ebb.hamming_window(
-        M, not sym, alpha, 1 - alpha, dtype=dtype, device=device, requires_grad=requires_grad
+        M,
+        not sym,
+        alpha,
+        1 - alpha,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        requires_grad=requires_grad,
     )
 
 
-def hamming(M, *, sym=True, dtype=None, device=None, requires_grad=False):  # noqa: N803
+def hamming(
+    M,  # noqa: N803
+    *,
+    sym=True,
+    dtype=None,
+    layout=ebb.strided,
+    device=None,
+    requires_grad=False,
+):
     """Return 0.54 - 0.46 cos."""
-    return general_hamming(M, sym=sym, dtype=dtype, device=device, requires_grad=requires_grad)
+    return general_hamming(
+        M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )
 
 
-def hann(M, *, sym=True, dtype=None, device=None, requires_grad=False):  # noqa: N803
+def hann(
+    M,  # noqa: N803
+    *,
+    sym=True,
+    dtype=None,
+    layout=ebb.strided,
+    device=None,
+    requires_grad=False,
+):
     """Return 0.5 - 0.5 cos."""
-    return ebb.hann_window(M, not sym, dtype=dtype, device=device, requires_grad=requires_grad)
+    return ebb.hann_window(
+        M, not sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )
 
 
 def kaiser(
@@ -141,6 +200,7 @@ def kaiser(
     beta=12.0,
     sym=True,
     dtype=None,
+    layout=ebb.strided,
     device=None,
     requires_grad=False,
 ):
@@ -148,17 +208,26 @@ def kaiser(
     if beta < 0:
         raise _ValueError(f"kaiser: beta must not be negative, got {beta}")
     return ebb.kaiser_window(
-        M, not sym, beta, dtype=dtype, device=device, requires_grad=requires_grad
+        M, not sym, beta, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
     )
 
 
-def nuttall(M, *, sym=True, dtype=None, device=None, requires_grad=False):  # noqa: N803
+def nuttall(
+    M,  # noqa: N803
+    *,
+    sym=True,
+    dtype=None,
+    layout=ebb.strided,
+    device=None,
+    requires_grad=False,
+):
     """Return the sum of four cosines whose side lobes are least, of Nuttall."""
     return general_cosine(
         M,
         a=[0.3635819, 0.4891775, 0.1365995, 0.0106411],
         sym=sym,
         dtype=dtype,
+        layout=layout,
         device=device,
         requires_grad=requires_grad,
     )
@@ -175,7 +244,8 @@ def _end(count, sym):
     return max(count - 1, 0) if sym or count <= 1 else count
 
 
-def _finished(made, dtype, requires_grad):
+def _finished(made, dtype, layout, requires_grad):
+    _formats.check_leaf_options("_finished", layout, False)
     dtype = ebb.get_default_dtype() if dtype is None else dtype
     if not dtype.is_floating_point:
         raise _DTypeError(f"_finished: dtype must be of floating point, got {dtype}")
