@@ -30,6 +30,8 @@ def test_what_a_call_of_theirs_needs_and_ours_lacks_is_named(theirs, ours, lacks
         ("*size, dtype=None", "size, *, dtype=None"),
         ("input:T, *, keepdim=...", "input:T, keepdim=False"),
         ("input:T, other:TN", "*args"),
+        ("input:T, other:T", "A|input:T, B|other:T"),
+        ("*args, **kwargs", "input:T, p=2"),
     ],
 )
 def test_the_same_said_otherwise_lacks_nothing(theirs, ours):
@@ -38,6 +40,11 @@ def test_the_same_said_otherwise_lacks_nothing(theirs, ours):
 
 def test_any_overload_of_ours_may_serve_a_call():
     assert differences(["input:T, other:TN"], ["input:T, other:T", "input:T, other:N"]) == []
+
+
+def test_an_argument_that_another_overload_does_without_need_not_have_a_default():
+    ours = ["input:T, *, out:T=None", "input:T, *, decimals, out:T=None"]
+    assert differences(["input:T, *, decimals=0, out:T=None"], ours) == []
 
 
 def test_the_page_of_differences_is_current():

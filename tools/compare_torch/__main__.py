@@ -29,6 +29,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "torch_differences.md"
 REASONS = Path(__file__).with_name("reasons.tsv")
 # Packages of ours with another name.
+# What the reason opens with where ebb takes the call, though its signature does not show it.
+SAME = "same: "
 RENAMED = {"torch.utils.data": "ebb.data"}
 KINDS = {"tensor": "T", "tensor_list": "T", "scalar": "N", "floating": "N"}
 HEAD = """\
@@ -37,7 +39,8 @@ HEAD = """\
 Written by `python -m tools.compare_torch` from the signatures of PyTorch {version}
 (`tools/compare_torch/signatures.tsv`), the op table and the package; the reasons are in
 `tools/compare_torch/reasons.tsv`. A name counts as agreeing if every call of PyTorch's that its
-signature allows may be written for ebb: arguments, order, defaults, numbers for tensors.
+signature allows may be written for ebb: arguments, order, defaults, numbers for tensors. Where a
+signature reads otherwise and yet allows the call, *What is said otherwise* says how.
 What the values mean is no matter of this page but of [semantics.md](semantics.md).
 """
 
@@ -51,6 +54,7 @@ class Name:
     theirs: list[str]
     state: str = "absent"  # or agrees, differs
     lacks: list[str] = field(default_factory=list)
+    otherwise: dict[str, str] = field(default_factory=dict)  # what reads otherwise, and its reason
 
     @property
     def path(self) -> str:
@@ -92,7 +96,8 @@ def overload_text(function: PythonFunction, index: int) -> str:
             parts.append("*")
         is_keyword_only |= one.keyword_only or one.varargs
         takes = KINDS.get(one.kind, "")
-        text = f"{'*' * one.varargs}{one.name}{':' * bool(takes)}{takes}"
+        name = "|".join([one.name, *one.spellings])
+        text = f"{'*' * one.varargs}{name}{':' * bool(takes)}{takes}"
         parts.append(text if one.default is None else f"{text}={one.default}")
     return ", ".join(parts)
 
@@ -121,7 +126,7 @@ def resolve(path: str) -> Any:
     return value
 
 
-def judged() -> tuple[str, list[Name]]:
+def judged(reasons: Reasons) -> tuple[str, list[Name]]:
     """Return all names with their states."""
     version, names = recorded()
     table = table_signatures()
@@ -131,7 +136,12 @@ def judged() -> tuple[str, list[Name]]:
         if value is None:
             continue
         own = table.get(f"{place}.{one.name}") or of_object(value)
-        one.lacks = differences(one.theirs, own)
+        for lack in differences(one.theirs, own):
+            why = reasons.of(f"{one.path}: {lack}")
+            if why.startswith(SAME):
+                one.otherwise[lack] = why.removeprefix(SAME)
+            else:
+                one.lacks.append(lack)
         one.state = "differs" if one.lacks else "agrees"
     return version, names
 
@@ -170,14 +180,23 @@ def counts(names: list[Name]) -> list[str]:
 
 def page() -> str:
     """Return the page."""
-    version, names = judged()
     reasons = Reasons()
+    version, names = judged(reasons)
     lines = [HEAD.format(version=version), *counts(names), "", "## What differs", ""]
     lines += ["| name | ebb's has | why |", "| --- | --- | --- |"]
     for one in (one for one in names if one.state == "differs"):
         why = dict.fromkeys(reasons.of(f"{one.path}: {lack}") for lack in one.lacks)
         cell = "; ".join(reason for reason in why if reason)
         lines.append(f"| `{one.path}` | {'; '.join(one.lacks)} | {cell} |")
+    lines += ["", "## What is said otherwise", ""]
+    said: dict[tuple[str, str], list[str]] = {}
+    for one in names:
+        for lack, why in one.otherwise.items():
+            said.setdefault((lack, why), []).append(one.path)
+    for (lack, why), group in said.items():
+        listed = ", ".join(f"`{path}`" for path in group)
+        text = f"- {lack}: {why}: {listed}."
+        lines += textwrap.wrap(text, 100, subsequent_indent="  ", break_on_hyphens=False)
     lines += ["", "## What is absent", ""]
     absent: dict[tuple[str, str], list[str]] = {}
     for one in (one for one in names if one.state == "absent"):
@@ -192,7 +211,7 @@ def page() -> str:
 def print_open() -> None:
     """Print what differs or is absent without a reason."""
     reasons = Reasons()
-    for one in judged()[1]:
+    for one in judged(reasons)[1]:
         texts = [one.path] if one.state == "absent" else [f"{one.path}: {it}" for it in one.lacks]
         for text in texts:
             if not reasons.of(text):

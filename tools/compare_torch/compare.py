@@ -14,17 +14,21 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter; `takes` has T for a tensor and N for a number, or is empty if unknown."""
+    """One parameter; `takes` has T for a tensor and N for a number, or is empty if unknown.
+
+    `spellings` are further keywords that it goes by.
+    """
 
     name: str
     takes: str = ""
     default: str | None = None
     keyword_only: bool = False
     stars: str = ""
+    spellings: tuple[str, ...] = ()
 
 
 def parse(text: str) -> list[Parameter]:
-    """Return the parameters of `input:T, *, alpha:N=1`."""
+    """Return the parameters of `A|input:T, *, alpha:N=1`."""
     found, keyword_only = [], False
     for piece in _split(text):
         left, equals, default = piece.partition("=")
@@ -34,7 +38,8 @@ def parse(text: str) -> list[Parameter]:
             continue
         if name != "*":
             given = default if equals else None
-            found.append(Parameter(name.lstrip("*"), takes, given, keyword_only, stars))
+            own, *more = name.lstrip("*").split("|")
+            found.append(Parameter(own, takes, given, keyword_only, stars, tuple(more)))
         keyword_only |= stars == "*"
     return found
 
@@ -57,10 +62,12 @@ def differences(theirs: list[str], ours: list[str]) -> list[str]:
     found: dict[str, None] = {}
     choices = [parse(text) for text in ours]
     for call in itertools.chain.from_iterable(_calls(parse(text)) for text in theirs):
-        nearest = min((lacks(call, own) for own in choices), key=len)
         # Left out, an argument may lead to another overload of ours.
-        left = [text for text in nearest if not _may_be_left_out(text, call, choices)]
-        found.update(dict.fromkeys(left))
+        left = [
+            [text for text in lacks(call, own) if not _may_be_left_out(text, call, choices)]
+            for own in choices
+        ]
+        found.update(dict.fromkeys(min(left, key=len)))
     return list(found)
 
 
@@ -94,17 +101,30 @@ def lacks(call: list[Parameter], own: list[Parameter]) -> list[str]:
     for place, one in enumerate(call):
         if place == 0 and one.name == "self" and own:
             continue  # of a method, never given by name
-        if one.stars == "**" or (one.stars and one.name == "args"):
-            continue
-        index = next((i for i, other in enumerate(own) if other.name == one.name), None)
+        if one.stars == "**" or (one.stars and one.name == "args") or one.name.startswith("_"):
+            continue  # a name with an underscore is PyTorch's own
+        index = _place_of(one.name, own)
         if index is None:
             found += [] if takes_any else [f"no `{one.name}`"]
         else:
             found += _beside(one, own[index], place, index)
-    named = {one.name for one in call}
+    if any(one.stars and one.name == "args" for one in call):
+        return found  # theirs does not say what it needs
+    named = {_place_of(one.name, own) for one in call}
     is_method = bool(call) and call[0].name == "self"
-    needed = [one for one in own[is_method:] if one.default is None and not one.stars]
-    return found + [f"needs `{one.name}`" for one in needed if one.name not in named]
+    needed = [
+        one.name
+        for place, one in enumerate(own)
+        if one.default is None and not one.stars and place >= is_method and place not in named
+    ]
+    return found + [f"needs `{name}`" for name in needed]
+
+
+def _place_of(name: str, own: list[Parameter]) -> int | None:
+    """Return where a keyword's parameter stands, if there is one."""
+    exact = [place for place, one in enumerate(own) if one.name == name]
+    other = [place for place, one in enumerate(own) if name in one.spellings]
+    return next(iter(exact + other), None)
 
 
 def _beside(one: Parameter, other: Parameter, place: int, index: int) -> list[str]:

@@ -124,10 +124,10 @@ def schemas(torch: ModuleType, prefix: str) -> dict[str, list[str]]:
     """Return the overloads of the ops `prefix_name`, with `out` where there is such a form."""
     found: dict[str, list[str]] = {}
     known = torch._C._jit_get_all_schemas()
-    with_out = {one.name for one in known if "out" in one.overload_name}
+    with_out = {one.name for one in known if _writes_out(one)}
     for schema in known:
         name = schema.name.removeprefix(f"aten::{prefix}_")
-        if name == schema.name or "out" in schema.overload_name:
+        if name == schema.name or _writes_out(schema):
             continue
         parts, is_keyword_only = [], False
         for one in schema.arguments:
@@ -141,6 +141,11 @@ def schemas(torch: ModuleType, prefix: str) -> dict[str, list[str]]:
             parts += [*["*"] * (not is_keyword_only), "out:T=None"]
         found.setdefault(name, []).append(", ".join(parts))
     return found
+
+
+def _writes_out(schema: Any) -> bool:
+    """Whether an overload is the form with `out=`, whose parts have names of their own."""
+    return any(one.is_out for one in schema.arguments)
 
 
 def stubs(torch: ModuleType) -> dict[str, dict[str, list[str]]]:
