@@ -1,7 +1,9 @@
 # tests/tools/test_compare_torch.py -- what signatures lack beside PyTorch's is found and explained.
+import fnmatch
+
 import pytest
 
-from tools.compare_torch import __main__ as page
+from tools.compare_torch import __main__ as page, coming
 from tools.compare_torch.compare import differences
 
 
@@ -50,3 +52,27 @@ def test_an_argument_that_another_overload_does_without_need_not_have_a_default(
 def test_the_page_of_differences_is_current():
     hint = "PYTHONPATH=build/release/python python -m tools.compare_torch"
     assert page.PAGE.read_text(encoding="utf-8") == page.page(), hint
+
+
+def test_the_page_for_those_who_come_from_it_is_current():
+    hint = "PYTHONPATH=build/release/python python -m tools.compare_torch"
+    assert coming.PAGE.read_text(encoding="utf-8") == page.coming_page(), hint
+
+
+def test_that_page_groups_names_by_reason_and_says_what_to_use_instead():
+    names = [
+        page.Name("torch", "add", [], "agrees"),
+        page.Name("torch", "sub", [], "differs", ["no `out`"]),
+        page.Name("torch", "vmap", [], "absent"),
+        page.Name("torch.fft", "fft", [], "agrees"),
+    ]
+    text = coming.page(names, {"torch.sub: no `out`": "it has none"}.get)
+    assert "arguments: `torch.fft` (1)." in text and "| `torch` | 1 | 3 |" in text
+    assert "- it has none: `sub`." in text
+    assert "- write the batch as a dim of its own" in text and ": `vmap`." in text
+
+
+def test_every_row_of_what_to_use_instead_is_about_a_name_of_theirs():
+    paths = [name.path for name in page.recorded()[1]]
+    unused = [key for key, _ in coming.instead_rows() if not fnmatch.filter(paths, key)]
+    assert unused == []

@@ -1,4 +1,5 @@
-# tools/compare_torch/__main__.py -- writes docs/torch_differences.md, without PyTorch.
+# tools/compare_torch/__main__.py -- writes docs/torch_differences.md, without PyTorch, and the page
+# for those who come from it (coming.py).
 #
 # PyTorch's signatures are in signatures.tsv (record.py); ours come from the op table where a
 # function is of the table, else from the function itself; why something differs, or is absent, is
@@ -22,6 +23,7 @@ from typing import Any
 
 from codegen.generate import load_all
 from codegen.python_function import PythonFunction, python_functions
+from tools.compare_torch import coming
 from tools.compare_torch.compare import differences
 from tools.compare_torch.record import TABLE, of_python
 
@@ -208,6 +210,11 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def coming_page() -> str:
+    """Return the page for those who come from PyTorch."""
+    return coming.page(judged()[1], Reasons().of)
+
+
 def print_open() -> None:
     """Print what differs or is absent without a reason."""
     reasons = Reasons()
@@ -226,15 +233,13 @@ def main() -> int:
     if options.open:
         print_open()
         return 0
-    text = page()
-    if options.check:
-        if PAGE.read_text(encoding="utf-8") == text:
-            return 0
-        print(
-            "docs/torch_differences.md: needs writing again\n  hint: python -m tools.compare_torch"
-        )
-        return 1
-    PAGE.write_text(text, encoding="utf-8")
+    texts = {PAGE: page(), coming.PAGE: coming_page()}
+    for place, text in texts.items():
+        if not options.check:
+            place.write_text(text, encoding="utf-8")
+        elif place.read_text(encoding="utf-8") != text:
+            print(f"{place.name}: needs writing again\n  hint: python -m tools.compare_torch")
+            return 1
     return 0
 
 

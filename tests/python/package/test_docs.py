@@ -23,6 +23,7 @@ NAMES = (
     "errors.md",
     "explain.md",
     "amp.md",
+    "coming_from_pytorch.md",
     "devices.md",
     "torch_compat.md",
 )
