@@ -9,7 +9,7 @@ export PYTHONPATH := $(CURDIR)/$(RELEASE)/python
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo demo-cpp demo-score test test-long test-asan test-tsan check format bench \
-        bench-peers mutate picture wheel clean
+        bench-peers mutate picture wheel sdist clean
 
 help:  ## list the targets
 	@echo "ebb: make <target>"
@@ -76,6 +76,9 @@ mutate: build  ## break each gradient formula in turn: every mutant must fail a 
 
 wheel: build  ## make a wheel of the release build in build/wheel
 	@tools/wheel/build.sh
+
+sdist: build  ## make a source package in build/wheel
+	@tools/wheel/sdist.sh
 
 clean:  ## remove everything built (.venv stays; remove it by hand if need be)
 	@echo "[clean] removing build/"

@@ -53,7 +53,7 @@ if(NOT Python_EXECUTABLE AND EXISTS ${ebb_venv_python})
   set(Python_EXECUTABLE ${ebb_venv_python})
 endif()
 set(Python_FIND_VIRTUALENV FIRST)
-find_package(Python 3.11 REQUIRED COMPONENTS Interpreter OPTIONAL_COMPONENTS Development.Module)
+find_package(Python 3.10 REQUIRED COMPONENTS Interpreter OPTIONAL_COMPONENTS Development.Module)
 if(EBB_BUILD_PYTHON)
   if(NOT Python_Development.Module_FOUND)
     message(FATAL_ERROR "ebb: needs the Python headers, found none\n"

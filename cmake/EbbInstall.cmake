@@ -1,13 +1,15 @@
 # cmake/EbbInstall.cmake -- what `cmake --install` puts where.
 #
 # Two components, which never mix:
-# - the default one: include/, lib/libebb.so and lib/cmake/ebb, for find_package(ebb) from C++;
+# - the default one: include/, lib/libebb.so, lib/cmake/ebb and lib/pkgconfig, for find_package(ebb)
+#   or pkg-config from C++;
 # - `python`, which only the wheel asks for (pyproject.toml): the extension module, its stub, the
 #   digits, the C++ files of the default component below ebb/, and the shared libraries that ebb
 #   needs (tools/wheel/bundle.py).
 #
 # Headers that no public header includes stay here, so a program that uses ebb needs nothing of
-# Highway, OpenBLAS or oneDNN (tests/packaging/ builds one and looks).
+# Highway, OpenBLAS or oneDNN (tests/packaging/ builds one and looks). find_package() takes the
+# build folder too, nothing installed.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -49,6 +51,11 @@ function(ebb_install_cpp)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ebbConfig.cmake
                 ${CMAKE_CURRENT_BINARY_DIR}/ebbConfigVersion.cmake
           DESTINATION ${cmake_dir})
+  export(EXPORT ebb FILE ${CMAKE_CURRENT_BINARY_DIR}/ebbTargets.cmake NAMESPACE ebb::)
+  set(pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  file(RELATIVE_PATH to_include /prefix/${pc_dir} /prefix/${CMAKE_INSTALL_INCLUDEDIR})
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/ebb.pc.in ${CMAKE_CURRENT_BINARY_DIR}/ebb.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ebb.pc DESTINATION ${pc_dir})
 endfunction()
 
 function(ebb_install_python)

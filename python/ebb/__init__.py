@@ -79,6 +79,7 @@ from ebb._formats import (
 from ebb._functions import (
     adjoint as adjoint,
     allclose as allclose,
+    cmake_prefix_path as cmake_prefix_path,
     cond as cond,
     equal as equal,
     finfo as finfo,

@@ -2,6 +2,7 @@
 """Small functions written in terms of ops."""
 
 import builtins
+import os
 
 import ebb
 from ebb._C import Tensor
@@ -17,22 +18,42 @@ def _checked(function, name, value):
 
 
 def is_tensor(obj):
-    """Return whether ``obj`` is a Tensor."""
+    """Return whether ``obj`` is a Tensor.
+
+    Example:
+        >>> ebb.is_tensor([1.0])
+        False
+    """
     return isinstance(obj, Tensor)
 
 
 def is_floating_point(input):
-    """Return whether ``input`` has a real floating dtype."""
+    """Return whether ``input`` has a real floating dtype.
+
+    Example:
+        >>> ebb.is_floating_point(ebb.ones(2))
+        True
+    """
     return _checked("is_floating_point", "input", input).is_floating_point()
 
 
 def is_complex(input):
-    """Return whether ``input`` has a complex dtype."""
+    """Return whether ``input`` has a complex dtype.
+
+    Example:
+        >>> ebb.is_complex(ebb.ones(2))
+        False
+    """
     return _checked("is_complex", "input", input).is_complex()
 
 
 def is_inference(input):
-    """Return whether the memory of ``input`` was made in inference mode."""
+    """Return whether the memory of ``input`` was made in inference mode.
+
+    Example:
+        >>> ebb.is_inference(ebb.ones(2))
+        False
+    """
     return _checked("is_inference", "input", input).is_inference()
 
 
@@ -55,19 +76,34 @@ def adjoint(input):
 
 
 def numel(input):
-    """Return the number of elements."""
+    """Return the number of elements.
+
+    Example:
+        >>> ebb.numel(ebb.ones(2, 3))
+        6
+    """
     return _checked("numel", "input", input).numel()
 
 
 def equal(input, other):
-    """Return whether two tensors have one shape and equal elements."""
+    """Return whether two tensors have one shape and equal elements.
+
+    Example:
+        >>> ebb.equal(ebb.ones(2), ebb.tensor([1.0, 1.0]))
+        True
+    """
     if _checked("equal", "input", input).shape != _checked("equal", "other", other).shape:
         return False
     return _has_no_false(input == other)
 
 
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Return whether all elements are within ``atol + rtol * abs(other)`` of each other."""
+    """Return whether all elements are within ``atol + rtol * abs(other)`` of each other.
+
+    Example:
+        >>> ebb.allclose(ebb.tensor([1.0]), ebb.tensor([1.0 + 1e-7]))
+        True
+    """
     _checked("allclose", "input", input)
     _checked("allclose", "other", other)
     return _has_no_false(ebb.isclose(input, other, rtol, atol, equal_nan))
@@ -78,7 +114,12 @@ def _has_no_false(mask):
 
 
 def cond(pred, true_fn, false_fn, operands=()):
-    """Return ``true_fn(*operands)`` if ``pred``, a bool or a tensor of one, else ``false_fn``'s."""
+    """Return ``true_fn(*operands)`` if ``pred``, a bool or a tensor of one, else ``false_fn``'s.
+
+    Example:
+        >>> ebb.cond(True, lambda x: x + 1, lambda x: x - 1, (ebb.ones(2),))
+        tensor([2., 2.])
+    """
     if isinstance(pred, Tensor) and pred.numel() != 1:
         raise ebb.errors.ValueError(f"cond: pred needs one element, got {list(pred.shape)}")
     return (true_fn if builtins.bool(pred) else false_fn)(*operands)
@@ -95,7 +136,12 @@ def rand_like(
     layout=None,
     pin_memory=False,
 ):
-    """Return numbers evenly spread over [0, 1) in the shape and dtype of ``input``, beside it."""
+    """Return numbers evenly spread over [0, 1) in the shape and dtype of ``input``, beside it.
+
+    Example:
+        >>> ebb.rand_like(ebb.ones(2, 3)).shape
+        ebb.Size([2, 3])
+    """
     _checked("rand_like", "input", input)
     if layout is not None or pin_memory is not False:
         ebb._formats.check_leaf_options("rand_like", layout, pin_memory)
@@ -119,7 +165,12 @@ def randn_like(
     layout=None,
     pin_memory=False,
 ):
-    """Return standard normal numbers in the shape and dtype of ``input``, beside it."""
+    """Return standard normal numbers in the shape and dtype of ``input``, beside it.
+
+    Example:
+        >>> ebb.randn_like(ebb.ones(2, 3)).shape
+        ebb.Size([2, 3])
+    """
     _checked("randn_like", "input", input)
     if layout is not None or pin_memory is not False:
         ebb._formats.check_leaf_options("randn_like", layout, pin_memory)
@@ -148,6 +199,10 @@ def randint_like(
     """Return integers from ``low`` to ``high - 1`` in the shape and dtype of ``input``, beside it.
 
     ``randint_like(input, high)`` starts at 0.
+
+    Example:
+        >>> bool((ebb.randint_like(ebb.ones(9), 0, 5) < 5).all())
+        True
     """
     _checked("randint_like", "input", input)
     if layout is not None or pin_memory is not False:
@@ -182,7 +237,12 @@ _FLOATS = {
 
 
 class finfo:  # noqa: N801
-    """Limits of a floating dtype: bits, eps, max, min, tiny."""
+    """Limits of a floating dtype: bits, eps, max, min, tiny.
+
+    Example:
+        >>> ebb.finfo(ebb.float32).max
+        3.4028234663852886e+38
+    """
 
     def __init__(self, dtype=None):
         dtype = dtype or ebb.get_default_dtype()
@@ -203,7 +263,12 @@ class finfo:  # noqa: N801
 
 
 class iinfo:  # noqa: N801
-    """Limits of an integer dtype: bits, max, min."""
+    """Limits of an integer dtype: bits, max, min.
+
+    Example:
+        >>> ebb.iinfo(ebb.int8).max
+        127
+    """
 
     def __init__(self, dtype):
         if dtype.is_floating_point or dtype.is_complex or dtype.name == "bool":
@@ -222,3 +287,27 @@ Tensor.allclose = allclose
 
 
 Tensor.adjoint = adjoint
+
+
+def cmake_prefix_path():
+    """Return the folder for CMAKE_PREFIX_PATH: C++ programs then find this ebb.
+
+    That of a wheel, or of the build folder that the package lies in.
+
+    Raises:
+        IoError: If there are no headers and no library beside the package.
+
+    Example:
+        >>> import os
+        >>> os.path.isdir(ebb.cmake_prefix_path())
+        True
+    """
+    package = os.path.dirname(__file__)
+    build = os.path.dirname(os.path.dirname(package))
+    for folder, config in ((package, "lib/cmake/ebb/ebbConfig.cmake"), (build, "ebbConfig.cmake")):
+        if os.path.exists(os.path.join(folder, config)):
+            return folder
+    raise ebb.errors.IoError(
+        f"cmake_prefix_path: needs ebbConfig.cmake in {build} or in lib/cmake/ebb below {package}, "
+        "found none\nhint: install the wheel, or build with -DEBB_INSTALL=ON"
+    )

@@ -54,12 +54,6 @@ def report() -> str:
     return "\n".join(f"{name:{width}}  {text}" for name, text in known.items())
 
 
-def cmake_prefix() -> str | None:
-    """Return what to put into CMAKE_PREFIX_PATH to build C++ against a wheel; None elsewhere."""
-    folder = Path(__file__).parent
-    return str(folder) if (folder / "lib/cmake/ebb/ebbConfig.cmake").exists() else None
-
-
 def _memory() -> dict[str, str]:
     return {f"memory {name}": f"{count / 2**20:.1f} MiB"
             for name, count in _C.memory_stats().items()}  # fmt: skip
@@ -99,4 +93,4 @@ def _processor() -> str:
 
 
 if __name__ == "__main__":
-    print(cmake_prefix() or "" if sys.argv[1:] == ["--cmake-prefix"] else report())
+    print(ebb.cmake_prefix_path() if sys.argv[1:] == ["--cmake-prefix"] else report())

@@ -2,13 +2,16 @@
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
+import ebb
 from tests.packaging.conftest import ROOT, run
 
 CONSUMER = Path(__file__).with_name("consumer")
+FETCH = Path(__file__).with_name("fetch")
 PRIVATE = ("hwy/", "cblas", "dnnl", "nlohmann", "oneapi", "omp.h")
 
 
@@ -70,3 +73,52 @@ def test_the_library_exports_only_what_is_marked(prefix):
     leaked = [name for name in names if "nlohmann" in name or "hwy::" in name]
     assert leaked == []
     assert any(name.startswith("ebb::matmul(") for name in names)
+
+
+def test_a_program_finds_the_build_folder_by_what_the_package_says(tmp_path):
+    assert ebb.cmake_prefix_path() == str(ROOT / "build/release")
+    options = ["-G", "Ninja", f"-DCMAKE_PREFIX_PATH={ebb.cmake_prefix_path()}"]
+    run("cmake", "-S", CONSUMER, "-B", tmp_path, *options)
+    run("cmake", "--build", tmp_path, "--target", "small")
+    assert run(tmp_path / "small") == "12.0\n"
+
+
+def test_a_program_is_built_by_pkg_config(prefix, tmp_path):
+    moved = prefix.rename(prefix.with_name("moved"))  # paths in it are relative
+    try:
+        places = os.environ | {"PKG_CONFIG_PATH": str(moved / "lib/pkgconfig")}
+        flags = run("pkg-config", "--cflags", "--libs", "ebb", env=places).split()
+        folder = run("pkg-config", "--variable=libdir", "ebb", env=places).strip()
+        program = tmp_path / "small"
+        source = CONSUMER / "small.cpp"
+        run("g++", source, "-o", program, *flags, f"-Wl,-rpath,{folder}")
+        assert run(program) == "12.0\n"
+        assert run("pkg-config", "--modversion", "ebb", env=places).strip() == ebb.__version__
+    finally:
+        moved.rename(prefix)
+
+
+def configure_fetching(folder) -> None:
+    """Configure a project that fetches ebb, from this checkout instead of the network."""
+    options = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", f"-DFETCHCONTENT_SOURCE_DIR_EBB={ROOT}"]
+    options.append(f"-DPython_EXECUTABLE={sys.executable}")
+    run("cmake", "-S", FETCH, "-B", folder, *options)
+
+
+def test_a_project_that_fetches_ebb_gets_the_library_and_no_more(tmp_path):
+    configure_fetching(tmp_path)
+    targets = run("ninja", "-C", tmp_path, "-t", "targets", "all")
+    names = {line.partition(":")[0] for line in targets.splitlines()}
+    assert {"ebb", "program"} <= names
+    assert not names & {"_C", "core_tests", "ebb_demo_cpp", "ebb_python_package"}
+    page = (ROOT / "docs/install.md").read_text()
+    for line in (FETCH / "CMakeLists.txt").read_text().splitlines()[2:]:
+        assert line in page, "docs/install.md shows the project that is tested"
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_a_project_that_fetches_ebb_builds_and_runs(tmp_path):
+    configure_fetching(tmp_path)
+    run("cmake", "--build", tmp_path, timeout=3600)
+    assert run(tmp_path / "program") == "12.0\n"

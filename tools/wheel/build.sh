@@ -4,6 +4,7 @@
 # Usage: tools/wheel/build.sh [FOLDER], by default build/wheel. Run tools/build.sh release first;
 # PYTHON overrides .venv.
 # pip runs CMake in build/release with the options that folder has, so nothing is compiled again.
+# The tag says the oldest glibc that can load what was built (platform_tag.py, retag.py).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 readonly FOLDER=${1:-build/wheel}
@@ -26,8 +27,12 @@ restore() {
 }
 trap restore EXIT
 
+tag=$("$PYTHON" tools/wheel/platform_tag.py build/release/lib/libebb.so \
+  build/release/python/ebb/_C.*.so)
+
 rm -f "$FOLDER"/ebb-*.whl
 CXX=g++ CMAKE_GENERATOR=Ninja "$PYTHON" -m pip --disable-pip-version-check --quiet wheel . \
   --no-build-isolation --no-deps --no-index --wheel-dir "$FOLDER" \
   --config-settings build-dir=build/release 9>&-
+"$PYTHON" tools/wheel/retag.py "$FOLDER"/ebb-*.whl "$tag"
 echo "[wheel] $(du -h "$FOLDER"/ebb-*.whl | tr '\t' ' ')"

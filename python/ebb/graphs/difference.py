@@ -67,7 +67,7 @@ def _keyed(graph: Snapshot) -> dict[tuple, GraphNode]:
         place = node.location
         function = (place.file, place.function) if place is not None else None
         key = (node.kind, node.name, node.leaf, module_text(node), function)
-        keyed[*key, counts[key]] = node
+        keyed[(*key, counts[key])] = node
         counts[key] += 1
     return keyed
 

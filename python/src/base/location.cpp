@@ -8,6 +8,7 @@
 // to an id; code objects in it are kept alive, so that the addresses within them stay theirs.
 #include "python/src/base/location.h"
 
+#include <frameobject.h>
 #include <pthread.h>
 
 #include <array>
@@ -19,6 +20,14 @@
 
 namespace ebb::python {
 namespace {
+
+#if PY_VERSION_HEX < 0x030B0000
+/// CPython 3.10 counts instructions, of two bytes, and knows no qualified names.
+int PyFrame_GetLasti(PyFrameObject* frame) { return frame->f_lasti * 2; }
+PyObject* name_of(const PyCodeObject* code) { return code->co_name; }
+#else
+PyObject* name_of(const PyCodeObject* code) { return code->co_qualname; }
+#endif
 
 /// The start of CPython 3.11's _PyInterpreterFrame.
 struct FrameMirror {
@@ -219,7 +228,7 @@ SourceLocation describe_place(uintptr_t first, uintptr_t second) {
   auto* const code = reinterpret_cast<PyCodeObject*>(first);
   SourceLocation place;
   place.file = label_of(code->co_filename, "");
-  place.function = label_of(code->co_qualname, "");
+  place.function = label_of(name_of(code), "");
   place.line = PyCode_Addr2Line(code, static_cast<int>(second));
   PyErr_Restore(type, value, traceback);
   return place;
