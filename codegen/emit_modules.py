@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from codegen.cpp import comment, environment
+from codegen.examples import example_of
 from codegen.modules import Module, ModuleFamily, Option
 from codegen.signature import Param
 
@@ -161,6 +162,13 @@ class AddedFunction:
             ([*plain, "*", f"{added}: Literal[True]"], "tuple[Tensor, Tensor]"),
             (self.parameters, self.result),
         ]
+
+    @property
+    def example(self) -> list[str]:
+        """Lines of the op's example, with the name that users of this module know."""
+        own = f"ebb.{self.row.function}("
+        lines = example_of(self.row.function)
+        return [line.replace(own, f"ebb.nn.functional.{self.row.function}(") for line in lines]
 
     @property
     def passed(self) -> list[str]:

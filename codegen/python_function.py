@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
+from codegen.examples import FOLDER, read_examples
 from codegen.model import Family, Op
 from codegen.python_text import Argument, merged_signature, signature_text, stub_parameter
 
@@ -182,10 +183,13 @@ class StraightPath:
 class PythonFunction:
     """A Python name and its overloads."""
 
-    def __init__(self, name: str, ops: list[Op], inplace: bool):
+    def __init__(
+        self, name: str, ops: list[Op], inplace: bool, examples: dict[str, list[str]] | None = None
+    ):
         self.name = name
         self.ops = ops
         self.inplace = inplace
+        self.example = (examples or {}).get(self.key, [])  # lines of a session
         self.overloads = [BoundOverload(op, inplace, number) for number, op in enumerate(ops)]
 
     @property
@@ -366,9 +370,10 @@ def python_functions(family: Family) -> list[PythonFunction]:
     for op in family.ops:
         names.setdefault(op.name, []).append(op)
     found = []
+    examples = read_examples(FOLDER / f"{family.name}.txt")
     for name, ops in names.items():
-        found.append(PythonFunction(name, ops, inplace=False))
+        found.append(PythonFunction(name, ops, inplace=False, examples=examples))
         inplace = [op for op in ops if op.has_inplace]
         if inplace:
-            found.append(PythonFunction(name, inplace, inplace=True))
+            found.append(PythonFunction(name, inplace, inplace=True, examples=examples))
     return found
