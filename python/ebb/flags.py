@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import typing
 import warnings
 from collections.abc import Iterator, Mapping
@@ -122,6 +121,8 @@ def _find(call: str, name: object) -> Flag:
     plain = name.lower().removeprefix("ebb_") if isinstance(name, str) else name
     if plain in flags:
         return flags[plain]
+    import difflib
+
     near = difflib.get_close_matches(str(plain), flags, 1, 0.0)[0]
     raise errors.KeyError(
         f"{call}: needs the name of a flag, got {name!r}"

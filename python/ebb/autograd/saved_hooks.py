@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -95,6 +94,8 @@ class _File:
     """A saved tensor in a file of its own."""
 
     def __init__(self, value: _C.Tensor, folder: str | os.PathLike | None) -> None:
+        import tempfile  # with shutil and all compressions: seldom needed
+
         from ebb.io import save
 
         handle, self.path = tempfile.mkstemp(prefix="ebb-saved-", suffix=".safetensors", dir=folder)

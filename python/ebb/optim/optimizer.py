@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -111,6 +110,10 @@ class Optimizer(OptimizerHooks):
 
     def _check_keys(self, op: str, group: Group) -> None:
         others = group.keys() - self.defaults.keys() - {"params", "param_names"}
+        if not others:
+            return
+        import difflib
+
         wrong = [
             str(key)
             for key in others

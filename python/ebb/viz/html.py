@@ -5,7 +5,6 @@
 # at to_html(). Modules that take time to import are imported where they are used.
 """``write_html``, ``to_html``, ``read_html`` and ``show`` for notebooks."""
 
-import html
 import json
 import math
 import re
@@ -65,6 +64,8 @@ def to_html(
     direction: str = "backward",
 ) -> str:
     """Return the page that ``write_html`` writes."""
+    import html
+
     if direction not in ("backward", "forward"):
         raise _C.ValueError(f"viz: direction needs forward or backward, got {direction!r}")
     text = _dump(graph_data(graph))
@@ -173,6 +174,8 @@ class show:  # noqa: N801 -- used as a function; notebooks then ask the object f
         self._height = int(height)
 
     def _repr_html_(self) -> str:
+        import html
+
         return (
             f'<iframe srcdoc="{html.escape(self._page)}" width="100%" height="{self._height}" '
             'style="border: 1px solid #8884; border-radius: 8px" title="Backward graph"></iframe>'

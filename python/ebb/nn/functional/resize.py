@@ -7,8 +7,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ebb import _C
 from ebb._C import Tensor, _ops
@@ -17,6 +16,9 @@ from ebb.nn.functional.adaptive import (
     adaptive_avg_pool2d,
     adaptive_avg_pool3d,
 )
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 __all__ = [
     "affine_grid",
@@ -53,6 +55,8 @@ def _sizes_and_scales(
         raise _C.ValueError(
             f"interpolate: needs either size or scale_factor, got {size} and {scale_factor}"
         )
+    from fractions import Fraction  # with decimal: seldom needed
+
     name, wanted = ("size", size) if size is not None else ("scale_factor", scale_factor)
     made = []
     for old, value in zip(given, _numbers(name, wanted, len(given)), strict=True):
@@ -204,6 +208,10 @@ def interpolate(
             "bicubic". They round the mean of uint8 numbers, and refuse other integers.
         recompute_scale_factor: Whether samples lie as if size had been given.
         antialias: Whether "bilinear" and "bicubic" count all elements between samples.
+
+    Example:
+        >>> ebb.nn.functional.interpolate(ebb.tensor([[[1.0, 2.0]]]), scale_factor=2)
+        tensor([[[1., 1., 2., 2.]]])
     """
     _check_mode(input, mode, align_corners, antialias)
     scales = _sizes_and_scales(input, size, scale_factor, bool(recompute_scale_factor))
@@ -266,7 +274,12 @@ def upsample(
     mode: str = "nearest",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """Return an image in another size: interpolate() under its old name."""
+    """Return an image in another size: interpolate() under its old name.
+
+    Example:
+        >>> ebb.nn.functional.upsample(ebb.tensor([[[1.0, 2.0]]]), scale_factor=2)
+        tensor([[[1., 1., 2., 2.]]])
+    """
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
@@ -275,7 +288,12 @@ def upsample_nearest(
     size: int | Sequence[int] | None = None,
     scale_factor: float | Sequence[float] | None = None,
 ) -> Tensor:
-    """Return an image in another size, each element repeated."""
+    """Return an image in another size, each element repeated.
+
+    Example:
+        >>> ebb.nn.functional.upsample_nearest(ebb.ones(1, 1, 2, 2), scale_factor=2).shape
+        ebb.Size([1, 1, 4, 4])
+    """
     return interpolate(input, size, scale_factor, "nearest")
 
 
@@ -284,5 +302,10 @@ def upsample_bilinear(
     size: int | Sequence[int] | None = None,
     scale_factor: float | Sequence[float] | None = None,
 ) -> Tensor:
-    """Return an image in another size, linear between its elements; the corners stay."""
+    """Return an image in another size, linear between its elements; the corners stay.
+
+    Example:
+        >>> ebb.nn.functional.upsample_bilinear(ebb.ones(1, 1, 2, 2), scale_factor=2).shape
+        ebb.Size([1, 1, 4, 4])
+    """
     return interpolate(input, size, scale_factor, "bilinear", True)

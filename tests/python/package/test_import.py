@@ -1,0 +1,55 @@
+# tests/python/package/test_import.py -- what `import ebb` loads, and what it leaves for its use.
+import subprocess
+import sys
+
+import pytest
+
+# Parts of the package that wait for their first use.
+LAZY = (
+    "accelerator", "array_api", "backends", "compiler", "distributed", "distributions", "fft",
+    "func", "info", "jit", "masked", "mps", "multiprocessing", "onnx", "serialization", "signal",
+    "torch_compat", "utils.einops", "utils.scipy", "utils.tensorboard", "version", "vision", "xpu",
+)  # fmt: skip
+# Modules that take time, of Python's library and beyond.
+HEAVY = ("numpy", "subprocess", "multiprocessing", "tempfile", "shutil", "fractions", "decimal",
+         "difflib", "html", "urllib.request", "http", "ssl", "asyncio", "logging", "pickle",
+         "argparse", "ctypes", "socket", "zipfile", "unittest")  # fmt: skip
+MOST_MODULES = 175  # of ebb: 161 in November 2026
+
+
+def run(code):
+    """Return what a fresh interpreter prints."""
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    before, after = run(
+        "import sys; before = set(sys.modules); import ebb; "
+        "print(*before); print(*(set(sys.modules) - before))"
+    ).splitlines()
+    return set(after.split()) - set(before.split())
+
+
+def test_importing_ebb_loads_no_part_that_waits_for_its_use(loaded):
+    assert [name for name in LAZY if f"ebb.{name}" in loaded] == []
+
+
+def test_importing_ebb_loads_nothing_that_takes_time(loaded):
+    assert [name for name in HEAVY if name in loaded] == []
+
+
+def test_the_number_of_modules_stays_small(loaded):
+    own = [name for name in loaded if name.partition(".")[0] == "ebb"]
+    assert 100 < len(own) <= MOST_MODULES
+
+
+@pytest.mark.parametrize("name", [one for one in LAZY if "." not in one and one != "info"])
+def test_a_part_is_there_when_it_is_asked_for(name):
+    code = (
+        f"import ebb, sys; ebb.{name}.__doc__; dir(ebb.{name}); print('ebb.{name}' in sys.modules)"
+    )
+    if name == "torch_compat":
+        code = f"import ebb.{name}, sys; print('ebb.{name}' in sys.modules)"
+    assert run(code) == "True\n"
