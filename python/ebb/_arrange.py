@@ -26,6 +26,10 @@ def einsum(equation, *operands):
     Each dim has a letter; dims of one letter run together and are summed if the output lacks it.
     "..." stands for any further dims. Of several operands, the pair whose product is smallest is
     multiplied first.
+
+    Example:
+        >>> ebb.einsum("ij,j->i", ebb.ones(2, 3), ebb.tensor([1.0, 2.0, 3.0]))
+        tensor([6., 6.])
     """
     if not isinstance(equation, str):
         raise ebb.DTypeError(f"einsum(): needs an equation, got {type(equation).__name__}")
@@ -38,6 +42,11 @@ def tensordot(a, b, dims=2, out=None):
     Args:
         dims: How many of the last dims of ``a`` go with the first of ``b``; or a pair of lists.
         out: A tensor of the result's shape and dtype to write to.
+
+    Example:
+        >>> ebb.tensordot(ebb.ones(2, 3), ebb.ones(3, 4), dims=1)
+        tensor([[3., 3., 3., 3.],
+                [3., 3., 3., 3.]])
     """
     if isinstance(dims, _int):
         if not 0 <= dims <= min(a.ndim, b.ndim):
@@ -55,17 +64,33 @@ def meshgrid(*tensors, indexing="ij"):
 
     Args:
         indexing: "ij", or "xy" to exchange the first two dims; None stands for "ij".
+
+    Example:
+        >>> rows, columns = ebb.meshgrid(ebb.arange(2), ebb.arange(3), indexing="ij")
+        >>> rows
+        tensor([[0, 0, 0],
+                [1, 1, 1]])
     """
     return _C._ops.meshgrid(_tensors("meshgrid", tensors), indexing or "ij")
 
 
 def broadcast_tensors(*tensors):
-    """Return views of all tensors in the shape that they broadcast to."""
+    """Return views of all tensors in the shape that they broadcast to.
+
+    Example:
+        >>> [tuple(one.shape) for one in ebb.broadcast_tensors(ebb.ones(3, 1), ebb.ones(4))]
+        [(3, 4), (3, 4)]
+    """
     return _C._ops.broadcast_tensors(_tensors("broadcast_tensors", tensors))
 
 
 def chain_matmul(*matrices, out=None):
-    """Return the product of matrices in the cheapest order: linalg.multi_dot; of one, itself."""
+    """Return the product of matrices in the cheapest order: linalg.multi_dot; of one, itself.
+
+    Example:
+        >>> ebb.chain_matmul(ebb.ones(2, 3), ebb.ones(3, 4), ebb.ones(4, 2)).shape
+        ebb.Size([2, 2])
+    """
     found = matrices[0] if len(matrices) == 1 else ebb.linalg.multi_dot(matrices)
     return found if out is None else _C._copied_out("chain_matmul", found, out)
 
@@ -74,12 +99,25 @@ def block_diag(*tensors):
     """Return matrices along the diagonal of one, zeros elsewhere.
 
     A vector is a row, a number one element.
+
+    Example:
+        >>> ebb.block_diag(ebb.ones(1, 2), ebb.tensor([[5.0]]))
+        tensor([[1., 1., 0.],
+                [0., 0., 5.]])
     """
     return _C._ops.block_diag(_tensors("block_diag", tensors))
 
 
 def cartesian_prod(*tensors):
-    """Return all tuples of an element of each vector, as rows; the last changes fastest."""
+    """Return all tuples of an element of each vector, as rows; the last changes fastest.
+
+    Example:
+        >>> ebb.cartesian_prod(ebb.tensor([1, 2]), ebb.tensor([3, 4]))
+        tensor([[1, 3],
+                [1, 4],
+                [2, 3],
+                [2, 4]])
+    """
     return _C._ops.cartesian_prod(_tensors("cartesian_prod", tensors))
 
 
@@ -90,12 +128,22 @@ def _at_least(op, tensors):
 
 
 def atleast_1d(*tensors):
-    """Return the tensor, or a tuple of several, with a dim put in where one has none."""
+    """Return the tensor, or a tuple of several, with a dim put in where one has none.
+
+    Example:
+        >>> ebb.atleast_1d(ebb.tensor(3.0))
+        tensor([3.])
+    """
     return _at_least("atleast_1d", tensors)
 
 
 def atleast_2d(*tensors):
-    """Return the tensor, or a tuple of several, with dims put in front until each has two."""
+    """Return the tensor, or a tuple of several, with dims put in front until each has two.
+
+    Example:
+        >>> ebb.atleast_2d(ebb.tensor([1.0, 2.0]))
+        tensor([[1., 2.]])
+    """
     return _at_least("atleast_2d", tensors)
 
 
@@ -103,6 +151,10 @@ def atleast_3d(*tensors):
     """Return the tensor, or a tuple of several, each with at least three dims.
 
     [n] becomes [1, n, 1], [m, n] becomes [m, n, 1].
+
+    Example:
+        >>> ebb.atleast_3d(ebb.ones(2, 3)).shape
+        ebb.Size([2, 3, 1])
     """
     return _at_least("atleast_3d", tensors)
 
@@ -113,6 +165,11 @@ def nonzero(input, *, as_tuple=False, out=None):
     Args:
         as_tuple: Return one tensor per dim instead, with which ``input`` can be indexed.
         out: A tensor of the result's shape and dtype to write to; not with ``as_tuple``.
+
+    Example:
+        >>> ebb.nonzero(ebb.tensor([0.0, 2.0, 3.0]))
+        tensor([[1],
+                [2]])
     """
     rows = _C._ops.nonzero(input)
     if out is not None:

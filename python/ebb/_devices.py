@@ -149,7 +149,12 @@ def stream(wanted: Stream) -> StreamScope:
 
 
 def current_stream(device: _C.device | str) -> Stream:
-    """Return where this thread's work for ``device`` goes."""
+    """Return where this thread's work for ``device`` goes.
+
+    Example:
+        >>> ebb.current_stream("cpu").device
+        device(type='cpu')
+    """
     device = _C.device(device)
     return Stream._of(device, _C._current_stream(device))
 
@@ -160,13 +165,22 @@ def default_device(device: _C.device | str) -> DeviceScope:
 
 
 def synchronize(device: _C.device | str | None = None) -> None:
-    """Wait for all work of a device, or of all devices."""
+    """Wait for all work of a device, or of all devices.
+
+    Example:
+        >>> ebb.synchronize("cpu")
+    """
     for one in _C.devices() if device is None else [_C.device(device)]:
         _C._synchronize_device(one)
 
 
 def device_count(type: str) -> int:
-    """Return how many devices of a type such as ``'cuda'`` there are."""
+    """Return how many devices of a type such as ``'cuda'`` there are.
+
+    Example:
+        >>> ebb.device_count("cpu")
+        1
+    """
     return sum(device.type == type for device in _C.devices())
 
 

@@ -13,13 +13,23 @@ def _asked(name, value):
 
 
 def promote_types(type1, type2):
-    """Return the dtype that tensors of two dtypes give together."""
+    """Return the dtype that tensors of two dtypes give together.
+
+    Example:
+        >>> ebb.promote_types(ebb.int32, ebb.float16)
+        ebb.float16
+    """
     parts = [_C.empty((0,), dtype=_asked("promote_types", one)) for one in (type1, type2)]
     return result_type(*parts)
 
 
 def result_type(tensor1, tensor2):
-    """Return the dtype that two operands give together; either may be a number."""
+    """Return the dtype that two operands give together; either may be a number.
+
+    Example:
+        >>> ebb.result_type(ebb.ones(2, dtype=ebb.int32), 1.5)
+        ebb.float32
+    """
     if not isinstance(tensor1, Tensor) and not isinstance(tensor2, Tensor):
         tensor1 = _C.full((), tensor1)
     empty = [_C.empty((0,) * bool(one.ndim), dtype=one.dtype) if isinstance(one, Tensor) else one
@@ -29,7 +39,12 @@ def result_type(tensor1, tensor2):
 
 
 def can_cast(from_, to):
-    """Return whether ``to`` is of as high a kind as ``from_``: bool, integer, real, complex."""
+    """Return whether ``to`` is of as high a kind as ``from_``: bool, integer, real, complex.
+
+    Example:
+        >>> ebb.can_cast(ebb.float32, ebb.int64)
+        False
+    """
     kinds = [
         3 if one.is_complex else 2 if one.is_floating_point else int(one is not _C.bool)
         for one in (_asked("can_cast", from_), _asked("can_cast", to))
@@ -38,7 +53,12 @@ def can_cast(from_, to):
 
 
 def is_nonzero(input):
-    """Return whether the only element of ``input`` is not zero."""
+    """Return whether the only element of ``input`` is not zero.
+
+    Example:
+        >>> ebb.is_nonzero(ebb.tensor([3.0]))
+        True
+    """
     if not isinstance(input, Tensor) or input.numel() != 1:
         shape = list(input.shape) if isinstance(input, Tensor) else type(input).__name__
         raise _C.ValueError(f"is_nonzero: needs a tensor of one element, got {shape}")

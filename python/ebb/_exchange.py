@@ -16,6 +16,11 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
     Args:
         device: Where the tensor is to be; elsewhere than on the CPU it is a copy.
         copy: True for a copy, False for an error where one is needed.
+
+    Example:
+        >>> import numpy
+        >>> ebb.from_dlpack(numpy.ones(2))
+        tensor([1., 1.], dtype=ebb.float64)
     """
     if isinstance(ext_tensor, Tensor):
         made = ext_tensor.detach()
@@ -34,7 +39,12 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
 
 
 def to_dlpack(tensor):
-    """Return a DLPack capsule over the memory of a tensor on the CPU."""
+    """Return a DLPack capsule over the memory of a tensor on the CPU.
+
+    Example:
+        >>> ebb.from_dlpack(ebb.ones(2))
+        tensor([1., 1.])
+    """
     return tensor.__dlpack__()
 
 
@@ -67,6 +77,10 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
         dtype: Of the elements, one that NumPy has too.
         count: How many there are; all that follow if -1.
         offset: Where they begin, in bytes.
+
+    Example:
+        >>> ebb.frombuffer(bytearray(b"\x01\x02"), dtype=ebb.uint8)
+        tensor([1, 2], dtype=ebb.uint8)
     """
     import numpy
 

@@ -150,7 +150,12 @@ class TypedStorage(UntypedStorage):
 
 
 def is_storage(obj: object) -> bool:
-    """Return whether ``obj`` is the memory of a tensor."""
+    """Return whether ``obj`` is the memory of a tensor.
+
+    Example:
+        >>> ebb.is_storage(ebb.ones(2))
+        False
+    """
     return isinstance(obj, UntypedStorage)
 
 

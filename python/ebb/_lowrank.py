@@ -24,6 +24,11 @@ def svd_lowrank(A, q=6, niter=2, M=None):  # noqa: N803
         q: A little more than the rank that matters.
         niter: How often the random basis is improved.
         M: What is taken off, such as means; none if not given.
+
+    Example:
+        >>> U, S, V = ebb.svd_lowrank(ebb.ones(6, 4), q=2)
+        >>> U.shape, S.shape, V.shape
+        (ebb.Size([6, 2]), ebb.Size([2]), ebb.Size([4, 2]))
     """
     if A.ndim < 2:
         raise _ShapeError(f"svd_lowrank: A needs at least 2 dims, got {list(A.shape)}")
@@ -46,6 +51,11 @@ def pca_lowrank(A, q=None, center=True, niter=2):  # noqa: N803
 
     Args:
         center: Whether the means of columns are taken off first.
+
+    Example:
+        >>> U, S, V = ebb.pca_lowrank(ebb.rand(6, 4), q=2)
+        >>> U.shape, S.shape, V.shape
+        (ebb.Size([6, 2]), ebb.Size([2]), ebb.Size([4, 2]))
     """
     if A.ndim < 2:
         raise _ShapeError(f"pca_lowrank: A needs at least 2 dims, got {list(A.shape)}")
@@ -81,6 +91,11 @@ def lobpcg(
         tol: When a residual is small, relative to A and x: the root of the dtype's epsilon.
         largest: False for the smallest eigenvalues.
         method: "basic" or "ortho", which are one here: bases are always made orthonormal.
+
+    Example:
+        >>> values, vectors = ebb.lobpcg(ebb.diag(ebb.arange(1.0, 10.0)), k=1)
+        >>> values.shape, vectors.shape
+        (ebb.Size([1]), ebb.Size([9, 1]))
     """
     if method not in (None, "basic", "ortho"):
         raise _ValueError(f"lobpcg: method needs basic or ortho, got {method!r}")

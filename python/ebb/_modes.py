@@ -13,7 +13,14 @@ _asked = {"deterministic": False, "warn_only": False, "precision": "highest"}
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
-    """Ask for the same results each time: all kernels give them anyway."""
+    """Ask for the same results each time: all kernels give them anyway.
+
+    Example:
+        >>> ebb.use_deterministic_algorithms(True)
+        >>> ebb.are_deterministic_algorithms_enabled()
+        True
+        >>> ebb.use_deterministic_algorithms(False)
+    """
     if not isinstance(mode, bool):
         raise _C.DTypeError(
             f"use_deterministic_algorithms: needs a bool, got {type(mode).__name__}"
@@ -22,17 +29,31 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
 
 
 def are_deterministic_algorithms_enabled():
-    """Return what was asked for."""
+    """Return what was asked for.
+
+    Example:
+        >>> ebb.are_deterministic_algorithms_enabled()
+        False
+    """
     return _asked["deterministic"]
 
 
 def is_deterministic_algorithms_warn_only_enabled():
-    """Return whether only warnings were asked for."""
+    """Return whether only warnings were asked for.
+
+    Example:
+        >>> ebb.is_deterministic_algorithms_warn_only_enabled()
+        False
+    """
     return _asked["warn_only"]
 
 
 def set_deterministic_debug_mode(debug_mode):
-    """Ask for "default", "warn" or "error", also written 0, 1 or 2."""
+    """Ask for "default", "warn" or "error", also written 0, 1 or 2.
+
+    Example:
+        >>> ebb.set_deterministic_debug_mode("default")
+    """
     known = dict(enumerate(_DEBUG_MODES))
     mode = known.get(debug_mode, debug_mode)
     if mode not in _DEBUG_MODES:
@@ -44,12 +65,21 @@ def set_deterministic_debug_mode(debug_mode):
 
 
 def get_deterministic_debug_mode():
-    """Return 0, 1 for warnings only, or 2."""
+    """Return 0, 1 for warnings only, or 2.
+
+    Example:
+        >>> ebb.get_deterministic_debug_mode()
+        0
+    """
     return _asked["deterministic"] * (1 if _asked["warn_only"] else 2)
 
 
 def set_float32_matmul_precision(precision):
-    """Ask for "highest", "high" or "medium"; products of float32 have the highest anyway."""
+    """Ask for "highest", "high" or "medium"; products of float32 have the highest anyway.
+
+    Example:
+        >>> ebb.set_float32_matmul_precision("highest")
+    """
     if precision not in _PRECISIONS:
         raise _C.ValueError(
             f"set_float32_matmul_precision: needs 'highest', 'high' or 'medium', got {precision!r}"
@@ -58,24 +88,43 @@ def set_float32_matmul_precision(precision):
 
 
 def get_float32_matmul_precision():
-    """Return what was asked for."""
+    """Return what was asked for.
+
+    Example:
+        >>> ebb.get_float32_matmul_precision()
+        'highest'
+    """
     return _asked["precision"]
 
 
 def set_flush_denormal(mode):
-    """Return False: numbers below the smallest normal one are never rounded to zero."""
+    """Return False: numbers below the smallest normal one are never rounded to zero.
+
+    Example:
+        >>> ebb.set_flush_denormal(False)
+        False
+    """
     del mode
     return False
 
 
 def set_num_interop_threads(num):
-    """Ask for threads that run operations side by side: they run one after the other anyway."""
+    """Ask for threads that run operations side by side: they run one after the other anyway.
+
+    Example:
+        >>> ebb.set_num_interop_threads(1)
+    """
     if not isinstance(num, int) or num < 1:
         raise _C.ValueError(f"set_num_interop_threads: needs an int from 1 on, got {num!r}")
 
 
 def get_num_interop_threads():
-    """Return 1."""
+    """Return 1.
+
+    Example:
+        >>> ebb.get_num_interop_threads()
+        1
+    """
     return 1
 
 

@@ -48,6 +48,10 @@ def unique_consecutive(
         return_inverse: Return also to which run each element belongs, int64.
         return_counts: Return also how long each run is, int64.
         dim: Compare whole slices along this dim.
+
+    Example:
+        >>> ebb.unique_consecutive(ebb.tensor([1, 1, 2, 1]))
+        tensor([1, 2, 1])
     """
     found = _C._ops.unique_consecutive(input, return_inverse, return_counts, dim)
     return _asked(found, return_inverse, return_counts)

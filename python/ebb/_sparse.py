@@ -48,6 +48,11 @@ def sparse_coo_tensor(
     Raises:
         ShapeError: If the shapes do not go together.
         IndexError: If an index lies outside ``size``.
+
+    Example:
+        >>> ebb.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2)).to_dense()
+        tensor([[0., 2.],
+                [3., 0.]])
     """
     indices, values = _parts("sparse_coo_tensor", dtype, device, values, indices)
     if size is None:
@@ -74,6 +79,11 @@ def sparse_csr_tensor(
     Raises:
         ShapeError: If the shapes do not go together.
         ValueError: If rows or columns are not in order.
+
+    Example:
+        >>> ebb.sparse_csr_tensor([0, 1, 2], [1, 0], [2.0, 3.0], (2, 2)).to_dense()
+        tensor([[0., 2.],
+                [3., 0.]])
     """
     crow_indices, col_indices, values = _parts(
         "sparse_csr_tensor", dtype, device, values, crow_indices, col_indices

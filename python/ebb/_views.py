@@ -59,12 +59,23 @@ def t_(self):
 
 
 def as_strided_(input, size, stride, storage_offset=None):
-    """Show other elements of the memory; see ebb.as_strided()."""
+    """Show other elements of the memory; see ebb.as_strided().
+
+    Example:
+        >>> ebb.as_strided_(ebb.arange(6.0), [2, 2], [3, 1])
+        tensor([[0., 1.],
+                [3., 4.]])
+    """
     return _become(input, "as_strided_", lambda x: x.as_strided(size, stride, storage_offset))
 
 
 def detach_(input):
-    """Forget the history of ``input`` and return it; see Tensor.detach_()."""
+    """Forget the history of ``input`` and return it; see Tensor.detach_().
+
+    Example:
+        >>> (ebb.ones(2, requires_grad=True) * 2).detach_().requires_grad
+        False
+    """
     return input.detach_()
 
 
@@ -114,7 +125,12 @@ def _row_major(shape):
 
 
 def resize_as_(self, the_template, memory_format=None):
-    """Give the tensor the size of another; see Tensor.resize_()."""
+    """Give the tensor the size of another; see Tensor.resize_().
+
+    Example:
+        >>> ebb.resize_as_(ebb.zeros(1), ebb.ones(2, 3)).shape
+        ebb.Size([2, 3])
+    """
     return resize_(self, the_template.shape, memory_format=memory_format)
 
 

@@ -37,7 +37,12 @@ def _norm(x, order, dim, keepdim, *, dtype=None):
 
 
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
-    """Return the norm of order ``ord`` over ``dim``, or over all elements as one vector."""
+    """Return the norm of order ``ord`` over ``dim``, or over all elements as one vector.
+
+    Example:
+        >>> ebb.linalg.vector_norm(ebb.tensor([3.0, 4.0]), 1)
+        tensor(7.)
+    """
     return _given("vector_norm", _norm(x, ord, dim, keepdim, dtype=dtype), out)
 
 
@@ -53,6 +58,10 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=No
         ord: "fro"; inf or -inf for the largest or smallest sum of a row's magnitudes; 1 or -1 for
             that of a column; 2 or -2 for the largest or smallest singular value, "nuc" for the
             sum of all.
+
+    Example:
+        >>> ebb.linalg.matrix_norm(ebb.tensor([[3.0, 4.0]]))
+        tensor(5.)
     """
     return _given("matrix_norm", _matrix_norm(A, ord, dim, keepdim, dtype), out)
 
@@ -96,6 +105,10 @@ def cond(A, p=None, *, out=None):  # noqa: N803
 
     Args:
         p: An order of ``matrix_norm``; None stands for 2, the ratio of the extreme singular values.
+
+    Example:
+        >>> ebb.linalg.cond(ebb.tensor([[2.0, 0.0], [0.0, 1.0]]))
+        tensor(2.)
     """
     if p is None or p in (2, -2):
         values = svdvals(A)
@@ -107,7 +120,12 @@ def cond(A, p=None, *, out=None):  # noqa: N803
 
 
 def tensorinv(A, ind=2, *, out=None):  # noqa: N803
-    """Return the inverse of ``tensordot(A, ., ind)``: the first ``ind`` dims are the rows of A."""
+    """Return the inverse of ``tensordot(A, ., ind)``: the first ``ind`` dims are the rows of A.
+
+    Example:
+        >>> ebb.linalg.tensorinv(ebb.eye(4).reshape(4, 2, 2), ind=1).shape
+        ebb.Size([2, 2, 4])
+    """
     if ind <= 0:
         raise _ValueError(f"tensorinv: ind must be positive, got {ind}")
     rows, columns = tuple(A.shape[:ind]), tuple(A.shape[ind:])
@@ -121,7 +139,12 @@ def tensorinv(A, ind=2, *, out=None):  # noqa: N803
 
 
 def tensorsolve(A, B, dims=None, *, out=None):  # noqa: N803
-    """Return the X with ``tensordot(A, X, X.ndim) == B``; ``dims`` of A are moved to its end."""
+    """Return the X with ``tensordot(A, X, X.ndim) == B``; ``dims`` of A are moved to its end.
+
+    Example:
+        >>> ebb.linalg.tensorsolve(ebb.eye(4).reshape(2, 2, 4), ebb.ones(2, 2))
+        tensor([1., 1., 1., 1.])
+    """
     if dims is not None:
         A = A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
     shape = tuple(A.shape[B.ndim :])
@@ -136,7 +159,13 @@ def tensorsolve(A, B, dims=None, *, out=None):  # noqa: N803
 
 
 def vander(x, N=None):  # noqa: N803
-    """Return the powers 0 to ``N`` - 1 of the elements of ``x`` along a new last dim."""
+    """Return the powers 0 to ``N`` - 1 of the elements of ``x`` along a new last dim.
+
+    Example:
+        >>> ebb.linalg.vander(ebb.tensor([2.0, 3.0]), N=3)
+        tensor([[1., 2., 4.],
+                [1., 3., 9.]])
+    """
     count = x.shape[-1] if N is None else N
     if count < 0:
         raise _ValueError(f"vander: N must not be negative, got {count}")
@@ -166,7 +195,12 @@ def _two_dims(matrix, dim):
 
 
 def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):  # noqa: N803
-    """Return a vector norm for one dim or none, a matrix norm for two, as ``ord`` says."""
+    """Return a vector norm for one dim or none, a matrix norm for two, as ``ord`` says.
+
+    Example:
+        >>> ebb.linalg.norm(ebb.tensor([3.0, 4.0]))
+        tensor(5.)
+    """
     if ord is None:
         return _given("norm", _norm(A, 2, dim, keepdim, dtype=dtype), out)
     is_matrix = isinstance(ord, str) or (isinstance(dim, tuple | list) and len(dim) == 2)

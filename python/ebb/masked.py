@@ -88,12 +88,24 @@ def _dims(input: Tensor, dim) -> list[int]:
 
 
 def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Return the sum of the kept elements; of none, 0."""
+    """Return the sum of the kept elements; of none, 0.
+
+    Example:
+        >>> mask = ebb.tensor([[True, False, True]])
+        >>> ebb.masked.sum(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
+        tensor([5.])
+    """
     return ebb.sum(_kept(input, mask, 0, dtype), dim, keepdim, dtype=dtype)
 
 
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Return the product of the kept elements; of none, 1. ``dim`` may be several."""
+    """Return the product of the kept elements; of none, 1. ``dim`` may be several.
+
+    Example:
+        >>> mask = ebb.tensor([[True, False, True]])
+        >>> ebb.masked.prod(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
+        tensor([4.])
+    """
     values = _kept(input, mask, 1, dtype)
     for one in sorted(_dims(input, dim), reverse=True):
         values = ebb.prod(values, one, keepdim, dtype=dtype)
@@ -101,57 +113,111 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Return the largest kept element; of none, the lowest number of the dtype."""
+    """Return the largest kept element; of none, the lowest number of the dtype.
+
+    Example:
+        >>> mask = ebb.tensor([[True, False, True]])
+        >>> ebb.masked.amax(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
+        tensor([4.])
+    """
     values = _kept(input, mask, _lowest(dtype or input.dtype), dtype)
     return ebb.amax(values, dim, keepdim)
 
 
 def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Return the smallest kept element; of none, the highest number of the dtype."""
+    """Return the smallest kept element; of none, the highest number of the dtype.
+
+    Example:
+        >>> mask = ebb.tensor([[True, False, True]])
+        >>> ebb.masked.amin(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
+        tensor([1.])
+    """
     values = _kept(input, mask, _highest(dtype or input.dtype), dtype)
     return ebb.amin(values, dim, keepdim)
 
 
 def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Return the place of the largest kept element."""
+    """Return the place of the largest kept element.
+
+    Example:
+        >>> mask = ebb.tensor([[True, False, True]])
+        >>> ebb.masked.argmax(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
+        tensor([2])
+    """
     values = _kept(input, mask, _lowest(dtype or input.dtype), dtype)
     return ebb.argmax(values, dim, keepdim)
 
 
 def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Return the place of the smallest kept element."""
+    """Return the place of the smallest kept element.
+
+    Example:
+        >>> mask = ebb.tensor([[True, False, True]])
+        >>> ebb.masked.argmin(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
+        tensor([0])
+    """
     values = _kept(input, mask, _highest(dtype or input.dtype), dtype)
     return ebb.argmin(values, dim, keepdim)
 
 
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Return the logarithm of the sum of the exponentials of the kept elements; of none, -inf."""
+    """Return the logarithm of the sum of the exponentials of the kept elements; of none, -inf.
+
+    Example:
+        >>> mask = ebb.tensor([[True, False, True]])
+        >>> ebb.masked.logsumexp(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
+        tensor([4.0486])
+    """
     values = _kept(input, mask, -math.inf, _continuous(input, dtype))
     return ebb.logsumexp(values, _dims(input, dim), keepdim)
 
 
 def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Return the norm of the kept elements as a vector, as ``ebb.linalg.vector_norm``."""
+    """Return the norm of the kept elements as a vector, as ``ebb.linalg.vector_norm``.
+
+    Example:
+        >>> mask = ebb.tensor([[True, False, True]])
+        >>> ebb.masked.norm(ebb.tensor([[3.0, 2.0, 4.0]]), 2.0, 1, mask=mask)
+        tensor([5.])
+    """
     instead = math.inf if ord is not None and ord < 0 else 0
     values = _kept(input, mask, instead, _continuous(input, dtype))
     return ebb.linalg.vector_norm(values, 2 if ord is None else ord, dim, keepdim)
 
 
 def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Return the mean of the kept elements; of none, NaN."""
+    """Return the mean of the kept elements; of none, NaN.
+
+    Example:
+        >>> mask = ebb.tensor([[True, False, True]])
+        >>> ebb.masked.mean(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
+        tensor([2.5000])
+    """
     _check_continuous("mean", input, dtype)
     count = ebb.sum(_spread(input, mask), dim, keepdim)
     return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / count
 
 
 def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
-    """Return the median of the kept elements along ``dim``, of two the lower; of none, NaN."""
+    """Return the median of the kept elements along ``dim``, of two the lower; of none, NaN.
+
+    Example:
+        >>> mask = ebb.tensor([[True, False, True]])
+        >>> ebb.masked.median(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
+        tensor([1.])
+    """
     _check_continuous("median", input, dtype)
     return ebb.nanmedian(_kept(input, mask, math.nan, dtype), dim, keepdim)[0]
 
 
 def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
-    """Return the variance of the kept elements, whose number is lessened by ``correction``."""
+    """Return the variance of the kept elements, whose number is lessened by ``correction``.
+
+    Example:
+        >>> mask = ebb.tensor([[True, False, True]])
+        >>> ebb.masked.var(ebb.tensor([[1.0, 2.0, 4.0]]), 1, unbiased=True, mask=mask)
+        tensor([4.5000])
+    """
     if unbiased is not None and correction is not None:
         raise _ValueError("var: takes unbiased or correction, got both")
     if correction is None:
@@ -165,7 +231,13 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
 
 
 def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
-    """Return the square root of ``var``."""
+    """Return the square root of ``var``.
+
+    Example:
+        >>> mask = ebb.tensor([[True, False, True]])
+        >>> ebb.masked.std(ebb.tensor([[1.0, 2.0, 4.0]]), 1, unbiased=True, mask=mask)
+        tensor([2.1213])
+    """
     options = {"correction": correction, "keepdim": keepdim, "dtype": dtype, "mask": mask}
     return ebb.sqrt(var(input, dim, unbiased, **options))
 
@@ -180,38 +252,79 @@ def _check_continuous(name: str, input: Tensor, dtype) -> None:
 
 
 def cumsum(input, dim, *, dtype=None, mask=None):
-    """Return the running sum along ``dim``, in which hidden elements count 0."""
+    """Return the running sum along ``dim``, in which hidden elements count 0.
+
+    Example:
+        >>> mask = ebb.tensor([[True, False, True]])
+        >>> ebb.masked.cumsum(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
+        tensor([[1., 1., 5.]])
+    """
     return ebb.cumsum(_kept(input, mask, 0, dtype), dim, dtype=dtype)
 
 
 def cumprod(input, dim, *, dtype=None, mask=None):
-    """Return the running product along ``dim``, in which hidden elements count 1."""
+    """Return the running product along ``dim``, in which hidden elements count 1.
+
+    Example:
+        >>> mask = ebb.tensor([[True, False, True]])
+        >>> ebb.masked.cumprod(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
+        tensor([[1., 1., 4.]])
+    """
     return ebb.cumprod(_kept(input, mask, 1, dtype), dim, dtype=dtype)
 
 
 def softmax(input, dim, *, dtype=None, mask=None):
-    """Return softmax along ``dim`` of the kept elements, 0 elsewhere; NaN where none is kept."""
+    """Return softmax along ``dim`` of the kept elements, 0 elsewhere; NaN where none is kept.
+
+    Example:
+        >>> mask = ebb.tensor([[True, False, True]])
+        >>> ebb.masked.softmax(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
+        tensor([[0.0474, 0.0000, 0.9526]])
+    """
     return ebb.softmax(_kept(input, mask, -math.inf, _continuous(input, dtype)), dim)
 
 
 def log_softmax(input, dim, *, dtype=None, mask=None):
-    """Return the logarithm of ``softmax``."""
+    """Return the logarithm of ``softmax``.
+
+    Example:
+        >>> mask = ebb.tensor([[True, False, True]])
+        >>> ebb.masked.log_softmax(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
+        tensor([[-3.0486,    -inf, -0.0486]])
+    """
     return ebb.log_softmax(_kept(input, mask, -math.inf, _continuous(input, dtype)), dim)
 
 
 def softmin(input, dim, *, dtype=None, mask=None):
-    """Return ``softmax`` of the negated elements."""
+    """Return ``softmax`` of the negated elements.
+
+    Example:
+        >>> mask = ebb.tensor([[True, False, True]])
+        >>> ebb.masked.softmin(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
+        tensor([[0.9526, 0.0000, 0.0474]])
+    """
     return ebb.softmax(-_kept(input, mask, math.inf, _continuous(input, dtype)), dim)
 
 
 def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
-    """Return the kept elements over their norm along ``dim``, or over ``eps`` if that is more."""
+    """Return the kept elements over their norm along ``dim``, or over ``eps`` if that is more.
+
+    Example:
+        >>> mask = ebb.tensor([[True, False, True]])
+        >>> ebb.masked.normalize(ebb.tensor([[3.0, 2.0, 4.0]]), 2.0, 1, mask=mask)
+        tensor([[0.6000, 0.0000, 0.8000]])
+    """
     size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return _kept(input, mask, 0, dtype) / ebb.clamp(size, eps)
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
-    """Return log(exp(input) + exp(other)) of what either mask keeps; of none, -inf."""
+    """Return log(exp(input) + exp(other)) of what either mask keeps; of none, -inf.
+
+    Example:
+        >>> ebb.masked.logaddexp(ebb.zeros(2), ebb.zeros(2), input_mask=ebb.tensor([True, False]))
+        tensor([0.6931, 0.0000])
+    """
     left = _kept(input, input_mask, -math.inf, dtype)
     return ebb.logaddexp(left, _kept(other, other_mask, -math.inf, dtype))
 

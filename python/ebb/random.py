@@ -12,12 +12,23 @@ __all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "
 
 
 def seed() -> int:
-    """Start a sequence that nobody knows, and return its seed."""
+    """Start a sequence that nobody knows, and return its seed.
+
+    Example:
+        >>> isinstance(ebb.seed(), int)
+        True
+    """
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """Return the seed that the default generator started from."""
+    """Return the seed that the default generator started from.
+
+    Example:
+        >>> generator = ebb.manual_seed(7)
+        >>> ebb.initial_seed()
+        7
+    """
     return default_generator.initial_seed()
 
 
@@ -30,6 +41,11 @@ def fork_rng(
     Args:
         devices, device_type: Taken for PyTorch's sake: all devices draw from the one generator.
         enabled: False leaves the generator alone.
+
+    Example:
+        >>> with ebb.random.fork_rng(): x = ebb.rand(3)
+        >>> x.shape
+        ebb.Size([3])
     """
     if not enabled:
         yield

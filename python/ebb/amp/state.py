@@ -63,7 +63,12 @@ def set_autocast_dtype(device_type: str | _C.device, dtype: _C.dtype) -> None:
 
 
 def is_autocast_cpu_enabled() -> bool:
-    """Return ``is_autocast_enabled("cpu")``."""
+    """Return ``is_autocast_enabled("cpu")``.
+
+    Example:
+        >>> ebb.is_autocast_cpu_enabled()
+        False
+    """
     return is_autocast_enabled("cpu")
 
 
@@ -73,12 +78,23 @@ def set_autocast_cpu_enabled(enabled: bool) -> None:
 
 
 def get_autocast_cpu_dtype() -> _C.dtype:
-    """Return ``get_autocast_dtype("cpu")``."""
+    """Return ``get_autocast_dtype("cpu")``.
+
+    Example:
+        >>> ebb.get_autocast_cpu_dtype()
+        ebb.bfloat16
+    """
     return get_autocast_dtype("cpu")
 
 
 def set_autocast_cpu_dtype(dtype: _C.dtype) -> None:
-    """Call ``set_autocast_dtype("cpu", dtype)``."""
+    """Call ``set_autocast_dtype("cpu", dtype)``.
+
+    Example:
+        >>> ebb.set_autocast_cpu_dtype(ebb.bfloat16)
+        >>> ebb.get_autocast_cpu_dtype()
+        ebb.bfloat16
+    """
     set_autocast_dtype("cpu", dtype)
 
 

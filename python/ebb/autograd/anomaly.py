@@ -57,6 +57,12 @@ class detect_anomaly(_Checks):  # noqa: N801 -- the field's name for it
     is not finite, and at the first node that computes NaN, or an infinity from finite gradients;
     the message names node, line, counts and first index. Costs about half of the time of a step
     of small operations.
+
+    Example:
+        >>> x = ebb.tensor([4.0], requires_grad=True)
+        >>> with ebb.autograd.detect_anomaly(): x.sqrt().sum().backward()
+        >>> x.grad
+        tensor([0.2500])
     """
 
     def __init__(self, check_nan: bool = True) -> None:
@@ -72,6 +78,11 @@ class check_nan_inf(_Checks):  # noqa: N801 -- the field's name for it
     :class:`detect_anomaly`. What was given as a number (``fill_(nan)``) is no fault, nor is an
     infinity that comes from another one, such as the ``-inf`` of a mask. With ``inf=False`` only
     NaN is a fault.
+
+    Example:
+        >>> with ebb.autograd.check_nan_inf(): x = ebb.ones(2) / 2
+        >>> x
+        tensor([0.5000, 0.5000])
     """
 
     def __init__(self, enabled: bool = True, *, inf: bool = True) -> None:
@@ -85,6 +96,11 @@ class record_stacks(_Checks):  # noqa: N801 -- named as retain_grad is
     ``Node.stack``, ``ebb.graph()`` and its page show it. This is the part of
     :class:`detect_anomaly` that checks nothing. Outside, a node knows its own line only, which
     costs nothing more.
+
+    Example:
+        >>> with ebb.autograd.record_stacks(): y = ebb.ones(2, requires_grad=True) * 2
+        >>> y.requires_grad
+        True
     """
 
     def __init__(self, enabled: bool = True) -> None:
@@ -109,6 +125,11 @@ class trace_cuts(_Checks):  # noqa: N801 -- a mode, named as the others
     list or an array. :func:`ebb.explain` then shows the way from a parameter through the cut to
     the loss. No tensor is kept alive. The latest 262,144 notes are kept, in at most 32 MB, until
     :func:`ebb.autograd.forget_cuts`. Operations inside ``backward()`` are not noted.
+
+    Example:
+        >>> with ebb.autograd.trace_cuts(): x = ebb.ones(2, requires_grad=True).detach()
+        >>> x.requires_grad
+        False
     """
 
     def __init__(self, enabled: bool = True) -> None:
@@ -127,14 +148,26 @@ class _SetChecks(_Checks):
 
 
 class set_detect_anomaly(_SetChecks):  # noqa: N801 -- the field's name for it
-    """Turn :class:`detect_anomaly` on or off, for good or for the length of a block."""
+    """Turn :class:`detect_anomaly` on or off, for good or for the length of a block.
+
+    Example:
+        >>> with ebb.autograd.set_detect_anomaly(False): x = ebb.ones(2)
+        >>> x
+        tensor([1., 1.])
+    """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         super().__init__(None, bool(mode and check_nan), None, bool(mode), None)
 
 
 class set_check_nan_inf(_SetChecks):  # noqa: N801 -- the field's name for it
-    """Turn :class:`check_nan_inf` on or off, for good or for the length of a block."""
+    """Turn :class:`check_nan_inf` on or off, for good or for the length of a block.
+
+    Example:
+        >>> with ebb.autograd.set_check_nan_inf(True): x = ebb.ones(2) / 2
+        >>> x
+        tensor([0.5000, 0.5000])
+    """
 
     def __init__(self, mode: bool, *, inf: bool = True) -> None:
         super().__init__(bool(mode), bool(mode), bool(mode and not inf), None, None)

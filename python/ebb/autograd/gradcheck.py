@@ -18,7 +18,12 @@ __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 
 class GradcheckError(RuntimeError):
-    """A derivative that does not agree with finite differences."""
+    """A derivative that does not agree with finite differences.
+
+    Example:
+        >>> issubclass(ebb.autograd.GradcheckError, RuntimeError)
+        True
+    """
 
 
 def gradcheck(
@@ -73,6 +78,11 @@ def gradcheck(
         ebb.DTypeError: If an input to check is neither float64 nor complex128.
         ValueError: If no input requires a gradient, elements of inputs overlap in memory, or a
             batched check is asked for without the plain one.
+
+    Example:
+        >>> x = ebb.ones(2, dtype=ebb.float64, requires_grad=True)
+        >>> ebb.autograd.gradcheck(lambda x: x * x, (x,))
+        True
     """
     options = locals()
     return _passes(_C._gradcheck(func, _as_tuple(inputs), options), raise_exception)
@@ -124,6 +134,11 @@ def gradgradcheck(
 
     Raises:
         GradcheckError: As ``gradcheck`` does.
+
+    Example:
+        >>> x = ebb.ones(2, dtype=ebb.float64, requires_grad=True)
+        >>> ebb.autograd.gradgradcheck(lambda x: x * x * x, (x,))
+        True
     """
     options = locals()
     seeds = () if grad_outputs is None else _as_tuple(grad_outputs)

@@ -20,8 +20,11 @@ def batches(
         shuffle: Draw the order anew from the default generator.
         drop_last: Leave out a last batch that is not full.
     Example:
-        >>> for x, y in ebb.data.batches(images, labels, batch_size=32):
-        ...     loss = step(x, y)
+        >>> images, labels = ebb.zeros(4, 2), ebb.arange(4)
+        >>> for x, y in ebb.data.batches(images, labels, batch_size=2, shuffle=False):
+        ...     print(x.shape, y.tolist())
+        ebb.Size([2, 2]) [0, 1]
+        ebb.Size([2, 2]) [2, 3]
     """
     if batch_size < 1:
         raise _C.ValueError(f"batches: needs batch_size >= 1, got {batch_size}")

@@ -24,14 +24,20 @@ def default_collate(batch: Sequence[Any]) -> Any:
         TypeError: If the samples hold anything else.
         ValueError: If they differ in structure or shape.
     Example:
-        >>> default_collate([{"x": 1.0, "y": 2}, {"x": 3.0, "y": 4}])["y"]
+        >>> ebb.data.default_collate([{"x": 1.0, "y": 2}, {"x": 3.0, "y": 4}])["y"]
         tensor([2, 4])
     """
     return _collated(batch, 0)
 
 
 def default_convert(data: Any) -> Any:
-    """Return a sample with its arrays as tensors; what a DataLoader without batches does."""
+    """Return a sample with its arrays as tensors; what a DataLoader without batches does.
+
+    Example:
+        >>> import numpy
+        >>> ebb.data.default_convert(numpy.ones(2))
+        tensor([1., 1.], dtype=ebb.float64)
+    """
     return _converted(data, 0)
 
 

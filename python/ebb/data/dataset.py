@@ -56,8 +56,10 @@ class TensorDataset(Dataset):
     """Rows of tensors: sample ``i`` is the tuple of their ``i``-th rows.
 
     Example:
-        >>> data = TensorDataset(images, labels)
-        >>> image, label = data[0]
+        >>> data = ebb.data.TensorDataset(ebb.zeros(5, 2), ebb.arange(5))
+        >>> image, label = data[3]
+        >>> label
+        tensor(3)
     """
 
     def __init__(self, *tensors: _C.Tensor):
@@ -81,7 +83,12 @@ class TensorDataset(Dataset):
 
 
 class Subset(Dataset):
-    """The samples of ``dataset`` at ``indices``."""
+    """The samples of ``dataset`` at ``indices``.
+
+    Example:
+        >>> list(ebb.data.Subset("abcd", [0, 2]))
+        ['a', 'c']
+    """
 
     def __init__(self, dataset: Any, indices: Sequence[int]):
         self.dataset = dataset
@@ -151,7 +158,12 @@ def _samples_of(dataset: Any, indices: Sequence[Any]) -> list[Any]:
 
 
 class ConcatDataset(Dataset):
-    """Datasets one after another."""
+    """Datasets one after another.
+
+    Example:
+        >>> len(ebb.data.ConcatDataset([range(2), range(3)]))
+        5
+    """
 
     def __init__(self, datasets: Iterable[Any]):
         self.datasets = list(datasets)
@@ -213,7 +225,10 @@ def random_split(
             go one each to the first parts.
         generator: Where random numbers come from; the default one if None.
     Example:
-        >>> train, test = random_split(data, [0.8, 0.2], ebb.Generator().manual_seed(0))
+        >>> generator = ebb.Generator().manual_seed(0)
+        >>> train, test = ebb.data.random_split(range(10), [0.8, 0.2], generator)
+        >>> len(train), len(test)
+        (8, 2)
     """
     count = len(dataset)
     sizes = list(lengths)

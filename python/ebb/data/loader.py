@@ -46,8 +46,11 @@ class DataLoader:
         in_order: With False, give a batch as soon as any worker has one.
         worker_type: "process"; or "thread", for datasets that mostly wait or run NumPy and ebb.
     Example:
-        >>> for images, labels in DataLoader(data, batch_size=32, shuffle=True, num_workers=2):
-        ...     train(images, labels)
+        >>> data = ebb.data.TensorDataset(ebb.zeros(5, 2), ebb.arange(5))
+        >>> for images, labels in ebb.data.DataLoader(data, batch_size=3):
+        ...     print(images.shape, labels.tolist())
+        ebb.Size([3, 2]) [0, 1, 2]
+        ebb.Size([2, 2]) [3, 4]
     """
 
     def __init__(

@@ -18,8 +18,10 @@ class Progress:
     """What ``progress`` returns.
 
     Example:
-        >>> for batch in progress(loader, "epoch 1") as bar:
-        ...     bar.set(loss=train(batch))
+        >>> import io
+        >>> bar = ebb.data.progress(range(3), "epoch 1", stream=io.StringIO())
+        >>> for batch in bar:
+        ...     bar.set(loss=0.5)
     """
 
     def __init__(
@@ -148,9 +150,10 @@ def progress(
         unit: What is counted.
         stream: Where to write; ``sys.stderr`` if None.
     Example:
-        >>> bar = ebb.data.progress(loader, "training", unit="batches")
-        >>> for images, labels in bar:
-        ...     bar.set(loss=step(images, labels))
+        >>> import io
+        >>> bar = ebb.data.progress(range(3), "training", unit="batches", stream=io.StringIO())
+        >>> for batch in bar:
+        ...     bar.set(loss=0.5)
     """
     if total is None and iterable is not None:
         try:

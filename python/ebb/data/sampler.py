@@ -43,7 +43,12 @@ class Sampler:
 
 
 class SequentialSampler(Sampler):
-    """All indices in order."""
+    """All indices in order.
+
+    Example:
+        >>> list(ebb.data.SequentialSampler("abc"))
+        [0, 1, 2]
+    """
 
     def __init__(self, data_source: Sized):
         self.data_source = data_source
@@ -64,6 +69,10 @@ class RandomSampler(Sampler):
         num_samples: How many to draw; the dataset's length if None. More than there are need
             further rounds.
         generator: Where random numbers come from; the default one if None.
+
+    Example:
+        >>> sorted(ebb.data.RandomSampler("abc"))
+        [0, 1, 2]
     """
 
     def __init__(
@@ -102,7 +111,12 @@ class RandomSampler(Sampler):
 
 
 class SubsetRandomSampler(Sampler):
-    """The given indices in random order."""
+    """The given indices in random order.
+
+    Example:
+        >>> sorted(ebb.data.SubsetRandomSampler([3, 5]))
+        [3, 5]
+    """
 
     def __init__(self, indices: Sequence[int], generator: _C.Generator | None = None):
         self.indices = indices
@@ -123,6 +137,10 @@ class WeightedRandomSampler(Sampler):
         num_samples: How many to draw.
         replacement: Draw each index anew; else none comes twice.
         generator: Where random numbers come from; the default one if None.
+
+    Example:
+        >>> list(ebb.data.WeightedRandomSampler([0.0, 1.0], 3))
+        [1, 1, 1]
     """
 
     def __init__(
@@ -176,6 +194,10 @@ class BatchSampler(Sampler):
         sampler: Where the indices come from.
         batch_size: Indices in a batch; the last may have fewer.
         drop_last: Leave out a last batch that is not full.
+
+    Example:
+        >>> list(ebb.data.BatchSampler(range(5), 2, drop_last=False))
+        [[0, 1], [2, 3], [4]]
     """
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool = False):

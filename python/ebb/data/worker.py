@@ -28,7 +28,12 @@ class WorkerInfo(NamedTuple):
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """Return the DataLoader worker that this code runs in, None outside of any."""
+    """Return the DataLoader worker that this code runs in, None outside of any.
+
+    Example:
+        >>> ebb.data.get_worker_info() is None
+        True
+    """
     return getattr(_current, "info", None)
 
 
@@ -165,7 +170,8 @@ def raise_answer(answer: Answer) -> None:
     try:
         if isinstance(error, StopIteration):  # would end the loop over the batches without a word
             error = RuntimeError("DataLoader: needs a sample, got StopIteration")
-        error.add_note(answer.report)
+        if hasattr(error, "add_note"):  # since Python 3.11
+            error.add_note(answer.report)
         raise error
     finally:
         del error

@@ -139,7 +139,12 @@ class Categorical(_Categories):
 
 
 class OneHotCategorical(_Categories):
-    """Vectors with a 1 at the category that was drawn, else 0."""
+    """Vectors with a 1 at the category that was drawn, else 0.
+
+    Example:
+        >>> ebb.distributions.OneHotCategorical(ebb.tensor([0.5, 0.5])).mean
+        tensor([0.5000, 0.5000])
+    """
 
     support = constraints.one_hot
     has_enumerate_support = True
@@ -185,7 +190,13 @@ class OneHotCategorical(_Categories):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """OneHotCategorical whose samples pass gradients on as if they were the probabilities."""
+    """OneHotCategorical whose samples pass gradients on as if they were the probabilities.
+
+    Example:
+        >>> from ebb import distributions as D
+        >>> D.OneHotCategoricalStraightThrough(ebb.tensor([0.5, 0.5])).rsample().shape
+        ebb.Size([2])
+    """
 
     has_rsample = True
 
@@ -194,7 +205,12 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
 
 class Multinomial(_Categories):
-    """How often each category came in ``total_count`` draws."""
+    """How often each category came in ``total_count`` draws.
+
+    Example:
+        >>> ebb.distributions.Multinomial(4, probs=ebb.tensor([0.5, 0.5])).mean
+        tensor([2., 2.])
+    """
 
     total_count: int
 

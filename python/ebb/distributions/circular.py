@@ -42,7 +42,12 @@ def _mean_cosine(k: Tensor) -> Tensor:
 
 
 class VonMises(Distribution):
-    """Angles from -pi to pi around ``loc``, the closer the greater ``concentration`` is."""
+    """Angles from -pi to pi around ``loc``, the closer the greater ``concentration`` is.
+
+    Example:
+        >>> ebb.distributions.VonMises(ebb.tensor(0.0), ebb.tensor(1.0)).log_prob(ebb.tensor(0.0))
+        tensor(-1.0738)
+    """
 
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
     support = constraints.real

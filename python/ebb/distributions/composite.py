@@ -23,7 +23,13 @@ from ebb.errors import DTypeError, ShapeError, ValueError
 
 
 class Independent(Distribution):
-    """A distribution whose last ``reinterpreted_batch_ndims`` dims of the batch join the event."""
+    """A distribution whose last ``reinterpreted_batch_ndims`` dims of the batch join the event.
+
+    Example:
+        >>> from ebb import distributions as D
+        >>> D.Independent(D.Normal(ebb.zeros(3), ebb.ones(3)), 1).event_shape
+        ebb.Size([3])
+    """
 
     arg_constraints = {}
 
@@ -98,7 +104,14 @@ class Independent(Distribution):
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of y = transform(x), where x has the base distribution."""
+    """The distribution of y = transform(x), where x has the base distribution.
+
+    Example:
+        >>> base = ebb.distributions.Normal(ebb.zeros(1), ebb.ones(1))
+        >>> from ebb import distributions as D
+        >>> D.TransformedDistribution(base, [D.ExpTransform()]).sample().shape
+        ebb.Size([1])
+    """
 
     arg_constraints = {}
 
@@ -196,7 +209,12 @@ def _as_wide(base: Distribution, shape: Size, event_dim: int) -> Distribution:
 
 
 class LogNormal(TransformedDistribution):
-    """A number whose logarithm is normal, of mean ``loc`` and standard deviation ``scale``."""
+    """A number whose logarithm is normal, of mean ``loc`` and standard deviation ``scale``.
+
+    Example:
+        >>> ebb.distributions.LogNormal(ebb.tensor(0.0), ebb.tensor(1.0)).log_prob(ebb.tensor(1.0))
+        tensor(-0.9189)
+    """
 
     arg_constraints = Normal.arg_constraints
     support = constraints.positive
@@ -236,7 +254,12 @@ class LogNormal(TransformedDistribution):
 
 
 class LogisticNormal(TransformedDistribution):
-    """Points of the simplex whose stick-breaking numbers are normal."""
+    """Points of the simplex whose stick-breaking numbers are normal.
+
+    Example:
+        >>> ebb.distributions.LogisticNormal(ebb.zeros(2), ebb.ones(2)).sample().shape
+        ebb.Size([3])
+    """
 
     arg_constraints = Normal.arg_constraints
     support = constraints.simplex
@@ -267,6 +290,12 @@ class MixtureSameFamily(Distribution):
     Args:
         mixture_distribution: A Categorical over the components.
         component_distribution: The components, along the last dim of its batch.
+
+    Example:
+        >>> parts = ebb.distributions.Normal(ebb.tensor([-1.0, 1.0]), ebb.ones(2))
+        >>> weights = ebb.distributions.Categorical(ebb.tensor([0.5, 0.5]))
+        >>> ebb.distributions.MixtureSameFamily(weights, parts).mean
+        tensor(0.)
     """
 
     arg_constraints = {}

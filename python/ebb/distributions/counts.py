@@ -63,7 +63,12 @@ class _Trials(Distribution):
 
 
 class Bernoulli(_Trials, ExponentialFamily):
-    """1 with probability ``probs``, else 0."""
+    """1 with probability ``probs``, else 0.
+
+    Example:
+        >>> ebb.distributions.Bernoulli(ebb.tensor(0.5)).log_prob(ebb.tensor(1.0))
+        tensor(-0.6931)
+    """
 
     support = constraints.boolean
     has_enumerate_support = True
@@ -114,7 +119,12 @@ class Bernoulli(_Trials, ExponentialFamily):
 
 
 class Geometric(_Trials):
-    """The number of failures before the first success."""
+    """The number of failures before the first success.
+
+    Example:
+        >>> ebb.distributions.Geometric(ebb.tensor(0.5)).log_prob(ebb.tensor(2.0))
+        tensor(-2.0794)
+    """
 
     support = constraints.nonnegative_integer
 
@@ -163,7 +173,12 @@ class Geometric(_Trials):
 
 
 class Binomial(_Trials):
-    """The number of successes in ``total_count`` trials."""
+    """The number of successes in ``total_count`` trials.
+
+    Example:
+        >>> ebb.distributions.Binomial(4, probs=ebb.tensor(0.5)).log_prob(ebb.tensor(2.0))
+        tensor(-0.9808)
+    """
 
     arg_constraints = {"total_count": constraints.nonnegative_integer, **_Trials.arg_constraints}
     has_enumerate_support = True
@@ -223,7 +238,13 @@ class Binomial(_Trials):
 
 
 class NegativeBinomial(_Trials):
-    """The number of successes before ``total_count`` failures."""
+    """The number of successes before ``total_count`` failures.
+
+    Example:
+        >>> from ebb import distributions as D
+        >>> D.NegativeBinomial(ebb.tensor(3.0), ebb.tensor(0.5)).log_prob(ebb.tensor(2.0))
+        tensor(-1.6740)
+    """
 
     arg_constraints = {
         "total_count": constraints.nonnegative,
@@ -273,7 +294,12 @@ class NegativeBinomial(_Trials):
 
 
 class Poisson(ExponentialFamily):
-    """The number of events that come independently, ``rate`` in the mean."""
+    """The number of events that come independently, ``rate`` in the mean.
+
+    Example:
+        >>> ebb.distributions.Poisson(ebb.tensor(3.0)).log_prob(ebb.tensor(2.0))
+        tensor(-1.4959)
+    """
 
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer

@@ -27,6 +27,10 @@ class Distribution:
         event_shape: The shape of one event.
         validate_args: Whether parameters and values are checked; by default as
             ``set_default_validate_args`` says.
+
+    Example:
+        >>> ebb.distributions.Normal(0.0, 1.0).mean
+        tensor(0.)
     """
 
     has_rsample = False

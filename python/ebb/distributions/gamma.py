@@ -76,7 +76,12 @@ class Gamma(ExponentialFamily):
 
 
 class Chi2(Gamma):
-    """The sum of ``df`` squares of standard normal numbers."""
+    """The sum of ``df`` squares of standard normal numbers.
+
+    Example:
+        >>> ebb.distributions.Chi2(ebb.tensor(3.0)).log_prob(ebb.tensor(1.0))
+        tensor(-1.4189)
+    """
 
     arg_constraints = {"df": constraints.positive}
 
@@ -96,7 +101,13 @@ class Chi2(Gamma):
 
 
 class InverseGamma(Distribution):
-    """One over a gamma variable."""
+    """One over a gamma variable.
+
+    Example:
+        >>> from ebb import distributions as D
+        >>> D.InverseGamma(ebb.tensor(3.0), ebb.tensor(2.0)).log_prob(ebb.tensor(1.0))
+        tensor(-0.6137)
+    """
 
     arg_constraints = Gamma.arg_constraints
     support = constraints.positive
@@ -143,7 +154,12 @@ class InverseGamma(Distribution):
 
 
 class Dirichlet(ExponentialFamily):
-    """Points of the simplex: gamma variables of shapes ``concentration`` over their sum."""
+    """Points of the simplex: gamma variables of shapes ``concentration`` over their sum.
+
+    Example:
+        >>> ebb.distributions.Dirichlet(ebb.tensor([1.0, 2.0])).mean
+        tensor([0.3333, 0.6667])
+    """
 
     arg_constraints = {
         "concentration": constraints.independent(constraints.positive, 1),
@@ -198,7 +214,12 @@ class Dirichlet(ExponentialFamily):
 
 
 class Beta(ExponentialFamily):
-    """Numbers from 0 to 1: the first of a Dirichlet's two."""
+    """Numbers from 0 to 1: the first of a Dirichlet's two.
+
+    Example:
+        >>> ebb.distributions.Beta(ebb.tensor(2.0), ebb.tensor(3.0)).log_prob(ebb.tensor(0.5))
+        tensor(0.4055)
+    """
 
     arg_constraints = {
         "concentration1": constraints.positive,
@@ -259,7 +280,13 @@ class Beta(ExponentialFamily):
 
 
 class FisherSnedecor(Distribution):
-    """The ratio of two means of squares of normal numbers, ``df1`` over ``df2`` of them."""
+    """The ratio of two means of squares of normal numbers, ``df1`` over ``df2`` of them.
+
+    Example:
+        >>> from ebb import distributions as D
+        >>> D.FisherSnedecor(ebb.tensor(3.0), ebb.tensor(4.0)).log_prob(ebb.tensor(1.0))
+        tensor(-1.0684)
+    """
 
     arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
     support = constraints.positive

@@ -96,6 +96,10 @@ class MultivariateNormal(_NormalVector):
         loc: The mean.
         covariance_matrix, precision_matrix, scale_tril: One of these: the covariance, its inverse,
             or its Cholesky factor, which costs least.
+
+    Example:
+        >>> ebb.distributions.MultivariateNormal(ebb.zeros(2), ebb.eye(2)).log_prob(ebb.zeros(2))
+        tensor(-1.8379)
     """
 
     arg_constraints = {
@@ -175,6 +179,11 @@ class LowRankMultivariateNormal(_NormalVector):
         loc: The mean.
         cov_factor: W, of as many columns as its rank.
         cov_diag: D.
+
+    Example:
+        >>> from ebb import distributions as D
+        >>> D.LowRankMultivariateNormal(ebb.zeros(2), ebb.ones(2, 1), ebb.ones(2)).variance
+        tensor([2., 2.])
     """
 
     arg_constraints = {

@@ -118,7 +118,12 @@ class Normal(_LocationScale, ExponentialFamily):
 
 
 class Laplace(_LocationScale):
-    """Two exponential distributions, back to back at ``loc``."""
+    """Two exponential distributions, back to back at ``loc``.
+
+    Example:
+        >>> ebb.distributions.Laplace(ebb.tensor(0.0), ebb.tensor(1.0)).log_prob(ebb.tensor(1.0))
+        tensor(-1.6931)
+    """
 
     def _draw(self, shape: Size) -> Tensor:
         # One uniform number in (-1, 1): its sign, and how rare its size is.
@@ -145,7 +150,12 @@ class Laplace(_LocationScale):
 
 
 class Cauchy(_LocationScale):
-    """The ratio of two normal variables: it has neither mean nor variance."""
+    """The ratio of two normal variables: it has neither mean nor variance.
+
+    Example:
+        >>> ebb.distributions.Cauchy(ebb.tensor(0.0), ebb.tensor(1.0)).log_prob(ebb.tensor(0.0))
+        tensor(-1.1447)
+    """
 
     def _draw(self, shape: Size) -> Tensor:
         return self._empty(shape).cauchy_()
@@ -172,7 +182,12 @@ class Cauchy(_LocationScale):
 
 
 class Gumbel(_LocationScale):
-    """The largest of many samples, as their number grows."""
+    """The largest of many samples, as their number grows.
+
+    Example:
+        >>> ebb.distributions.Gumbel(ebb.tensor(0.0), ebb.tensor(1.0)).log_prob(ebb.tensor(0.0))
+        tensor(-1.)
+    """
 
     def _draw(self, shape: Size) -> Tensor:
         return -self._empty(shape).exponential_().log()
@@ -203,7 +218,12 @@ class Gumbel(_LocationScale):
 
 
 class StudentT(_LocationScale):
-    """A normal variable over the root of an independent mean of ``df`` squares of such."""
+    """A normal variable over the root of an independent mean of ``df`` squares of such.
+
+    Example:
+        >>> ebb.distributions.StudentT(ebb.tensor(3.0)).log_prob(ebb.tensor(0.0))
+        tensor(-1.0009)
+    """
 
     arg_constraints = {"df": constraints.positive, **_LocationScale.arg_constraints}
     df: Tensor
@@ -245,7 +265,12 @@ class StudentT(_LocationScale):
 
 
 class Uniform(Distribution):
-    """Values evenly spread over [low, high)."""
+    """Values evenly spread over [low, high).
+
+    Example:
+        >>> ebb.distributions.Uniform(ebb.tensor(0.0), ebb.tensor(2.0)).log_prob(ebb.tensor(1.0))
+        tensor(-0.6931)
+    """
 
     has_rsample = True
     low: Tensor

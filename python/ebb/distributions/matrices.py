@@ -38,6 +38,11 @@ class Wishart(Distribution):
         df: More than the size of the matrices less 1.
         covariance_matrix, precision_matrix, scale_tril: One of these: the covariance of the
             vectors, its inverse, or its Cholesky factor.
+
+    Example:
+        >>> ebb.distributions.Wishart(ebb.tensor(3.0), ebb.eye(2)).mean
+        tensor([[3., 0.],
+                [0., 3.]])
     """
 
     arg_constraints = {
@@ -152,6 +157,10 @@ class LKJCholesky(Distribution):
     Args:
         dim: The size of the matrices, from 2 on.
         concentration: 1 makes all correlations as likely; more favours weak ones.
+
+    Example:
+        >>> ebb.distributions.LKJCholesky(3).sample().shape
+        ebb.Size([3, 3])
     """
 
     arg_constraints = {"concentration": constraints.positive}

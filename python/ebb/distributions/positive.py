@@ -19,7 +19,12 @@ _EULER = 0.57721566490153286
 
 
 class Exponential(ExponentialFamily):
-    """Waiting times for events that come ``rate`` times in the mean."""
+    """Waiting times for events that come ``rate`` times in the mean.
+
+    Example:
+        >>> ebb.distributions.Exponential(ebb.tensor(2.0)).log_prob(ebb.tensor(1.0))
+        tensor(-1.3069)
+    """
 
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative
@@ -109,7 +114,12 @@ class _Half(Distribution):
 
 
 class HalfNormal(_Half):
-    """The size of a normal number of mean 0."""
+    """The size of a normal number of mean 0.
+
+    Example:
+        >>> ebb.distributions.HalfNormal(ebb.tensor(1.0)).log_prob(ebb.tensor(1.0))
+        tensor(-0.7258)
+    """
 
     _whole_kind = Normal
 
@@ -123,7 +133,12 @@ class HalfNormal(_Half):
 
 
 class HalfCauchy(_Half):
-    """The size of a Cauchy number around 0."""
+    """The size of a Cauchy number around 0.
+
+    Example:
+        >>> ebb.distributions.HalfCauchy(ebb.tensor(1.0)).log_prob(ebb.tensor(1.0))
+        tensor(-1.1447)
+    """
 
     _whole_kind = Cauchy
 
@@ -149,7 +164,12 @@ class _Inverted(Distribution):
 
 
 class Pareto(_Inverted):
-    """Numbers from ``scale`` on, of which a share (scale / x) ** alpha is larger than x."""
+    """Numbers from ``scale`` on, of which a share (scale / x) ** alpha is larger than x.
+
+    Example:
+        >>> ebb.distributions.Pareto(ebb.tensor(1.0), ebb.tensor(2.0)).log_prob(ebb.tensor(2.0))
+        tensor(-1.3863)
+    """
 
     arg_constraints = {"scale": constraints.positive, "alpha": constraints.positive}
     scale: Tensor
@@ -196,7 +216,14 @@ class Pareto(_Inverted):
 
 
 class GeneralizedPareto(_Inverted):
-    """What exceeds a high threshold ``loc``; the tail is heavy where ``concentration`` > 0."""
+    """What exceeds a high threshold ``loc``; the tail is heavy where ``concentration`` > 0.
+
+    Example:
+        >>> from ebb import distributions as D
+        >>> parts = (ebb.tensor(0.0), ebb.tensor(1.0), ebb.tensor(0.5))
+        >>> D.GeneralizedPareto(*parts).log_prob(ebb.tensor(1.0))
+        tensor(-1.2164)
+    """
 
     arg_constraints = {
         "loc": constraints.real,
@@ -269,7 +296,12 @@ class GeneralizedPareto(_Inverted):
 
 
 class Weibull(Distribution):
-    """``scale`` times a waiting time to the power of 1 / ``concentration``."""
+    """``scale`` times a waiting time to the power of 1 / ``concentration``.
+
+    Example:
+        >>> ebb.distributions.Weibull(ebb.tensor(1.0), ebb.tensor(2.0)).log_prob(ebb.tensor(1.0))
+        tensor(-0.3069)
+    """
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive
@@ -321,7 +353,13 @@ class Weibull(Distribution):
 
 
 class Kumaraswamy(_Inverted):
-    """Numbers from 0 to 1 with the distribution function 1 - (1 - x ** a) ** b."""
+    """Numbers from 0 to 1 with the distribution function 1 - (1 - x ** a) ** b.
+
+    Example:
+        >>> from ebb import distributions as D
+        >>> D.Kumaraswamy(ebb.tensor(2.0), ebb.tensor(3.0)).log_prob(ebb.tensor(0.5))
+        tensor(0.5232)
+    """
 
     arg_constraints = {
         "concentration1": constraints.positive,

@@ -26,7 +26,13 @@ def _gumbel(shape: Sequence[int], like: Tensor) -> Tensor:
 
 
 class LogitRelaxedBernoulli(_Trials):
-    """The logit of a RelaxedBernoulli."""
+    """The logit of a RelaxedBernoulli.
+
+    Example:
+        >>> from ebb import distributions as D
+        >>> D.LogitRelaxedBernoulli(ebb.tensor(1.0), ebb.tensor([0.5])).sample().shape
+        ebb.Size([1])
+    """
 
     support = constraints.real
     has_rsample = True
@@ -53,7 +59,12 @@ class LogitRelaxedBernoulli(_Trials):
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """Numbers within (0, 1), near the ends for a low ``temperature``."""
+    """Numbers within (0, 1), near the ends for a low ``temperature``.
+
+    Example:
+        >>> ebb.distributions.RelaxedBernoulli(ebb.tensor(1.0), ebb.tensor([0.5])).sample().shape
+        ebb.Size([1])
+    """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
@@ -74,7 +85,13 @@ class RelaxedBernoulli(TransformedDistribution):
 
 
 class ExpRelaxedCategorical(_Categories):
-    """The logarithm of a RelaxedOneHotCategorical."""
+    """The logarithm of a RelaxedOneHotCategorical.
+
+    Example:
+        >>> from ebb import distributions as D
+        >>> D.ExpRelaxedCategorical(ebb.tensor(1.0), ebb.tensor([0.5, 0.5])).sample().shape
+        ebb.Size([2])
+    """
 
     support = constraints.real_vector
     has_rsample = True
@@ -102,7 +119,13 @@ class ExpRelaxedCategorical(_Categories):
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """Points of the simplex, near the corners for a low ``temperature``."""
+    """Points of the simplex, near the corners for a low ``temperature``.
+
+    Example:
+        >>> from ebb import distributions as D
+        >>> D.RelaxedOneHotCategorical(ebb.tensor(1.0), ebb.tensor([0.5, 0.5])).sample().shape
+        ebb.Size([2])
+    """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
@@ -134,6 +157,10 @@ class ContinuousBernoulli(_Trials):
 
     Args:
         lims: Between these probabilities, formulas that are 0 / 0 at 0.5 are series around it.
+
+    Example:
+        >>> ebb.distributions.ContinuousBernoulli(ebb.tensor(0.3)).log_prob(ebb.tensor(0.5))
+        tensor(-0.0297)
     """
 
     support = constraints.unit_interval

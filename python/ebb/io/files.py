@@ -44,6 +44,7 @@ def save(
         OSError: If the file cannot be written.
     Example:
         >>> ebb.save({"weight": ebb.ones(2, 3)}, "weights.safetensors")
+        >>> model = ebb.nn.Linear(2, 3)
         >>> ebb.save({"model": model.state_dict(), "step": 7}, "checkpoint.pt")
     """
     if hasattr(f, "write"):
@@ -98,6 +99,11 @@ def load(
     Raises:
         OSError: If the file cannot be read.
         ValueError: If it is not of its suffix's format, or corrupt, or names what may not be made.
+
+    Example:
+        >>> ebb.save({"weight": ebb.ones(2)}, "weights.safetensors")
+        >>> ebb.load("weights.safetensors")
+        {'weight': tensor([1., 1.])}
     """
     if hasattr(f, "read"):
         return _load_of_pytorch(_seekable(f), "a file object", map_location, weights_only)
@@ -147,7 +153,13 @@ def _moved(found: Any, map_location: Any) -> Any:
 
 
 def load_metadata(path: str | os.PathLike) -> dict[str, str]:
-    """Read the text that a safetensors file keeps with its tensors."""
+    """Read the text that a safetensors file keeps with its tensors.
+
+    Example:
+        >>> ebb.save({"weight": ebb.ones(2)}, "weights.safetensors", metadata={"step": "7"})
+        >>> ebb.io.load_metadata("weights.safetensors")
+        {'step': '7'}
+    """
     return safetensors.load_metadata(path)
 
 

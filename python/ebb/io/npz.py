@@ -37,6 +37,11 @@ def save_npz(
         tensors: Tensors by name; NumPy has no bfloat16.
         path: Where to write.
         compressed: Make the file smaller, and take longer.
+
+    Example:
+        >>> ebb.save_npz({"weight": ebb.ones(2)}, "weights.npz")
+        >>> ebb.load_npz("weights.npz")
+        {'weight': tensor([1., 1.])}
     """
     import zipfile
 
@@ -73,6 +78,11 @@ def load_npz(path: str | os.PathLike, *, max_bytes: int | None = None) -> dict[s
     Raises:
         OSError: If the file cannot be read.
         ValueError: If it is not an ``.npz`` file, or corrupt, or holds anything but numbers.
+
+    Example:
+        >>> ebb.save_npz({"weight": ebb.ones(2)}, "weights.npz")
+        >>> ebb.load_npz("weights.npz")
+        {'weight': tensor([1., 1.])}
     """
     import errno
     import zipfile

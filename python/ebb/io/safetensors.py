@@ -68,9 +68,12 @@ class safe_open:  # noqa: N801 -- the name that the safetensors package gave it
         OSError: If the file cannot be read.
         ValueError: If it is not a safetensors file, or corrupt.
     Example:
+        >>> ebb.save({"weight": ebb.ones(2), "rows": ebb.arange(6)}, "weights.safetensors")
         >>> with ebb.io.safe_open("weights.safetensors") as file:
         ...     weight = file.get_tensor("weight")
-        ...     rows = file.get_slice("embedding")[100:200]
+        ...     rows = file.get_slice("rows")[2:4]
+        >>> rows
+        tensor([2, 3])
     """
 
     def __init__(self, path: str | os.PathLike):

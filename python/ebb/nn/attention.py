@@ -31,6 +31,13 @@ class MultiheadAttention(Module):
         kdim: Features of key, ``embed_dim`` if None; likewise ``vdim`` of value.
         batch_first: Whether operands are ``[B, L, E]`` and not ``[L, B, E]``.
         device: Where the parameters are; the default one if None.
+
+    Example:
+        >>> layer = ebb.nn.MultiheadAttention(8, 2, batch_first=True)
+        >>> x = ebb.ones(1, 5, 8)
+        >>> output, weights = layer(x, x, x)
+        >>> output.shape, weights.shape
+        (ebb.Size([1, 5, 8]), ebb.Size([1, 5, 5]))
     """
 
     def __init__(

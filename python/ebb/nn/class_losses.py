@@ -30,6 +30,11 @@ class TripletMarginWithDistanceLoss(Module):
         margin: By how much it should be nearer; above 0.
         swap: Whether the distance of both from each other counts where it is less.
         reduction: "mean", "sum" or "none".
+
+    Example:
+        >>> loss = ebb.nn.TripletMarginWithDistanceLoss()
+        >>> loss(ebb.zeros(1, 2), ebb.zeros(1, 2), ebb.ones(1, 2)).shape
+        ebb.Size([])
     """
 
     def __init__(
@@ -77,6 +82,11 @@ class LinearCrossEntropyLoss(Module):
         label_smoothing: Share of the target that is spread over all classes.
         device: Where they are; the default one if None.
         dtype: Of weight and bias; float32 if None.
+
+    Example:
+        >>> loss = ebb.nn.LinearCrossEntropyLoss(4, 10)
+        >>> loss(ebb.ones(2, 4), ebb.tensor([1, 8])).shape
+        ebb.Size([])
     """
 
     def __init__(
@@ -130,6 +140,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         head_bias: Whether the head has a bias.
         device: Where they are; the default one if None.
         dtype: Of all weights; float32 if None.
+
+    Example:
+        >>> layer = ebb.nn.AdaptiveLogSoftmaxWithLoss(4, 10, [3, 6])
+        >>> output, loss = layer(ebb.ones(2, 4), ebb.tensor([1, 8]))
+        >>> output.shape, loss.shape
+        (ebb.Size([2]), ebb.Size([]))
     """
 
     def __init__(

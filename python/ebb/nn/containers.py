@@ -34,6 +34,11 @@ class ModuleList(Module):
 
     Args:
         modules: What it holds at first.
+
+    Example:
+        >>> layers = ebb.nn.ModuleList([ebb.nn.Linear(2, 3), ebb.nn.ReLU()])
+        >>> len(layers), len(list(layers.parameters()))
+        (2, 2)
     """
 
     def __init__(self, modules: Iterable[Module] | None = None):
@@ -151,6 +156,11 @@ class ModuleDict(Module):
 
     Args:
         modules: A dict, or pairs of a name and a module.
+
+    Example:
+        >>> layers = ebb.nn.ModuleDict({"first": ebb.nn.Linear(2, 3)})
+        >>> layers["first"]
+        Linear(in_features=2, out_features=3, bias=True)
     """
 
     def __init__(self, modules: Mapping[str, Module] | Iterable | None = None):

@@ -170,7 +170,13 @@ class _Conv(_ConvNd):
 
 
 class Conv1d(_Conv):
-    """A convolution over one dim: input [batch, in_channels, length], or without batch."""
+    """A convolution over one dim: input [batch, in_channels, length], or without batch.
+
+    Example:
+        >>> layer = ebb.nn.Conv1d(2, 4, 3)
+        >>> layer(ebb.ones(1, 2, 8)).shape
+        ebb.Size([1, 4, 6])
+    """
 
     __doc__ += _Conv.__doc__.partition("\n")[2]
     _dims = 1
@@ -178,7 +184,13 @@ class Conv1d(_Conv):
 
 
 class Conv2d(_Conv):
-    """A convolution over two dims: input [batch, in_channels, height, width], or without batch."""
+    """A convolution over two dims: input [batch, in_channels, height, width], or without batch.
+
+    Example:
+        >>> layer = ebb.nn.Conv2d(3, 8, 3, padding=1)
+        >>> layer(ebb.ones(1, 3, 6, 6)).shape
+        ebb.Size([1, 8, 6, 6])
+    """
 
     __doc__ += _Conv.__doc__.partition("\n")[2]
     _dims = 2
@@ -186,7 +198,13 @@ class Conv2d(_Conv):
 
 
 class Conv3d(_Conv):
-    """A convolution over three dims: input [batch, in_channels, depth, height, width]."""
+    """A convolution over three dims: input [batch, in_channels, depth, height, width].
+
+    Example:
+        >>> layer = ebb.nn.Conv3d(1, 2, 3)
+        >>> layer(ebb.ones(1, 1, 4, 4, 4)).shape
+        ebb.Size([1, 2, 2, 2, 2])
+    """
 
     __doc__ += _Conv.__doc__.partition("\n")[2]
     _dims = 3
@@ -283,7 +301,13 @@ class _ConvTranspose(_ConvNd):
 
 
 class ConvTranspose1d(_ConvTranspose):
-    """The transposed convolution over one dim, which undoes the sizes of Conv1d."""
+    """The transposed convolution over one dim, which undoes the sizes of Conv1d.
+
+    Example:
+        >>> layer = ebb.nn.ConvTranspose1d(2, 4, 2, stride=2)
+        >>> layer(ebb.ones(1, 2, 5)).shape
+        ebb.Size([1, 4, 10])
+    """
 
     __doc__ += _ConvTranspose.__doc__.partition("\n")[2]
     _dims = 1
@@ -291,7 +315,13 @@ class ConvTranspose1d(_ConvTranspose):
 
 
 class ConvTranspose2d(_ConvTranspose):
-    """The transposed convolution over two dims, which undoes the sizes of Conv2d."""
+    """The transposed convolution over two dims, which undoes the sizes of Conv2d.
+
+    Example:
+        >>> layer = ebb.nn.ConvTranspose2d(3, 8, 2, stride=2)
+        >>> layer(ebb.ones(1, 3, 4, 4)).shape
+        ebb.Size([1, 8, 8, 8])
+    """
 
     __doc__ += _ConvTranspose.__doc__.partition("\n")[2]
     _dims = 2
@@ -299,7 +329,13 @@ class ConvTranspose2d(_ConvTranspose):
 
 
 class ConvTranspose3d(_ConvTranspose):
-    """The transposed convolution over three dims, which undoes the sizes of Conv3d."""
+    """The transposed convolution over three dims, which undoes the sizes of Conv3d.
+
+    Example:
+        >>> layer = ebb.nn.ConvTranspose3d(1, 2, 2)
+        >>> layer(ebb.ones(1, 1, 3, 3, 3)).shape
+        ebb.Size([1, 2, 4, 4, 4])
+    """
 
     __doc__ += _ConvTranspose.__doc__.partition("\n")[2]
     _dims = 3

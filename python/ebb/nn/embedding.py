@@ -26,6 +26,11 @@ class Embedding(Module):
             looked up. SGD, Adagrad and SparseAdam then update those rows only.
         device: Where they are; the default one if None.
         dtype: Of the weight; float32 if None.
+
+    Example:
+        >>> layer = ebb.nn.Embedding(10, 3)
+        >>> layer(ebb.tensor([[1, 2], [4, 9]])).shape
+        ebb.Size([2, 2, 3])
     """
 
     weight: Parameter
@@ -138,6 +143,11 @@ class EmbeddingBag(Module):
         padding_idx: A row that does not count; counted from the end if negative.
         device: Where they are; the default one if None.
         dtype: Of the weight; float32 if None.
+
+    Example:
+        >>> layer = ebb.nn.EmbeddingBag(10, 3, mode="sum")
+        >>> layer(ebb.tensor([[1, 2], [4, 9]])).shape
+        ebb.Size([2, 3])
     """
 
     weight: Parameter

@@ -65,6 +65,10 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     Args:
         nonlinearity: "linear", "conv2d", "sigmoid", "tanh", "relu", "leaky_relu" or "selu".
         param: The slope of the leaky ReLU, 0.01 if None.
+
+    Example:
+        >>> ebb.nn.init.calculate_gain("tanh")
+        1.6666666666666667
     """
     return _C._init_gain(nonlinearity, 0.01 if param is None else param)
 
@@ -72,14 +76,24 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 def uniform_(
     tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
-    """Fill with numbers drawn uniformly from [a, b)."""
+    """Fill with numbers drawn uniformly from [a, b).
+
+    Example:
+        >>> ebb.nn.init.uniform_(ebb.empty(3, 4)).shape
+        ebb.Size([3, 4])
+    """
     return _fill("uniform_", tensor, generator, a, b)
 
 
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
-    """Fill with numbers drawn from a normal distribution."""
+    """Fill with numbers drawn from a normal distribution.
+
+    Example:
+        >>> ebb.nn.init.normal_(ebb.empty(3, 4)).shape
+        ebb.Size([3, 4])
+    """
     return _fill("normal_", tensor, generator, mean, std)
 
 
@@ -91,12 +105,22 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill with numbers drawn from a normal distribution, but only such in [a, b]."""
+    """Fill with numbers drawn from a normal distribution, but only such in [a, b].
+
+    Example:
+        >>> ebb.nn.init.trunc_normal_(ebb.empty(3, 4)).shape
+        ebb.Size([3, 4])
+    """
     return _fill("trunc_normal_", tensor, generator, mean, std, a, b)
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Fill with one number."""
+    """Fill with one number.
+
+    Example:
+        >>> ebb.nn.init.constant_(ebb.empty(3), 0.5)
+        tensor([0.5000, 0.5000, 0.5000])
+    """
     if _fills_nothing.get():
         return tensor
     with _C.no_grad():
@@ -104,17 +128,33 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Fill with ones."""
+    """Fill with ones.
+
+    Example:
+        >>> ebb.nn.init.ones_(ebb.empty(3))
+        tensor([1., 1., 1.])
+    """
     return constant_(tensor, 1)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fill with zeros."""
+    """Fill with zeros.
+
+    Example:
+        >>> ebb.nn.init.zeros_(ebb.empty(3))
+        tensor([0., 0., 0.])
+    """
     return constant_(tensor, 0)
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Fill with the identity matrix, cut or filled up with zeros."""
+    """Fill with the identity matrix, cut or filled up with zeros.
+
+    Example:
+        >>> ebb.nn.init.eye_(ebb.empty(2, 3))
+        tensor([[1., 0., 0.],
+                [0., 1., 0.]])
+    """
     return _fill("eye_", tensor, None)
 
 
@@ -124,6 +164,10 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     Args:
         tensor: A weight of 3 to 5 dims.
         groups: Groups of the convolution; each passes its own channels.
+
+    Example:
+        >>> ebb.nn.init.dirac_(ebb.empty(1, 1, 3))
+        tensor([[[0., 1., 0.]]])
     """
     return _fill("dirac_", tensor, None, operator.index(groups))
 
@@ -131,12 +175,22 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 def xavier_uniform_(
     tensor: Tensor, gain: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
-    """Fill with numbers drawn uniformly from +-gain * sqrt(6 / (fan_in + fan_out))."""
+    """Fill with numbers drawn uniformly from +-gain * sqrt(6 / (fan_in + fan_out)).
+
+    Example:
+        >>> ebb.nn.init.xavier_uniform_(ebb.empty(3, 4)).shape
+        ebb.Size([3, 4])
+    """
     return _fill("xavier_uniform_", tensor, generator, gain)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with normal numbers of deviation gain * sqrt(2 / (fan_in + fan_out))."""
+    """Fill with normal numbers of deviation gain * sqrt(2 / (fan_in + fan_out)).
+
+    Example:
+        >>> ebb.nn.init.xavier_normal_(ebb.empty(3, 4)).shape
+        ebb.Size([3, 4])
+    """
     return _fill("xavier_normal_", tensor, generator, gain)
 
 
@@ -154,6 +208,10 @@ def kaiming_uniform_(
         a: Slope of the leaky ReLU that follows.
         mode: "fan_in" keeps the variance in the forward pass, "fan_out" in the backward pass.
         nonlinearity: What follows; see ``calculate_gain``.
+
+    Example:
+        >>> ebb.nn.init.kaiming_uniform_(ebb.empty(3, 4)).shape
+        ebb.Size([3, 4])
     """
     return _fill_kaiming("kaiming_uniform_", tensor, generator, a, mode, nonlinearity)
 
@@ -172,6 +230,10 @@ def kaiming_normal_(
         a: Slope of the leaky ReLU that follows.
         mode: "fan_in" keeps the variance in the forward pass, "fan_out" in the backward pass.
         nonlinearity: What follows; see ``calculate_gain``.
+
+    Example:
+        >>> ebb.nn.init.kaiming_normal_(ebb.empty(3, 4)).shape
+        ebb.Size([3, 4])
     """
     return _fill_kaiming("kaiming_normal_", tensor, generator, a, mode, nonlinearity)
 
@@ -180,6 +242,11 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
     """Fill with rows that are orthogonal and of length ``gain``, or columns if rows are more.
 
     Dims after the first are taken together.
+
+    Example:
+        >>> q = ebb.nn.init.orthogonal_(ebb.empty(3, 3))
+        >>> bool(ebb.allclose(q @ q.T, ebb.eye(3), atol=1e-5))
+        True
     """
     return _fill("orthogonal_", tensor, generator, gain)
 
@@ -193,6 +260,10 @@ def sparse_(
         tensor: A matrix.
         sparsity: The share, from 0 to 1.
         std: Deviation of the numbers.
+
+    Example:
+        >>> int((ebb.nn.init.sparse_(ebb.empty(4, 2), 0.5) == 0).sum())
+        4
     """
     return _fill("sparse_", tensor, generator, sparsity, std)
 
@@ -207,7 +278,8 @@ def _older(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return function(*args, **kwargs)
 
     older.__name__ = older.__qualname__ = new.removesuffix("_")
-    older.__doc__ = f"Do what ``{new}`` does; an older spelling."
+    example = (function.__doc__ or "").partition("    Example:\n")[2]
+    older.__doc__ = f"Do what ``{new}`` does; an older spelling.\n\n    Example:\n{example}"
     return older
 
 

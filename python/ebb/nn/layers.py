@@ -24,6 +24,11 @@ class Linear(Module):
         bias: Whether a bias is added.
         device: Where they are; the default one if None.
         dtype: Of the parameters; float32 if None.
+
+    Example:
+        >>> layer = ebb.nn.Linear(4, 3)
+        >>> layer(ebb.ones(2, 4)).shape
+        ebb.Size([2, 3])
     """
 
     weight: Parameter
@@ -75,6 +80,11 @@ class Bilinear(Module):
         bias: Whether a bias is added.
         device: Where they are; the default one if None.
         dtype: Of the parameters; float32 if None.
+
+    Example:
+        >>> layer = ebb.nn.Bilinear(2, 3, 4)
+        >>> layer(ebb.ones(5, 2), ebb.ones(5, 3)).shape
+        ebb.Size([5, 4])
     """
 
     weight: Parameter
@@ -126,7 +136,13 @@ class Bilinear(Module):
 
 
 class Identity(Module):
-    """Returns its input; takes any arguments, so that it can stand in for another layer."""
+    """Returns its input; takes any arguments, so that it can stand in for another layer.
+
+    Example:
+        >>> layer = ebb.nn.Identity()
+        >>> layer(ebb.ones(2, 3)).shape
+        ebb.Size([2, 3])
+    """
 
     def __init__(self, *args: object, **kwargs: object):
         super().__init__()
@@ -137,7 +153,13 @@ class Identity(Module):
 
 
 class Flatten(Module):
-    """Joins the dims from ``start_dim`` to ``end_dim`` into one."""
+    """Joins the dims from ``start_dim`` to ``end_dim`` into one.
+
+    Example:
+        >>> layer = ebb.nn.Flatten()
+        >>> layer(ebb.ones(2, 3, 4)).shape
+        ebb.Size([2, 12])
+    """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1):
         super().__init__()
@@ -168,6 +190,11 @@ class Unflatten(Module):
     Args:
         dim: The dim to cut up.
         unflattened_size: The sizes to cut it into, one of which may be -1.
+
+    Example:
+        >>> layer = ebb.nn.Unflatten(1, (2, 3))
+        >>> layer(ebb.ones(4, 6)).shape
+        ebb.Size([4, 2, 3])
     """
 
     def __init__(self, dim: int, unflattened_size: Sequence[int]):
@@ -192,6 +219,11 @@ class PReLU(Module):
         init: Where the weight begins.
         device: Where they are; the default one if None.
         dtype: Of the weight; float32 if None.
+
+    Example:
+        >>> layer = ebb.nn.PReLU()
+        >>> layer(ebb.ones(2, 3)).shape
+        ebb.Size([2, 3])
     """
 
     weight: Parameter
@@ -219,7 +251,13 @@ class PReLU(Module):
 
 
 class Softmax2d(Module):
-    """The softmax over the channels of each place of ``[N, C, H, W]`` or ``[C, H, W]``."""
+    """The softmax over the channels of each place of ``[N, C, H, W]`` or ``[C, H, W]``.
+
+    Example:
+        >>> layer = ebb.nn.Softmax2d()
+        >>> layer(ebb.ones(1, 3, 2, 2)).shape
+        ebb.Size([1, 3, 2, 2])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the layer's output."""

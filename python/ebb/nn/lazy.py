@@ -79,6 +79,11 @@ class LazyLinear(LazyModuleMixin, Linear):
         bias: Whether a bias is added.
         device: Where they are; the default one if None.
         dtype: Of the parameters; float32 if None.
+
+    Example:
+        >>> layer = ebb.nn.LazyLinear(3)
+        >>> layer(ebb.ones(2, 4)).shape
+        ebb.Size([2, 3])
     """
 
     cls_to_become = Linear
@@ -213,37 +218,73 @@ class _LazyConvTranspose(_LazyConv):
 
 
 class LazyConv1d(_LazyPlainConv, convolution.Conv1d):
-    """Conv1d whose ``in_channels`` are those of its first input."""
+    """Conv1d whose ``in_channels`` are those of its first input.
+
+    Example:
+        >>> layer = ebb.nn.LazyConv1d(4, 3)
+        >>> layer(ebb.ones(1, 2, 8)).shape
+        ebb.Size([1, 4, 6])
+    """
 
     cls_to_become = convolution.Conv1d
 
 
 class LazyConv2d(_LazyPlainConv, convolution.Conv2d):
-    """Conv2d whose ``in_channels`` are those of its first input."""
+    """Conv2d whose ``in_channels`` are those of its first input.
+
+    Example:
+        >>> layer = ebb.nn.LazyConv2d(8, 3)
+        >>> layer(ebb.ones(1, 3, 6, 6)).shape
+        ebb.Size([1, 8, 4, 4])
+    """
 
     cls_to_become = convolution.Conv2d
 
 
 class LazyConv3d(_LazyPlainConv, convolution.Conv3d):
-    """Conv3d whose ``in_channels`` are those of its first input."""
+    """Conv3d whose ``in_channels`` are those of its first input.
+
+    Example:
+        >>> layer = ebb.nn.LazyConv3d(2, 3)
+        >>> layer(ebb.ones(1, 1, 4, 4, 4)).shape
+        ebb.Size([1, 2, 2, 2, 2])
+    """
 
     cls_to_become = convolution.Conv3d
 
 
 class LazyConvTranspose1d(_LazyConvTranspose, convolution.ConvTranspose1d):
-    """ConvTranspose1d whose ``in_channels`` are those of its first input."""
+    """ConvTranspose1d whose ``in_channels`` are those of its first input.
+
+    Example:
+        >>> layer = ebb.nn.LazyConvTranspose1d(4, 2)
+        >>> layer(ebb.ones(1, 2, 5)).shape
+        ebb.Size([1, 4, 6])
+    """
 
     cls_to_become = convolution.ConvTranspose1d
 
 
 class LazyConvTranspose2d(_LazyConvTranspose, convolution.ConvTranspose2d):
-    """ConvTranspose2d whose ``in_channels`` are those of its first input."""
+    """ConvTranspose2d whose ``in_channels`` are those of its first input.
+
+    Example:
+        >>> layer = ebb.nn.LazyConvTranspose2d(8, 2)
+        >>> layer(ebb.ones(1, 3, 4, 4)).shape
+        ebb.Size([1, 8, 5, 5])
+    """
 
     cls_to_become = convolution.ConvTranspose2d
 
 
 class LazyConvTranspose3d(_LazyConvTranspose, convolution.ConvTranspose3d):
-    """ConvTranspose3d whose ``in_channels`` are those of its first input."""
+    """ConvTranspose3d whose ``in_channels`` are those of its first input.
+
+    Example:
+        >>> layer = ebb.nn.LazyConvTranspose3d(2, 2)
+        >>> layer(ebb.ones(1, 1, 3, 3, 3)).shape
+        ebb.Size([1, 2, 4, 4, 4])
+    """
 
     cls_to_become = convolution.ConvTranspose3d
 
@@ -308,36 +349,72 @@ class _LazyInstanceNorm(_LazyNorm):
 
 
 class LazyBatchNorm1d(_LazyNorm, normalization.BatchNorm1d):
-    """BatchNorm1d whose ``num_features`` are the channels of its first input."""
+    """BatchNorm1d whose ``num_features`` are the channels of its first input.
+
+    Example:
+        >>> layer = ebb.nn.LazyBatchNorm1d()
+        >>> layer(ebb.ones(4, 3)).shape
+        ebb.Size([4, 3])
+    """
 
     cls_to_become = normalization.BatchNorm1d
 
 
 class LazyBatchNorm2d(_LazyNorm, normalization.BatchNorm2d):
-    """BatchNorm2d whose ``num_features`` are the channels of its first input."""
+    """BatchNorm2d whose ``num_features`` are the channels of its first input.
+
+    Example:
+        >>> layer = ebb.nn.LazyBatchNorm2d()
+        >>> layer(ebb.ones(4, 3, 2, 2)).shape
+        ebb.Size([4, 3, 2, 2])
+    """
 
     cls_to_become = normalization.BatchNorm2d
 
 
 class LazyBatchNorm3d(_LazyNorm, normalization.BatchNorm3d):
-    """BatchNorm3d whose ``num_features`` are the channels of its first input."""
+    """BatchNorm3d whose ``num_features`` are the channels of its first input.
+
+    Example:
+        >>> layer = ebb.nn.LazyBatchNorm3d()
+        >>> layer(ebb.ones(4, 3, 2, 2, 2)).shape
+        ebb.Size([4, 3, 2, 2, 2])
+    """
 
     cls_to_become = normalization.BatchNorm3d
 
 
 class LazyInstanceNorm1d(_LazyInstanceNorm, normalization.InstanceNorm1d):
-    """InstanceNorm1d whose ``num_features`` are the channels of its first input."""
+    """InstanceNorm1d whose ``num_features`` are the channels of its first input.
+
+    Example:
+        >>> layer = ebb.nn.LazyInstanceNorm1d()
+        >>> layer(ebb.ones(2, 3, 5)).shape
+        ebb.Size([2, 3, 5])
+    """
 
     cls_to_become = normalization.InstanceNorm1d
 
 
 class LazyInstanceNorm2d(_LazyInstanceNorm, normalization.InstanceNorm2d):
-    """InstanceNorm2d whose ``num_features`` are the channels of its first input."""
+    """InstanceNorm2d whose ``num_features`` are the channels of its first input.
+
+    Example:
+        >>> layer = ebb.nn.LazyInstanceNorm2d()
+        >>> layer(ebb.ones(2, 3, 4, 4)).shape
+        ebb.Size([2, 3, 4, 4])
+    """
 
     cls_to_become = normalization.InstanceNorm2d
 
 
 class LazyInstanceNorm3d(_LazyInstanceNorm, normalization.InstanceNorm3d):
-    """InstanceNorm3d whose ``num_features`` are the channels of its first input."""
+    """InstanceNorm3d whose ``num_features`` are the channels of its first input.
+
+    Example:
+        >>> layer = ebb.nn.LazyInstanceNorm3d()
+        >>> layer(ebb.ones(2, 3, 2, 2, 2)).shape
+        ebb.Size([2, 3, 2, 2, 2])
+    """
 
     cls_to_become = normalization.InstanceNorm3d

@@ -50,6 +50,11 @@ class LayerNorm(Norm):
         bias: Whether there is a bias beside the weight.
         device: Where they are; the default one if None.
         dtype: Of the parameters; float32 if None.
+
+    Example:
+        >>> layer = ebb.nn.LayerNorm(4)
+        >>> layer(ebb.ones(2, 4)).shape
+        ebb.Size([2, 4])
     """
 
     def __init__(
@@ -89,6 +94,11 @@ class RMSNorm(Norm):
         elementwise_affine: Whether there is a weight.
         device: Where they are; the default one if None.
         dtype: Of the weight; float32 if None.
+
+    Example:
+        >>> layer = ebb.nn.RMSNorm(4)
+        >>> layer(ebb.ones(2, 4)).shape
+        ebb.Size([2, 4])
     """
 
     def __init__(
@@ -127,6 +137,11 @@ class GroupNorm(Norm):
         device: Where they are; the default one if None.
         dtype: Of the parameters; float32 if None.
         bias: Whether there is a bias beside the weight.
+
+    Example:
+        >>> layer = ebb.nn.GroupNorm(2, 4)
+        >>> layer(ebb.ones(1, 4, 3, 3)).shape
+        ebb.Size([1, 4, 3, 3])
     """
 
     def __init__(
@@ -282,19 +297,36 @@ class BatchNorm1d(_BatchNorm):
         device: Where they are; the default one if None.
         dtype: Of parameters and statistics; float32 if None.
         bias: Whether there is a bias beside the weight.
+
+    Example:
+        >>> layer = ebb.nn.BatchNorm1d(3)
+        >>> layer(ebb.ones(4, 3)).shape
+        ebb.Size([4, 3])
     """
 
     _ndims = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """BatchNorm1d for ``[N, C, H, W]``."""
+    """BatchNorm1d for ``[N, C, H, W]``.
+
+    Example:
+        >>> layer = ebb.nn.BatchNorm2d(3)
+        >>> layer(ebb.ones(4, 3, 2, 2)).shape
+        ebb.Size([4, 3, 2, 2])
+    """
 
     _ndims = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """BatchNorm1d for ``[N, C, D, H, W]``."""
+    """BatchNorm1d for ``[N, C, D, H, W]``.
+
+    Example:
+        >>> layer = ebb.nn.BatchNorm3d(3)
+        >>> layer(ebb.ones(4, 3, 2, 2, 2)).shape
+        ebb.Size([4, 3, 2, 2, 2])
+    """
 
     _ndims = (5,)
 
@@ -345,19 +377,37 @@ class _InstanceNorm(_ChannelNorm):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Brings each channel of each sample of ``[N, C, L]`` or ``[C, L]`` to mean 0, variance 1."""
+    """Brings each channel of each sample of ``[N, C, L]`` or ``[C, L]`` to mean 0, variance 1.
+
+    Example:
+        >>> layer = ebb.nn.InstanceNorm1d(3)
+        >>> layer(ebb.ones(2, 3, 5)).shape
+        ebb.Size([2, 3, 5])
+    """
 
     _ndims = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """InstanceNorm1d for ``[N, C, H, W]`` or ``[C, H, W]``."""
+    """InstanceNorm1d for ``[N, C, H, W]`` or ``[C, H, W]``.
+
+    Example:
+        >>> layer = ebb.nn.InstanceNorm2d(3)
+        >>> layer(ebb.ones(2, 3, 4, 4)).shape
+        ebb.Size([2, 3, 4, 4])
+    """
 
     _ndims = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """InstanceNorm1d for ``[N, C, D, H, W]`` or ``[C, D, H, W]``."""
+    """InstanceNorm1d for ``[N, C, D, H, W]`` or ``[C, D, H, W]``.
+
+    Example:
+        >>> layer = ebb.nn.InstanceNorm3d(3)
+        >>> layer(ebb.ones(2, 3, 2, 2, 2)).shape
+        ebb.Size([2, 3, 2, 2, 2])
+    """
 
     _ndims = (4, 5)
 
@@ -372,6 +422,11 @@ class CrossMapLRN2d(Module):
         alpha: The factor of their mean square.
         beta: The power of the divisor.
         k: What is added to it.
+
+    Example:
+        >>> layer = ebb.nn.CrossMapLRN2d(3)
+        >>> layer(ebb.ones(1, 4, 2, 2)).shape
+        ebb.Size([1, 4, 2, 2])
     """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1):

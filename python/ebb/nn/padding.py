@@ -96,99 +96,174 @@ class _ZeroPad(_ConstantPad):
 
 
 class CircularPad1d(_Pad):
-    """Puts elements of the other end around the last dim; a negative count cuts off."""
+    """Puts elements of the other end around the last dim; a negative count cuts off.
+
+    Example:
+        >>> ebb.nn.CircularPad1d(1)(ebb.tensor([[[1.0, 2.0, 3.0]]]))
+        tensor([[[3., 1., 2., 3., 1.]]])
+    """
 
     _dims = 1
     _mode = "circular"
 
 
 class CircularPad2d(_Pad):
-    """Puts elements of the other end around the last two dims; a negative count cuts off."""
+    """Puts elements of the other end around the last two dims; a negative count cuts off.
+
+    Example:
+        >>> ebb.nn.CircularPad2d(1)(ebb.ones(1, 1, 3, 3)).shape
+        ebb.Size([1, 1, 5, 5])
+    """
 
     _dims = 2
     _mode = "circular"
 
 
 class CircularPad3d(_Pad):
-    """Puts elements of the other end around the last three dims; a negative count cuts off."""
+    """Puts elements of the other end around the last three dims; a negative count cuts off.
+
+    Example:
+        >>> ebb.nn.CircularPad3d(1)(ebb.ones(1, 1, 3, 3, 3)).shape
+        ebb.Size([1, 1, 5, 5, 5])
+    """
 
     _dims = 3
     _mode = "circular"
 
 
 class ConstantPad1d(_ConstantPad):
-    """Puts a constant around the last dim; a negative count cuts off."""
+    """Puts a constant around the last dim; a negative count cuts off.
+
+    Example:
+        >>> ebb.nn.ConstantPad1d(1, 7.0)(ebb.tensor([[[1.0, 2.0]]]))
+        tensor([[[7., 1., 2., 7.]]])
+    """
 
     _dims = 1
 
 
 class ConstantPad2d(_ConstantPad):
-    """Puts a constant around the last two dims; a negative count cuts off."""
+    """Puts a constant around the last two dims; a negative count cuts off.
+
+    Example:
+        >>> ebb.nn.ConstantPad2d(1, 7.0)(ebb.ones(1, 1, 2, 2)).shape
+        ebb.Size([1, 1, 4, 4])
+    """
 
     _dims = 2
 
 
 class ConstantPad3d(_ConstantPad):
-    """Puts a constant around the last three dims; a negative count cuts off."""
+    """Puts a constant around the last three dims; a negative count cuts off.
+
+    Example:
+        >>> ebb.nn.ConstantPad3d(1, 7.0)(ebb.ones(1, 1, 2, 2, 2)).shape
+        ebb.Size([1, 1, 4, 4, 4])
+    """
 
     _dims = 3
 
 
 class ReflectionPad1d(_Pad):
-    """Puts its reflection at the border around the last dim; a negative count cuts off."""
+    """Puts its reflection at the border around the last dim; a negative count cuts off.
+
+    Example:
+        >>> ebb.nn.ReflectionPad1d(1)(ebb.tensor([[[1.0, 2.0, 3.0]]]))
+        tensor([[[2., 1., 2., 3., 2.]]])
+    """
 
     _dims = 1
     _mode = "reflect"
 
 
 class ReflectionPad2d(_Pad):
-    """Puts its reflection at the border around the last two dims; a negative count cuts off."""
+    """Puts its reflection at the border around the last two dims; a negative count cuts off.
+
+    Example:
+        >>> ebb.nn.ReflectionPad2d(1)(ebb.ones(1, 1, 3, 3)).shape
+        ebb.Size([1, 1, 5, 5])
+    """
 
     _dims = 2
     _mode = "reflect"
 
 
 class ReflectionPad3d(_Pad):
-    """Puts its reflection at the border around the last three dims; a negative count cuts off."""
+    """Puts its reflection at the border around the last three dims; a negative count cuts off.
+
+    Example:
+        >>> ebb.nn.ReflectionPad3d(1)(ebb.ones(1, 1, 3, 3, 3)).shape
+        ebb.Size([1, 1, 5, 5, 5])
+    """
 
     _dims = 3
     _mode = "reflect"
 
 
 class ReplicationPad1d(_Pad):
-    """Puts its border, repeated around the last dim; a negative count cuts off."""
+    """Puts its border, repeated around the last dim; a negative count cuts off.
+
+    Example:
+        >>> ebb.nn.ReplicationPad1d(1)(ebb.tensor([[[1.0, 2.0, 3.0]]]))
+        tensor([[[1., 1., 2., 3., 3.]]])
+    """
 
     _dims = 1
     _mode = "replicate"
 
 
 class ReplicationPad2d(_Pad):
-    """Puts its border, repeated around the last two dims; a negative count cuts off."""
+    """Puts its border, repeated around the last two dims; a negative count cuts off.
+
+    Example:
+        >>> ebb.nn.ReplicationPad2d(1)(ebb.ones(1, 1, 3, 3)).shape
+        ebb.Size([1, 1, 5, 5])
+    """
 
     _dims = 2
     _mode = "replicate"
 
 
 class ReplicationPad3d(_Pad):
-    """Puts its border, repeated around the last three dims; a negative count cuts off."""
+    """Puts its border, repeated around the last three dims; a negative count cuts off.
+
+    Example:
+        >>> ebb.nn.ReplicationPad3d(1)(ebb.ones(1, 1, 3, 3, 3)).shape
+        ebb.Size([1, 1, 5, 5, 5])
+    """
 
     _dims = 3
     _mode = "replicate"
 
 
 class ZeroPad1d(_ZeroPad):
-    """Puts zeros around the last dim; a negative count cuts off."""
+    """Puts zeros around the last dim; a negative count cuts off.
+
+    Example:
+        >>> ebb.nn.ZeroPad1d(1)(ebb.tensor([[[1.0, 2.0]]]))
+        tensor([[[0., 1., 2., 0.]]])
+    """
 
     _dims = 1
 
 
 class ZeroPad2d(_ZeroPad):
-    """Puts zeros around the last two dims; a negative count cuts off."""
+    """Puts zeros around the last two dims; a negative count cuts off.
+
+    Example:
+        >>> ebb.nn.ZeroPad2d(1)(ebb.ones(1, 1, 2, 2)).shape
+        ebb.Size([1, 1, 4, 4])
+    """
 
     _dims = 2
 
 
 class ZeroPad3d(_ZeroPad):
-    """Puts zeros around the last three dims; a negative count cuts off."""
+    """Puts zeros around the last three dims; a negative count cuts off.
+
+    Example:
+        >>> ebb.nn.ZeroPad3d(1)(ebb.ones(1, 1, 2, 2, 2)).shape
+        ebb.Size([1, 1, 4, 4, 4])
+    """
 
     _dims = 3

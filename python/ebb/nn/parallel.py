@@ -22,6 +22,10 @@ class DataParallel(Module):
         device_ids: At most one device.
         output_device: Where the output would be gathered; it stays where it is.
         dim: Along which inputs would be split.
+
+    Example:
+        >>> ebb.nn.DataParallel(ebb.nn.Linear(4, 3))(ebb.ones(2, 4)).shape
+        ebb.Size([2, 3])
     """
 
     def __init__(
@@ -99,6 +103,11 @@ class SyncBatchNorm(_BatchNorm):
         device: Where they are; the default one if None.
         dtype: Of parameters and statistics; float32 if None.
         bias: Whether ``affine`` brings a bias too.
+
+    Example:
+        >>> layer = ebb.nn.SyncBatchNorm(3)
+        >>> layer(ebb.ones(4, 3)).shape
+        ebb.Size([4, 3])
     """
 
     def __init__(

@@ -16,6 +16,11 @@ class Parameter(Tensor):
     Args:
         data: The values; the parameter shares their memory.
         requires_grad: Whether gradients are wanted.
+
+    Example:
+        >>> ebb.nn.Parameter(ebb.ones(2))
+        Parameter containing:
+        tensor([1., 1.], requires_grad=True)
     """
 
     _persistable = True  # what Tensor.persistable says
@@ -34,6 +39,10 @@ class Buffer(Tensor):
     Args:
         data: The values; the buffer shares their memory.
         persistent: Whether ``state_dict`` contains it.
+
+    Example:
+        >>> ebb.nn.Buffer(ebb.ones(2)).requires_grad
+        False
     """
 
     persistent: bool

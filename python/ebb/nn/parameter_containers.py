@@ -33,6 +33,11 @@ class ParameterList(Module):
 
     Args:
         values: Parameters, or tensors that become parameters.
+
+    Example:
+        >>> values = ebb.nn.ParameterList([ebb.ones(2), ebb.zeros(3)])
+        >>> len(values), values[0].requires_grad
+        (2, True)
     """
 
     def __init__(self, values: Iterable[_C.Tensor] | None = None):
@@ -88,6 +93,11 @@ class ParameterDict(Module):
 
     Args:
         parameters: A dict, or pairs of a name and a tensor.
+
+    Example:
+        >>> values = ebb.nn.ParameterDict({"scale": ebb.ones(2)})
+        >>> list(values.keys())
+        ['scale']
     """
 
     def __init__(self, parameters: Mapping[str, _C.Tensor] | Iterable | None = None):

@@ -264,7 +264,7 @@ class LSTM(RNNBase):
         >>> net = ebb.nn.LSTM(16, 32, num_layers=2)
         >>> output, (h_n, c_n) = net(ebb.zeros([5, 3, 16]))
         >>> output.shape
-        (5, 3, 32)
+        ebb.Size([5, 3, 32])
     """
 
     _gates = 4
@@ -334,7 +334,14 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """Layers of gated recurrent units."""
+    """Layers of gated recurrent units.
+
+    Example:
+        >>> layer = ebb.nn.GRU(3, 4, batch_first=True)
+        >>> output, hidden = layer(ebb.ones(2, 5, 3))
+        >>> output.shape, hidden.shape
+        (ebb.Size([2, 5, 4]), ebb.Size([1, 2, 4]))
+    """
 
     _gates = 3
 
@@ -347,6 +354,12 @@ class RNN(RNNBase):
 
     Args:
         nonlinearity: "tanh" or "relu".
+
+    Example:
+        >>> layer = ebb.nn.RNN(3, 4, batch_first=True)
+        >>> output, hidden = layer(ebb.ones(2, 5, 3))
+        >>> output.shape, hidden.shape
+        (ebb.Size([2, 5, 4]), ebb.Size([1, 2, 4]))
     """
 
     def __init__(
@@ -453,7 +466,13 @@ class RNNCellBase(Module):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of an LSTM layer: ``(h, c) = cell(input, (h, c))``."""
+    """One step of an LSTM layer: ``(h, c) = cell(input, (h, c))``.
+
+    Example:
+        >>> hidden, cell = ebb.nn.LSTMCell(3, 4)(ebb.ones(2, 3))
+        >>> hidden.shape, cell.shape
+        (ebb.Size([2, 4]), ebb.Size([2, 4]))
+    """
 
     _gates = 4
     _states = 2
@@ -468,7 +487,13 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of a GRU layer: ``h = cell(input, h)``."""
+    """One step of a GRU layer: ``h = cell(input, h)``.
+
+    Example:
+        >>> cell = ebb.nn.GRUCell(3, 4)
+        >>> cell(ebb.ones(2, 3)).shape
+        ebb.Size([2, 4])
+    """
 
     _gates = 3
 
@@ -481,7 +506,13 @@ class GRUCell(RNNCellBase):
 
 
 class RNNCell(RNNCellBase):
-    """One step of a plain recurrent layer: ``h = cell(input, h)``."""
+    """One step of a plain recurrent layer: ``h = cell(input, h)``.
+
+    Example:
+        >>> cell = ebb.nn.RNNCell(3, 4)
+        >>> cell(ebb.ones(2, 3)).shape
+        ebb.Size([2, 4])
+    """
 
     def __init__(
         self,

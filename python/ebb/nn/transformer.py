@@ -95,7 +95,13 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention and a feed-forward network, each with a shortcut and a normalisation."""
+    """Self-attention and a feed-forward network, each with a shortcut and a normalisation.
+
+    Example:
+        >>> layer = ebb.nn.TransformerEncoderLayer(8, 2)
+        >>> layer(ebb.ones(5, 1, 8)).shape
+        ebb.Size([5, 1, 8])
+    """
 
     def forward(
         self,
@@ -112,7 +118,13 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Self-attention, attention to an encoder's output, and a feed-forward network."""
+    """Self-attention, attention to an encoder's output, and a feed-forward network.
+
+    Example:
+        >>> layer = ebb.nn.TransformerDecoderLayer(8, 2)
+        >>> layer(ebb.ones(3, 1, 8), ebb.ones(5, 1, 8)).shape
+        ebb.Size([3, 1, 8])
+    """
 
     _norms = 3
 
@@ -165,6 +177,12 @@ class TransformerEncoder(_Stack):
         norm: What comes behind the last one.
         enable_nested_tensor: Taken for PyTorch's sake: there are no nested tensors.
         mask_check: Taken likewise.
+
+    Example:
+        >>> layer = ebb.nn.TransformerEncoderLayer(8, 2)
+        >>> net = ebb.nn.TransformerEncoder(layer, 2)
+        >>> net(ebb.ones(5, 1, 8)).shape
+        ebb.Size([5, 1, 8])
     """
 
     def __init__(
@@ -197,6 +215,12 @@ class TransformerDecoder(_Stack):
         decoder_layer: What is copied.
         num_layers: How many copies there are.
         norm: What comes behind the last one.
+
+    Example:
+        >>> layer = ebb.nn.TransformerDecoderLayer(8, 2)
+        >>> net = ebb.nn.TransformerDecoder(layer, 2)
+        >>> net(ebb.ones(3, 1, 8), ebb.ones(5, 1, 8)).shape
+        ebb.Size([3, 1, 8])
     """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None):
@@ -228,6 +252,11 @@ class Transformer(Module):
         bias: Whether linear layers and norms have biases.
         device: Where they are; the default one if None.
         dtype: Of all parameters; float32 if None.
+
+    Example:
+        >>> net = ebb.nn.Transformer(8, 2, 1, 1, 16)
+        >>> net(ebb.ones(5, 1, 8), ebb.ones(3, 1, 8)).shape
+        ebb.Size([3, 1, 8])
     """
 
     def __init__(

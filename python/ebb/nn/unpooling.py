@@ -42,17 +42,37 @@ class _MaxUnpool(Options):
 
 
 class MaxUnpool1d(_MaxUnpool):
-    """Puts the maxima of MaxPool1d back where they were, zeros elsewhere."""
+    """Puts the maxima of MaxPool1d back where they were, zeros elsewhere.
+
+    Example:
+        >>> from ebb import nn
+        >>> pool = nn.MaxPool1d(2, return_indices=True)
+        >>> values, places = pool(ebb.tensor([[[1.0, 3.0, 2.0, 0.0]]]))
+        >>> ebb.nn.MaxUnpool1d(2)(values, places)
+        tensor([[[0., 3., 2., 0.]]])
+    """
 
 
 class MaxUnpool2d(_MaxUnpool):
-    """Puts the maxima of MaxPool2d back where they were, zeros elsewhere."""
+    """Puts the maxima of MaxPool2d back where they were, zeros elsewhere.
+
+    Example:
+        >>> values, places = ebb.nn.MaxPool2d(2, return_indices=True)(ebb.rand(1, 1, 4, 4))
+        >>> ebb.nn.MaxUnpool2d(2)(values, places).shape
+        ebb.Size([1, 1, 4, 4])
+    """
 
     _dims = 2
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """Puts the maxima of MaxPool3d back where they were, zeros elsewhere."""
+    """Puts the maxima of MaxPool3d back where they were, zeros elsewhere.
+
+    Example:
+        >>> values, places = ebb.nn.MaxPool3d(2, return_indices=True)(ebb.rand(1, 1, 4, 4, 4))
+        >>> ebb.nn.MaxUnpool3d(2)(values, places).shape
+        ebb.Size([1, 1, 4, 4, 4])
+    """
 
     _dims = 3
 
@@ -99,10 +119,22 @@ class _FractionalMaxPool(Options):
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """The largest elements of windows at random over the last two dims."""
+    """The largest elements of windows at random over the last two dims.
+
+    Example:
+        >>> layer = ebb.nn.FractionalMaxPool2d(2, output_size=2)
+        >>> layer(ebb.ones(1, 3, 5, 5)).shape
+        ebb.Size([1, 3, 2, 2])
+    """
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """The largest elements of windows at random over the last three dims."""
+    """The largest elements of windows at random over the last three dims.
+
+    Example:
+        >>> layer = ebb.nn.FractionalMaxPool3d(2, output_size=2)
+        >>> layer(ebb.ones(1, 3, 5, 5, 5)).shape
+        ebb.Size([1, 3, 2, 2, 2])
+    """
 
     _dims = 3

@@ -44,6 +44,11 @@ class UpsamplingNearest2d(_Upsampling):
     Args:
         size: The new sizes.
         scale_factor: Or what the sizes are multiplied with.
+
+    Example:
+        >>> layer = ebb.nn.UpsamplingNearest2d(scale_factor=2)
+        >>> layer(ebb.ones(1, 3, 2, 2)).shape
+        ebb.Size([1, 3, 4, 4])
     """
 
     mode = "nearest"
@@ -55,6 +60,11 @@ class UpsamplingBilinear2d(_Upsampling):
     Args:
         size: The new sizes.
         scale_factor: Or what the sizes are multiplied with.
+
+    Example:
+        >>> layer = ebb.nn.UpsamplingBilinear2d(scale_factor=2)
+        >>> layer(ebb.ones(1, 3, 2, 2)).shape
+        ebb.Size([1, 3, 4, 4])
     """
 
     mode = "bilinear"

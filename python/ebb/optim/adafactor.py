@@ -27,6 +27,14 @@ class Adafactor(Optimizer):
         weight_decay: How strongly parameters shrink, as in AdamW.
         foreach: Taken for PyTorch's sake.
         maximize: Go up instead of down.
+
+    Example:
+        >>> x = ebb.tensor([4.0], requires_grad=True)
+        >>> optimizer = ebb.optim.Adafactor([x], lr=0.1)
+        >>> (x * x).sum().backward()
+        >>> optimizer.step()
+        >>> bool(x < 4.0)
+        True
     """
 
     def __init__(

@@ -22,6 +22,14 @@ class Adagrad(FusedOptimizer):
         master_weights: Keep float32 values of parameters of half types, which make the steps.
         foreach, fused, capturable: Taken for PyTorch's sake; every step is fused.
         differentiable: Refused if True: a step is not recorded.
+
+    Example:
+        >>> x = ebb.tensor([4.0], requires_grad=True)
+        >>> optimizer = ebb.optim.Adagrad([x], lr=0.1)
+        >>> (x * x).sum().backward()
+        >>> optimizer.step()
+        >>> bool(x < 4.0)
+        True
     """
 
     def __init__(

@@ -28,6 +28,14 @@ class Muon(Optimizer):
         ns_steps: How often the iteration is made.
         adjust_lr_fn: "original" (or None) scales steps of tall matrices by the root of their
             aspect; "match_rms_adamw" makes all steps as large as AdamW's.
+
+    Example:
+        >>> x = ebb.ones(2, 2, requires_grad=True)
+        >>> optimizer = ebb.optim.Muon([x], lr=0.1)
+        >>> (x * x).sum().backward()
+        >>> optimizer.step()
+        >>> x.shape
+        ebb.Size([2, 2])
     """
 
     def __init__(

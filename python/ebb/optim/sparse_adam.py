@@ -18,6 +18,12 @@ class SparseAdam(FusedOptimizer):
         eps: Added to the root, so that nothing is divided by zero.
         maximize: Go up instead of down.
         master_weights: Keep float32 values of parameters of half types, which make the steps.
+
+    Example:
+        >>> layer = ebb.nn.Embedding(5, 2, sparse=True)
+        >>> optimizer = ebb.optim.SparseAdam(layer.parameters(), lr=0.1)
+        >>> layer(ebb.tensor([1])).sum().backward()
+        >>> optimizer.step()
     """
 
     def __init__(

@@ -41,7 +41,12 @@ def bartlett(
     device=None,
     requires_grad=False,
 ):
-    """Return a triangle from 0 to 1 and back."""
+    """Return a triangle from 0 to 1 and back.
+
+    Example:
+        >>> ebb.signal.windows.bartlett(5)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     return ebb.bartlett_window(
         M, not sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
     )
@@ -56,7 +61,12 @@ def blackman(
     device=None,
     requires_grad=False,
 ):
-    """Return 0.42 - 0.5 cos + 0.08 cos of twice the angle."""
+    """Return 0.42 - 0.5 cos + 0.08 cos of twice the angle.
+
+    Example:
+        >>> ebb.signal.windows.blackman(5)
+        tensor([-1.3878e-17,  3.4000e-01,  1.0000e+00,  3.4000e-01, -1.3878e-17])
+    """
     return ebb.blackman_window(
         M, not sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
     )
@@ -71,7 +81,12 @@ def cosine(
     device=None,
     requires_grad=False,
 ):
-    """Return half a period of a sine, at the middles of its M (unless ``sym``, M + 1) parts."""
+    """Return half a period of a sine, at the middles of its M (unless ``sym``, M + 1) parts.
+
+    Example:
+        >>> ebb.signal.windows.cosine(5)
+        tensor([0.3090, 0.8090, 1.0000, 0.8090, 0.3090])
+    """
     places = _places(M, device)
     made = ebb.sin((places + 0.5) * (math.pi / (_end(M, sym) + 1)))
     return _finished(made, dtype, layout, requires_grad)
@@ -92,6 +107,10 @@ def exponential(
 
     Args:
         center: Where it is 1; only if ``sym`` is False. The middle if not given.
+
+    Example:
+        >>> ebb.signal.windows.exponential(5)
+        tensor([0.1353, 0.3679, 1.0000, 0.3679, 0.1353])
     """
     if tau <= 0:
         raise _ValueError(f"exponential: tau must be above 0, got {tau}")
@@ -111,7 +130,12 @@ def gaussian(
     device=None,
     requires_grad=False,
 ):
-    """Return the bell exp(-(n - middle)^2 / (2 std^2))."""
+    """Return the bell exp(-(n - middle)^2 / (2 std^2)).
+
+    Example:
+        >>> ebb.signal.windows.gaussian(5)
+        tensor([0.1353, 0.6065, 1.0000, 0.6065, 0.1353])
+    """
     if std <= 0:
         raise _ValueError(f"gaussian: std must be above 0, got {std}")
     steps = (_places(M, device) - _end(M, sym) / 2) / std
@@ -128,7 +152,12 @@ def general_cosine(
     device=None,
     requires_grad=False,
 ):
-    """Return a[0] - a[1] cos x + a[2] cos 2x - ..., a weighted sum of cosines."""
+    """Return a[0] - a[1] cos x + a[2] cos 2x - ..., a weighted sum of cosines.
+
+    Example:
+        >>> ebb.signal.windows.general_cosine(5, a=[0.5, 0.5])
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     weights = [float(one) for one in a]
     if not weights:
         raise _ValueError("general_cosine: needs at least one weight in a, got none")
@@ -151,7 +180,12 @@ def general_hamming(
     device=None,
     requires_grad=False,
 ):
-    """Return alpha - (1 - alpha) cos."""
+    """Return alpha - (1 - alpha) cos.
+
+    Example:
+        >>> ebb.signal.windows.general_hamming(5)
+        tensor([0.0800, 0.5400, 1.0000, 0.5400, 0.0800])
+    """
     return ebb.hamming_window(
         M,
         not sym,
@@ -173,7 +207,12 @@ def hamming(
     device=None,
     requires_grad=False,
 ):
-    """Return 0.54 - 0.46 cos."""
+    """Return 0.54 - 0.46 cos.
+
+    Example:
+        >>> ebb.signal.windows.hamming(5)
+        tensor([0.0800, 0.5400, 1.0000, 0.5400, 0.0800])
+    """
     return general_hamming(
         M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
     )
@@ -188,7 +227,12 @@ def hann(
     device=None,
     requires_grad=False,
 ):
-    """Return 0.5 - 0.5 cos."""
+    """Return 0.5 - 0.5 cos.
+
+    Example:
+        >>> ebb.signal.windows.hann(5)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     return ebb.hann_window(
         M, not sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
     )
@@ -204,7 +248,12 @@ def kaiser(
     device=None,
     requires_grad=False,
 ):
-    """Return Kaiser's window of shape ``beta``."""
+    """Return Kaiser's window of shape ``beta``.
+
+    Example:
+        >>> ebb.signal.windows.kaiser(5)
+        tensor([5.2773e-05, 2.1567e-01, 1.0000e+00, 2.1567e-01, 5.2773e-05])
+    """
     if beta < 0:
         raise _ValueError(f"kaiser: beta must not be negative, got {beta}")
     return ebb.kaiser_window(
@@ -221,7 +270,12 @@ def nuttall(
     device=None,
     requires_grad=False,
 ):
-    """Return the sum of four cosines whose side lobes are least, of Nuttall."""
+    """Return the sum of four cosines whose side lobes are least, of Nuttall.
+
+    Example:
+        >>> ebb.signal.windows.nuttall(5)
+        tensor([3.6280e-04, 2.2698e-01, 1.0000e+00, 2.2698e-01, 3.6280e-04])
+    """
     return general_cosine(
         M,
         a=[0.3635819, 0.4891775, 0.1365995, 0.0106411],

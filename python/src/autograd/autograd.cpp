@@ -191,7 +191,12 @@ constexpr const char* kBackwardDoc =
     "    inputs: Add to these tensors only, leaves or not; a GradientEdge names a leaf, or\n"
     "        tensors that retain their gradient.\n"
     "Raises:\n"
-    "    AutogradError: If a tensor has no history, or the graph was freed.\n";
+    "    AutogradError: If a tensor has no history, or the graph was freed.\n"
+    "Example:\n"
+    "    >>> x = ebb.tensor([1.0, 3.0], requires_grad=True)\n"
+    "    >>> ebb.autograd.backward((x * x).sum())\n"
+    "    >>> x.grad\n"
+    "    tensor([2., 6.])\n";
 constexpr const char* kGradDoc =
     "grad($module, outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, "
     "only_inputs=True, allow_unused=None, is_grads_batched=False, materialize_grads=False, "
@@ -210,7 +215,11 @@ constexpr const char* kGradDoc =
     "call.\n"
     "Raises:\n"
     "    ValueError: If an input is unused.\n"
-    "    AutogradError: If a tensor has no history, or the graph was freed.\n";
+    "    AutogradError: If a tensor has no history, or the graph was freed.\n"
+    "Example:\n"
+    "    >>> x = ebb.tensor([1.0, 3.0], requires_grad=True)\n"
+    "    >>> ebb.autograd.grad((x * x).sum(), x)\n"
+    "    (tensor([2., 6.]),)\n";
 
 PyMethodDef kFunctions[] = {
     {"backward", as_method(module_backward), METH_FASTCALL | METH_KEYWORDS, kBackwardDoc},

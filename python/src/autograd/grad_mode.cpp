@@ -264,10 +264,22 @@ void add_type(PyObject* module, ModeType& entry, const char* name, const char* d
 
 void add_grad_mode(PyObject* module) {
   add_type(module, no_grad_type, "ebb.no_grad",
-           "no_grad()\n--\n\nContext manager and decorator: nothing inside is recorded.",
+           "no_grad()\n--\n\nContext manager and decorator: nothing inside is recorded.\n\n"
+           "Example:\n"
+           "    >>> x = ebb.ones(2, requires_grad=True)\n"
+           "    >>> with ebb.no_grad():\n"
+           "    ...     y = x * 2\n"
+           "    >>> y.requires_grad\n"
+           "    False\n",
            make_fixed, kFixedMethods);
   add_type(module, enable_grad_type, "ebb.enable_grad",
-           "enable_grad()\n--\n\nContext manager and decorator: recording is on inside.",
+           "enable_grad()\n--\n\nContext manager and decorator: recording is on inside.\n\n"
+           "Example:\n"
+           "    >>> x = ebb.ones(2, requires_grad=True)\n"
+           "    >>> with ebb.no_grad(), ebb.enable_grad():\n"
+           "    ...     y = x * 2\n"
+           "    >>> y.requires_grad\n"
+           "    True\n",
            make_fixed, kFixedMethods);
   add_type(module, set_grad_type, "ebb.set_grad_enabled",
            "set_grad_enabled(mode)\n--\n\n"

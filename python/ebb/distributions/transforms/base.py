@@ -28,6 +28,10 @@ class Transform:
     Args:
         cache_size: With 1, the last pair is remembered: the inverse of what a call returned is what
             it was called with.
+
+    Example:
+        >>> ebb.distributions.ExpTransform().inv(ebb.tensor(1.0))
+        tensor(0.)
     """
 
     bijective = False
@@ -173,7 +177,13 @@ def _widened(constraint: Constraint, event_dim: int) -> Constraint:
 
 
 class ComposeTransform(Transform):
-    """Several transforms, one after the other."""
+    """Several transforms, one after the other.
+
+    Example:
+        >>> parts = [ebb.distributions.ExpTransform(), ebb.distributions.AffineTransform(1.0, 2.0)]
+        >>> ebb.distributions.ComposeTransform(parts)(ebb.tensor(0.0))
+        tensor(3.)
+    """
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0):
         super().__init__(cache_size)
@@ -258,7 +268,13 @@ identity_transform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
-    """A transform whose last ``reinterpreted_batch_ndims`` dims of the batch count as one event."""
+    """A transform whose last ``reinterpreted_batch_ndims`` dims of the batch count as one event.
+
+    Example:
+        >>> from ebb import distributions as D
+        >>> D.IndependentTransform(D.ExpTransform(), 1)(ebb.zeros(2))
+        tensor([1., 1.])
+    """
 
     def __init__(
         self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0

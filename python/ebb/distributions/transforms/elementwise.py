@@ -14,7 +14,12 @@ from ebb.nn import functional as F
 
 
 class ExpTransform(Transform):
-    """y = exp(x)."""
+    """y = exp(x).
+
+    Example:
+        >>> ebb.distributions.ExpTransform()(ebb.tensor(0.0))
+        tensor(1.)
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -32,7 +37,12 @@ class ExpTransform(Transform):
 
 
 class PowerTransform(Transform):
-    """y = x ** exponent, of positive numbers."""
+    """y = x ** exponent, of positive numbers.
+
+    Example:
+        >>> ebb.distributions.PowerTransform(ebb.tensor(2.0))(ebb.tensor(3.0))
+        tensor(9.)
+    """
 
     domain = constraints.positive
     codomain = constraints.positive
@@ -66,7 +76,12 @@ class PowerTransform(Transform):
 
 
 class SigmoidTransform(Transform):
-    """y = 1 / (1 + exp(-x))."""
+    """y = 1 / (1 + exp(-x)).
+
+    Example:
+        >>> ebb.distributions.SigmoidTransform()(ebb.tensor(0.0))
+        tensor(0.5000)
+    """
 
     domain = constraints.real
     codomain = constraints.unit_interval
@@ -87,7 +102,12 @@ class SigmoidTransform(Transform):
 
 
 class SoftplusTransform(Transform):
-    """y = log(1 + exp(x))."""
+    """y = log(1 + exp(x)).
+
+    Example:
+        >>> ebb.distributions.SoftplusTransform()(ebb.tensor(0.0))
+        tensor(0.6931)
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -105,7 +125,12 @@ class SoftplusTransform(Transform):
 
 
 class TanhTransform(Transform):
-    """y = tanh(x). Near 1 and -1 the inverse is exact with ``cache_size=1`` only."""
+    """y = tanh(x). Near 1 and -1 the inverse is exact with ``cache_size=1`` only.
+
+    Example:
+        >>> ebb.distributions.TanhTransform()(ebb.tensor(0.0))
+        tensor(0.)
+    """
 
     domain = constraints.real
     codomain = constraints.interval(-1.0, 1.0)
@@ -123,7 +148,12 @@ class TanhTransform(Transform):
 
 
 class AbsTransform(Transform):
-    """y = |x|, which is not bijective: the inverse is the positive number."""
+    """y = |x|, which is not bijective: the inverse is the positive number.
+
+    Example:
+        >>> ebb.distributions.AbsTransform()(ebb.tensor(-2.0))
+        tensor(2.)
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -136,7 +166,12 @@ class AbsTransform(Transform):
 
 
 class AffineTransform(Transform):
-    """y = loc + scale x; the last ``event_dim`` dims are one event."""
+    """y = loc + scale x; the last ``event_dim`` dims are one event.
+
+    Example:
+        >>> ebb.distributions.AffineTransform(1.0, 2.0)(ebb.tensor(3.0))
+        tensor(7.)
+    """
 
     bijective = True
 
@@ -188,7 +223,13 @@ class AffineTransform(Transform):
 
 
 class CumulativeDistributionTransform(Transform):
-    """y = cdf(x) of a distribution."""
+    """y = cdf(x) of a distribution.
+
+    Example:
+        >>> from ebb import distributions as D
+        >>> D.CumulativeDistributionTransform(D.Normal(0.0, 1.0))(ebb.tensor(0.0))
+        tensor(0.5000)
+    """
 
     bijective = True
     codomain = constraints.unit_interval

@@ -17,7 +17,12 @@ from ebb.nn import functional as F
 
 
 class ReshapeTransform(Transform):
-    """Events of ``in_shape`` as events of ``out_shape``."""
+    """Events of ``in_shape`` as events of ``out_shape``.
+
+    Example:
+        >>> ebb.distributions.ReshapeTransform((4,), (2, 2))(ebb.ones(4)).shape
+        ebb.Size([2, 2])
+    """
 
     bijective = True
 
@@ -66,7 +71,12 @@ def _exchanged(shape: Sequence[int], old: Size, new: Size) -> Size:
 
 
 class SoftmaxTransform(Transform):
-    """Vectors to the simplex; not bijective, as a constant added to x changes nothing."""
+    """Vectors to the simplex; not bijective, as a constant added to x changes nothing.
+
+    Example:
+        >>> ebb.distributions.SoftmaxTransform()(ebb.zeros(2))
+        tensor([0.5000, 0.5000])
+    """
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -79,7 +89,12 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """Vectors of K - 1 numbers to the simplex of K: each breaks a share off what is left."""
+    """Vectors of K - 1 numbers to the simplex of K: each breaks a share off what is left.
+
+    Example:
+        >>> ebb.distributions.StickBreakingTransform()(ebb.zeros(1))
+        tensor([0.5000, 0.5000])
+    """
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -111,7 +126,13 @@ class StickBreakingTransform(Transform):
 
 
 class LowerCholeskyTransform(Transform):
-    """Matrices to lower triangles with a positive diagonal, by exp of the diagonal."""
+    """Matrices to lower triangles with a positive diagonal, by exp of the diagonal.
+
+    Example:
+        >>> ebb.distributions.LowerCholeskyTransform()(ebb.zeros(2, 2))
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
@@ -124,7 +145,13 @@ class LowerCholeskyTransform(Transform):
 
 
 class PositiveDefiniteTransform(Transform):
-    """Matrices to positive definite ones, through their Cholesky factors."""
+    """Matrices to positive definite ones, through their Cholesky factors.
+
+    Example:
+        >>> ebb.distributions.PositiveDefiniteTransform()(ebb.zeros(2, 2))
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
@@ -141,6 +168,11 @@ class CorrCholeskyTransform(Transform):
     """Vectors of D (D - 1) / 2 numbers to Cholesky factors of D x D correlation matrices.
 
     Row by row, tanh of a number says which share of the row's remaining length an entry takes.
+
+    Example:
+        >>> ebb.distributions.CorrCholeskyTransform()(ebb.zeros(1))
+        tensor([[1., 0.],
+                [0., 1.]])
     """
 
     domain = constraints.real_vector
@@ -210,7 +242,13 @@ class _Parts(Transform):
 
 
 class CatTransform(_Parts):
-    """Parts of ``lengths`` along ``dim``, each by its own transform."""
+    """Parts of ``lengths`` along ``dim``, each by its own transform.
+
+    Example:
+        >>> parts = [ebb.distributions.ExpTransform(), ebb.distributions.TanhTransform()]
+        >>> ebb.distributions.CatTransform(parts)(ebb.zeros(2))
+        tensor([1., 0.])
+    """
 
     def __init__(
         self,
@@ -251,7 +289,13 @@ class CatTransform(_Parts):
 
 
 class StackTransform(_Parts):
-    """The entries along ``dim``, each by its own transform."""
+    """The entries along ``dim``, each by its own transform.
+
+    Example:
+        >>> parts = [ebb.distributions.ExpTransform(), ebb.distributions.TanhTransform()]
+        >>> ebb.distributions.StackTransform(parts)(ebb.zeros(2))
+        tensor([1., 0.])
+    """
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0):
         super().__init__(cache_size)

@@ -97,6 +97,11 @@ def _convolution(dims: int, sizes: str):  # its type is that of what it returns
         input: [batch, channels, {sizes}], or without batch.
         weight: [out, channels / groups, {sizes}].
         padding: Zeros at both ends; "same" keeps the sizes (with a stride of 1), "valid" adds none.
+
+    Example:
+        >>> x, weight = ebb.ones(1, 2{", 5" * dims}), ebb.ones(4, 2{", 3" * dims})
+        >>> ebb.nn.functional.conv{dims}d(x, weight).shape
+        ebb.Size([1, 4{", 3" * dims}])
     """
     return convolve
 

@@ -29,6 +29,12 @@ def embedding(
         scale_grad_by_freq: Not supported; must be False.
         sparse: Whether the gradient of ``weight`` is a selected_rows tensor: the rows that were
             looked up, and not zeros for all others.
+
+    Example:
+        >>> weight = ebb.tensor([[0.0, 0.0], [1.0, 2.0], [3.0, 4.0]])
+        >>> ebb.nn.functional.embedding(ebb.tensor([2, 1]), weight)
+        tensor([[3., 4.],
+                [1., 2.]])
     """
     if scale_grad_by_freq:
         raise _NotImplementedError("embedding: needs scale_grad_by_freq False, got True")
@@ -75,6 +81,11 @@ def embedding_bag(
         per_sample_weights: Factors of the rows, in the shape of ``input``, for sums.
         include_last_offset: Whether the last of ``offsets`` is where the last bag ends.
         padding_idx: A row that does not count; negative counts from the last.
+
+    Example:
+        >>> weight = ebb.tensor([[0.0, 0.0], [1.0, 2.0], [3.0, 4.0]])
+        >>> ebb.nn.functional.embedding_bag(ebb.tensor([[2, 1]]), weight, mode="sum")
+        tensor([[4., 6.]])
     """
     for name, flag in (("scale_grad_by_freq", scale_grad_by_freq), ("sparse", sparse)):
         if flag:
@@ -105,6 +116,11 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
     Args:
         num_classes: Its size; -1 means one more than the largest class.
+
+    Example:
+        >>> ebb.nn.functional.one_hot(ebb.tensor([0, 2]), 3)
+        tensor([[1, 0, 0],
+                [0, 0, 1]])
     """
     return _C._ops.one_hot(tensor, num_classes)
 
@@ -118,5 +134,9 @@ def pad(
         pad: Counts before and after the last dim, then the one before it, and so on.
             Negative counts cut off.
         mode: "constant" (of ``value``, 0 unless given), "reflect", "replicate" or "circular".
+
+    Example:
+        >>> ebb.nn.functional.pad(ebb.tensor([1.0, 2.0]), (1, 2), value=9.0)
+        tensor([9., 1., 2., 9., 9.])
     """
     return _C._ops.pad(input, pad, mode, value)

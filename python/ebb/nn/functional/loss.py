@@ -73,6 +73,10 @@ def binary_cross_entropy_with_logits(
     Args:
         weight: A factor per element; it broadcasts.
         pos_weight: A factor for the part of the target that is 1; it broadcasts.
+
+    Example:
+        >>> ebb.nn.functional.binary_cross_entropy_with_logits(ebb.zeros(2), ebb.tensor([0.0, 1.0]))
+        tensor(0.6931)
     """
     return _C.binary_cross_entropy_with_logits(
         input, target, weight, pos_weight, reduction=reduction
@@ -98,6 +102,12 @@ def ctc_loss(
         blank: The class that spells nothing.
         reduction: "mean" divides each loss by the length of its target first.
         zero_infinity: Whether targets too long for their input cost nothing.
+
+    Example:
+        >>> log_probs = ebb.zeros(4, 1, 3).log_softmax(2)
+        >>> from ebb.nn import functional as F
+        >>> F.ctc_loss(log_probs, ebb.tensor([[1, 2]]), ebb.tensor([4]), ebb.tensor([2]))
+        tensor(0.8432)
     """
     return _ops.ctc_loss(
         log_probs,
@@ -122,6 +132,11 @@ def kl_div(
     Args:
         reduction: "batchmean" divides the sum by the size of dim 0; "mean" by all elements.
         log_target: Whether ``target`` holds logarithms too.
+
+    Example:
+        >>> p = ebb.tensor([0.5, 0.5])
+        >>> ebb.nn.functional.kl_div(ebb.tensor([0.25, 0.75]).log(), p, reduction="sum")
+        tensor(0.1438)
     """
     if reduction != "batchmean":
         return _ops.kl_div(input, target, reduction, log_target=log_target)
@@ -145,6 +160,12 @@ def triplet_margin_with_distance_loss(
         distance_function: What measures; pairwise_distance() unless given.
         margin: By how much it should be nearer; above 0.
         swap: Whether the distance of ``positive`` to ``negative`` counts where it is less.
+
+    Example:
+        >>> from ebb.nn import functional as F
+        >>> x = ebb.zeros(1, 2)
+        >>> F.triplet_margin_with_distance_loss(x, x, ebb.ones(1, 2)).shape
+        ebb.Size([])
     """
     if not margin > 0:
         raise _C.ValueError(
@@ -181,6 +202,11 @@ def linear_cross_entropy(
         input: [..., features].
         linear_weight: [classes, features].
         target: Classes, in the shape of ``input`` without its last dim.
+
+    Example:
+        >>> x, weight, target = ebb.ones(2, 4), ebb.ones(10, 4), ebb.tensor([1, 8])
+        >>> ebb.nn.functional.linear_cross_entropy(x, weight, target)
+        tensor(2.3026)
     """
     scores = _C.linear(input, linear_weight, linear_bias)
     if scores.ndim > 2:

@@ -54,6 +54,13 @@ def _unpool(dims: int):  # its type is that of what it returns
         indices: What max_pool{dims}d returned with ``return_indices=True``.
         kernel_size, stride, padding: Those of the pool.
         output_size: The size before it, where the options do not tell.
+
+    Example:
+        >>> from ebb.nn import functional as F
+        >>> x = ebb.rand(1, 1{", 4" * dims})
+        >>> values, indices = F.max_pool{dims}d(x, 2, return_indices=True)
+        >>> F.max_unpool{dims}d(values, indices, 2).shape
+        ebb.Size([1, 1{", 4" * dims}])
     """
     return unpool
 
@@ -120,6 +127,13 @@ def _fractional(dims: int, doc: str):  # its type is that of what it returns
         kernel_size: Size of the windows.
         output_size: How many windows there are.
         output_ratio: Or how many, as a part of the input's size.
+
+    Example:
+        >>> from ebb.nn import functional as F
+        >>> x = ebb.rand(1, 1{", 5" * dims})
+        >>> values, indices = F.{op}_with_indices(x, 2, output_size=2)
+        >>> values.shape
+        ebb.Size([1, 1{", 2" * dims}])
     """
     return pool
 
@@ -143,6 +157,10 @@ def fractional_max_pool2d(
         output_size: How many windows there are.
         output_ratio: Or how many, as a part of the input's size.
         return_indices: Whether their places, flattened, are returned as well.
+
+    Example:
+        >>> ebb.nn.functional.fractional_max_pool2d(ebb.ones(1, 3, 5, 5), 2, output_size=2).shape
+        ebb.Size([1, 3, 2, 2])
     """
     maxima = fractional_max_pool2d_with_indices(
         input, kernel_size, output_size, output_ratio, True, _random_samples
@@ -165,6 +183,10 @@ def fractional_max_pool3d(
         output_size: How many windows there are.
         output_ratio: Or how many, as a part of the input's size.
         return_indices: Whether their places, flattened, are returned as well.
+
+    Example:
+        >>> ebb.nn.functional.fractional_max_pool3d(ebb.ones(1, 3, 5, 5, 5), 2, output_size=2).shape
+        ebb.Size([1, 3, 2, 2, 2])
     """
     maxima = fractional_max_pool3d_with_indices(
         input, kernel_size, output_size, output_ratio, True, _random_samples

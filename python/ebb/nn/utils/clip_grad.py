@@ -27,6 +27,12 @@ def clip_grad_norm_(
 
     Returns:
         The norm before, as a tensor without dims.
+
+    Example:
+        >>> x = ebb.tensor([3.0, 4.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> ebb.nn.utils.clip_grad_norm_([x], 1.0)
+        tensor(10.)
     """
     return _C._clip_grad_norm(_as_list(parameters), max_norm, norm_type, error_if_nonfinite)
 
@@ -61,6 +67,13 @@ def clip_grad_value_(
         parameters: Parameters, or one.
         clip_value: The bound.
         foreach: Taken for PyTorch's sake.
+
+    Example:
+        >>> x = ebb.tensor([3.0, 4.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> ebb.nn.utils.clip_grad_value_([x], 7.0)
+        >>> x.grad
+        tensor([6., 7.])
     """
     _C._clip_grad_value(_as_list(parameters), clip_value)
 
@@ -82,6 +95,10 @@ def get_total_norm(
         norm_type: The norm's order; ``inf`` takes the largest element.
         error_if_nonfinite: Refuse a norm that is inf or nan.
         foreach: Taken for PyTorch's sake.
+
+    Example:
+        >>> ebb.nn.utils.get_total_norm([ebb.tensor([3.0]), ebb.tensor([4.0])])
+        tensor(5.)
     """
     given = _as_list(tensors)
     norms = [_C.norm(one, norm_type) for one in given]
@@ -106,6 +123,13 @@ def clip_grads_with_norm_(
         max_norm: The bound.
         total_norm: The norm of all gradients, as ``get_total_norm`` returns it.
         foreach: Taken for PyTorch's sake.
+
+    Example:
+        >>> x = ebb.tensor([3.0, 4.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> ebb.nn.utils.clip_grads_with_norm_([x], 1.0, ebb.nn.utils.get_total_norm([x.grad]))
+        >>> x.grad
+        tensor([0.6000, 0.8000])
     """
     with _C.no_grad():
         factor = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)

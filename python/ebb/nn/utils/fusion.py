@@ -34,6 +34,13 @@ def fuse_conv_bn_weights(
         conv_w, conv_b: Of the convolution.
         bn_rm, bn_rv, bn_eps, bn_w, bn_b: Mean, variance, epsilon, weight and bias of the norm.
         transpose: The convolution is a transposed one: its outputs are dim 1 of the weight.
+
+    Example:
+        >>> zeros, ones = ebb.zeros(2), ebb.ones(2)
+        >>> norm = (zeros, ones, 0.0, ones, zeros)
+        >>> weight, _ = ebb.nn.utils.fuse_conv_bn_weights(ebb.ones(2, 1, 3), None, *norm)
+        >>> weight.shape
+        ebb.Size([2, 1, 3])
     """
     with _C.no_grad():
         scale = _C.rsqrt(bn_rv + bn_eps)
@@ -59,7 +66,15 @@ def fuse_linear_bn_weights(
     bn_w: Tensor | None,
     bn_b: Tensor | None,
 ) -> tuple[Parameter, Parameter]:
-    """Return weight and bias of a linear layer that normalises its output as it is."""
+    """Return weight and bias of a linear layer that normalises its output as it is.
+
+    Example:
+        >>> zeros, ones = ebb.zeros(2), ebb.ones(2)
+        >>> norm = (zeros, ones, 0.0, ones, zeros)
+        >>> weight, _ = ebb.nn.utils.fuse_linear_bn_weights(ebb.ones(2, 3), None, *norm)
+        >>> weight.shape
+        ebb.Size([2, 3])
+    """
     return fuse_conv_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
 
 
@@ -78,12 +93,24 @@ def _fused(name: str, layer: Any, bn: Any, transpose: bool) -> Any:
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
-    """Return a copy of a convolution that does what ``bn`` after it does; both in evaluation."""
+    """Return a copy of a convolution that does what ``bn`` after it does; both in evaluation.
+
+    Example:
+        >>> conv, norm = ebb.nn.Conv2d(1, 2, 3).eval(), ebb.nn.BatchNorm2d(2).eval()
+        >>> ebb.nn.utils.fuse_conv_bn_eval(conv, norm)
+        Conv2d(1, 2, kernel_size=(3, 3), stride=(1, 1))
+    """
     return _fused("fuse_conv_bn_eval", conv, bn, transpose)
 
 
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
-    """Return a copy of a linear layer that does what ``bn`` after it does; both in evaluation."""
+    """Return a copy of a linear layer that does what ``bn`` after it does; both in evaluation.
+
+    Example:
+        >>> linear, norm = ebb.nn.Linear(3, 2).eval(), ebb.nn.BatchNorm1d(2).eval()
+        >>> ebb.nn.utils.fuse_linear_bn_eval(linear, norm)
+        Linear(in_features=3, out_features=2, bias=True)
+    """
     return _fused("fuse_linear_bn_eval", linear, bn, False)
 
 

@@ -54,12 +54,23 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
     Args:
         dim: The dim whose slices have a norm each; None for one norm of all.
+
+    Example:
+        >>> layer = ebb.nn.utils.weight_norm(ebb.nn.Linear(2, 3))
+        >>> layer.weight_g.shape
+        ebb.Size([3, 1])
     """
     return WeightNorm(name, dim).apply("weight_norm", module)
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
-    """Make the weight one parameter again."""
+    """Make the weight one parameter again.
+
+    Example:
+        >>> layer = ebb.nn.utils.weight_norm(ebb.nn.Linear(2, 3))
+        >>> ebb.nn.utils.remove_weight_norm(layer)
+        Linear(in_features=2, out_features=3, bias=True)
+    """
     return WeightNorm.remove("remove_weight_norm", module, name)
 
 
@@ -108,6 +119,11 @@ def spectral_norm(
     Args:
         eps: The smallest length that vectors are divided by.
         dim: The dim of outputs; 1 for transposed convolutions, 0 for all others.
+
+    Example:
+        >>> layer = ebb.nn.utils.spectral_norm(ebb.nn.Linear(2, 3))
+        >>> layer(ebb.ones(1, 2)).shape
+        ebb.Size([1, 3])
     """
     if n_power_iterations < 1:
         raise _C.ValueError(
@@ -118,7 +134,13 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
-    """Make the weight one parameter again."""
+    """Make the weight one parameter again.
+
+    Example:
+        >>> layer = ebb.nn.utils.spectral_norm(ebb.nn.Linear(2, 3))
+        >>> ebb.nn.utils.remove_spectral_norm(layer)
+        Linear(in_features=2, out_features=3, bias=True)
+    """
     return SpectralNorm.remove("remove_spectral_norm", module, name)
 
 

@@ -21,7 +21,7 @@ def skip_init(module_cls: type[Module], *args: Any, **kwargs: Any) -> Module:
     Example:
         >>> layer = ebb.nn.utils.skip_init(ebb.nn.Linear, 5, 1)
         >>> layer.weight.shape
-        Size([1, 5])
+        ebb.Size([1, 5])
     """
     if not (isinstance(module_cls, type) and issubclass(module_cls, Module)):
         raise _C.DTypeError(f"skip_init: needs a class of modules, got {module_cls!r}")

@@ -70,6 +70,14 @@ class SequentialLR(_CombinedLR):
         schedulers: Schedules of that optimizer.
         milestones: The epochs at which the next one begins: one less than there are schedules.
         last_epoch: The epoch to go on from; -1 starts anew.
+
+    Example:
+        >>> optimizer = ebb.optim.SGD([ebb.ones(1, requires_grad=True)], lr=0.1)
+        >>> from ebb.optim import lr_scheduler as S
+        >>> parts = [S.ConstantLR(optimizer), S.ExponentialLR(optimizer, 0.5)]
+        >>> schedule = ebb.optim.lr_scheduler.SequentialLR(optimizer, parts, milestones=[2])
+        >>> len(schedule.get_last_lr())
+        1
     """
 
     def __init__(
@@ -124,6 +132,14 @@ class ChainedScheduler(_CombinedLR):
     Args:
         schedulers: The schedules, in the order in which they step.
         optimizer: That of the schedules; it need not be given.
+
+    Example:
+        >>> optimizer = ebb.optim.SGD([ebb.ones(1, requires_grad=True)], lr=0.1)
+        >>> from ebb.optim import lr_scheduler as S
+        >>> parts = [S.ConstantLR(optimizer), S.ExponentialLR(optimizer, 0.5)]
+        >>> schedule = ebb.optim.lr_scheduler.ChainedScheduler(parts)
+        >>> len(schedule.get_last_lr())
+        1
     """
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None):

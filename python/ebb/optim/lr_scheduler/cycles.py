@@ -21,6 +21,14 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         T_mult: How many times longer each fall is than the one before.
         eta_min: The lowest rate.
         last_epoch: The epoch to go on from; -1 starts anew.
+
+    Example:
+        >>> optimizer = ebb.optim.SGD([ebb.ones(1, requires_grad=True)], lr=0.1)
+        >>> schedule = ebb.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=4)
+        >>> optimizer.step()
+        >>> schedule.step()
+        >>> f"{schedule.get_last_lr()[0]:.4f}"
+        '0.0854'
     """
 
     def __init__(
@@ -104,6 +112,14 @@ class OneCycleLR(LRScheduler):
         final_div_factor: The first rate over the last.
         three_phase: Fall as slowly as the rise, and only then below the start.
         last_epoch: The step to go on from; -1 starts anew.
+
+    Example:
+        >>> optimizer = ebb.optim.SGD([ebb.ones(1, requires_grad=True)], lr=0.1)
+        >>> schedule = ebb.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=10)
+        >>> optimizer.step()
+        >>> schedule.step()
+        >>> f"{schedule.get_last_lr()[0]:.4f}"
+        '0.5200'
     """
 
     _may_be_missing = frozenset(("phases", "anneal_strategy"))

@@ -60,6 +60,14 @@ class StepLR(FactorLR):
         step_size: How many epochs one rate lasts.
         gamma: The factor.
         last_epoch: The epoch to go on from; -1 starts anew.
+
+    Example:
+        >>> optimizer = ebb.optim.SGD([ebb.ones(1, requires_grad=True)], lr=0.1)
+        >>> schedule = ebb.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
+        >>> optimizer.step()
+        >>> schedule.step()
+        >>> f"{schedule.get_last_lr()[0]:.4f}"
+        '0.0500'
     """
 
     def __init__(
@@ -81,6 +89,14 @@ class MultiStepLR(FactorLR):
         milestones: Epochs; one named twice counts twice.
         gamma: The factor.
         last_epoch: The epoch to go on from; -1 starts anew.
+
+    Example:
+        >>> optimizer = ebb.optim.SGD([ebb.ones(1, requires_grad=True)], lr=0.1)
+        >>> schedule = ebb.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3])
+        >>> optimizer.step()
+        >>> schedule.step()
+        >>> f"{schedule.get_last_lr()[0]:.4f}"
+        '0.0100'
     """
 
     def __init__(
@@ -111,6 +127,14 @@ class ConstantLR(FactorLR):
         factor: From 0 to 1.
         total_iters: How many epochs it lasts.
         last_epoch: The epoch to go on from; -1 starts anew.
+
+    Example:
+        >>> optimizer = ebb.optim.SGD([ebb.ones(1, requires_grad=True)], lr=0.1)
+        >>> schedule = ebb.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+        >>> optimizer.step()
+        >>> schedule.step()
+        >>> f"{schedule.get_last_lr()[0]:.4f}"
+        '0.0500'
     """
 
     def __init__(
@@ -139,6 +163,14 @@ class LinearLR(FactorLR):
         end_factor: Factor from epoch ``total_iters`` on, from 0 to 1.
         total_iters: How many epochs the line takes.
         last_epoch: The epoch to go on from; -1 starts anew.
+
+    Example:
+        >>> optimizer = ebb.optim.SGD([ebb.ones(1, requires_grad=True)], lr=0.1)
+        >>> schedule = ebb.optim.lr_scheduler.LinearLR(optimizer, total_iters=4)
+        >>> optimizer.step()
+        >>> schedule.step()
+        >>> f"{schedule.get_last_lr()[0]:.4f}"
+        '0.0500'
     """
 
     def __init__(
@@ -170,6 +202,14 @@ class ExponentialLR(FactorLR):
         optimizer: Its groups are changed.
         gamma: The factor.
         last_epoch: The epoch to go on from; -1 starts anew.
+
+    Example:
+        >>> optimizer = ebb.optim.SGD([ebb.ones(1, requires_grad=True)], lr=0.1)
+        >>> schedule = ebb.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+        >>> optimizer.step()
+        >>> schedule.step()
+        >>> f"{schedule.get_last_lr()[0]:.4f}"
+        '0.0500'
     """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
@@ -188,6 +228,14 @@ class PolynomialLR(FactorLR):
         total_iters: How many epochs it takes.
         power: 1 is a line.
         last_epoch: The epoch to go on from; -1 starts anew.
+
+    Example:
+        >>> optimizer = ebb.optim.SGD([ebb.ones(1, requires_grad=True)], lr=0.1)
+        >>> schedule = ebb.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4)
+        >>> optimizer.step()
+        >>> schedule.step()
+        >>> f"{schedule.get_last_lr()[0]:.4f}"
+        '0.0750'
     """
 
     def __init__(
@@ -213,6 +261,14 @@ class CosineAnnealingLR(FactorLR):
         T_max: How many epochs the fall takes.
         eta_min: The lowest rate.
         last_epoch: The epoch to go on from; -1 starts anew.
+
+    Example:
+        >>> optimizer = ebb.optim.SGD([ebb.ones(1, requires_grad=True)], lr=0.1)
+        >>> schedule = ebb.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
+        >>> optimizer.step()
+        >>> schedule.step()
+        >>> f"{schedule.get_last_lr()[0]:.4f}"
+        '0.0854'
     """
 
     def __init__(
@@ -275,6 +331,14 @@ class LambdaLR(_FunctionLR):
         optimizer: Its groups are changed.
         lr_lambda: A function of the epoch, or one per group.
         last_epoch: The epoch to go on from; -1 starts anew.
+
+    Example:
+        >>> optimizer = ebb.optim.SGD([ebb.ones(1, requires_grad=True)], lr=0.1)
+        >>> schedule = ebb.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (epoch + 1))
+        >>> optimizer.step()
+        >>> schedule.step()
+        >>> f"{schedule.get_last_lr()[0]:.4f}"
+        '0.0500'
     """
 
     def get_lr(self) -> list[float]:
@@ -292,6 +356,14 @@ class MultiplicativeLR(_FunctionLR):
         optimizer: Its groups are changed.
         lr_lambda: A function of the epoch, or one per group.
         last_epoch: The epoch to go on from; -1 starts anew.
+
+    Example:
+        >>> optimizer = ebb.optim.SGD([ebb.ones(1, requires_grad=True)], lr=0.1)
+        >>> schedule = ebb.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
+        >>> optimizer.step()
+        >>> schedule.step()
+        >>> f"{schedule.get_last_lr()[0]:.4f}"
+        '0.0500'
     """
 
     def get_lr(self) -> list[float]:

@@ -24,6 +24,14 @@ class ReduceLROnPlateau(LRScheduler):
         cooldown: How many epochs are not looked at after the rate was lowered.
         min_lr: The lowest rate, or one per group.
         eps: A smaller change of the rate is left out.
+
+    Example:
+        >>> optimizer = ebb.optim.SGD([ebb.ones(1, requires_grad=True)], lr=0.1)
+        >>> schedule = ebb.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0)
+        >>> schedule.step(1.0)
+        >>> schedule.step(1.0)
+        >>> f"{schedule.get_last_lr()[0]:.4f}"
+        '0.0100'
     """
 
     _may_be_missing = frozenset(("base_lrs", "_step_count"))
