@@ -7,6 +7,7 @@
 
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
+#include "ebb/autograd/ops/conj.h"
 #include "ebb/autograd/ops/exp.h"
 #include "ebb/autograd/ops/gelu.h"
 #include "ebb/autograd/ops/gelu_erf.h"
@@ -31,7 +32,7 @@ constexpr double kCubic = 0.044715;
 Tensor silu_second(const Tensor& weight, const Tensor& input) {
   const Tensor s = sigmoid(input);
   const Tensor inner = input * (1 - s * 2) + 2;
-  return mul0(weight, s * (1 - s) * inner);
+  return mul0(weight, conj(s * (1 - s) * inner));
 }
 
 Tensor gelu_erf_second(const Tensor& weight, const Tensor& input) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ebb/autograd/operators.h"
+#include "ebb/autograd/ops/conj.h"
 #include "ebb/autograd/ops/div.h"
 #include "ebb/autograd/ops/eq.h"
 #include "ebb/autograd/ops/mul0.h"
@@ -19,7 +20,7 @@ Tensor xlogy_grad_number(const Tensor& grad, const Scalar& other) {
 Tensor sinc_curve(const Tensor& grad, const Tensor& input, const Tensor& slope) {
   constexpr double kPiSquared = 9.869604401089358;
   const Tensor curve = sinc(input) * -kPiSquared - div(slope, input) * 2;
-  return mul0(grad, where(eq(input, 0), -kPiSquared / 3, curve));
+  return mul0(grad, conj(where(eq(input, 0), -kPiSquared / 3, curve)));
 }
 
 Tensor refused_first_gradient(const Tensor&, const char* op) {

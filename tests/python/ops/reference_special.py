@@ -130,7 +130,28 @@ def xlog1py(x: float, y: float) -> float:
     return 0.0 if x == 0 else x * (math.log1p(y) if y > -1 else logarithm(1 + y))
 
 
-def sinc(x: float) -> float:
+def sinc(a: dict[str, Any]) -> np.ndarray:
+    x = np.asarray(a["input"])
+    if x.dtype.kind == "c":
+        return np.where(x == 0, 1, np.sin(np.pi * x) / np.where(x == 0, 1, np.pi * x))
+    return by_element(guarded(real_sinc), "input")(a)
+
+
+def sinc_slopes(a: dict[str, Any]) -> np.ndarray:
+    x = np.asarray(a["input"])
+    if x.dtype.kind != "c":
+        return by_element(guarded(sinc_slope), "input")(a)
+    z = np.where(x == 0, 1, x)
+    return np.where(x == 0, 0, (np.cos(np.pi * z) - np.sin(np.pi * z) / (np.pi * z)) / z)
+
+
+def logaddexp(a: dict[str, Any]) -> np.ndarray:
+    x, y = np.asarray(a["input"]), np.asarray(a["other"])
+    is_complex = x.dtype.kind == "c" or y.dtype.kind == "c"
+    return np.log(np.exp(x) + np.exp(y)) if is_complex else np.logaddexp(x, y)
+
+
+def real_sinc(x: float) -> float:
     turn = math.remainder(x, 2)
     turn = math.copysign(1 - abs(turn), turn) if abs(turn) > 0.5 else turn
     return math.sin(math.pi * turn) / (math.pi * x) if x != 0 else 1.0
@@ -143,7 +164,7 @@ def sinc_slope(x: float) -> float:
             for k in range(1, 12)
         )
         return math.fsum(series)
-    return (math.cos(math.pi * math.remainder(x, 2)) - sinc(x)) / x
+    return (math.cos(math.pi * math.remainder(x, 2)) - real_sinc(x)) / x
 
 
 def lgamma(x: float) -> float:
@@ -227,12 +248,13 @@ NAMED = {
             "log_ndtr": log_ndtr,
             "ndtri": ndtri,
             "entr": entr,
-            "sinc": sinc,
-            "sinc_slope": sinc_slope,
             "lgamma": lgamma,
             "digamma": digamma,
         }.items()
     },
+    "sinc": sinc,
+    "sinc_slope": sinc_slopes,
+    "logaddexp": logaddexp,
     "logit": logit_clamped,
     "xlogy": by_element(guarded(xlogy), "input", "other"),
     "xlog1py": by_element(guarded(xlog1py), "input", "other"),

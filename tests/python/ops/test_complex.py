@@ -292,3 +292,20 @@ def test_snapshots_show_views_of_parts():
     graph = ebb.graph(w.abs().sum(), {"z": z})
     names = {node.name for node in graph}
     assert {"AbsBackward", "WriteToViewBackward", "RealBackward"} <= names
+
+
+@pytest.mark.parametrize("dtype", [ebb.complex64, ebb.complex128], ids=str)
+def test_functions_of_complex_numbers_keep_their_digits_far_out(dtype):
+    x = ebb.tensor([0j, 1e-3j, 1000 + 1j, 1000.5 - 1j, 800 + 3j, -800 + 3j], dtype=dtype)
+    turned = np.array([0, 1e-3j, 1j, 0.5 - 1j, 3j, 3j]) * np.pi  # whole turns make no difference
+    z = x.numpy().astype(complex)
+    wanted = np.sin(turned[1:]) / (np.pi * z[1:])
+    np.testing.assert_allclose(ebb.sinc(x)[1:].numpy(), wanted, rtol=1e-6)
+    assert ebb.sinc(x)[0].item() == 1
+    silu = ebb.nn.functional.silu(x)
+    assert silu[4].item() == 800 + 3j and silu[5].item() == 0
+    both = ebb.logaddexp(x, x).numpy()
+    imaginary = np.angle(np.exp(1j * z.imag))  # that of a logarithm
+    np.testing.assert_allclose(both, z.real + np.log(2) + 1j * imaginary, rtol=1e-6)
+    assert ebb.lerp(x, x + 1j, 1j).dtype == dtype
+    np.testing.assert_allclose(ebb.lerp(x, x + 1j, 1j).numpy(), z - 1, rtol=1e-6)
