@@ -137,7 +137,7 @@ def histogram(
 
     Example:
         >>> ebb.histogram(ebb.tensor([1.0, 2.0, 1.0]), 2, range=(0.0, 3.0)).hist
-        tensor([0., 3.])
+        tensor([2., 1.])
     """
     op = "histogram"
     _checked_samples(op, input, weight, getattr(input, "shape", ()))
