@@ -14,7 +14,7 @@
 
 #include "ebb/core/base/error.h"
 #include "ebb/core/base/quotes.h"
-#include "ebb/core/device/meta_device.h"
+#include "ebb/core/device/meta_type.h"
 
 namespace ebb {
 

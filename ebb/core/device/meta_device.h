@@ -6,25 +6,17 @@
 // there crashes. No kernel does: for this device each does nothing. See core/tensor/meta.h.
 #pragma once
 
-#include <atomic>
-
 #include "ebb/core/base/export.h"
 #include "ebb/core/device/device.h"
+#include "ebb/core/device/meta_type.h"
 
 namespace ebb {
 namespace detail {
 
-/// The DeviceType of meta; no type while nobody has asked for it.
-extern EBB_API std::atomic<uint8_t> meta_type;
 /// Called once, when meta gets its type: gives it kernels (set by ebb/ops).
 extern EBB_API void (*prepare_meta)(Backend backend);
 
 }  // namespace detail
-
-/// Whether tensors there have no elements.
-inline bool is_meta(Device device) {
-  return static_cast<uint8_t>(device.type) == detail::meta_type.load(std::memory_order_relaxed);
-}
 
 /// The type of meta. Throws ValueError if other plug-ins have taken all places.
 EBB_API DeviceType meta_device_type();

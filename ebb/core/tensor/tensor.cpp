@@ -6,17 +6,10 @@
 
 #include "ebb/core/base/error.h"
 #include "ebb/core/tensor/layout.h"
-#include "ebb/core/tensor/meta.h"
 
 namespace ebb {
 
 NotOnHost::~NotOnHost() = default;
-NoElements::~NoElements() = default;
-
-void throw_no_elements(const char* op, const char* hint) {
-  throw NoElements(str(op, ": needs the elements of its tensors, got one on meta, which has none",
-                       hint == nullptr ? "" : "\nhint: ", hint == nullptr ? "" : hint));
-}
 
 void (*detail::release_py_object)(void* py_object) noexcept = nullptr;
 
