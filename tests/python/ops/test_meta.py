@@ -9,19 +9,6 @@ import ebb
 from tests.python.ops.op_rows import call, inplace_of, load_rows, make_arguments, split_arguments
 from tests.python.ops.test_gradients import active, inplace_cases, outputs_of
 
-# Whose result has a shape that only elements tell, or whose CPU body reads some. Of those marked
-# True there are calls that need none.
-NEED_ELEMENTS = {
-    "argwhere": False,
-    "embedding_bag": False,
-    "flatnonzero": False,
-    "histc": False,
-    "masked_select": False,
-    "nonzero": False,
-    "nonzero_static": False,
-    "repeat_interleave": True,
-}
-
 DTYPES = ("float32", "complex64", "int64", "bool", "float64")
 ROWS = [row for row in load_rows() if "inputs" in row.test]
 
@@ -95,13 +82,12 @@ def found_on_meta(row, function):
     try:
         found = function()
     except NotImplementedError as error:
-        assert row.name in NEED_ELEMENTS
+        assert "needs_elements" in row.test
         assert str(error).startswith(f"{row.shown_name}: ")
         assert "needs the elements" in str(error)
         return None
     finally:
         assert ebb.get_rng_state().tolist() == state
-    assert NEED_ELEMENTS.get(row.name, True)
     return found
 
 
@@ -161,3 +147,9 @@ def test_what_is_written_in_place_keeps_its_geometry(row):
         assert found is None or found is target
         assert geometry([target]) == before
         assert found is None or target.numel() == 0 or target._version > version
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if "needs_elements" in row.test], ids=str)
+def test_a_row_that_needs_elements_refuses_a_call(row):
+    calls = [on_meta(row, make_arguments(row, case, dtype_for(row))) for case in row.cases()]
+    assert None in [found_on_meta(row, lambda: call(row, one)) for one in calls]  # noqa: B023
