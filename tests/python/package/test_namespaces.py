@@ -13,7 +13,7 @@ def test_a_function_of_a_namespace_says_where_it_lives():
     vecdot = ebb.linalg.vecdot
     assert (vecdot.__name__, vecdot.__module__) == ("vecdot", "ebb.linalg")
     assert "vecdot" in ebb.linalg.__all__
-    assert vecdot.__text_signature__ == "($module, x, y, *, dim=-1)"
+    assert vecdot.__text_signature__ == "($module, x, y, *, dim=-1, out=None)"
     assert pickle.loads(pickle.dumps(vecdot)) is vecdot
     assert not hasattr(ebb, "linalg_vecdot") and not hasattr(ebb.Tensor, "linalg_vecdot")
 
