@@ -230,6 +230,8 @@ class VGG(nn.Module):
         dropout: float = 0.5,
     ):
         super().__init__()
+        if not isinstance(features, nn.Module):
+            raise _C.DTypeError(f"VGG: features must be a Module, got {type(features).__name__}")
         self.features = features
         self.avgpool = nn.AdaptiveAvgPool2d((7, 7))
         self.classifier = nn.Sequential(
