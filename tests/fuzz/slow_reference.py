@@ -66,7 +66,7 @@ def run(row: Row, arguments: dict[str, Any], form: str = "plain") -> Any:
         return call(row, arguments)
     positional, named = split_arguments(row, arguments)
     if form == "out":
-        like = call(row, arguments)
+        like = function_of(row)(*positional, **named)
         several = isinstance(like, tuple)
         outs = tuple(somewhere(one.detach(), form) for one in (like if several else (like,)))
         return function_of(row)(*positional, **named, out=outs if several else outs[0])
