@@ -97,5 +97,11 @@ def empty_cache() -> None:
 
 
 # The older spellings.
-current_device_idx = current_device_index
-set_device_idx = set_device_index
+def current_device_idx() -> int:
+    """Return 0; ``current_device_index``'s older name."""
+    return 0
+
+
+def set_device_idx(device: Any) -> None:
+    """Choose a device; ``set_device_index``'s older name."""
+    _check_index("accelerator.set_device_idx", device)

@@ -61,7 +61,14 @@ _COLUMNS = {  # heads of the table by what it may be sorted by
 
 
 class EventList(list[FunctionEvent]):
-    """Events with a table."""
+    """Events with a table.
+
+    Args:
+        events: What it holds at first.
+    """
+
+    def __init__(self, events: Iterable[FunctionEvent] = ()):
+        super().__init__(events)
 
     @property
     def self_cpu_time_total(self) -> float:
