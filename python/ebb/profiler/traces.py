@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import enum
 import os
-import socket
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -48,7 +47,7 @@ def tensorboard_trace_handler(
     if use_gzip:
         raise ValueError("tensorboard_trace_handler: writes plain JSON, got use_gzip=True")
     folder = path_text("tensorboard_trace_handler", dir_name)
-    worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
+    worker = worker_name or f"{os.uname().nodename}_{os.getpid()}"
 
     def write(prof: profile) -> None:
         try:
