@@ -212,7 +212,8 @@ def page() -> str:
 
 def coming_page() -> str:
     """Return the page for those who come from PyTorch."""
-    return coming.page(judged()[1], Reasons().of)
+    reasons = Reasons()
+    return coming.page(judged(reasons)[1], reasons.of)
 
 
 def print_open() -> None:
