@@ -75,8 +75,12 @@ def test_generators_repeat_their_numbers():
         ("matmul", "(input, other, *, out=None)"),
         ("sum", "(input, dim=None, keepdim=False, *, dtype=None, out=None)"),
         ("max", "(input, other=None, dim=None, keepdim=False, *, out=None)"),
-        ("zeros", "(*size, dtype=None, device=None, out=None, requires_grad=False)"),
-        ("tensor", "(data, dtype=None, device=None, requires_grad=False)"),
+        (
+            "zeros",
+            "(*size, dtype=None, device=None, out=None, requires_grad=False, layout=None, "
+            "pin_memory=False)",
+        ),
+        ("tensor", "(data, dtype=None, device=None, requires_grad=False, *, pin_memory=False)"),
         (
             "cross_entropy",
             "(input, target, weight=None, ignore_index=-100, reduction='mean', "
