@@ -96,11 +96,9 @@ def test_a_refused_option_changes_nothing(bad):
 
 def test_an_index_of_no_accelerator_is_refused():
     accelerator = ebb.accelerator
-    for choose in (accelerator.set_device_index, accelerator.set_device_idx):
-        with pytest.raises(
-            RuntimeError, match=r"set_device_index: needs a device .*\nhint: ask acc"
-        ):
-            choose(0)
+    for name in ("set_device_index", "set_device_idx"):
+        with pytest.raises(RuntimeError, match=rf"{name}: needs a device .*\nhint: ask acc"):
+            getattr(accelerator, name)(0)
     with pytest.raises(RuntimeError, match="device_index: needs a device beside the CPU, got 0"):
         accelerator.device_index(0).__enter__()
     with accelerator.device_index(None), accelerator.device_index(-1):
