@@ -1,4 +1,6 @@
 # tests/python/vision/test_models.py -- ResNet and VGG: shapes, sizes, names of parts, weights.
+import sys
+
 import pytest
 
 import ebb
@@ -46,7 +48,7 @@ def test_blocks_start_as_their_shortcut_if_asked():
 
 
 def test_weights_come_from_a_file_on_this_machine(tmp_path, monkeypatch):
-    monkeypatch.setattr(hub, "_chosen", str(tmp_path))
+    monkeypatch.setattr(sys.modules[hub.get_dir.__module__], "_chosen", str(tmp_path))
     chosen = models.ResNet18_Weights.DEFAULT
     assert chosen is models.ResNet18_Weights.IMAGENET1K_V1
     for asked in ({"weights": chosen}, {"weights": "DEFAULT"}, {"pretrained": True}):
