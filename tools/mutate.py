@@ -41,6 +41,8 @@ OTHER_TESTS = [
 ]
 # Neither its sign nor a factor makes this wrong.
 ZERO = "zeros_like(grad_out)"
+# What a rule's name starts with if it only raises.
+REFUSAL = "rules::refused_"
 # Indices and masks are no numbers to exchange with operands.
 NOT_EXCHANGED = ("index", "target", "condition", "weight", "indices")
 
@@ -108,9 +110,19 @@ def swapped_arguments(op: Op, formula: str) -> str | None:
 
 
 @functools.cache
+def ops_by_name() -> dict[str, Op]:
+    """The first op of each name; the table is read once."""
+    found: dict[str, Op] = {}
+    for family in load_all():
+        for op in family.ops:
+            found.setdefault(op.name, op)
+    return found
+
+
+@functools.cache
 def conditions_of(name: str) -> int:
     """How many tensors that are no numbers, such as a condition, an op takes first."""
-    op = next((op for family in load_all() for op in family.ops if op.name == name), None)
+    op = ops_by_name().get(name)
     return int(op is not None and bool(op.tensors) and op.is_condition(op.tensors[0].name))
 
 
@@ -139,13 +151,18 @@ def swapped_operands(op: Op, formula: str) -> str | None:
     )
 
 
+def is_computed(formula: str) -> bool:
+    """Whether a formula gives a number: a refusal with another sign is the same refusal."""
+    return formula != "none" and not formula.startswith(REFUSAL)
+
+
 def break_formulas(families: list[Family], chosen: set[str]) -> list[Mutant]:
     """List the mutants of the chosen ops and put them into the formulas of the loaded table."""
     mutants: list[Mutant] = []
     for family in families:
         for op in family.ops:
             for param, formula in op.grad.items():
-                if formula != "none" and op.full_name in chosen:
+                if is_computed(formula) and op.full_name in chosen:
                     own = mutants_of(op, param, " ".join(formula.split()), len(mutants) + 1)
                     mutants += own
                     chain = " : ".join(f"rules::is_mutant({m.id}) ? {m.formula}" for m in own)

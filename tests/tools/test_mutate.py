@@ -16,7 +16,7 @@ def test_every_gradient_formula_gets_a_wrong_sign_and_a_wrong_factor():
         for family in families
         for op in family.ops
         for param, formula in op.grad.items()
-        if formula not in ("none", mutate.ZERO)
+        if mutate.is_computed(formula) and formula != mutate.ZERO
     }
     mutants = mutate.break_formulas(families, mutate.choose(families, None, None))
     for kind in ("sign", "factor"):
@@ -27,6 +27,20 @@ def test_every_gradient_formula_gets_a_wrong_sign_and_a_wrong_factor():
 def test_a_gradient_of_zero_is_broken_by_one_that_is_not():
     (mutant,) = mutate.mutants_of(op_named("sign"), "input", mutate.ZERO, 1)
     assert (mutant.kind, mutant.formula) == ("nonzero", "grad_out")
+
+
+def test_a_refusal_is_not_broken_since_it_gives_no_number():
+    families = load_all()
+    refused = {
+        (op.full_name, param)
+        for family in families
+        for op in family.ops
+        for param, formula in op.grad.items()
+        if formula.startswith(mutate.REFUSAL)
+    }
+    mutants = mutate.break_formulas(families, {op for op, _ in refused})
+    assert refused and mutants
+    assert not refused & {(one.op, one.param) for one in mutants}
 
 
 def test_ops_and_families_choose_what_is_broken():
