@@ -28,6 +28,8 @@ CHECKS = {
     "bool": "flag",
     "str": "text",
 }
+# How losses were told what `reduction` tells them now.
+AVERAGING = ("size_average", "reduce")
 STORED = {"Scalar": "double", "Tensor?": "Tensor", "str": "std::string"}
 # C++ modules with more options than these take a struct of them.
 MOST_PARAMETERS = 3
@@ -47,7 +49,22 @@ class PythonModule:
             if option.keyword_only and "*" not in texts:
                 texts.append("*")
             texts.append(_parameter(option))
+        if self.averages:
+            texts += [] if "*" in texts else ["*"]
+            texts += [f"{name}: bool | None = None" for name in AVERAGING]
         return texts
+
+    @property
+    def averages(self) -> bool:
+        """Whether it is a loss that averages unless told otherwise."""
+        return any(option.name == "reduction" for option in self.row.options)
+
+    def given(self, option: Option) -> str:
+        """The expression of a value as it was given."""
+        name = option.name
+        if self.averages and name == "reduction":
+            return f"check.averaged(self, {', '.join([name, *AVERAGING])})"
+        return f"{option.if_none} if {name} is None else {name}" if option.if_none else name
 
     def check(self, option: Option) -> str:
         """The function of ebb.nn._options that looks at a value; empty if none does."""

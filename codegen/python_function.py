@@ -34,6 +34,11 @@ LEAF_OPTIONS = [
     Argument("layout", "layout", "None", True, True, False, "str", None, has_slot=False),
     Argument("pin_memory", "boolean", "False", True, True, False, "bool", None, has_slot=False),
 ]
+# How losses were told what `reduction` tells them now.
+AVERAGE_OPTIONS = [
+    Argument(name, "boolean", "None", True, True, False, "bool | None", None, has_slot=False)
+    for name in ("size_average", "reduce")
+]
 
 
 @dataclass
@@ -108,7 +113,13 @@ class BoundOverload:
                     "generator", "generator", "None", True, True, False, "Generator | None", ""
                 )
             )
+        found += AVERAGE_OPTIONS if self.averages else []
         return found + (LEAF_OPTIONS if self.op.makes_leaf else [])
+
+    @property
+    def averages(self) -> bool:
+        """Whether it is a loss that averages unless told otherwise."""
+        return any(one.type.name == "Reduction" and one.default for one in self.op.params)
 
     @property
     def bound(self) -> list[Argument]:
@@ -283,9 +294,10 @@ class PythonFunction:
 
     @property
     def options(self) -> list[str]:
-        """The flags in C++ of keywords whose values are checked and change nothing."""
+        """The flags in C++ of keywords that are taken though no parameter has their name."""
         formats = ["memory_format" in [arg.name for arg in one.bound] for one in self.overloads]
         found = ["kLayoutOption", "kPinOption"] if any(op.makes_leaf for op in self.ops) else []
+        found += ["kAverageOption"] if all(one.averages for one in self.overloads) else []
         return found + (["kFormatOption"] if any(formats) and not all(formats) else [])
 
     @property

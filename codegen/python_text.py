@@ -37,7 +37,7 @@ class Argument:
     absent: str = "None"  # the default to show where other overloads lack it
     none_is_default: bool = False  # None stands for C++'s default
     spellings: tuple[str, ...] = ()  # more keywords that it goes by
-    has_slot: bool = True  # else its value is checked and changes nothing
+    has_slot: bool = True  # else it is looked at by name, behind all that have one
 
     @property
     def flags(self) -> str:

@@ -7,6 +7,7 @@ Each check returns the value as it was given, or raises an error that names clas
 from __future__ import annotations
 
 import operator
+import warnings
 from typing import Any
 
 from ebb import _C
@@ -89,3 +90,18 @@ def choice(owner: Module, name: str, value: Any, known: tuple[str, ...]) -> Any:
     raise _C.ValueError(
         f"{type(owner).__name__}: {name} must be one of {', '.join(known)}, got {value!r}"
     )
+
+
+def averaged(owner: Module, reduction: str, size_average: bool | None, reduce: bool | None) -> str:
+    """Return ``reduction``, unless it was told by one of its two old keywords."""
+    for name, value in (("size_average", size_average), ("reduce", reduce)):
+        if value is not None and not isinstance(value, bool):
+            _refuse(owner, name, "bool", value)
+    if size_average is None and reduce is None:
+        return reduction
+    meant = "none" if reduce is False else "sum" if size_average is False else "mean"
+    warnings.warn(
+        f"{type(owner).__name__}: size_average and reduce are old; write reduction={meant!r}",
+        stacklevel=3,
+    )
+    return meant

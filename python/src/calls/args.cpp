@@ -12,6 +12,7 @@
 #include "python/src/base/numpy_types.h"
 #include "python/src/base/text.h"
 #include "python/src/base/value_types.h"
+#include "python/src/calls/averaging.h"
 #include "python/src/calls/overrides.h"
 
 namespace ebb::python {
@@ -181,11 +182,15 @@ bool place_positional(Overload overload, const Call& call, PyObject** slots, Ref
 bool place_keywords(const OpSpec& spec, Overload overload, const Call& call, PyObject** slots,
                     Failure& failure) {
   const Py_ssize_t count = PyTuple_GET_SIZE(call.names);
+  const bool takes_averaging = (spec.options & kAverageOption) != 0;
+  Averaging averaging;
   for (Py_ssize_t keyword = 0; keyword < count; ++keyword) {
     PyObject* const name = PyTuple_GET_ITEM(call.names, keyword);
     const int index = find_param(spec, overload, name);
     if (index < 0) {
-      if (is_met_anyway(spec, name, call.args[call.count + keyword])) continue;
+      PyObject* const value = call.args[call.count + keyword];
+      if (is_met_anyway(spec, name, value)) continue;
+      if (takes_averaging && averaging.take(spec.name, utf8_of(name), value)) continue;
       failure = {.what = Failure::What::unknown_keyword, .got = name};
       return false;
     }
@@ -195,6 +200,9 @@ bool place_keywords(const OpSpec& spec, Overload overload, const Call& call, PyO
       return false;
     }
     slot = call.args[call.count + keyword];
+  }
+  if (averaging.is_given()) {
+    slots[find_named(overload, "reduction")] = averaging.reduction(spec.name);
   }
   return true;
 }

@@ -65,6 +65,8 @@ struct Spelling {
 inline constexpr uint8_t kLayoutOption = 1;
 inline constexpr uint8_t kPinOption = 2;
 inline constexpr uint8_t kFormatOption = 4;
+// size_average= and reduce=, which say what reduction= says.
+inline constexpr uint8_t kAverageOption = 8;
 
 /// The Python function `name` and its overloads in the order in which they are tried.
 struct OpSpec {

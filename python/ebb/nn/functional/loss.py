@@ -67,19 +67,29 @@ def binary_cross_entropy_with_logits(
     weight: Tensor | None = None,
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
 ) -> Tensor:
     """Return the cross entropy of ``target`` with the probability ``sigmoid(input)``.
 
     Args:
         weight: A factor per element; it broadcasts.
         pos_weight: A factor for the part of the target that is 1; it broadcasts.
+        size_average, reduce: Old: False for ``reduction="sum"`` and for ``reduction="none"``.
 
     Example:
         >>> ebb.nn.functional.binary_cross_entropy_with_logits(ebb.zeros(2), ebb.tensor([0.0, 1.0]))
         tensor(0.6931)
     """
     return _C.binary_cross_entropy_with_logits(
-        input, target, weight, pos_weight, reduction=reduction
+        input,
+        target,
+        weight,
+        pos_weight,
+        reduction=reduction,
+        size_average=size_average,
+        reduce=reduce,
     )
 
 
@@ -125,21 +135,35 @@ def _lengths(lengths: Tensor | Sequence[int]) -> Tensor:
 
 
 def kl_div(
-    input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False
+    input: Tensor,
+    target: Tensor,
+    reduction: str = "mean",
+    log_target: bool = False,
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
 ) -> Tensor:
     """Return the Kullback-Leibler divergence of ``input``, log-probabilities, from ``target``.
 
     Args:
         reduction: "batchmean" divides the sum by the size of dim 0; "mean" by all elements.
         log_target: Whether ``target`` holds logarithms too.
+        size_average, reduce: Old: False for ``reduction="sum"`` and for ``reduction="none"``.
 
     Example:
         >>> p = ebb.tensor([0.5, 0.5])
         >>> ebb.nn.functional.kl_div(ebb.tensor([0.25, 0.75]).log(), p, reduction="sum")
         tensor(0.1438)
     """
-    if reduction != "batchmean":
-        return _ops.kl_div(input, target, reduction, log_target=log_target)
+    if reduction != "batchmean" or size_average is not None or reduce is not None:
+        return _ops.kl_div(
+            input,
+            target,
+            reduction,
+            log_target=log_target,
+            size_average=size_average,
+            reduce=reduce,
+        )
     total = _ops.kl_div(input, target, "sum", log_target=log_target)
     return total / (input.shape[0] if input.ndim > 0 else 1)
 
