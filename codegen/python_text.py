@@ -91,11 +91,13 @@ class Argument:
 
 
 def merged_signature(overloads: list[list[Argument]]) -> list[Argument]:
-    """One list of parameters for all overloads; what only some have gets a default."""
+    """One list of parameters for all overloads; what only some have or need gets a default."""
     merged: dict[str, Argument] = {}
     for overload in overloads:
         for argument in overload:
-            merged.setdefault(argument.name, argument)
+            known = merged.setdefault(argument.name, argument)
+            if known.default is None and argument.default == "None":
+                merged[argument.name] = argument
     everywhere = {
         name
         for name in merged

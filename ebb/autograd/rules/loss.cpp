@@ -7,6 +7,8 @@
 #include "ebb/autograd/ops/neg.h"
 #include "ebb/autograd/ops/sub.h"
 #include "ebb/autograd/ops/sum.h"
+#include "ebb/core/base/log.h"
+#include "ebb/core/base/str.h"
 
 namespace ebb::autograd::rules {
 
@@ -42,6 +44,15 @@ Tensor log_softmax_backward_grad_out(const Tensor& grad_grad, const Tensor& grad
   return in_blocks([](const Tensor& gg, const Tensor& o,
                       const Tensor& total) { return neg(mul(mul(gg, exp(o)), total)); },
                    grad_grad, out, sum(grad, IntSpan(dims), true));
+}
+
+int64_t implied_dim(const char* op, const Tensor& input, std::optional<int64_t> dim) {
+  if (dim) return *dim;
+  const int ndim = input.ndim();
+  const int64_t implied = ndim == 0 || ndim == 1 || ndim == 3 ? 0 : 1;
+  warn(str(op, ": without dim it is along dim ", implied, " of ", ndim,
+           " dims, which depends on their number; give dim"));
+  return implied;
 }
 
 }  // namespace ebb::autograd::rules

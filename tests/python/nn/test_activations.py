@@ -87,3 +87,27 @@ def test_bad_arguments_are_refused():
         nn.PReLU(0)
     with pytest.raises(ValueError, match="Hardtanh: needs min_val < max_val, got 1 and 1"):
         nn.Hardtanh(1, 1)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(nn.Softmax, "softmax"), (nn.LogSoftmax, "log_softmax"), (nn.Softmin, "softmin")],
+)
+@pytest.mark.parametrize(("shape", "dim"), [((), 0), ((4,), 0), ((2, 3), 1), ((2, 3, 4), 0)])
+def test_without_dim_it_is_the_one_that_pytorch_takes_and_a_warning_says_which(
+    module, name, shape, dim
+):
+    x = ebb.randn(shape)
+    function = getattr(F, name)
+    text = f"{name}: without dim it is along dim {dim} of {len(shape)} dims"
+    wanted = function(x, dim).numpy()
+    for call in (module(), function, lambda x: function(x, None), lambda x: function(x, dim=None)):
+        with pytest.warns(UserWarning, match=text):
+            np.testing.assert_array_equal(call(x).numpy(), wanted)
+    assert "None" in repr(module()) and f"dim={dim}" in repr(module(dim))
+
+
+def test_with_dim_there_is_no_warning(recwarn):
+    nn.Softmax(1)(ebb.ones(2, 3))
+    F.log_softmax(ebb.ones(2, 3), 1)
+    assert not recwarn.list
