@@ -5,7 +5,9 @@
 # systems: empty and 0-d tensors, dims and indices out of range, sizes that overflow, NaN, foreign
 # objects, overlapping and aliased memory. The draws are seeded: a failure repeats.
 import random
+import resource
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -161,7 +163,18 @@ def test_hostile_arguments_end_in_a_value_or_a_typed_error(row):
     assert (ebb.ones([2]) + 1).tolist() == [2.0, 2.0]
 
 
+@pytest.fixture
+def bounded_memory():
+    """Room for 8 GiB more: a count of 2**31 is honest and would fill the machine, not fail."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (8 << 30), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
 @pytest.mark.long
+@pytest.mark.usefixtures("bounded_memory")
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_many_hostile_arguments(row):
     fuzz(row, 2000)
