@@ -84,7 +84,7 @@ def test_generators_repeat_their_numbers():
         (
             "cross_entropy",
             "(input, target, weight=None, ignore_index=-100, reduction='mean', "
-            "label_smoothing=0.0)",
+            "label_smoothing=0.0, *, size_average=None, reduce=None)",
         ),
     ],
 )
