@@ -165,7 +165,8 @@ def break_formulas(families: list[Family], chosen: set[str]) -> list[Mutant]:
                 if is_computed(formula) and op.full_name in chosen:
                     own = mutants_of(op, param, " ".join(formula.split()), len(mutants) + 1)
                     mutants += own
-                    chain = " : ".join(f"rules::is_mutant({m.id}) ? {m.formula}" for m in own)
+                    is_mutant = "autograd::rules::is_mutant"
+                    chain = " : ".join(f"{is_mutant}({m.id}) ? {m.formula}" for m in own)
                     op.grad[param] = f"{chain} : {formula}" if own else formula
     return mutants
 
