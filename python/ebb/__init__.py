@@ -237,6 +237,7 @@ if _typing.TYPE_CHECKING:
         onnx,
         serialization,
         signal,
+        sparse,
         testing,
         version,
         vision,
@@ -246,7 +247,7 @@ else:
     for _name in (
         *("accelerator", "array_api", "backends", "compiler", "distributed", "distributions"),
         *("fft", "func", "hub", "jit", "masked", "mps", "multiprocessing", "onnx", "serialization"),
-        *("signal", "testing", "version", "vision", "xpu"),
+        *("signal", "sparse", "testing", "version", "vision", "xpu"),
     ):
         globals()[_name] = _lazy.LazyPackage(f"ebb.{_name}")
 

@@ -16,7 +16,7 @@ class LegacyType(type):
     dtype: _C.dtype
 
     def __instancecheck__(cls, one: object) -> bool:
-        return isinstance(one, Tensor) and one.is_cpu and one.dtype is cls.dtype
+        return isinstance(one, Tensor) and one.is_dense and one.is_cpu and one.dtype is cls.dtype
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and isinstance(args[0], Tensor) and not kwargs:

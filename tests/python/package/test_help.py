@@ -10,7 +10,7 @@ import types
 import pytest
 
 import ebb
-from ebb import distributions, masked, signal
+from ebb import distributions, masked, signal, sparse
 
 SPACES = {
     "ebb": ebb,
@@ -30,6 +30,7 @@ SPACES = {
     "ebb.amp": ebb.amp,
     "ebb.distributions": distributions,
     "ebb.masked": masked,
+    "ebb.sparse": sparse,
     "ebb.signal.windows": signal.windows,
     "ebb.random": ebb.random,
     "ebb.flags": ebb.flags,

@@ -8,7 +8,8 @@ import pytest
 LAZY = (
     "accelerator", "array_api", "backends", "compiler", "distributed", "distributions", "fft",
     "func", "info", "jit", "masked", "mps", "multiprocessing", "onnx", "serialization", "signal",
-    "torch_compat", "utils.einops", "utils.scipy", "utils.tensorboard", "version", "vision", "xpu",
+    "sparse", "torch_compat", "utils.einops", "utils.scipy", "utils.tensorboard", "version",
+    "vision", "xpu",
 )  # fmt: skip
 # Modules that take time, of Python's library and beyond.
 HEAVY = ("numpy", "subprocess", "multiprocessing", "tempfile", "shutil", "fractions", "decimal",

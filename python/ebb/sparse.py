@@ -1,0 +1,335 @@
+# python/ebb/sparse.py -- ebb.sparse: functions of sparse tensors under the names of torch.sparse.
+#
+# They compute on the stored values and their places with dense ops, so that each has gradients of
+# any order; what operators and methods do with sparse operands is in C++ (_sparse.py says where).
+# Start reading at softmax().
+"""Functions of sparse tensors that have no operator, and older names of their types.
+
+Example:
+    >>> a = ebb.sparse_coo_tensor([[0, 1, 1], [1, 0, 1]], [1.0, 2.0, 3.0], (2, 2))
+    >>> ebb.sparse.sum(a, 1).to_dense()
+    tensor([1., 5.])
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import ebb
+from ebb import _C, _legacy, _naming
+from ebb._C import Tensor
+
+__all__ = [
+    "BFloat16Tensor",
+    "ByteTensor",
+    "CharTensor",
+    "DoubleTensor",
+    "FloatTensor",
+    "HalfTensor",
+    "IntTensor",
+    "LongTensor",
+    "ShortTensor",
+    "addmm",
+    "log_softmax",
+    "mm",
+    "softmax",
+    "sum",
+]
+
+
+# --- products ---
+
+
+def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """Return the product of two matrices, either or both sparse.
+
+    Args:
+        mat1: [n, m], strided, sparse_coo or sparse_csr.
+        mat2: [m, p], the same.
+
+    Returns:
+        [n, p]: sparse_coo if both are sparse, else strided.
+
+    Raises:
+        ShapeError: If the sizes do not go together.
+
+    Example:
+        >>> a = ebb.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2))
+        >>> ebb.sparse.mm(a, a).to_dense()
+        tensor([[6., 0.],
+                [0., 6.]])
+    """
+    for name, matrix in (("mat1", mat1), ("mat2", mat2)):
+        _check_tensor("mm", name, matrix)
+    if mat1.is_dense or mat2.is_dense:
+        return _C.mm(mat1, mat2)
+    if mat1.ndim != 2 or mat2.ndim != 2 or mat1.shape[1] != mat2.shape[0]:
+        raise _C.ShapeError(
+            f"sparse.mm: needs matrices [n, m] and [m, p], got {list(mat1.shape)} and "
+            f"{list(mat2.shape)}"
+        )
+    rows, inner, values = _entries("mm", "mat1", mat1)
+    own_rows, columns, factors = _entries("mm", "mat2", mat2)
+    # The entries of mat2 lie row by row: entry e of mat1 meets all of the row of its column.
+    counts = _C.bincount(own_rows, minlength=mat2.shape[0])
+    starts = counts.cumsum(0) - counts
+    met = counts[inner]
+    left = _C.repeat_interleave(_C.arange(len(rows), device=rows.device), met)
+    before = (met.cumsum(0) - met)[left]
+    right = starts[inner[left]] + _C.arange(len(left), device=rows.device) - before
+    size = (mat1.shape[0], mat2.shape[1])
+    places = _C.stack([rows[left], columns[right]])
+    return ebb.sparse_coo_tensor(places, values[left] * factors[right], size).coalesce()
+
+
+def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """Return ``beta * mat + alpha * (mat1 @ mat2)``, where ``mat1`` may be sparse.
+
+    Args:
+        mat: [n, p], strided.
+        mat1: [n, m], strided, sparse_coo or sparse_csr.
+        mat2: [m, p], strided.
+        beta: The factor of ``mat``; what it holds does not count if 0.
+        alpha: The factor of the product.
+
+    Raises:
+        ShapeError: If the sizes do not go together.
+
+    Example:
+        >>> a = ebb.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2))
+        >>> ebb.sparse.addmm(ebb.ones(2, 2), a, ebb.eye(2), beta=10)
+        tensor([[10., 12.],
+                [13., 10.]])
+    """
+    for name, matrix in (("mat", mat), ("mat1", mat1), ("mat2", mat2)):
+        _check_tensor("addmm", name, matrix)
+    return _C.addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
+
+
+# --- sums ---
+
+
+def sum(
+    input: Tensor, dim: int | Sequence[int] | None = None, dtype: _C.dtype | None = None
+) -> Tensor:
+    """Return the sum of a sparse tensor along some dims.
+
+    Args:
+        input: A sparse_coo tensor of any shape.
+        dim: One dim or several; all if None.
+        dtype: Of the values, before they are added; their own if None.
+
+    Returns:
+        Without those dims: strided if no sparse dim is left, else sparse_coo.
+
+    Raises:
+        IndexError: If a dim is out of range.
+        ValueError: If a dim is given twice.
+
+    Example:
+        >>> a = ebb.sparse_coo_tensor([[0, 1, 1], [1, 0, 1]], [1.0, 2.0, 3.0], (2, 2))
+        >>> ebb.sparse.sum(a)
+        tensor(6.)
+        >>> ebb.sparse.sum(a, 0).to_dense()
+        tensor([2., 4.])
+    """
+    indices, values = _stored("sum", input)
+    if dtype is not None:
+        values = values.to(dtype)
+    if dim is None:
+        return values.sum()
+    taken = _dims("sum", input, dim)
+    sparse_dims = indices.shape[0]
+    dense = [one - sparse_dims + 1 for one in taken if one >= sparse_dims]
+    if dense:
+        values = values.sum(dense)
+    kept = [one for one in range(sparse_dims) if one not in taken]
+    if not kept:
+        return values.sum(0)
+    size = [size for one, size in enumerate(input.shape) if one not in taken]
+    return ebb.sparse_coo_tensor(indices[kept], values, size).coalesce()
+
+
+# --- softmax over what is stored ---
+
+
+def softmax(input: Tensor, dim: int, dtype: _C.dtype | None = None) -> Tensor:
+    """Return the softmax along ``dim`` of what a sparse tensor stores; what it does not stays 0.
+
+    Args:
+        input: A sparse_coo tensor of a floating dtype; what is not stored counts as -infinity.
+        dim: Along which the stored values of each line add up to 1.
+        dtype: In which it is computed; the input's if None.
+
+    Returns:
+        A sparse_coo tensor with values in the same places.
+
+    Raises:
+        IndexError: If ``dim`` is out of range.
+
+    Example:
+        >>> a = ebb.sparse_coo_tensor([[0, 1, 1], [1, 0, 1]], [1.0, 2.0, 2.0], (2, 2))
+        >>> ebb.sparse.softmax(a, 1).to_dense()
+        tensor([[0.0000, 1.0000],
+                [0.5000, 0.5000]])
+    """
+    return _softmax("softmax", input, dim, dtype)
+
+
+def log_softmax(input: Tensor, dim: int, dtype: _C.dtype | None = None) -> Tensor:
+    """Return the logarithm of ``softmax(input, dim)`` in the places that are stored.
+
+    Args:
+        input: A sparse_coo tensor of a floating dtype; what is not stored counts as -infinity.
+        dim: Along which the exponentials of each line add up to 1.
+        dtype: In which it is computed; the input's if None.
+
+    Returns:
+        A sparse_coo tensor with values in the same places.
+
+    Raises:
+        IndexError: If ``dim`` is out of range.
+
+    Example:
+        >>> a = ebb.sparse_coo_tensor([[0, 1, 1], [1, 0, 1]], [1.0, 2.0, 2.0], (2, 2))
+        >>> ebb.sparse.log_softmax(a, 1).values()
+        tensor([ 0.0000, -0.6931, -0.6931])
+    """
+    return _softmax("log_softmax", input, dim, dtype)
+
+
+def _softmax(function: str, input: Tensor, dim: int, dtype: _C.dtype | None) -> Tensor:
+    indices, values = _stored(function, input)
+    (own,) = _dims(function, input, dim)
+    if dtype is not None:
+        values = values.to(dtype)
+    if not values.is_floating_point():
+        raise _C.DTypeError(f"sparse.{function}: needs a floating dtype, got {values.dtype.name}")
+    sparse_dims = indices.shape[0]
+    if own >= sparse_dims:
+        values = getattr(_C, function)(values, own - sparse_dims + 1)
+    elif len(values) > 0:
+        values = _line_softmax(function, values, _lines(input.shape, indices, own))
+    return ebb.sparse_coo_tensor(indices, values, input.shape, is_coalesced=True)
+
+
+def _lines(shape: Sequence[int], indices: Tensor, dim: int) -> Tensor:
+    """Number the lines along ``dim`` that store something: the line of each stored value."""
+    kept = [one for one in range(indices.shape[0]) if one != dim]
+    if not kept:
+        return _C.zeros(indices.shape[1], dtype=_C.int64, device=indices.device)
+    # One number a line fits: the product of a sparse tensor's sizes has at most 63 bits.
+    flat = indices[kept[0]]
+    for one in kept[1:]:
+        flat = flat * shape[one] + indices[one]
+    return ebb.unique(flat, return_inverse=True)[1]
+
+
+def _line_softmax(function: str, values: Tensor, lines: Tensor) -> Tensor:
+    """The softmax of values [stored, ...] over those of one line."""
+    count = int(lines.max().item()) + 1
+    size = (count, *values.shape[1:])
+    where = lines.reshape(-1, *[1] * (values.ndim - 1)).expand(values.shape)
+    lowest = _C.full(size, -math.inf, dtype=values.dtype, device=values.device)
+    greatest = lowest.scatter_reduce(0, where, values.detach(), "amax")
+    # A line of -infinity alone has no softmax: NaN, as in a dense tensor.
+    shifted = values - greatest[lines]
+    sums = _C.zeros(size, dtype=values.dtype, device=values.device)
+    sums = sums.index_add(0, lines, shifted.exp())
+    if function == "softmax":
+        return shifted.exp() / sums[lines]
+    return shifted - sums.log()[lines]
+
+
+# --- operands ---
+
+
+def _check_tensor(function: str, name: str, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        raise _C.DTypeError(
+            f"sparse.{function}(): argument '{name}' must be Tensor, got {type(value).__name__}"
+        )
+
+
+def _stored(function: str, input: Tensor) -> tuple[Tensor, Tensor]:
+    """The places and values of a sparse_coo tensor, each place once."""
+    _check_tensor(function, "input", input)
+    if not input.is_sparse:
+        raise _C.ValueError(
+            f"sparse.{function}: needs a sparse_coo tensor, got one of layout {input.layout}\n"
+            "hint: call .to_sparse() on it first"
+        )
+    input = input.coalesce()
+    return input.indices(), input.values()
+
+
+def _entries(function: str, name: str, matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Row, column and value of each entry of a sparse matrix, row by row."""
+    if matrix.is_sparse_csr:
+        matrix = matrix.to_sparse()
+    indices, values = _stored(function, matrix)
+    if indices.shape[0] != 2:
+        raise _C.ShapeError(
+            f"sparse.{function}: '{name}' needs two sparse dims, got {indices.shape[0]} of "
+            f"{matrix.ndim} dims"
+        )
+    return indices[0], indices[1], values
+
+
+def _dims(function: str, input: Tensor, dim: int | Sequence[int]) -> list[int]:
+    """The dims from 0 on. Raises IndexError, or ValueError for one that is there twice."""
+    given = [dim] if hasattr(dim, "__index__") else list(dim)
+    found = []
+    for one in given:
+        if not hasattr(one, "__index__"):
+            raise _C.DTypeError(
+                f"sparse.{function}(): argument 'dim' must be int or ints, got {type(one).__name__}"
+            )
+        number = one.__index__()
+        if not -input.ndim <= number < input.ndim:
+            raise _C.IndexError(
+                f"sparse.{function}: dim must be from {-input.ndim} to {input.ndim - 1}, got "
+                f"{number}"
+            )
+        found.append(number % input.ndim)
+    if len(set(found)) < len(found):
+        raise _C.ValueError(f"sparse.{function}: each dim may be given once, got {given}")
+    return found
+
+
+# --- older names of the types ---
+
+
+class _SparseType(_legacy.LegacyType):
+    """The class of sparse types: an instance is a sparse_coo tensor of the CPU with that dtype."""
+
+    def __instancecheck__(cls, one: object) -> bool:  # noqa: N805
+        return isinstance(one, Tensor) and one.is_sparse and one.is_cpu and one.dtype is cls.dtype
+
+    def __call__(cls, indices: Any, values: Any, size: Any = None) -> Tensor:  # noqa: N805
+        return ebb.sparse_coo_tensor(indices, values, size, dtype=cls.dtype)
+
+
+def _new_type(dense: _legacy.LegacyType) -> _SparseType:
+    name = dense.__name__
+    doc = (
+        f"The type of sparse_coo tensors of {dense.dtype.name}: ``{name}(indices, values, size)`` "
+        f"makes one.\n\n>>> isinstance(ebb.sparse.{name}([[0]], [1], (2,)), ebb.sparse.{name})\n"
+        "True\n"
+    )
+    return _SparseType(name, (), {"dtype": dense.dtype, "__doc__": doc, "__module__": "ebb.sparse"})
+
+
+FloatTensor = _new_type(_legacy.FloatTensor)
+DoubleTensor = _new_type(_legacy.DoubleTensor)
+HalfTensor = _new_type(_legacy.HalfTensor)
+BFloat16Tensor = _new_type(_legacy.BFloat16Tensor)
+ByteTensor = _new_type(_legacy.ByteTensor)
+CharTensor = _new_type(_legacy.CharTensor)
+ShortTensor = _new_type(_legacy.ShortTensor)
+IntTensor = _new_type(_legacy.IntTensor)
+LongTensor = _new_type(_legacy.LongTensor)
+
+_naming.name_module(__name__)
