@@ -23,8 +23,20 @@ _HIDDEN = ("ValueError", "IndexError", "NotImplementedError", "backward", "grad"
 for _name in _HIDDEN:
     del globals()[_name]
 
-from ebb import _tensor, _views, autograd, errors, ops
-from ebb._arrange import (
+from ebb import autograd, errors, ops
+from ebb._base.install import cmake_prefix_path as cmake_prefix_path
+from ebb._devices import (
+    Event as Event,
+    Stream as Stream,
+    current_stream as current_stream,
+    default_device as default_device,
+    device_count as device_count,
+    device_memory_stats as device_memory_stats,
+    reset_peak_device_memory as reset_peak_device_memory,
+    stream as stream,
+    synchronize as synchronize,
+)
+from ebb._functions.arrange import (
     atleast_1d as atleast_1d,
     atleast_2d as atleast_2d,
     atleast_3d as atleast_3d,
@@ -37,63 +49,75 @@ from ebb._arrange import (
     nonzero as nonzero,
     tensordot as tensordot,
 )
-from ebb._creation import (
+from ebb._functions.checks import (
+    adjoint as adjoint,
+    allclose as allclose,
+    cond as cond,
+    equal as equal,
+    is_complex as is_complex,
+    is_floating_point as is_floating_point,
+    is_inference as is_inference,
+    is_nonzero as is_nonzero,
+    is_tensor as is_tensor,
+    numel as numel,
+)
+from ebb._functions.creation import (
     broadcast_shapes as broadcast_shapes,
     empty_permuted as empty_permuted,
     empty_strided as empty_strided,
     logspace as logspace,
+    rand_like as rand_like,
+    randint_like as randint_like,
+    randn_like as randn_like,
     range as range,
     tril_indices as tril_indices,
     triu_indices as triu_indices,
     vander as vander,
 )
-from ebb._devices import (
-    Event as Event,
-    Stream as Stream,
-    current_stream as current_stream,
-    default_device as default_device,
-    device_count as device_count,
-    device_memory_stats as device_memory_stats,
-    reset_peak_device_memory as reset_peak_device_memory,
-    stream as stream,
-    synchronize as synchronize,
-)
-from ebb._dtypes import (
+from ebb._functions.dtypes import (
     can_cast as can_cast,
-    is_nonzero as is_nonzero,
+    finfo as finfo,
+    iinfo as iinfo,
     promote_types as promote_types,
     result_type as result_type,
 )
-from ebb._exchange import (
+from ebb._functions.lowrank import (
+    lobpcg as lobpcg,
+    pca_lowrank as pca_lowrank,
+    svd_lowrank as svd_lowrank,
+)
+from ebb._functions.samples import (
+    gradient as gradient,
+    histogram as histogram,
+    histogramdd as histogramdd,
+)
+from ebb._functions.sets import unique as unique, unique_consecutive as unique_consecutive
+from ebb._modes import (
+    are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+    compile as compile,
+    get_deterministic_debug_mode as get_deterministic_debug_mode,
+    get_float32_matmul_precision as get_float32_matmul_precision,
+    get_num_interop_threads as get_num_interop_threads,
+    is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
+    set_deterministic_debug_mode as set_deterministic_debug_mode,
+    set_float32_matmul_precision as set_float32_matmul_precision,
+    set_flush_denormal as set_flush_denormal,
+    set_num_interop_threads as set_num_interop_threads,
+    use_deterministic_algorithms as use_deterministic_algorithms,
+)
+from ebb._tensor.exchange import (
     from_dlpack as from_dlpack,
     frombuffer as frombuffer,
     to_dlpack as to_dlpack,
 )
-from ebb._formats import (
+from ebb._tensor.formats import (
     channels_last as channels_last,
     channels_last_3d as channels_last_3d,
     contiguous_format as contiguous_format,
     memory_format as memory_format,
     preserve_format as preserve_format,
 )
-from ebb._functions import (
-    adjoint as adjoint,
-    allclose as allclose,
-    cmake_prefix_path as cmake_prefix_path,
-    cond as cond,
-    equal as equal,
-    finfo as finfo,
-    iinfo as iinfo,
-    is_complex as is_complex,
-    is_floating_point as is_floating_point,
-    is_inference as is_inference,
-    is_tensor as is_tensor,
-    numel as numel,
-    rand_like as rand_like,
-    randint_like as randint_like,
-    randn_like as randn_like,
-)
-from ebb._legacy import (
+from ebb._tensor.legacy import (
     BFloat16Tensor as BFloat16Tensor,
     BoolTensor as BoolTensor,
     ByteTensor as ByteTensor,
@@ -109,36 +133,12 @@ from ebb._legacy import (
     is_storage as is_storage,
     set_default_tensor_type as set_default_tensor_type,
 )
-from ebb._lowrank import (
-    lobpcg as lobpcg,
-    pca_lowrank as pca_lowrank,
-    svd_lowrank as svd_lowrank,
-)
-from ebb._modes import (
-    are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
-    compile as compile,
-    get_deterministic_debug_mode as get_deterministic_debug_mode,
-    get_float32_matmul_precision as get_float32_matmul_precision,
-    get_num_interop_threads as get_num_interop_threads,
-    is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
-    set_deterministic_debug_mode as set_deterministic_debug_mode,
-    set_float32_matmul_precision as set_float32_matmul_precision,
-    set_flush_denormal as set_flush_denormal,
-    set_num_interop_threads as set_num_interop_threads,
-    use_deterministic_algorithms as use_deterministic_algorithms,
-)
-from ebb._printing import (
+from ebb._tensor.printing import (
     get_printoptions as get_printoptions,
     printoptions as printoptions,
     set_printoptions as set_printoptions,
 )
-from ebb._samples import (
-    gradient as gradient,
-    histogram as histogram,
-    histogramdd as histogramdd,
-)
-from ebb._sets import unique as unique, unique_consecutive as unique_consecutive
-from ebb._sparse import (
+from ebb._tensor.sparse import (
     layout as layout,
     selected_rows as selected_rows,
     sparse_coo as sparse_coo,
@@ -171,8 +171,6 @@ newaxis = None
 # cannot specialise the look-up of `ebb.add`, which then costs 10 ns more each time. What programs
 # seldom use is a LazyPackage.
 from ebb import (
-    _lazy,
-    _naming,
     amp,
     cpu,
     cuda,
@@ -192,7 +190,9 @@ from ebb import (
     utils,
     viz,
 )
-from ebb._views import (
+from ebb._base.lazy import LazyPackage as _LazyPackage
+from ebb._base.naming import name_errors as _name_errors
+from ebb._tensor.views import (
     as_strided_ as as_strided_,
     detach_ as detach_,
     resize_as_ as resize_as_,
@@ -249,9 +249,9 @@ else:
         *("fft", "func", "hub", "jit", "masked", "mps", "multiprocessing", "onnx", "serialization"),
         *("signal", "sparse", "testing", "version", "vision", "xpu"),
     ):
-        globals()[_name] = _lazy.LazyPackage(f"ebb.{_name}")
+        globals()[_name] = _LazyPackage(f"ebb.{_name}")
 
-_naming.name_errors()
+_name_errors()
 flags._warn_of_environment()
 
 # `from ebb import *` must not hide builtins such as sum and max.

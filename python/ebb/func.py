@@ -18,10 +18,11 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ebb import _C, _naming
+from ebb import _C
+from ebb._base import naming as _naming
+from ebb._base.callables import check_callable
+from ebb._base.nesting import map_leaves
 from ebb._C import Tensor
-from ebb._callables import check_callable
-from ebb._nesting import map_leaves
 from ebb.autograd import forward_ad, functional
 from ebb.nn.module import Module
 

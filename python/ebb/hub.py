@@ -16,7 +16,8 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlparse
 
-from ebb import _C, _naming, io
+from ebb import _C, io
+from ebb._base import naming as _naming
 
 __all__ = [
     "download_url_to_file",

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
-from ebb import _C, _naming
-from ebb._callables import check_callable
+from ebb import _C
+from ebb._base import naming as _naming
+from ebb._base.callables import check_callable
 from ebb._modes import tell_once
 from ebb.nn.module import Module
 

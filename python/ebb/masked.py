@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 
 import ebb
-from ebb import _naming
+from ebb._base import naming as _naming
 from ebb._C import DTypeError as _DTypeError, Tensor, ValueError as _ValueError
 
 __all__ = [

@@ -10,7 +10,7 @@ import multiprocessing as _python
 from multiprocessing import *  # noqa: F403
 from typing import Any
 
-from ebb import _naming
+from ebb._base import naming as _naming
 
 __all__ = [
     *_python.__all__,  # type: ignore[attr-defined]

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ebb import _C
+from ebb._base.callables import check_callable
 from ebb._C import Tensor
-from ebb._callables import check_callable
 
 __all__ = [
     "DisableEbbFunction",

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ebb import _C, _naming
+from ebb import _C
+from ebb._base import naming as _naming
 from ebb.io.files import load, save
 from ebb.io.torch_files import trusted
 

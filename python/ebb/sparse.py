@@ -18,8 +18,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import ebb
-from ebb import _C, _legacy, _naming
+from ebb import _C
+from ebb._base import naming as _naming
 from ebb._C import Tensor
+from ebb._tensor import legacy as _legacy
 
 __all__ = [
     "BFloat16Tensor",

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import ebb
-from ebb import _naming
+from ebb._base import naming as _naming
+from ebb._base.nesting import check_depth
 from ebb._C import Tensor
-from ebb._nesting import check_depth
 from ebb.errors import DTypeError, ValueError
 
 __all__ = ["assert_close"]

@@ -50,36 +50,14 @@ PACKAGES = ("python/ebb/", "codegen/", "tools/")
 # Python modules and packages, each standing on those before it; the longest name counts with which
 # a module's own begins.
 MODULES = (
-    *("ebb.errors", "ebb._callables", "ebb._handles", "ebb._nesting", "ebb._naming", "ebb._svg"),
-    *("ebb._formats", "ebb.ops", "ebb.linalg", "ebb.overrides", "ebb._functions", "ebb._arrange"),
-    *("ebb._samples", "ebb._creation", "ebb._views", "ebb._dtypes", "ebb._exchange", "ebb._modes"),
-    *(
-        "ebb._sparse",
-        "ebb._devices",
-        "ebb._sharing",
-        "ebb._tensor",
-        "ebb._lowrank",
-        "ebb.flags",
-        "ebb.info",
-        "ebb.strings",
-        "ebb.random",
-    ),
-    *("ebb.io", "ebb.serialization"),
+    *("ebb.errors", "ebb._base", "ebb._tensor.formats", "ebb.ops", "ebb.linalg", "ebb.overrides"),
+    *("ebb._functions", "ebb._modes", "ebb._devices", "ebb._tensor"),
+    *("ebb.flags", "ebb.info", "ebb.strings", "ebb.random", "ebb.io", "ebb.serialization"),
     *("ebb.autograd", "ebb.nn.functional", "ebb.nn", "ebb.data", "ebb.utils"),
     *("ebb.viz", "ebb.graphs", "ebb.profiler", "ebb.autograd.profiler"),
-    *("ebb.optim", "ebb.amp", "ebb.cpu", "ebb.cuda"),
-    *(
-        "ebb.precision",
-        "ebb.distributions",
-        "ebb.hub",
-        "ebb.vision",
-        "ebb.fft",
-        "ebb.signal",
-        "ebb.masked",
-        "ebb.array_api",
-        "ebb._lazy",
-    ),
-    *("ebb", "codegen", "tools"),
+    *("ebb.optim", "ebb.amp", "ebb.cpu", "ebb.cuda", "ebb.precision"),
+    *("ebb.distributions", "ebb.hub", "ebb.vision", "ebb.fft", "ebb.signal", "ebb.masked"),
+    *("ebb.array_api", "ebb", "codegen", "tools"),
 )
 _LIBRARY = re.compile(r"\bebb_library\(\s*(\w+)([^)]*)\)")
 _KEYWORDS = ("SOURCES", "GENERATED", "DEPS", "PRIVATE_DEPS", "OPTIONS")

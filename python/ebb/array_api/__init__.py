@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ebb import _C, _naming
+from ebb import _C
+from ebb._base import naming as _naming
 from ebb.array_api._creation import *  # noqa: F403
 from ebb.array_api._elementwise import *  # noqa: F403
 from ebb.array_api._reductions import *  # noqa: F403

@@ -4,9 +4,14 @@
 import ebb
 from ebb import _C
 from ebb._C import Tensor
-from ebb._dtypes import can_cast as _can_cast, promote_types as _promote, result_type as _result
-from ebb._exchange import from_dlpack as from_dlpack
-from ebb._functions import finfo as _finfo, iinfo as _iinfo
+from ebb._functions.dtypes import (
+    can_cast as _can_cast,
+    finfo as _finfo,
+    iinfo as _iinfo,
+    promote_types as _promote,
+    result_type as _result,
+)
+from ebb._tensor.exchange import from_dlpack as from_dlpack
 
 arange, empty, zeros, ones = ebb.arange, ebb.empty, ebb.zeros, ebb.ones
 empty_like, zeros_like, ones_like = ebb.empty_like, ebb.zeros_like, ebb.ones_like

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 from types import TracebackType
 
-from ebb import _naming
+from ebb._base import naming as _naming
 from ebb.profiler import EventList, FunctionEvent, recording
 from ebb.profiler.ranges import record_function
 

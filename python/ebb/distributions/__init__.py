@@ -1,12 +1,12 @@
 # python/ebb/distributions/__init__.py -- the names of torch.distributions.
 #
-# `import ebb` leaves this package alone: ebb/_lazy.py imports it at its first use. PyTorch has a
-# module per distribution; here a module holds a family, and _MODULES gives it PyTorch's names too.
+# `import ebb` leaves this package alone: ebb/_base/lazy.py imports it at its first use. PyTorch has
+# a module per distribution; here one holds a family, and _MODULES gives it PyTorch's names too.
 """Probability distributions: samples, densities, moments and divergences."""
 
 import sys as _sys
 
-from ebb import _naming
+from ebb._base import naming as _naming
 from ebb.distributions import (
     categories,
     circular,

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ebb import _naming
+from ebb._base import naming as _naming
 from ebb.graphs.table import module_text
 
 if TYPE_CHECKING:

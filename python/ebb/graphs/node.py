@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ebb import _naming
+from ebb._base import naming as _naming
 
 if TYPE_CHECKING:
     from ebb.graphs.snapshot import Snapshot

@@ -11,7 +11,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ebb import _C, _naming
+from ebb import _C
+from ebb._base import naming as _naming
 from ebb.graphs import select, table, tree
 from ebb.graphs.node import GraphEdge, GraphNode, Location, Locations, Output, Saved
 from ebb.graphs.walk import Walk

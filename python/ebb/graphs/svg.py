@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ebb._svg import clean, decimal, document, element
+from ebb._base.svg import clean, decimal, document, element
 from ebb.graphs.layout import (
     BOX_PAD_Y,
     LINE_HEIGHT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ebb._handles import RemovableHandle
+from ebb._base.handles import RemovableHandle
 from ebb.nn.hooks import add_hook
 from ebb.nn.module import Module
 

@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import Any
 
 from ebb import _C
+from ebb._base.handles import RemovableHandle
 from ebb._devices import cuda_device
-from ebb._handles import RemovableHandle
 from ebb.nn import conversion, state, traversal
 from ebb.nn.hooks import ModuleHooks, add_hook, call_with_hooks
 from ebb.nn.parameter import Buffer, Parameter

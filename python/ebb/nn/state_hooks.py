@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ebb._callables import check_callable
-from ebb._handles import RemovableHandle
+from ebb._base.callables import check_callable
+from ebb._base.handles import RemovableHandle
 
 if TYPE_CHECKING:
     from ebb.nn.module import Module

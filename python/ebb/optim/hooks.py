@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ebb import _C
-from ebb._callables import check_callable
-from ebb._handles import RemovableHandle
+from ebb._base.callables import check_callable
+from ebb._base.handles import RemovableHandle
 
 
 def _added(hooks: dict[int, Callable], hook: Callable, prepend: bool = False) -> RemovableHandle:

@@ -12,7 +12,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ebb import _C, _naming
+from ebb import _C
+from ebb._base import naming as _naming
 from ebb.nn.module import Module
 from ebb.nn.normalization import _BatchNorm
 from ebb.optim.lr_scheduler.base import LRScheduler, per_group

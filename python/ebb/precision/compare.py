@@ -14,9 +14,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from ebb import _C
+from ebb._base.callables import check_callable
 from ebb._C import Tensor
-from ebb._callables import check_callable
-from ebb._functions import finfo
+from ebb._functions.dtypes import finfo
 from ebb.amp import autocast
 from ebb.graphs.node import Location
 from ebb.precision.measure import Difference, is_measured, is_same_kind, measure

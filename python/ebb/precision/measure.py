@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ebb import _C
 from ebb._C import Tensor
-from ebb._functions import finfo
+from ebb._functions.dtypes import finfo
 
 
 class Difference(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from os import PathLike
 from typing import NamedTuple
 
-from ebb._svg import clean, document, element
+from ebb._base.svg import clean, document, element
 from ebb.graphs.node import Location
 from ebb.graphs.table import NO_LINE, NO_MODULE, aligned
 from ebb.io.writing import write_text

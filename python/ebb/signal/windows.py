@@ -14,8 +14,9 @@ from __future__ import annotations
 import math
 
 import ebb
-from ebb import _formats, _naming
+from ebb._base import naming as _naming
 from ebb._C import DTypeError as _DTypeError, Tensor, ValueError as _ValueError
+from ebb._tensor import formats as _formats
 
 __all__ = [
     "bartlett",

@@ -9,7 +9,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ebb import _C, _arrange, _naming
+from ebb import _C
+from ebb._base import naming as _naming
+from ebb._functions import arrange as _arrange
 from ebb.nn.module import Module
 
 __all__ = ["EbbBackend", "Rearrange", "Reduce"]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ebb import Tensor
-from ebb._svg import clean, document, element
+from ebb._base.svg import clean, document, element
 from ebb.errors import DTypeError, ValueError
 from ebb.io.writing import write_text
 from ebb.nn import Module

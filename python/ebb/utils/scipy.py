@@ -7,7 +7,8 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ebb import _C, _naming, autograd
+from ebb import _C, autograd
+from ebb._base import naming as _naming
 
 __all__ = ["minimize"]
 

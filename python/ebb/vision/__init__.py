@@ -6,7 +6,7 @@ They are imported when they are first used.
 Images are those of Pillow if it is installed, else NumPy arrays of rows, columns and channels.
 """
 
-from ebb import _naming
+from ebb._base import naming as _naming
 from ebb.vision import datasets, models, transforms, utils
 
 __all__ = ["datasets", "models", "transforms", "utils"]

@@ -10,7 +10,8 @@ import enum
 from collections.abc import Sequence
 from typing import Any
 
-from ebb import _C, _naming, hub, nn
+from ebb import _C, hub, nn
+from ebb._base import naming as _naming
 from ebb._C import Tensor
 
 __all__ = [

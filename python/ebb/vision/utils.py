@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ebb import _C, _naming
+from ebb import _C
+from ebb._base import naming as _naming
 from ebb._C import Tensor
 from ebb.io.writing import write_bytes
 from ebb.vision import readers

@@ -4,7 +4,7 @@
 import math
 from pathlib import Path
 
-from ebb._svg import clean, decimal, document, element
+from ebb._base.svg import clean, decimal, document, element
 from ebb.io.writing import write_text
 
 WIDTH, HEIGHT = 640, 400

@@ -4,7 +4,7 @@
 // A function written in Python raises whatever its first line that does not like an argument
 // raises, such as "'str' object has no attribute 'ndim'". A PublicFunction stands for one such
 // function, in all but its type: it passes calls on (20 ns), and only when one fails, and came from
-// outside the package, asks Python code (python/ebb/_naming.py) for a better error.
+// outside the package, asks Python code (python/ebb/_base/naming.py) for a better error.
 #pragma once
 
 #include "python/src/base/py.h"

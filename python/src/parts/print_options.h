@@ -1,4 +1,4 @@
-// python/src/parts/print_options.h -- how tensors are written, for python/ebb/_printing.py.
+// python/src/parts/print_options.h -- how tensors are written, for python/ebb/_tensor/printing.py.
 #pragma once
 
 #include "python/src/base/py.h"

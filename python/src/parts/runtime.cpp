@@ -58,7 +58,7 @@ PyObject* fail_after(PyObject*, PyObject* args) {
 /// Whether a logger of Python's took the line. Call with the GIL.
 bool give_to_logger(LogPart part, int level, const std::string& text) {
   try {
-    const Ref module(checked(PyImport_ImportModule("ebb._logging")));
+    const Ref module(checked(PyImport_ImportModule("ebb._base.logging")));
     const Ref line(text_object(text));
     const Ref taken(checked(
         PyObject_CallMethod(module.get(), "write", "siO", name_of(part), level, line.get())));

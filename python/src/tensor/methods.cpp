@@ -1,6 +1,6 @@
 // python/src/tensor/methods.cpp -- methods of Tensor that are not ops.
 //
-// Ops are generated (op_call.h); what needs no speed is written in Python (ebb/_tensor.py).
+// Ops are generated (op_call.h); what needs no speed is written in Python (ebb/_tensor/methods.py).
 #include <cstring>
 
 #include "ebb/autograd/history/grad_mode.h"

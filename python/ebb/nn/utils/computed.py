@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ebb import _C
-from ebb._handles import RemovableHandle
+from ebb._base.handles import RemovableHandle
 from ebb.nn.module import Module
 from ebb.nn.parameter import Parameter
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from ebb import _C, _naming
+from ebb import _C
+from ebb._base import naming as _naming
 from ebb._C import Tensor
 from ebb.nn.parameter import Parameter
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ebb import _C, _naming
+from ebb import _C
+from ebb._base import naming as _naming
 from ebb.nn.module import Module
 from ebb.nn.parameter import Parameter
 from ebb.nn.utils.computed import ComputedWeight

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from ebb import _C, linalg
 from ebb._C import Tensor
-from ebb._functions import allclose, finfo
+from ebb._functions.checks import allclose
+from ebb._functions.dtypes import finfo
 from ebb.nn.module import Module
 from ebb.nn.utils.parametrize import register_parametrization
 

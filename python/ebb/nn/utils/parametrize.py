@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from ebb import _C, _naming
+from ebb import _C
+from ebb._base import naming as _naming
 from ebb._C import Tensor
 from ebb.nn.containers import ModuleDict, ModuleList
 from ebb.nn.module import Module

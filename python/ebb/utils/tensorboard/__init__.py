@@ -4,7 +4,7 @@
 # writes: event files if the package `tensorboard` is installed, else lines of JSON.
 """``SummaryWriter``, under PyTorch's names."""
 
-from ebb import _naming
+from ebb._base import naming as _naming
 from ebb.utils.tensorboard.writer import SummaryWriter
 
 __all__ = ["SummaryWriter"]

@@ -1,4 +1,4 @@
-# python/ebb/_handles.py -- the handle that removes a hook written in Python.
+# python/ebb/_base/handles.py -- the handle that removes a hook written in Python.
 """``RemovableHandle``: what registering a hook of modules or of optimizers returns."""
 
 from __future__ import annotations

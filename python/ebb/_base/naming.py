@@ -1,4 +1,4 @@
-# python/ebb/_naming.py -- errors of functions written in Python name the function and the argument.
+# python/ebb/_base/naming.py -- errors of functions in Python name the function and the argument.
 #
 # name_errors() puts a PublicFunction (python/src/calls/public_function.h) in the place of each
 # public function, constructor and method of the package. Calls pass through it; when one fails that
@@ -20,7 +20,7 @@ from collections import abc
 
 from ebb import _C, errors
 
-_PACKAGE = os.path.dirname(__file__) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _OWN_MODULES = frozenset(["ebb", "numpy"])
 
 _PublicFunction = _C._PublicFunction

@@ -1,4 +1,4 @@
-# python/ebb/_printing.py -- how repr() and str() write tensors: set_printoptions().
+# python/ebb/_tensor/printing.py -- how repr() and str() write tensors: set_printoptions().
 """Digits, summaries and lines of tensors as text."""
 
 from __future__ import annotations

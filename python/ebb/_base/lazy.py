@@ -1,4 +1,4 @@
-# python/ebb/_lazy.py -- parts of the package that are imported when they are first used.
+# python/ebb/_base/lazy.py -- parts of the package that are imported when they are first used.
 #
 # A module-level __getattr__ would make every look-up in `ebb` slower (see __init__.py), so such a
 # part is an object beside the others, which becomes the module at the first use.

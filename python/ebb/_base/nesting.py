@@ -1,4 +1,4 @@
-# python/ebb/_nesting.py -- one rule for nested containers of the user: at most MAX_DEPTH levels.
+# python/ebb/_base/nesting.py -- one rule for users' nested containers: at most MAX_DEPTH levels.
 #
 # A list that holds itself has no last level, so whoever walks one counts levels and asks
 # check_depth(). Counting finds a cycle after MAX_DEPTH steps, without remembering what was seen.

@@ -1,4 +1,4 @@
-# python/ebb/_logging.py -- lines of ebb's log, given to Python's logging.
+# python/ebb/_base/logging.py -- lines of ebb's log, given to Python's logging.
 #
 # The compiled module imports this with the first line: `import ebb` does not pay for `logging`.
 """The loggers ``ebb``, ``ebb.op``, ``ebb.engine`` and ``ebb.amp``."""

@@ -1,4 +1,4 @@
-# python/ebb/_tensor.py -- methods of Tensor that need no speed, added to the compiled class.
+# python/ebb/_tensor/methods.py -- methods of Tensor that need no speed, added to the class.
 #
 # The class itself is python/src/tensor/*.cpp; ops are generated. What is here runs once per copy,
 # pickle or print, not once per op.
@@ -8,6 +8,8 @@ import sys
 
 import ebb
 from ebb._C import Tensor
+from ebb._tensor.formats import check_leaf_options
+from ebb._tensor.sparse import reduced
 
 
 def _deepcopy(self, memo):
@@ -58,7 +60,7 @@ def _reduce_ex(self, protocol):
         geometry = (type(self), tuple(self.shape), self.stride(), self.dtype)
         return _rebuild_meta, (*geometry, self.requires_grad, dict(self.__dict__), self.name)
     if not self.is_dense:
-        return ebb._sparse.reduced(self)
+        return reduced(self)
     plain = self.detach().cpu()
     dtype = plain.dtype
     array = (plain.float() if dtype is ebb.bfloat16 else plain).numpy()
@@ -79,8 +81,7 @@ def _new_tensor(
     self, data, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False
 ):
     """Return a new tensor with the values of ``data`` and, unless given, this dtype and device."""
-    if layout is not None or pin_memory is not False:
-        ebb._formats.check_leaf_options("new_tensor", layout, pin_memory)
+    check_leaf_options("new_tensor", layout, pin_memory)
     return ebb.tensor(data, dtype or self.dtype, device or self.device, requires_grad)
 
 
@@ -96,8 +97,7 @@ def _new_like(create):
         layout=None,
         pin_memory=False,
     ):
-        if layout is not None or pin_memory is not False:
-            ebb._formats.check_leaf_options(name, layout, pin_memory)
+        check_leaf_options(name, layout, pin_memory)
         place = device or self.device
         return create(*size, dtype=dtype or self.dtype, device=place, requires_grad=requires_grad)
 
@@ -120,8 +120,7 @@ def _new_full(
     pin_memory=False,
 ):
     """Like ebb.full(), in this tensor's dtype and device unless given."""
-    if layout is not None or pin_memory is not False:
-        ebb._formats.check_leaf_options("new_full", layout, pin_memory)
+    check_leaf_options("new_full", layout, pin_memory)
     place = device or self.device
     return ebb.full(
         size, fill_value, dtype=dtype or self.dtype, device=place, requires_grad=requires_grad
@@ -219,7 +218,7 @@ def _is_neg(self):
 
 def _is_shared(self):
     """Return whether processes share this tensor's memory."""
-    sharing = sys.modules.get("ebb._sharing")  # before its import nothing is shared
+    sharing = sys.modules.get("ebb._tensor.sharing")  # before its import nothing is shared
     return sharing is not None and sharing.is_shared(self)
 
 
@@ -229,9 +228,9 @@ def _share_memory(self):
     Processes forked later, and those that get the tensor as an argument or through a queue, then
     see each other's writes. The gradient is left where it is.
     """
-    from ebb import _sharing
+    from ebb._tensor import sharing
 
-    _sharing.share(self)
+    sharing.share(self)
     return self
 
 

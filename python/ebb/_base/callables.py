@@ -1,4 +1,4 @@
-# python/ebb/_callables.py -- refusing at once what is kept now and called later.
+# python/ebb/_base/callables.py -- refusing at once what is kept now and called later.
 """``check_callable``, for whoever keeps a function of the user's."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# python/ebb/_arrange.py -- functions of several tensors whose arguments no op signature can tell:
+# python/ebb/_functions/arrange.py -- functions of tensors whose arguments no op signature can tell:
 # einsum, tensordot, meshgrid, block_diag, nonzero and others.
 """Functions that sort their arguments out and then call one op."""
 

@@ -1,4 +1,4 @@
-# python/ebb/_sparse.py -- sparse tensors: how they are made, and their methods that need no speed.
+# python/ebb/_tensor/sparse.py -- sparse tensors: how they are made, and methods that need no speed.
 #
 # What is computed is in C++: the ops of ops/sparse.yaml, and in ebb/autograd/rules/sparse_math.cpp
 # what other ops mean for sparse operands. docs/semantics.md says what is supported.

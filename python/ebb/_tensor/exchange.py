@@ -1,4 +1,4 @@
-# python/ebb/_exchange.py -- memory shared with other libraries: DLPack and Python's buffers.
+# python/ebb/_tensor/exchange.py -- memory shared with other libraries: DLPack and Python's buffers.
 #
 # NumPy, which every such library knows, makes the capsules; it is imported at the first call.
 """Tensors over the memory of others, and others over that of tensors."""

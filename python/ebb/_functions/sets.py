@@ -1,4 +1,4 @@
-# python/ebb/_sets.py -- functions on sets that return as many tensors as were asked for.
+# python/ebb/_functions/sets.py -- functions on sets that return as many tensors as were asked for.
 """``unique`` and its kin, under PyTorch's names."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# python/ebb/_lowrank.py -- a few singular or eigenvectors of large matrices, by products with them.
+# python/ebb/_functions/lowrank.py -- a few singular or eigenvectors of large matrices, by products.
 """Spectra of which only a few vectors are wanted: svd_lowrank, pca_lowrank, lobpcg."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# python/ebb/_svg.py -- elements of SVG as text: what all pictures of the package are made of.
+# python/ebb/_base/svg.py -- elements of SVG as text: what all pictures of the package are made of.
 """``document``, ``element``, ``decimal``, ``clean``."""
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-# python/ebb/_legacy.py -- names of older programs: FloatTensor and its kin, storages.
+# python/ebb/_tensor/legacy.py -- names of older programs: FloatTensor and its kin, storages.
 """Types of tensors by their dtype, as PyTorch spelled them before it had dtypes."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# python/ebb/_views.py -- methods that give a tensor another shape or other memory in place:
+# python/ebb/_tensor/views.py -- methods that give a tensor another shape or other memory in place:
 # unsqueeze_, t_, resize_, set_ and their kin; and Tensor.unfold and Tensor.where.
 #
 # The view is made as by the form without underscore, and the object then becomes it

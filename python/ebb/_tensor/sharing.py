@@ -1,4 +1,4 @@
-# python/ebb/_sharing.py -- tensors whose memory several processes share.
+# python/ebb/_tensor/sharing.py -- tensors whose memory several processes share.
 #
 # The memory is a file without a name (memfd), mapped by each process. Processes that were forked
 # have the mapping; to others, and through queues, the descriptor is sent instead of the values.

@@ -1,12 +1,13 @@
-# python/ebb/_creation.py -- tensors made out of nothing, in terms of empty, arange and linspace:
-# logspace, range, tril_indices, empty_strided and others.
+# python/ebb/_functions/creation.py -- tensors made out of nothing, in terms of other factories:
+# logspace, range, tril_indices, empty_strided, rand_like and others.
 """Functions that make tensors by others that do."""
 
 import builtins
 
 import ebb
 from ebb._C import Size, Tensor, _copied_out
-from ebb._formats import check_leaf_options
+from ebb._functions.checks import check_tensor
+from ebb._tensor.formats import check_leaf_options
 
 
 def logspace(
@@ -230,6 +231,97 @@ def _new_empty_strided(
         device=device or self.device,
         requires_grad=requires_grad,
     )
+
+
+def rand_like(
+    input,
+    *,
+    dtype=None,
+    device=None,
+    generator=None,
+    requires_grad=False,
+    memory_format=None,
+    layout=None,
+    pin_memory=False,
+):
+    """Return numbers evenly spread over [0, 1) in the shape and dtype of ``input``, beside it.
+
+    Example:
+        >>> ebb.rand_like(ebb.ones(2, 3)).shape
+        ebb.Size([2, 3])
+    """
+    options = (dtype, device, generator, requires_grad, memory_format, layout, pin_memory)
+    return _drawn_like("rand_like", ebb.rand, (), input, *options)
+
+
+def randn_like(
+    input,
+    *,
+    dtype=None,
+    device=None,
+    generator=None,
+    requires_grad=False,
+    memory_format=None,
+    layout=None,
+    pin_memory=False,
+):
+    """Return standard normal numbers in the shape and dtype of ``input``, beside it.
+
+    Example:
+        >>> ebb.randn_like(ebb.ones(2, 3)).shape
+        ebb.Size([2, 3])
+    """
+    options = (dtype, device, generator, requires_grad, memory_format, layout, pin_memory)
+    return _drawn_like("randn_like", ebb.randn, (), input, *options)
+
+
+def randint_like(
+    input,
+    low=0,
+    high=None,
+    *,
+    dtype=None,
+    device=None,
+    generator=None,
+    requires_grad=False,
+    memory_format=None,
+    layout=None,
+    pin_memory=False,
+):
+    """Return integers from ``low`` to ``high - 1`` in the shape and dtype of ``input``, beside it.
+
+    ``randint_like(input, high)`` starts at 0.
+
+    Example:
+        >>> bool((ebb.randint_like(ebb.ones(9), 0, 5) < 5).all())
+        True
+    """
+    options = (dtype, device, generator, requires_grad, memory_format, layout, pin_memory)
+    low, high = (0, low) if high is None else (low, high)
+    return _drawn_like("randint_like", ebb.randint, (low, high), input, *options)
+
+
+def _drawn_like(
+    name,
+    draw,
+    bounds,
+    input,
+    dtype,
+    device,
+    generator,
+    requires_grad,
+    memory_format,
+    layout,
+    pin_memory,
+):
+    """Return what ``draw`` gives in the shape of ``input``, its dims in memory as a format says."""
+    check_tensor(name, "input", input)
+    check_leaf_options(name, layout, pin_memory)
+    where = {"dtype": dtype or input.dtype, "device": device or input.device}
+    found = draw(*bounds, input.shape, **where, generator=generator)
+    if memory_format is not None:
+        found = ebb.empty_like(input, memory_format=memory_format, **where).copy_(found)
+    return found.requires_grad_(requires_grad)
 
 
 Tensor.new_empty_strided = _new_empty_strided

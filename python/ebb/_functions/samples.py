@@ -1,4 +1,4 @@
-# python/ebb/_samples.py -- functions of sampled data: histograms, and slopes between samples.
+# python/ebb/_functions/samples.py -- functions of sampled data: histograms, slopes between samples.
 """``histogram``, ``histogramdd`` and ``gradient``, under PyTorch's names."""
 
 from __future__ import annotations
