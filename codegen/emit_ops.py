@@ -11,22 +11,11 @@ from codegen.model import Family, Op
 
 
 class Body:
-    """What the template needs to print one function of ebb::ops."""
+    """What the templates ask of one function of ebb::ops; its text stands in straight.j2."""
 
     def __init__(self, form: Form):
         self.form = form
         self.op = form.op
-
-    @property
-    def table(self) -> str:
-        """The kernel table of a pointwise op."""
-        return f"kernels::{self.op.kernels[0].name}_kernels"
-
-    @property
-    def rule(self) -> str:
-        """The constant that holds the rule, under the name of this form."""
-        rule = f"{self.op.key}_rule"
-        return rule if self.form.kind == "plain" else f'{rule}.named("{self.form.name}")'
 
     @property
     def operand_params(self) -> list:
@@ -52,12 +41,6 @@ class Body:
         )
 
     @property
-    def straight_arguments(self) -> str:
-        """Arguments of straight_row(): the tensor first."""
-        ordered = sorted(self.operand_params, key=lambda param: param.type.name == "Scalar")
-        return ", ".join([self.table, *(self.form.spelled(param) for param in ordered)])
-
-    @property
     def lead(self) -> str:
         """The tensor whose geometry the result has on the straight path."""
         lead = next(param for param in self.operand_params if param.type.is_tensor)
@@ -69,28 +52,10 @@ class Body:
         return next((p.name for p in self.operand_params if p.type.name == "Scalar"), "")
 
     @property
-    def rows(self) -> str:
-        """Pointers to the operands' memory on the straight path."""
-        return ", ".join(
-            f"{param.name}_view.data()"
-            if param.type.name == "Scalar"
-            else f"{self.form.spelled(param)}.impl()->data"
-            for param in self.operand_params
-        )
-
-    @property
-    def splat(self) -> str:
+    def splat(self) -> int:
         """The bits of the operands that are one number."""
         bits = [param.type.name == "Scalar" for param in self.operand_params]
-        return f"{sum(1 << index for index, is_number in enumerate(bits) if is_number)}u"
-
-    @property
-    def target_arguments(self) -> str:
-        """Arguments of is_straight_target()."""
-        others = [
-            p.name for p in self.operand_params if p.type.is_tensor and p is not self.op.params[0]
-        ]
-        return ", ".join(["*self.impl()", *(f"*{name}.impl()" for name in others)])
+        return sum(1 << index for index, is_number in enumerate(bits) if is_number)
 
     @property
     def fallback_lead(self) -> str:
@@ -106,28 +71,6 @@ class Body:
         """The list, perhaps an empty one, that holds the lead of an op without other tensors."""
         lists = [] if self.op.tensors else self.op.tensor_lists
         return lists[0].name if lists else ""
-
-    @property
-    def has_own_kernel(self) -> str:
-        """Whether the device has the op's first kernel; bodies without one try."""
-        return f"has_kernel({self.table}, {self.fallback_lead})" if self.op.kernels else "true"
-
-    @property
-    def written(self) -> str:
-        """The tensor that this form writes."""
-        return "self" if self.form.kind == "inplace" else "out"
-
-    @property
-    def fallback_arguments(self) -> str:
-        """The arguments with their tensors on the CPU."""
-        texts = []
-        for param in self.op.params:
-            travels = param.type.is_tensor or param.type.is_tensor_list
-            shown = self.form.spelled(param)
-            is_host = self.form.kind == "inplace" and shown == "self"
-            copied = "host" if is_host else f"fallback.to_cpu({shown})"
-            texts.append(copied if travels else shown)
-        return ", ".join([*texts, "host"] if self.form.kind == "out" else texts)
 
 
 def emit(family: Family) -> dict[str, str]:

@@ -54,18 +54,6 @@ class Options:
         """What the op returns."""
         return Form(self.op, "plain").result_type
 
-    @property
-    def parameters(self) -> str:
-        """The parameters of the function that takes it."""
-        required = [f"{param.type.argument} {param.name}" for param in self.required]
-        return ", ".join([*required, f"const {self.name}& options"])
-
-    @property
-    def arguments(self) -> str:
-        """The call of the function with all arguments."""
-        names = [param.name for param in self.required]
-        return ", ".join([*names, *(f"options.{param.name}" for param in self.optional)])
-
 
 class Method:
     """One form of an op as a member of Tensor."""
@@ -77,22 +65,10 @@ class Method:
         # names fit nothing else.
         self.yields = yields
 
-    def parameters(self, has_defaults: bool) -> str:
-        """All but the tensor itself."""
-        if self.options:
-            return self.options.parameters.split(", ", 1)[1]
-        texts = []
-        for param in self.form.op.params[1:]:
-            value = f" = {default(param)}" if has_defaults and param.default is not None else ""
-            texts.append(f"{taken(param)} {param.name}{value}")
-        return ", ".join(texts)
-
     @property
-    def arguments(self) -> str:
-        """What the function is called with."""
-        if self.options:
-            return ", ".join(["self()", *self.options.arguments.split(", ")[1:]])
-        return ", ".join(["self()", *(param.name for param in self.form.op.params[1:])])
+    def params(self) -> list[Param]:
+        """What it takes besides the tensor itself; of options, those that must be given."""
+        return (self.options.required if self.options else self.form.op.params)[1:]
 
 
 def options_of(op: Op) -> Options | None:

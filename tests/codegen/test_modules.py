@@ -6,6 +6,7 @@ import pytest
 
 from codegen import emit_modules
 from codegen.generate import ROOT, load_all
+from codegen.module_values import tensor_repr
 from codegen.modules import load_modules
 from codegen.signature import SchemaError
 
@@ -69,6 +70,6 @@ def test_the_generated_python_parses_and_is_no_wider_than_what_is_written():
 
 
 def test_an_example_shows_what_a_tensor_prints():
-    assert emit_modules.tensor_repr([-1.0, 12.0]) == "tensor([-1., 12.])"
-    assert emit_modules.tensor_repr(8.5) == "tensor(8.5000)"
-    assert emit_modules.tensor_repr([[1.0], [2.0]]) == "tensor([[1.],\n        [2.]])"
+    assert tensor_repr([-1.0, 12.0]) == "tensor([-1., 12.])"
+    assert tensor_repr(8.5) == "tensor(8.5000)"
+    assert tensor_repr([[1.0], [2.0]]) == "tensor([[1.],\n        [2.]])"
