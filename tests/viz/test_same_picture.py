@@ -4,8 +4,10 @@ from array import array
 import pytest
 
 import ebb
+from ebb import nn
 from ebb.graphs.layout import Layout
 from ebb.graphs.picture import Options, Picture
+from ebb.graphs.repeats import Repeats
 from tests.python.graphs.graph_models import recorded
 from tests.viz import graphs
 
@@ -36,6 +38,47 @@ MIDDLES = """(() => {
     return [scene.x[item] + scene.w[item] / 2, scene.y[item]];
   });
 })()"""
+
+
+# The module of each node; steps of loops lie inside one.
+HOMES = """(() => {
+  const { groups, model } = ebbViewer;
+  const modules = model.data.modules.path.length;
+  return Array.from(groups.home, (home) => {
+    let group = home;
+    while (group > modules) group = groups.parent[group];
+    return group - 1;
+  });
+})()"""
+
+
+class Mixer(nn.Module):
+    """Has leaves of its own, one of them used outside as well."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(2, 2)
+
+    def forward(self, x):
+        self.made = ebb.ones(2, requires_grad=True)
+        return self.inner(x) * self.made
+
+
+def odd_leaves(names):
+    """Leaves whose names say of no module, or of a strange one, that they are its."""
+    net = nn.Sequential(Mixer(), nn.Sequential(Mixer(), nn.Tanh()))
+    x = ebb.ones(2, requires_grad=True)
+    y = net(x) + net[0].made
+    made = [x, net[0].made, net[1][0].made, *net.parameters()]
+    return ebb.graph(y, dict(zip(names, made, strict=False)))
+
+
+LEAVES = {
+    "unnamed": lambda: odd_leaves([]),
+    "of other modules": lambda: odd_leaves(["1.0.x", "1.made", "0.inner.made"]),
+    "of none": lambda: odd_leaves(["x", "2.made", ".made", "nowhere.weight"]),
+    "with dots": lambda: odd_leaves(["0.", "1..", ".", "..x"]),
+}
 
 
 def flat_graph():
@@ -78,6 +121,12 @@ def test_python_and_the_page_place_the_same_boxes_alike(view, name, direction):
         for number in found["points"][2 * starts[link] : 2 * ends[link]]
     ]
     assert points == laid_out["points"]
+
+
+@pytest.mark.parametrize("name", [*recorded(), *LEAVES])
+def test_a_leaf_lies_in_the_same_module_of_both(view, name):
+    graph = {**recorded(), **LEAVES}[name]()
+    assert view(graph).evaluate(HOMES) == Repeats(graph, folds=False).home
 
 
 @pytest.mark.parametrize("name", FLAT)

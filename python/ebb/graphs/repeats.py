@@ -192,8 +192,8 @@ def _homes(graph: Snapshot) -> list[int]:
     parents = [parent for _, _, parent in graph.modules]
     for node in graph.column("leaves.node"):
         name = graph[node].leaf
-        owner, _, rest = name.rpartition(".")
-        if rest and name and owner in by_path:
+        owner = name.rpartition(".")[0]
+        if name and owner in by_path:
             homes[node] = by_path[owner]
             continue
         around: list[int] | None = None  # modules around all users so far, outermost first

@@ -46,7 +46,8 @@ class Groups {
     }
   }
 
-  /** The group of each node. A leaf belongs where its name says, else where all its users are. */
+  /** The group of each node. A leaf belongs where its name says, else where all its users are;
+   *  python/ebb/graphs/repeats.py says the same of pictures. */
   _findHomes() {
     const { model } = this;
     const home = new Int32Array(model.count);
@@ -54,12 +55,10 @@ class Groups {
       const module = model.data.nodes.module[node];
       if (module >= 0) home[node] = module + 1;
     }
-    for (let node = 0; node < model.count; node += 1) {
-      if (home[node] !== 0 || !model.isLeaf(node)) continue;
+    for (const node of model.data.leaves.node) {
       const name = model.leafName(node);
       const owner = this.byPath.get(name.slice(0, Math.max(0, name.lastIndexOf("."))));
-      if (owner !== undefined && name) home[node] = owner;
-      else home[node] = this._commonHome(node, home);
+      home[node] = owner === undefined || !name ? this._commonHome(node, home) : owner;
     }
     return home;
   }
