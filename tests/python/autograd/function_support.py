@@ -1,10 +1,5 @@
 # tests/python/autograd/function_support.py -- custom functions made in one line, for tests.
-import ebb
 from ebb.autograd import Function
-
-
-def leaf(*values):
-    return ebb.tensor(list(values), requires_grad=True)
 
 
 def make(forward, backward=None, **more):

@@ -5,10 +5,7 @@ import weakref
 import pytest
 
 import ebb
-
-
-def leaf(*values):
-    return ebb.tensor(list(values), requires_grad=True)
+from tests.python.leaves import leaf
 
 
 def test_backward_fills_the_gradient_of_leaves():

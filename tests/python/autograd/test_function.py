@@ -7,7 +7,8 @@ import pytest
 
 import ebb
 from ebb.autograd import Function, grad, once_differentiable
-from tests.python.autograd.function_support import Cube, leaf, make
+from tests.python.autograd.function_support import Cube, make
+from tests.python.leaves import leaf
 
 
 class Scale(Function):

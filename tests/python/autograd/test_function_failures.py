@@ -6,7 +6,8 @@ import pytest
 
 import ebb
 from ebb.autograd import Function
-from tests.python.autograd.function_support import Cube, leaf, make
+from tests.python.autograd.function_support import Cube, make
+from tests.python.leaves import leaf
 
 
 def test_vjp_is_another_name_for_backward():

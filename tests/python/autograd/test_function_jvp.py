@@ -3,7 +3,8 @@ import pytest
 
 import ebb
 from ebb.autograd import Function, forward_ad, grad
-from tests.python.autograd.function_support import Cube, leaf
+from tests.python.autograd.function_support import Cube
+from tests.python.leaves import leaf
 
 
 class Square(Function):

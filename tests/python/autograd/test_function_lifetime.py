@@ -8,7 +8,8 @@ import weakref
 import pytest
 
 import ebb
-from tests.python.autograd.function_support import Cube, leaf, make
+from tests.python.autograd.function_support import Cube, make
+from tests.python.leaves import leaf
 
 
 def test_saved_tensors_are_checked_for_writes():

@@ -5,7 +5,8 @@ import pytest
 
 import ebb
 from ebb.autograd import Function
-from tests.python.autograd.function_support import leaf, make
+from tests.python.autograd.function_support import make
+from tests.python.leaves import leaf
 
 
 def test_missing_gradients_are_zeros_or_none():

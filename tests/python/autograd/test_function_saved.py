@@ -4,7 +4,8 @@ import pytest
 
 import ebb
 from ebb.autograd import Function, grad, graph
-from tests.python.autograd.function_support import leaf, make
+from tests.python.autograd.function_support import make
+from tests.python.leaves import leaf
 
 
 def saved_in_backward(save, *arguments, create_graph=False):

@@ -8,6 +8,7 @@ import pytest
 
 import ebb
 from ebb.autograd import grad
+from tests.python.leaves import leaf
 
 MODES = [
     (ebb.no_grad, False),
@@ -15,10 +16,6 @@ MODES = [
     (lambda: ebb.set_grad_enabled(False), False),
     (ebb.inference_mode, False),
 ]
-
-
-def leaf(*values):
-    return ebb.tensor(list(values), requires_grad=True)
 
 
 def is_on():

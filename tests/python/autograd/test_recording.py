@@ -6,11 +6,8 @@ import pytest
 
 import ebb
 from ebb.autograd import grad, graph
+from tests.python.leaves import leaf
 from tests.python.ops.op_rows import call, load_rows, make_arguments
-
-
-def leaf(*values):
-    return ebb.tensor(list(values), requires_grad=True)
 
 
 def edges_of(tensor):

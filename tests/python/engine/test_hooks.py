@@ -10,10 +10,7 @@ import pytest
 
 import ebb
 from ebb.autograd import graph
-
-
-def leaf(*values):
-    return ebb.tensor(list(values), requires_grad=True)
+from tests.python.leaves import leaf
 
 
 def test_a_tensor_hook_sees_the_sum_and_may_replace_it():

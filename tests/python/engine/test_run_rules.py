@@ -7,10 +7,7 @@ import pytest
 import ebb
 from ebb.autograd import Function, grad, graph
 from tests.python.autograd.function_support import make
-
-
-def leaf(*values):
-    return ebb.tensor(list(values), requires_grad=True)
+from tests.python.leaves import leaf
 
 
 def note_runs(events, **tensors):

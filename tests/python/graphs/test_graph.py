@@ -9,10 +9,7 @@ import pytest
 
 import ebb
 from tests.python.graphs import graph_models as models
-
-
-def leaf(*values):
-    return ebb.tensor(list(values), requires_grad=True)
+from tests.python.leaves import leaf
 
 
 @pytest.fixture

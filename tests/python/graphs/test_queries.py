@@ -7,10 +7,7 @@ import pytest
 import ebb
 from ebb.graphs.node import FIELDS, GraphNode
 from tests.python.graphs import graph_models as models
-
-
-def leaf(*values):
-    return ebb.tensor(list(values), requires_grad=True)
+from tests.python.leaves import leaf
 
 
 @pytest.fixture(scope="module")

@@ -10,16 +10,13 @@ import pytest
 import ebb
 import ebb.nn.functional as F
 from ebb import nn
+from tests.python.leaves import leaf_of
 
 RNG = np.random.default_rng(4)
 
 
 def noise(*shape):
     return RNG.standard_normal(shape)
-
-
-def leaf(values, dtype=ebb.float64):
-    return ebb.tensor(values, dtype=dtype, requires_grad=True)
 
 
 def gradient(loss, x):
@@ -31,7 +28,7 @@ def gradient(loss, x):
 
 @pytest.mark.parametrize("dtype", [ebb.float32, ebb.float64])
 def test_the_logit_form_stays_finite_and_exact_far_out(dtype):
-    x = leaf([100.0, -100.0, 1e30, -1e30], dtype)
+    x = leaf_of([100.0, -100.0, 1e30, -1e30], dtype=dtype)
     target = ebb.tensor([0.0, 1.0, 1.0, 0.0], dtype=dtype)
     losses = F.binary_cross_entropy_with_logits(x, target, reduction="none")
     assert losses.tolist() == [100.0, 100.0, 0.0, 0.0]
@@ -50,7 +47,7 @@ def test_the_logit_form_passes_nan_on():
 
 
 def test_binary_cross_entropy_of_certain_answers_is_clamped_as_in_pytorch():
-    x = leaf([0.0, 1.0, 0.0, 1.0])
+    x = leaf_of([0.0, 1.0, 0.0, 1.0])
     target = ebb.tensor([0.0, 1.0, 1.0, 0.0]).double()
     losses = F.binary_cross_entropy(x, target, reduction="none")
     assert losses.tolist() == [0.0, 0.0, 100.0, 100.0]
@@ -64,8 +61,8 @@ def test_binary_cross_entropy_refuses_what_is_no_probability():
 
 
 def test_kl_div_counts_a_target_of_zero_as_nothing():
-    target = leaf([0.0, 1.0])
-    x = leaf([-1.0, -2.0])
+    target = leaf_of([0.0, 1.0])
+    x = leaf_of([-1.0, -2.0])
     loss = F.kl_div(x, target, "sum")
     assert loss.item() == 2.0
     assert gradient(loss, x) == [0.0, -1.0]
@@ -79,7 +76,7 @@ def test_kl_div_by_batch_divides_by_the_first_size():
 
 def test_l1_and_smooth_l1_are_flat_at_zero():
     for function in (F.l1_loss, lambda x, t: F.smooth_l1_loss(x, t, beta=0.0)):
-        x = leaf([0.0, 2.0, -3.0])
+        x = leaf_of([0.0, 2.0, -3.0])
         assert gradient(function(x, ebb.zeros(3).double()), x) == [0.0, 1 / 3, -1 / 3]
 
 
@@ -88,7 +85,7 @@ def test_the_mean_of_nothing_is_nan_and_its_sum_is_zero():
     assert math.isnan(F.mse_loss(empty, empty).item())
     assert F.mse_loss(empty, empty, reduction="sum").item() == 0.0
     assert F.mse_loss(empty, empty, reduction="none").shape == (0, 3)
-    x = leaf(np.zeros((0, 3)))
+    x = leaf_of(np.zeros((0, 3)))
     assert gradient(F.mse_loss(x, x.detach(), reduction="sum"), x) == []
 
 
@@ -102,8 +99,8 @@ def test_a_long_sum_is_as_good_as_in_double_precision(function, dtype):
 
 
 def test_difference_losses_promote_and_broadcast():
-    x = leaf(np.arange(6.0).reshape(2, 3))
-    target = leaf([1.0, 2.0, 3.0], ebb.float32)
+    x = leaf_of(np.arange(6.0).reshape(2, 3))
+    target = leaf_of([1.0, 2.0, 3.0], dtype=ebb.float32)
     with pytest.warns(UserWarning, match="should have one shape"):
         loss = F.mse_loss(x, target)
     assert loss.dtype == ebb.float64
@@ -164,20 +161,20 @@ def test_the_gradient_of_a_half_mean_divides_by_the_exact_count():
 
 
 def test_a_distance_of_0_has_the_gradient_0():
-    x = leaf([[1.0, 2.0]])
+    x = leaf_of([[1.0, 2.0]])
     for p in (1.0, 2.0, 3.0):
         loss = F.pairwise_distance(x, ebb.tensor([[1.0, 2.0]]).double(), p, eps=0.0).sum()
         assert gradient(loss, x) == [[0.0, 0.0]]
 
 
 def test_cosines_of_zeros_are_0_and_have_a_gradient():
-    zeros, other = leaf(np.zeros((1, 3))), leaf(noise(1, 3))
+    zeros, other = leaf_of(np.zeros((1, 3))), leaf_of(noise(1, 3))
     assert F.cosine_similarity(zeros, zeros).tolist() == [0.0]
     assert np.isfinite(gradient(F.cosine_similarity(zeros, other).sum(), zeros)).all()
 
 
 def test_a_variance_below_eps_counts_as_eps_and_keeps_its_gradient():
-    var = leaf([0.01, 4.0, math.inf])
+    var = leaf_of([0.01, 4.0, math.inf])
     losses = F.gaussian_nll_loss(ebb.zeros(3), ebb.ones(3), var, eps=2.0, reduction="none")
     wanted = [(math.log(2) + 1 / 2) / 2, (math.log(4) + 1 / 4) / 2, math.inf]
     assert losses.tolist() == pytest.approx(wanted)

@@ -7,6 +7,7 @@ import pytest
 
 import ebb
 from ebb import nn
+from tests.python.leaves import leaf
 
 
 class Scale(nn.Module):
@@ -16,10 +17,6 @@ class Scale(nn.Module):
 
     def forward(self, x):
         return x * self.factor
-
-
-def leaf(*values):
-    return ebb.tensor(list(values), requires_grad=True)
 
 
 def numbers(grads):

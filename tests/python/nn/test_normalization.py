@@ -7,6 +7,7 @@ import ebb
 import ebb.nn.functional as F
 from ebb import _C, nn
 from tests.python.autograd.forward_support import check_tangents
+from tests.python.leaves import leaf_of
 from tests.python.ops import reference_norm
 
 RNG = np.random.default_rng(3)
@@ -14,10 +15,6 @@ RNG = np.random.default_rng(3)
 
 def noise(*shape):
     return RNG.standard_normal(shape)
-
-
-def leaf(values, dtype=ebb.float64):
-    return ebb.tensor(values, dtype=dtype, requires_grad=True)
 
 
 def numpy_of(tensor):
@@ -50,7 +47,7 @@ def test_batch_norm_in_evaluation_uses_the_running_statistics_and_leaves_them():
 @pytest.mark.parametrize("shape", [(4, 3, 2), (4, 3, 17), (5, 3)], ids=str)
 def test_batch_norm_in_evaluation_has_derivatives_of_second_order(shape):
     mean, var = ebb.tensor(noise(3)), ebb.tensor(RNG.uniform(0.5, 2, 3))
-    inputs = (leaf(noise(*shape)), leaf(noise(3)), leaf(noise(3)))
+    inputs = (leaf_of(noise(*shape)), leaf_of(noise(3)), leaf_of(noise(3)))
 
     def run(x, weight, bias):
         return F.batch_norm(x, mean, var, weight, bias)
@@ -60,7 +57,7 @@ def test_batch_norm_in_evaluation_has_derivatives_of_second_order(shape):
 
 
 def test_the_gradient_in_evaluation_survives_a_later_update_of_the_statistics():
-    x = leaf(noise(4, 2))
+    x = leaf_of(noise(4, 2))
     mean, var = ebb.zeros(2).double(), ebb.ones(2).double()
     out = F.batch_norm(x, mean, var, eps=0.0)
     var.fill_(100)
@@ -158,7 +155,7 @@ def test_batch_norm_of_many_sizes(shape, dtype):
 
 
 def gradients(function, arrays, dtype):
-    inputs = [leaf(one, dtype) for one in arrays]
+    inputs = [leaf_of(one, dtype=dtype) for one in arrays]
     out = function(*inputs)
     weights = ebb.tensor(np.random.default_rng(1).standard_normal(tuple(out.shape))).to(out.dtype)
     return [numpy_of(one) for one in ebb.autograd.grad([out], inputs, [weights])]
@@ -191,10 +188,10 @@ MANY_GROUPS = [((70, 600, 3), 300), ((40, 600), 300), ((3, 900, 2), 900), ((33, 
 @pytest.mark.parametrize(("shape", "groups"), MANY_GROUPS)
 def test_gradients_of_many_groups_are_those_of_the_samples_together(shape, groups):
     values, grad = ebb.tensor(noise(*shape)), ebb.tensor(noise(*shape))
-    leaves = [leaf(noise(shape[1])), leaf(noise(shape[1]))]
+    leaves = [leaf_of(noise(shape[1])), leaf_of(noise(shape[1]))]
 
     def gradients_of(part):
-        x = leaf(values[part])
+        x = leaf_of(values[part])
         out = F.group_norm(x, groups, *leaves)
         return [numpy_of(one) for one in ebb.autograd.grad([out], [x, *leaves], [grad[part]])]
 
@@ -240,7 +237,7 @@ def test_rms_norm_without_eps_adds_that_of_the_dtype():
 
 
 def test_normalize_divides_by_the_norm_and_survives_zeros():
-    x = leaf([[3.0, 4.0], [0.0, 0.0]])
+    x = leaf_of([[3.0, 4.0], [0.0, 0.0]])
     out = F.normalize(x)
     assert out.tolist() == [[0.6, 0.8], [0.0, 0.0]]
     (grad,) = ebb.autograd.grad([out.sum()], [x])

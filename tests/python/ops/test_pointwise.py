@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 
 import ebb
+from tests.python.leaves import leaf_of
 
 INF, NAN = math.inf, math.nan
-
-
-def leaf(values):
-    return ebb.tensor(values, dtype=ebb.float64, requires_grad=True)
 
 
 def grads(output, *inputs):
@@ -86,7 +83,7 @@ def test_operators_leave_what_they_do_not_know_to_the_other_side():
 
 
 def test_operators_of_numbers_on_the_left_are_differentiable():
-    x = leaf([1.0, 2.0, 3.0])
+    x = leaf_of([1.0, 2.0, 3.0])
     assert grads(2.0**x, x)[0] == pytest.approx([2**v * math.log(2) for v in (1.0, 2.0, 3.0)])
     assert grads(7.0 % x, x) == [[-7.0, -3.0, -2.0]]
     assert grads(x**3, x) == [[3.0, 12.0, 27.0]]
@@ -174,15 +171,15 @@ def test_powers_of_integers():
 
 
 def test_the_gradient_of_a_power_is_zero_where_it_is_flat():
-    x = leaf([0.0, 2.0])
+    x = leaf_of([0.0, 2.0])
     assert grads(x**0, x) == [[0.0, 0.0]]
     assert grads(x**2, x) == [[0.0, 4.0]]
-    y = leaf([0.0, 2.0])
+    y = leaf_of([0.0, 2.0])
     assert grads(x**y, x, y) == [[0.0, 4.0], [0.0, pytest.approx(4 * math.log(2))]]
 
 
 def test_zero_to_a_power_that_is_a_tensor():
-    y = leaf([1.0, 2.0])
+    y = leaf_of([1.0, 2.0])
     assert grads(0.0**y, y) == [[0.0, 0.0]]
 
 
@@ -190,17 +187,17 @@ def test_zero_to_a_power_that_is_a_tensor():
 
 
 def test_equal_operands_of_maximum_and_minimum_share_the_gradient():
-    x, y = leaf([1.0, 2.0, 3.0]), leaf([1.0, 5.0, 0.0])
+    x, y = leaf_of([1.0, 2.0, 3.0]), leaf_of([1.0, 5.0, 0.0])
     assert grads(ebb.maximum(x, y), x, y) == [[0.5, 0.0, 1.0], [0.5, 1.0, 0.0]]
     assert grads(ebb.minimum(x, y), x, y) == [[0.5, 1.0, 0.0], [0.5, 0.0, 1.0]]
 
 
 def test_clamp_passes_the_gradient_on_its_bounds():
-    x = leaf([-2.0, -1.0, 0.0, 1.0, 2.0])
+    x = leaf_of([-2.0, -1.0, 0.0, 1.0, 2.0])
     assert grads(x.clamp(-1, 1), x) == [[0.0, 1.0, 1.0, 1.0, 0.0]]
     assert grads(x.clamp(min=-1), x) == [[0.0, 1.0, 1.0, 1.0, 1.0]]
     assert grads(x.clamp(max=1), x) == [[1.0, 1.0, 1.0, 1.0, 0.0]]
-    low, high = leaf([-1.0] * 5), leaf([1.0] * 5)
+    low, high = leaf_of([-1.0] * 5), leaf_of([1.0] * 5)
     assert grads(x.clamp(low, high), x, low, high) == [
         [0.0, 1.0, 1.0, 1.0, 0.0],
         [1.0, 0.0, 0.0, 0.0, 0.0],
@@ -250,7 +247,7 @@ def test_a_refused_clamp_in_place_writes_nothing():
     ],
 )
 def test_gradients_at_kinks_are_pytorchs(function, point, wanted):
-    x = leaf([point])
+    x = leaf_of([point])
     assert grads(function(x), x) == [[wanted]]
 
 
@@ -261,7 +258,7 @@ def test_gradients_at_kinks_are_pytorchs(function, point, wanted):
      (lambda x: ebb.atan2(x, x), 0.0), (lambda x: ebb.hypot(x, x), 0.0)],
 )  # fmt: skip
 def test_a_masked_singular_point_does_not_poison(function, point):
-    x = leaf([point, 0.5])
+    x = leaf_of([point, 0.5])
     safe = ebb.where(ebb.tensor([False, True]), function(x), 0)
     total = safe.sum()
     for _ in range(3):
@@ -273,14 +270,14 @@ def test_a_masked_singular_point_does_not_poison(function, point):
 
 @pytest.mark.parametrize("function", [ebb.sigmoid, ebb.logsigmoid, ebb.softplus])
 def test_activations_of_large_numbers_stay_finite(function):
-    x = leaf([-1e4, -100.0, 100.0, 1e4])
+    x = leaf_of([-1e4, -100.0, 100.0, 1e4])
     out = function(x)
     assert all(math.isfinite(one) for one in out.tolist())
     assert all(math.isfinite(one) for one in grads(out, x)[0])
 
 
 def test_softplus_is_the_identity_above_its_threshold():
-    x = leaf([-1.0, 0.5, 2.0])
+    x = leaf_of([-1.0, 0.5, 2.0])
     out = ebb.softplus(x, 2.0, 3.0)
     assert out.tolist()[2] == 2.0
     assert grads(out, x)[0][2] == 1.0
@@ -303,10 +300,10 @@ def test_nan_and_infinity_are_found(dtype):
 
 
 def test_replaced_elements_have_no_gradient():
-    x = leaf([1.0, NAN, INF])
+    x = leaf_of([1.0, NAN, INF])
     assert grads(x.nan_to_num(), x) == [[1.0, 0.0, 0.0]]
-    y = leaf([1.0, 2.0, 3.0])
-    mask, value = ebb.tensor([True, False, True]), leaf(5.0)
+    y = leaf_of([1.0, 2.0, 3.0])
+    mask, value = ebb.tensor([True, False, True]), leaf_of(5.0)
     filled = y.masked_fill(mask, value)
     assert filled.tolist() == [5.0, 2.0, 5.0]
     assert grads(filled, y, value) == [[0.0, 1.0, 0.0], 2.0]

@@ -7,12 +7,9 @@ import numpy as np
 import pytest
 
 import ebb
+from tests.python.leaves import leaf_of
 
 RNG = np.random.default_rng(5)
-
-
-def leaf(values):
-    return ebb.tensor(values, dtype=ebb.float64, requires_grad=True)
 
 
 def gradient(output, x):
@@ -28,17 +25,17 @@ def check_both_orders(func, x):
 def test_derivatives_of_a_product_with_zeros_are_exact(zeros):
     values = np.array([1.5, -2.0, 0.5, 3.0, -0.7])
     values[list(zeros)] = 0
-    x = leaf(values)
+    x = leaf_of(values)
     others = [np.prod(np.delete(values, i)) for i in range(5)]
     np.testing.assert_allclose(gradient(x.prod(), x), others, atol=1e-12)
     check_both_orders(lambda v: v.prod(), x)
-    two = leaf(np.stack([values, [1.0, 2, 3, 4, 5]]))
+    two = leaf_of(np.stack([values, [1.0, 2, 3, 4, 5]]))
     check_both_orders(lambda v: v.prod(1), two)
     check_both_orders(lambda v: v.prod(0, keepdim=True), two)
 
 
 def test_third_derivative_of_a_product_with_a_zero():
-    x = leaf([0.0, 2.0, 3.0])
+    x = leaf_of([0.0, 2.0, 3.0])
     first = ebb.autograd.grad([x.prod()], [x], create_graph=True)[0]
     second = ebb.autograd.grad([first[0]], [x], create_graph=True)[0]
     assert second.tolist() == [0.0, 3.0, 2.0]
@@ -47,7 +44,7 @@ def test_third_derivative_of_a_product_with_a_zero():
 
 @pytest.mark.parametrize("name", ["amax", "amin"])
 def test_ties_share_the_gradient_of_amax_and_amin(name):
-    x = leaf([[2.0, 2.0, 2.0], [1.0, 5.0, 5.0]])
+    x = leaf_of([[2.0, 2.0, 2.0], [1.0, 5.0, 5.0]])
     wanted = {
         "amax": [[1 / 3, 1 / 3, 1 / 3], [0, 0.5, 0.5]],
         "amin": [[1 / 3, 1 / 3, 1 / 3], [1, 0, 0]],
@@ -56,7 +53,7 @@ def test_ties_share_the_gradient_of_amax_and_amin(name):
 
 
 def test_nan_wins_every_extremum_and_takes_the_gradient():
-    x = leaf([1.0, math.nan, 3.0, math.nan])
+    x = leaf_of([1.0, math.nan, 3.0, math.nan])
     for name in ("max", "min", "amax", "amin"):
         assert math.isnan(getattr(x, name)().item())
         assert gradient(getattr(x, name)(), x) == [0.0, 0.5, 0.0, 0.5]
@@ -137,7 +134,7 @@ def test_max_and_min_of_two_tensors_compare_them(op, wanted):
 
 
 def test_standard_deviation_of_equal_elements_has_no_slope():
-    x = leaf([[2.0, 2.0, 2.0], [1.0, 2.0, 4.0]])
+    x = leaf_of([[2.0, 2.0, 2.0], [1.0, 2.0, 4.0]])
     found = gradient(x.std(1), x)
     assert found[0] == [0.0, 0.0, 0.0] and all(np.isfinite(found[1]))
 
@@ -152,7 +149,7 @@ def test_close_elements_of_a_half_type_give_the_deviation_its_slope(dtype):
 
 @pytest.mark.parametrize("p", [0.0, 0.5, 1.0, 2.0, 3.0, math.inf])
 def test_the_norm_of_zeros_has_no_slope(p):
-    x = leaf([[0.0, 0.0], [3.0, -4.0]])
+    x = leaf_of([[0.0, 0.0], [3.0, -4.0]])
     norm = x.norm(p, 1)
     assert norm[0].item() == 0
     found = gradient(norm, x)
@@ -164,7 +161,7 @@ def test_the_norm_of_zeros_has_no_slope(p):
 
 
 def test_logsumexp_of_infinities():
-    x = leaf([[-math.inf, -math.inf], [math.inf, 1.0], [1e4, 1e4]])
+    x = leaf_of([[-math.inf, -math.inf], [math.inf, 1.0], [1e4, 1e4]])
     assert x.logsumexp(1).tolist() == [-math.inf, math.inf, 1e4 + math.log(2)]
     assert gradient(x.logsumexp(1)[2:], x)[2] == pytest.approx([0.5, 0.5])
     assert gradient(x.logsumexp(1)[:1], x)[0] == [0.0, 0.0]

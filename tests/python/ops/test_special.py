@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ebb
+from tests.python.leaves import leaf_of
 
 OPS = ebb._C._ops
 
@@ -18,12 +19,8 @@ def grads(output, inputs, seed=None):
     return [one.tolist() for one in ebb.autograd.grad([output], inputs, seeds)]
 
 
-def leaf(values, dtype=ebb.float64):
-    return ebb.tensor(values, dtype=dtype, requires_grad=True)
-
-
 def test_max_along_a_dim_sends_it_to_the_first_of_ties():
-    x = leaf([[1.0, 3.0, 3.0], [2.0, 2.0, 1.0]])
+    x = leaf_of([[1.0, 3.0, 3.0], [2.0, 2.0, 1.0]])
     values, indices = x.max(1)
     assert indices.tolist() == [1, 0]
     assert grads(values, [x], ebb.ones([2], dtype=ebb.float64)) == [
@@ -32,21 +29,21 @@ def test_max_along_a_dim_sends_it_to_the_first_of_ties():
 
 
 def test_the_gradient_of_hypot_does_not_overflow_near_the_origin():
-    x, y = leaf([1e-300]), leaf([0.0])
+    x, y = leaf_of([1e-300]), leaf_of([0.0])
     seed = ebb.tensor([1e10], dtype=ebb.float64)
     assert grads(ebb.hypot(x, y), [x, y], seed) == [[1e10], [0.0]]
     assert grads(ebb.hypot(y, x), [x, y], seed) == [[1e10], [0.0]]
 
 
 def test_where_keeps_nan_out_of_the_branch_not_taken():
-    x = leaf([1.0, 2.0])
+    x = leaf_of([1.0, 2.0])
     out = ebb.where(ebb.tensor([True, False]), x, ebb.tensor([math.nan, 5.0]))
     assert out.tolist() == [1.0, 5.0]
     assert grads(out.sum(), [x]) == [[1.0, 0.0]]
 
 
 def test_mul0_is_zero_where_its_first_operand_is_zero():
-    zero, singular = leaf([0.0, 0.0, 2.0]), leaf([math.inf, math.nan, 3.0])
+    zero, singular = leaf_of([0.0, 0.0, 2.0]), leaf_of([math.inf, math.nan, 3.0])
     out = OPS.mul0(zero, singular)
     assert out.tolist() == [0.0, 0.0, 6.0]
     first = ebb.autograd.grad([out.sum()], [zero, singular])
@@ -55,7 +52,7 @@ def test_mul0_is_zero_where_its_first_operand_is_zero():
 
 def test_the_gradient_of_mul0_is_zero_where_none_arrives():
     for values in ([math.inf, 2.0], [math.nan, 2.0]):
-        singular, other = leaf(values), leaf([3.0, 4.0])
+        singular, other = leaf_of(values), leaf_of([3.0, 4.0])
         seed = ebb.tensor([0.0, 1.0], dtype=ebb.float64)
         for arguments in ((singular, other), (other, singular)):
             first = grads(OPS.mul0(*arguments), [singular, other], seed)
@@ -63,7 +60,7 @@ def test_the_gradient_of_mul0_is_zero_where_none_arrives():
 
 
 def test_a_power_made_of_products_has_derivatives_of_order_six():
-    x = leaf(1.5)
+    x = leaf_of(1.5)
     value = x * x * x * x * x * x
     for factor in (6, 5, 4, 3, 2, 1):
         (value,) = ebb.autograd.grad([value], [x], create_graph=True)
@@ -72,7 +69,7 @@ def test_a_power_made_of_products_has_derivatives_of_order_six():
 
 
 def test_assignment_to_a_part_is_differentiable():
-    x, value = leaf(np.arange(6.0).reshape(2, 3)), leaf([10.0, 20.0])
+    x, value = leaf_of(np.arange(6.0).reshape(2, 3)), leaf_of([10.0, 20.0])
 
     def write(x, value):
         out = x * 2.0
@@ -84,7 +81,7 @@ def test_assignment_to_a_part_is_differentiable():
 
 
 def test_broadcast_assignment_to_a_part_is_differentiable():
-    x, value = leaf(np.arange(12.0).reshape(3, 4)), leaf([[1.0], [2.0]])
+    x, value = leaf_of(np.arange(12.0).reshape(3, 4)), leaf_of([[1.0], [2.0]])
 
     def write(x, value):
         out = x * 2.0
@@ -95,14 +92,14 @@ def test_broadcast_assignment_to_a_part_is_differentiable():
 
 
 def test_cross_entropy_of_large_scores_stays_finite():
-    x = leaf([[1e4, -1e4, 0.0]])
+    x = leaf_of([[1e4, -1e4, 0.0]])
     loss = ebb.cross_entropy(x, ebb.tensor([1]))
     assert loss.item() == pytest.approx(2e4)
     assert all(math.isfinite(one) for one in grads(loss, [x])[0][0])
 
 
 def test_a_real_operand_of_a_complex_product_gets_a_real_gradient():
-    x, z = leaf([1.5, 2.0]), leaf([1 + 2j, 3 - 1j], ebb.complex128)
+    x, z = leaf_of([1.5, 2.0]), leaf_of([1 + 2j, 3 - 1j], dtype=ebb.complex128)
     first = ebb.autograd.grad([x * z], [x, z], [ebb.tensor([1j, 1 + 1j], dtype=ebb.complex128)])
     assert first[0].dtype == ebb.float64
     assert first[0].tolist() == [2.0, 2.0]
@@ -111,7 +108,7 @@ def test_a_real_operand_of_a_complex_product_gets_a_real_gradient():
 
 @pytest.mark.parametrize("op", [ebb.max, ebb.min, ebb.amax, ebb.amin, ebb.median])
 def test_full_reductions_to_one_element_share_the_gradient_among_ties(op):
-    x = leaf([2.0, 2.0, 2.0])
+    x = leaf_of([2.0, 2.0, 2.0])
     assert sum(grads(op(x), [x])[0]) == pytest.approx(1.0)
     assert grads(op(x), [x]) == [[pytest.approx(1 / 3)] * 3]
 
@@ -124,7 +121,7 @@ def second(function, x, seed=None):
 
 
 def test_the_angle_of_the_origin_has_no_gradient():
-    x, y = leaf([0.0, 0.0, 1e-200, 1e200]), leaf([0.0, -0.0, 0.0, 1e200])
+    x, y = leaf_of([0.0, 0.0, 1e-200, 1e200]), leaf_of([0.0, -0.0, 0.0, 1e200])
     seed = ebb.tensor([1.0, 1.0, 1.0, 1e200], dtype=ebb.float64)
     along_x, along_y = grads(ebb.atan2(x, y), [x, y], seed)
     assert along_x == [0.0, 0.0, 0.0, pytest.approx(0.5)]
@@ -132,21 +129,21 @@ def test_the_angle_of_the_origin_has_no_gradient():
 
 
 def test_powers_of_0_are_flat_in_every_order():
-    exponent = leaf([0.5, 1.0, 3.0])
+    exponent = leaf_of([0.5, 1.0, 3.0])
     for base in (0.0, ebb.zeros(3, dtype=ebb.float64)):
         ones = ebb.ones(3, dtype=ebb.float64)
         assert second(lambda y, base=base: base**y, exponent, [ones]) == ([0.0] * 3, [0.0] * 3)
 
 
 def test_the_slope_of_a_power_of_0_changes_with_the_exponent():
-    base, exponent = leaf([4.0]), leaf([0.0])
+    base, exponent = leaf_of([4.0]), leaf_of([0.0])
     (slope,) = ebb.autograd.grad([base**exponent], [base], create_graph=True)
     assert slope.tolist() == [0.0]
     assert grads(slope, [exponent]) == [[0.25]]  # of y x^(y - 1): 1 / x
 
 
 def test_a_negative_base_has_a_gradient_to_a_complex_exponent():
-    exponent = leaf([0.5 + 1j], ebb.complex128)
+    exponent = leaf_of([0.5 + 1j], dtype=ebb.complex128)
     wanted = np.conj((-2 + 0j) ** (0.5 + 1j) * np.log(-2 + 0j))
     for base in (-2.0, ebb.tensor([-2.0], dtype=ebb.float64)):
         (found,) = grads(base**exponent, [exponent], ebb.ones(1, dtype=ebb.complex128))
@@ -155,11 +152,11 @@ def test_a_negative_base_has_a_gradient_to_a_complex_exponent():
 
 @pytest.mark.parametrize("p", [2.0, 3.0])
 def test_the_norm_of_zeros_is_flat_in_both_orders(p):
-    assert second(lambda x: x.norm(p), leaf([0.0, 0.0])) == ([0.0, 0.0], [0.0, 0.0])
+    assert second(lambda x: x.norm(p), leaf_of([0.0, 0.0])) == ([0.0, 0.0], [0.0, 0.0])
 
 
 def test_a_masked_product_of_all_elements_does_not_poison():
-    x = leaf([[math.inf, 0.0], [math.nan, 2.0], [3.0, 2.0]])
+    x = leaf_of([[math.inf, 0.0], [math.nan, 2.0], [3.0, 2.0]])
     rows = ebb.where(ebb.tensor([False, False, True]), x.prod(1), 0)
     assert grads(rows.sum(), [x]) == [[[0.0, 0.0], [0.0, 0.0], [2.0, 3.0]]]
 
@@ -192,7 +189,7 @@ def test_nan_to_num_replaces_in_both_parts_of_complex_numbers(is_inplace):
 
 @pytest.mark.parametrize("write", [lambda x: x.gt_(0.5), lambda x: x.logical_and_(x)])
 def test_a_truth_value_written_in_place_ends_the_history(write):
-    x = leaf([1.0, 0.0])
+    x = leaf_of([1.0, 0.0])
     with pytest.raises(ebb.AutogradError, match="a leaf that requires a gradient"):
         write(x)
     y = x * 2

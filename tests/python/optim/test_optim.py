@@ -7,17 +7,11 @@ import pytest
 
 import ebb
 from ebb import nn, optim
-
-
-def leaf(values, grad=None):
-    tensor = ebb.tensor(values, dtype=ebb.float64, requires_grad=True)
-    if grad is not None:
-        tensor.grad = ebb.tensor(grad, dtype=ebb.float64)
-    return tensor
+from tests.python.leaves import leaf_of
 
 
 def test_parameters_without_a_gradient_stay():
-    idle, busy = leaf([1.0]), leaf([1.0], [1.0])
+    idle, busy = leaf_of([1.0]), leaf_of([1.0], [1.0])
     optimizer = optim.AdamW([idle, busy])
     optimizer.step()
     assert idle.item() == 1.0 and busy.item() != 1.0
@@ -25,7 +19,7 @@ def test_parameters_without_a_gradient_stay():
 
 
 def test_zero_grad_drops_gradients_or_fills_them():
-    p = leaf([1.0], [5.0])
+    p = leaf_of([1.0], [5.0])
     optimizer = optim.SGD([p])
     optimizer.zero_grad(set_to_none=False)
     assert p.grad.item() == 0.0
@@ -34,7 +28,7 @@ def test_zero_grad_drops_gradients_or_fills_them():
 
 
 def test_groups_have_options_of_their_own():
-    slow, fast = leaf([0.0], [1.0]), leaf([0.0], [1.0])
+    slow, fast = leaf_of([0.0], [1.0]), leaf_of([0.0], [1.0])
     optimizer = optim.SGD([{"params": [slow]}, {"params": fast, "lr": 1.0}], lr=0.5)
     optimizer.step()
     assert slow.item() == -0.5 and fast.item() == -1.0
@@ -44,7 +38,7 @@ def test_groups_have_options_of_their_own():
 
 
 def test_closure_is_run_with_gradients_on():
-    p = leaf([2.0])
+    p = leaf_of([2.0])
     optimizer = optim.SGD([p], lr=0.25)
 
     def closure():
@@ -59,7 +53,7 @@ def test_closure_is_run_with_gradients_on():
 
 
 def test_a_step_makes_older_graphs_stale():
-    p = leaf([3.0])
+    p = leaf_of([3.0])
     loss = (p * p).sum()
     loss.backward(retain_graph=True)
     optim.SGD([p], lr=0.1).step()
@@ -68,7 +62,7 @@ def test_a_step_makes_older_graphs_stale():
 
 
 def test_state_dict_has_pytorchs_layout():
-    p = leaf([1.0], [1.0])
+    p = leaf_of([1.0], [1.0])
     optimizer = optim.AdamW([p], lr=0.5)
     optimizer.step()
     state = optimizer.state_dict()
@@ -79,17 +73,17 @@ def test_state_dict_has_pytorchs_layout():
 
 
 def test_load_state_dict_refuses_other_shapes():
-    optimizer = optim.SGD([leaf([1.0])], momentum=0.9)
+    optimizer = optim.SGD([leaf_of([1.0])], momentum=0.9)
     with pytest.raises(TypeError, match=r"needs what state_dict\(\) returned, got list"):
         optimizer.load_state_dict([])
-    other = optim.SGD([leaf([1.0]), leaf([1.0])]).state_dict()
+    other = optim.SGD([leaf_of([1.0]), leaf_of([1.0])]).state_dict()
     with pytest.raises(ValueError, match=r"needs groups of \[1\] parameters, got groups of \[2\]"):
         optimizer.load_state_dict(other)
-    wrong = optim.SGD([leaf([1.0, 2.0], [1.0, 1.0])], momentum=0.9)
+    wrong = optim.SGD([leaf_of([1.0, 2.0], [1.0, 1.0])], momentum=0.9)
     wrong.step()
     with pytest.raises(ValueError, match=r"needs state 'momentum_buffer' of shape \[1\]"):
         optimizer.load_state_dict(wrong.state_dict())
-    adam = optim.AdamW([leaf([1.0])]).state_dict()
+    adam = optim.AdamW([leaf_of([1.0])]).state_dict()
     with pytest.raises(
         ValueError, match=r"load_state_dict of SGD: needs options among .*, got amsgrad, betas, eps"
     ):
@@ -97,7 +91,7 @@ def test_load_state_dict_refuses_other_shapes():
 
 
 def test_bad_parameters_are_refused():
-    p = leaf([1.0])
+    p = leaf_of([1.0])
     with pytest.raises(ValueError, match="SGD: needs at least one parameter, got an empty list"):
         optim.SGD([])
     with pytest.raises(TypeError, match="SGD: needs a list of parameters, got one Tensor"):
@@ -154,12 +148,12 @@ BAD_OPTIONS = [
 @pytest.mark.parametrize(("name", "options", "text"), BAD_OPTIONS, ids=str)
 def test_options_out_of_range_are_refused(name, options, text):
     with pytest.raises((ValueError, TypeError)) as caught:
-        getattr(optim, name)([leaf([1.0], [1.0])], **options)
+        getattr(optim, name)([leaf_of([1.0], [1.0])], **options)
     assert f"{name}: {text}" in str(caught.value)
 
 
 def test_options_are_checked_in_groups_and_at_each_step():
-    p = leaf([1.0], [1.0])
+    p = leaf_of([1.0], [1.0])
     with pytest.raises(ValueError, match=r"needs options among lr, .*, got weight_decy"):
         optim.SGD([{"params": [p], "weight_decy": 3}])
     optimizer = optim.SGD([p])
@@ -178,7 +172,7 @@ def test_centered_rmsprop_bears_a_constant_gradient():
 
 
 def test_keys_that_are_no_options_are_kept():
-    p = leaf([1.0], [1.0])
+    p = leaf_of([1.0], [1.0])
     optimizer = optim.AdamW([{"params": [p], "name": "head", "lr_scale": 0.5}], fused=True)
     optimizer.step()
     group = optimizer.state_dict()["param_groups"][0]
@@ -189,7 +183,7 @@ def test_keys_that_are_no_options_are_kept():
 
 
 def test_an_option_taken_away_is_missed():
-    optimizer = optim.SGD([leaf([1.0], [1.0])])
+    optimizer = optim.SGD([leaf_of([1.0], [1.0])])
     del optimizer.param_groups[0]["lr"]
     with pytest.raises(ValueError, match="SGD: needs lr in its group, got nothing"):
         optimizer.step()
@@ -217,7 +211,7 @@ def test_every_dtype_agrees_with_float64(name, dtype):
 
 
 def test_repr_shows_the_options():
-    text = repr(optim.SGD([leaf([1.0])], lr=0.5))
+    text = repr(optim.SGD([leaf_of([1.0])], lr=0.5))
     assert text.startswith("SGD (\nParameter Group 0\n") and "    lr: 0.5" in text
 
 
@@ -294,7 +288,7 @@ def test_every_dtype_takes_steps_and_nothing_has_no_elements(name, dtype):
 
 
 def test_lbfgs_leaves_parameters_where_they_were_when_its_closure_fails():
-    p = leaf([3.0, 4.0])
+    p = leaf_of([3.0, 4.0])
     optimizer = optim.LBFGS([p], line_search_fn="strong_wolfe")
     calls = []
 
@@ -314,9 +308,9 @@ def test_lbfgs_leaves_parameters_where_they_were_when_its_closure_fails():
 
 def test_lbfgs_needs_a_closure_and_one_group():
     with pytest.raises(TypeError, match="LBFGS needs a closure"):
-        optim.LBFGS([leaf([1.0])]).step()
+        optim.LBFGS([leaf_of([1.0])]).step()
     with pytest.raises(ValueError, match="LBFGS: needs one group, got 2"):
-        optim.LBFGS([{"params": [leaf([1.0])]}, {"params": [leaf([1.0])]}])
+        optim.LBFGS([{"params": [leaf_of([1.0])]}, {"params": [leaf_of([1.0])]}])
 
 
 @pytest.mark.parametrize("name", [

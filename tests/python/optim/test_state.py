@@ -7,14 +7,7 @@ import pytest
 
 import ebb
 from ebb import nn, optim
-
-
-def leaf(values, grad=None):
-    tensor = ebb.tensor(values, dtype=ebb.float64, requires_grad=True)
-    if grad is not None:
-        tensor.grad = ebb.tensor(grad, dtype=ebb.float64)
-    return tensor
-
+from tests.python.leaves import leaf_of
 
 KINDS = {
     "sgd": lambda p: optim.SGD(p, lr=0.1, momentum=0.9),
@@ -29,7 +22,7 @@ KINDS = {
 
 def trained(kind, steps, change=None):
     """Train two numbers; ``change`` replaces the optimizer half-way."""
-    p = leaf([1.0, -2.0])
+    p = leaf_of([1.0, -2.0])
     optimizer = KINDS[kind]([p])
     for step in range(steps):
         if change is not None and step == steps // 2:
@@ -72,14 +65,14 @@ def test_states_have_pytorchs_names():
         "adagrad": {"step", "sum"},
     }
     for kind, make in KINDS.items():
-        optimizer = make([leaf([1.0], [1.0])])
+        optimizer = make([leaf_of([1.0], [1.0])])
         assert optimizer.state_dict()["state"] == {}
         optimizer.step()
         assert set(optimizer.state_dict()["state"][0]) == names[kind]
 
 
 def test_a_state_dict_made_by_pytorch_can_be_loaded():
-    optimizer = optim.AdamW([leaf([1.0], [1.0])])
+    optimizer = optim.AdamW([leaf_of([1.0], [1.0])])
     group = {
         "lr": 0.5, "betas": (0.5, 0.5), "eps": 1e-8, "weight_decay": 0.0, "amsgrad": False,
         "foreach": None, "maximize": False, "capturable": False, "differentiable": False,
@@ -94,7 +87,7 @@ def test_a_state_dict_made_by_pytorch_can_be_loaded():
 
 
 def test_a_state_that_does_not_fit_changes_nothing():
-    first, second = leaf([1.0], [1.0]), leaf([2.0], [1.0])
+    first, second = leaf_of([1.0], [1.0]), leaf_of([2.0], [1.0])
     optimizer = optim.SGD([first, second], lr=0.5, momentum=0.5)
     optimizer.step()
     state = copy.deepcopy(optimizer.state_dict())
@@ -120,7 +113,7 @@ def test_a_state_that_does_not_fit_changes_nothing():
     ],
 )
 def test_hostile_states_are_refused(kept, kind, text):
-    optimizer = optim.AdamW([leaf([1.0])])
+    optimizer = optim.AdamW([leaf_of([1.0])])
     state = optimizer.state_dict()
     state["state"] = {0: kept}
     with pytest.raises(kind, match=text):
@@ -128,7 +121,7 @@ def test_hostile_states_are_refused(kept, kind, text):
 
 
 def test_hooks_run_around_a_step():
-    p = leaf([1.0], [1.0])
+    p = leaf_of([1.0], [1.0])
     optimizer = optim.SGD([p], lr=0.5)
     seen = []
     before = optimizer.register_step_pre_hook(lambda o, args, kwargs: seen.append(p.item()))
@@ -142,7 +135,7 @@ def test_hooks_run_around_a_step():
 
 @pytest.mark.parametrize("kind", ["sgd", "lbfgs"])
 def test_hooks_run_around_saving_and_loading(kind):
-    p, calls = leaf([1.0]), []
+    p, calls = leaf_of([1.0]), []
     optimizer = optim.LBFGS([p]) if kind == "lbfgs" else optim.SGD([p], lr=0.5)
     optimizer.register_state_dict_pre_hook(lambda o: calls.append("second"))
     optimizer.register_state_dict_pre_hook(lambda o: calls.append("first"), prepend=True)
@@ -178,7 +171,7 @@ def test_parameters_may_come_with_names():
 
 
 def test_either_all_parameters_have_names_or_none():
-    p, q = leaf([1.0]), leaf([1.0])
+    p, q = leaf_of([1.0]), leaf_of([1.0])
     with pytest.raises(ebb.errors.ValueError, match="SGD: needs a name for every parameter or"):
         optim.SGD([("p", p), q])
     optimizer = optim.SGD([("p", p)])
@@ -194,13 +187,13 @@ def test_either_all_parameters_have_names_or_none():
 ])  # fmt: skip
 def test_switches_of_other_ways_to_step_are_taken(name):
     make = getattr(optim, name)
-    make([leaf([1.0])], foreach=True, capturable=False, maximize=False, differentiable=False)
+    make([leaf_of([1.0])], foreach=True, capturable=False, maximize=False, differentiable=False)
     with pytest.raises(NotImplementedError, match=f"^{name}: needs differentiable=False, got True"):
-        make([leaf([1.0])], differentiable=True)
+        make([leaf_of([1.0])], differentiable=True)
 
 
 def test_a_copy_of_adam_with_decoupled_decay_keeps_that():
-    p = leaf([1.0], [0.0])
+    p = leaf_of([1.0], [0.0])
     both = copy.deepcopy(
         (p, optim.Adam([p], lr=0.1, weight_decay=1.0, decoupled_weight_decay=True))
     )
@@ -209,7 +202,7 @@ def test_a_copy_of_adam_with_decoupled_decay_keeps_that():
 
 
 def test_a_pre_hook_may_replace_the_arguments():
-    optimizer = optim.SGD([leaf([1.0], [1.0])])
+    optimizer = optim.SGD([leaf_of([1.0], [1.0])])
     optimizer.register_step_pre_hook(lambda o, args, kwargs: ((lambda: 42,), kwargs))
     assert optimizer.step() == 42
     optimizer.register_step_pre_hook(lambda o, args, kwargs: 3)
@@ -235,7 +228,7 @@ class Lion(optim.Optimizer):
 
 
 def test_a_users_own_optimizer_has_groups_state_and_hooks():
-    p = leaf([1.0], [-3.0])
+    p = leaf_of([1.0], [-3.0])
     optimizer, seen = Lion([p]), []
     optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append("stepped"))
     optimizer.step()
@@ -251,7 +244,7 @@ def test_a_users_own_optimizer_has_groups_state_and_hooks():
 
 def test_an_optimizer_without_a_step_says_so():
     with pytest.raises(NotImplementedError, match="Optimizer: needs a step of its own, got none"):
-        optim.Optimizer([leaf([1.0])], {}).step()
+        optim.Optimizer([leaf_of([1.0])], {}).step()
 
 
 def test_a_subclass_of_a_fused_optimizer_is_still_fused():
@@ -260,7 +253,7 @@ def test_a_subclass_of_a_fused_optimizer_is_still_fused():
             super().step()
             return super().step(closure)
 
-    p = leaf([1.0], [1.0])
+    p = leaf_of([1.0], [1.0])
     Doubled([p], lr=0.25).step()
     assert p.item() == 0.5
 
@@ -278,7 +271,7 @@ def test_groups_can_be_added_later():
 @pytest.mark.parametrize("steps", [1, 2**24 + 1])
 @pytest.mark.parametrize("given", [int, float, lambda n: ebb.tensor(n, dtype=ebb.float64)])
 def test_the_count_of_steps_is_a_tensor_and_loads_from_any_number(given, steps):
-    p = leaf([1.0], grad=[1.0])
+    p = leaf_of([1.0], grad=[1.0])
     optimizer = optim.Adam([p])
     optimizer.step()
     state = optimizer.state_dict()

@@ -4,10 +4,7 @@ import pytest
 
 import ebb
 from ebb.autograd import grad, graph
-
-
-def leaf(*values):
-    return ebb.tensor(list(values), requires_grad=True)
+from tests.python.leaves import leaf
 
 
 def test_gradient_edges_are_inputs_and_roots():

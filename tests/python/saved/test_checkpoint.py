@@ -19,10 +19,7 @@ from ebb.utils.checkpoint import (
     checkpoint_sequential,
     set_checkpoint_early_stop,
 )
-
-
-def leaf(*values):
-    return ebb.tensor(list(values), requires_grad=True)
+from tests.python.leaves import leaf
 
 
 class Counted:

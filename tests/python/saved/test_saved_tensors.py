@@ -13,10 +13,7 @@ import pytest
 
 import ebb
 from ebb.autograd import graph
-
-
-def leaf(*values, dtype=None):
-    return ebb.tensor(list(values), dtype=dtype, requires_grad=True)
+from tests.python.leaves import leaf
 
 
 class Counter:

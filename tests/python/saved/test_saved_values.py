@@ -4,10 +4,7 @@ import pytest
 
 import ebb
 from ebb.autograd import graph
-
-
-def leaf(*values):
-    return ebb.tensor(list(values), requires_grad=True)
+from tests.python.leaves import leaf
 
 
 def test_saved_values_are_attributes_of_nodes():

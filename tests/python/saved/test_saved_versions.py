@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 
 import ebb
-
-
-def leaf(*values):
-    return ebb.tensor(list(values), requires_grad=True)
+from tests.python.leaves import leaf
 
 
 def written(target):
