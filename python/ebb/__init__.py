@@ -48,6 +48,8 @@ from ebb._functions.arrange import (
     meshgrid as meshgrid,
     nonzero as nonzero,
     tensordot as tensordot,
+    unique as unique,
+    unique_consecutive as unique_consecutive,
 )
 from ebb._functions.checks import (
     adjoint as adjoint,
@@ -91,7 +93,6 @@ from ebb._functions.samples import (
     histogram as histogram,
     histogramdd as histogramdd,
 )
-from ebb._functions.sets import unique as unique, unique_consecutive as unique_consecutive
 from ebb._modes import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
     compile as compile,

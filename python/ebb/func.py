@@ -20,8 +20,7 @@ from typing import Any
 
 from ebb import _C
 from ebb._base import naming as _naming
-from ebb._base.callables import check_callable
-from ebb._base.nesting import map_leaves
+from ebb._base.arguments import check_callable, map_leaves
 from ebb._C import Tensor
 from ebb.autograd import forward_ad, functional
 from ebb.nn.module import Module

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from ebb import _C
 from ebb._base import naming as _naming
-from ebb._base.callables import check_callable
+from ebb._base.arguments import check_callable
 from ebb._modes import tell_once
 from ebb.nn.module import Module
 

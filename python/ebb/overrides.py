@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ebb import _C
-from ebb._base.callables import check_callable
+from ebb._base.arguments import check_callable
 from ebb._C import Tensor
 
 __all__ = [

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import ebb
 from ebb._base import naming as _naming
-from ebb._base.nesting import check_depth
+from ebb._base.arguments import check_depth
 from ebb._C import Tensor
 from ebb.errors import DTypeError, ValueError
 

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ebb import _C
-from ebb._base.callables import check_callable
-from ebb._base.nesting import map_leaves
+from ebb._base.arguments import check_callable, map_leaves
 from ebb.amp.autocast import autocast
 from ebb.amp.state import get_autocast_dtype, is_autocast_enabled
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ebb import _C
-from ebb._base.nesting import map_leaves
+from ebb._base.arguments import map_leaves
 from ebb.amp.state import is_autocast_available
 
 _UNSCALED, _STEPPED = "unscaled", "stepped"

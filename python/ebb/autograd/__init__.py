@@ -19,8 +19,7 @@ from ebb._C import (
     set_grad_enabled,
 )
 from ebb.autograd import forward_ad, functional, graph
-from ebb.autograd._accumulation import atomic_accumulation
-from ebb.autograd._threads import set_multithreading_enabled
+from ebb.autograd._run_modes import atomic_accumulation, set_multithreading_enabled
 from ebb.autograd.anomaly import (
     check_nan_inf,
     detect_anomaly,

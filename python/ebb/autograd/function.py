@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ebb._base.callables import check_callable
+from ebb._base.arguments import check_callable
 from ebb._C import Function, FunctionCtx, is_grad_enabled, no_grad
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]

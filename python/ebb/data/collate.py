@@ -9,7 +9,7 @@ from typing import Any
 
 import ebb
 from ebb import _C
-from ebb._base.nesting import check_depth
+from ebb._base.arguments import check_depth
 
 __all__ = ["default_collate", "default_convert"]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ebb import _C
-from ebb._base.callables import check_callable
+from ebb._base.arguments import check_callable
 from ebb.data.collate import default_collate, default_convert
 from ebb.data.dataset import IterableDataset
 from ebb.data.sampler import BatchSampler, RandomSampler, SequentialSampler

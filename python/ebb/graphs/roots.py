@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ebb import _C
-from ebb._base.nesting import check_depth
+from ebb._base.arguments import check_depth
 
 
 def root_list(roots: Any) -> list:

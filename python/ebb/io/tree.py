@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from ebb import _C
-from ebb._base.nesting import MAX_DEPTH, check_depth
+from ebb._base.arguments import MAX_DEPTH, check_depth
 from ebb.strings import StringTensor
 
 MOST_DIMS = 32

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ebb import _C
-from ebb._base.callables import check_callable
+from ebb._base.arguments import check_callable
 from ebb._C import Tensor
 from ebb.nn import functional as F
 from ebb.nn.containers import ModuleList, Sequential

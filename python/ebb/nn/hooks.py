@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ebb import _C
-from ebb._base.callables import check_callable
+from ebb._base.arguments import check_callable
 from ebb._base.handles import RemovableHandle
 from ebb.nn.backward_hooks import BackwardHooks
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ebb._base.callables import check_callable
+from ebb._base.arguments import check_callable
 from ebb._base.handles import RemovableHandle
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ebb._C import Tensor
-from ebb.optim.fused import FusedOptimizer
+from ebb.optim.fused import FusedOptimizer, options_of
 from ebb.optim.optimizer import Params
 
 
@@ -45,12 +45,4 @@ class Adadelta(FusedOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ):
-        defaults = {
-            "lr": lr,
-            "rho": rho,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "master_weights": master_weights,
-        }
-        super().__init__(params, defaults, differentiable=differentiable)
+        super().__init__(params, options_of(locals()), differentiable=differentiable)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ebb._C import Tensor
-from ebb.optim.fused import FusedOptimizer
+from ebb.optim.fused import FusedOptimizer, options_of
 from ebb.optim.optimizer import Params
 
 
@@ -48,13 +48,4 @@ class Adagrad(FusedOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ):
-        defaults = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "eps": eps,
-            "maximize": maximize,
-            "master_weights": master_weights,
-        }
-        super().__init__(params, defaults, differentiable=differentiable)
+        super().__init__(params, options_of(locals()), differentiable=differentiable)

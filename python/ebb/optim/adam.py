@@ -7,7 +7,7 @@ from typing import Any
 
 from ebb import _C
 from ebb._C import Tensor
-from ebb.optim.fused import FusedOptimizer
+from ebb.optim.fused import FusedOptimizer, options_of
 from ebb.optim.optimizer import Group, Params
 
 
@@ -53,17 +53,7 @@ class Adam(FusedOptimizer):
         decoupled_weight_decay: bool = False,
         differentiable: bool = False,
     ):
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "master_weights": master_weights,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        }
-        super().__init__(params, defaults, differentiable=differentiable)
+        super().__init__(params, options_of(locals()), differentiable=differentiable)
 
     def _make(self, group: Group) -> Any:
         kind = "AdamW" if group["decoupled_weight_decay"] else "Adam"

@@ -8,7 +8,7 @@ from typing import Any
 
 from ebb import _C
 from ebb._C import Tensor
-from ebb.optim.fused import FusedOptimizer
+from ebb.optim.fused import FusedOptimizer, options_of
 from ebb.optim.optimizer import Group, Params
 
 
@@ -49,15 +49,7 @@ class Adamax(FusedOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ):
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "master_weights": master_weights,
-        }
-        super().__init__(params, defaults, differentiable=differentiable)
+        super().__init__(params, options_of(locals()), differentiable=differentiable)
 
 
 class NAdam(FusedOptimizer):
@@ -101,17 +93,7 @@ class NAdam(FusedOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ):
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-            "master_weights": master_weights,
-        }
-        super().__init__(params, defaults, differentiable=differentiable)
+        super().__init__(params, options_of(locals()), differentiable=differentiable)
 
     def _following(self, group: Group, steps: int) -> dict[str, Any]:
         first, decay = group["betas"][0], group["momentum_decay"]
@@ -158,13 +140,4 @@ class RAdam(FusedOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ):
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-            "master_weights": master_weights,
-        }
-        super().__init__(params, defaults, differentiable=differentiable)
+        super().__init__(params, options_of(locals()), differentiable=differentiable)

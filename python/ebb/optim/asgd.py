@@ -7,7 +7,7 @@ from typing import Any
 
 from ebb import _C
 from ebb._C import Tensor
-from ebb.optim.fused import FusedOptimizer
+from ebb.optim.fused import FusedOptimizer, options_of
 from ebb.optim.optimizer import Group, Params
 
 
@@ -50,16 +50,7 @@ class ASGD(FusedOptimizer):
         *,
         master_weights: bool = False,
     ):
-        defaults = {
-            "lr": lr,
-            "lambd": lambd,
-            "alpha": alpha,
-            "t0": t0,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "master_weights": master_weights,
-        }
-        super().__init__(params, defaults, differentiable=differentiable)
+        super().__init__(params, options_of(locals()), differentiable=differentiable)
 
     def _following(self, group: Group, steps: int) -> dict[str, Any]:
         lr = float(group["lr"])

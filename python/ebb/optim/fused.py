@@ -15,6 +15,15 @@ from ebb.optim.optimizer import Group, Optimizer, Params
 _step = _C._optimizer_step
 
 
+# Arguments that no option of a group follows from.
+_NO_OPTIONS = ("self", "params", "foreach", "fused", "capturable", "differentiable", "__class__")
+
+
+def options_of(arguments: dict[str, Any]) -> Group:
+    """The options of a group, from all that an optimizer was called with (its ``locals()``)."""
+    return {name: value for name, value in arguments.items() if name not in _NO_OPTIONS}
+
+
 class FusedOptimizer(Optimizer):
     """Base of the optimizers whose step goes over all parameters of a group in one call.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ebb import _C
-from ebb._base.callables import check_callable
+from ebb._base.arguments import check_callable
 from ebb._base.handles import RemovableHandle
 
 

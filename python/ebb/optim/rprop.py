@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ebb._C import Tensor
-from ebb.optim.fused import FusedOptimizer
+from ebb.optim.fused import FusedOptimizer, options_of
 from ebb.optim.optimizer import Params
 
 
@@ -43,11 +43,4 @@ class Rprop(FusedOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ):
-        defaults = {
-            "lr": lr,
-            "etas": etas,
-            "step_sizes": step_sizes,
-            "maximize": maximize,
-            "master_weights": master_weights,
-        }
-        super().__init__(params, defaults, differentiable=differentiable)
+        super().__init__(params, options_of(locals()), differentiable=differentiable)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ebb._C import Tensor
-from ebb.optim.fused import FusedOptimizer
+from ebb.optim.fused import FusedOptimizer, options_of
 from ebb.optim.optimizer import Params
 
 
@@ -36,11 +36,4 @@ class SparseAdam(FusedOptimizer):
         *,
         master_weights: bool = False,
     ):
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "maximize": maximize,
-            "master_weights": master_weights,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, options_of(locals()))

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from ebb import _C
-from ebb._base.callables import check_callable
+from ebb._base.arguments import check_callable
 from ebb.autograd.anomaly import record_stacks
 from ebb.errors import AutogradError, DTypeError, ValueError
 from ebb.io.writing import write_text

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ebb import _C
-from ebb._base.callables import check_callable
+from ebb._base.arguments import check_callable
 from ebb.data.dataset import Dataset
 from ebb.vision import readers
 

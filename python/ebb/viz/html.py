@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ebb import _C
-from ebb._base.nesting import check_depth
+from ebb._base.arguments import check_depth
 from ebb.io.reading import check_limit, opened
 from ebb.io.writing import write_text
 

@@ -1,8 +1,9 @@
-# python/ebb/_base/nesting.py -- one rule for users' nested containers: at most MAX_DEPTH levels.
+# python/ebb/_base/arguments.py -- what is refused at once: what is no function, and deep nesting.
 #
-# A list that holds itself has no last level, so whoever walks one counts levels and asks
-# check_depth(). Counting finds a cycle after MAX_DEPTH steps, without remembering what was seen.
-"""For all that walks lists, tuples and dicts within each other."""
+# A list that holds itself has no last level, so whoever walks nested containers counts levels and
+# asks check_depth(): at most MAX_DEPTH. Counting finds a cycle after as many steps, without
+# remembering what was seen.
+"""``check_callable``, for whoever keeps a user's function; ``check_depth`` and ``map_leaves``."""
 
 from __future__ import annotations
 
@@ -33,3 +34,13 @@ def map_leaves(call: str, value: Any, function: Callable[[Any], Any], depth: int
     if hasattr(value, "_fields"):  # a named tuple
         return type(value)(*values)
     return tuple(values) if isinstance(value, tuple) else values
+
+
+def check_callable(*functions: object) -> None:
+    """Refuse what is not callable.
+
+    The public function whose call this ends names itself and the argument (``_naming.py``).
+    """
+    for function in functions:
+        if not callable(function):
+            raise TypeError(f"needs a callable, got {type(function).__name__}")

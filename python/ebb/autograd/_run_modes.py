@@ -1,9 +1,27 @@
-# python/ebb/autograd/_threads.py -- whether backward() may use several threads.
-"""The switch for running branches of a graph on other threads."""
+# python/ebb/autograd/_run_modes.py -- when backward() adds to leaves, and on which threads.
+"""Adding to all leaves or to none; running branches of a graph on other threads."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from ebb import _C
+
+
+@contextmanager
+def atomic_accumulation(enabled: bool = True) -> Iterator[None]:
+    """Let ``backward()`` add to leaves only after its last node.
+
+    A run that fails has then added to none of them, and can be repeated. Costs one more buffer per
+    leaf. A leaf with a post-accumulate hook, or a hook on its AccumulateGrad, is still added to
+    before that hook.
+    """
+    before = _C._set_accumulation_atomic(bool(enabled))
+    try:
+        yield
+    finally:
+        _C._set_accumulation_atomic(before)
 
 
 class set_multithreading_enabled:  # noqa: N801 -- used like a function
