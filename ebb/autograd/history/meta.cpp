@@ -131,11 +131,11 @@ void AutogradMeta::clear() noexcept {
   tangents.clear();
 }
 
-AccumulateGrad* AccumulateGrad::create(const TensorImpl& leaf) {
-  const NodeLayout layout(sizeof(AccumulateGrad), 0, 1, leaf.ndim);
+AccumulateGrad* AccumulateGrad::create(const TensorImpl& leaf, const TensorImpl& like) {
+  const NodeLayout layout(sizeof(AccumulateGrad), 0, 1, like.ndim);
   auto* const node = new (allocate_inline(layout.bytes())) AccumulateGrad();
   NodeAccess::initialize(*node, layout);
-  NodeAccess::describe_output(*node, 0, leaf);
+  NodeAccess::describe_output(*node, 0, like);
   node->leaf_ = const_cast<TensorImpl*>(&leaf);
   return node;
 }

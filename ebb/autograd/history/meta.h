@@ -75,7 +75,8 @@ class EBB_API AutogradMeta : public Named {
 /// The node of a leaf: adds what arrives to the leaf's gradient.
 class EBB_API AccumulateGrad final : public Node, public AutogradMeta {
  public:
-  static AccumulateGrad* create(const TensorImpl& leaf);
+  /// The node of `leaf` that takes gradients of the shape, dtype and device of `like`.
+  static AccumulateGrad* create(const TensorImpl& leaf, const TensorImpl& like);
 
   const char* name() const override { return "AccumulateGrad"; }
   bool is_accumulator() const override { return true; }

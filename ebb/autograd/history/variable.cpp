@@ -6,6 +6,7 @@
 #include "ebb/autograd/history/cut_observer.h"
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/node_block.h"
+#include "ebb/autograd/history/node_extra.h"
 #include "ebb/autograd/history/place_name.h"
 #include "ebb/autograd/history/shared_gradient.h"
 #include "ebb/autograd/history/tensor_tangents.h"
@@ -18,13 +19,14 @@ namespace ebb {
 
 using autograd::AccumulateGrad;
 using autograd::AutogradMeta;
+using autograd::NodePtr;
 using autograd::RetainedMeta;
 
 namespace {
 
 /// Gives a tensor without history its accumulator, which takes over a gradient set before.
 void make_leaf(TensorImpl& impl) {
-  AccumulateGrad* const accumulator = AccumulateGrad::create(impl);
+  AccumulateGrad* const accumulator = AccumulateGrad::create(impl, impl);
   if (impl.meta != nullptr) {
     auto* const before = static_cast<AutogradMeta*>(impl.meta);
     accumulator->set_grad(before->grad());
@@ -43,6 +45,54 @@ bool may_convert(const Tensor& tensor, DType dtype) {
   const AutogradMeta* const meta = autograd::meta_of(tensor);
   const bool keeps_grad = meta != nullptr && meta->grad().defined();
   return is_leaf(tensor) && !keeps_grad && (!tensor.requires_grad() || is_differentiable(dtype));
+}
+
+bool has_hooks(const AccumulateGrad& accumulator) {
+  const autograd::NodeExtra* const extra = accumulator.extra();
+  return extra != nullptr && !extra->hooks->empty();
+}
+
+/// Why a tensor may not take the shape of `data`, as a hint; null if it may.
+const char* reshape_refusal(const Tensor& tensor, const Tensor& data) {
+  const TensorImpl& impl = *tensor.impl();
+  if (!is_leaf(tensor)) return "\nhint: what has history keeps its shape";
+  if (data.ndim() > impl.dim_capacity) {
+    return "\nhint: memory was taken for few dims; make a new tensor for more";
+  }
+  const bool has_accumulator = (impl.flags & TensorImpl::kLeaf) != 0;
+  if (has_accumulator && has_hooks(static_cast<const AccumulateGrad&>(*impl.producer))) {
+    return "\nhint: remove the hooks of its gradient first";
+  }
+  return nullptr;
+}
+
+/// The accumulator of a leaf that is about to take the shape of `data`; null for what has none.
+/// Made before anything changes, since memory may run out.
+NodePtr<AccumulateGrad> accumulator_for(const Tensor& tensor, const Tensor& data) {
+  const TensorImpl& impl = *tensor.impl();
+  if ((impl.flags & TensorImpl::kLeaf) == 0) return {};
+  const auto& before = static_cast<const AccumulateGrad&>(*impl.producer);
+  NodePtr<AccumulateGrad> made(AccumulateGrad::create(impl, *data.impl()));
+  made->take_names(before);
+  if (tensor.dtype() == data.dtype()) made->set_grad_dtype(before.grad_dtype());
+  made->set_accumulates((impl.flags & gate::kRequiresGrad) != 0);
+  return made;
+}
+
+/// After a change of shape: a gradient and tangents no longer fit, and graphs recorded before lead
+/// to the leaf as it was, which is gone for them.
+void start_anew(const Tensor& tensor, NodePtr<AccumulateGrad> accumulator) {
+  TensorImpl& impl = *tensor.impl();
+  autograd::drop_tangents(tensor, 0);
+  if (!accumulator) {
+    if (AutogradMeta* const meta = autograd::meta_of(tensor); meta != nullptr) meta->set_grad({});
+    return;
+  }
+  AccumulateGrad* const now = accumulator.leak();
+  auto* const before = static_cast<AutogradMeta*>(std::exchange(impl.meta, now));
+  Producer* const history = std::exchange(impl.producer, now);
+  before->owner_died();
+  history->release();
 }
 
 /// " for 'w'": whose gradient or data it is.
@@ -206,14 +256,16 @@ void set_data(const Tensor& tensor, const Tensor& data) {
     return str("data: needs ", tensor.dtype(), ' ', PrintShape{tensor.sizes()}, ", got ",
                describe_tensor(data), for_tensor(tensor));
   };
-  if (!equal(tensor.sizes(), data.sizes())) {
-    throw ShapeError(refusal() + "\nhint: another shape needs another tensor, such as data itself");
-  }
+  const bool reshapes = !equal(tensor.sizes(), data.sizes());
+  const char* const hint = reshapes ? reshape_refusal(tensor, data) : nullptr;
+  if (hint != nullptr) throw ShapeError(refusal() + hint);
   if (converts && !may_convert(tensor, data.dtype())) throw DTypeError(refusal());
   if (moves && !may_convert(tensor, data.dtype())) {
     throw ValueError(str("data: needs memory on ", to_string(tensor.device()),
                          ", where the gradient or the history is, got ", to_string(data.device())));
   }
+  NodePtr<AccumulateGrad> accumulator;
+  if (reshapes) accumulator = accumulator_for(tensor, data);
   TensorImpl& impl = *tensor.impl();
   const TensorImpl& source = *data.impl();
   autograd::settle(tensor);
@@ -221,10 +273,13 @@ void set_data(const Tensor& tensor, const Tensor& data) {
   source.storage->retain();
   std::exchange(impl.storage, source.storage)->release();
   impl.data = source.data;
+  impl.ndim = source.ndim;
   impl.copy_geometry(source);
   impl.dtype = source.dtype;
   impl.device = source.device;
-  if ((impl.flags & TensorImpl::kLeaf) != 0) {
+  if (reshapes) {
+    start_anew(tensor, std::move(accumulator));
+  } else if ((impl.flags & TensorImpl::kLeaf) != 0) {
     auto& accumulator = static_cast<AccumulateGrad&>(*impl.producer);
     const DType taken = accumulator.grad_dtype();
     autograd::NodeAccess::describe_output(accumulator, 0, impl);

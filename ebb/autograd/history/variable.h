@@ -33,7 +33,10 @@ EBB_API const Tensor& detach_(const Tensor& tensor);
 /// The same, but a view is also cut from its base: it becomes what detach() returns.
 EBB_API void cut_history(const Tensor& tensor);
 
-/// Gives `tensor` the memory and geometry of `data`, as `p.data = ...` does; history stays.
+/// Gives `tensor` the memory and geometry of `data`, as `p.data = ...` does; history stays. A leaf
+/// may take another shape: it loses its gradient then, and graphs recorded before no longer reach
+/// it. Throws ShapeError for another shape of what has history or hooks, DTypeError and ValueError
+/// for a dtype or device that a gradient or history does not fit.
 EBB_API void set_data(const Tensor& tensor, const Tensor& data);
 
 namespace autograd {

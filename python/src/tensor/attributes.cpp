@@ -178,12 +178,32 @@ int set_gradient_dtype(PyObject* self, PyObject* value, void*) {
   });
 }
 
+/// Whether a node saved the tensor as it is, and so would see its new data.
+bool may_be_saved(const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.impl();
+  return impl.saved_as_it_is != 0 && !impl.refs.is_unique() && impl.producer == nullptr &&
+         impl.meta == nullptr && impl.base() == nullptr;
+}
+
+/// The object holds another tensor from now on; nodes keep the one that they saved.
+void exchange_tensor(PyObject* self, Tensor now) {
+  Tensor& held = reinterpret_cast<TensorObject*>(self)->tensor;
+  std::swap(held, now);
+  held.impl()->py_object = self;
+  now.impl()->py_object = nullptr;
+}
+
 int set_data_of(PyObject* self, PyObject* value, void*) {
   return set("data", [&] {
     if (value == nullptr || !is_tensor(value)) {
       throw DTypeError(str("data: needs a Tensor, got ", type_name(value)));
     }
-    set_data(tensor_of(self), tensor_of(value));
+    const Tensor& tensor = tensor_of(self);
+    const Tensor& data = tensor_of(value);
+    if (!may_be_saved(tensor)) return set_data(tensor, data);
+    Tensor other = detached(tensor);  // set_data() says what it may be given
+    set_data(other, data);
+    exchange_tensor(self, std::move(other));
   });
 }
 

@@ -102,11 +102,11 @@ TEST(Variable, RefusesToBeUndefined) {
   EXPECT_THROW(retain_grad(Tensor()), AutogradError);
 }
 
-TEST(Variable, RefusesDataOfAnotherShapeOrDType) {
+TEST(Variable, RefusesDataThatHistoryDoesNotFit) {
   const Tensor x = leaf({1, 2});
-  EXPECT_EQ(error_of<ShapeError>([&] { set_data(x, vector_of<float>({1})); }),
+  EXPECT_EQ(error_of<ShapeError>([&] { set_data(x * x, vector_of<float>({1})); }),
             "data: needs float32 [2], got float32 [1]\n"
-            "hint: another shape needs another tensor, such as data itself");
+            "hint: what has history keeps its shape");
   EXPECT_EQ(error_of<DTypeError>([&] {
               set_data(x, vector_of<int64_t>({1, 2}));
             }),
