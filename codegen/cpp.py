@@ -162,6 +162,14 @@ def op_header(name: str) -> str:
     return f"ebb/autograd/ops/{name}.h"
 
 
+@functools.cache
+def written_header(folder: str, family: str) -> str:
+    """The header of a family that is written by hand, wherever below a folder of ebb/ it lies."""
+    root = Path(__file__).parent.parent
+    found = sorted((root / folder).rglob(f"{family}.h"))
+    return str(found[0].relative_to(root)) if found else f"{folder}/{family}.h"
+
+
 def kernel_header(name: str) -> str:
     """The header that declares the table of a kernel."""
     return f"ebb/kernels/tables/{name}.h"
@@ -198,7 +206,7 @@ def render_with_ops(template: str, own: Iterable[str], **context: Any) -> str:
     code = environment().get_template(template).render(**context, op_headers=mark)
     headers = {op_header(name) for name in {*own, *called_ops(code)}}
     if "rules::" in code.replace("autograd::rules", ""):
-        headers.add(f"ebb/autograd/rules/{context['family'].name}.h")
+        headers.add(written_header("ebb/autograd/rules", context["family"].name))
     return code.replace(mark, "\n".join(f'#include "{one}"' for one in sorted(headers)), 1)
 
 

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from codegen.cpp import Form, environment, forms, kernel_header
+from codegen.cpp import Form, environment, forms, kernel_header, written_header
 from codegen.model import Family, Op
 
 
@@ -83,7 +83,9 @@ def emit(family: Family) -> dict[str, str]:
         "kernel_headers": [kernel_header(name) for name in sorted(kernels)],
         "bodies": [Body(form) for op in direct for form in forms(op) if not form.is_copied],
         "rules": [op for op in direct if op.is_pointwise],
-        "has_impl": any(op.is_impl for op in direct),
+        "bodies_header": written_header("ebb/ops/impl", family.name)
+        if any(op.is_impl for op in direct)
+        else "",
         "needs_reduction": _uses_reduction(family.ops),
     }
     return {

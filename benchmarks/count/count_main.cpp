@@ -3,8 +3,8 @@
 // valgrind counts the instructions of a whole process, so a path's cost per call is the difference
 // of two runs with different N, divided by the difference; start and end cancel out. Paths that
 // cannot do without another one (backward needs a graph) come in pairs, to be subtracted again:
-// tools/bench/count.py says which. `ebb_count deep N` times a long chain instead and prints JSON;
-// run it under `ulimit -s 512` to see that no stack is needed.
+// tools/bench/cpp_rows.py says which. `ebb_count deep N` times a long chain instead and prints
+// JSON; run it under `ulimit -s 512` to see that no stack is needed.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -1,8 +1,8 @@
 # python/ebb/sparse.py -- ebb.sparse: functions of sparse tensors under the names of torch.sparse.
 #
 # They compute on the stored values and their places with dense ops, so that each has gradients of
-# any order; what operators and methods do with sparse operands is in C++ (_sparse.py says where).
-# Start reading at softmax().
+# any order; what operators and methods do with sparse operands is in C++ (_tensor/sparse.py says
+# where). Start reading at softmax().
 """Functions of sparse tensors that have no operator, and older names of their types.
 
 Example:

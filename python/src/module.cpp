@@ -7,7 +7,7 @@
 #include "python/src/autograd/checks.h"
 #include "python/src/autograd/engine_threads.h"
 #include "python/src/autograd/forward_mode.h"
-#include "python/src/autograd/function.h"
+#include "python/src/autograd/function/function.h"
 #include "python/src/autograd/grad_mode.h"
 #include "python/src/autograd/gradcheck.h"
 #include "python/src/autograd/hooks.h"

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from codegen.cpp import written_header
 from codegen.generate import COMMON_EMITTERS, FAMILIES, FAMILY_EMITTERS, load_all, module_files
 from codegen.model import Family, load_family
 from tools.check.repo import Problem, Repo
@@ -34,7 +35,7 @@ UMBRELLAS = (
     "ebb/ebb.h",
 )
 # What an op may add by hand besides its kernel.
-BY_HAND = ("ebb/autograd/rules/{}.h", "ebb/ops/impl/{}.h")
+BY_HAND = ("ebb/autograd/rules", "ebb/ops/impl")
 # Built by a test, against what it has installed.
 NOT_BUILT = ("tests/packaging/",)
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
@@ -78,7 +79,7 @@ def count_all(repo: Repo) -> list[Counts]:
     counts = []
     for index, name in enumerate(FAMILIES):
         table = (repo.root / "ops" / f"{name}.yaml").read_text(encoding="utf-8")
-        written = [path.format(name) for path in BY_HAND]
+        written = [written_header(folder, name) for folder in BY_HAND]
         stale = []
         for text, extra in ((with_new_op(table), written), (with_new_word(table), [])):
             changed = [*families[:index], load_text(text, name), *families[index + 1 :]]

@@ -2,7 +2,7 @@
 // the parts of its gradient that concern the bias.
 //
 // An input without batch gets one of size 1, which the result loses again.
-#include "ebb/autograd/rules/conv.h"
+#include "ebb/autograd/rules/network/conv.h"
 
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops/conv1d.h"
@@ -20,7 +20,7 @@
 #include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/watch/composite_call.h"
-#include "ebb/ops/impl/conv_shape.h"
+#include "ebb/ops/impl/network/conv_shape.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {

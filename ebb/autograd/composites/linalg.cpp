@@ -21,7 +21,7 @@
 #include "ebb/autograd/ops/triangular_solve.h"
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/ops/where.h"
-#include "ebb/autograd/rules/lu_rows.h"
+#include "ebb/autograd/rules/linalg/lu_rows.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/infer.h"

@@ -11,11 +11,11 @@
 #include "ebb/autograd/ops/linalg_lu_factor_ex.h"
 #include "ebb/autograd/ops/lu_unpack.h"
 #include "ebb/autograd/ops/narrow.h"
-#include "ebb/autograd/rules/linalg_support.h"
-#include "ebb/autograd/rules/lu_rows.h"
+#include "ebb/autograd/rules/linalg/linalg_support.h"
+#include "ebb/autograd/rules/linalg/lu_rows.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/tensor_name.h"
-#include "ebb/ops/impl/linalg_matrices.h"
+#include "ebb/ops/impl/linalg/linalg_matrices.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {

@@ -25,9 +25,9 @@
 #include "ebb/autograd/ops/svd_values.h"
 #include "ebb/autograd/ops/transpose.h"
 #include "ebb/autograd/ops/zeros_like.h"
-#include "ebb/autograd/rules/linalg_support.h"
+#include "ebb/autograd/rules/linalg/linalg_support.h"
 #include "ebb/autograd/watch/composite_call.h"
-#include "ebb/ops/impl/linalg_spectrum.h"
+#include "ebb/ops/impl/linalg/linalg_spectrum.h"
 
 namespace ebb {
 namespace {

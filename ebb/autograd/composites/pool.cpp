@@ -1,7 +1,7 @@
 // ebb/autograd/composites/pool.cpp -- the pools of public names, and the gradient of maxima.
 //
 // Each checks the dims of its input and fills its lists up; the private ops do the rest.
-#include "ebb/autograd/rules/pool.h"
+#include "ebb/autograd/rules/network/pool.h"
 
 #include <optional>
 #include <tuple>
@@ -32,7 +32,7 @@
 #include "ebb/autograd/ops/max_pool_backward.h"
 #include "ebb/autograd/ops/reshape.h"
 #include "ebb/autograd/watch/composite_call.h"
-#include "ebb/ops/impl/pool_shape.h"
+#include "ebb/ops/impl/network/pool_shape.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {

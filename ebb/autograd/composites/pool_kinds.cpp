@@ -34,7 +34,7 @@
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
-#include "ebb/ops/impl/pool_shape.h"
+#include "ebb/ops/impl/network/pool_shape.h"
 #include "ebb/ops/index_check.h"
 #include "ebb/ops/infer.h"
 

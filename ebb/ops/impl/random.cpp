@@ -25,7 +25,7 @@
 #include "ebb/ops/fallback.h"
 #include "ebb/ops/impl/copies.h"
 #include "ebb/ops/impl/new_tensors.h"
-#include "ebb/ops/impl/reduce.h"
+#include "ebb/ops/impl/reduce/reduce.h"
 #include "ebb/ops/impl/shape.h"
 #include "ebb/ops/impl/stretched.h"
 #include "ebb/ops/infer.h"

@@ -12,7 +12,7 @@
 #include "ebb/ops/impl/copies.h"
 #include "ebb/ops/impl/index.h"
 #include "ebb/ops/impl/new_tensors.h"
-#include "ebb/ops/impl/reduce.h"
+#include "ebb/ops/impl/reduce/reduce.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/view_of.h"
 

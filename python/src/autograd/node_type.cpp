@@ -11,7 +11,7 @@
 #include "ebb/autograd/history/variable.h"
 #include "ebb/core/base/error.h"
 #include "ebb/core/base/location.h"
-#include "python/src/autograd/function_node.h"
+#include "python/src/autograd/function/function_node.h"
 #include "python/src/autograd/hooks.h"
 #include "python/src/autograd/node_object.h"
 #include "python/src/autograd/saved_values.h"

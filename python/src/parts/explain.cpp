@@ -1,4 +1,4 @@
-// python/src/parts/explain.cpp -- ebb/graph/explain.h, for python/ebb/graphs/explain.py.
+// python/src/parts/explain.cpp -- ebb/graph/explain.h, for python/ebb/graphs/explanation.py.
 //
 // A step is a tuple: op, module, place, kind, cut, is_freed, hooks, times; a place is one of file,
 // line and function, or None.

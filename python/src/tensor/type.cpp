@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "python/src/autograd/function_node.h"
+#include "python/src/autograd/function/function_node.h"
 #include "python/src/autograd/hooks.h"
 #include "python/src/base/tensor_object.h"
 #include "python/src/tensor/slots.h"

@@ -1,6 +1,6 @@
 // tests/autograd/rules/recompute_test.cpp -- derivatives of fused ops from a composite of plain
 // ones.
-#include "ebb/autograd/rules/recompute.h"
+#include "ebb/autograd/rules/network/recompute.h"
 
 #include <gtest/gtest.h>
 

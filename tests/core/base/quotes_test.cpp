@@ -1,4 +1,4 @@
-// tests/core/base/quotes_test.cpp -- names in quotes; tests/python/tensor/test_names.py holds them
+// tests/core/base/quotes_test.cpp -- names in quotes; tests/python/tensor/test_repr.py holds them
 // against Python's repr().
 #include "ebb/core/base/quotes.h"
 

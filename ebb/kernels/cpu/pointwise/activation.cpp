@@ -1,5 +1,5 @@
 // ebb/kernels/cpu/pointwise/activation.cpp -- activation functions and their fused gradients for
-// floating types. relu and tanh are in pointwise_unary.cpp.
+// floating types. relu and tanh are in unary.cpp.
 #include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/simd/rows-inl.h"
 #include "ebb/kernels/cpu/simd/special-inl.h"

@@ -1,0 +1,81 @@
+// ebb/autograd/rules/network/loss_pointwise.cpp -- derivatives of the losses of
+// ops/loss_pointwise.yaml.
+#include "ebb/autograd/rules/network/loss_pointwise.h"
+
+#include <algorithm>
+
+#include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/history/in_blocks.h"
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/difference_loss_backward.h"
+#include "ebb/autograd/ops/div.h"
+#include "ebb/autograd/ops/expand.h"
+#include "ebb/autograd/ops/less.h"
+#include "ebb/autograd/ops/log.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/rsub.h"
+#include "ebb/autograd/ops/sub.h"
+#include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/ops/where.h"
+
+namespace ebb::autograd::rules {
+
+using kernels::Reduction;
+
+namespace {
+
+/// 1 where |input - target| < beta, else 0: a constant.
+Tensor is_below(const Tensor& input, const Tensor& target, double beta) {
+  const NoGradGuard guard;
+  const Tensor difference = sub(input, target);
+  return cast(less(mul(difference, difference), beta * beta), difference.dtype());
+}
+
+}  // namespace
+
+Tensor difference_loss_jvp(const Tensor& tangent, const Tensor& input, const Tensor& target,
+                           std::string_view kind, double beta, Reduction reduction) {
+  const Shape shape = broadcast_shapes("difference_loss", input.sizes(), target.sizes());
+  const Tensor values =
+      difference_loss_backward(expand(tangent, shape), input, target, kind, beta, Reduction::none);
+  if (reduction == Reduction::none) return values;
+  const Tensor total = sum(values);
+  // The loss of nothing is NaN, but no element of it has a share in that.
+  return reduction == Reduction::sum ? total : div(total, std::max<int64_t>(1, values.numel()));
+}
+
+Tensor difference_loss_bend(const Tensor& tangent, const Tensor& grad, const Tensor& input,
+                            const Tensor& target, std::string_view kind, double beta,
+                            Reduction reduction) {
+  const Shape shape = broadcast_shapes("difference_loss", input.sizes(), target.sizes());
+  const int64_t count = checked_numel("difference_loss", shape, 1);
+  return in_blocks(
+      [&](const Tensor& t, const Tensor& g, const Tensor& x, const Tensor& y) {
+        Tensor share = mul(t, g);
+        if (reduction == Reduction::mean) share = div(share, count);
+        if (kind == "square") return mul(share, 2);
+        if (kind == "absolute" || beta == 0) return mul(share, 0);
+        const Tensor below = mul(share, is_below(x, y, beta));
+        return kind == "huber" ? below : div(below, beta);
+      },
+      expand(tangent, shape), grad, input, target);
+}
+
+Tensor logistic_bend(const Tensor& slope, const Tensor& target) {
+  const Tensor share = add(slope, target);
+  return mul(share, rsub(share, 1));
+}
+
+Tensor bernoulli_slope(const Tensor& input, const Tensor& target) {
+  const Tensor spread = mul(input, rsub(input, 1));
+  return div(sub(input, target), where(less(spread, 1e-12), 1e-12, spread));
+}
+
+Tensor bernoulli_target_slope(const Tensor& input) {
+  const Tensor of_input = log(input), of_rest = log(rsub(input, 1));
+  return sub(where(less(of_rest, -100), -100, of_rest),
+             where(less(of_input, -100), -100, of_input));
+}
+
+}  // namespace ebb::autograd::rules

@@ -1,4 +1,0 @@
-// ebb/autograd/rules/running.h -- gradient rules of running extrema: those of reductions by index.
-#pragma once
-
-#include "ebb/autograd/rules/extrema.h"

@@ -1,0 +1,51 @@
+// ebb/ops/impl/linalg/linalg_matrices.h -- what bodies of linear algebra share: checks of operands,
+// copies in the order of LAPACK, and what is said when it fails.
+//
+// LAPACK wants matrices column by column. So operands are copied into memory of shape [...,
+// columns, rows], which kernels overwrite, and the results are that memory with the two dims
+// exchanged.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+
+#include "ebb/core/tensor/tensor.h"
+#include "ebb/kernels/kernel_table.h"
+#include "ebb/kernels/signatures_lapack.h"
+
+namespace ebb::ops::impl {
+
+/// All sizes but the last `count`.
+Shape leading_sizes(const Tensor& tensor, int count);
+/// Those of a batch, then two more.
+Shape matrix_shape(IntSpan batch, int64_t rows, int64_t columns);
+Shape vector_shape(IntSpan batch, int64_t size);
+
+/// Throws ShapeError unless it is a matrix or a batch of them, whose sizes LAPACK can count.
+void check_matrices(const char* op, const char* name, const Tensor& tensor);
+/// And they are square.
+void check_square(const char* op, const char* name, const Tensor& tensor);
+
+/// New memory with the matrices, repeated to fill `batch`, column by column.
+Tensor columns_of(const Tensor& matrices, IntSpan batch);
+inline Tensor columns_of(const Tensor& matrices) {
+  return columns_of(matrices, leading_sizes(matrices, 2));
+}
+/// New memory for matrices column by column, for a result beside `like`.
+Tensor new_columns(IntSpan batch, int64_t rows, int64_t count, DType dtype, const Tensor& like);
+/// Rows of a result that lies column by column.
+Tensor rows_of(const Tensor& columns);
+
+using LapackTable = kernels::KernelTable<kernels::LapackKernel>;
+/// Runs a kernel on contiguous operands of one batch, the first of which has its dtype. Returns
+/// what LAPACK said of each entry.
+Tensor run_lapack(const char* op, const LapackTable& table, IntSpan batch,
+                  std::initializer_list<Tensor> operands, int64_t option = 0);
+
+/// Throws LinAlgError for the first entry of `info` that is not 0: `op: what, got explain(info) at
+/// entry [1, 2]`.
+using Explain = std::string (*)(int info);
+void check_info(const char* op, const Tensor& info, const char* what, Explain explain,
+                const char* hint);
+
+}  // namespace ebb::ops::impl
