@@ -59,6 +59,10 @@ def set_device_index(device: Any) -> None:
 
 
 def _check_index(caller: str, device: Any) -> None:
+    if not isinstance(device, int | str | _C.device):
+        raise _C.DTypeError(
+            f"{caller}: device needs an index, a name or a device, got {type(device).__name__}"
+        )
     index = device if isinstance(device, int) else _C.device(device).index or 0
     found = current_accelerator()
     if index < 0:  # as what is restored after a block that had no device

@@ -10,6 +10,7 @@ import multiprocessing as _python
 from multiprocessing import *  # noqa: F403
 from typing import Any
 
+from ebb import errors
 from ebb._base import naming as _naming
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
 ]
 
 _STRATEGIES = ("file_system", "file_descriptor")
+_MOST_PROCESSES = 4096  # each takes some 30 MB: more is a mistake
 
 
 def get_all_sharing_strategies() -> set[str]:
@@ -56,8 +58,11 @@ def spawn(
         daemon: Whether they end with this process.
         start_method: As in ``multiprocessing.get_context``.
     Raises:
+        ValueError: For less than one process, or more than 4,096.
         RuntimeError: If one ended with an error, when ``join`` is set.
     """
+    if not 1 <= nprocs <= _MOST_PROCESSES:
+        raise errors.ValueError(f"spawn: nprocs needs 1 to {_MOST_PROCESSES}, got {nprocs}")
     context: Any = _python.get_context(start_method)
     started = [
         context.Process(target=fn, args=(number, *args), daemon=daemon) for number in range(nprocs)

@@ -96,6 +96,8 @@ def assert_close(
         raise ValueError(
             f"assert_close: needs both rtol and atol or none of them, got {rtol} and {atol}"
         )
+    if not (msg is None or isinstance(msg, str) or callable(msg)):
+        raise DTypeError(f"assert_close: msg needs a text or a function, got {type(msg).__name__}")
     options = _Options(rtol, atol, equal_nan, check_device, check_dtype, check_layout, check_stride)
     complaint = _difference(actual, expected, options, "", allow_subclasses, 0)
     if not complaint:

@@ -7,6 +7,8 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from ebb._base.arguments import check_callable
+
 _numbers = itertools.count()
 
 
@@ -27,6 +29,8 @@ class RemovableHandle:
         prepend: bool = False,
         when_removed: Callable[[], object] | None = None,
     ):
+        if when_removed is not None:
+            check_callable(when_removed)
         self._hooks = hooks
         self._number = next(_numbers)
         self._when_removed = when_removed

@@ -7,6 +7,8 @@ import types
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ebb import _C
+
 __all__ = [
     "enable_flash_sdp",
     "enable_math_sdp",
@@ -27,6 +29,12 @@ matmul = types.SimpleNamespace(
 _sdp = {"flash": True, "math": True, "mem_efficient": True}
 
 
+def _keep(caller: str, kernel: str, enabled: object) -> None:
+    if not isinstance(enabled, bool | int):
+        raise _C.DTypeError(f"{caller}: enabled needs a bool, got {type(enabled).__name__}")
+    _sdp[kernel] = bool(enabled)
+
+
 def is_built() -> bool:
     """Return False: CUDA is not part of the library; a plug-in may bring it."""
     return False
@@ -34,7 +42,7 @@ def is_built() -> bool:
 
 def enable_flash_sdp(enabled: bool) -> None:
     """Keep whether attention may use the kernel of that name."""
-    _sdp["flash"] = bool(enabled)
+    _keep("enable_flash_sdp", "flash", enabled)
 
 
 def flash_sdp_enabled() -> bool:
@@ -44,7 +52,7 @@ def flash_sdp_enabled() -> bool:
 
 def enable_math_sdp(enabled: bool) -> None:
     """Keep whether attention may use the kernel of that name."""
-    _sdp["math"] = bool(enabled)
+    _keep("enable_math_sdp", "math", enabled)
 
 
 def math_sdp_enabled() -> bool:
@@ -54,7 +62,7 @@ def math_sdp_enabled() -> bool:
 
 def enable_mem_efficient_sdp(enabled: bool) -> None:
     """Keep whether attention may use the kernel of that name."""
-    _sdp["mem_efficient"] = bool(enabled)
+    _keep("enable_mem_efficient_sdp", "mem_efficient", enabled)
 
 
 def mem_efficient_sdp_enabled() -> bool:
