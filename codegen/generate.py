@@ -29,8 +29,9 @@ from codegen import (  # noqa: E402
     emit_tests,
     emit_user,
 )
+from codegen.entry import load_family  # noqa: E402
 from codegen.kernel_types import SIGNATURES  # noqa: E402
-from codegen.model import Family, load_family  # noqa: E402
+from codegen.model import Family  # noqa: E402
 from codegen.modules import load_modules  # noqa: E402
 from codegen.signature import SchemaError  # noqa: E402
 

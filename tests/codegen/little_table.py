@@ -1,7 +1,8 @@
 # tests/codegen/little_table.py -- a family of the op table that a test writes.
 """``family_of``: rows given as text, read as if they stood in ops/little.yaml."""
 
-from codegen.model import Family, load_family
+from codegen.entry import load_family
+from codegen.model import Family
 
 
 def family_of(tmp_path, text) -> Family:

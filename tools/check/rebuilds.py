@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codegen.cpp import written_header
+from codegen.entry import load_family
 from codegen.generate import COMMON_EMITTERS, FAMILIES, FAMILY_EMITTERS, load_all, module_files
-from codegen.model import Family, load_family
+from codegen.model import Family
 from tools.check.repo import Problem, Repo
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-# tests/python/ops/reference_linalg.py -- NumPy references of linear algebra.
+# tests/python/ops/reference/linalg.py -- NumPy references of linear algebra.
 """Functions that ``op_reference.NAMED`` takes in."""
 
 from __future__ import annotations
@@ -138,7 +138,17 @@ def linalg_polar(a: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     return U @ Vh, (np.conj(Vh.swapaxes(-1, -2)) * S[..., None, :]) @ Vh
 
 
+def vector_norm(a: dict[str, Any]) -> np.ndarray:
+    size, p = np.abs(a["input"]), a["p"]
+    axes = {"axis": (tuple(a["dim"]) or None) if isinstance(a["dim"], list) else a["dim"]}
+    axes["keepdims"] = a["keepdim"]
+    if np.isinf(p):
+        return np.max(size, **axes) if p > 0 else np.min(size, **axes)
+    return np.sum(size != 0, **axes) + 0.0 if p == 0 else np.sum(size**p, **axes) ** (1 / p)
+
+
 NAMED = {
+    "vector_norm": vector_norm,
     "cholesky_solve": cholesky_solve,
     "cholesky_inverse": cholesky_inverse,
     "matrix_exp": matrix_exp,

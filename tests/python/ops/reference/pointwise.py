@@ -1,4 +1,4 @@
-# tests/python/ops/reference_pointwise.py -- NumPy references of pointwise ops that need a function.
+# tests/python/ops/reference/pointwise.py -- NumPy references of pointwise ops that need a function.
 """References named in ops/arithmetic.yaml, ops/activation.yaml and ops/math.yaml."""
 
 from __future__ import annotations

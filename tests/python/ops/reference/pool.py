@@ -1,4 +1,4 @@
-# tests/python/ops/reference_pool.py -- other windows, and bags of rows, plainly in NumPy.
+# tests/python/ops/reference/pool.py -- other windows, and bags of rows, plainly in NumPy.
 """References of ops/pool_kinds.yaml and ops/bag.yaml; the arguments come as one dict."""
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.python.ops.reference_conv import NAMED as POOLS, listed
+from tests.python.ops.reference.conv import NAMED as POOLS, listed
 
 
 def lp_pool(a: dict[str, Any], dims: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-# tests/python/ops/reference_igamma.py -- references of the incomplete gamma function, in decimals.
+# tests/python/ops/reference/igamma.py -- references of the incomplete gamma function, in decimals.
 #
 # One power series of positive terms with so many digits that 1 less its sum has enough left, but
 # in far tails. Where both operands are beyond a million, Temme's leading terms.
@@ -12,7 +12,7 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
-from tests.python.ops.reference_special import by_element, guarded
+from tests.python.ops.reference.special import by_element, guarded
 
 DIGITS = decimal.Context(prec=110, Emin=-(10**9), Emax=10**9)
 LARGE = 1e6

@@ -1,4 +1,4 @@
-# tests/python/ops/reference_recurrent.py -- recurrent layers and attention, plainly in NumPy.
+# tests/python/ops/reference/recurrent.py -- recurrent layers and attention, plainly in NumPy.
 """References for ops/rnn.yaml and ops/attention.yaml; the arguments come as one dict."""
 
 from __future__ import annotations

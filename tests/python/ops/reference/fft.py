@@ -1,4 +1,4 @@
-# tests/python/ops/reference_fft.py -- NumPy's Fourier transforms as references, in float64.
+# tests/python/ops/reference/fft.py -- NumPy's Fourier transforms as references, in float64.
 """Functions that ``op_reference.NAMED`` takes in."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# tests/python/ops/reference_orthogonal.py -- references of orthogonal polynomials.
+# tests/python/ops/reference/orthogonal.py -- references of orthogonal polynomials.
 #
 # NumPy's Clenshaw sums; the third and fourth kind of Chebyshev as sums of the second.
 """References named in ops/orthogonal.yaml."""
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from numpy import polynomial
 
-from tests.python.ops.reference_special import by_element
+from tests.python.ops.reference.special import by_element
 
 
 def single(evaluate: Callable[..., float]) -> Callable[[float, int], float]:

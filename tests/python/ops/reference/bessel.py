@@ -1,4 +1,4 @@
-# tests/python/ops/reference_bessel.py -- references of Bessel functions, as integrals.
+# tests/python/ops/reference/bessel.py -- references of Bessel functions, as integrals.
 #
 # Of periodic or quickly decaying functions, which sums over even points meet to the last digits.
 """References named in ops/bessel.yaml."""
@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from tests.python.ops.reference_special import by_element, guarded
+from tests.python.ops.reference.special import by_element, guarded
 
 ANGLES = (np.arange(2000) + 0.5) * math.pi / 2000
 STEP = 0.005

@@ -1,4 +1,4 @@
-# tests/python/ops/reference_sort.py -- what NumPy says of sorts: values and indices, the first of
+# tests/python/ops/reference/sort.py -- what NumPy says of sorts: values and indices, the first of
 # equal elements first. Included by op_reference.py.
 """NumPy references of sorts."""
 

@@ -1,4 +1,4 @@
-# tests/python/ops/reference_signal.py -- NumPy references of windows and of short transforms.
+# tests/python/ops/reference/signal.py -- NumPy references of windows and of short transforms.
 """Functions that ``op_reference.NAMED`` takes in."""
 
 from __future__ import annotations

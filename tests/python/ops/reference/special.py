@@ -1,4 +1,4 @@
-# tests/python/ops/reference_special.py -- references of special functions, number by number.
+# tests/python/ops/reference/special.py -- references of special functions, number by number.
 #
 # Inverses by bisection, gamma's kin by recurrence and asymptotic series, Bessel functions by
 # integrals: slower than the kernels, and by other formulas where there are any.

@@ -1,4 +1,4 @@
-# tests/python/ops/reference_conv.py -- convolution and pooling, plainly in NumPy.
+# tests/python/ops/reference/conv.py -- convolution and pooling, plainly in NumPy.
 """References for ops/conv.yaml, ops/pool.yaml, fold and unfold; the arguments come as one dict."""
 
 from __future__ import annotations

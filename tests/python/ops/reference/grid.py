@@ -1,4 +1,4 @@
-# tests/python/ops/reference_grid.py -- affine_grid and grid_sample, place by place in NumPy.
+# tests/python/ops/reference/grid.py -- affine_grid and grid_sample, place by place in NumPy.
 """References of ops/grid.yaml; the arguments come as one dict."""
 
 from __future__ import annotations

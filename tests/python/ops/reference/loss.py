@@ -1,4 +1,4 @@
-# tests/python/ops/reference_loss.py -- what NumPy says of the losses that compare tensors.
+# tests/python/ops/reference/loss.py -- what NumPy says of the losses that compare tensors.
 #
 # Each function gets the arguments of a call by name, in double precision.
 """NumPy references of ops/loss_pointwise.yaml and of the distances of ops/loss.yaml."""

@@ -1,4 +1,4 @@
-# tests/python/ops/reference_norm.py -- what NumPy says of the normalisations.
+# tests/python/ops/reference/norm.py -- what NumPy says of the normalisations.
 #
 # Each function gets the arguments of a call by name, in double precision.
 """NumPy references of layer_norm, rms_norm, group_norm, batch_norm and instance_norm."""

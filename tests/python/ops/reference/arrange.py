@@ -1,4 +1,4 @@
-# tests/python/ops/reference_arrange.py -- NumPy references of ops that rearrange elements or write
+# tests/python/ops/reference/arrange.py -- NumPy references of ops that rearrange elements or write
 # at an index. Each takes the op's arguments by name; op_reference.py lists them.
 """NumPy references of the families arrange and index."""
 

@@ -1,0 +1,425 @@
+# codegen/entry.py -- from the files of ops/ to the model: each row is checked as it is read.
+#
+# A file is parsed with its line numbers kept, each entry is checked against the manual
+# (ops/README.md), and every mistake names file, line and op. Start reading at load_family().
+"""Reads and checks the op table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from codegen.dtypes import KernelUse, image, parse_class, parse_kernel
+from codegen.model import NAMESPACES, Family, Op, SavedValue
+from codegen.operators import OperatorUse, parse_operator
+from codegen.signature import SchemaError, Signature, parse_signature
+
+KEYS = (
+    "op",
+    "doc",
+    "dtypes",
+    "dtype",
+    "kernel",
+    "impl",
+    "composite",
+    "check",
+    "devices",
+    "layouts",
+    "sparse",
+    "reads",
+    "grad",
+    "joint",
+    "save",
+    "not_differentiable",
+    "jvp",
+    "inplace",
+    "out",
+    "method",
+    "skip",
+    "namespace",
+    "aliases",
+    "spellings",
+    "defaults",
+    "python",
+    "operator",
+    "cost",
+    "amp",
+    "poles",
+    "generator",
+    "test",
+)
+PYTHON_KINDS = ("both", "method", "function", "private")
+# The dtype that a call computes in under autocast (ebb/autograd/history/autocast.h).
+AMP_LISTS = ("none", "lower", "float32", "widest", "first")
+# What decides whether a call takes long enough to release the GIL.
+COSTS = ("elements", "view", "copy", "product", "product_transposed")
+DTYPE_RULES = ("promote", "promote_float")
+CHECKS = (
+    "rank",
+    "min_rank",
+    "max_rank",
+    "dim",
+    "in_range",
+    "same_dtype",
+    "not_empty",
+    "holds",
+    "integer_power",
+    "no_zero_divisor",
+)
+
+
+def load_family(path: Path, shown_as: str | None = None) -> Family:
+    """Read one file of the table; a mistake raises SchemaError."""
+    shown = shown_as or f"{path.parent.name}/{path.name}"
+    try:
+        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark else 1
+        problem = getattr(error, "problem", None) or error
+        raise SchemaError(f"{shown}:{line}: yaml: {problem}") from error
+    if not isinstance(root, yaml.SequenceNode):
+        raise SchemaError(f"{shown}:1: file: needs a list of ops, got something else")
+    ops = [_Entry(node, path.stem, shown).to_op() for node in root.value]
+    seen: dict[str, Op] = {}
+    for op in ops:
+        first = seen.setdefault(op.full_name, op)
+        if first is not op:
+            raise SchemaError(
+                f"{shown}:{op.line}: {op.full_name}: already defined in line {first.line}"
+            )
+    return Family(path.stem, shown, ops)
+
+
+class _Entry:
+    """One entry on its way from YAML to Op."""
+
+    def __init__(self, node: yaml.Node, family: str, shown: str):
+        self.family = family
+        self.shown = shown
+        self.op_line = self.line = node.start_mark.line + 1
+        self.name = "?"
+        if not isinstance(node, yaml.MappingNode):
+            self.fail("needs keys such as `op:`, got something else")
+        self.values: dict[str, Any] = {}
+        self.lines: dict[str, int] = {}
+        constructor = yaml.SafeLoader("")
+        for key, value in node.value:
+            self.line = key.start_mark.line + 1
+            if key.value in self.values:
+                self.fail(f"key `{key.value}` is given twice")
+            self.values[key.value] = constructor.construct_object(value, deep=True)
+            self.lines[key.value] = self.line
+            if key.value == "op":
+                self.name = str(self.values["op"]).split("(")[0].strip()
+
+    def fail(self, text: str, key: str | None = None) -> None:
+        line = self.lines.get(key, self.op_line) if key else self.line
+        raise SchemaError(f"{self.shown}:{line}: {self.name}: {text}")
+
+    def guarded(self, key: str, parse: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a parser, whose error gets this entry's place."""
+        try:
+            return parse(*arguments)
+        except SchemaError as error:
+            self.fail(str(error), key)
+
+    def to_op(self) -> Op:
+        self.line = self.op_line
+        if not isinstance(self.values.get("op"), str):
+            self.fail("needs `op:` with a signature, got none")
+        for key in self.values:
+            if key not in KEYS:
+                self.fail(f"unknown key `{key}`; known are {', '.join(KEYS)}", key)
+        signature = self.guarded("op", parse_signature, self.values["op"])
+        rule, _, result = str(self.values.get("dtype", "")).partition("->")
+        op = Op(
+            signature=signature,
+            family=self.family,
+            file=self.shown,
+            line=self.op_line,
+            doc=self.text("doc"),
+            dtypes=self.accepted(signature),
+            dtype_rule=rule.strip(),
+            result_dtype=self.result_dtype(result.strip()),
+            is_impl=self.flag("impl"),
+            composite=self.composite(),
+            devices=self.choice("devices", ("one", "any"), "one"),
+            layouts=self.choice("layouts", ("strided", "any"), "strided"),
+            sparse=self.text("sparse"),
+            reads=self.choice("reads", ("values", "geometry"), "values"),
+            has_inplace=self.choice("inplace", (True, False, "copy"), False) is not False,
+            copies_inplace=self.values.get("inplace") == "copy",
+            has_out=self.values.get("out") is True,
+            copies_out=self.choice("out", (True, False, "copy"), False) == "copy",
+            is_method=self.flag("method"),
+            skip=self.text("skip"),
+            namespace=self.namespace(signature),
+            aliases=self.aliases(),
+            spellings=self.spellings(signature),
+            defaults=self.defaults(signature),
+            python=self.choice("python", PYTHON_KINDS, "both"),
+            cost=self.choice("cost", COSTS, "elements"),
+            takes_generator=self.flag("generator"),
+            test=self.values.get("test") or {},
+            not_differentiable=tuple(self.strings("not_differentiable")),
+        )
+        op.saved_values = self.saved_values()
+        op.kernels = self.kernels(op)
+        op.checks = self.checks(op)
+        op.operators = self.operators(op)
+        op.grad = self.gradients(op)
+        op.joint = self.joint(op)
+        op.jvp = self.forward_rule(op)
+        op.amp = self.amp(op)
+        op.poles = self.poles(op)
+        self.check_whole(op)
+        return op
+
+    def result_dtype(self, text: str) -> str:
+        """The C++ name of what stands behind `->` in `dtype`."""
+        known = {"": "same", "bool": "boolean", "real": "real", "complex": "complex"}
+        if text not in known:
+            self.fail(f"`dtype` needs bool, real or complex behind `->`, got `{text}`", "dtype")
+        return known[text]
+
+    def text(self, key: str) -> str:
+        value = self.values.get(key, "")
+        if not isinstance(value, str):
+            self.fail(f"`{key}` needs text, got {value!r}", key)
+        return " ".join(value.split())
+
+    def flag(self, key: str) -> bool:
+        value = self.values.get(key, False)
+        if not isinstance(value, bool):
+            self.fail(f"`{key}` needs true or false, got {value!r}", key)
+        return value
+
+    def strings(self, key: str) -> list[str]:
+        value = self.values.get(key, [])
+        value = [value] if isinstance(value, str) else value
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            self.fail(f"`{key}` needs a list of names, got {value!r}", key)
+        return value
+
+    def choice(self, key: str, known: tuple[Any, ...], default: Any) -> Any:
+        value = self.values.get(key, default)
+        if value not in known:
+            self.fail(f"`{key}` needs one of {', '.join(map(str, known))}, got {value!r}", key)
+        return value
+
+    def composite(self) -> str:
+        value = self.values.get("composite", "")
+        return "hand-written" if value is True else self.text("composite")
+
+    def namespace(self, signature: Signature) -> str:
+        value = self.choice("namespace", ("", *NAMESPACES), "")
+        if value and not signature.name.startswith(f"{value}_"):
+            self.fail(f"`namespace: {value}` needs a name that starts with {value}_", "namespace")
+        return value
+
+    def aliases(self) -> tuple[str, ...]:
+        found = tuple(self.strings("aliases"))
+        for alias in found:
+            if "." in alias and alias.partition(".")[0] not in NAMESPACES:
+                self.fail(f"`aliases` needs a namespace before the point, got {alias}", "aliases")
+        return found
+
+    def accepted(self, signature: Signature) -> dict[str, tuple[str, ...]]:
+        names = [p.name for p in signature.params if p.type.is_tensor or p.type.is_tensor_list]
+        value = self.values.get("dtypes", "any")
+        if isinstance(value, str):
+            value = dict.fromkeys(names, value)
+        if not isinstance(value, dict):
+            self.fail(f"`dtypes` needs a class or one per parameter, got {value!r}", "dtypes")
+        for name in value:
+            if name not in names:
+                self.fail(f"`dtypes` names `{name}`, which is no tensor parameter", "dtypes")
+        return {
+            name: self.guarded("dtypes", parse_class, str(value.get(name, "any"))) for name in names
+        }
+
+    def spellings(self, signature: Signature) -> dict[str, tuple[str, ...]]:
+        names = [param.name for param in signature.params]
+        found = {
+            name: (value,) if isinstance(value, str) else tuple(value)
+            for name, value in self.values.get("spellings", {}).items()
+        }
+        for name, spelled in found.items():
+            if name not in names or set(spelled) & set(names):
+                self.fail(f"`spellings` needs `parameter: other names`, got `{name}`", "spellings")
+        return found
+
+    def defaults(self, signature: Signature) -> dict[str, str]:
+        value = self.values.get("defaults", {})
+        for name in value:
+            if name not in [param.name for param in signature.params]:
+                self.fail(f"`defaults` names `{name}`, which is no parameter", "defaults")
+        return {name: str(default) for name, default in value.items()}
+
+    def saved_values(self) -> tuple[SavedValue, ...]:
+        saved = []
+        for declared, expression in (self.values.get("save") or {}).items():
+            words = declared.split()
+            if len(words) != 2 or words[0] not in ("int[]", "int", "bool", "float", "Scalar"):
+                self.fail(f"`save` needs `type name: expression`, got `{declared}`", "save")
+            saved.append(SavedValue(words[1], words[0], str(expression)))
+        return tuple(saved)
+
+    def kernels(self, op: Op) -> tuple[KernelUse, ...]:
+        if op.is_pointwise and len(self.strings("kernel")) != 1:
+            self.fail("needs one `kernel`, or `impl: true`, or `composite`")
+        if op.is_pointwise and op.dtype_rule not in DTYPE_RULES:
+            self.fail(
+                f"`dtype` needs one of {', '.join(DTYPE_RULES)}, got {op.dtype_rule!r}", "dtype"
+            )
+        if not op.is_pointwise and op.dtype_rule:
+            self.fail("`dtype` is for pointwise ops only; a body decides its own", "dtype")
+        promoted = [dtypes for name, dtypes in op.dtypes.items() if not op.is_condition(name)]
+        default = image(op.dtype_rule, promoted[-1] if promoted else ())
+        uses = [
+            self.guarded("kernel", parse_kernel, one, default) for one in self.strings("kernel")
+        ]
+        operands = [p.name for p in op.params if p.type.is_tensor or p.type.name == "Scalar"]
+        for use in uses:
+            for name in use.operands:
+                if name not in operands:
+                    self.fail(f"`kernel` names `{name}`, which is no operand", "kernel")
+        return tuple(use.with_operands(tuple(operands)) for use in uses)
+
+    def operators(self, op: Op) -> tuple[OperatorUse, ...]:
+        names = tuple(param.name for param in op.params)
+        if "operator" in self.values and any(
+            param.type.name not in ("Tensor", "Scalar") for param in op.params
+        ):
+            self.fail("`operator` is for ops of tensors and numbers alone", "operator")
+        return tuple(
+            self.guarded("operator", parse_operator, one, names) for one in self.strings("operator")
+        )
+
+    def checks(self, op: Op) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        parsed = []
+        for one in self.strings("check"):
+            match = re.fullmatch(r"(\w+)\(([^()]*)\)", one.strip())
+            if not match or match[1] not in CHECKS:
+                self.fail(
+                    f"`check` needs one of {', '.join(CHECKS)} with operands, got `{one}`", "check"
+                )
+            arguments = tuple(part.strip() for part in match[2].split(","))
+            names = [param.name for param in op.params]
+            for name in arguments:
+                if not name.isdigit() and name not in names:
+                    self.fail(f"`check` names `{name}`, which is no parameter", "check")
+            parsed.append((match[1], arguments))
+        return tuple(parsed)
+
+    def gradients(self, op: Op) -> dict[str, str]:
+        value = self.values.get("grad")
+        names = [param.name for param in (*op.tensors, *op.tensor_lists)]
+        if op.composite:
+            if value is not None:
+                self.fail("`grad` is not for composites: their parts have gradients", "grad")
+            return {}
+        if value == "none" or not names:
+            return {}
+        if not isinstance(value, dict):
+            self.fail("needs `grad: none` or a formula per tensor parameter")
+        formulas = {name: str(formula) for name, formula in value.items()}
+        for name in formulas:
+            if name not in names:
+                self.fail(f"`grad` names `{name}`, which is no tensor parameter", "grad")
+        for name in names:
+            if name not in formulas:
+                self.fail(f"`grad` needs a formula or `none` for `{name}`", "grad")
+        return {name: formulas[name] for name in names}
+
+    def joint(self, op: Op) -> str:
+        text = self.text("joint")
+        is_named = any(re.search(r"\bjoint\b", formula) for formula in op.grad.values())
+        if is_named and not text:
+            self.fail("`grad` names `joint`, which needs a key of its own", "grad")
+        if text and not is_named:
+            self.fail("`joint` needs a formula in `grad` that names it", "joint")
+        return text
+
+    def forward_rule(self, op: Op) -> str | dict[str, str]:
+        default = "auto" if op.is_pointwise and op.is_differentiable else "none"
+        value = self.values.get("jvp", default)
+        if isinstance(value, dict):
+            for name in value:
+                if name == "joint" and len(value) == 1:
+                    continue
+                if op.grad.get(name, "none") == "none":
+                    self.fail(f"`jvp` names `{name}`, which has no gradient", "jvp")
+            return {name: str(formula) for name, formula in value.items()}
+        if value not in ("auto", "linear", "none"):
+            self.fail(
+                f"`jvp` needs auto, linear, none or a rule per parameter, got {value!r}", "jvp"
+            )
+        return value
+
+    def amp(self, op: Op) -> str:
+        """Its list; an op that computes, and is recorded, must be on one."""
+        value = self.choice("amp", AMP_LISTS, "") if "amp" in self.values else ""
+        may_be_cast = (
+            not op.is_inplace
+            and op.composite != "hand-written"
+            and (op.is_differentiable or bool(op.composite))
+        )
+        if value not in ("", "none") and not may_be_cast:
+            self.fail("`amp` is for recorded ops and expressions of them, not in-place", "amp")
+        if value:
+            return value
+        if op.python == "private" or op.composite or not may_be_cast:
+            return "none"
+        if op.is_pointwise:
+            return "widest"
+        if op.cost in ("view", "copy"):
+            return "none"
+        if op.cost != "elements":
+            return "lower"
+        self.fail(f"needs `amp`, one of {', '.join(AMP_LISTS)}")
+
+    def poles(self, op: Op) -> dict[str, tuple[float | str, ...]]:
+        """By tensor parameter: the numbers at which a result may be infinite, or `any`."""
+        value = self.values.get("poles", {})
+        names = {param.name for param in op.tensors}
+        if not isinstance(value, dict) or not names.issuperset(value):
+            self.fail("`poles` needs {tensor parameter: numbers}", "poles")
+        return {
+            name: ("any",)
+            if pole == "any"
+            else tuple(float(one) for one in (pole if isinstance(pole, list) else [pole]))
+            for name, pole in value.items()
+        }
+
+    def check_whole(self, op: Op) -> None:
+        if not op.doc:
+            self.fail("needs `doc` with at least one sentence, got none")
+        if op.sparse and (op.composite or op.layouts == "any"):
+            self.fail("`sparse` is for ops that know strided operands only", "sparse")
+        if op.is_impl and op.composite:
+            self.fail("`impl` and `composite` exclude each other", "composite")
+        if op.composite and any(kind != "same_dtype" for kind, _ in op.checks):
+            self.fail(
+                "a composite knows `check: same_dtype(a, b)` alone; its body does others", "check"
+            )
+        if op.is_inplace and (not op.params or op.params[0].name != "self"):
+            self.fail("an op that ends in `_` needs `Tensor self` first", "op")
+        if op.namespace and op.has_inplace:
+            self.fail("`inplace` is not for functions of a namespace", "inplace")
+        if op.has_inplace and (not op.params or op.params[0].type.name != "Tensor"):
+            self.fail("`inplace` needs a tensor as first parameter", "inplace")
+        if len(op.tensor_lists) > 1:
+            self.fail("needs at most one list of tensors", "op")
+        for name in op.not_differentiable:
+            if name not in [result.name for result in op.results]:
+                self.fail(
+                    f"`not_differentiable` names `{name}`, which is no result", "not_differentiable"
+                )
+        if not op.test:
+            self.fail("needs `test` rows, or `test: {none: why}`")

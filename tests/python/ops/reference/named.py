@@ -1,0 +1,43 @@
+# tests/python/ops/reference/named.py -- every reference that rows of the op table name.
+from tests.python.ops.reference import (
+    arrange,
+    bessel,
+    class_loss,
+    conv,
+    fft,
+    grid,
+    igamma,
+    index,
+    linalg,
+    loss,
+    norm,
+    orthogonal,
+    pointwise,
+    pool,
+    recurrent,
+    signal,
+    sort,
+    special,
+)
+
+MODULES = (
+    arrange,
+    bessel,
+    class_loss,
+    conv,
+    fft,
+    grid,
+    igamma,
+    index,
+    linalg,
+    loss,
+    norm,
+    orthogonal,
+    pointwise,
+    pool,
+    recurrent,
+    signal,
+    sort,
+    special,
+)
+NAMED = {name: function for module in MODULES for name, function in module.NAMED.items()}
