@@ -8,7 +8,7 @@ import ebb.nn.functional as F
 from ebb import _C, nn
 from tests.python.autograd.forward_support import check_tangents
 from tests.python.leaves import leaf_of
-from tests.python.ops import reference_norm
+from tests.python.ops.reference import norm as reference_norm
 
 RNG = np.random.default_rng(3)
 

@@ -13,25 +13,8 @@ from typing import Any
 import numpy as np
 
 import ebb
-from tests.python.ops import (
-    reference_arrange,
-    reference_bessel,
-    reference_conv,
-    reference_fft,
-    reference_grid,
-    reference_igamma,
-    reference_linalg,
-    reference_loss,
-    reference_norm,
-    reference_orthogonal,
-    reference_pointwise,
-    reference_pool,
-    reference_recurrent,
-    reference_signal,
-    reference_sort,
-    reference_special,
-)
 from tests.python.ops.op_rows import ALL_DTYPES, BOOL, COMPLEX, FLOATING, INTEGERS, Row, wide_array
+from tests.python.ops.reference.named import NAMED
 
 RANKS = (BOOL, INTEGERS, FLOATING, COMPLEX)
 
@@ -43,105 +26,6 @@ TOLERANCE = {
     "float64": 1e-13,
     "complex64": 3e-6,
     "complex128": 1e-13,
-}
-
-
-def scatter_add(a: dict[str, Any]) -> np.ndarray:
-    out = a["input"].copy()
-    for place in np.ndindex(a["index"].shape):
-        target = list(place)
-        target[a["dim"]] = a["index"][place]
-        out[tuple(target)] += a["src"][place]
-    return out
-
-
-def index_add(a: dict[str, Any]) -> np.ndarray:
-    out = np.moveaxis(a["input"].copy(), a["dim"], 0)
-    source = np.moveaxis(a["source"], a["dim"], 0)
-    for position, target in enumerate(a["index"]):
-        out[target] += np.asarray(a.get("alpha", 1) * source[position]).astype(out.dtype)
-    return np.moveaxis(out, 0, a["dim"])
-
-
-def vector_norm(a: dict[str, Any]) -> np.ndarray:
-    size, p = np.abs(a["input"]), a["p"]
-    axes = {"axis": (tuple(a["dim"]) or None) if isinstance(a["dim"], list) else a["dim"]}
-    axes["keepdims"] = a["keepdim"]
-    if np.isinf(p):
-        return np.max(size, **axes) if p > 0 else np.min(size, **axes)
-    return np.sum(size != 0, **axes) + 0.0 if p == 0 else np.sum(size**p, **axes) ** (1 / p)
-
-
-def _reduced(losses: np.ndarray, weights: Any, reduction: str) -> np.ndarray:
-    if reduction == "none":
-        return losses
-    return np.sum(losses) if reduction == "sum" else np.sum(losses) / np.sum(weights)
-
-
-def _batched(a: dict[str, Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return scores [N, C, M], classes [N, M], the weight per class and per target."""
-    scores, target = a["input"], a["target"]
-    if scores.ndim == 1:
-        scores, target = scores[None], np.asarray(target)[None]
-    flat = scores.reshape(scores.shape[0], scores.shape[1], -1)
-    classes = target.reshape(flat.shape[0], flat.shape[2])
-    per_class = a.get("weight")
-    per_class = np.ones(flat.shape[1]) if per_class is None else per_class
-    counted = np.where(classes == a.get("ignore_index", -100), 0, per_class[classes])
-    return flat, classes, per_class, counted
-
-
-def nll_loss(a: dict[str, Any]) -> np.ndarray:
-    flat, classes, _, counted = _batched(a)
-    picked = np.take_along_axis(flat, classes[:, None, :], axis=1)[:, 0, :]
-    losses = (-picked * counted).reshape(a["target"].shape)
-    return _reduced(losses, counted, a.get("reduction", "mean"))
-
-
-def _log_softmax(values: np.ndarray, axis: int) -> np.ndarray:
-    shifted = values - np.max(values, axis, keepdims=True)
-    return shifted - np.log(np.sum(np.exp(shifted), axis, keepdims=True))
-
-
-def cross_entropy(a: dict[str, Any]) -> np.ndarray:
-    logs = _log_softmax(a["input"], 0 if a["input"].ndim == 1 else 1)
-    smoothing = a.get("label_smoothing", 0.0)
-    reduction = a.get("reduction", "mean")
-    if a["target"].dtype.kind == "f":
-        count = a["input"].shape[1]
-        target = a["target"] * (1 - smoothing) + smoothing / count
-        losses = -np.sum(logs * target, axis=1)
-        return _reduced(losses, np.ones_like(losses), reduction)
-    given = {**a, "input": logs}
-    hard = nll_loss(given)
-    flat, _, per_class, counted = _batched(given)
-    smooth = -np.sum(flat * per_class[None, :, None], axis=1) * (counted != 0)
-    smooth = _reduced(smooth.reshape(a["target"].shape), counted, reduction)
-    return (1 - smoothing) * hard + smoothing / flat.shape[1] * smooth
-
-
-NAMED = {
-    **reference_arrange.NAMED,
-    **reference_bessel.NAMED,
-    **reference_pointwise.NAMED,
-    **reference_pool.NAMED,
-    "scatter_add": scatter_add,
-    "index_add": index_add,
-    "nll_loss": nll_loss,
-    "cross_entropy": cross_entropy,
-    **reference_conv.NAMED,
-    **reference_fft.NAMED,
-    **reference_igamma.NAMED,
-    **reference_linalg.NAMED,
-    **reference_grid.NAMED,
-    **reference_loss.NAMED,
-    **reference_norm.NAMED,
-    **reference_orthogonal.NAMED,
-    **reference_recurrent.NAMED,
-    **reference_signal.NAMED,
-    **reference_sort.NAMED,
-    **reference_special.NAMED,
-    "vector_norm": vector_norm,
 }
 
 

@@ -10,7 +10,7 @@ import ebb
 from ebb import _C, nn
 from ebb.nn import functional
 from tests.python.autograd.forward_support import check_tangents
-from tests.python.ops import reference_recurrent
+from tests.python.ops.reference import recurrent as reference_recurrent
 
 sdpa = functional.scaled_dot_product_attention
 

@@ -8,7 +8,7 @@ import pytest
 import ebb
 from ebb import nn
 from tests.python.autograd.forward_support import check_tangents
-from tests.python.ops import reference_recurrent
+from tests.python.ops.reference import recurrent as reference_recurrent
 
 KINDS = {
     "LSTM": (nn.LSTM, nn.LSTMCell, reference_recurrent.lstm_layer, 2),
