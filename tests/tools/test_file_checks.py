@@ -1,7 +1,7 @@
 # tests/tools/test_file_checks.py -- openings, banned code, hygiene and names fail on bad input.
 import pytest
 
-from tools.check import banned, hygiene, openings, rooms, test_names
+from tools.check import banned, hygiene, mentions, openings, rooms, test_names
 
 
 @pytest.mark.parametrize(
@@ -104,3 +104,21 @@ def test_a_folder_of_tests_that_mirrors_no_room_is_found():
 def test_a_readme_of_41_lines_is_too_long(make_repo):
     [problem] = rooms.check(make_repo({"tools/README.md": "\n" * 41}))
     assert problem.text == "README needs at most 40 lines, got 41"
+
+
+def test_a_file_that_a_comment_or_a_readme_names_and_that_is_gone_is_found(make_repo):
+    files = {
+        "ebb/core/a.h": "// See ebb/core/b.h, core/c.h, ebb/core/a.cpp (generated), tools/x.sh.\n",
+        "ebb/core/README.md": "| `a.h`, `gone.h` | start in `core/a.h` |\n",
+        "tools/x.sh": "",
+    }
+    repo = make_repo(files)
+    assert mentions.check(repo) == []  # what is generated is not known yet
+    made = repo.root / "build/release/generated/ebb/core"
+    made.mkdir(parents=True)
+    (made / "a.cpp").write_text("")
+    found = {(problem.path, problem.text) for problem in mentions.check(repo)}
+    assert found == {
+        ("ebb/core/a.h", "ebb/core/b.h is gone"),
+        ("ebb/core/README.md", "gone.h is gone"),
+    }
