@@ -32,7 +32,8 @@ TEST(Plugin, IsNamedAmongTheDevicesOfAnError) {
   sim();  // loads it
   const std::string text = error_of<ValueError>([] { parse_device("gpu"); });
   EXPECT_EQ(text,
-            "device: needs 'cpu', 'cuda', 'meta', 'sim' or the name of a loaded plug-in, with an "
+            "device: needs 'cpu', 'cuda', 'meta', 'opencl', 'sim' or the name of a loaded plug-in, "
+            "with an "
             "optional "
             "':index' from 0 to 127, got 'gpu'");
 }

@@ -4,6 +4,7 @@
 
 #include "ebb/core/base/error.h"
 #include "ebb/core/base/quotes.h"
+#include "ebb/core/device/bundled_device.h"
 #include "ebb/core/device/device.h"
 #include "ebb/core/device/device_plugin.h"
 #include "ebb/core/device/meta_device.h"
@@ -21,10 +22,10 @@ const char* name_of_type(DeviceType type) {
 }
 
 [[noreturn]] void throw_bad_device(const std::string& text) {
-  std::string names = "'cpu', 'cuda', 'meta'";
+  std::string names = "'cpu', 'cuda', 'meta', 'opencl'";
   for (const DeviceType type : {DeviceType::custom, DeviceType::second_custom}) {
-    if (find_plugin(type) != nullptr && !is_meta({type}))
-      names += str(", '", name_of_type(type), '\'');
+    const bool is_named = is_meta({type}) || std::string_view(name_of_type(type)) == "opencl";
+    if (find_plugin(type) != nullptr && !is_named) names += str(", '", name_of_type(type), '\'');
   }
   // The text may be anything a user typed: show a bounded part of it.
   throw ValueError(str("device: needs ", names,
@@ -52,6 +53,7 @@ Device parse_device(const std::string& text) {
     const bool is_number = first != last && end == last && status == std::errc{};
     if (!is_number || index < 0 || index >= kMaxDevices) throw_bad_device(text);
   }
+  detail::load_bundled_plugin(name);
   if (name == "meta") return {meta_device_type(), static_cast<int8_t>(index)};
   for (int type = 0; type < kDeviceTypeCount; ++type) {
     const auto kind = static_cast<DeviceType>(type);

@@ -28,7 +28,8 @@ TEST(Device, IsPrintedAsItIsRead) {
 
 TEST(Device, RefusesAnyOtherText) {
   EXPECT_EQ(refusal("gpu"),
-            "device: needs 'cpu', 'cuda', 'meta' or the name of a loaded plug-in, with an optional "
+            "device: needs 'cpu', 'cuda', 'meta', 'opencl' or the name of a loaded plug-in, with "
+            "an optional "
             "':index' from 0 to 127, got 'gpu'");
   for (const char* text : {"", ":", ":0", "cpu:", "cuda:-1", "cuda:128", "cuda:1 ", "cuda: 1",
                            "cuda:99999999999999999999", "CPU", "cuda:1:2", "cuda:+1"}) {
