@@ -15,7 +15,7 @@ struct KernelInfo {
   const char* type;
   uint32_t dtypes;     // bit i: the CPU must have a kernel for DType(i)
   uint32_t signature;  // a hash of the name and the C++ function type
-  bool (*has_cpu)(DType dtype);
+  bool (*has)(KernelKey key);
   void (*set)(KernelKey key, void (*function)());  // the function is of that type
   // Sets one that does nothing, for all dtypes; there is none where a result's shape is what the
   // kernel finds among elements.

@@ -31,12 +31,27 @@ void register_kernel(std::string_view name, uint32_t signature, kernels::KernelK
 
 }  // namespace ebb::ops
 
-int64_t ebb_kernel_dtypes(const char* name) {
+namespace {
+
+int64_t dtypes_on(const char* name, ebb::Backend backend) {
   const ebb::kernels::KernelInfo* const info = ebb::ops::find_kernel(name);
   if (info == nullptr) return -1;
   int64_t dtypes = 0;
   for (int index = 0; index < ebb::kDTypeCount; ++index) {
-    if (info->has_cpu(static_cast<ebb::DType>(index))) dtypes |= int64_t{1} << index;
+    const auto dtype = static_cast<ebb::DType>(index);
+    if (info->has({backend, ebb::Layout::strided, dtype})) dtypes |= int64_t{1} << index;
   }
   return dtypes;
+}
+
+}  // namespace
+
+int64_t ebb_kernel_dtypes(const char* name) { return dtypes_on(name, ebb::Backend::cpu); }
+
+int64_t ebb_kernel_dtypes_on(const char* name, const char* device) {
+  try {
+    return dtypes_on(name, backend_of(ebb::parse_device(device)));
+  } catch (const ebb::Error&) {
+    return -1;
+  }
 }

@@ -20,3 +20,5 @@ EBB_API void register_kernel(std::string_view name, uint32_t signature, kernels:
 /// For tools that load the library: bit i is set if the kernel runs DType(i) on the CPU; -1 for an
 /// unknown name.
 extern "C" EBB_API int64_t ebb_kernel_dtypes(const char* name);
+/// The same of another device, "opencl:0"; -1 for one that is unknown, too.
+extern "C" EBB_API int64_t ebb_kernel_dtypes_on(const char* name, const char* device);

@@ -41,7 +41,7 @@ TEST(Register, EveryKernelHasEveryDTypeThatTheOpTableAsksFor) {
   for (const KernelInfo& kernel : all_kernels()) {
     for (int i = 0; i < kDTypeCount; ++i) {
       const bool is_wanted = (kernel.dtypes >> i & 1u) != 0;
-      EXPECT_TRUE(!is_wanted || kernel.has_cpu(static_cast<DType>(i)))
+      EXPECT_TRUE(!is_wanted || kernel.has({.dtype = static_cast<DType>(i)}))
           << kernel.name << " of " << name_of(static_cast<DType>(i));
     }
   }
