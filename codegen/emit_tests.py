@@ -51,6 +51,7 @@ def row(op: Op) -> dict[str, Any]:
         "differentiable": [name for name, formula in op.grad.items() if formula != "none"],
         "checks": [kind for kind, _ in op.checks],
         "is_composite": bool(op.composite),
+        "kernels": [use.name for use in op.kernels],
         "test": op.test,
     }
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from codegen.device_text import parse_device
 from codegen.dtypes import KernelUse, image, parse_class, parse_kernel
 from codegen.model import NAMESPACES, Family, Op, SavedValue
 from codegen.operators import OperatorUse, parse_operator
@@ -24,6 +25,7 @@ KEYS = (
     "dtypes",
     "dtype",
     "kernel",
+    "device",
     "impl",
     "composite",
     "check",
@@ -170,6 +172,7 @@ class _Entry:
         )
         op.saved_values = self.saved_values()
         op.kernels = self.kernels(op)
+        op.device = self.guarded("device", parse_device, self.values.get("device"), op.kernels)
         op.checks = self.checks(op)
         op.operators = self.operators(op)
         op.grad = self.gradients(op)

@@ -21,6 +21,7 @@ sys.path.insert(0, str(ROOT))
 from codegen import (  # noqa: E402
     emit_autograd,
     emit_common,
+    emit_devices,
     emit_jvp,
     emit_modules,
     emit_operators,
@@ -29,6 +30,7 @@ from codegen import (  # noqa: E402
     emit_tests,
     emit_user,
 )
+from codegen.device_text import FUNCTIONS  # noqa: E402
 from codegen.entry import load_family  # noqa: E402
 from codegen.kernel_types import SIGNATURES  # noqa: E402
 from codegen.model import Family  # noqa: E402
@@ -38,6 +40,7 @@ from codegen.signature import SchemaError  # noqa: E402
 FAMILY_EMITTERS = [emit_ops.emit, emit_autograd.emit, emit_jvp.emit, emit_python.emit]
 COMMON_EMITTERS = [
     emit_common.emit,
+    emit_devices.emit,
     emit_operators.emit,
     emit_tests.emit,
     emit_python.emit_common,
@@ -107,7 +110,7 @@ def print_outputs() -> None:
     folder = Path(__file__).parent
     for source in sorted([*folder.glob("*.py"), *folder.glob("templates/*")]):
         print("source", source)
-    for path in SIGNATURES:
+    for path in (*SIGNATURES, FUNCTIONS):
         print("source", path)
     for family in FAMILIES:
         print("table", table_path(family))

@@ -41,6 +41,7 @@ class Op:
     dtype_rule: str = ""  # promote or promote_float; empty unless pointwise
     result_dtype: str = "same"  # or boolean, real, complex: what the result has
     kernels: tuple[KernelUse, ...] = ()
+    device: dict[str, str] = field(default_factory=dict)  # kind of number -> expression
     is_impl: bool = False
     composite: str = ""  # a C++ expression, or "hand-written"
     checks: tuple[tuple[str, tuple[str, ...]], ...] = ()

@@ -21,6 +21,9 @@ def table(tmp_path):
     kernels.mkdir(parents=True)
     for header in (ROOT / "ebb" / "kernels").glob("signatures*.h"):
         shutil.copy(header, kernels)
+    devices = tmp_path / "ebb" / "devices" / "kernels"
+    devices.mkdir(parents=True)
+    shutil.copy(ROOT / "ebb" / "devices" / "kernels" / "functions.k", devices)
     return tmp_path
 
 

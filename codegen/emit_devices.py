@@ -1,0 +1,75 @@
+# codegen/emit_devices.py -- the pointwise kernels of all devices, as rows of expressions.
+#
+# ebb/devices/common/pointwise.h says what a row is. A kernel that several ops use has its
+# expression in one of their rows.
+"""Emitter of ebb/devices."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from codegen.cpp import environment
+from codegen.device_text import KINDS
+from codegen.emit_common import Kernel, kernels_of
+from codegen.model import Family, Op
+from codegen.signature import SchemaError
+
+FUNCTIONS = {
+    "UnaryKernel": "unary_row",
+    "BinaryKernel": "binary_row",
+    "TernaryKernel": "ternary_row",
+    "WhereKernel": "ternary_row",
+}
+
+
+@dataclass
+class DeviceRow:
+    """A kernel and its expressions."""
+
+    kernel: Kernel
+    op: Op
+
+    @property
+    def parameters(self) -> str:
+        """What expressions call the operands."""
+        return json.dumps(", ".join(self.op.kernels[0].operands))
+
+    @property
+    def text(self) -> tuple[str, list[str]]:
+        """All that is said of the kernel."""
+        return self.parameters, self.expressions
+
+    @property
+    def function(self) -> str:
+        """The template whose instance fills the kernel's table."""
+        return FUNCTIONS[self.kernel.type]
+
+    @property
+    def expressions(self) -> list[str]:
+        """One C++ literal per kind."""
+        texts = [self.op.device.get(kind) for kind in KINDS]
+        return ["nullptr" if text is None else json.dumps(text) for text in texts]
+
+
+def device_rows(families: list[Family]) -> list[DeviceRow]:
+    """All kernels with an expression, by name; two that differ are an error."""
+    kernels = {kernel.name: kernel for kernel in kernels_of(families)}
+    found: dict[str, DeviceRow] = {}
+    for op in (op for family in families for op in family.ops if op.device):
+        name = op.kernels[0].name
+        row = DeviceRow(kernels[name], op)
+        if name in found and found[name].text != row.text:
+            raise SchemaError(
+                f"{op.file}:{op.line}: {op.full_name}: `device` for kernel `{name}` is "
+                f"another one in {found[name].op.full_name}"
+            )
+        found.setdefault(name, row)
+    return [found[name] for name in sorted(found)]
+
+
+def emit(families: list[Family]) -> dict[str, str]:
+    """The one file."""
+    template = environment().get_template("pointwise_rows.cpp.j2")
+    path = "ebb/devices/common/pointwise_rows.cpp"
+    return {path: template.render(path=path, rows=device_rows(families))}
