@@ -1,0 +1,114 @@
+// ebb/devices/common/disk_cache.cpp -- reading and writing the files of the cache.
+#include "ebb/devices/common/disk_cache.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#include "ebb/core/base/flags.h"
+#include "ebb/core/base/str.h"
+
+namespace ebb::devices {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kMagic = "ebb kernel program 1\n";
+
+uint64_t hash_of(std::string_view text, uint64_t seed) {
+  uint64_t hash = 0xcbf29ce484222325u ^ seed;
+  for (const char letter : text) {
+    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+fs::path default_folder() {
+  if (const char* const base = std::getenv("XDG_CACHE_HOME"); base != nullptr && *base != 0) {
+    return fs::path(base) / "ebb" / "kernels";
+  }
+  const char* const home = std::getenv("HOME");
+  return home != nullptr && *home != 0 ? fs::path(home) / ".cache" / "ebb" / "kernels" : fs::path();
+}
+
+/// Empty if nothing is to be kept.
+const fs::path& folder() {
+  static const fs::path chosen = [] {
+    if (std::getenv("EBB_KERNEL_CACHE") == nullptr) return default_folder();
+    const std::string_view text = flag_in_environment("kernel_cache");
+    return text == "0" ? fs::path() : fs::path(text);
+  }();
+  return chosen;
+}
+
+fs::path file_of(const std::string& key) {
+  std::array<char, 40> name{};
+  std::snprintf(name.data(), name.size(), "%016llx%016llx.bin",
+                static_cast<unsigned long long>(hash_of(key, 0)),
+                static_cast<unsigned long long>(hash_of(key, 0x5bd1e995)));
+  return folder() / name.data();
+}
+
+std::string with_size(const std::string& text) {
+  const uint64_t size = text.size();
+  std::string bytes(sizeof size, 0);
+  std::memcpy(bytes.data(), &size, sizeof size);
+  return bytes + text;
+}
+
+std::string checksum_of(const std::string& text) {
+  const uint64_t hash = hash_of(text, 1);
+  std::string bytes(sizeof hash, 0);
+  std::memcpy(bytes.data(), &hash, sizeof hash);
+  return bytes;
+}
+
+}  // namespace
+
+std::optional<std::string> load_program(const std::string& key) {
+  if (folder().empty()) return std::nullopt;
+  std::ifstream file(file_of(key), std::ios::binary);
+  if (!file) return std::nullopt;
+  const std::string all(std::istreambuf_iterator<char>(file), {});
+  const std::string head = std::string(kMagic) + with_size(key);
+  const size_t fixed = head.size() + 2 * sizeof(uint64_t);
+  if (all.size() < fixed || all.compare(0, head.size(), head) != 0) return std::nullopt;
+  std::string program = all.substr(fixed);
+  const std::string tail = checksum_of(program) + with_size(program).substr(0, sizeof(uint64_t));
+  if (all.compare(head.size(), tail.size(), tail) != 0) return std::nullopt;
+  return program;
+}
+
+void store_program(const std::string& key, const std::string& program) {
+  if (folder().empty()) return;
+  static std::atomic<int> counter{0};
+  const fs::path target = file_of(key);
+  const fs::path draft = target.string() + str('.', getpid(), '.', counter++);
+  std::error_code ignored;
+  fs::create_directories(folder(), ignored);
+  bool is_written = false;
+  {
+    std::ofstream file(draft, std::ios::binary);
+    file << kMagic << with_size(key) << checksum_of(program)
+         << with_size(program).substr(0, sizeof(uint64_t)) << program;
+    file.flush();
+    is_written = file.good();
+  }
+  if (is_written) fs::rename(draft, target, ignored);
+  if (!is_written || ignored) fs::remove(draft, ignored);
+}
+
+void drop_program(const std::string& key) {
+  std::error_code ignored;
+  if (!folder().empty()) fs::remove(file_of(key), ignored);
+}
+
+}  // namespace ebb::devices

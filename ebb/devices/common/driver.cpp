@@ -1,0 +1,14 @@
+// ebb/devices/common/driver.cpp -- which back end this library is.
+#include "ebb/devices/common/driver.h"
+
+namespace ebb::devices {
+namespace {
+
+Driver* current = nullptr;  // set while the plug-in is loaded, before there is another thread
+
+}  // namespace
+
+Driver& driver() { return *current; }
+void set_driver(Driver& driver) { current = &driver; }
+
+}  // namespace ebb::devices

@@ -1,0 +1,89 @@
+// ebb/devices/common/driver.h -- what a back end does for kernels: compile, launch, lend memory.
+//
+// Everything else of this room is written against Driver and knows neither OpenCL nor CUDA. A
+// process may hold several back ends; each is a library of its own with its own copy of this room,
+// so that driver() is the one of the library.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "ebb/kernels/tensor_view.h"
+
+namespace ebb::devices {
+
+/// What kernels are tuned by.
+struct Traits {
+  bool has_float64 = false;
+  bool is_cpu = false;        // a work group runs as a loop on one core
+  uint32_t group_size = 256;  // items of a group of pointwise kernels
+  uint32_t units = 1;         // groups that run at the same time, roughly
+};
+
+/// A compiled kernel of one device. Lives as long as the process.
+class Kernel {
+ public:
+  Kernel() = default;
+  virtual ~Kernel() = default;
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+};
+
+/// One argument of a kernel: the address of device memory, or bytes that are copied.
+struct Argument {
+  const void* data = nullptr;  // the address itself, or where the bytes are during the call
+  size_t bytes = 0;            // 0: an address
+};
+
+/// How many groups of how many items run; `group_size` must be what the kernel was compiled for.
+struct Grid {
+  int64_t groups = 1;
+  uint32_t group_size = 1;
+};
+
+/// Implemented by each back end. All functions may be called by several threads at once; they throw
+/// DeviceError, naming the op, the device and the call that failed.
+class Driver {
+ public:
+  Driver() = default;
+  virtual ~Driver() = default;
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  virtual const Traits& traits(int device) const = 0;
+  /// Compiles `source` (the prelude of the language comes before it) and returns the kernel named
+  /// `entry`. From the cache on disk where it has it. Takes a lock and up to a second.
+  virtual std::unique_ptr<Kernel> compile(int device, const char* op, const std::string& source,
+                                          const char* entry) = 0;
+  /// Queues the kernel on the context's stream and returns.
+  virtual void launch(const kernels::Context& context, const char* op, Kernel& kernel, Grid grid,
+                      std::span<const Argument> arguments) = 0;
+  /// Memory for the length of a few launches on the context's stream, aligned to 64 bytes.
+  virtual void* borrow(const kernels::Context& context, size_t bytes) = 0;
+  virtual void give_back(const kernels::Context& context, void* memory, size_t bytes) noexcept = 0;
+};
+
+/// The back end that this library is; set once, before any kernel runs.
+Driver& driver();
+void set_driver(Driver& driver);
+
+/// Memory between two kernels of one op: goes back in stream order at the end of the scope.
+class Scratch {
+ public:
+  Scratch(const kernels::Context& context, size_t bytes)
+      : context_(context), bytes_(bytes), data_(driver().borrow(context, bytes)) {}
+  ~Scratch() { driver().give_back(context_, data_, bytes_); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  void* data() const { return data_; }
+
+ private:
+  kernels::Context context_;
+  size_t bytes_;
+  void* data_;
+};
+
+}  // namespace ebb::devices

@@ -1,0 +1,169 @@
+// ebb/devices/common/elementwise.cpp -- specialises, looks up and launches element-wise kernels.
+#include "ebb/devices/common/elementwise.h"
+
+#include <algorithm>
+#include <complex>
+#include <cstring>
+#include <type_traits>
+
+#include "ebb/core/base/error.h"
+#include "ebb/devices/common/geometry.h"
+#include "ebb/devices/common/source.h"
+#include "ebb/ops/view_of.h"
+
+namespace ebb::devices {
+
+using kernels::Context;
+using kernels::TensorView;
+
+namespace {
+
+constexpr const char* kLetters[kMostElementwise] = {"A", "B", "D"};
+
+template <typename To>
+Number stored(To value) {
+  Number number{};
+  std::memcpy(number.bytes, &value, sizeof(To));
+  return number;
+}
+
+template <typename From>
+Number converted(From value, Compute compute) {
+  switch (compute) {
+    case Compute::i32: return stored(static_cast<int32_t>(value));
+    case Compute::u32: return stored(static_cast<uint32_t>(value));
+    case Compute::i64: return stored(static_cast<int64_t>(value));
+    case Compute::u64: return stored(static_cast<uint64_t>(value));
+    case Compute::f32: return stored(static_cast<float>(value));
+    case Compute::f64: return stored(static_cast<double>(value));
+  }
+  __builtin_unreachable();
+}
+
+struct Call {
+  const Elementwise& work;
+  const TensorView& out;
+  std::span<const TensorView* const> operands;
+  LoopNest nest;
+  bool as_int32;
+  bool is_dense;
+  uint32_t group_size;
+};
+
+SpecKey key_of(const Call& call, int device) {
+  SpecKey key(call.work.family, device);
+  key.put(call.work.number, 16).put(static_cast<uint64_t>(call.work.compute), 4);
+  key.put(call.is_dense ? 0 : static_cast<uint64_t>(call.nest.rank()), 6);
+  key.put(call.as_int32, 1).put(static_cast<uint64_t>(call.out.dtype), 4);
+  for (const TensorView* view : call.operands) {
+    key.put(view->on_host, 1).put(static_cast<uint64_t>(view->dtype), 4);
+  }
+  return key;
+}
+
+Recipe recipe_of(const Call& call) {
+  const Elementwise& work = call.work;
+  const std::string entry = str("ebb_", work.op);
+  std::string source = compute_defines(work.compute, static_cast<int>(call.group_size));
+  source += define("NAME", entry);
+  source += define("INDEX", call.as_int32 ? "i32" : "i64");
+  source += define("RANK", str(call.is_dense ? 0 : call.nest.rank()));
+  source += define("OPERANDS", str(call.operands.size()));
+  source += define("OUT", text_of(call.out.dtype));
+  for (size_t one = 0; one < call.operands.size(); ++one) {
+    const TensorView& view = *call.operands[one];
+    source += view.on_host ? define(str(kLetters[one], "_NUMBER"), "")
+                           : define(kLetters[one], text_of(view.dtype));
+  }
+  source += define(str("EBB_EXPRESSION(", work.parameters, ")"), str("(", work.expression, ")"));
+  source += elements_k;
+  source += functions_k;
+  source += pointwise_k;
+  return {entry, source};
+}
+
+/// Throws MissingKernel, on which the op runs on the CPU, for a dtype that the device lacks.
+void check_dtypes(const Call& call, const Context& context) {
+  const bool has_double = driver().traits(context.device.index).has_float64;
+  const auto check = [&](DType dtype) {
+    const bool is_there = text_of(dtype) != nullptr && (has_double || dtype != DType::float64);
+    if (!is_there) ops::throw_no_kernel(call.work.op, dtype, context.device);
+  };
+  check(call.out.dtype);
+  for (const TensorView* view : call.operands) {
+    if (!view->on_host) check(view->dtype);
+  }
+}
+
+void launch(const Call& call, Kernel& kernel, const Context& context) {
+  Argument arguments[kMostElementwise + 3];
+  Number numbers[kMostElementwise];
+  char packed[kMostPacked];
+  size_t used = 0;
+  const auto add = [&](const void* data, size_t bytes) { arguments[used++] = {data, bytes}; };
+  const int64_t count = call.nest.numel();
+  const auto short_count = static_cast<int32_t>(count);
+  add(call.out.data, 0);
+  call.as_int32 ? add(&short_count, sizeof short_count) : add(&count, sizeof count);
+  for (size_t one = 0; one < call.operands.size(); ++one) {
+    const TensorView& view = *call.operands[one];
+    if (!view.on_host) {
+      add(view.data, 0);
+      continue;
+    }
+    numbers[one] = number_of(view, call.work.compute);
+    add(numbers[one].bytes, item_size(call.work.compute));
+  }
+  if (!call.is_dense) add(packed, call.nest.pack(call.as_int32, packed));
+  const Grid grid{(count + call.group_size - 1) / call.group_size, call.group_size};
+  driver().launch(context, call.work.op, kernel, grid, {arguments, used});
+}
+
+/// The result and the operands: numbers count as the result, whose strides they do not use.
+LoopNest nest_of(const TensorView& out, std::span<const TensorView* const> operands) {
+  const TensorView* all[kMostElementwise + 1] = {&out, &out, &out, &out};
+  for (size_t one = 0; one < operands.size(); ++one) {
+    if (!operands[one]->on_host) all[one + 1] = operands[one];
+  }
+  return {out.shape(), {all, operands.size() + 1}, true};
+}
+
+}  // namespace
+
+void run_elementwise(const Elementwise& work, const Context& context, const TensorView& out,
+                     std::span<const TensorView* const> operands) {
+  if (out.numel == 0) return;
+  const int device = context.device.index;
+  Call call{work, out, operands, nest_of(out, operands), true, true, 0};
+  call.is_dense = call.nest.is_dense();
+  call.as_int32 = call.nest.fits_int32();
+  call.group_size = driver().traits(device).group_size;
+  check_dtypes(call, context);
+  Kernel& kernel =
+      kernel_of(key_of(call, device), work.op, device, [&] { return recipe_of(call); });
+  launch(call, kernel, context);
+}
+
+std::string compute_defines(Compute compute, int group_size) {
+  std::string text = define("EBB_GROUP_SIZE", str(group_size)) + define("C", text_of(compute));
+  if (is_floating(compute)) text += define("EBB_C_FLOATING", "");
+  if (compute == Compute::f64) text += define("EBB_C_DOUBLE", "");
+  return text;
+}
+
+Number number_of(const TensorView& view, Compute compute) {
+  return visit_dtype(view.dtype, [&]<typename T>(TypeTag<T>) {
+    const T value = *view.as<const T>();
+    if constexpr (is_half(dtype_of<T>)) {
+      return converted(static_cast<float>(value), compute);
+    } else if constexpr (is_complex(dtype_of<T>)) {
+      return converted(value.real(), compute);  // never called: the dialect has none
+    } else {
+      return converted(value, compute);
+    }
+  });
+}
+Number number_of(int64_t value, Compute compute) { return converted(value, compute); }
+Number number_of(double value, Compute compute) { return converted(value, compute); }
+
+}  // namespace ebb::devices

@@ -1,0 +1,63 @@
+// ebb/devices/common/kernel_cache.h -- compiled kernels, by what they were specialised for.
+//
+// A family makes a SpecKey of everything that changes its source; the source itself is only put
+// together when the key is new. Look-ups take a shared lock and no memory.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+
+#include "ebb/devices/common/driver.h"
+
+namespace ebb::devices {
+
+/// Who asks, numbered so that keys of two families never meet.
+enum class Family : uint8_t { pointwise, cast, fill, arange, reduce };
+
+/// What a kernel is specialised for, as bits: family and device, then whatever the family puts.
+class SpecKey {
+ public:
+  SpecKey(Family family, int device) {
+    put(static_cast<uint64_t>(family), 8);
+    put(static_cast<uint64_t>(device), 8);
+  }
+  /// Appends a value of `bits` bits; there is room for 112 beside family and device.
+  SpecKey& put(uint64_t value, int bits) {
+    if (used_ + bits > 64 && used_ < 64) used_ = 64;
+    words_[static_cast<size_t>(used_ / 64)] |= value << (used_ % 64);
+    used_ += bits;
+    return *this;
+  }
+
+  friend bool operator==(const SpecKey& lhs, const SpecKey& rhs) {
+    return lhs.words_ == rhs.words_;
+  }
+  size_t hash() const {
+    return static_cast<size_t>((words_[0] * 0x9e3779b97f4a7c15u) ^ (words_[1] + (words_[0] >> 7)));
+  }
+
+ private:
+  std::array<uint64_t, 2> words_{};
+  int used_ = 0;
+};
+
+/// What a kernel is made of, once: its entry and its whole source, without the prelude.
+struct Recipe {
+  std::string entry;
+  std::string source;
+};
+
+/// The kernel for the key, compiled from what `recipe` returns if it is new. Throws DeviceError if
+/// it does not compile.
+Kernel& kernel_of(const SpecKey& key, const char* op, int device,
+                  const std::function<Recipe()>& recipe);
+
+/// `#define name value`, a line.
+std::string define(const std::string& name, const std::string& value);
+
+}  // namespace ebb::devices

@@ -1,0 +1,333 @@
+// ebb/devices/common/reduce.cpp -- plans a reduction: lanes, parts, and one or two launches.
+#include "ebb/devices/common/reduce.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <optional>
+
+#include "ebb/core/base/error.h"
+#include "ebb/devices/common/elementwise.h"
+#include "ebb/devices/common/geometry.h"
+#include "ebb/devices/common/source.h"
+#include "ebb/ops/view_of.h"
+
+namespace ebb::devices {
+
+using kernels::Context;
+using kernels::TensorView;
+
+namespace {
+
+/// The least work of a part, in elements: less is not worth another launch.
+constexpr int64_t kLeastPart = 4096;
+
+/// How the elements of a launch lie, and how they are shared out.
+struct Plan {
+  LoopNest kept;     // result, input
+  LoopNest reduced;  // input
+  bool as_int32 = true;
+  bool is_dense = true;  // the elements of a row follow each other
+  uint32_t group_size = 1;
+  uint32_t lanes = 1;
+  uint32_t chains = 1;
+  int64_t rows = 0;
+  int64_t total = 0;  // elements of a row
+  int64_t parts = 1;
+  int64_t length = 0;  // elements of a part
+};
+
+struct Shapes {
+  Shape kept;
+  Shape reduced;
+};
+
+Shapes split(const TensorView& input, const TensorView& out) {
+  Shapes shapes;
+  for (int dim = 0; dim < input.ndim; ++dim) {
+    const bool is_reduced = out.sizes[dim] == 1;
+    shapes.kept.push_back(is_reduced ? 1 : input.sizes[dim]);
+    shapes.reduced.push_back(is_reduced ? input.sizes[dim] : 1);
+  }
+  return shapes;
+}
+
+Plan plan_of(const TensorView& input, const TensorView& out, const Traits& traits) {
+  const Shapes shapes = split(input, out);
+  const TensorView* const both[] = {&out, &input};
+  const TensorView* const one[] = {&input};
+  Plan plan{LoopNest(shapes.kept, both, true), LoopNest(shapes.reduced, one, true)};
+  plan.rows = plan.kept.numel();
+  plan.total = plan.reduced.numel();
+  plan.is_dense = plan.reduced.is_dense();
+  plan.as_int32 = plan.kept.fits_int32() && plan.reduced.fits_int32();
+  plan.chains = traits.is_cpu ? 32 : 4;
+  const int64_t wanted = int64_t{traits.units} * (traits.is_cpu ? 4 : 8);  // groups
+  const int64_t most_parts = std::clamp<int64_t>(plan.total / kLeastPart, 1, 1024);
+  plan.parts = std::clamp<int64_t>(wanted / std::max<int64_t>(plan.rows, 1), 1, most_parts);
+  plan.length = std::max<int64_t>((plan.total + plan.parts - 1) / plan.parts, 1);
+  const int64_t slots = plan.rows * plan.parts;
+  if (traits.is_cpu) {
+    plan.lanes = 1;
+    plan.group_size = slots >= wanted * 64 ? 64 : slots >= wanted * 8 ? 8 : 1;
+  } else {
+    plan.group_size = traits.group_size;
+    const auto useful = static_cast<uint64_t>(std::max<int64_t>(plan.length / 4, 1));
+    plan.lanes = static_cast<uint32_t>(std::min<uint64_t>(std::bit_floor(useful), plan.group_size));
+  }
+  return plan;
+}
+
+/// What a launch reads and writes.
+struct Launch {
+  const char* in_type;
+  const char* out_type;
+  void* in;
+  void* out;
+  bool is_first;
+  bool is_last;
+};
+
+Recipe recipe_of(const Reduction& work, const Plan& plan, const Launch& launch) {
+  const std::string entry = str("ebb_", work.op);
+  std::string source = compute_defines(work.compute, static_cast<int>(plan.group_size));
+  source += define("NAME", entry);
+  source += define("INDEX", plan.as_int32 ? "i32" : "i64");
+  source += define("RANK", str(plan.kept.rank()));
+  source += define("REDUCED_RANK", str(std::max(plan.reduced.rank(), 1)));
+  source += define("REDUCED_DENSE", plan.is_dense ? "1" : "0");
+  source += define("LANES", str(plan.lanes)) + define("WIDE", str(plan.chains));
+  source += define("IN", launch.in_type) + define("OUT", launch.out_type);
+  source += define("INIT", str("((C)(", work.init, "))"));
+  source += define("MAP(x)", str("((C)(", launch.is_first ? work.map : "x", "))"));
+  source += define("COMBINE(x, y)", str("(", work.combine, ")"));
+  source += define("FINISH(x)", str("(", launch.is_last ? work.finish : "x", ")"));
+  source += elements_k;
+  source += functions_k;
+  source += reduce_k;
+  return {entry, source};
+}
+
+SpecKey key_of(const Reduction& work, const Plan& plan, DType in, DType out, const Launch& launch,
+               int device) {
+  SpecKey key(Family::reduce, device);
+  key.put(work.number, 8).put(static_cast<uint64_t>(work.compute), 4);
+  key.put(static_cast<uint64_t>(in), 4).put(static_cast<uint64_t>(out), 4);
+  key.put(static_cast<uint64_t>(plan.kept.rank()), 6);
+  key.put(static_cast<uint64_t>(plan.reduced.rank()), 6);
+  key.put(plan.as_int32, 1).put(plan.is_dense, 1);
+  key.put(launch.is_first, 1).put(launch.is_last, 1);
+  key.put(plan.group_size, 12).put(std::bit_width(plan.lanes), 5);
+  return key;
+}
+
+/// Collects the integers of a launch as the kernel's INDEX.
+class Arguments {
+ public:
+  explicit Arguments(bool as_int32) : as_int32_(as_int32) {}
+  void add(const void* data, size_t bytes) { arguments_[used_++] = {data, bytes}; }
+  void add(int64_t value) {
+    const size_t slot = numbers_++;
+    long_[slot] = value;
+    short_[slot] = static_cast<int32_t>(value);
+    if (as_int32_) {
+      add(&short_[slot], sizeof(int32_t));
+    } else {
+      add(&long_[slot], sizeof(int64_t));
+    }
+  }
+  std::span<const Argument> all() const { return {arguments_, used_}; }
+
+ private:
+  static constexpr size_t kMost = 12;
+  bool as_int32_;
+  size_t used_ = 0;
+  size_t numbers_ = 0;
+  Argument arguments_[kMost];
+  int64_t long_[kMost];
+  int32_t short_[kMost];
+};
+
+void launch(const Reduction& work, const Context& context, const Plan& plan, const Launch& launch,
+            Kernel& kernel, int64_t count) {
+  char kept[kMostPacked];
+  char reduced[kMostPacked] = {};
+  const size_t item = plan.as_int32 ? sizeof(int32_t) : sizeof(int64_t);
+  const size_t reduced_bytes = std::max(plan.reduced.pack(plan.as_int32, reduced),
+                                        2 * item);  // the struct has a dim at least
+  const Number parameter = number_of(work.parameter, work.compute);
+  Arguments arguments(plan.as_int32);
+  arguments.add(launch.out, 0);
+  arguments.add(launch.in, 0);
+  for (const int64_t value : {plan.rows, plan.total, plan.parts, plan.length, count}) {
+    arguments.add(value);
+  }
+  arguments.add(parameter.bytes, item_size(work.compute));
+  arguments.add(reduced, reduced_bytes);
+  if (plan.kept.rank() > 0) arguments.add(kept, plan.kept.pack(plan.as_int32, kept));
+  const int64_t rows_of_group = plan.group_size / plan.lanes;
+  const int64_t slots = plan.rows * plan.parts;
+  driver().launch(context, work.op, kernel,
+                  {(slots + rows_of_group - 1) / rows_of_group, plan.group_size}, arguments.all());
+}
+
+constexpr DType dtype_of_compute(Compute compute) {
+  constexpr DType kTypes[] = {DType::int32,  DType::uint32,  DType::int64,
+                              DType::uint64, DType::float32, DType::float64};
+  return kTypes[static_cast<int>(compute)];
+}
+
+void run(const Reduction& work, const Context& context, const TensorView& input,
+         const TensorView& out, bool is_first, int64_t count);
+
+/// Combines the parts, which lie in `partial`, into `out`.
+void combine_parts(const Reduction& work, const Context& context, const Plan& plan, void* partial,
+                   const TensorView& out, int64_t count) {
+  // The rows in the order of the first launch, as a view with one more dim, of the parts.
+  const int ndim = plan.kept.rank() + 1;
+  Shape sizes, strides, out_sizes, out_strides;
+  int64_t step = plan.rows * plan.parts;
+  for (int dim = 0; dim < ndim; ++dim) {
+    const bool is_part = dim == ndim - 1;
+    const int64_t size = is_part ? plan.parts : plan.kept.size(dim);
+    step /= size;
+    sizes.push_back(size);
+    strides.push_back(step);
+    out_sizes.push_back(is_part ? 1 : size);
+    out_strides.push_back(is_part ? 0 : plan.kept.stride(0, dim));
+  }
+  const TensorView parts{partial,
+                         sizes.begin(),
+                         strides.begin(),
+                         plan.rows * plan.parts,
+                         static_cast<uint8_t>(ndim),
+                         dtype_of_compute(work.compute)};
+  const TensorView target{out.data,  out_sizes.begin(),          out_strides.begin(),
+                          plan.rows, static_cast<uint8_t>(ndim), out.dtype};
+  run(work, context, parts, target, false, count);
+}
+
+void run(const Reduction& work, const Context& context, const TensorView& input,
+         const TensorView& out, bool is_first, int64_t count) {
+  const int device = context.device.index;
+  Plan plan = plan_of(input, out, driver().traits(device));
+  if (!is_first) {  // few: one item, or group, takes all parts of its row
+    plan.parts = 1;
+    plan.length = plan.total;
+  }
+  const DType partial_type = dtype_of_compute(work.compute);
+  const DType out_type = plan.parts == 1 ? out.dtype : partial_type;
+  std::optional<Scratch> partial;
+  if (plan.parts > 1) {
+    partial.emplace(context, static_cast<size_t>(plan.rows * plan.parts) * item_size(work.compute));
+  }
+  const Launch one{text_of(input.dtype),
+                   text_of(out_type),
+                   input.data,
+                   plan.parts == 1 ? out.data : partial->data(),
+                   is_first,
+                   plan.parts == 1};
+  Kernel& kernel = kernel_of(key_of(work, plan, input.dtype, out_type, one, device), work.op,
+                             device, [&] { return recipe_of(work, plan, one); });
+  launch(work, context, plan, one, kernel, count);
+  if (partial) combine_parts(work, context, plan, partial->data(), out, count);
+}
+
+}  // namespace
+
+void run_reduction(const Reduction& work, const Context& context, const TensorView& input,
+                   const TensorView& out) {
+  if (out.numel == 0) return;
+  const bool has_double = driver().traits(context.device.index).has_float64;
+  for (const DType dtype : {input.dtype, out.dtype}) {
+    const bool is_there = text_of(dtype) != nullptr && (has_double || dtype != DType::float64);
+    if (!is_there) ops::throw_no_kernel(work.op, dtype, context.device);
+  }
+  run(work, context, input, out, true, input.numel / out.numel);
+}
+
+namespace {
+
+/// What extrema begin with: the least (greatest) number of the type that is computed in, false or
+/// true of bool.
+const char* least_of(DType dtype, Compute compute) {
+  if (dtype == DType::boolean) return "0";
+  constexpr const char* kTexts[] = {"-2147483647 - 1", "0",        "-9223372036854775807L - 1", "0",
+                                    "-INFINITY",       "-INFINITY"};
+  return kTexts[static_cast<int>(compute)];
+}
+const char* greatest_of(DType dtype, Compute compute) {
+  if (dtype == DType::boolean) return "1";
+  constexpr const char* kTexts[] = {
+      "2147483647", "4294967295U", "9223372036854775807L", "18446744073709551615UL",
+      "INFINITY",   "INFINITY"};
+  return kTexts[static_cast<int>(compute)];
+}
+
+}  // namespace
+
+void run_sum(const Context& context, const TensorView& input, const TensorView& out) {
+  run_reduction({.number = 0, .op = "sum", .compute = compute_of(out.dtype)}, context, input, out);
+}
+
+void run_mean(const Context& context, const TensorView& input, const TensorView& out) {
+  run_reduction(
+      {.number = 1, .op = "mean", .finish = "x / (C)count", .compute = compute_of(input.dtype)},
+      context, input, out);
+}
+
+void run_prod(const Context& context, const TensorView& input, const TensorView& out) {
+  run_reduction({.number = 2,
+                 .op = "prod",
+                 .init = "1",
+                 .combine = "x * y",
+                 .compute = compute_of(out.dtype)},
+                context, input, out);
+}
+
+void run_amax(const Context& context, const TensorView& input, const TensorView& out) {
+  const Compute compute = compute_of(input.dtype);
+  run_reduction({.number = 3,
+                 .op = "amax",
+                 .init = least_of(input.dtype, compute),
+                 .combine = "larger(x, y)",
+                 .compute = compute},
+                context, input, out);
+}
+
+void run_amin(const Context& context, const TensorView& input, const TensorView& out) {
+  const Compute compute = compute_of(input.dtype);
+  run_reduction({.number = 4,
+                 .op = "amin",
+                 .init = greatest_of(input.dtype, compute),
+                 .combine = "smaller(x, y)",
+                 .compute = compute},
+                context, input, out);
+}
+
+void run_norm(const Context& context, const TensorView& input, double p, const TensorView& out) {
+  Reduction work{.op = "norm", .compute = compute_of(input.dtype), .parameter = p};
+  if (p == 2) {
+    work.number = 5;
+    work.map = "x * x";
+    work.finish = "sqrt(x)";
+  } else if (p == 1) {
+    work.number = 6;
+    work.map = "fabs(x)";
+  } else if (p == 0) {
+    work.number = 7;
+    work.map = "x != 0";
+  } else if (std::isinf(p)) {
+    work.number = p > 0 ? 8 : 9;
+    work.init = p > 0 ? "0" : "INFINITY";
+    work.map = "fabs(x)";
+    work.combine = p > 0 ? "larger(x, y)" : "smaller(x, y)";
+  } else {
+    work.number = 10;
+    work.map = "pow(fabs(x), parameter)";
+    work.finish = "pow(x, 1 / parameter)";
+  }
+  run_reduction(work, context, input, out);
+}
+
+}  // namespace ebb::devices

@@ -1,0 +1,45 @@
+// ebb/devices/common/reduce.h -- sums, products, extrema and norms over dims: kernels/reduce.k.
+//
+// run_reduction() cuts rows into parts where there are too few of them to fill the device, and
+// decides how many items share a row.
+#pragma once
+
+#include "ebb/devices/common/dtype_text.h"
+#include "ebb/devices/common/kernel_cache.h"
+#include "ebb/kernels/signatures.h"
+
+namespace ebb::devices {
+
+/// How elements are combined. `x` and `y` are what the texts call values of the computed type;
+/// `count` is how many elements a row has, `parameter` the number below.
+struct Reduction {
+  uint32_t number = 0;  // tells reductions apart
+  const char* op = "";
+  const char* init = "0";
+  const char* map = "x";
+  const char* combine = "x + y";
+  const char* finish = "x";
+  Compute compute = Compute::f32;
+  double parameter = 0;
+};
+
+/// Queues the reduction of `input` over each dim where `out`, of the same ndim, has size 1.
+void run_reduction(const Reduction& work, const kernels::Context& context,
+                   const kernels::TensorView& input, const kernels::TensorView& out);
+
+// kernels::ReduceKernel
+void run_sum(const kernels::Context&, const kernels::TensorView& input,
+             const kernels::TensorView& out);
+void run_mean(const kernels::Context&, const kernels::TensorView& input,
+              const kernels::TensorView& out);
+void run_prod(const kernels::Context&, const kernels::TensorView& input,
+              const kernels::TensorView& out);
+void run_amax(const kernels::Context&, const kernels::TensorView& input,
+              const kernels::TensorView& out);
+void run_amin(const kernels::Context&, const kernels::TensorView& input,
+              const kernels::TensorView& out);
+/// kernels::NormKernel
+void run_norm(const kernels::Context&, const kernels::TensorView& input, double p,
+              const kernels::TensorView& out);
+
+}  // namespace ebb::devices

@@ -1,0 +1,80 @@
+// ebb/devices/common/register.cpp -- which kernel stands for which name and dtypes.
+#include "ebb/devices/common/register.h"
+
+#include <initializer_list>
+
+#include "ebb/devices/common/copy.h"
+#include "ebb/devices/common/dtype_text.h"
+#include "ebb/devices/common/pointwise.h"
+#include "ebb/devices/common/reduce.h"
+#include "ebb/kernels/tables.h"
+#include "ebb/ops/registry.h"
+
+namespace ebb::devices {
+namespace {
+
+namespace signature = kernels::signature;
+
+/// Registers kernels for devices of one type.
+class Registrar {
+ public:
+  explicit Registrar(DeviceType type) : backend_(backend_of(type)) {}
+
+  void add(const char* name, uint32_t hash, DType dtype, void (*function)()) const {
+    ops::register_kernel(name, hash, {backend_, Layout::strided, dtype}, function);
+  }
+  /// `function` for all dtypes for which `is_wanted` holds, among those that the dialect has.
+  template <typename Function>
+  void add(const char* name, uint32_t hash, bool (*is_wanted)(DType), Function* function) const {
+    for (int index = 0; index < kDTypeCount; ++index) {
+      const auto dtype = static_cast<DType>(index);
+      if (text_of(dtype) != nullptr && is_wanted(dtype)) add(name, hash, dtype, erased(function));
+    }
+  }
+
+ private:
+  Backend backend_;
+};
+
+bool any(DType) { return true; }
+bool floating(DType dtype) { return is_floating(dtype); }
+bool ordered(DType dtype) { return !is_complex(dtype); }
+
+void add_pointwise(const Registrar& kernels) {
+  for (const PointwiseRow& row : pointwise_rows()) {
+    for (int index = 0; index < kDTypeCount; ++index) {
+      const auto dtype = static_cast<DType>(index);
+      if (expression_for(row, dtype) != nullptr) {
+        kernels.add(row.name, row.signature, dtype, row.function);
+      }
+    }
+  }
+}
+
+void add_copies(const Registrar& kernels) {
+  kernels.add("cast", signature::cast, any, run_cast);
+  kernels.add("fill", signature::fill, any, run_fill);
+  kernels.add("arange", signature::arange, any, run_arange);
+}
+
+void add_reductions(const Registrar& kernels) {
+  // Of narrow integers too: ops ask for the operand's dtype before they widen it.
+  kernels.add("sum", signature::sum, ordered, run_sum);
+  kernels.add("mean", signature::mean, floating, run_mean);
+  kernels.add("prod", signature::prod, ordered, run_prod);
+  kernels.add("amax", signature::amax, ordered, run_amax);
+  kernels.add("amin", signature::amin, ordered, run_amin);
+  kernels.add("norm", signature::norm, floating, run_norm);
+}
+
+}  // namespace
+
+void register_kernels(DeviceType type, Driver& driver) {
+  set_driver(driver);
+  const Registrar kernels(type);
+  add_pointwise(kernels);
+  add_copies(kernels);
+  add_reductions(kernels);
+}
+
+}  // namespace ebb::devices

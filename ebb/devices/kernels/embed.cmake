@@ -1,0 +1,21 @@
+# ebb/devices/kernels/embed.cmake -- writes the kernel sources into one C++ file, as string literals.
+#
+#     cmake -DFOLDER=ebb/devices/kernels -DFILES=pointwise.k,reduce.k -DOUT=sources.cpp -P embed.cmake
+#
+# pointwise.k becomes ebb::devices::pointwise_k, declared in ebb/devices/common/source.h.
+string(REPLACE "," ";" files "${FILES}")
+set(text "// ebb/devices/kernels/sources.cpp -- generated from ebb/devices/kernels: their texts.\n"
+         "#include \"ebb/devices/common/source.h\"\n\nnamespace ebb::devices {\n\n")
+string(CONCAT text ${text})
+foreach(file IN LISTS files)
+  string(MAKE_C_IDENTIFIER ${file} name)
+  file(READ ${FOLDER}/${file} content)
+  string(APPEND text "const std::string_view ${name} = R\"ebb_text(${content})ebb_text\";\n")
+endforeach()
+string(APPEND text "\n}  // namespace ebb::devices\n")
+if(EXISTS ${OUT})
+  file(READ ${OUT} old)
+endif()
+if(NOT "${old}" STREQUAL "${text}")
+  file(WRITE ${OUT} "${text}")
+endif()
