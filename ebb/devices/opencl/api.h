@@ -1,0 +1,52 @@
+// ebb/devices/opencl/api.h -- OpenCL's own header, its error codes as text, and owners of objects.
+#pragma once
+
+#define CL_TARGET_OPENCL_VERSION 200
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <CL/cl.h>
+
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace ebb::opencl {
+
+/// What a call of OpenCL, or of the plug-in, failed with. Never leaves the library as such.
+class Failure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// "CL_OUT_OF_RESOURCES", or the number.
+std::string name_of_status(cl_int status);
+
+/// Throws Failure, naming the call, unless the status is that of success.
+void check(cl_int status, const char* call);
+
+/// Owns one reference to an object of OpenCL.
+template <typename Handle, cl_int (*release)(Handle)>
+class Owned {
+ public:
+  Owned() = default;
+  explicit Owned(Handle handle) : handle_(handle) {}
+  ~Owned() { reset(); }
+  Owned(Owned&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  void reset(Handle handle = nullptr) {
+    if (handle_ != nullptr) release(handle_);
+    handle_ = handle;
+  }
+  Handle get() const { return handle_; }
+
+ private:
+  Handle handle_ = nullptr;
+};
+using OwnedProgram = Owned<cl_program, clReleaseProgram>;
+using OwnedKernel = Owned<cl_kernel, clReleaseKernel>;
+using OwnedEvent = Owned<cl_event, clReleaseEvent>;
+
+}  // namespace ebb::opencl

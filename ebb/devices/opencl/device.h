@@ -1,0 +1,64 @@
+// ebb/devices/opencl/device.h -- the devices in use, their streams and their memory.
+//
+// EBB_OPENCL_DEVICES chooses: a list such as "0,2", numbers among all devices of all platforms in
+// the order that `clinfo -l` lists them; "0/2" is device 0 cut into 2 devices of as many units.
+// Without it all devices are used that share memory by address (coarse-grained SVM); others are
+// left out. A child of a fork must not use what its parent made: OpenCL's threads are not there.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "ebb/devices/common/driver.h"
+#include "ebb/devices/opencl/api.h"
+#include "ebb/devices/opencl/memory.h"
+
+namespace ebb::opencl {
+
+struct OpenclDevice;
+
+/// A stream: an in-order queue. Lives as long as the process.
+struct Queue {
+  OpenclDevice* device = nullptr;
+  cl_command_queue handle = nullptr;
+  std::atomic<uint64_t> commands{0};  // that were queued, markers apart
+
+  // For query_stream(): a marker behind the last command that it was asked about.
+  std::mutex mutex;
+  OwnedEvent marker;
+  uint64_t marked = 0;    // commands before the marker
+  uint64_t finished = 0;  // commands that synchronize_stream() has seen done
+
+  void note_command() { commands.fetch_add(1, std::memory_order_relaxed); }
+};
+
+/// One device. Lives as long as the process.
+struct OpenclDevice {
+  int index = 0;
+  cl_device_id id = nullptr;
+  cl_context context = nullptr;  // shared by the devices of a platform
+  std::string name;              // with version and driver: part of the key of compiled programs
+  devices::Traits traits;
+  uint64_t total_bytes = 0;
+  std::unique_ptr<MemoryPool> memory;
+  std::unique_ptr<StagingPool> staging;
+  std::mutex mutex;                            // guards `queues`
+  std::vector<std::unique_ptr<Queue>> queues;  // the first is the default one
+};
+
+/// All devices, found at the first call. Throws Failure where there is no OpenCL, or in a forked
+/// child of a process that had called it.
+const std::vector<std::unique_ptr<OpenclDevice>>& all_devices();
+OpenclDevice& device_at(int index);
+/// Throws Failure in a forked child.
+void refuse_fork();
+
+Queue& new_queue(OpenclDevice& device);
+/// Waits for all queues of the device. Throws Failure.
+void finish(OpenclDevice& device);
+
+}  // namespace ebb::opencl

@@ -1,0 +1,170 @@
+// ebb/devices/opencl/opencl_driver.cpp -- programs from source or from disk, and their launches.
+#include "ebb/devices/opencl/opencl_driver.h"
+
+#include <mutex>
+#include <optional>
+
+#include "ebb/core/base/error.h"
+#include "ebb/core/device/stream.h"
+#include "ebb/devices/common/disk_cache.h"
+#include "ebb/devices/common/source.h"
+#include "ebb/devices/opencl/device.h"
+
+namespace ebb::opencl {
+namespace {
+
+/// Setting arguments and queueing are two calls on one object, which threads must not mix.
+class OpenclKernel final : public devices::Kernel {
+ public:
+  OpenclKernel(OwnedProgram program, OwnedKernel kernel)
+      : program_(std::move(program)), kernel_(std::move(kernel)) {}
+  cl_kernel handle() const { return kernel_.get(); }
+  std::mutex& mutex() { return mutex_; }
+
+ private:
+  OwnedProgram program_;
+  OwnedKernel kernel_;
+  std::mutex mutex_;
+};
+
+constexpr const char* kOptions = "-cl-std=CL1.2";
+
+std::string build_log(cl_program program, cl_device_id id) {
+  size_t size = 0;
+  clGetProgramBuildInfo(program, id, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size);
+  std::string text(size, 0);
+  clGetProgramBuildInfo(program, id, CL_PROGRAM_BUILD_LOG, size, text.data(), nullptr);
+  constexpr size_t kMost = 2000;
+  return text.substr(0, kMost);
+}
+
+/// The program of the binary; nothing if the driver refuses it.
+std::optional<OwnedProgram> from_binary(const OpenclDevice& device, const std::string& binary) {
+  const size_t size = binary.size();
+  const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
+  cl_int of_binary = CL_SUCCESS;
+  cl_int status = CL_SUCCESS;
+  OwnedProgram program(
+      clCreateProgramWithBinary(device.context, 1, &device.id, &size, &bytes, &of_binary, &status));
+  if (status != CL_SUCCESS || of_binary != CL_SUCCESS) return std::nullopt;
+  status = clBuildProgram(program.get(), 1, &device.id, kOptions, nullptr, nullptr);
+  if (status != CL_SUCCESS) return std::nullopt;
+  return program;
+}
+
+OwnedProgram from_source(const OpenclDevice& device, const std::string& source) {
+  const char* text = source.c_str();
+  cl_int status = CL_SUCCESS;
+  OwnedProgram program(clCreateProgramWithSource(device.context, 1, &text, nullptr, &status));
+  check(status, "clCreateProgramWithSource");
+  status = clBuildProgram(program.get(), 1, &device.id, kOptions, nullptr, nullptr);
+  if (status != CL_SUCCESS) {
+    throw Failure(
+        str("clBuildProgram: ", name_of_status(status), '\n', build_log(program.get(), device.id)));
+  }
+  return program;
+}
+
+/// What goes to disk; empty if the driver gives nothing, or the context has several devices.
+std::string binary_of(cl_program program) {
+  cl_uint count = 0;
+  size_t size = 0;
+  clGetProgramInfo(program, CL_PROGRAM_NUM_DEVICES, sizeof count, &count, nullptr);
+  if (count != 1) return {};
+  clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr);
+  std::string binary(size, 0);
+  auto* bytes = reinterpret_cast<unsigned char*>(binary.data());
+  const cl_int status =
+      clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof bytes, &bytes, nullptr);
+  return status == CL_SUCCESS ? binary : std::string();
+}
+
+OwnedProgram program_for(const OpenclDevice& device, const std::string& source) {
+  const std::string key = str(device.name, '\n', kOptions, '\n', source);
+  if (const std::optional<std::string> binary = devices::load_program(key)) {
+    if (std::optional<OwnedProgram> program = from_binary(device, *binary)) {
+      return std::move(*program);
+    }
+    devices::drop_program(key);
+  }
+  OwnedProgram program = from_source(device, source);
+  if (const std::string binary = binary_of(program.get()); !binary.empty()) {
+    devices::store_program(key, binary);
+  }
+  return program;
+}
+
+[[noreturn]] void throw_failure(const char* op, Device device, const Failure& failure) {
+  throw DeviceError(str(op, ": ", to_string(device), " failed: ", failure.what()));
+}
+
+void set_arguments(cl_kernel kernel, std::span<const devices::Argument> arguments) {
+  for (cl_uint index = 0; index < arguments.size(); ++index) {
+    const devices::Argument& one = arguments[index];
+    if (one.bytes == 0) {
+      check(clSetKernelArgSVMPointer(kernel, index, one.data), "clSetKernelArgSVMPointer");
+    } else {
+      check(clSetKernelArg(kernel, index, one.bytes, one.data), "clSetKernelArg");
+    }
+  }
+}
+
+Queue& queue_of(const kernels::Context& context) {
+  return *static_cast<Queue*>(native_stream(context.stream));
+}
+
+}  // namespace
+
+const devices::Traits& OpenclDriver::traits(int device) const { return device_at(device).traits; }
+
+std::unique_ptr<devices::Kernel> OpenclDriver::compile(int device, const char* op,
+                                                       const std::string& source,
+                                                       const char* entry) {
+  try {
+    refuse_fork();
+    const OpenclDevice& own = device_at(device);
+    const std::string head = own.traits.has_float64 ? "#define EBB_FLOAT64\n" : "";
+    OwnedProgram program = program_for(own, head + std::string(devices::prelude_cl) + source);
+    cl_int status = CL_SUCCESS;
+    OwnedKernel kernel(clCreateKernel(program.get(), entry, &status));
+    check(status, "clCreateKernel");
+    return std::make_unique<OpenclKernel>(std::move(program), std::move(kernel));
+  } catch (const Failure& failure) {
+    throw_failure(op, device_named(device), failure);
+  }
+}
+
+void OpenclDriver::launch(const kernels::Context& context, const char* op, devices::Kernel& kernel,
+                          devices::Grid grid, std::span<const devices::Argument> arguments) {
+  try {
+    refuse_fork();
+    Queue& queue = queue_of(context);
+    auto& own = static_cast<OpenclKernel&>(kernel);
+    const size_t local = grid.group_size;
+    const size_t global = static_cast<size_t>(grid.groups) * local;
+    const std::lock_guard lock(own.mutex());
+    set_arguments(own.handle(), arguments);
+    check(clEnqueueNDRangeKernel(queue.handle, own.handle(), 1, nullptr, &global, &local, 0,
+                                 nullptr, nullptr),
+          "clEnqueueNDRangeKernel");
+    queue.note_command();
+  } catch (const Failure& failure) {
+    throw_failure(op, context.device, failure);
+  }
+}
+
+void* OpenclDriver::borrow(const kernels::Context& context, size_t bytes) {
+  try {
+    refuse_fork();
+    return device_at(context.device.index).memory->take(bytes, queue_of(context));
+  } catch (const Failure& failure) {
+    throw OutOfMemoryError(str("allocate: needs ", bytes, " bytes for a kernel, which ",
+                               to_string(context.device), " did not give: ", failure.what()));
+  }
+}
+
+void OpenclDriver::give_back(const kernels::Context& context, void* memory, size_t bytes) noexcept {
+  device_at(context.device.index).memory->give(memory, bytes, queue_of(context));
+}
+
+}  // namespace ebb::opencl
