@@ -22,13 +22,13 @@ constexpr std::string_view kOpencl = "opencl";
 const FlagEntry devices_entry({
     .name = "opencl_devices",
     .type = FlagType::text,
-    .fallback = "",
+    .fallback = "all",
     .doc = "Which OpenCL devices are used: numbers, each perhaps with '/parts'; empty for all.",
 });
 const FlagEntry cache_entry({
     .name = "kernel_cache",
     .type = FlagType::text,
-    .fallback = "",
+    .fallback = "~/.cache/ebb/kernels",
     .doc = "The folder that keeps compiled kernels of devices; 0 for none.",
 });
 

@@ -42,8 +42,8 @@ fs::path default_folder() {
 /// Empty if nothing is to be kept.
 const fs::path& folder() {
   static const fs::path chosen = [] {
-    if (std::getenv("EBB_KERNEL_CACHE") == nullptr) return default_folder();
     const std::string_view text = flag_in_environment("kernel_cache");
+    if (text.empty()) return default_folder();
     return text == "0" ? fs::path() : fs::path(text);
   }();
   return chosen;

@@ -3,7 +3,7 @@
 //
 // A file holds the whole key beside the program, and a checksum: whatever does not agree counts as
 // missing. Files are written under another name first and then renamed, so readers see all or
-// nothing. EBB_KERNEL_CACHE names the folder ("" or "0": none); else it is ~/.cache/ebb/kernels.
+// nothing. EBB_KERNEL_CACHE names the folder ("0": none); else it is ~/.cache/ebb/kernels.
 #pragma once
 
 #include <optional>

@@ -128,7 +128,8 @@ def test_the_manual_names_every_flag_with_its_default_and_meaning():
 
 
 def test_no_file_reads_the_environment_for_itself():
-    owners = {"ebb/core/base/flags.cpp"}
+    # The second one asks for the system's HOME.
+    owners = {"ebb/core/base/flags.cpp", "ebb/devices/common/disk_cache.cpp"}
     found = {
         str(path.relative_to(ROOT))
         for folder in ("ebb", "python/src", "codegen/templates")
