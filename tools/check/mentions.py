@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 
 HINT = "name the file that has it now, or say it without a name"
 _ENDING = r"[\w-]+(?:\.\w+)*\.(?:h|cpp|py|pyi|js|yaml|j2|md|sh|cmake)(?![\w(*]|\.\w)"
-_PATH = re.compile(
-    rf"(?<![\w./-])(?:benchmarks|cmake|codegen|docs|ebb|examples|ops|python|tests|tools)/[\w./-]*?{_ENDING}"
-)
+_TOPS = "benchmarks|cmake|codegen|docs|ebb|examples|ops|python|tests|tools"
+_PATH = re.compile(rf"(?<![\w./-])(?:{_TOPS})/[\w./-]*?{_ENDING}")
 _NAME = re.compile(rf"`(?:[\w.-]+/)*({_ENDING})`")
 _READ = (".h", ".cpp", ".py", ".js", ".yaml", ".j2", ".md", ".cmake", "CMakeLists.txt")
 # They make up trees of files, or tell of those that were.
