@@ -6,7 +6,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 readonly PYTHON=$PWD/.venv/bin/python
-# Tests of this plug-in get processes of their own: those of the others fill the places of a process.
+# These tests get processes of their own: other plug-ins fill the places that a process has.
 readonly OPENCL=tests/python/opencl
 failed=()
 

@@ -1,6 +1,7 @@
 # ebb/devices/kernels/embed.cmake -- writes the kernel sources into one C++ file, as string literals.
 #
-#     cmake -DFOLDER=ebb/devices/kernels -DFILES=pointwise.k,reduce.k -DOUT=sources.cpp -P embed.cmake
+#     cmake -DFOLDER=ebb/devices/kernels -DFILES=pointwise.k,reduce.k -DOUT=sources.cpp
+#           -P embed.cmake
 #
 # pointwise.k becomes ebb::devices::pointwise_k, declared in ebb/devices/common/source.h.
 string(REPLACE "," ";" files "${FILES}")

@@ -130,7 +130,8 @@ std::unique_ptr<OpenclDevice> make_device(const Found& found, cl_context context
           text_info(found.id, CL_DRIVER_VERSION));
   device->traits = traits_of(found.id);
   device->total_bytes = info<cl_ulong>(found.id, CL_DEVICE_GLOBAL_MEM_SIZE);
-  device->memory = std::make_unique<MemoryPool>(*device);
+  device->memory = std::make_unique<MemoryPool>(context, device->total_bytes,
+                                                [own = device.get()] { finish(*own); });
   device->staging = std::make_unique<StagingPool>();
   new_queue(*device);
   return device;

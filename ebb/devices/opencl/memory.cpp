@@ -6,7 +6,6 @@
 #include <cstdlib>
 
 #include "ebb/core/base/str.h"
-#include "ebb/devices/opencl/device.h"
 
 namespace ebb::opencl {
 namespace {
@@ -25,7 +24,7 @@ size_t class_of(size_t bytes) {
 
 void* MemoryPool::allocate(size_t bytes) {
   constexpr cl_uint kAlignment = 128;
-  void* const memory = clSVMAlloc(device_.context, CL_MEM_READ_WRITE, bytes, kAlignment);
+  void* const memory = clSVMAlloc(context_, CL_MEM_READ_WRITE, bytes, kAlignment);
   if (memory != nullptr) reserved_ += bytes;
   return memory;
 }
@@ -45,8 +44,8 @@ void* MemoryPool::take(size_t bytes, Queue& queue) {
   release_kept();
   const std::lock_guard lock(mutex_);
   if (void* const memory = allocate(size)) return memory;
-  throw Failure(str("clSVMAlloc: no ", size, " bytes, with ", reserved_, " of ",
-                    device_.total_bytes, " in use"));
+  throw Failure(
+      str("clSVMAlloc: no ", size, " bytes, with ", reserved_, " of ", total_bytes_, " in use"));
 }
 
 void MemoryPool::give(void* memory, size_t bytes, Queue& queue) {
@@ -61,9 +60,9 @@ void MemoryPool::release_kept() {
     kept.swap(kept_);
     for (const auto& [key, blocks] : kept) reserved_ -= key.second * blocks.size();
   }
-  finish(device_);
+  finish_();
   for (const auto& [key, blocks] : kept) {
-    for (void* const memory : blocks) clSVMFree(device_.context, memory);
+    for (void* const memory : blocks) clSVMFree(context_, memory);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -16,13 +17,14 @@
 
 namespace ebb::opencl {
 
-struct OpenclDevice;
 struct Queue;
 
 /// Shared virtual memory of one device.
 class MemoryPool {
  public:
-  explicit MemoryPool(OpenclDevice& device) : device_(device) {}
+  /// `finish` waits until the device has nothing to do.
+  MemoryPool(cl_context context, uint64_t total_bytes, std::function<void()> finish)
+      : context_(context), total_bytes_(total_bytes), finish_(std::move(finish)) {}
 
   /// Throws Failure if the device has none left.
   void* take(size_t bytes, Queue& queue);
@@ -34,7 +36,9 @@ class MemoryPool {
  private:
   void* allocate(size_t bytes);
 
-  OpenclDevice& device_;
+  cl_context context_;
+  uint64_t total_bytes_;
+  std::function<void()> finish_;
   std::mutex mutex_;
   std::map<std::pair<Queue*, size_t>, std::vector<void*>> kept_;
   uint64_t reserved_ = 0;
