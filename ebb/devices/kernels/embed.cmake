@@ -1,4 +1,4 @@
-# ebb/devices/kernels/embed.cmake -- writes the kernel sources into one C++ file, as string literals.
+# ebb/devices/kernels/embed.cmake -- writes the kernel sources into one C++ file, as literals.
 #
 #     cmake -DFOLDER=ebb/devices/kernels -DFILES=pointwise.k,reduce.k -DOUT=sources.cpp
 #           -P embed.cmake
