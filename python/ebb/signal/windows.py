@@ -11,12 +11,14 @@ Example:
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 
 import ebb
 from ebb._base import naming as _naming
-from ebb._C import DTypeError as _DTypeError, Tensor, ValueError as _ValueError
-from ebb._tensor import formats as _formats
+from ebb._C import DTypeError as _DTypeError, ValueError as _ValueError
+from ebb._tensor.formats import check_leaf_options
 
 __all__ = [
     "bartlett",
@@ -33,77 +35,75 @@ __all__ = [
 ]
 
 
-def bartlett(
-    M,  # noqa: N803
-    *,
-    sym=True,
-    dtype=None,
-    layout=ebb.strided,
-    device=None,
-    requires_grad=False,
-):
+def _window(make):
+    """Let a function that computes ``exact``, in float64 on a device, take what all others take."""
+
+    signature = inspect.signature(make)
+
+    @functools.wraps(make)
+    def window(M, *, dtype=None, layout=ebb.strided, device=None, requires_grad=False, **shape):  # noqa: N803
+        name = make.__name__
+        if M < 0:
+            raise _ValueError(f"{name}: M must be at least 0, got {M}")
+        check_leaf_options(name, layout, False)
+        dtype = ebb.get_default_dtype() if dtype is None else dtype
+        if not dtype.is_floating_point:
+            raise _DTypeError(f"{name}: dtype must be of floating point, got {dtype}")
+        try:
+            signature.bind(M, None, **shape)
+        except TypeError as error:
+            raise _DTypeError(f"{name}(): {error}") from None
+        made = make(M, {"dtype": ebb.float64, "device": device}, **shape)
+        return made.to(dtype).requires_grad_(requires_grad)
+
+    shared = list(inspect.signature(window, follow_wrapped=False).parameters.values())
+    own = list(signature.parameters.values())
+    window.__signature__ = inspect.Signature([own[0], *own[2:], *shared[1:-1]])
+    del window.__wrapped__
+    return window
+
+
+def _end(count, sym):
+    """Return the place after which a window goes on with its first element, or which mirrors it."""
+    return max(count - 1, 0) if sym or count <= 1 else count
+
+
+@_window
+def bartlett(M, exact, *, sym=True):  # noqa: N803
     """Return a triangle from 0 to 1 and back.
 
     Example:
         >>> ebb.signal.windows.bartlett(5)
         tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
-    return ebb.bartlett_window(
-        M, not sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
-    )
+    return ebb.bartlett_window(M, not sym, **exact)
 
 
-def blackman(
-    M,  # noqa: N803
-    *,
-    sym=True,
-    dtype=None,
-    layout=ebb.strided,
-    device=None,
-    requires_grad=False,
-):
+@_window
+def blackman(M, exact, *, sym=True):  # noqa: N803
     """Return 0.42 - 0.5 cos + 0.08 cos of twice the angle.
 
     Example:
         >>> ebb.signal.windows.blackman(5)
         tensor([-1.3878e-17,  3.4000e-01,  1.0000e+00,  3.4000e-01, -1.3878e-17])
     """
-    return ebb.blackman_window(
-        M, not sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
-    )
+    return ebb.blackman_window(M, not sym, **exact)
 
 
-def cosine(
-    M,  # noqa: N803
-    *,
-    sym=True,
-    dtype=None,
-    layout=ebb.strided,
-    device=None,
-    requires_grad=False,
-):
+@_window
+def cosine(M, exact, *, sym=True):  # noqa: N803
     """Return half a period of a sine, at the middles of its M (unless ``sym``, M + 1) parts.
 
     Example:
         >>> ebb.signal.windows.cosine(5)
         tensor([0.3090, 0.8090, 1.0000, 0.8090, 0.3090])
     """
-    places = _places(M, device)
-    made = ebb.sin((places + 0.5) * (math.pi / (_end(M, sym) + 1)))
-    return _finished(made, dtype, layout, requires_grad)
+    places = ebb.arange(M, **exact)
+    return ebb.sin((places + 0.5) * (math.pi / (_end(M, sym) + 1)))
 
 
-def exponential(
-    M,  # noqa: N803
-    *,
-    center=None,
-    tau=1.0,
-    sym=True,
-    dtype=None,
-    layout=ebb.strided,
-    device=None,
-    requires_grad=False,
-):
+@_window
+def exponential(M, exact, *, center=None, tau=1.0, sym=True):  # noqa: N803
     """Return exp(-abs(n - center) / tau).
 
     Args:
@@ -118,19 +118,11 @@ def exponential(
     if sym and center is not None:
         raise _ValueError(f"exponential: center must be None for sym, got {center}")
     center = _end(M, sym) / 2 if center is None else center
-    return _finished(ebb.exp(-abs(_places(M, device) - center) / tau), dtype, layout, requires_grad)
+    return ebb.exp(-abs(ebb.arange(M, **exact) - center) / tau)
 
 
-def gaussian(
-    M,  # noqa: N803
-    *,
-    std=1.0,
-    sym=True,
-    dtype=None,
-    layout=ebb.strided,
-    device=None,
-    requires_grad=False,
-):
+@_window
+def gaussian(M, exact, *, std=1.0, sym=True):  # noqa: N803
     """Return the bell exp(-(n - middle)^2 / (2 std^2)).
 
     Example:
@@ -139,20 +131,12 @@ def gaussian(
     """
     if std <= 0:
         raise _ValueError(f"gaussian: std must be above 0, got {std}")
-    steps = (_places(M, device) - _end(M, sym) / 2) / std
-    return _finished(ebb.exp(-0.5 * steps * steps), dtype, layout, requires_grad)
+    steps = (ebb.arange(M, **exact) - _end(M, sym) / 2) / std
+    return ebb.exp(-0.5 * steps * steps)
 
 
-def general_cosine(
-    M,  # noqa: N803
-    *,
-    a,
-    sym=True,
-    dtype=None,
-    layout=ebb.strided,
-    device=None,
-    requires_grad=False,
-):
+@_window
+def general_cosine(M, exact, *, a, sym=True):  # noqa: N803
     """Return a[0] - a[1] cos x + a[2] cos 2x - ..., a weighted sum of cosines.
 
     Example:
@@ -163,92 +147,47 @@ def general_cosine(
     if not weights:
         raise _ValueError("general_cosine: needs at least one weight in a, got none")
     if M == 1:
-        made = ebb.ones(1, dtype=ebb.float64, device=device)
-    else:
-        angles = _places(M, device) * (2 * math.pi / max(_end(M, sym), 1))
-        terms = [(-1) ** k * one * ebb.cos(k * angles) for k, one in enumerate(weights)]
-        made = sum(terms[1:], terms[0])
-    return _finished(made, dtype, layout, requires_grad)
+        return ebb.ones(1, **exact)
+    angles = ebb.arange(M, **exact) * (2 * math.pi / max(_end(M, sym), 1))
+    terms = [(-1) ** k * one * ebb.cos(k * angles) for k, one in enumerate(weights)]
+    return sum(terms[1:], terms[0])
 
 
-def general_hamming(
-    M,  # noqa: N803
-    *,
-    alpha=0.54,
-    sym=True,
-    dtype=None,
-    layout=ebb.strided,
-    device=None,
-    requires_grad=False,
-):
+@_window
+def general_hamming(M, exact, *, alpha=0.54, sym=True):  # noqa: N803
     """Return alpha - (1 - alpha) cos.
 
     Example:
         >>> ebb.signal.windows.general_hamming(5)
         tensor([0.0800, 0.5400, 1.0000, 0.5400, 0.0800])
     """
-    return ebb.hamming_window(
-        M,
-        not sym,
-        alpha,
-        1 - alpha,
-        dtype=dtype,
-        layout=layout,
-        device=device,
-        requires_grad=requires_grad,
-    )
+    return ebb.hamming_window(M, not sym, alpha, 1 - alpha, **exact)
 
 
-def hamming(
-    M,  # noqa: N803
-    *,
-    sym=True,
-    dtype=None,
-    layout=ebb.strided,
-    device=None,
-    requires_grad=False,
-):
+@_window
+def hamming(M, exact, *, sym=True):  # noqa: N803
     """Return 0.54 - 0.46 cos.
 
     Example:
         >>> ebb.signal.windows.hamming(5)
         tensor([0.0800, 0.5400, 1.0000, 0.5400, 0.0800])
     """
-    return general_hamming(
-        M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
-    )
+    return ebb.hamming_window(M, not sym, **exact)
 
 
-def hann(
-    M,  # noqa: N803
-    *,
-    sym=True,
-    dtype=None,
-    layout=ebb.strided,
-    device=None,
-    requires_grad=False,
-):
+@_window
+def hann(M, exact, *, sym=True):  # noqa: N803
     """Return 0.5 - 0.5 cos.
 
     Example:
         >>> ebb.signal.windows.hann(5)
         tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
-    return ebb.hann_window(
-        M, not sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
-    )
+    return ebb.hann_window(M, not sym, **exact)
 
 
-def kaiser(
-    M,  # noqa: N803
-    *,
-    beta=12.0,
-    sym=True,
-    dtype=None,
-    layout=ebb.strided,
-    device=None,
-    requires_grad=False,
-):
+@_window
+def kaiser(M, exact, *, beta=12.0, sym=True):  # noqa: N803
     """Return Kaiser's window of shape ``beta``.
 
     Example:
@@ -257,54 +196,18 @@ def kaiser(
     """
     if beta < 0:
         raise _ValueError(f"kaiser: beta must not be negative, got {beta}")
-    return ebb.kaiser_window(
-        M, not sym, beta, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
-    )
+    return ebb.kaiser_window(M, not sym, beta, **exact)
 
 
-def nuttall(
-    M,  # noqa: N803
-    *,
-    sym=True,
-    dtype=None,
-    layout=ebb.strided,
-    device=None,
-    requires_grad=False,
-):
+@_window
+def nuttall(M, exact, *, sym=True):  # noqa: N803
     """Return the sum of four cosines whose side lobes are least, of Nuttall.
 
     Example:
         >>> ebb.signal.windows.nuttall(5)
         tensor([3.6280e-04, 2.2698e-01, 1.0000e+00, 2.2698e-01, 3.6280e-04])
     """
-    return general_cosine(
-        M,
-        a=[0.3635819, 0.4891775, 0.1365995, 0.0106411],
-        sym=sym,
-        dtype=dtype,
-        layout=layout,
-        device=device,
-        requires_grad=requires_grad,
-    )
-
-
-def _places(count, device) -> Tensor:
-    if count < 0:
-        raise _ValueError(f"_places: M must be at least 0, got {count}")
-    return ebb.arange(count, dtype=ebb.float64, device=device)
-
-
-def _end(count, sym):
-    """Return the place after which a window goes on with its first element, or which mirrors it."""
-    return max(count - 1, 0) if sym or count <= 1 else count
-
-
-def _finished(made, dtype, layout, requires_grad):
-    _formats.check_leaf_options("_finished", layout, False)
-    dtype = ebb.get_default_dtype() if dtype is None else dtype
-    if not dtype.is_floating_point:
-        raise _DTypeError(f"_finished: dtype must be of floating point, got {dtype}")
-    return made.to(dtype).requires_grad_(requires_grad)
+    return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, **exact)
 
 
 _naming.name_module(__name__)

@@ -57,7 +57,7 @@ def test_windows_take_what_creation_takes():
     ("call", "text"),
     [
         (lambda: windows.cosine(-1), "cosine: M must be at least 0, got -1"),
-        (lambda: windows.hann(-1), "hann: hann_window: window_length must be at least 0, got -1"),
+        (lambda: windows.hann(-1), "hann: M must be at least 0, got -1"),
         (lambda: windows.gaussian(3, std=0), "gaussian: std must be above 0, got 0"),
         (lambda: windows.exponential(3, tau=0), "exponential: tau must be above 0, got 0"),
         (
