@@ -42,11 +42,6 @@ TABLE = """\
 """
 
 
-@pytest.fixture
-def family(tmp_path):
-    return family_of(tmp_path, TABLE)
-
-
 def test_an_operator_of_a_row_is_an_operator_of_python(family):
     slots = emit_operators([family])["python/operators.cpp"]
     assert "return ebb::twist(input, other); }" in slots

@@ -29,11 +29,6 @@ TABLE = """\
 """
 
 
-@pytest.fixture
-def family(tmp_path):
-    return family_of(tmp_path, TABLE)
-
-
 def test_spellings_stand_behind_the_overloads_of_a_function(family):
     text = emit_python(family)["python/ops_little.cpp"]
     pairs = '{"input", "A"}, {"input2", "tau"}, {"angle", "tau"}'

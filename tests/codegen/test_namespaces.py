@@ -17,11 +17,6 @@ TABLE = """\
 """
 
 
-@pytest.fixture
-def family(tmp_path):
-    return family_of(tmp_path, TABLE)
-
-
 def test_a_row_with_a_namespace_is_a_function_of_that_module_only(family):
     text = emit_python(family)["python/ops_little.cpp"]
     assert '{"linalg", {"twist", as_method(linalg_twist_function), kFast' in text

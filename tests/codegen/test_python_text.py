@@ -1,9 +1,6 @@
 # tests/codegen/test_python_text.py -- how parameters of each type are taken out of a Python call.
-import pytest
-
 from codegen.emit_autograd import emit as emit_autograd
 from codegen.emit_python import emit as emit_python, emit_common
-from tests.codegen.little_table import family_of
 
 TABLE = """\
 - op: >-
@@ -16,12 +13,6 @@ TABLE = """\
   jvp: {input: "blur(tangent, mode, width, edge, on)"}
   test: {none: a test}
 """
-
-
-@pytest.fixture
-def family(tmp_path):
-    """Return a family of one op with texts and optional numbers."""
-    return family_of(tmp_path, TABLE)
 
 
 def test_texts_and_optional_numbers_convert_and_keep_their_defaults(family):

@@ -8,6 +8,7 @@ import pytest
 import ebb
 from ebb import nn
 from ebb.nn import functional
+from tests.python.autograd.function_support import Cube
 
 
 class Net(nn.Module):
@@ -118,18 +119,6 @@ def test_an_error_in_a_step_passes_and_leaves_everything_as_before(fails_in):
         ebb.compare_precision(failing, restore=[optimizer])
     assert values_of(net, optimizer) == before
     assert not ebb.is_autocast_enabled("cpu")
-
-
-class Cube(ebb.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x * x
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * x * x * 3
 
 
 def test_functions_and_checkpoints_are_looked_into():

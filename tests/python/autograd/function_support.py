@@ -20,3 +20,15 @@ class Cube(Function):
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * x * x * 3
+
+
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * 2 * x

@@ -7,7 +7,7 @@ import pytest
 
 import ebb
 from ebb.autograd import Function, grad, once_differentiable
-from tests.python.autograd.function_support import Cube, make
+from tests.python.autograd.function_support import Cube, Square, make
 from tests.python.leaves import leaf
 
 
@@ -452,17 +452,6 @@ def test_classmethods_and_inheritance():
 
 
 def test_saved_tensors_hooks_pack_what_a_function_saves():
-    class Square(ebb.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, grad):
-            (x,) = ctx.saved_tensors
-            return grad * 2.0 * x
-
     x, packed = ebb.tensor([3.0], requires_grad=True), []
     hooks = ebb.autograd.graph.saved_tensors_hooks(
         lambda value: packed.append(1) or value.numpy().copy(), ebb.from_numpy

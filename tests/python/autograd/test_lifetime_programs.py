@@ -18,22 +18,11 @@ import pytest
 import ebb
 from ebb.autograd import forward_ad, graph
 from ebb.utils.checkpoint import checkpoint
+from tests.python.autograd.function_support import Square
 
 
 def leaf(*shape):
     return ebb.ones(*(shape or (4,)), requires_grad=True)
-
-
-class Square(ebb.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * 2 * x
 
 
 class KeepsItsOutput(ebb.autograd.Function):

@@ -3,6 +3,7 @@
 
 import ebb
 from ebb import nn
+from tests.python.autograd.function_support import Cube
 
 
 def fully_connected(layers, width=8):
@@ -92,20 +93,6 @@ class Transformer(nn.Module):
         for block in self.blocks:
             x = block(x)
         return self.head(x)
-
-
-class Cube(ebb.autograd.Function):
-    """x ** 3, by hand."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x * x
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * 3 * x * x
 
 
 def graph_of_net():

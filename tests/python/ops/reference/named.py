@@ -1,43 +1,12 @@
 # tests/python/ops/reference/named.py -- every reference that rows of the op table name.
-from tests.python.ops.reference import (
-    arrange,
-    bessel,
-    class_loss,
-    conv,
-    fft,
-    grid,
-    igamma,
-    index,
-    linalg,
-    loss,
-    norm,
-    orthogonal,
-    pointwise,
-    pool,
-    recurrent,
-    signal,
-    sort,
-    special,
-)
+"""``NAMED``: the functions of the modules beside this one, by name."""
 
-MODULES = (
-    arrange,
-    bessel,
-    class_loss,
-    conv,
-    fft,
-    grid,
-    igamma,
-    index,
-    linalg,
-    loss,
-    norm,
-    orthogonal,
-    pointwise,
-    pool,
-    recurrent,
-    signal,
-    sort,
-    special,
-)
+import importlib
+from pathlib import Path
+
+MODULES = [
+    importlib.import_module(f"tests.python.ops.reference.{path.stem}")
+    for path in sorted(Path(__file__).parent.glob("*.py"))
+    if path != Path(__file__)
+]
 NAMED = {name: function for module in MODULES for name, function in module.NAMED.items()}
