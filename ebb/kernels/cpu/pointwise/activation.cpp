@@ -50,6 +50,25 @@ HWY_INLINE V within_gates(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Min(hn::Max(x, hn::Neg(far)), far));
 }
 
+/// A slope near its zero at `high` + `low`, as a polynomial in the distance from there.
+template <typename T>
+struct SlopeNearZero {
+  T high, low;
+  T factors[6];
+
+  /// `slope`, but where x is close to the zero, and the terms of `slope` cancel, the polynomial.
+  /// float64 has digits to spare, of which the polynomial has fewer.
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x, V slope) const {
+    if constexpr (sizeof(T) == 8) return slope;
+    const V distance = hn::Sub(hn::Sub(x, hn::Set(d, high)), hn::Set(d, low));
+    V sum = hn::Set(d, factors[5]);
+    for (int i = 4; i >= 0; --i) sum = hn::MulAdd(sum, distance, hn::Set(d, factors[i]));
+    const auto is_near = hn::Le(hn::Abs(distance), hn::Set(d, T(0.0625)));
+    return hn::IfThenElse(is_near, hn::Mul(sum, distance), slope);
+  }
+};
+
 struct Silu {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
@@ -63,7 +82,13 @@ struct SiluBackward {
     const V x = within_gates(d, given);
     const V s = sigmoid_of(d, x);
     const V slope = hn::MulAdd(hn::Mul(x, s), hn::Sub(hn::Set(d, 1), s), s);
-    return masked_product(d, grad, slope);
+    using T = hn::TFromD<D>;
+    constexpr SlopeNearZero<T> near_zero{
+        T(-1.2784645557403564453),
+        T(1.29792826502e-8),
+        {T(0.217811705719800099), T(0.1466487969969469), T(0.0188748142237823134),
+         T(-0.0152226552231880317), T(-0.00660658913835669644), T(0.000126627410081121997)}};
+    return masked_product(d, grad, near_zero(d, x, slope));
   }
 };
 struct GeluErf {
@@ -83,7 +108,13 @@ struct GeluErfBackward {
     V distribution, density;
     normal_of(d, x, distribution, density);
     const V scaled = hn::Mul(density, hn::Set(d, T(0.39894228040143267794)));
-    return masked_product(d, grad, hn::MulAdd(x, scaled, distribution));
+    constexpr SlopeNearZero<T> near_zero{
+        T(-0.75179153680801391602),
+        T(1.21144494586e-8),
+        {T(0.43149399231404692), T(0.388284982990551998), T(-0.0181996763986710871),
+         T(-0.114008233297221709), T(-0.0147715221482443377), T(0.0194216798381890659)}};
+    const V slope = hn::MulAdd(x, scaled, distribution);
+    return masked_product(d, grad, near_zero(d, x, slope));
   }
 };
 
@@ -113,7 +144,13 @@ struct GeluTanhBackward {
     const V steep = hn::MulAdd(hn::Mul(x, x), hn::Set(d, T(6 * 0.7978845608028654 * 0.044715)),
                                hn::Set(d, T(2 * 0.7978845608028654)));
     const V change = hn::Mul(gate, hn::Sub(hn::Set(d, T{1}), gate));
-    return masked_product(d, grad, hn::MulAdd(hn::Mul(x, change), steep, gate));
+    constexpr SlopeNearZero<T> near_zero{
+        T(-0.75246143341064453125),
+        T(1.13396282728e-8),
+        {T(0.430400091024858509), T(0.387518446135788926), T(-0.0157828535218480283),
+         T(-0.113944483080958987), T(-0.0166193283430525627), T(0.0196823094598331175)}};
+    const V slope = hn::MulAdd(hn::Mul(x, change), steep, gate);
+    return masked_product(d, grad, near_zero(d, x, slope));
   }
 };
 
