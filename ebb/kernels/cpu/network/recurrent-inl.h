@@ -3,7 +3,8 @@
 //
 // A row holds the gates of one sequence at one time, `units` of each kind side by side. A product
 // with the weight has only the `width` units of a block side by side; so a cell does some of the
-// units, its pointers at the first of them. Included once per target (see each_target.h).
+// units, its pointers at the first of them. S is what a layer's tensors hold, T = LaneOf<S> what is
+// computed in. Included once per target (see each_target.h).
 #if defined(EBB_KERNELS_CPU_RECURRENT_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EBB_KERNELS_CPU_RECURRENT_INL_H
 #undef EBB_KERNELS_CPU_RECURRENT_INL_H
@@ -12,6 +13,7 @@
 #endif
 
 #include "ebb/kernels/cpu/simd/math-inl.h"
+#include "ebb/kernels/cpu/simd/memory-inl.h"
 #include "ebb/kernels/cpu/simd/rows-inl.h"
 #include "hwy/highway.h"
 
@@ -22,19 +24,40 @@ namespace ebb::kernels::cpu::HWY_NAMESPACE {
 template <typename T>
 struct WholeVectors {
   hn::ScalableTag<T> d;
-  HWY_INLINE hn::Vec<hn::ScalableTag<T>> load(const T* from) const { return hn::LoadU(d, from); }
-  HWY_INLINE void store(hn::Vec<hn::ScalableTag<T>> v, T* to) const { hn::StoreU(v, d, to); }
+  template <typename S>
+  HWY_INLINE hn::Vec<hn::ScalableTag<T>> load(const S* from) const {
+    return load_lanes(d, from);
+  }
+  template <typename S>
+  HWY_INLINE void store(hn::Vec<hn::ScalableTag<T>> v, S* to) const {
+    store_lanes(v, d, to);
+  }
 };
 /// Reads and writes the first `count` elements only.
 template <typename T>
 struct PartVectors {
   hn::ScalableTag<T> d;
   size_t count;
-  HWY_INLINE hn::Vec<hn::ScalableTag<T>> load(const T* from) const {
+  template <typename S>
+  HWY_INLINE hn::Vec<hn::ScalableTag<T>> load(const S* from) const {
     return load_first(d, from, count);
   }
-  HWY_INLINE void store(hn::Vec<hn::ScalableTag<T>> v, T* to) const {
+  template <typename S>
+  HWY_INLINE void store(hn::Vec<hn::ScalableTag<T>> v, S* to) const {
     store_first(v, d, to, count);
+  }
+};
+
+/// A result that the next step reads: where that would read rounded numbers, it reads `exact`.
+template <typename S>
+struct Carried {
+  S* to;
+  LaneOf<S>* exact;  // only of half types
+
+  template <class Memory, class V>
+  HWY_INLINE void store(const Memory& memory, V v, size_t i) const {
+    memory.store(v, to + i);
+    if constexpr (is_half_type<S>) memory.store(v, exact + i);
   }
 };
 
@@ -65,14 +88,13 @@ HWY_INLINE V tanh_slope(D d, V v) {
 
 /// `gates` is what the input adds, `product` what the previous state adds; activated gates out, and
 /// the new cell and state.
-template <typename T>
+template <typename S, typename T = LaneOf<S>>
 struct LstmCell {
-  const T* gates;
+  const S* gates;
   const T* product;
   const T* cell_before;
   T* activated;
-  T* cell;
-  T* state;
+  Carried<S> cell, state;
   size_t units, width;
 
   template <class Memory>
@@ -93,22 +115,22 @@ struct LstmCell {
     memory.store(forget, at + units);
     memory.store(fresh, at + 2 * units);
     memory.store(output, at + 3 * units);
-    memory.store(now, cell + i);
-    memory.store(hn::Mul(output, tanh_of(d, now)), state + i);
+    cell.store(memory, now, i);
+    state.store(memory, hn::Mul(output, tanh_of(d, now)), i);
   }
 };
 
 /// The gradient of the gates; `grad_cell` is the one of this cell, then of the one before.
-template <typename T>
+template <typename S, typename T = LaneOf<S>>
 struct LstmCellBackward {
   const T* gates;
-  const T* cell_before;
-  const T* cell;
+  const S* cell_before;
+  const S* cell;
   const T* grad_state;  // from the next time
-  const T* grad_out;    // from outside, or null
-  const T* grad_cells;  // the same
+  const S* grad_out;    // from outside, or null
+  const S* grad_cells;  // the same
   T* grad_cell;
-  T* grad_gates;
+  Carried<S> grad_gates;
   size_t units;
 
   template <class Memory>
@@ -123,25 +145,25 @@ struct LstmCellBackward {
     auto inner =
         hn::MulAdd(hn::Mul(grad, output), tanh_slope(d, shown), memory.load(grad_cell + i));
     if (grad_cells != nullptr) inner = hn::Add(inner, memory.load(grad_cells + i));
-    T* const to = grad_gates + i;
-    memory.store(hn::Mul(hn::Mul(inner, fresh), logistic_slope(d, input)), to);
+    grad_gates.store(memory, hn::Mul(hn::Mul(inner, fresh), logistic_slope(d, input)), i);
     const auto before = memory.load(cell_before + i);
-    memory.store(hn::Mul(hn::Mul(inner, before), logistic_slope(d, forget)), to + units);
-    memory.store(hn::Mul(hn::Mul(inner, input), tanh_slope(d, fresh)), to + 2 * units);
-    memory.store(hn::Mul(hn::Mul(grad, shown), logistic_slope(d, output)), to + 3 * units);
+    grad_gates.store(memory, hn::Mul(hn::Mul(inner, before), logistic_slope(d, forget)), units + i);
+    grad_gates.store(memory, hn::Mul(hn::Mul(inner, input), tanh_slope(d, fresh)), 2 * units + i);
+    grad_gates.store(memory, hn::Mul(hn::Mul(grad, shown), logistic_slope(d, output)),
+                     3 * units + i);
     memory.store(hn::Mul(inner, forget), grad_cell + i);
   }
 };
 
 /// `gates` is what the input adds, `product` what the previous state adds, `activated` what is
 /// kept: reset, update, new, and the last part of `product`.
-template <typename T>
+template <typename S, typename T = LaneOf<S>>
 struct GruCell {
-  const T* gates;
+  const S* gates;
   const T* product;
   const T* before;
   T* activated;
-  T* state;
+  Carried<S> state;
   size_t units, width;
 
   template <class Memory>
@@ -159,20 +181,21 @@ struct GruCell {
     memory.store(update, activated + units + i);
     memory.store(fresh, activated + 2 * units + i);
     memory.store(recurrent, activated + 3 * units + i);
-    memory.store(hn::MulAdd(update, hn::Sub(memory.load(before + i), fresh), fresh), state + i);
+    const auto moved = hn::Sub(memory.load(before + i), fresh);
+    state.store(memory, hn::MulAdd(update, moved, fresh), i);
   }
 };
 
 /// `grad_state` is the part of the next time's gradient that passed by the gates, `grad_before` the
 /// part through them. `grad_state` becomes the part that passes by these gates.
-template <typename T>
+template <typename S, typename T = LaneOf<S>>
 struct GruCellBackward {
   const T* activated;
-  const T* before;
+  const S* before;
   const T* grad_before;
-  const T* grad_out;  // or null
+  const S* grad_out;  // or null
   T* grad_state;
-  T* grad_gates;
+  S* grad_gates;
   T* grad_product;
   size_t units;
 
@@ -189,21 +212,21 @@ struct GruCellBackward {
     const auto grad_reset = hn::Mul(hn::Mul(grad_fresh, recurrent), logistic_slope(d, reset));
     const auto moved = hn::Sub(memory.load(before + i), fresh);
     const auto grad_update = hn::Mul(hn::Mul(grad, moved), logistic_slope(d, update));
-    for (T* const to : {grad_gates, grad_product}) {
-      memory.store(grad_reset, to + i);
-      memory.store(grad_update, to + units + i);
-    }
+    memory.store(grad_reset, grad_gates + i);
+    memory.store(grad_reset, grad_product + i);
+    memory.store(grad_update, grad_gates + units + i);
+    memory.store(grad_update, grad_product + units + i);
     memory.store(grad_fresh, grad_gates + 2 * units + i);
     memory.store(hn::Mul(grad_fresh, reset), grad_product + 2 * units + i);
     memory.store(passed, grad_state + i);
   }
 };
 
-template <typename T>
+template <typename S, typename T = LaneOf<S>>
 struct RnnCell {
-  const T* gates;
+  const S* gates;
   const T* product;
-  T* state;
+  Carried<S> state;
   bool is_relu;
 
   template <class Memory>
@@ -212,16 +235,16 @@ struct RnnCell {
     const auto x = hn::Add(memory.load(gates + i), memory.load(product + i));
     // Written so that a NaN stays one.
     const auto rectified = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x);
-    memory.store(is_relu ? rectified : tanh_of(d, x), state + i);
+    state.store(memory, is_relu ? rectified : tanh_of(d, x), i);
   }
 };
 
-template <typename T>
+template <typename S, typename T = LaneOf<S>>
 struct RnnCellBackward {
-  const T* state;
+  const S* state;
   const T* grad_state;
-  const T* grad_out;  // or null
-  T* grad_gates;
+  const S* grad_out;  // or null
+  Carried<S> grad_gates;
   bool is_relu;
 
   template <class Memory>
@@ -231,7 +254,7 @@ struct RnnCellBackward {
     auto grad = memory.load(grad_state + i);
     if (grad_out != nullptr) grad = hn::Add(grad, memory.load(grad_out + i));
     const auto open = hn::IfThenElseZero(hn::Gt(now, hn::Zero(d)), grad);
-    memory.store(is_relu ? open : hn::Mul(grad, tanh_slope(d, now)), grad_gates + i);
+    grad_gates.store(memory, is_relu ? open : hn::Mul(grad, tanh_slope(d, now)), i);
   }
 };
 

@@ -16,6 +16,7 @@
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/gemm/gemm.h"
+#include "ebb/kernels/cpu/simd/memory-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -113,10 +114,11 @@ struct UnitBlocks {
 
 /// A weight [kinds * units, units]. Products with its transpose (k = units) have the columns of a
 /// block of units side by side, kind after kind; other products (k = kinds * units) its units.
-template <typename T>
+/// One of a half type is packed always, widened.
+template <typename S, typename T = LaneOf<S>>
 class RecurrentWeight {
  public:
-  RecurrentWeight(const T* weight, int64_t kinds, int64_t units, UnitBlocks blocks, WeightSide side,
+  RecurrentWeight(const S* weight, int64_t kinds, int64_t units, UnitBlocks blocks, WeightSide side,
                   bool is_packed)
       : weight_(weight),
         kinds_(side == WeightSide::turned ? kinds : 1),
@@ -124,10 +126,10 @@ class RecurrentWeight {
         depth_(side == WeightSide::turned ? units : kinds * units),
         blocks_(blocks),
         is_turned_(side == WeightSide::turned),
-        is_packed_(is_packed),
-        panels_(static_cast<size_t>(is_packed ? blocks.count * row_size() * depth_ : 1) *
+        is_packed_(is_packed || is_half_type<S>),
+        panels_(static_cast<size_t>(is_packed_ ? blocks.count * row_size() * depth_ : 1) *
                 sizeof(T)) {
-    if (!is_packed) return;
+    if (!is_packed_) return;
     const int64_t panels = row_size() / kWidth();
     parallel_for(blocks.count * panels, std::max<int64_t>(1, kPackWork / (kWidth() * depth_)),
                  [&](int64_t begin, int64_t end) {
@@ -162,6 +164,13 @@ class RecurrentWeight {
  private:
   static constexpr int64_t kPackWork = 1 << 15;  // elements that make a piece for another thread
   static constexpr int64_t kPackDepth = 64;
+  static void copy(const S* from, int64_t count, T* to) {
+    if constexpr (is_half_type<S>) {
+      widen(from, to, static_cast<size_t>(count));
+    } else {
+      std::copy_n(from, count, to);
+    }
+  }
   /// Columns of a panel.
   static int64_t kWidth() { return static_cast<int64_t>(2 * hn::Lanes(hn::ScalableTag<T>())); }
 
@@ -172,10 +181,8 @@ class RecurrentWeight {
     T* const to = panels_.template as<T>() + (block * row_size() + column) * depth_;
     if (count < kWidth()) std::fill_n(to, kWidth() * depth_, T{0});
     if (!is_turned_) {
-      const T* const from = weight_ + first + column;
-      for (int64_t p = 0; p < depth_; ++p) {
-        std::copy_n(from + p * units_, count, to + p * kWidth());
-      }
+      const S* const from = weight_ + first + column;
+      for (int64_t p = 0; p < depth_; ++p) copy(from + p * units_, count, to + p * kWidth());
       return;
     }
     // In parts that stay in the cache while all columns are written.
@@ -183,13 +190,15 @@ class RecurrentWeight {
       const int64_t end = std::min(depth_, begin + kPackDepth);
       for (int64_t j = 0; j < count; ++j) {
         const int64_t unit = first + (column + j) % width, kind = (column + j) / width;
-        const T* const from = weight_ + (kind * units_ + unit) * units_;
-        for (int64_t p = begin; p < end; ++p) to[p * kWidth() + j] = from[p];
+        const S* const from = weight_ + (kind * units_ + unit) * units_;
+        T line[kPackDepth];
+        copy(from + begin, end - begin, line);
+        for (int64_t p = begin; p < end; ++p) to[p * kWidth() + j] = line[p - begin];
       }
     }
   }
 
-  const T* weight_;
+  const S* weight_;
   int64_t kinds_;  // in the columns of a product
   int64_t units_, depth_;
   UnitBlocks blocks_;

@@ -1,6 +1,7 @@
-// ebb/ops/impl/network/rnn.cpp -- scans of recurrent layers: checks, dense operands, half types.
+// ebb/ops/impl/network/rnn.cpp -- scans of recurrent layers: checks, dense operands.
 //
-// Half types run in float32 from the first time to the last and are rounded once at the end.
+// Half types are read and written as they are; kernels run in float32 from the first time to the
+// last, and keep activated gates in it.
 #include "ebb/ops/impl/network/rnn.h"
 
 #include "ebb/kernels/tables/gru_scan.h"
@@ -21,13 +22,6 @@ using kernels::RecurrentGrads;
 using kernels::RecurrentSaved;
 using kernels::TensorView;
 
-DType compute_dtype(const Tensor& tensor) {
-  return is_half(tensor.dtype()) ? DType::float32 : tensor.dtype();
-}
-
-/// `tensor` as kernels read it.
-Tensor dense(const Tensor& tensor, DType dtype) { return contiguous(as_dtype(tensor, dtype)); }
-
 /// Throws ShapeError or DTypeError unless `tensor` has this shape and dtype.
 void check_operand(const char* op, const char* name, const Tensor& tensor, const Shape& shape,
                    DType dtype) {
@@ -46,16 +40,12 @@ void check_operand(const char* op, const char* name, const Tensor& tensor, const
 struct Layout {
   const char* op;
   int64_t times, batch, units, kinds;
-  DType dtype, compute;
+  DType dtype;
   Device device;
 
   /// `kinds`: gates per unit.
   Layout(const char* op, const Tensor& gates, const Tensor& h0, int64_t kinds)
-      : op(op),
-        kinds(kinds),
-        dtype(gates.dtype()),
-        compute(compute_dtype(gates)),
-        device(gates.device()) {
+      : op(op), kinds(kinds), dtype(gates.dtype()), device(gates.device()) {
     infer::check_ndim(op, "gates", gates, 3, 3);
     infer::check_ndim(op, "h0", h0, 2, 2);
     if (!is_floating(dtype)) {
@@ -77,19 +67,20 @@ struct Layout {
   Shape of_weight() const { return {kinds * units, units}; }
   bool is_empty() const { return batch == 0; }
 
-  Tensor make(const Shape& shape) const { return ebb::empty(shape, compute, device); }
-  Tensor zero(const Shape& shape) const { return zeros(shape, compute, device); }
-  /// A result in the dtype of the operands.
-  Tensor give(const Tensor& result) const { return as_dtype(result, dtype); }
+  Tensor make(const Shape& shape) const { return ebb::empty(shape, dtype, device); }
+  /// What activated gates are kept in: rounded ones would lose the slopes near their bounds.
+  DType activated() const { return is_half(dtype) ? DType::float32 : dtype; }
+  Tensor make_activated() const {
+    return ebb::empty(Shape{times, batch, 4 * units}, activated(), device);
+  }
   void check(const char* name, const Tensor& tensor, const Shape& shape) const {
     check_operand(op, name, tensor, shape, dtype);
   }
 };
 
 /// Gates whose rows lie anywhere, with their elements side by side.
-Tensor with_dense_rows(const Tensor& gates, DType dtype) {
-  const Tensor converted = as_dtype(gates, dtype);
-  return converted.strides()[2] == 1 ? converted : contiguous(converted);
+Tensor with_dense_rows(const Tensor& gates) {
+  return gates.strides()[2] == 1 ? gates : contiguous(gates);
 }
 
 /// An operand of the backward pass as kernels read it.
@@ -97,9 +88,9 @@ struct Operand {
   Tensor tensor;
   TensorView view;
 
-  Operand(const Tensor& given, DType dtype) {
+  explicit Operand(const Tensor& given) {
     if (!given.defined()) return;
-    tensor = dense(given, dtype);
+    tensor = contiguous(given);
     view = view_of(tensor);
   }
   const TensorView* get() const { return tensor.defined() ? &view : nullptr; }
@@ -112,17 +103,17 @@ Tensors3 lstm_scan(const Tensor& gates, const Tensor& h0, const Tensor& c0, cons
   const Layout layout("lstm_scan", gates, h0, 4);
   layout.check("c0", c0, layout.state());
   layout.check("weight", weight, layout.of_weight());
-  const auto kernel = kernel_for("lstm_scan", kernels::lstm_scan_kernels, gates, layout.compute);
+  const auto kernel = kernel_for("lstm_scan", kernels::lstm_scan_kernels, gates, layout.dtype);
   const Tensor out = layout.make(layout.states()), cells = layout.make(layout.states());
-  const Tensor activated = layout.make(layout.of_gates());
+  const Tensor activated = layout.make_activated();
   if (!layout.is_empty()) {
-    const Tensor rows = with_dense_rows(gates, layout.compute);
-    const Tensor h = dense(h0, layout.compute), c = dense(c0, layout.compute);
-    const Tensor w = dense(weight, layout.compute);
+    const Tensor rows = with_dense_rows(gates);
+    const Tensor h = contiguous(h0), c = contiguous(c0);
+    const Tensor w = contiguous(weight);
     kernel(context_of(gates), view_of(rows), view_of(h), view_of(c), view_of(w), reverse,
            view_of(out), view_of(cells), view_of(activated));
   }
-  return {layout.give(out), layout.give(cells), activated};
+  return {out, cells, activated};
 }
 
 Tensors4 lstm_scan_backward(const Tensor& gates, const Tensor& h0, const Tensor& c0,
@@ -137,14 +128,13 @@ Tensors4 lstm_scan_backward(const Tensor& gates, const Tensor& h0, const Tensor&
   layout.check("weight", weight, layout.of_weight());
   layout.check("out", out, layout.states());
   layout.check("cells", cells, layout.states());
-  check_operand(op, "activated", activated, layout.of_gates(), layout.compute);
-  const auto kernel = kernel_for(op, kernels::lstm_scan_backward_kernels, gates, layout.compute);
+  check_operand(op, "activated", activated, layout.of_gates(), layout.activated());
+  const auto kernel = kernel_for(op, kernels::lstm_scan_backward_kernels, gates, layout.dtype);
   if (layout.is_empty()) {
     return {zeros_like(gates, {}), zeros_like(h0, {}), zeros_like(c0, {}), zeros_like(weight, {})};
   }
-  const DType dtype = layout.compute;
-  const Operand grad_o(grad_out, dtype), grad_c(grad_cells, dtype), h(h0, dtype), c(c0, dtype);
-  const Operand w(weight, dtype), o(out, dtype), all_c(cells, dtype), gate(activated, dtype);
+  const Operand grad_o(grad_out), grad_c(grad_cells), h(h0), c(c0);
+  const Operand w(weight), o(out), all_c(cells), gate(activated);
   const Tensor to_gates = layout.make(layout.of_gates()), to_h0 = layout.make(layout.state());
   const Tensor to_c0 = layout.make(layout.state()), to_weight = layout.make(layout.of_weight());
   const RecurrentSaved saved{grad_o.get(), grad_c.get(), h.get(),     c.get(),
@@ -152,7 +142,7 @@ Tensors4 lstm_scan_backward(const Tensor& gates, const Tensor& h0, const Tensor&
   const RecurrentGrads grads{
       view_of(to_gates), view_of(to_h0), view_of(to_c0), view_of(to_weight), {}};
   kernel(context_of(gates), saved, reverse, grads);
-  return {layout.give(to_gates), layout.give(to_h0), layout.give(to_c0), layout.give(to_weight)};
+  return {to_gates, to_h0, to_c0, to_weight};
 }
 
 Tensors2 gru_scan(const Tensor& gates, const Tensor& h0, const Tensor& weight, const Tensor& bias,
@@ -160,17 +150,17 @@ Tensors2 gru_scan(const Tensor& gates, const Tensor& h0, const Tensor& weight, c
   const Layout layout("gru_scan", gates, h0, 3);
   layout.check("weight", weight, layout.of_weight());
   layout.check("bias", bias, Shape{3 * layout.units});
-  const auto kernel = kernel_for("gru_scan", kernels::gru_scan_kernels, gates, layout.compute);
+  const auto kernel = kernel_for("gru_scan", kernels::gru_scan_kernels, gates, layout.dtype);
   const Tensor out = layout.make(layout.states());
-  const Tensor activated = layout.make(Shape{layout.times, layout.batch, 4 * layout.units});
+  const Tensor activated = layout.make_activated();
   if (!layout.is_empty()) {
-    const Tensor rows = with_dense_rows(gates, layout.compute);
-    const Tensor h = dense(h0, layout.compute), w = dense(weight, layout.compute);
-    const Tensor b = dense(bias, layout.compute);
+    const Tensor rows = with_dense_rows(gates);
+    const Tensor h = contiguous(h0), w = contiguous(weight);
+    const Tensor b = contiguous(bias);
     kernel(context_of(gates), view_of(rows), view_of(h), view_of(w), view_of(b), reverse,
            view_of(out), view_of(activated));
   }
-  return {layout.give(out), activated};
+  return {out, activated};
 }
 
 Tensors4 gru_scan_backward(const Tensor& gates, const Tensor& h0, const Tensor& weight,
@@ -183,15 +173,14 @@ Tensors4 gru_scan_backward(const Tensor& gates, const Tensor& h0, const Tensor& 
   layout.check("bias", bias, Shape{3 * layout.units});
   layout.check("out", out, layout.states());
   check_operand(op, "activated", activated, Shape{layout.times, layout.batch, 4 * layout.units},
-                layout.compute);
-  const auto kernel = kernel_for(op, kernels::gru_scan_backward_kernels, gates, layout.compute);
+                layout.activated());
+  const auto kernel = kernel_for(op, kernels::gru_scan_backward_kernels, gates, layout.dtype);
   if (layout.is_empty()) {
     return {zeros_like(gates, {}), zeros_like(h0, {}), zeros_like(weight, {}),
             zeros_like(bias, {})};
   }
-  const DType dtype = layout.compute;
-  const Operand grad(grad_out, dtype), h(h0, dtype), w(weight, dtype), o(out, dtype);
-  const Operand gate(activated, dtype);
+  const Operand grad(grad_out), h(h0), w(weight), o(out);
+  const Operand gate(activated);
   const Tensor to_gates = layout.make(layout.of_gates()), to_h0 = layout.make(layout.state());
   const Tensor to_weight = layout.make(layout.of_weight());
   const Tensor to_bias = layout.make(Shape{3 * layout.units});
@@ -203,22 +192,22 @@ Tensors4 gru_scan_backward(const Tensor& gates, const Tensor& h0, const Tensor& 
   const RecurrentGrads grads{
       view_of(to_gates), view_of(to_h0), {}, view_of(to_weight), view_of(to_bias)};
   kernel(context_of(gates), saved, reverse, grads);
-  return {layout.give(to_gates), layout.give(to_h0), layout.give(to_weight), layout.give(to_bias)};
+  return {to_gates, to_h0, to_weight, to_bias};
 }
 
 Tensor rnn_scan(const Tensor& gates, const Tensor& h0, const Tensor& weight, bool is_relu,
                 bool reverse) {
   const Layout layout("rnn_scan", gates, h0, 1);
   layout.check("weight", weight, layout.of_weight());
-  const auto kernel = kernel_for("rnn_scan", kernels::rnn_scan_kernels, gates, layout.compute);
+  const auto kernel = kernel_for("rnn_scan", kernels::rnn_scan_kernels, gates, layout.dtype);
   const Tensor out = layout.make(layout.states());
   if (!layout.is_empty()) {
-    const Tensor rows = with_dense_rows(gates, layout.compute);
-    const Tensor h = dense(h0, layout.compute), w = dense(weight, layout.compute);
+    const Tensor rows = with_dense_rows(gates);
+    const Tensor h = contiguous(h0), w = contiguous(weight);
     kernel(context_of(gates), view_of(rows), view_of(h), view_of(w), is_relu, reverse,
            view_of(out));
   }
-  return layout.give(out);
+  return out;
 }
 
 Tensors3 rnn_scan_backward(const Tensor& gates, const Tensor& h0, const Tensor& weight,
@@ -228,17 +217,16 @@ Tensors3 rnn_scan_backward(const Tensor& gates, const Tensor& h0, const Tensor& 
   layout.check("grad_out", grad_out, layout.states());
   layout.check("weight", weight, layout.of_weight());
   layout.check("out", out, layout.states());
-  const auto kernel = kernel_for(op, kernels::rnn_scan_backward_kernels, gates, layout.compute);
+  const auto kernel = kernel_for(op, kernels::rnn_scan_backward_kernels, gates, layout.dtype);
   if (layout.is_empty()) return {zeros_like(gates, {}), zeros_like(h0, {}), zeros_like(weight, {})};
-  const DType dtype = layout.compute;
-  const Operand grad(grad_out, dtype), h(h0, dtype), w(weight, dtype), o(out, dtype);
+  const Operand grad(grad_out), h(h0), w(weight), o(out);
   const Tensor to_gates = layout.make(layout.of_gates()), to_h0 = layout.make(layout.state());
   const Tensor to_weight = layout.make(layout.of_weight());
   const RecurrentSaved saved{
       .grad_out = grad.get(), .h0 = h.get(), .weight = w.get(), .out = o.get()};
   const RecurrentGrads grads{view_of(to_gates), view_of(to_h0), {}, view_of(to_weight), {}};
   kernel(context_of(gates), saved, is_relu, reverse, grads);
-  return {layout.give(to_gates), layout.give(to_h0), layout.give(to_weight)};
+  return {to_gates, to_h0, to_weight};
 }
 
 }  // namespace ebb::ops::impl
