@@ -73,7 +73,9 @@ EBB_API void onednn_gemm(const Gemm& args);
 /// oneDNN, for bfloat16: C = A B, plus `bias` (n elements, or null) in every row, summed in float32
 /// and rounded once. Only where it has_bfloat16_products().
 EBB_API void onednn_bfloat16_gemm(const Gemm& args, const void* bias);
-/// Whether this processor multiplies bfloat16 itself, and EBB_ISA allows it.
+/// Whether this processor multiplies bfloat16 itself, and faster than float32, and EBB_ISA allows
+/// it. Intel's have AVX512-BF16 for compatibility beside AMX: half the rate of float32
+/// (docs/gemm.md).
 EBB_API bool has_bfloat16_products();
 
 }  // namespace ebb::kernels::cpu

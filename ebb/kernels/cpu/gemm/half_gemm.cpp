@@ -13,6 +13,7 @@ namespace ebb::kernels::cpu {
 namespace {
 
 constexpr int64_t kSide = 512;  // of a panel, in elements
+constexpr int64_t kMostRows = 2 * kSide;  // of A's, if they are short
 
 int64_t rounded(int64_t count) { return (count + 15) / 16 * 16; }
 
@@ -24,9 +25,9 @@ class HalfProduct {
         dtype_(dtype),
         args_(args),
         bias_(static_cast<const char*>(bias)),
-        rows_(std::min(args.m, kSide)),
         columns_(std::min(args.n, kSide)),
         depth_(std::min(args.k, kSide)),
+        rows_(std::min({args.m, kMostRows, kSide * kSide / depth_})),
         scratch_(static_cast<size_t>(rounded(rows_ * depth_) + rounded(depth_ * columns_) +
                                      rounded(rows_ * columns_)) *
                  sizeof(float)) {}
@@ -90,7 +91,7 @@ class HalfProduct {
   DType dtype_;
   const Gemm& args_;
   const char* bias_;
-  int64_t rows_, columns_, depth_;
+  int64_t columns_, depth_, rows_;
   Scratch scratch_;
 };
 

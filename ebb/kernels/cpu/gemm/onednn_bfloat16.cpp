@@ -100,7 +100,9 @@ bool has_bfloat16_products() {
     const OneDnnScope scope;
     // An instruction set is the bits of all that it holds.
     const unsigned isa = dnnl_get_effective_cpu_isa();
-    return (isa & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
+    const auto holds = [isa](unsigned set) { return (isa & set) == set; };
+    if (holds(dnnl_cpu_isa_avx512_core_amx)) return true;
+    return holds(dnnl_cpu_isa_avx512_core_bf16) && !__builtin_cpu_is("intel");
   }();
   return has_them;
 }
