@@ -12,7 +12,7 @@
 namespace ebb::kernels::cpu {
 namespace {
 
-constexpr int64_t kSide = 512;  // of a panel, in elements
+constexpr int64_t kSide = 512;            // of a panel, in elements
 constexpr int64_t kMostRows = 2 * kSide;  // of A's, if they are short
 
 int64_t rounded(int64_t count) { return (count + 15) / 16 * 16; }
