@@ -1,0 +1,562 @@
+# python/ebb/vision/transforms/drawn.py -- transforms that draw what they do, as classes.
+#
+# Numbers come from ebb's generator, so ebb.manual_seed() repeats them; where torchvision offers
+# get_params(), it is here too. Start reading at RandomCrop.
+"""Classes of transforms with draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ebb import _C
+from ebb._base.arguments import check_callable
+from ebb._C import Tensor
+from ebb.vision.transforms import functional
+from ebb.vision.transforms._images import check_range, pair, sizes
+from ebb.vision.transforms._interpolation import InterpolationMode
+from ebb.vision.transforms.fixed import Compose, Transform
+
+__all__ = [
+    "ColorJitter",
+    "GaussianBlur",
+    "RandomAdjustSharpness",
+    "RandomAffine",
+    "RandomApply",
+    "RandomAutocontrast",
+    "RandomChoice",
+    "RandomCrop",
+    "RandomEqualize",
+    "RandomErasing",
+    "RandomGrayscale",
+    "RandomHorizontalFlip",
+    "RandomInvert",
+    "RandomOrder",
+    "RandomPosterize",
+    "RandomResizedCrop",
+    "RandomRotation",
+    "RandomSolarize",
+    "RandomVerticalFlip",
+]
+
+
+def _drawn(most: int) -> int:
+    """Return a whole number from 0 to ``most``."""
+    return int(_C.rand((), dtype=_C.float64).item() * (most + 1))
+
+
+def _between(low: float, high: float) -> float:
+    return low + (high - low) * float(_C.rand((), dtype=_C.float64).item())
+
+
+def _happens(p: float) -> bool:
+    return float(_C.rand(()).item()) < p
+
+
+def _check_p(name: str, p: float) -> None:
+    if not 0 <= p <= 1:
+        raise _C.ValueError(f"{name}: needs a 'p' from 0 to 1, got {p}")
+
+
+class RandomCrop(Transform):
+    """Cut a part of the given size out at a random place.
+
+    Args:
+        size: Rows and columns, or one number for both.
+        padding: A border that the image gets first; see ``Pad``.
+        pad_if_needed: Give smaller images a border.
+        fill: The border's value.
+        padding_mode: What the border repeats; see ``functional.pad``.
+    """
+
+    _shown = ("size", "padding")
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        padding: int | Sequence[int] | None = None,
+        pad_if_needed: bool = False,
+        fill: Any = 0,
+        padding_mode: str = "constant",
+    ):
+        super().__init__()
+        self.size = pair(size)
+        self.padding = padding
+        self.pad_if_needed = pad_if_needed
+        self.fill = fill
+        self.padding_mode = padding_mode
+
+    @staticmethod
+    def get_params(img: Any, output_size: tuple[int, int]) -> tuple[int, int, int, int]:
+        """Draw top, left, height and width of a part.
+
+        Raises:
+            ValueError: If the image is smaller.
+        """
+        height, width = output_size
+        rows, columns = sizes(img)
+        if rows < height or columns < width:
+            raise _C.ValueError(
+                f"RandomCrop: needs an image of at least {height} by {width}, got {rows} by "
+                f"{columns}"
+            )
+        return _drawn(rows - height), _drawn(columns - width), height, width
+
+    def forward(self, img: Any) -> Any:
+        """Return what becomes of one image."""
+        if self.padding is not None:
+            img = functional.pad(img, self.padding, self.fill, self.padding_mode)
+        rows, columns = sizes(img)
+        down, across = max(self.size[0] - rows, 0), max(self.size[1] - columns, 0)
+        if self.pad_if_needed and (down or across):
+            img = functional.pad(img, [across, down], self.fill, self.padding_mode)
+        return functional.crop(img, *self.get_params(img, self.size))
+
+
+class RandomResizedCrop(Transform):
+    """Cut a part of random size and proportions out, and give it the size wanted.
+
+    Args:
+        size: Rows and columns, or one number for both.
+        scale: Least and greatest part of the image's area.
+        ratio: Least and greatest width over height.
+        interpolation: See ``Resize``.
+        antialias: See ``Resize``.
+    """
+
+    _shown = ("size", "scale", "ratio", "interpolation")
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        scale: Sequence[float] = (0.08, 1.0),
+        ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0),
+        interpolation: Any = InterpolationMode.BILINEAR,
+        antialias: bool | None = True,
+    ):
+        super().__init__()
+        check_range("RandomResizedCrop", "scale", *scale)
+        check_range("RandomResizedCrop", "ratio", *ratio)
+        self.size = pair(size)
+        self.scale = scale
+        self.ratio = ratio
+        self.interpolation = InterpolationMode.of("RandomResizedCrop", interpolation)
+        self.antialias = antialias
+
+    @staticmethod
+    def get_params(
+        img: Any, scale: Sequence[float], ratio: Sequence[float]
+    ) -> tuple[int, int, int, int]:
+        """Draw top, left, height and width of a part; after ten misfits it is the middle."""
+        rows, columns = sizes(img)
+        for _ in range(10):
+            area = rows * columns * _between(*scale)
+            shape = math.exp(_between(math.log(ratio[0]), math.log(ratio[1])))
+            width, height = round(math.sqrt(area * shape)), round(math.sqrt(area / shape))
+            if 0 < width <= columns and 0 < height <= rows:
+                return _drawn(rows - height), _drawn(columns - width), height, width
+        width = min(columns, round(rows * max(ratio))) if columns / rows > max(ratio) else columns
+        height = min(rows, round(columns / min(ratio))) if columns / rows < min(ratio) else rows
+        return (rows - height) // 2, (columns - width) // 2, height, width
+
+    def forward(self, img: Any) -> Any:
+        """Return what becomes of one image."""
+        part = self.get_params(img, self.scale, self.ratio)
+        return functional.resized_crop(
+            img, *part, self.size, self.interpolation, antialias=self.antialias
+        )
+
+
+class RandomApply(Transform):
+    """Do several transforms with a probability, or none of them.
+
+    Args:
+        transforms: What is done.
+        p: How likely.
+    """
+
+    _shown = ("transforms", "p")
+
+    def __init__(self, transforms: Sequence[Callable[[Any], Any]], p: float = 0.5):
+        super().__init__()
+        self.transforms = transforms
+        self.change = Compose(transforms)
+        self.p = p
+
+    def forward(self, img: Any) -> Any:
+        """Return what becomes of one image."""
+        return self.change(img) if _happens(self.p) else img
+
+
+class RandomChoice(Transform):
+    """Do one of several transforms.
+
+    Args:
+        transforms: From which one is drawn.
+        p: How often each, in proportion; equally if None.
+    """
+
+    _shown = ("transforms", "p")
+
+    def __init__(
+        self, transforms: Sequence[Callable[[Any], Any]], p: Sequence[float] | None = None
+    ):
+        super().__init__()
+        check_callable(*transforms)
+        if p is not None and len(p) != len(transforms):
+            raise _C.ValueError(
+                f"RandomChoice: needs a 'p' per transform, got {len(p)} of {len(transforms)}"
+            )
+        self.transforms = transforms
+        self.p = p
+
+    def forward(self, img: Any) -> Any:
+        """Return what becomes of one image."""
+        weights = _C.tensor(list(self.p or [1.0] * len(self.transforms)), dtype=_C.float64)
+        return self.transforms[int(_C.multinomial(weights, 1).item())](img)
+
+
+class RandomOrder(Transform):
+    """Do several transforms in a random order."""
+
+    _shown = ("transforms",)
+
+    def __init__(self, transforms: Sequence[Callable[[Any], Any]]):
+        super().__init__()
+        check_callable(*transforms)
+        self.transforms = transforms
+
+    def forward(self, img: Any) -> Any:
+        """Return what becomes of one image."""
+        for place in _C.randperm(len(self.transforms)).tolist():
+            img = self.transforms[place](img)
+        return img
+
+
+class Sometimes(Transform):
+    """Base: does ``change`` with probability ``p``."""
+
+    _shown = ("p",)
+
+    def __init__(self, p: float = 0.5):
+        super().__init__()
+        _check_p(type(self).__name__, p)
+        self.p = p
+
+    def forward(self, img: Any) -> Any:
+        """Return what becomes of one image."""
+        return self.change(img) if _happens(self.p) else img
+
+    def change(self, img: Any) -> Any:
+        """Return a changed image."""
+        raise NotImplementedError
+
+
+class RandomHorizontalFlip(Sometimes):
+    """Exchange left and right with probability ``p``."""
+
+    def change(self, img: Any) -> Any:
+        """Return the mirror image."""
+        return functional.hflip(img)
+
+
+class RandomVerticalFlip(Sometimes):
+    """Exchange top and bottom with probability ``p``."""
+
+    def change(self, img: Any) -> Any:
+        """Return the image upside down."""
+        return functional.vflip(img)
+
+
+class RandomGrayscale(Sometimes):
+    """Make an image grey with probability ``p``; it keeps its channels."""
+
+    def __init__(self, p: float = 0.1):
+        super().__init__(p)
+
+    def change(self, img: Any) -> Any:
+        """Return it in grey."""
+        count = functional.get_image_num_channels(img)
+        return functional.rgb_to_grayscale(img, 3 if count == 3 else 1)
+
+
+class RandomInvert(Sometimes):
+    """Make the negative with probability ``p``."""
+
+    def change(self, img: Any) -> Any:
+        """Return the negative."""
+        return functional.invert(img)
+
+
+class RandomPosterize(Sometimes):
+    """Keep the upper ``bits`` of each byte with probability ``p``."""
+
+    def __init__(self, bits: int, p: float = 0.5):
+        super().__init__(p)
+        self.bits = bits
+
+    def change(self, img: Any) -> Any:
+        """Return it in fewer levels."""
+        return functional.posterize(img, self.bits)
+
+
+class RandomSolarize(Sometimes):
+    """Invert the values from ``threshold`` on with probability ``p``."""
+
+    def __init__(self, threshold: float, p: float = 0.5):
+        super().__init__(p)
+        self.threshold = threshold
+
+    def change(self, img: Any) -> Any:
+        """Return it solarized."""
+        return functional.solarize(img, self.threshold)
+
+
+class RandomAdjustSharpness(Sometimes):
+    """Sharpen by ``sharpness_factor`` with probability ``p``."""
+
+    def __init__(self, sharpness_factor: float, p: float = 0.5):
+        super().__init__(p)
+        self.sharpness_factor = sharpness_factor
+
+    def change(self, img: Any) -> Any:
+        """Return it sharper."""
+        return functional.adjust_sharpness(img, self.sharpness_factor)
+
+
+class RandomAutocontrast(Sometimes):
+    """Stretch the values to the whole range with probability ``p``."""
+
+    def change(self, img: Any) -> Any:
+        """Return it stretched."""
+        return functional.autocontrast(img)
+
+
+class RandomEqualize(Sometimes):
+    """Make the values equally frequent with probability ``p``."""
+
+    def change(self, img: Any) -> Any:
+        """Return it equalized."""
+        return functional.equalize(img)
+
+
+class RandomErasing(Sometimes):
+    """Write over a random part of a tensor with probability ``p``.
+
+    Args:
+        p: How likely.
+        scale: Least and greatest part of the image's area.
+        ratio: Least and greatest height over width.
+        value: What is written: a number, one per channel, or "random" for noise.
+        inplace: Write into the tensor.
+    """
+
+    _shown = ("p", "scale", "ratio", "value")
+
+    def __init__(
+        self,
+        p: float = 0.5,
+        scale: Sequence[float] = (0.02, 0.33),
+        ratio: Sequence[float] = (0.3, 3.3),
+        value: Any = 0,
+        inplace: bool = False,
+    ):
+        super().__init__(p)
+        check_range("RandomErasing", "scale", *scale)
+        check_range("RandomErasing", "ratio", *ratio)
+        self.scale = scale
+        self.ratio = ratio
+        self.value = value
+        self.inplace = inplace
+
+    def change(self, img: Tensor) -> Tensor:
+        """Return it with a part written over; unchanged if ten parts do not fit."""
+        channels, rows, columns = functional.get_dimensions(img)
+        for _ in range(10):
+            area = rows * columns * _between(*self.scale)
+            shape = math.exp(_between(math.log(self.ratio[0]), math.log(self.ratio[1])))
+            height, width = round(math.sqrt(area * shape)), round(math.sqrt(area / shape))
+            if 0 < height < rows and 0 < width < columns:
+                top, left = _drawn(rows - height), _drawn(columns - width)
+                if self.value == "random":
+                    value = _C.randn(channels, height, width)
+                else:
+                    value = _C.as_tensor(self.value).reshape(-1, 1, 1)
+                return functional.erase(img, top, left, height, width, value, self.inplace)
+        return img
+
+
+class ColorJitter(Transform):
+    """Change brightness, contrast, saturation and hue at random, in a random order.
+
+    Args:
+        brightness, contrast, saturation: A number ``x``, for factors from ``1 - x`` to ``1 + x``;
+            or the least and greatest factor.
+        hue: A number ``x``, for turns from ``-x`` to ``x``; or the least and greatest.
+    Raises:
+        ValueError: If a factor would be negative, or a turn not within -0.5 to 0.5.
+    """
+
+    _shown = ("brightness", "contrast", "saturation", "hue")
+
+    def __init__(
+        self, brightness: Any = 0, contrast: Any = 0, saturation: Any = 0, hue: Any = 0
+    ):  # fmt: skip
+        super().__init__()
+        self.brightness = self._range("brightness", brightness)
+        self.contrast = self._range("contrast", contrast)
+        self.saturation = self._range("saturation", saturation)
+        self.hue = self._range("hue", hue)
+
+    @staticmethod
+    def _range(name: str, value: Any) -> tuple[float, float] | None:
+        around = 0.0 if name == "hue" else 1.0
+        least, most = (-0.5, 0.5) if name == "hue" else (0.0, math.inf)
+        if isinstance(value, (int, float)):
+            if value < 0:
+                raise _C.ValueError(f"ColorJitter: needs a {name!r} of at least 0, got {value}")
+            low, high = around - value, around + value
+            low = low if name == "hue" else max(low, 0.0)
+        else:
+            low, high = (float(one) for one in value)
+        if not least <= low <= high <= most:
+            raise _C.ValueError(
+                f"ColorJitter: needs a {name!r} within {least} to {most}, got {value}"
+            )
+        return None if low == high == around else (low, high)
+
+    @staticmethod
+    def get_params(brightness: Any, contrast: Any, saturation: Any, hue: Any) -> tuple[Any, ...]:
+        """Draw an order of the four, and a number for each, or None."""
+        order = _C.randperm(4)
+        numbers = (
+            None if one is None else _between(*one)
+            for one in (brightness, contrast, saturation, hue)
+        )
+        return order, *numbers
+
+    def forward(self, img: Any) -> Any:
+        """Return what becomes of one image."""
+        order, *numbers = self.get_params(
+            self.brightness, self.contrast, self.saturation, self.hue
+        )  # fmt: skip
+        changes = (functional.adjust_brightness, functional.adjust_contrast,
+                   functional.adjust_saturation, functional.adjust_hue)  # fmt: skip
+        for place in order.tolist():
+            if numbers[place] is not None:
+                img = changes[place](img, numbers[place])
+        return img
+
+
+class GaussianBlur(Transform):
+    """Blur an image by a bell curve of random width.
+
+    Args:
+        kernel_size: Columns and rows of the neighbourhood, odd.
+        sigma: The width, or the least and greatest.
+    """
+
+    _shown = ("kernel_size", "sigma")
+
+    def __init__(self, kernel_size: int | Sequence[int], sigma: Any = (0.1, 2.0)):
+        super().__init__()
+        self.kernel_size = pair(kernel_size)
+        self.sigma = (sigma, sigma) if isinstance(sigma, (int, float)) else tuple(sigma)
+        check_range("GaussianBlur", "sigma", *self.sigma)
+
+    def forward(self, img: Any) -> Any:
+        """Return what becomes of one image."""
+        return functional.gaussian_blur(img, self.kernel_size, _between(*self.sigma))
+
+
+def _angles(name: str, degrees: float | Sequence[float]) -> tuple[float, float]:
+    low, high = (-degrees, degrees) if isinstance(degrees, (int, float)) else degrees
+    check_range(name, "degrees", low, high)
+    return low, high
+
+
+class RandomRotation(Transform):
+    """Turn an image by a random angle; see ``functional.rotate``.
+
+    Args:
+        degrees: The greatest angle both ways, or the least and greatest.
+        interpolation, expand, center, fill: As ``functional.rotate`` takes them.
+    """
+
+    _shown = ("degrees", "interpolation", "expand", "fill")
+
+    def __init__(
+        self,
+        degrees: float | Sequence[float],
+        interpolation: Any = InterpolationMode.NEAREST,
+        expand: bool = False,
+        center: Sequence[float] | None = None,
+        fill: Any = 0,
+    ):
+        super().__init__()
+        self.degrees = _angles("RandomRotation", degrees)
+        self.interpolation = InterpolationMode.of("RandomRotation", interpolation)
+        self.expand = expand
+        self.center = center
+        self.fill = fill
+
+    @staticmethod
+    def get_params(degrees: Sequence[float]) -> float:
+        """Draw an angle."""
+        return _between(*degrees)
+
+    def forward(self, img: Any) -> Any:
+        """Return what becomes of one image."""
+        angle = self.get_params(self.degrees)
+        return functional.rotate(
+            img, angle, self.interpolation, self.expand, self.center, self.fill
+        )  # fmt: skip
+
+
+class RandomAffine(Transform):
+    """Turn, move, scale and shear an image at random; see ``functional.affine``.
+
+    Args:
+        degrees: The greatest angle both ways, or the least and greatest.
+        translate: Greatest parts of width and height by which it moves, from 0 to 1.
+        scale: Least and greatest scale.
+        shear: The greatest angle both ways along the columns; or two or four bounds.
+        interpolation, fill, center: As ``functional.affine`` takes them.
+    """
+
+    _shown = ("degrees", "translate", "scale", "shear")
+
+    def __init__(
+        self,
+        degrees: float | Sequence[float],
+        translate: Sequence[float] | None = None,
+        scale: Sequence[float] | None = None,
+        shear: Any = None,
+        interpolation: Any = InterpolationMode.NEAREST,
+        fill: Any = 0,
+        center: Sequence[float] | None = None,
+    ):
+        super().__init__()
+        self.degrees = _angles("RandomAffine", degrees)
+        self.translate = translate
+        self.scale = scale
+        bounds = [-shear, shear] if isinstance(shear, (int, float)) else list(shear or ())
+        self.shear = [*bounds, 0.0, 0.0][:4]
+        self.interpolation = InterpolationMode.of("RandomAffine", interpolation)
+        self.fill = fill
+        self.center = center
+
+    def forward(self, img: Any) -> Any:
+        """Return what becomes of one image."""
+        angle = _between(*self.degrees)
+        rows, columns = sizes(img)
+        move = [0, 0]
+        if self.translate is not None:
+            most = (self.translate[0] * columns, self.translate[1] * rows)
+            move = [round(_between(-one, one)) for one in most]
+        scale = 1.0 if self.scale is None else _between(*self.scale)
+        tilt = [_between(*self.shear[:2]), _between(*self.shear[2:])]
+        return functional.affine(
+            img, angle, move, scale, tilt, self.interpolation, self.fill, self.center
+        )  # fmt: skip
