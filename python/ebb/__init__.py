@@ -105,6 +105,7 @@ from ebb._modes import (
     set_flush_denormal as set_flush_denormal,
     set_num_interop_threads as set_num_interop_threads,
     use_deterministic_algorithms as use_deterministic_algorithms,
+    vmap as vmap,
 )
 from ebb._tensor.exchange import (
     from_dlpack as from_dlpack,

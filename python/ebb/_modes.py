@@ -171,3 +171,17 @@ def compile(
         )
     tell_once("compile")
     return model
+
+
+def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
+    """Return ``ebb.func.vmap`` of a function, which computes it for each sample of a batch.
+
+    Args:
+        func, in_dims, out_dims, randomness, chunk_size: See ``ebb.func.vmap``.
+    Example:
+        >>> ebb.vmap(ebb.sum)(ebb.ones(2, 3))
+        tensor([3., 3.])
+    """
+    from ebb._functions.batching import vmap as of_samples  # imported when it is first used
+
+    return of_samples(func, in_dims, out_dims, randomness, chunk_size=chunk_size)

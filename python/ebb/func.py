@@ -2,9 +2,9 @@
 #
 # Each runs its function once under fresh views of the arguments, and asks the engine. Within
 # another of them, what is computed is recorded, so that they nest to any order; at the outermost
-# level it is recorded if an argument requires a gradient. There is no vmap: rows of a Jacobian are
-# computed one after the other.
-"""``ebb.func``: grad, vjp, jvp, jacrev, jacfwd, hessian, linearize, functional_call.
+# level it is recorded if an argument requires a gradient. Rows of a Jacobian are computed one after
+# the other, as vmap() (_functions/batching.py) computes samples.
+"""``ebb.func``: grad, vjp, jvp, jacrev, jacfwd, hessian, linearize, vmap, functional_call.
 
 >>> ebb.func.grad(ebb.func.grad(lambda x: x**3))(ebb.tensor(2.0))
 tensor(12.)
@@ -22,6 +22,7 @@ from ebb import _C
 from ebb._base import naming as _naming
 from ebb._base.arguments import check_callable, map_leaves
 from ebb._C import Tensor
+from ebb._functions.batching import vmap
 from ebb.autograd import forward_ad, functional
 from ebb.nn.module import Module
 
@@ -36,6 +37,7 @@ __all__ = [
     "linearize",
     "stack_module_state",
     "vjp",
+    "vmap",
 ]
 
 Function = Callable[..., Any]
