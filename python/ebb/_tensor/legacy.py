@@ -24,6 +24,34 @@ class LegacyType(type):
         return _make(cls.__name__, cls.dtype, args, kwargs)
 
 
+class CudaType(LegacyType):
+    """The class of these types of ``cuda``: an instance is a tensor there with that dtype."""
+
+    def __instancecheck__(cls, one: object) -> bool:
+        return isinstance(one, Tensor) and one.is_cuda and one.dtype is cls.dtype
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return super().__call__(*args, **kwargs).to(cuda_device(None))
+
+
+def cuda_types() -> dict[str, CudaType]:
+    """Return ``FloatTensor`` and its kin of ``cuda``, by name.
+
+    >>> isinstance(ebb.ones(1), ebb.cuda.FloatTensor)
+    False
+    """
+    kinds = (FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor, ByteTensor, CharTensor,
+             ShortTensor, IntTensor, LongTensor, BoolTensor)  # fmt: skip
+    return {one.__name__: _cuda_type(one) for one in kinds}
+
+
+def _cuda_type(like: LegacyType) -> CudaType:
+    doc = f"The type of {like.dtype.name} tensors on a device of CUDA.\n"
+    return CudaType(
+        like.__name__, (), {"dtype": like.dtype, "__doc__": doc, "__module__": "ebb.cuda"}
+    )
+
+
 def _make(name: str, dtype: _C.dtype, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Return what ``FloatTensor(2, 3)``, ``FloatTensor(size)`` or ``FloatTensor(data)`` means."""
     if kwargs:

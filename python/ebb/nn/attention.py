@@ -1,4 +1,4 @@
-# python/ebb/nn/attention.py -- MultiheadAttention.
+# python/ebb/nn/attention.py -- MultiheadAttention, and the choice of kernels that programs make.
 """Attention as a module, under PyTorch's names.
 
 Heads are views of one projection; ``ebb.scaled_dot_product_attention`` reads them where they lie.
@@ -6,6 +6,9 @@ Heads are views of one projection; ``ebb.scaled_dot_product_attention`` reads th
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ebb import _C
@@ -17,7 +20,7 @@ from ebb.nn.module import Module
 from ebb.nn.parameter import Parameter
 from ebb.nn.recurrent import _check_sizes
 
-__all__ = ["MultiheadAttention"]
+__all__ = ["MultiheadAttention", "SDPBackend", "sdpa_kernel"]
 
 
 class MultiheadAttention(Module):
@@ -203,3 +206,40 @@ class MultiheadAttention(Module):
     def extra_repr(self) -> str:
         """Return the sizes."""
         return f"embed_dim={self.embed_dim}, num_heads={self.num_heads}"
+
+
+class SDPBackend(enum.IntEnum):
+    """Kernels of attention by PyTorch's names; ebb's own, exact and in blocks, stands for all."""
+
+    ERROR = -1
+    MATH = 0
+    FLASH_ATTENTION = 1
+    EFFICIENT_ATTENTION = 2
+    CUDNN_ATTENTION = 3
+    OVERRIDEABLE = 4
+
+
+@contextmanager
+def sdpa_kernel(
+    backends: SDPBackend | Sequence[SDPBackend], set_priority: bool = False
+) -> Iterator[None]:
+    """Take a choice of kernels, and change nothing: there is one for all.
+
+    Args:
+        backends: One or several of ``SDPBackend``.
+        set_priority: Whether their order counts.
+    Raises:
+        DTypeError: If something else is given.
+    Example:
+        >>> from ebb.nn.attention import SDPBackend, sdpa_kernel
+        >>> q = ebb.ones(1, 2, 4)
+        >>> with sdpa_kernel(SDPBackend.MATH):
+        ...     print(ebb.nn.functional.scaled_dot_product_attention(q, q, q).shape)
+        ebb.Size([1, 2, 4])
+    """
+    del set_priority
+    chosen = [backends] if isinstance(backends, SDPBackend) else list(backends)
+    for one in chosen:
+        if not isinstance(one, SDPBackend):
+            raise _C.DTypeError(f"sdpa_kernel: needs an SDPBackend, got {one!r}")
+    yield

@@ -23,8 +23,9 @@ def check_layer_count(name: str, num_layers: object) -> None:
         raise _C.ValueError(f"{name}: num_layers needs at most {MOST_LAYERS:,}, got more")
 
 
-def _checked(op: str, module: object) -> Module:
-    if not isinstance(module, Module):
+def _checked(op: str, module: object) -> Any:
+    """Return a module, or None, which keeps a place as in PyTorch."""
+    if module is not None and not isinstance(module, Module):
         raise _C.DTypeError(f"{op}: needs a Module, got {type(module).__name__}")
     return module
 
@@ -87,7 +88,8 @@ class ModuleList(Module):
     def insert(self, index: int, module: Module) -> ModuleList:
         """Add a module before position ``index``."""
         changed = list(self)
-        self._add_part("insert", str(index), _checked("insert", module))
+        if _checked("insert", module) is not None:
+            self._add_part("insert", str(index), module)
         changed.insert(index, module)
         self._replace(changed)
         return self

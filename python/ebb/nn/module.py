@@ -9,8 +9,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import (
+    Callable,
+    ItemsView,
+    Iterator,
+    KeysView,
+    Mapping,
+    MutableMapping,
+    ValuesView,
+)
 from typing import Any
 
 from ebb import _C
@@ -21,6 +28,47 @@ from ebb.nn.hooks import ModuleHooks, add_hook, call_with_hooks
 from ebb.nn.parameter import Buffer, Parameter
 
 _PARAMETER, _BUFFER, _MODULE = "parameter", "buffer", "module"
+
+
+class _Parts(MutableMapping[str, Any]):
+    """A module's own parts of one kind by name: what is set or deleted here is so in the module."""
+
+    __slots__ = ("_kind", "_owner", "_values")
+
+    def __init__(self, owner: Module, kind: str):
+        self._owner = owner
+        self._kind = kind
+        self._values = owner._registered[kind]
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._owner._register(f"_{self._kind}s", name, value, self._kind)
+
+    def __delitem__(self, name: str) -> None:
+        del self._values[name]
+        delattr(self._owner, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return repr(self._values)
+
+    # The dict's own views: quick, and they go backwards too.
+
+    def keys(self) -> KeysView[str]:
+        return self._values.keys()
+
+    def values(self) -> ValuesView[Any]:
+        return self._values.values()
+
+    def items(self) -> ItemsView[str, Any]:
+        return self._values.items()
 
 
 class Module(_C._ModuleCall, state.OwnState):
@@ -162,16 +210,16 @@ class Module(_C._ModuleCall, state.OwnState):
         return None
 
     @property
-    def _parameters(self) -> Mapping[str, Parameter | None]:
-        return MappingProxyType(self._registered[_PARAMETER])
+    def _parameters(self) -> MutableMapping[str, Parameter | None]:
+        return _Parts(self, _PARAMETER)
 
     @property
-    def _buffers(self) -> Mapping[str, _C.Tensor | None]:
-        return MappingProxyType(self._registered[_BUFFER])
+    def _buffers(self) -> MutableMapping[str, _C.Tensor | None]:
+        return _Parts(self, _BUFFER)
 
     @property
-    def _modules(self) -> Mapping[str, Module | None]:
-        return MappingProxyType(self._registered[_MODULE])
+    def _modules(self) -> MutableMapping[str, Module | None]:
+        return _Parts(self, _MODULE)
 
     def _persistent_buffers(self) -> list[tuple[str, _C.Tensor | None]]:
         return [item for item in self._buffers.items() if item[0] not in self._transient]

@@ -113,3 +113,30 @@ def test_parameter_dict_behaves_like_a_dict():
         del weights["b"]
     weights.clear()
     assert list(weights.parameters()) == []
+
+
+def test_none_keeps_a_place_in_lists_and_dicts():
+    layers = nn.ModuleList([nn.Linear(1, 1), None])
+    layers.insert(0, None)
+    assert [one is None for one in layers] == [True, False, True] and layers[2] is None
+    assert len(list(layers.children())) == 1 and list(layers.state_dict()) == ["1.weight", "1.bias"]
+    assert nn.ModuleDict({"a": None})["a"] is None and "None" in repr(layers)
+    layers[0] = nn.ReLU()
+    assert isinstance(layers[0], nn.ReLU)
+
+
+def test_parts_are_exchanged_and_deleted_through_their_dicts():
+    net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
+    net._modules["0"] = new = nn.Linear(2, 3)
+    assert net[0] is new and list(net._modules) == ["0", "1"]
+    weight = new._parameters.pop("weight")
+    assert not hasattr(new, "weight") and [name for name, _ in new.named_parameters()] == ["bias"]
+    new._parameters["weight"] = fast = (weight * 2).detach()
+    assert new.weight is fast and new(ebb.ones(1, 2)).shape == (1, 3)
+    net[1]._buffers["running_mean"] = mean = ebb.ones(2)
+    assert net[1].running_mean is mean and len(net[1]._buffers) == 3
+    assert repr(net._modules) == repr(dict(net._modules))
+    with pytest.raises(ebb.errors.ValueError, match="_modules: needs a new name without dots"):
+        net._modules["a.b"] = nn.ReLU()
+    with pytest.raises(KeyError):
+        del net._modules["7"]
