@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from typing import Any
 
 from ebb import _C
@@ -27,6 +28,18 @@ __all__ = [
     "is_nccl_available",
     "is_torchelastic_launched",
 ]
+
+
+# May be imported and passed on; refuse when they are called.
+_COLLECTIVES = (
+    "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all",
+    "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list",
+    "gather", "gather_object", "get_backend", "get_global_rank", "get_group_rank",
+    "get_process_group_ranks", "irecv", "isend", "monitored_barrier", "new_group",
+    "new_subgroups", "recv", "recv_object_list", "reduce", "reduce_scatter",
+    "reduce_scatter_tensor", "scatter", "scatter_object_list", "send",
+)  # fmt: skip
+_PARTS = ("fsdp", "optim", "rpc", "tensor")  # packages of PyTorch's
 
 
 class ReduceOp(enum.Enum):
@@ -102,7 +115,18 @@ def _refusal(name: str) -> str:
     )
 
 
+def _collective(name: str) -> Callable[..., Any]:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise _C.NotImplementedError(_refusal(name))
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = "Refuse: there is one process.\n\nRaises:\n    NotImplementedError: Always.\n"
+    return refuse
+
+
 def __getattr__(name: str) -> Any:
-    if name.startswith("_"):
+    if name.startswith("_") or name in _PARTS:
         raise AttributeError(f"module 'ebb.distributed' has no attribute {name!r}")
+    if name in _COLLECTIVES:
+        return _collective(name)
     raise AttributeError(_refusal(name))

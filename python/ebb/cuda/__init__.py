@@ -15,11 +15,25 @@ from contextlib import contextmanager
 from typing import Any
 
 from ebb import _C, _devices
+from ebb._base.lazy import LazyPackage
 from ebb._devices import Event, Stream, cuda_device
+from ebb._tensor.legacy import cuda_types
 from ebb.cuda import amp
+from ebb.errors import OutOfMemoryError
 
 __all__ = [
+    "BFloat16Tensor",
+    "BoolTensor",
+    "ByteTensor",
+    "CharTensor",
+    "DoubleTensor",
     "Event",
+    "FloatTensor",
+    "HalfTensor",
+    "IntTensor",
+    "LongTensor",
+    "OutOfMemoryError",
+    "ShortTensor",
     "Stream",
     "amp",
     "current_device",
@@ -43,6 +57,7 @@ __all__ = [
     "memory_allocated",
     "memory_reserved",
     "memory_summary",
+    "nvtx",
     "reset_max_memory_allocated",
     "reset_peak_memory_stats",
     "seed",
@@ -53,6 +68,18 @@ __all__ = [
 ]
 
 Device = _C.device | str | int | None
+nvtx = LazyPackage("ebb.cuda.nvtx")
+_types = cuda_types()
+BFloat16Tensor = _types["BFloat16Tensor"]
+BoolTensor = _types["BoolTensor"]
+ByteTensor = _types["ByteTensor"]
+CharTensor = _types["CharTensor"]
+DoubleTensor = _types["DoubleTensor"]
+FloatTensor = _types["FloatTensor"]
+HalfTensor = _types["HalfTensor"]
+IntTensor = _types["IntTensor"]
+LongTensor = _types["LongTensor"]
+ShortTensor = _types["ShortTensor"]
 
 
 def device_count() -> int:
@@ -68,6 +95,9 @@ def is_available() -> bool:
 def is_initialized() -> bool:
     """Return whether there is one: a plug-in is ready once it is loaded."""
     return is_available()
+
+
+_initialized = False  # what programs ask that copy random states
 
 
 def init() -> None:

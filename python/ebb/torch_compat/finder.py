@@ -15,18 +15,67 @@ import importlib.util
 import logging
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import ebb
+from ebb.torch_compat import foreach
 from ebb.torch_compat.refusal import NotServedAttributeError, NotServedImportError
 
 __all__ = ["TORCH_VERSION", "TorchModule", "install", "uninstall"]
 
 TORCH_VERSION = "2.15.0"
+TORCHVISION_VERSION = "0.29.2"
 _ROOT = "torch"
-# Names of PyTorch's that are ebb's by another.
-SPELLED = {"torch.nn.modules.linear.NonDynamicallyQuantizableLinear": "Linear"}
+_HELPERS = "ebb.torch_compat.helpers"
+# Names of PyTorch's that are in a module of ebb's, or by another name.
+SPELLED = {
+    "torch.nn.modules.linear.NonDynamicallyQuantizableLinear": ("ebb.nn", "Linear"),
+    "torch.nn.modules.batchnorm._BatchNorm": ("ebb.nn.normalization", "_BatchNorm"),
+    "torch.nn.modules.batchnorm._NormBase": ("ebb.nn.normalization", "_ChannelNorm"),
+    "torch.nn.modules.instancenorm._InstanceNorm": ("ebb.nn.normalization", "_InstanceNorm"),
+    "torch.nn.modules.conv._ConvNd": ("ebb.nn.convolution", "_ConvNd"),
+    "torch.nn.modules.conv._ConvTransposeNd": ("ebb.nn.convolution", "_ConvTranspose"),
+    "torch.nn.modules.lazy.LazyModuleMixin": ("ebb.nn.lazy", "LazyModuleMixin"),
+    "torch.nn.modules.loss._Loss": (_HELPERS, "Loss"),
+    "torch.nn.modules.loss._WeightedLoss": (_HELPERS, "WeightedLoss"),
+    "torch.nn.modules.dropout._DropoutNd": (_HELPERS, "DropoutNd"),
+    "torch.nn.modules.pooling._MaxPoolNd": (_HELPERS, "MaxPoolNd"),
+    "torch.nn.modules.pooling._AvgPoolNd": (_HELPERS, "AvgPoolNd"),
+    "torch.nn.modules.pooling._AdaptiveAvgPoolNd": (_HELPERS, "AdaptiveAvgPoolNd"),
+    "torch.nn.modules.pooling._AdaptiveMaxPoolNd": (_HELPERS, "AdaptiveMaxPoolNd"),
+    "torch.nn.modules.module._addindent": (_HELPERS, "addindent"),
+    "torch.nn.modules.utils._ntuple": (_HELPERS, "ntuple"),
+    "torch.nn.modules.utils._single": (_HELPERS, "single"),
+    "torch.nn.modules.utils._pair": (_HELPERS, "pair"),
+    "torch.nn.modules.utils._triple": (_HELPERS, "triple"),
+    "torch.nn.modules.utils._quadruple": (_HELPERS, "quadruple"),
+    "torch.nn.modules.utils._reverse_repeat_tuple": (_HELPERS, "reverse_repeat_tuple"),
+    "torch.nn.init._calculate_fan_in_and_fan_out": (_HELPERS, "fan_in_and_fan_out"),
+    "torch.nn.init._calculate_correct_fan": (_HELPERS, "correct_fan"),
+    "torch.nn.init._no_grad_normal_": ("ebb.nn.init", "normal_"),
+    "torch.nn.init._no_grad_uniform_": ("ebb.nn.init", "uniform_"),
+    "torch.nn.init._no_grad_trunc_normal_": ("ebb.nn.init", "trunc_normal_"),
+    "torch.nn.init._no_grad_fill_": ("ebb.nn.init", "constant_"),
+    "torch.nn.init._no_grad_zero_": ("ebb.nn.init", "zeros_"),
+    "torch.nn.utils.weight_norm.WeightNorm": ("ebb.nn.utils.hooked_norms", "WeightNorm"),
+    "torch.nn.utils.spectral_norm.SpectralNorm": ("ebb.nn.utils.hooked_norms", "SpectralNorm"),
+    "torch.nn.utils.stateless.functional_call": ("ebb.func", "functional_call"),
+    "torch.utils.checkpoint.get_device_states": (_HELPERS, "get_device_states"),
+    "torch.utils.checkpoint.set_device_states": (_HELPERS, "set_device_states"),
+    "torch.optim.optimizer.required": (_HELPERS, "required"),
+    "torch.optim.optimizer._RequiredParameter": (_HELPERS, "RequiredParameter"),
+    "torch.distributions.utils._standard_normal": (_HELPERS, "standard_normal"),
+    "torch.testing.assert_allclose": (_HELPERS, "assert_allclose"),
+    "torch._utils._flatten_dense_tensors": (_HELPERS, "flatten_dense_tensors"),
+    "torch._utils._unflatten_dense_tensors": (_HELPERS, "unflatten_dense_tensors"),
+    "torch.utils.data._utils.collate.default_collate": ("ebb.data", "default_collate"),
+    "torch.utils.data._utils.collate.default_convert": ("ebb.data", "default_convert"),
+    "torch._C._LinAlgError": ("ebb.linalg", "LinAlgError"),
+    "torch.utils.dlpack.to_dlpack": ("ebb", "to_dlpack"),
+    "torch.utils.dlpack.from_dlpack": ("ebb", "from_dlpack"),
+    "torch.utils.model_zoo.load_url": ("ebb.hub", "load_state_dict_from_url"),
+}
 _SWITCH = (bool, int, float, str)  # such as backends.cudnn.benchmark
 
 # Where names of PyTorch's modules are in ebb, if not at the same place.
@@ -34,21 +83,41 @@ HOMES = {
     "torch": "ebb",
     "torchvision": "ebb.vision",
     "torch.nn.modules": "ebb.nn",
-    "torch.nn.modules.utils": "ebb.nn.utils",
+    "torch.utils.data": "ebb.data",
+    "torch.utils.data._utils": "ebb.data",
+    "torch.utils.data._utils.collate": "ebb.data",
+    "torch.distributed.nn": "ebb.distributed",
+    "torch.distributed.nn.functional": "ebb.distributed",
+    "torch.utils._pytree": "ebb.torch_compat.pytree",
+    "torch.utils.dlpack": "ebb",
+    "torch.utils.model_zoo": "ebb.hub",
     "torch.nn.parallel.data_parallel": "ebb.nn.parallel",
     "torch.nn.parallel.distributed": "ebb.nn.parallel",
-    "torch.optim.adam": "ebb.optim",
-    "torch.optim.adamw": "ebb.optim",
-    "torch.optim.optimizer": "ebb.optim",
-    "torch.optim.sgd": "ebb.optim",
-    "torch.utils.data.dataloader": "ebb.data",
-    "torch.utils.data.dataset": "ebb.data",
-    "torch.utils.data.distributed": "ebb.data",
-    "torch.utils.data.sampler": "ebb.data",
-    "torch.utils.data": "ebb.data",
-    "torch.cuda.amp.grad_scaler": "ebb.cuda.amp",
+    "torch._tensor": "ebb",
+    "torch.types": "ebb.torch_compat.types",
+    "torch._utils": "ebb",
+    "torch.functional": "ebb",
+    "torch.storage": "ebb",
     "torch._C": "ebb",
 }
+
+# Files of PyTorch's packages that ebb has otherwise: what is in `nn.modules.loss` is in `ebb.nn`.
+FILES = {
+    "torch.amp": "autocast_mode grad_scaler",
+    "torch.autograd": "_functions grad_mode",
+    "torch.cuda.amp": "autocast_mode grad_scaler common",
+    "torch.nn": "_reduction",
+    "torch.nn.modules": "activation adaptive batchnorm channelshuffle container conv distance "
+    "dropout flatten fold instancenorm lazy linear loss module normalization padding pixelshuffle "
+    "pooling rnn sparse transformer upsampling utils",
+    "torch.nn.utils": "convert_parameters memory_format spectral_norm stateless weight_norm init",
+    "torch.optim": "adadelta adafactor adagrad adam adamax adamw asgd lbfgs nadam optimizer radam "
+    "rmsprop rprop sgd sparse_adam",
+    "torch.utils.data": "dataloader dataset distributed sampler",
+    "torchvision.datasets": "cifar fakedata folder mnist svhn stl10 celeba vision",
+    "torchvision.models": "resnet vgg",
+}
+_FILES = {f"{parent}.{name}" for parent, names in FILES.items() for name in names.split()}
 
 
 def install() -> None:
@@ -85,8 +154,8 @@ def home_of(name: str) -> str:
     if name in HOMES:
         return HOMES[name]
     parent, _, last = name.rpartition(".")
-    if parent == "torch.nn.modules" and last.islower():  # its files: loss, conv, batchnorm
-        return "ebb.nn"
+    if name in _FILES:
+        return home_of(parent)
     return f"{home_of(parent)}.{last}"
 
 
@@ -110,7 +179,7 @@ class TorchModule(types.ModuleType):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         full = f"{self.__name__}.{name}"
         try:
-            value = getattr(home, SPELLED.get(full, name))
+            value = _value_of(full, home, name)
         except AttributeError as error:
             if "\n" in str(error):  # says more than that it is not there
                 raise
@@ -132,7 +201,20 @@ class TorchModule(types.ModuleType):
             self.__dict__[name] = value
 
     def __dir__(self) -> list[str]:
-        return sorted({*dir(self.__dict__["_home"]), *self.__dict__})
+        shown = [name for name in dir(self.__dict__["_home"]) if not name.startswith("__")]
+        return sorted({*shown, *self.__dict__})
+
+
+def _value_of(full: str, home: types.ModuleType, name: str) -> Any:
+    """Return what ebb has for a name of PyTorch's."""
+    if full in SPELLED:
+        module, name = SPELLED[full]
+        home = importlib.import_module(module)
+    elif full.startswith(f"{_ROOT}.{foreach.PREFIX}"):
+        made = foreach.function_of(name)
+        if made is not None:
+            return made
+    return getattr(home, name)
 
 
 class TorchFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -157,6 +239,13 @@ class TorchFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             raise NotServedImportError(fullname, tuple(dir(parent)))
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
+    def find_distributions(self, context: Any = None) -> Iterable[Any]:
+        """Return what ``importlib.metadata`` tells of PyTorch: its name and version."""
+        from ebb.torch_compat.metadata import distributions
+
+        served = {_ROOT: TORCH_VERSION, "torchvision": TORCHVISION_VERSION}
+        return distributions(getattr(context, "name", None), served)
+
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
         """Return an empty view."""
         return TorchModule(spec.name)
@@ -170,6 +259,8 @@ class TorchFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         named = getattr(home, "__all__", None)
         if module.__name__ == _ROOT:
             module.__dict__["__version__"] = TORCH_VERSION
+        if module.__name__ == "torchvision":
+            module.__dict__["__version__"] = TORCHVISION_VERSION
         # `from torch.nn import *` gives what `from ebb.nn import *` gives.
         public = list(named) if named is not None else _public_names(home)
         module.__dict__["__all__"] = public

@@ -21,11 +21,7 @@ WAYS_OUT = {
     "torch.masked": "compute with where() and a mask",
     "torch.nested": "pad the sequences, torch.nn.utils.rnn.pad_sequence",
     "torch.quantization": "there is no quantization; train and run in float32 or bfloat16",
-    "torch.utils.cpp_extension": "write the op in Python with torch.autograd.Function",
-    "torch.utils.model_zoo": "nothing is downloaded; load a file with torch.load",
-    "torch.vmap": "functions take batches: write the dim into them, or loop and stack",
     "torchvision.models": "there are resnet18, 34 and 50, vgg16 and 19; write others with torch.nn",
-    "torch.func.vmap": "functions take batches: write the dim into them, or loop and stack",
 }
 
 

@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from ebb.io.reading import opened, path_text
+from ebb.torch_compat import foreach
 from ebb.torch_compat.finder import HOMES, SPELLED, module_of
 
 __all__ = ["Missing", "report"]
+
+ROOTS = ("torch", "torchvision")
 
 
 @dataclass(frozen=True, order=True)
@@ -44,9 +47,9 @@ def report(path: str | Path) -> list[Missing]:
         >>> from ebb.io.writing import write_text
         >>> from ebb.torch_compat.report import report
         >>> file = tempfile.mkdtemp() + "/train.py"
-        >>> _ = write_text("example", file, "import torch\\ntorch.vmap(torch.relu)\\n")
+        >>> _ = write_text("example", file, "import torch\\ntorch.fx.wrap(torch.relu)\\n")
         >>> [one.name for one in report(file)]
-        ['torch.vmap']
+        ['torch.fx.wrap']
     """
     root = Path(path_text("report", path))
     if not root.exists():
@@ -62,7 +65,7 @@ def _missing_in(file: Path) -> Iterator[Missing]:
         tree = ast.parse(content)
     except (SyntaxError, ValueError):
         return
-    seen = _Names()
+    seen = _Names(_assigned(tree))
     seen.visit(tree)
     for name, line in dict.fromkeys(seen.used):
         if not _is_there(name):
@@ -79,15 +82,27 @@ def _is_there(name: str) -> bool:
     if module_of(parent) is None:  # of a class or function: what is there is not known
         return _is_there(parent)
     try:
-        return name in SPELLED or hasattr(module_of(parent), last)
+        if name in SPELLED or foreach.function_of(last) is not None:
+            return True
+        return hasattr(module_of(parent), last)
     except Exception:  # a name that refuses with a reason is not there
         return False
+
+
+def _assigned(tree: ast.AST) -> set[str]:
+    """Return the names that a file gives values to: `optim = optim.SGD(...)` is no module then."""
+    named = {
+        node.id for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }  # fmt: skip
+    return named | {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
 
 
 class _Names(ast.NodeVisitor):
     """Collects dotted names of PyTorch, as long as they are written out."""
 
-    def __init__(self) -> None:
+    def __init__(self, assigned: set[str]) -> None:
+        self.assigned = assigned
         self.known: dict[str, str] = {}  # local name: what it stands for
         self.used: list[tuple[str, int]] = []
 
@@ -119,5 +134,7 @@ class _Names(ast.NodeVisitor):
             parts.append(node.attr)
             node = node.value
         if not isinstance(node, ast.Name) or node.id not in self.known:
+            return None
+        if node.id in self.assigned and self.known[node.id] not in ROOTS:
             return None
         return ".".join([self.known[node.id], *reversed(parts)])

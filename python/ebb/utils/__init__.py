@@ -1,7 +1,7 @@
 # python/ebb/utils/__init__.py -- checkpointing, gradient flow, other names of what is elsewhere.
 """``ebb.utils.checkpoint``; ``ebb.utils.GradientFlow``; ``ebb.utils.data`` is ``ebb.data``.
 
-``einops``, ``scipy`` and ``tensorboard`` are imported when they are first used.
+``cpp_extension``, ``einops``, ``scipy`` and ``tensorboard`` are imported when they are first used.
 """
 
 import importlib as _importlib
@@ -13,14 +13,23 @@ from ebb.utils import checkpoint, hooks
 from ebb.utils.gradient_flow import GradientFlow
 
 if _TYPE_CHECKING:
-    from ebb.utils import einops, scipy, tensorboard
+    from ebb.utils import cpp_extension, einops, scipy, tensorboard
 
 # So that `from ebb.utils.data import DataLoader` works too.
 _sys.modules["ebb.utils.data"] = data
-__all__ = ["GradientFlow", "checkpoint", "data", "einops", "hooks", "scipy", "tensorboard"]
+__all__ = [
+    "GradientFlow",
+    "checkpoint",
+    "cpp_extension",
+    "data",
+    "einops",
+    "hooks",
+    "scipy",
+    "tensorboard",
+]
 
 
 def __getattr__(name: str) -> object:
-    if name in ("einops", "scipy", "tensorboard"):
+    if name in ("cpp_extension", "einops", "scipy", "tensorboard"):
         return _importlib.import_module(f"ebb.utils.{name}")
     raise AttributeError(f"module 'ebb.utils' has no attribute {name!r}")

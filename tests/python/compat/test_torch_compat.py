@@ -103,6 +103,7 @@ def test_modules_show_what_ebb_has():
         assert T is transforms and T.ToTensor is ebb.vision.transforms.ToTensor
         torch.relu = 3
         assert ebb.relu is not torch.relu
+        assert all(hasattr(torch.optim, name) for name in dir(torch.optim))
         assert "Linear" in dir(torch.nn) and torch.fft.rfft is ebb.fft.rfft
         print("good")"""
     )
@@ -129,13 +130,13 @@ def test_switches_are_ebbs_and_what_else_is_assigned_is_not():
 @pytest.mark.parametrize(
     ("code", "error"),
     [
-        ("import torch; torch.vmap", "AttributeError: torch.vmap: ebb has no such name"),
+        ("import torch; torch.fx", "AttributeError: torch.fx: ebb has no such name"),
         ("import torch.quantization", "torch.quantization: ebb has no such name"),
         ("import torch.onnx; torch.onnx.export(1)", "NotImplementedError: onnx.export: ebb writes"),
         ("import torchvision.ops", "torchvision.ops: ebb has no such name"),
         ("from torchvision import models as m; m.alexnet", "there are resnet18, 34 and 50, vgg16"),
         ("import torch.nn as nn; nn.Nothing(3)", "AttributeError: torch.nn.Nothing: ebb has no"),
-        ("import torch; torch.distributed.all_reduce", "all_reduce: ebb runs in one process"),
+        ("import torch; torch.distributed.all_reduce()", "all_reduce: ebb runs in one process"),
     ],
 )
 def test_what_is_missing_is_named_with_the_way_out(code, error):
@@ -199,16 +200,19 @@ def test_pytorch_that_is_installed_is_hidden_and_the_log_says_so(tmp_path):
 def test_a_report_lists_missing_names_without_running(tmp_path):
     (tmp_path / "inner").mkdir()
     (tmp_path / "inner" / "one.py").write_text(
-        "from torch import vmap, nn as net\nimport torch as t\nt.vmap(1)\nnet.Linear\nnet.Nil(2)\n"
+        "from torch import fx, nn as net\nimport torch as t\nt.fx(1)\nnet.Linear\nnet.Nil(2)\n"
         "t.tensor([1]).whatever()\nraise SystemExit\n"
+    )
+    (tmp_path / "inner" / "two.py").write_text(
+        "from torch import optim\ndef step(t, optim):\n    optim.zero_grad()\n"
     )
     (tmp_path / "broken.py").write_text("print 'Python 2'\n")
     done = run("-m", "ebb.torch_compat", "--report", str(tmp_path))
     assert done.returncode == 1
     lines = done.stdout.splitlines()
     one = tmp_path / "inner" / "one.py"
-    assert lines[0] == f"torch.vmap  2x  {one}:1, {one}:3"
-    assert lines[1].startswith("    functions take batches")  # the way out
+    assert lines[0] == f"torch.fx  2x  {one}:1, {one}:3"
+    assert lines[1].startswith("    modules are not traced")  # the way out
     assert lines[2:] == [f"torch.nn.Nil  1x  {one}:5", "2 names of PyTorch are missing"]
 
 

@@ -1,0 +1,201 @@
+# python/ebb/torch_compat/helpers.py -- names that PyTorch keeps to itself and programs use anyway.
+#
+# They begin with an underscore or stand in files that its pages do not list. finder.py says under
+# which of PyTorch's names each is found; what ebb has itself under another name stands there too.
+"""Small functions and base classes of torch.nn, torch.nn.init, torch.optim and torch._utils."""
+
+from __future__ import annotations
+
+import abc
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import ebb
+from ebb import _C, nn
+from ebb._C import Tensor
+from ebb.nn.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d
+
+
+def ntuple(count: int) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a function that makes a tuple of ``count`` of one value, and of several a tuple.
+
+    >>> from ebb.torch_compat import helpers
+    >>> helpers.pair(3), helpers.pair([1, 2])
+    ((3, 3), (1, 2))
+    """
+
+    def made(value: Any) -> tuple[Any, ...]:
+        if isinstance(value, Iterable) and not isinstance(value, str):
+            return tuple(value)
+        return tuple(itertools.repeat(value, count))
+
+    return made
+
+
+single, pair, triple, quadruple = ntuple(1), ntuple(2), ntuple(3), ntuple(4)
+
+
+def reverse_repeat_tuple(values: Sequence[Any], count: int) -> tuple[Any, ...]:
+    """Return the values from the last to the first, each ``count`` times."""
+    return tuple(value for value in reversed(values) for _ in range(count))
+
+
+def fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
+    """Return how many inputs and outputs each unit of a weight has.
+
+    Raises:
+        ShapeError: If the weight has less than two dims.
+
+    >>> from ebb.torch_compat import helpers
+    >>> helpers.fan_in_and_fan_out(ebb.zeros(8, 4, 3, 3))
+    (36, 72)
+    """
+    if tensor.ndim < 2:
+        raise _C.ShapeError(
+            f"fan_in_and_fan_out: needs a weight of at least 2 dims, got {list(tensor.shape)}"
+        )
+    field = tensor[0, 0].numel()
+    return tensor.shape[1] * field, tensor.shape[0] * field
+
+
+def correct_fan(tensor: Tensor, mode: str) -> int:
+    """Return the one of ``fan_in_and_fan_out`` that a mode names."""
+    modes = ("fan_in", "fan_out")
+    if str(mode).lower() not in modes:
+        raise _C.ValueError(f"correct_fan: needs 'fan_in' or 'fan_out', got {mode!r}")
+    return fan_in_and_fan_out(tensor)[modes.index(mode.lower())]
+
+
+class Loss(nn.Module):
+    """What losses of programs derive from: keeps ``reduction``."""
+
+    def __init__(
+        self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+    ):
+        super().__init__()
+        if size_average is not None or reduce is not None:
+            averaged = "mean" if size_average in (None, True) else "sum"
+            reduction = averaged if reduce in (None, True) else "none"
+        self.reduction = reduction
+
+
+class WeightedLoss(Loss):
+    """The same with a buffer ``weight``."""
+
+    weight: Tensor | None
+
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ):
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
+
+
+class _Kind(abc.ABCMeta):
+    """Of classes that stand for several of ebb's layers when it is asked what a layer is."""
+
+
+class DropoutNd(nn.Module, metaclass=_Kind):
+    """Any layer of dropout."""
+
+
+class MaxPoolNd(nn.Module, metaclass=_Kind):
+    """Any layer that keeps greatest values of windows."""
+
+
+class AvgPoolNd(nn.Module, metaclass=_Kind):
+    """Any layer that keeps means of windows."""
+
+
+class AdaptiveAvgPoolNd(nn.Module, metaclass=_Kind):
+    """Any layer that keeps means of windows whose number is given."""
+
+
+class AdaptiveMaxPoolNd(nn.Module, metaclass=_Kind):
+    """Any layer that keeps greatest values of windows whose number is given."""
+
+
+for _layer in (Dropout, Dropout1d, Dropout2d, Dropout3d, AlphaDropout):
+    DropoutNd.register(_layer)
+for _kind, _name in (
+    (MaxPoolNd, "MaxPool"), (AvgPoolNd, "AvgPool"),
+    (AdaptiveAvgPoolNd, "AdaptiveAvgPool"), (AdaptiveMaxPoolNd, "AdaptiveMaxPool"),
+):  # fmt: skip
+    for _dims in (1, 2, 3):
+        _kind.register(getattr(nn, f"{_name}{_dims}d"))
+
+
+class RequiredParameter:
+    """Stands in an optimizer's defaults for what a group must give."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = RequiredParameter()
+
+
+def addindent(text: str, spaces: int) -> str:
+    """Return a text with its lines after the first moved to the right."""
+    return text.replace("\n", "\n" + " " * spaces)
+
+
+def flatten_dense_tensors(tensors: Iterable[Tensor]) -> Tensor:
+    """Return all elements of several tensors in one of one dim."""
+    parts = [one.reshape(-1) for one in tensors]
+    return ebb.cat(parts) if parts else ebb.empty(0)
+
+
+def unflatten_dense_tensors(flat: Tensor, tensors: Iterable[Tensor]) -> tuple[Tensor, ...]:
+    """Return views of the elements of ``flat`` in the shapes of several tensors.
+
+    Raises:
+        ShapeError: If their elements are not as many.
+    """
+    like = list(tensors)
+    counts = [one.numel() for one in like]
+    if sum(counts) != flat.numel():
+        raise _C.ShapeError(
+            f"unflatten_dense_tensors: needs {sum(counts)} elements, got {flat.numel()}"
+        )
+    parts = flat.split(counts) if counts else ()
+    return tuple(part.view(one.shape) for part, one in zip(parts, like, strict=True))
+
+
+def standard_normal(shape: Sequence[int], dtype: _C.dtype, device: Any) -> Tensor:
+    """Return draws from the bell curve of mean 0 and deviation 1."""
+    return ebb.randn(list(shape), dtype=dtype, device=device)
+
+
+def assert_allclose(
+    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, **more: Any
+) -> None:
+    """Do as ``testing.assert_close``, which replaced it, without looking at dtypes."""
+    more.pop("equal_nan", None)
+    more.pop("msg", None)
+    ebb.testing.assert_close(
+        ebb.as_tensor(actual), ebb.as_tensor(expected), rtol=rtol, atol=atol,
+        check_dtype=False, equal_nan=True,
+    )  # fmt: skip
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """Return the random states of the accelerators that tensors lie on: of none."""
+    del args
+    return [], []
+
+
+def set_device_states(devices: Sequence[int], states: Sequence[Tensor], **more: Any) -> None:
+    """Set the random states of accelerators, of which there are none.
+
+    Raises:
+        ValueError: If there are states to set.
+    """
+    del more
+    if len(devices) or len(states):
+        raise _C.ValueError(f"set_device_states: needs no states, got {len(states)}")

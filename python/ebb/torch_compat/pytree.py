@@ -1,0 +1,185 @@
+# python/ebb/torch_compat/pytree.py -- torch.utils._pytree: nested containers as lists of leaves.
+#
+# A container is a list, tuple, named tuple, dict, OrderedDict, defaultdict or deque, or of a class
+# that register_pytree_node() was told of; all else is a leaf. Start reading at tree_flatten().
+"""Functions of nested containers: flatten, rebuild, map."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable
+from typing import Any
+
+from ebb import _C
+from ebb._base.arguments import check_depth
+
+IsLeaf = Callable[[Any], bool] | None
+Flatten = Callable[[Any], tuple[list[Any], Any]]
+Unflatten = Callable[[list[Any], Any], Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class TreeSpec:
+    """How a container was built: its class (None for a leaf), what else it has, its parts."""
+
+    type: Any
+    context: Any
+    children: tuple[TreeSpec, ...] = ()
+
+    @property
+    def num_leaves(self) -> int:
+        """How many leaves there are."""
+        return 1 if self.type is None else sum(one.num_leaves for one in self.children)
+
+    def is_leaf(self) -> bool:
+        """Return whether it is no container."""
+        return self.type is None
+
+
+LeafSpec = TreeSpec(None, None)
+
+
+def _of_dict(value: Any) -> tuple[list[Any], Any]:
+    return list(value.values()), list(value.keys())
+
+
+_KINDS: dict[Any, tuple[Flatten, Unflatten]] = {
+    list: (lambda value: (list(value), None), lambda parts, _: list(parts)),
+    tuple: (lambda value: (list(value), None), lambda parts, _: tuple(parts)),
+    dict: (_of_dict, lambda parts, keys: dict(zip(keys, parts, strict=True))),
+    OrderedDict: (_of_dict, lambda parts, keys: OrderedDict(zip(keys, parts, strict=True))),
+    defaultdict: (
+        lambda value: (list(value.values()), (value.default_factory, list(value.keys()))),
+        lambda parts, had: defaultdict(had[0], zip(had[1], parts, strict=True)),
+    ),
+    deque: (
+        lambda value: (list(value), value.maxlen),
+        lambda parts, longest: deque(parts, maxlen=longest),
+    ),
+}
+_NAMED = (lambda value: (list(value), type(value)), lambda parts, made: made(*parts))
+
+
+def register_pytree_node(
+    cls: type, flatten_fn: Flatten, unflatten_fn: Unflatten, **more: Any
+) -> None:
+    """Let a class be a container: how it comes apart, and how it is made anew."""
+    del more
+    _KINDS[cls] = (flatten_fn, unflatten_fn)
+
+
+def _kind_of(value: Any) -> Any:
+    """Return the key of its functions, or None for a leaf."""
+    if type(value) in _KINDS:
+        return type(value)
+    return "named" if isinstance(value, tuple) and hasattr(value, "_fields") else None
+
+
+def _functions(kind: Any) -> tuple[Flatten, Unflatten]:
+    return _NAMED if kind == "named" else _KINDS[kind]
+
+
+def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
+    """Return the leaves of nested containers, from left to right, and how they were nested.
+
+    >>> from ebb.torch_compat import pytree
+    >>> leaves, spec = pytree.tree_flatten({"a": 1, "b": [2, (3,)]})
+    >>> leaves, pytree.tree_unflatten([4, 5, 6], spec)
+    ([1, 2, 3], {'a': 4, 'b': [5, (6,)]})
+    """
+    leaves: list[Any] = []
+    return leaves, _flatten(tree, is_leaf, leaves, 0)
+
+
+def _flatten(tree: Any, is_leaf: IsLeaf, leaves: list[Any], depth: int) -> TreeSpec:
+    check_depth("tree_flatten", depth)
+    kind = None if is_leaf is not None and is_leaf(tree) else _kind_of(tree)
+    if kind is None:
+        leaves.append(tree)
+        return LeafSpec
+    parts, context = _functions(kind)[0](tree)
+    return TreeSpec(
+        kind, context, tuple(_flatten(part, is_leaf, leaves, depth + 1) for part in parts)
+    )
+
+
+def tree_unflatten(leaves: Any, treespec: TreeSpec) -> Any:
+    """Return containers nested as before, with other leaves.
+
+    Raises:
+        ValueError: If there are more or fewer leaves.
+    """
+    values = list(leaves)
+    if len(values) != treespec.num_leaves:
+        raise _C.ValueError(
+            f"tree_unflatten: needs {treespec.num_leaves} leaves, got {len(values)}"
+        )
+    rest = iter(values)
+
+    def build(spec: TreeSpec) -> Any:
+        if spec.type is None:
+            return next(rest)
+        return _functions(spec.type)[1]([build(one) for one in spec.children], spec.context)
+
+    return build(treespec)
+
+
+def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """Return the leaves of nested containers."""
+    return tree_flatten(tree, is_leaf)[0]
+
+
+def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> TreeSpec:
+    """Return how containers are nested."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf = None) -> Any:
+    """Return containers nested alike, with a function of each leaf, or of those at its place.
+
+    Args:
+        func: Takes a leaf of each tree.
+        tree: Nested containers.
+        *rests: Others, nested alike.
+        is_leaf: Says of what it holds that it is a leaf.
+    Raises:
+        ValueError: If others are nested otherwise.
+    """
+    leaves, spec = tree_flatten(tree, is_leaf)
+    columns = [leaves]
+    for rest in rests:
+        found, other = tree_flatten(rest, is_leaf)
+        if other != spec:
+            raise _C.ValueError("tree_map: needs trees that are nested alike, got others")
+        columns.append(found)
+    return tree_unflatten([func(*row) for row in zip(*columns, strict=True)], spec)
+
+
+def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf = None) -> Any:
+    """Call a function of each leaf and return the tree."""
+    tree_map(func, tree, *rests, is_leaf=is_leaf)
+    return tree
+
+
+def tree_map_only(
+    wanted: Any, func: Callable[[Any], Any], tree: Any, is_leaf: IsLeaf = None
+) -> Any:
+    """Do as ``tree_map`` with leaves of a class (or some, or that a function accepts) only."""
+    accepts = wanted if not isinstance(wanted, (type, tuple)) and callable(wanted) else None
+
+    def change(leaf: Any) -> Any:
+        fits = accepts(leaf) if accepts is not None else isinstance(leaf, wanted)
+        return func(leaf) if fits else leaf
+
+    return tree_map(change, tree, is_leaf=is_leaf)
+
+
+def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
+    """Return whether a function is true of all leaves."""
+    return all(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
+    """Return whether a function is true of a leaf."""
+    return any(map(pred, tree_leaves(tree, is_leaf)))

@@ -1,0 +1,19 @@
+# python/ebb/torch_compat/types.py -- torch.types: names that annotations of programs use.
+"""What an argument may be: ``Device``, ``Number``, ``_size`` and ``_dtype``."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import ebb
+from ebb._C import Tensor as Tensor
+
+Device = ebb.device | str | int | None
+Number = int | float | bool
+FileLike = Any
+Storage = ebb.UntypedStorage
+_int, _float, _bool = builtins.int, builtins.float, builtins.bool
+_dtype, _device = ebb.dtype, ebb.device
+_size = ebb.Size | list[int] | tuple[int, ...]
+_TensorOrTensors = Tensor | tuple[Tensor, ...] | list[Tensor]

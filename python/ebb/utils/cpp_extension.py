@@ -1,0 +1,67 @@
+# python/ebb/utils/cpp_extension.py -- what programs with kernels of their own import at their top.
+"""``torch.utils.cpp_extension``: its compilers of PyTorch's C++ say that they cannot serve ebb.
+
+>>> from ebb.utils import cpp_extension
+>>> cpp_extension.CUDA_HOME is None
+True
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from ebb import _C
+
+__all__ = ["CUDA_HOME", "BuildExtension", "CUDAExtension", "CppExtension", "load", "load_inline"]
+
+CUDA_HOME = None
+
+
+def _refuse(name: str) -> NoReturn:
+    raise _C.NotImplementedError(
+        f"cpp_extension.{name}: needs C++ written against PyTorch, which ebb is not\n"
+        "hint: write the op in Python with autograd.Function, or in C++ with ebb/ebb.h"
+    )
+
+
+def load(*args: Any, **kwargs: Any) -> Any:
+    """Refuse to compile.
+
+    Raises:
+        NotImplementedError: Always.
+    """
+    _refuse("load")
+
+
+def load_inline(*args: Any, **kwargs: Any) -> Any:
+    """Refuse to compile.
+
+    Raises:
+        NotImplementedError: Always.
+    """
+    _refuse("load_inline")
+
+
+class BuildExtension:
+    """Refuses to be made."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        _refuse("BuildExtension")
+
+
+def CppExtension(*args: Any, **kwargs: Any) -> Any:  # noqa: N802 -- PyTorch's name
+    """Refuse to describe a part of a package.
+
+    Raises:
+        NotImplementedError: Always.
+    """
+    _refuse("CppExtension")
+
+
+def CUDAExtension(*args: Any, **kwargs: Any) -> Any:  # noqa: N802 -- PyTorch's name
+    """Refuse to describe a part of a package.
+
+    Raises:
+        NotImplementedError: Always.
+    """
+    _refuse("CUDAExtension")
