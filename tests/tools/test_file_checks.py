@@ -101,6 +101,13 @@ def test_a_folder_of_tests_that_mirrors_no_room_is_found():
     assert str(problem.path) == "tests/core/old"
 
 
+def test_a_folder_of_56_files_is_too_full():
+    files = tuple(f"ebb/core/x{number}.h" for number in range(56))
+    [problem] = rooms.full_folders(files)
+    assert problem.text == "needs at most 55 files side by side, got 56"
+    assert rooms.full_folders(files[1:]) == []
+
+
 def test_a_readme_of_41_lines_is_too_long(make_repo):
     [problem] = rooms.check(make_repo({"tools/README.md": "\n" * 41}))
     assert problem.text == "README needs at most 40 lines, got 41"

@@ -5,6 +5,7 @@ Tests lie in folders named as what they test.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from tools.check.repo import Problem
@@ -14,9 +15,12 @@ if TYPE_CHECKING:
 
 HINT = (
     "write FOLDER/README.md: what it owns, what it may include, where to start reading; "
-    "C++ tests of ebb/X/Y lie in tests/X/Y"
+    "C++ tests of ebb/X/Y lie in tests/X/Y; split a full folder by topic, not by prefix"
 )
 MAX_LINES = 40
+MAX_FILES = 55
+# One file per family of ops each.
+FAMILIES = ("ops", "ops/examples")
 # Their rooms lie one level down; the folder itself only groups them.
 GROUPS = ("ebb", "data", "python", "examples")
 
@@ -25,6 +29,7 @@ def check(repo: Repo) -> list[Problem]:
     return [
         *missing_readmes(repo.files),
         *strange_test_rooms(repo.files),
+        *full_folders(repo.files),
         *(
             problem
             for name in room_readmes(repo.files)
@@ -69,6 +74,16 @@ def strange_test_rooms(files: tuple[str, ...]) -> list[Problem]:
         Problem(folder, f"tests no room: ebb/{folder.removeprefix('tests/')} is missing")
         for folder in sorted(tested)
         if folder.count("/") > 1 and "ebb/" + folder.removeprefix("tests/") not in folders
+    ]
+
+
+def full_folders(files: tuple[str, ...]) -> list[Problem]:
+    """Return a problem per folder with more files side by side than anyone looks through."""
+    counts = Counter(name.rpartition("/")[0] for name in files)
+    return [
+        Problem(folder, f"needs at most {MAX_FILES} files side by side, got {count}")
+        for folder, count in sorted(counts.items())
+        if count > MAX_FILES and folder not in FAMILIES
     ]
 
 
