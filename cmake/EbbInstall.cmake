@@ -25,10 +25,10 @@ function(ebb_install_cpp)
           PATTERN "ebb/autograd/rules" EXCLUDE
           PATTERN "ebb/autograd/jvp" EXCLUDE
           PATTERN "ebb/autograd/operands" EXCLUDE
-          PATTERN "ebb/autograd/history/gradient_math.h" EXCLUDE
+          PATTERN "ebb/autograd/history/gradients/gradient_math.h" EXCLUDE
           PATTERN "ebb/autograd/forward/jvp_support.h" EXCLUDE
           PATTERN "ebb/autograd/history/op_support.h" EXCLUDE
-          PATTERN "ebb/autograd/history/slot.h" EXCLUDE
+          PATTERN "ebb/autograd/history/gradients/slot.h" EXCLUDE
           PATTERN "ebb/graph/layout" EXCLUDE
           PATTERN "ebb/io/atomic_file.h" EXCLUDE
           PATTERN "ebb/io/*_header.h" EXCLUDE

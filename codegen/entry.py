@@ -55,7 +55,7 @@ KEYS = (
     "test",
 )
 PYTHON_KINDS = ("both", "method", "function", "private")
-# The dtype that a call computes in under autocast (ebb/autograd/history/autocast.h).
+# The dtype that a call computes in under autocast (ebb/autograd/history/casts/autocast.h).
 AMP_LISTS = ("none", "lower", "float32", "widest", "first")
 # What decides whether a call takes long enough to release the GIL.
 COSTS = ("elements", "view", "copy", "product", "product_transposed")

@@ -5,9 +5,9 @@
 #include <unordered_map>
 
 #include "ebb/autograd/history/meta.h"
+#include "ebb/autograd/history/names/tensor_name.h"
 #include "ebb/autograd/history/node_extra.h"
 #include "ebb/autograd/history/origin.h"
-#include "ebb/autograd/history/tensor_name.h"
 #include "ebb/core/base/error.h"
 #include "ebb/core/base/scope.h"
 #include "ebb/graph/node_values.h"

@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/history/tensor_name.h"
+#include "ebb/autograd/history/names/tensor_name.h"
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/copy_.h"

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "ebb/autograd/history/names/stale.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/history/saved_tensor.h"
-#include "ebb/autograd/history/stale.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb::autograd {

@@ -5,7 +5,7 @@
 
 #include "ebb/autograd/composites/widened.h"
 #include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/history/in_blocks.h"
+#include "ebb/autograd/history/gradients/in_blocks.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operands/loss_pointwise.h"
 #include "ebb/autograd/operators.h"

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "ebb/autograd/history/meta.h"
+#include "ebb/autograd/history/names/tensor_name.h"
 #include "ebb/autograd/history/op_support.h"
-#include "ebb/autograd/history/tensor_name.h"
 #include "ebb/autograd/watch/cut_trace.h"
 #include "ebb/core/base/error.h"
 

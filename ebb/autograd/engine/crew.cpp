@@ -6,8 +6,8 @@
 #include <string>
 
 #include "ebb/autograd/engine/parallel_backward.h"
+#include "ebb/autograd/history/gradients/shared_gradient.h"
 #include "ebb/autograd/history/packed_value.h"
-#include "ebb/autograd/history/shared_gradient.h"
 #include "ebb/core/base/flags.h"
 #include "ebb/core/device/device_plugin.h"
 #include "ebb/core/runtime/parallel.h"

@@ -7,8 +7,8 @@
 
 #include "ebb/autograd/engine/places.h"
 #include "ebb/autograd/engine/run.h"
-#include "ebb/autograd/history/gradient_math.h"
-#include "ebb/autograd/history/tensor_name.h"
+#include "ebb/autograd/history/gradients/gradient_math.h"
+#include "ebb/autograd/history/names/tensor_name.h"
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops/select.h"
 #include "ebb/autograd/ops/stack.h"

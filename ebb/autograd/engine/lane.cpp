@@ -1,7 +1,7 @@
 // ebb/autograd/engine/lane.cpp -- errors and ranges of nodes.
 #include "ebb/autograd/engine/lane.h"
 
-#include "ebb/autograd/history/tensor_name.h"
+#include "ebb/autograd/history/names/tensor_name.h"
 #include "ebb/autograd/hooks/foreign_error.h"
 #include "ebb/core/base/error.h"
 #include "ebb/core/base/location.h"

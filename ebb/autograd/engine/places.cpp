@@ -1,9 +1,9 @@
 // ebb/autograd/engine/places.cpp -- checking roots, seeds and inputs.
 #include "ebb/autograd/engine/places.h"
 
-#include "ebb/autograd/history/gradient_math.h"
+#include "ebb/autograd/history/gradients/gradient_math.h"
+#include "ebb/autograd/history/names/tensor_name.h"
 #include "ebb/autograd/history/origin.h"
-#include "ebb/autograd/history/tensor_name.h"
 #include "ebb/autograd/ops/to_device.h"
 #include "ebb/autograd/watch/call_text.h"
 #include "ebb/autograd/watch/finite_check.h"

@@ -16,7 +16,7 @@
 #include "ebb/autograd/engine/run_request.h"
 #include "ebb/autograd/engine/run_state.h"
 #include "ebb/autograd/engine/scratch.h"
-#include "ebb/autograd/history/slot.h"
+#include "ebb/autograd/history/gradients/slot.h"
 #include "ebb/autograd/hooks/active_run.h"
 #include "ebb/core/device/device_plugin.h"
 #include "ebb/core/tensor/meta.h"

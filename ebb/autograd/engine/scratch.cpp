@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "ebb/autograd/history/slot.h"
+#include "ebb/autograd/history/gradients/slot.h"
 
 namespace ebb::autograd {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "ebb/autograd/history/gradient_math.h"
+#include "ebb/autograd/history/gradients/gradient_math.h"
 #include "ebb/autograd/ops/add.h"
 
 namespace ebb::autograd {

@@ -7,10 +7,10 @@
 
 #include "ebb/autograd/history/cut_observer.h"
 #include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/history/gradient_math.h"
+#include "ebb/autograd/history/gradients/gradient_math.h"
+#include "ebb/autograd/history/names/place_name.h"
 #include "ebb/autograd/history/node_block.h"
 #include "ebb/autograd/history/node_extra.h"
-#include "ebb/autograd/history/place_name.h"
 
 namespace ebb::autograd {
 AutogradMeta::~AutogradMeta() {

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "ebb/autograd/history/gradient_math.h"
+#include "ebb/autograd/history/gradients/gradient_math.h"
 #include "ebb/autograd/history/node.h"
 #include "ebb/autograd/history/overwrite.h"
 #include "ebb/autograd/history/pack_saved.h"

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <utility>
 
-#include "ebb/autograd/history/stale.h"
+#include "ebb/autograd/history/names/stale.h"
 #include "ebb/autograd/history/tensor_tangents.h"
 #include "ebb/core/base/call_name.h"
 #include "ebb/core/base/error.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ebb/autograd/history/meta.h"
-#include "ebb/autograd/history/place_name.h"
+#include "ebb/autograd/history/names/place_name.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb::autograd {

@@ -7,10 +7,10 @@
 #include <algorithm>
 
 #include "ebb/autograd/history/meta.h"
+#include "ebb/autograd/history/names/place_name.h"
+#include "ebb/autograd/history/names/stale.h"
 #include "ebb/autograd/history/node_block.h"
 #include "ebb/autograd/history/packed_value.h"
-#include "ebb/autograd/history/place_name.h"
-#include "ebb/autograd/history/stale.h"
 #include "ebb/autograd/history/tensor_tangents.h"
 #include "ebb/core/runtime/block_cache.h"
 

@@ -9,7 +9,7 @@
 
 #include <memory>
 
-#include "ebb/autograd/history/autocast.h"
+#include "ebb/autograd/history/casts/autocast.h"
 #include "ebb/autograd/history/op_observer.h"
 #include "ebb/autograd/history/saved_hooks.h"
 #include "ebb/autograd/history/tangents.h"

@@ -5,10 +5,10 @@
 
 #include "ebb/autograd/history/cut_observer.h"
 #include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/history/gradients/shared_gradient.h"
+#include "ebb/autograd/history/names/place_name.h"
 #include "ebb/autograd/history/node_block.h"
 #include "ebb/autograd/history/node_extra.h"
-#include "ebb/autograd/history/place_name.h"
-#include "ebb/autograd/history/shared_gradient.h"
 #include "ebb/autograd/history/tensor_tangents.h"
 #include "ebb/autograd/ops/detach.h"
 #include "ebb/core/base/error.h"

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/history/gradient_math.h"
+#include "ebb/autograd/history/gradients/gradient_math.h"
 #include "ebb/autograd/history/meta.h"
+#include "ebb/autograd/history/names/place_name.h"
 #include "ebb/autograd/history/node_block.h"
 #include "ebb/autograd/history/origin.h"
-#include "ebb/autograd/history/place_name.h"
 #include "ebb/autograd/history/region.h"
 #include "ebb/autograd/history/saved_tensor.h"
 #include "ebb/autograd/history/tensor_tangents.h"

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <unordered_set>
 
-#include "ebb/autograd/history/gradient_math.h"
+#include "ebb/autograd/history/gradients/gradient_math.h"
 #include "ebb/autograd/hooks/active_run.h"
 #include "ebb/core/base/thread_state.h"
 

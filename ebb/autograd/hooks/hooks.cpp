@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "ebb/autograd/history/gradient_math.h"
+#include "ebb/autograd/history/gradients/gradient_math.h"
 #include "ebb/autograd/history/meta.h"
+#include "ebb/autograd/history/names/place_name.h"
 #include "ebb/autograd/history/node_extra.h"
 #include "ebb/autograd/history/origin.h"
-#include "ebb/autograd/history/place_name.h"
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/hooks/foreign_error.h"
 #include "ebb/core/base/error.h"

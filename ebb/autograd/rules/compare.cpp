@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ebb/autograd/history/in_blocks.h"
+#include "ebb/autograd/history/gradients/in_blocks.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operands/math.h"
 #include "ebb/autograd/ops/abs.h"

@@ -4,7 +4,7 @@
 #include <complex>
 #include <numbers>
 
-#include "ebb/autograd/history/in_blocks.h"
+#include "ebb/autograd/history/gradients/in_blocks.h"
 #include "ebb/autograd/ops/abs.h"
 #include "ebb/autograd/ops/angle.h"
 #include "ebb/autograd/ops/angle_of_complex.h"

@@ -1,7 +1,7 @@
 // ebb/autograd/watch/call_text.cpp -- what is said of a call, a node and a run.
 #include "ebb/autograd/watch/call_text.h"
 
-#include "ebb/autograd/history/place_name.h"
+#include "ebb/autograd/history/names/place_name.h"
 #include "ebb/core/base/log.h"
 #include "ebb/core/tensor/layout.h"
 #include "ebb/ops/prepare.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "ebb/autograd/history/tensor_name.h"
+#include "ebb/autograd/history/names/tensor_name.h"
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/watch/poles.h"
 #include "ebb/core/base/error.h"

@@ -1,7 +1,7 @@
 # python/ebb/amp/autocast.py -- the block in which ops choose their precision.
 #
 # Which op computes in what is a key of its row in the op table; the C++ side of a block is
-# ebb/autograd/history/autocast.h.
+# ebb/autograd/history/casts/autocast.h.
 """Blocks of mixed precision."""
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 // users see is written in Python (ebb/amp/autocast.py).
 #include "python/src/parts/autocast.h"
 
-#include "ebb/autograd/history/autocast.h"
-#include "ebb/autograd/history/autocast_state.h"
+#include "ebb/autograd/history/casts/autocast.h"
+#include "ebb/autograd/history/casts/autocast_state.h"
 #include "python/src/base/errors.h"
 #include "python/src/base/text.h"
 #include "python/src/base/value_types.h"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "ebb/autograd/history/tensor_name.h"
+#include "ebb/autograd/history/names/tensor_name.h"
 #include "ebb/core/base/scope_path.h"
 #include "python/src/base/tensor_object.h"
 

@@ -1,7 +1,7 @@
 // python/src/parts/print_options.cpp -- see print_options.h.
 #include "python/src/parts/print_options.h"
 
-#include "ebb/autograd/history/print.h"
+#include "ebb/autograd/history/names/print.h"
 #include "python/src/base/errors.h"
 
 namespace ebb::python {

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "ebb/autograd/history/grad_dtype.h"
-#include "ebb/autograd/history/tensor_name.h"
+#include "ebb/autograd/history/gradients/grad_dtype.h"
+#include "ebb/autograd/history/names/tensor_name.h"
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops/conj.h"
 #include "ebb/autograd/ops/transpose.h"

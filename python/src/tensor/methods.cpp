@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/history/print.h"
+#include "ebb/autograd/history/names/print.h"
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/contiguous.h"

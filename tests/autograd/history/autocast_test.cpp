@@ -1,6 +1,6 @@
 // tests/autograd/history/autocast_test.cpp -- blocks of mixed precision, as C++ programs write
 // them.
-#include "ebb/autograd/history/autocast.h"
+#include "ebb/autograd/history/casts/autocast.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "ebb/autograd/history/tensor_name.h"
+#include "ebb/autograd/history/names/tensor_name.h"
 #include "ebb/autograd/ops/add.h"
 #include "ebb/autograd/ops/clone.h"
 #include "ebb/autograd/ops/detach.h"

@@ -2,7 +2,7 @@
 // gradients.
 #include "ebb/autograd/rules/network/loss.h"
 
-#include "ebb/autograd/history/in_blocks.h"
+#include "ebb/autograd/history/gradients/in_blocks.h"
 #include "ebb/autograd/ops/exp.h"
 #include "ebb/autograd/ops/mul.h"
 #include "ebb/autograd/ops/neg.h"

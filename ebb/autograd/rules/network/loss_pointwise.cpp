@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/history/in_blocks.h"
+#include "ebb/autograd/history/gradients/in_blocks.h"
 #include "ebb/autograd/ops/add.h"
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/difference_loss_backward.h"

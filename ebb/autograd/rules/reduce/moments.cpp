@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ebb/autograd/history/in_blocks.h"
+#include "ebb/autograd/history/gradients/in_blocks.h"
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/detach.h"
 #include "ebb/autograd/ops/div.h"

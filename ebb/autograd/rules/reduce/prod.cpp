@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/history/in_blocks.h"
+#include "ebb/autograd/history/gradients/in_blocks.h"
 #include "ebb/autograd/ops/any.h"
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/cat.h"

@@ -2,7 +2,7 @@
 #include "ebb/autograd/rules/reduce/reduce.h"
 
 #include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/history/in_blocks.h"
+#include "ebb/autograd/history/gradients/in_blocks.h"
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/div.h"
 #include "ebb/autograd/ops/eq.h"

@@ -1,4 +1,4 @@
-// ebb/autograd/history/print.h -- tensors as text, the same in C++ and Python.
+// ebb/autograd/history/names/print.h -- tensors as text, the same in C++ and Python.
 #pragma once
 
 #include <iosfwd>

@@ -1,12 +1,12 @@
-// ebb/autograd/history/slot.cpp -- adding up the gradients of a slot in an order that is always the
-// same.
-#include "ebb/autograd/history/slot.h"
+// ebb/autograd/history/gradients/slot.cpp -- adding up the gradients of a slot in an order that is
+// always the same.
+#include "ebb/autograd/history/gradients/slot.h"
 
 #include <algorithm>
 #include <memory>
 #include <utility>
 
-#include "ebb/autograd/history/gradient_math.h"
+#include "ebb/autograd/history/gradients/gradient_math.h"
 
 namespace ebb::autograd {
 namespace {

@@ -1,4 +1,4 @@
-// ebb/autograd/history/shared_gradient.h -- leaves whose gradient is one tensor.
+// ebb/autograd/history/gradients/shared_gradient.h -- leaves whose gradient is one tensor.
 //
 // Each leaf is added to once per run, so that the order of leaves does not matter; but where two of
 // them have been given one tensor as their gradient, it shows in the last bit. A run on several

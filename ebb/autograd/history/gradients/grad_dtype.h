@@ -1,5 +1,5 @@
-// ebb/autograd/history/grad_dtype.h -- gradients of another dtype than their leaf, such as float32
-// ones of bfloat16 weights.
+// ebb/autograd/history/gradients/grad_dtype.h -- gradients of another dtype than their leaf, such
+// as float32 ones of bfloat16 weights.
 //
 // A leaf's accumulator says which dtype it takes, and the engine casts what arrives, before it adds
 // anything up. So there is nothing more to a leaf's grad_dtype than what its accumulator says.

@@ -1,4 +1,4 @@
-// ebb/autograd/history/tensor_name.h -- giving tensors names.
+// ebb/autograd/history/names/tensor_name.h -- giving tensors names.
 //
 // A name lies in the tensor's meta. That of an op's result is noted in the op's node as well, so
 // that errors and graph views know it when the tensor itself is gone (place_name.h).
@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "ebb/autograd/history/place_name.h"
+#include "ebb/autograd/history/names/place_name.h"
 #include "ebb/core/tensor/tensor_name.h"
 
 namespace ebb {

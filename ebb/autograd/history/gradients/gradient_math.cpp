@@ -1,8 +1,8 @@
-// ebb/autograd/history/gradient_math.cpp -- gradient arithmetic on top of the ops.
-#include "ebb/autograd/history/gradient_math.h"
+// ebb/autograd/history/gradients/gradient_math.cpp -- gradient arithmetic on top of the ops.
+#include "ebb/autograd/history/gradients/gradient_math.h"
 
 #include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/history/place_name.h"
+#include "ebb/autograd/history/names/place_name.h"
 #include "ebb/autograd/ops/add.h"
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/clone.h"

@@ -1,4 +1,4 @@
-// ebb/autograd/history/in_blocks.h -- formulas of element-wise ops, block by block.
+// ebb/autograd/history/gradients/in_blocks.h -- formulas of element-wise ops, block by block.
 //
 // A formula is made of ops, each with a result of its own. Where an operand is large these are made
 // for a block of elements at a time, so that a backward pass takes gradients and little else.

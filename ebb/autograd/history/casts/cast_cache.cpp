@@ -1,10 +1,10 @@
-// ebb/autograd/history/cast_cache.cpp -- looking casts up, and when one still serves.
-#include "ebb/autograd/history/cast_cache.h"
+// ebb/autograd/history/casts/cast_cache.cpp -- looking casts up, and when one still serves.
+#include "ebb/autograd/history/casts/cast_cache.h"
 
 #include <utility>
 
+#include "ebb/autograd/history/casts/remade_cast.h"
 #include "ebb/autograd/history/grad_mode.h"
-#include "ebb/autograd/history/remade_cast.h"
 #include "ebb/autograd/ops/amp_cast.h"
 
 namespace ebb::autograd {

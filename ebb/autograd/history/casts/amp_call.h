@@ -1,5 +1,5 @@
-// ebb/autograd/history/amp_call.h -- one op's call under autocast: the dtype it computes in, and
-// its operands in that dtype.
+// ebb/autograd/history/casts/amp_call.h -- one op's call under autocast: the dtype it computes in,
+// and its operands in that dtype.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "ebb/autograd/history/autocast.h"
+#include "ebb/autograd/history/casts/autocast.h"
 #include "ebb/core/base/thread_state.h"
 #include "ebb/core/tensor/tensor.h"
 

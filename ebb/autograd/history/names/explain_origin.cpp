@@ -1,4 +1,4 @@
-// ebb/autograd/history/explain_origin.cpp -- origins in words, as far as somebody noted more.
+// ebb/autograd/history/names/explain_origin.cpp -- origins in words, as far as somebody noted more.
 #include "ebb/autograd/history/cut_observer.h"
 #include "ebb/autograd/history/origin.h"
 #include "ebb/core/base/error.h"

@@ -1,5 +1,5 @@
-// ebb/autograd/history/autocast.h -- mixed precision: which dtype ops compute in, for the length of
-// a block.
+// ebb/autograd/history/casts/autocast.h -- mixed precision: which dtype ops compute in, for the
+// length of a block.
 //
 // Each row of the op table says on which list its op is (`amp`); a level says what the lists mean
 // (docs/amp.md). Inside a block an op that a list names casts its operands and then runs as it

@@ -1,5 +1,5 @@
-// ebb/autograd/history/slot.h -- a gradient slot: empty, a sum so far, or gradients that wait for
-// others.
+// ebb/autograd/history/gradients/slot.h -- a gradient slot: empty, a sum so far, or gradients that
+// wait for others.
 //
 // Sums must not depend on which thread was faster: the gradients of a slot are added in falling
 // sequence number of the nodes that sent them. A run on one thread sends them in that order and

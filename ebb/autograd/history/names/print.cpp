@@ -1,9 +1,10 @@
-// ebb/autograd/history/print.cpp -- the text of a tensor, in C++ and in Python: PyTorch's layout.
+// ebb/autograd/history/names/print.cpp -- the text of a tensor, in C++ and in Python: PyTorch's
+// layout.
 //
 // Elements are formatted to one width. Above the threshold only a few at each end of a dim are
 // shown, and fewer if there are many dims; they are chosen first, so that printing a large tensor
 // takes no longer than printing a small one. Start reading at to_text().
-#include "ebb/autograd/history/print.h"
+#include "ebb/autograd/history/names/print.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,8 +16,8 @@
 #include <vector>
 
 #include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/history/names/tensor_name.h"
 #include "ebb/autograd/history/node.h"
-#include "ebb/autograd/history/tensor_name.h"
 #include "ebb/autograd/history/tensor_tangents.h"
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops/col_indices.h"

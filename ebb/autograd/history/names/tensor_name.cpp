@@ -1,5 +1,5 @@
-// ebb/autograd/history/tensor_name.cpp -- where names are kept.
-#include "ebb/autograd/history/tensor_name.h"
+// ebb/autograd/history/names/tensor_name.cpp -- where names are kept.
+#include "ebb/autograd/history/names/tensor_name.h"
 
 #include <utility>
 

@@ -1,8 +1,8 @@
-// ebb/autograd/history/in_blocks.cpp -- see in_blocks.h.
+// ebb/autograd/history/gradients/in_blocks.cpp -- see in_blocks.h.
 //
 // The shape is cut along one dim, the outermost of which a slice is no larger than a block; those
 // before it are walked through. So a block of a contiguous tensor is a run of its memory.
-#include "ebb/autograd/history/in_blocks.h"
+#include "ebb/autograd/history/gradients/in_blocks.h"
 
 #include <algorithm>
 #include <vector>

@@ -1,10 +1,11 @@
-// ebb/autograd/history/stale.cpp -- finds the write that spoilt a saved value in its storage's log.
-#include "ebb/autograd/history/stale.h"
+// ebb/autograd/history/names/stale.cpp -- finds the write that spoilt a saved value in its
+// storage's log.
+#include "ebb/autograd/history/names/stale.h"
 
 #include <optional>
 #include <string>
 
-#include "ebb/autograd/history/place_name.h"
+#include "ebb/autograd/history/names/place_name.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb::autograd {

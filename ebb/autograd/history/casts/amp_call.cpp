@@ -1,11 +1,11 @@
-// ebb/autograd/history/amp_call.cpp -- choosing the dtype of a call, and casting.
-#include "ebb/autograd/history/amp_call.h"
+// ebb/autograd/history/casts/amp_call.cpp -- choosing the dtype of a call, and casting.
+#include "ebb/autograd/history/casts/amp_call.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "ebb/autograd/history/cast_cache.h"
-#include "ebb/autograd/history/remade_cast.h"
+#include "ebb/autograd/history/casts/cast_cache.h"
+#include "ebb/autograd/history/casts/remade_cast.h"
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops/amp_cast.h"
 #include "ebb/core/base/error.h"

@@ -1,6 +1,6 @@
-// ebb/autograd/history/shared_gradient.cpp -- remembers leaves that were given a gradient others
-// have.
-#include "ebb/autograd/history/shared_gradient.h"
+// ebb/autograd/history/gradients/shared_gradient.cpp -- remembers leaves that were given a gradient
+// others have.
+#include "ebb/autograd/history/gradients/shared_gradient.h"
 
 #include <algorithm>
 #include <atomic>

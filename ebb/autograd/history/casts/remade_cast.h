@@ -1,5 +1,5 @@
-// ebb/autograd/history/remade_cast.h -- casts that autocast makes for an op and that the op's node
-// need not keep, because what they were made of stays alive anyway.
+// ebb/autograd/history/casts/remade_cast.h -- casts that autocast makes for an op and that the op's
+// node need not keep, because what they were made of stays alive anyway.
 #pragma once
 
 #include "ebb/core/tensor/tensor.h"

@@ -1,5 +1,5 @@
-// ebb/autograd/history/place_name.cpp -- finds names, and puts nodes and places in words.
-#include "ebb/autograd/history/place_name.h"
+// ebb/autograd/history/names/place_name.cpp -- finds names, and puts nodes and places in words.
+#include "ebb/autograd/history/names/place_name.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-// ebb/autograd/history/autocast_state.h -- setting what autocast does without a block.
+// ebb/autograd/history/casts/autocast_state.h -- setting what autocast does without a block.
 //
 // Each function holds on its thread until the block ends that it was called in, outside of blocks
 // until another call.

@@ -1,13 +1,13 @@
-// ebb/autograd/history/remade_cast.cpp -- saved casts are packed as what they were made of.
-#include "ebb/autograd/history/remade_cast.h"
+// ebb/autograd/history/casts/remade_cast.cpp -- saved casts are packed as what they were made of.
+#include "ebb/autograd/history/casts/remade_cast.h"
 
 #include <algorithm>
 #include <memory>
 #include <utility>
 
+#include "ebb/autograd/history/names/stale.h"
 #include "ebb/autograd/history/packed_value.h"
 #include "ebb/autograd/history/saved_tensor.h"
-#include "ebb/autograd/history/stale.h"
 #include "ebb/autograd/ops/amp_cast.h"
 #include "ebb/core/base/error.h"
 

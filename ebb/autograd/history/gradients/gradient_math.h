@@ -1,5 +1,5 @@
-// ebb/autograd/history/gradient_math.h -- the little arithmetic that running a graph needs by
-// itself.
+// ebb/autograd/history/gradients/gradient_math.h -- the little arithmetic that running a graph
+// needs by itself.
 //
 // Everything here is recorded if grad mode is on (create_graph), except add_into().
 #pragma once

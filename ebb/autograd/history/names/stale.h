@@ -1,4 +1,4 @@
-// ebb/autograd/history/stale.h -- whether a saved value was written to since it was saved.
+// ebb/autograd/history/names/stale.h -- whether a saved value was written to since it was saved.
 #pragma once
 
 #include <cstdint>

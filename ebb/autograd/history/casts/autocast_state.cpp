@@ -1,8 +1,9 @@
-// ebb/autograd/history/autocast_state.cpp -- the state as a block that is entered and never left.
-#include "ebb/autograd/history/autocast_state.h"
+// ebb/autograd/history/casts/autocast_state.cpp -- the state as a block that is entered and never
+// left.
+#include "ebb/autograd/history/casts/autocast_state.h"
 
-#include "ebb/autograd/history/amp_call.h"
-#include "ebb/autograd/history/cast_cache.h"
+#include "ebb/autograd/history/casts/amp_call.h"
+#include "ebb/autograd/history/casts/cast_cache.h"
 #include "ebb/core/runtime/parallel.h"
 
 namespace ebb {

@@ -1,4 +1,5 @@
-// ebb/autograd/history/cast_cache.h -- casts of weights, kept for the length of an autocast block.
+// ebb/autograd/history/casts/cast_cache.h -- casts of weights, kept for the length of an autocast
+// block.
 #pragma once
 
 #include <mutex>

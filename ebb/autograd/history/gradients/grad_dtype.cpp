@@ -1,7 +1,8 @@
-// ebb/autograd/history/grad_dtype.cpp -- reads and sets the dtype that an accumulator takes.
-#include "ebb/autograd/history/grad_dtype.h"
+// ebb/autograd/history/gradients/grad_dtype.cpp -- reads and sets the dtype that an accumulator
+// takes.
+#include "ebb/autograd/history/gradients/grad_dtype.h"
 
-#include "ebb/autograd/history/place_name.h"
+#include "ebb/autograd/history/names/place_name.h"
 #include "ebb/autograd/history/variable.h"
 #include "ebb/core/base/error.h"
 

@@ -1,4 +1,4 @@
-// ebb/autograd/history/place_name.h -- what messages call the nodes and places of a graph.
+// ebb/autograd/history/names/place_name.h -- what messages call the nodes and places of a graph.
 #pragma once
 
 #include <string>
