@@ -1,6 +1,7 @@
 # python/ebb/amp/state.py -- what autocast does now on this thread: asking for it, and setting it.
 #
-# What is set holds until the block ends that it was set in (ebb/autograd/history/casts/autocast_state.h).
+# What is set holds until the block ends that it was set in
+# (ebb/autograd/history/casts/autocast_state.h).
 """The state of autocast, under PyTorch's names."""
 
 from __future__ import annotations

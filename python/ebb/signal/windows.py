@@ -41,7 +41,15 @@ def _window(make):
     signature = inspect.signature(make)
 
     @functools.wraps(make)
-    def window(M, *, dtype=None, layout=ebb.strided, device=None, requires_grad=False, **shape):  # noqa: N803
+    def window(
+        M,  # noqa: N803
+        *,
+        dtype=None,
+        layout=ebb.strided,
+        device=None,
+        requires_grad=False,
+        **shape,
+    ):
         name = make.__name__
         if M < 0:
             raise _ValueError(f"{name}: M must be at least 0, got {M}")

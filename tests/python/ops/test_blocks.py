@@ -1,5 +1,5 @@
 # tests/python/ops/test_blocks.py -- formulas of large tensors, made block by block
-# (autograd/history/in_blocks.h), cannot be told from those made at once.
+# (ebb/autograd/history/gradients/in_blocks.h), cannot be told from those made at once.
 
 import threading
 
