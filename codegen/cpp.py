@@ -99,35 +99,10 @@ class Form:
         """The mask of dtypes that a tensor parameter may have."""
         return f"0x{mask(self.op.dtypes[param.name]):x}u"
 
-    def operands(self) -> str:
-        """The operands of a pointwise op as a list of ops::Operand."""
-        texts = []
-        by_name = {param.name: param for param in self.op.params}
-        for name in self.op.kernels[0].operands:
-            param, shown = by_name[name], self.spelled(by_name[name])
-            text = f'"{shown}", {shown}'
-            if param.type.is_tensor:
-                text += f", {self.accepted(param)}" + (
-                    ", true" if self.op.is_condition(name) else ""
-                )
-            texts.append(f"{{{text}}}")
-        return "{" + ", ".join(texts) + "}"
-
     @property
     def required_tensors(self) -> list[str]:
         """Tensors that must be defined, as spelled here."""
         return [self.spelled(p) for p in self.op.tensors if not p.type.is_optional]
-
-    def gate(self) -> str:
-        """The expression for the gate bits of all operands."""
-        parts = [f"autograd::gate_of({', '.join(self.required_tensors)})"]
-        for param in self.op.tensors:
-            if param.type.is_optional:
-                parts.append(f"autograd::optional_gate({param.name})")
-        parts += [f"autograd::list_gate({param.name})" for param in self.op.tensor_lists]
-        bits = " | ".join(parts)
-        unseen = self.unseen_modes
-        return f"(({bits}) & ~{unseen})" if unseen else bits
 
     @property
     def unseen_modes(self) -> str:
@@ -136,20 +111,6 @@ class Form:
             return "gate::kAutocast"
         # They promote by themselves.
         return "gate::kAmp" if self.op.amp == "widest" and self.op.is_pointwise else ""
-
-    @property
-    def cast_arguments(self) -> str:
-        """The arguments in the dtype that `amp`, an AmpCall, has chosen."""
-        return ", ".join(
-            f"amp.cast({p.name})" if p.type.is_tensor or p.type.is_tensor_list else p.name
-            for p in self.op.params
-        )
-
-    @property
-    def operands_in_order(self) -> str:
-        """All tensors and lists of tensors, as arguments."""
-        params = [p for p in self.op.params if p.type.is_tensor or p.type.is_tensor_list]
-        return ", ".join(self.spelled(p) for p in params)
 
 
 def forms(op: Op) -> list[Form]:
