@@ -114,8 +114,8 @@ FILES = {
     "torch.optim": "adadelta adafactor adagrad adam adamax adamw asgd lbfgs nadam optimizer radam "
     "rmsprop rprop sgd sparse_adam",
     "torch.utils.data": "dataloader dataset distributed sampler",
-    "torchvision.datasets": "cifar fakedata folder mnist svhn stl10 celeba vision",
-    "torchvision.models": "resnet vgg",
+    "torchvision.datasets": "celeba cifar fakedata folder mnist stl10 svhn vision",
+    "torchvision.models": "alexnet mobilenet mobilenetv2",
 }
 _FILES = {f"{parent}.{name}" for parent, names in FILES.items() for name in names.split()}
 

@@ -102,6 +102,30 @@ def read_pickle(path: str) -> dict[str, Any]:
     }
 
 
+def read_bytes(path: str) -> np.ndarray:
+    """Read a file as an array of its bytes."""
+    with opened("read_bytes", path) as file:
+        return np.frombuffer(file.read(), np.uint8)
+
+
+def read_lines(path: str) -> list[str]:
+    """Read the lines of a text that are not empty."""
+    with opened("read_lines", path) as file:
+        return [line for line in file.read().decode().splitlines() if line.strip()]
+
+
+def read_matlab(path: str) -> dict[str, Any]:
+    """Read the arrays of a file of MATLAB's; needs SciPy."""
+    try:
+        scipy = importlib.import_module("scipy.io")
+    except ImportError:
+        raise _C.NotImplementedError(
+            "read_matlab: needs the package SciPy, got none\nhint: pip install scipy"
+        ) from None
+    with opened("read_matlab", path) as file:
+        return scipy.loadmat(file)
+
+
 def pillow() -> Any:
     """Return the module of images, None if it is not installed."""
     try:

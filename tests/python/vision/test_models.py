@@ -11,6 +11,18 @@ COUNTS = {  # of parameters, as the papers' networks have them with 1000 classes
     "resnet18": 11_689_512,
     "resnet34": 21_797_672,
     "resnet50": 25_557_032,
+    "resnext50_32x4d": 25_028_904,
+    "mobilenet_v2": 3_504_872,
+}
+META = {  # the large ones, without memory
+    "resnet101": 44_549_160,
+    "resnet152": 60_192_808,
+    "wide_resnet50_2": 68_883_240,
+    "alexnet": 61_100_840,
+    "vgg11": 132_863_336,
+    "vgg13_bn": 133_053_736,
+    "vgg16": 138_357_544,
+    "vgg19_bn": 143_678_248,
 }
 
 
@@ -21,7 +33,16 @@ def test_networks_have_their_parameters_and_outputs(name):
     images = ebb.randn(2, 3, 32, 32, requires_grad=True)
     model(images).sum().backward()
     assert images.grad.shape == images.shape
-    assert model.conv1.weight.grad is not None
+    assert all(one.grad is not None for one in model.parameters())
+
+
+@pytest.mark.parametrize("name", META)
+def test_large_networks_have_their_parameters_too(name):
+    with ebb.device("meta"):
+        model = getattr(models, name)(**({"init_weights": False} if "vgg" in name else {}))
+        out = model(ebb.zeros(1, 3, 64, 64))
+    assert out.shape == (1, 1000)
+    assert sum(one.numel() for one in model.parameters()) == META[name]
 
 
 def test_parts_have_the_names_of_files_of_parameters():

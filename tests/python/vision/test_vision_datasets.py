@@ -42,6 +42,8 @@ def test_digits_are_read_where_torchvision_puts_them(make, pack, end, tmp_path):
     image, label = found[2]
     assert len(found) == 3 and label == 9 and found.targets.tolist() == [7, 0, 9]
     assert np.array_equal(image, IMAGES[2]) and len(make.classes) == 10
+    assert found.test_labels is found.targets and found.train_data is found.data
+    assert found.class_to_idx[make.classes[3]] == 3 and found.raw_folder.endswith("raw")
     assert found.data.dtype is ebb.uint8 and list(found.data.shape) == [3, 28, 28]
     with pytest.raises(OSError, match=f"{make.__name__}: needs .*train-images"):
         make(tmp_path)
@@ -131,7 +133,10 @@ def test_folders_are_classes_in_their_order(tmp_path):
     found = datasets.ImageFolder(tmp_path, loader=os.path.basename, transform=str.upper)
     assert found.classes == ["cat", "dog"] and found.class_to_idx == {"cat": 0, "dog": 1}
     assert [found[i] for i in range(4)] == [("1.JPG", 0), ("2.PNG", 0), ("0.BMP", 0), ("B.PNG", 1)]
-    only = datasets.ImageFolder(tmp_path, is_valid_file=lambda path: path.endswith("txt"))
+    notes = {"is_valid_file": lambda path: path.endswith("txt")}
+    with pytest.raises(ebb.errors.ValueError, match=r"got none for \['dog'\]"):
+        datasets.ImageFolder(tmp_path, **notes)
+    only = datasets.ImageFolder(tmp_path, allow_empty=True, **notes)
     assert [os.path.basename(path) for path, _ in only.samples] == ["note.txt"]
     assert found.targets == [0, 0, 0, 1]
 
@@ -159,7 +164,7 @@ def test_reading_images_needs_pillow(tmp_path, monkeypatch):
 
 
 def test_a_folder_without_images_is_refused(tmp_path):
-    with pytest.raises(ebb.errors.ValueError, match="ImageFolder: needs images in folders"):
+    with pytest.raises(ebb.errors.ValueError, match="ImageFolder: needs files in folders"):
         datasets.ImageFolder(tmp_path)
 
 

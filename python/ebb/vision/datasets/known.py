@@ -1,4 +1,4 @@
-# python/ebb/vision/datasets.py -- well-known sets of images, read from local files.
+# python/ebb/vision/datasets/known.py -- well-known sets of images, read from local files.
 #
 # Each lies where torchvision puts it, so that folders can be shared; nothing is downloaded.
 """Samples are pairs of an image and the number of its class."""
@@ -6,22 +6,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ebb import _C
-from ebb._base.arguments import check_callable
-from ebb.data.dataset import Dataset
 from ebb.vision import readers
+from ebb.vision.datasets.base import Change, VisionDataset, changed
 
-__all__ = ["CIFAR10", "CIFAR100", "KMNIST", "MNIST", "FakeData", "FashionMNIST", "ImageFolder"]
-
-Change = Callable[[Any], Any] | None
+__all__ = ["CIFAR10", "CIFAR100", "EMNIST", "KMNIST", "MNIST", "STL10", "SVHN", "FashionMNIST"]
 
 
-class _Images(Dataset):
+class _Images(VisionDataset):
     """Base: images in memory, with their labels in ``targets``."""
 
     data: Any
@@ -35,11 +31,8 @@ class _Images(Dataset):
         target_transform: Change = None,
         download: bool = False,
     ):
-        _check(transform, target_transform)
-        self.root = os.fspath(root)
+        super().__init__(root, transform=transform, target_transform=target_transform)
         self.train = train
-        self.transform = transform
-        self.target_transform = target_transform
         self._read()
 
     def _read(self) -> None:
@@ -57,24 +50,12 @@ class _Images(Dataset):
         return found
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:
-        return _changed(
+        return changed(
             self, readers.as_image(np.asarray(self.data[index])), int(self.targets[index])
         )
 
     def __len__(self) -> int:
         return len(self.data)
-
-
-def _changed(dataset: Any, image: Any, target: int) -> tuple[Any, Any]:
-    if dataset.transform is not None:
-        image = dataset.transform(image)
-    if dataset.target_transform is not None:
-        target = dataset.target_transform(target)
-    return image, target
-
-
-def _check(*functions: Any) -> None:
-    check_callable(*(one for one in functions if one is not None))
 
 
 class MNIST(_Images):
@@ -89,12 +70,26 @@ class MNIST(_Images):
     """
 
     classes = tuple(map(str, range(10)))
+    _kinds = ("train", "t10k")  # how names of files begin
+
+    @property
+    def class_to_idx(self) -> dict[str, int]:
+        """The number of each class."""
+        return {name: number for number, name in enumerate(self.classes)}
+
+    @property
+    def raw_folder(self) -> str:
+        """Where torchvision puts the files."""
+        return os.path.join(self.root, type(self).__name__, "raw")
+
+    # Names of torchvision's older versions.
+    train_data = test_data = property(lambda self: self.data)
+    train_labels = test_labels = property(lambda self: self.targets)
 
     def _read(self) -> None:
-        kind = "train" if self.train else "t10k"
         found = []
         for what in ("images-idx3", "labels-idx1"):
-            name = f"{kind}-{what}-ubyte"
+            name = f"{self._kinds[0 if self.train else 1]}-{what}-ubyte"
             folders = (os.path.join(type(self).__name__, "raw"), "")
             names = [os.path.join(folder, name + end) for folder in folders for end in ("", ".gz")]
             found.append(readers.read_idx(self._path(*names)))
@@ -174,98 +169,115 @@ class CIFAR100(CIFAR10):
     _meta = ("meta", "fine_label_names")
 
 
-_SUFFIXES = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
-
-
-class FakeData(Dataset):
-    """Noise with labels, for trying a program without files; a sample is the same each time.
-
-    Args:
-        size: How many samples.
-        image_size: Channels, rows and columns.
-        num_classes: Labels lie below this.
-        transform: Called with each image.
-        target_transform: Called with each label.
-        random_offset: Added to the index to seed a sample.
-    Example:
-        >>> from ebb.vision import datasets
-        >>> len(datasets.FakeData(size=10, image_size=(1, 8, 8)))
-        10
-    """
-
-    def __init__(
-        self,
-        size: int = 1000,
-        image_size: tuple[int, int, int] = (3, 224, 224),
-        num_classes: int = 10,
-        transform: Change = None,
-        target_transform: Change = None,
-        random_offset: int = 0,
-    ):
-        _check(transform, target_transform)
-        self.size = size
-        self.image_size = image_size
-        self.num_classes = num_classes
-        self.transform = transform
-        self.target_transform = target_transform
-        self.random_offset = random_offset
-
-    def __getitem__(self, index: int) -> tuple[Any, Any]:
-        if not 0 <= index < self.size:
-            raise IndexError(f"FakeData: index {index} is not below {self.size}")
-        noise = np.random.default_rng(index + self.random_offset)
-        channels, *sizes = self.image_size
-        image = noise.integers(256, size=(*sizes, channels), dtype=np.uint8)
-        label = int(noise.integers(self.num_classes))
-        return _changed(self, readers.as_image(image if channels > 1 else image[..., 0]), label)
-
-    def __len__(self) -> int:
-        return self.size
-
-
-class ImageFolder(Dataset):
-    """Images in folders named by their classes: ``root/cat/1.png``; needs Pillow.
+class EMNIST(MNIST):
+    """Handwritten digits and letters, in the same format; in ``root/EMNIST/raw``.
 
     Args:
         root: The folder.
+        split: "byclass", "bymerge", "balanced", "letters", "digits" or "mnist".
+        **options: Of ``MNIST``.
+    Raises:
+        ValueError: If there is no such part.
+    """
+
+    splits = ("byclass", "bymerge", "balanced", "letters", "digits", "mnist")
+
+    def __init__(self, root: str | os.PathLike, split: str, **options: Any):
+        if split not in self.splits:
+            raise _C.ValueError(f"EMNIST: needs a 'split' of {self.splits}, got {split!r}")
+        self.split = split
+        self._kinds = (f"emnist-{split}-train", f"emnist-{split}-test")
+        super().__init__(root, **options)
+
+
+class SVHN(_Images):
+    """House numbers, 32 by 32, from ``root/train_32x32.mat`` and its kin; needs SciPy.
+
+    Args:
+        root: The folder.
+        split: "train", "test" or "extra".
         transform: Called with each image.
-        target_transform: Called with each label, the number of its folder in their order.
-        loader: Reads a file; as an image of red, green and blue if None.
-        is_valid_file: Says which files are images; by their suffix if None.
+        target_transform: Called with each label.
+        download: Taken for torchvision's sake; nothing is downloaded.
+    Raises:
+        ValueError: If there is no such part.
+        NotImplementedError: If SciPy is not installed.
     """
 
     def __init__(
         self,
         root: str | os.PathLike,
+        split: str = "train",
         transform: Change = None,
         target_transform: Change = None,
-        loader: Callable[[str], Any] | None = None,
-        is_valid_file: Callable[[str], bool] | None = None,
+        download: bool = False,
     ):
-        _check(transform, target_transform, loader, is_valid_file)
-        self.root = os.fspath(root)
-        self.transform = transform
-        self.target_transform = target_transform
-        self.loader = loader or readers.load_image
-        accepts = is_valid_file or (lambda path: path.lower().endswith(_SUFFIXES))
-        with os.scandir(self.root) as entries:
-            self.classes = sorted(entry.name for entry in entries if entry.is_dir())
-        self.class_to_idx = {name: number for number, name in enumerate(self.classes)}
-        self.samples = [
-            (os.path.join(folder, name), number)
-            for label, number in self.class_to_idx.items()
-            for folder, _, names in sorted(os.walk(os.path.join(self.root, label)))
-            for name in sorted(names)
-            if accepts(os.path.join(folder, name))
-        ]
-        if not self.samples:
-            raise _C.ValueError(f"ImageFolder: needs images in folders of {self.root!r}, got none")
-        self.imgs = self.samples
-        self.targets = [number for _, number in self.samples]
+        if split not in ("train", "test", "extra"):
+            raise _C.ValueError(f"SVHN: needs a 'split' of train, test or extra, got {split!r}")
+        self.split = split
+        super().__init__(root, split == "train", transform, target_transform, download)
 
-    def __getitem__(self, index: int) -> tuple[Any, Any]:
-        path, target = self.samples[index]
-        return _changed(self, self.loader(path), target)
+    def _read(self) -> None:
+        found = readers.read_matlab(self._path(f"{self.split}_32x32.mat"))
+        self.data = found["X"].transpose(3, 0, 1, 2)
+        self.labels = self.targets = found["y"].astype(np.int64).reshape(-1) % 10  # 10 is digit 0
 
-    def __len__(self) -> int:
-        return len(self.samples)
+
+class STL10(_Images):
+    """Pictures of ten kinds of things, 96 by 96, from ``root/stl10_binary``.
+
+    Args:
+        root: The folder.
+        split: "train", "test", "unlabeled" (labels are -1) or "train+unlabeled".
+        folds: Taken only as None: all of it.
+        transform: Called with each image.
+        target_transform: Called with each label.
+        download: Taken for torchvision's sake; nothing is downloaded.
+    Raises:
+        ValueError: If there is no such part, or a file is no whole number of images.
+    """
+
+    splits = ("train", "train+unlabeled", "unlabeled", "test")
+    classes = (
+        *("airplane", "bird", "car", "cat", "deer"),
+        *("dog", "horse", "monkey", "ship", "truck"),
+    )
+
+    def __init__(
+        self,
+        root: str | os.PathLike,
+        split: str = "train",
+        folds: int | None = None,
+        transform: Change = None,
+        target_transform: Change = None,
+        download: bool = False,
+    ):
+        if split not in self.splits:
+            raise _C.ValueError(f"STL10: needs a 'split' of {self.splits}, got {split!r}")
+        if folds is not None:
+            raise _C.NotImplementedError("STL10: needs 'folds' of None, got another")
+        self.split = split
+        super().__init__(root, split == "train", transform, target_transform, download)
+
+    def _read(self) -> None:
+        parts = [self._part(name) for name in self.split.split("+")]
+        self.data = np.concatenate([images for images, _ in parts])
+        self.labels = self.targets = np.concatenate([labels for _, labels in parts])
+
+    def _part(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        folder = "stl10_binary"
+        path = self._path(os.path.join(folder, f"{name}_X.bin"))
+        raw = readers.read_bytes(path)
+        if raw.size % (3 * 96 * 96):
+            raise _C.ValueError(
+                f"STL10: needs images of 3 by 96 by 96 bytes, got others in {path!r}"
+            )
+        images = raw.reshape(-1, 3, 96, 96).transpose(0, 3, 2, 1)  # columns come first in the file
+        if name == "unlabeled":
+            return images, np.full(len(images), -1, np.int64)
+        labels = readers.read_bytes(self._path(os.path.join(folder, f"{name}_y.bin")))
+        if len(labels) != len(images):
+            raise _C.ValueError(
+                f"STL10: needs a label for each image, got {len(labels)} for {len(images)}"
+            )
+        return images, labels.astype(np.int64) - 1

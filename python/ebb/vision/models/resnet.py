@@ -1,0 +1,239 @@
+# python/ebb/vision/models/resnet.py -- residual networks: blocks around a shortcut.
+"""``ResNet``, its blocks, and the sizes that have names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ebb import _C, nn
+from ebb._C import Tensor
+from ebb.vision.models._weights import Weights, enumeration, filled
+
+__all__ = [
+    "BasicBlock", "Bottleneck", "ResNeXt50_32X4D_Weights", "ResNet", "ResNet101_Weights",
+    "ResNet152_Weights", "ResNet18_Weights", "ResNet34_Weights", "ResNet50_Weights",
+    "Wide_ResNet50_2_Weights", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152",
+    "resnext50_32x4d", "wide_resnet50_2",
+]  # fmt: skip
+
+ResNet18_Weights = enumeration("ResNet18", "resnet18-f37072fd.pth")
+ResNet34_Weights = enumeration("ResNet34", "resnet34-b627a593.pth")
+ResNet50_Weights = enumeration("ResNet50", "resnet50-0676ba61.pth", "resnet50-11ad3fa6.pth")
+ResNet101_Weights = enumeration("ResNet101", "resnet101-63fe2227.pth", "resnet101-cd907fc2.pth")
+ResNet152_Weights = enumeration("ResNet152", "resnet152-394f9c45.pth", "resnet152-f82ba261.pth")
+ResNeXt50_32X4D_Weights = enumeration("ResNeXt50_32X4D", "resnext50_32x4d-7cdf4587.pth")
+Wide_ResNet50_2_Weights = enumeration("Wide_ResNet50_2", "wide_resnet50_2-95faca4d.pth")
+
+
+def _conv(inputs: int, outputs: int, size: int, stride: int = 1, groups: int = 1) -> nn.Conv2d:
+    """A convolution that keeps height and width but for its stride; a norm follows."""
+    return nn.Conv2d(
+        inputs, outputs, size, stride, padding=size // 2, groups=groups, bias=False
+    )  # fmt: skip
+
+
+class BasicBlock(nn.Module):
+    """Two convolutions and a shortcut.
+
+    Args:
+        inplanes: Channels of the input.
+        planes: Channels of the output.
+        stride: Of the first convolution.
+        downsample: What the shortcut passes through; nothing if None.
+    """
+
+    expansion = 1
+
+    def __init__(
+        self, inplanes: int, planes: int, stride: int = 1, downsample: nn.Module | None = None
+    ):
+        super().__init__()
+        self.conv1 = _conv(inplanes, planes, 3, stride)
+        self.bn1 = nn.BatchNorm2d(planes)
+        self.relu = nn.ReLU(inplace=True)
+        self.conv2 = _conv(planes, planes, 3)
+        self.bn2 = nn.BatchNorm2d(planes)
+        self.downsample = downsample
+        self.stride = stride
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return [N, planes, H / stride, W / stride]."""
+        out = self.relu(self.bn1(self.conv1(x)))
+        out = self.bn2(self.conv2(out))
+        return self.relu(out + (x if self.downsample is None else self.downsample(x)))
+
+
+class Bottleneck(nn.Module):
+    """Three convolutions, the middle one of few channels, and a shortcut.
+
+    Args:
+        inplanes: Channels of the input.
+        planes: Channels in the middle; the output has four times as many.
+        stride: Of the middle convolution.
+        downsample: What the shortcut passes through; nothing if None.
+        groups: Of the middle convolution.
+        base_width: Channels of a group for each 64 of ``planes``.
+    """
+
+    expansion = 4
+
+    def __init__(
+        self,
+        inplanes: int,
+        planes: int,
+        stride: int = 1,
+        downsample: nn.Module | None = None,
+        groups: int = 1,
+        base_width: int = 64,
+    ):
+        super().__init__()
+        width = int(planes * (base_width / 64.0)) * groups
+        self.conv1 = _conv(inplanes, width, 1)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.conv2 = _conv(width, width, 3, stride, groups)
+        self.bn2 = nn.BatchNorm2d(width)
+        self.conv3 = _conv(width, planes * self.expansion, 1)
+        self.bn3 = nn.BatchNorm2d(planes * self.expansion)
+        self.relu = nn.ReLU(inplace=True)
+        self.downsample = downsample
+        self.stride = stride
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return [N, 4 planes, H / stride, W / stride]."""
+        out = self.relu(self.bn1(self.conv1(x)))
+        out = self.relu(self.bn2(self.conv2(out)))
+        out = self.bn3(self.conv3(out))
+        return self.relu(out + (x if self.downsample is None else self.downsample(x)))
+
+
+class ResNet(nn.Module):
+    """Four stages of blocks, each of twice the channels of the one before.
+
+    Args:
+        block: ``BasicBlock`` or ``Bottleneck``.
+        layers: How many blocks each stage has.
+        num_classes: Size of the output.
+        zero_init_residual: Whether each block starts as its shortcut.
+        groups: Of the middle convolutions of ``Bottleneck``.
+        width_per_group: Channels of such a group in the first stage.
+    """
+
+    def __init__(
+        self,
+        block: type[BasicBlock] | type[Bottleneck],
+        layers: Sequence[int],
+        num_classes: int = 1000,
+        zero_init_residual: bool = False,
+        groups: int = 1,
+        width_per_group: int = 64,
+    ):
+        super().__init__()
+        if len(layers) != 4:
+            raise _C.ValueError(f"ResNet: layers needs four counts, got {list(layers)}")
+        if block is BasicBlock and (groups != 1 or width_per_group != 64):
+            raise _C.ValueError("ResNet: groups and width_per_group are of Bottleneck")
+        self._options = {} if block is BasicBlock else {
+            "groups": groups, "base_width": width_per_group}  # fmt: skip
+        self.inplanes = 64
+        self.conv1 = nn.Conv2d(3, 64, 7, 2, padding=3, bias=False)
+        self.bn1 = nn.BatchNorm2d(64)
+        self.relu = nn.ReLU(inplace=True)
+        self.maxpool = nn.MaxPool2d(3, stride=2, padding=1)
+        self.layer1 = self._stage(block, 64, layers[0], 1)
+        self.layer2 = self._stage(block, 128, layers[1], 2)
+        self.layer3 = self._stage(block, 256, layers[2], 2)
+        self.layer4 = self._stage(block, 512, layers[3], 2)
+        self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
+        self.fc = nn.Linear(512 * block.expansion, num_classes)
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+            elif zero_init_residual and isinstance(module, (BasicBlock, Bottleneck)):
+                last = module.bn3 if isinstance(module, Bottleneck) else module.bn2
+                nn.init.zeros_(last.weight)
+
+    def _stage(
+        self, block: type[BasicBlock] | type[Bottleneck], planes: int, count: int, stride: int
+    ) -> nn.Sequential:
+        outputs, downsample = planes * block.expansion, None
+        if stride != 1 or self.inplanes != outputs:
+            shortcut = _conv(self.inplanes, outputs, 1, stride)
+            downsample = nn.Sequential(shortcut, nn.BatchNorm2d(outputs))
+        blocks = [block(self.inplanes, planes, stride, downsample, **self._options)]
+        self.inplanes = outputs
+        blocks += [block(outputs, planes, **self._options) for _ in range(count - 1)]
+        return nn.Sequential(*blocks)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return [N, num_classes] of images [N, 3, H, W]."""
+        x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
+        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
+        return self.fc(self.avgpool(x).flatten(1))
+
+
+def _resnet(
+    block: type[BasicBlock] | type[Bottleneck],
+    layers: Sequence[int],
+    weights: Any,
+    known: type[Weights],
+    options: dict[str, Any],
+) -> ResNet:
+    weights = options.pop("pretrained", weights)
+    return filled(ResNet(block, layers, **options), weights, known)
+
+
+def resnet18(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
+    """Return the ``ResNet`` of 18 layers: 11.7 million parameters.
+
+    Args:
+        weights: Of ``ResNet18_Weights``, or the name of one; random if None.
+        progress: Nothing: there is no download.
+        kwargs: Of ``ResNet``; or ``pretrained``, the older spelling of weights.
+    Raises:
+        NotImplementedError: If weights are asked for and their file is not on this machine.
+    Example:
+        >>> model = ebb.vision.models.resnet18(num_classes=10)
+        >>> model(ebb.zeros(2, 3, 32, 32)).shape
+        ebb.Size([2, 10])
+    """
+    del progress
+    return _resnet(BasicBlock, (2, 2, 2, 2), weights, ResNet18_Weights, kwargs)
+
+
+def resnet34(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
+    """Return the ``ResNet`` of 34 layers: 21.8 million parameters; see ``resnet18``."""
+    del progress
+    return _resnet(BasicBlock, (3, 4, 6, 3), weights, ResNet34_Weights, kwargs)
+
+
+def resnet50(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
+    """Return the ``ResNet`` of 50 layers: 25.6 million parameters; see ``resnet18``."""
+    del progress
+    return _resnet(Bottleneck, (3, 4, 6, 3), weights, ResNet50_Weights, kwargs)
+
+
+def resnet101(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
+    """Return the ``ResNet`` of 101 layers: 44.5 million parameters; see ``resnet18``."""
+    del progress
+    return _resnet(Bottleneck, (3, 4, 23, 3), weights, ResNet101_Weights, kwargs)
+
+
+def resnet152(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
+    """Return the ``ResNet`` of 152 layers: 60.2 million parameters; see ``resnet18``."""
+    del progress
+    return _resnet(Bottleneck, (3, 8, 36, 3), weights, ResNet152_Weights, kwargs)
+
+
+def resnext50_32x4d(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
+    """Return the ``ResNet`` in 32 groups: 25.0 million parameters; see ``resnet18``."""
+    del progress
+    kwargs = {"groups": 32, "width_per_group": 4, **kwargs}
+    return _resnet(Bottleneck, (3, 4, 6, 3), weights, ResNeXt50_32X4D_Weights, kwargs)
+
+
+def wide_resnet50_2(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
+    """Return the ``ResNet`` twice as wide: 68.9 million parameters; see ``resnet18``."""
+    del progress
+    kwargs = {"width_per_group": 128, **kwargs}
+    return _resnet(Bottleneck, (3, 4, 6, 3), weights, Wide_ResNet50_2_Weights, kwargs)

@@ -1,0 +1,153 @@
+# python/ebb/vision/models/vgg.py -- plain networks of 3 by 3 convolutions.
+"""``VGG`` and the sizes that have names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ebb import _C, nn
+from ebb._C import Tensor
+from ebb.vision.models._weights import Weights, enumeration, filled
+
+__all__ = [
+    "VGG", "VGG11_BN_Weights", "VGG11_Weights", "VGG13_BN_Weights", "VGG13_Weights",
+    "VGG16_BN_Weights", "VGG16_Weights", "VGG19_BN_Weights", "VGG19_Weights", "vgg11",
+    "vgg11_bn", "vgg13", "vgg13_bn", "vgg16", "vgg16_bn", "vgg19", "vgg19_bn",
+]  # fmt: skip
+
+VGG11_Weights = enumeration("VGG11", "vgg11-8a719046.pth")
+VGG11_BN_Weights = enumeration("VGG11_BN", "vgg11_bn-6002323d.pth")
+VGG13_Weights = enumeration("VGG13", "vgg13-19584684.pth")
+VGG13_BN_Weights = enumeration("VGG13_BN", "vgg13_bn-abd245e5.pth")
+VGG16_Weights = enumeration("VGG16", "vgg16-397923af.pth")
+VGG16_BN_Weights = enumeration("VGG16_BN", "vgg16_bn-6c64b313.pth")
+VGG19_Weights = enumeration("VGG19", "vgg19-dcbb9e9d.pth")
+VGG19_BN_Weights = enumeration("VGG19_BN", "vgg19_bn-c79401a0.pth")
+
+
+class VGG(nn.Module):
+    """Convolutions of 3 by 3 with poolings between, then three linear layers.
+
+    Args:
+        features: What makes [N, 512, h, w] of images.
+        num_classes: Size of the output.
+        init_weights: Whether to start from the weights that this network is known for.
+        dropout: With this probability between linear layers, in training.
+    """
+
+    def __init__(
+        self,
+        features: nn.Module,
+        num_classes: int = 1000,
+        init_weights: bool = True,
+        dropout: float = 0.5,
+    ):
+        super().__init__()
+        if not isinstance(features, nn.Module):
+            raise _C.DTypeError(f"VGG: features must be a Module, got {type(features).__name__}")
+        self.features = features
+        self.avgpool = nn.AdaptiveAvgPool2d((7, 7))
+        self.classifier = nn.Sequential(
+            *(nn.Linear(512 * 7 * 7, 4096), nn.ReLU(True), nn.Dropout(dropout)),
+            *(nn.Linear(4096, 4096), nn.ReLU(True), nn.Dropout(dropout)),
+            nn.Linear(4096, num_classes),
+        )
+        for module in self.modules() if init_weights else ():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+                nn.init.zeros_(module.bias)
+            elif isinstance(module, nn.Linear):
+                nn.init.normal_(module.weight, 0, 0.01)
+                nn.init.zeros_(module.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return [N, num_classes] of images [N, 3, H, W]."""
+        return self.classifier(self.avgpool(self.features(x)).flatten(1))
+
+
+def _features(convolutions: Sequence[int], has_norms: bool) -> nn.Sequential:
+    """Stages of as many convolutions, each stage of twice the channels up to 512, and a pooling."""
+    layers: list[nn.Module] = []
+    inputs = 3
+    for count, outputs in zip(convolutions, (64, 128, 256, 512, 512), strict=True):
+        for _ in range(count):
+            layers.append(nn.Conv2d(inputs, outputs, 3, padding=1))
+            layers += [nn.BatchNorm2d(outputs)] if has_norms else []
+            layers.append(nn.ReLU(inplace=True))
+            inputs = outputs
+        layers.append(nn.MaxPool2d(2, stride=2))
+    return nn.Sequential(*layers)
+
+
+def _vgg(
+    convolutions: Sequence[int],
+    has_norms: bool,
+    weights: Any,
+    known: type[Weights],
+    options: dict[str, Any],
+) -> VGG:
+    weights = options.pop("pretrained", weights)
+    if weights:
+        options.setdefault("init_weights", False)
+    return filled(VGG(_features(convolutions, has_norms), **options), weights, known)
+
+
+def vgg11(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
+    """Return the ``VGG`` of 11 layers: 133 million parameters.
+
+    Args:
+        weights: Of ``VGG11_Weights``, or the name of one; random if None.
+        progress: Nothing: there is no download.
+        kwargs: Of ``VGG``; or ``pretrained``, the older spelling of weights.
+    Raises:
+        NotImplementedError: If weights are asked for and their file is not on this machine.
+    Example:
+        >>> model = ebb.vision.models.vgg11(init_weights=False)
+        >>> model.features(ebb.zeros(1, 3, 32, 32)).shape
+        ebb.Size([1, 512, 1, 1])
+    """
+    del progress
+    return _vgg((1, 1, 2, 2, 2), False, weights, VGG11_Weights, kwargs)
+
+
+def vgg11_bn(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
+    """Return ``vgg11`` with a norm after each convolution; see ``vgg11``."""
+    del progress
+    return _vgg((1, 1, 2, 2, 2), True, weights, VGG11_BN_Weights, kwargs)
+
+
+def vgg13(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
+    """Return the ``VGG`` of 13 layers: 133 million parameters; see ``vgg11``."""
+    del progress
+    return _vgg((2, 2, 2, 2, 2), False, weights, VGG13_Weights, kwargs)
+
+
+def vgg13_bn(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
+    """Return ``vgg13`` with a norm after each convolution; see ``vgg11``."""
+    del progress
+    return _vgg((2, 2, 2, 2, 2), True, weights, VGG13_BN_Weights, kwargs)
+
+
+def vgg16(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
+    """Return the ``VGG`` of 16 layers: 138 million parameters; see ``vgg11``."""
+    del progress
+    return _vgg((2, 2, 3, 3, 3), False, weights, VGG16_Weights, kwargs)
+
+
+def vgg16_bn(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
+    """Return ``vgg16`` with a norm after each convolution; see ``vgg11``."""
+    del progress
+    return _vgg((2, 2, 3, 3, 3), True, weights, VGG16_BN_Weights, kwargs)
+
+
+def vgg19(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
+    """Return the ``VGG`` of 19 layers: 144 million parameters; see ``vgg11``."""
+    del progress
+    return _vgg((2, 2, 4, 4, 4), False, weights, VGG19_Weights, kwargs)
+
+
+def vgg19_bn(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
+    """Return ``vgg19`` with a norm after each convolution; see ``vgg11``."""
+    del progress
+    return _vgg((2, 2, 4, 4, 4), True, weights, VGG19_BN_Weights, kwargs)
