@@ -10,6 +10,8 @@ device(type='cpu')
 
 from __future__ import annotations
 
+from _thread import _local
+
 from ebb import _C
 
 __all__ = [
@@ -141,6 +143,28 @@ class DeviceScope:
 
     def __exit__(self, *error: object) -> None:
         _C.set_default_device(self._saved.pop())
+
+
+_scopes = _local()  # of `with device:` blocks, the innermost last
+
+
+def _enter_device(self: _C.device) -> _C.device:
+    """Make this device the default one inside a ``with`` block, of this thread only."""
+    if not hasattr(_scopes, "open"):
+        _scopes.open = []
+    scope = DeviceScope(self)
+    scope.__enter__()
+    _scopes.open.append(scope)
+    return self
+
+
+def _leave_device(self: _C.device, *error: object) -> None:
+    """Give the thread the default device that it had before."""
+    _scopes.open.pop().__exit__(*error)
+
+
+_C.device.__enter__ = _enter_device  # type: ignore[attr-defined]
+_C.device.__exit__ = _leave_device  # type: ignore[attr-defined]
 
 
 def stream(wanted: Stream) -> StreamScope:

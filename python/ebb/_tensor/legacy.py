@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 from ebb import _C
@@ -64,6 +65,68 @@ def _make(name: str, dtype: _C.dtype, args: tuple[Any, ...], kwargs: dict[str, A
     if not all(isinstance(one, int) for one in sizes):
         raise _C.DTypeError(f"{name}: needs sizes or one sequence of numbers, got {args!r}"[:200])
     return _C.empty(sizes, dtype=dtype)
+
+
+def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    """Return a new tensor of this dtype: of these sizes, with any elements, or with these values.
+
+    Programs from before ``new_empty`` and ``new_tensor`` call it.
+
+    Args:
+        *args: Sizes; or one sequence of numbers, or a tensor, whose values it gets.
+        device: Where it is; this tensor's device if None.
+    Raises:
+        DTypeError: If there is something else.
+
+    >>> x = ebb.ones(1, dtype=ebb.float64)
+    >>> x.new([1, 2]), x.new(2, 3).shape
+    (tensor([1., 2.], dtype=ebb.float64), ebb.Size([2, 3]))
+    """
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        return args[0].detach().to(device or self.device, self.dtype, copy=True)
+    return _make("new", self.dtype, args, {}).to(device or self.device)
+
+
+def apply_(self: Tensor, callable: Any) -> Tensor:
+    """Exchange each element for what a function of Python's makes of it; slow.
+
+    Raises:
+        AutogradError: If a gradient is recorded: the function has no derivative.
+    """
+    return _mapped("apply_", callable, self)
+
+
+def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
+    """Exchange each element for what a function makes of it and of another tensor's; slow.
+
+    Raises:
+        AutogradError: If a gradient is recorded.
+        ShapeError: If the shapes differ.
+    """
+    return _mapped("map_", callable, self, tensor)
+
+
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
+    """Do as ``map_`` with two other tensors."""
+    return _mapped("map2_", callable, self, x, y)
+
+
+def _mapped(name: str, function: Any, *tensors: Tensor) -> Tensor:
+    first = tensors[0]
+    if not builtins.callable(function):
+        raise _C.DTypeError(f"{name}: needs a function, got {type(function).__name__}")
+    if any(one.requires_grad for one in tensors):
+        raise _C.AutogradError(
+            f"{name}: needs tensors without gradient, got one that requires it\n"
+            "hint: use it on x.detach(), or a function of tensors"
+        )
+    if any(one.shape != first.shape for one in tensors):
+        raise _C.ShapeError(
+            f"{name}: needs tensors of one shape, got {[list(one.shape) for one in tensors]}"
+        )
+    columns = (one.flatten().tolist() for one in tensors)
+    made = [function(*row) for row in zip(*columns, strict=True)]
+    return first.copy_(_C.tensor(made, dtype=first.dtype).reshape(first.shape))
 
 
 def _new_type(name: str, dtype: _C.dtype) -> LegacyType:
@@ -213,3 +276,7 @@ Tensor.type = _type
 Tensor.cuda = _cuda
 Tensor.storage = _storage
 Tensor.untyped_storage = _untyped_storage
+
+
+for _method in (new, apply_, map_, map2_):
+    setattr(Tensor, _method.__name__, _method)

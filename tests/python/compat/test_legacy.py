@@ -40,6 +40,31 @@ def test_a_type_refuses_what_is_neither_sizes_nor_numbers():
         ebb.set_default_tensor_type(ebb.float32)
 
 
+def test_a_tensor_makes_others_of_its_type():
+    x = ebb.ones(2, dtype=ebb.float64)
+    assert x.new(2, 3).shape == (2, 3) and x.new().shape == (0,) and x.new(2).dtype is ebb.float64
+    assert x.new([1, 2]).tolist() == [1.0, 2.0] and x.new(ebb.Size([3])).shape == (3,)
+    other = ebb.tensor([1, 2])
+    assert x.new(other).tolist() == [1.0, 2.0] and x.new(other).dtype is ebb.float64
+    assert ebb.nn.Parameter(x).new(1).requires_grad is False
+    with pytest.raises(TypeError, match="new: needs sizes or one sequence of numbers"):
+        x.new([1.0], 2)
+
+
+def test_elements_go_through_functions_of_python():
+    x = ebb.arange(4.0).reshape(2, 2)
+    assert x.t().apply_(lambda one: one + 1) is not None and x.tolist() == [[1, 2], [3, 4]]
+    assert x.map_(ebb.ones(2, 2), lambda a, b: a - b).tolist() == [[0, 1], [2, 3]]
+    assert x.map2_(x, x, lambda a, b, c: a + b + c).tolist() == [[0, 3], [6, 9]]
+    assert ebb.empty(0).apply_(abs).shape == (0,) and ebb.tensor(2).apply_(lambda n: n * 3) == 6
+    with pytest.raises(TypeError, match="apply_: needs a function, got int"):
+        x.apply_(3)
+    with pytest.raises(RuntimeError, match="map_: needs tensors without gradient"):
+        x.map_(ebb.ones(2, 2, requires_grad=True), max)
+    with pytest.raises(ValueError, match=r"map_: needs tensors of one shape, got \[\[2, 2\], \["):
+        x.map_(ebb.ones(1), max)
+
+
 def test_storages_tell_size_and_address():
     x = ebb.arange(12.0).reshape(3, 4)[1:, ::2]
     whole = x.storage()

@@ -17,6 +17,18 @@ def meta(*shape, **options):
     return ebb.empty(*shape, device="meta", **options)
 
 
+def test_a_device_is_the_default_one_inside_its_block():
+    with ebb.device("meta") as device:
+        assert device == ebb.get_default_device() == ebb.ones(2).device
+        with ebb.device("cpu"), ebb.device("cpu"):
+            assert ebb.ones(2).tolist() == [1.0, 1.0]
+        assert ebb.nn.Linear(2, 3).weight.device == device
+    assert ebb.get_default_device() == ebb.device("cpu")
+    with pytest.raises(ZeroDivisionError), ebb.device("meta"):
+        _ = 1 / 0
+    assert ebb.ones(1).device == ebb.device("cpu")
+
+
 def test_the_device_has_one_name_and_is_no_place_to_be():
     assert str(ebb.device("meta")) == "meta" and ebb.device("meta") == ebb.device("meta:0")
     assert repr(ebb.device("meta")) == "device(type='meta')"
