@@ -5,20 +5,49 @@
 // blas_memory_alloc, which this file defines with a buffer per thread. Whether the dynamic linker
 // really sends them here depends on how OpenBLAS was linked; the first call finds out, and if it
 // does not, calls take turns.
+//
+// OpenBLAS knows processors by model, and takes one younger than itself for a Pentium 4: it is told
+// at load what the processor has.
 #include <cblas.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
 #include <complex>
+#include <cstdlib>
 #include <limits>
+#include <string_view>
 
 #include "ebb/core/base/error.h"
 #include "ebb/kernels/cpu/gemm/blas_call.h"
 #include "ebb/kernels/cpu/gemm/gemm.h"
+#include "ebb/kernels/cpu/simd/isa.h"
+
+// Not in cblas.h, and not in a build for one processor only.
+extern "C" {
+[[gnu::weak]] void gotoblas_dynamic_init();
+[[gnu::weak]] void gotoblas_dynamic_quit();
+}
 
 namespace ebb::kernels::cpu {
 namespace {
+
+constexpr const char* kCoreVariable = "OPENBLAS_CORETYPE";
+
+/// Has OpenBLAS choose again where it chose kernels from before AVX2 for a processor that has it. A
+/// user's own choice stands. At load, when hardly anybody reads the environment beside.
+bool choose_core() {
+  const Isa isa = usable_isa();
+  const bool can_choose = gotoblas_dynamic_init != nullptr && gotoblas_dynamic_quit != nullptr;
+  if (!can_choose || isa == Isa::baseline || std::getenv(kCoreVariable) != nullptr) return false;
+  if (std::string_view(openblas_get_corename()) != "Prescott") return false;
+  setenv(kCoreVariable, isa == Isa::avx512 ? "SkylakeX" : "Haswell", 1);
+  gotoblas_dynamic_quit();
+  gotoblas_dynamic_init();
+  unsetenv(kCoreVariable);
+  return true;
+}
+[[maybe_unused]] const bool has_chosen_core = choose_core();
 
 // Twice what OpenBLAS asks of a buffer on x86-64 (32 << 22). Only pages that it touches exist.
 constexpr size_t kBufferBytes = size_t{256} << 20;
