@@ -3,6 +3,7 @@
 // plain.cpp.
 #include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/simd/math-inl.h"
+#include "ebb/kernels/cpu/simd/pairs-inl.h"
 #include "ebb/kernels/cpu/simd/rows-inl.h"
 #include "ebb/kernels/tables/add.h"
 #include "ebb/kernels/tables/div.h"
@@ -78,14 +79,14 @@ struct TanhBackward {
 }  // namespace
 
 void fill_binary() {
-  fill<Add>(add_kernels);
-  fill<Sub>(sub_kernels);
-  fill<Mul>(mul_kernels);
-  fill<Mul0>(mul0_kernels);
+  fill_by_pairs<Add>(add_kernels);
+  fill_by_pairs<Sub>(sub_kernels);
+  fill_by_pairs<Mul>(mul_kernels);
+  fill_by_pairs<Mul0>(mul0_kernels);
   fill<Div>(div_kernels);
   fill<Maximum>(maximum_kernels);
   fill<Minimum>(minimum_kernels);
-  fill<ReluBackward>(relu_backward_kernels);
+  fill_by_pairs<ReluBackward>(relu_backward_kernels);
   fill<TanhBackward>(tanh_backward_kernels);
 }
 

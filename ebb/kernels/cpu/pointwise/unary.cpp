@@ -2,6 +2,7 @@
 // for floating types. // Integers, bool and complex are in plain.cpp.
 #include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/simd/math-inl.h"
+#include "ebb/kernels/cpu/simd/pairs-inl.h"
 #include "ebb/kernels/cpu/simd/rows-inl.h"
 #include "ebb/kernels/tables/abs.h"
 #include "ebb/kernels/tables/ceil.h"
@@ -139,7 +140,7 @@ void fill_unary() {
   fill<Sqrt>(sqrt_kernels);
   fill<Log>(log_kernels);
   fill<Tanh>(tanh_kernels);
-  fill<Relu>(relu_kernels);
+  fill_by_pairs<Relu>(relu_kernels);
   fill<Abs>(abs_kernels);
   fill<Sign>(sign_kernels);
   fill<Square>(square_kernels);
