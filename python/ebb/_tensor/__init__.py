@@ -1,6 +1,6 @@
 # python/ebb/_tensor/__init__.py -- what Tensor has that is written in Python.
 #
-# Pickles of tensors name the functions below in this place.
+# Pickles that earlier builds made name the functions below in this place.
 """Methods, memory, printing and other kinds of tensors, added to the compiled class."""
 
 from ebb._tensor.methods import _rebuild as _rebuild, _rebuild_meta as _rebuild_meta
