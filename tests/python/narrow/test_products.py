@@ -1,4 +1,4 @@
-# tests/python/ops/test_narrow_products.py -- large products of bfloat16 and float16: one rounding
+# tests/python/narrow/test_products.py -- large products of bfloat16 and float16: one rounding
 # of a sum that was kept in float32, in every memory layout and for any number of threads.
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-# tests/python/ops/test_narrow_engines.py -- what multiplies and convolves half types: instruction
+# tests/python/narrow/test_engines.py -- what multiplies and convolves half types: instruction
 # sets that EBB_ISA allows, no threads but ebb's own, forks, nothing printed.
 import os
 import subprocess

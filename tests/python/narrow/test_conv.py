@@ -1,4 +1,4 @@
-# tests/python/ops/test_narrow_conv.py -- convolutions of float16 and bfloat16: rounded once, some
+# tests/python/narrow/test_conv.py -- convolutions of float16 and bfloat16: rounded once, some
 # images widened at a time.
 import pytest
 

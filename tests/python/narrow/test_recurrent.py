@@ -1,4 +1,4 @@
-# tests/python/ops/test_narrow_recurrent.py -- recurrent layers of float16 and bfloat16: rounded
+# tests/python/narrow/test_recurrent.py -- recurrent layers of float16 and bfloat16: rounded
 # once, without a float32 copy of a tensor.
 import pytest
 

@@ -1,4 +1,4 @@
-# tests/python/ops/test_narrow_attention.py -- fused attention of half types: float32 sums, rounded
+# tests/python/narrow/test_attention.py -- fused attention of half types: float32 sums, rounded
 # once, without float32 copies of its operands.
 import numpy as np
 import pytest
