@@ -17,7 +17,16 @@
 namespace ebb::devices {
 
 /// Who asks, numbered so that keys of two families never meet.
-enum class Family : uint8_t { pointwise, cast, fill, arange, reduce };
+enum class Family : uint8_t {
+  pointwise,
+  arange,
+  cast,
+  difference_loss,
+  fill,
+  nll_loss,
+  reduce,
+  softmax,
+};
 
 /// What a kernel is specialised for, as bits: family and device, then whatever the family puts.
 class SpecKey {

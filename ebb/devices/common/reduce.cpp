@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "ebb/core/base/error.h"
-#include "ebb/devices/common/elementwise.h"
+#include "ebb/devices/common/call.h"
 #include "ebb/devices/common/geometry.h"
 #include "ebb/devices/common/source.h"
 #include "ebb/ops/view_of.h"
@@ -24,7 +24,7 @@ constexpr int64_t kLeastPart = 4096;
 
 /// How the elements of a launch lie, and how they are shared out.
 struct Plan {
-  LoopNest kept;     // result, input
+  LoopNest kept;     // result, input, what is given
   LoopNest reduced;  // input
   bool as_int32 = true;
   bool is_dense = true;  // the elements of a row follow each other
@@ -52,11 +52,12 @@ Shapes split(const TensorView& input, const TensorView& out) {
   return shapes;
 }
 
-Plan plan_of(const TensorView& input, const TensorView& out, const Traits& traits) {
+Plan plan_of(const TensorView& input, const TensorView& out, const TensorView& given,
+             const Traits& traits) {
   const Shapes shapes = split(input, out);
-  const TensorView* const both[] = {&out, &input};
+  const TensorView* const all[] = {&out, &input, &given};
   const TensorView* const one[] = {&input};
-  Plan plan{LoopNest(shapes.kept, both, true), LoopNest(shapes.reduced, one, true)};
+  Plan plan{LoopNest(shapes.kept, all, true), LoopNest(shapes.reduced, one, true)};
   plan.rows = plan.kept.numel();
   plan.total = plan.reduced.numel();
   plan.is_dense = plan.reduced.is_dense();
@@ -80,95 +81,47 @@ Plan plan_of(const TensorView& input, const TensorView& out, const Traits& trait
 
 /// What a launch reads and writes.
 struct Launch {
-  const char* in_type;
-  const char* out_type;
+  DType in_type;
+  DType out_type;
   void* in;
   void* out;
   bool is_first;
   bool is_last;
 };
 
-Recipe recipe_of(const Reduction& work, const Plan& plan, const Launch& launch) {
-  const std::string entry = str("ebb_", work.op);
-  std::string source = compute_defines(work.compute, static_cast<int>(plan.group_size));
-  source += define("NAME", entry);
-  source += define("INDEX", plan.as_int32 ? "i32" : "i64");
-  source += define("RANK", str(plan.kept.rank()));
-  source += define("REDUCED_RANK", str(std::max(plan.reduced.rank(), 1)));
-  source += define("REDUCED_DENSE", plan.is_dense ? "1" : "0");
-  source += define("LANES", str(plan.lanes)) + define("WIDE", str(plan.chains));
-  source += define("IN", launch.in_type) + define("OUT", launch.out_type);
-  source += define("INIT", str("((C)(", work.init, "))"));
-  source += define("MAP(x)", str("((C)(", launch.is_first ? work.map : "x", "))"));
-  source += define("COMBINE(x, y)", str("(", work.combine, ")"));
-  source += define("FINISH(x)", str("(", launch.is_last ? work.finish : "x", ")"));
-  source += elements_k;
-  source += functions_k;
-  source += reduce_k;
-  return {entry, source};
+void specialise(KernelCall& call, const Reduction& work, const Plan& plan, const Launch& launch) {
+  call.set("NUMBER", work.number, 8).set("IN", launch.in_type).set("OUT", launch.out_type);
+  call.set("RANK", plan.kept.rank(), 6).set("REDUCED_RANK", std::max(plan.reduced.rank(), 1), 6);
+  call.set("REDUCED_DENSE", plan.is_dense, 1);
+  call.set("LANES", plan.lanes, 12).set("WIDE", plan.chains, 6);
+  call.set("IS_FIRST", launch.is_first, 1).set("IS_LAST", launch.is_last, 1);
+  call.set("HAS_OTHER", launch.is_first && work.other != nullptr, 1);
+  call.set("HAS_GIVEN", launch.is_first && work.given != nullptr, 1);
+  call.set_text("INIT", work.init);
+  call.set_text("MAP(x, y, given)", launch.is_first ? work.map : "x");
+  call.set_text("COMBINE(x, y)", work.combine);
+  call.set_text("FINISH(x)", launch.is_last ? work.finish : "x");
 }
-
-SpecKey key_of(const Reduction& work, const Plan& plan, DType in, DType out, const Launch& launch,
-               int device) {
-  SpecKey key(Family::reduce, device);
-  key.put(work.number, 8).put(static_cast<uint64_t>(work.compute), 4);
-  key.put(static_cast<uint64_t>(in), 4).put(static_cast<uint64_t>(out), 4);
-  key.put(static_cast<uint64_t>(plan.kept.rank()), 6);
-  key.put(static_cast<uint64_t>(plan.reduced.rank()), 6);
-  key.put(plan.as_int32, 1).put(plan.is_dense, 1);
-  key.put(launch.is_first, 1).put(launch.is_last, 1);
-  key.put(plan.group_size, 12).put(std::bit_width(plan.lanes), 5);
-  return key;
-}
-
-/// Collects the integers of a launch as the kernel's INDEX.
-class Arguments {
- public:
-  explicit Arguments(bool as_int32) : as_int32_(as_int32) {}
-  void add(const void* data, size_t bytes) { arguments_[used_++] = {data, bytes}; }
-  void add(int64_t value) {
-    const size_t slot = numbers_++;
-    long_[slot] = value;
-    short_[slot] = static_cast<int32_t>(value);
-    if (as_int32_) {
-      add(&short_[slot], sizeof(int32_t));
-    } else {
-      add(&long_[slot], sizeof(int64_t));
-    }
-  }
-  std::span<const Argument> all() const { return {arguments_, used_}; }
-
- private:
-  static constexpr size_t kMost = 12;
-  bool as_int32_;
-  size_t used_ = 0;
-  size_t numbers_ = 0;
-  Argument arguments_[kMost];
-  int64_t long_[kMost];
-  int32_t short_[kMost];
-};
 
 void launch(const Reduction& work, const Context& context, const Plan& plan, const Launch& launch,
-            Kernel& kernel, int64_t count) {
+            int64_t count) {
+  KernelCall call(Family::reduce, work.op, context, work.compute, plan.as_int32);
+  specialise(call, work, plan, launch);
   char kept[kMostPacked];
   char reduced[kMostPacked] = {};
   const size_t item = plan.as_int32 ? sizeof(int32_t) : sizeof(int64_t);
   const size_t reduced_bytes = std::max(plan.reduced.pack(plan.as_int32, reduced),
                                         2 * item);  // the struct has a dim at least
-  const Number parameter = number_of(work.parameter, work.compute);
-  Arguments arguments(plan.as_int32);
-  arguments.add(launch.out, 0);
-  arguments.add(launch.in, 0);
+  const auto data_of = [&](const TensorView* view) {
+    return launch.is_first && view != nullptr ? view->data : launch.in;
+  };
+  call.add(launch.out).add(launch.in).add(data_of(work.other)).add(data_of(work.given));
   for (const int64_t value : {plan.rows, plan.total, plan.parts, plan.length, count}) {
-    arguments.add(value);
+    call.add_index(value);
   }
-  arguments.add(parameter.bytes, item_size(work.compute));
-  arguments.add(reduced, reduced_bytes);
-  if (plan.kept.rank() > 0) arguments.add(kept, plan.kept.pack(plan.as_int32, kept));
-  const int64_t rows_of_group = plan.group_size / plan.lanes;
-  const int64_t slots = plan.rows * plan.parts;
-  driver().launch(context, work.op, kernel,
-                  {(slots + rows_of_group - 1) / rows_of_group, plan.group_size}, arguments.all());
+  call.add_number(work.parameter).add_number(work.divisor).add_bytes({reduced, reduced_bytes});
+  if (plan.kept.rank() > 0) call.add_bytes({kept, plan.kept.pack(plan.as_int32, kept)});
+  call.run({reduce_k}, plan.rows * plan.parts * plan.lanes, plan.group_size);
 }
 
 constexpr DType dtype_of_compute(Compute compute) {
@@ -209,8 +162,8 @@ void combine_parts(const Reduction& work, const Context& context, const Plan& pl
 
 void run(const Reduction& work, const Context& context, const TensorView& input,
          const TensorView& out, bool is_first, int64_t count) {
-  const int device = context.device.index;
-  Plan plan = plan_of(input, out, driver().traits(device));
+  const TensorView& given = is_first && work.given != nullptr ? *work.given : out;
+  Plan plan = plan_of(input, out, given, driver().traits(context.device.index));
   if (!is_first) {  // few: one item, or group, takes all parts of its row
     plan.parts = 1;
     plan.length = plan.total;
@@ -221,15 +174,10 @@ void run(const Reduction& work, const Context& context, const TensorView& input,
   if (plan.parts > 1) {
     partial.emplace(context, static_cast<size_t>(plan.rows * plan.parts) * item_size(work.compute));
   }
-  const Launch one{text_of(input.dtype),
-                   text_of(out_type),
-                   input.data,
-                   plan.parts == 1 ? out.data : partial->data(),
-                   is_first,
-                   plan.parts == 1};
-  Kernel& kernel = kernel_of(key_of(work, plan, input.dtype, out_type, one, device), work.op,
-                             device, [&] { return recipe_of(work, plan, one); });
-  launch(work, context, plan, one, kernel, count);
+  const Launch one{input.dtype, out_type,
+                   input.data,  plan.parts == 1 ? out.data : partial->data(),
+                   is_first,    plan.parts == 1};
+  launch(work, context, plan, one, count);
   if (partial) combine_parts(work, context, plan, partial->data(), out, count);
 }
 
@@ -238,10 +186,9 @@ void run(const Reduction& work, const Context& context, const TensorView& input,
 void run_reduction(const Reduction& work, const Context& context, const TensorView& input,
                    const TensorView& out) {
   if (out.numel == 0) return;
-  const bool has_double = driver().traits(context.device.index).has_float64;
+  // Now, since scratch memory is taken before the kernels are.
   for (const DType dtype : {input.dtype, out.dtype}) {
-    const bool is_there = text_of(dtype) != nullptr && (has_double || dtype != DType::float64);
-    if (!is_there) ops::throw_no_kernel(work.op, dtype, context.device);
+    KernelCall(Family::reduce, work.op, context, work.compute, true).set("T", dtype);
   }
   run(work, context, input, out, true, input.numel / out.numel);
 }
@@ -303,6 +250,43 @@ void run_amin(const Context& context, const TensorView& input, const TensorView&
                  .combine = "smaller(x, y)",
                  .compute = compute},
                 context, input, out);
+}
+
+namespace {
+
+/// Squared distances from the mean, which another reduction leaves in the shape of `out`.
+void run_moment(const Context& context, const TensorView& input, double correction,
+                const TensorView& out, bool is_root) {
+  if (out.numel == 0) return;
+  const Compute compute = compute_of(input.dtype);
+  const Reduction mean_of{.number = 1, .op = "mean", .finish = "x / (C)count", .compute = compute};
+  const Scratch memory(context, static_cast<size_t>(out.numel) * item_size(compute));
+  Shape strides(out.shape());
+  contiguous_strides(out.shape(), strides.begin());
+  const TensorView mean{memory.data(), out.sizes, strides.begin(),
+                        out.numel,     out.ndim,  dtype_of_compute(compute)};
+  run_reduction(mean_of, context, input, mean);
+  run_reduction({.number = is_root ? 12u : 11u,
+                 .op = is_root ? "std" : "var",
+                 .map = "(x - given) * (x - given)",
+                 .finish = is_root ? "sqrt(x / larger((C)count - parameter, (C)0))"
+                                   : "x / larger((C)count - parameter, (C)0)",
+                 .compute = compute,
+                 .parameter = correction,
+                 .given = &mean},
+                context, input, out);
+}
+
+}  // namespace
+
+void run_var(const Context& context, const TensorView& input, double correction,
+             const TensorView& out) {
+  run_moment(context, input, correction, out, false);
+}
+
+void run_std(const Context& context, const TensorView& input, double correction,
+             const TensorView& out) {
+  run_moment(context, input, correction, out, true);
 }
 
 void run_norm(const Context& context, const TensorView& input, double p, const TensorView& out) {

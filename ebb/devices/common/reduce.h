@@ -10,8 +10,9 @@
 
 namespace ebb::devices {
 
-/// How elements are combined. `x` and `y` are what the texts call values of the computed type;
-/// `count` is how many elements a row has, `parameter` the number below.
+/// How elements are combined. `x` and `y` are what the texts call values of the computed type; in
+/// `map`, x is an element of the input, y that of `other` and given the row's number. `count` is
+/// how many elements a row has, `parameter` and `divisor` are the numbers below.
 struct Reduction {
   uint32_t number = 0;  // tells reductions apart
   const char* op = "";
@@ -21,7 +22,13 @@ struct Reduction {
   const char* finish = "x";
   Compute compute = Compute::f32;
   double parameter = 0;
+  double divisor = 1;
+  const kernels::TensorView* other = nullptr;  // of the sizes, strides and dtype of the input
+  const kernels::TensorView* given = nullptr;  // a number per row, stored as computed; out's sizes
 };
+
+/// Where the numbers begin that other families give their reductions.
+inline constexpr uint32_t kFirstLossReduction = 16;
 
 /// Queues the reduction of `input` over each dim where `out`, of the same ndim, has size 1.
 void run_reduction(const Reduction& work, const kernels::Context& context,
@@ -38,6 +45,11 @@ void run_amax(const kernels::Context&, const kernels::TensorView& input,
               const kernels::TensorView& out);
 void run_amin(const kernels::Context&, const kernels::TensorView& input,
               const kernels::TensorView& out);
+// kernels::VarKernel
+void run_var(const kernels::Context&, const kernels::TensorView& input, double correction,
+             const kernels::TensorView& out);
+void run_std(const kernels::Context&, const kernels::TensorView& input, double correction,
+             const kernels::TensorView& out);
 /// kernels::NormKernel
 void run_norm(const kernels::Context&, const kernels::TensorView& input, double p,
               const kernels::TensorView& out);

@@ -5,8 +5,10 @@
 
 #include "ebb/devices/common/copy.h"
 #include "ebb/devices/common/dtype_text.h"
+#include "ebb/devices/common/loss.h"
 #include "ebb/devices/common/pointwise.h"
 #include "ebb/devices/common/reduce.h"
+#include "ebb/devices/common/softmax.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/registry.h"
 
@@ -65,6 +67,22 @@ void add_reductions(const Registrar& kernels) {
   kernels.add("amax", signature::amax, ordered, run_amax);
   kernels.add("amin", signature::amin, ordered, run_amin);
   kernels.add("norm", signature::norm, floating, run_norm);
+  kernels.add("std", signature::std, floating, run_std);
+  kernels.add("var", signature::var, floating, run_var);
+}
+
+void add_losses(const Registrar& kernels) {
+  kernels.add("difference_loss", signature::difference_loss, floating, run_difference_loss);
+  kernels.add("difference_loss_backward", signature::difference_loss_backward, floating,
+              run_difference_loss_backward);
+  kernels.add("log_softmax", signature::log_softmax, floating, run_log_softmax);
+  kernels.add("log_softmax_backward", signature::log_softmax_backward, floating,
+              run_log_softmax_backward);
+  kernels.add("logsumexp", signature::logsumexp, floating, run_logsumexp);
+  kernels.add("nll_loss", signature::nll_loss, floating, run_nll_loss);
+  kernels.add("nll_loss_backward", signature::nll_loss_backward, floating, run_nll_loss_backward);
+  kernels.add("softmax", signature::softmax, floating, run_softmax);
+  kernels.add("softmax_backward", signature::softmax_backward, floating, run_softmax_backward);
 }
 
 }  // namespace
@@ -75,6 +93,7 @@ void register_kernels(DeviceType type, Driver& driver) {
   add_pointwise(kernels);
   add_copies(kernels);
   add_reductions(kernels);
+  add_losses(kernels);
 }
 
 }  // namespace ebb::devices

@@ -255,6 +255,29 @@ double weight_of_targets(const Tensor& labels, const Tensor& weight, int64_t cla
   return total;
 }
 
+/// The same as a 0-d tensor. On a device the kernel of the loss adds it up, of an input of zeros.
+Tensor weight_for_mean(const char* op, const Tensor& grad, const Tensor& labels,
+                       const Tensor& weight, const ClassLayout& layout, int64_t ignore_index) {
+  if (is_on_host(labels) || is_meta(labels)) {
+    const double total = weight_of_targets(labels, weight, layout.classes, ignore_index);
+    return full({}, total, DType::float64, grad.device());
+  }
+  const auto kernel = kernel_for(op, kernels::nll_loss_kernels, grad);
+  const Tensor nothing = full({}, 0.0, grad.dtype(), grad.device());
+  const Tensor loss = empty({}, grad.dtype(), grad.device());
+  Tensor total = empty({}, DType::float64, grad.device());
+  Geometry rows;
+  rows.append(layout.rows, 0);
+  rows.append(layout.classes, 0);
+  const Geometry line = line_of(layout.rows);
+  kernels::TensorView weight_view;
+  if (weight.defined()) weight_view = view_of(weight);
+  kernel(context_of(grad), rows.over(nothing), line.over(labels),
+         weight.defined() ? &weight_view : nullptr, ignore_index, Reduction::sum, view_of(loss),
+         view_of(total));
+  return total;
+}
+
 /// Rows of classes as a tensor of `input_shape`: [N, C, d...].
 Tensor with_classes_second(const Tensor& rows, IntSpan input_shape) {
   Tensor out = empty(input_shape, rows.dtype(), rows.device());
@@ -284,10 +307,9 @@ Tensor nll_loss_backward(const Tensor& grad, const Tensor& target, const Tensor&
   const auto kernel = kernel_for(op, kernels::nll_loss_backward_kernels, grad);
   const Tensor labels = labels_of(target);
   check_classes(op, labels, layout.classes, ignore_index);
-  const bool is_mean = reduction == Reduction::mean;
-  const double total =
-      is_mean ? weight_of_targets(labels, weight, layout.classes, ignore_index) : 1.0;
-  const Tensor total_weight = full({}, total, DType::float64, grad.device());
+  const Tensor total_weight = reduction == Reduction::mean
+                                  ? weight_for_mean(op, grad, labels, weight, layout, ignore_index)
+                                  : full({}, 1.0, DType::float64, grad.device());
 
   // Classes last, as kernels write them; moved to their place afterwards if they have another.
   const Geometry line = line_of(layout.rows);

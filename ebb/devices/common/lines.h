@@ -1,0 +1,43 @@
+// ebb/devices/common/lines.h -- the lines along one dim of several tensors: kernels/lines.k.
+//
+// On a GPU the lanes of a group share a line and join what they have; on a CPU an item has a line
+// of its own.
+#pragma once
+
+#include <span>
+
+#include "ebb/devices/common/call.h"
+#include "ebb/devices/common/geometry.h"
+
+namespace ebb::devices {
+
+class Lines {
+ public:
+  /// The views have one ndim. The last one says how long lines are; one of size 1 along `dim` has
+  /// one element per line. `shares` is whether lanes may share a line.
+  Lines(std::span<const kernels::TensorView* const> views, int dim, const Traits& traits,
+        bool shares);
+
+  int64_t lines() const { return places_.numel(); }
+  int64_t length() const { return length_; }
+  bool fits_int32() const;
+
+  /// Defines how lines lie.
+  void specialise(KernelCall& call) const;
+  /// Adds the arguments lines, length and geometry. They live in this object.
+  void add_to(KernelCall& call);
+  /// Queues the kernel, of lines.k and `part`.
+  void run(KernelCall& call, std::string_view part) const;
+
+ private:
+  LoopNest places_;
+  int views_;
+  int64_t length_ = 1;
+  int64_t steps_[kMaxOperands] = {};
+  bool is_dense_ = true;  // the elements of all lines follow each other
+  uint32_t lanes_ = 1;
+  uint32_t group_size_ = 1;
+  char packed_[kMostPacked + kMaxOperands * sizeof(int64_t)] = {};
+};
+
+}  // namespace ebb::devices

@@ -1,0 +1,61 @@
+// ebb/devices/common/softmax.cpp -- launches of the kinds of kernels/softmax.k.
+#include "ebb/devices/common/softmax.h"
+
+#include "ebb/devices/common/lines.h"
+#include "ebb/devices/common/source.h"
+
+namespace ebb::devices {
+
+using kernels::Context;
+using kernels::TensorView;
+
+namespace {
+
+enum class Kind { softmax, log_softmax, logsumexp, softmax_backward, log_softmax_backward };
+
+/// `views`: the result, then the operands; the last one has the whole lines.
+void run_kind(Kind kind, const char* op, const Context& context,
+              std::span<const TensorView* const> views, int dim) {
+  if (views[0]->numel == 0) return;
+  Lines lines(views, dim, driver().traits(context.device.index), true);
+  const DType dtype = views[0]->dtype;
+  KernelCall call(Family::softmax, op, context, compute_of(dtype), lines.fits_int32());
+  call.set("KIND", static_cast<int64_t>(kind), 3).set("T", dtype);
+  lines.specialise(call);
+  for (const TensorView* view : views) call.add(*view);
+  lines.add_to(call);
+  lines.run(call, softmax_k);
+}
+
+}  // namespace
+
+void run_softmax(const Context& context, const TensorView& input, int dim, const TensorView& out) {
+  const TensorView* const views[] = {&out, &input};
+  run_kind(Kind::softmax, "softmax", context, views, dim);
+}
+
+void run_log_softmax(const Context& context, const TensorView& input, int dim,
+                     const TensorView& out) {
+  const TensorView* const views[] = {&out, &input};
+  run_kind(Kind::log_softmax, "log_softmax", context, views, dim);
+}
+
+void run_logsumexp(const Context& context, const TensorView& input, int dim,
+                   const TensorView& out) {
+  const TensorView* const views[] = {&out, &input};
+  run_kind(Kind::logsumexp, "logsumexp", context, views, dim);
+}
+
+void run_softmax_backward(const Context& context, const TensorView& grad_out, const TensorView& out,
+                          int dim, const TensorView& grad_input) {
+  const TensorView* const views[] = {&grad_input, &grad_out, &out};
+  run_kind(Kind::softmax_backward, "softmax_backward", context, views, dim);
+}
+
+void run_log_softmax_backward(const Context& context, const TensorView& grad_out,
+                              const TensorView& out, int dim, const TensorView& grad_input) {
+  const TensorView* const views[] = {&grad_input, &grad_out, &out};
+  run_kind(Kind::log_softmax_backward, "log_softmax_backward", context, views, dim);
+}
+
+}  // namespace ebb::devices
