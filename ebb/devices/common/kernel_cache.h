@@ -20,11 +20,14 @@ namespace ebb::devices {
 enum class Family : uint8_t {
   pointwise,
   arange,
+  arrange,
   cast,
   difference_loss,
+  extremum,
   fill,
   nll_loss,
   reduce,
+  scan,
   softmax,
 };
 

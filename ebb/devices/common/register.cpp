@@ -3,11 +3,14 @@
 
 #include <initializer_list>
 
+#include "ebb/devices/common/arrange.h"
 #include "ebb/devices/common/copy.h"
 #include "ebb/devices/common/dtype_text.h"
+#include "ebb/devices/common/extremum.h"
 #include "ebb/devices/common/loss.h"
 #include "ebb/devices/common/pointwise.h"
 #include "ebb/devices/common/reduce.h"
+#include "ebb/devices/common/scan.h"
 #include "ebb/devices/common/softmax.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/registry.h"
@@ -71,6 +74,16 @@ void add_reductions(const Registrar& kernels) {
   kernels.add("var", signature::var, floating, run_var);
 }
 
+void add_lines(const Registrar& kernels) {
+  kernels.add("linspace", signature::linspace, ordered, run_linspace);
+  kernels.add("max_dim", signature::max_dim, ordered, run_max_dim);
+  kernels.add("min_dim", signature::min_dim, ordered, run_min_dim);
+  kernels.add("running_extremum", signature::running_extremum, ordered, run_running_extremum);
+  // Of narrow integers too, as sums are.
+  kernels.add("scan", signature::scan, ordered, run_scan);
+  kernels.add("triangle", signature::triangle, any, run_triangle);
+}
+
 void add_losses(const Registrar& kernels) {
   kernels.add("difference_loss", signature::difference_loss, floating, run_difference_loss);
   kernels.add("difference_loss_backward", signature::difference_loss_backward, floating,
@@ -93,6 +106,7 @@ void register_kernels(DeviceType type, Driver& driver) {
   add_pointwise(kernels);
   add_copies(kernels);
   add_reductions(kernels);
+  add_lines(kernels);
   add_losses(kernels);
 }
 
