@@ -29,6 +29,7 @@ struct Reduction {
 
 /// Where the numbers begin that other families give their reductions.
 inline constexpr uint32_t kFirstLossReduction = 16;
+inline constexpr uint32_t kFirstNormReduction = 24;
 
 /// Queues the reduction of `input` over each dim where `out`, of the same ndim, has size 1.
 void run_reduction(const Reduction& work, const kernels::Context& context,

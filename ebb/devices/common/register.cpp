@@ -8,6 +8,7 @@
 #include "ebb/devices/common/dtype_text.h"
 #include "ebb/devices/common/extremum.h"
 #include "ebb/devices/common/loss.h"
+#include "ebb/devices/common/norm.h"
 #include "ebb/devices/common/pointwise.h"
 #include "ebb/devices/common/reduce.h"
 #include "ebb/devices/common/scan.h"
@@ -84,6 +85,14 @@ void add_lines(const Registrar& kernels) {
   kernels.add("triangle", signature::triangle, any, run_triangle);
 }
 
+void add_norms(const Registrar& kernels) {
+  kernels.add("batch_norm", signature::batch_norm, floating, run_batch_norm);
+  kernels.add("batch_norm_backward", signature::batch_norm_backward, floating,
+              run_batch_norm_backward);
+  kernels.add("row_norm", signature::row_norm, floating, run_row_norm);
+  kernels.add("row_norm_backward", signature::row_norm_backward, floating, run_row_norm_backward);
+}
+
 void add_losses(const Registrar& kernels) {
   kernels.add("difference_loss", signature::difference_loss, floating, run_difference_loss);
   kernels.add("difference_loss_backward", signature::difference_loss_backward, floating,
@@ -108,6 +117,7 @@ void register_kernels(DeviceType type, Driver& driver) {
   add_reductions(kernels);
   add_lines(kernels);
   add_losses(kernels);
+  add_norms(kernels);
 }
 
 }  // namespace ebb::devices

@@ -9,6 +9,7 @@ namespace ebb::devices {
 extern const std::string_view prelude_cl;
 extern const std::string_view prelude_cu;
 extern const std::string_view arrange_k;
+extern const std::string_view batch_norm_k;
 extern const std::string_view difference_loss_k;
 extern const std::string_view elements_k;
 extern const std::string_view extremum_k;
@@ -17,6 +18,7 @@ extern const std::string_view lines_k;
 extern const std::string_view nll_loss_k;
 extern const std::string_view pointwise_k;
 extern const std::string_view reduce_k;
+extern const std::string_view row_norm_k;
 extern const std::string_view scan_k;
 extern const std::string_view softmax_k;
 
