@@ -110,4 +110,10 @@ size_t LoopNest::pack(bool as_int32, std::span<char> bytes) const {
   return static_cast<size_t>(end - bytes.data());
 }
 
+size_t pack_integers(std::span<const int64_t> values, bool as_int32, std::span<char> bytes) {
+  const auto write = as_int32 ? put<int32_t> : put<int64_t>;
+  char* const end = write(bytes.data(), values.data(), static_cast<int>(values.size()));
+  return static_cast<size_t>(end - bytes.data());
+}
+
 }  // namespace ebb::devices

@@ -51,6 +51,9 @@ class LoopNest {
   int64_t strides_[kMaxOperands][kMaxDims];
 };
 
+/// Writes numbers as int32 or int64; returns the bytes written.
+size_t pack_integers(std::span<const int64_t> values, bool as_int32, std::span<char> bytes);
+
 /// The most bytes that pack() writes.
 inline constexpr size_t kMostPacked = sizeof(int64_t) * kMaxDims * (kMaxOperands + 1);
 

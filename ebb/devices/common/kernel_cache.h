@@ -26,6 +26,7 @@ enum class Family : uint8_t {
   difference_loss,
   extremum,
   fill,
+  gemm,
   nll_loss,
   reduce,
   row_norm,

@@ -8,6 +8,7 @@
 #include "ebb/devices/common/dtype_text.h"
 #include "ebb/devices/common/extremum.h"
 #include "ebb/devices/common/loss.h"
+#include "ebb/devices/common/matmul.h"
 #include "ebb/devices/common/norm.h"
 #include "ebb/devices/common/pointwise.h"
 #include "ebb/devices/common/reduce.h"
@@ -45,6 +46,7 @@ class Registrar {
 bool any(DType) { return true; }
 bool floating(DType dtype) { return is_floating(dtype); }
 bool ordered(DType dtype) { return !is_complex(dtype); }
+bool numeric(DType dtype) { return ordered(dtype) && dtype != DType::boolean; }
 
 void add_pointwise(const Registrar& kernels) {
   for (const PointwiseRow& row : pointwise_rows()) {
@@ -107,6 +109,11 @@ void add_losses(const Registrar& kernels) {
   kernels.add("softmax_backward", signature::softmax_backward, floating, run_softmax_backward);
 }
 
+void add_products(const Registrar& kernels) {
+  kernels.add("linear", signature::linear, numeric, run_linear);
+  kernels.add("matmul", signature::matmul, numeric, run_matmul);
+}
+
 }  // namespace
 
 void register_kernels(DeviceType type, Driver& driver) {
@@ -118,6 +125,7 @@ void register_kernels(DeviceType type, Driver& driver) {
   add_lines(kernels);
   add_losses(kernels);
   add_norms(kernels);
+  add_products(kernels);
 }
 
 }  // namespace ebb::devices

@@ -3,6 +3,7 @@
 // What both define: EBB_KERNEL(name) EBB_FUNCTION EBB_GLOBAL EBB_LOCAL, the place of a work item
 // (EBB_ITEM over all, EBB_LOCAL_ITEM in its group, EBB_GROUP), EBB_BARRIER, the storage types b8 u8
 // .. f64 and the integers u32 i64 ... EBB_FLOAT64 is defined where the device has doubles.
+// EBB_FUSED begins a block in which a product and a sum may be rounded as one.
 #ifdef EBB_FLOAT64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
@@ -17,6 +18,7 @@
 #define EBB_LOCAL_ITEM() get_local_id(0)
 #define EBB_GROUP() get_group_id(0)
 #define EBB_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#define EBB_FUSED _Pragma("OPENCL FP_CONTRACT ON")
 
 typedef uchar b8;
 typedef uchar u8;

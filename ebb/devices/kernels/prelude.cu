@@ -7,6 +7,7 @@
 #define EBB_LOCAL_ITEM() threadIdx.x
 #define EBB_GROUP() blockIdx.x
 #define EBB_BARRIER() __syncthreads()
+#define EBB_FUSED  // the compiler's own way
 #define EBB_FLOAT64
 
 typedef unsigned char b8;

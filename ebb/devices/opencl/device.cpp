@@ -115,6 +115,8 @@ devices::Traits traits_of(cl_device_id id) {
   traits.has_float64 = info<cl_device_fp_config>(id, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
   traits.is_cpu = (info<cl_device_type>(id, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
   traits.units = info<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS);
+  const auto width = info<cl_uint>(id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
+  traits.lanes = width >= 16 ? 16 : width >= 8 ? 8 : 4;
   const auto most = static_cast<uint32_t>(info<size_t>(id, CL_DEVICE_MAX_WORK_GROUP_SIZE));
   traits.group_size = std::min<uint32_t>(most, traits.is_cpu ? 1024 : 256);
   return traits;
