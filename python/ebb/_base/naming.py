@@ -56,12 +56,12 @@ def name_module(name: str) -> None:
     if name == __name__ or not hasattr(module, "__file__"):
         return
     for label, value in list(vars(module).items()):
-        if not _is_own(value):
-            continue
-        if isinstance(value, type):  # public classes have private bases
-            _name_class(value)
-        elif type(value) is types.FunctionType and not label.startswith("_"):
-            setattr(module, label, _named(value, label))
+        # Most names are the extension's, so what they are is asked before where they are from.
+        if type(value) is types.FunctionType:
+            if not label.startswith("_") and _is_own(value):
+                setattr(module, label, _named(value, label))
+        elif isinstance(value, type) and id(value) not in _known and _is_own(value):
+            _name_class(value)  # private ones too: public classes have them as bases
 
 
 def _is_own(value: object) -> bool:
