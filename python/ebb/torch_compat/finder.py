@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import ebb
-from ebb.torch_compat import foreach
+from ebb.torch_compat import dtypes, foreach
 from ebb.torch_compat.refusal import NotServedAttributeError, NotServedImportError
 
 __all__ = ["TORCH_VERSION", "TorchModule", "install", "uninstall"]
@@ -77,6 +77,8 @@ SPELLED = {
     "torch.utils.model_zoo.load_url": ("ebb.hub", "load_state_dict_from_url"),
 }
 _SWITCH = (bool, int, float, str)  # such as backends.cudnn.benchmark
+
+SPELLED.update({f"torch.{name}": (dtypes.__name__, name) for name in dtypes.MISSING})
 
 # Where names of PyTorch's modules are in ebb, if not at the same place.
 HOMES = {

@@ -12,9 +12,9 @@ from ebb.torch_compat import finder, foreach, helpers, pytree
 from ebb.utils import cpp_extension
 
 Point = collections.namedtuple("Point", "x y")
-DOCUMENTED = ("torch_compat.helpers", "torch_compat.pytree", "torch_compat.foreach",
-              "torch_compat.metadata", "utils.cpp_extension", "cuda.nvtx",
-              "nn.attention")  # fmt: skip
+DOCUMENTED = ("torch_compat.dtypes", "torch_compat.helpers", "torch_compat.pytree",
+              "torch_compat.foreach", "torch_compat.metadata", "utils.cpp_extension",
+              "cuda.nvtx", "nn.attention")  # fmt: skip
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -63,6 +63,15 @@ def test_packages_on_top_find_the_version():
     assert helpers.set_device_states([], []) is None
     with pytest.raises(ebb.errors.ValueError, match="set_device_states: needs no states, got 1"):
         helpers.set_device_states([0], [ebb.ones(1)])
+
+
+def test_dtypes_that_no_tensor_has_are_compared_and_refused():
+    import torch
+
+    assert ebb.ones(1).dtype not in (torch.complex32, torch.float8_e5m2)
+    assert torch.sparse_csc != ebb.ones(1).layout and {torch.qint8: 1}[torch.qint8] == 1
+    with pytest.raises(TypeError, match=r"'dtype' .*must be ebb\.dtype, got MissingDtype"):
+        torch.ones(1, dtype=torch.complex32)
 
 
 def test_losses_of_programs_have_a_base():
