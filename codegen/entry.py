@@ -52,7 +52,29 @@ KEYS = (
     "amp",
     "poles",
     "generator",
+    "batch",
     "test",
+)
+# Rules of vmap (python/ebb/func/rules.py); none: a sample at a time.
+BATCH_RULES = (
+    "pointwise",
+    "dims",
+    "new_dim",
+    "aligned",
+    "first",
+    "last",
+    "fill",
+    "images",
+    "shape",
+    "permute",
+    "lists",
+    "matmul",
+    "linear",
+    "conv",
+    "affine",
+    "loss",
+    "class_loss",
+    "none",
 )
 PYTHON_KINDS = ("both", "method", "function", "private")
 # The dtype that a call computes in under autocast (ebb/autograd/history/casts/autocast.h).
@@ -167,6 +189,7 @@ class _Entry:
             python=self.choice("python", PYTHON_KINDS, "both"),
             cost=self.choice("cost", COSTS, "elements"),
             takes_generator=self.flag("generator"),
+            batch=self.choice("batch", ("", *BATCH_RULES), ""),
             test=self.values.get("test") or {},
             not_differentiable=tuple(self.strings("not_differentiable")),
         )

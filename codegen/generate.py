@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT))
 
 from codegen import (  # noqa: E402
     emit_autograd,
+    emit_batching,
     emit_common,
     emit_devices,
     emit_jvp,
@@ -44,6 +45,7 @@ COMMON_EMITTERS = [
     emit_operators.emit,
     emit_tests.emit,
     emit_python.emit_common,
+    emit_batching.emit,
     emit_user.emit,
 ]
 # The order of umbrella headers and of documentation; further files follow in alphabetical order.

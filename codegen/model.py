@@ -72,6 +72,7 @@ class Op:
     amp: str = "none"  # one of AMP_LISTS
     poles: dict[str, tuple[float | str, ...]] = field(default_factory=dict)  # of infinities
     takes_generator: bool = False
+    batch: str = ""  # the rule of vmap; empty: what follows from the row
     test: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -5,6 +5,8 @@
 # in float32: programs may ask for either, and read back what they asked for.
 """Determinism and the precision of products."""
 
+import importlib
+
 from ebb import _C
 
 _PRECISIONS = ("highest", "high", "medium")
@@ -182,6 +184,5 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         >>> ebb.vmap(ebb.sum)(ebb.ones(2, 3))
         tensor([3., 3.])
     """
-    from ebb._functions.batching import vmap as of_samples  # imported when it is first used
-
+    of_samples = importlib.import_module("ebb.func").vmap  # imported when it is first used
     return of_samples(func, in_dims, out_dims, randomness, chunk_size=chunk_size)

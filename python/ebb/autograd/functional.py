@@ -117,8 +117,8 @@ def jacobian(
         inputs: A tensor or a tuple of tensors.
         create_graph: Record, so that the Jacobian can be differentiated.
         strict: Raise if an output does not depend on an input, rather than give zeros.
-        vectorize: Accepted, and changes nothing: there is no ``vmap``, so rows (or columns) are
-            computed one after the other either way.
+        vectorize: Accepted, and changes nothing: rows (or columns) are computed one after the
+            other either way.
         strategy: ``"reverse-mode"`` (a backward pass per element of the outputs) or
             ``"forward-mode"`` (a run of ``func`` per element of the inputs; real inputs).
 

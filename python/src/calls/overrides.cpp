@@ -52,15 +52,6 @@ Ref keywords(const Call& call) {
   return named;
 }
 
-bool holds_override(PyObject* object) {
-  if (has_override(object)) return true;
-  if (!PyTuple_Check(object) && !PyList_Check(object)) return false;
-  for (Py_ssize_t index = 0; index < PySequence_Fast_GET_SIZE(object); ++index) {
-    if (has_override(PySequence_Fast_GET_ITEM(object, index))) return true;
-  }
-  return false;
-}
-
 /// _has_override(*objects): has_ebb_function.
 PyObject* any_has_override(PyObject*, PyObject* const* args, Py_ssize_t count) {
   for (Py_ssize_t index = 0; index < count; ++index) {
@@ -98,6 +89,15 @@ bool has_override(PyObject* object) {
   if (found == nullptr || found == Py_None) return false;
   // Subclasses inherit Tensor's own, which is what super() calls and no wish to take part.
   return !is_subclass || found != _PyType_Lookup(tensor_type, protocol_name());
+}
+
+bool holds_override(PyObject* object) {
+  if (has_override(object)) return true;
+  if (!PyTuple_Check(object) && !PyList_Check(object)) return false;
+  for (Py_ssize_t index = 0; index < PySequence_Fast_GET_SIZE(object); ++index) {
+    if (has_override(PySequence_Fast_GET_ITEM(object, index))) return true;
+  }
+  return false;
 }
 
 void look_for_overrides(const Call& call) {

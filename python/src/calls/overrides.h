@@ -16,6 +16,8 @@ struct CallsOverride {};
 
 /// Whether the class of any object has the protocol, and it is not switched off on this thread.
 bool has_override(PyObject* object);
+/// The same of an object, or of an element of a list or tuple.
+bool holds_override(PyObject* object);
 /// Throws CallsOverride if an argument has the protocol, or an element of a list or tuple.
 void look_for_overrides(const Call& call);
 /// Makes the call of function or method `name` by the protocol. Throws ErrorSet.

@@ -20,6 +20,7 @@
 #include "python/src/base/errors.h"
 #include "python/src/base/numpy_types.h"
 #include "python/src/calls/op_call.h"
+#include "python/src/calls/overrides.h"
 #include "python/src/tensor/data.h"
 #include "python/src/tensor/index_key.h"
 #include "python/src/tensor/slots.h"
@@ -45,8 +46,12 @@ Tensor select_advanced(const Tensor& tensor, const AdvancedKey& key) {
 PyObject* get_item(PyObject* self, PyObject* key) {
   return guarded([&] {
     const Tensor& tensor = tensor_of(self);
-    if (is_advanced_key(key)) [[unlikely]]
+    if (is_advanced_key(key)) [[unlikely]] {
+      if (detail::overrides_exist && holds_override(key)) {
+        return call_override("__getitem__", {self, &key, 1, nullptr});
+      }
       return get_advanced(tensor, key);
+    }
     Box box;
     take_key(box, *tensor.impl(), key);
     return wrap(boxed(tensor, box));
@@ -106,6 +111,11 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
       [&] {
         if (value == nullptr) throw DTypeError("index: elements of a tensor cannot be deleted");
         const Tensor& tensor = tensor_of(self);
+        if (detail::overrides_exist && (holds_override(value) || holds_override(key))) {
+          PyObject* const both[] = {key, value};
+          const Ref none(call_override("__setitem__", {self, both, 2, nullptr}));
+          return 0;
+        }
         if (is_advanced_key(key)) [[unlikely]] {
           const AdvancedKey advanced(tensor, key);
           const Tensor source = ebb::to_device(assigned_value(value, tensor), tensor.device());

@@ -22,6 +22,7 @@
 #include "python/src/base/errors.h"
 #include "python/src/base/tensor_object.h"
 #include "python/src/base/text.h"
+#include "python/src/calls/overrides.h"
 
 namespace ebb::python {
 namespace {
@@ -218,10 +219,9 @@ bool fits_as_it_is(PyObject* forward, Py_ssize_t count, PyObject* names) {
   return takes_any ? given >= code->co_argcount : given == code->co_argcount;
 }
 
-/// All arguments of forward() in order, defaults and keywords included.
-Ref bind_arguments(PyObject* forward, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  const Ref module(PyImport_ImportModule("ebb.autograd.function"));
-  const Ref bind(PyObject_GetAttrString(module.get(), "bind_arguments"));
+/// Calls `callee(first, args, kwargs)` with the arguments of a call as a tuple and a dict.
+Ref call_with_arguments(PyObject* callee, PyObject* first, PyObject* const* args, Py_ssize_t count,
+                        PyObject* names) {
   const Ref positional(PyTuple_New(count));
   for (Py_ssize_t index = 0; index < count; ++index) {
     PyTuple_SET_ITEM(positional.get(), index, Py_NewRef(args[index]));
@@ -231,11 +231,36 @@ Ref bind_arguments(PyObject* forward, PyObject* const* args, Py_ssize_t count, P
     check_status(
         PyDict_SetItem(keywords.get(), PyTuple_GET_ITEM(names, index), args[count + index]));
   }
-  return Ref(call_function(bind.get(), forward, positional.get(), keywords.get()));
+  return Ref(call_function(callee, first, positional.get(), keywords.get()));
+}
+
+/// All arguments of forward() in order, defaults and keywords included.
+Ref bind_arguments(PyObject* forward, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  const Ref module(PyImport_ImportModule("ebb.autograd.function"));
+  const Ref bind(PyObject_GetAttrString(module.get(), "bind_arguments"));
+  return call_with_arguments(bind.get(), forward, args, count, names);
+}
+
+/// The argument whose class makes calls of Function.apply itself, by `__ebb_apply__`: a sample
+/// under vmap. Other subclasses go in as tensors. Null if there is none.
+PyObject* applying_argument(PyObject* const* args, Py_ssize_t count) {
+  if (!detail::overrides_exist) return nullptr;
+  const Ref name(PyUnicode_InternFromString("__ebb_apply__"));
+  for (Py_ssize_t index = 0; index < count; ++index) {
+    const bool applies =
+        has_override(args[index]) && _PyType_Lookup(Py_TYPE(args[index]), name.get()) != nullptr;
+    if (applies) return args[index];
+  }
+  return nullptr;
 }
 
 PyObject* apply(PyObject* function, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   return guarded([&]() -> PyObject* {
+    const Py_ssize_t all = count + (names == nullptr ? 0 : PyTuple_GET_SIZE(names));
+    if (PyObject* const applying = applying_argument(args, all); applying != nullptr) [[unlikely]] {
+      const Ref method(PyObject_GetAttrString(applying, "__ebb_apply__"));
+      return call_with_arguments(method.get(), function, args, count, names).release();
+    }
     const Ref forward(PyObject_GetAttr(function, forward_name));
     if (forward.get() == function_defaults.forward) {
       throw NotImplementedError(

@@ -1,9 +1,9 @@
-# python/ebb/_functions/batching.py -- vmap: a function of one sample, over a dim of samples.
+# python/ebb/func/mapping.py -- vmap: a function of one sample, over a dim of samples.
 #
-# The function runs once per sample, on views of the batched arguments, and what it returns is
-# stacked. So every op, custom function and derivative works as it does alone, gradients go back
-# through the views, and the time is that of the loop. Start reading at vmap().
-"""``vmap``, which ``ebb.func`` shows."""
+# The function runs once, with Batched tensors (batched.py) in the place of samples. Where each
+# sample is to draw its own random numbers it runs once for each, and what it returns is stacked.
+# Start reading at vmap().
+"""``vmap``: which arguments have samples where, and where results have them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 from ebb import _C
 from ebb._base.arguments import check_callable, map_leaves
 from ebb._C import Tensor
+from ebb.func.batched import Batched, Level, active_levels, enter, leave
 
 __all__ = ["vmap"]
 
@@ -30,8 +31,11 @@ def vmap(
 ) -> Function:
     """Return a function that computes ``func`` for each sample along a dim of its arguments.
 
-    It calls ``func`` for one sample after the other and stacks what comes back: results and
-    gradients are those of a loop, and so is the time. Each call sees views of the arguments.
+    ``func`` runs once, and tensors in it have the shape of one sample. Ops with a batching rule
+    (most) run once for all samples; others run sample by sample, which gives the same and takes
+    longer. Tensors that ``func`` finds elsewhere are the same for all samples. Decisions by values
+    (``if x > 0``, ``x.item()``) are refused. With ``ebb.func.grad`` within, it gives the gradients
+    of each sample.
 
     Args:
         func: Takes tensors without the dim of samples; returns tensors, or nested containers of
@@ -41,14 +45,15 @@ def vmap(
             tensors, or None for what all samples share. Keyword arguments lie along dim 0.
         out_dims: Along which dim results are stacked; one for all, or one per result. None for a
             result that is the same for all samples.
-        randomness: Whether ``func`` may draw: "error" (no), "different" (each sample its own), or
-            "same" (all samples the same numbers).
-        chunk_size: Taken for PyTorch's sake: there is one sample at a time anyway.
+        randomness: Whether ``func`` may draw: "error" (no), "different" (each sample its own: then
+            it runs once for each sample), or "same" (all samples the same numbers).
+        chunk_size: At most so many samples at once, which takes less memory; None: all.
     Returns:
         A function of the batched arguments.
     Raises:
         ValueError: If no argument has samples, their numbers differ or are 0, a dim does not exist,
             or random numbers are drawn that ``randomness`` does not allow.
+        AutogradError: If ``func`` asks for the value of a sample, or writes one to what all share.
         DTypeError: If ``func`` returns something else than tensors.
     Example:
         >>> ebb.func.vmap(ebb.dot)(ebb.ones(3, 2), ebb.ones(3, 2))
@@ -69,35 +74,92 @@ def vmap(
     def run(*args: Any, **kwargs: Any) -> Any:
         dims = _dims_like(in_dims, args), {name: _spread(0, one) for name, one in kwargs.items()}
         count = _count((args, kwargs), dims)
-        results = []
-        draws = _Draws(randomness)
-        for sample in range(count):
-            given, named = _taken((args, kwargs), dims, sample)
-            draws.before()
-            results.append(func(*given, **named))
-            draws.after()
-        return _stacked(results, out_dims)
+        if randomness == "different":
+            each = [_taken((args, kwargs), dims, sample) for sample in range(count)]
+            return _stacked([func(*given, **named) for given, named in each], out_dims)
+        most = min(chunk_size or count, count)
+        parts = [
+            _run(func, _chunk((args, kwargs), dims, start, most), dims, out_dims, randomness)
+            for start in range(0, count, most)
+        ]
+        return parts[0] if len(parts) == 1 else _concatenated(parts, out_dims)
 
     return run
 
 
-class _Draws:
-    """Holds the sequence of random numbers to what was allowed."""
+def _run(func: Function, values: Any, dims: Any, out_dims: Any, randomness: str) -> Any:
+    """What the function gives for all these samples at once."""
+    level = Level(_count(values, dims), randomness)
+    args, kwargs = _with_dims(values, dims, lambda one, dim: enter(one, dim, level))
+    state = _C.get_rng_state()
+    levels = active_levels()
+    levels.append(level)
+    try:
+        found = func(*args, **kwargs)
+    finally:
+        levels.remove(level)
+    if randomness == "error" and not _C.get_rng_state().equal(state):
+        raise _C.ValueError(
+            "vmap: needs a 'func' that draws no random numbers, got one that does\n"
+            "hint: say randomness='different' or randomness='same'"
+        )
+    where = iter(_leaves(_out_dims_like(out_dims, found)))
+    return map_leaves("vmap", found, lambda one: _left(one, next(where), level))
 
-    def __init__(self, randomness: str):
-        self._randomness = randomness
-        self._start = None if randomness == "different" else _C.get_rng_state()
 
-    def before(self) -> None:
-        if self._randomness == "same":
-            _C.set_rng_state(self._start)
-
-    def after(self) -> None:
-        if self._randomness == "error" and not _C.get_rng_state().equal(self._start):
+def _left(one: Any, dim: int | None, level: Level) -> Any:
+    """A result with its samples along a dim."""
+    if not isinstance(one, Tensor):
+        raise _C.DTypeError(f"vmap: needs a 'func' that returns tensors, got {type(one).__name__}")
+    if dim is None:
+        if isinstance(one, Batched) and level in one._levels:
             raise _C.ValueError(
-                "vmap: needs a 'func' that draws no random numbers, got one that does\n"
-                "hint: say randomness='different' or randomness='same'"
+                "vmap: needs a result that is the same for all samples where 'out_dims' is None, "
+                "got others"
             )
+        return one
+    _check_out_dim(dim, one.ndim)
+    return leave(one, dim, level)
+
+
+def _check_out_dim(dim: int, rank: int) -> None:
+    if not -rank - 1 <= dim <= rank:
+        raise _C.ValueError(f"vmap: needs 'out_dims' from {-rank - 1} to {rank}, got {dim}")
+
+
+def _with_dims(values: Any, dims: Any, change: Callable[[Any, int], Any]) -> Any:
+    """The arguments, those changed that have samples."""
+    rest = iter(_leaves(dims))
+
+    def changed(leaf: Any) -> Any:
+        dim = next(rest)
+        return leaf if dim is None else change(leaf, dim)
+
+    return map_leaves("vmap", values, changed)
+
+
+def _chunk(values: Any, dims: Any, start: int, most: int) -> Any:
+    """The arguments of at most so many samples."""
+
+    def some(leaf: Tensor, dim: int) -> Tensor:
+        return leaf.narrow(dim, start, min(most, leaf.shape[dim] - start))
+
+    return _with_dims(values, dims, some)
+
+
+def _taken(values: Any, dims: Any, sample: int) -> Any:
+    """The arguments of one sample."""
+    return _with_dims(values, dims, lambda leaf, dim: leaf.select(dim, sample))
+
+
+def _concatenated(parts: list[Any], out_dims: Any) -> Any:
+    columns = zip(*(_leaves(one) for one in parts), strict=True)
+    dims = _leaves(_out_dims_like(out_dims, parts[0]))
+    made = (
+        each[0] if dim is None else _C.cat(list(each), dim)
+        for each, dim in zip(columns, dims, strict=True)
+    )
+    return map_leaves("vmap", parts[0], lambda _: next(made))
 
 
 def _dims_like(in_dims: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -161,17 +223,6 @@ def _count(values: Any, dims: Any) -> int:
     return count
 
 
-def _taken(values: Any, dims: Any, sample: int) -> Any:
-    """Return the arguments of one sample."""
-    rest = iter(_leaves(dims))
-
-    def take(leaf: Any) -> Any:
-        dim = next(rest)
-        return leaf if dim is None else leaf.select(dim, sample)
-
-    return map_leaves("vmap", values, take)
-
-
 def _stacked(results: list[Any], out_dims: Any) -> Any:
     """Return the results of all samples as those of one call, with a dim more."""
     columns = [_leaves(one) for one in results]
@@ -217,8 +268,5 @@ def _joined(parts: tuple[Tensor, ...], dim: int | None) -> Tensor:
             "vmap: needs results of one shape for all samples, got "
             f"{sorted({tuple(part.shape) for part in parts})}"
         )
-    if not -first.ndim - 1 <= dim <= first.ndim:
-        raise _C.ValueError(
-            f"vmap: needs 'out_dims' from {-first.ndim - 1} to {first.ndim}, got {dim}"
-        )
+    _check_out_dim(dim, first.ndim)
     return _C.stack(parts, dim)

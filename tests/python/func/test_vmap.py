@@ -1,4 +1,7 @@
-# tests/python/compat/test_vmap.py -- vmap: as batched ops and loops give it, and what it refuses.
+# tests/python/func/test_vmap.py -- vmap: as batched ops and loops give it, and what it refuses.
+import operator
+import typing
+
 import numpy as np
 import pytest
 
@@ -120,3 +123,105 @@ WRONG = [
 def test_wrong_calls_are_named(call, problem):
     with pytest.raises((ebb.errors.ValueError, TypeError, ebb.errors.ShapeError), match=problem):
         call()
+
+
+class Square(ebb.autograd.Function):
+    """Sample by sample: it says nothing of batches."""
+
+    @staticmethod
+    def forward(ctx, x, power):
+        ctx.save_for_backward(x)
+        assert x.shape == (3,)
+        return x**power
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad * ctx.saved_tensors[0], None
+
+
+class BatchSquare(ebb.autograd.Function):
+    """Says how a batch is computed."""
+
+    calls: typing.ClassVar = []
+
+    @staticmethod
+    def forward(x):
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad * ctx.saved_tensors[0]
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        BatchSquare.calls.append((info.batch_size, in_dims, x.shape))
+        return BatchSquare.apply(x).movedim(0, 1), 1
+
+
+def test_functions_of_users_are_differentiated_sample_by_sample():
+    x = A[:, :, 0]
+    same(func.vmap(func.grad(lambda one: Square.apply(one, 2).sum()))(x), 2 * x)
+
+
+def test_functions_of_users_may_take_the_batch():
+    x = A[:, :, 0]
+    BatchSquare.calls.clear()
+    same(func.vmap(func.grad(lambda one: BatchSquare.apply(one).sum()))(x), 2 * x)
+    assert BatchSquare.calls == [(4, (0,), (4, 3))]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [float, int, bool, len, *map(operator.methodcaller, ["item", "tolist", "numpy"])],
+    ids=str,
+)
+def test_the_value_of_a_sample_is_refused_by_name(ask):
+    wanted = (
+        r"len: needs a tensor with dims" if ask is len else r"needs one value, got a tensor under"
+    )
+    with pytest.raises((ebb.AutogradError, TypeError), match=wanted):
+        func.vmap(lambda one: one * ask(one.sum()))(A)
+
+
+def test_what_all_samples_share_is_not_written_with_one():
+    total = ebb.zeros(3, 2, dtype=ebb.float64)
+    with pytest.raises(
+        ebb.AutogradError, match="add_: a tensor of all samples must not be written"
+    ):
+        func.vmap(lambda one: total.add_(one))(A)
+    with pytest.raises(ebb.AutogradError, match="__setitem__: a tensor of all samples"):
+        func.vmap(lambda one: operator.setitem(total, 0, one[0]) or total)(A)
+    assert total.abs().max() == 0
+
+
+def test_writes_to_a_tensor_of_samples_are_seen():
+    def step(one):
+        made = ebb.zeros_like(one)
+        made[0] = one[1]
+        made[1:].add_(one[1:] * 2)
+        return made
+
+    wanted = ebb.cat([A[:, 1:2], A[:, 1:] * 2], 1)
+    same(func.vmap(step)(A), wanted)
+
+
+def test_each_sample_indexes_what_all_share():
+    table, places = A[0], ebb.tensor([[0, 2], [1, 1], [2, 0]])
+    same(func.vmap(lambda at: table[at])(places), table[places])
+    same(func.vmap(lambda at: table[at, 1])(places), table[places, 1])
+
+
+def test_numbers_of_samples_promote_as_tensors_without_dims():
+    scale = ebb.ones(4, dtype=ebb.float64)
+    got = func.vmap(lambda x, s: x * s)(ebb.ones(4, 3), scale)
+    assert got.dtype == ebb.float32
+
+
+def test_a_failed_call_ends_its_level():
+    with pytest.raises(ZeroDivisionError):
+        func.vmap(lambda x: 1 / 0)(A)
+    assert func.grad(lambda x: (x * x).sum())(A[0]).shape == (3, 2)

@@ -1,14 +1,10 @@
-# python/ebb/func.py -- functions that make derivatives of functions, under the names of torch.func.
+# python/ebb/func/derivatives.py -- functions that make derivatives of functions.
 #
 # Each runs its function once under fresh views of the arguments, and asks the engine. Within
 # another of them, what is computed is recorded, so that they nest to any order; at the outermost
-# level it is recorded if an argument requires a gradient. Rows of a Jacobian are computed one after
-# the other, as vmap() (_functions/batching.py) computes samples.
-"""``ebb.func``: grad, vjp, jvp, jacrev, jacfwd, hessian, linearize, vmap, functional_call.
-
->>> ebb.func.grad(ebb.func.grad(lambda x: x**3))(ebb.tensor(2.0))
-tensor(12.)
-"""
+# level it is recorded if an argument requires a gradient. Within vmap a sample is differentiated by
+# its own memory in the batch: as samples do not meet, one backward pass serves all of them.
+"""grad, vjp, jvp, jacrev, jacfwd, hessian, linearize, functional_call."""
 
 from __future__ import annotations
 
@@ -19,11 +15,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ebb import _C
-from ebb._base import naming as _naming
 from ebb._base.arguments import check_callable, map_leaves
 from ebb._C import Tensor
-from ebb._functions.batching import vmap
 from ebb.autograd import forward_ad, functional
+from ebb.func.batched import Batched, active_levels, expanded, plain_of, wrap
 from ebb.nn.module import Module
 
 __all__ = [
@@ -37,7 +32,6 @@ __all__ = [
     "linearize",
     "stack_module_state",
     "vjp",
-    "vmap",
 ]
 
 Function = Callable[..., Any]
@@ -65,9 +59,26 @@ def _tensors(values: Any) -> list[Tensor]:
 
 def _leaf(value: Any) -> Any:
     """Return a tensor to differentiate by, that passes gradients on to where it came from."""
-    if not isinstance(value, Tensor):
-        return value
-    return value.view_as(value) if value.requires_grad else value.detach().requires_grad_()
+    value = expanded(value)
+    if isinstance(value, Batched):
+        return wrap(_leaf_of(value._plain), value._levels)
+    return _leaf_of(value) if isinstance(value, Tensor) else value
+
+
+def _leaf_of(plain: Tensor) -> Tensor:
+    return plain.view_as(plain) if plain.requires_grad else plain.detach().requires_grad_()
+
+
+def _gradients(
+    outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[Tensor], **options: Any
+) -> list[Any]:
+    """Return what the engine gives; of each sample within vmap. None where nothing arrives."""
+    levels = tuple(active_levels())
+    if not levels:
+        return list(_C.grad(outputs, inputs, seeds, allow_unused=True, **options))
+    plain = [[plain_of(one, levels) for one in part] for part in (outputs, inputs, seeds)]
+    found = _C.grad(*plain, allow_unused=True, **options)
+    return [None if one is None else wrap(one, levels) for one in found]
 
 
 def _filled(call: str, like: Any, values: Sequence[Any]) -> Any:
@@ -134,10 +145,7 @@ def grad_and_value(func: Function, argnums: Places = 0, has_aux: bool = False) -
             wanted = _tensors(leaves)
             found: Sequence[Any] = [None] * len(wanted)
             if value.requires_grad and wanted:
-                found = _C.grad(
-                    [value], wanted, [_C.ones_like(value)], create_graph=is_recorded,
-                    allow_unused=True,
-                )  # fmt: skip
+                found = _gradients([value], wanted, [_C.ones_like(value)], create_graph=is_recorded)
         grads = _filled("grad", tuple(leaves), _with_zeros(wanted, found))
         value = value if is_recorded else value.detach()
         result = grads[0] if isinstance(argnums, int) else grads
@@ -185,10 +193,9 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]
         pairs = [(r, s) for r, s in zip(results, seeds, strict=True) if r.requires_grad]
         found: Sequence[Any] = [None] * len(wanted)
         if pairs and wanted:
-            found = _C.grad(
+            found = _gradients(
                 [r for r, _ in pairs], wanted, [s for _, s in pairs], retain_graph=True,
                 create_graph=is_recorded or any(s.requires_grad for _, s in pairs),
-                allow_unused=True,
             )  # fmt: skip
         return tuple(_filled("vjp", leaves, _with_zeros(wanted, found)))
 
@@ -227,13 +234,27 @@ def jvp(
             f"{len(directions)} tangents"
         )
     with forward_ad.dual_level():
-        duals = [forward_ad.make_dual(p, t) for p, t in zip(flat, directions, strict=True)]
+        duals = [_dual(p, t) for p, t in zip(flat, directions, strict=True)]
         outputs, auxiliary = _parted("jvp", func(*_filled("jvp", primals, duals)), has_aux)
-        parts = [forward_ad.unpack_dual(one) for one in _tensors(outputs)]
-    values = _filled("jvp", outputs, [one.primal for one in parts])
-    moved = [_C.zeros_like(one.primal) if one.tangent is None else one.tangent for one in parts]
-    result = (values, _filled("jvp", outputs, moved))
+        parts = [_undual(one) for one in _tensors(outputs)]
+    values = _filled("jvp", outputs, [value for value, _ in parts])
+    result = (values, _filled("jvp", outputs, [tangent for _, tangent in parts]))
     return (*result, auxiliary) if has_aux else result
+
+
+def _dual(primal: Tensor, tangent: Tensor) -> Tensor:
+    levels = tuple(active_levels())
+    if not levels:
+        return forward_ad.make_dual(primal, tangent)
+    return wrap(forward_ad.make_dual(plain_of(primal, levels), plain_of(tangent, levels)), levels)
+
+
+def _undual(value: Tensor) -> tuple[Tensor, Tensor]:
+    """Return a value and its tangent, zeros if it has none."""
+    levels = value._levels if isinstance(value, Batched) else ()
+    primal, tangent = forward_ad.unpack_dual(plain_of(value, levels))
+    tangent = _C.zeros_like(primal) if tangent is None else tangent
+    return wrap(primal, levels), wrap(tangent, levels)
 
 
 def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
@@ -267,10 +288,38 @@ def _jacobian(name: str, func: Function, argnums: Places, has_aux: bool, mode: s
         chosen = tuple(args[one] for one in places)
         with _recording((args, kwargs)) as is_recorded:
             inputs = chosen[0] if isinstance(argnums, int) else chosen
+            if active_levels():
+                found = _jacobian_of_samples(
+                    of_chosen, chosen, isinstance(argnums, int), is_recorded
+                )
+                return (found, kept[0]) if has_aux else found
             found = functional.jacobian(of_chosen, inputs, create_graph=is_recorded, strategy=mode)
         return (found, kept[0]) if has_aux else found
 
     return run
+
+
+def _jacobian_of_samples(func: Function, inputs: Any, is_one: bool, is_recorded: bool) -> Any:
+    """Return the Jacobian of each sample, by a backward pass a row, whatever was asked for."""
+    leaves = [_leaf(one) for one in inputs]
+    found = func(*leaves)
+    outputs = list(found) if isinstance(found, tuple) else [found]
+    blocks = []
+    for out in outputs:
+        seeds = _C.eye(out.numel(), dtype=out.dtype, device=out.device)
+        rows = []
+        for seed in seeds.reshape(-1, *out.shape):
+            got: Sequence[Any] = [None] * len(leaves)
+            if out.requires_grad:
+                options = {"retain_graph": True, "create_graph": is_recorded}
+                got = _gradients([out], leaves, [seed], **options)
+            rows.append(_with_zeros(leaves, got))
+        of_inputs = [
+            _C.stack(list(each)).reshape(*out.shape, *leaf.shape)
+            for leaf, each in zip(leaves, zip(*rows, strict=True), strict=True)
+        ]
+        blocks.append(of_inputs[0] if is_one else tuple(of_inputs))
+    return tuple(blocks) if isinstance(found, tuple) else blocks[0]
 
 
 def jacrev(
@@ -420,6 +469,3 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dic
         {n: _C.stack([o[n].detach() for o in parameters]).requires_grad_() for n in parameters[0]},
         {name: _C.stack([one[name] for one in buffers]) for name in buffers[0]},
     )
-
-
-_naming.name_module(__name__)

@@ -1,0 +1,44 @@
+# python/ebb/func/__init__.py -- functions of functions, under the names of torch.func.
+#
+# derivatives.py makes derivatives of functions; mapping.py maps them over samples. batched.py is
+# what a sample is under vmap, rules.py calls functions with all samples at once, samples.py one by
+# one.
+"""``ebb.func``: grad, vjp, jvp, jacrev, jacfwd, hessian, linearize, functional_call, vmap.
+
+>>> ebb.func.grad(ebb.func.grad(lambda x: x**3))(ebb.tensor(2.0))
+tensor(12.)
+"""
+
+from ebb._base import naming as _naming
+from ebb.func import rules as rules
+from ebb.func.derivatives import (
+    functional_call,
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    stack_module_state,
+    vjp,
+)
+from ebb.func.mapping import vmap
+
+__all__ = [
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]
+
+for _part in ("batched", "derivatives", "mapping"):
+    _naming.name_module(f"{__name__}.{_part}")
+_naming.name_module(__name__)
