@@ -101,6 +101,12 @@ def test_a_folder_of_tests_that_mirrors_no_room_is_found():
     assert str(problem.path) == "tests/core/old"
 
 
+def test_a_room_that_the_readme_does_not_name_is_found():
+    files = ("ebb/core/a.h", "ebb/new/b.h", "ebb/ebb.h", "tests/core/c_test.cpp")
+    [problem] = rooms.unnamed_rooms(files, "| `ebb/core` | tensors |")
+    assert problem.text == "needs a row for `ebb/new`"
+
+
 def test_a_folder_of_56_files_is_too_full():
     files = tuple(f"ebb/core/x{number}.h" for number in range(56))
     [problem] = rooms.full_folders(files)

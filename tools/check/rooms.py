@@ -30,6 +30,7 @@ def check(repo: Repo) -> list[Problem]:
         *missing_readmes(repo.files),
         *strange_test_rooms(repo.files),
         *full_folders(repo.files),
+        *unnamed_rooms(repo.files, repo.text("README.md") if "README.md" in repo.files else ""),
         *(
             problem
             for name in room_readmes(repo.files)
@@ -75,6 +76,13 @@ def strange_test_rooms(files: tuple[str, ...]) -> list[Problem]:
         for folder in sorted(tested)
         if folder.count("/") > 1 and "ebb/" + folder.removeprefix("tests/") not in folders
     ]
+
+
+def unnamed_rooms(files: tuple[str, ...], readme: str) -> list[Problem]:
+    """Return a problem per room of the library that the table of the root's README lacks."""
+    found = sorted(room for room in rooms(files) if room.startswith("ebb/"))
+    return [Problem("README.md", f"needs a row for `{room}`") for room in found
+            if readme and f"`{room}`" not in readme]  # fmt: skip
 
 
 def full_folders(files: tuple[str, ...]) -> list[Problem]:
