@@ -238,7 +238,8 @@ size_t pack_problem(const Gemm& gemm, const Plan& plan, int64_t out_row, int64_t
                             plan.depth_part, plan.depth_parts, plan.parts(),
                             gemm.a.row,      gemm.a.column,    gemm.a.next,
                             gemm.b.row,      gemm.b.column,    gemm.b.next,
-                            out_row,         out_part,         gemm.accumulate ? 1 : 0};
+                            out_row,         out_part,         gemm.accumulate ? 1 : 0,
+                            gemm.bias_rows};
   return pack_integers(values, plan.as_int32, bytes);
 }
 

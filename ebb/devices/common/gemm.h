@@ -30,13 +30,14 @@ struct Gemm {
   const char* op = "";
   int64_t m = 0, n = 0, k = 0;
   int64_t pairs = 1;
-  Factor a, b;
+  Factor a = {}, b = {};
   void* out = nullptr;
   DType out_dtype = DType::float32;
   int64_t out_row = 0;
   bool accumulate = false;  // add to what `out` holds
   BiasSide bias_side = BiasSide::none;
   const void* bias = nullptr;  // in the dtype of `out`
+  int64_t bias_rows = 0;       // of_rows: how many rows of all the batch it is for, again and again
   /// The batch, and the strides of out, a and b along its dims.
   Shape batch = {};
   Shape strides[3] = {};

@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "ebb/devices/common/arrange.h"
+#include "ebb/devices/common/conv.h"
 #include "ebb/devices/common/copy.h"
 #include "ebb/devices/common/dtype_text.h"
 #include "ebb/devices/common/extremum.h"
@@ -11,6 +12,7 @@
 #include "ebb/devices/common/matmul.h"
 #include "ebb/devices/common/norm.h"
 #include "ebb/devices/common/pointwise.h"
+#include "ebb/devices/common/recurrent.h"
 #include "ebb/devices/common/reduce.h"
 #include "ebb/devices/common/scan.h"
 #include "ebb/devices/common/softmax.h"
@@ -109,7 +111,20 @@ void add_losses(const Registrar& kernels) {
   kernels.add("softmax_backward", signature::softmax_backward, floating, run_softmax_backward);
 }
 
+void add_recurrent(const Registrar& kernels) {
+  kernels.add("gru_scan", signature::gru_scan, floating, run_gru_scan);
+  kernels.add("gru_scan_backward", signature::gru_scan_backward, floating, run_gru_scan_backward);
+  kernels.add("lstm_scan", signature::lstm_scan, floating, run_lstm_scan);
+  kernels.add("lstm_scan_backward", signature::lstm_scan_backward, floating,
+              run_lstm_scan_backward);
+  kernels.add("rnn_scan", signature::rnn_scan, floating, run_rnn_scan);
+  kernels.add("rnn_scan_backward", signature::rnn_scan_backward, floating, run_rnn_scan_backward);
+}
+
 void add_products(const Registrar& kernels) {
+  kernels.add("conv_forward", signature::conv_forward, floating, run_conv_forward);
+  kernels.add("conv_input", signature::conv_input, floating, run_conv_input);
+  kernels.add("conv_weight", signature::conv_weight, floating, run_conv_weight);
   kernels.add("linear", signature::linear, numeric, run_linear);
   kernels.add("matmul", signature::matmul, numeric, run_matmul);
 }
@@ -126,6 +141,7 @@ void register_kernels(DeviceType type, Driver& driver) {
   add_losses(kernels);
   add_norms(kernels);
   add_products(kernels);
+  add_recurrent(kernels);
 }
 
 }  // namespace ebb::devices
