@@ -92,6 +92,9 @@ def apply_(self: Tensor, callable: Any) -> Tensor:
 
     Raises:
         AutogradError: If a gradient is recorded: the function has no derivative.
+
+    >>> ebb.tensor([1.0, 2.0]).apply_(lambda one: one * 10)
+    tensor([10., 20.])
     """
     return _mapped("apply_", callable, self)
 
@@ -102,12 +105,19 @@ def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
     Raises:
         AutogradError: If a gradient is recorded.
         ShapeError: If the shapes differ.
+
+    >>> ebb.tensor([1.0, 2.0]).map_(ebb.tensor([3.0, 5.0]), max)
+    tensor([3., 5.])
     """
     return _mapped("map_", callable, self, tensor)
 
 
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
-    """Do as ``map_`` with two other tensors."""
+    """Do as ``map_`` with two other tensors.
+
+    >>> ebb.tensor([1.0, 2.0]).map2_(ebb.tensor([3.0, 5.0]), ebb.tensor([4.0, 0.0]), max)
+    tensor([4., 5.])
+    """
     return _mapped("map2_", callable, self, x, y)
 
 
