@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "ebb/core/runtime/allocator.h"
-#include "ebb/kernels/tables/cast.h"
+#include "ebb/kernels/cpu/pointwise/cast.h"
 
 namespace ebb::kernels::cpu {
 namespace {
@@ -20,9 +20,8 @@ int64_t rounded(int64_t count) { return (count + 15) / 16 * 16; }
 /// One product: its matrices and the memory for a panel of each.
 class HalfProduct {
  public:
-  HalfProduct(const Context& context, DType dtype, const Gemm& args, const void* bias)
-      : context_(context),
-        dtype_(dtype),
+  HalfProduct(DType dtype, const Gemm& args, const void* bias)
+      : dtype_(dtype),
         args_(args),
         bias_(static_cast<const char*>(bias)),
         columns_(std::min(args.n, kSide)),
@@ -46,15 +45,14 @@ class HalfProduct {
     float* const b = a + rounded(rows_ * depth_);
     float* const sums = b + rounded(depth_ * columns_);
     char* const c = static_cast<char*>(args_.c) + (row * args_.ldc + column) * kItem;
-    if (bias_ != nullptr) convert(bias_ + column * kItem, dtype_, 0, sums, rows, columns);
+    if (bias_ != nullptr) widen(bias_ + column * kItem, 0, sums, rows, columns);
     for (int64_t p = 0; p < args_.k; p += depth_) {
       const int64_t depth = std::min(depth_, args_.k - p);
       gemm(DType::float32, {rows, columns, depth, panel(args_.a, row, p, rows, depth, a),
                             panel(args_.b, p, column, depth, columns, b), sums, columns,
                             p > 0 || bias_ != nullptr});
     }
-    const int64_t lines[] = {rows, columns}, to[] = {args_.ldc, 1}, from[] = {columns, 1};
-    cast(view(sums, DType::float32, lines, from), view(c, dtype_, lines, to));
+    narrow(sums, c, args_.ldc, rows, columns);
   }
 
   /// Part of a matrix in float32, in the order in which it is stored.
@@ -63,31 +61,38 @@ class HalfProduct {
     const char* const from = static_cast<const char*>(matrix.data) +
                              (row * matrix.row_stride + column * matrix.column_stride) * kItem;
     if (matrix.column_stride == 1) {
-      convert(from, dtype_, matrix.row_stride, to, rows, columns);
+      widen(from, matrix.row_stride, to, rows, columns);
       return {to, columns, 1};
     }
-    convert(from, dtype_, matrix.column_stride, to, columns, rows);
+    widen(from, matrix.column_stride, to, columns, rows);
     return {to, 1, rows};
   }
 
   /// Widens lines that begin `step` elements apart.
-  void convert(const char* from, DType dtype, int64_t step, float* to, int64_t lines,
-               int64_t length) const {
-    const int64_t sizes[] = {lines, length}, given[] = {step, 1}, dense[] = {length, 1};
-    cast(view(from, dtype, sizes, given), view(to, DType::float32, sizes, dense));
+  void widen(const char* from, int64_t step, float* to, int64_t lines, int64_t length) const {
+    convert(cast_row(dtype_, DType::float32), from, step * kItem, reinterpret_cast<char*>(to),
+            length * kWide, lines, length, kItem);
+  }
+  /// Rounds them.
+  void narrow(const float* from, char* to, int64_t step, int64_t lines, int64_t length) const {
+    convert(cast_row(DType::float32, dtype_), reinterpret_cast<const char*>(from), length * kWide,
+            to, step * kItem, lines, length, kWide);
+  }
+  /// Converts lines some bytes apart, at once if those given and those made lie side by side.
+  static void convert(RowFunction row, const char* from, int64_t from_step, char* to,
+                      int64_t to_step, int64_t lines, int64_t length, int64_t from_item) {
+    const int64_t to_item = from_item == kItem ? kWide : kItem;
+    if (from_step == length * from_item && to_step == length * to_item) {
+      length *= lines;
+      lines = 1;
+    }
+    for (int64_t i = 0; i < lines; ++i) {
+      const void* in[] = {from + i * from_step};
+      row(in, to + i * to_step, length, 0);
+    }
   }
 
-  static TensorView view(const void* data, DType dtype, const int64_t* sizes,
-                         const int64_t* strides) {
-    const bool is_dense = sizes[0] == 1 || strides[0] == sizes[1];
-    return {const_cast<void*>(data), sizes, strides, sizes[0] * sizes[1], 2, dtype, is_dense};
-  }
-  void cast(const TensorView& from, const TensorView& to) const {
-    cast_kernels.find_cpu(from.dtype)(context_, from, to);
-  }
-
-  static constexpr int64_t kItem = 2;
-  const Context& context_;
+  static constexpr int64_t kItem = 2, kWide = 4;
   DType dtype_;
   const Gemm& args_;
   const char* bias_;
@@ -97,8 +102,8 @@ class HalfProduct {
 
 }  // namespace
 
-void half_gemm(const Context& context, DType dtype, const Gemm& args, const void* bias) {
-  HalfProduct(context, dtype, args, bias).run();
+void half_gemm(DType dtype, const Gemm& args, const void* bias) {
+  HalfProduct(dtype, args, bias).run();
 }
 
 }  // namespace ebb::kernels::cpu

@@ -144,10 +144,9 @@ constexpr double kBFloat16Work = 1 << 17;
 class Product {
  public:
   /// Adds to what is in `out` if `accumulate`; `bias`, if any, is dense and comes first.
-  Product(const Context& context, const Operand& a, const Operand& b, const TensorView& out,
-          bool accumulate, const void* bias)
-      : context_(context),
-        dtype_(out.dtype),
+  Product(const Operand& a, const Operand& b, const TensorView& out, bool accumulate,
+          const void* bias)
+      : dtype_(out.dtype),
         a_(a),
         b_(b),
         out_(out),
@@ -202,7 +201,7 @@ class Product {
         has_bfloat16_products()) {
       return onednn_bfloat16_gemm(args, bias);
     }
-    half_gemm(context_, dtype_, args, bias);
+    half_gemm(dtype_, args, bias);
   }
 
   /// To each row of a block of C, just before the product is added to it in the cache.
@@ -213,7 +212,6 @@ class Product {
     }
   }
 
-  const Context& context_;
   DType dtype_;
   const Operand& a_;
   const Operand& b_;
@@ -298,7 +296,7 @@ void multiply(const Context& context, const TensorView& input, const TensorView&
   if (has_depth) {
     const Operand a(context, input, dtype), b(context, other, dtype);
     const DenseBias dense(context, is_by_block ? bias : nullptr, dtype);
-    Product(context, a, b, result, has_bias, dense.data()).run();
+    Product(a, b, result, has_bias, dense.data()).run();
   } else if (!has_bias) {
     fill_kernels.find_cpu(dtype)(context, Scalar(0), result);
   }

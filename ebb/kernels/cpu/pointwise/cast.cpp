@@ -11,6 +11,7 @@
 #include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/pointwise/cast.h"
 #include "ebb/kernels/cpu/simd/convert.h"
+#include "ebb/kernels/cpu/simd/pairs-inl.h"
 #include "ebb/kernels/cpu/simd/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -23,7 +24,12 @@ void widen_function(const void* const* in, void* out, int64_t count, unsigned) {
 }
 template <typename To>
 void narrow_function(const void* const* in, void* out, int64_t count, unsigned) {
-  narrow(static_cast<const float*>(in[0]), static_cast<To*>(out), static_cast<size_t>(count));
+  const auto* from = static_cast<const float*>(in[0]);
+  auto* to = static_cast<To*>(out);
+  const auto size = static_cast<size_t>(count);
+  size_t done = 0;
+  if constexpr (std::is_same_v<To, BFloat16>) done = narrow_pairs(from, to, size);
+  narrow(from + done, to + done, size - done);
 }
 
 void float_to_double(const void* const* in, void* out, int64_t count, unsigned) {

@@ -71,6 +71,20 @@ HWY_INLINE void store_pair(PairVector even, PairVector odd, BFloat16* to) {
   hn::StoreU(hn::BitCast(halves, bits), halves, reinterpret_cast<uint16_t*>(to));
 }
 
+/// Rounds float32 numbers, two vectors at a time, and returns how many.
+HWY_INLINE size_t narrow_pairs(const float* from, BFloat16* to, size_t count) {
+  const PairLanes d;
+  const hn::Repartition<uint16_t, PairLanes> halves;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    const auto first = hn::BitCast(halves, rounded_bits(hn::LoadU(d, from + i)));
+    const auto second = hn::BitCast(halves, rounded_bits(hn::LoadU(d, from + i + lanes)));
+    hn::StoreU(hn::ConcatOdd(halves, second, first), halves, reinterpret_cast<uint16_t*>(to + i));
+  }
+  return i;
+}
+
 template <class Op, class Lhs, class Rhs>
 HWY_INLINE size_t binary_pairs(Op op, Lhs lhs, Rhs rhs, BFloat16* out, size_t count) {
   const PairLanes d;
