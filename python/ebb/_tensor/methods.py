@@ -80,7 +80,11 @@ def _format(self, spec):
 def _new_tensor(
     self, data, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False
 ):
-    """Return a new tensor with the values of ``data`` and, unless given, this dtype and device."""
+    """Return a new tensor with the values of ``data`` and, unless given, this dtype and device.
+
+    >>> ebb.ones(1, dtype=ebb.int64).new_tensor([1, 2])
+    tensor([1, 2])
+    """
     check_leaf_options("new_tensor", layout, pin_memory)
     return ebb.tensor(data, dtype or self.dtype, device or self.device, requires_grad)
 
@@ -103,7 +107,8 @@ def _new_like(create):
 
     method.__name__ = name
     method.__doc__ = (
-        f"Like ebb.{create.__name__}(), in this tensor's dtype and device unless given."
+        f"Like ebb.{create.__name__}(), in this tensor's dtype and device unless given.\n\n"
+        f">>> ebb.ones(1, dtype=ebb.int64).{name}(2).dtype\nebb.int64\n"
     )
     return method
 
@@ -119,7 +124,11 @@ def _new_full(
     layout=None,
     pin_memory=False,
 ):
-    """Like ebb.full(), in this tensor's dtype and device unless given."""
+    """Like ebb.full(), in this tensor's dtype and device unless given.
+
+    >>> ebb.ones(1).new_full((2,), 3)
+    tensor([3., 3.])
+    """
     check_leaf_options("new_full", layout, pin_memory)
     place = device or self.device
     return ebb.full(

@@ -38,7 +38,7 @@ SPACES = {
 }
 WITHOUT = {
     "ebb": 62,
-    "ebb.Tensor": 73,
+    "ebb.Tensor": 68,
     "ebb.linalg": 1,
     "ebb.nn": 8,
     "ebb.nn.functional": 1,
