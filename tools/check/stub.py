@@ -1,6 +1,6 @@
 # tools/check/stub.py -- the stub says what the built package has, and typed programs pass mypy.
-"""mypy.stubtest compares the generated stub with ebb._C as it runs; `mypy --strict` reads a program
-that uses the package as users do. Both need the release build.
+"""mypy.stubtest compares the generated stub with ebb._C as it runs; `mypy --strict` reads programs
+that use the package as users do. Both need the release build.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HINT = "mend codegen/templates/python_stub.pyi.j2, or the annotations in python/ebb"
 PACKAGE = "build/release/python"
 STUB = "codegen/templates/python_stub.pyi.j2"
-PROGRAM = "tests/tools/typed_program.py"
+PROGRAMS = ("tests/tools/typed_program.py", "tests/tools/typed_namespaces.py")
 
 
 def check(repo: Repo) -> list[Problem]:
@@ -28,7 +28,9 @@ def check(repo: Repo) -> list[Problem]:
     # Which classes of C cannot be bases together is no question for a user.
     stub = run(package, ["mypy.stubtest", "ebb._C", "--concise", "--ignore-disjoint-bases"])
     problems = [Problem(STUB, line) for line in stub]
-    return problems + [Problem(PROGRAM, line) for line in check_types(package, repo.root / PROGRAM)]
+    for program in PROGRAMS:
+        problems += [Problem(program, one) for one in check_types(package, repo.root / program)]
+    return problems
 
 
 def check_types(package: Path, program: Path) -> list[str]:

@@ -153,8 +153,12 @@ def load(root: Module, given: Mapping[str, Any], strict: bool, assign: bool) -> 
     problems = [*(_name_problems(report) if strict else ()), *run.problems]
     if problems:
         kind = type(root).__name__
-        raise _C.ValueError("load_state_dict: needs a state that fits "
-                            f"{kind}, got\n\t" + "\n\t".join(problems))  # fmt: skip
+        hint = "\nhint: strict=False passes over missing and unexpected keys"
+        raise _C.ValueError(
+            f"load_state_dict: needs a state that fits {kind}, got\n\t"
+            + "\n\t".join(problems)
+            + ("" if run.problems else hint)
+        )
     if not watchers:
         run.copy_all()
     return report

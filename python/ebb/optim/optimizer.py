@@ -53,7 +53,10 @@ class Optimizer(OptimizerHooks):
             raise _C.DTypeError(f"{self._name}: needs a list of parameters, got one Tensor")
         given = list(params)
         if not given:
-            raise _C.ValueError(f"{self._name}: needs at least one parameter, got an empty list")
+            raise _C.ValueError(
+                f"{self._name}: needs at least one parameter, got an empty list\n"
+                "hint: a generator is empty once it was read: pass model.parameters() itself"
+            )
         groups = given if isinstance(given[0], dict) else [{"params": given}]
         for group in groups:
             self.add_param_group(group)

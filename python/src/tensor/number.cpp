@@ -17,7 +17,7 @@ int truth(PyObject* self) {
         const Tensor& tensor = tensor_of(self);
         if (tensor.numel() != 1) {
           throw ValueError(str("bool: the truth of a tensor needs one element, got shape ",
-                               describe_shape(tensor)));
+                               describe_shape(tensor), "\nhint: ask x.any() or x.all()"));
         }
         if (is_meta(tensor)) throw_no_elements("bool");
         return tensor.item<bool>() ? 1 : 0;

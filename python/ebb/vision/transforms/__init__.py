@@ -14,7 +14,8 @@ Size([1, 2, 2])
 """
 
 from ebb.vision.transforms import functional, transforms
+from ebb.vision.transforms.drawn import *  # noqa: F403 -- its __all__
+from ebb.vision.transforms.fixed import *  # noqa: F403 -- its __all__
 from ebb.vision.transforms.functional import InterpolationMode
-from ebb.vision.transforms.transforms import *  # noqa: F403 -- its __all__
 
 __all__ = ["InterpolationMode", "functional", *transforms.__all__]

@@ -17,9 +17,10 @@ from typing import Any
 from ebb import _C
 from ebb._C import Tensor
 from ebb.vision.transforms import functional, transforms
+from ebb.vision.transforms.drawn import *  # noqa: F403 -- its __all__
+from ebb.vision.transforms.fixed import *  # noqa: F403 -- its __all__
 from ebb.vision.transforms.fixed import Transform
 from ebb.vision.transforms.functional import InterpolationMode as InterpolationMode
-from ebb.vision.transforms.transforms import *  # noqa: F403 -- its __all__
 
 __all__ = ["InterpolationMode", "ToDtype", "ToImage", "functional", *transforms.__all__]
 
