@@ -5,7 +5,10 @@
 # in float32: programs may ask for either, and read back what they asked for.
 """Determinism and the precision of products."""
 
+from __future__ import annotations
+
 import importlib
+from typing import Any
 
 from ebb import _C
 
@@ -14,7 +17,7 @@ _DEBUG_MODES = ("default", "warn", "error")
 _asked = {"deterministic": False, "warn_only": False, "precision": "highest"}
 
 
-def use_deterministic_algorithms(mode, *, warn_only=False):
+def use_deterministic_algorithms(mode: Any, *, warn_only: Any = False) -> None:
     """Ask for the same results each time: all kernels give them anyway.
 
     Example:
@@ -30,7 +33,7 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
     _asked.update(deterministic=mode, warn_only=mode and bool(warn_only))
 
 
-def are_deterministic_algorithms_enabled():
+def are_deterministic_algorithms_enabled() -> bool:
     """Return what was asked for.
 
     Example:
@@ -40,7 +43,7 @@ def are_deterministic_algorithms_enabled():
     return _asked["deterministic"]
 
 
-def is_deterministic_algorithms_warn_only_enabled():
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Return whether only warnings were asked for.
 
     Example:
@@ -50,7 +53,7 @@ def is_deterministic_algorithms_warn_only_enabled():
     return _asked["warn_only"]
 
 
-def set_deterministic_debug_mode(debug_mode):
+def set_deterministic_debug_mode(debug_mode: Any) -> None:
     """Ask for "default", "warn" or "error", also written 0, 1 or 2.
 
     Example:
@@ -66,7 +69,7 @@ def set_deterministic_debug_mode(debug_mode):
     use_deterministic_algorithms(mode != "default", warn_only=mode == "warn")
 
 
-def get_deterministic_debug_mode():
+def get_deterministic_debug_mode() -> int:
     """Return 0, 1 for warnings only, or 2.
 
     Example:
@@ -76,7 +79,7 @@ def get_deterministic_debug_mode():
     return _asked["deterministic"] * (1 if _asked["warn_only"] else 2)
 
 
-def set_float32_matmul_precision(precision):
+def set_float32_matmul_precision(precision: Any) -> None:
     """Ask for "highest", "high" or "medium"; products of float32 have the highest anyway.
 
     Example:
@@ -89,7 +92,7 @@ def set_float32_matmul_precision(precision):
     _asked["precision"] = precision
 
 
-def get_float32_matmul_precision():
+def get_float32_matmul_precision() -> str:
     """Return what was asked for.
 
     Example:
@@ -99,7 +102,7 @@ def get_float32_matmul_precision():
     return _asked["precision"]
 
 
-def set_flush_denormal(mode):
+def set_flush_denormal(mode: Any) -> bool:
     """Return False: numbers below the smallest normal one are never rounded to zero.
 
     Example:
@@ -110,7 +113,7 @@ def set_flush_denormal(mode):
     return False
 
 
-def set_num_interop_threads(num):
+def set_num_interop_threads(num: Any) -> None:
     """Ask for threads that run operations side by side: they run one after the other anyway.
 
     Example:
@@ -120,7 +123,7 @@ def set_num_interop_threads(num):
         raise _C.ValueError(f"set_num_interop_threads: needs an int from 1 on, got {num!r}")
 
 
-def get_num_interop_threads():
+def get_num_interop_threads() -> int:
     """Return 1.
 
     Example:
@@ -145,15 +148,15 @@ def tell_once(name):
 
 
 def compile(
-    model=None,
+    model: Any = None,
     *,
-    fullgraph=False,
-    dynamic=None,
-    backend="inductor",
-    mode=None,
-    options=None,
-    disable=False,
-):
+    fullgraph: Any = False,
+    dynamic: Any = None,
+    backend: Any = "inductor",
+    mode: Any = None,
+    options: Any = None,
+    disable: Any = False,
+) -> Any:
     """Return a function or module as it is; without one, a decorator that does.
 
     The other parameters are PyTorch's and change nothing.
@@ -175,7 +178,14 @@ def compile(
     return model
 
 
-def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
+def vmap(
+    func: Any,
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: Any = "error",
+    *,
+    chunk_size: Any = None,
+) -> Any:
     """Return ``ebb.func.vmap`` of a function, which computes it for each sample of a batch.
 
     Args:

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ebb
 from ebb import _C, _linalg
 from ebb._C import (
@@ -36,7 +38,15 @@ def _norm(x, order, dim, keepdim, *, dtype=None):
     return _C.norm(x.abs() if is_complex else x, order, dim, keepdim, dtype=dtype)
 
 
-def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
+def vector_norm(
+    x: Any,
+    ord: Any = 2,
+    dim: Any = None,
+    keepdim: Any = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+) -> Tensor:
     """Return the norm of order ``ord`` over ``dim``, or over all elements as one vector.
 
     Example:
@@ -51,7 +61,15 @@ def _given(function, found, out):
     return found if out is None else _C._copied_out(f"linalg.{function}", found, out)
 
 
-def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):  # noqa: N803
+def matrix_norm(
+    A: Any,  # noqa: N803
+    ord: Any = "fro",
+    dim: Any = (-2, -1),
+    keepdim: Any = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+) -> Tensor:
     """Return the norm of matrices, which lie in two dims.
 
     Args:
@@ -100,7 +118,7 @@ def _spectral_norm(matrix, ord, dims, keepdim, dtype):
     return found
 
 
-def cond(A, p=None, *, out=None):  # noqa: N803
+def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:  # noqa: N803
     """Return how much a matrix may enlarge relative errors: its norm times that of its inverse.
 
     Args:
@@ -119,7 +137,7 @@ def cond(A, p=None, *, out=None):  # noqa: N803
     return _given("cond", ebb.where(info == 0, sizes, ebb.inf), out)
 
 
-def tensorinv(A, ind=2, *, out=None):  # noqa: N803
+def tensorinv(A: Any, ind: Any = 2, *, out: Any = None) -> Tensor:  # noqa: N803
     """Return the inverse of ``tensordot(A, ., ind)``: the first ``ind`` dims are the rows of A.
 
     Example:
@@ -138,7 +156,7 @@ def tensorinv(A, ind=2, *, out=None):  # noqa: N803
     return _given("tensorinv", inv(A.reshape(size, size)).reshape(columns + rows), out)
 
 
-def tensorsolve(A, B, dims=None, *, out=None):  # noqa: N803
+def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Tensor:  # noqa: N803
     """Return the X with ``tensordot(A, X, X.ndim) == B``; ``dims`` of A are moved to its end.
 
     Example:
@@ -158,7 +176,7 @@ def tensorsolve(A, B, dims=None, *, out=None):  # noqa: N803
     return _given("tensorsolve", found, out)
 
 
-def vander(x, N=None):  # noqa: N803
+def vander(x: Any, N: Any = None) -> Tensor:  # noqa: N803
     """Return the powers 0 to ``N`` - 1 of the elements of ``x`` along a new last dim.
 
     Example:
@@ -194,7 +212,15 @@ def _two_dims(matrix, dim):
     return rows, columns
 
 
-def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):  # noqa: N803
+def norm(
+    A: Any,  # noqa: N803
+    ord: Any = None,
+    dim: Any = None,
+    keepdim: Any = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+) -> Tensor:
     """Return a vector norm for one dim or none, a matrix norm for two, as ``ord`` says.
 
     Example:
@@ -210,7 +236,9 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):  # noqa
     return _given("norm", _norm(A, ord, dim, keepdim, dtype=dtype), out)
 
 
-def _norm_of_tensor(input, p="fro", dim=None, keepdim=False, dtype=None):
+def _norm_of_tensor(
+    input: Any, p: Any = "fro", dim: Any = None, keepdim: Any = False, dtype: Any = None
+) -> Tensor:
     """Return the p-norm of the elements over ``dim``, or over everything.
 
     Args:
@@ -228,7 +256,7 @@ _norm_of_tensor.__name__ = _norm_of_tensor.__qualname__ = "norm"
 Tensor.norm = _norm_of_tensor
 
 
-def _lu(A, pivot=True, get_infos=False):  # noqa: N803
+def _lu(A: Any, pivot: Any = True, get_infos: Any = False) -> Any:  # noqa: N803
     """Return linalg.lu_factor(A), with ``get_infos`` also linalg.lu_factor_ex's info.
 
     Args:

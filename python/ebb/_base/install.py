@@ -1,12 +1,14 @@
 # python/ebb/_base/install.py -- where this ebb lies, for C++ programs.
 """``cmake_prefix_path``."""
 
+from __future__ import annotations
+
 import os
 
 from ebb import errors
 
 
-def cmake_prefix_path():
+def cmake_prefix_path() -> str:
     """Return the folder for CMAKE_PREFIX_PATH: C++ programs then find this ebb.
 
     That of a wheel, or of the build folder that the package lies in.

@@ -23,7 +23,7 @@ def _tensors(function, values):
     return list(values)
 
 
-def einsum(equation, *operands):
+def einsum(equation: Any, *operands: Any) -> Tensor:
     """Return Einstein's sum of the operands, such as ``einsum("bij,bjk->bik", a, b)``.
 
     Each dim has a letter; dims of one letter run together and are summed if the output lacks it.
@@ -39,7 +39,7 @@ def einsum(equation, *operands):
     return _C._ops.einsum(_tensors("einsum", operands), equation)
 
 
-def tensordot(a, b, dims=2, out=None):
+def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Tensor:
     """Return the sum of products over dims of ``a`` and ``b``.
 
     Args:
@@ -62,7 +62,7 @@ def tensordot(a, b, dims=2, out=None):
     return found if out is None else _C._copied_out("tensordot", found, out)
 
 
-def meshgrid(*tensors, indexing="ij"):
+def meshgrid(*tensors: Any, indexing: Any = "ij") -> tuple[Tensor, ...]:
     """Return coordinate grids of 1-d tensors, one dim for each.
 
     Args:
@@ -77,7 +77,7 @@ def meshgrid(*tensors, indexing="ij"):
     return _C._ops.meshgrid(_tensors("meshgrid", tensors), indexing or "ij")
 
 
-def broadcast_tensors(*tensors):
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """Return views of all tensors in the shape that they broadcast to.
 
     Example:
@@ -87,7 +87,7 @@ def broadcast_tensors(*tensors):
     return _C._ops.broadcast_tensors(_tensors("broadcast_tensors", tensors))
 
 
-def chain_matmul(*matrices, out=None):
+def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
     """Return the product of matrices in the cheapest order: linalg.multi_dot; of one, itself.
 
     Example:
@@ -98,7 +98,7 @@ def chain_matmul(*matrices, out=None):
     return found if out is None else _C._copied_out("chain_matmul", found, out)
 
 
-def block_diag(*tensors):
+def block_diag(*tensors: Any) -> Tensor:
     """Return matrices along the diagonal of one, zeros elsewhere.
 
     A vector is a row, a number one element.
@@ -111,7 +111,7 @@ def block_diag(*tensors):
     return _C._ops.block_diag(_tensors("block_diag", tensors))
 
 
-def cartesian_prod(*tensors):
+def cartesian_prod(*tensors: Any) -> Tensor:
     """Return all tuples of an element of each vector, as rows; the last changes fastest.
 
     Example:
@@ -130,7 +130,7 @@ def _at_least(op, tensors):
     return tuple(getattr(_C._ops, op)(one) for one in _tensors(op, tensors))
 
 
-def atleast_1d(*tensors):
+def atleast_1d(*tensors: Any) -> Any:
     """Return the tensor, or a tuple of several, with a dim put in where one has none.
 
     Example:
@@ -140,7 +140,7 @@ def atleast_1d(*tensors):
     return _at_least("atleast_1d", tensors)
 
 
-def atleast_2d(*tensors):
+def atleast_2d(*tensors: Any) -> Any:
     """Return the tensor, or a tuple of several, with dims put in front until each has two.
 
     Example:
@@ -150,7 +150,7 @@ def atleast_2d(*tensors):
     return _at_least("atleast_2d", tensors)
 
 
-def atleast_3d(*tensors):
+def atleast_3d(*tensors: Any) -> Any:
     """Return the tensor, or a tuple of several, each with at least three dims.
 
     [n] becomes [1, n, 1], [m, n] becomes [m, n, 1].
@@ -162,7 +162,7 @@ def atleast_3d(*tensors):
     return _at_least("atleast_3d", tensors)
 
 
-def nonzero(input, *, as_tuple=False, out=None):
+def nonzero(input: Any, *, as_tuple: Any = False, out: Any = None) -> Any:
     """Return the indices of all elements that are not zero, one row each.
 
     Args:

@@ -1,7 +1,10 @@
 # python/ebb/_functions/checks.py -- questions about tensors: what they are, and whether they agree.
 """Small functions written in terms of ops, most of them predicates."""
 
+from __future__ import annotations
+
 import builtins
+from typing import Any
 
 import ebb
 from ebb._C import Tensor
@@ -16,7 +19,7 @@ def check_tensor(function, name, value):
     return value
 
 
-def is_tensor(obj):
+def is_tensor(obj: Any) -> bool:
     """Return whether ``obj`` is a Tensor.
 
     Example:
@@ -26,7 +29,7 @@ def is_tensor(obj):
     return isinstance(obj, Tensor)
 
 
-def is_floating_point(input):
+def is_floating_point(input: Any) -> bool:
     """Return whether ``input`` has a real floating dtype.
 
     Example:
@@ -36,7 +39,7 @@ def is_floating_point(input):
     return check_tensor("is_floating_point", "input", input).is_floating_point()
 
 
-def is_complex(input):
+def is_complex(input: Any) -> bool:
     """Return whether ``input`` has a complex dtype.
 
     Example:
@@ -46,7 +49,7 @@ def is_complex(input):
     return check_tensor("is_complex", "input", input).is_complex()
 
 
-def is_inference(input):
+def is_inference(input: Any) -> bool:
     """Return whether the memory of ``input`` was made in inference mode.
 
     Example:
@@ -56,7 +59,7 @@ def is_inference(input):
     return check_tensor("is_inference", "input", input).is_inference()
 
 
-def adjoint(input):
+def adjoint(input: Any) -> Tensor:
     """Return a view of the transposed matrices of ``input``, conjugated if they are complex.
 
     Args:
@@ -74,7 +77,7 @@ def adjoint(input):
     return input.mH
 
 
-def numel(input):
+def numel(input: Any) -> int:
     """Return the number of elements.
 
     Example:
@@ -84,7 +87,7 @@ def numel(input):
     return check_tensor("numel", "input", input).numel()
 
 
-def equal(input, other):
+def equal(input: Any, other: Any) -> bool:
     """Return whether two tensors have one shape and equal elements.
 
     Example:
@@ -96,7 +99,9 @@ def equal(input, other):
     return _has_no_false(input == other)
 
 
-def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+def allclose(
+    input: Any, other: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False
+) -> bool:
     """Return whether all elements are within ``atol + rtol * abs(other)`` of each other.
 
     Example:
@@ -112,7 +117,7 @@ def _has_no_false(mask):
     return builtins.bool(ebb.logical_not(mask).sum().item() == 0)
 
 
-def cond(pred, true_fn, false_fn, operands=()):
+def cond(pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> Any:
     """Return ``true_fn(*operands)`` if ``pred``, a bool or a tensor of one, else ``false_fn``'s.
 
     Example:
@@ -124,7 +129,7 @@ def cond(pred, true_fn, false_fn, operands=()):
     return (true_fn if builtins.bool(pred) else false_fn)(*operands)
 
 
-def is_nonzero(input):
+def is_nonzero(input: Any) -> bool:
     """Return whether the only element of ``input`` is not zero.
 
     Example:

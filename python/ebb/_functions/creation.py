@@ -2,7 +2,10 @@
 # logspace, range, tril_indices, empty_strided, rand_like and others.
 """Functions that make tensors by others that do."""
 
+from __future__ import annotations
+
 import builtins
+from typing import Any
 
 import ebb
 from ebb._C import Size, Tensor, _copied_out
@@ -11,18 +14,18 @@ from ebb._tensor.formats import check_leaf_options
 
 
 def logspace(
-    start,
-    end,
-    steps,
-    base=10.0,
+    start: Any,
+    end: Any,
+    steps: Any,
+    base: Any = 10.0,
     *,
-    out=None,
-    dtype=None,
-    device=None,
-    requires_grad=False,
-    layout=None,
-    pin_memory=False,
-):
+    out: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+    layout: Any = None,
+    pin_memory: Any = False,
+) -> Tensor:
     """Return ``base`` to the power of ``steps`` numbers evenly spaced from ``start`` to ``end``.
 
     Example:
@@ -37,17 +40,17 @@ def logspace(
 
 
 def range(
-    start=0,
-    end=None,
-    step=1,
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
     *,
-    out=None,
-    dtype=None,
-    device=None,
-    requires_grad=False,
-    layout=None,
-    pin_memory=False,
-):
+    out: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+    layout: Any = None,
+    pin_memory: Any = False,
+) -> Tensor:
     """Return the numbers ``start``, ``start + step``, ... up to ``end``, which is included.
 
     Unlike arange() it ends with ``end``, and gives the default dtype for integers too.
@@ -77,16 +80,16 @@ def _given(function, found, out, requires_grad):
 
 
 def tril_indices(
-    row,
-    col,
-    offset=0,
+    row: Any,
+    col: Any,
+    offset: Any = 0,
     *,
-    dtype=None,
-    device=None,
-    requires_grad=False,
-    layout=None,
-    pin_memory=False,
-):
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+    layout: Any = None,
+    pin_memory: Any = False,
+) -> Tensor:
     """Return the rows and columns of the places on and below a diagonal of a matrix.
 
     Example:
@@ -99,16 +102,16 @@ def tril_indices(
 
 
 def triu_indices(
-    row,
-    col,
-    offset=0,
+    row: Any,
+    col: Any,
+    offset: Any = 0,
     *,
-    dtype=None,
-    device=None,
-    requires_grad=False,
-    layout=None,
-    pin_memory=False,
-):
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+    layout: Any = None,
+    pin_memory: Any = False,
+) -> Tensor:
     """Return the rows and columns of the places on and above a diagonal of a matrix.
 
     Example:
@@ -124,7 +127,7 @@ def _places(mask, dtype):
     return mask.nonzero().t().contiguous().to(dtype or ebb.int64)
 
 
-def vander(x, N=None, increasing=False):  # noqa: N803
+def vander(x: Any, N: Any = None, increasing: Any = False) -> Tensor:  # noqa: N803
     """Return the powers of each element of a vector as a row of ``N`` columns.
 
     They fall from ``N - 1`` to 0, or rise, if ``increasing``. ``N`` is the number of rows unless it
@@ -141,15 +144,15 @@ def vander(x, N=None, increasing=False):  # noqa: N803
 
 
 def empty_strided(
-    size,
-    stride,
+    size: Any,
+    stride: Any,
     *,
-    dtype=None,
-    device=None,
-    requires_grad=False,
-    layout=None,
-    pin_memory=False,
-):
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+    layout: Any = None,
+    pin_memory: Any = False,
+) -> Tensor:
     """Return uninitialised memory with these sizes and strides.
 
     Example:
@@ -165,15 +168,15 @@ def empty_strided(
 
 
 def empty_permuted(
-    size,
-    physical_layout,
+    size: Any,
+    physical_layout: Any,
     *,
-    dtype=None,
-    device=None,
-    requires_grad=False,
-    layout=None,
-    pin_memory=False,
-):
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+    layout: Any = None,
+    pin_memory: Any = False,
+) -> Tensor:
     """Return uninitialised memory whose dims lie in it in the order ``physical_layout``.
 
     Example:
@@ -191,7 +194,7 @@ def empty_permuted(
     return memory.permute(back).detach().requires_grad_(requires_grad)
 
 
-def broadcast_shapes(*shapes):
+def broadcast_shapes(*shapes: Any) -> Any:
     """Return the shape that tensors of these shapes broadcast to.
 
     Example:
@@ -234,16 +237,16 @@ def _new_empty_strided(
 
 
 def rand_like(
-    input,
+    input: Any,
     *,
-    dtype=None,
-    device=None,
-    generator=None,
-    requires_grad=False,
-    memory_format=None,
-    layout=None,
-    pin_memory=False,
-):
+    dtype: Any = None,
+    device: Any = None,
+    generator: Any = None,
+    requires_grad: Any = False,
+    memory_format: Any = None,
+    layout: Any = None,
+    pin_memory: Any = False,
+) -> Tensor:
     """Return numbers evenly spread over [0, 1) in the shape and dtype of ``input``, beside it.
 
     Example:
@@ -255,16 +258,16 @@ def rand_like(
 
 
 def randn_like(
-    input,
+    input: Any,
     *,
-    dtype=None,
-    device=None,
-    generator=None,
-    requires_grad=False,
-    memory_format=None,
-    layout=None,
-    pin_memory=False,
-):
+    dtype: Any = None,
+    device: Any = None,
+    generator: Any = None,
+    requires_grad: Any = False,
+    memory_format: Any = None,
+    layout: Any = None,
+    pin_memory: Any = False,
+) -> Tensor:
     """Return standard normal numbers in the shape and dtype of ``input``, beside it.
 
     Example:
@@ -276,18 +279,18 @@ def randn_like(
 
 
 def randint_like(
-    input,
-    low=0,
-    high=None,
+    input: Any,
+    low: Any = 0,
+    high: Any = None,
     *,
-    dtype=None,
-    device=None,
-    generator=None,
-    requires_grad=False,
-    memory_format=None,
-    layout=None,
-    pin_memory=False,
-):
+    dtype: Any = None,
+    device: Any = None,
+    generator: Any = None,
+    requires_grad: Any = False,
+    memory_format: Any = None,
+    layout: Any = None,
+    pin_memory: Any = False,
+) -> Tensor:
     """Return integers from ``low`` to ``high - 1`` in the shape and dtype of ``input``, beside it.
 
     ``randint_like(input, high)`` starts at 0.

@@ -1,6 +1,10 @@
 # python/ebb/_functions/dtypes.py -- what dtypes give together, which casts there are, limits.
 """Promotion of dtypes, asked of the ops themselves; ``finfo`` and ``iinfo``."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from ebb import _C
 from ebb._C import Tensor
 
@@ -12,7 +16,7 @@ def _asked(name, value):
     return value
 
 
-def promote_types(type1, type2):
+def promote_types(type1: Any, type2: Any) -> Any:
     """Return the dtype that tensors of two dtypes give together.
 
     Example:
@@ -23,7 +27,7 @@ def promote_types(type1, type2):
     return result_type(*parts)
 
 
-def result_type(tensor1, tensor2):
+def result_type(tensor1: Any, tensor2: Any) -> Any:
     """Return the dtype that two operands give together; either may be a number.
 
     Example:
@@ -38,7 +42,7 @@ def result_type(tensor1, tensor2):
     return _C.where(_C.empty((0,), dtype=_C.bool), *empty).dtype
 
 
-def can_cast(from_, to):
+def can_cast(from_: Any, to: Any) -> bool:
     """Return whether ``to`` is of as high a kind as ``from_``: bool, integer, real, complex.
 
     Example:

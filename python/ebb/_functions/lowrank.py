@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ebb
 from ebb import _C, linalg
-from ebb._C import ShapeError as _ShapeError, ValueError as _ValueError
+from ebb._C import ShapeError as _ShapeError, Tensor, ValueError as _ValueError
 
 
 def _basis(A, q, niter):  # noqa: N803
@@ -17,7 +19,7 @@ def _basis(A, q, niter):  # noqa: N803
     return found
 
 
-def svd_lowrank(A, q=6, niter=2, M=None):  # noqa: N803
+def svd_lowrank(A: Any, q: Any = 6, niter: Any = 2, M: Any = None) -> tuple[Tensor, Tensor, Tensor]:  # noqa: N803
     """Return about ``q`` of the largest singular values of ``A`` - ``M``: (U, S, V).
 
     Args:
@@ -46,7 +48,12 @@ def svd_lowrank(A, q=6, niter=2, M=None):  # noqa: N803
     return (right, values, left) if is_wide else (left, values, right)
 
 
-def pca_lowrank(A, q=None, center=True, niter=2):  # noqa: N803
+def pca_lowrank(
+    A: Any,  # noqa: N803
+    q: Any = None,
+    center: Any = True,
+    niter: Any = 2,
+) -> tuple[Tensor, Tensor, Tensor]:
     """Return the ``q`` (6, if there are as many) principal directions V of rows: (U, S, V).
 
     Args:
@@ -64,21 +71,21 @@ def pca_lowrank(A, q=None, center=True, niter=2):  # noqa: N803
 
 
 def lobpcg(
-    A,  # noqa: N803
-    k=None,
-    B=None,  # noqa: N803
-    X=None,  # noqa: N803
-    n=None,
-    iK=None,  # noqa: N803
-    niter=None,
-    tol=None,
-    largest=None,
-    method=None,
-    tracker=None,
-    ortho_iparams=None,
-    ortho_fparams=None,
-    ortho_bparams=None,
-):
+    A: Any,  # noqa: N803
+    k: Any = None,
+    B: Any = None,  # noqa: N803
+    X: Any = None,  # noqa: N803
+    n: Any = None,
+    iK: Any = None,  # noqa: N803
+    niter: Any = None,
+    tol: Any = None,
+    largest: Any = None,
+    method: Any = None,
+    tracker: Any = None,
+    ortho_iparams: Any = None,
+    ortho_fparams: Any = None,
+    ortho_bparams: Any = None,
+) -> tuple[Tensor, Tensor]:
     """Return the ``k`` largest eigenvalues E of A x = E B x, and their vectors as columns.
 
     A and B (none: the identity) are Hermitian, B positive definite. Both derivatives are first

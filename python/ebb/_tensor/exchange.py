@@ -3,6 +3,10 @@
 # NumPy, which every such library knows, makes the capsules; it is imported at the first call.
 """Tensors over the memory of others, and others over that of tensors."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from ebb import _C
 from ebb._C import Tensor
 
@@ -10,7 +14,7 @@ from ebb._C import Tensor
 _CPU = (1, 0)
 
 
-def from_dlpack(ext_tensor, *, device=None, copy=None):
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Tensor:
     """Return a tensor over the memory of an object that has ``__dlpack__``, on the CPU.
 
     Args:
@@ -38,7 +42,7 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
     return moved.clone() if copy and moved is made else moved
 
 
-def to_dlpack(tensor):
+def to_dlpack(tensor: Any) -> Any:
     """Return a DLPack capsule over the memory of a tensor on the CPU.
 
     Example:
@@ -70,7 +74,9 @@ def _dlpack_device(self):
     return _CPU
 
 
-def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
+def frombuffer(
+    buffer: Any, *, dtype: Any, count: Any = -1, offset: Any = 0, requires_grad: Any = False
+) -> Tensor:
     """Return a 1-d tensor over the memory of an object with Python's buffer interface.
 
     Args:

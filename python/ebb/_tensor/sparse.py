@@ -4,6 +4,10 @@
 # what other ops mean for sparse operands. docs/semantics.md says what is supported.
 """Constructors of sparse tensors, layouts, and their text."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import ebb
 from ebb import _C
 from ebb._C import Tensor
@@ -14,7 +18,7 @@ class layout(str):  # noqa: N801
 
     __slots__ = ()
 
-    def __new__(cls, name: str) -> "layout":
+    def __new__(cls, name: str) -> layout:
         return super().__new__(cls, name)
 
     def __repr__(self):
@@ -29,8 +33,15 @@ _LAYOUTS |= {str(one): one for one in (strided, sparse_coo, sparse_csr)}
 
 
 def sparse_coo_tensor(
-    indices, values, size=None, *, dtype=None, device=None, requires_grad=False, is_coalesced=False
-):
+    indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+    is_coalesced: Any = False,
+) -> Tensor:
     """Return a sparse_coo tensor: ``values`` at ``indices``, zero elsewhere.
 
     A place may occur more than once; its values then add up, which ``coalesce()`` does.
@@ -62,8 +73,15 @@ def sparse_coo_tensor(
 
 
 def sparse_csr_tensor(
-    crow_indices, col_indices, values, size=None, *, dtype=None, device=None, requires_grad=False
-):
+    crow_indices: Any,
+    col_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+) -> Tensor:
     """Return a sparse_csr matrix; row i has values ``crow_indices[i]`` to ``crow_indices[i + 1]``.
 
     Args:
@@ -110,7 +128,15 @@ def spmm(input: Tensor, mat2: Tensor) -> Tensor:
     return _C.mm(input, mat2)
 
 
-def selected_rows(rows, values, size, *, dtype=None, device=None, requires_grad=False):
+def selected_rows(
+    rows: Any,
+    values: Any,
+    size: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+) -> Tensor:
     """Return a selected_rows tensor: zero but for ``rows``, the kind of an embedding's gradient.
 
     A row may occur more than once; its values then add up, which ``coalesce()`` does.

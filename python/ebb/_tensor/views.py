@@ -6,7 +6,10 @@
 # neither other views of it nor a graph that saved it.
 """Views in place."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import ebb
 from ebb._C import Tensor
@@ -58,7 +61,7 @@ def t_(self):
     return _become(self, "t_", lambda x: x.t())
 
 
-def as_strided_(input, size, stride, storage_offset=None):
+def as_strided_(input: Any, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
     """Show other elements of the memory; see ebb.as_strided().
 
     Example:
@@ -69,7 +72,7 @@ def as_strided_(input, size, stride, storage_offset=None):
     return _become(input, "as_strided_", lambda x: x.as_strided(size, stride, storage_offset))
 
 
-def detach_(input):
+def detach_(input: Any) -> Tensor:
     """Forget the history of ``input`` and return it; see Tensor.detach_().
 
     Example:
@@ -124,7 +127,7 @@ def _row_major(shape):
     return [math.prod([max(size, 1) for size in shape[dim + 1 :]]) for dim in range(len(shape))]
 
 
-def resize_as_(self, the_template, memory_format=None):
+def resize_as_(self: Any, the_template: Any, memory_format: Any = None) -> Tensor:
     """Give the tensor the size of another; see Tensor.resize_().
 
     Example:
