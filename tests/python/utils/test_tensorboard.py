@@ -43,6 +43,16 @@ def test_scalars_are_lines_with_tag_step_and_time(writer):
     assert second["value"] == 2.0 and second["step"] is None and second["wall_time"] > 1e9
 
 
+@pytest.mark.parametrize(
+    "one", [np.array([3.0]), np.float32(3), np.array(3), [3], ebb.tensor([[3]]), True * 3]
+)
+def test_the_only_element_of_anything_is_a_scalar(writer, one):
+    writer.add_scalar("return", one)
+    assert written(writer)[0]["value"] == 3.0
+    with pytest.raises(ebb.errors.ValueError, match="add_scalar: needs one number, got 2 elements"):
+        writer.add_scalar("return", [1, 2])
+
+
 def test_scalars_of_one_picture_have_folders(writer):
     writer.add_scalars("run/loss", {"a": 1, "b": ebb.tensor(2)}, 1)
     assert written(writer) == []

@@ -12,6 +12,20 @@ import numpy as np
 from ebb import _C
 
 
+def number_of(call: str, value: Any) -> float:
+    """Return a number, or the only element of a tensor, array or list of any dims.
+
+    Raises:
+        ValueError: If there are more elements, or none.
+    """
+    if isinstance(value, (int, float)):
+        return float(value)
+    elements = array_of(call, value).reshape(-1)
+    if elements.size != 1:
+        raise _C.ValueError(f"{call}: needs one number, got {elements.size} elements")
+    return float(elements[0])
+
+
 def array_of(op: str, values: Any) -> np.ndarray:
     """Return a tensor, array or list as an array of numbers."""
     if isinstance(values, _C.Tensor):

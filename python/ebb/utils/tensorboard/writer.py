@@ -71,8 +71,9 @@ class SummaryWriter:
         new_style: bool = False,
         double_precision: bool = False,
     ) -> None:
-        """Note a number, or a tensor of one element."""
-        self._write("scalar", tag, float(scalar_value), global_step, walltime)
+        """Note a number, or the only element of a tensor or array."""
+        number = summaries.number_of("add_scalar", scalar_value)
+        self._write("scalar", tag, number, global_step, walltime)
 
     def add_scalars(
         self,
@@ -84,7 +85,8 @@ class SummaryWriter:
         """Note numbers that belong into one picture, each in a folder of its own."""
         for name, value in tag_scalar_dict.items():
             folder = os.path.join(self.log_dir, f"{main_tag.replace('/', '_')}_{name}")
-            self._write("scalar", main_tag, float(value), global_step, walltime, folder)
+            number = summaries.number_of("add_scalars", value)
+            self._write("scalar", main_tag, number, global_step, walltime, folder)
 
     def add_histogram(
         self,
