@@ -28,6 +28,7 @@ enum class Family : uint8_t {
   fill,
   gemm,
   nll_loss,
+  pool,
   recurrent,
   reduce,
   row_norm,

@@ -12,6 +12,7 @@
 #include "ebb/devices/common/matmul.h"
 #include "ebb/devices/common/norm.h"
 #include "ebb/devices/common/pointwise.h"
+#include "ebb/devices/common/pool.h"
 #include "ebb/devices/common/recurrent.h"
 #include "ebb/devices/common/reduce.h"
 #include "ebb/devices/common/scan.h"
@@ -111,6 +112,14 @@ void add_losses(const Registrar& kernels) {
   kernels.add("softmax_backward", signature::softmax_backward, floating, run_softmax_backward);
 }
 
+void add_pools(const Registrar& kernels) {
+  kernels.add("avg_pool", signature::avg_pool, floating, run_avg_pool);
+  kernels.add("avg_pool_backward", signature::avg_pool_backward, floating, run_avg_pool_backward);
+  kernels.add("max_pool", signature::max_pool, floating, run_max_pool);
+  kernels.add("max_pool_backward", signature::max_pool_backward, floating, run_max_pool_backward);
+  kernels.add("max_pool_places", signature::max_pool_places, floating, run_max_pool_places);
+}
+
 void add_recurrent(const Registrar& kernels) {
   kernels.add("gru_scan", signature::gru_scan, floating, run_gru_scan);
   kernels.add("gru_scan_backward", signature::gru_scan_backward, floating, run_gru_scan_backward);
@@ -140,6 +149,7 @@ void register_kernels(DeviceType type, Driver& driver) {
   add_lines(kernels);
   add_losses(kernels);
   add_norms(kernels);
+  add_pools(kernels);
   add_products(kernels);
   add_recurrent(kernels);
 }

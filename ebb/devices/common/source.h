@@ -20,6 +20,7 @@ extern const std::string_view gemm_registers_k;
 extern const std::string_view lines_k;
 extern const std::string_view nll_loss_k;
 extern const std::string_view pointwise_k;
+extern const std::string_view pool_k;
 extern const std::string_view recurrent_k;
 extern const std::string_view reduce_k;
 extern const std::string_view row_norm_k;

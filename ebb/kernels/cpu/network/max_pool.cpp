@@ -17,6 +17,7 @@
 #include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/simd/rows-inl.h"
 #include "ebb/kernels/tables/max_pool_backward.h"
+#include "ebb/kernels/tables/max_pool_places.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ebb::kernels::cpu::HWY_NAMESPACE {
@@ -317,10 +318,25 @@ bool max_pool_backward_kernel(const Context&, const TensorView& grad, const Tens
   return is_inside.load(std::memory_order_relaxed);
 }
 
+void max_pool_places_kernel(const Context&, int64_t slice, const TensorView& in_slice,
+                            const TensorView& found) {
+  const int64_t count = found.sizes[2], winners = found.sizes[1] * count;
+  const int64_t places = in_slice.sizes[1] * count;
+  auto* const to = found.as<int32_t>();
+  parallel_for(found.sizes[0], std::max<int64_t>(1, kGrain / std::max<int64_t>(1, winners)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin * winners; i < end * winners; ++i) {
+                   const int32_t* const from = in_slice.as<int32_t>() + i / winners * places;
+                   to[i] = static_cast<int32_t>(to[i] / count * slice + from[to[i]]);
+                 }
+               });
+}
+
 template <typename... T>
 void set() {
   (max_pool_kernels.set_cpu(dtype_of<T>, &max_pool_kernel<T>), ...);
   (max_pool_backward_kernels.set_cpu(dtype_of<T>, &max_pool_backward_kernel<T>), ...);
+  (max_pool_places_kernels.set_cpu(dtype_of<T>, &max_pool_places_kernel), ...);
 }
 
 }  // namespace

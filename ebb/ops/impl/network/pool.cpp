@@ -9,12 +9,12 @@
 #include <algorithm>
 
 #include "ebb/core/base/error.h"
-#include "ebb/core/runtime/parallel.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/kernels/tables/avg_pool.h"
 #include "ebb/kernels/tables/avg_pool_backward.h"
 #include "ebb/kernels/tables/max_pool.h"
 #include "ebb/kernels/tables/max_pool_backward.h"
+#include "ebb/kernels/tables/max_pool_places.h"
 #include "ebb/ops/impl/copies.h"
 #include "ebb/ops/impl/network/pool_shape.h"
 #include "ebb/ops/impl/new_tensors.h"
@@ -25,7 +25,6 @@
 namespace ebb::ops::impl {
 namespace {
 
-constexpr int64_t kPlacesPerTask = 32768;
 constexpr int64_t kNoDilation[] = {1, 1, 1};
 
 IntSpan no_dilation(size_t pooled) {
@@ -225,8 +224,9 @@ void check_plane(const std::string& op, const Tensor& input, const Shape& out, s
 
 /// Pools slices and then across them. A place counts all elements of the volume, in their order,
 /// so that among equal elements the one of the first slice wins.
-void pool_volume_maxima(const kernels::MaxPoolKernel kernel, const PlaneWindows& windows,
-                        const Tensor& source, const Tensor& values, const Tensor& indices) {
+void pool_volume_maxima(const std::string& op, const kernels::MaxPoolKernel kernel,
+                        const PlaneWindows& windows, const Tensor& source, const Tensor& values,
+                        const Tensor& indices) {
   const Volumes volumes(source.sizes(), values.sizes());
   const Tensor between = empty(volumes.between(), source.dtype(), source.device());
   const Tensor places = empty(volumes.between(), DType::int32, source.device());
@@ -236,17 +236,9 @@ void pool_volume_maxima(const kernels::MaxPoolKernel kernel, const PlaneWindows&
   const PoolWindows single = single_windows(volumes.places());
   kernel(context_of(source), windows.deep.axis(), single.axis(), volumes.columns().over(between),
          volumes.pooled_columns().over(values), volumes.pooled_columns().over(indices));
-  const int64_t slice = product(volumes.plane), count = volumes.places();
-  const int64_t winners = volumes.made_depth * count;
-  const auto* const in_slice = places.data<int32_t>();
-  auto* const found = indices.data<int32_t>();
-  parallel_for(volumes.planes, std::max<int64_t>(1, kPlacesPerTask / std::max<int64_t>(1, winners)),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t i = begin * winners; i < end * winners; ++i) {
-                   const int64_t at = found[i], first = i / winners * volumes.depth * count;
-                   found[i] = static_cast<int32_t>(at / count * slice + in_slice[first + at]);
-                 }
-               });
+  const auto as_places = kernel_for(op.c_str(), kernels::max_pool_places_kernels, source);
+  as_places(context_of(source), product(volumes.plane), volumes.columns().over(places),
+            volumes.pooled_columns().over(indices));
 }
 
 /// Allocates the results; the rest is filled in by `windows`, called only if there is anything.
@@ -262,7 +254,7 @@ std::tuple<Tensor, Tensor> pool_maxima(const std::string& op, const Tensor& inpu
   if (values.numel() == 0 || is_meta(values)) return results;
   const Tensor source = contiguous(input);
   if (pooled == 3) {
-    pool_volume_maxima(kernel, made, source, values, indices);
+    pool_volume_maxima(op, kernel, made, source, values, indices);
     return results;
   }
   const Geometry from = planes_of(source.sizes(), pooled), to = planes_of(sizes, pooled);
