@@ -52,8 +52,11 @@ CHECKS: dict[str, ModuleType] = {
     "headers": headers,
     "stub": stub,
 }
-# Needs the built library, and prints its own findings, so it runs as a program of its own.
-OP_MATRIX = "tools/check/op_matrix.py"
+# These need the built library, and print their own findings, so each runs as a program of its own.
+PROGRAMS = {
+    "op_matrix": "tools/check/op_matrix.py",
+    "device_ops": "tools/check/device_ops.py",
+}
 SHOWN_PROBLEMS = 40
 
 
@@ -72,12 +75,12 @@ def run_check(name: str, repo: Repo) -> bool:
     return not problems
 
 
-def run_op_matrix(repo: Repo) -> bool:
-    """Run the op x dtype x form check where the checkout has one."""
-    if not (repo.root / OP_MATRIX).exists():
+def run_program(name: str, repo: Repo) -> bool:
+    """Run a check of the built library where the checkout has it."""
+    if not (repo.root / PROGRAMS[name]).exists():
         return True
-    passed = subprocess.run([sys.executable, OP_MATRIX], cwd=repo.root).returncode == 0
-    print(f"[check] {'op_matrix':<13} {'ok' if passed else 'FAILED'}", flush=True)
+    passed = subprocess.run([sys.executable, PROGRAMS[name]], cwd=repo.root).returncode == 0
+    print(f"[check] {name:<13} {'ok' if passed else 'FAILED'}", flush=True)
     return passed
 
 
@@ -86,14 +89,13 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CHECKS))
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2])
     options = parser.parse_args()
-    unknown = set(options.names) - {*CHECKS, "op_matrix"}
+    unknown = set(options.names) - {*CHECKS, *PROGRAMS}
     if unknown:
         parser.error(f"needs names among {', '.join(CHECKS)}, got {', '.join(sorted(unknown))}")
-    names = options.names or [*CHECKS, "op_matrix"]
+    names = options.names or [*CHECKS, *PROGRAMS]
     repo = Repo.at(options.root.resolve())
     failed = [name for name in names if name in CHECKS and not run_check(name, repo)]
-    if "op_matrix" in names and not run_op_matrix(repo):
-        failed.append("op_matrix")
+    failed += [name for name in names if name in PROGRAMS and not run_program(name, repo)]
     print(f"[check] {len(names) - len(failed)} of {len(names)} checks passed")
     return 1 if failed else 0
 
