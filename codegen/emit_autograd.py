@@ -65,6 +65,10 @@ class NodeView:
         is_cut = self.op.dtype_rule and names and makes_intermediates(rule.text)
         return ["grad_out", *names] if is_cut else []
 
+    def widened(self, rule: Rule) -> list[str]:
+        """Operands of such a formula that may be narrower than the op computed in."""
+        return [name for name in self.block_operands(rule) if name in self.op.promoted]
+
 
 def makes_intermediates(formula: str) -> bool:
     """Whether a formula is more than one call of an op."""

@@ -141,6 +141,12 @@ class Op:
         return self.dtypes[name] == ("boolean",)
 
     @property
+    def promoted(self) -> tuple[str, ...]:
+        """The tensors whose dtypes are promoted together, if there are several."""
+        names = tuple(one.name for one in self.tensors if not self.is_condition(one.name))
+        return names if self.dtype_rule and len(names) > 1 else ()
+
+    @property
     def is_creation(self) -> bool:
         """Whether it makes a tensor out of sizes and numbers."""
         return not self.tensors and not self.tensor_lists

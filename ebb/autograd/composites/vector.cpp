@@ -43,7 +43,9 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   std::vector<Tensor> both = {x1, x2};
   // A length counts what is repeated along dim.
   if (x1.shape() != x2.shape()) both = broadcast_tensors(both);
-  const Tensor first = autograd::widened(both[0]), second = autograd::widened(both[1]);
+  const DType common = promote(x1.dtype(), x2.dtype());  // a length of its own is one of these too
+  const Tensor first = autograd::widened(cast(both[0], common));
+  const Tensor second = autograd::widened(cast(both[1], common));
   const Tensor product = sum(first * second, IntSpan{dim});
   const Tensor cosine =
       product / (length_of(first, 2, dim, false, eps) * length_of(second, 2, dim, false, eps));

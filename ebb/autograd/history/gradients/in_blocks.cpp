@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "ebb/autograd/ops/cast.h"
 #include "ebb/core/base/shape.h"
 #include "ebb/core/base/thread_state.h"
 #include "ebb/kernels/tables/cast.h"
@@ -87,6 +88,18 @@ class Blocks {
 };
 
 }  // namespace
+
+Tensor detail::widened_beside(const Tensor& operand, DType grad) {
+  const DType own = operand.dtype();
+  const DType real = real_type_of(grad);
+  if (is_complex(own))
+    return real_type_of(own) == DType::float32 && real == DType::float64
+               ? cast(operand, DType::complex128)
+               : operand;
+  // A number beside tensors, which counts as one without dims, may be wider than the op.
+  const bool is_narrower = !is_floating(own) || item_size(own) < item_size(real);
+  return is_narrower ? cast(operand, real) : operand;
+}
 
 Tensor detail::large_in_blocks(std::span<const Tensor> operands,
                                FunctionRef<Tensor(const Tensor*)> formula) {

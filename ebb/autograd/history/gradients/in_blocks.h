@@ -21,7 +21,16 @@ namespace detail {
 /// in_blocks() if an operand is large.
 EBB_API Tensor large_in_blocks(std::span<const Tensor> operands,
                                FunctionRef<Tensor(const Tensor*)> formula);
+EBB_API Tensor widened_beside(const Tensor& operand, DType grad);
 }  // namespace detail
+
+/// An operand as an element-wise formula takes it: at least as wide as the gradient, whose dtype the
+/// op computed in, since what is worked out from the operand alone would have fewer digits. Recorded
+/// if grad mode is on.
+inline Tensor beside(const Tensor& operand, const Tensor& grad) {
+  const bool is_alike = !operand.defined() || operand.impl()->dtype == grad.impl()->dtype;
+  return is_alike ? operand : detail::widened_beside(operand, grad.impl()->dtype);
+}
 
 /// `formula(operands...)`, which must be element-wise, and have the shape that all operands
 /// broadcast to. It is called once, unless an operand is large and nothing is recorded or watched.
