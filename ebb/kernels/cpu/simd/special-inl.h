@@ -458,29 +458,6 @@ HWY_INLINE V atanh_of(D d, V x) {
   return hn::CopySign(hn::IfThenElse(hn::Le(size, one), result, nan), x);
 }
 
-/// Minus the distance of two numbers; equal infinities are 0 apart.
-template <class D, class V>
-HWY_INLINE V minus_distance(D, V lhs, V rhs) {
-  return hn::IfThenZeroElse(hn::Eq(lhs, rhs), hn::Neg(hn::Abs(hn::Sub(lhs, rhs))));
-}
-
-/// log(exp(lhs) + exp(rhs)).
-template <class D, class V>
-HWY_INLINE V logaddexp_of(D d, V lhs, V rhs) {
-  const V distance = minus_distance(d, lhs, rhs);
-  return hn::Add(hn::Max(lhs, rhs), log1p_of(d, exp_of(d, distance)));
-}
-
-/// The same to base 2.
-template <class D, class V>
-HWY_INLINE V logaddexp2_of(D d, V lhs, V rhs) {
-  const V distance = minus_distance(d, lhs, rhs);
-  const V rest = log1p_of(d, exp2_of(d, distance));
-  const V one = hn::Set(d, hn::TFromD<D>{1});  // where both are equal, exactly
-  const V scaled = hn::Mul(rest, hn::Set(d, BaseTraits<hn::TFromD<D>>::kLog2E));
-  return hn::Add(hn::IfThenElse(hn::Eq(lhs, rhs), one, scaled), hn::Max(lhs, rhs));
-}
-
 /// The normal distribution at x, and its density without the factor 1 / sqrt(2 pi).
 template <class D, class V>
 HWY_INLINE void normal_of(D d, V x, V& distribution, V& density) {
