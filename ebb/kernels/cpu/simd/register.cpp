@@ -32,7 +32,7 @@ namespace ebb::kernels {
 namespace cpu {
 
 using Fill = void();
-Fill fill_arrange, fill_avg_pool, fill_bessel, fill_cast, fill_compare, fill_complex,
+Fill fill_airy, fill_arrange, fill_avg_pool, fill_bessel, fill_cast, fill_compare, fill_complex,
     fill_complex_kinds, fill_complex_math, fill_conv, fill_error_function, fill_factor, fill_fill,
     fill_gamma, fill_igamma, fill_index, fill_index_add, fill_index_places, fill_integer, fill_ldl,
     fill_matmul, fill_nll_loss, fill_numbers, fill_orthogonal, fill_plain, fill_qr,
@@ -40,13 +40,15 @@ Fill fill_arrange, fill_avg_pool, fill_bessel, fill_cast, fill_compare, fill_com
     fill_scatter_reduce, fill_solve, fill_sort, fill_spectrum, fill_where;
 
 constexpr Fill* kPlain[] = {
-    fill_arrange,       fill_avg_pool,       fill_bessel,       fill_cast,    fill_compare,
-    fill_complex,       fill_complex_kinds,  fill_complex_math, fill_conv,    fill_error_function,
-    fill_factor,        fill_fill,           fill_gamma,        fill_igamma,  fill_index,
-    fill_index_add,     fill_index_places,   fill_integer,      fill_ldl,     fill_matmul,
-    fill_nll_loss,      fill_numbers,        fill_orthogonal,   fill_plain,   fill_qr,
-    fill_random_choice, fill_random_counts,  fill_random_gamma, fill_running, fill_scalar,
-    fill_scan,          fill_scatter_reduce, fill_solve,        fill_sort,    fill_spectrum,
+    fill_airy,           fill_arrange,      fill_avg_pool,       fill_bessel,
+    fill_cast,           fill_compare,      fill_complex,        fill_complex_kinds,
+    fill_complex_math,   fill_conv,         fill_error_function, fill_factor,
+    fill_fill,           fill_gamma,        fill_igamma,         fill_index,
+    fill_index_add,      fill_index_places, fill_integer,        fill_ldl,
+    fill_matmul,         fill_nll_loss,     fill_numbers,        fill_orthogonal,
+    fill_plain,          fill_qr,           fill_random_choice,  fill_random_counts,
+    fill_random_gamma,   fill_running,      fill_scalar,         fill_scan,
+    fill_scatter_reduce, fill_solve,        fill_sort,           fill_spectrum,
     fill_where};
 
 void fill_tables() {
