@@ -161,8 +161,13 @@ class Backward {
         grad_key_(grad_key),
         grad_value_(grad_value) {}
 
-  /// `grad_queries`: [B, H, L, E], zeros, for this chunk alone.
-  void run(int64_t batch, int64_t key_head, int64_t begin, int64_t end, T* grad_queries) const {
+  /// `grad_queries`: zeros, rows from `first_row` on of [B, H, L, E], for this chunk alone.
+  struct QuerySums {
+    T* data;
+    int64_t first_row;
+  };
+  void run(int64_t batch, int64_t key_head, int64_t begin, int64_t end,
+           const QuerySums& grad_queries) const {
     const int64_t width = std::min(kKeyBlock, problem_.columns);
     const int64_t height = std::min(kQueryBlock, problem_.rows);
     const int64_t queries = height * problem_.features, area = height * width;
@@ -243,8 +248,9 @@ class Backward {
   };
 
   void run_tile(const Head& head, const Tile& tile, const Memory& memory, const Sums& grad_key,
-                const Sums& grad_value, T* grad_queries) const {
+                const Sums& grad_value, const QuerySums& grad_queries) const {
     const int64_t features = problem_.features, value_features = problem_.value_features;
+    const int64_t row = problem_.global_row(head, tile.row) - grad_queries.first_row;
     scores_.scaled_queries(head, tile.row, tile.rows, memory.queries);
     const Rows<S> keys = scores_.keys(head, tile, memory.keys);
     scores_.compute(head, tile, memory.queries, keys, memory.weights);
@@ -279,7 +285,7 @@ class Backward {
                        tile.columns,
                        {memory.grads, tile.columns, 1},
                        keys.matrix(),
-                       grad_queries + problem_.global_row(head, tile.row) * features,
+                       grad_queries.data + row * features,
                        features,
                        true});
   }
@@ -350,6 +356,25 @@ void join_chunks(const Problem& problem, Computed<S>* first, const Computed<S>* 
   });
 }
 
+/// Runs the chunks of a head one after the other, each after the first into memory of its own that
+/// is then added to `first`, as join_chunks() would.
+template <typename T, typename Run>
+void run_chunks_in_turn(const Problem& problem, int64_t head, int64_t chunks, T* first,
+                        const Run& run) {
+  run(head, 0, first, int64_t{0});
+  if (chunks == 1) return;
+  const int64_t own_rows = problem.group() * problem.rows;  // heads that share keys are neighbours
+  const int64_t own = own_rows * problem.features, before = head * own;
+  Arrays<T> arrays{own};
+  T* const sums = arrays.next(own);
+  for (int64_t chunk = 1; chunk < chunks; ++chunk) {
+    std::fill_n(sums, own, T{0});
+    run(head, chunk, sums, head * own_rows);
+    binary_row(AddRows{}, static_cast<const T*>(first + before), static_cast<const T*>(sums),
+               first + before, static_cast<size_t>(own), 0);
+  }
+}
+
 template <typename S>
 void attention_backward_kernel(const Context&, const AttentionSaved& saved,
                                const AttentionOptions& options, const TensorView& grad_query,
@@ -364,27 +389,41 @@ void attention_backward_kernel(const Context&, const AttentionSaved& saved,
   const int64_t all_rows = problem.batch * problem.heads * problem.rows;
   const int64_t all = all_rows * problem.features;
   const int64_t summed = Rows<S>::copy_size(all_rows, problem.features);
-  Arrays<T> arrays{all_rows, summed, all * (chunks - 1)};
+  // Where heads alone keep all threads busy, each takes whole heads and needs memory for one chunk
+  // of one of them; the chunks are added up in the same order, so that the sums are the same.
+  const bool by_heads = chunks == 1 || num_threads() <= heads;
+  const int64_t other_chunks = by_heads ? 0 : chunks - 1;
+  Arrays<T> arrays{all_rows, summed, all * other_chunks};
   T* const deltas = arrays.next(all_rows);
   T* first = arrays.next(summed);
   if constexpr (!is_half_type<S>) first = grad_query.as<T>();
-  T* const others = arrays.next(all * (chunks - 1));
+  T* const others = arrays.next(all * other_chunks);
   fill_deltas<S>(problem, saved, deltas);
   std::fill_n(first, all, T{0});
-  std::fill_n(others, all * (chunks - 1), T{0});
+  std::fill_n(others, all * other_chunks, T{0});
   const Backward<S> backward(problem, saved, deltas, grad_key, grad_value);
+  const auto run = [&](int64_t head, int64_t chunk, T* sums, int64_t first_row) {
+    backward.run(head / problem.key_heads, head % problem.key_heads, chunk * per_chunk,
+                 std::min(problem.columns, (chunk + 1) * per_chunk), {sums, first_row});
+  };
   const int64_t work = problem.rows * std::min(problem.columns, per_chunk) *
                        (problem.features + problem.value_features) * problem.group();
   const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 18) / work);
-  parallel_for(heads * chunks, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t head = i / chunks, chunk = i % chunks;
-      backward.run(head / problem.key_heads, head % problem.key_heads, chunk * per_chunk,
-                   std::min(problem.columns, (chunk + 1) * per_chunk),
-                   chunk == 0 ? first : others + (chunk - 1) * all);
-    }
-  });
-  join_chunks(problem, first, others, chunks - 1, grad_query.as<S>());
+  if (by_heads) {
+    parallel_for(heads, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t head = begin; head < end; ++head) {
+        run_chunks_in_turn(problem, head, chunks, first, run);
+      }
+    });
+  } else {
+    parallel_for(heads * chunks, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t chunk = i % chunks;
+        run(i / chunks, chunk, chunk == 0 ? first : others + (chunk - 1) * all, int64_t{0});
+      }
+    });
+  }
+  join_chunks(problem, first, others, other_chunks, grad_query.as<S>());
 }
 
 template <typename T>
