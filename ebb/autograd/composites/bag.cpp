@@ -45,7 +45,6 @@ BagMode bag_mode(std::string_view mode) {
 }
 
 std::vector<int64_t> integers_of(const Tensor& tensor) {
-  if (is_meta(tensor)) throw_no_elements(kOp);
   const Tensor held = contiguous(cast(to_device(tensor, Device{}), DType::int64));
   const auto* const first = held.data<int64_t>();
   return {first, first + held.numel()};
@@ -132,6 +131,23 @@ Tensor maxima(const Tensor& weight, const Tensor& flat, const Bags& bags) {
   return where(is_empty, 0, std::get<0>(max(rows, 1)));
 }
 
+/// What comes out where nobody can tell which rows are in which bag: shape, dtype and history.
+Tensor shape_of_bags(const Tensor& weight, const Tensor& indices, const Tensor& offsets,
+                     const Tensor& per_sample_weights, bool include_last_offset) {
+  if (offsets.defined()) ops::infer::check_ndim(kOp, "offsets", offsets, 1, 1);
+  if (indices.ndim() == 1 && !offsets.defined()) {
+    throw ValueError(str(kOp, ": indices of one dim need offsets"));
+  }
+  const int64_t bags =
+      indices.ndim() == 2 ? indices.size(0) : offsets.numel() - (include_last_offset ? 1 : 0);
+  Tensor rows = embedding(weight, reshape(indices, {indices.numel()}));
+  if (per_sample_weights.defined()) {
+    rows = rows * reshape(per_sample_weights, {indices.numel(), 1});
+  }
+  const Tensor none = zeros({bags, weight.size(1)}, rows.dtype(), weight.device());
+  return index_add(none, 0, empty({indices.numel()}, DType::int64, weight.device()), rows);
+}
+
 }  // namespace
 
 Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets,
@@ -148,6 +164,9 @@ Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& 
   if (per_sample_weights.defined() && !equal(per_sample_weights.sizes(), indices.sizes())) {
     throw ShapeError(str(kOp, ": per_sample_weights need the shape of indices, got ",
                          describe(per_sample_weights), " for ", describe(indices)));
+  }
+  if (is_meta(weight) || is_meta(indices)) {
+    return shape_of_bags(weight, indices, offsets, per_sample_weights, include_last_offset);
   }
   const std::vector<int64_t> bounds = bounds_of(indices, offsets, include_last_offset);
   const Tensor flat = reshape(cast(indices, DType::int64), {indices.numel()});

@@ -43,21 +43,24 @@ using ops::infer::describe;
 constexpr double kImpossible = -1e30;
 
 std::vector<int64_t> integers_of(const Tensor& tensor) {
-  if (is_meta(tensor)) throw_no_elements("ctc_loss");
   const Tensor held = contiguous(cast(to_device(tensor, Device{}), DType::int64));
   const auto* const first = held.data<int64_t>();
   return {first, first + held.numel()};
 }
 
-/// One length for each of `samples`, each from 0 to `most`.
-std::vector<int64_t> lengths_of(const char* name, const Tensor& lengths, int64_t samples,
-                                int64_t most, bool is_batched) {
+void check_lengths(const char* name, const Tensor& lengths, int64_t samples, bool is_batched) {
   const bool fits =
       lengths.numel() == samples && lengths.ndim() <= 1 && (lengths.ndim() == 1 || !is_batched);
   if (!fits) {
     throw ShapeError(
         str("ctc_loss: ", name, " needs shape [", samples, "], got ", describe(lengths)));
   }
+}
+
+/// One length for each of `samples`, each from 0 to `most`.
+std::vector<int64_t> lengths_of(const char* name, const Tensor& lengths, int64_t samples,
+                                int64_t most, bool is_batched) {
+  check_lengths(name, lengths, samples, is_batched);
   std::vector<int64_t> values = integers_of(lengths);
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i] >= 0 && values[i] <= most) continue;
@@ -184,6 +187,13 @@ void check_targets(const Tensor& targets, bool is_batched, int64_t samples) {
                        " samples, or one dim, got ", describe(targets)));
 }
 
+/// The losses of all samples as `reduction` says.
+Tensor reduced(const Tensor& losses, Reduction reduction, bool is_batched) {
+  if (reduction == Reduction::sum) return sum(losses);
+  if (reduction == Reduction::mean) return mean(losses);
+  return is_batched ? losses : reshape(losses, {});
+}
+
 }  // namespace
 
 Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
@@ -199,6 +209,12 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& in
     throw ValueError(str("ctc_loss: blank must be from 0 to ", classes - 1, ", got ", blank));
   }
   check_targets(targets, is_batched, samples);
+  if (is_meta(log_probs)) {  // no number says which states there are
+    check_lengths("input_lengths", input_lengths, samples, is_batched);
+    check_lengths("target_lengths", target_lengths, samples, is_batched);
+    const int64_t but_samples[] = {0, 2};
+    return cast(reduced(sum(wide, but_samples), reduction, is_batched), log_probs.dtype());
+  }
   const std::vector<int64_t> inputs =
       lengths_of("input_lengths", input_lengths, samples, wide.size(0), is_batched);
   const std::vector<int64_t> lengths =
@@ -217,12 +233,7 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& in
     const Tensor counts = reshape(to_device(target_lengths, losses.device()), {samples});
     losses = losses / cast(clamp(counts, Scalar(1), std::nullopt), losses.dtype());
   }
-  if (reduction != Reduction::none) {
-    losses = reduction == Reduction::sum ? sum(losses) : mean(losses);
-  } else if (!is_batched) {
-    losses = reshape(losses, {});
-  }
-  return cast(losses, log_probs.dtype());
+  return cast(reduced(losses, reduction, is_batched), log_probs.dtype());
 }
 
 }  // namespace ebb

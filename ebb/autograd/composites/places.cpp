@@ -14,6 +14,7 @@
 #include "ebb/autograd/ops/cat.h"
 #include "ebb/autograd/ops/cumsum.h"
 #include "ebb/autograd/ops/diagonal.h"
+#include "ebb/autograd/ops/empty.h"
 #include "ebb/autograd/ops/expand.h"
 #include "ebb/autograd/ops/fill_.h"
 #include "ebb/autograd/ops/fill_diagonal_.h"
@@ -104,6 +105,7 @@ Tensor nonzero_static(const Tensor& input, int64_t size, int64_t fill_value) {
   const autograd::CompositeCall call("nonzero_static", __builtin_return_address(0));
   autograd::operands::check_nonzero_static(input);
   if (size < 0) throw ValueError(str("nonzero_static: size must be at least 0, got ", size));
+  if (is_meta(input)) return empty(Shape{size, input.ndim()}, DType::int64, input.device());
   const Tensor rows = nonzero(input);
   const int64_t lacking = size - rows.size(0);
   if (lacking <= 0) return narrow(rows, 0, 0, size);

@@ -44,6 +44,7 @@
 #include "ebb/autograd/ops/unique_consecutive.h"
 #include "ebb/autograd/ops/zeros.h"
 #include "ebb/autograd/watch/composite_call.h"
+#include "ebb/core/tensor/meta.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -191,7 +192,7 @@ Tensor histc(const Tensor& input, int64_t bins, const Scalar& min, const Scalar&
   const NoGradGuard no_grad;
   if (bins < 1) throw ValueError(str("histc: bins must be at least 1, got ", bins));
   double low = min.to_double(), high = max.to_double();
-  if (low == high && input.numel() > 0) {
+  if (low == high && input.numel() > 0 && !is_meta(input)) {
     low = amin(input).item<double>();
     high = amax(input).item<double>();
   }
@@ -202,6 +203,7 @@ Tensor histc(const Tensor& input, int64_t bins, const Scalar& min, const Scalar&
   if (!std::isfinite(low) || !std::isfinite(high) || low > high) {
     throw ValueError(str("histc: needs finite min and max in order, got ", low, " and ", high));
   }
+  if (is_meta(input)) return empty(Shape{bins}, input.dtype(), input.device());
   const Tensor flat = reshape(input, Shape{-1});
   const Tensor inside = masked_select(flat, logical_and(ge(flat, low), le(flat, high)));
   const DType wide = is_half(input.dtype()) ? DType::float32 : input.dtype();

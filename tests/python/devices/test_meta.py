@@ -283,3 +283,25 @@ def test_copies_and_pickles_keep_the_geometry():
 def test_blocks_have_an_end():
     with pytest.raises(MemoryError, match=r"needs \d+ bytes, which meta did not give"):
         meta(1 << 61, dtype=ebb.uint8)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("batch", [True, False])
+def test_a_loss_of_paths_has_its_shape_and_a_gradient(reduction, batch):
+    def loss(device):
+        shape = (6, 2, 5) if batch else (6, 5)
+        logs = ebb.randn(*shape, device=device, requires_grad=True)
+        targets = ebb.ones(*((2, 3) if batch else (3,)), dtype=ebb.int64, device=device)
+        lengths = ebb.full((2,) if batch else (), 3, dtype=ebb.int64, device=device)
+        found = ebb.nn.functional.ctc_loss(logs, targets, 2 * lengths, lengths, 0, reduction)
+        found.sum().backward()
+        return found, logs.grad
+
+    for there, here in zip(loss("meta"), loss("cpu"), strict=True):
+        assert there.is_meta and there.shape == here.shape and there.dtype == here.dtype
+
+
+def test_a_loss_of_paths_refuses_shapes_there_too():
+    lengths = meta(3, dtype=ebb.int64)
+    with pytest.raises(ValueError, match="ctc_loss: input_lengths needs shape"):
+        ebb.nn.functional.ctc_loss(meta(6, 2, 5), meta(2, 3, dtype=ebb.int64), lengths, lengths)
