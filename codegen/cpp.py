@@ -57,8 +57,11 @@ class Form:
     def parameters(self, defaults: bool = False) -> str:
         """The parameter list."""
         texts = []
-        for param in self.op.params:
-            default = param.cpp_default if defaults and self.kind != "out" else None
+        for place, param in enumerate(self.op.params):
+            is_last = all(one.default is not None for one in self.op.params[place:])
+            is_free = is_last and place >= self.op.without_default
+            has_default = defaults and self.kind != "out" and is_free
+            default = param.cpp_default if has_default else None
             texts.append(
                 f"{param.type.argument} {self.spelled(param)}"
                 + (f" = {default}" if default is not None else "")

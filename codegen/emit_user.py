@@ -75,7 +75,9 @@ def options_of(op: Op) -> Options | None:
     """The options of an op that has enough of them for Python's public names."""
     options = Options(op)
     is_public = op.python in ("both", "method", "function")
-    return options if is_public and len(options.optional) >= LEAST_OPTIONS else None
+    required = [param.default is None for param in op.params]
+    is_known = is_public and op.without_default == 0 and required == sorted(required, reverse=True)
+    return options if is_known and len(options.optional) >= LEAST_OPTIONS else None
 
 
 def methods_of(op: Op) -> list[Method]:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from codegen.device_text import parse_device
 from codegen.dtypes import KernelUse, image, parse_class, parse_kernel
 from codegen.model import NAMESPACES, Family, Op, SavedValue
 from codegen.operators import OperatorUse, parse_operator
-from codegen.signature import SchemaError, Signature, parse_signature
+from codegen.signature import Param, SchemaError, Signature, parse_params, parse_signature
 
 KEYS = (
     "op",
@@ -45,6 +46,8 @@ KEYS = (
     "namespace",
     "aliases",
     "spellings",
+    "ignored",
+    "averaging",
     "defaults",
     "python",
     "operator",
@@ -116,7 +119,21 @@ def load_family(path: Path, shown_as: str | None = None) -> Family:
             raise SchemaError(
                 f"{shown}:{op.line}: {op.full_name}: already defined in line {first.line}"
             )
+    for place, op in enumerate(ops):
+        op.without_default = _told_apart_at(op, [one for one in ops[:place] if one.name == op.name])
     return Family(path.stem, shown, ops)
+
+
+def _told_apart_at(op: Op, earlier: list[Op]) -> int:
+    """How many parameters C++ needs before it knows this overload from those above it."""
+    count = 0
+    for other in earlier:
+        required = [[p.type.name for p in one.params if p.default is None] for one in (op, other)]
+        if required[0] == required[1]:
+            pairs = zip(op.params, other.params, strict=False)
+            same = list(itertools.takewhile(lambda pair: pair[0].type == pair[1].type, pairs))
+            count = max(count, len(same) + 1)
+    return count
 
 
 class _Entry:
@@ -185,10 +202,13 @@ class _Entry:
             namespace=self.namespace(signature),
             aliases=self.aliases(),
             spellings=self.spellings(signature),
+            ignored=self.ignored(signature),
+            averaging=self.averaging(signature),
             defaults=self.defaults(signature),
             python=self.choice("python", PYTHON_KINDS, "both"),
             cost=self.choice("cost", COSTS, "elements"),
-            takes_generator=self.flag("generator"),
+            takes_generator=self.choice("generator", (True, False, "place"), False) is not False,
+            has_generator_place=self.values.get("generator") == "place",
             batch=self.choice("batch", ("", *BATCH_RULES), ""),
             test=self.values.get("test") or {},
             not_differentiable=tuple(self.strings("not_differentiable")),
@@ -279,6 +299,21 @@ class _Entry:
             if name not in names or set(spelled) & set(names):
                 self.fail(f"`spellings` needs `parameter: other names`, got `{name}`", "spellings")
         return found
+
+    def ignored(self, signature: Signature) -> tuple[Param, ...]:
+        found = self.guarded("ignored", parse_params, self.text("ignored"))
+        names = [param.name for param in signature.params]
+        for param in found:
+            if param.name in names or param.default is None:
+                self.fail("`ignored` needs further parameters with a default", "ignored")
+        return found
+
+    def averaging(self, signature: Signature) -> str:
+        value = self.text("averaging")
+        names = [param.name for param in signature.params]
+        if value and (value not in names or "reduction" not in names):
+            self.fail(f"`averaging` needs a parameter of a loss, got `{value}`", "averaging")
+        return value
 
     def defaults(self, signature: Signature) -> dict[str, str]:
         value = self.values.get("defaults", {})
@@ -428,6 +463,10 @@ class _Entry:
             self.fail("needs `doc` with at least one sentence, got none")
         if op.sparse and (op.composite or op.layouts == "any"):
             self.fail("`sparse` is for ops that know strided operands only", "sparse")
+        if op.has_generator_place and (
+            op.has_out or op.copies_out or any(param.keyword_only for param in op.params)
+        ):
+            self.fail("`generator: place` is not for ops with arguments by name only", "generator")
         if op.is_impl and op.composite:
             self.fail("`impl` and `composite` exclude each other", "composite")
         if op.composite and any(kind != "same_dtype" for kind, _ in op.checks):

@@ -65,6 +65,8 @@ class Op:
     spellings: dict[str, tuple[str, ...]] = field(
         default_factory=dict
     )  # more keywords of a parameter
+    ignored: tuple[Param, ...] = ()  # parameters of Python's function that change nothing
+    averaging: str = ""  # the parameter that PyTorch's size_average stands before
     defaults: dict[str, str] = field(default_factory=dict)  # to show where other overloads lack it
     python: str = "both"
     operators: tuple[OperatorUse, ...] = ()  # what languages write for a call
@@ -73,6 +75,8 @@ class Op:
     poles: dict[str, tuple[float | str, ...]] = field(default_factory=dict)  # of infinities
     takes_generator: bool = False
     batch: str = ""  # the rule of vmap; empty: what follows from the row
+    without_default: int = 0  # how many parameters have none in C++: overloads are told apart there
+    has_generator_place: bool = False  # it may be given without its name, behind all others
     test: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -43,16 +43,21 @@ class PythonModule:
         for option in self.row.options:
             if option.keyword_only and "*" not in texts:
                 texts.append("*")
+            texts += [f"{name}: bool | None = None" for name in self.older_before(option.name)]
             texts.append(_parameter(option))
-        if self.averages:
-            texts += [] if "*" in texts else ["*"]
-            texts += [f"{name}: bool | None = None" for name in AVERAGING]
         return texts
+
+    def older_before(self, name: str) -> list[str]:
+        """Which of PyTorch's older options of losses stand before an option."""
+        if not self.averages:
+            return []
+        places = {AVERAGING[0]: self.row.op.averaging, AVERAGING[1]: "reduction"}
+        return [older for older, place in places.items() if place == name]
 
     @property
     def averages(self) -> bool:
-        """Whether it is a loss that averages unless told otherwise."""
-        return any(option.name == "reduction" for option in self.row.options)
+        """Whether it is a loss that PyTorch's older options tell how to reduce."""
+        return self.row.op is not None and bool(self.row.op.averaging)
 
     def given(self, option: Option) -> str:
         """The expression of a value as it was given."""
@@ -80,6 +85,8 @@ class PythonModule:
             value = f"self.{options[name].attribute if name in options else name}"
             param = self.row.params[order.index(name)]
             is_next = order[len(passed)] == name and not param.keyword_only
+            if self.averages and order.index(name) >= order.index(self.row.op.averaging):
+                is_next = False  # the function's signature has older options before it
             passed.append(value if is_next else f"{name}={value}")
         return passed
 

@@ -8,11 +8,12 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codegen.examples import FOLDER, read_examples
 from codegen.model import Family, Op
 from codegen.python_text import Argument, merged_signature, signature_text, stub_parameter
+from codegen.signature import Param
 
 KINDS = {
     "Tensor": "tensor",
@@ -39,6 +40,7 @@ AVERAGE_OPTIONS = [
     Argument(name, "boolean", "None", True, True, False, "bool | None", None, has_slot=False)
     for name in ("size_average", "reduce")
 ]
+AVERAGE_NAMES = tuple(one.name for one in AVERAGE_OPTIONS)
 
 
 @dataclass
@@ -72,30 +74,41 @@ class BoundOverload:
     @property
     def arguments(self) -> list[Argument]:
         """The parameters as Python sees them, those of the front end last."""
-        positional = [param for param in self.op.params if not param.keyword_only]
+        own = [self._of_param(param) for param in self.op.params]
+        ignored = [
+            replace(self._of_param(param), is_ignored=True, varargs=False)
+            for param in self.op.ignored
+        ]
+        found = [one for one in [*own, *ignored] if not one.keyword_only]
+        found += [one for one in [*own, *ignored] if one.keyword_only]
+        return found + self._added
+
+    def _of_param(self, param: Param) -> Argument:
+        positional = [one for one in self.op.params if not one.keyword_only]
+        varargs = (
+            param.type.name == "int[]"
+            and param is positional[-1]
+            and len(positional) <= 2
+            and param.name != "sizes"
+        )
+        return Argument(
+            param.name,
+            KINDS[param.type.name.rstrip("?")],
+            param.python_default,
+            param.keyword_only,
+            param.type.is_optional,
+            varargs,
+            param.type.python,
+            param.cpp_default,
+            self.op.defaults.get(param.name, "None"),
+            param.default is not None and self.op.defaults.get(param.name) == "None",
+            self.op.spellings.get(param.name, ()),
+        )
+
+    @property
+    def _added(self) -> list[Argument]:
+        """What the front end adds."""
         found = []
-        for param in self.op.params:
-            varargs = (
-                param.type.name == "int[]"
-                and param is positional[-1]
-                and len(positional) <= 2
-                and param.name != "sizes"
-            )
-            found.append(
-                Argument(
-                    param.name,
-                    KINDS[param.type.name.rstrip("?")],
-                    param.python_default,
-                    param.keyword_only,
-                    param.type.is_optional,
-                    varargs,
-                    param.type.python,
-                    param.cpp_default,
-                    self.op.defaults.get(param.name, "None"),
-                    param.default is not None and self.op.defaults.get(param.name) == "None",
-                    self.op.spellings.get(param.name, ()),
-                )
-            )
         if self.has_out:
             found.append(
                 Argument("out", "tensor", "None", True, True, False, "Tensor | None", "{}")
@@ -108,18 +121,35 @@ class BoundOverload:
                 )
             )
         if self.op.takes_generator:
-            found.append(
-                Argument(
-                    "generator", "generator", "None", True, True, False, "Generator | None", ""
-                )
-            )
+            by_name = not self.op.has_generator_place
+            source = ("generator", "generator", "None", by_name, True, False, "Generator | None")
+            found.append(Argument(*source, ""))
         found += AVERAGE_OPTIONS if self.averages else []
         return found + (LEAF_OPTIONS if self.op.makes_leaf else [])
 
     @property
+    def shown(self) -> list[Argument]:
+        """The parameters as signatures show them: losses' older options in PyTorch's places."""
+        if not self.op.averaging:
+            return self.arguments
+        size_average, reduce = (replace(one, keyword_only=False) for one in AVERAGE_OPTIONS)
+        found = []
+        for one in (one for one in self.arguments if one.name not in AVERAGE_NAMES):
+            found += [size_average] if one.name == self.op.averaging else []
+            found += [reduce] if one.name == "reduction" else []
+            found.append(one)
+        return found
+
+    @property
+    def averaging_places(self) -> list[int]:
+        """Where size_average and reduce stand in PyTorch's signature; empty if by name only."""
+        names = [one.name for one in self.shown]
+        return [names.index(one) for one in AVERAGE_NAMES] if self.op.averaging else []
+
+    @property
     def averages(self) -> bool:
-        """Whether it is a loss that averages unless told otherwise."""
-        return any(one.type.name == "Reduction" and one.default for one in self.op.params)
+        """Whether it is a loss that PyTorch's older options tell how to reduce."""
+        return bool(self.op.averaging)
 
     @property
     def bound(self) -> list[Argument]:
@@ -133,13 +163,15 @@ class BoundOverload:
 
     @property
     def own(self) -> list[Argument]:
-        """The op's parameters; what the front end adds stands behind them."""
-        return self.arguments[: len(self.op.params)]
+        """The op's parameters."""
+        names = [param.name for param in self.op.params]
+        return [one for one in self.arguments if one.name in names]
 
     @property
     def taken(self) -> list[Argument]:
-        """The arguments that C++ makes constants of, in the order of their slots."""
-        return self.arguments[: len(self.op.params) + (1 if self.has_out else 0)]
+        """The arguments that C++ makes constants of."""
+        out = [one for one in self.arguments if self.has_out and one.name == "out"]
+        return self.own + out
 
     @property
     def is_written(self) -> bool:
@@ -293,6 +325,12 @@ class PythonFunction:
         return list(dict.fromkeys(pair for one in self.overloads for pair in one.spellings))
 
     @property
+    def averaging_places(self) -> list[int]:
+        """Where size_average and reduce stand, if they may be given without their names."""
+        places = [one.averaging_places for one in self.overloads]
+        return places[0] if all(one == places[0] for one in places) else []
+
+    @property
     def options(self) -> list[str]:
         """The flags in C++ of keywords that are taken though no parameter has their name."""
         formats = ["memory_format" in [arg.name for arg in one.bound] for one in self.overloads]
@@ -338,7 +376,7 @@ class PythonFunction:
 
     def signature(self, is_method: bool) -> list[Argument]:
         """One signature for all overloads; a method's leaves the tensor itself out."""
-        merged = merged_signature([overload.arguments for overload in self.overloads])
+        merged = merged_signature([overload.shown for overload in self.overloads])
         return merged[1:] if is_method else merged
 
     def signature_text(self, first: str) -> str:

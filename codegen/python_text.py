@@ -38,6 +38,7 @@ class Argument:
     none_is_default: bool = False  # None stands for C++'s default
     spellings: tuple[str, ...] = ()  # more keywords that it goes by
     has_slot: bool = True  # else it is looked at by name, behind all that have one
+    is_ignored: bool = False  # taken from programs written for PyTorch, and changes nothing
 
     @property
     def flags(self) -> str:

@@ -155,10 +155,11 @@ def parse_signature(text: str) -> Signature:
     if not match:
         raise SchemaError(f"op: needs `name(Type name, ...) -> Tensor name`, got `{text}`")
     name, overload, params, results = match.groups()
-    return Signature(name, overload or "", _parse_params(params), _parse_results(results))
+    return Signature(name, overload or "", parse_params(params), _parse_results(results))
 
 
-def _parse_params(text: str) -> tuple[Param, ...]:
+def parse_params(text: str) -> tuple[Param, ...]:
+    """Parse `Type name=default, *, ...`; a mistake raises SchemaError without a place."""
     params: list[Param] = []
     keyword_only = False
     for piece in _split(text):

@@ -28,6 +28,7 @@
 #include "ebb/autograd/ops/margin_ranking_loss.h"
 #include "ebb/autograd/ops/max.h"
 #include "ebb/autograd/ops/mean.h"
+#include "ebb/autograd/ops/mse_loss.h"
 #include "ebb/autograd/ops/mul.h"
 #include "ebb/autograd/ops/neg.h"
 #include "ebb/autograd/ops/pairwise_distance.h"
@@ -74,6 +75,18 @@ void check_probabilities(const char* op, const Tensor& input) {
 }
 
 }  // namespace
+
+Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction,
+                const Tensor& weight) {
+  const autograd::CompositeCall call("mse_loss", __builtin_return_address(0));
+  autograd::operands::check_mse_loss_weight(input, target, weight);
+  if (weight.shape() != input.shape()) {
+    throw ShapeError(str("mse_loss: weight needs the shape of input, got ", ops::infer::describe(weight),
+                         " and ", ops::infer::describe(input)));
+  }
+  const Tensor losses = mse_loss(input, target, Reduction::none) * weight;
+  return reduction == Reduction::mean ? sum(losses) / sum(weight) : reduced(losses, reduction);
+}
 
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,
                             Reduction reduction) {

@@ -102,6 +102,6 @@ def averaged(owner: Module, reduction: str, size_average: bool | None, reduce: b
     meant = "none" if reduce is False else "sum" if size_average is False else "mean"
     warnings.warn(
         f"{type(owner).__name__}: size_average and reduce are old; write reduction={meant!r}",
-        stacklevel=3,
+        stacklevel=4,  # behind takes_older_places()
     )
     return meant

@@ -320,6 +320,15 @@ void IntList::spill(int64_t value) {
 void Arguments::bind(const Call& call) {
   if (!spec_.prepared) [[unlikely]]
     prepare(spec_);
+  const int first = spec_.averaging.size_average;
+  if (first >= 0 && has_older_order(call, first)) [[unlikely]] {
+    const OlderOrder older(call, first, spec_.averaging.reduce);
+    return bind_in_order(older.call());
+  }
+  bind_in_order(call);
+}
+
+void Arguments::bind_in_order(const Call& call) {
   for (size_t index = 0; index < spec_.overloads.size(); ++index) {
     Failure failure;
     if (try_overload(spec_, index, call, slots_.data(), extra_, failure)) [[likely]] {

@@ -68,12 +68,19 @@ inline constexpr uint8_t kFormatOption = 4;
 // size_average= and reduce=, which say what reduction= says.
 inline constexpr uint8_t kAverageOption = 8;
 
+/// Where size_average and reduce stand in PyTorch's signature; below 0 if by name only.
+struct AveragingPlaces {
+  int8_t size_average = -1;
+  int8_t reduce = -1;
+};
+
 /// The Python function `name` and its overloads in the order in which they are tried.
 struct OpSpec {
   const char* name;
   std::span<const Overload> overloads;
   std::span<const Spelling> spellings = {};
   uint8_t options = 0;
+  AveragingPlaces averaging = {};
   bool prepared = false;
 };
 
@@ -147,6 +154,7 @@ class Arguments {
 
  private:
   void bind(const Call& call);
+  void bind_in_order(const Call& call);
   [[noreturn]] void throw_no_fit(const Call& call);
   std::string describe(int index) const;
 

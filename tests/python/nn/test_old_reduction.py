@@ -20,6 +20,7 @@ MEANT = [
     ({"reduce": False, "size_average": True}, "none"),
     ({"reduce": None, "size_average": False}, "sum"),
 ]
+OLD = ("size_average", "reduce")
 FUNCTIONS = {
     name: getattr(F, name)
     for name in F.__all__
@@ -65,7 +66,7 @@ def test_every_loss_of_pytorch_that_knows_the_keywords_is_here():
     assert len(FUNCTIONS) >= 17 and len(MODULES) >= 17
 
 
-@pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - {"ctc_loss"}))
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
 @pytest.mark.parametrize(("old", "reduction"), MEANT)
 def test_a_function_reduces_as_the_old_keywords_say(name, old, reduction):
     wanted = FUNCTIONS[name](*operands(name), reduction=reduction)
@@ -92,7 +93,7 @@ def test_a_module_told_so_gives_what_its_function_gives(name):
     np.testing.assert_array_equal(loss(*operands(function)).numpy(), wanted.numpy())
 
 
-@pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - {"ctc_loss"}))
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
 @pytest.mark.parametrize("keyword", ["size_average", "reduce"])
 def test_none_says_nothing_and_other_types_are_refused(name, keyword, recwarn):
     same = FUNCTIONS[name](*operands(name), **{keyword: None})
@@ -120,3 +121,60 @@ def test_a_warning_made_an_error_is_raised():
 def test_functions_that_reduce_no_loss_do_not_know_the_keywords():
     with pytest.raises(ebb.DTypeError, match="unexpected keyword argument 'size_average'"):
         ebb.add(ebb.ones(2), ebb.ones(2), size_average=False)
+
+
+def names_of(function):
+    return list(inspect.signature(function).parameters)
+
+
+def given_in_order(function, given):
+    """The arguments of `given`, and the defaults of all that stand before the last of them."""
+    parameters = inspect.signature(function).parameters
+    last = max(names_of(function).index(name) for name in given)
+    names = names_of(function)[: last + 1]
+    return [given[name] if name in given else parameters[name].default for name in names]
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+@pytest.mark.parametrize(("old", "reduction"), MEANT)
+def test_a_function_takes_the_old_options_in_pytorchs_places(name, old, reduction):
+    function = FUNCTIONS[name]
+    wanted = function(*operands(name), reduction=reduction)
+    given = dict(zip(names_of(function), operands(name), strict=False)) | old
+    with pytest.warns(UserWarning, match=f"{name}.*reduction='{reduction}'"):
+        found = function(*given_in_order(function, given))
+    np.testing.assert_array_equal(found.numpy(), wanted.numpy())
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_a_function_takes_its_own_options_with_and_without_the_old_ones(name, recwarn):
+    function, inputs = FUNCTIONS[name], operands(name)
+    wanted = function(*inputs, reduction="sum")
+    given = dict(zip(names_of(function), inputs, strict=False)) | {"reduction": "sum"}
+    places = given_in_order(function, given)
+    assert places[names_of(function).index("size_average")] is None
+    short = [
+        one
+        for one, key in zip(places, names_of(function), strict=False)
+        if key not in ("size_average", "reduce")
+    ]
+    for arguments in (places, short):
+        np.testing.assert_array_equal(function(*arguments).numpy(), wanted.numpy())
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_a_module_takes_its_options_in_both_orders(name, recwarn):
+    places = given_in_order(MODULES[name], {"reduction": "sum"})
+    names = names_of(MODULES[name])
+    short = [one for one, key in zip(places, names, strict=False) if key not in OLD]
+    assert MODULES[name](*places).reduction == MODULES[name](*short).reduction == "sum"
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match=f"{name}.*reduction='none'"):
+        loss = MODULES[name](*given_in_order(MODULES[name], {"reduce": False}))
+    assert loss.reduction == "none"
+
+
+def test_a_loss_that_pytorch_never_told_so_does_not_know_the_keywords():
+    with pytest.raises(ebb.DTypeError, match="unexpected keyword argument 'size_average'"):
+        F.huber_loss(ebb.ones(2), ebb.zeros(2), size_average=False)

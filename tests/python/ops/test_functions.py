@@ -83,8 +83,8 @@ def test_generators_repeat_their_numbers():
         ("tensor", "(data, dtype=None, device=None, requires_grad=False, *, pin_memory=False)"),
         (
             "cross_entropy",
-            "(input, target, weight=None, ignore_index=-100, reduction='mean', "
-            "label_smoothing=0.0, *, size_average=None, reduce=None)",
+            "(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, "
+            "reduction='mean', label_smoothing=0.0)",
         ),
     ],
 )

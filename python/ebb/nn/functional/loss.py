@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ebb import _C
+from ebb._base.spellings import takes_older_places
 from ebb._C import (
     Tensor,
     _ops,
@@ -61,15 +62,15 @@ multilabel_margin_loss = _ops.multilabel_margin_loss
 multilabel_soft_margin_loss = _ops.multilabel_soft_margin_loss
 
 
+@takes_older_places
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
-    reduction: str = "mean",
-    pos_weight: Tensor | None = None,
-    *,
     size_average: bool | None = None,
     reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
 ) -> Tensor:
     """Return the cross entropy of ``target`` with the probability ``sigmoid(input)``.
 
@@ -134,14 +135,14 @@ def _lengths(lengths: Tensor | Sequence[int]) -> Tensor:
     return lengths if isinstance(lengths, Tensor) else _C.tensor(lengths, dtype=_C.int64)
 
 
+@takes_older_places
 def kl_div(
     input: Tensor,
     target: Tensor,
-    reduction: str = "mean",
-    log_target: bool = False,
-    *,
     size_average: bool | None = None,
     reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
 ) -> Tensor:
     """Return the Kullback-Leibler divergence of ``input``, log-probabilities, from ``target``.
 

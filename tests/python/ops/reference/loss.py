@@ -20,6 +20,12 @@ def mse_loss(a: dict[str, Any]) -> np.ndarray:
     return _reduced((a["input"] - a["target"]) ** 2, a)
 
 
+def weighted_mse_loss(a: dict[str, Any]) -> np.ndarray:
+    losses = (a["input"] - a["target"]) ** 2
+    total = np.sum(a["weight"]) if a["reduction"] == "mean" else 1
+    return _reduced(losses, {**a, "reduction": "sum"} if a["reduction"] == "mean" else a) / total
+
+
 def l1_loss(a: dict[str, Any]) -> np.ndarray:
     return _reduced(np.abs(a["input"] - a["target"]), a)
 
@@ -126,6 +132,7 @@ NAMED = {
     "multilabel_margin_loss": multilabel_margin_loss,
     "multilabel_soft_margin_loss": multilabel_soft_margin_loss,
     "mse_loss": mse_loss,
+    "weighted_mse_loss": weighted_mse_loss,
     "l1_loss": l1_loss,
     "smooth_l1_loss": smooth_l1_loss,
     "huber_loss": huber_loss,
