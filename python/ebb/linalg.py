@@ -16,14 +16,27 @@ from ebb._C import (
     Tensor,
     ValueError as _ValueError,
 )
+from ebb._callables import spelled
 from ebb._linalg import *
-from ebb._linalg import inv, inv_ex, lu_factor, lu_factor_ex, solve, svdvals
+from ebb._linalg import (
+    inv,
+    inv_ex,
+    lu_factor,
+    lu_factor_ex,
+    matrix_rank as _matrix_rank,
+    pinv as _pinv,
+    solve,
+    svd,
+    svdvals,
+)
 
 __all__ = [
     "LinAlgError",
     "cond",
     "matrix_norm",
+    "matrix_rank",
     "norm",
+    "pinv",
     "tensorinv",
     "tensorsolve",
     "vander",
@@ -38,6 +51,7 @@ def _norm(x, order, dim, keepdim, *, dtype=None):
     return _C.norm(x.abs() if is_complex else x, order, dim, keepdim, dtype=dtype)
 
 
+@spelled(input="x")
 def vector_norm(
     x: Any,
     ord: Any = 2,
@@ -61,6 +75,7 @@ def _given(function, found, out):
     return found if out is None else _C._copied_out(f"linalg.{function}", found, out)
 
 
+@spelled(input="A")
 def matrix_norm(
     A: Any,  # noqa: N803
     ord: Any = "fro",
@@ -118,6 +133,7 @@ def _spectral_norm(matrix, ord, dims, keepdim, dtype):
     return found
 
 
+@spelled(input="A")
 def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:  # noqa: N803
     """Return how much a matrix may enlarge relative errors: its norm times that of its inverse.
 
@@ -137,6 +153,7 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:  # noqa: N803
     return _given("cond", ebb.where(info == 0, sizes, ebb.inf), out)
 
 
+@spelled(input="A")
 def tensorinv(A: Any, ind: Any = 2, *, out: Any = None) -> Tensor:  # noqa: N803
     """Return the inverse of ``tensordot(A, ., ind)``: the first ``ind`` dims are the rows of A.
 
@@ -156,6 +173,7 @@ def tensorinv(A: Any, ind: Any = 2, *, out: Any = None) -> Tensor:  # noqa: N803
     return _given("tensorinv", inv(A.reshape(size, size)).reshape(columns + rows), out)
 
 
+@spelled(input="A", other="B")
 def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Tensor:  # noqa: N803
     """Return the X with ``tensordot(A, X, X.ndim) == B``; ``dims`` of A are moved to its end.
 
@@ -191,6 +209,90 @@ def vander(x: Any, N: Any = None) -> Tensor:  # noqa: N803
     return x.unsqueeze(-1) ** powers
 
 
+def _least_values(values, A, atol, rtol):  # noqa: N803
+    """Return, for each matrix, up to where its singular values count as 0."""
+    atol = 0.0 if atol is None else atol
+    if rtol is None:
+        usual = max(A.shape[-2:]) * ebb.finfo(values.dtype).eps
+        is_absolute = ebb.as_tensor(atol, device=A.device) > 0
+        rtol = ebb.where(is_absolute, 0.0, usual).to(values.dtype)
+    largest = values[..., :1].sum(-1)  # 0 of no values
+    relative = ebb.as_tensor(rtol, dtype=values.dtype, device=A.device) * largest
+    return ebb.maximum(relative, ebb.as_tensor(atol, dtype=values.dtype, device=A.device))
+
+
+def _has_tensors(*tolerances):
+    return any(isinstance(one, Tensor) for one in tolerances)
+
+
+@spelled(input="A")
+def matrix_rank(
+    A: Any,  # noqa: N803
+    tol: Any = None,
+    hermitian: Any = False,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    out: Any = None,
+) -> Tensor:
+    """Return how many singular values are above ``atol`` and ``rtol`` times the largest.
+
+    Args:
+        tol: The old name of ``atol``, with an ``rtol`` of 0.
+        hermitian: Your word that ``A`` is; nothing depends on it.
+        atol, rtol: Numbers, or tensors that broadcast with the batch. Unless one of both is given,
+            ``rtol`` is the larger size times the dtype's epsilon.
+
+    Example:
+        >>> ebb.linalg.matrix_rank(ebb.tensor([[1.0, 0.0], [0.0, 0.0]]))
+        tensor(1)
+    """
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    if not _has_tensors(atol, rtol):
+        return _matrix_rank(A, atol=atol, rtol=rtol, hermitian=hermitian, out=out)
+    values = svdvals(A.detach())
+    least = _least_values(values, A, atol, rtol).unsqueeze(-1)
+    return _given("matrix_rank", (values > least).sum(-1), out)
+
+
+@spelled(input="A")
+def pinv(
+    A: Any,  # noqa: N803
+    rcond: Any = None,
+    hermitian: Any = False,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    out: Any = None,
+) -> Tensor:
+    """Return the pseudoinverse: that by singular values, of which small ones count as 0.
+
+    The derivative holds where the rank does not change.
+
+    Args:
+        rcond: The old name of ``rtol``.
+        hermitian: Your word that ``A`` is; nothing depends on it.
+        atol, rtol: Those up to ``atol``, or up to ``rtol`` times the largest: numbers, or tensors
+            that broadcast with the batch. Unless one of both is given, ``rtol`` is the larger size
+            times the dtype's epsilon.
+
+    Example:
+        >>> ebb.linalg.pinv(ebb.tensor([[2.0, 0.0], [0.0, 0.0]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.0000]])
+    """
+    rtol = rtol if rcond is None else rcond
+    if not _has_tensors(atol, rtol):
+        return _pinv(A, atol=atol, rtol=rtol, hermitian=hermitian, out=out)
+    with ebb.no_grad():
+        left, values, right = svd(A.detach(), full_matrices=False)
+        least = _least_values(values, A, atol, rtol).unsqueeze(-1)
+        factors = ebb.where(values > least, values.reciprocal(), 0.0)
+        inverse = ((left * factors.unsqueeze(-2)) @ right).mH
+    return _given("pinv", _C._ops.pinv_of(A, inverse), out)
+
+
 def _count(shape):
     found = 1
     for size in shape:
@@ -212,6 +314,7 @@ def _two_dims(matrix, dim):
     return rows, columns
 
 
+@spelled(input="A")
 def norm(
     A: Any,  # noqa: N803
     ord: Any = None,
@@ -254,6 +357,32 @@ def _norm_of_tensor(
 
 _norm_of_tensor.__name__ = _norm_of_tensor.__qualname__ = "norm"
 Tensor.norm = _norm_of_tensor
+
+
+def _norm_function(
+    input: Any,
+    p: Any = "fro",
+    dim: Any = None,
+    keepdim: Any = False,
+    out: Any = None,
+    dtype: Any = None,
+) -> Tensor:
+    """Return the p-norm of the elements over ``dim``, or over everything.
+
+    Args:
+        p: The order, any real number or inf; "fro" stands for 2, "nuc" for the sum of all singular
+            values.
+        out: A tensor of the result's shape and dtype to write to.
+
+    Example:
+        >>> ebb.norm(ebb.tensor([3.0, 4.0]))
+        tensor(5.)
+    """
+    found = _norm_of_tensor(input, p, dim, keepdim, dtype)
+    return found if out is None else _C._copied_out("norm", found, out)
+
+
+_norm_function.__name__ = _norm_function.__qualname__ = "norm"
 
 
 def _lu(A: Any, pivot: Any = True, get_infos: Any = False) -> Any:  # noqa: N803

@@ -6,9 +6,17 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 
-from ebb._C import default_generator, get_rng_state, manual_seed, set_rng_state
+from ebb._C import Generator, default_generator, get_rng_state, manual_seed, set_rng_state
 
-__all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+__all__ = [
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "seed",
+    "set_rng_state",
+    "thread_safe_generator",
+]
 
 
 def seed() -> int:
@@ -34,7 +42,11 @@ def initial_seed() -> int:
 
 @contextlib.contextmanager
 def fork_rng(
-    devices: Iterable[object] | None = None, enabled: bool = True, device_type: str | None = None
+    devices: Iterable[object] | None = None,
+    enabled: bool = True,
+    _caller: str = "fork_rng",
+    _devices_kw: str = "devices",
+    device_type: str | None = None,
 ) -> Iterator[None]:
     """Let what is drawn inside leave the default generator as it was.
 
@@ -55,3 +67,15 @@ def fork_rng(
         yield
     finally:
         set_rng_state(state)
+
+
+def thread_safe_generator() -> Generator | None:
+    """Return the generator of this thread's worker of a DataLoader: None, the default one.
+
+    Workers are processes, each with a default generator of its own.
+
+    Example:
+        >>> ebb.rand(2, generator=ebb.random.thread_safe_generator()).shape
+        ebb.Size([2])
+    """
+    return None

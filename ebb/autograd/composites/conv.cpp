@@ -1,8 +1,11 @@
 // ebb/autograd/composites/conv.cpp -- conv1d to conv_transpose3d, all made of convolution, and
 // the parts of its gradient that concern the bias.
 //
-// An input without batch gets one of size 1, which the result loses again.
+// An input without batch gets one of size 1, which the result loses again. Padding by name is a
+// number that is even at both ends; of an odd one the result loses what is too much in front.
 #include "ebb/autograd/rules/network/conv.h"
+
+#include <algorithm>
 
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops/conv1d.h"
@@ -14,12 +17,14 @@
 #include "ebb/autograd/ops/conv_transpose3d.h"
 #include "ebb/autograd/ops/convolution.h"
 #include "ebb/autograd/ops/expand.h"
+#include "ebb/autograd/ops/narrow.h"
 #include "ebb/autograd/ops/permute.h"
 #include "ebb/autograd/ops/reshape.h"
 #include "ebb/autograd/ops/squeeze.h"
 #include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/watch/composite_call.h"
+#include "ebb/core/base/quotes.h"
 #include "ebb/ops/impl/network/conv_shape.h"
 #include "ebb/ops/infer.h"
 
@@ -39,6 +44,39 @@ Tensor convolve(const char* op, int spatial, const Tensor& input, const Tensor& 
   return is_batched ? out : squeeze(out, 0);
 }
 
+/// With padding 'valid', which adds none, or 'same', which keeps the sizes.
+Tensor convolve_named(const char* op, int spatial, const Tensor& input, const Tensor& weight,
+                      const Tensor& bias, const ops::ConvOptions& options,
+                      std::string_view padding) {
+  if (padding != "same" && padding != "valid") {
+    throw ValueError(
+        str(op, ": padding by name must be 'same' or 'valid', got ", in_quotes(padding)));
+  }
+  ops::infer::check_ndim(op, "weight", weight, spatial + 2, spatial + 2);
+  if (padding == "valid") return convolve(op, spatial, input, weight, bias, options);
+  if (!std::all_of(options.stride.begin(), options.stride.end(),
+                   [](auto one) { return one == 1; })) {
+    throw ValueError(
+        str(op, ": padding 'same' needs a stride of 1, got ", PrintShape{options.stride}));
+  }
+  Shape behind;
+  for (int dim = 0; dim < spatial; ++dim) {
+    const size_t place = options.dilation.size() == 1 ? 0 : static_cast<size_t>(dim);
+    const int64_t step = place < options.dilation.size() ? options.dilation[place] : 1;
+    const int64_t total = step * (weight.size(dim + 2) - 1);
+    behind.push_back(std::max<int64_t>(0, total - total / 2));
+  }
+  ops::ConvOptions padded = options;
+  padded.padding = behind;
+  Tensor out = convolve(op, spatial, input, weight, bias, padded);
+  for (int dim = 0; dim < spatial; ++dim) {
+    const int axis = out.ndim() - spatial + dim;
+    const int64_t size = input.size(input.ndim() - spatial + dim);
+    if (out.size(axis) > size) out = narrow(out, axis, out.size(axis) - size, size);
+  }
+  return out;
+}
+
 }  // namespace
 
 Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
@@ -46,6 +84,13 @@ Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, Int
   const autograd::CompositeCall call("conv1d", __builtin_return_address(0));
   return convolve("conv1d", 1, input, weight, bias,
                   {stride, padding, dilation, false, kNoPadding, groups});
+}
+
+Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
+              std::string_view padding, IntSpan dilation, int64_t groups) {
+  const autograd::CompositeCall call("conv1d", __builtin_return_address(0));
+  return convolve_named("conv1d", 1, input, weight, bias,
+                        {stride, kNoPadding, dilation, false, kNoPadding, groups}, padding);
 }
 
 Tensor conv_tbc(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t pad) {
@@ -66,11 +111,25 @@ Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, Int
                   {stride, padding, dilation, false, kNoPadding, groups});
 }
 
+Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
+              std::string_view padding, IntSpan dilation, int64_t groups) {
+  const autograd::CompositeCall call("conv2d", __builtin_return_address(0));
+  return convolve_named("conv2d", 2, input, weight, bias,
+                        {stride, kNoPadding, dilation, false, kNoPadding, groups}, padding);
+}
+
 Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
               IntSpan padding, IntSpan dilation, int64_t groups) {
   const autograd::CompositeCall call("conv3d", __builtin_return_address(0));
   return convolve("conv3d", 3, input, weight, bias,
                   {stride, padding, dilation, false, kNoPadding, groups});
+}
+
+Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
+              std::string_view padding, IntSpan dilation, int64_t groups) {
+  const autograd::CompositeCall call("conv3d", __builtin_return_address(0));
+  return convolve_named("conv3d", 3, input, weight, bias,
+                        {stride, kNoPadding, dilation, false, kNoPadding, groups}, padding);
 }
 
 Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias,

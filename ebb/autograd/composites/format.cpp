@@ -1,5 +1,5 @@
 // ebb/autograd/composites/format.cpp -- copies, and tensors like a given one, whose dims lie in
-// memory in an order that has a name (core/tensor/memory_format.h).
+// memory in an order that has a name (core/tensor/memory_format.h); fill_ by a tensor.
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operands/copy.h"
 #include "ebb/autograd/operands/creation.h"
@@ -7,6 +7,7 @@
 #include "ebb/autograd/ops/contiguous.h"
 #include "ebb/autograd/ops/copy_.h"
 #include "ebb/autograd/ops/empty_like.h"
+#include "ebb/autograd/ops/fill_.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/memory_format.h"
@@ -51,6 +52,13 @@ Tensor empty_like(const Tensor& input, std::string_view memory_format, std::opti
   autograd::operands::check_empty_like_format(input);
   const MemoryFormat format = memory_format_of("empty_like", memory_format);
   return memory_like("empty_like", input, format, dtype, device);
+}
+
+const Tensor& fill_(const Tensor& self, const Tensor& value) {
+  const autograd::CompositeCall call("fill_", __builtin_return_address(0));
+  autograd::operands::check_fill__Tensor_inplace(self, value);
+  ops::infer::check_ndim("fill_", "value", value, 0, 0);
+  return copy_(self, value);
 }
 
 }  // namespace ebb

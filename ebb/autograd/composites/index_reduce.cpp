@@ -18,6 +18,7 @@
 #include "ebb/autograd/ops/full.h"
 #include "ebb/autograd/ops/index_add.h"
 #include "ebb/autograd/ops/index_copy.h"
+#include "ebb/autograd/ops/index_fill.h"
 #include "ebb/autograd/ops/index_select.h"
 #include "ebb/autograd/ops/less.h"
 #include "ebb/autograd/ops/masked_scatter.h"
@@ -106,6 +107,34 @@ Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, con
   }
   throw ValueError(
       str("scatter_reduce: reduce needs sum, prod, mean, amax or amin, got ", in_quotes(reduce)));
+}
+
+Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src,
+               std::string_view reduce) {
+  const autograd::CompositeCall call("scatter", __builtin_return_address(0));
+  autograd::operands::check_scatter_joined(input, index, src);
+  if (reduce != "add" && reduce != "multiply") {
+    throw ValueError(str("scatter: reduce needs add or multiply, got ", in_quotes(reduce)));
+  }
+  return reduced("scatter", input, dim, index, src, reduce == "add" ? "sum" : "prod", true);
+}
+
+Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Scalar& value,
+               std::string_view reduce) {
+  const autograd::CompositeCall call("scatter", __builtin_return_address(0));
+  autograd::operands::check_scatter_value_joined(input, index);
+  return scatter(input, dim, index, full(index.shape(), value, input.dtype(), input.device()),
+                 reduce);
+}
+
+Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& value) {
+  const autograd::CompositeCall call("index_fill", __builtin_return_address(0));
+  autograd::operands::check_index_fill_Tensor(input, index, value);
+  ops::infer::check_ndim("index_fill", "value", value, 0, 0);
+  const int axis = normalize_dim("index_fill", dim, input);
+  Shape shape(input.shape());
+  if (!shape.empty()) shape[static_cast<size_t>(axis)] = index.numel();
+  return index_copy(input, dim, index, expand(cast(value, input.dtype()), shape));
 }
 
 Tensor index_reduce(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,

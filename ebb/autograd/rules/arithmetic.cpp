@@ -2,11 +2,13 @@
 // addcdiv and rounded division, which are made of other ops.
 #include "ebb/autograd/rules/arithmetic.h"
 
+#include <algorithm>
 #include <complex>
 
 #include "ebb/autograd/history/op_support.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operands/arithmetic.h"
+#include "ebb/autograd/operands/pointwise.h"
 #include "ebb/autograd/ops/add.h"
 #include "ebb/autograd/ops/addcdiv.h"
 #include "ebb/autograd/ops/addcmul.h"
@@ -23,6 +25,7 @@
 #include "ebb/autograd/ops/eq.h"
 #include "ebb/autograd/ops/floor_divide.h"
 #include "ebb/autograd/ops/fmod.h"
+#include "ebb/autograd/ops/full.h"
 #include "ebb/autograd/ops/ge.h"
 #include "ebb/autograd/ops/hypot.h"
 #include "ebb/autograd/ops/isinf.h"
@@ -110,6 +113,18 @@ Tensor atan2_grad(const Tensor& grad, const Tensor& along, const Tensor& across)
   const Tensor is_flat = bitwise_or(eq(length, 0), isinf(length));
   const Tensor divisor = where(is_flat, 1, length);
   return mul0(grad, where(is_flat, 0, div(div(x, divisor), divisor)));
+}
+
+Scalar product(const Scalar& lhs, const Scalar& rhs) {
+  const Kind kind = std::max(lhs.kind(), rhs.kind());
+  if (kind == Kind::complex) return Scalar(lhs.to_complex() * rhs.to_complex());
+  if (kind == Kind::floating) return Scalar(lhs.to_double() * rhs.to_double());
+  int64_t value = 0;
+  if (__builtin_mul_overflow(lhs.to_int(), rhs.to_int(), &value)) {
+    throw ValueError(
+        str("alpha: alpha times the number must fit into 64 bits, got ", lhs, " and ", rhs));
+  }
+  return Scalar(value);
 }
 
 Tensor div_grad_number(const Tensor& grad, const Scalar& other) {
@@ -250,6 +265,15 @@ Tensor div(const Tensor& input, const Scalar& other,
            std::optional<std::string_view> rounding_mode) {
   const autograd::CompositeCall call("div", __builtin_return_address(0));
   return rounded_quotient(input, other, rounding_mode);
+}
+
+Tensor div(const Scalar& input, const Tensor& other,
+           std::optional<std::string_view> rounding_mode) {
+  const autograd::CompositeCall call("div", __builtin_return_address(0));
+  autograd::operands::check_div_ScalarInputMode(other);
+  if (!rounding_mode) return div(input, other);
+  const DType dtype = input.promote_with(other.dtype());
+  return rounded_quotient(full(Shape{}, input, dtype, other.device()), other, rounding_mode);
 }
 
 const Tensor& div_(const Tensor& self, const Tensor& other,

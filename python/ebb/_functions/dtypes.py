@@ -9,6 +9,9 @@ from ebb import _C
 from ebb._C import Tensor
 
 
+_OPERANDS = {"tensor", "other", "scalar", "scalar1", "scalar2", "tensor1", "tensor2"}
+
+
 def _asked(name, value):
     """Return ``value`` if it is a dtype."""
     if not isinstance(value, _C.dtype):
@@ -27,17 +30,25 @@ def promote_types(type1: Any, type2: Any) -> Any:
     return result_type(*parts)
 
 
-def result_type(tensor1: Any, tensor2: Any) -> Any:
+def result_type(*args: Any, **kwargs: Any) -> Any:
     """Return the dtype that two operands give together; either may be a number.
+
+    By name they are ``tensor`` and ``other``, ``scalar`` and ``tensor``, ``scalar1`` and
+    ``scalar2``, or ``tensor1`` and ``tensor2``.
 
     Example:
         >>> ebb.result_type(ebb.ones(2, dtype=ebb.int32), 1.5)
         ebb.float32
     """
-    if not isinstance(tensor1, Tensor) and not isinstance(tensor2, Tensor):
-        tensor1 = _C.full((), tensor1)
+    unknown = sorted(kwargs.keys() - _OPERANDS)
+    operands = [*args, *kwargs.values()]
+    if unknown or len(operands) != 2:
+        got = f"an unexpected keyword argument {unknown[0]!r}" if unknown else f"{len(operands)}"
+        raise _C.DTypeError(f"result_type(): needs two tensors or numbers, got {got}")
+    if not any(isinstance(one, Tensor) for one in operands):
+        operands[0] = _C.full((), operands[0])
     empty = [_C.empty((0,) * bool(one.ndim), dtype=one.dtype) if isinstance(one, Tensor) else one
-             for one in (tensor1, tensor2)]  # fmt: skip
+             for one in operands]  # fmt: skip
     # Unlike sums, this takes every dtype.
     return _C.where(_C.empty((0,), dtype=_C.bool), *empty).dtype
 

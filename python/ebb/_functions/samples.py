@@ -14,6 +14,7 @@ from ebb._C import (
     ShapeError as _ShapeError,
     Tensor,
     ValueError as _ValueError,
+    _copied_out,
 )
 
 
@@ -111,11 +112,12 @@ def _counted(samples: Tensor, edges: list[Tensor], weight: Tensor | None, densit
 
 def histogram(
     input: Tensor,
-    bins: int | Tensor,
+    bins: int | Tensor = 100,
     *,
     range: Sequence[float] | None = None,
     weight: Tensor | None = None,
     density: bool = False,
+    out: Sequence[Tensor] | None = None,
 ) -> Histogram:
     """Return how many elements of ``input`` are in each bin: (hist, bin_edges).
 
@@ -129,10 +131,11 @@ def histogram(
             given, the smallest and the largest element.
         weight: What each element counts, in the shape and dtype of ``input``.
         density: Divide by the sum of all and the width of each bin.
+        out: Two tensors to write the results to.
 
     Raises:
         DTypeError: For other dtypes.
-        ShapeError: If ``weight`` or the edges have another shape.
+        ShapeError: If ``weight``, the edges or ``out`` have another shape.
         ValueError: If there are no bins, or edges or the range are not finite and in order.
 
     Example:
@@ -147,13 +150,15 @@ def histogram(
         column = input.detach().reshape(-1)
         is_given = isinstance(bins, Tensor)
         edges = _given_edges(op, bins, input) if is_given else _even_edges(op, bins, column, range)
-        return Histogram(_counted(column.unsqueeze(1), [edges], weight, density), edges)
+        found = Histogram(_counted(column.unsqueeze(1), [edges], weight, density), edges)
+    if out is None:
+        return found
+    return Histogram(*(_copied_out(op, *pair) for pair in zip(found, out, strict=True)))
 
 
 def histogramdd(
     input: Tensor,
     bins: int | Sequence[int] | Sequence[Tensor],
-    *,
     range: Sequence[float] | None = None,
     weight: Tensor | None = None,
     density: bool = False,
@@ -277,7 +282,7 @@ def _even_slope(f: Tensor, step: Any, dim: int, edge_order: int) -> Tensor:
 def gradient(
     input: Tensor,
     *,
-    spacing: float | Sequence[float] | Sequence[Tensor] = 1,
+    spacing: float | Sequence[float] | Sequence[Tensor] | None = None,
     dim: int | Sequence[int] | None = None,
     edge_order: int = 1,
 ) -> tuple[Tensor, ...]:
@@ -291,7 +296,7 @@ def gradient(
     Args:
         input: The samples; at least ``edge_order`` + 1 along each dim.
         spacing: How far samples are apart, one number for all dims or one each, or for each dim a
-            tensor of the coordinates of its samples.
+            tensor of the coordinates of its samples; None stands for 1.
         dim: One or several dims; all if not given.
         edge_order: 1 or 2.
 
@@ -322,7 +327,8 @@ def gradient(
     is_inexact = input.is_floating_point() or input.is_complex()
     samples = input if is_inexact else input.to(ebb.get_default_dtype())
     found = []
-    for one, step in zip(dims, _spacings(spacing, input, dims), strict=True):
+    steps = _spacings(1 if spacing is None else spacing, input, dims)
+    for one, step in zip(dims, steps, strict=True):
         is_uneven = isinstance(step, Tensor) and step.ndim == 1
         slope = _slope_between if is_uneven else _even_slope
         found.append(slope(samples, step, one, edge_order))

@@ -8,6 +8,7 @@ import sys
 
 import ebb
 from ebb._C import Tensor
+from ebb._base.spellings import spelled
 from ebb._tensor.formats import check_leaf_options
 from ebb._tensor.sparse import reduced
 
@@ -141,6 +142,7 @@ def _complex(self):
     return complex(self.item())
 
 
+@spelled(s="stream")
 def _record_stream(self, stream):
     """Say that work on ``stream`` uses this memory, so that it is not given away before."""
     if not isinstance(stream, ebb.Stream):
@@ -253,10 +255,85 @@ def _resolve_neg(self):
     return self
 
 
-def _dim_order(self):
-    """Return the dims as they lie in memory, the one with the largest stride first."""
+def _dim_order(self, *, ambiguity_check=False):
+    """Return the dims as they lie in memory, the one with the largest stride first.
+
+    Args:
+        ambiguity_check: Refuse a tensor with more than one such order: some sizes are 1, or
+            elements share memory.
+    """
     strides = self.stride()
+    if ambiguity_check:
+        places = [stride for size, stride in zip(self.shape, strides, strict=True) if size != 1]
+        if self.numel() < 2 or len(places) < self.ndim or len(set(places)) < self.ndim:
+            raise ebb.errors.ValueError(
+                f"dim_order: needs one order of dims, got {list(self.shape)} with strides "
+                f"{list(strides)}"
+            )
     return tuple(sorted(range(self.ndim), key=lambda dim: -strides[dim]))
+
+
+def _pin_memory(self, device=None):
+    """Return the tensor: ebb stages copies itself."""
+    del device
+    return self
+
+
+def _is_pinned(self, device=None):
+    """Return False: there is one memory of the host."""
+    del device
+    return False
+
+
+def _is_distributed(self):
+    """Return False: a tensor is on one device.
+
+    Example:
+        >>> ebb.ones(2).is_distributed()
+        False
+    """
+    return False
+
+
+def _is_same_size(self, other):
+    """Return whether ``other`` has the same shape.
+
+    Example:
+        >>> ebb.ones(2).is_same_size(ebb.ones(3))
+        False
+    """
+    return self.shape == other.shape
+
+
+def _sparse_dim(self):
+    """Return how many dims a sparse tensor has indices for; 0 for a strided one.
+
+    Example:
+        >>> ebb.eye(2).to_sparse().sparse_dim()
+        2
+    """
+    return self.indices().shape[0] if self.layout == ebb.sparse_coo else 0 if self.is_dense else 2
+
+
+def _dense_dim(self):
+    """Return how many dims the stored elements of a sparse tensor have.
+
+    Example:
+        >>> ebb.eye(2).to_sparse(1).dense_dim()
+        1
+    """
+    return self.ndim - self.sparse_dim()
+
+
+def _const_data_ptr(self):
+    """Return data_ptr(): memory is never copied at the first write.
+
+    Example:
+        >>> x = ebb.ones(2)
+        >>> x.const_data_ptr() == x.data_ptr()
+        True
+    """
+    return self.data_ptr()
 
 
 def _cfloat(self):
@@ -278,6 +355,13 @@ Tensor.share_memory_ = _share_memory
 Tensor.resolve_conj = _resolve_conj
 Tensor.resolve_neg = _resolve_neg
 Tensor.dim_order = _dim_order
+Tensor.is_distributed = _is_distributed
+Tensor.is_same_size = _is_same_size
+Tensor.sparse_dim = _sparse_dim
+Tensor.dense_dim = _dense_dim
+Tensor.const_data_ptr = _const_data_ptr
+Tensor.pin_memory = _pin_memory
+Tensor.is_pinned = _is_pinned
 Tensor.cfloat = _cfloat
 Tensor.cdouble = _cdouble
 Tensor.__ebb_function__ = _ebb_function

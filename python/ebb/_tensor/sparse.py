@@ -41,6 +41,7 @@ def sparse_coo_tensor(
     device: Any = None,
     requires_grad: Any = False,
     is_coalesced: Any = False,
+    check_invariants: Any = None,
 ) -> Tensor:
     """Return a sparse_coo tensor: ``values`` at ``indices``, zero elsewhere.
 
@@ -55,6 +56,7 @@ def sparse_coo_tensor(
         requires_grad: Whether the result is a leaf with a gradient; else gradients pass to
             ``values``.
         is_coalesced: Your word that every place is there once, in rising order.
+        check_invariants: Changes nothing: indices are always checked.
 
     Raises:
         ShapeError: If the shapes do not go together.
@@ -81,6 +83,7 @@ def sparse_csr_tensor(
     dtype: Any = None,
     device: Any = None,
     requires_grad: Any = False,
+    check_invariants: Any = None,
 ) -> Tensor:
     """Return a sparse_csr matrix; row i has values ``crow_indices[i]`` to ``crow_indices[i + 1]``.
 
@@ -93,6 +96,7 @@ def sparse_csr_tensor(
         device: Where all of it goes; where ``values`` is if None.
         requires_grad: Whether the result is a leaf with a gradient; else gradients pass to
             ``values``.
+        check_invariants: Changes nothing: indices are always checked.
 
     Raises:
         ShapeError: If the shapes do not go together.

@@ -10,6 +10,15 @@ from ebb.nn.module import Module
 from ebb.nn.parameter import Parameter
 
 
+def _given_weight(layer: str, weight: Tensor, count: int, length: int) -> Parameter:
+    """Return a weight that was given, over its memory."""
+    if list(weight.shape) != [count, length]:
+        raise _C.ShapeError(
+            f"{layer}: _weight needs shape {[count, length]}, got {list(weight.shape)}"
+        )
+    return weight if isinstance(weight, Parameter) else Parameter(weight.detach())
+
+
 class Embedding(Module):
     """Returns the rows of its weight that the input names.
 
@@ -44,7 +53,8 @@ class Embedding(Module):
         norm_type: float = 2.0,
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
-        *,
+        _weight: Tensor | None = None,
+        _freeze: bool = False,
         device=None,
         dtype=None,
     ):
@@ -62,8 +72,12 @@ class Embedding(Module):
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
         self.sparse = sparse
+        if _weight is not None:
+            self.weight = _given_weight("Embedding", _weight, num_embeddings, embedding_dim)
+            self.weight.requires_grad_(not _freeze)
+            return
         self.weight = Parameter(
-            _C.empty((num_embeddings, embedding_dim), device=device, dtype=dtype)
+            _C.empty((num_embeddings, embedding_dim), device=device, dtype=dtype), not _freeze
         )
         self.reset_parameters()
 
@@ -161,7 +175,7 @@ class EmbeddingBag(Module):
         scale_grad_by_freq: bool = False,
         mode: str = "mean",
         sparse: bool = False,
-        *,
+        _weight: Tensor | None = None,
         include_last_offset: bool = False,
         padding_idx: int | None = None,
         device=None,
@@ -184,6 +198,9 @@ class EmbeddingBag(Module):
         self.sparse = sparse
         self.include_last_offset = include_last_offset
         self.padding_idx = _checked_row(num_embeddings, padding_idx, "EmbeddingBag")
+        if _weight is not None:
+            self.weight = _given_weight("EmbeddingBag", _weight, num_embeddings, embedding_dim)
+            return
         self.weight = Parameter(
             _C.empty((num_embeddings, embedding_dim), device=device, dtype=dtype)
         )

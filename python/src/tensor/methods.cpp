@@ -214,7 +214,6 @@ PyObject* to_cpu(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
     return arranged(Ref(on_host()), arguments.optional_text(1));
   });
 }
-PyObject* pinned_query(const Tensor&) { Py_RETURN_FALSE; }
 
 /// record_stream(id): see Stream in ebb/_devices.py.
 PyObject* use_on_stream(PyObject* self, PyObject* id) {
@@ -250,7 +249,6 @@ PyObject* numpy(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObjec
     return array_of(plain.get());
   });
 }
-PyObject* same(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
 /// For np.asarray(); dtype and copy are NumPy's arguments.
 PyObject* to_array(PyObject* self, PyObject* args, PyObject* kwargs) {
@@ -388,9 +386,6 @@ PyMethodDef kMethods[] = {
     {"bool", convert<DType::boolean>, METH_NOARGS, "bool($self)\n--\n\nReturn it as bool."},
     {"cpu", as_method(to_cpu), kFast,
      "cpu($self, memory_format=None)\n--\n\nReturn it in the CPU's memory; itself if it is there."},
-    {"pin_memory", same, METH_NOARGS,
-     "pin_memory($self)\n--\n\nReturn the tensor: ebb stages copies itself."},
-    {"is_pinned", call<pinned_query>, METH_NOARGS, "is_pinned($self)\n--\n\nReturn False."},
     {"_record_stream", use_on_stream, METH_O, nullptr},
     {"numpy", as_method(numpy), kFast,
      "numpy($self, *, force=False)\n--\n\nReturn a NumPy array over the same memory.\n\n"

@@ -65,6 +65,12 @@ def _joined(a: dict[str, Any], join: Any) -> np.ndarray:
     return out
 
 
+def scatter_joined(a: dict[str, Any]) -> np.ndarray:
+    src = a["src"] if "src" in a else np.full(a["index"].shape, a["value"], a["input"].dtype)
+    join = {"add": np.add, "multiply": np.multiply}[a["reduce"]]
+    return _joined({**a, "src": src}, join).astype(a["input"].dtype)
+
+
 def scatter_reduce(a: dict[str, Any]) -> np.ndarray:
     out, counts = a["input"].copy(), np.zeros(a["input"].shape, np.int64)
     joins = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum,
@@ -212,6 +218,7 @@ NAMED = {
     "scatter_prod": lambda a: _joined(a, np.multiply),
     "scatter_amax": lambda a: _joined(a, np.maximum),
     "scatter_amin": lambda a: _joined(a, np.minimum),
+    "scatter_joined": scatter_joined,
     "scatter_reduce": scatter_reduce,
     "index_reduce": index_reduce,
     "put": put,

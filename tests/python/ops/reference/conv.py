@@ -109,6 +109,12 @@ def convolution_backward_weight(a: dict[str, Any]) -> np.ndarray:
 def conv_nd(a: dict[str, Any], transposed: bool = False) -> np.ndarray:
     is_batched = a["input"].ndim == a["weight"].ndim
     x = a["input"] if is_batched else a["input"][None]
+    if isinstance(a["padding"], str):
+        sizes = a["weight"].shape[2:]
+        steps = np.broadcast_to(a["dilation"], len(sizes)) * (np.array(sizes) - 1)
+        steps = steps if a["padding"] == "same" else 0 * steps
+        x = np.pad(x, [(0, 0), (0, 0), *((int(n) // 2, int(n) - int(n) // 2) for n in steps)])
+        a = {**a, "padding": 0}
     out = convolution({**a, "input": x, "transposed": transposed})
     return out if is_batched else out[0]
 

@@ -83,7 +83,17 @@ def _running(a: dict[str, Any], is_above: Any) -> tuple[np.ndarray, np.ndarray]:
     return tuple(np.moveaxis(one, -1, dim).reshape(shape) for one in (out, places))
 
 
+def logcumsumexp(a: dict[str, Any]) -> np.ndarray:
+    values = np.atleast_1d(a["input"])
+    if values.dtype.kind == "c":
+        found = np.log(np.cumsum(np.exp(values.astype(np.clongdouble)), axis=a["dim"]))
+    else:
+        found = np.logaddexp.accumulate(values, axis=a["dim"])
+    return found.reshape(a["input"].shape)
+
+
 NAMED = {
+    "logcumsumexp": logcumsumexp,
     "cummax": lambda a: _running(a, np.greater_equal),
     "cummin": lambda a: _running(a, np.less_equal),
     "cumulative_trapezoid": cumulative_trapezoid,
