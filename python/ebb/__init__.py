@@ -32,6 +32,7 @@ from ebb._devices import (
     default_device as default_device,
     device_count as device_count,
     device_memory_stats as device_memory_stats,
+    get_device_module as get_device_module,
     reset_peak_device_memory as reset_peak_device_memory,
     stream as stream,
     synchronize as synchronize,
@@ -57,11 +58,15 @@ from ebb._functions.checks import (
     cond as cond,
     equal as equal,
     is_complex as is_complex,
+    is_conj as is_conj,
     is_floating_point as is_floating_point,
     is_inference as is_inference,
     is_nonzero as is_nonzero,
     is_tensor as is_tensor,
     numel as numel,
+    resolve_conj as resolve_conj,
+    resolve_neg as resolve_neg,
+    while_loop as while_loop,
 )
 from ebb._functions.creation import (
     broadcast_shapes as broadcast_shapes,
@@ -93,6 +98,7 @@ from ebb._functions.samples import (
     histogram as histogram,
     histogramdd as histogramdd,
 )
+from ebb._functions.segments import hash_tensor as hash_tensor, segment_reduce as segment_reduce
 from ebb._modes import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
     compile as compile,
@@ -100,15 +106,18 @@ from ebb._modes import (
     get_float32_matmul_precision as get_float32_matmul_precision,
     get_num_interop_threads as get_num_interop_threads,
     is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled as is_warn_always_enabled,
     set_deterministic_debug_mode as set_deterministic_debug_mode,
     set_float32_matmul_precision as set_float32_matmul_precision,
     set_flush_denormal as set_flush_denormal,
     set_num_interop_threads as set_num_interop_threads,
+    set_warn_always as set_warn_always,
     use_deterministic_algorithms as use_deterministic_algorithms,
     vmap as vmap,
 )
 from ebb._tensor.exchange import (
     from_dlpack as from_dlpack,
+    from_file as from_file,
     frombuffer as frombuffer,
     to_dlpack as to_dlpack,
 )
@@ -130,6 +139,9 @@ from ebb._tensor.legacy import (
     IntTensor as IntTensor,
     LongTensor as LongTensor,
     ShortTensor as ShortTensor,
+    SymBool as SymBool,
+    SymFloat as SymFloat,
+    SymInt as SymInt,
     TypedStorage as TypedStorage,
     UntypedStorage as UntypedStorage,
     is_storage as is_storage,
@@ -196,10 +208,12 @@ from ebb._base.lazy import LazyPackage as _LazyPackage
 from ebb._base.naming import name_errors as _name_errors
 from ebb._tensor.views import (
     as_strided_ as as_strided_,
+    copies as _copies,
     detach_ as detach_,
     resize_as_ as resize_as_,
 )
 from ebb.amp import (
+    GradScaler as GradScaler,
     autocast as autocast,
     get_autocast_cpu_dtype as get_autocast_cpu_dtype,
     get_autocast_dtype as get_autocast_dtype,
@@ -216,9 +230,13 @@ from ebb.amp import (
 from ebb.autograd.anomaly import trace_cuts as trace_cuts
 from ebb.graphs import explain as explain, graph as graph
 from ebb.io import load as load, load_npz as load_npz, save as save, save_npz as save_npz
-from ebb.linalg import _lu as lu, _norm_of_tensor as norm
+from ebb.linalg import _lu as lu, _norm_function as norm
 from ebb.precision import compare_precision as compare_precision
-from ebb.random import initial_seed as initial_seed, seed as seed
+from ebb.random import (
+    initial_seed as initial_seed,
+    seed as seed,
+    thread_safe_generator as thread_safe_generator,
+)
 from ebb.strings import StringTensor as StringTensor
 
 if _typing.TYPE_CHECKING:
@@ -253,6 +271,7 @@ else:
     ):
         globals()[_name] = _LazyPackage(f"ebb.{_name}")
 
+globals().update(_copies)
 _name_errors()
 flags._warn_of_environment()
 

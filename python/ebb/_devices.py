@@ -223,3 +223,22 @@ def cuda_device(device: _C.device | str | int | None) -> _C.device:
     if device is None or isinstance(device, int):
         return _C.device("cuda", device or 0)
     return _C.device(device)
+
+
+def get_device_module(device: _C.device | str | None = None) -> object:
+    """Return the module with what is asked of a kind of device: ``ebb.cpu`` or ``ebb.cuda``.
+
+    Args:
+        device: A device or its type; the default device if None.
+
+    Example:
+        >>> ebb.get_device_module("cpu").is_available()
+        True
+    """
+    import ebb
+
+    type_ = _C.get_default_device().type if device is None else _C.device(device).type
+    found = getattr(ebb, type_, None)
+    if found is None:
+        raise _C.ValueError(f"get_device_module: {type_} has no module")
+    return found

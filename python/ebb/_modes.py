@@ -15,6 +15,7 @@ from ebb import _C
 _PRECISIONS = ("highest", "high", "medium")
 _DEBUG_MODES = ("default", "warn", "error")
 _asked = {"deterministic": False, "warn_only": False, "precision": "highest"}
+_asked["warn_always"] = False
 
 
 def use_deterministic_algorithms(mode: Any, *, warn_only: Any = False) -> None:
@@ -131,6 +132,27 @@ def get_num_interop_threads() -> int:
         1
     """
     return 1
+
+
+def set_warn_always(b: bool) -> None:
+    """Ask for warnings each time: Python's filters of warnings decide it.
+
+    Example:
+        >>> ebb.set_warn_always(False)
+    """
+    if not isinstance(b, bool):
+        raise _C.DTypeError(f"set_warn_always: needs a bool, got {type(b).__name__}")
+    _asked["warn_always"] = b
+
+
+def is_warn_always_enabled() -> Any:
+    """Return what was asked for.
+
+    Example:
+        >>> ebb.is_warn_always_enabled()
+        False
+    """
+    return _asked["warn_always"]
 
 
 _told = set()

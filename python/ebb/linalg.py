@@ -10,13 +10,13 @@ from typing import Any
 
 import ebb
 from ebb import _C, _linalg
+from ebb._base.spellings import spelled
 from ebb._C import (
     LinAlgError,
     ShapeError as _ShapeError,
     Tensor,
     ValueError as _ValueError,
 )
-from ebb._callables import spelled
 from ebb._linalg import *
 from ebb._linalg import (
     inv,

@@ -25,6 +25,7 @@ __all__ = [
     "argmin",
     "cumprod",
     "cumsum",
+    "is_masked_tensor",
     "log_softmax",
     "logaddexp",
     "logsumexp",
@@ -330,3 +331,14 @@ def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
 
 
 _naming.name_module(__name__)
+
+
+def is_masked_tensor(obj):
+    """Return False: a tensor and its mask are two values.
+
+    Example:
+        >>> ebb.masked.is_masked_tensor(ebb.ones(2))
+        False
+    """
+    del obj
+    return False

@@ -7,6 +7,7 @@ import builtins
 from typing import Any
 
 import ebb
+from ebb._base.arguments import check_callable
 from ebb._C import Tensor
 
 
@@ -47,6 +48,36 @@ def is_complex(input: Any) -> bool:
         False
     """
     return check_tensor("is_complex", "input", input).is_complex()
+
+
+def is_conj(input: Any) -> bool:
+    """Return False: conj() is computed at once, never put off.
+
+    Example:
+        >>> ebb.is_conj(ebb.tensor([1j]).conj())
+        False
+    """
+    return check_tensor("is_conj", "input", input).is_conj()
+
+
+def resolve_conj(input: Any) -> Tensor:
+    """Return the tensor itself: conj() is computed at once.
+
+    Example:
+        >>> ebb.resolve_conj(ebb.tensor([1j]))
+        tensor([0.+1.j], dtype=ebb.complex64)
+    """
+    return check_tensor("resolve_conj", "input", input).resolve_conj()
+
+
+def resolve_neg(input: Any) -> Tensor:
+    """Return the tensor itself: negatives are computed at once.
+
+    Example:
+        >>> ebb.resolve_neg(ebb.tensor([1.0]))
+        tensor([1.])
+    """
+    return check_tensor("resolve_neg", "input", input).resolve_neg()
 
 
 def is_inference(input: Any) -> bool:
@@ -115,6 +146,31 @@ def allclose(
 
 def _has_no_false(mask):
     return builtins.bool(ebb.logical_not(mask).sum().item() == 0)
+
+
+def while_loop(cond_fn: Any, body_fn: Any, carried_inputs: Any) -> Any:
+    """Return what ``body_fn`` makes of its arguments, over and over while ``cond_fn`` is true.
+
+    Args:
+        cond_fn: Takes the inputs and returns a bool, or a tensor of one.
+        body_fn: Takes the inputs and returns the next ones, a tuple of as many.
+        carried_inputs: The first inputs, a tuple.
+
+    Example:
+        >>> ebb.while_loop(lambda i: i < 5, lambda i: (i + 2,), (ebb.tensor(0),))
+        (tensor(6),)
+    """
+    check_callable(cond_fn, body_fn)
+    values = tuple(carried_inputs)
+    while cond_fn(*values):
+        found = body_fn(*values)
+        found = tuple(found) if isinstance(found, tuple | list) else (found,)
+        if len(found) != len(values):
+            raise ebb.errors.ValueError(
+                f"while_loop: body_fn must return {len(values)} values, got {len(found)}"
+            )
+        values = found
+    return values
 
 
 def cond(pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> Any:

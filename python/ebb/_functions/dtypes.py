@@ -8,7 +8,6 @@ from typing import Any
 from ebb import _C
 from ebb._C import Tensor
 
-
 _OPERANDS = {"tensor", "other", "scalar", "scalar1", "scalar2", "tensor1", "tensor2"}
 
 

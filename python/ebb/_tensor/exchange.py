@@ -1,14 +1,16 @@
-# python/ebb/_tensor/exchange.py -- memory shared with other libraries: DLPack and Python's buffers.
+# python/ebb/_tensor/exchange.py -- memory shared with others: DLPack, Python's buffers, files.
 #
 # NumPy, which every such library knows, makes the capsules; it is imported at the first call.
 """Tensors over the memory of others, and others over that of tensors."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from ebb import _C
 from ebb._C import Tensor
+from ebb._tensor.formats import check_leaf_options
 
 # DLPack's number of the CPU.
 _CPU = (1, 0)
@@ -109,3 +111,54 @@ def _to_device(self, device, /, *, stream=None):
 Tensor.to_device = _to_device
 Tensor.__dlpack__ = _dlpack
 Tensor.__dlpack_device__ = _dlpack_device
+
+
+def from_file(
+    filename: Any,
+    shared: bool | None = None,
+    size: int = 0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return a tensor over the bytes of a file.
+
+    Args:
+        filename: Its path.
+        shared: Whether writes to the tensor change the file, which is made, or made longer, where
+            it has fewer bytes. Otherwise the file stays as it is.
+        size: How many elements the tensor has.
+        dtype: Of the elements; the default one if None.
+        device: The CPU.
+
+    Raises:
+        ValueError: If the file is too short, or ``size`` negative.
+
+    Example:
+        >>> x = ebb.from_file("numbers.bin", shared=True, size=3, dtype=ebb.int64)
+        >>> x.tolist()
+        [0, 0, 0]
+    """
+    import numpy
+
+    check_leaf_options("from_file", layout, pin_memory)
+    dtype = dtype or _C.get_default_dtype()
+    if device is not None and _C.device(device).type != "cpu":
+        raise _C.DeviceError(f"from_file: device must be the CPU, got {_C.device(device)}")
+    if size < 0:
+        raise _C.ValueError(f"from_file: size must not be negative, got {size}")
+    count = size * dtype.itemsize
+    if shared:
+        with open(filename, "ab") as file:
+            if file.tell() < count:
+                file.truncate(count)
+    held = os.path.getsize(filename)
+    if held < count:
+        raise _C.ValueError(f"from_file: the file needs {count} bytes, got {held}")
+    if count == 0:
+        return _C.empty(0, dtype=dtype, requires_grad=requires_grad)
+    mapped = numpy.memmap(filename, numpy.uint8, "r+" if shared else "c", shape=(count,))
+    return _C.from_numpy(mapped).view(dtype).requires_grad_(requires_grad)

@@ -1,4 +1,5 @@
-# python/ebb/_tensor/legacy.py -- names of older programs: FloatTensor and its kin, storages.
+# python/ebb/_tensor/legacy.py -- names of older programs: FloatTensor and its kin, storages,
+# apply_; and of compilers.
 """Types of tensors by their dtype, as PyTorch spelled them before it had dtypes."""
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def apply_(self: Tensor, callable: Any) -> Tensor:
     return _mapped("apply_", callable, self)
 
 
-def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
+def map_(self: Tensor, other: Tensor, callable: Any) -> Tensor:
     """Exchange each element for what a function makes of it and of another tensor's; slow.
 
     Raises:
@@ -109,7 +110,7 @@ def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
     >>> ebb.tensor([1.0, 2.0]).map_(ebb.tensor([3.0, 5.0]), max)
     tensor([3., 5.])
     """
-    return _mapped("map_", callable, self, tensor)
+    return _mapped("map_", callable, self, other)
 
 
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
@@ -258,6 +259,19 @@ def is_storage(obj: object) -> bool:
         False
     """
     return isinstance(obj, UntypedStorage)
+
+
+def _sizes_of_compilers(name: str, plain: str) -> type:
+    doc = (
+        f"What PyTorch's compilers have for a {plain} that is not known yet: nothing is one.\n\n"
+        f">>> isinstance(3, ebb.{name})\nFalse\n"
+    )
+    return type(name, (), {"__doc__": doc, "__module__": "ebb"})
+
+
+SymInt = _sizes_of_compilers("SymInt", "size")
+SymFloat = _sizes_of_compilers("SymFloat", "float")
+SymBool = _sizes_of_compilers("SymBool", "bool")
 
 
 def _type(self, dtype=None, non_blocking=False):

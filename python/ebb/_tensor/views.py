@@ -1,5 +1,5 @@
 # python/ebb/_tensor/views.py -- methods that give a tensor another shape or other memory in place:
-# unsqueeze_, t_, resize_, set_ and their kin; and Tensor.unfold and Tensor.where.
+# unsqueeze_, t_, resize_, set_ and their kin; Tensor.unfold, Tensor.where; view_copy and its kin.
 #
 # The view is made as by the form without underscore, and the object then becomes it
 # (python/src/tensor/methods.cpp: become()). So nobody who holds the tensor as it was is disturbed:
@@ -194,3 +194,58 @@ for _method in (
     *(resize_, resize_as_, set_, is_set_to, unfold, where),
 ):
     setattr(Tensor, _method.__name__, _method)
+
+
+# What copies a view, and a call of it whose result its help shows.
+_COPIED = {
+    "alias_copy": (lambda input: input, "alias_copy(ebb.arange(2))"),
+    "as_strided_copy": (Tensor.as_strided, "as_strided_copy(ebb.arange(4), (2,), (3,))"),
+    "col_indices_copy": (Tensor.col_indices, "col_indices_copy(ebb.eye(2).to_sparse_csr())"),
+    "crow_indices_copy": (Tensor.crow_indices, "crow_indices_copy(ebb.eye(2).to_sparse_csr())"),
+    "detach_copy": (Tensor.detach, "detach_copy(ebb.arange(2))"),
+    "diagonal_copy": (Tensor.diagonal, "diagonal_copy(ebb.eye(2))"),
+    "expand_copy": (Tensor.expand, "expand_copy(ebb.arange(1), (2,))"),
+    "indices_copy": (Tensor.indices, "indices_copy(ebb.ones(2).to_sparse())"),
+    "narrow_copy": (Tensor.narrow, "narrow_copy(ebb.arange(4), 0, 1, 2)"),
+    "permute_copy": (Tensor.permute, "permute_copy(ebb.eye(2), (1, 0))"),
+    "select_copy": (Tensor.select, "select_copy(ebb.eye(2), 0, 1)"),
+    "slice_copy": (ebb._C._ops.slice, "slice_copy(ebb.arange(4), 0, 1, 3)"),
+    "split_copy": (Tensor.split, "split_copy(ebb.arange(3), 2)"),
+    "split_with_sizes_copy": (Tensor.split, "split_with_sizes_copy(ebb.arange(3), [1, 2])"),
+    "squeeze_copy": (Tensor.squeeze, "squeeze_copy(ebb.ones(2, 1))"),
+    "t_copy": (Tensor.t, "t_copy(ebb.ones(2, 1))"),
+    "transpose_copy": (Tensor.transpose, "transpose_copy(ebb.ones(2, 1), 0, 1)"),
+    "unbind_copy": (Tensor.unbind, "unbind_copy(ebb.arange(2))"),
+    "unfold_copy": (unfold, "unfold_copy(ebb.arange(3), 0, 2, 1)"),
+    "unsqueeze_copy": (Tensor.unsqueeze, "unsqueeze_copy(ebb.arange(2), 0)"),
+    "values_copy": (Tensor.values, "values_copy(ebb.eye(2).to_sparse_csr())"),
+    "view_as_complex_copy": (ebb.view_as_complex, "view_as_complex_copy(ebb.ones(1, 2))"),
+    "view_as_real_copy": (ebb.view_as_real, "view_as_real_copy(ebb.tensor([1 + 2j]))"),
+    "view_copy": (Tensor.view, "view_copy(ebb.arange(2), (2, 1))"),
+}
+
+
+def _copying(name, view, call):
+    """Return the function that copies what ``view`` shows."""
+
+    def copy(input, *args, out=None, **kwargs):
+        found = view(input, *args, **kwargs)
+        if isinstance(found, Tensor):
+            return found.clone() if out is None else ebb._C._copied_out(name, found, out)
+        if out is None:
+            return tuple(one.clone() for one in found)
+        return tuple(
+            ebb._C._copied_out(name, one, place) for one, place in zip(found, out, strict=True)
+        )
+
+    copy.__name__ = copy.__qualname__ = name
+    copy.__module__ = "ebb"
+    copy.__doc__ = (
+        f"Return a copy of what ``{name.removesuffix('_copy')}`` shows as a view, written to\n"
+        f"``out`` if that is given.\n\nExample:\n    >>> x = ebb.{call}\n"
+    )
+    return copy
+
+
+copies = {name: _copying(name, *row) for name, row in _COPIED.items()}
+Tensor.narrow_copy = copies["narrow_copy"]

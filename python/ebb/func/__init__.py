@@ -2,7 +2,7 @@
 #
 # derivatives.py makes derivatives of functions; mapping.py maps them over samples. batched.py is
 # what a sample is under vmap, rules.py calls functions with all samples at once, samples.py one by
-# one.
+# one. rearrange.py and modules.py have what goes with them.
 """``ebb.func``: grad, vjp, jvp, jacrev, jacfwd, hessian, linearize, functional_call, vmap.
 
 >>> ebb.func.grad(ebb.func.grad(lambda x: x**3))(ebb.tensor(2.0))
@@ -24,8 +24,11 @@ from ebb.func.derivatives import (
     vjp,
 )
 from ebb.func.mapping import vmap
+from ebb.func.modules import debug_unwrap, replace_all_batch_norm_modules_
+from ebb.func.rearrange import rearrange
 
 __all__ = [
+    "debug_unwrap",
     "functional_call",
     "grad",
     "grad_and_value",
@@ -34,11 +37,13 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "rearrange",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",
 ]
 
-for _part in ("batched", "derivatives", "mapping"):
+for _part in ("batched", "derivatives", "mapping", "modules", "rearrange"):
     _naming.name_module(f"{__name__}.{_part}")
 _naming.name_module(__name__)

@@ -28,6 +28,7 @@ from ebb.nn.attention import MultiheadAttention
 from ebb.nn.channels import *
 from ebb.nn.class_losses import *
 from ebb.nn.containers import ModuleDict, ModuleList, Sequential
+from ebb.nn.conversion import factory_kwargs
 from ebb.nn.convolution import (
     Conv1d,
     Conv2d,
@@ -133,6 +134,7 @@ __all__ = [
     "TransformerEncoderLayer",
     "ParameterDict",
     "ParameterList",
+    "factory_kwargs",
     "functional",
     "init",
     "utils",

@@ -1,4 +1,5 @@
-# python/ebb/nn/conversion.py -- to() and the like: gives a module's tensors other memory.
+# python/ebb/nn/conversion.py -- to() and the like: gives a module's tensors other memory; the
+# options by which modules pass on where their tensors are.
 """Tensors keep their identity, so optimizers and ties between modules stay as they are."""
 
 from __future__ import annotations
@@ -34,6 +35,33 @@ def wanted(args: tuple, kwargs: dict[str, Any]) -> tuple[_C.dtype | None, _C.dev
     if dtype is not None and not _is_differentiable(dtype):
         raise _C.DTypeError(f"to: needs a floating or complex dtype, got {dtype!r}")
     return dtype, device
+
+
+def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the keywords of a module that say where and of which dtype its tensors are.
+
+    Args:
+        kwargs: ``device``, ``dtype``, ``memory_format``, and ``factory_kwargs``, a dict of these
+            where the module has parameters of the same names.
+
+    Raises:
+        DTypeError: For other keywords, or one that is given twice.
+    Example:
+        >>> ebb.nn.factory_kwargs({"dtype": ebb.float64})
+        {'dtype': ebb.float64}
+    """
+    known = ("device", "dtype", "memory_format")
+    given = kwargs or {}
+    found = dict(given.get("factory_kwargs", {}))
+    for name, value in given.items():
+        if name == "factory_kwargs":
+            continue
+        if name not in known:
+            raise _C.DTypeError(f"factory_kwargs: needs {', '.join(known)}, got {name!r}")
+        if name in found:
+            raise _C.DTypeError(f"factory_kwargs: got two values for {name!r}")
+        found[name] = value
+    return found
 
 
 def conversion(dtype: _C.dtype | None, device: _C.device | None) -> Convert:

@@ -37,7 +37,7 @@ SPACES = {
     "ebb.io": ebb.io,
 }
 WITHOUT = {
-    "ebb": 62,
+    "ebb": 61,
     "ebb.Tensor": 68,
     "ebb.linalg": 1,
     "ebb.nn": 8,

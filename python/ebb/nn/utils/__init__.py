@@ -34,12 +34,18 @@ if TYPE_CHECKING:
         spectral_norm,
         weight_norm,
     )
+    from ebb.nn.utils.memory_format import (
+        convert_conv2d_weight_memory_format,
+        convert_conv3d_weight_memory_format,
+    )
 
 __all__ = [
     "clip_grad_norm",
     "clip_grad_norm_",
     "clip_grad_value_",
     "clip_grads_with_norm_",
+    "convert_conv2d_weight_memory_format",
+    "convert_conv3d_weight_memory_format",
     "fuse_conv_bn_eval",
     "fuse_conv_bn_weights",
     "fuse_linear_bn_eval",
@@ -59,7 +65,7 @@ __all__ = [
 ]
 
 _MODULES = ("parametrizations", "parametrize", "prune")
-_HOMES = ("fusion", "hooked_norms")
+_HOMES = ("fusion", "hooked_norms", "memory_format")
 
 
 def __getattr__(name: str) -> Any:
