@@ -15,6 +15,7 @@ import argparse
 import fnmatch
 import importlib
 import inspect
+import re
 import sys
 import textwrap
 from dataclasses import dataclass, field
@@ -93,7 +94,7 @@ def table_signatures() -> dict[str, list[str]]:
 def overload_text(function: PythonFunction, index: int) -> str:
     """Return an overload of the table as signatures.tsv has them."""
     parts, is_keyword_only = [], False
-    for one in function.overloads[index].arguments:
+    for one in function.overloads[index].shown:
         if one.keyword_only and not is_keyword_only:
             parts.append("*")
         is_keyword_only |= one.keyword_only or one.varargs
@@ -107,9 +108,16 @@ def overload_text(function: PythonFunction, index: int) -> str:
 def of_object(value: Any) -> list[str]:
     """Return the signature that a function or class shows."""
     try:
-        return [of_python(value)]
+        return [with_spellings(of_python(value), getattr(value, "_spellings", {}))]
     except (TypeError, ValueError):
         return ["?"]
+
+
+def with_spellings(text: str, others: dict[str, str]) -> str:
+    """Return a signature with the further keywords that spelled() gives parameters."""
+    for other, name in others.items():
+        text = re.sub(rf"(?<![\w|]){name}(?![\w])", rf"{name}|{other}", text, count=1)
+    return text
 
 
 def resolve(path: str) -> Any:
@@ -137,7 +145,8 @@ def judged(reasons: Reasons) -> tuple[str, list[Name]]:
         value = resolve(f"{place}.{one.name}")
         if value is None:
             continue
-        own = table.get(f"{place}.{one.name}") or of_object(value)
+        known = None if inspect.isfunction(value) else table.get(f"{place}.{one.name}")
+        own = known or of_object(value)
         for lack in differences(one.theirs, own):
             why = reasons.of(f"{one.path}: {lack}")
             if why.startswith(SAME):
