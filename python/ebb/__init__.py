@@ -95,10 +95,11 @@ from ebb._functions.lowrank import (
 )
 from ebb._functions.samples import (
     gradient as gradient,
+    hash_tensor as hash_tensor,
     histogram as histogram,
     histogramdd as histogramdd,
+    segment_reduce as segment_reduce,
 )
-from ebb._functions.segments import hash_tensor as hash_tensor, segment_reduce as segment_reduce
 from ebb._modes import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
     compile as compile,

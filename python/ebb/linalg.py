@@ -10,7 +10,7 @@ from typing import Any
 
 import ebb
 from ebb import _C, _linalg
-from ebb._base.spellings import spelled
+from ebb._base.arguments import spelled
 from ebb._C import (
     LinAlgError,
     ShapeError as _ShapeError,

@@ -63,13 +63,13 @@ def test_that_page_groups_names_by_reason_and_says_what_to_use_instead():
     names = [
         page.Name("torch", "add", [], "agrees"),
         page.Name("torch", "sub", [], "differs", ["no `out`"]),
-        page.Name("torch", "segment_reduce", [], "absent"),
+        page.Name("torch", "hspmm", [], "absent"),
         page.Name("torch.fft", "fft", [], "agrees"),
     ]
     text = coming.page(names, {"torch.sub: no `out`": "it has none"}.get)
     assert "arguments: `torch.fft` (1)." in text and "| `torch` | 1 | 3 |" in text
     assert "- it has none: `sub`." in text
-    assert "- index_reduce() or scatter_reduce() with" in text and ": `segment_reduce`." in text
+    assert "- spmm(): `hspmm`." in text
 
 
 def test_every_row_of_what_to_use_instead_is_about_a_name_of_theirs():

@@ -81,8 +81,8 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction,
   const autograd::CompositeCall call("mse_loss", __builtin_return_address(0));
   autograd::operands::check_mse_loss_weight(input, target, weight);
   if (weight.shape() != input.shape()) {
-    throw ShapeError(str("mse_loss: weight needs the shape of input, got ", ops::infer::describe(weight),
-                         " and ", ops::infer::describe(input)));
+    throw ShapeError(str("mse_loss: weight needs the shape of input, got ",
+                         ops::infer::describe(weight), " and ", ops::infer::describe(input)));
   }
   const Tensor losses = mse_loss(input, target, Reduction::none) * weight;
   return reduction == Reduction::mean ? sum(losses) / sum(weight) : reduced(losses, reduction);

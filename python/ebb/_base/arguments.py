@@ -1,18 +1,24 @@
-# python/ebb/_base/arguments.py -- what is refused at once: what is no function, and deep nesting.
+# python/ebb/_base/arguments.py -- what is refused at once: what is no function, and deep nesting;
+# functions that take arguments by further names, and losses that take them in two orders.
 #
 # A list that holds itself has no last level, so whoever walks nested containers counts levels and
 # asks check_depth(): at most MAX_DEPTH. Counting finds a cycle after as many steps, without
 # remembering what was seen.
-"""``check_callable``, for whoever keeps a user's function; ``check_depth`` and ``map_leaves``."""
+"""``check_callable``, for whoever keeps a user's function; ``check_depth`` and ``map_leaves``;
+``spelled`` and ``takes_older_places``.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from ebb import _C
 
 MAX_DEPTH = 100
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
 
 
 def check_depth(call: str, depth: int) -> None:
@@ -44,3 +50,42 @@ def check_callable(*functions: object) -> None:
     for function in functions:
         if not callable(function):
             raise TypeError(f"needs a callable, got {type(function).__name__}")
+
+
+def spelled(**others: str) -> Callable[..., Any]:
+    """Decorate a function whose parameters go by further keywords: ``spelled(input="A")``.
+
+    ``tools/compare_torch`` reads them from the function, as it reads ``spellings`` of the op table.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            for other, name in others.items():
+                if other in kwargs and name not in kwargs:
+                    kwargs[name] = kwargs.pop(other)
+            return function(*args, **kwargs)
+
+        called._spellings = others  # type: ignore[attr-defined]
+        return called
+
+    return decorate
+
+
+def takes_older_places(
+    function: Callable[_Parameters, _Result],
+) -> Callable[_Parameters, _Result]:
+    """Let a loss be called with or without ``size_average`` and ``reduce`` in their places.
+
+    Where the first of them stands is a bool or None, or else the option that follows them.
+    """
+    names = function.__code__.co_varnames
+    first, second = names.index("size_average"), names.index("reduce")
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> _Result:
+        if len(args) > first and args[first] is not None and not isinstance(args[first], bool):
+            args = (*args[:first], None, *args[first : second - 1], None, *args[second - 1 :])
+        return function(*args, **kwargs)
+
+    return called

@@ -7,7 +7,7 @@
 import sys
 
 import ebb
-from ebb._base.spellings import spelled
+from ebb._base.arguments import spelled
 from ebb._C import Tensor
 from ebb._tensor.formats import check_leaf_options
 from ebb._tensor.sparse import reduced

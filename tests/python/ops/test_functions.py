@@ -42,7 +42,7 @@ def test_a_zero_dim_tensor_serves_as_a_number():
     assert X.transpose(ebb.tensor(0), 1).shape == (3, 2)
     assert ebb.zeros(2).fill_(ebb.tensor(4.0)).tolist() == [4.0, 4.0]
     with pytest.raises(TypeError, match="requires grad"):
-        ebb.zeros(2).fill_(ebb.tensor(4.0, requires_grad=True))
+        ebb.full((2,), ebb.tensor(4.0, requires_grad=True))
 
 
 def test_any_sequence_is_a_list():

@@ -3,8 +3,8 @@
 #include <type_traits>
 
 #include "ebb/kernels/cpu/each_target.h"
-#include "ebb/kernels/cpu/simd/rows-inl.h"
 #include "ebb/kernels/cpu/simd/log_of_sum-inl.h"
+#include "ebb/kernels/cpu/simd/rows-inl.h"
 #include "ebb/kernels/cpu/simd/special-inl.h"
 #include "ebb/kernels/tables/acosh.h"
 #include "ebb/kernels/tables/asinh.h"

@@ -28,12 +28,12 @@ HWY_INLINE Pair<V> exact_sum_of_any(V a, V b) {
   return {sum, hn::Add(hn::Sub(a, hn::Sub(sum, share)), hn::Sub(b, share))};
 }
 
-/// The smaller number less the larger one, exactly; equal infinities are 0 apart.
+/// Minus the distance of two numbers, exactly; equal infinities are 0 apart.
 template <class D, class V>
-HWY_INLINE Pair<V> minus_distance(D, V most, V least) {
-  const Pair<V> distance = exact_sum_of_any(least, hn::Neg(most));
-  const V high = hn::IfThenZeroElse(hn::Eq(most, least), distance.high);
-  return {high, hn::IfThenElseZero(hn::IsFinite(high), distance.low)};
+HWY_INLINE Pair<V> minus_distance(D, V lhs, V rhs) {
+  const V high = hn::IfThenZeroElse(hn::Eq(lhs, rhs), hn::Neg(hn::Abs(hn::Sub(lhs, rhs))));
+  const V low = exact_sum_of_any(hn::Min(lhs, rhs), hn::Neg(hn::Max(lhs, rhs))).low;
+  return {high, hn::IfThenElseZero(hn::IsFinite(low), low)};
 }
 
 /// a * a exactly, without fused multiply-adds too.
@@ -116,7 +116,7 @@ HWY_INLINE auto is_cancelled(D d, V most, V result, hn::TFromD<D> bound) {
 template <class D, class V>
 HWY_INLINE V logaddexp_of(D d, V lhs, V rhs) {
   const V most = hn::Max(lhs, rhs), least = hn::Min(lhs, rhs), zero = hn::Zero(d);
-  const Pair<V> distance = minus_distance(d, most, least);
+  const Pair<V> distance = minus_distance(d, lhs, rhs);
   const V share = exp_of(d, distance.high);
   const V result = hn::Add(most, log1p_of(d, hn::MulAdd(share, distance.low, share)));
   const auto is_lost = is_cancelled(d, most, result, hn::TFromD<D>(1.4));
@@ -146,7 +146,7 @@ HWY_INLINE Pair<V> times_ln2(D d, V x) {
 template <class D, class V>
 HWY_INLINE V logaddexp2_of(D d, V lhs, V rhs) {
   const V most = hn::Max(lhs, rhs), least = hn::Min(lhs, rhs);
-  const Pair<V> distance = minus_distance(d, most, least);
+  const Pair<V> distance = minus_distance(d, lhs, rhs);
   const V share = exp2_of(d, distance.high);
   const V turned = hn::Mul(distance.low, hn::Set(d, BaseTraits<hn::TFromD<D>>::kLn2));
   const V rest = log1p_of(d, hn::MulAdd(share, turned, share));

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ebb import _C
-from ebb._base.spellings import takes_older_places
+from ebb._base.arguments import takes_older_places
 from ebb._C import (
     Tensor,
     _ops,
