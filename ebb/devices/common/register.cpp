@@ -13,6 +13,7 @@
 #include "ebb/devices/common/norm.h"
 #include "ebb/devices/common/pointwise.h"
 #include "ebb/devices/common/pool.h"
+#include "ebb/devices/common/random.h"
 #include "ebb/devices/common/recurrent.h"
 #include "ebb/devices/common/reduce.h"
 #include "ebb/devices/common/scan.h"
@@ -66,6 +67,18 @@ void add_copies(const Registrar& kernels) {
   kernels.add("cast", signature::cast, any, run_cast);
   kernels.add("fill", signature::fill, any, run_fill);
   kernels.add("arange", signature::arange, any, run_arange);
+}
+
+void add_random(const Registrar& kernels) {
+  kernels.add("cauchy", signature::cauchy, floating, run_cauchy);
+  kernels.add("dropout", signature::dropout, floating, run_dropout);
+  kernels.add("exponential", signature::exponential, floating, run_exponential);
+  kernels.add("log_normal", signature::log_normal, floating, run_log_normal);
+  kernels.add("masked_scale", signature::masked_scale, floating, run_masked_scale);
+  kernels.add("rand", signature::rand, floating, run_rand);
+  kernels.add("randint", signature::randint, ordered, run_randint);
+  kernels.add("randn", signature::randn, floating, run_randn);
+  kernels.add("randperm", signature::randperm, DType::int64, erased(run_randperm));
 }
 
 void add_reductions(const Registrar& kernels) {
@@ -145,6 +158,7 @@ void register_kernels(DeviceType type, Driver& driver) {
   const Registrar kernels(type);
   add_pointwise(kernels);
   add_copies(kernels);
+  add_random(kernels);
   add_reductions(kernels);
   add_lines(kernels);
   add_losses(kernels);

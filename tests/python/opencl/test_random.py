@@ -1,0 +1,84 @@
+# tests/python/opencl/test_random.py -- random numbers of a device are those of the CPU.
+#
+# Uniform and whole numbers, permutations and masks are the same bits. Normal numbers and kin go
+# through the device's own log, sin and cos: they may differ by a few units in the last place of the
+# largest factor, which TOLERANCES bounds relative to the number's own size.
+import pytest
+
+import ebb
+
+SIZE = 1003  # no multiple of what a counter makes
+FLOATS = [ebb.float16, ebb.bfloat16, ebb.float32, ebb.float64]
+TOLERANCES = {ebb.float16: 2e-3, ebb.bfloat16: 2e-2, ebb.float32: 4e-6, ebb.float64: 1e-14}
+
+EXACT = {
+    "rand": lambda dtype, device: ebb.rand(SIZE, dtype=dtype, device=device),
+    "uniform_": lambda dtype, device: ebb.empty(SIZE, dtype=dtype, device=device).uniform_(-3, 7.5),
+    "bernoulli_": lambda dtype, device: ebb.empty(SIZE, dtype=dtype, device=device).bernoulli_(0.3),
+    "dropout": lambda dtype, device: ebb.nn.functional.dropout(
+        ebb.linspace(1, 2, SIZE).to(dtype).to(device), 0.3
+    ),
+}
+CLOSE = {
+    "randn": lambda out: out.normal_(0.5, 2),
+    "exponential_": lambda out: out.exponential_(2.5),
+    "log_normal_": lambda out: out.log_normal_(0, 0.5),
+    "cauchy_": lambda out: out.cauchy_(1, 2),
+}
+
+
+def drawn(make, device):
+    ebb.manual_seed(11)
+    ebb.rand(3)  # the sequence does not begin at 0
+    first = make(device).cpu()
+    return first, make(device).cpu()  # the second goes on where the first stopped
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("name", EXACT)
+def test_uniform_numbers_are_bitwise_those_of_the_cpu(name, dtype, opencl):
+    there = drawn(lambda device: EXACT[name](dtype, device), opencl)
+    here = drawn(lambda device: EXACT[name](dtype, device), "cpu")
+    for got, wanted in zip(there, here, strict=True):
+        assert got.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("name", CLOSE)
+def test_transformed_numbers_are_close_to_those_of_the_cpu(name, dtype, opencl):
+    def make(device):
+        return CLOSE[name](ebb.empty(SIZE, dtype=dtype, device=device))
+
+    tolerance = TOLERANCES[dtype]
+    for got, wanted in zip(drawn(make, opencl), drawn(make, "cpu"), strict=True):
+        ebb.testing.assert_close(got, wanted, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    "dtype", [ebb.bool, ebb.uint8, ebb.int32, ebb.int64, ebb.float16, ebb.float32], ids=str
+)
+@pytest.mark.parametrize("low", [0, -(2**62)])
+def test_whole_numbers_are_those_of_the_cpu(dtype, low, opencl):
+    if low < 0 and dtype != ebb.int64:
+        low = 1
+    high = 2 if dtype == ebb.bool else 2**62 if low < 0 else 100
+
+    def make(device):
+        return ebb.randint(low, high, (SIZE,), dtype=dtype, device=device)
+
+    for got, wanted in zip(drawn(make, opencl), drawn(make, "cpu"), strict=True):
+        assert got.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, SIZE])
+def test_permutations_are_those_of_the_cpu(size, opencl):
+    there = drawn(lambda device: ebb.randperm(size, device=device), opencl)
+    here = drawn(lambda device: ebb.randperm(size, device=device), "cpu")
+    assert [one.tolist() for one in there] == [one.tolist() for one in here]
+
+
+def test_the_gradient_of_dropout_uses_its_mask(opencl):
+    x = ebb.ones(SIZE).to(opencl).requires_grad_()
+    out = ebb.nn.functional.dropout(x, 0.4)
+    out.sum().backward()
+    assert x.grad.tolist() == out.tolist()
