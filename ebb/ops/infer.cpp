@@ -55,7 +55,8 @@ void check_same_dtype(const char* op, const char* name, const Tensor& tensor,
   if (tensor.dtype() == other.dtype()) [[likely]]
     return;
   throw DTypeError(str(op, ": ", name, " and ", other_name, " need one dtype, got ",
-                       describe(tensor), " and ", describe(other)));
+                       describe(tensor), " and ", describe(other), "\nhint: cast one of them: ",
+                       name, ".to(ebb.", name_of(other.dtype()), ")"));
 }
 
 void check_same_device(const char* op, const Tensor& input, const Tensor& other) {

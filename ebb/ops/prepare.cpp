@@ -223,13 +223,17 @@ void note_write(const char* op, const Tensor& self) {
 
 void throw_not_accepted(const char* op, const char* name, const Tensor& got, uint32_t accepted) {
   std::string names;
+  DType usual = got.dtype();  // what to cast to: the accepted one that programs use most
   for (int index = 0; index < kDTypeCount; ++index) {
     if ((accepted >> index & 1u) == 0) continue;
-    if (!names.empty()) names += ", ";
-    names += name_of(static_cast<DType>(index));
+    const DType dtype = static_cast<DType>(index);
+    const bool is_first = names.empty();
+    if (is_first || dtype == DType::float32 || dtype == DType::int64) usual = dtype;
+    if (!is_first) names += ", ";
+    names += name_of(dtype);
   }
-  throw DTypeError(
-      str(op, ": '", name, "' must have dtype ", names, ", got ", got.dtype(), naming_of(got)));
+  throw DTypeError(str(op, ": '", name, "' must have dtype ", names, ", got ", got.dtype(),
+                       naming_of(got), "\nhint: cast it: .to(ebb.", name_of(usual), ")"));
 }
 
 }  // namespace ebb::ops

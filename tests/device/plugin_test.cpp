@@ -105,8 +105,8 @@ TEST(Plugin, HasOnlyTheDevicesThatItCounted) {
   EXPECT_EQ(error_of<ValueError>([] { empty(Shape{2}, DType::float32, parse_device("sim:2")); }),
             "allocate: needs a device that is there, got sim:2, and there are 2 of sim");
   EXPECT_EQ(error_of<ValueError>([] { zeros(Shape{2}, DType::float32, parse_device("cuda:0")); }),
-            "zeros: needs a device that is there, got cuda:0\nhint: load its plug-in with "
-            "load_device_plugin()");
+            "zeros: needs a device that is there, got cuda:0\n"
+            "hint: leave it on 'cpu', or load its plug-in with load_device_plugin()");
 }
 
 TEST(Plugin, KernelOfAnotherSignatureIsRefused) {

@@ -79,7 +79,7 @@ TEST(Module, LetsMessagesCallATensorByItsPathFromTheOutermostModule) {
               (*block->linear)(ones(Shape{5, 4}));
             }),
             "linear: the last size of input must be the last of weight, got float32 [5, 4] and "
-            "float32 [3, 2] named 'block.linear.weight'");
+            "float32 [3, 2] named 'block.linear.weight'\nhint: this input needs nn.Linear(4, 3)");
 }
 
 TEST(Module, MarksParametersAndLeavesBuffersAlone) {

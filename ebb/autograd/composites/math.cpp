@@ -150,7 +150,8 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& we
     throw ShapeError(
         str("cross_entropy: target needs classes (int64) or probabilities in the "
             "shape of input, got target ",
-            ops::infer::describe(target), " for input ", ops::infer::describe(input)));
+            ops::infer::describe(target), " for input ", ops::infer::describe(input),
+            "\nhint: target.long() makes classes of it"));
   }
   return loss_of_probabilities(log_probs, target, options);
 }

@@ -174,8 +174,9 @@ const DevicePlugin* find_plugin(DeviceType type) {
 const DevicePlugin& plugin_of(const char* op, Device device) {
   const DevicePlugin* const plugin = find_plugin(device.type);
   if (plugin == nullptr) {
-    throw ValueError(str(op, ": needs a device that is there, got ", to_string(device),
-                         "\nhint: load its plug-in with load_device_plugin()"));
+    throw ValueError(
+        str(op, ": needs a device that is there, got ", to_string(device),
+            "\nhint: leave it on 'cpu', or load its plug-in with load_device_plugin()"));
   }
   const int count = slot_of(device.type).count;
   if (device.index < 0 || device.index >= count) {

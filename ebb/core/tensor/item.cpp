@@ -11,7 +11,8 @@ namespace ebb {
 
 Scalar Tensor::item_scalar() const {
   if (numel() != 1) {
-    throw ValueError(str("item: needs a tensor of one element, got shape ", describe_shape(*this)));
+    throw ValueError(str("item: needs a tensor of one element, got shape ", describe_shape(*this),
+                         "\nhint: reduce it first, as by x.mean(), or take all by x.tolist()"));
   }
   if (is_meta(*this)) throw_no_elements("item");
   const Tensor readable = host_copy(*this);

@@ -132,7 +132,8 @@ TEST(Tensor, HasNoItemUnlessItHasOneElement) {
   EXPECT_EQ(error_of<ValueError>([] {
               empty(Shape{2, 3}, DType::int8).item_scalar();
             }),
-            "item: needs a tensor of one element, got shape [2, 3]");
+            "item: needs a tensor of one element, got shape [2, 3]\n"
+            "hint: reduce it first, as by x.mean(), or take all by x.tolist()");
   EXPECT_THROW(empty(Shape{0}, DType::int8).item_scalar(), ValueError);
 }
 

@@ -51,7 +51,7 @@ MISTAKES = {
     # Devices.
     "model.to('cuda')": (lambda: nn.Linear(1, 1).to("cuda"), "hint: leave it on 'cpu'"),
     "x.cuda()": (lambda: ebb.ones(1).cuda(), "hint: leave it on 'cpu'"),
-    "device='gpu'": (lambda: ebb.ones(1, device="gpu"), "'cpu', 'cuda', 'meta' or the name of"),
+    "device='gpu'": (lambda: ebb.ones(1, device="gpu"), "or the name of a loaded plug-in"),
     # Dtypes.
     "float64 data": (
         lambda: nn.Linear(2, 2)(ebb.tensor(np.ones((1, 2)))),

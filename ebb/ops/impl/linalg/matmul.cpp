@@ -134,7 +134,9 @@ void check_linear(const Tensor& input, const Tensor& weight, const Tensor& bias)
   infer::check_same_dtype("linear", "input", input, "weight", weight);
   if (input.impl()->sizes()[input.ndim() - 1] != weight.impl()->sizes()[1]) {
     throw ShapeError(str("linear: the last size of input must be the last of weight, got ",
-                         infer::describe(input), " and ", infer::describe(weight)));
+                         infer::describe(input), " and ", infer::describe(weight),
+                         "\nhint: this input needs nn.Linear(", input.size(-1), ", ",
+                         weight.size(0), ")"));
   }
   if (!bias.defined()) return;
   infer::check_same_device("linear", input, bias);

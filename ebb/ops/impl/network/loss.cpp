@@ -113,13 +113,20 @@ struct ClassLayout {
   bool is_spread() const { return target.ndim > 1; }
 };
 
+/// What to do about a target that has a dim of size 1 where the classes are; else "".
+std::string squeezing_hint(const Tensor& target, IntSpan input_shape, const ClassLayout& layout) {
+  const bool has_classes_dim =
+      target.ndim() == static_cast<int>(input_shape.size()) && target.size(layout.class_dim) == 1;
+  return has_classes_dim ? str("\nhint: pass target.squeeze(", layout.class_dim, ")") : "";
+}
+
 void check_target(const char* op, const Tensor& target, IntSpan input_shape,
                   const ClassLayout& layout) {
   infer::check_index_dtype(op, "target", target);
   if (equal(target.sizes(), layout.target.size_span())) return;
   throw ShapeError(str(op, ": target must have the sizes of input without the classes (dim ",
                        layout.class_dim, "), got target ", infer::describe(target), " for input ",
-                       PrintShape{input_shape}));
+                       PrintShape{input_shape}, squeezing_hint(target, input_shape, layout)));
 }
 
 /// Throws the IndexError of a target that is neither a class nor ignore_index.
