@@ -1,4 +1,4 @@
-// ebb/devices/common/copy.cpp -- cast, fill and arange as element-wise kernels.
+// ebb/devices/common/copy.cpp -- cast, cat, fill and arange as element-wise kernels.
 #include "ebb/devices/common/copy.h"
 
 #include <cstring>
@@ -77,6 +77,22 @@ void run_arange(const Context& context, const Scalar& start, const Scalar& step,
   const NumberView by(step, dtype);
   const TensorView* const operands[] = {&first.view, &by.view};
   run_elementwise(work, context, out, operands);
+}
+
+void run_cat(const Context& context, std::span<const TensorView> inputs, int dim,
+             const TensorView& out) {
+  int64_t start = 0;
+  for (const TensorView& input : inputs) {
+    if (input.numel == 0) continue;
+    TensorView part = out;
+    part.data =
+        out.as<char>() + start * out.strides[dim] * static_cast<int64_t>(item_size(out.dtype));
+    part.sizes = input.sizes;
+    part.numel = input.numel;
+    part.contiguous = is_contiguous(part.shape(), {part.strides, part.ndim});
+    run_cast(context, input, part);
+    start += input.sizes[dim];
+  }
 }
 
 }  // namespace ebb::devices

@@ -1,4 +1,5 @@
-// ebb/devices/common/copy.h -- kernels that move, convert and make elements: cast, fill, arange.
+// ebb/devices/common/copy.h -- kernels that move, convert and make elements: arange, cast, cat,
+// fill.
 #pragma once
 
 #include "ebb/kernels/signatures.h"
@@ -13,5 +14,8 @@ void run_fill(const kernels::Context& context, const Scalar& value, const kernel
 /// kernels::ArangeKernel.
 void run_arange(const kernels::Context& context, const Scalar& start, const Scalar& step,
                 const kernels::TensorView& out);
+/// kernels::CatKernel: a launch for each input.
+void run_cat(const kernels::Context& context, std::span<const kernels::TensorView> inputs, int dim,
+             const kernels::TensorView& out);
 
 }  // namespace ebb::devices

@@ -26,7 +26,9 @@ enum class Family : uint8_t {
   difference_loss,
   extremum,
   fill,
+  gather,
   gemm,
+  join_sums,
   masked_scale,
   nll_loss,
   pool,
@@ -35,6 +37,7 @@ enum class Family : uint8_t {
   reduce,
   row_norm,
   scan,
+  scatter,
   softmax,
 };
 

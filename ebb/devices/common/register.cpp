@@ -8,6 +8,7 @@
 #include "ebb/devices/common/copy.h"
 #include "ebb/devices/common/dtype_text.h"
 #include "ebb/devices/common/extremum.h"
+#include "ebb/devices/common/index.h"
 #include "ebb/devices/common/loss.h"
 #include "ebb/devices/common/matmul.h"
 #include "ebb/devices/common/norm.h"
@@ -51,6 +52,7 @@ bool any(DType) { return true; }
 bool floating(DType dtype) { return is_floating(dtype); }
 bool ordered(DType dtype) { return !is_complex(dtype); }
 bool numeric(DType dtype) { return ordered(dtype) && dtype != DType::boolean; }
+bool not_half(DType dtype) { return !is_half(dtype); }
 
 void add_pointwise(const Registrar& kernels) {
   for (const PointwiseRow& row : pointwise_rows()) {
@@ -67,6 +69,19 @@ void add_copies(const Registrar& kernels) {
   kernels.add("cast", signature::cast, any, run_cast);
   kernels.add("fill", signature::fill, any, run_fill);
   kernels.add("arange", signature::arange, any, run_arange);
+  kernels.add("cat", signature::cat, any, run_cat);
+}
+
+void add_indexing(const Registrar& kernels) {
+  kernels.add("gather", signature::gather, any, run_gather);
+  kernels.add("index_add", signature::index_add, any, run_index_add);
+  kernels.add("index_copy", signature::index_copy, any, run_index_copy);
+  kernels.add("index_select", signature::index_select, any, run_index_select);
+  kernels.add("scatter", signature::scatter, any, run_scatter);
+  kernels.add("scatter_add", signature::scatter_add, any, run_scatter_add);
+  kernels.add("scatter_amax", signature::scatter_amax, any, run_scatter_amax);
+  kernels.add("scatter_amin", signature::scatter_amin, any, run_scatter_amin);
+  kernels.add("scatter_prod", signature::scatter_prod, not_half, run_scatter_prod);
 }
 
 void add_random(const Registrar& kernels) {
@@ -158,6 +173,7 @@ void register_kernels(DeviceType type, Driver& driver) {
   const Registrar kernels(type);
   add_pointwise(kernels);
   add_copies(kernels);
+  add_indexing(kernels);
   add_random(kernels);
   add_reductions(kernels);
   add_lines(kernels);

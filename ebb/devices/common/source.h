@@ -15,6 +15,7 @@ extern const std::string_view dropout_k;
 extern const std::string_view elements_k;
 extern const std::string_view extremum_k;
 extern const std::string_view functions_k;
+extern const std::string_view gather_k;
 extern const std::string_view gemm_local_k;
 extern const std::string_view gemm_operands_k;
 extern const std::string_view gemm_registers_k;
@@ -29,6 +30,7 @@ extern const std::string_view recurrent_k;
 extern const std::string_view reduce_k;
 extern const std::string_view row_norm_k;
 extern const std::string_view scan_k;
+extern const std::string_view scatter_k;
 extern const std::string_view softmax_k;
 
 }  // namespace ebb::devices

@@ -7,6 +7,7 @@
 #include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/signatures.h"
+#include "ebb/kernels/tables/fill.h"
 #include "ebb/kernels/tables/gather.h"
 #include "ebb/kernels/tables/index_add.h"
 #include "ebb/kernels/tables/index_copy.h"
@@ -93,8 +94,11 @@ void scatter_into(const char* op, const ScatterTable& table, const Tensor& out, 
 Tensor number_like(const char* op, const Scalar& value, const Tensor& out) {
   Tensor number = empty(IntSpan(), out.dtype(), out.device());
   alignas(16) char converted[16];
-  void* const place = is_meta(out) ? converted : number.host_data();
-  value.store_as(out.dtype(), place, op);
+  void* const place = is_on_host(out) ? number.host_data() : converted;
+  value.store_as(out.dtype(), place, op);  // refuses what the dtype cannot hold
+  if (is_on_host(out)) return number;
+  const auto fill = kernel_for(op, kernels::fill_kernels, number);
+  fill(context_of(number), value, view_of(number));
   return number;
 }
 

@@ -12,11 +12,13 @@
 #include "ebb/kernels/tables/index_copy.h"
 #include "ebb/kernels/tables/index_select.h"
 #include "ebb/kernels/tables/unravel.h"
+#include "ebb/ops/arithmetic.h"
 #include "ebb/ops/impl/copies.h"
 #include "ebb/ops/impl/index.h"
 #include "ebb/ops/impl/new_tensors.h"
 #include "ebb/ops/index_check.h"
 #include "ebb/ops/infer.h"
+#include "ebb/ops/pointwise.h"
 #include "ebb/ops/prepare.h"
 #include "ebb/ops/view_of.h"
 
@@ -141,8 +143,8 @@ struct IndexedDims {
   /// A flat index, dense, as numbers of the merged dim: checked if they are not those it holds.
   Tensor places(const char* op, const Tensor& flat) const {
     if (is_mergeable) return flat;
+    if (!is_on_host(flat)) return places_elsewhere(flat);
     Tensor out = empty(flat.sizes(), DType::int64, flat.device());
-    if (is_meta(out)) return out;
     const auto* const from = flat.data<int64_t>();
     auto* const to = out.data<int64_t>();
     for (int64_t i = 0; i < flat.numel(); ++i) {
@@ -155,6 +157,16 @@ struct IndexedDims {
       }
     }
     return out;
+  }
+  /// The same by ops of the device, for an index that was checked before.
+  Tensor places_elsewhere(const Tensor& flat) const {
+    Tensor rest = flat, sum = ops::mul(flat, Scalar(0));
+    for (int dim = own.ndim - 1; dim >= 0; --dim) {
+      const Scalar size(own.sizes[dim]);
+      sum = ops::add(sum, ops::mul(ops::remainder(rest, size), Scalar(own.strides[dim])));
+      rest = ops::floor_divide(rest, size);
+    }
+    return sum;
   }
   /// The shape of what an index with these sizes selects.
   Shape result(IntSpan index) const {

@@ -1,0 +1,74 @@
+# tests/python/opencl/test_index.py -- what rows of the op table do not know of indexing on a
+# device: many duplicates in order, half types, and the same bits every time.
+import pytest
+
+import ebb
+
+DTYPES = [ebb.float16, ebb.bfloat16, ebb.float32, ebb.float64, ebb.int32]
+
+
+def numbers(*shape, dtype):
+    return (ebb.randn(*shape) * 8).to(dtype)
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    ebb.manual_seed(5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("width", [1, 3, 64, 96])
+def test_duplicates_add_up_as_on_the_cpu(width, dtype, opencl):
+    index = ebb.randint(0, 7, (500,))
+    start, source = numbers(9, width, dtype=dtype), numbers(500, width, dtype=dtype)
+    here = start.index_add(0, index, source)
+    there = start.to(opencl).index_add(0, index.to(opencl), source.to(opencl))
+    assert there.tolist() == here.tolist()  # one after the other, in the same order
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_scatter_add_is_that_of_the_cpu(dim, dtype, opencl):
+    start, source = numbers(6, 5, 7, dtype=dtype), numbers(6, 5, 7, dtype=dtype)
+    index = ebb.randint(0, 3, (6, 5, 7))
+    here = start.scatter_add(dim, index, source)
+    there = start.to(opencl).scatter_add(dim, index.to(opencl), source.to(opencl))
+    assert there.tolist() == here.tolist()
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_of_duplicates_the_last_stays(transposed, opencl):
+    index = ebb.randint(0, 4, (300,))
+    source = (
+        numbers(8, 300, dtype=ebb.float32).T if transposed else numbers(300, 8, dtype=ebb.int64)
+    )
+    start = ebb.zeros(5, 8, dtype=source.dtype)
+    here = start.index_copy(0, index, source)
+    there = start.to(opencl).index_copy(0, index.to(opencl), source.to(opencl))
+    assert there.tolist() == here.tolist()
+
+
+@pytest.mark.parametrize("padding_idx", [-1, 2])
+def test_gradients_of_an_embedding_are_those_of_the_cpu(padding_idx, opencl):
+    weight, tokens = numbers(50, 32, dtype=ebb.float32), ebb.randint(0, 50, (8, 40))
+    grads = []
+    for device in ("cpu", opencl, opencl):
+        own = weight.to(device).detach().requires_grad_()
+        rows = ebb.embedding(own, tokens.to(device), padding_idx)
+        rows.backward(ebb.sin(rows.detach().cpu()).to(device))
+        grads.append(own.grad.tolist())
+    assert grads[0] == grads[1] == grads[2]
+
+
+def test_joins_of_tensors_and_slices_without_elements(opencl):
+    empty, one = ebb.zeros(0, 3), ebb.ones(1, 3)
+    there = [part.to(opencl) for part in (empty, one, empty, one.T.T)]
+    assert ebb.cat(there).tolist() == [[1.0] * 3] * 2
+    none = ebb.zeros(0, dtype=ebb.int64).to(opencl)
+    assert one.to(opencl).index_select(0, none).shape == (0, 3)
+    assert one.to(opencl).index_add(0, none, empty.to(opencl)).tolist() == [[1.0] * 3]
+
+
+def test_a_wrong_index_is_an_error(opencl):
+    with pytest.raises(IndexError, match="got 4 at position"):
+        ebb.ones(3, 2).to(opencl).index_select(0, ebb.tensor([0, 4]).to(opencl))
