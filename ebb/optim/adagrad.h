@@ -21,6 +21,11 @@ class EBB_API Adagrad final : public OptimizerWith<AdagradOptions> {
   StepFactors factors(int64_t steps) const override;
   Tensor usable(const Tensor& grad) const override;
   void update(const StepFactors& factors, const StepOperands& operands) const override;
+  bool has_step(const kernels::StepTable& table) const override { return table.adagrad != nullptr; }
+  void queue_step(const kernels::StepTable& table, const kernels::Context& context,
+                  const StepFactors& factors, const StepOperands& operands) const override {
+    table.adagrad(context, options(), factors, operands);
+  }
 };
 
 }  // namespace ebb::optim

@@ -26,6 +26,11 @@ class EBB_API Adam : public OptimizerWith<AdamOptions> {
   bool needs_state(size_t which) const override;
   StepFactors factors(int64_t steps) const override;
   void update(const StepFactors& factors, const StepOperands& operands) const override;
+  bool has_step(const kernels::StepTable& table) const override { return table.adam != nullptr; }
+  void queue_step(const kernels::StepTable& table, const kernels::Context& context,
+                  const StepFactors& factors, const StepOperands& operands) const override {
+    table.adam(context, options(), decay_, factors, operands);
+  }
 
  private:
   WeightDecay decay_;

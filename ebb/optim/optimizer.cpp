@@ -44,13 +44,15 @@ void check_parameter(const char* op, size_t index, const Tensor& parameter) {
 
 /// A parameter with its gradient, both as contiguous memory.
 struct Optimizer::Target {
-  // All tensors but `made` are memory of the CPU: of a parameter on a device, copies.
+  // All tensors but `made` are memory of the CPU, of a parameter on a device copies; or, if the
+  // step is queued there, memory of the device.
   size_t index = 0;  // in parameters_
   Tensor values;     // the parameter, or a packed copy if it is a strided view
   Tensor grad;
   Tensor rows;  // if the gradient stores some only: `values`, `grad` and `state` are theirs
   std::array<Tensor, kMaxStates> state;
   std::array<Tensor, kMaxStates> made;  // fresh state, kept apart until all of it is made
+  bool is_queued = false;
   StepFactors factors;
   StepOperands operands;
 };
@@ -110,7 +112,19 @@ void Optimizer::step() {
   parallel_over_arrays(ends, kGrain, [&](int64_t, size_t i, int64_t begin, int64_t end) {
     update_part(targets[i], begin, end);
   });
-  for (const Target& target : targets) finish(target);
+  for (const Target& target : targets) {
+    if (target.is_queued) queue_on_device(target);
+    finish(target);
+  }
+}
+
+/// Whether the parameter's device has the step. The gradient's rows, if it stores some only, and
+/// complex numbers are stepped on the CPU.
+bool Optimizer::steps_in_place(const Tensor& parameter, const Tensor& grad) const {
+  if (!ops::is_elsewhere(parameter) || !is_strided(grad)) return false;
+  const kernels::StepTable& table = kernels::step_table(backend_of(parameter.device()));
+  return has_step(table) && table.takes(parameter.device(), parameter.dtype()) &&
+         grad.device() == parameter.device();
 }
 
 std::vector<Optimizer::Target> Optimizer::collect_targets() const {
@@ -128,7 +142,13 @@ std::vector<Optimizer::Target> Optimizer::collect_targets() const {
       target.values = parameters_[i];
       continue;
     }
-    // The update rules are kernels of the CPU: what is elsewhere comes here and goes back.
+    if (steps_in_place(parameters_[i], grad)) {
+      target.is_queued = true;
+      target.values = ops::impl::contiguous(parameters_[i]);
+      take_gradient(target, ops::impl::contiguous(grad));
+      continue;
+    }
+    // Other rules are kernels of the CPU alone: what is elsewhere comes here and goes back.
     if (ops::is_elsewhere(parameters_[i])) {
       const ops::CpuFallback fallback(name_, grad.dtype(), parameters_[i].device());
     }
@@ -197,6 +217,15 @@ Tensor Optimizer::fitting_state(size_t index, size_t which) const {
                                                          : Tensor();
 }
 
+namespace {
+
+template <class Target>
+void* memory_of(const Target& target, const Tensor& tensor) {
+  return target.is_queued ? tensor.impl()->data : tensor.host_data();
+}
+
+}  // namespace
+
 std::vector<int64_t> Optimizer::lay_out(std::vector<Target>& targets) {
   std::vector<int64_t> ends;
   ends.reserve(targets.size());
@@ -216,8 +245,8 @@ std::vector<int64_t> Optimizer::lay_out(std::vector<Target>& targets) {
     target.operands.dtype = real_type_of(dtype);  // complex numbers count as pairs of real ones
     if (is_computed) {
       target.operands.count = target.values.numel() * (is_complex(dtype) ? 2 : 1);
-      target.operands.data[0] = target.values.host_data();
-      target.operands.data[1] = target.grad.host_data();
+      target.operands.data[0] = memory_of(target, target.values);
+      target.operands.data[1] = memory_of(target, target.grad);
     }
     for (size_t which = 0; which < state_names_.size(); ++which) {
       Tensor& tensor = state.tensors[which];
@@ -225,12 +254,12 @@ std::vector<int64_t> Optimizer::lay_out(std::vector<Target>& targets) {
       if (!is_computed || !tensor.defined() || !keeps_state(target.index, which)) continue;
       target.state[which] = state_of(target, tensor);
       if (which == master_index()) {
-        target.operands.master = target.state[which].data<float>();
+        target.operands.master = static_cast<float*>(memory_of(target, target.state[which]));
       } else {
-        target.operands.data[2 + which] = target.state[which].host_data();
+        target.operands.data[2 + which] = memory_of(target, target.state[which]);
       }
     }
-    elements += target.operands.count;
+    if (!target.is_queued) elements += target.operands.count;  // else nothing is left to do here
     ends.push_back(elements);
   }
   return ends;
@@ -238,11 +267,24 @@ std::vector<int64_t> Optimizer::lay_out(std::vector<Target>& targets) {
 
 /// What the kernel gets of a tensor of the state.
 Tensor Optimizer::state_of(const Target& target, const Tensor& whole) const {
+  if (target.is_queued) return ops::impl::contiguous(whole);
   return host_copy(target.rows.defined() ? ops::index_select(whole, 0, target.rows) : whole);
 }
 
 void Optimizer::update_part(const Target& target, int64_t begin, int64_t end) const {
   update(target.factors, target.operands.part(begin, end));
+}
+
+/// One launch for the parameter, on the current stream of its device.
+void Optimizer::queue_on_device(const Target& target) const {
+  note_use(target.values);
+  note_use(target.grad);
+  for (const Tensor& state : target.state) {
+    if (state.defined()) note_use(state);
+  }
+  const Device device = target.values.device();
+  queue_step(kernels::step_table(backend_of(device)), ops::context_on(device), target.factors,
+             target.operands);
 }
 
 /// Brings rows back to where they came from.

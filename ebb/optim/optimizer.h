@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "ebb/core/tensor/tensor.h"
+#include "ebb/kernels/step_table.h"
 #include "ebb/optim/options.h"
 
 namespace ebb::optim {
@@ -90,6 +91,10 @@ class EBB_API Optimizer {
   virtual Tensor usable(const Tensor& grad) const;
   /// Updates one piece. Called from several threads; must not throw.
   virtual void update(const StepFactors& factors, const StepOperands& operands) const = 0;
+  /// Whether the table of a device has this step, and how it is queued there for a whole parameter.
+  virtual bool has_step(const kernels::StepTable& /*table*/) const { return false; }
+  virtual void queue_step(const kernels::StepTable& /*table*/, const kernels::Context& /*context*/,
+                          const StepFactors& /*factors*/, const StepOperands& /*operands*/) const {}
 
   mutable std::mutex mutex_;
 
@@ -104,9 +109,11 @@ class EBB_API Optimizer {
   struct Target;
 
   std::vector<Target> collect_targets() const;
+  bool steps_in_place(const Tensor& parameter, const Tensor& grad) const;
   void make_missing_state(std::vector<Target>& targets) const;
   std::vector<int64_t> lay_out(std::vector<Target>& targets);
   void update_part(const Target& target, int64_t begin, int64_t end) const;
+  void queue_on_device(const Target& target) const;
   Tensor state_of(const Target& target, const Tensor& whole) const;
   void take_gradient(Target& target, const Tensor& grad) const;
   size_t master_index() const { return state_names_.size() - 1; }

@@ -18,6 +18,11 @@ class EBB_API RMSprop final : public OptimizerWith<RMSpropOptions> {
  protected:
   bool needs_state(size_t which) const override;
   void update(const StepFactors& factors, const StepOperands& operands) const override;
+  bool has_step(const kernels::StepTable& table) const override { return table.rmsprop != nullptr; }
+  void queue_step(const kernels::StepTable& table, const kernels::Context& context,
+                  const StepFactors& factors, const StepOperands& operands) const override {
+    table.rmsprop(context, options(), factors, operands);
+  }
 };
 
 }  // namespace ebb::optim

@@ -22,6 +22,11 @@ class EBB_API SGD final : public OptimizerWith<SGDOptions> {
   /// Sparse gradients: plain SGD updates their rows; with momentum all rows move, as ever.
   Tensor usable(const Tensor& grad) const override;
   void update(const StepFactors& factors, const StepOperands& operands) const override;
+  bool has_step(const kernels::StepTable& table) const override { return table.sgd != nullptr; }
+  void queue_step(const kernels::StepTable& table, const kernels::Context& context,
+                  const StepFactors& factors, const StepOperands& operands) const override {
+    table.sgd(context, options(), factors, operands);
+  }
 };
 
 }  // namespace ebb::optim

@@ -31,6 +31,7 @@ enum class Family : uint8_t {
   join_sums,
   masked_scale,
   nll_loss,
+  optim,
   pool,
   random,
   recurrent,

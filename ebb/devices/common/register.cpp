@@ -12,6 +12,7 @@
 #include "ebb/devices/common/loss.h"
 #include "ebb/devices/common/matmul.h"
 #include "ebb/devices/common/norm.h"
+#include "ebb/devices/common/optim.h"
 #include "ebb/devices/common/pointwise.h"
 #include "ebb/devices/common/pool.h"
 #include "ebb/devices/common/random.h"
@@ -175,6 +176,7 @@ void register_kernels(DeviceType type, Driver& driver) {
   add_copies(kernels);
   add_indexing(kernels);
   add_random(kernels);
+  kernels::step_table(backend_of(type)) = step_functions();
   add_reductions(kernels);
   add_lines(kernels);
   add_losses(kernels);

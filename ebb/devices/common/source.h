@@ -21,6 +21,7 @@ extern const std::string_view gemm_operands_k;
 extern const std::string_view gemm_registers_k;
 extern const std::string_view lines_k;
 extern const std::string_view nll_loss_k;
+extern const std::string_view optim_k;
 extern const std::string_view philox_k;
 extern const std::string_view pointwise_k;
 extern const std::string_view pool_k;

@@ -1,0 +1,11 @@
+// ebb/devices/common/optim.h -- steps of optimizers: kernels/optim.k, one launch per parameter.
+#pragma once
+
+#include "ebb/kernels/step_table.h"
+
+namespace ebb::devices {
+
+/// All steps that the kernels know.
+kernels::StepTable step_functions();
+
+}  // namespace ebb::devices
