@@ -8,6 +8,13 @@
 
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/variable.h"
+#include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/clamp.h"
+#include "ebb/autograd/ops/div.h"
+#include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/norm.h"
+#include "ebb/autograd/ops/stack.h"
 #include "ebb/core/base/error.h"
 #include "ebb/core/base/location.h"
 #include "ebb/core/runtime/parallel_arrays.h"
@@ -16,8 +23,13 @@
 #include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/sparse.h"
 #include "ebb/kernels/cpu/pointwise/clip.h"
+#include "ebb/kernels/tables/mul.h"
+#include "ebb/kernels/tables/norm.h"
+#include "ebb/ops/copy.h"
 #include "ebb/ops/creation.h"
+#include "ebb/ops/fallback.h"
 #include "ebb/ops/impl/copies.h"
+#include "ebb/ops/pointwise.h"
 #include "ebb/ops/prepare.h"
 #include "ebb/ops/sparse.h"
 
@@ -135,6 +147,56 @@ Tensor norm_tensor(const Gradients& gradients, double norm) {
   return ops::full(Shape{}, norm, dtype, device);
 }
 
+// ---- on a device: ops queued there, and nothing waits ----------------------------------------
+
+/// The gradients, if all are strided real ones of one device that has kernels for this; else none.
+std::vector<Tensor> gradients_elsewhere(const std::vector<Tensor>& parameters) {
+  std::vector<Tensor> found;
+  for (const Tensor& parameter : parameters) {
+    if (!parameter.defined()) return {};
+    const Tensor grad = grad_of(parameter);
+    if (!grad.defined()) continue;
+    const bool fits = ops::is_elsewhere(grad) && !is_meta(grad) && is_strided(grad) &&
+                      is_floating(grad.dtype()) && ops::has_kernel(kernels::norm_kernels, grad) &&
+                      ops::has_kernel(kernels::mul_kernels, grad);
+    if (!fits || (!found.empty() && grad.device() != found[0].device())) return {};
+    found.push_back(detached(grad));
+  }
+  return found;
+}
+
+/// The norm over all gradients, as a tensor of their device: in float32, or float64 if one is.
+Tensor queued_norm(const std::vector<Tensor>& grads, double norm_type) {
+  DType dtype = DType::float32;
+  for (const Tensor& grad : grads) {
+    if (grad.dtype() == DType::float64) dtype = DType::float64;
+  }
+  std::vector<Tensor> norms;
+  norms.reserve(grads.size());
+  for (const Tensor& grad : grads) {
+    if (grad.numel() == 0) continue;
+    const DType own = grad.dtype() == DType::float64 ? grad.dtype() : DType::float32;
+    norms.push_back(cast(ebb::norm(grad, norm_type, std::nullopt, false, own), dtype));
+  }
+  if (norms.empty()) return ops::full(Shape{}, 0.0, dtype, grads[0].device());
+  return ebb::norm(stack(norms, 0), norm_type);
+}
+
+/// Multiplies all gradients by max_norm / norm, or by 1 where that is more. NaN stays.
+void queue_scaling(const char* op, const std::vector<Tensor>& grads, double max_norm,
+                   const Tensor& norm) {
+  for (const Tensor& grad : grads) ops::check_writable(op, grad);
+  const Tensor factor =
+      clamp(div(Scalar(max_norm), add(norm, Scalar(1e-6))), std::nullopt, Scalar(1.0));
+  for (const Tensor& grad : grads) {
+    if (is_half(grad.dtype())) {  // a small factor is none of that type
+      ops::impl::copy_(grad, mul(cast(grad, factor.dtype()), factor));
+    } else {
+      ops::mul_(grad, cast(factor, grad.dtype()));
+    }
+  }
+}
+
 }  // namespace
 
 Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type,
@@ -145,6 +207,15 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
   if (!(max_norm >= 0)) throw ValueError(str(op, ": needs max_norm >= 0, got ", max_norm));
   if (!(norm_type > 0)) throw ValueError(str(op, ": needs norm_type > 0, got ", norm_type));
   const NoGradGuard no_grad;
+  if (const auto grads = gradients_elsewhere(parameters); !grads.empty()) {
+    const Tensor norm = queued_norm(grads, norm_type);
+    if (error_if_nonfinite) {  // the question waits for the answer
+      const double found = ops::to_device(norm, Device{}).item<double>();
+      if (!std::isfinite(found)) throw_not_finite(gradients_of(op, parameters), found);
+    }
+    queue_scaling(op, grads, max_norm, norm);
+    return norm;
+  }
   const Gradients gradients = gradients_of(op, parameters);
   const double norm = norm_of(gradients, norm_type);
   if (error_if_nonfinite && !std::isfinite(norm)) throw_not_finite(gradients, norm);
