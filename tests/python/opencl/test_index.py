@@ -72,3 +72,13 @@ def test_joins_of_tensors_and_slices_without_elements(opencl):
 def test_a_wrong_index_is_an_error(opencl):
     with pytest.raises(IndexError, match="got 4 at position"):
         ebb.ones(3, 2).to(opencl).index_select(0, ebb.tensor([0, 4]).to(opencl))
+
+
+@pytest.mark.parametrize("dtype", [ebb.bool, ebb.int32, ebb.float16, ebb.float64], ids=str)
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_gather_takes_any_strides(dim, dtype, opencl):
+    x, index = numbers(5, 4, 6, dtype=dtype).permute(2, 0, 1), ebb.randint(0, 4, (3, 2, 4))
+    there = x.to(opencl).gather(dim, index.to(opencl))
+    assert there.tolist() == x.gather(dim, index).tolist()
+    there = x.permute(1, 2, 0).to(opencl).permute(2, 0, 1).gather(dim, index.to(opencl))
+    assert there.tolist() == x.gather(dim, index).tolist()
