@@ -131,13 +131,14 @@ void add_losses(const Registrar& kernels) {
   kernels.add("difference_loss", signature::difference_loss, floating, run_difference_loss);
   kernels.add("difference_loss_backward", signature::difference_loss_backward, floating,
               run_difference_loss_backward);
-  kernels.add("log_softmax", signature::log_softmax, floating, run_log_softmax);
+  // Of integers too: with a dtype= the op converts them first.
+  kernels.add("log_softmax", signature::log_softmax, ordered, run_log_softmax);
   kernels.add("log_softmax_backward", signature::log_softmax_backward, floating,
               run_log_softmax_backward);
   kernels.add("logsumexp", signature::logsumexp, floating, run_logsumexp);
   kernels.add("nll_loss", signature::nll_loss, floating, run_nll_loss);
   kernels.add("nll_loss_backward", signature::nll_loss_backward, floating, run_nll_loss_backward);
-  kernels.add("softmax", signature::softmax, floating, run_softmax);
+  kernels.add("softmax", signature::softmax, ordered, run_softmax);
   kernels.add("softmax_backward", signature::softmax_backward, floating, run_softmax_backward);
 }
 

@@ -36,6 +36,15 @@ def test_softmax_of_long_lines_of_any_strides(name, dtype, opencl):
     compare(lambda x: function(x, 0), (300, 2, 3), device=opencl, dtype=dtype, permuted=True)
 
 
+def test_softmax_converts_integers_on_the_device(opencl):
+    x = ebb.arange(12).view(3, 4)
+    for function in (ebb.softmax, ebb.log_softmax):
+        there = function(x.to(opencl), 1, dtype=ebb.float32)
+        ebb.testing.assert_close(there.cpu(), function(x, 1, dtype=ebb.float32))
+        with pytest.raises(ebb.errors.DTypeError, match="needs a floating dtype"):
+            function(x.to(opencl), 1)
+
+
 @pytest.mark.parametrize("dim", [(0, 2), (1,), (0, 1, 2)])
 def test_variances_over_several_dims(dim, opencl):
     compare(lambda x: ebb.var(x, dim), (40, 50, 60), device=opencl)
