@@ -1,4 +1,8 @@
 // ebb/devices/kernels/prelude.cu -- the common dialect in CUDA C++; its twin is prelude.cl.
+//
+// Compiled by NVRTC, which reads no header.
+#pragma nv_diag_suppress 177  // a specialisation does not use every function and variable
+#pragma nv_diag_suppress 186  // and may compare numbers without sign with 0
 #define EBB_KERNEL(name) extern "C" __global__ void __launch_bounds__(EBB_GROUP_SIZE) name
 #define EBB_FUNCTION static __device__ inline
 #define EBB_GLOBAL
@@ -23,6 +27,9 @@ typedef unsigned short f16;
 typedef unsigned short bf16;
 typedef float f32;
 typedef double f64;
+
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fc00000)
 
 EBB_FUNCTION u32 bits_of_float(float value) { return __float_as_uint(value); }
 EBB_FUNCTION float float_of_bits(u32 bits) { return __uint_as_float(bits); }
