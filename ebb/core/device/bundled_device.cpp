@@ -16,6 +16,7 @@ namespace ebb::detail {
 namespace {
 
 constexpr std::string_view kOpencl = "opencl";
+constexpr std::string_view kCuda = "cuda";
 
 // Here and not in the libraries: the environment is checked against the list before they are
 // loaded.
@@ -30,6 +31,24 @@ const FlagEntry cache_entry({
     .type = FlagType::text,
     .fallback = "~/.cache/ebb/kernels",
     .doc = "The folder that keeps compiled kernels of devices; 0 for none.",
+});
+const FlagEntry sync_entry({
+    .name = "device_sync",
+    .type = FlagType::boolean,
+    .fallback = "false",
+    .doc = "Whether each call of a device waits until its work is done.",
+});
+const FlagEntry cuda_entry({
+    .name = "cuda_library",
+    .type = FlagType::text,
+    .fallback = "libcuda.so.1",
+    .doc = "The library of CUDA's driver; empty for that of the system.",
+});
+const FlagEntry nvrtc_entry({
+    .name = "nvrtc_library",
+    .type = FlagType::text,
+    .fallback = "libnvrtc.so",
+    .doc = "The library that compiles kernels for CUDA; empty for the first one found.",
 });
 
 /// The folder of the library, or program, that this code is part of.
@@ -49,13 +68,29 @@ bool is_registered(std::string_view name) {
   return false;
 }
 
+/// Whether this machine can have a device of CUDA at all.
+bool has_cuda_driver() {
+  static const bool is_found = [] {
+    std::string path(flag_in_environment("cuda_library"));
+    if (path.empty()) path = "libcuda.so.1";
+    return dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr;
+  }();
+  return is_found;
+}
+
 }  // namespace
 
 void load_bundled_plugin(std::string_view name) {
-  if (name != kOpencl || is_registered(name)) return;
+  if ((name != kOpencl && name != kCuda) || is_registered(name)) return;
   const std::string path = str(own_folder(), "/libebb_", name, ".so");
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) {
+  const bool is_there = ::stat(path.c_str(), &status) == 0;
+  if (name == kCuda) {
+    // Programs name it to ask whether it is there, and another plug-in may bear the name.
+    if (is_there && has_cuda_driver()) load_device_plugin(path);
+    return;
+  }
+  if (!is_there) {
     throw ValueError(str("device: '", name, "' needs its plug-in, got no file ", path,
                          "\nhint: build ebb with -DEBB_OPENCL=ON, which needs the OpenCL headers"));
   }

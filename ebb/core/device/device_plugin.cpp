@@ -14,6 +14,7 @@
 
 #include "ebb/core/base/error.h"
 #include "ebb/core/base/quotes.h"
+#include "ebb/core/device/device_extras.h"
 #include "ebb/core/device/meta_type.h"
 
 namespace ebb {
@@ -162,6 +163,8 @@ DeviceType load_device_plugin(const std::string& path) {
   }
   const DeviceType type = register_device(entry());
   loaded.emplace(library, type);
+  const auto extras = reinterpret_cast<DeviceExtrasEntry>(dlsym(library, "ebb_device_extras"));
+  if (extras != nullptr) detail::note_extras(type, extras());
   const auto ready = reinterpret_cast<DeviceLoadedEntry>(dlsym(library, "ebb_device_loaded"));
   if (ready != nullptr) ready(type);
   return type;

@@ -1,6 +1,8 @@
 // ebb/devices/common/driver.cpp -- which back end this library is.
 #include "ebb/devices/common/driver.h"
 
+#include "ebb/core/base/flags.h"
+
 namespace ebb::devices {
 namespace {
 
@@ -10,5 +12,10 @@ Driver* current = nullptr;  // set while the plug-in is loaded, before there is 
 
 Driver& driver() { return *current; }
 void set_driver(Driver& driver) { current = &driver; }
+
+bool is_synchronous() {
+  static const bool is_asked = flag_in_environment("device_sync", false);
+  return is_asked;
+}
 
 }  // namespace ebb::devices

@@ -71,6 +71,10 @@ class Driver {
 Driver& driver();
 void set_driver(Driver& driver);
 
+/// Whether EBB_DEVICE_SYNC asks that each call waits until its work is done, so that an error is
+/// that of the op that made it.
+bool is_synchronous();
+
 /// Memory between two kernels of one op: goes back in stream order at the end of the scope.
 class Scratch {
  public:

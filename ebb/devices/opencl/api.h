@@ -5,18 +5,15 @@
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>
 
-#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
 
+#include "ebb/devices/common/failure.h"
+
 namespace ebb::opencl {
 
-/// What a call of OpenCL, or of the plug-in, failed with. Never leaves the library as such.
-class Failure : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+using devices::Failure;
 
 /// "CL_OUT_OF_RESOURCES", or the number.
 std::string name_of_status(cl_int status);

@@ -122,6 +122,26 @@ devices::Traits traits_of(cl_device_id id) {
   return traits;
 }
 
+devices::MemorySource source_of(OpenclDevice& device) {
+  constexpr cl_uint kAlignment = 128;
+  const cl_context context = device.context;
+  return {.call = "clSVMAlloc",
+          .total_bytes = device.total_bytes,
+          .allocate =
+              [context](size_t bytes) {
+                return clSVMAlloc(context, CL_MEM_READ_WRITE, bytes, kAlignment);
+              },
+          .free = [context](void* memory) { clSVMFree(context, memory); },
+          .finish = [&device] { finish(device); }};
+}
+
+void* allocate_on_host(size_t bytes) {
+  constexpr size_t kAlignment = 64;
+  void* const memory = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) & ~(kAlignment - 1));
+  if (memory == nullptr) throw Failure(str("staging: the host has no ", bytes, " bytes"));
+  return memory;
+}
+
 std::unique_ptr<OpenclDevice> make_device(const Found& found, cl_context context, int index) {
   auto device = std::make_unique<OpenclDevice>();
   device->index = index;
@@ -132,9 +152,9 @@ std::unique_ptr<OpenclDevice> make_device(const Found& found, cl_context context
           text_info(found.id, CL_DRIVER_VERSION));
   device->traits = traits_of(found.id);
   device->total_bytes = info<cl_ulong>(found.id, CL_DEVICE_GLOBAL_MEM_SIZE);
-  device->memory = std::make_unique<MemoryPool>(context, device->total_bytes,
-                                                [own = device.get()] { finish(*own); });
-  device->staging = std::make_unique<StagingPool>();
+  device->memory = std::make_unique<devices::MemoryPool>(source_of(*device));
+  device->staging = std::make_unique<devices::StagingPool>(
+      devices::HostSource{allocate_on_host, [](void* memory) { std::free(memory); }});
   new_queue(*device);
   return device;
 }
@@ -206,6 +226,10 @@ Queue& new_queue(OpenclDevice& device) {
   const std::lock_guard lock(device.mutex);
   device.queues.push_back(std::move(queue));
   return *device.queues.back();
+}
+
+void wait_if_asked(Queue& queue) {
+  if (devices::is_synchronous()) check(clFinish(queue.handle), "clFinish");
 }
 
 void finish(OpenclDevice& device) {

@@ -14,8 +14,9 @@
 #include <vector>
 
 #include "ebb/devices/common/driver.h"
+#include "ebb/devices/common/memory_pool.h"
+#include "ebb/devices/common/staging_pool.h"
 #include "ebb/devices/opencl/api.h"
-#include "ebb/devices/opencl/memory.h"
 
 namespace ebb::opencl {
 
@@ -44,8 +45,8 @@ struct OpenclDevice {
   std::string name;              // with version and driver: part of the key of compiled programs
   devices::Traits traits;
   uint64_t total_bytes = 0;
-  std::unique_ptr<MemoryPool> memory;
-  std::unique_ptr<StagingPool> staging;
+  std::unique_ptr<devices::MemoryPool> memory;
+  std::unique_ptr<devices::StagingPool> staging;
   std::mutex mutex;                            // guards `queues`
   std::vector<std::unique_ptr<Queue>> queues;  // the first is the default one
 };
@@ -58,6 +59,8 @@ OpenclDevice& device_at(int index);
 void refuse_fork();
 
 Queue& new_queue(OpenclDevice& device);
+/// Waits for the queue if EBB_DEVICE_SYNC asks for it.
+void wait_if_asked(Queue& queue);
 /// Waits for all queues of the device. Throws Failure.
 void finish(OpenclDevice& device);
 

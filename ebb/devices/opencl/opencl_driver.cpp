@@ -148,6 +148,7 @@ void OpenclDriver::launch(const kernels::Context& context, const char* op, devic
                                  nullptr, nullptr),
           "clEnqueueNDRangeKernel");
     queue.note_command();
+    wait_if_asked(queue);
   } catch (const Failure& failure) {
     throw_failure(op, context.device, failure);
   }
@@ -156,7 +157,7 @@ void OpenclDriver::launch(const kernels::Context& context, const char* op, devic
 void* OpenclDriver::borrow(const kernels::Context& context, size_t bytes) {
   try {
     refuse_fork();
-    return device_at(context.device.index).memory->take(bytes, queue_of(context));
+    return device_at(context.device.index).memory->take(bytes, &queue_of(context));
   } catch (const Failure& failure) {
     throw OutOfMemoryError(str("allocate: needs ", bytes, " bytes for a kernel, which ",
                                to_string(context.device), " did not give: ", failure.what()));
@@ -164,7 +165,7 @@ void* OpenclDriver::borrow(const kernels::Context& context, size_t bytes) {
 }
 
 void OpenclDriver::give_back(const kernels::Context& context, void* memory, size_t bytes) noexcept {
-  device_at(context.device.index).memory->give(memory, bytes, queue_of(context));
+  device_at(context.device.index).memory->give(memory, bytes, &queue_of(context));
 }
 
 }  // namespace ebb::opencl

@@ -71,16 +71,16 @@ int device_count(int* count) {
 const char* last_error() { return last_failure().c_str(); }
 
 int allocate(int device, size_t bytes, NativeStream stream, void** memory) {
-  return guarded([&] { *memory = device_at(device).memory->take(bytes, queue_of(stream)); });
+  return guarded([&] { *memory = device_at(device).memory->take(bytes, &queue_of(stream)); });
 }
 int deallocate(int device, void* memory, size_t bytes, NativeStream stream) {
-  return guarded([&] { device_at(device).memory->give(memory, bytes, queue_of(stream)); });
+  return guarded([&] { device_at(device).memory->give(memory, bytes, &queue_of(stream)); });
 }
 int memory_info(int device, size_t* free_bytes, size_t* total_bytes) {
   return guarded([&] {
     OpenclDevice& own = device_at(device);
     *total_bytes = own.total_bytes;
-    *free_bytes = own.total_bytes - std::min(own.total_bytes, own.memory->reserved_bytes());
+    *free_bytes = own.total_bytes - std::min(own.total_bytes, own.memory->bytes().reserved);
   });
 }
 
@@ -88,11 +88,27 @@ void copy(Queue& queue, void* to, const void* from, size_t bytes, cl_event* even
   check(clEnqueueSVMMemcpy(queue.handle, CL_FALSE, to, from, bytes, 0, nullptr, event),
         "clEnqueueSVMMemcpy");
   queue.note_command();
+  wait_if_asked(queue);
 }
+
+/// Done when its event is.
+class EventCopy final : public devices::PendingCopy {
+ public:
+  explicit EventCopy(OwnedEvent event) : event_(std::move(event)) {}
+  bool is_over() override {
+    cl_int status = CL_QUEUED;
+    clGetEventInfo(event_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
+                   nullptr);
+    return status <= CL_COMPLETE;
+  }
+
+ private:
+  OwnedEvent event_;
+};
 
 int copy_to_device(int device, void* to, const void* from, size_t bytes, NativeStream stream) {
   return guarded([&] {
-    StagingPool& staging = *device_at(device).staging;
+    devices::StagingPool& staging = *device_at(device).staging;
     void* const staged = staging.take(bytes);
     std::memcpy(staged, from, bytes);
     cl_event done = nullptr;
@@ -102,7 +118,7 @@ int copy_to_device(int device, void* to, const void* from, size_t bytes, NativeS
       staging.free(staged, bytes);
       throw;
     }
-    staging.busy(staged, bytes, OwnedEvent(done));
+    staging.busy(staged, bytes, std::make_unique<EventCopy>(OwnedEvent(done)));
   });
 }
 int copy_to_host(int, void* to, const void* from, size_t bytes, NativeStream stream) {
@@ -116,11 +132,12 @@ int copy_on_device(int, void* to, int from_device, const void* from, size_t byte
     const auto length = static_cast<ptrdiff_t>(bytes);
     if (distance == 0) return;
     if (distance >= length || distance <= -length) return copy(queue, to, from, bytes, nullptr);
-    MemoryPool& memory = *device_at(from_device).memory;  // they overlap, which OpenCL refuses
-    void* const between = memory.take(bytes, queue);
+    devices::MemoryPool& memory =
+        *device_at(from_device).memory;  // they overlap, which OpenCL refuses
+    void* const between = memory.take(bytes, &queue);
     copy(queue, between, from, bytes, nullptr);
     copy(queue, to, between, bytes, nullptr);
-    memory.give(between, bytes, queue);
+    memory.give(between, bytes, &queue);
   });
 }
 int fill(int, void* memory, unsigned char value, size_t bytes, NativeStream stream) {
@@ -129,6 +146,7 @@ int fill(int, void* memory, unsigned char value, size_t bytes, NativeStream stre
     check(clEnqueueSVMMemFill(queue.handle, memory, &value, 1, bytes, 0, nullptr, nullptr),
           "clEnqueueSVMMemFill");
     queue.note_command();
+    wait_if_asked(queue);
   });
 }
 

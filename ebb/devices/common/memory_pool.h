@@ -1,0 +1,60 @@
+// ebb/devices/common/memory_pool.h -- device memory in stream order, kept for the next taker.
+//
+// A pool keeps blocks that were given back, by stream and size class: a stream is in order, so the
+// next taker on it may have a block at once. Blocks never change streams; when the device has none
+// left, all that is kept goes back to it and the request is tried once more.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace ebb::devices {
+
+/// Eight classes between a power of two and the next: at most an eighth of a block is spare.
+size_t size_class(size_t bytes);
+
+/// Where the memory of a pool comes from.
+struct MemorySource {
+  const char* call = "";  // what allocates, for messages
+  uint64_t total_bytes = 0;
+  std::function<void*(size_t bytes)> allocate;  // null if there is none left
+  std::function<void(void* memory)> free;
+  std::function<void()> finish;  // waits until the device has nothing to do
+};
+
+/// The bytes that a pool holds of its device, in use or kept.
+struct PoolBytes {
+  uint64_t reserved = 0;
+  uint64_t peak = 0;
+};
+
+/// Memory of one device. Streams are told apart by their addresses.
+class MemoryPool {
+ public:
+  explicit MemoryPool(MemorySource source) : source_(std::move(source)) {}
+
+  /// Throws Failure if the device has none left.
+  void* take(size_t bytes, const void* stream);
+  void give(void* memory, size_t bytes, const void* stream);
+  /// Gives all that nobody uses back to the device, once its streams are empty.
+  void release_kept();
+  PoolBytes bytes();
+  void reset_peak();
+
+ private:
+  using Kept = std::map<std::pair<const void*, size_t>, std::vector<void*>>;
+  void* allocate(size_t bytes);
+  void keep_again(Kept& kept);
+
+  MemorySource source_;
+  std::mutex mutex_;
+  Kept kept_;
+  PoolBytes bytes_;
+};
+
+}  // namespace ebb::devices

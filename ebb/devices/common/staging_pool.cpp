@@ -1,0 +1,58 @@
+// ebb/devices/common/staging_pool.cpp -- lending blocks, and taking them back from finished copies.
+#include "ebb/devices/common/staging_pool.h"
+
+#include <algorithm>
+
+#include "ebb/devices/common/memory_pool.h"
+
+namespace ebb::devices {
+
+void* StagingPool::take(size_t bytes) {
+  const size_t size = size_class(bytes);
+  {
+    const std::lock_guard lock(mutex_);
+    collect();
+    std::vector<void*>& kept = kept_[size];
+    if (!kept.empty()) {
+      void* const memory = kept.back();
+      kept.pop_back();
+      return memory;
+    }
+  }
+  return source_.allocate(size);
+}
+
+void StagingPool::busy(void* memory, size_t bytes, std::unique_ptr<PendingCopy> copy) {
+  const std::lock_guard lock(mutex_);
+  busy_.push_back({memory, bytes, std::move(copy)});
+}
+
+void StagingPool::free(void* memory, size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  keep(memory, bytes);
+}
+
+void StagingPool::release_kept() {
+  const std::lock_guard lock(mutex_);
+  collect();
+  for (const auto& [size, blocks] : kept_) {
+    for (void* const memory : blocks) source_.free(memory);
+  }
+  kept_.clear();
+}
+
+void StagingPool::keep(void* memory, size_t bytes) {
+  constexpr size_t kMostKept = size_t{64} << 20;
+  if (bytes > kMostKept) return source_.free(memory);
+  kept_[size_class(bytes)].push_back(memory);
+}
+
+/// Takes back what copies are done with.
+void StagingPool::collect() {
+  const auto first = std::stable_partition(busy_.begin(), busy_.end(),
+                                           [](const Busy& one) { return !one.copy->is_over(); });
+  for (auto one = first; one != busy_.end(); ++one) keep(one->memory, one->bytes);
+  busy_.erase(first, busy_.end());
+}
+
+}  // namespace ebb::devices

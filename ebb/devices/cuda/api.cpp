@@ -1,0 +1,63 @@
+// ebb/devices/cuda/api.cpp -- opens the driver's library.
+#include "ebb/devices/cuda/api.h"
+
+#include <dlfcn.h>
+
+#include <optional>
+
+#include "ebb/core/base/flags.h"
+#include "ebb/core/base/log.h"
+#include "ebb/core/base/str.h"
+
+namespace ebb::cuda {
+namespace {
+
+#define EBB_TEXT_(name) #name
+#define EBB_TEXT(name) EBB_TEXT_(name)
+
+std::optional<Api> load_api() {
+  std::string path(flag_in_environment("cuda_library"));
+  if (path.empty()) path = "libcuda.so.1";
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays open
+  if (library == nullptr) return std::nullopt;
+  Api found;
+  const char* missing = nullptr;
+#define EBB_FIND(name)                                                                 \
+  found.name = reinterpret_cast<decltype(found.name)>(dlsym(library, EBB_TEXT(name))); \
+  if (found.name == nullptr) missing = EBB_TEXT(name);
+  EBB_CUDA_FUNCTIONS(EBB_FIND)
+#undef EBB_FIND
+  if (missing == nullptr) return found;
+  EBB_LOG_AT(LogPart::general, 1,
+             str("cuda: ", path, " is not used: it has no function ", missing));
+  return std::nullopt;
+}
+
+}  // namespace
+
+const Api* find_api() {
+  static const std::optional<Api> found = load_api();
+  return found.has_value() ? &*found : nullptr;
+}
+
+const Api& api() {
+  const Api* const found = find_api();
+  if (found == nullptr) throw Failure("no driver of CUDA: libcuda.so.1 is missing, or too old");
+  return *found;
+}
+
+std::string text_of_status(CUresult status) {
+  const char* name = nullptr;
+  const char* text = nullptr;
+  if (api().cuGetErrorName(status, &name) != CUDA_SUCCESS || name == nullptr) {
+    return str("CUDA error ", static_cast<int>(status));
+  }
+  if (api().cuGetErrorString(status, &text) != CUDA_SUCCESS || text == nullptr) return name;
+  return str(name, ": ", text);
+}
+
+void check(CUresult status, const char* call) {
+  if (status != CUDA_SUCCESS) throw Failure(str(call, ": ", text_of_status(status)));
+}
+
+}  // namespace ebb::cuda

@@ -1,0 +1,149 @@
+// ebb/devices/cuda/cuda_driver.cpp -- modules from source or from disk, and their launches.
+#include "ebb/devices/cuda/cuda_driver.h"
+
+#include <array>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "ebb/core/base/error.h"
+#include "ebb/core/device/stream.h"
+#include "ebb/devices/common/disk_cache.h"
+#include "ebb/devices/common/source.h"
+#include "ebb/devices/cuda/compiler.h"
+#include "ebb/devices/cuda/device.h"
+
+namespace ebb::cuda {
+namespace {
+
+/// Owns a module of a device.
+class Module {
+ public:
+  Module(const CudaDevice& device, CUmodule handle) : device_(&device), handle_(handle) {}
+  ~Module() {
+    if (handle_ == nullptr) return;
+    const ContextScope scope(device_->context);
+    api().cuModuleUnload(handle_);
+  }
+  Module(Module&& other) noexcept
+      : device_(other.device_), handle_(std::exchange(other.handle_, nullptr)) {}
+  Module& operator=(Module&&) = delete;
+  CUmodule get() const { return handle_; }
+
+ private:
+  const CudaDevice* device_;
+  CUmodule handle_;
+};
+
+class CudaKernel final : public devices::Kernel {
+ public:
+  CudaKernel(Module module, CUfunction function)
+      : module_(std::move(module)), function_(function) {}
+  CUfunction handle() const { return function_; }
+
+ private:
+  Module module_;
+  CUfunction function_;
+};
+
+/// Needs the device's context. Reads to the end of `image`: PTX ends with a 0, code knows its size.
+std::optional<Module> load_module(const CudaDevice& device, const std::string& image) {
+  CUmodule handle = nullptr;
+  if (api().cuModuleLoadData(&handle, image.c_str()) != CUDA_SUCCESS) return std::nullopt;
+  return Module(device, handle);
+}
+
+Module module_for(const CudaDevice& device, const char* op, const std::string& source) {
+  const bool may_fuse = source.find("EBB_FUSED") != std::string::npos;
+  const Target target{device.capability_major, device.capability_minor, may_fuse};
+  const std::string text = std::string(devices::prelude_cu) + source;
+  const std::string key =
+      str("cuda driver ", device.driver_version, '\n', compiler_key(target), '\n', text);
+  if (const std::optional<std::string> known = devices::load_program(key)) {
+    if (std::optional<Module> module = load_module(device, *known)) return std::move(*module);
+    devices::drop_program(key);
+  }
+  const std::string image = compile_program(op, text, target);
+  CUmodule handle = nullptr;
+  check(api().cuModuleLoadData(&handle, image.c_str()), "cuModuleLoadData");
+  Module module(device, handle);
+  devices::store_program(key, image);
+  return module;
+}
+
+[[noreturn]] void throw_failure(const char* op, Device device, const Failure& failure) {
+  throw DeviceError(str(op, ": ", to_string(device), " failed: ", failure.what()));
+}
+
+constexpr size_t kMostArguments = 64;
+
+/// What cuLaunchKernel() takes: where each argument is.
+std::array<void*, kMostArguments> places_of(std::span<const devices::Argument> arguments) {
+  if (arguments.size() > kMostArguments) throw Failure("a kernel has too many arguments");
+  std::array<void*, kMostArguments> places;
+  for (size_t index = 0; index < arguments.size(); ++index) {
+    const devices::Argument& one = arguments[index];
+    const void* const place = one.bytes == 0 ? static_cast<const void*>(&one.data) : one.data;
+    places[index] = const_cast<void*>(place);
+  }
+  return places;
+}
+
+CudaStream& stream_of(const kernels::Context& context) {
+  return *static_cast<CudaStream*>(native_stream(context.stream));
+}
+
+}  // namespace
+
+const devices::Traits& CudaDriver::traits(int device) const { return device_at(device).traits; }
+
+std::unique_ptr<devices::Kernel> CudaDriver::compile(int device, const char* op,
+                                                     const std::string& source, const char* entry) {
+  try {
+    refuse_fork();
+    const CudaDevice& own = device_at(device);
+    const ContextScope scope(own.context);
+    Module module = module_for(own, op, source);
+    CUfunction function = nullptr;
+    check(api().cuModuleGetFunction(&function, module.get(), entry), "cuModuleGetFunction");
+    return std::make_unique<CudaKernel>(std::move(module), function);
+  } catch (const Failure& failure) {
+    throw_failure(op, device_named(device), failure);
+  }
+}
+
+void CudaDriver::launch(const kernels::Context& context, const char* op, devices::Kernel& kernel,
+                        devices::Grid grid, std::span<const devices::Argument> arguments) {
+  try {
+    refuse_fork();
+    if (grid.groups > std::numeric_limits<int>::max()) {
+      throw Failure(str("a launch has at most 2147483647 groups, got ", grid.groups));
+    }
+    const CudaStream& stream = stream_of(context);
+    const ContextScope scope(stream.device->context);
+    std::array<void*, kMostArguments> places = places_of(arguments);
+    check(api().cuLaunchKernel(static_cast<CudaKernel&>(kernel).handle(),
+                               static_cast<unsigned>(grid.groups), 1, 1, grid.group_size, 1, 1, 0,
+                               stream.handle, places.data(), nullptr),
+          "cuLaunchKernel");
+    wait_if_asked(stream);
+  } catch (const Failure& failure) {
+    throw_failure(op, context.device, failure);
+  }
+}
+
+void* CudaDriver::borrow(const kernels::Context& context, size_t bytes) {
+  try {
+    refuse_fork();
+    return device_at(context.device.index).memory->take(bytes, &stream_of(context));
+  } catch (const Failure& failure) {
+    throw OutOfMemoryError(str("allocate: needs ", bytes, " bytes for a kernel, which ",
+                               to_string(context.device), " did not give: ", failure.what()));
+  }
+}
+
+void CudaDriver::give_back(const kernels::Context& context, void* memory, size_t bytes) noexcept {
+  device_at(context.device.index).memory->give(memory, bytes, &stream_of(context));
+}
+
+}  // namespace ebb::cuda

@@ -1,0 +1,60 @@
+// ebb/devices/cuda/device.h -- the GPUs in use, their streams and their memory.
+//
+// All devices that the driver shows are used (CUDA_VISIBLE_DEVICES chooses), through their primary
+// contexts, which other libraries in the process share. Streams do not wait for CUDA's own default
+// stream. A child of a fork must not use what its parent made.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "ebb/devices/common/driver.h"
+#include "ebb/devices/common/memory_pool.h"
+#include "ebb/devices/common/staging_pool.h"
+#include "ebb/devices/cuda/api.h"
+
+namespace ebb::cuda {
+
+struct CudaDevice;
+
+/// Lives as long as the process.
+struct CudaStream {
+  CudaDevice* device = nullptr;
+  CUstream handle = nullptr;
+};
+
+/// One GPU. Lives as long as the process.
+struct CudaDevice {
+  int index = 0;
+  CUdevice id = 0;
+  CUcontext context = nullptr;
+  std::string name;
+  int capability_major = 0;
+  int capability_minor = 0;
+  int multiprocessors = 0;
+  int driver_version = 0;
+  devices::Traits traits;
+  uint64_t total_bytes = 0;
+  std::unique_ptr<devices::MemoryPool> memory;
+  std::unique_ptr<devices::StagingPool> staging;     // pinned: copies run while the host goes on
+  std::mutex mutex;                                  // guards `streams`
+  std::vector<std::unique_ptr<CudaStream>> streams;  // the first is the default one
+};
+
+/// All devices, found at the first call; none where there is no driver. Throws Failure if the
+/// driver is there and fails.
+const std::vector<std::unique_ptr<CudaDevice>>& all_devices();
+CudaDevice& device_at(int index);
+/// Throws Failure in a forked child.
+void refuse_fork();
+
+CudaStream& new_stream(CudaDevice& device);
+/// Waits for the stream if EBB_DEVICE_SYNC asks for it.
+void wait_if_asked(const CudaStream& stream);
+/// Waits for all streams of the device. Throws Failure.
+void finish(CudaDevice& device);
+
+}  // namespace ebb::cuda
