@@ -1,8 +1,8 @@
 # python/ebb/cuda/__init__.py -- what is asked of CUDA, which comes as a plug-in.
-"""CUDA's devices. There are none without a plug-in of that name (``ebb.load_device_plugin``).
+"""CUDA's devices: NVIDIA's GPUs, where ebb has its plug-in and the machine a driver.
 
-What waits, seeds or frees does nothing then, so that programs may call it; what needs a device
-says that there is none.
+Where there are none, what waits, seeds or frees does nothing, so that programs may call it; what
+needs a device says that there is none.
 
 >>> ebb.cuda.is_available(), ebb.cuda.device_count()
 (False, 0)
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from ebb import _C, _devices
 from ebb._base.lazy import LazyPackage
@@ -84,6 +84,7 @@ ShortTensor = _types["ShortTensor"]
 
 def device_count() -> int:
     """Return how many there are."""
+    _C.device("cuda")  # whoever asks for it first loads its plug-in
     return _devices.device_count("cuda")
 
 
@@ -111,7 +112,7 @@ def _checked(name: str, device: Device) -> _C.device:
     if not is_available():
         raise _C.DeviceError(
             f"cuda.{name}: needs a device of CUDA, got none\n"
-            "hint: ask cuda.is_available() first, or load a plug-in with load_device_plugin()"
+            "hint: ask cuda.is_available() first; it needs a GPU with its driver, and ebb's plug-in"
         )
     return found
 
@@ -137,20 +138,36 @@ def device(device: Device) -> Iterator[None]:
 
 
 def get_device_name(device: Device = None) -> str:
-    """Return the name of a device's kind and its index."""
-    return str(_checked("get_device_name", device))
+    """Return what a device is called by its maker."""
+    return _properties("get_device_name", device).name
 
 
 def get_device_capability(device: Device = None) -> tuple[int, int]:
-    """Return the version of a device's instructions: a plug-in does not tell."""
-    _checked("get_device_capability", device)
-    raise _C.NotImplementedError("cuda.get_device_capability: plug-ins do not tell it")
+    """Return the version of a device's instructions, such as ``(9, 0)``."""
+    found = _properties("get_device_capability", device)
+    return found.major, found.minor
 
 
-def get_device_properties(device: Device = None) -> Any:
-    """Return what a device has: a plug-in does not tell."""
-    _checked("get_device_properties", device)
-    raise _C.NotImplementedError("cuda.get_device_properties: plug-ins do not tell them")
+class DeviceProperties(NamedTuple):
+    """What a device has: ``get_device_properties()``."""
+
+    name: str
+    major: int
+    minor: int
+    total_memory: int
+    multi_processor_count: int
+
+
+def get_device_properties(device: Device = None) -> DeviceProperties:
+    """Return what a device has: name, version of its instructions, bytes, multiprocessors."""
+    return _properties("get_device_properties", device)
+
+
+def _properties(function: str, device: Device) -> DeviceProperties:
+    found = _checked(function, device)
+    name, major, minor, units = _C._describe_device(f"cuda.{function}", found)
+    total = _devices.device_memory_stats(found)["total"]
+    return DeviceProperties(name, major, minor, total, units)
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
@@ -181,13 +198,14 @@ def _nothing() -> Iterator[None]:
 
 
 def manual_seed(seed: int) -> None:
-    """Seed a device's numbers: they come from the default generator, ``ebb.manual_seed``."""
-    del seed
+    """Seed a device's numbers, if there is one: by ``ebb.manual_seed``, for all come from there."""
+    if is_available():
+        _C.manual_seed(seed)
 
 
 def manual_seed_all(seed: int) -> None:
     """Do as ``manual_seed`` does."""
-    del seed
+    manual_seed(seed)
 
 
 def seed() -> None:
@@ -199,7 +217,9 @@ def seed_all() -> None:
 
 
 def empty_cache() -> None:
-    """Do nothing: memory goes back when plug-ins say so."""
+    """Give the memory that no tensor uses back to the devices, for other programs."""
+    for index in range(device_count()):
+        _C._empty_device_cache(_C.device("cuda", index))
 
 
 def ipc_collect() -> None:
@@ -223,13 +243,13 @@ def max_memory_allocated(device: Device = None) -> int:
 
 
 def memory_reserved(device: Device = None) -> int:
-    """Return ``memory_allocated(device)``."""
-    return memory_allocated(device)
+    """Return the bytes that ebb holds of a device, in tensors or for the next ones."""
+    return int(_C._reserved_device_bytes(cuda_device(device))[0]) if is_available() else 0
 
 
 def max_memory_reserved(device: Device = None) -> int:
-    """Return ``max_memory_allocated(device)``."""
-    return max_memory_allocated(device)
+    """Return the most bytes that ebb held of a device at a time."""
+    return int(_C._reserved_device_bytes(cuda_device(device))[1]) if is_available() else 0
 
 
 def reset_peak_memory_stats(device: Device = None) -> None:

@@ -7,6 +7,7 @@
 
 #include "ebb/autograd/hooks/active_run.h"
 #include "ebb/core/base/log.h"
+#include "ebb/core/device/device_extras.h"
 #include "ebb/core/device/device_plugin.h"
 #include "ebb/core/device/stream.h"
 #include "ebb/core/tensor/device_memory.h"
@@ -72,7 +73,33 @@ PyObject* memory_of(PyObject*, PyObject* device) {
 PyObject* reset_peak_of(PyObject*, PyObject* device) {
   return guarded([&] {
     reset_peak_device_memory(to_device(device));
+    reset_peak_reserved_bytes(to_device(device));
     return none();
+  });
+}
+
+/// Name, version of instructions, units: of a function that Python calls `call`.
+PyObject* describe(PyObject*, PyObject* args) {
+  return guarded([&] {
+    const char* call = nullptr;
+    PyObject* device = nullptr;
+    if (PyArg_ParseTuple(args, "sO", &call, &device) == 0) throw ErrorSet();
+    const DeviceDescription found = describe_device(call, to_device(device));
+    return checked(Py_BuildValue("(siii)", found.name, found.major, found.minor, found.units));
+  });
+}
+PyObject* empty_cache_of(PyObject*, PyObject* device) {
+  return guarded([&] {
+    const Device wanted = to_device(device);
+    without_lock([&] { empty_device_cache(wanted); });
+    return none();
+  });
+}
+PyObject* reserved_of(PyObject*, PyObject* device) {
+  return guarded([&] {
+    const ReservedBytes bytes = reserved_device_bytes(to_device(device));
+    return checked(Py_BuildValue("(KK)", static_cast<unsigned long long>(bytes.now),
+                                 static_cast<unsigned long long>(bytes.peak)));
   });
 }
 
@@ -220,6 +247,9 @@ PyMethodDef kFunctions[] = {
     {"_forget_fallback_warnings", forget_warnings, METH_NOARGS, nullptr},
     {"_device_memory_stats", memory_of, METH_O, nullptr},
     {"_reset_peak_device_memory", reset_peak_of, METH_O, nullptr},
+    {"_describe_device", describe, METH_VARARGS, nullptr},
+    {"_empty_device_cache", empty_cache_of, METH_O, nullptr},
+    {"_reserved_device_bytes", reserved_of, METH_O, nullptr},
     {"_new_stream", make_stream, METH_O, nullptr},
     {"_current_stream", get_stream, METH_O, nullptr},
     {"_set_stream", set_stream, METH_VARARGS, nullptr},
