@@ -8,8 +8,8 @@ RELEASE := build/release
 export PYTHONPATH := $(CURDIR)/$(RELEASE)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-cpp demo-score test test-long test-asan test-tsan check format bench \
-        bench-peers mutate picture wheel sdist clean
+.PHONY: help build demo demo-cpp demo-score test test-long test-cuda test-asan test-tsan check \
+        format bench bench-peers mutate picture wheel sdist clean
 
 help:  ## list the targets
 	@echo "ebb: make <target>"
@@ -39,6 +39,11 @@ test-long:  ## run the tests that take long
 	@tools/setup.sh test
 	@tools/build.sh release
 	@tools/run_tests.sh long
+
+test-cuda:  ## run the tests of devices on an NVIDIA GPU, if there is one
+	@tools/setup.sh test
+	@tools/build.sh release
+	@tools/run_tests.sh cuda
 
 test-asan:  ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@tools/setup.sh dev

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # tools/run_tests.sh -- runs the C++ and Python tests of one kind and prints one closing line each.
 #
-# Usage: tools/run_tests.sh fast|long|asan|tsan. All suites run even if one fails; the exit status
+# Usage: tools/run_tests.sh fast|long|asan|tsan|cuda. All suites run even if one fails; the exit status
 # tells whether any did. Sanitizer runs leave out the tests labelled nosan.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 readonly PYTHON=$PWD/.venv/bin/python
 # These tests get processes of their own: other plug-ins fill the places that a process has.
 readonly OPENCL=tests/python/opencl
+readonly CUDA=tests/python/cuda
 failed=()
 
 say() { printf '\n[test] %s\n' "$*"; }
@@ -47,7 +48,7 @@ run_asan() {
   local runtime
   runtime=$(clang++-14 -print-file-name=libclang_rt.asan-x86_64.so)
   LD_PRELOAD=$runtime python_tests asan -m "not long and not nosan" \
-    --ignore="$OPENCL" tests/python tests/fuzz
+    --ignore="$OPENCL" --ignore="$CUDA" tests/python tests/fuzz
 }
 
 main() {
@@ -55,21 +56,30 @@ main() {
   case $kind in
     fast)
       cpp_tests release -LE '^long$'
-      python_tests release -m "not long" --ignore="$OPENCL" tests
+      python_tests release -m "not long" --ignore="$OPENCL" --ignore="$CUDA" tests
       python_tests release -m "not long" "$OPENCL"
+      python_tests release -m "not long" "$CUDA"
       ;;
     long)
       cpp_tests release -L '^long$'
-      python_tests release -m long --ignore="$OPENCL" tests
+      python_tests release -m long --ignore="$OPENCL" --ignore="$CUDA" tests
       python_tests release -m long "$OPENCL"
+      TEST_DEVICE=stand-in python_tests release -m "not long" "$OPENCL"
       ;;
     asan) run_asan ;;
     tsan)
       export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
       cpp_tests tsan -LE '^(nosan|long)$'
       ;;
+    cuda)
+      if ! nvidia-smi -L 2>/dev/null | grep -q GPU; then
+        say "ran nothing (cuda): nvidia-smi finds no GPU on this machine"
+        exit 0
+      fi
+      TEST_DEVICE=cuda:0 python_tests release "$OPENCL"
+      ;;
     *)
-      echo "[test] error: needs fast, long, asan or tsan, got $kind" >&2
+      echo "[test] error: needs fast, long, asan, tsan or cuda, got $kind" >&2
       exit 2
       ;;
   esac

@@ -1,24 +1,39 @@
 # tests/python/opencl/conftest.py -- the plug-in is there, its programs are kept in the build
 # folder, and nothing runs on the CPU instead.
+#
+# TEST_DEVICE names another device to run these tests on: cuda:0 by `make test-cuda`, or "stand-in",
+# which is cuda:0 over what stands in for a GPU (tests/python/cuda).
 import os
 from pathlib import Path
 
 import pytest
 
 import ebb
+from tests.python.cuda import stand_in
 
 LIBRARIES = Path(ebb._C.__file__).resolve().parents[2] / "lib"
+DEVICE = os.environ.get("TEST_DEVICE", "opencl:0")
+IS_STAND_IN = DEVICE == "stand-in"
+if IS_STAND_IN:
+    DEVICE = "cuda:0"
+TYPE = DEVICE.partition(":")[0]
 
 # Read when the plug-in is loaded: compiling takes most of the time of these tests.
 os.environ["EBB_KERNEL_CACHE"] = str(LIBRARIES.parent / "kernel_cache")
 os.environ.setdefault("POCL_CACHE_DIR", str(LIBRARIES.parent / "pocl_cache"))
+if IS_STAND_IN:
+    stand_in.choose()
+
+opencl_only = pytest.mark.skipif(TYPE != "opencl", reason="of OpenCL alone")
 
 
 @pytest.fixture(autouse=True)
 def opencl():
     """Switch the fallback off; skips where the plug-in was not built."""
-    if not (LIBRARIES / "libebb_opencl.so").exists():
-        pytest.skip("the OpenCL plug-in was not built")
+    if not (LIBRARIES / f"libebb_{TYPE}.so").exists():
+        pytest.skip(f"the plug-in of {TYPE} was not built")
     ebb.set_kernel_fallback(False)
-    yield "opencl:0"
+    yield DEVICE
     ebb.set_kernel_fallback(True)
+    if IS_STAND_IN:
+        assert stand_in.StandIn().violations() == ""

@@ -10,7 +10,7 @@ import zlib
 import pytest
 
 import ebb
-from tests.python.opencl.conftest import LIBRARIES
+from tests.python.opencl.conftest import DEVICE, LIBRARIES
 from tests.python.ops.op_rows import call, inplace_of, load_rows, make_arguments, split_arguments
 from tests.python.ops.test_values import as_list, check_results, wraps_negative
 
@@ -23,7 +23,7 @@ def kernel_dtypes(name):
     """Bits of the dtypes for which the device has the kernel."""
     library = ctypes.CDLL(str(LIBRARIES / "libebb.so"))
     library.ebb_kernel_dtypes_on.restype = ctypes.c_int64
-    return library.ebb_kernel_dtypes_on(name.encode(), b"opencl:0")
+    return library.ebb_kernel_dtypes_on(name.encode(), DEVICE.encode())
 
 
 def has_kernels(row, dtype):
