@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # tools/run_tests.sh -- runs the C++ and Python tests of one kind and prints one closing line each.
 #
-# Usage: tools/run_tests.sh fast|long|asan|tsan|cuda. All suites run even if one fails; the exit status
-# tells whether any did. Sanitizer runs leave out the tests labelled nosan.
+# Usage: tools/run_tests.sh fast|long|asan|tsan|cuda. All suites run even if one fails; the exit
+# status tells whether any did. Sanitizer runs leave out the tests labelled nosan.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 readonly PYTHON=$PWD/.venv/bin/python

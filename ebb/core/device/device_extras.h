@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "ebb/core/device/device.h"
 
@@ -39,17 +38,11 @@ struct DeviceExtras {
 /// The type of the function: extern "C" and exported by the library.
 using DeviceExtrasEntry = const DeviceExtras* (*)();
 
-/// Throws ValueError unless the device is there, NotImplementedError, naming `call`, if its plug-in
-/// does not tell.
-EBB_API DeviceDescription describe_device(const char* call, Device device);
-/// Does nothing where the plug-in keeps no memory.
-EBB_API void empty_device_cache(Device device);
-/// What tensors hold where the plug-in does not tell.
-EBB_API ReservedBytes reserved_device_bytes(Device device);
-EBB_API void reset_peak_reserved_bytes(Device device);
-
 namespace detail {
-/// Called once per plug-in, before its devices are used.
+/// Keeps what a plug-in exports, before its devices are used; null is nothing. Throws ValueError
+/// for a struct of another size.
 void note_extras(DeviceType type, const DeviceExtras* extras);
+/// Null if the plug-in has none.
+const DeviceExtras* find_extras(DeviceType type);
 }  // namespace detail
 }  // namespace ebb

@@ -7,8 +7,8 @@
 
 #include "ebb/autograd/hooks/active_run.h"
 #include "ebb/core/base/log.h"
-#include "ebb/core/device/device_extras.h"
 #include "ebb/core/device/device_plugin.h"
+#include "ebb/core/device/device_questions.h"
 #include "ebb/core/device/stream.h"
 #include "ebb/core/tensor/device_memory.h"
 #include "ebb/ops/fallback.h"
