@@ -407,6 +407,7 @@ def loss(func: Function, args: Any, kwargs: Any) -> Any:
     if (
         reduction not in ("none", "mean", "sum")
         or {"size_average", "reduce"} & bound.arguments.keys()
+        or (reduction == "mean" and bound.arguments.get("weight") is not None)  # may divide by it
     ):
         raise NoRuleError
     tensors = [one for one in bound.arguments.values() if is_tensor(one)]
