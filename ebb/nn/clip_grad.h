@@ -1,8 +1,8 @@
 // ebb/nn/clip_grad.h -- bounds and unscales gradients before a step, under PyTorch's names.
 //
 // All parameters are one job for the thread pool, split by size alone: results are bitwise the same
-// for any number of threads. Gradients are written in place; parameters without one are skipped. Norms
-// of gradients on a device are queued there as ops (docs/devices.md).
+// for any number of threads. Gradients are written in place; parameters without one are skipped.
+// Norms of gradients on a device are queued there as ops (docs/devices.md).
 #pragma once
 
 #include <vector>
