@@ -21,6 +21,7 @@ enum class Family : uint8_t {
   pointwise,
   arange,
   arrange,
+  attention,
   batch_norm,
   cast,
   difference_loss,

@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "ebb/devices/common/arrange.h"
+#include "ebb/devices/common/attention.h"
 #include "ebb/devices/common/conv.h"
 #include "ebb/devices/common/copy.h"
 #include "ebb/devices/common/dtype_text.h"
@@ -161,6 +162,10 @@ void add_recurrent(const Registrar& kernels) {
 }
 
 void add_products(const Registrar& kernels) {
+  kernels.add("attention", signature::attention, floating, run_attention);
+  kernels.add("attention_backward", signature::attention_backward, floating,
+              run_attention_backward);
+  kernels.add("attention_dropout", signature::attention_dropout, floating, run_attention_dropout);
   kernels.add("conv_forward", signature::conv_forward, floating, run_conv_forward);
   kernels.add("conv_input", signature::conv_input, floating, run_conv_input);
   kernels.add("conv_weight", signature::conv_weight, floating, run_conv_weight);

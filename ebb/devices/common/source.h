@@ -9,6 +9,7 @@ namespace ebb::devices {
 extern const std::string_view prelude_cl;
 extern const std::string_view prelude_cu;
 extern const std::string_view arrange_k;
+extern const std::string_view attention_k;
 extern const std::string_view batch_norm_k;
 extern const std::string_view difference_loss_k;
 extern const std::string_view dropout_k;
