@@ -8,8 +8,8 @@ RELEASE := build/release
 export PYTHONPATH := $(CURDIR)/$(RELEASE)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-cpp demo-score test test-long test-cuda test-asan test-tsan check \
-        format bench bench-peers mutate picture wheel sdist clean
+.PHONY: help build demo demo-cpp demo-opencl demo-score test test-long test-cuda test-asan \
+        test-tsan check format bench bench-peers mutate picture wheel sdist clean
 
 help:  ## list the targets
 	@echo "ebb: make <target>"
@@ -21,6 +21,11 @@ build:  ## install what is missing and build the library and the Python package
 
 demo: build  ## train a small CNN on handwritten digits, from Python
 	@$(PYTHON) examples/digits/train.py
+
+demo-opencl:  ## the same training on an OpenCL device, PoCL where there is no other
+	@tools/setup.sh test
+	@tools/build.sh release ebb_opencl ebb_python_package
+	@$(PYTHON) examples/digits/train.py --device opencl --out build/demo-opencl
 
 demo-score: build  ## reload the weights of `make demo` and score them
 	@$(PYTHON) examples/digits/score.py

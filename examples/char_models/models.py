@@ -56,13 +56,14 @@ class CharGpt(nn.Module):
         super().__init__()
         self.characters = nn.Embedding(alphabet, width)
         self.places = nn.Embedding(length, width)
+        self.register_buffer("order", ebb.arange(length), persistent=False)
         self.blocks = nn.ModuleList([Block(width, heads, dropout) for _ in range(layers)])
         self.norm = nn.LayerNorm(width)
         self.scores = nn.Linear(width, alphabet)
 
     def forward(self, characters):
         """Return [batch, length, alphabet] for int64 [batch, length]."""
-        x = self.characters(characters) + self.places(ebb.arange(characters.shape[1]))
+        x = self.characters(characters) + self.places(self.order[: characters.shape[1]])
         for block in self.blocks:
             x = block(x)
         return self.scores(self.norm(x))

@@ -20,6 +20,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--lr", type=float, default=1e-2)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", default="cpu", help="where to train, such as opencl:0")
     parser.add_argument("--data", type=Path, default=None, help="the file of digits, if elsewhere")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "demo")
     return parser.parse_args()
@@ -46,7 +47,7 @@ def train_epoch(model, optimizer, schedule, data, batch_size: int, progress) -> 
 
 def train(arguments: argparse.Namespace, data) -> tuple[Cnn, dict[str, list[float]]]:
     """Return the trained network and its losses, one for each epoch."""
-    model = Cnn()
+    model = Cnn().to(arguments.device)
     optimizer = optim.AdamW(model.parameters(), lr=arguments.lr)
     batches = -(-len(data.train_labels) // arguments.batch_size)
     schedule = optim.lr_scheduler.OneCycleLR(
@@ -67,9 +68,11 @@ def main() -> None:
     arguments = parse_arguments()
     ebb.manual_seed(arguments.seed)
     data = ebb.data.digits.load(arguments.data)
+    there = type(data)(*(part.to(arguments.device) for part in data))
     print(f"digits: {len(data.train_labels)} images to train on, "
           f"{len(data.test_labels)} held out; ebb {ebb.__version__}")  # fmt: skip
-    model, curves = train(arguments, data)
+    model, curves = train(arguments, there)
+    model.to("cpu")
     arguments.out.mkdir(parents=True, exist_ok=True)
     chart, weights = arguments.out / "loss.svg", arguments.out / "weights.safetensors"
     ebb.viz.write_line_chart(chart, "Handwritten digits", "epoch", "cross-entropy", curves)
