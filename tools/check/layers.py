@@ -44,7 +44,7 @@ ROOMS = {
         *("rules", "composites"),
     ),
     "ebb/graph": ("layout", ""),
-    "ebb/devices": ("common", "cuda", "opencl"),
+    "ebb/devices": ("launch", "common", "cuda", "opencl"),
     "python/src": ("base", "calls", "autograd", "tensor", "parts", ""),
 }
 PACKAGES = ("python/ebb/", "codegen/", "tools/")

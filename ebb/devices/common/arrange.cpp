@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ebb/devices/common/call.h"
-#include "ebb/devices/common/source.h"
+#include "ebb/devices/launch/source.h"
 
 namespace ebb::devices {
 

@@ -13,7 +13,7 @@
 #include "ebb/core/base/str.h"
 #include "ebb/devices/common/elementwise.h"
 #include "ebb/devices/common/gemm.h"
-#include "ebb/devices/common/source.h"
+#include "ebb/devices/launch/source.h"
 
 namespace ebb::devices {
 

@@ -2,7 +2,7 @@
 #include "ebb/devices/common/call.h"
 #include "ebb/devices/common/norm.h"
 #include "ebb/devices/common/reduce.h"
-#include "ebb/devices/common/source.h"
+#include "ebb/devices/launch/source.h"
 
 namespace ebb::devices {
 

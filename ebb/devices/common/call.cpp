@@ -2,7 +2,7 @@
 #include "ebb/devices/common/call.h"
 
 #include "ebb/core/base/error.h"
-#include "ebb/devices/common/source.h"
+#include "ebb/devices/launch/source.h"
 #include "ebb/ops/view_of.h"
 
 namespace ebb::devices {

@@ -10,9 +10,9 @@
 #include <span>
 #include <string_view>
 
-#include "ebb/devices/common/dtype_text.h"
 #include "ebb/devices/common/elementwise.h"
-#include "ebb/devices/common/kernel_cache.h"
+#include "ebb/devices/launch/dtype_text.h"
+#include "ebb/devices/launch/kernel_cache.h"
 #include "ebb/kernels/tensor_view.h"
 
 namespace ebb::devices {

@@ -6,8 +6,8 @@
 #include "ebb/devices/common/conv.h"
 
 #include "ebb/devices/common/copy.h"
-#include "ebb/devices/common/driver.h"
 #include "ebb/devices/common/gemm.h"
+#include "ebb/devices/launch/driver.h"
 
 namespace ebb::devices {
 

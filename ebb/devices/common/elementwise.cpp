@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include "ebb/core/base/error.h"
-#include "ebb/devices/common/geometry.h"
-#include "ebb/devices/common/source.h"
+#include "ebb/devices/launch/geometry.h"
+#include "ebb/devices/launch/source.h"
 #include "ebb/ops/view_of.h"
 
 namespace ebb::devices {

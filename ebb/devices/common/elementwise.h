@@ -7,8 +7,8 @@
 
 #include <span>
 
-#include "ebb/devices/common/dtype_text.h"
-#include "ebb/devices/common/kernel_cache.h"
+#include "ebb/devices/launch/dtype_text.h"
+#include "ebb/devices/launch/kernel_cache.h"
 #include "ebb/kernels/tensor_view.h"
 
 namespace ebb::devices {

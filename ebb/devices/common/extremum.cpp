@@ -2,7 +2,7 @@
 #include "ebb/devices/common/extremum.h"
 
 #include "ebb/devices/common/lines.h"
-#include "ebb/devices/common/source.h"
+#include "ebb/devices/launch/source.h"
 
 namespace ebb::devices {
 

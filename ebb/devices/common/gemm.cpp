@@ -10,7 +10,7 @@
 #include "ebb/core/base/error.h"
 #include "ebb/devices/common/elementwise.h"
 #include "ebb/devices/common/reduce.h"
-#include "ebb/devices/common/source.h"
+#include "ebb/devices/launch/source.h"
 #include "ebb/ops/view_of.h"
 
 namespace ebb::devices {

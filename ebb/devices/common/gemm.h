@@ -6,7 +6,7 @@
 // blocks to fill the device: which depends on sizes and the device, never on timing.
 #pragma once
 
-#include "ebb/devices/common/geometry.h"
+#include "ebb/devices/launch/geometry.h"
 #include "ebb/kernels/signatures.h"
 
 namespace ebb::devices {

@@ -8,8 +8,8 @@
 
 #include "ebb/devices/common/call.h"
 #include "ebb/devices/common/copy.h"
-#include "ebb/devices/common/geometry.h"
-#include "ebb/devices/common/source.h"
+#include "ebb/devices/launch/geometry.h"
+#include "ebb/devices/launch/source.h"
 
 namespace ebb::devices {
 

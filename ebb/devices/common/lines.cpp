@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdlib>
 
-#include "ebb/devices/common/source.h"
+#include "ebb/devices/launch/source.h"
 
 namespace ebb::devices {
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "ebb/devices/common/call.h"
-#include "ebb/devices/common/geometry.h"
+#include "ebb/devices/launch/geometry.h"
 
 namespace ebb::devices {
 

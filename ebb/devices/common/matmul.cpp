@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "ebb/devices/common/copy.h"
-#include "ebb/devices/common/driver.h"
 #include "ebb/devices/common/gemm.h"
+#include "ebb/devices/launch/driver.h"
 
 namespace ebb::devices {
 

@@ -7,7 +7,7 @@
 #include <initializer_list>
 
 #include "ebb/devices/common/call.h"
-#include "ebb/devices/common/source.h"
+#include "ebb/devices/launch/source.h"
 
 namespace ebb::devices {
 

@@ -10,7 +10,7 @@
 
 #include "ebb/devices/common/call.h"
 #include "ebb/devices/common/copy.h"
-#include "ebb/devices/common/source.h"
+#include "ebb/devices/launch/source.h"
 #include "ebb/ops/view_of.h"
 
 namespace ebb::devices {

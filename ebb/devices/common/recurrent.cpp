@@ -12,7 +12,7 @@
 #include "ebb/devices/common/elementwise.h"
 #include "ebb/devices/common/gemm.h"
 #include "ebb/devices/common/reduce.h"
-#include "ebb/devices/common/source.h"
+#include "ebb/devices/launch/source.h"
 
 namespace ebb::devices {
 

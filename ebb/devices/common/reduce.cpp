@@ -8,8 +8,8 @@
 
 #include "ebb/core/base/error.h"
 #include "ebb/devices/common/call.h"
-#include "ebb/devices/common/geometry.h"
-#include "ebb/devices/common/source.h"
+#include "ebb/devices/launch/geometry.h"
+#include "ebb/devices/launch/source.h"
 #include "ebb/ops/view_of.h"
 
 namespace ebb::devices {

@@ -4,8 +4,8 @@
 // decides how many items share a row.
 #pragma once
 
-#include "ebb/devices/common/dtype_text.h"
-#include "ebb/devices/common/kernel_cache.h"
+#include "ebb/devices/launch/dtype_text.h"
+#include "ebb/devices/launch/kernel_cache.h"
 #include "ebb/kernels/signatures.h"
 
 namespace ebb::devices {

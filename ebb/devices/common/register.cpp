@@ -7,7 +7,6 @@
 #include "ebb/devices/common/attention.h"
 #include "ebb/devices/common/conv.h"
 #include "ebb/devices/common/copy.h"
-#include "ebb/devices/common/dtype_text.h"
 #include "ebb/devices/common/extremum.h"
 #include "ebb/devices/common/index.h"
 #include "ebb/devices/common/loss.h"
@@ -21,6 +20,7 @@
 #include "ebb/devices/common/reduce.h"
 #include "ebb/devices/common/scan.h"
 #include "ebb/devices/common/softmax.h"
+#include "ebb/devices/launch/dtype_text.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/registry.h"
 

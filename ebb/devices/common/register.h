@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ebb/core/device/device.h"
-#include "ebb/devices/common/driver.h"
+#include "ebb/devices/launch/driver.h"
 
 namespace ebb::devices {
 

@@ -3,7 +3,7 @@
 
 #include "ebb/devices/common/lines.h"
 #include "ebb/devices/common/norm.h"
-#include "ebb/devices/common/source.h"
+#include "ebb/devices/launch/source.h"
 
 namespace ebb::devices {
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "ebb/devices/common/lines.h"
-#include "ebb/devices/common/source.h"
+#include "ebb/devices/launch/source.h"
 
 namespace ebb::devices {
 

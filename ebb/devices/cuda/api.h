@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "ebb/devices/common/failure.h"
+#include "ebb/devices/launch/failure.h"
 
 namespace ebb::cuda {
 

@@ -11,7 +11,7 @@
 #include "ebb/core/base/flags.h"
 #include "ebb/core/base/log.h"
 #include "ebb/core/base/str.h"
-#include "ebb/devices/common/failure.h"
+#include "ebb/devices/launch/failure.h"
 
 namespace ebb::cuda {
 namespace {

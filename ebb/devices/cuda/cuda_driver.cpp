@@ -8,10 +8,10 @@
 
 #include "ebb/core/base/error.h"
 #include "ebb/core/device/stream.h"
-#include "ebb/devices/common/disk_cache.h"
-#include "ebb/devices/common/source.h"
 #include "ebb/devices/cuda/compiler.h"
 #include "ebb/devices/cuda/device.h"
+#include "ebb/devices/launch/disk_cache.h"
+#include "ebb/devices/launch/source.h"
 
 namespace ebb::cuda {
 namespace {

@@ -1,7 +1,7 @@
 // ebb/devices/cuda/cuda_driver.h -- devices::Driver by CUDA: compiling and launching.
 #pragma once
 
-#include "ebb/devices/common/driver.h"
+#include "ebb/devices/launch/driver.h"
 
 namespace ebb::cuda {
 

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "ebb/devices/common/driver.h"
-#include "ebb/devices/common/memory_pool.h"
-#include "ebb/devices/common/staging_pool.h"
 #include "ebb/devices/cuda/api.h"
+#include "ebb/devices/launch/driver.h"
+#include "ebb/devices/launch/memory_pool.h"
+#include "ebb/devices/launch/staging_pool.h"
 
 namespace ebb::cuda {
 

@@ -3,10 +3,10 @@
 #     cmake -DFOLDER=ebb/devices/kernels -DFILES=pointwise.k,reduce.k -DOUT=sources.cpp
 #           -P embed.cmake
 #
-# pointwise.k becomes ebb::devices::pointwise_k, declared in ebb/devices/common/source.h.
+# pointwise.k becomes ebb::devices::pointwise_k, declared in ebb/devices/launch/source.h.
 string(REPLACE "," ";" files "${FILES}")
 set(text "// ebb/devices/kernels/sources.cpp -- generated from ebb/devices/kernels: their texts.\n"
-         "#include \"ebb/devices/common/source.h\"\n\nnamespace ebb::devices {\n\n")
+         "#include \"ebb/devices/launch/source.h\"\n\nnamespace ebb::devices {\n\n")
 string(CONCAT text ${text})
 foreach(file IN LISTS files)
   string(MAKE_C_IDENTIFIER ${file} name)

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "ebb/devices/common/failure.h"
+#include "ebb/devices/launch/failure.h"
 
 namespace ebb::opencl {
 

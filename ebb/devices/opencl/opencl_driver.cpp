@@ -6,8 +6,8 @@
 
 #include "ebb/core/base/error.h"
 #include "ebb/core/device/stream.h"
-#include "ebb/devices/common/disk_cache.h"
-#include "ebb/devices/common/source.h"
+#include "ebb/devices/launch/disk_cache.h"
+#include "ebb/devices/launch/source.h"
 #include "ebb/devices/opencl/device.h"
 
 namespace ebb::opencl {

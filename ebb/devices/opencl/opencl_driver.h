@@ -1,7 +1,7 @@
 // ebb/devices/opencl/opencl_driver.h -- devices::Driver by OpenCL: compiling and launching.
 #pragma once
 
-#include "ebb/devices/common/driver.h"
+#include "ebb/devices/launch/driver.h"
 
 namespace ebb::opencl {
 

@@ -45,4 +45,5 @@ def _generate(
         if order is None:
             yield tuple(tensor[start:end] for tensor in tensors)
         else:
-            yield tuple(tensor.index_select(0, order[start:end]) for tensor in tensors)
+            chosen = order[start:end]
+            yield tuple(one.index_select(0, chosen.to(one.device)) for one in tensors)

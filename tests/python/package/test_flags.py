@@ -131,7 +131,7 @@ def test_no_file_reads_the_environment_for_itself():
     # The second one asks for the system's HOME, the third for OpenBLAS's own variable.
     owners = {
         "ebb/core/base/flags.cpp",
-        "ebb/devices/common/disk_cache.cpp",
+        "ebb/devices/launch/disk_cache.cpp",
         "ebb/kernels/cpu/gemm/openblas.cpp",
     }
     found = {

@@ -1,4 +1,4 @@
-// ebb/devices/common/memory_pool.h -- device memory in stream order, kept for the next taker.
+// ebb/devices/launch/memory_pool.h -- device memory in stream order, kept for the next taker.
 //
 // A pool keeps blocks that were given back, by stream and size class: a stream is in order, so the
 // next taker on it may have a block at once. Blocks never change streams; when the device has none

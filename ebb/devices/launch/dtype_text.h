@@ -1,4 +1,4 @@
-// ebb/devices/common/dtype_text.h -- what the kernel dialect calls dtypes, and computes them in.
+// ebb/devices/launch/dtype_text.h -- what the kernel dialect calls dtypes, and computes them in.
 #pragma once
 
 #include "ebb/core/base/dtype.h"

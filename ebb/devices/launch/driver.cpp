@@ -1,5 +1,5 @@
-// ebb/devices/common/driver.cpp -- which back end this library is.
-#include "ebb/devices/common/driver.h"
+// ebb/devices/launch/driver.cpp -- which back end this library is.
+#include "ebb/devices/launch/driver.h"
 
 #include "ebb/core/base/flags.h"
 

@@ -1,4 +1,4 @@
-// ebb/devices/common/driver.h -- what a back end does for kernels: compile, launch, lend memory.
+// ebb/devices/launch/driver.h -- what a back end does for kernels: compile, launch, lend memory.
 //
 // Everything else of this room is written against Driver and knows neither OpenCL nor CUDA. A
 // process may hold several back ends; each is a library of its own with its own copy of this room,

@@ -1,5 +1,5 @@
-// ebb/devices/common/geometry.cpp -- dropping, ordering and joining dims.
-#include "ebb/devices/common/geometry.h"
+// ebb/devices/launch/geometry.cpp -- dropping, ordering and joining dims.
+#include "ebb/devices/launch/geometry.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// ebb/devices/common/kernel_cache.cpp -- the kernels that this library has compiled.
-#include "ebb/devices/common/kernel_cache.h"
+// ebb/devices/launch/kernel_cache.cpp -- the kernels that this library has compiled.
+#include "ebb/devices/launch/kernel_cache.h"
 
 #include <mutex>
 

@@ -1,11 +1,11 @@
-// ebb/devices/common/memory_pool.cpp -- size classes, taking and giving back.
-#include "ebb/devices/common/memory_pool.h"
+// ebb/devices/launch/memory_pool.cpp -- size classes, taking and giving back.
+#include "ebb/devices/launch/memory_pool.h"
 
 #include <algorithm>
 #include <bit>
 
 #include "ebb/core/base/str.h"
-#include "ebb/devices/common/failure.h"
+#include "ebb/devices/launch/failure.h"
 
 namespace ebb::devices {
 

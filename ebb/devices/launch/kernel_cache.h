@@ -1,4 +1,4 @@
-// ebb/devices/common/kernel_cache.h -- compiled kernels, by what they were specialised for.
+// ebb/devices/launch/kernel_cache.h -- compiled kernels, by what they were specialised for.
 //
 // A family makes a SpecKey of everything that changes its source; the source itself is only put
 // together when the key is new. Look-ups take a shared lock and no memory.
@@ -12,7 +12,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "ebb/devices/common/driver.h"
+#include "ebb/devices/launch/driver.h"
 
 namespace ebb::devices {
 

@@ -1,9 +1,9 @@
-// ebb/devices/common/staging_pool.cpp -- lending blocks, and taking them back from finished copies.
-#include "ebb/devices/common/staging_pool.h"
+// ebb/devices/launch/staging_pool.cpp -- lending blocks, and taking them back from finished copies.
+#include "ebb/devices/launch/staging_pool.h"
 
 #include <algorithm>
 
-#include "ebb/devices/common/memory_pool.h"
+#include "ebb/devices/launch/memory_pool.h"
 
 namespace ebb::devices {
 

@@ -1,4 +1,4 @@
-// ebb/devices/common/staging_pool.h -- host memory that copies to a device are made from, so that
+// ebb/devices/launch/staging_pool.h -- host memory that copies to a device are made from, so that
 // the caller's may change at once.
 #pragma once
 

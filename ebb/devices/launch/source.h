@@ -1,4 +1,4 @@
-// ebb/devices/common/source.h -- the texts of ebb/devices/kernels, embedded at build time.
+// ebb/devices/launch/source.h -- the texts of ebb/devices/kernels, embedded at build time.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// ebb/devices/common/disk_cache.cpp -- reading and writing the files of the cache.
-#include "ebb/devices/common/disk_cache.h"
+// ebb/devices/launch/disk_cache.cpp -- reading and writing the files of the cache.
+#include "ebb/devices/launch/disk_cache.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// ebb/devices/common/failure.h -- what a call of a device's interface failed with.
+// ebb/devices/launch/failure.h -- what a call of a device's interface failed with.
 #pragma once
 
 #include <stdexcept>

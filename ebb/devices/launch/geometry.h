@@ -1,4 +1,4 @@
-// ebb/devices/common/geometry.h -- several tensors as one loop nest with as few dims as possible.
+// ebb/devices/launch/geometry.h -- several tensors as one loop nest with as few dims as possible.
 //
 // Start reading at LoopNest. Dims that all operands walk through as if they were one are joined;
 // operands that lack a dim, or have size 1 there, get the stride 0. How a kernel receives it:

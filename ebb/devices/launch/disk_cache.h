@@ -1,4 +1,4 @@
-// ebb/devices/common/disk_cache.h -- compiled programs on disk, so that only the first process
+// ebb/devices/launch/disk_cache.h -- compiled programs on disk, so that only the first process
 // compiles.
 //
 // A file holds the whole key beside the program, and a checksum: whatever does not agree counts as
