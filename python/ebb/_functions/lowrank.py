@@ -19,7 +19,12 @@ def _basis(A, q, niter):  # noqa: N803
     return found
 
 
-def svd_lowrank(A: Any, q: Any = 6, niter: Any = 2, M: Any = None) -> tuple[Tensor, Tensor, Tensor]:  # noqa: N803
+def svd_lowrank(
+    A: Any,  # noqa: N803
+    q: Any = 6,
+    niter: Any = 2,
+    M: Any = None,  # noqa: N803
+) -> tuple[Tensor, Tensor, Tensor]:
     """Return about ``q`` of the largest singular values of ``A`` - ``M``: (U, S, V).
 
     Args:

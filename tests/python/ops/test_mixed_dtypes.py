@@ -72,7 +72,10 @@ def derivatives(row, arguments, names):
 
 def tangents(row, arguments, names):
     """What forward mode gives for tangents of ones."""
-    func = lambda *given: call(row, {**arguments, **dict(zip(names, given, strict=True))})  # noqa: E731
+
+    def func(*given):
+        return call(row, {**arguments, **dict(zip(names, given, strict=True))})
+
     primals = tuple(arguments[name].detach() for name in names)
     return [ebb.func.jvp(func, primals, tuple(map(ebb.ones_like, primals)))[1]]
 

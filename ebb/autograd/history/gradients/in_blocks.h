@@ -24,9 +24,9 @@ EBB_API Tensor large_in_blocks(std::span<const Tensor> operands,
 EBB_API Tensor widened_beside(const Tensor& operand, DType grad);
 }  // namespace detail
 
-/// An operand as an element-wise formula takes it: at least as wide as the gradient, whose dtype the
-/// op computed in, since what is worked out from the operand alone would have fewer digits. Recorded
-/// if grad mode is on.
+/// An operand as an element-wise formula takes it: at least as wide as the gradient, whose dtype
+/// the op computed in, since what is worked out from the operand alone would have fewer digits.
+/// Recorded if grad mode is on.
 inline Tensor beside(const Tensor& operand, const Tensor& grad) {
   const bool is_alike = !operand.defined() || operand.impl()->dtype == grad.impl()->dtype;
   return is_alike ? operand : detail::widened_beside(operand, grad.impl()->dtype);
