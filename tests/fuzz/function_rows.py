@@ -52,6 +52,7 @@ CASES: dict[str, dict[str, Any]] = {
     "fractional_max_pool2d_with_indices": {"none": "its windows lie at random places"},
     "fractional_max_pool3d": {"none": "its windows lie at random places"},
     "fractional_max_pool3d_with_indices": {"none": "its windows lie at random places"},
+    "grouped_mm": {"none": "operands whose sizes hang together, and ends of groups among them"},
     "multi_head_attention_forward": {"none": "fifteen operands whose sizes hang together"},
 }  # fmt: skip
 

@@ -11,5 +11,9 @@ from ebb.vision import datasets, models, transforms, utils
 
 __all__ = ["datasets", "models", "transforms", "utils"]
 
-for _name in ("", ".datasets", ".transforms"):
+_PARTS = (
+    *("", ".datasets", ".datasets.base", ".datasets.folders", ".datasets.known", ".datasets.utils"),
+    *(".transforms", ".transforms.drawn", ".transforms.fixed", ".transforms.functional"),
+)
+for _name in _PARTS:
     _naming.name_module(__name__ + _name)

@@ -102,9 +102,9 @@ def read_pickle(path: str) -> dict[str, Any]:
     }
 
 
-def read_bytes(path: str) -> np.ndarray:
+def read_array(path: str) -> np.ndarray:
     """Read a file as an array of its bytes."""
-    with opened("read_bytes", path) as file:
+    with opened("read_array", path) as file:
         return np.frombuffer(file.read(), np.uint8)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from ebb._base import naming as _naming
 from ebb.nn import conversion
 from ebb.nn.convolution import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
 from ebb.nn.module import Module
@@ -48,3 +49,6 @@ def convert_conv3d_weight_memory_format(module: Module, memory_format: str) -> M
         True
     """
     return _convert(module, (Conv3d, ConvTranspose3d), memory_format)
+
+
+_naming.name_module(__name__)

@@ -267,7 +267,7 @@ class STL10(_Images):
     def _part(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         folder = "stl10_binary"
         path = self._path(os.path.join(folder, f"{name}_X.bin"))
-        raw = readers.read_bytes(path)
+        raw = readers.read_array(path)
         if raw.size % (3 * 96 * 96):
             raise _C.ValueError(
                 f"STL10: needs images of 3 by 96 by 96 bytes, got others in {path!r}"
@@ -275,7 +275,7 @@ class STL10(_Images):
         images = raw.reshape(-1, 3, 96, 96).transpose(0, 3, 2, 1)  # columns come first in the file
         if name == "unlabeled":
             return images, np.full(len(images), -1, np.int64)
-        labels = readers.read_bytes(self._path(os.path.join(folder, f"{name}_y.bin")))
+        labels = readers.read_array(self._path(os.path.join(folder, f"{name}_y.bin")))
         if len(labels) != len(images):
             raise _C.ValueError(
                 f"STL10: needs a label for each image, got {len(labels)} for {len(images)}"

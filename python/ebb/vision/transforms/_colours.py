@@ -192,10 +192,19 @@ def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
         ValueError: If other channels are asked for.
         ShapeError: If there are other than one or three.
     """
-    _images.check_image("rgb_to_grayscale", img)
+    return _in_grey("rgb_to_grayscale", img, num_output_channels)
+
+
+def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
+    """Return an image in grey; ``rgb_to_grayscale``'s older name."""
+    return _in_grey("to_grayscale", img, num_output_channels)
+
+
+def _in_grey(call: str, img: Any, num_output_channels: int) -> Any:
+    _images.check_image(call, img)
     if num_output_channels not in (1, 3):
         raise _C.ValueError(
-            f"rgb_to_grayscale: needs 'num_output_channels' of 1 or 3, got {num_output_channels}"
+            f"{call}: needs 'num_output_channels' of 1 or 3, got {num_output_channels}"
         )
     if _images.is_pillow(img):
         grey = img.convert("L")
@@ -206,9 +215,6 @@ def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
         return grey if num_output_channels == 1 else _C.cat([grey] * 3, -3)
 
     return with_planes(img, change)
-
-
-to_grayscale = rgb_to_grayscale
 
 
 def invert(img: Any) -> Any:
