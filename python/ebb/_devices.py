@@ -36,6 +36,12 @@ class Stream:
 
     Args:
         device: The stream's device.
+
+    Example:
+        >>> stream = ebb.Stream("cpu")
+        >>> with ebb.stream(stream):
+        ...     x = ebb.ones(2) + 1
+        >>> stream.synchronize()
     """
 
     __slots__ = ("device", "id")
@@ -85,7 +91,14 @@ class Stream:
 
 
 class Event:
-    """A point in the work of a stream, for other streams and the program to wait for."""
+    """A point in the work of a stream, for other streams and the program to wait for.
+
+    Example:
+        >>> event = ebb.Event("cpu")
+        >>> event.record()
+        >>> event.query()
+        True
+    """
 
     __slots__ = ("_native", "device")
 
@@ -168,7 +181,13 @@ _C.device.__exit__ = _leave_device  # type: ignore[attr-defined]
 
 
 def stream(wanted: Stream) -> StreamScope:
-    """Run the ops of a ``with`` block on a stream; of this thread and the stream's device only."""
+    """Run the ops of a ``with`` block on a stream; of this thread and the stream's device only.
+
+    Example:
+        >>> with ebb.stream(ebb.Stream("cpu")) as stream:
+        ...     ebb.current_stream("cpu") == stream
+        True
+    """
     return StreamScope(wanted)
 
 
@@ -184,7 +203,13 @@ def current_stream(device: _C.device | str) -> Stream:
 
 
 def default_device(device: _C.device | str) -> DeviceScope:
-    """Make new tensors on ``device`` inside a ``with`` block; of this thread only."""
+    """Make new tensors on ``device`` inside a ``with`` block; of this thread only.
+
+    Example:
+        >>> with ebb.default_device("cpu"):
+        ...     ebb.empty(2).device
+        device(type='cpu')
+    """
     return DeviceScope(device)
 
 
@@ -209,12 +234,24 @@ def device_count(type: str) -> int:
 
 
 def device_memory_stats(device: _C.device | str) -> dict[str, int]:
-    """Return a device's bytes: live and peak of tensors, free and total; and live blocks."""
+    """Return a device's bytes: live and peak of tensors, free and total; and live blocks.
+
+    Example:
+        >>> devices = ebb.devices()[1:]  # all but the CPU
+        >>> live = [ebb.device_memory_stats(device)["live"] for device in devices]
+        >>> len(live) == len(devices)
+        True
+    """
     return _C._device_memory_stats(_C.device(device))
 
 
 def reset_peak_device_memory(device: _C.device | str) -> None:
-    """Let the peak of a device start again from what is live."""
+    """Let the peak of a device start again from what is live.
+
+    Example:
+        >>> for device in ebb.devices()[1:]:  # all but the CPU
+        ...     ebb.reset_peak_device_memory(device)
+    """
     _C._reset_peak_device_memory(_C.device(device))
 
 

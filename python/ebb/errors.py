@@ -38,6 +38,14 @@ __all__ = [
 
 
 class KeyError(Error, builtins.KeyError):
-    """A name that is not there."""
+    """A name that is not there.
+
+    Example:
+        >>> try:
+        ...     ebb.flags.get("absent")
+        ... except ebb.errors.KeyError:
+        ...     print("no such flag")
+        no such flag
+    """
 
     __str__ = Exception.__str__  # a KeyError's own quotes its text

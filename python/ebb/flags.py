@@ -32,6 +32,11 @@ class Flag:
         source: "default", "environment" or "code".
         is_settable: Whether ``set`` takes it; others hold from the start.
         doc: What it does.
+
+    Example:
+        >>> flag = next(one for one in ebb.flags.table() if one.name == "detect_anomaly")
+        >>> flag.type, flag.default, flag.is_settable
+        (<class 'bool'>, False, True)
     """
 
     name: str

@@ -346,6 +346,10 @@ def _norm_of_tensor(
 
     Args:
         p: The order, any real number or inf; "fro" stands for 2.
+
+    Example:
+        >>> ebb.tensor([3.0, 4.0]).norm()
+        tensor(5.)
     """
     if p == "nuc":
         return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
@@ -390,6 +394,12 @@ def _lu(A: Any, pivot: Any = True, get_infos: Any = False) -> Any:  # noqa: N803
 
     Args:
         get_infos: Whether to tell by that info of singular matrices, and not by an error.
+
+    Example:
+        >>> factors, pivots = ebb.lu(ebb.tensor([[2.0, 1.0], [4.0, 3.0]]))
+        >>> factors, pivots
+        (tensor([[ 4.0000,  3.0000],
+                [ 0.5000, -0.5000]]), tensor([2, 2], dtype=ebb.int32))
     """
     return lu_factor_ex(A, pivot=pivot) if get_infos else lu_factor(A, pivot=pivot)
 

@@ -225,7 +225,14 @@ def _new_empty_strided(
     layout=None,
     pin_memory=False,
 ):
-    """Like ebb.empty_strided(), in this tensor's dtype and device unless given."""
+    """Like ebb.empty_strided(), in this tensor's dtype and device unless given.
+
+    Example:
+        >>> x = ebb.ones(1, dtype=ebb.float64)
+        >>> y = x.new_empty_strided((2, 3), (1, 2))
+        >>> y.shape, y.stride(), y.dtype
+        (ebb.Size([2, 3]), (1, 2), ebb.float64)
+    """
     check_leaf_options("new_empty_strided", layout, pin_memory)
     return empty_strided(
         size,

@@ -103,7 +103,13 @@ def frombuffer(
 
 
 def _to_device(self, device, /, *, stream=None):
-    """Return the tensor on a device."""
+    """Return the tensor on a device.
+
+    Example:
+        >>> x = ebb.ones(2)
+        >>> x.to_device("cpu") is x
+        True
+    """
     del stream
     return self.to(device)
 

@@ -275,24 +275,49 @@ SymBool = _sizes_of_compilers("SymBool", "bool")
 
 
 def _type(self, dtype=None, non_blocking=False):
-    """Return the dtype's name, or, with a dtype or a type such as FloatTensor, the tensor in it."""
+    """Return the dtype's name, or, with a dtype or a type such as FloatTensor, the tensor in it.
+
+    Example:
+        >>> ebb.ones(1).type(ebb.float64)
+        tensor([1.], dtype=ebb.float64)
+        >>> ebb.ones(1).type()
+        'ebb.float32'
+    """
     del non_blocking
     return str(self.dtype) if dtype is None else self.to(dtype_of(dtype) or dtype)
 
 
 def _cuda(self, device=None, non_blocking=False, memory_format=None):
-    """Return the tensor on CUDA's device, which a plug-in brings; an int is its index."""
+    """Return the tensor on CUDA's device, which a plug-in brings; an int is its index.
+
+    Example:
+        >>> x = ebb.ones(2)
+        >>> y = x.cuda() if ebb.cuda.is_available() else x
+        >>> y.cpu()
+        tensor([1., 1.])
+    """
     del non_blocking, memory_format
     return self.to(cuda_device(device))
 
 
 def _storage(self):
-    """Return the memory, as elements; see TypedStorage."""
+    """Return the memory, as elements; see TypedStorage.
+
+    Example:
+        >>> x = ebb.arange(6.0).reshape(2, 3)
+        >>> len(x[1].storage()), x[1].storage()[0]
+        (6, 0.0)
+    """
     return TypedStorage(self)
 
 
 def _untyped_storage(self):
-    """Return the memory, as bytes; see UntypedStorage."""
+    """Return the memory, as bytes; see UntypedStorage.
+
+    Example:
+        >>> ebb.ones(6).untyped_storage().nbytes()
+        24
+    """
     return UntypedStorage(self)
 
 

@@ -144,7 +144,12 @@ def _complex(self):
 
 @spelled(s="stream")
 def _record_stream(self, stream):
-    """Say that work on ``stream`` uses this memory, so that it is not given away before."""
+    """Say that work on ``stream`` uses this memory, so that it is not given away before.
+
+    Example:
+        >>> x = ebb.ones(2)
+        >>> x.record_stream(ebb.Stream("cpu"))
+    """
     if not isinstance(stream, ebb.Stream):
         raise ebb.errors.DTypeError(f"record_stream: needs a Stream, got {type(stream).__name__}")
     if stream.device != self.device:
@@ -208,27 +213,53 @@ def _set_persistable(self, value):
 
 
 def _get_device(self):
-    """Return the index of the device, -1 for the CPU."""
+    """Return the index of the device, -1 for the CPU.
+
+    Example:
+        >>> ebb.ones(1).get_device()
+        -1
+    """
     return -1 if self.is_cpu else self.device.index or 0
 
 
 def _is_signed(self):
-    """Return whether the dtype has negative numbers."""
+    """Return whether the dtype has negative numbers.
+
+    Example:
+        >>> ebb.ones(1).is_signed(), ebb.ones(1, dtype=ebb.uint8).is_signed()
+        (True, False)
+    """
     return self.dtype.is_signed
 
 
 def _is_conj(self):
-    """Return False: conjugates are computed, never put off."""
+    """Return False: conjugates are computed, never put off.
+
+    Example:
+        >>> ebb.ones(1, dtype=ebb.complex64).conj().is_conj()
+        False
+    """
     return False
 
 
 def _is_neg(self):
-    """Return False: negatives are computed, never put off."""
+    """Return False: negatives are computed, never put off.
+
+    Example:
+        >>> (-ebb.ones(1)).is_neg()
+        False
+    """
     return False
 
 
 def _is_shared(self):
-    """Return whether processes share this tensor's memory."""
+    """Return whether processes share this tensor's memory.
+
+    Example:
+        >>> x = ebb.ones(2)
+        >>> x.is_shared(), x.share_memory_().is_shared()
+        (False, True)
+    """
     sharing = sys.modules.get("ebb._tensor.sharing")  # before its import nothing is shared
     return sharing is not None and sharing.is_shared(self)
 
@@ -238,6 +269,13 @@ def _share_memory(self):
 
     Processes forked later, and those that get the tensor as an argument or through a queue, then
     see each other's writes. The gradient is left where it is.
+
+    Example:
+        >>> x = ebb.ones(2)
+        >>> x.share_memory_()
+        tensor([1., 1.])
+        >>> x.is_shared()
+        True
     """
     from ebb._tensor import sharing
 
@@ -246,12 +284,24 @@ def _share_memory(self):
 
 
 def _resolve_conj(self):
-    """Return the tensor itself: conjugates are computed, never put off."""
+    """Return the tensor itself: conjugates are computed, never put off.
+
+    Example:
+        >>> x = ebb.ones(1, dtype=ebb.complex64).conj()
+        >>> x.resolve_conj() is x
+        True
+    """
     return self
 
 
 def _resolve_neg(self):
-    """Return the tensor itself: negatives are computed, never put off."""
+    """Return the tensor itself: negatives are computed, never put off.
+
+    Example:
+        >>> x = -ebb.ones(1)
+        >>> x.resolve_neg() is x
+        True
+    """
     return self
 
 
@@ -261,6 +311,11 @@ def _dim_order(self, *, ambiguity_check=False):
     Args:
         ambiguity_check: Refuse a tensor with more than one such order: some sizes are 1, or
             elements share memory.
+
+    Example:
+        >>> x = ebb.ones(2, 3)
+        >>> x.dim_order(), x.t().dim_order()
+        ((0, 1), (1, 0))
     """
     strides = self.stride()
     if ambiguity_check:
@@ -274,13 +329,24 @@ def _dim_order(self, *, ambiguity_check=False):
 
 
 def _pin_memory(self, device=None):
-    """Return the tensor: ebb stages copies itself."""
+    """Return the tensor: ebb stages copies itself.
+
+    Example:
+        >>> x = ebb.ones(2)
+        >>> x.pin_memory() is x
+        True
+    """
     del device
     return self
 
 
 def _is_pinned(self, device=None):
-    """Return False: there is one memory of the host."""
+    """Return False: there is one memory of the host.
+
+    Example:
+        >>> ebb.ones(1).is_pinned()
+        False
+    """
     del device
     return False
 
@@ -337,12 +403,22 @@ def _const_data_ptr(self):
 
 
 def _cfloat(self):
-    """Return the tensor as complex64."""
+    """Return the tensor as complex64.
+
+    Example:
+        >>> ebb.ones(1).cfloat()
+        tensor([1.+0.j], dtype=ebb.complex64)
+    """
     return self.to(ebb.complex64)
 
 
 def _cdouble(self):
-    """Return the tensor as complex128."""
+    """Return the tensor as complex128.
+
+    Example:
+        >>> ebb.ones(1).cdouble()
+        tensor([1.+0.j], dtype=ebb.complex128)
+    """
     return self.to(ebb.complex128)
 
 

@@ -14,7 +14,12 @@ from ebb._C import Tensor
 
 
 class layout(str):  # noqa: N801
-    """How a tensor stores its elements; equal to its name, such as ``"sparse_coo"``."""
+    """How a tensor stores its elements; equal to its name, such as ``"sparse_coo"``.
+
+    Example:
+        >>> ebb.eye(2).to_sparse().layout, ebb.eye(2).layout == ebb.strided
+        (ebb.sparse_coo, True)
+    """
 
     __slots__ = ()
 
@@ -157,6 +162,13 @@ def selected_rows(
     Raises:
         ShapeError: If the shapes do not go together.
         IndexError: If a row lies outside ``size``.
+
+    Example:
+        >>> rows = ebb.selected_rows(ebb.tensor([0, 2]), ebb.ones(2, 2), (3, 2))
+        >>> rows.to_dense()
+        tensor([[1., 1.],
+                [0., 0.],
+                [1., 1.]])
     """
     rows, values = _parts("selected_rows", dtype, device, values, rows)
     made = _C._ops.sparse_rows(rows, values, size)
@@ -206,7 +218,13 @@ def _layout(self):
 
 
 def _is_coalesced(self):
-    """Return whether a sparse tensor is known to store every place once, in rising order."""
+    """Return whether a sparse tensor is known to store every place once, in rising order.
+
+    Example:
+        >>> x = ebb.sparse_coo_tensor([[0, 0]], [1.0, 2.0], (2,))
+        >>> x.is_coalesced(), x.coalesce().is_coalesced()
+        (False, True)
+    """
     return self._is_coalesced
 
 

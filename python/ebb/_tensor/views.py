@@ -32,32 +32,63 @@ def _become(self, name, view):
 
 
 def unsqueeze_(self, dim):
-    """Put a size of 1 in at ``dim``; see ebb.unsqueeze()."""
+    """Put a size of 1 in at ``dim``; see ebb.unsqueeze().
+
+    Example:
+        >>> ebb.arange(2).unsqueeze_(0)
+        tensor([[0, 1]])
+    """
     return _become(self, "unsqueeze_", lambda x: x.unsqueeze(dim))
 
 
 def squeeze_(self, dim=None):
-    """Leave out sizes of 1: all, or those of ``dim``; see ebb.squeeze()."""
+    """Leave out sizes of 1: all, or those of ``dim``; see ebb.squeeze().
+
+    Example:
+        >>> ebb.ones(1, 2).squeeze_()
+        tensor([1., 1.])
+    """
     return _become(self, "squeeze_", lambda x: x.squeeze() if dim is None else x.squeeze(dim))
 
 
 def transpose_(self, dim0, dim1):
-    """Exchange two dims; see ebb.transpose()."""
+    """Exchange two dims; see ebb.transpose().
+
+    Example:
+        >>> ebb.ones(2, 3).transpose_(0, 1).shape
+        ebb.Size([3, 2])
+    """
     return _become(self, "transpose_", lambda x: x.transpose(dim0, dim1))
 
 
 def swapaxes_(self, axis0, axis1):
-    """Exchange two dims; see ebb.transpose()."""
+    """Exchange two dims; see ebb.transpose().
+
+    Example:
+        >>> ebb.ones(2, 3).swapaxes_(0, 1).shape
+        ebb.Size([3, 2])
+    """
     return _become(self, "swapaxes_", lambda x: x.transpose(axis0, axis1))
 
 
 def swapdims_(self, dim0, dim1):
-    """Exchange two dims; see ebb.transpose()."""
+    """Exchange two dims; see ebb.transpose().
+
+    Example:
+        >>> ebb.ones(2, 3).swapdims_(0, 1).shape
+        ebb.Size([3, 2])
+    """
     return _become(self, "swapdims_", lambda x: x.transpose(dim0, dim1))
 
 
 def t_(self):
-    """Transpose a matrix; see ebb.t()."""
+    """Transpose a matrix; see ebb.t().
+
+    Example:
+        >>> ebb.tensor([[1, 2], [3, 4]]).t_()
+        tensor([[1, 3],
+                [2, 4]])
+    """
     return _become(self, "t_", lambda x: x.t())
 
 
@@ -142,6 +173,11 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
 
     With a size and strides, it shows the elements that as_strided() would. A leaf that requires a
     gradient must keep its shape.
+
+    Example:
+        >>> x = ebb.zeros(1)
+        >>> x.set_(ebb.arange(6.0), 1, (2,), (3,))
+        tensor([1., 4.])
     """
     with ebb.no_grad():
         if source is None:
@@ -162,7 +198,13 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
 
 
 def is_set_to(self, tensor):
-    """Return whether two tensors show the same elements of the same memory."""
+    """Return whether two tensors show the same elements of the same memory.
+
+    Example:
+        >>> x = ebb.ones(4)
+        >>> x.view(4).is_set_to(x), x.view(2, 2).is_set_to(x)
+        (True, False)
+    """
     return (
         self.dtype == tensor.dtype
         and self.data_ptr() == tensor.data_ptr()
@@ -185,7 +227,13 @@ def unfold(self, dimension, size, step):
 
 
 def where(self, condition, other):
-    """Return the elements where ``condition`` is true, and those of ``other`` elsewhere."""
+    """Return the elements where ``condition`` is true, and those of ``other`` elsewhere.
+
+    Example:
+        >>> x = ebb.tensor([1.0, -2.0])
+        >>> x.where(x > 0, 0.0)
+        tensor([1., 0.])
+    """
     return ebb.where(condition, self, other)
 
 

@@ -57,6 +57,12 @@ def set_autocast_dtype(device_type: str | _C.device, dtype: _C.dtype) -> None:
 
     Raises:
         DTypeError: For another dtype than bfloat16 and float16.
+
+    Example:
+        >>> with ebb.autocast("cpu"):
+        ...     ebb.set_autocast_dtype("cpu", ebb.float16)
+        ...     (ebb.ones(1, 1) @ ebb.ones(1, 1)).dtype
+        ebb.float16
     """
     if dtype not in (_C.bfloat16, _C.float16):
         raise _C.DTypeError(f"set_autocast_dtype: needs bfloat16 or float16, got {dtype!r}")
@@ -74,7 +80,14 @@ def is_autocast_cpu_enabled() -> bool:
 
 
 def set_autocast_cpu_enabled(enabled: bool) -> None:
-    """Call ``set_autocast_enabled("cpu", enabled)``."""
+    """Call ``set_autocast_enabled("cpu", enabled)``.
+
+    Example:
+        >>> with ebb.autocast("cpu"):
+        ...     ebb.set_autocast_cpu_enabled(False)
+        ...     ebb.is_autocast_cpu_enabled()
+        False
+    """
     set_autocast_enabled("cpu", enabled)
 
 
@@ -110,5 +123,11 @@ def get_autocast_gpu_dtype() -> _C.dtype:
 
 
 def set_autocast_gpu_dtype(dtype: _C.dtype) -> None:
-    """Call ``set_autocast_dtype("cuda", dtype)``."""
+    """Call ``set_autocast_dtype("cuda", dtype)``.
+
+    Example:
+        >>> ebb.set_autocast_gpu_dtype(ebb.float16)
+        >>> ebb.get_autocast_gpu_dtype()
+        ebb.float16
+    """
     set_autocast_dtype("cuda", dtype)

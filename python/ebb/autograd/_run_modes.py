@@ -16,6 +16,13 @@ def atomic_accumulation(enabled: bool = True) -> Iterator[None]:
     A run that fails has then added to none of them, and can be repeated. Costs one more buffer per
     leaf. A leaf with a post-accumulate hook, or a hook on its AccumulateGrad, is still added to
     before that hook.
+
+    Example:
+        >>> x = ebb.tensor([1.0, 3.0], requires_grad=True)
+        >>> with ebb.autograd.atomic_accumulation():
+        ...     (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 6.])
     """
     before = _C._set_accumulation_atomic(bool(enabled))
     try:

@@ -111,6 +111,15 @@ class retain_all_grads(_Checks):  # noqa: N801 -- named as retain_grad is
     """Context manager and decorator: every result recorded inside keeps its ``grad``.
 
     As after ``retain_grad()`` on each. Views of one memory keep gradients of their own.
+
+    Example:
+        >>> x = ebb.tensor([1.0, 2.0], requires_grad=True)
+        >>> with ebb.autograd.retain_all_grads():
+        ...     y = x * x
+        ...     z = (3 * y).sum()
+        >>> z.backward()
+        >>> y.grad
+        tensor([3., 3.])
     """
 
     def __init__(self, enabled: bool = True) -> None:
@@ -174,12 +183,24 @@ class set_check_nan_inf(_SetChecks):  # noqa: N801 -- the field's name for it
 
 
 class set_trace_cuts(_SetChecks):  # noqa: N801 -- named as the others
-    """Turn :class:`trace_cuts` on or off, for good or for the length of a block."""
+    """Turn :class:`trace_cuts` on or off, for good or for the length of a block.
+
+    Example:
+        >>> with ebb.autograd.set_trace_cuts(True):
+        ...     x = ebb.ones(2, requires_grad=True).detach()
+        >>> ebb.autograd.forget_cuts()
+    """
 
     def __init__(self, mode: bool) -> None:
         super().__init__(None, None, None, None, None, bool(mode))
 
 
 def forget_cuts() -> None:
-    """Forget all that :class:`trace_cuts` noted, lines of cuts included, and free its memory."""
+    """Forget all that :class:`trace_cuts` noted, lines of cuts included, and free its memory.
+
+    Example:
+        >>> with ebb.autograd.trace_cuts():
+        ...     x = ebb.ones(2, requires_grad=True).detach()
+        >>> ebb.autograd.forget_cuts()
+    """
     _C._forget_cuts()

@@ -19,6 +19,20 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
     Put it below ``@staticmethod``, for a ``backward`` that leaves ebb (NumPy, a library) or writes
     in place. Unlike in PyTorch the error also comes if only a saved tensor depends on an input.
+
+    Example:
+        >>> class Double(ebb.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        ...     @staticmethod
+        ...     @ebb.autograd.once_differentiable
+        ...     def backward(ctx, grad_out):
+        ...         return grad_out * 2
+        >>> x = ebb.ones(1, requires_grad=True)
+        >>> Double.apply(x).backward()
+        >>> x.grad
+        tensor([2.])
     """
     check_callable(backward)
 

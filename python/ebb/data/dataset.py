@@ -29,6 +29,15 @@ class Dataset:
 
     ``__getitems__(indices)``, if defined, returns a list of samples at once; ``__getbatch__``, if
     defined, the batch itself, where nothing else than ``default_collate`` is asked for.
+
+    Example:
+        >>> class Squares(ebb.data.Dataset):
+        ...     def __len__(self):
+        ...         return 4
+        ...     def __getitem__(self, index):
+        ...         return index * index
+        >>> [batch.tolist() for batch in ebb.data.DataLoader(Squares(), batch_size=2)]
+        [[0, 1], [4, 9]]
     """
 
     def __getitem__(self, index: Any) -> Any:
@@ -43,6 +52,13 @@ class IterableDataset(Dataset):
 
     Every worker of a DataLoader iterates over a copy of its own; ``get_worker_info()`` tells it
     which part is its.
+
+    Example:
+        >>> class Count(ebb.data.IterableDataset):
+        ...     def __iter__(self):
+        ...         return iter(range(4))
+        >>> [batch.tolist() for batch in ebb.data.DataLoader(Count(), batch_size=2)]
+        [[0, 1], [2, 3]]
     """
 
     def __iter__(self) -> Iterator[Any]:
@@ -195,7 +211,15 @@ class ConcatDataset(Dataset):
 
 
 class ChainDataset(IterableDataset):
-    """Streams one after another."""
+    """Streams one after another.
+
+    Example:
+        >>> class Count(ebb.data.IterableDataset):
+        ...     def __iter__(self):
+        ...         return iter(range(2))
+        >>> list(ebb.data.ChainDataset([Count(), Count()]))
+        [0, 1, 0, 1]
+    """
 
     def __init__(self, datasets: Iterable[Iterable[Any]]):
         self.datasets = datasets

@@ -36,7 +36,18 @@ def _uniform(count: int, generator: _C.Generator | None):
 
 
 class Sampler:
-    """Base of all samplers: a subclass defines ``__iter__`` and, where it can, ``__len__``."""
+    """Base of all samplers: a subclass defines ``__iter__`` and, where it can, ``__len__``.
+
+    Example:
+        >>> class EveryOther(ebb.data.Sampler):
+        ...     def __init__(self, data):
+        ...         self.data = data
+        ...     def __iter__(self):
+        ...         return iter(range(0, len(self.data), 2))
+        >>> loader = ebb.data.DataLoader(range(5), sampler=EveryOther(range(5)))
+        >>> [batch.item() for batch in loader]
+        [0, 2, 4]
+    """
 
     def __iter__(self) -> Iterator:
         raise _C.NotImplementedError(f"{type(self).__name__}: needs __iter__, got none")

@@ -15,7 +15,16 @@ Factory = Callable[[Any], Transform]
 
 
 class ConstraintRegistry:
-    """For each class of constraints, what makes the transform from unconstrained numbers to it."""
+    """For each class of constraints, what makes the transform from unconstrained numbers to it.
+
+    Example:
+        >>> positive = ebb.distributions.constraints.positive
+        >>> ebb.distributions.biject_to(positive)(ebb.tensor(0.0))
+        tensor(1.)
+        >>> simplex = ebb.distributions.constraints.simplex
+        >>> ebb.distributions.transform_to(simplex)(ebb.zeros(2))
+        tensor([0.5000, 0.5000])
+    """
 
     def __init__(self) -> None:
         self._registry: dict[type, Factory] = {}

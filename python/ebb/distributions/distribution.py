@@ -229,6 +229,11 @@ class ExponentialFamily(Distribution):
 
     A class that gives ``_natural_params``, ``_log_normalizer`` and ``_mean_carrier_measure``, the
     mean of k, has its entropy and its divergence from others of the class by differentiation.
+
+    Example:
+        >>> normal = ebb.distributions.Normal(0.0, 1.0)
+        >>> isinstance(normal, ebb.distributions.ExponentialFamily)
+        True
     """
 
     @property

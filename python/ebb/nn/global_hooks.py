@@ -11,7 +11,15 @@ from ebb.nn.module import Module
 
 
 def register_module_forward_pre_hook(hook: Callable) -> RemovableHandle:
-    """Call ``hook(module, args)`` before the ``forward`` of every module."""
+    """Call ``hook(module, args)`` before the ``forward`` of every module.
+
+    Example:
+        >>> def show(module, args):
+        ...     print(type(module).__name__, list(args[0].shape))
+        >>> with ebb.nn.register_module_forward_pre_hook(show):
+        ...     y = ebb.nn.Linear(2, 3)(ebb.ones(1, 2))
+        Linear [1, 2]
+    """
     return add_hook(Module, "before", hook)
 
 
@@ -23,15 +31,38 @@ def register_module_forward_hook(
     Args:
         with_kwargs: Call ``hook(module, args, kwargs, output)``.
         always_call: Call it, with None as output, where ``forward`` raises an error too.
+
+    Example:
+        >>> def show(module, args, output):
+        ...     print(type(module).__name__, list(output.shape))
+        >>> with ebb.nn.register_module_forward_hook(show):
+        ...     y = ebb.nn.Linear(2, 3)(ebb.ones(1, 2))
+        Linear [1, 3]
     """
     return add_hook(Module, "after", hook, with_kwargs, always=always_call)
 
 
 def register_module_full_backward_pre_hook(hook: Callable) -> RemovableHandle:
-    """Call ``hook(module, grad_output)`` for every module."""
+    """Call ``hook(module, grad_output)`` for every module.
+
+    Example:
+        >>> def show(module, grad_output):
+        ...     print(type(module).__name__, grad_output[0].tolist())
+        >>> with ebb.nn.register_module_full_backward_pre_hook(show):
+        ...     ebb.nn.Identity()(ebb.ones(2, requires_grad=True)).sum().backward()
+        Identity [1.0, 1.0]
+    """
     return add_hook(Module, "backward_before", hook)
 
 
 def register_module_full_backward_hook(hook: Callable) -> RemovableHandle:
-    """Call ``hook(module, grad_input, grad_output)`` for every module."""
+    """Call ``hook(module, grad_input, grad_output)`` for every module.
+
+    Example:
+        >>> def show(module, grad_input, grad_output):
+        ...     print(type(module).__name__, grad_output[0].tolist())
+        >>> with ebb.nn.register_module_full_backward_hook(show):
+        ...     ebb.nn.Identity()(ebb.ones(2, requires_grad=True)).sum().backward()
+        Identity [1.0, 1.0]
+    """
     return add_hook(Module, "backward_after", hook)

@@ -60,6 +60,14 @@ class UninitializedParameter(Parameter):
     Args:
         requires_grad: Whether gradients are wanted of the parameter.
         dtype: Of the parameter; float32 if None.
+
+    Example:
+        >>> layer = ebb.nn.LazyLinear(4)
+        >>> isinstance(layer.weight, ebb.nn.UninitializedParameter)
+        True
+        >>> y = layer(ebb.ones(2, 3))
+        >>> layer.weight.shape
+        ebb.Size([4, 3])
     """
 
     def __new__(
@@ -83,6 +91,14 @@ class UninitializedBuffer(Buffer):
 
     Args:
         dtype: Of the buffer; float32 if None.
+
+    Example:
+        >>> layer = ebb.nn.LazyBatchNorm1d()
+        >>> isinstance(layer.running_mean, ebb.nn.UninitializedBuffer)
+        True
+        >>> y = layer(ebb.ones(2, 3))
+        >>> layer.running_mean.shape
+        ebb.Size([3])
     """
 
     def __new__(

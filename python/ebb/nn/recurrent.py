@@ -47,7 +47,13 @@ def _draw(module: Module, hidden_size: int) -> None:
 
 
 class RNNBase(Module):
-    """What LSTM, GRU and RNN share: parameters, layers, directions, layouts."""
+    """What LSTM, GRU and RNN share: parameters, layers, directions, layouts.
+
+    Example:
+        >>> lstm = ebb.nn.LSTM(3, 4, num_layers=2)
+        >>> isinstance(lstm, ebb.nn.RNNBase), lstm.num_layers
+        (True, 2)
+    """
 
     _gates = 1  # per unit
     _states = 1  # kinds of state: h, and c for LSTM
@@ -399,7 +405,12 @@ def _check_nonlinearity(name: str, nonlinearity: object) -> None:
 
 
 class RNNCellBase(Module):
-    """What the cells share: one step of one layer."""
+    """What the cells share: one step of one layer.
+
+    Example:
+        >>> isinstance(ebb.nn.GRUCell(3, 4), ebb.nn.RNNCellBase)
+        True
+    """
 
     _gates = 1
     _states = 1

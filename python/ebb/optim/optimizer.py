@@ -38,6 +38,21 @@ class Optimizer(OptimizerHooks):
         params: Parameters, pairs of a name and a parameter as of ``named_parameters()``, or dicts
             that each have ``params`` and options of their own.
         defaults: Options of groups that do not set them.
+
+    Example:
+        >>> class SignDescent(ebb.optim.Optimizer):
+        ...     def __init__(self, params, lr):
+        ...         super().__init__(params, {"lr": lr})
+        ...     @ebb.no_grad()
+        ...     def step(self):
+        ...         for group in self.param_groups:
+        ...             for parameter in group["params"]:
+        ...                 parameter -= group["lr"] * parameter.grad.sign()
+        >>> x = ebb.tensor([1.0, -2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> SignDescent([x], lr=0.5).step()
+        >>> x.tolist()
+        [0.5, -1.5]
     """
 
     defaults: Group

@@ -37,19 +37,12 @@ SPACES = {
     "ebb.io": ebb.io,
 }
 WITHOUT = {
-    "ebb": 61,
-    "ebb.Tensor": 68,
+    "ebb": 49,
+    "ebb.Tensor": 36,
     "ebb.linalg": 1,
-    "ebb.nn": 8,
-    "ebb.nn.functional": 1,
-    "ebb.optim": 1,
-    "ebb.optim.lr_scheduler": 1,
-    "ebb.data": 4,
-    "ebb.autograd": 15,
-    "ebb.amp": 8,
-    "ebb.distributions": 3,
+    "ebb.autograd": 10,
+    "ebb.amp": 5,
     "ebb.random": 3,
-    "ebb.flags": 1,
 }
 
 

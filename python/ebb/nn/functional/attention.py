@@ -201,6 +201,16 @@ def multi_head_attention_forward(
         use_separate_proj_weight: Whether ``q_proj_weight`` and the like take its place.
         static_k: Not supported; must be None, like ``static_v``.
         is_causal: Whether position i sees keys 0 to i; with ``attn_mask``, that it says so.
+
+    Example:
+        >>> m = ebb.nn.MultiheadAttention(4, 2)
+        >>> x = ebb.ones(3, 1, 4)
+        >>> out, weights = ebb.nn.functional.multi_head_attention_forward(
+        ...     x, x, x, 4, 2, m.in_proj_weight, m.in_proj_bias, None, None, False, 0.0,
+        ...     m.out_proj.weight, m.out_proj.bias,
+        ... )
+        >>> out.shape, weights.shape
+        (ebb.Size([3, 1, 4]), ebb.Size([1, 3, 3]))
     """
     op = "multi_head_attention_forward"
     if static_k is not None or static_v is not None:

@@ -27,6 +27,17 @@ class LRScheduler:
     Args:
         optimizer: Its groups are changed.
         last_epoch: The epoch to go on from; -1 starts anew.
+
+    Example:
+        >>> class Halving(ebb.optim.lr_scheduler.LRScheduler):
+        ...     def get_lr(self):
+        ...         return [lr * 0.5**self.last_epoch for lr in self.base_lrs]
+        >>> sgd = ebb.optim.SGD([ebb.ones(1, requires_grad=True)], lr=0.1)
+        >>> schedule = Halving(sgd)
+        >>> sgd.step()
+        >>> schedule.step()
+        >>> schedule.get_last_lr()
+        [0.05]
     """
 
     _may_be_missing: frozenset[str] = frozenset()  # of a state, since PyTorch's has no such entry
