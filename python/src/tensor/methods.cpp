@@ -22,6 +22,7 @@
 #include "python/src/base/value_types.h"
 #include "python/src/calls/op_call.h"
 #include "python/src/tensor/data.h"
+#include "python/src/tensor/method_docs.h"
 #include "python/src/tensor/slots.h"
 
 namespace ebb::python {
@@ -319,83 +320,49 @@ PyObject* become(PyObject* self, PyObject* other) {
 }
 
 PyMethodDef kMethods[] = {
-    {"size", as_method(size), kFast,
-     "size($self, dim=None)\n--\n\nReturn the shape, or the size of one dim."},
-    {"stride", as_method(stride), kFast,
-     "stride($self, dim=None)\n--\n\nReturn the strides in elements, or that of one dim."},
-    {"dim", call<dim>, METH_NOARGS, "dim($self)\n--\n\nReturn the number of dims."},
-    {"ndimension", call<dim>, METH_NOARGS, "ndimension($self)\n--\n\nReturn the number of dims."},
-    {"numel", call<numel>, METH_NOARGS, "numel($self)\n--\n\nReturn the number of elements."},
-    {"nelement", call<numel>, METH_NOARGS, "nelement($self)\n--\n\nReturn the number of elements."},
-    {"storage_offset", call<storage_offset>, METH_NOARGS,
-     "storage_offset($self)\n--\n\nReturn the elements before the first in its storage."},
+    {"size", as_method(size), kFast, kSizeDoc},
+    {"stride", as_method(stride), kFast, kStrideDoc},
+    {"dim", call<dim>, METH_NOARGS, kDimDoc},
+    {"ndimension", call<dim>, METH_NOARGS, kNdimensionDoc},
+    {"numel", call<numel>, METH_NOARGS, kNumelDoc},
+    {"nelement", call<numel>, METH_NOARGS, kNelementDoc},
+    {"storage_offset", call<storage_offset>, METH_NOARGS, kStorageOffsetDoc},
     {"_storage_numel", call<storage_numel>, METH_NOARGS, nullptr},
-    {"data_ptr", call<data_ptr>, METH_NOARGS,
-     "data_ptr($self)\n--\n\nReturn the address of the first element; 0 on meta."},
-    {"element_size", call<element_size>, METH_NOARGS,
-     "element_size($self)\n--\n\nReturn the bytes of one element."},
-    {"is_contiguous", as_method(contiguous_query), kFast,
-     "is_contiguous($self, memory_format=None)\n--\n\n"
-     "Return whether elements lie without gaps in row-major order, or that of a memory_format."},
-    {"is_inference", call<inference_query>, METH_NOARGS,
-     "is_inference($self)\n--\n\nReturn whether the memory was made in inference mode."},
-    {"is_floating_point", call<floating_query>, METH_NOARGS,
-     "is_floating_point($self)\n--\n\nReturn whether the dtype is a real floating type."},
-    {"is_complex", call<complex_query>, METH_NOARGS,
-     "is_complex($self)\n--\n\nReturn whether the dtype is complex."},
+    {"data_ptr", call<data_ptr>, METH_NOARGS, kDataPtrDoc},
+    {"element_size", call<element_size>, METH_NOARGS, kElementSizeDoc},
+    {"is_contiguous", as_method(contiguous_query), kFast, kIsContiguousDoc},
+    {"is_inference", call<inference_query>, METH_NOARGS, kIsInferenceDoc},
+    {"is_floating_point", call<floating_query>, METH_NOARGS, kIsFloatingPointDoc},
+    {"is_complex", call<complex_query>, METH_NOARGS, kIsComplexDoc},
     {"_is_view", call<view_query>, METH_NOARGS,
      "_is_view($self)\n--\n\nReturn whether it is a view of another tensor."},
-    {"item", call<item_of>, METH_NOARGS,
-     "item($self)\n--\n\nReturn the only element as a Python number."},
-    {"tolist", call<list_of>, METH_NOARGS,
-     "tolist($self)\n--\n\nReturn nested lists of Python numbers."},
-    {"requires_grad_", as_method(set_requires_grad), kFast,
-     "requires_grad_($self, requires_grad=True)\n--\n\nMark a leaf and return it."},
-    {"retain_grad", call<keep_grad>, METH_NOARGS,
-     "retain_grad($self)\n--\n\nKeep the gradient of a tensor that is not a leaf."},
-    {"detach_", detach_self, METH_NOARGS,
-     "detach_($self)\n--\n\nForget the tensor's history and return it.\n\n"
-     "Raises:\n    AutogradError: If the tensor is a view; use detach().\n"},
-    {"backward", as_method(tensor_backward), kFast,
-     "backward($self, gradient=None, retain_graph=None, create_graph=False, inputs=None)\n--\n\n"
-     "Add this tensor's gradient to the `grad` of every leaf it depends on."},
-    {"register_hook", tensor_register_hook, METH_O,
-     "register_hook($self, hook, /)\n--\n\n"
-     "Call `hook(grad)` whenever a run has completed this tensor's gradient.\n\n"
-     "A Tensor that it returns replaces the gradient. Returns a handle whose remove() takes the "
-     "hook away."},
+    {"item", call<item_of>, METH_NOARGS, kItemDoc},
+    {"tolist", call<list_of>, METH_NOARGS, kTolistDoc},
+    {"requires_grad_", as_method(set_requires_grad), kFast, kRequiresGradInPlaceDoc},
+    {"retain_grad", call<keep_grad>, METH_NOARGS, kRetainGradDoc},
+    {"detach_", detach_self, METH_NOARGS, kDetachInPlaceDoc},
+    {"backward", as_method(tensor_backward), kFast, kBackwardDoc},
+    {"register_hook", tensor_register_hook, METH_O, kRegisterHookDoc},
     {"register_post_accumulate_grad_hook", tensor_register_post_accumulate_hook, METH_O,
-     "register_post_accumulate_grad_hook($self, hook, /)\n--\n\n"
-     "Call `hook(tensor)` right after a gradient was added to this leaf's `grad`."},
-    {"to", as_method(to), kFast,
-     "to($self, *args, **kwargs)\n--\n\n"
-     "Return the tensor in another dtype, on another device, or both; itself if that is so.\n\n"
-     "to(dtype), to(device=None, dtype=None) or to(other); all take non_blocking=False, "
-     "copy=False, memory_format=None.\n"},
-    {"type_as", type_as, METH_O, "type_as($self, other, /)\n--\n\nReturn it in other's dtype."},
-    {"float", convert<DType::float32>, METH_NOARGS, "float($self)\n--\n\nReturn it as float32."},
-    {"double", convert<DType::float64>, METH_NOARGS, "double($self)\n--\n\nReturn it as float64."},
-    {"half", convert<DType::float16>, METH_NOARGS, "half($self)\n--\n\nReturn it as float16."},
-    {"bfloat16", convert<DType::bfloat16>, METH_NOARGS,
-     "bfloat16($self)\n--\n\nReturn it as bfloat16."},
-    {"byte", convert<DType::uint8>, METH_NOARGS, "byte($self)\n--\n\nReturn it as uint8."},
-    {"char", convert<DType::int8>, METH_NOARGS, "char($self)\n--\n\nReturn it as int8."},
-    {"short", convert<DType::int16>, METH_NOARGS, "short($self)\n--\n\nReturn it as int16."},
-    {"int", convert<DType::int32>, METH_NOARGS, "int($self)\n--\n\nReturn it as int32."},
-    {"long", convert<DType::int64>, METH_NOARGS, "long($self)\n--\n\nReturn it as int64."},
-    {"bool", convert<DType::boolean>, METH_NOARGS, "bool($self)\n--\n\nReturn it as bool."},
-    {"cpu", as_method(to_cpu), kFast,
-     "cpu($self, memory_format=None)\n--\n\nReturn it in the CPU's memory; itself if it is there."},
+     kRegisterPostAccumulateGradHookDoc},
+    {"to", as_method(to), kFast, kToDoc},
+    {"type_as", type_as, METH_O, kTypeAsDoc},
+    {"float", convert<DType::float32>, METH_NOARGS, kFloatDoc},
+    {"double", convert<DType::float64>, METH_NOARGS, kDoubleDoc},
+    {"half", convert<DType::float16>, METH_NOARGS, kHalfDoc},
+    {"bfloat16", convert<DType::bfloat16>, METH_NOARGS, kBfloat16Doc},
+    {"byte", convert<DType::uint8>, METH_NOARGS, kByteDoc},
+    {"char", convert<DType::int8>, METH_NOARGS, kCharDoc},
+    {"short", convert<DType::int16>, METH_NOARGS, kShortDoc},
+    {"int", convert<DType::int32>, METH_NOARGS, kIntDoc},
+    {"long", convert<DType::int64>, METH_NOARGS, kLongDoc},
+    {"bool", convert<DType::boolean>, METH_NOARGS, kBoolDoc},
+    {"cpu", as_method(to_cpu), kFast, kCpuDoc},
     {"_record_stream", use_on_stream, METH_O, nullptr},
-    {"numpy", as_method(numpy), kFast,
-     "numpy($self, *, force=False)\n--\n\nReturn a NumPy array over the same memory.\n\n"
-     "With force, one of the values alone: detached, and copied to the CPU if need be.\n\n"
-     "Raises:\n    RuntimeError: If the tensor requires grad.\n"},
+    {"numpy", as_method(numpy), kFast, kNumpyDoc},
     {"__array__", as_method(to_array), METH_VARARGS | METH_KEYWORDS,
      "__array__($self, dtype=None, copy=None)\n--\n\nReturn it as NumPy asks for it."},
-    {"as_subclass", as_subclass, METH_O,
-     "as_subclass($self, cls, /)\n--\n\nReturn the same memory, with its history, as an object of "
-     "cls."},
+    {"as_subclass", as_subclass, METH_O, kAsSubclassDoc},
     {"_become", become, METH_O, nullptr},
     {"_make_subclass", as_method(make_subclass), METH_FASTCALL | METH_STATIC, nullptr},
 };

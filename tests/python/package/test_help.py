@@ -38,7 +38,6 @@ SPACES = {
 }
 WITHOUT = {
     "ebb": 49,
-    "ebb.Tensor": 36,
     "ebb.linalg": 1,
     "ebb.autograd": 10,
     "ebb.amp": 5,
