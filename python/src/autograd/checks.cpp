@@ -39,7 +39,11 @@ PyObject* query_anomaly(PyObject*, PyObject*) { return PyBool_FromLong(is_anomal
 PyMethodDef kFunctions[] = {
     {"_set_checks", set_checks, METH_VARARGS, nullptr},
     {"is_anomaly_enabled", query_anomaly, METH_NOARGS,
-     "is_anomaly_enabled($module)\n--\n\nReturn whether this thread is in anomaly mode."},
+     "is_anomaly_enabled($module)\n--\n\nReturn whether this thread is in anomaly mode."
+     "\n\nExample:\n"
+     "    >>> with ebb.autograd.detect_anomaly():\n"
+     "    ...     print(ebb.is_anomaly_enabled())\n"
+     "    True\n"},
     {},
 };
 

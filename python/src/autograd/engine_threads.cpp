@@ -50,7 +50,11 @@ PyMethodDef kFunctions[] = {
     {"_backward_threads", counts, METH_NOARGS, nullptr},
     {"is_multithreading_enabled", is_parallel, METH_NOARGS,
      "is_multithreading_enabled($module)\n--\n\n"
-     "Return whether backward() calls of this thread may use other threads."},
+     "Return whether backward() calls of this thread may use other threads."
+     "\n\nExample:\n"
+     "    >>> with ebb.autograd.set_multithreading_enabled(False):\n"
+     "    ...     print(ebb.autograd.is_multithreading_enabled())\n"
+     "    False\n"},
     {},
 };
 

@@ -237,9 +237,17 @@ PyMethodDef kSetMethods[] = {
 };
 PyMethodDef kFunctions[] = {
     {"is_grad_enabled", query, METH_NOARGS,
-     "is_grad_enabled($module)\n--\n\nReturn whether this thread records operations."},
+     "is_grad_enabled($module)\n--\n\nReturn whether this thread records operations."
+     "\n\nExample:\n"
+     "    >>> with ebb.no_grad():\n"
+     "    ...     print(ebb.is_grad_enabled())\n"
+     "    False\n"},
     {"is_inference_mode_enabled", query_inference, METH_NOARGS,
-     "is_inference_mode_enabled($module)\n--\n\nReturn whether this thread is in inference mode."},
+     "is_inference_mode_enabled($module)\n--\n\nReturn whether this thread is in inference mode."
+     "\n\nExample:\n"
+     "    >>> with ebb.inference_mode():\n"
+     "    ...     print(ebb.is_inference_mode_enabled())\n"
+     "    True\n"},
     {},
 };
 
@@ -283,12 +291,24 @@ void add_grad_mode(PyObject* module) {
            make_fixed, kFixedMethods);
   add_type(module, set_grad_type, "ebb.set_grad_enabled",
            "set_grad_enabled(mode)\n--\n\n"
-           "Turn recording on or off, until further notice or for the length of a block.",
+           "Turn recording on or off, until further notice or for the length of a block."
+           "\n\nExample:\n"
+           "    >>> x = ebb.ones(2, requires_grad=True)\n"
+           "    >>> with ebb.set_grad_enabled(False):\n"
+           "    ...     y = x * 2\n"
+           "    >>> y.requires_grad\n"
+           "    False\n",
            make_set, kSetMethods);
   add_type(module, inference_type, "ebb.inference_mode",
            "inference_mode(mode=True)\n--\n\n"
            "Context manager and decorator: nothing inside is recorded, and tensors made inside\n"
-           "never take part in a graph. With mode=False, ordinary mode with recording on.",
+           "never take part in a graph. With mode=False, ordinary mode with recording on."
+           "\n\nExample:\n"
+           "    >>> weight = ebb.ones(2, requires_grad=True)\n"
+           "    >>> with ebb.inference_mode():\n"
+           "    ...     y = weight * 2\n"
+           "    >>> y.requires_grad, y.is_inference()\n"
+           "    (False, True)\n",
            make_inference, kFixedMethods);
   check_status(PyModule_AddFunctions(module, kFunctions));
 }

@@ -76,7 +76,13 @@ PyObject* make_handle(std::vector<autograd::HookHandle> handles) {
 
 void add_handle_type(PyObject* module) {
   PyType_Slot slots[] = {
-      {Py_tp_doc, const_cast<char*>("Removes a hook again; also at the end of a `with` block.")},
+      {Py_tp_doc, const_cast<char*>("Removes a hook again; also at the end of a `with` block."
+                                    "\n\nExample:\n"
+                                    "    >>> x = ebb.ones(1, requires_grad=True)\n"
+                                    "    >>> with x.register_hook(lambda grad: print(\"seen\")):\n"
+                                    "    ...     x.sum().backward()\n"
+                                    "    seen\n"
+                                    "    >>> x.sum().backward()\n")},
       {Py_tp_dealloc, as_slot(dealloc)},
       {Py_tp_methods, kMethods},
       {Py_tp_getset, kAttributes},

@@ -218,7 +218,13 @@ void add_node_type(PyObject* module) {
   metadata_type = PyStructSequence_NewType(&description);
   if (metadata_type == nullptr) throw ErrorSet();
   PyType_Slot slots[] = {
-      {Py_tp_doc, const_cast<char*>("One recorded operation of the backward graph.")},
+      {Py_tp_doc,
+       const_cast<char*>("One recorded operation of the backward graph."
+                         "\n\nExample:\n"
+                         "    >>> x = ebb.ones(2, requires_grad=True)\n"
+                         "    >>> node = (x * x).sum().grad_fn\n"
+                         "    >>> node.name(), [edge[0].name() for edge in node.next_functions]\n"
+                         "    ('SumBackward', ['MulBackward'])\n")},
       {Py_tp_dealloc, as_slot(dealloc_node)},
       {Py_tp_traverse, as_slot(traverse)},
       {Py_tp_clear, as_slot(clear)},

@@ -79,7 +79,14 @@ PyMethodDef kFunctions[] = {
      "queue_callback($module, callback, /)\n--\n\n"
      "Call `callback()` once at the end of the innermost run, after all gradients were added.\n\n"
      "It may queue more; what it raises reaches the caller of the run.\n\n"
-     "Raises:\n    AutogradError: If no run is going on in this thread.\n"},
+     "Raises:\n    AutogradError: If no run is going on in this thread.\n"
+     "\nExample:\n"
+     "    >>> x = ebb.ones(1, requires_grad=True)\n"
+     "    >>> def at_the_end():\n"
+     "    ...     print(\"all added:\", x.grad)\n"
+     "    >>> handle = x.register_hook(lambda grad: ebb.autograd.queue_callback(at_the_end))\n"
+     "    >>> (3 * x).sum().backward()\n"
+     "    all added: tensor([3.])\n"},
     {"_current_graph_task_id", task_id, METH_NOARGS, nullptr},
     {"_current_autograd_node", current_node, METH_NOARGS, nullptr},
     {"_current_graph_task_keep_graph", keeps_graph, METH_NOARGS, nullptr},

@@ -26,11 +26,21 @@ PyObject* set_default(PyObject*, PyObject* const* args, Py_ssize_t count, PyObje
 
 PyMethodDef kFunctions[] = {
     {"get_default_dtype", get_default, METH_NOARGS,
-     "get_default_dtype($module)\n--\n\nReturn the dtype of new floating tensors."},
+     "get_default_dtype($module)\n--\n\nReturn the dtype of new floating tensors."
+     "\n\nExample:\n"
+     "    >>> ebb.get_default_dtype()\n"
+     "    ebb.float32\n"},
     {"set_default_dtype", as_method(set_default), METH_FASTCALL | METH_KEYWORDS,
      "set_default_dtype($module, d)\n--\n\n"
      "Set the dtype of new floating tensors whose dtype nobody gives, and of what floating\n"
-     "results operations make of integers."},
+     "results operations make of integers."
+     "\n\nExample:\n"
+     "    >>> ebb.set_default_dtype(ebb.float64)\n"
+     "    >>> ebb.zeros(2)\n"
+     "    tensor([0., 0.])\n"
+     "    >>> ebb.zeros(2).dtype\n"
+     "    ebb.float64\n"
+     "    >>> ebb.set_default_dtype(ebb.float32)\n"},
     {},
 };
 

@@ -136,11 +136,29 @@ PyObject* module_set_state(PyObject*, PyObject* const* args, Py_ssize_t count, P
 PyMethodDef kFunctions[] = {
     {"manual_seed", module_manual_seed, METH_O,
      "manual_seed($module, seed, /)\n--\n\n"
-     "Start the default generator's sequence of `seed`; return the generator."},
+     "Start the default generator's sequence of `seed`; return the generator."
+     "\n\nExample:\n"
+     "    >>> generator = ebb.manual_seed(0)\n"
+     "    >>> x = ebb.rand(2)\n"
+     "    >>> generator = ebb.manual_seed(0)\n"
+     "    >>> ebb.equal(ebb.rand(2), x)\n"
+     "    True\n"},
     {"get_rng_state", module_get_state, METH_NOARGS,
-     "get_rng_state($module)\n--\n\nReturn the default generator's state as a uint8 tensor."},
+     "get_rng_state($module)\n--\n\nReturn the default generator's state as a uint8 tensor."
+     "\n\nExample:\n"
+     "    >>> state = ebb.get_rng_state()\n"
+     "    >>> x = ebb.rand(2)\n"
+     "    >>> ebb.set_rng_state(state)\n"
+     "    >>> ebb.equal(ebb.rand(2), x)\n"
+     "    True\n"},
     {"set_rng_state", as_method(module_set_state), METH_FASTCALL | METH_KEYWORDS,
-     "set_rng_state($module, new_state)\n--\n\nGo back to a state of the default generator."},
+     "set_rng_state($module, new_state)\n--\n\nGo back to a state of the default generator."
+     "\n\nExample:\n"
+     "    >>> state = ebb.get_rng_state()\n"
+     "    >>> x = ebb.rand(2)\n"
+     "    >>> ebb.set_rng_state(state)\n"
+     "    >>> ebb.equal(ebb.rand(2), x)\n"
+     "    True\n"},
     {},
 };
 
@@ -168,8 +186,15 @@ DrawFrom::~DrawFrom() {
 
 void add_generator(PyObject* module) {
   PyType_Slot slots[] = {
-      {Py_tp_doc, const_cast<char*>("Generator(device='cpu')\n--\n\n"
-                                    "A sequence of random numbers of its own.")},
+      {Py_tp_doc,
+       const_cast<char*>("Generator(device='cpu')\n--\n\n"
+                         "A sequence of random numbers of its own."
+                         "\n\nExample:\n"
+                         "    >>> generator = ebb.Generator().manual_seed(3)\n"
+                         "    >>> state = generator.get_state()\n"
+                         "    >>> x = ebb.rand(2, generator=generator)\n"
+                         "    >>> ebb.equal(x, ebb.rand(2, generator=generator.set_state(state)))\n"
+                         "    True\n")},
       {Py_tp_new, as_slot(generator_new)},
       {Py_tp_dealloc, as_slot(generator_dealloc)},
       {Py_tp_methods, kMethods},

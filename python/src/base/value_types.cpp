@@ -82,7 +82,10 @@ PyMethodDef kDTypeMethods[] = {
 
 void add_dtypes(PyObject* module) {
   PyType_Slot slots[] = {
-      {Py_tp_doc, const_cast<char*>("The element type of a tensor, such as ebb.float32.")},
+      {Py_tp_doc, const_cast<char*>("The element type of a tensor, such as ebb.float32."
+                                    "\n\nExample:\n"
+                                    "    >>> ebb.float64.itemsize, ebb.float64.is_floating_point\n"
+                                    "    (8, True)\n")},
       {Py_tp_repr, as_slot(dtype_repr)},
       {Py_tp_dealloc, as_slot(free_object)},
       {Py_tp_getset, kDTypeAttributes},
@@ -166,7 +169,14 @@ PyMethodDef kDeviceMethods[] = {
 void add_device(PyObject* module) {
   PyType_Slot slots[] = {
       {Py_tp_doc, const_cast<char*>("device(type, index=None)\n--\n\n"
-                                    "Where a tensor's memory lives.")},
+                                    "Where a tensor's memory lives."
+                                    "\n\nExample:\n"
+                                    "    >>> device = ebb.device(\"cpu\")\n"
+                                    "    >>> device.type, device == ebb.ones(1).device\n"
+                                    "    ('cpu', True)\n"
+                                    "    >>> with device:\n"
+                                    "    ...     print(ebb.ones(1).device)\n"
+                                    "    cpu\n")},
       {Py_tp_new, as_slot(device_new)},
       {Py_tp_repr, as_slot(device_repr)},
       {Py_tp_str, as_slot(device_str)},
@@ -226,7 +236,11 @@ PyMethodDef kSizeMethods[] = {
 
 void add_size(PyObject* module) {
   PyType_Slot slots[] = {
-      {Py_tp_doc, const_cast<char*>("The shape of a tensor: a tuple of ints.")},
+      {Py_tp_doc, const_cast<char*>("The shape of a tensor: a tuple of ints."
+                                    "\n\nExample:\n"
+                                    "    >>> shape = ebb.ones(2, 3).shape\n"
+                                    "    >>> shape[0], shape.numel(), shape == (2, 3)\n"
+                                    "    (2, 6, True)\n")},
       {Py_tp_new, as_slot(new_size)},
       {Py_tp_repr, as_slot(size_repr)},
       {Py_mp_subscript, as_slot(size_subscript)},

@@ -136,19 +136,36 @@ PyMethodDef kFunctions[] = {
     {"_autocast_dtype", dtype_of, METH_O, nullptr},
     {"is_autocast_cache_enabled", keeps_casts, METH_NOARGS,
      "is_autocast_cache_enabled($module)\n--\n\n"
-     "Return whether casts of weights are kept for the length of an autocast block."},
+     "Return whether casts of weights are kept for the length of an autocast block."
+     "\n\nExample:\n"
+     "    >>> ebb.is_autocast_cache_enabled()\n"
+     "    True\n"},
     {"set_autocast_cache_enabled", keep_casts, METH_O,
      "set_autocast_cache_enabled($module, enabled, /)\n--\n\n"
-     "Keep casts of weights until they are written to, or make them each time."},
+     "Keep casts of weights until they are written to, or make them each time."
+     "\n\nExample:\n"
+     "    >>> ebb.set_autocast_cache_enabled(False)\n"
+     "    >>> ebb.is_autocast_cache_enabled()\n"
+     "    False\n"
+     "    >>> ebb.set_autocast_cache_enabled(True)\n"},
     {"clear_autocast_cache", drop_casts, METH_NOARGS,
      "clear_autocast_cache($module)\n--\n\n"
-     "Drop the casts of weights that are kept."},
+     "Drop the casts of weights that are kept."
+     "\n\nExample:\n"
+     "    >>> with ebb.autocast(\"cpu\"):\n"
+     "    ...     ebb.clear_autocast_cache()\n"},
     {"autocast_increment_nesting", nest, METH_NOARGS,
      "autocast_increment_nesting($module)\n--\n\n"
-     "Count one more block around this thread; return how many there are."},
+     "Count one more block around this thread; return how many there are."
+     "\n\nExample:\n"
+     "    >>> ebb.autocast_increment_nesting(), ebb.autocast_decrement_nesting()\n"
+     "    (1, 0)\n"},
     {"autocast_decrement_nesting", unnest, METH_NOARGS,
      "autocast_decrement_nesting($module)\n--\n\n"
-     "Count one block less around this thread; return how many are left."},
+     "Count one block less around this thread; return how many are left."
+     "\n\nExample:\n"
+     "    >>> ebb.autocast_increment_nesting(), ebb.autocast_decrement_nesting()\n"
+     "    (1, 0)\n"},
     {"_set_autocast_enabled", as_method(set_enabled), METH_FASTCALL, nullptr},
     {"_set_autocast_dtype", as_method(set_dtype), METH_FASTCALL, nullptr},
     {"_autocast_rows", rows, METH_NOARGS, nullptr},

@@ -230,20 +230,45 @@ PyMethodDef kFunctions[] = {
      "load_device_plugin($module, path, /)\n--\n\n"
      "Load a shared library with a device plug-in and return its first device.\n\n"
      "Raises:\n    OSError: If the library cannot be loaded.\n"
-     "    ValueError: If it is no plug-in, or one of another version.\n"},
+     "    ValueError: If it is no plug-in, or one of another version.\n"
+     "\nExample:\n"
+     "    >>> try:\n"
+     "    ...     ebb.load_device_plugin(\"libabsent.so\")\n"
+     "    ... except OSError:\n"
+     "    ...     print(\"cannot be loaded\")\n"
+     "    cannot be loaded\n"},
     {"devices", list_devices, METH_NOARGS,
-     "devices($module)\n--\n\nReturn all devices, the CPU first."},
+     "devices($module)\n--\n\nReturn all devices, the CPU first."
+     "\n\nExample:\n"
+     "    >>> ebb.devices()[0]\n"
+     "    device(type='cpu')\n"},
     {"get_default_device", get_default, METH_NOARGS,
-     "get_default_device($module)\n--\n\nReturn where this thread makes new tensors."},
+     "get_default_device($module)\n--\n\nReturn where this thread makes new tensors."
+     "\n\nExample:\n"
+     "    >>> ebb.get_default_device()\n"
+     "    device(type='cpu')\n"},
     {"set_default_device", set_default, METH_O,
      "set_default_device($module, device, /)\n--\n\nSet where this thread makes new tensors; "
-     "None is the CPU."},
+     "None is the CPU."
+     "\n\nExample:\n"
+     "    >>> ebb.set_default_device(\"cpu\")\n"
+     "    >>> ebb.empty(2).device\n"
+     "    device(type='cpu')\n"
+     "    >>> ebb.set_default_device(None)\n"},
     {"is_kernel_fallback_enabled", get_fallback, METH_NOARGS,
      "is_kernel_fallback_enabled($module)\n--\n\n"
-     "Return whether the CPU runs what a device has no kernel for."},
+     "Return whether the CPU runs what a device has no kernel for."
+     "\n\nExample:\n"
+     "    >>> ebb.is_kernel_fallback_enabled()\n"
+     "    True\n"},
     {"set_kernel_fallback", set_fallback, METH_O,
      "set_kernel_fallback($module, enabled, /)\n--\n\n"
-     "Set whether the CPU runs what a device has no kernel for; else that is an error."},
+     "Set whether the CPU runs what a device has no kernel for; else that is an error."
+     "\n\nExample:\n"
+     "    >>> ebb.set_kernel_fallback(False)\n"
+     "    >>> ebb.is_kernel_fallback_enabled()\n"
+     "    False\n"
+     "    >>> ebb.set_kernel_fallback(True)\n"},
     {"_forget_fallback_warnings", forget_warnings, METH_NOARGS, nullptr},
     {"_device_memory_stats", memory_of, METH_O, nullptr},
     {"_reset_peak_device_memory", reset_peak_of, METH_O, nullptr},

@@ -155,18 +155,45 @@ PyObject* set_package(PyObject*, PyObject* folder) {
 
 PyMethodDef kFunctions[] = {
     {"get_num_threads", get_threads, METH_NOARGS,
-     "get_num_threads($module)\n--\n\nReturn how many threads one op may use."},
+     "get_num_threads($module)\n--\n\nReturn how many threads one op may use."
+     "\n\nExample:\n"
+     "    >>> ebb.get_num_threads() >= 1\n"
+     "    True\n"},
     {"set_num_threads", as_method(set_threads), METH_FASTCALL | METH_KEYWORDS,
      "set_num_threads($module, num)\n--\n\nSet how many threads one op may use.\n\n"
-     "Results do not depend on it.\n"},
+     "Results do not depend on it.\n"
+     "\nExample:\n"
+     "    >>> before = ebb.get_num_threads()\n"
+     "    >>> ebb.set_num_threads(1)\n"
+     "    >>> ebb.get_num_threads()\n"
+     "    1\n"
+     "    >>> ebb.set_num_threads(before)\n"},
     {"memory_stats", stats, METH_NOARGS,
-     "memory_stats($module)\n--\n\nReturn live, peak and reserved bytes as a dict."},
+     "memory_stats($module)\n--\n\nReturn live, peak and reserved bytes as a dict."
+     "\n\nExample:\n"
+     "    >>> before = ebb.memory_stats()[\"live\"]\n"
+     "    >>> x = ebb.zeros(1024, dtype=ebb.float32)\n"
+     "    >>> ebb.memory_stats()[\"live\"] - before >= 4096\n"
+     "    True\n"},
     {"reset_peak_memory", reset_peak, METH_NOARGS,
-     "reset_peak_memory($module)\n--\n\nLet the peak start again from what is live."},
+     "reset_peak_memory($module)\n--\n\nLet the peak start again from what is live."
+     "\n\nExample:\n"
+     "    >>> ebb.reset_peak_memory()\n"
+     "    >>> stats = ebb.memory_stats()\n"
+     "    >>> stats[\"peak\"] == stats[\"live\"]\n"
+     "    True\n"},
     {"release_cached_memory", empty_cache, METH_NOARGS,
-     "release_cached_memory($module)\n--\n\nGive unused memory back to the system."},
+     "release_cached_memory($module)\n--\n\nGive unused memory back to the system."
+     "\n\nExample:\n"
+     "    >>> x = ebb.zeros(1024)\n"
+     "    >>> del x\n"
+     "    >>> ebb.release_cached_memory()\n"},
     {"set_log_level", log_to, METH_O,
-     "set_log_level($module, level, /)\n--\n\nSet the level of log lines, from 0 (silent) to 9."},
+     "set_log_level($module, level, /)\n--\n\nSet the level of log lines, from 0 (silent) to 9."
+     "\n\nExample:\n"
+     "    >>> ebb.set_log_level(0)\n"
+     "    >>> ebb.flags.get(\"log\")\n"
+     "    '0'\n"},
     {"_fail_allocation_after", fail_after, METH_VARARGS, nullptr},
     {"_flags", flags, METH_NOARGS, nullptr},
     {"_set_flag", set_one_flag, METH_VARARGS, nullptr},

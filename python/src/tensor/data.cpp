@@ -344,21 +344,46 @@ PyMethodDef kFunctions[] = {
      "--\n\n"
      "Return a new tensor with the values of numbers, an array, a tensor, or nested sequences of\n"
      "them.\n\n"
-     "Raises:\n    ValueError: If sequences are ragged; names the position.\n"},
+     "Raises:\n    ValueError: If sequences are ragged; names the position.\n"
+     "\nExample:\n"
+     "    >>> ebb.tensor([[1, 2], [3, 4]])\n"
+     "    tensor([[1, 2],\n"
+     "            [3, 4]])\n"
+     "    >>> ebb.tensor(0.5, dtype=ebb.float64, requires_grad=True)\n"
+     "    tensor(0.5000, dtype=ebb.float64, requires_grad=True)\n"},
     {"as_tensor", as_method(as_tensor), METH_FASTCALL | METH_KEYWORDS,
      "as_tensor($module, data, dtype=None, device=None)\n--\n\n"
-     "Like tensor(), but share the memory of an array or tensor where that is possible.\n"},
+     "Like tensor(), but share the memory of an array or tensor where that is possible.\n"
+     "\nExample:\n"
+     "    >>> ebb.as_tensor([1.0, 2.0])\n"
+     "    tensor([1., 2.])\n"
+     "    >>> x = ebb.ones(2)\n"
+     "    >>> ebb.as_tensor(x) is x\n"
+     "    True\n"},
     {"asarray", as_method(asarray), METH_FASTCALL | METH_KEYWORDS,
      "asarray($module, obj, dtype=None, device=None, copy=None, requires_grad=False)\n--\n\n"
      "Like as_tensor(), but copy always where copy is True, and never where it is False.\n\n"
-     "Raises:\n    ValueError: If copy is False, and obj, dtype or device need a copy.\n"},
+     "Raises:\n    ValueError: If copy is False, and obj, dtype or device need a copy.\n"
+     "\nExample:\n"
+     "    >>> x = ebb.zeros(2)\n"
+     "    >>> y = ebb.asarray(x, copy=True)\n"
+     "    >>> y[0] = 1\n"
+     "    >>> x\n"
+     "    tensor([0., 0.])\n"},
     {"from_numpy", as_method(from_numpy), METH_FASTCALL | METH_KEYWORDS,
      "from_numpy($module, ndarray)\n--\n\n"
      "Return a tensor that shares the memory of a NumPy array.\n\n"
      "Writes through either are seen by both, but writes through NumPy are not noticed by the\n"
      "checks of saved tensors.\n\n"
      "Raises:\n    TypeError: If ebb has no such element type.\n"
-     "    ValueError: For negative strides, foreign byte order or unaligned memory.\n"},
+     "    ValueError: For negative strides, foreign byte order or unaligned memory.\n"
+     "\nExample:\n"
+     "    >>> import numpy\n"
+     "    >>> array = numpy.zeros(2)\n"
+     "    >>> x = ebb.from_numpy(array)\n"
+     "    >>> array[0] = 5\n"
+     "    >>> x\n"
+     "    tensor([5., 0.], dtype=ebb.float64)\n"},
     {},
 };
 

@@ -69,7 +69,11 @@ constexpr const char* kDoc =
     "A multi-dimensional array that records the operations made on it.\n\n"
     "Make one with ebb.tensor(), ebb.from_numpy() or a creation function such as ebb.zeros().\n"
     "Tensor(2, 3) has this shape and any values; Tensor([2, 3]) has these values in the default\n"
-    "dtype; Tensor(x) is x under another object.\n";
+    "dtype; Tensor(x) is x under another object.\n"
+    "\nExample:\n"
+    "    >>> x = ebb.Tensor([1.0, 2.0])\n"
+    "    >>> x.shape, x.dtype\n"
+    "    (ebb.Size([2]), ebb.float32)\n";
 
 }  // namespace
 

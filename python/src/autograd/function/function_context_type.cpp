@@ -225,7 +225,20 @@ PyMemberDef kMembers[] = {
 
 void add_context_type(PyObject* module) {
   PyType_Slot slots[] = {
-      {Py_tp_doc, const_cast<char*>("What the methods of one call of a Function share.")},
+      {Py_tp_doc, const_cast<char*>("What the methods of one call of a Function share."
+                                    "\n\nExample:\n"
+                                    "    >>> class Double(ebb.autograd.Function):\n"
+                                    "    ...     @staticmethod\n"
+                                    "    ...     def forward(ctx, x):\n"
+                                    "    ...         ctx.factor = 2.0\n"
+                                    "    ...         return x * 2\n"
+                                    "    ...     @staticmethod\n"
+                                    "    ...     def backward(ctx, grad_out):\n"
+                                    "    ...         return grad_out * ctx.factor\n"
+                                    "    >>> x = ebb.ones(1, requires_grad=True)\n"
+                                    "    >>> Double.apply(x).backward()\n"
+                                    "    >>> x.grad\n"
+                                    "    tensor([2.])\n")},
       {Py_tp_dealloc, as_slot(dealloc)},
       {Py_tp_traverse, as_slot(traverse)},
       {Py_tp_clear, as_slot(clear)},
