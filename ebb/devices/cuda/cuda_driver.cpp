@@ -6,8 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "ebb/core/base/error.h"
-#include "ebb/core/device/stream.h"
+#include "ebb/core/base/str.h"
 #include "ebb/devices/cuda/compiler.h"
 #include "ebb/devices/cuda/device.h"
 #include "ebb/devices/launch/disk_cache.h"
@@ -55,7 +54,7 @@ std::optional<Module> load_module(const CudaDevice& device, const std::string& i
 
 Module module_for(const CudaDevice& device, const char* op, const std::string& source) {
   const bool may_fuse = source.find("EBB_FUSED") != std::string::npos;
-  const Target target{device.capability_major, device.capability_minor, may_fuse};
+  const Target target{device.major, device.minor, may_fuse};
   const std::string text = std::string(devices::prelude_cu) + source;
   const std::string key =
       str("cuda driver ", device.driver_version, '\n', compiler_key(target), '\n', text);
@@ -69,10 +68,6 @@ Module module_for(const CudaDevice& device, const char* op, const std::string& s
   Module module(device, handle);
   devices::store_program(key, image);
   return module;
-}
-
-[[noreturn]] void throw_failure(const char* op, Device device, const Failure& failure) {
-  throw DeviceError(str(op, ": ", to_string(device), " failed: ", failure.what()));
 }
 
 constexpr size_t kMostArguments = 64;
@@ -89,61 +84,34 @@ std::array<void*, kMostArguments> places_of(std::span<const devices::Argument> a
   return places;
 }
 
-CudaStream& stream_of(const kernels::Context& context) {
-  return *static_cast<CudaStream*>(native_stream(context.stream));
-}
-
 }  // namespace
 
-const devices::Traits& CudaDriver::traits(int device) const { return device_at(device).traits; }
+devices::BaseDevice& CudaDriver::device_at(int index) const { return cuda::device_at(index); }
 
-std::unique_ptr<devices::Kernel> CudaDriver::compile(int device, const char* op,
-                                                     const std::string& source, const char* entry) {
-  try {
-    refuse_fork();
-    const CudaDevice& own = device_at(device);
-    const ContextScope scope(own.context);
-    Module module = module_for(own, op, source);
-    CUfunction function = nullptr;
-    check(api().cuModuleGetFunction(&function, module.get(), entry), "cuModuleGetFunction");
-    return std::make_unique<CudaKernel>(std::move(module), function);
-  } catch (const Failure& failure) {
-    throw_failure(op, device_named(device), failure);
-  }
+std::unique_ptr<devices::Kernel> CudaDriver::make_kernel(devices::BaseDevice& device,
+                                                         const char* op, const std::string& source,
+                                                         const char* entry) {
+  const auto& own = static_cast<CudaDevice&>(device);
+  const ContextScope scope(own.context);
+  Module module = module_for(own, op, source);
+  CUfunction function = nullptr;
+  check(api().cuModuleGetFunction(&function, module.get(), entry), "cuModuleGetFunction");
+  return std::make_unique<CudaKernel>(std::move(module), function);
 }
 
-void CudaDriver::launch(const kernels::Context& context, const char* op, devices::Kernel& kernel,
-                        devices::Grid grid, std::span<const devices::Argument> arguments) {
-  try {
-    refuse_fork();
-    if (grid.groups > std::numeric_limits<int>::max()) {
-      throw Failure(str("a launch has at most 2147483647 groups, got ", grid.groups));
-    }
-    const CudaStream& stream = stream_of(context);
-    const ContextScope scope(stream.device->context);
-    std::array<void*, kMostArguments> places = places_of(arguments);
-    check(api().cuLaunchKernel(static_cast<CudaKernel&>(kernel).handle(),
-                               static_cast<unsigned>(grid.groups), 1, 1, grid.group_size, 1, 1, 0,
-                               stream.handle, places.data(), nullptr),
-          "cuLaunchKernel");
-    wait_if_asked(stream);
-  } catch (const Failure& failure) {
-    throw_failure(op, context.device, failure);
+void CudaDriver::queue_kernel(NativeStream native, devices::Kernel& kernel, devices::Grid grid,
+                              std::span<const devices::Argument> arguments) {
+  if (grid.groups > std::numeric_limits<int>::max()) {
+    throw Failure(str("a launch has at most 2147483647 groups, got ", grid.groups));
   }
-}
-
-void* CudaDriver::borrow(const kernels::Context& context, size_t bytes) {
-  try {
-    refuse_fork();
-    return device_at(context.device.index).memory->take(bytes, &stream_of(context));
-  } catch (const Failure& failure) {
-    throw OutOfMemoryError(str("allocate: needs ", bytes, " bytes for a kernel, which ",
-                               to_string(context.device), " did not give: ", failure.what()));
-  }
-}
-
-void CudaDriver::give_back(const kernels::Context& context, void* memory, size_t bytes) noexcept {
-  device_at(context.device.index).memory->give(memory, bytes, &stream_of(context));
+  const CudaStream& stream = stream_of(native);
+  const ContextScope scope(stream.device->context);
+  std::array<void*, kMostArguments> places = places_of(arguments);
+  check(api().cuLaunchKernel(static_cast<CudaKernel&>(kernel).handle(),
+                             static_cast<unsigned>(grid.groups), 1, 1, grid.group_size, 1, 1, 0,
+                             stream.handle, places.data(), nullptr),
+        "cuLaunchKernel");
+  wait_if_asked(stream);
 }
 
 }  // namespace ebb::cuda

@@ -1,18 +1,13 @@
 // ebb/devices/cuda/device.cpp -- finding GPUs, and where their memory comes from.
 #include "ebb/devices/cuda/device.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <array>
-#include <atomic>
 
-#include "ebb/core/base/str.h"
+#include "ebb/devices/launch/fork.h"
 
 namespace ebb::cuda {
 namespace {
-
-std::atomic<bool> is_forked_child{false};
 
 int attribute(CUdevice id, CUdevice_attribute what) {
   int value = 0;
@@ -63,21 +58,20 @@ devices::Traits traits_of(const CudaDevice& device) {
   return {.has_float64 = true,
           .is_cpu = false,
           .group_size = kGroup,
-          .units = static_cast<uint32_t>(device.multiprocessors * std::max(items, 1))};
+          .units = static_cast<uint32_t>(device.units * std::max(items, 1))};
 }
 
 std::unique_ptr<CudaDevice> make_device(int index) {
   auto device = std::make_unique<CudaDevice>();
-  device->index = index;
   check(api().cuDeviceGet(&device->id, index), "cuDeviceGet");
   std::array<char, 256> name{};
   check(api().cuDeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device->id),
         "cuDeviceGetName");
   device->name = name.data();
   check(api().cuDriverGetVersion(&device->driver_version), "cuDriverGetVersion");
-  device->capability_major = attribute(device->id, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-  device->capability_minor = attribute(device->id, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-  device->multiprocessors = attribute(device->id, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  device->major = attribute(device->id, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+  device->minor = attribute(device->id, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  device->units = attribute(device->id, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   size_t total = 0;
   check(api().cuDeviceTotalMem(&total, device->id), "cuDeviceTotalMem");
   device->total_bytes = total;
@@ -100,17 +94,11 @@ Devices* make_all() {
   int count = 0;
   check(api().cuDeviceGetCount(&count), "cuDeviceGetCount");
   for (int index = 0; index < count; ++index) devices->push_back(make_device(index));
-  pthread_atfork(nullptr, nullptr, [] { is_forked_child = true; });
+  devices::watch_forks("CUDA");
   return devices;
 }
 
 }  // namespace
-
-void refuse_fork() {
-  if (is_forked_child.load(std::memory_order_relaxed)) {
-    throw Failure("CUDA cannot be used in a child of a fork whose parent had used it");
-  }
-}
 
 const Devices& all_devices() {
   static const Devices* const devices = make_all();

@@ -5,16 +5,12 @@
 // stream. A child of a fork must not use what its parent made.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include "ebb/devices/cuda/api.h"
-#include "ebb/devices/launch/driver.h"
-#include "ebb/devices/launch/memory_pool.h"
-#include "ebb/devices/launch/staging_pool.h"
+#include "ebb/devices/launch/base_device.h"
 
 namespace ebb::cuda {
 
@@ -26,20 +22,10 @@ struct CudaStream {
   CUstream handle = nullptr;
 };
 
-/// One GPU. Lives as long as the process.
-struct CudaDevice {
-  int index = 0;
+struct CudaDevice : devices::BaseDevice {
   CUdevice id = 0;
   CUcontext context = nullptr;
-  std::string name;
-  int capability_major = 0;
-  int capability_minor = 0;
-  int multiprocessors = 0;
   int driver_version = 0;
-  devices::Traits traits;
-  uint64_t total_bytes = 0;
-  std::unique_ptr<devices::MemoryPool> memory;
-  std::unique_ptr<devices::StagingPool> staging;     // pinned: copies run while the host goes on
   std::mutex mutex;                                  // guards `streams`
   std::vector<std::unique_ptr<CudaStream>> streams;  // the first is the default one
 };
@@ -48,9 +34,8 @@ struct CudaDevice {
 /// driver is there and fails.
 const std::vector<std::unique_ptr<CudaDevice>>& all_devices();
 CudaDevice& device_at(int index);
-/// Throws Failure in a forked child.
-void refuse_fork();
 
+inline CudaStream& stream_of(NativeStream stream) { return *static_cast<CudaStream*>(stream); }
 CudaStream& new_stream(CudaDevice& device);
 /// Waits for the stream if EBB_DEVICE_SYNC asks for it.
 void wait_if_asked(const CudaStream& stream);

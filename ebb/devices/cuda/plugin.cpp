@@ -1,12 +1,7 @@
-// ebb/devices/cuda/plugin.cpp -- the structs of functions that ebb calls (docs/devices.md).
-//
-// Each function runs inside guarded(), which turns exceptions into a status and a text.
-#include <algorithm>
-#include <cstring>
+// ebb/devices/cuda/plugin.cpp -- the functions that ebb calls (docs/devices.md). Each has the
+// device's context current.
+#include "ebb/devices/launch/plugin.h"
 
-#include "ebb/core/base/str.h"
-#include "ebb/core/device/device_extras.h"
-#include "ebb/core/device/device_plugin.h"
 #include "ebb/devices/common/register.h"
 #include "ebb/devices/cuda/cuda_driver.h"
 #include "ebb/devices/cuda/device.h"
@@ -14,34 +9,9 @@
 namespace ebb::cuda {
 namespace {
 
-std::string& last_failure() {
-  static thread_local std::string text = "nothing failed";
-  return text;
-}
+/// Makes the context of a device current for the length of a scope.
+ContextScope scope_of(int device) { return ContextScope(device_at(device).context); }
 
-/// Runs `body`; 1 and the text for last_error() if it throws.
-template <typename Body>
-int guarded(const Body& body) {
-  try {
-    refuse_fork();
-    body();
-    return 0;
-  } catch (const std::exception& failure) {
-    last_failure() = failure.what();
-    return 1;
-  }
-}
-
-/// The same with the device's context current.
-template <typename Body>
-int guarded_on(int device, const Body& body) {
-  return guarded([&] {
-    const ContextScope scope(device_at(device).context);
-    body();
-  });
-}
-
-CudaStream& stream_of(NativeStream stream) { return *static_cast<CudaStream*>(stream); }
 CUevent event_of(NativeEvent event) { return static_cast<CUevent>(event); }
 CUdeviceptr address_of(const void* memory) { return reinterpret_cast<CUdeviceptr>(memory); }
 
@@ -73,203 +43,114 @@ class EventCopy final : public devices::PendingCopy {
   CUevent event_ = nullptr;
 };
 
-int device_count(int* count) {
-  return guarded([&] { *count = static_cast<int>(all_devices().size()); });
-}
-const char* last_error() { return last_failure().c_str(); }
-
-int allocate(int device, size_t bytes, NativeStream stream, void** memory) {
-  return guarded([&] { *memory = device_at(device).memory->take(bytes, stream); });
-}
-int deallocate(int device, void* memory, size_t bytes, NativeStream stream) {
-  return guarded([&] { device_at(device).memory->give(memory, bytes, stream); });
-}
-int memory_info(int device, size_t* free_bytes, size_t* total_bytes) {
-  return guarded_on(device,
-                    [&] { check(api().cuMemGetInfo(free_bytes, total_bytes), "cuMemGetInfo"); });
+/// Queues a copy from staged memory. Should nothing tell when it is done, it is waited for.
+std::unique_ptr<EventCopy> queue_copy(const CudaStream& stream, void* to, const void* staged,
+                                      size_t bytes) {
+  auto copy = std::make_unique<EventCopy>(stream);
+  check(api().cuMemcpyHtoDAsync(address_of(to), staged, bytes, stream.handle), "cuMemcpyHtoDAsync");
+  const CUresult status = api().cuEventRecord(copy->get(), stream.handle);
+  if (status != CUDA_SUCCESS) {
+    api().cuStreamSynchronize(stream.handle);
+    check(status, "cuEventRecord");
+  }
+  return copy;
 }
 
-int copy_to_device(int device, void* to, const void* from, size_t bytes, NativeStream native) {
-  return guarded_on(device, [&] {
+struct Functions : devices::CommonFunctions {
+  static void device_count(int* count) { *count = static_cast<int>(all_devices().size()); }
+
+  static void memory_info(int device, size_t* free_bytes, size_t* total_bytes) {
+    const ContextScope scope = scope_of(device);
+    check(api().cuMemGetInfo(free_bytes, total_bytes), "cuMemGetInfo");
+  }
+
+  static void copy_to_device(int device, void* to, const void* from, size_t bytes,
+                             NativeStream native) {
+    const ContextScope scope = scope_of(device);
     const CudaStream& stream = stream_of(native);
-    devices::StagingPool& staging = *device_at(device).staging;
-    auto copy = std::make_unique<EventCopy>(stream);
-    void* const staged = staging.take(bytes);
-    try {
-      std::memcpy(staged, from, bytes);
-      check(api().cuMemcpyHtoDAsync(address_of(to), staged, bytes, stream.handle),
-            "cuMemcpyHtoDAsync");
-      const CUresult status = api().cuEventRecord(copy->get(), stream.handle);
-      if (status != CUDA_SUCCESS) {  // the copy runs, and nothing tells when it is done
-        api().cuStreamSynchronize(stream.handle);
-        check(status, "cuEventRecord");
-      }
-    } catch (const Failure&) {
-      staging.free(staged, bytes);
-      throw;
-    }
-    staging.busy(staged, bytes, std::move(copy));
+    device_at(device).staging->send(
+        from, bytes, [&](const void* staged) { return queue_copy(stream, to, staged, bytes); });
     wait_if_asked(stream);
-  });
-}
-int copy_to_host(int device, void* to, const void* from, size_t bytes, NativeStream native) {
-  return guarded_on(device, [&] {
+  }
+  static void copy_to_host(int device, void* to, const void* from, size_t bytes,
+                           NativeStream native) {
+    const ContextScope scope = scope_of(device);
     const CudaStream& stream = stream_of(native);
     check(api().cuMemcpyDtoHAsync(to, address_of(from), bytes, stream.handle), "cuMemcpyDtoHAsync");
     wait_if_asked(stream);
-  });
-}
-
-void copy_within(const CudaStream& stream, void* to, const void* from, size_t bytes) {
-  check(api().cuMemcpyDtoDAsync(address_of(to), address_of(from), bytes, stream.handle),
-        "cuMemcpyDtoDAsync");
-}
-/// Ranges that overlap, which CUDA leaves undefined, go by way of a block in between.
-void copy_overlapping(const CudaStream& stream, void* to, const void* from, size_t bytes) {
-  devices::MemoryPool& memory = *stream.device->memory;
-  void* const between = memory.take(bytes, &stream);
-  try {
-    copy_within(stream, between, from, bytes);
-    copy_within(stream, to, between, bytes);
-  } catch (const Failure&) {
-    memory.give(between, bytes, &stream);
-    throw;
   }
-  memory.give(between, bytes, &stream);
-}
-int copy_on_device(int to_device, void* to, int from_device, const void* from, size_t bytes,
-                   NativeStream native) {
-  return guarded_on(from_device, [&] {
+  static void copy_on_device(int to_device, void* to, int from_device, const void* from,
+                             size_t bytes, NativeStream native) {
+    const ContextScope scope = scope_of(from_device);
     const CudaStream& stream = stream_of(native);
-    const auto distance = static_cast<const char*>(to) - static_cast<const char*>(from);
-    const auto length = static_cast<ptrdiff_t>(bytes);
     if (to_device != from_device) {
       check(api().cuMemcpyPeerAsync(address_of(to), device_at(to_device).context, address_of(from),
                                     device_at(from_device).context, bytes, stream.handle),
             "cuMemcpyPeerAsync");
-    } else if (distance >= length || distance <= -length) {
-      copy_within(stream, to, from, bytes);
-    } else if (distance != 0) {
-      copy_overlapping(stream, to, from, bytes);
+    } else {
+      const auto part = [&](void* target, const void* source) {
+        check(api().cuMemcpyDtoDAsync(address_of(target), address_of(source), bytes, stream.handle),
+              "cuMemcpyDtoDAsync");
+      };
+      devices::copy_within(*stream.device->memory, native, to, from, bytes, part);
     }
     wait_if_asked(stream);
-  });
-}
-int fill(int device, void* memory, unsigned char value, size_t bytes, NativeStream native) {
-  return guarded_on(device, [&] {
+  }
+  static void fill(int device, void* memory, unsigned char value, size_t bytes,
+                   NativeStream native) {
+    const ContextScope scope = scope_of(device);
     const CudaStream& stream = stream_of(native);
     check(api().cuMemsetD8Async(address_of(memory), value, bytes, stream.handle),
           "cuMemsetD8Async");
     wait_if_asked(stream);
-  });
-}
+  }
 
-int default_stream(int device, NativeStream* stream) {
-  return guarded([&] { *stream = device_at(device).streams.front().get(); });
-}
-int create_stream(int device, NativeStream* stream) {
-  return guarded([&] { *stream = &new_stream(device_at(device)); });
-}
-int synchronize_stream(int device, NativeStream stream) {
-  return guarded_on(device, [&] {
+  static void default_stream(int device, NativeStream* stream) {
+    *stream = device_at(device).streams.front().get();
+  }
+  static void create_stream(int device, NativeStream* stream) {
+    *stream = &new_stream(device_at(device));
+  }
+  static void synchronize_stream(int device, NativeStream stream) {
+    const ContextScope scope = scope_of(device);
     check(api().cuStreamSynchronize(stream_of(stream).handle), "cuStreamSynchronize");
-  });
-}
-int query_stream(int device, NativeStream stream, int* is_done) {
-  return guarded_on(device, [&] {
+  }
+  static void query_stream(int device, NativeStream stream, int* is_done) {
+    const ContextScope scope = scope_of(device);
     *is_done = is_reached(api().cuStreamQuery(stream_of(stream).handle), "cuStreamQuery");
-  });
-}
+  }
 
-int create_event(int device, NativeEvent* event) {
-  return guarded_on(device, [&] {
+  static void create_event(int device, NativeEvent* event) {
+    const ContextScope scope = scope_of(device);
     CUevent made = nullptr;
     check(api().cuEventCreate(&made, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
     *event = made;
-  });
-}
-int destroy_event(int device, NativeEvent event) {
-  return guarded_on(device,
-                    [&] { check(api().cuEventDestroy(event_of(event)), "cuEventDestroy"); });
-}
-int record_event(int device, NativeEvent event, NativeStream stream) {
-  return guarded_on(device, [&] {
+  }
+  static void destroy_event(int device, NativeEvent event) {
+    const ContextScope scope = scope_of(device);
+    check(api().cuEventDestroy(event_of(event)), "cuEventDestroy");
+  }
+  static void record_event(int device, NativeEvent event, NativeStream stream) {
+    const ContextScope scope = scope_of(device);
     check(api().cuEventRecord(event_of(event), stream_of(stream).handle), "cuEventRecord");
-  });
-}
-int wait_event(int device, NativeStream stream, NativeEvent event) {
-  return guarded_on(device, [&] {
+  }
+  static void wait_event(int device, NativeStream stream, NativeEvent event) {
+    const ContextScope scope = scope_of(device);
     check(api().cuStreamWaitEvent(stream_of(stream).handle, event_of(event), 0),
           "cuStreamWaitEvent");
-  });
-}
-int query_event(int device, NativeEvent event, int* is_done) {
-  return guarded_on(
-      device, [&] { *is_done = is_reached(api().cuEventQuery(event_of(event)), "cuEventQuery"); });
-}
-int synchronize_event(int device, NativeEvent event) {
-  return guarded_on(
-      device, [&] { check(api().cuEventSynchronize(event_of(event)), "cuEventSynchronize"); });
-}
-
-int describe(int device, DeviceDescription* description) {
-  return guarded([&] {
-    const CudaDevice& own = device_at(device);
-    *description = {};
-    own.name.copy(description->name, sizeof description->name - 1);
-    description->major = own.capability_major;
-    description->minor = own.capability_minor;
-    description->units = own.multiprocessors;
-  });
-}
-int empty_cache(int device) {
-  return guarded([&] {
-    device_at(device).memory->release_kept();
-    device_at(device).staging->release_kept();
-  });
-}
-int reserved_bytes(int device, ReservedBytes* bytes) {
-  return guarded([&] {
-    const devices::PoolBytes held = device_at(device).memory->bytes();
-    *bytes = {held.reserved, held.peak};
-  });
-}
-int reset_peak_reserved(int device) {
-  return guarded([&] { device_at(device).memory->reset_peak(); });
-}
-
-constexpr DevicePlugin kPlugin = {
-    .abi_version = kDeviceAbiVersion,
-    .struct_size = sizeof(DevicePlugin),
-    .name = "cuda",
-    .device_count = device_count,
-    .last_error = last_error,
-    .allocate = allocate,
-    .deallocate = deallocate,
-    .memory_info = memory_info,
-    .copy_to_device = copy_to_device,
-    .copy_to_host = copy_to_host,
-    .copy_on_device = copy_on_device,
-    .fill = fill,
-    .default_stream = default_stream,
-    .create_stream = create_stream,
-    .synchronize_stream = synchronize_stream,
-    .query_stream = query_stream,
-    .create_event = create_event,
-    .destroy_event = destroy_event,
-    .record_event = record_event,
-    .wait_event = wait_event,
-    .query_event = query_event,
-    .synchronize_event = synchronize_event,
+  }
+  static void query_event(int device, NativeEvent event, int* is_done) {
+    const ContextScope scope = scope_of(device);
+    *is_done = is_reached(api().cuEventQuery(event_of(event)), "cuEventQuery");
+  }
+  static void synchronize_event(int device, NativeEvent event) {
+    const ContextScope scope = scope_of(device);
+    check(api().cuEventSynchronize(event_of(event)), "cuEventSynchronize");
+  }
 };
 
-constexpr DeviceExtras kExtras = {
-    .struct_size = sizeof(DeviceExtras),
-    .describe = describe,
-    .empty_cache = empty_cache,
-    .reserved_bytes = reserved_bytes,
-    .reset_peak_reserved = reset_peak_reserved,
-};
+constexpr DevicePlugin kPlugin = devices::plugin_struct<Functions>("cuda");
+constexpr DeviceExtras kExtras = devices::extras_struct<Functions>();
 
 }  // namespace
 }  // namespace ebb::cuda

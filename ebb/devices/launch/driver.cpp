@@ -1,12 +1,22 @@
-// ebb/devices/launch/driver.cpp -- which back end this library is.
+// ebb/devices/launch/driver.cpp -- which back end this library is, and what its failures become.
 #include "ebb/devices/launch/driver.h"
 
+#include "ebb/core/base/error.h"
 #include "ebb/core/base/flags.h"
+#include "ebb/core/base/str.h"
+#include "ebb/core/device/stream.h"
+#include "ebb/devices/launch/base_device.h"
+#include "ebb/devices/launch/failure.h"
+#include "ebb/devices/launch/fork.h"
 
 namespace ebb::devices {
 namespace {
 
 Driver* current = nullptr;  // set while the plug-in is loaded, before there is another thread
+
+[[noreturn]] void throw_failure(const char* op, Device device, const Failure& failure) {
+  throw DeviceError(str(op, ": ", to_string(device), " failed: ", failure.what()));
+}
 
 }  // namespace
 
@@ -16,6 +26,44 @@ void set_driver(Driver& driver) { current = &driver; }
 bool is_synchronous() {
   static const bool is_asked = flag_in_environment("device_sync", false);
   return is_asked;
+}
+
+const Traits& Driver::traits(int device) const { return device_at(device).traits; }
+
+std::unique_ptr<Kernel> Driver::compile(int device, const char* op, const std::string& source,
+                                        const char* entry) {
+  try {
+    refuse_fork();
+    return make_kernel(device_at(device), op, source, entry);
+  } catch (const Failure& failure) {
+    throw_failure(op, {type_, static_cast<int8_t>(device)}, failure);
+  }
+}
+
+void Driver::launch(const kernels::Context& context, const char* op, Kernel& kernel, Grid grid,
+                    std::span<const Argument> arguments) {
+  try {
+    refuse_fork();
+    queue_kernel(native_stream(context.stream), kernel, grid, arguments);
+  } catch (const Failure& failure) {
+    throw_failure(op, context.device, failure);
+  }
+}
+
+void* Driver::borrow(const kernels::Context& context, size_t bytes) {
+  try {
+    refuse_fork();
+    MemoryPool& memory = *device_at(context.device.index).memory;
+    return memory.take(bytes, native_stream(context.stream));
+  } catch (const Failure& failure) {
+    throw OutOfMemoryError(str("allocate: needs ", bytes, " bytes for a kernel, which ",
+                               to_string(context.device), " did not give: ", failure.what()));
+  }
+}
+
+void Driver::give_back(const kernels::Context& context, void* memory, size_t bytes) noexcept {
+  MemoryPool& pool = *device_at(context.device.index).memory;
+  pool.give(memory, bytes, native_stream(context.stream));
 }
 
 }  // namespace ebb::devices

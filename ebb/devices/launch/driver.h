@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 
+#include "ebb/core/device/device_plugin.h"
 #include "ebb/kernels/tensor_view.h"
 
 namespace ebb::devices {
@@ -45,26 +46,39 @@ struct Grid {
   uint32_t group_size = 1;
 };
 
+struct BaseDevice;  // base_device.h
+
 /// Implemented by each back end. All functions may be called by several threads at once; they throw
 /// DeviceError, naming the op, the device and the call that failed.
 class Driver {
  public:
-  Driver() = default;
+  /// `type` is what ebb calls these devices in messages.
+  explicit Driver(DeviceType type) : type_(type) {}
   virtual ~Driver() = default;
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  virtual const Traits& traits(int device) const = 0;
+  virtual BaseDevice& device_at(int index) const = 0;
+  const Traits& traits(int device) const;
   /// Compiles `source` (the prelude of the language comes before it) and returns the kernel named
   /// `entry`. From the cache on disk where it has it. Takes a lock and up to a second.
-  virtual std::unique_ptr<Kernel> compile(int device, const char* op, const std::string& source,
-                                          const char* entry) = 0;
+  std::unique_ptr<Kernel> compile(int device, const char* op, const std::string& source,
+                                  const char* entry);
   /// Queues the kernel on the context's stream and returns.
-  virtual void launch(const kernels::Context& context, const char* op, Kernel& kernel, Grid grid,
-                      std::span<const Argument> arguments) = 0;
+  void launch(const kernels::Context& context, const char* op, Kernel& kernel, Grid grid,
+              std::span<const Argument> arguments);
   /// Memory for the length of a few launches on the context's stream, aligned to 64 bytes.
-  virtual void* borrow(const kernels::Context& context, size_t bytes) = 0;
-  virtual void give_back(const kernels::Context& context, void* memory, size_t bytes) noexcept = 0;
+  void* borrow(const kernels::Context& context, size_t bytes);
+  void give_back(const kernels::Context& context, void* memory, size_t bytes) noexcept;
+
+ private:
+  // What compile() and launch() do; they throw Failure.
+  virtual std::unique_ptr<Kernel> make_kernel(BaseDevice& device, const char* op,
+                                              const std::string& source, const char* entry) = 0;
+  virtual void queue_kernel(NativeStream stream, Kernel& kernel, Grid grid,
+                            std::span<const Argument> arguments) = 0;
+
+  DeviceType type_;
 };
 
 /// The back end that this library is; set once, before any kernel runs.

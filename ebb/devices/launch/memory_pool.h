@@ -57,4 +57,21 @@ class MemoryPool {
   PoolBytes bytes_;
 };
 
+/// A block for the length of a scope; its work on the stream may still run after.
+class PoolBlock {
+ public:
+  PoolBlock(MemoryPool& pool, size_t bytes, const void* stream)
+      : pool_(pool), bytes_(bytes), stream_(stream), data_(pool.take(bytes, stream)) {}
+  ~PoolBlock() { pool_.give(data_, bytes_, stream_); }
+  PoolBlock(const PoolBlock&) = delete;
+  PoolBlock& operator=(const PoolBlock&) = delete;
+  void* data() const { return data_; }
+
+ private:
+  MemoryPool& pool_;
+  size_t bytes_;
+  const void* stream_;
+  void* data_;
+};
+
 }  // namespace ebb::devices

@@ -2,7 +2,9 @@
 #include "ebb/devices/launch/staging_pool.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "ebb/devices/launch/failure.h"
 #include "ebb/devices/launch/memory_pool.h"
 
 namespace ebb::devices {
@@ -22,14 +24,19 @@ void* StagingPool::take(size_t bytes) {
   return source_.allocate(size);
 }
 
-void StagingPool::busy(void* memory, size_t bytes, std::unique_ptr<PendingCopy> copy) {
+void StagingPool::send(const void* from, size_t bytes, const QueueCopy& queue_copy) {
+  void* const staged = take(bytes);
+  std::memcpy(staged, from, bytes);
+  std::unique_ptr<PendingCopy> copy;
+  try {
+    copy = queue_copy(staged);
+  } catch (const Failure&) {
+    const std::lock_guard lock(mutex_);
+    keep(staged, bytes);
+    throw;
+  }
   const std::lock_guard lock(mutex_);
-  busy_.push_back({memory, bytes, std::move(copy)});
-}
-
-void StagingPool::free(void* memory, size_t bytes) {
-  const std::lock_guard lock(mutex_);
-  keep(memory, bytes);
+  busy_.push_back({staged, bytes, std::move(copy)});
 }
 
 void StagingPool::release_kept() {

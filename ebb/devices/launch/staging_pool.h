@@ -34,10 +34,11 @@ class StagingPool {
  public:
   explicit StagingPool(HostSource source) : source_(std::move(source)) {}
 
-  /// Memory for `bytes`, to be handed to busy() once the copy is queued, or to free().
-  void* take(size_t bytes);
-  void busy(void* memory, size_t bytes, std::unique_ptr<PendingCopy> copy);
-  void free(void* memory, size_t bytes);
+  /// Queues a copy to a device.
+  using QueueCopy = std::function<std::unique_ptr<PendingCopy>(const void* staged)>;
+  /// Stages `from`, which may change after, and calls `queue_copy`, which throws if the block is
+  /// free again at once.
+  void send(const void* from, size_t bytes, const QueueCopy& queue_copy);
   /// Gives all blocks back that no copy reads.
   void release_kept();
 
@@ -47,6 +48,7 @@ class StagingPool {
     size_t bytes;
     std::unique_ptr<PendingCopy> copy;
   };
+  void* take(size_t bytes);
   void collect();
   void keep(void* memory, size_t bytes);
 

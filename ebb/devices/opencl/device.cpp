@@ -1,8 +1,6 @@
 // ebb/devices/opencl/device.cpp -- finding devices, and choosing among them.
 #include "ebb/devices/opencl/device.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -13,11 +11,10 @@
 #include "ebb/core/base/log.h"
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/base/str.h"
+#include "ebb/devices/launch/fork.h"
 
 namespace ebb::opencl {
 namespace {
-
-std::atomic<bool> is_forked_child{false};
 
 /// A device as a platform has it, or one of its parts.
 struct Found {
@@ -142,15 +139,15 @@ void* allocate_on_host(size_t bytes) {
   return memory;
 }
 
-std::unique_ptr<OpenclDevice> make_device(const Found& found, cl_context context, int index) {
+std::unique_ptr<OpenclDevice> make_device(const Found& found, cl_context context) {
   auto device = std::make_unique<OpenclDevice>();
-  device->index = index;
   device->id = found.id;
   device->context = context;
   device->name =
       str(text_info(found.id, CL_DEVICE_NAME), " | ", text_info(found.id, CL_DEVICE_VERSION), " | ",
           text_info(found.id, CL_DRIVER_VERSION));
   device->traits = traits_of(found.id);
+  device->units = static_cast<int>(device->traits.units);
   device->total_bytes = info<cl_ulong>(found.id, CL_DEVICE_GLOBAL_MEM_SIZE);
   device->memory = std::make_unique<devices::MemoryPool>(source_of(*device));
   device->staging = std::make_unique<devices::StagingPool>(
@@ -161,7 +158,7 @@ std::unique_ptr<OpenclDevice> make_device(const Found& found, cl_context context
 
 /// Nothing may still run when OpenCL's own objects go.
 void finish_all() {
-  if (is_forked_child) return;
+  if (devices::is_forked_child()) return;
   for (const auto& device : all_devices()) {
     for (const auto& queue : device->queues) clFinish(queue->handle);
   }
@@ -191,20 +188,13 @@ Devices* make_all() {
     check(status, "clCreateContext");
   }
   for (const Found& found : usable) {
-    const int index = static_cast<int>(devices->size());
-    devices->push_back(make_device(found, contexts[found.platform], index));
+    devices->push_back(make_device(found, contexts[found.platform]));
   }
-  pthread_atfork(nullptr, nullptr, [] { is_forked_child = true; });
+  devices::watch_forks("OpenCL");
   return devices;
 }
 
 }  // namespace
-
-void refuse_fork() {
-  if (is_forked_child.load(std::memory_order_relaxed)) {
-    throw Failure("OpenCL cannot be used in a child of a fork whose parent had used it");
-  }
-}
 
 const Devices& all_devices() {
   static const Devices* const devices = [] {

@@ -10,12 +10,9 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <vector>
 
-#include "ebb/devices/launch/driver.h"
-#include "ebb/devices/launch/memory_pool.h"
-#include "ebb/devices/launch/staging_pool.h"
+#include "ebb/devices/launch/base_device.h"
 #include "ebb/devices/opencl/api.h"
 
 namespace ebb::opencl {
@@ -37,27 +34,18 @@ struct Queue {
   void note_command() { commands.fetch_add(1, std::memory_order_relaxed); }
 };
 
-/// One device. Lives as long as the process.
-struct OpenclDevice {
-  int index = 0;
+struct OpenclDevice : devices::BaseDevice {
   cl_device_id id = nullptr;
-  cl_context context = nullptr;  // shared by the devices of a platform
-  std::string name;              // with version and driver: part of the key of compiled programs
-  devices::Traits traits;
-  uint64_t total_bytes = 0;
-  std::unique_ptr<devices::MemoryPool> memory;
-  std::unique_ptr<devices::StagingPool> staging;
+  cl_context context = nullptr;                // shared by the devices of a platform
   std::mutex mutex;                            // guards `queues`
   std::vector<std::unique_ptr<Queue>> queues;  // the first is the default one
 };
 
-/// All devices, found at the first call. Throws Failure where there is no OpenCL, or in a forked
-/// child of a process that had called it.
+/// All devices, found at the first call. Throws Failure where there is no OpenCL.
 const std::vector<std::unique_ptr<OpenclDevice>>& all_devices();
 OpenclDevice& device_at(int index);
-/// Throws Failure in a forked child.
-void refuse_fork();
 
+inline Queue& queue_of(NativeStream stream) { return *static_cast<Queue*>(stream); }
 Queue& new_queue(OpenclDevice& device);
 /// Waits for the queue if EBB_DEVICE_SYNC asks for it.
 void wait_if_asked(Queue& queue);

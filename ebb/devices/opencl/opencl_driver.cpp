@@ -4,8 +4,7 @@
 #include <mutex>
 #include <optional>
 
-#include "ebb/core/base/error.h"
-#include "ebb/core/device/stream.h"
+#include "ebb/core/base/str.h"
 #include "ebb/devices/launch/disk_cache.h"
 #include "ebb/devices/launch/source.h"
 #include "ebb/devices/opencl/device.h"
@@ -94,10 +93,6 @@ OwnedProgram program_for(const OpenclDevice& device, const std::string& source) 
   return program;
 }
 
-[[noreturn]] void throw_failure(const char* op, Device device, const Failure& failure) {
-  throw DeviceError(str(op, ": ", to_string(device), " failed: ", failure.what()));
-}
-
 void set_arguments(cl_kernel kernel, std::span<const devices::Argument> arguments) {
   for (cl_uint index = 0; index < arguments.size(); ++index) {
     const devices::Argument& one = arguments[index];
@@ -109,63 +104,36 @@ void set_arguments(cl_kernel kernel, std::span<const devices::Argument> argument
   }
 }
 
-Queue& queue_of(const kernels::Context& context) {
-  return *static_cast<Queue*>(native_stream(context.stream));
-}
-
 }  // namespace
 
-const devices::Traits& OpenclDriver::traits(int device) const { return device_at(device).traits; }
+devices::BaseDevice& OpenclDriver::device_at(int index) const { return opencl::device_at(index); }
 
-std::unique_ptr<devices::Kernel> OpenclDriver::compile(int device, const char* op,
-                                                       const std::string& source,
-                                                       const char* entry) {
-  try {
-    refuse_fork();
-    const OpenclDevice& own = device_at(device);
-    const std::string head = own.traits.has_float64 ? "#define EBB_FLOAT64\n" : "";
-    OwnedProgram program = program_for(own, head + std::string(devices::prelude_cl) + source);
-    cl_int status = CL_SUCCESS;
-    OwnedKernel kernel(clCreateKernel(program.get(), entry, &status));
-    check(status, "clCreateKernel");
-    return std::make_unique<OpenclKernel>(std::move(program), std::move(kernel));
-  } catch (const Failure& failure) {
-    throw_failure(op, device_named(device), failure);
-  }
+std::unique_ptr<devices::Kernel> OpenclDriver::make_kernel(devices::BaseDevice& device,
+                                                           const char* /*op*/,
+                                                           const std::string& source,
+                                                           const char* entry) {
+  const auto& own = static_cast<OpenclDevice&>(device);
+  const std::string head = own.traits.has_float64 ? "#define EBB_FLOAT64\n" : "";
+  OwnedProgram program = program_for(own, head + std::string(devices::prelude_cl) + source);
+  cl_int status = CL_SUCCESS;
+  OwnedKernel kernel(clCreateKernel(program.get(), entry, &status));
+  check(status, "clCreateKernel");
+  return std::make_unique<OpenclKernel>(std::move(program), std::move(kernel));
 }
 
-void OpenclDriver::launch(const kernels::Context& context, const char* op, devices::Kernel& kernel,
-                          devices::Grid grid, std::span<const devices::Argument> arguments) {
-  try {
-    refuse_fork();
-    Queue& queue = queue_of(context);
-    auto& own = static_cast<OpenclKernel&>(kernel);
-    const size_t local = grid.group_size;
-    const size_t global = static_cast<size_t>(grid.groups) * local;
-    const std::lock_guard lock(own.mutex());
-    set_arguments(own.handle(), arguments);
-    check(clEnqueueNDRangeKernel(queue.handle, own.handle(), 1, nullptr, &global, &local, 0,
-                                 nullptr, nullptr),
-          "clEnqueueNDRangeKernel");
-    queue.note_command();
-    wait_if_asked(queue);
-  } catch (const Failure& failure) {
-    throw_failure(op, context.device, failure);
-  }
-}
-
-void* OpenclDriver::borrow(const kernels::Context& context, size_t bytes) {
-  try {
-    refuse_fork();
-    return device_at(context.device.index).memory->take(bytes, &queue_of(context));
-  } catch (const Failure& failure) {
-    throw OutOfMemoryError(str("allocate: needs ", bytes, " bytes for a kernel, which ",
-                               to_string(context.device), " did not give: ", failure.what()));
-  }
-}
-
-void OpenclDriver::give_back(const kernels::Context& context, void* memory, size_t bytes) noexcept {
-  device_at(context.device.index).memory->give(memory, bytes, &queue_of(context));
+void OpenclDriver::queue_kernel(NativeStream stream, devices::Kernel& kernel, devices::Grid grid,
+                                std::span<const devices::Argument> arguments) {
+  Queue& queue = queue_of(stream);
+  auto& own = static_cast<OpenclKernel&>(kernel);
+  const size_t local = grid.group_size;
+  const size_t global = static_cast<size_t>(grid.groups) * local;
+  const std::lock_guard lock(own.mutex());
+  set_arguments(own.handle(), arguments);
+  check(clEnqueueNDRangeKernel(queue.handle, own.handle(), 1, nullptr, &global, &local, 0, nullptr,
+                               nullptr),
+        "clEnqueueNDRangeKernel");
+  queue.note_command();
+  wait_if_asked(queue);
 }
 
 }  // namespace ebb::opencl

@@ -7,21 +7,15 @@ namespace ebb::opencl {
 
 class OpenclDriver final : public devices::Driver {
  public:
-  /// `type` is what ebb calls these devices in messages.
-  explicit OpenclDriver(DeviceType type) : type_(type) {}
-
-  const devices::Traits& traits(int device) const override;
-  std::unique_ptr<devices::Kernel> compile(int device, const char* op, const std::string& source,
-                                           const char* entry) override;
-  void launch(const kernels::Context& context, const char* op, devices::Kernel& kernel,
-              devices::Grid grid, std::span<const devices::Argument> arguments) override;
-  void* borrow(const kernels::Context& context, size_t bytes) override;
-  void give_back(const kernels::Context& context, void* memory, size_t bytes) noexcept override;
+  using Driver::Driver;
+  devices::BaseDevice& device_at(int index) const override;
 
  private:
-  Device device_named(int index) const { return {type_, static_cast<int8_t>(index)}; }
-
-  DeviceType type_;
+  std::unique_ptr<devices::Kernel> make_kernel(devices::BaseDevice& device, const char* op,
+                                               const std::string& source,
+                                               const char* entry) override;
+  void queue_kernel(NativeStream stream, devices::Kernel& kernel, devices::Grid grid,
+                    std::span<const devices::Argument> arguments) override;
 };
 
 }  // namespace ebb::opencl

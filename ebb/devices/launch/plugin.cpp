@@ -1,0 +1,45 @@
+// ebb/devices/launch/plugin.cpp -- what the plug-in's functions do in the same way everywhere.
+#include "ebb/devices/launch/plugin.h"
+
+#include "ebb/devices/launch/base_device.h"
+
+namespace ebb::devices {
+namespace {
+
+BaseDevice& device_at(int device) { return driver().device_at(device); }
+
+}  // namespace
+
+std::string& last_failure() {
+  static thread_local std::string text = "nothing failed";
+  return text;
+}
+
+const char* CommonFunctions::last_error() { return last_failure().c_str(); }
+
+void CommonFunctions::allocate(int device, size_t bytes, NativeStream stream, void** memory) {
+  *memory = device_at(device).memory->take(bytes, stream);
+}
+void CommonFunctions::deallocate(int device, void* memory, size_t bytes, NativeStream stream) {
+  device_at(device).memory->give(memory, bytes, stream);
+}
+
+void CommonFunctions::describe(int device, DeviceDescription* description) {
+  const BaseDevice& own = device_at(device);
+  *description = {};
+  own.name.copy(description->name, sizeof description->name - 1);
+  description->major = own.major;
+  description->minor = own.minor;
+  description->units = own.units;
+}
+void CommonFunctions::empty_cache(int device) {
+  device_at(device).memory->release_kept();
+  device_at(device).staging->release_kept();
+}
+void CommonFunctions::reserved_bytes(int device, ReservedBytes* bytes) {
+  const PoolBytes held = device_at(device).memory->bytes();
+  *bytes = {held.reserved, held.peak};
+}
+void CommonFunctions::reset_peak_reserved(int device) { device_at(device).memory->reset_peak(); }
+
+}  // namespace ebb::devices
