@@ -18,7 +18,7 @@ struct Event {
   /// A reference of its own to the point, or null.
   OwnedEvent current() {
     const std::lock_guard lock(mutex);
-    if (point.get() != nullptr) clRetainEvent(point.get());
+    if (point.get() != nullptr) check(clRetainEvent(point.get()), "clRetainEvent");
     return OwnedEvent(point.get());
   }
 };

@@ -10,6 +10,7 @@ import pytest
 
 import ebb
 from tests.python.cuda import stand_in
+from tests.python.opencl import layer as layers
 
 LIBRARIES = Path(ebb._C.__file__).resolve().parents[2] / "lib"
 DEVICE = os.environ.get("TEST_DEVICE", "opencl:0")
@@ -23,6 +24,8 @@ os.environ["EBB_KERNEL_CACHE"] = str(LIBRARIES.parent / "kernel_cache")
 os.environ.setdefault("POCL_CACHE_DIR", str(LIBRARIES.parent / "pocl_cache"))
 if IS_STAND_IN:
     stand_in.choose()
+elif TYPE == "opencl" and layers.LIBRARY.exists():
+    layers.choose()
 
 opencl_only = pytest.mark.skipif(TYPE != "opencl", reason="of OpenCL alone")
 
@@ -37,3 +40,13 @@ def opencl():
     ebb.set_kernel_fallback(True)
     if IS_STAND_IN:
         assert stand_in.StandIn().violations() == ""
+
+
+@pytest.fixture
+def layer(opencl):
+    """What stands between the plug-in and OpenCL's driver; skips on other devices."""
+    if TYPE != "opencl" or not layers.LIBRARY.exists():
+        pytest.skip("of OpenCL alone, with tests built")
+    found = layers.Layer()
+    yield found
+    found.forget_failures()
