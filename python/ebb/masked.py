@@ -13,6 +13,7 @@ Example:
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import ebb
 from ebb._base import naming as _naming
@@ -88,7 +89,9 @@ def _dims(input: Tensor, dim) -> list[int]:
 # --- reductions ---
 
 
-def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def sum(
+    input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None
+) -> Tensor:
     """Return the sum of the kept elements; of none, 0.
 
     Example:
@@ -99,7 +102,9 @@ def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return ebb.sum(_kept(input, mask, 0, dtype), dim, keepdim, dtype=dtype)
 
 
-def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def prod(
+    input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None
+) -> Tensor:
     """Return the product of the kept elements; of none, 1. ``dim`` may be several.
 
     Example:
@@ -113,7 +118,9 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return values
 
 
-def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def amax(
+    input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None
+) -> Tensor:
     """Return the largest kept element; of none, the lowest number of the dtype.
 
     Example:
@@ -125,7 +132,9 @@ def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return ebb.amax(values, dim, keepdim)
 
 
-def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def amin(
+    input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None
+) -> Tensor:
     """Return the smallest kept element; of none, the highest number of the dtype.
 
     Example:
@@ -137,7 +146,9 @@ def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return ebb.amin(values, dim, keepdim)
 
 
-def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def argmax(
+    input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None
+) -> Tensor:
     """Return the place of the largest kept element.
 
     Example:
@@ -149,7 +160,9 @@ def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return ebb.argmax(values, dim, keepdim)
 
 
-def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def argmin(
+    input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None
+) -> Tensor:
     """Return the place of the smallest kept element.
 
     Example:
@@ -161,7 +174,9 @@ def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return ebb.argmin(values, dim, keepdim)
 
 
-def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def logsumexp(
+    input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None
+) -> Tensor:
     """Return the logarithm of the sum of the exponentials of the kept elements; of none, -inf.
 
     Example:
@@ -173,7 +188,15 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return ebb.logsumexp(values, _dims(input, dim), keepdim)
 
 
-def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
+def norm(
+    input: Any,
+    ord: Any = 2.0,
+    dim: Any = None,
+    *,
+    keepdim: Any = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:
     """Return the norm of the kept elements as a vector, as ``ebb.linalg.vector_norm``.
 
     Example:
@@ -186,7 +209,9 @@ def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
     return ebb.linalg.vector_norm(values, 2 if ord is None else ord, dim, keepdim)
 
 
-def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def mean(
+    input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None
+) -> Tensor:
     """Return the mean of the kept elements; of none, NaN.
 
     Example:
@@ -199,7 +224,9 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / count
 
 
-def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
+def median(
+    input: Any, dim: Any = -1, *, keepdim: Any = False, dtype: Any = None, mask: Any = None
+) -> Tensor:
     """Return the median of the kept elements along ``dim``, of two the lower; of none, NaN.
 
     Example:
@@ -211,7 +238,16 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     return ebb.nanmedian(_kept(input, mask, math.nan, dtype), dim, keepdim)[0]
 
 
-def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+def var(
+    input: Any,
+    dim: Any = None,
+    unbiased: Any = None,
+    *,
+    correction: Any = None,
+    keepdim: Any = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:
     """Return the variance of the kept elements, whose number is lessened by ``correction``.
 
     Example:
@@ -231,7 +267,16 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
     return ebb.sum(squares, dim, keepdim) / ebb.clamp(count - correction, 0)
 
 
-def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+def std(
+    input: Any,
+    dim: Any = None,
+    unbiased: Any = None,
+    *,
+    correction: Any = None,
+    keepdim: Any = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:
     """Return the square root of ``var``.
 
     Example:
@@ -252,7 +297,7 @@ def _check_continuous(name: str, input: Tensor, dtype) -> None:
 # --- of the input's shape ---
 
 
-def cumsum(input, dim, *, dtype=None, mask=None):
+def cumsum(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """Return the running sum along ``dim``, in which hidden elements count 0.
 
     Example:
@@ -263,7 +308,7 @@ def cumsum(input, dim, *, dtype=None, mask=None):
     return ebb.cumsum(_kept(input, mask, 0, dtype), dim, dtype=dtype)
 
 
-def cumprod(input, dim, *, dtype=None, mask=None):
+def cumprod(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """Return the running product along ``dim``, in which hidden elements count 1.
 
     Example:
@@ -274,7 +319,7 @@ def cumprod(input, dim, *, dtype=None, mask=None):
     return ebb.cumprod(_kept(input, mask, 1, dtype), dim, dtype=dtype)
 
 
-def softmax(input, dim, *, dtype=None, mask=None):
+def softmax(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """Return softmax along ``dim`` of the kept elements, 0 elsewhere; NaN where none is kept.
 
     Example:
@@ -285,7 +330,7 @@ def softmax(input, dim, *, dtype=None, mask=None):
     return ebb.softmax(_kept(input, mask, -math.inf, _continuous(input, dtype)), dim)
 
 
-def log_softmax(input, dim, *, dtype=None, mask=None):
+def log_softmax(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """Return the logarithm of ``softmax``.
 
     Example:
@@ -296,7 +341,7 @@ def log_softmax(input, dim, *, dtype=None, mask=None):
     return ebb.log_softmax(_kept(input, mask, -math.inf, _continuous(input, dtype)), dim)
 
 
-def softmin(input, dim, *, dtype=None, mask=None):
+def softmin(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """Return ``softmax`` of the negated elements.
 
     Example:
@@ -307,7 +352,9 @@ def softmin(input, dim, *, dtype=None, mask=None):
     return ebb.softmax(-_kept(input, mask, math.inf, _continuous(input, dtype)), dim)
 
 
-def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
+def normalize(
+    input: Any, ord: Any, dim: Any, *, eps: Any = 1e-12, dtype: Any = None, mask: Any = None
+) -> Tensor:
     """Return the kept elements over their norm along ``dim``, or over ``eps`` if that is more.
 
     Example:
@@ -319,7 +366,9 @@ def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
     return _kept(input, mask, 0, dtype) / ebb.clamp(size, eps)
 
 
-def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
+def logaddexp(
+    input: Any, other: Any, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None
+) -> Tensor:
     """Return log(exp(input) + exp(other)) of what either mask keeps; of none, -inf.
 
     Example:
@@ -333,7 +382,7 @@ def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
 _naming.name_module(__name__)
 
 
-def is_masked_tensor(obj):
+def is_masked_tensor(obj: Any) -> bool:
     """Return False: a tensor and its mask are two values.
 
     Example:

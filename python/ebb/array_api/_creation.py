@@ -1,6 +1,10 @@
 # python/ebb/array_api/_creation.py -- making arrays, and what is asked of dtypes.
 """Creation and dtypes."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import ebb
 from ebb import _C
 from ebb._C import Tensor
@@ -28,7 +32,7 @@ _KINDS["integral"] = _KINDS["signed integer"] + _KINDS["unsigned integer"]
 _KINDS["numeric"] = _KINDS["integral"] + _KINDS["real floating"] + _KINDS["complex floating"]
 
 
-def asarray(obj, /, *, dtype=None, device=None, copy=None):
+def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> Tensor:
     """Return an array of numbers, or over the memory of another array."""
     if copy is False and not isinstance(obj, Tensor):
         raise _C.ValueError("asarray: needs a tensor where copy is False, got something else")
@@ -38,13 +42,15 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     return made.clone() if copy and made is obj else made
 
 
-def astype(x, dtype, /, *, copy=True, device=None):
+def astype(x: Any, dtype: Any, /, *, copy: Any = True, device: Any = None) -> Tensor:
     """Return the elements in another dtype."""
     made = x.to(dtype) if device is None else x.to(device).to(dtype)
     return made.clone() if copy and made is x else made
 
 
-def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
+def eye(
+    n_rows: Any, n_cols: Any = None, /, *, k: Any = 0, dtype: Any = None, device: Any = None
+) -> Tensor:
     """Return ones along diagonal ``k``, zeros elsewhere."""
     columns = n_rows if n_cols is None else n_cols
     if k == 0:
@@ -53,34 +59,43 @@ def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
     return (ebb.arange(columns, device=device) - k == rows).to(dtype or ebb.get_default_dtype())
 
 
-def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
+def linspace(
+    start: Any,
+    stop: Any,
+    /,
+    num: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    endpoint: Any = True,
+) -> Tensor:
     """Return evenly spaced numbers, ``stop`` among them if ``endpoint``."""
     made = ebb.linspace(start, stop, num + (not endpoint), dtype=dtype, device=device)
     return made[:num]
 
 
-def meshgrid(*arrays, indexing="xy"):
+def meshgrid(*arrays: Any, indexing: Any = "xy") -> list[Tensor]:
     """Return the coordinates of all points of a grid."""
     return list(ebb.meshgrid(*arrays, indexing=indexing)) if arrays else []
 
 
-def tril(x, /, *, k=0):
+def tril(x: Any, /, *, k: Any = 0) -> Tensor:
     """Return the lower triangle of matrices."""
     return ebb.tril(x, k)
 
 
-def triu(x, /, *, k=0):
+def triu(x: Any, /, *, k: Any = 0) -> Tensor:
     """Return the upper triangle of matrices."""
     return ebb.triu(x, k)
 
 
-def can_cast(from_, to, /):
+def can_cast(from_: Any, to: Any, /) -> bool:
     """Return whether promotion leads from one dtype, or an array's, to another."""
     own = from_.dtype if isinstance(from_, Tensor) else from_
     return _can_cast(own, to) and _promote(own, to) is to
 
 
-def result_type(*arrays_and_dtypes):
+def result_type(*arrays_and_dtypes: Any) -> _C.dtype:
     """Return the dtype that arrays, numbers and dtypes give together."""
     if not arrays_and_dtypes:
         raise _C.ValueError("result_type: needs at least one argument, got none")
@@ -95,7 +110,7 @@ def result_type(*arrays_and_dtypes):
     return found
 
 
-def isdtype(dtype, kind):
+def isdtype(dtype: Any, kind: Any) -> bool:
     """Return whether a dtype is of a kind, of one of several, or the dtype given."""
     if isinstance(kind, tuple):
         return any(isdtype(dtype, one) for one in kind)
@@ -106,12 +121,12 @@ def isdtype(dtype, kind):
     return dtype.name in _KINDS[kind]
 
 
-def finfo(type, /):
+def finfo(type: Any, /) -> Any:
     """Return the limits of a floating dtype, or that of an array."""
     return _finfo(type.dtype if isinstance(type, Tensor) else type)
 
 
-def iinfo(type, /):
+def iinfo(type: Any, /) -> Any:
     """Return the limits of an integer dtype, or that of an array."""
     return _iinfo(type.dtype if isinstance(type, Tensor) else type)
 

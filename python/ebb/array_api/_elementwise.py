@@ -1,9 +1,13 @@
 # python/ebb/array_api/_elementwise.py -- functions of each element: ops under the standard's names.
 """Elementwise functions."""
 
+from __future__ import annotations
+
 import functools
+from typing import Any
 
 import ebb
+from ebb._C import Tensor
 
 _SAME = """
 abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_or bitwise_xor
@@ -39,7 +43,7 @@ globals().update((name, getattr(ebb, name)) for name in _names)
 globals().update((name, _renamed(getattr(ebb, own), name)) for name, own in _RENAMED.items())
 
 
-def clip(x, /, min=None, max=None):
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     """Return elements that are brought between two bounds, in the dtype of ``x``."""
     if min is None and max is None:
         return x.clone()

@@ -1,7 +1,9 @@
 # python/ebb/array_api/_reductions.py -- sums, extremes, sorting, searching and sets along an axis.
 """Functions that look at many elements."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import ebb
 from ebb import _C
@@ -22,14 +24,14 @@ def _summed(x, dtype, result):
     return result
 
 
-def sum(x, /, *, axis=None, dtype=None, keepdims=False):
+def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Tensor:
     """Return sums; those of small integers have 64 bits."""
     if axis == ():
         return x.to(dtype) if dtype else _summed(x, dtype, ebb.cumsum(x.unsqueeze(0), 0)[0])
     return _summed(x, dtype, ebb.sum(x, _axes(x, axis), keepdims, dtype=dtype))
 
 
-def prod(x, /, *, axis=None, dtype=None, keepdims=False):
+def prod(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Tensor:
     """Return products; those of small integers have 64 bits."""
     result = x.reshape(1, *x.shape)
     for one in sorted((place % x.ndim for place in _axes(x, axis)), reverse=True):
@@ -40,53 +42,53 @@ def prod(x, /, *, axis=None, dtype=None, keepdims=False):
     return _summed(x, dtype, result)
 
 
-def mean(x, /, *, axis=None, keepdims=False):
+def mean(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Tensor:
     """Return means."""
     return ebb.mean(x, _axes(x, axis), keepdims)
 
 
-def max(x, /, *, axis=None, keepdims=False):
+def max(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Tensor:
     """Return the largest elements."""
     return ebb.amax(x, _axes(x, axis), keepdims)
 
 
-def min(x, /, *, axis=None, keepdims=False):
+def min(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Tensor:
     """Return the smallest elements."""
     return ebb.amin(x, _axes(x, axis), keepdims)
 
 
-def var(x, /, *, axis=None, correction=0.0, keepdims=False):
+def var(x: Any, /, *, axis: Any = None, correction: Any = 0.0, keepdims: Any = False) -> Tensor:
     """Return variances, with the number of elements less ``correction`` as the divisor."""
     return ebb.var(x, _axes(x, axis), correction=correction, keepdim=keepdims)
 
 
-def std(x, /, *, axis=None, correction=0.0, keepdims=False):
+def std(x: Any, /, *, axis: Any = None, correction: Any = 0.0, keepdims: Any = False) -> Tensor:
     """Return standard deviations."""
     return ebb.std(x, _axes(x, axis), correction=correction, keepdim=keepdims)
 
 
-def all(x, /, *, axis=None, keepdims=False):
+def all(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Tensor:
     """Return whether all elements are true."""
     return ebb.all(x, _axes(x, axis), keepdims) if axis != () else x.to(_C.bool)
 
 
-def any(x, /, *, axis=None, keepdims=False):
+def any(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Tensor:
     """Return whether any element is true."""
     return ebb.any(x, _axes(x, axis), keepdims) if axis != () else x.to(_C.bool)
 
 
-def count_nonzero(x, /, *, axis=None, keepdims=False):
+def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Tensor:
     """Return how many elements are not zero."""
     return ebb.sum(x != 0, _axes(x, axis), keepdims)
 
 
-def argmax(x, /, *, axis=None, keepdims=False):
+def argmax(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Tensor:
     """Return where the largest elements are."""
     found = ebb.argmax(x, axis, keepdims if axis is not None else False)
     return found.reshape((1,) * x.ndim) if axis is None and keepdims else found
 
 
-def argmin(x, /, *, axis=None, keepdims=False):
+def argmin(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Tensor:
     """Return where the smallest elements are."""
     found = ebb.argmin(x, axis, keepdims if axis is not None else False)
     return found.reshape((1,) * x.ndim) if axis is None and keepdims else found
@@ -103,43 +105,49 @@ def _cumulative(function, start, x, axis, dtype, include_initial):
     return ebb.cat([ebb.full(shape, start, dtype=result.dtype), result], place)
 
 
-def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
+def cumulative_sum(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: Any = False
+) -> Tensor:
     """Return the sums of all elements up to each."""
     return _cumulative(ebb.cumsum, 0, x, axis, dtype, include_initial)
 
 
-def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
+def cumulative_prod(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: Any = False
+) -> Tensor:
     """Return the products of all elements up to each."""
     return _cumulative(ebb.cumprod, 1, x, axis, dtype, include_initial)
 
 
-def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
+def diff(
+    x: Any, /, *, axis: Any = -1, n: Any = 1, prepend: Any = None, append: Any = None
+) -> Tensor:
     """Return differences of neighbours."""
     return ebb.diff(x, n, axis, prepend, append)
 
 
-def sort(x, /, *, axis=-1, descending=False, stable=True):
+def sort(x: Any, /, *, axis: Any = -1, descending: Any = False, stable: Any = True) -> Tensor:
     """Return the elements in order."""
     return ebb.sort(x, axis, descending, stable=stable)[0]
 
 
-def argsort(x, /, *, axis=-1, descending=False, stable=True):
+def argsort(x: Any, /, *, axis: Any = -1, descending: Any = False, stable: Any = True) -> Tensor:
     """Return the order of the elements."""
     return ebb.argsort(x, axis, descending, stable=stable)
 
 
-def searchsorted(x1, x2, /, *, side="left", sorter=None):
+def searchsorted(x1: Any, x2: Any, /, *, side: Any = "left", sorter: Any = None) -> Tensor:
     """Return where elements would be put into a sorted array."""
     ordered = x1 if sorter is None else x1[sorter]
     return ebb.searchsorted(ordered, x2, right=side == "right")
 
 
-def nonzero(x, /):
+def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     """Return the indices of elements that are not zero, one array per axis."""
     return ebb.nonzero(x, as_tuple=True)
 
 
-def where(condition, x1, x2, /):
+def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
     """Return elements of ``x1`` where a condition holds, of ``x2`` elsewhere."""
     return ebb.where(condition, x1, x2)
 
@@ -167,7 +175,7 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Tensor
 
 
-def unique_all(x, /):
+def unique_all(x: Any, /) -> Any:
     """Return the different values with all that is known of them."""
     values, inverse, counts = ebb.unique(x, return_inverse=True, return_counts=True)
     order = ebb.argsort(inverse.reshape(-1), stable=True)
@@ -175,18 +183,18 @@ def unique_all(x, /):
     return UniqueAll(values, first, inverse.reshape(x.shape), counts)
 
 
-def unique_counts(x, /):
+def unique_counts(x: Any, /) -> Any:
     """Return the different values and how many there are of each."""
     return UniqueCounts(*ebb.unique(x, return_counts=True))
 
 
-def unique_inverse(x, /):
+def unique_inverse(x: Any, /) -> Any:
     """Return the different values, and which of them each element is."""
     values, inverse = ebb.unique(x, return_inverse=True)
     return UniqueInverse(values, inverse.reshape(x.shape))
 
 
-def unique_values(x, /):
+def unique_values(x: Any, /) -> Tensor:
     """Return the different values."""
     return ebb.unique(x)
 

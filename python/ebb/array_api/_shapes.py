@@ -1,61 +1,66 @@
 # python/ebb/array_api/_shapes.py -- shapes, joining, indexing and products of matrices.
 """Functions that move elements, and products."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import ebb
 from ebb import _C
+from ebb._C import Tensor
 
 
-def broadcast_arrays(*arrays):
+def broadcast_arrays(*arrays: Any) -> list[Tensor]:
     """Return the arrays in their common shape."""
     return list(ebb.broadcast_tensors(*arrays))
 
 
-def broadcast_to(x, /, shape):
+def broadcast_to(x: Any, /, shape: Any) -> Tensor:
     """Return an array stretched to a shape."""
     return ebb.broadcast_to(x, shape)
 
 
-def concat(arrays, /, *, axis=0):
+def concat(arrays: Any, /, *, axis: Any = 0) -> Tensor:
     """Return arrays joined along an axis, or one after the other if it is None."""
     if axis is None:
         return ebb.cat([one.reshape(-1) for one in arrays])
     return ebb.cat(list(arrays), axis)
 
 
-def expand_dims(x, /, *, axis=0):
+def expand_dims(x: Any, /, *, axis: Any = 0) -> Tensor:
     """Return a view with a new axis of size 1."""
     return ebb.unsqueeze(x, axis)
 
 
-def flip(x, /, *, axis=None):
+def flip(x: Any, /, *, axis: Any = None) -> Tensor:
     """Return the elements in the reverse order along axes."""
     axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     return ebb.flip(x, list(axes))
 
 
-def moveaxis(x, source, destination, /):
+def moveaxis(x: Any, source: Any, destination: Any, /) -> Tensor:
     """Return a view with axes at other places."""
     return ebb.movedim(x, source, destination)
 
 
-def permute_dims(x, /, axes):
+def permute_dims(x: Any, /, axes: Any) -> Tensor:
     """Return a view with the axes in another order."""
     return ebb.permute(x, axes)
 
 
-def repeat(x, repeats, /, *, axis=None):
+def repeat(x: Any, repeats: Any, /, *, axis: Any = None) -> Tensor:
     """Return each element several times in a row."""
     return ebb.repeat_interleave(x, repeats, axis)
 
 
-def reshape(x, /, shape, *, copy=None):
+def reshape(x: Any, /, shape: Any, *, copy: Any = None) -> Tensor:
     """Return the elements in another shape."""
     if copy is False:
         return x.view(shape)
     return x.clone().reshape(shape) if copy else ebb.reshape(x, shape)
 
 
-def roll(x, /, shift, *, axis=None):
+def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Tensor:
     """Return the elements moved on along axes, those at the end to the beginning."""
     listed = shift if isinstance(shift, tuple) else (shift,)
     if axis is None:
@@ -64,7 +69,7 @@ def roll(x, /, shift, *, axis=None):
     return ebb.roll(x, list(listed * (len(axes) // len(listed))), list(axes))
 
 
-def squeeze(x, /, axis):
+def squeeze(x: Any, /, axis: Any) -> Tensor:
     """Return a view without axes of size 1."""
     axes = axis if isinstance(axis, tuple) else (axis,)
     for one in axes:
@@ -73,22 +78,22 @@ def squeeze(x, /, axis):
     return ebb.squeeze(x, list(axes)) if axes else x
 
 
-def stack(arrays, /, *, axis=0):
+def stack(arrays: Any, /, *, axis: Any = 0) -> Tensor:
     """Return arrays joined along a new axis."""
     return ebb.stack(list(arrays), axis)
 
 
-def tile(x, repetitions, /):
+def tile(x: Any, repetitions: Any, /) -> Tensor:
     """Return the array several times beside itself."""
     return ebb.tile(x, repetitions)
 
 
-def unstack(x, /, *, axis=0):
+def unstack(x: Any, /, *, axis: Any = 0) -> tuple[Tensor, ...]:
     """Return the parts along an axis, without it."""
     return tuple(ebb.unbind(x, axis))
 
 
-def take(x, indices, /, *, axis=None):
+def take(x: Any, indices: Any, /, *, axis: Any = None) -> Tensor:
     """Return the parts at indices along an axis."""
     if axis is None and x.ndim != 1:
         raise _C.ValueError(f"take: needs an axis for an array of {x.ndim} dims, got None")
@@ -96,28 +101,28 @@ def take(x, indices, /, *, axis=None):
     return ebb.index_select(x, place, ebb.where(indices < 0, indices + x.shape[place], indices))
 
 
-def take_along_axis(x, indices, /, *, axis=-1):
+def take_along_axis(x: Any, indices: Any, /, *, axis: Any = -1) -> Tensor:
     """Return elements at indices of their own along an axis."""
     positive = ebb.where(indices < 0, indices + x.shape[axis], indices)
     return ebb.take_along_dim(x, positive, axis)
 
 
-def matmul(x1, x2, /):
+def matmul(x1: Any, x2: Any, /) -> Tensor:
     """Return products of matrices."""
     return ebb.matmul(x1, x2)
 
 
-def matrix_transpose(x, /):
+def matrix_transpose(x: Any, /) -> Tensor:
     """Return a view with the last two axes exchanged."""
     return ebb.transpose(x, -2, -1)
 
 
-def tensordot(x1, x2, /, *, axes=2):
+def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
     """Return sums of products over axes."""
     return ebb.tensordot(x1, x2, axes)
 
 
-def vecdot(x1, x2, /, *, axis=-1):
+def vecdot(x1: Any, x2: Any, /, *, axis: Any = -1) -> Tensor:
     """Return inner products along an axis."""
     return ebb.linalg.vecdot(x1, x2, dim=axis)
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+from typing import Any
 
 import ebb
 from ebb._base import naming as _naming
-from ebb._C import DTypeError as _DTypeError, ValueError as _ValueError
+from ebb._C import DTypeError as _DTypeError, Tensor, ValueError as _ValueError
 from ebb._tensor.formats import check_leaf_options
 
 __all__ = [
@@ -77,7 +78,7 @@ def _end(count, sym):
 
 
 @_window
-def bartlett(M, exact, *, sym=True):  # noqa: N803
+def bartlett(M: Any, exact: Any, *, sym: Any = True) -> Tensor:  # noqa: N803
     """Return a triangle from 0 to 1 and back.
 
     Example:
@@ -88,7 +89,7 @@ def bartlett(M, exact, *, sym=True):  # noqa: N803
 
 
 @_window
-def blackman(M, exact, *, sym=True):  # noqa: N803
+def blackman(M: Any, exact: Any, *, sym: Any = True) -> Tensor:  # noqa: N803
     """Return 0.42 - 0.5 cos + 0.08 cos of twice the angle.
 
     Example:
@@ -99,7 +100,7 @@ def blackman(M, exact, *, sym=True):  # noqa: N803
 
 
 @_window
-def cosine(M, exact, *, sym=True):  # noqa: N803
+def cosine(M: Any, exact: Any, *, sym: Any = True) -> Tensor:  # noqa: N803
     """Return half a period of a sine, at the middles of its M (unless ``sym``, M + 1) parts.
 
     Example:
@@ -111,7 +112,14 @@ def cosine(M, exact, *, sym=True):  # noqa: N803
 
 
 @_window
-def exponential(M, exact, *, center=None, tau=1.0, sym=True):  # noqa: N803
+def exponential(
+    M: Any,  # noqa: N803
+    exact: Any,
+    *,
+    center: Any = None,
+    tau: Any = 1.0,
+    sym: Any = True,
+) -> Tensor:
     """Return exp(-abs(n - center) / tau).
 
     Args:
@@ -130,7 +138,7 @@ def exponential(M, exact, *, center=None, tau=1.0, sym=True):  # noqa: N803
 
 
 @_window
-def gaussian(M, exact, *, std=1.0, sym=True):  # noqa: N803
+def gaussian(M: Any, exact: Any, *, std: Any = 1.0, sym: Any = True) -> Tensor:  # noqa: N803
     """Return the bell exp(-(n - middle)^2 / (2 std^2)).
 
     Example:
@@ -144,7 +152,7 @@ def gaussian(M, exact, *, std=1.0, sym=True):  # noqa: N803
 
 
 @_window
-def general_cosine(M, exact, *, a, sym=True):  # noqa: N803
+def general_cosine(M: Any, exact: Any, *, a: Any, sym: Any = True) -> Tensor:  # noqa: N803
     """Return a[0] - a[1] cos x + a[2] cos 2x - ..., a weighted sum of cosines.
 
     Example:
@@ -162,7 +170,13 @@ def general_cosine(M, exact, *, a, sym=True):  # noqa: N803
 
 
 @_window
-def general_hamming(M, exact, *, alpha=0.54, sym=True):  # noqa: N803
+def general_hamming(
+    M: Any,  # noqa: N803
+    exact: Any,
+    *,
+    alpha: Any = 0.54,
+    sym: Any = True,
+) -> Tensor:
     """Return alpha - (1 - alpha) cos.
 
     Example:
@@ -173,7 +187,7 @@ def general_hamming(M, exact, *, alpha=0.54, sym=True):  # noqa: N803
 
 
 @_window
-def hamming(M, exact, *, sym=True):  # noqa: N803
+def hamming(M: Any, exact: Any, *, sym: Any = True) -> Tensor:  # noqa: N803
     """Return 0.54 - 0.46 cos.
 
     Example:
@@ -184,7 +198,7 @@ def hamming(M, exact, *, sym=True):  # noqa: N803
 
 
 @_window
-def hann(M, exact, *, sym=True):  # noqa: N803
+def hann(M: Any, exact: Any, *, sym: Any = True) -> Tensor:  # noqa: N803
     """Return 0.5 - 0.5 cos.
 
     Example:
@@ -195,7 +209,7 @@ def hann(M, exact, *, sym=True):  # noqa: N803
 
 
 @_window
-def kaiser(M, exact, *, beta=12.0, sym=True):  # noqa: N803
+def kaiser(M: Any, exact: Any, *, beta: Any = 12.0, sym: Any = True) -> Tensor:  # noqa: N803
     """Return Kaiser's window of shape ``beta``.
 
     Example:
@@ -208,7 +222,7 @@ def kaiser(M, exact, *, beta=12.0, sym=True):  # noqa: N803
 
 
 @_window
-def nuttall(M, exact, *, sym=True):  # noqa: N803
+def nuttall(M: Any, exact: Any, *, sym: Any = True) -> Tensor:  # noqa: N803
     """Return the sum of four cosines whose side lobes are least, of Nuttall.
 
     Example:
