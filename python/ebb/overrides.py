@@ -89,7 +89,7 @@ def _one_of_each_class(objects: Iterable[Any]) -> list[Any]:
     return found
 
 
-def _arguments(args: tuple, kwargs: dict) -> Iterator[Any]:
+def _arguments(args: tuple[Any, ...], kwargs: dict[Any, Any]) -> Iterator[Any]:
     """All arguments, and the elements of those that are lists or tuples."""
     for value in (*args, *kwargs.values()):
         if isinstance(value, (list, tuple)):
@@ -98,7 +98,7 @@ def _arguments(args: tuple, kwargs: dict) -> Iterator[Any]:
             yield value
 
 
-def _dispatch(function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+def _dispatch(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[Any, Any]) -> Any:
     """Where calls arrive that have an argument whose class takes part."""
     return handle_ebb_function(function, _arguments(args, kwargs), *args, **kwargs)
 
@@ -124,7 +124,11 @@ def wrap_ebb_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Any
 
 
 def default_function(
-    cls: type, function: Callable[..., Any], types: Any, args: tuple, kwargs: dict | None
+    cls: type,
+    function: Callable[..., Any],
+    types: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[Any, Any] | None,
 ) -> Any:
     """``Tensor.__ebb_function__``: the call itself, with tensors among its results made ``cls``."""
     if not all(issubclass(cls, kind) for kind in types):

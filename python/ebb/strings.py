@@ -168,7 +168,7 @@ class StringTensor:
             ) from None
         self._array[key] = values
 
-    def _part(self, key: tuple) -> np.ndarray:
+    def _part(self, key: tuple[Any, ...]) -> np.ndarray:
         try:
             return self._array[key]
         except IndexError as error:
@@ -207,7 +207,7 @@ class StringTensor:
 
     __hash__ = object.__hash__  # of the object, as a Tensor's
 
-    def _compared(self, name: str, compare: Callable, other: object) -> Any:
+    def _compared(self, name: str, compare: Callable[..., Any], other: object) -> Any:
         import numpy as np
 
         if not isinstance(other, str | StringTensor | list | tuple | np.ndarray):
@@ -364,7 +364,7 @@ def _utf8(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _numpy_key(key: Any) -> tuple:
+def _numpy_key(key: Any) -> tuple[Any, ...]:
     """Return a key for NumPy that never gives a bare element: 0-d arrays are views."""
     parts = [part.numpy() if isinstance(part, _C.Tensor) else part
              for part in (key if isinstance(key, tuple) else (key,))]  # fmt: skip

@@ -213,7 +213,7 @@ def _given(function, args, kwargs) -> str:
     return ", ".join(f"{name}={_shown(value)}" for name, value in values) or "no arguments"
 
 
-def _bound(function, args, kwargs) -> dict:
+def _bound(function, args, kwargs) -> dict[str, typing.Any]:
     try:
         bound = inspect.signature(function).bind_partial(*args, **kwargs).arguments
     except TypeError:
@@ -255,8 +255,16 @@ def _culprit(function, args, kwargs) -> str:
         several = {parameter.VAR_POSITIONAL: lambda v: v, parameter.VAR_KEYWORD: dict.values}
         for one in several.get(parameter.kind, lambda v: [v])(value):
             if not _fits_annotation(one, hints[name], function):
-                return f"argument {name!r} must be {hints[name]}, got {_got(one)}"
+                return f"argument {name!r} must be {_kind_text(hints[name])}, got {_got(one)}"
     return ""
+
+
+def _kind_text(hint) -> str:
+    """Return an annotation as a reader wants it: without brackets that say nothing."""
+    text = str(hint)
+    for empty in ("[..., Any]", "[Any, ...]", "[Any, Any]", "[Any]"):
+        text = text.replace(empty, "")
+    return text.replace("PathLike[str]", "PathLike")
 
 
 def _fits_annotation(value, hint, function) -> builtins.bool:

@@ -83,7 +83,7 @@ class finfo:  # noqa: N801
         3.4028234663852886e+38
     """
 
-    def __init__(self, dtype=None):
+    def __init__(self, dtype: Any = None) -> None:
         dtype = dtype or _C.get_default_dtype()
         parts = {"complex64": "float32", "complex128": "float64"}
         name = parts.get(dtype.name, dtype.name)
@@ -97,7 +97,7 @@ class finfo:  # noqa: N801
         self.min = -self.max
         self.resolution = 10.0 ** -len(str(int(1 / self.eps))[1:])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"finfo(dtype={self.dtype}, eps={self.eps}, max={self.max}, tiny={self.tiny})"
 
 
@@ -109,7 +109,7 @@ class iinfo:  # noqa: N801
         127
     """
 
-    def __init__(self, dtype):
+    def __init__(self, dtype: Any) -> None:
         if dtype.is_floating_point or dtype.is_complex or dtype.name == "bool":
             raise _C.DTypeError(f"iinfo: needs an integer dtype, got {dtype.name}")
         self.bits = dtype.itemsize * 8
@@ -117,5 +117,5 @@ class iinfo:  # noqa: N801
         self.max = 2 ** (self.bits - dtype.is_signed) - 1
         self.min = -self.max - 1 if dtype.is_signed else 0
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"iinfo(dtype={self.dtype}, min={self.min}, max={self.max})"

@@ -22,7 +22,7 @@ class memory_format(str):  # noqa: N801
             raise _C.ValueError(f"memory_format: needs one of {', '.join(_NAMES)}, got {name!r}")
         return super().__new__(cls, name)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"ebb.{self!s}"
 
 

@@ -82,8 +82,8 @@ def _reduced(tensor: _C.Tensor) -> Any:
 
 
 def _again(
-    kind: type, sent: Any, size: int, dtype: _C.dtype, shape: tuple, stride: tuple, offset: int,
-    requires_grad: bool, attributes: dict,
+    kind: type, sent: Any, size: int, dtype: _C.dtype, shape: tuple[int, ...],
+    stride: tuple[int, ...], offset: int, requires_grad: bool, attributes: dict[Any, Any],
 ) -> _C.Tensor:  # fmt: skip
     """Make a tensor over the memory that another process sent."""
     whole = np.frombuffer(_mapped(sent.detach(), size), dtype.name, size // dtype.itemsize)

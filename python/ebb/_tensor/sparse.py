@@ -26,7 +26,7 @@ class layout(str):  # noqa: N801
     def __new__(cls, name: str) -> layout:
         return super().__new__(cls, name)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"ebb.{self}"
 
 

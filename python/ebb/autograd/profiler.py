@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from types import TracebackType
+from typing import Any
 
 from ebb._base import naming as _naming
 from ebb.profiler import EventList, FunctionEvent, recording
@@ -51,7 +52,7 @@ class profile(recording.profile):  # noqa: N801 -- the field's name for it
 
 def emit_nvtx(
     enabled: bool = True, record_shapes: bool = False
-) -> contextlib.AbstractContextManager:
+) -> contextlib.AbstractContextManager[Any]:
     """Do nothing within a block: there are no tools of NVIDIA's to tell."""
     del enabled, record_shapes
     return contextlib.nullcontext()
@@ -59,7 +60,7 @@ def emit_nvtx(
 
 def emit_itt(
     enabled: bool = True, record_shapes: bool = False
-) -> contextlib.AbstractContextManager:
+) -> contextlib.AbstractContextManager[Any]:
     """Do nothing within a block: there are no tools of Intel's to tell."""
     del enabled, record_shapes
     return contextlib.nullcontext()

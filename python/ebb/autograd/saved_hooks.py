@@ -86,14 +86,14 @@ class save_on_disk(saved_tensors_hooks):  # noqa: N801
         OSError: From the operation that saves, if a file cannot be written.
     """
 
-    def __init__(self, folder: str | os.PathLike | None = None) -> None:
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
         super().__init__(lambda value: _File(value, folder), _File.load)
 
 
 class _File:
     """A saved tensor in a file of its own."""
 
-    def __init__(self, value: _C.Tensor, folder: str | os.PathLike | None) -> None:
+    def __init__(self, value: _C.Tensor, folder: str | os.PathLike[str] | None) -> None:
         import tempfile  # with shutil and all compressions: seldom needed
 
         from ebb.io import save

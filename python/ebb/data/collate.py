@@ -121,5 +121,5 @@ def _stack_arrays(batch: Sequence[Any]) -> _C.Tensor:
     return _C.from_numpy(np.stack(batch))
 
 
-def _some(shapes: set) -> str:
+def _some(shapes: set[Any]) -> str:
     return " and ".join(str(list(shape)) for shape in sorted(shapes)[:3])

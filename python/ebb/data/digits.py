@@ -27,7 +27,7 @@ def default_path() -> Path:
     return Path(__file__).resolve().parents[3] / "data" / "digits" / "digits.safetensors"
 
 
-def load(path: str | os.PathLike | None = None) -> Digits:
+def load(path: str | os.PathLike[str] | None = None) -> Digits:
     """Read the digits.
 
     Args:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
+from typing import Any
 
 from ebb import _C
 
@@ -49,7 +50,7 @@ class Sampler:
         [0, 2, 4]
     """
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[Any]:
         raise _C.NotImplementedError(f"{type(self).__name__}: needs __iter__, got none")
 
 

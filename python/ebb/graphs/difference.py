@@ -60,8 +60,8 @@ def compare(before: Snapshot, after: Snapshot) -> Difference:
     return found
 
 
-def _keyed(graph: Snapshot) -> dict[tuple, GraphNode]:
-    counts: Counter[tuple] = Counter()
+def _keyed(graph: Snapshot) -> dict[tuple[Any, ...], GraphNode]:
+    counts: Counter[tuple[Any, ...]] = Counter()
     keyed = {}
     for node in reversed(graph.nodes):
         place = node.location

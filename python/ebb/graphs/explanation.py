@@ -62,7 +62,7 @@ class Step(NamedTuple):
 class Steps(Sequence[Step]):
     """A list of steps, each made when it is looked at: there may be a million."""
 
-    def __init__(self, rows: list[tuple]) -> None:
+    def __init__(self, rows: list[tuple[Any, ...]]) -> None:
         self._rows = rows
 
     def __len__(self) -> int:
@@ -285,11 +285,11 @@ def _gradient_state(tensor: _C.Tensor) -> str:
     return state_of(norm_of(tensor.grad)) if tensor.is_leaf else MISSING
 
 
-def _steps(rows: list[tuple]) -> list[Step]:
+def _steps(rows: list[tuple[Any, ...]]) -> list[Step]:
     return [_step(row) for row in rows]
 
 
-def _step(row: tuple) -> Step:
+def _step(row: tuple[Any, ...]) -> Step:
     op, module, place, *rest = row
     return Step(op, module, None if place is None else Location(*place), *rest)
 

@@ -31,7 +31,7 @@ class Repeats:
         self.drawn = list(range(len(graph)))
         self.runs: dict[int, list[int]] = {}  # by first module: all that are drawn as this one
         self._loop: dict[int, tuple[int, int]] = {}  # where the loop of a node begins; its step
-        self._copies: list[tuple] = [()] * len(graph.modules)
+        self._copies: list[tuple[Any, ...]] = [()] * len(graph.modules)
         if folds:
             self._contents = _Contents(graph, self.home)
             self._fold_modules()
@@ -54,7 +54,7 @@ class Repeats:
         """Whether a node is a step of a loop."""
         return node in self._loop
 
-    def _copies_of(self, node: int) -> tuple:
+    def _copies_of(self, node: int) -> tuple[Any, ...]:
         return () if self.home[node] < 0 else self._copies[self.home[node]]
 
     def _fold_modules(self) -> None:
@@ -89,7 +89,7 @@ class Repeats:
         for node, first in enumerate(self.drawn):
             self.drawn[node] = self.drawn[first]
 
-    def _wiring(self, nodes: list[int]) -> list[tuple]:
+    def _wiring(self, nodes: list[int]) -> list[tuple[Any, ...]]:
         """For each op of a list its inputs, and the places in that list of what made them."""
         place = {node: number for number, node in enumerate(nodes)}
         inputs, targets = self.graph.column("edges.input"), self.graph.column("edges.to")
@@ -104,7 +104,7 @@ class Repeats:
     def _fold_leaves(self) -> None:
         """Leaves of one make that are used by the repetitions of one op."""
         graph = self.graph
-        alike: dict[tuple, list[int]] = defaultdict(list)
+        alike: dict[tuple[Any, ...], list[int]] = defaultdict(list)
         for node in graph.column("leaves.node"):
             users = graph.walk.sources(node)
             if self.drawn[node] != node or all(self.drawn[user] == user for user in users):
@@ -173,7 +173,7 @@ def label_of(graph: Snapshot, module: int) -> str:
     return (path[len(above) + 1 :] if above else path) or kind or "module"
 
 
-def _look(graph: Snapshot, node: int) -> tuple:
+def _look(graph: Snapshot, node: int) -> tuple[Any, ...]:
     """Op, and the shapes and dtypes of what it made."""
     shapes, dtypes = graph.column("outputs.shape"), graph.column("outputs.dtype")
     made = ((shapes[row], dtypes[row]) for row in graph.rows("outputs.node", node))
@@ -221,7 +221,9 @@ def _common(one: list[int], other: list[int]) -> list[int]:
 
 def _runs(modules: list[tuple[str, str, int]], signatures: list[int]) -> list[list[int]]:
     """Siblings with consecutive numbers that are equal."""
-    last: dict[tuple, list[int]] = {}  # by parent, stem, number and look: the run it continues
+    last: dict[
+        tuple[Any, ...], list[int]
+    ] = {}  # by parent, stem, number and look: the run it continues
     found = []
     for module, (path, _, parent) in enumerate(modules):
         stem, digits = re.fullmatch(r"(.*?)(\d*)", path, re.DOTALL).groups()
@@ -236,7 +238,9 @@ def _runs(modules: list[tuple[str, str, int]], signatures: list[int]) -> list[li
     return [run for run in found if len(run) >= LEAST]
 
 
-def find_loops(symbols: list[int], wiring: list[tuple] | None = None) -> list[tuple]:
+def find_loops(
+    symbols: list[int], wiring: list[tuple[Any, ...]] | None = None
+) -> list[tuple[Any, ...]]:
     """Return stretches of a list of ops that are repeated at once: equal ops, equally joined.
 
     Args:

@@ -11,14 +11,14 @@ from ebb import _C
 from ebb._base.arguments import check_depth
 
 
-def root_list(roots: Any) -> list:
+def root_list(roots: Any) -> list[Any]:
     """Return tensors, nodes and edges in ``roots``; those without a gradient only if all are."""
     found = flat_list(roots, "graph")
     wanted = [item for item in found if not isinstance(item, _C.Tensor) or item.requires_grad]
     return wanted or found
 
 
-def flat_list(roots: Any, call: str) -> list:
+def flat_list(roots: Any, call: str) -> list[Any]:
     """Return tensors, nodes and edges in a nesting of lists, tuples, dicts and dataclasses."""
     found = []
     stack = [(roots, 0)]
@@ -36,7 +36,7 @@ def flat_list(roots: Any, call: str) -> list:
     return found
 
 
-def _parts(item: Any) -> list | tuple | None:
+def _parts(item: Any) -> list[Any] | tuple[Any, ...] | None:
     """Return what a container holds, or None for anything else."""
     if isinstance(item, Mapping):
         return list(item.values())

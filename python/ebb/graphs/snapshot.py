@@ -183,7 +183,7 @@ class Snapshot:
 
     def to_svg(
         self,
-        path: str | PathLike | None = None,
+        path: str | PathLike[str] | None = None,
         show_attrs: bool = False,
         show_saved: bool = False,
         *,
@@ -229,7 +229,7 @@ class Snapshot:
 
         return convert(self)
 
-    def write_html(self, path: str | PathLike, **options: Any) -> Path:
+    def write_html(self, path: str | PathLike[str], **options: Any) -> Path:
         """Write an interactive page (docs/graph_viewer.md) and return its path.
 
         Args:

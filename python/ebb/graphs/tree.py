@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ebb.graphs.repeats import find_loops
 from ebb.graphs.table import size
@@ -28,7 +28,7 @@ class Branch:
     ops: int = 0
     saved: int = 0
     lines: list[str] = field(default_factory=list)
-    shape: tuple = ()  # equal for branches that look the same
+    shape: tuple[Any, ...] = ()  # equal for branches that look the same
 
     def head(self, label: str, times: int) -> str:
         """Return the branch's own line."""
@@ -95,7 +95,7 @@ def _enter(home: int, branches: list[Branch], entered: list[bool]) -> None:
 
 def _write(branch: Branch, branches: list[Branch]) -> None:
     """Fill in the lines of a branch whose parts have theirs."""
-    groups: list[list] = []  # [what, the last of its kind, times]
+    groups: list[list[Any]] = []  # [what, the last of its kind, times]
     for entry in branch.entries:
         if groups and _continues(groups[-1], entry, branches):
             groups[-1][1] = entry
@@ -116,7 +116,7 @@ def _write(branch: Branch, branches: list[Branch]) -> None:
     branch.shape = (branch.type, branch.ops, branch.saved, tuple(branch.lines))
 
 
-def _steps_folded(groups: list[list]) -> list[list]:
+def _steps_folded(groups: list[list[Any]]) -> list[list[Any]]:
     """Steps of a loop that record the same ops become one entry: "(Add, Tanh) x 50"."""
     symbols, numbers = [], {}
     for place, (first, _, times) in enumerate(groups):
@@ -131,7 +131,7 @@ def _steps_folded(groups: list[list]) -> list[list]:
     return [*folded, *groups[done:]]
 
 
-def _continues(group: list, entry: str | int, branches: list[Branch]) -> bool:
+def _continues(group: list[Any], entry: str | int, branches: list[Branch]) -> bool:
     last = group[1]
     if isinstance(entry, str) or isinstance(last, str):
         return entry == last

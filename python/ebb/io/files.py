@@ -152,7 +152,7 @@ def _moved(found: Any, map_location: Any) -> Any:
     return found
 
 
-def load_metadata(path: str | os.PathLike) -> dict[str, str]:
+def load_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
     """Read the text that a safetensors file keeps with its tensors.
 
     Example:
@@ -163,5 +163,5 @@ def load_metadata(path: str | os.PathLike) -> dict[str, str]:
     return safetensors.load_metadata(path)
 
 
-def _suffix_of(op: str, path: str | os.PathLike) -> str:
+def _suffix_of(op: str, path: str | os.PathLike[str]) -> str:
     return os.path.splitext(path_text(op, path))[1].lower()

@@ -27,7 +27,7 @@ CHUNK = 1 << 20
 
 
 def save_npz(
-    tensors: Mapping[str, _C.Tensor], path: str | os.PathLike, *, compressed: bool = False
+    tensors: Mapping[str, _C.Tensor], path: str | os.PathLike[str], *, compressed: bool = False
 ) -> None:
     """Write named tensors to an ``.npz`` file, which ``numpy.load`` reads.
 
@@ -61,14 +61,14 @@ def save_npz(
                 _write_array(member, array)
 
 
-def save_npy(tensor: _C.Tensor, path: str | os.PathLike) -> None:
+def save_npy(tensor: _C.Tensor, path: str | os.PathLike[str]) -> None:
     """Write one tensor to an ``.npy`` file, which ``numpy.load`` reads."""
     array = _array_of("save_npy", None, tensor)
     with NewFile("save_npy", path) as file:
         _write_array(file, array)
 
 
-def load_npz(path: str | os.PathLike, *, max_bytes: int | None = None) -> dict[str, _C.Tensor]:
+def load_npz(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> dict[str, _C.Tensor]:
     """Read the tensors of an ``.npz`` file, by name.
 
     Args:
@@ -106,7 +106,7 @@ def load_npz(path: str | os.PathLike, *, max_bytes: int | None = None) -> dict[s
     return tensors
 
 
-def _check_claims(entries: list, file: Any, path: Any, most: int | None) -> dict[str, Any]:
+def _check_claims(entries: list[Any], file: Any, path: Any, most: int | None) -> dict[str, Any]:
     """Return the members by name, once what they claim to hold can be true and is not too much."""
     import zipfile
 
@@ -139,7 +139,7 @@ def _check_claims(entries: list, file: Any, path: Any, most: int | None) -> dict
     return found
 
 
-def load_npy(path: str | os.PathLike) -> _C.Tensor:
+def load_npy(path: str | os.PathLike[str]) -> _C.Tensor:
     """Read the tensor of an ``.npy`` file; errors are those of ``load_npz``."""
     with opened("load_npy", path) as file:
         size = file.seek(0, os.SEEK_END)
@@ -184,7 +184,7 @@ def _read_array(file: Any, size: int, op: str, path: Any) -> _C.Tensor:
     return _C.from_numpy(array.astype(dtype.newbyteorder("="), order="C", copy=False))
 
 
-def _read_header(file: Any, op: str, path: Any) -> tuple[tuple, bool, Any, int]:
+def _read_header(file: Any, op: str, path: Any) -> tuple[tuple[Any, ...], bool, Any, int]:
     """Return shape, whether columns come first, dtype, and the bytes read."""
     from io import BytesIO
 
@@ -256,7 +256,7 @@ def _damage() -> tuple[type[BaseException], ...]:
 class NewFile:
     """A file that takes the place of ``path`` once it is whole and on disk, or vanishes."""
 
-    def __init__(self, op: str, path: str | os.PathLike):
+    def __init__(self, op: str, path: str | os.PathLike[str]):
         self._file = _C._atomic_open(op, path)
 
     def write(self, content: Any) -> int:

@@ -40,7 +40,7 @@ def check_limit(op: str, name: str, value: Any) -> None:
 
 
 @contextmanager
-def opened(op: str, path: str | os.PathLike) -> Iterator[BinaryIO]:
+def opened(op: str, path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a regular file for reading; errors of the system become IoError."""
     text = path_text(op, path)
     try:

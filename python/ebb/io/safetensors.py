@@ -19,7 +19,7 @@ __all__ = ["load", "load_metadata", "safe_open", "save"]
 TREE = "ebb.tree"
 
 
-def save(obj: Any, path: str | os.PathLike, metadata: dict[str, str] | None = None) -> None:
+def save(obj: Any, path: str | os.PathLike[str], metadata: dict[str, str] | None = None) -> None:
     """Write tensors; see ``ebb.save``."""
     if metadata and TREE in metadata:
         raise _C.ValueError(f"save: needs metadata other than the reserved {TREE!r}")
@@ -37,7 +37,7 @@ def save(obj: Any, path: str | os.PathLike, metadata: dict[str, str] | None = No
     _C._save(path, tuple(tensors.keys()), tuple(tensors.values()), metadata)
 
 
-def load(path: str | os.PathLike, *, mmap: bool = False) -> Any:
+def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
     """Read tensors; see ``ebb.load``."""
     tensors, metadata = _C._load(path, mmap)
     if TREE not in metadata:
@@ -45,7 +45,7 @@ def load(path: str | os.PathLike, *, mmap: bool = False) -> Any:
     return tree.put_together(tensors, metadata[TREE], os.fsdecode(path))
 
 
-def load_metadata(path: str | os.PathLike) -> dict[str, str]:
+def load_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
     """Read the text that a safetensors file keeps with its tensors."""
     metadata = _C._load(path, True)[1]
     metadata.pop(TREE, None)
@@ -76,7 +76,7 @@ class safe_open:  # noqa: N801 -- the name that the safetensors package gave it
         tensor([2, 3])
     """
 
-    def __init__(self, path: str | os.PathLike):
+    def __init__(self, path: str | os.PathLike[str]):
         self._path = path_text("safe_open", path)
         self._tensors, self._metadata = _C._load(path, True)
         self._metadata.pop(TREE, None)

@@ -111,7 +111,7 @@ class _TrustingUnpickler(pickle.Unpickler):
 class _Archive:
     """The members of an archive, and the storages that were read from them."""
 
-    def __init__(self, archive: zipfile.ZipFile, file: BinaryIO, place: Callable):
+    def __init__(self, archive: zipfile.ZipFile, file: BinaryIO, place: Callable[..., Any]):
         self._archive = archive
         self._place = place
         self._members: dict[str, zipfile.ZipInfo] = {}
@@ -172,8 +172,8 @@ def _parts(pid: Any) -> tuple[Storage, str, str, int]:
 # Streams of pickles, before PyTorch 1.6.
 
 
-def _load_stream(file: BinaryIO, place: Callable) -> Any:
-    def read(persistent: Callable, find: Callable = _find) -> Any:
+def _load_stream(file: BinaryIO, place: Callable[..., Any]) -> Any:
+    def read(persistent: Callable[..., Any], find: Callable[..., Any] = _find) -> Any:
         return Unpickler(file, find, persistent, _trusted_classes()).load()
 
     for what in ("magic", "protocol", "system"):
@@ -200,7 +200,7 @@ def _load_stream(file: BinaryIO, place: Callable) -> Any:
 
 
 def _memory_of_stream(
-    file: BinaryIO, dtype: _C.dtype, location: str, count: int, place: Callable
+    file: BinaryIO, dtype: _C.dtype, location: str, count: int, place: Callable[..., Any]
 ) -> _Memory:
     stored = int.from_bytes(file.read(8), "little")
     if stored != count:
@@ -228,7 +228,7 @@ def _find_no_tensors(module: str, name: str) -> Maker:
 class _Memory:
     """Bytes of a file, as tensors of one dim."""
 
-    def __init__(self, content: Any, location: str, place: Callable):
+    def __init__(self, content: Any, location: str, place: Callable[..., Any]):
         self._content = content  # a NumPy array of bytes
         self._location = location
         self._place = place

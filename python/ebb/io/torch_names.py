@@ -115,7 +115,7 @@ def _encoded(text: Any, encoding: Any = "latin1") -> bytes:
     return codecs.encode(text, encoding)
 
 
-def _defaultdict(kind: Any = None, *rest: Any) -> defaultdict:
+def _defaultdict(kind: Any = None, *rest: Any) -> defaultdict[Any, Any]:
     """Make a defaultdict of one of the kinds of ``_FACTORIES``."""
     if not (kind is None or (isinstance(kind, Factory) and all(type(one) is dict for one in rest))):
         raise RefusedError("it makes a defaultdict of another kind")
@@ -128,7 +128,7 @@ class Factory(NamedTuple):
     kind: type
 
 
-def _of(kind: type, *allowed: type) -> Callable:
+def _of(kind: type, *allowed: type) -> Callable[..., Any]:
     """Return what makes a value of values of the allowed kinds."""
 
     def make(*args: Any) -> Any:
@@ -157,7 +157,7 @@ _BUILTINS: dict[str, Any] = {
     "bytearray": _of(bytearray, bytes),
     "slice": _of(slice, int, type(None)),
 }
-_TENSOR_MAKERS: dict[str, Callable] = {
+_TENSOR_MAKERS: dict[str, Callable[..., Any]] = {
     "torch._utils _rebuild_tensor": _tensor,
     "torch._utils _rebuild_tensor_v2": _tensor,
     "torch._utils _rebuild_tensor_v3": _tensor_of_dtype,

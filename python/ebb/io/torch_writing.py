@@ -114,7 +114,7 @@ class _Storages:
 
     def __init__(self) -> None:
         self.used: list[_Storage] = []
-        self._known: dict[tuple, _Storage] = {}
+        self._known: dict[tuple[Any, ...], _Storage] = {}
 
     def of(self, tensor: _C.Tensor) -> _Storage:
         """Return the storage of a tensor."""
@@ -148,7 +148,7 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
             self.write(obj.line)
             self.memoize(obj)
 
-    def persistent_id(self, obj: Any) -> tuple | None:
+    def persistent_id(self, obj: Any) -> tuple[Any, ...] | None:
         if type(obj) is not _Storage:
             return None
         kind = _STORAGES.get(obj.dtype, _UNTYPED)

@@ -30,7 +30,7 @@ def take_apart(obj: Any) -> tuple[dict[str, _C.Tensor], str]:
     return tensors, json.dumps(node, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def _node_of(obj: Any, place: tuple, tensors: dict[str, _C.Tensor]) -> Any:
+def _node_of(obj: Any, place: tuple[Any, ...], tensors: dict[str, _C.Tensor]) -> Any:
     check_depth("save", len(place))
     if isinstance(obj, _C.Tensor):
         return {"tensor": _add(obj, place, tensors)}
@@ -55,7 +55,7 @@ def _node_of(obj: Any, place: tuple, tensors: dict[str, _C.Tensor]) -> Any:
     )
 
 
-def _add(tensor: _C.Tensor, place: tuple, tensors: dict[str, _C.Tensor]) -> str:
+def _add(tensor: _C.Tensor, place: tuple[Any, ...], tensors: dict[str, _C.Tensor]) -> str:
     """Store a tensor under the path that leads to it, or a name near that."""
     name = plain = ".".join(map(str, place)) or "tensor"
     number = 1
@@ -66,7 +66,7 @@ def _add(tensor: _C.Tensor, place: tuple, tensors: dict[str, _C.Tensor]) -> str:
     return name
 
 
-def _refuse(problem: str, place: tuple) -> NoReturn:
+def _refuse(problem: str, place: tuple[Any, ...]) -> NoReturn:
     where = "".join(f"[{step!r}]" for step in place)
     raise _C.DTypeError(
         f"save: {problem}{' at ' + where if where else ''}"

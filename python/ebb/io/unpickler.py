@@ -233,7 +233,7 @@ def _kept(found: Any) -> Any:
     return found.make if isinstance(found, Maker) else found
 
 
-def _operands(maker: Maker, args: tuple) -> tuple:
+def _operands(maker: Maker, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return what to call a maker with; what a program trusts knows values, not names."""
     return tuple(map(_kept, args)) if maker.is_trusted else args
 

@@ -22,7 +22,7 @@ def _requires_grad(value: Any) -> bool:
     return isinstance(value, _C.Tensor) and value.requires_grad
 
 
-def _as_gradients(name: str, result: Any, count: int) -> tuple:
+def _as_gradients(name: str, result: Any, count: int) -> tuple[Any, ...]:
     """Check what a hook returned: one gradient or None for each of ``count`` tensors."""
     values = (result,) if isinstance(result, _C.Tensor) else tuple(result)
     if len(values) != count:
@@ -35,7 +35,7 @@ def _as_gradients(name: str, result: Any, count: int) -> tuple:
     return values
 
 
-def _like(result: Any, outputs: list) -> Any:
+def _like(result: Any, outputs: list[Any]) -> Any:
     """``outputs`` in the form that ``forward`` returned."""
     if not isinstance(result, (tuple, list)):
         return outputs[0]
@@ -49,25 +49,25 @@ class _Places:
         self.count = len(values)
         self.positions = [index for index, value in enumerate(values) if _requires_grad(value)]
 
-    def spread(self, grads: tuple) -> tuple:
-        values: list = [None] * self.count
+    def spread(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        values: list[Any] = [None] * self.count
         for index, grad in zip(self.positions, grads, strict=True):
             values[index] = grad
         return tuple(values)
 
-    def pick(self, values: tuple) -> tuple:
+    def pick(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(values[index] for index in self.positions)
 
 
-class _RecordedCalls(weakref.WeakKeyDictionary):
+class _RecordedCalls(weakref.WeakKeyDictionary[Any, Any]):
     """What a module keeps for calls whose graph its gradients own: no copy of it has any."""
 
     NAME = "_recorded_calls"  # among a module's attributes
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return (_RecordedCalls, ())
 
-    def __deepcopy__(self, memo: dict) -> _RecordedCalls:
+    def __deepcopy__(self, memo: dict[Any, Any]) -> _RecordedCalls:
         return _RecordedCalls()
 
 
@@ -79,12 +79,14 @@ class _Call:
     sees. From then on the module owns its hooks, and the graph only knows where they are.
     """
 
-    def __init__(self, module: Module, before: list[Callable], after: list[Callable]):
+    def __init__(
+        self, module: Module, before: list[Callable[..., Any]], after: list[Callable[..., Any]]
+    ):
         self.name = type(module).__name__
         self.place = weakref.ref(module)
-        self.kept: tuple | None = (module, before, after)
+        self.kept: tuple[Any, ...] | None = (module, before, after)
 
-    def take(self) -> tuple[Module, list[Callable], list[Callable]]:
+    def take(self) -> tuple[Module, list[Callable[..., Any]], list[Callable[..., Any]]]:
         if self.kept is not None:
             return self.kept
         module = self.place()
@@ -110,7 +112,13 @@ class _Call:
 class BackwardHooks:
     """The backward hooks of one call of a module; made before ``forward`` runs."""
 
-    def __init__(self, module: Module, before: list[Callable], after: list[Callable], args: tuple):
+    def __init__(
+        self,
+        module: Module,
+        before: list[Callable[..., Any]],
+        after: list[Callable[..., Any]],
+        args: tuple[Any, ...],
+    ):
         self.call = _Call(module, before, after)
         self.has_after = bool(after)
         self.inputs = _Places(args)
@@ -136,7 +144,7 @@ class BackwardHooks:
         self.edges = ()  # the graph owns this object: it must not own the graph
         return result
 
-    def _separate(self, outputs: list) -> bool:
+    def _separate(self, outputs: list[Any]) -> bool:
         """Give each output a place of its own in the graph, made by this call.
 
         A tensor that was there before, an argument say, or that is returned twice, becomes a view:
@@ -153,7 +161,7 @@ class BackwardHooks:
             taken.add(edge)
         return has_changed
 
-    def _enter(self, grads: tuple, _: tuple) -> tuple:
+    def _enter(self, grads: tuple[Any, ...], _: tuple[Any, ...]) -> tuple[Any, ...]:
         values = self.outputs.spread(grads)
         if _C.is_grad_enabled():
             _C.queue_callback(self.call.let_go_if_owned)
@@ -166,12 +174,12 @@ class BackwardHooks:
             self._call_after((None,) * self.inputs.count, values)
         return self.outputs.pick(values)
 
-    def _leave(self, sums: tuple, entered: tuple) -> tuple:
+    def _leave(self, sums: tuple[Any, ...], entered: tuple[Any, ...]) -> tuple[Any, ...]:
         entered = entered or (None,) * len(self.outputs.positions)
         values = self._call_after(self.inputs.spread(sums), self.outputs.spread(entered))
         return self.inputs.pick(values)
 
-    def _call_after(self, inputs: tuple, outputs: tuple) -> tuple:
+    def _call_after(self, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> tuple[Any, ...]:
         module, _, after = self.call.take()
         for hook in after:
             result = hook(module, inputs, outputs)

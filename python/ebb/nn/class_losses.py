@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ebb import _C
 from ebb._base.arguments import check_callable
@@ -97,9 +97,9 @@ class LinearCrossEntropyLoss(Module):
         reduction: str = "mean",
         ignore_index: int = -100,
         label_smoothing: float = 0.0,
-        device=None,
-        dtype=None,
-    ):
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         self.linear = Linear(in_features, num_classes, bias=bias, device=device, dtype=dtype)
         self.reduction = reduction
@@ -155,9 +155,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         cutoffs: Sequence[int],
         div_value: float = 4.0,
         head_bias: bool = False,
-        device=None,
-        dtype=None,
-    ):
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         given = list(cutoffs)
         if (

@@ -165,7 +165,7 @@ class ModuleDict(Module):
         Linear(in_features=2, out_features=3, bias=True)
     """
 
-    def __init__(self, modules: Mapping[str, Module] | Iterable | None = None):
+    def __init__(self, modules: Mapping[str, Module] | Iterable[Any] | None = None):
         super().__init__()
         self.update(() if modules is None else modules)
 
@@ -212,7 +212,7 @@ class ModuleDict(Module):
         del self[key]
         return module
 
-    def update(self, modules: Mapping[str, Module] | Iterable) -> None:
+    def update(self, modules: Mapping[str, Module] | Iterable[Any]) -> None:
         """Add modules, or replace those of the same names."""
         pairs = modules.items() if isinstance(modules, (Mapping, ModuleDict)) else modules
         for key, module in list(pairs):

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 Convert = Callable[[_C.Tensor], _C.Tensor]
 
 
-def wanted(args: tuple, kwargs: dict[str, Any]) -> tuple[_C.dtype | None, _C.device | None]:
+def wanted(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[_C.dtype | None, _C.device | None]:
     """Return the dtype and the device that arguments of ``to`` ask for."""
     unknown = kwargs.keys() - {"device", "dtype", "memory_format", "non_blocking", "tensor"}
     if unknown:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from ebb import _C
 from ebb._C import Tensor
@@ -143,9 +144,9 @@ class _Conv(_ConvNd):
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
-    ):
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         self._set_up(
             in_channels,
@@ -243,9 +244,9 @@ class _ConvTranspose(_ConvNd):
         bias: bool = True,
         dilation: Ints = 1,
         padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
-    ):
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         name = type(self).__name__
         self.output_padding = per_dim(name, "output_padding", output_padding, self._dims)

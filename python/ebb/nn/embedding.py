@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ebb import _C
 from ebb._C import Tensor
 from ebb.nn import functional as F, init
@@ -55,9 +57,9 @@ class Embedding(Module):
         sparse: bool = False,
         _weight: Tensor | None = None,
         _freeze: bool = False,
-        device=None,
-        dtype=None,
-    ):
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         if num_embeddings < 0 or embedding_dim < 0:
             raise _C.ValueError(
@@ -178,9 +180,9 @@ class EmbeddingBag(Module):
         _weight: Tensor | None = None,
         include_last_offset: bool = False,
         padding_idx: int | None = None,
-        device=None,
-        dtype=None,
-    ):
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         if num_embeddings < 0 or embedding_dim < 0:
             raise _C.ValueError(

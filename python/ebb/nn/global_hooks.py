@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from ebb._base.handles import RemovableHandle
 from ebb.nn.hooks import add_hook
 from ebb.nn.module import Module
 
 
-def register_module_forward_pre_hook(hook: Callable) -> RemovableHandle:
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call ``hook(module, args)`` before the ``forward`` of every module.
 
     Example:
@@ -24,7 +25,7 @@ def register_module_forward_pre_hook(hook: Callable) -> RemovableHandle:
 
 
 def register_module_forward_hook(
-    hook: Callable, *, with_kwargs: bool = False, always_call: bool = False
+    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """Call ``hook(module, args, output)`` after the ``forward`` of every module.
 
@@ -42,7 +43,7 @@ def register_module_forward_hook(
     return add_hook(Module, "after", hook, with_kwargs, always=always_call)
 
 
-def register_module_full_backward_pre_hook(hook: Callable) -> RemovableHandle:
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call ``hook(module, grad_output)`` for every module.
 
     Example:
@@ -55,7 +56,7 @@ def register_module_full_backward_pre_hook(hook: Callable) -> RemovableHandle:
     return add_hook(Module, "backward_before", hook)
 
 
-def register_module_full_backward_hook(hook: Callable) -> RemovableHandle:
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call ``hook(module, grad_input, grad_output)`` for every module.
 
     Example:

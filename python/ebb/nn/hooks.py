@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ebb.nn.module import Module
 
 # A hook, and whether it gets the keyword arguments too.
-Hooks = dict[int, tuple[Callable, bool]]
+Hooks = dict[int, tuple[Callable[..., Any], bool]]
 
 
 class ModuleHooks:
@@ -65,7 +65,7 @@ def _forget(owner: Any) -> None:
 def add_hook(
     owner: Any,
     kind: str,
-    hook: Callable,
+    hook: Callable[..., Any],
     with_kwargs: bool = False,
     prepend: bool = False,
     always: bool = False,
@@ -85,7 +85,9 @@ def add_hook(
     return handle
 
 
-def _backward_hooks(module: Module, own: ModuleHooks, args: tuple) -> BackwardHooks | None:
+def _backward_hooks(
+    module: Module, own: ModuleHooks, args: tuple[Any, ...]
+) -> BackwardHooks | None:
     before = [
         hook for hook, _ in (*for_all.backward_before.values(), *own.backward_before.values())
     ]
@@ -95,7 +97,7 @@ def _backward_hooks(module: Module, own: ModuleHooks, args: tuple) -> BackwardHo
     return BackwardHooks(module, before, after, args)
 
 
-def call_with_hooks(module: Module, args: tuple, kwargs: dict) -> Any:
+def call_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> Any:
     """Run ``module.forward`` between its hooks, after those of all modules."""
     own = module.__dict__.get("_hooks") or _none
     if not (for_all.always_after or own.always_after):
@@ -108,7 +110,9 @@ def call_with_hooks(module: Module, args: tuple, kwargs: dict) -> Any:
         raise
 
 
-def _call(module: Module, own: ModuleHooks, args: tuple, kwargs: dict, done: set[int]) -> Any:
+def _call(
+    module: Module, own: ModuleHooks, args: tuple[Any, ...], kwargs: dict[Any, Any], done: set[int]
+) -> Any:
     for hook, with_kwargs in (*for_all.before.values(), *own.before.values()):
         changed = hook(module, args, kwargs) if with_kwargs else hook(module, args)
         if changed is not None and with_kwargs:
@@ -129,7 +133,7 @@ def _call(module: Module, own: ModuleHooks, args: tuple, kwargs: dict, done: set
 
 
 def _run_those_left(
-    module: Module, own: ModuleHooks, args: tuple, kwargs: dict, done: set[int]
+    module: Module, own: ModuleHooks, args: tuple[Any, ...], kwargs: dict[Any, Any], done: set[int]
 ) -> None:
     """Run hooks that are always to be called, without an output; their own errors are warnings."""
     for hooks in (for_all, own):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from ebb import _C
 from ebb._C import Tensor, linear
@@ -35,8 +36,13 @@ class Linear(Module):
     bias: Parameter | None
 
     def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, device=None, dtype=None
-    ):
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         if in_features < 0 or out_features < 0:
             raise _C.ValueError(f"Linear: needs sizes >= 0, got {in_features} and {out_features}")
@@ -96,9 +102,9 @@ class Bilinear(Module):
         in2_features: int,
         out_features: int,
         bias: bool = True,
-        device=None,
-        dtype=None,
-    ):
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         if in1_features < 1 or in2_features < 0 or out_features < 0:
             raise _C.ValueError(
@@ -228,7 +234,9 @@ class PReLU(Module):
 
     weight: Parameter
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device=None, dtype=None):
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
+    ) -> None:
         super().__init__()
         if num_parameters < 1:
             raise _C.ValueError(f"PReLU: needs num_parameters >= 1, got {num_parameters}")

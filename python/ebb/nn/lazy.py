@@ -88,7 +88,9 @@ class LazyLinear(LazyModuleMixin, Linear):
 
     cls_to_become = Linear
 
-    def __init__(self, out_features: int, bias: bool = True, device=None, dtype=None):
+    def __init__(
+        self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
         super().__init__(0, 0, False)
         if out_features < 0:
             raise _C.ValueError(f"LazyLinear: needs sizes >= 0, got {out_features}")
@@ -170,9 +172,9 @@ class _LazyPlainConv(_LazyConv):
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
-    ):
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(
             0, 0, kernel_size, stride, padding, dilation, 1, False, padding_mode, device, dtype
         )
@@ -207,9 +209,9 @@ class _LazyConvTranspose(_LazyConv):
         bias: bool = True,
         dilation: Ints = 1,
         padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
-    ):
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(
             0, 0, kernel_size, stride, padding, output_padding, 1, False, dilation, padding_mode,
             device, dtype,
@@ -308,11 +310,11 @@ class _LazyNorm(LazyModuleMixin):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device=None,
-        dtype=None,
+        device: Any = None,
+        dtype: Any = None,
         *,
         bias: bool = True,
-    ):
+    ) -> None:
         super().__init__(0, eps, momentum, False, False)
         self.affine, self.track_running_stats = affine, track_running_stats
         if affine:

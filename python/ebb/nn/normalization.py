@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ebb import _C
 from ebb._C import Tensor
@@ -63,9 +64,9 @@ class LayerNorm(Norm):
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
-        device=None,
-        dtype=None,
-    ):
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         self.normalized_shape = _as_shape("LayerNorm", normalized_shape)
         self.eps = eps
@@ -106,9 +107,9 @@ class RMSNorm(Norm):
         normalized_shape: int | Sequence[int],
         eps: float | None = None,
         elementwise_affine: bool = True,
-        device=None,
-        dtype=None,
-    ):
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         self.normalized_shape = _as_shape("RMSNorm", normalized_shape)
         self.eps = eps
@@ -150,11 +151,11 @@ class GroupNorm(Norm):
         num_channels: int,
         eps: float = 1e-5,
         affine: bool = True,
-        device=None,
-        dtype=None,
+        device: Any = None,
+        dtype: Any = None,
         *,
         bias: bool = True,
-    ):
+    ) -> None:
         super().__init__()
         if num_groups <= 0 or num_channels < 0 or num_channels % num_groups != 0:
             raise _C.ValueError(
@@ -192,10 +193,10 @@ class _ChannelNorm(Norm):
         momentum: float | None,
         affine: bool,
         track_running_stats: bool,
-        device,
-        dtype,
+        device: Any,
+        dtype: Any,
         bias: bool,
-    ):
+    ) -> None:
         super().__init__()
         if num_features < 0:
             raise _C.ValueError(
@@ -245,11 +246,11 @@ class _BatchNorm(_ChannelNorm):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device=None,
-        dtype=None,
+        device: Any = None,
+        dtype: Any = None,
         *,
         bias: bool = True,
-    ):
+    ) -> None:
         super().__init__(
             num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
         )
@@ -339,11 +340,11 @@ class _InstanceNorm(_ChannelNorm):
         momentum: float = 0.1,
         affine: bool = False,
         track_running_stats: bool = False,
-        device=None,
-        dtype=None,
+        device: Any = None,
+        dtype: Any = None,
         *,
         bias: bool = True,
-    ):
+    ) -> None:
         super().__init__(
             num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
         )

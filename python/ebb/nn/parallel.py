@@ -118,11 +118,11 @@ class SyncBatchNorm(_BatchNorm):
         affine: bool = True,
         track_running_stats: bool = True,
         process_group: Any = None,
-        device=None,
-        dtype=None,
+        device: Any = None,
+        dtype: Any = None,
         *,
         bias: bool = True,
-    ):
+    ) -> None:
         super().__init__(
             num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
         )

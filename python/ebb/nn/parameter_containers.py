@@ -100,7 +100,7 @@ class ParameterDict(Module):
         ['scale']
     """
 
-    def __init__(self, parameters: Mapping[str, _C.Tensor] | Iterable | None = None):
+    def __init__(self, parameters: Mapping[str, _C.Tensor] | Iterable[Any] | None = None):
         super().__init__()
         self.update(() if parameters is None else parameters)
 
@@ -151,7 +151,7 @@ class ParameterDict(Module):
         for name in self:
             delattr(self, name)
 
-    def update(self, parameters: Mapping[str, _C.Tensor] | Iterable) -> None:
+    def update(self, parameters: Mapping[str, _C.Tensor] | Iterable[Any]) -> None:
         """Add parameters, or replace those of the same names."""
         is_dict = isinstance(parameters, (Mapping, ParameterDict))
         for key, value in list(parameters.items() if is_dict else parameters):

@@ -121,7 +121,9 @@ class RNNBase(Module):
     def flatten_parameters(self) -> None:
         """Do nothing: weights need no particular place in memory here."""
 
-    def _layer(self, input: Tensor, states: tuple[Tensor, ...], weights: tuple, reverse: bool):
+    def _layer(
+        self, input: Tensor, states: tuple[Tensor, ...], weights: tuple[Any, ...], reverse: bool
+    ):
         """Run one direction of one layer; return its output and last states."""
         raise NotImplementedError
 
@@ -202,7 +204,7 @@ class RNNBase(Module):
         sizes: list[tuple[int, int]],
         data: Tensor,
         states: tuple[Tensor, ...],
-        weights: tuple,
+        weights: tuple[Any, ...],
         reverse: bool,
     ) -> tuple[Tensor, ...]:
         """Run one direction over elements packed in runs of times of one batch size.
@@ -309,7 +311,9 @@ class LSTM(RNNBase):
             dtype,
         )
 
-    def _layer(self, input: Tensor, states: tuple[Tensor, ...], weights: tuple, reverse: bool):
+    def _layer(
+        self, input: Tensor, states: tuple[Tensor, ...], weights: tuple[Any, ...], reverse: bool
+    ):
         if not self.proj_size:
             return _C.lstm_layer(input, *states, *weights, reverse)
         return self._projected_layer(input, states, weights, reverse)
@@ -319,7 +323,7 @@ class LSTM(RNNBase):
         return (*weights, self.__dict__["weight_hr" + suffix]) if self.proj_size else weights
 
     def _projected_layer(
-        self, input: Tensor, states: tuple[Tensor, ...], weights: tuple, reverse: bool
+        self, input: Tensor, states: tuple[Tensor, ...], weights: tuple[Any, ...], reverse: bool
     ) -> tuple[Tensor, ...]:
         """Run a layer whose h is projected at each step.
 
@@ -351,7 +355,9 @@ class GRU(RNNBase):
 
     _gates = 3
 
-    def _layer(self, input: Tensor, states: tuple[Tensor, ...], weights: tuple, reverse: bool):
+    def _layer(
+        self, input: Tensor, states: tuple[Tensor, ...], weights: tuple[Any, ...], reverse: bool
+    ):
         return _C.gru_layer(input, *states, *weights, reverse)
 
 
@@ -395,7 +401,9 @@ class RNN(RNNBase):
         )
         self.nonlinearity = nonlinearity
 
-    def _layer(self, input: Tensor, states: tuple[Tensor, ...], weights: tuple, reverse: bool):
+    def _layer(
+        self, input: Tensor, states: tuple[Tensor, ...], weights: tuple[Any, ...], reverse: bool
+    ):
         return _C.rnn_layer(input, *states, *weights, self.nonlinearity, reverse)
 
 

@@ -52,7 +52,9 @@ class OwnState(StateHooked):
             f"set_extra_state: needs a definition in {type(self).__name__}, got none"
         )
 
-    def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
+    def _save_to_state_dict(
+        self, destination: dict[Any, Any], prefix: str, keep_vars: bool
+    ) -> None:
         for name, tensor in _own_tensors(self):
             destination[prefix + name] = tensor if keep_vars else _saved(self, tensor)
         if _has_extra(self):
@@ -167,7 +169,7 @@ def load(root: Module, given: Mapping[str, Any], strict: bool, assign: bool) -> 
 class _Loading:
     """One call of ``load_state_dict``: what is to be copied, and what does not fit."""
 
-    def __init__(self, state: dict[str, Any], versions: Mapping, assign: bool):
+    def __init__(self, state: dict[str, Any], versions: Mapping[Any, Any], assign: bool):
         self.state = state
         self.versions = versions
         self.assign = assign

@@ -17,10 +17,10 @@ class StateHooks:
     """The hooks of one module, in order of registration."""
 
     def __init__(self) -> None:
-        self.before_saving: dict[int, Callable] = {}
-        self.after_saving: dict[int, Callable] = {}
-        self.before_loading: dict[int, Callable] = {}
-        self.after_loading: dict[int, Callable] = {}
+        self.before_saving: dict[int, Callable[..., Any]] = {}
+        self.after_saving: dict[int, Callable[..., Any]] = {}
+        self.before_loading: dict[int, Callable[..., Any]] = {}
+        self.after_loading: dict[int, Callable[..., Any]] = {}
 
 
 _none = StateHooks()
@@ -36,11 +36,11 @@ class StateHooked:
 
     __slots__ = ()
 
-    def register_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, prefix, keep_vars)`` before ``state_dict`` reads this module."""
         return _add(self, "before_saving", hook)
 
-    def register_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, state_dict, prefix, local_metadata)`` after those of its parts.
 
         It may change ``state_dict`` in place.
@@ -49,7 +49,7 @@ class StateHooked:
 
     _register_state_dict_hook = register_state_dict_post_hook
 
-    def register_load_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook`` before ``load_state_dict`` looks for the values of this module.
 
         It is called as ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
@@ -58,14 +58,14 @@ class StateHooked:
         return _add(self, "before_loading", hook)
 
     def _register_load_state_dict_pre_hook(
-        self, hook: Callable, with_module: bool = False
+        self, hook: Callable[..., Any], with_module: bool = False
     ) -> RemovableHandle:
         if with_module:
             return _add(self, "before_loading", hook)
         check_callable(hook)
         return _add(self, "before_loading", _WithoutModule(hook))
 
-    def register_load_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, incompatible_keys)`` when its values, and its parts', are loaded.
 
         It may change ``missing_keys`` and ``unexpected_keys`` in place; what is left in them is an
@@ -77,14 +77,14 @@ class StateHooked:
 class _WithoutModule:
     """A hook that is not told the module; an object, so that copies of a module have their own."""
 
-    def __init__(self, hook: Callable):
+    def __init__(self, hook: Callable[..., Any]):
         self.hook = hook
 
     def __call__(self, module: Module, *rest: Any) -> None:
         self.hook(*rest)
 
 
-def _add(module: Any, kind: str, hook: Callable) -> RemovableHandle:
+def _add(module: Any, kind: str, hook: Callable[..., Any]) -> RemovableHandle:
     check_callable(hook)
     hooks = module.__dict__.get("_state_hooks")
     if hooks is None:

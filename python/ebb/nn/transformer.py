@@ -80,7 +80,7 @@ class _Layer(Module):
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
     def _attend(
-        self, attention: MultiheadAttention, x: Tensor, memory: Tensor, masks: tuple
+        self, attention: MultiheadAttention, x: Tensor, memory: Tensor, masks: tuple[Any, ...]
     ) -> Tensor:
         mask, padding, is_causal = masks
         out, _ = attention(

@@ -44,7 +44,7 @@ class FusedOptimizer(Optimizer):
     _runs_hooks = True
     _kind: str  # the class in ebb/optim
 
-    def __init_subclass__(cls, **kwargs: Any):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "_kind" not in cls.__dict__ and cls.__module__.startswith("ebb.optim."):
             cls._kind = cls.__name__

@@ -11,7 +11,9 @@ from ebb._base.arguments import check_callable
 from ebb._base.handles import RemovableHandle
 
 
-def _added(hooks: dict[int, Callable], hook: Callable, prepend: bool = False) -> RemovableHandle:
+def _added(
+    hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any], prepend: bool = False
+) -> RemovableHandle:
     check_callable(hook)
     return RemovableHandle(hooks, hook, prepend)
 
@@ -19,9 +21,9 @@ def _added(hooks: dict[int, Callable], hook: Callable, prepend: bool = False) ->
 class OptimizerHooks:
     """What registers hooks around steps and states. Base of ``Optimizer``."""
 
-    _hooks_before: dict[int, Callable]
-    _hooks_after: dict[int, Callable]
-    _state_hooks: dict[str, dict[int, Callable]]
+    _hooks_before: dict[int, Callable[..., Any]]
+    _hooks_after: dict[int, Callable[..., Any]]
+    _state_hooks: dict[str, dict[int, Callable[..., Any]]]
 
     def _prepare_hooks(self) -> None:
         self._hooks_before = {}
@@ -31,19 +33,19 @@ class OptimizerHooks:
             for kind in ("before_saving", "after_saving", "before_loading", "after_loading")
         }
 
-    def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` before each step.
 
         A pair that it returns replaces the arguments of ``step``.
         """
         return _added(self._hooks_before, hook)
 
-    def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` after each step."""
         return _added(self._hooks_after, hook)
 
     def register_state_dict_pre_hook(
-        self, hook: Callable, prepend: bool = False
+        self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call ``hook(optimizer)`` before ``state_dict``.
 
@@ -53,7 +55,7 @@ class OptimizerHooks:
         return _added(self._state_hooks["before_saving"], hook, prepend)
 
     def register_state_dict_post_hook(
-        self, hook: Callable, prepend: bool = False
+        self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` before ``state_dict`` returns.
 
@@ -65,7 +67,7 @@ class OptimizerHooks:
         return _added(self._state_hooks["after_saving"], hook, prepend)
 
     def register_load_state_dict_pre_hook(
-        self, hook: Callable, prepend: bool = False
+        self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` before ``load_state_dict``, with a shallow copy.
 
@@ -77,7 +79,7 @@ class OptimizerHooks:
         return _added(self._state_hooks["before_loading"], hook, prepend)
 
     def register_load_state_dict_post_hook(
-        self, hook: Callable, prepend: bool = False
+        self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call ``hook(optimizer)`` after ``load_state_dict``.
 
@@ -97,7 +99,9 @@ class OptimizerHooks:
         for hook in tuple(self._state_hooks[kind].values()):
             hook(self)
 
-    def _run_hooks_before(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    def _run_hooks_before(
+        self, args: tuple[Any, ...], kwargs: dict[Any, Any]
+    ) -> tuple[tuple[Any, ...], dict[Any, Any]]:
         for hook in tuple(self._hooks_before.values()):
             changed = hook(self, args, kwargs)
             if changed is None:
@@ -110,6 +114,6 @@ class OptimizerHooks:
             args, kwargs = changed
         return args, kwargs
 
-    def _run_hooks_after(self, args: tuple, kwargs: dict) -> None:
+    def _run_hooks_after(self, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> None:
         for hook in tuple(self._hooks_after.values()):
             hook(self, args, kwargs)

@@ -76,7 +76,7 @@ class Optimizer(OptimizerHooks):
         for group in groups:
             self.add_param_group(group)
 
-    def __init_subclass__(cls, **kwargs: Any):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "step" in cls.__dict__ and not cls._runs_hooks:
             cls.step = _with_hooks(cls.__dict__["step"])
@@ -114,7 +114,7 @@ class Optimizer(OptimizerHooks):
             raise _C.ValueError(f"{self._name}: needs each parameter in one group, got one in two")
         return {**self.defaults, **param_group, "params": params, **names}
 
-    def _without_names(self, params: tuple) -> tuple[Group, tuple]:
+    def _without_names(self, params: tuple[Any, ...]) -> tuple[Group, tuple[Any, ...]]:
         """Return the names that parameters came with, if any, as an entry of a group."""
         named = [isinstance(one, tuple) and len(one) == 2 for one in params]
         before = ["param_names" in group for group in self.param_groups]
@@ -207,7 +207,9 @@ class Optimizer(OptimizerHooks):
                 for name, value in kept.items()
             }
 
-    def _checked_parts(self, state_dict: Mapping[str, Any]) -> tuple[list[Group], Mapping]:
+    def _checked_parts(
+        self, state_dict: Mapping[str, Any]
+    ) -> tuple[list[Group], Mapping[Any, Any]]:
         is_state = isinstance(state_dict, Mapping) and {"state", "param_groups"} <= set(state_dict)
         if not is_state:
             raise _C.DTypeError("load_state_dict: needs what state_dict() returned, "
@@ -258,7 +260,7 @@ class Optimizer(OptimizerHooks):
         return "\n".join([*lines, ")"])
 
 
-def _with_hooks(step: Callable) -> Callable:
+def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     """Return the user's ``step`` with the hooks around it."""
 
     @functools.wraps(step)

@@ -185,9 +185,11 @@ class AveragedModel(Module):
             own.copy_(self.avg_fn(own, other, self.n_averaged.to(own.device)))
 
 
-def _alike(averaged: list[_C.Tensor], current: list[_C.Tensor]) -> Iterable[tuple[list, list]]:
+def _alike(
+    averaged: list[_C.Tensor], current: list[_C.Tensor]
+) -> Iterable[tuple[list[Any], list[Any]]]:
     """Yield both lists in parts of one dtype and device each."""
-    parts: dict[Any, tuple[list, list]] = {}
+    parts: dict[Any, tuple[list[Any], list[Any]]] = {}
     for own, other in zip(averaged, current, strict=True):
         owns, others = parts.setdefault((own.dtype, str(own.device)), ([], []))
         owns.append(own)

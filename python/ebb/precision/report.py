@@ -131,7 +131,7 @@ class PrecisionReport:
     def __repr__(self) -> str:
         return f"<PrecisionReport: {self.narrow} against {self.wide}, {len(self.rows)} rows>"
 
-    def to_svg(self, path: str | PathLike | None = None, *, limit: int = 60) -> str:
+    def to_svg(self, path: str | PathLike[str] | None = None, *, limit: int = 60) -> str:
         """Return a picture of the worst rows in order: a bar of ulps each, those to blame marked.
 
         Args:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from ebb.errors import ValueError
 from ebb.profiler.ranges import Range
@@ -142,7 +143,7 @@ def averaged(
     Args:
         own: Of each range, its time and its blocks and bytes without what ran inside.
     """
-    found: dict[tuple, FunctionEvent] = {}
+    found: dict[tuple[Any, ...], FunctionEvent] = {}
     for one, (taken, (_, size)) in zip(ranges, own, strict=True):
         operands = one.operands if by_shape else ()
         event = found.setdefault((one.name, operands), FunctionEvent(one.name, operands))

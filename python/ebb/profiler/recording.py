@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ebb import _C
 from ebb._base.arguments import check_callable
@@ -181,12 +181,12 @@ class profile:  # noqa: N801 -- the field's name for it
         """All ranges, in the order in which they started."""
         from ebb.graphs.node import Location  # not at every import of ebb
 
-        known: dict[tuple, Location] = {}
+        known: dict[tuple[Any, ...], Location] = {}
 
-        def placed(place: tuple | None) -> Location | None:
+        def placed(place: tuple[Any, ...] | None) -> Location | None:
             return None if place is None else known.setdefault(place, Location(*place))
 
-        def made(entry: tuple) -> Range:
+        def made(entry: tuple[Any, ...]) -> Range:
             one = Range(*entry)
             return one._replace(
                 place=placed(one.place),
@@ -197,7 +197,7 @@ class profile:  # noqa: N801 -- the field's name for it
         return sorted(map(made, _C._profile_ranges(self.report)), key=by_start)
 
     @functools.cached_property
-    def _memory(self) -> tuple[int, int, int, list, list]:
+    def _memory(self) -> tuple[int, int, int, list[Any], list[Any]]:
         found = _C._profile_memory(self.report)
         if found is None:
             raise AutogradError(
@@ -248,7 +248,7 @@ class profile:  # noqa: N801 -- the field's name for it
         """Time of each range without that of the ranges right inside it, in ns."""
         return self._without_inner([one.duration for one in self.ranges], "duration")
 
-    def _without_inner(self, own: list, field: str) -> list:
+    def _without_inner(self, own: list[Any], field: str) -> list[Any]:
         """Take from the entry of each range what the ranges right inside it have of a field."""
         open_by_thread: dict[int, list[int]] = {}
         for index, one in enumerate(self.ranges):
@@ -370,7 +370,7 @@ class profile:  # noqa: N801 -- the field's name for it
         Arrows link forward and backward; with ``profile_memory`` a track shows the bytes alive.
         """
         process = os.getpid()
-        events: list[dict] = []
+        events: list[dict[Any, Any]] = []
         for one in self.ranges:
             events.append(
                 {

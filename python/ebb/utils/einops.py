@@ -76,7 +76,7 @@ class EbbBackend(_base("_backends", "AbstractBackend")):
             x = getattr(x, operation)(dim=axis)
         return x
 
-    def stack_on_zeroth_dimension(self, tensors: list) -> _C.Tensor:
+    def stack_on_zeroth_dimension(self, tensors: list[Any]) -> _C.Tensor:
         """Return tensors as one with a new first dim."""
         return _C.stack(tensors)
 
@@ -94,7 +94,7 @@ class EbbBackend(_base("_backends", "AbstractBackend")):
         """Return a tensor repeated along its dims."""
         return x.repeat(tuple(repeats))
 
-    def concat(self, tensors: list, axis: int) -> _C.Tensor:
+    def concat(self, tensors: list[Any], axis: int) -> _C.Tensor:
         """Return tensors one after another."""
         return _C.cat(list(tensors), axis)
 

@@ -23,7 +23,7 @@ Point = _C.Tensor | Sequence[_C.Tensor]
 def minimize(
     fun: Callable[..., _C.Tensor],
     x0: Point,
-    args: tuple = (),
+    args: tuple[Any, ...] = (),
     method: str | None = None,
     *,
     callback: Callable[[Point], object] | None = None,
@@ -68,7 +68,7 @@ def minimize(
 class _Problem:
     """A function of tensors as one of a vector."""
 
-    def __init__(self, fun: Callable[..., _C.Tensor], x0: Point, args: tuple):
+    def __init__(self, fun: Callable[..., _C.Tensor], x0: Point, args: tuple[Any, ...]):
         self._fun = fun
         self._args = args
         self._is_one = isinstance(x0, _C.Tensor)

@@ -140,7 +140,7 @@ def as_image(array: np.ndarray) -> Any:
     return array if images is None else images.fromarray(array)
 
 
-def load_image(path: str | os.PathLike) -> Any:
+def load_image(path: str | os.PathLike[str]) -> Any:
     """Read a file of an image, in red, green and blue."""
     images = pillow()
     if images is None:

@@ -3,6 +3,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 from ebb._base.svg import clean, decimal, document, element
 from ebb.io.writing import write_text
@@ -23,7 +24,9 @@ def ticks(low: float, high: float, count: int = 6) -> list[float]:
     return [step * place for place in range(first, last + 1)]
 
 
-def write_line_chart(path: Path, title: str, x_label: str, y_label: str, curves: dict) -> None:
+def write_line_chart(
+    path: Path, title: str, x_label: str, y_label: str, curves: dict[Any, Any]
+) -> None:
     """Write a chart of ``curves``: name -> y values at x = 1, 2, ...
 
     Args:

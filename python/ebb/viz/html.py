@@ -32,7 +32,7 @@ MOST_BYTES = 1 << 28  # that read_html takes from a file that it was not told to
 
 def write_html(
     graph: Any,
-    path: str | PathLike,
+    path: str | PathLike[str],
     *,
     title: str = "Backward graph",
     compress: bool | None = None,
@@ -88,7 +88,7 @@ def to_html(
     )
 
 
-def read_html(path: str | PathLike, *, max_bytes: int = MOST_BYTES) -> dict:
+def read_html(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> dict[Any, Any]:
     """Return the graph's data, as ``to_json()`` gave it, from a file of ``write_html``.
 
     Args:
@@ -182,7 +182,7 @@ class show:  # noqa: N801 -- used as a function; notebooks then ask the object f
         )
 
 
-def graph_data(graph: Any) -> dict:
+def graph_data(graph: Any) -> dict[Any, Any]:
     """Return the data of a graph, of its ``to_json()``, or of a dict that is already one.
 
     Raises:
@@ -207,7 +207,7 @@ def graph_data(graph: Any) -> dict:
     return data
 
 
-def _dump(data: dict) -> str:
+def _dump(data: dict[Any, Any]) -> str:
     try:
         return json.dumps(data, separators=(",", ":"), allow_nan=False)
     except ValueError:
@@ -215,7 +215,7 @@ def _dump(data: dict) -> str:
         return json.dumps(_spelled(data), separators=(",", ":"), allow_nan=False)
 
 
-def _spelled(data: dict) -> dict:
+def _spelled(data: dict[Any, Any]) -> dict[Any, Any]:
     """Return ``data`` with the non-finite numbers among the attributes as texts."""
 
     def spell(value: Any, depth: int = 0) -> Any:

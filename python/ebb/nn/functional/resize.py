@@ -71,7 +71,7 @@ def _sizes_and_scales(
     return made
 
 
-def _numbers(name: str, wanted: Any, count: int) -> list:
+def _numbers(name: str, wanted: Any, count: int) -> list[Any]:
     """Return ints for size, positive finite numbers for scale_factor, one for each dim."""
     convert, kind = (operator.index, "ints") if name == "size" else (_as_float, "numbers")
     try:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ebb import _C
 from ebb._C import Tensor, _ops
@@ -70,7 +71,7 @@ max_unpool2d = _unpool(2)
 max_unpool3d = _unpool(3)
 
 
-def _listed(op: str, name: str, value: Ints | Ratios, dims: int) -> list:
+def _listed(op: str, name: str, value: Ints | Ratios, dims: int) -> list[Any]:
     values = [value] * dims if hasattr(value, "__float__") else list(value)
     if len(values) == dims:
         return values

@@ -152,7 +152,7 @@ def _property(name: str) -> property:
     return property(get, put)
 
 
-def _copy(self: Module, memo: dict) -> Module:
+def _copy(self: Module, memo: dict[Any, Any]) -> Module:
     twin = type(self).__new__(type(self))
     memo[id(self)] = twin
     for name, value in self.__dict__.items():

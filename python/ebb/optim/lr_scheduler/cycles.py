@@ -201,7 +201,7 @@ class OneCycleLR(LRScheduler):
         return rates
 
 
-def _phases(total: int, pct_start: float, three_phase: bool) -> list[tuple]:
+def _phases(total: int, pct_start: float, three_phase: bool) -> list[tuple[Any, ...]]:
     """Return per phase its last step, and between which entries of a group it leads."""
     top = float(pct_start * total) - 1
     up = ("initial_lr", "max_lr", "max_momentum", "base_momentum")

@@ -75,11 +75,11 @@ class EventFile:
     def _scalar(self, tag: str, value: float) -> list[Any]:
         return [self._summaries.Summary.Value(tag=tag, simple_value=value)]
 
-    def _histogram(self, tag: str, value: dict) -> list[Any]:
+    def _histogram(self, tag: str, value: dict[Any, Any]) -> list[Any]:
         made = self._summaries.HistogramProto(**value)
         return [self._summaries.Summary.Value(tag=tag, histo=made)]
 
-    def _image(self, tag: str, value: dict) -> list[Any]:
+    def _image(self, tag: str, value: dict[Any, Any]) -> list[Any]:
         made = self._summaries.Summary.Image(
             height=value["height"],
             width=value["width"],
@@ -100,7 +100,7 @@ class EventFile:
             )
         ]
 
-    def _hparams(self, tag: str, value: dict) -> list[Any]:
+    def _hparams(self, tag: str, value: dict[Any, Any]) -> list[Any]:
         hparams = importlib.import_module("tensorboard.plugins.hparams.summary_v2")
         return list(hparams.hparams_pb(value["hparams"]).value)
 

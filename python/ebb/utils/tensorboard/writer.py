@@ -43,7 +43,7 @@ class SummaryWriter:
 
     def __init__(
         self,
-        log_dir: str | os.PathLike | None = None,
+        log_dir: str | os.PathLike[str] | None = None,
         comment: str = "",
         purge_step: int | None = None,
         max_queue: int = 10,

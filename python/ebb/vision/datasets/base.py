@@ -47,7 +47,7 @@ class VisionDataset(Dataset):
 
     def __init__(
         self,
-        root: str | os.PathLike,
+        root: str | os.PathLike[str],
         transforms: Callable[[Any, Any], Any] | None = None,
         transform: Change = None,
         target_transform: Change = None,

@@ -42,7 +42,7 @@ class DatasetFolder(VisionDataset):
 
     def __init__(
         self,
-        root: str | os.PathLike,
+        root: str | os.PathLike[str],
         loader: Callable[[str], Any],
         extensions: str | Sequence[str] | None = None,
         transform: Change = None,
@@ -104,7 +104,7 @@ class ImageFolder(DatasetFolder):
 
     def __init__(
         self,
-        root: str | os.PathLike,
+        root: str | os.PathLike[str],
         transform: Change = None,
         target_transform: Change = None,
         loader: Callable[[str], Any] | None = None,
@@ -143,7 +143,7 @@ class CelebA(VisionDataset):
 
     def __init__(
         self,
-        root: str | os.PathLike,
+        root: str | os.PathLike[str],
         split: str = "train",
         target_type: str | list[str] = "attr",
         transform: Change = None,

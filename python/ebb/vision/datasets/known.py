@@ -25,7 +25,7 @@ class _Images(VisionDataset):
 
     def __init__(
         self,
-        root: str | os.PathLike,
+        root: str | os.PathLike[str],
         train: bool = True,
         transform: Change = None,
         target_transform: Change = None,
@@ -182,7 +182,7 @@ class EMNIST(MNIST):
 
     splits = ("byclass", "bymerge", "balanced", "letters", "digits", "mnist")
 
-    def __init__(self, root: str | os.PathLike, split: str, **options: Any):
+    def __init__(self, root: str | os.PathLike[str], split: str, **options: Any):
         if split not in self.splits:
             raise _C.ValueError(f"EMNIST: needs a 'split' of {self.splits}, got {split!r}")
         self.split = split
@@ -206,7 +206,7 @@ class SVHN(_Images):
 
     def __init__(
         self,
-        root: str | os.PathLike,
+        root: str | os.PathLike[str],
         split: str = "train",
         transform: Change = None,
         target_transform: Change = None,
@@ -245,7 +245,7 @@ class STL10(_Images):
 
     def __init__(
         self,
-        root: str | os.PathLike,
+        root: str | os.PathLike[str],
         split: str = "train",
         folds: int | None = None,
         transform: Change = None,
