@@ -60,6 +60,7 @@ def train(generator: nn.Module, critic: nn.Module, arguments: argparse.Namespace
     make = optim.Adam(generator.parameters(), lr=1e-3, betas=(0.5, 0.9))
     judge = optim.Adam(critic.parameters(), lr=1e-3, betas=(0.5, 0.9))
     count = arguments.batch_size
+    distance = ebb.zeros(())
     steps = ebb.data.progress(range(arguments.steps), unit="steps")
     for _ in steps:
         for _ in range(arguments.critic_steps):

@@ -53,8 +53,12 @@ def train(model: nn.Module) -> float:
     return total
 
 
+def energy(x: ebb.Tensor) -> ebb.Tensor:
+    return (x * x).sum()
+
+
 def derivatives(x: ebb.Tensor) -> ebb.Tensor:
-    slope: ebb.Tensor = func.grad(lambda t: (t * t).sum())(x)
+    slope: ebb.Tensor = func.grad(energy)(x)
     rows: ebb.Tensor = func.vmap(func.jacrev(ebb.sin), in_dims=0)(x)
     (first,) = autograd.grad(x.sum(), [x], create_graph=True)
     with ebb.no_grad(), autograd.detect_anomaly():

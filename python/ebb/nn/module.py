@@ -18,7 +18,7 @@ from collections.abc import (
     MutableMapping,
     ValuesView,
 )
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ebb import _C
 from ebb._base.handles import RemovableHandle
@@ -26,6 +26,9 @@ from ebb._devices import cuda_device
 from ebb.nn import conversion, state, traversal
 from ebb.nn.hooks import ModuleHooks, add_hook, call_with_hooks
 from ebb.nn.parameter import Buffer, Parameter
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # noqa: UP035 -- checkers bring it, for 3.10 too
 
 _PARAMETER, _BUFFER, _MODULE = "parameter", "buffer", "module"
 
@@ -94,7 +97,12 @@ class Module(_C._ModuleCall, state.OwnState):
         object.__setattr__(self, "_transient", set())  # buffers left out of state_dict
         object.__setattr__(self, "training", True)
 
-    def __copy__(self) -> Module:
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Stand for parts that are registered by name, which no checker sees."""
+
+    def __copy__(self) -> Self:
         """Return a module of the same parts, to which others may be added alone."""
         twin = type(self).__new__(type(self))
         twin.__dict__.update(self.__dict__)
@@ -353,17 +361,17 @@ class Module(_C._ModuleCall, state.OwnState):
         """
         return state.load(self, state_dict, strict, assign)
 
-    def train(self, mode: bool = True) -> Module:
+    def train(self, mode: bool = True) -> Self:
         """Switch this module and all below to training, or with False to evaluation."""
         for module in self.modules():
             module.training = bool(mode)
         return self
 
-    def eval(self) -> Module:
+    def eval(self) -> Self:
         """Switch this module and all below to evaluation."""
         return self.train(False)
 
-    def requires_grad_(self, requires_grad: bool = True) -> Module:
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Mark all parameters as wanting a gradient, or not."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
@@ -375,13 +383,13 @@ class Module(_C._ModuleCall, state.OwnState):
             if parameter.grad is not None:
                 parameter.grad = None if set_to_none else _C.zeros_like(parameter.grad)
 
-    def apply(self, fn: Callable[[Module], object]) -> Module:
+    def apply(self, fn: Callable[[Module], object]) -> Self:
         """Call ``fn`` with every module, children first."""
         for module in reversed(list(self.modules())):
             fn(module)
         return self
 
-    def to(self, *args: Any, **kwargs: Any) -> Module:
+    def to(self, *args: Any, **kwargs: Any) -> Self:
         """Convert all floating parameters and buffers, and move all of them, in place.
 
         Args:
@@ -396,7 +404,7 @@ class Module(_C._ModuleCall, state.OwnState):
             self._apply(conversion.arrangement(kwargs["memory_format"]))
         return self
 
-    def to_empty(self, *, device: Any, recurse: bool = True) -> Module:
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
         """Give all parameters and buffers new memory on a device, in place, without their values.
 
         Args:
@@ -405,21 +413,21 @@ class Module(_C._ModuleCall, state.OwnState):
         place = conversion.checked_device(device)
         return self._apply(lambda tensor: _C.empty_like(tensor, device=place), recurse)
 
-    def share_memory(self) -> Module:
+    def share_memory(self) -> Self:
         """Move all parameters and buffers, in place, into memory that processes share."""
         for tensor in (*self.parameters(), *self.buffers()):
             tensor.share_memory_()
         return self
 
-    def _apply(self, fn: Callable[[_C.Tensor], _C.Tensor], recurse: bool = True) -> Module:
+    def _apply(self, fn: Callable[[_C.Tensor], _C.Tensor], recurse: bool = True) -> Self:
         conversion.apply(self, fn, recurse, Module._apply)
         return self
 
-    def type(self, dst_type: _C.dtype) -> Module:
+    def type(self, dst_type: _C.dtype) -> Self:
         """Convert all floating parameters and buffers, in place."""
         return self.to(dtype=dst_type)
 
-    def cuda(self, device: Any = None) -> Module:
+    def cuda(self, device: Any = None) -> Self:
         """Move all parameters and buffers to CUDA's device, in place; a plug-in brings it.
 
         Args:
@@ -427,30 +435,30 @@ class Module(_C._ModuleCall, state.OwnState):
         """
         return self.to(cuda_device(device))
 
-    def cpu(self) -> Module:
+    def cpu(self) -> Self:
         """Move all parameters and buffers to the CPU, in place."""
         return self.to("cpu")
 
-    def float(self) -> Module:
+    def float(self) -> Self:
         """Convert to float32."""
         return self.to(_C.float32)
 
-    def double(self) -> Module:
+    def double(self) -> Self:
         """Convert to float64."""
         return self.to(_C.float64)
 
-    def half(self) -> Module:
+    def half(self) -> Self:
         """Convert to float16."""
         return self.to(_C.float16)
 
-    def bfloat16(self) -> Module:
+    def bfloat16(self) -> Self:
         """Convert to bfloat16."""
         return self.to(_C.bfloat16)
 
     # Hooks and text.
 
     def register_forward_pre_hook(
-        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
         """Call ``hook(module, args)`` before ``forward``; its result replaces the arguments.
 
@@ -462,7 +470,7 @@ class Module(_C._ModuleCall, state.OwnState):
 
     def register_forward_hook(
         self,
-        hook: Callable,
+        hook: Callable[..., Any],
         *,
         prepend: bool = False,
         with_kwargs: bool = False,
@@ -477,7 +485,9 @@ class Module(_C._ModuleCall, state.OwnState):
         """
         return add_hook(self, "after", hook, with_kwargs, prepend, always_call)
 
-    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+    def register_full_backward_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call ``hook(module, grad_input, grad_output)`` when a run has passed the module.
 
         Both are tuples with None for what is no tensor or needs no gradient: what this module
@@ -488,7 +498,7 @@ class Module(_C._ModuleCall, state.OwnState):
         return add_hook(self, "backward_after", hook, False, prepend)
 
     def register_full_backward_pre_hook(
-        self, hook: Callable, prepend: bool = False
+        self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call ``hook(module, grad_output)`` when the gradients of the outputs are complete.
 
@@ -496,7 +506,7 @@ class Module(_C._ModuleCall, state.OwnState):
         """
         return add_hook(self, "backward_before", hook, False, prepend)
 
-    def register_backward_hook(self, hook: Callable) -> RemovableHandle:
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Do what ``register_full_backward_hook`` does; an older spelling."""
         return add_hook(self, "backward_after", hook)
 

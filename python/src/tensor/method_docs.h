@@ -248,7 +248,8 @@ constexpr const char* kToDoc = R"(to($self, *args, **kwargs)
 
 Return the tensor in another dtype, on another device, or both; itself if that is so.
 
-to(dtype), to(device=None, dtype=None) or to(other); all take non_blocking=False, copy=False, memory_format=None.
+to(dtype), to(device=None, dtype=None) or to(other); all take non_blocking=False, copy=False,
+memory_format=None.
 
 Example:
     >>> ebb.arange(3).to(ebb.float64)
