@@ -32,6 +32,17 @@ def _pillows(module: str) -> Any:
     return importlib.import_module(f"PIL.{module}")
 
 
+def _by_pillow(name: str, image: Any, change: Callable[[], Any]) -> Any:
+    """Return what Pillow makes of an image; some of it knows a few modes only."""
+    try:
+        return change()
+    except (ValueError, OSError, NotImplementedError) as error:
+        raise _C.ValueError(
+            f"{name}: needs an image in a mode that Pillow changes, such as L or RGB, "
+            f"got mode {image.mode}: {error}\nhint: image.convert('RGB')"
+        ) from None
+
+
 def _grey(planes: Tensor) -> Tensor:
     """Return [..., 1, H, W], in the dtype that came."""
     if planes.ndim < 3 or planes.shape[-3] == 1:
@@ -54,7 +65,8 @@ def _enhanced(
 ) -> Any:
     _checked(name, image, factor)
     if _images.is_pillow(image):
-        return getattr(_pillows("ImageEnhance"), pillows)(image).enhance(factor)
+        enhance = getattr(_pillows("ImageEnhance"), pillows)
+        return _by_pillow(name, image, lambda: enhance(image).enhance(factor))
     return with_planes(image, lambda planes: _mixed(planes, other(planes), factor))
 
 
@@ -220,7 +232,12 @@ def _in_grey(call: str, img: Any, num_output_channels: int) -> Any:
 def invert(img: Any) -> Any:
     """Return the negative of an image."""
     _images.check_image("invert", img)
-    return with_planes(img, lambda planes: top_value(planes.dtype) - planes)
+    _images.check_no_palette("invert", img)
+    return with_planes(img, _inverted)
+
+
+def _inverted(planes: Tensor) -> Tensor:
+    return ~planes if planes.dtype is _C.bool else top_value(planes.dtype) - planes
 
 
 def posterize(img: Any, bits: int) -> Any:
@@ -228,15 +245,23 @@ def posterize(img: Any, bits: int) -> Any:
     _images.check_image("posterize", img)
     if not 0 <= bits <= 8:
         raise _C.ValueError(f"posterize: needs 'bits' from 0 to 8, got {bits}")
-    return with_planes(img, lambda planes: planes & (256 - (1 << (8 - bits))))
+    _images.check_no_palette("posterize", img)
+
+    def change(planes: Tensor) -> Tensor:
+        if planes.dtype.is_floating_point or planes.dtype is _C.bool:
+            raise _C.DTypeError(f"posterize: needs bytes, got {planes.dtype.name}")
+        return planes & (256 - (1 << (8 - bits)))
+
+    return with_planes(img, change)
 
 
 def solarize(img: Any, threshold: float) -> Any:
     """Return an image with the values from a threshold on inverted."""
     _images.check_image("solarize", img)
+    _images.check_no_palette("solarize", img)
 
     def change(planes: Tensor) -> Tensor:
-        return _C.where(planes >= threshold, top_value(planes.dtype) - planes, planes)
+        return _C.where(planes >= threshold, _inverted(planes), planes)
 
     return with_planes(img, change)
 
@@ -245,7 +270,7 @@ def autocontrast(img: Any) -> Any:
     """Return an image whose channels reach from darkness to full brightness."""
     _images.check_image("autocontrast", img)
     if _images.is_pillow(img):
-        return _pillows("ImageOps").autocontrast(img)
+        return _by_pillow("autocontrast", img, lambda: _pillows("ImageOps").autocontrast(img))
 
     def change(planes: Tensor) -> Tensor:
         top = top_value(planes.dtype)
@@ -262,7 +287,7 @@ def equalize(img: Any) -> Any:
     """Return an image of bytes whose values are equally frequent, as nearly as may be."""
     _images.check_image("equalize", img)
     if _images.is_pillow(img):
-        return _pillows("ImageOps").equalize(img)
+        return _by_pillow("equalize", img, lambda: _pillows("ImageOps").equalize(img))
 
     def change(planes: Tensor) -> Tensor:
         if planes.dtype is not _C.uint8:
@@ -296,6 +321,7 @@ def gaussian_blur(
         ValueError: If a size is even or a width not positive.
     """
     _images.check_image("gaussian_blur", img)
+    _images.check_no_palette("gaussian_blur", img)
     kernel = _images.pair(kernel_size)
     if any(size < 1 or size % 2 == 0 for size in kernel):
         raise _C.ValueError(f"gaussian_blur: needs an odd 'kernel_size', got {list(kernel)}")

@@ -61,6 +61,8 @@ def channels(image: Any) -> int:
 def planes_of(array: np.ndarray) -> Tensor:
     """Return rows, columns and perhaps channels as a tensor of channels, rows and columns."""
     planes = array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
+    if planes.dtype == np.bool_:  # Pillow's are bytes of 0 and 255
+        planes = planes.view(np.uint8) != 0
     return _C.tensor(np.ascontiguousarray(planes))
 
 
@@ -77,7 +79,27 @@ def with_planes(image: Any, change: Callable[[Tensor], Tensor]) -> Any:
     made = array_of(change(planes_of(array)))
     if array.ndim == 2:
         made = made[..., 0]
-    return made if isinstance(image, np.ndarray) else readers.as_image(made)
+    return made if isinstance(image, np.ndarray) else image_like(image, made)
+
+
+def image_like(image: Any, array: np.ndarray) -> Any:
+    """Return an array as an image of Pillow: of the mode, palette and notes of another."""
+    made = readers.as_image(array)
+    if made.mode != image.mode:  # several modes have as many channels: RGB, HSV, YCbCr
+        made = readers.pillow().frombytes(image.mode, made.size, made.tobytes())
+    if image.palette is not None:
+        made.putpalette(image.palette)
+    made.info = dict(image.info)
+    return made
+
+
+def check_no_palette(name: str, image: Any) -> None:
+    """Raise if values of an image of Pillow are no colours, but the places of some in a palette."""
+    if is_pillow(image) and image.palette is not None:
+        raise _C.ValueError(
+            f"{name}: needs an image whose values are colours, got mode {image.mode}"
+            "\nhint: image.convert('RGB')"
+        )
 
 
 def computed(image: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:

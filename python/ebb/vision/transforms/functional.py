@@ -128,6 +128,10 @@ def pil_to_tensor(pic: Any) -> Tensor:
     return planes_of(np.asarray(pic))
 
 
+# What else as many channels of the type may be: other colours, or in black and white.
+_MODES_OF = {"L": ("1", "P"), "RGB": ("HSV", "YCbCr"), "RGBA": ("CMYK", "RGBX")}
+
+
 def to_pil_image(pic: Any, mode: str | None = None) -> Any:
     """Return a tensor or array as an image; as an array of bytes if Pillow is not installed.
 
@@ -137,6 +141,7 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
         mode: Pillow's name of what the channels are; by their number if None.
     Raises:
         ShapeError: If there are other dims, or more than four channels.
+        ValueError: If no image of the mode has so many channels of this type.
     """
     _images.check_image("to_pil_image", pic)
     if isinstance(pic, Tensor):
@@ -155,7 +160,14 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
     if images is None:
         return array
     image = images.fromarray(array)
-    return image if mode in (None, image.mode) else image.convert(mode)
+    if mode in (None, image.mode):
+        return image
+    if mode not in _MODES_OF.get(image.mode, ()):
+        wanted = ", ".join((image.mode, *_MODES_OF.get(image.mode, ())))
+        raise _C.ValueError(f"to_pil_image: needs a 'mode' of {wanted} here, got {mode!r}")
+    if image.mode == "L":
+        return image.convert(mode)
+    return images.frombytes(mode, image.size, image.tobytes())
 
 
 def convert_image_dtype(image: Tensor, dtype: _C.dtype = _C.float32) -> Tensor:
@@ -290,7 +302,7 @@ def pad(
     if isinstance(img, Tensor):
         return img[..., _C.tensor(rows)[:, None], _C.tensor(columns)]
     found = np.asarray(img)[rows][:, columns]
-    return found if isinstance(img, np.ndarray) else readers.as_image(found)
+    return found if isinstance(img, np.ndarray) else _images.image_like(img, found)
 
 
 def _with_border(img: Any, left: int, top: int, right: int, bottom: int, fill: Any) -> Any:
@@ -324,7 +336,7 @@ def _flipped(name: str, image: Any, dim: int) -> Any:
     if isinstance(image, Tensor):
         return image.flip([dim - 2])
     flipped = np.flip(np.asarray(image), dim).copy()
-    return flipped if isinstance(image, np.ndarray) else readers.as_image(flipped)
+    return flipped if isinstance(image, np.ndarray) else _images.image_like(image, flipped)
 
 
 def resize(
