@@ -2,8 +2,11 @@
 #include "ebb/ops/index_check.h"
 
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/flags.h"
+#include "ebb/core/device/stream_checks.h"
 #include "ebb/core/tensor/device_memory.h"
 #include "ebb/core/tensor/meta.h"
+#include "ebb/kernels/index_watch.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables/find_out_of_range.h"
 #include "ebb/ops/view_of.h"
@@ -24,8 +27,14 @@ int64_t element_at(const Tensor& index, int64_t position) {
 
 [[noreturn]] void throw_described(const char* op, const char* name, const Tensor& index,
                                   int64_t size, const kernels::WrongIndex& wrong) {
-  throw IndexError(str(op, ": ", name, " must be at least 0 and below ", size, ", got ",
+  throw IndexError(str(index_error_prefix({op, name, index.sizes(), size}), ", got ",
                        describe_wrong(wrong, index)));
+}
+
+/// Whether each call of a device waits, so that errors are those of the call.
+bool is_synchronous() {
+  static const bool is_asked = flag_in_environment("device_sync", false);
+  return is_asked;
 }
 
 }  // namespace
@@ -41,8 +50,20 @@ std::string describe_wrong(const kernels::WrongIndex& wrong, const Tensor& index
   return str(wrong.value, " at position ", where);
 }
 
+bool is_watched(const char* op, const char* name, const Tensor& index, int64_t size,
+                const int64_t* ignored) {
+  const auto watch = kernels::index_watch(backend_of(index.device()));
+  if (watch == nullptr || is_on_host(index)) return false;
+  const kernels::Context context = context_of(index);
+  watch(context, view_of(index), size, ignored,
+        note_check(context.stream, {op, name, index.sizes(), size, ignored}));
+  if (is_synchronous()) synchronize(context.stream);
+  return true;
+}
+
 void check_index_range(const char* op, const char* name, const Tensor& index, int64_t size) {
   if (index.numel() == 0 || is_meta(index)) return;
+  if (is_watched(op, name, index, size)) return;
   if (!is_on_host(index)) return check_index_range(op, name, host_copy(index), size);
   const auto find = kernel_for(op, kernels::find_out_of_range_kernels, index);
   const int64_t position = find(context_of(index), view_of(index), 0, size);

@@ -4,6 +4,9 @@
 // new tensor needs no other check; for what is written in place the index is looked at before as
 // well (check_index_range), so that an error comes before anything is written, unless
 // another thread writes the index during the call.
+//
+// On a device that can do so a kernel looks, in the order of the stream, and the error comes when
+// the host next waits (ebb/core/device/stream_checks.h); kernels there skip what is out of range.
 #pragma once
 
 #include "ebb/core/tensor/tensor.h"
@@ -14,8 +17,14 @@ namespace ebb::ops {
 /// "7 at position [0, 2]", the position being one in `index`.
 EBB_API std::string describe_wrong(const kernels::WrongIndex& wrong, const Tensor& index);
 
-/// Throws IndexError, naming value and position, unless all elements are in [0, size).
-/// `index` has dtype int64.
+/// Queues the look of a device at the indices on it, of which `*ignored` may be there too; false,
+/// and nothing is done, where the host has to look. `index` has dtype int64 and some elements. With
+/// EBB_DEVICE_SYNC=1 it waits, and throws the IndexError itself.
+EBB_API bool is_watched(const char* op, const char* name, const Tensor& index, int64_t size,
+                        const int64_t* ignored = nullptr);
+
+/// Throws IndexError, naming value and position, unless all elements are in [0, size), at once or,
+/// on a device that looks by itself, at the next wait. `index` has dtype int64.
 EBB_API void check_index_range(const char* op, const char* name, const Tensor& index, int64_t size);
 
 /// Throws the IndexError of check_index_range(); looks where it is, if that is not known.

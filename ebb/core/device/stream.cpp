@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "ebb/core/base/error.h"
+#include "ebb/core/device/stream_checks.h"
 
 namespace ebb {
 
@@ -93,6 +94,8 @@ constinit StreamSets stream_sets;
 
 thread_local constinit Device default_device_of_thread;
 
+constinit std::atomic<int64_t> waits{0};
+
 bool comes_before(const Stream& a, const Stream& b) {
   return std::pair(a.device.type, a.device.index) < std::pair(b.device.type, b.device.index);
 }
@@ -149,9 +152,15 @@ void set_current_stream(Stream stream) {
 void synchronize(Stream stream) {
   if (is_on_host(stream.device)) return;
   const DevicePlugin& plugin = plugin_of("synchronize", stream.device);
-  check_device_call(plugin.synchronize_stream(stream.device.index, native_stream(stream)),
-                    "synchronize", stream.device);
+  const NativeStream native = native_stream(stream);
+  detail::FindingRead read(stream);
+  waits.fetch_add(1, std::memory_order_relaxed);
+  check_device_call(plugin.synchronize_stream(stream.device.index, native), "synchronize",
+                    stream.device);
+  read.raise_if_found();
 }
+
+int64_t detail::device_waits() { return waits.load(std::memory_order_relaxed); }
 
 void synchronize(Device device) {
   if (is_on_host(device)) return;
@@ -218,8 +227,10 @@ bool Event::is_reached() const {
 
 void Event::synchronize() const {
   if (native_ == nullptr) return;
+  waits.fetch_add(1, std::memory_order_relaxed);
   check_device_call(plugin_of("event", device_).synchronize_event(device_.index, native_),
                     "synchronize_event", device_);
+  detail::raise_found_on(device_);
 }
 
 void order_streams(Stream before, Stream after) {

@@ -9,6 +9,7 @@
 #include "ebb/devices/common/copy.h"
 #include "ebb/devices/common/extremum.h"
 #include "ebb/devices/common/index.h"
+#include "ebb/devices/common/index_watch.h"
 #include "ebb/devices/common/loss.h"
 #include "ebb/devices/common/matmul.h"
 #include "ebb/devices/common/norm.h"
@@ -182,6 +183,7 @@ void register_kernels(DeviceType type, Driver& driver) {
   add_copies(kernels);
   add_indexing(kernels);
   add_random(kernels);
+  kernels::index_watch(backend_of(type)) = run_index_watch;
   kernels::step_table(backend_of(type)) = step_functions();
   add_reductions(kernels);
   add_lines(kernels);

@@ -29,6 +29,7 @@ enum class Family : uint8_t {
   fill,
   gather,
   gemm,
+  index_watch,
   join_sums,
   masked_scale,
   nll_loss,

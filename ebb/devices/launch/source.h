@@ -20,6 +20,7 @@ extern const std::string_view gather_k;
 extern const std::string_view gemm_local_k;
 extern const std::string_view gemm_operands_k;
 extern const std::string_view gemm_registers_k;
+extern const std::string_view index_watch_k;
 extern const std::string_view lines_k;
 extern const std::string_view nll_loss_k;
 extern const std::string_view optim_k;

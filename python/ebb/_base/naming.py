@@ -23,6 +23,8 @@ from ebb import _C, errors
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _OWN_MODULES = frozenset(["ebb", "numpy"])
 
+_OF_EARLIER_CALL = " found it after the call"  # as in ebb/core/device/stream_checks.cpp
+
 _PublicFunction = _C._PublicFunction
 
 # What Python's own errors become; the first that fits.
@@ -114,6 +116,8 @@ def explain(label, function, args, kwargs, error):
             reads a property.
     """
     if not isinstance(error, Exception) or _is_from_user(error.__traceback__):
+        return error
+    if _OF_EARLIER_CALL in str(error):  # of a device: whoever waits for it has no part in it
         return error
     if isinstance(error, AssertionError):  # of testing, with the user's text, or a bug of ours
         return error

@@ -10,6 +10,7 @@
 #include "ebb/core/device/device_plugin.h"
 #include "ebb/core/device/device_questions.h"
 #include "ebb/core/device/stream.h"
+#include "ebb/core/device/stream_checks.h"
 #include "ebb/core/tensor/device_memory.h"
 #include "ebb/ops/fallback.h"
 #include "python/src/base/error_names.h"
@@ -101,6 +102,11 @@ PyObject* reserved_of(PyObject*, PyObject* device) {
     return checked(Py_BuildValue("(KK)", static_cast<unsigned long long>(bytes.now),
                                  static_cast<unsigned long long>(bytes.peak)));
   });
+}
+
+/// How often this process has waited for a device.
+PyObject* count_waits(PyObject*, PyObject*) {
+  return guarded([] { return checked(PyLong_FromLongLong(ebb::detail::device_waits())); });
 }
 
 PyObject* get_fallback(PyObject*, PyObject*) {
@@ -275,6 +281,7 @@ PyMethodDef kFunctions[] = {
     {"_describe_device", describe, METH_VARARGS, nullptr},
     {"_empty_device_cache", empty_cache_of, METH_O, nullptr},
     {"_reserved_device_bytes", reserved_of, METH_O, nullptr},
+    {"_device_waits", count_waits, METH_NOARGS, nullptr},
     {"_new_stream", make_stream, METH_O, nullptr},
     {"_current_stream", get_stream, METH_O, nullptr},
     {"_set_stream", set_stream, METH_VARARGS, nullptr},

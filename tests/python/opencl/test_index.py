@@ -69,11 +69,6 @@ def test_joins_of_tensors_and_slices_without_elements(opencl):
     assert one.to(opencl).index_add(0, none, empty.to(opencl)).tolist() == [[1.0] * 3]
 
 
-def test_a_wrong_index_is_an_error(opencl):
-    with pytest.raises(IndexError, match="got 4 at position"):
-        ebb.ones(3, 2).to(opencl).index_select(0, ebb.tensor([0, 4]).to(opencl))
-
-
 @pytest.mark.parametrize("dtype", [ebb.bool, ebb.int32, ebb.float16, ebb.float64], ids=str)
 @pytest.mark.parametrize("dim", [0, 1, -1])
 def test_gather_takes_any_strides(dim, dtype, opencl):

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "ebb/core/device/stream_checks.h"
 #include "ebb/core/tensor/device_memory.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
@@ -132,8 +133,8 @@ void check_target(const char* op, const Tensor& target, IntSpan input_shape,
 /// Throws the IndexError of a target that is neither a class nor ignore_index.
 [[noreturn]] void throw_no_class(const char* op, const kernels::WrongIndex& wrong,
                                  const Tensor& target, int64_t classes, int64_t ignore_index) {
-  throw IndexError(str(op, ": target must be a class from 0 to ", classes - 1, " or ignore_index ",
-                       ignore_index, ", got ", describe_wrong(wrong, target)));
+  const StreamCheck check{op, "target", target.sizes(), classes, &ignore_index};
+  throw IndexError(str(index_error_prefix(check), ", got ", describe_wrong(wrong, target)));
 }
 
 /// Runs a kernel that reads targets.
@@ -147,9 +148,11 @@ void with_classes(const char* op, const Tensor& target, int64_t classes, int64_t
   }
 }
 
-/// Throws unless all are. For devices, whose kernels need not: the CPU's look at each they read.
+/// Throws unless all are, now or when the host next waits. For devices, whose kernels need not: the
+/// CPU's look at each they read.
 void check_classes(const char* op, const Tensor& target, int64_t classes, int64_t ignore_index) {
-  if (is_on_host(target) || is_meta(target)) return;
+  if (is_on_host(target) || is_meta(target) || target.numel() == 0) return;
+  if (is_watched(op, "target", target, classes, &ignore_index)) return;
   const Tensor here = host_copy(target);
   const auto* const values = here.data<int64_t>();
   for (int64_t i = 0; i < here.numel(); ++i) {

@@ -1,0 +1,11 @@
+// ebb/devices/common/index_watch.h -- looks at indices on the device: ebb/kernels/index_watch.h.
+#pragma once
+
+#include "ebb/kernels/index_watch.h"
+
+namespace ebb::devices {
+
+void run_index_watch(const kernels::Context& context, const kernels::TensorView& index,
+                     int64_t size, const int64_t* ignored, const ebb::detail::CheckSlot& slot);
+
+}  // namespace ebb::devices

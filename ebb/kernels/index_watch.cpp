@@ -1,0 +1,11 @@
+// ebb/kernels/index_watch.cpp -- the kernels, one per backend.
+#include "ebb/kernels/index_watch.h"
+
+namespace ebb::kernels {
+
+IndexWatch& index_watch(Backend backend) {
+  static IndexWatch watches[kBackendCount];
+  return watches[static_cast<int>(backend)];
+}
+
+}  // namespace ebb::kernels

@@ -1,0 +1,77 @@
+# tests/python/opencl/test_waits.py -- a training step queues its work and waits for nothing.
+#
+# What is counted is each time that ebb waits for a stream or an event, copies to the host among
+# them; over the stand-in of CUDA's driver the driver's own calls are counted as well.
+import pytest
+
+import ebb
+from ebb import nn, optim
+from ebb.nn import functional as F
+from tests.python.opencl import test_training
+from tests.python.opencl.conftest import IS_STAND_IN, stand_in
+
+STEPS = 3
+WAITING_CALLS = (
+    "cuStreamSynchronize",
+    "cuEventSynchronize",
+    "cuCtxSynchronize",
+    "cuMemcpyDtoHAsync",
+)
+
+
+def waits():
+    calls = sum(map(stand_in.StandIn().calls, WAITING_CALLS)) if IS_STAND_IN else 0
+    return ebb._C._device_waits() + calls
+
+
+def sgd(parameters):
+    return optim.SGD(parameters, lr=0.1, momentum=0.9, nesterov=True)
+
+
+DIGITS = (test_training.digits_cnn, test_training.digits_batches)
+GPT = (test_training.char_gpt, test_training.text_batches)
+LSTM = (test_training.char_lstm, test_training.text_batches)
+
+
+@pytest.mark.parametrize(
+    ("make_model", "make_batches", "make_optimizer"),
+    [
+        pytest.param(*GPT, optim.AdamW, id="gpt"),
+        pytest.param(*GPT, sgd, id="gpt-sgd", marks=pytest.mark.long),
+        pytest.param(*DIGITS, optim.AdamW, id="digits", marks=pytest.mark.long),
+        pytest.param(*LSTM, optim.AdamW, id="lstm", marks=pytest.mark.long),
+    ],
+)
+def test_a_training_step_waits_for_nothing(make_model, make_batches, make_optimizer, opencl):
+    model = make_model().to(opencl)
+    optimizer = make_optimizer(model.parameters())
+    schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, STEPS)
+    batches = [batch for batch, _ in zip(make_batches(), range(STEPS), strict=False)]
+    total = ebb.zeros([], device=opencl)
+    before = waits()
+    for inputs, targets in batches:
+        optimizer.zero_grad()
+        scores = model(inputs.to(opencl))
+        loss = F.cross_entropy(scores.reshape(-1, scores.shape[-1]), targets.to(opencl).reshape(-1))
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        total += loss.detach()
+    assert waits() == before
+    assert total.isfinite().item()
+    assert waits() > before  # they are counted
+
+
+def test_indexing_by_tensors_of_the_device_waits_for_nothing(opencl):
+    x = ebb.ones(5, 4).to(opencl).requires_grad_()
+    index = ebb.tensor([[0, 4], [2, 2]]).to(opencl)
+    before = waits()
+    picked = x.index_select(0, index.reshape(-1)).sum() + x.gather(1, index % 4).sum()
+    picked = picked + F.embedding(index, x, padding_idx=0).sum() + F.one_hot(index, 5).sum()
+    picked.backward()
+    with ebb.no_grad():
+        x.index_add_(0, index.reshape(-1), ebb.ones(4, 4).to(opencl))
+        x.scatter_(1, index % 4, 2.0)
+    assert waits() == before
+    assert x.grad.isfinite().all().item()
