@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ebb/devices/launch/driver.h"
 #include "ebb/devices/launch/fork.h"
 
 namespace ebb::cuda {

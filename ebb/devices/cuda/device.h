@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "ebb/core/device/device_plugin.h"
 #include "ebb/devices/cuda/api.h"
 #include "ebb/devices/launch/base_device.h"
 

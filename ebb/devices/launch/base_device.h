@@ -3,12 +3,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 
-#include "ebb/devices/launch/driver.h"
 #include "ebb/devices/launch/memory_pool.h"
 #include "ebb/devices/launch/staging_pool.h"
+#include "ebb/devices/launch/traits.h"
 
 namespace ebb::devices {
 

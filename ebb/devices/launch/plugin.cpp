@@ -2,6 +2,7 @@
 #include "ebb/devices/launch/plugin.h"
 
 #include "ebb/devices/launch/base_device.h"
+#include "ebb/devices/launch/driver.h"
 
 namespace ebb::devices {
 namespace {

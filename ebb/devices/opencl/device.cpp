@@ -11,6 +11,7 @@
 #include "ebb/core/base/log.h"
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/base/str.h"
+#include "ebb/devices/launch/driver.h"
 #include "ebb/devices/launch/fork.h"
 
 namespace ebb::opencl {

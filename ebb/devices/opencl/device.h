@@ -12,6 +12,7 @@
 #include <mutex>
 #include <vector>
 
+#include "ebb/core/device/device_plugin.h"
 #include "ebb/devices/launch/base_device.h"
 #include "ebb/devices/opencl/api.h"
 
