@@ -1,8 +1,10 @@
 // ebb/devices/opencl/opencl_driver.cpp -- programs from source or from disk, and their launches.
 #include "ebb/devices/opencl/opencl_driver.h"
 
+#include <algorithm>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "ebb/core/base/str.h"
 #include "ebb/devices/launch/disk_cache.h"
@@ -64,18 +66,23 @@ OwnedProgram from_source(const OpenclDevice& device, const std::string& source) 
   return program;
 }
 
-/// What goes to disk; empty if the driver gives nothing, or the context has several devices.
-std::string binary_of(cl_program program) {
+/// What goes to disk; empty if the driver gives nothing.
+std::string binary_for(cl_program program, cl_device_id id) {
   cl_uint count = 0;
-  size_t size = 0;
   clGetProgramInfo(program, CL_PROGRAM_NUM_DEVICES, sizeof count, &count, nullptr);
-  if (count != 1) return {};
-  clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr);
-  std::string binary(size, 0);
-  auto* bytes = reinterpret_cast<unsigned char*>(binary.data());
-  const cl_int status =
-      clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof bytes, &bytes, nullptr);
-  return status == CL_SUCCESS ? binary : std::string();
+  std::vector<cl_device_id> ids(count);
+  std::vector<size_t> sizes(count);
+  clGetProgramInfo(program, CL_PROGRAM_DEVICES, count * sizeof ids[0], ids.data(), nullptr);
+  clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, count * sizeof sizes[0], sizes.data(),
+                   nullptr);
+  std::vector<std::string> binaries;  // of all devices of the context: PoCL writes each
+  for (const size_t size : sizes) binaries.emplace_back(size, 0);
+  std::vector<char*> places;
+  for (std::string& one : binaries) places.push_back(one.data());
+  const cl_int status = clGetProgramInfo(program, CL_PROGRAM_BINARIES, count * sizeof places[0],
+                                         places.data(), nullptr);
+  const auto at = static_cast<size_t>(std::find(ids.begin(), ids.end(), id) - ids.begin());
+  return status == CL_SUCCESS && at < count ? binaries[at] : std::string();
 }
 
 OwnedProgram program_for(const OpenclDevice& device, const std::string& source) {
@@ -87,7 +94,7 @@ OwnedProgram program_for(const OpenclDevice& device, const std::string& source) 
     devices::drop_program(key);
   }
   OwnedProgram program = from_source(device, source);
-  if (const std::string binary = binary_of(program.get()); !binary.empty()) {
+  if (const std::string binary = binary_for(program.get(), device.id); !binary.empty()) {
     devices::store_program(key, binary);
   }
   return program;

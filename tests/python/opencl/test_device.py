@@ -180,6 +180,19 @@ def test_programs_on_disk_are_used_again_and_made_anew_when_damaged(tmp_path):
     assert all(file.stat().st_size > 1000 for file in files)
 
 
+@opencl_only
+def test_programs_on_disk_serve_each_of_several_devices(tmp_path):
+    script = """
+print([(ebb.ones(3, device=f"opencl:{index}") * 2).sum().item() for index in (0, 1)])
+"""
+    variables = {"EBB_KERNEL_CACHE": str(tmp_path), "POCL_DEVICES": "pthread pthread"}
+    assert run_script(script, **variables) == ["[6.0,", "6.0]"]
+    written = {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
+    assert len(written) == 3  # fill, mul, sum
+    assert run_script(script, **variables) == ["[6.0,", "6.0]"]
+    assert {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()} == written
+
+
 def test_a_folder_that_cannot_be_written_does_no_harm(tmp_path):
     (tmp_path / "file").write_text("")
     script = 'print((ebb.ones(3, device="opencl") * 2).sum().item())'
