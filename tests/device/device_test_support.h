@@ -1,9 +1,13 @@
 // tests/device/device_test_support.h -- what the tests of devices share: the loaded plug-in.
+//
+// One set of tests, two programs: device_tests runs them on the simulator, device_opencl_tests on
+// OpenCL.
 #pragma once
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -20,11 +24,10 @@
 
 namespace ebb {
 
-/// The file of the plug-in.
-const char* sim_path();
-
-/// The simulated device, loaded once, and the functions that steer it.
+/// The devices that the tests run on, loaded once, and the functions that steer them: those of
+/// sim_device.h, or for OpenCL what does the same.
 struct Sim {
+  const char* path;  // the file of the plug-in
   Device first;
   Device second;
   decltype(&ebb_sim_set_delay) set_delay;
@@ -35,33 +38,20 @@ struct Sim {
   decltype(&ebb_sim_copy_count) copy_count;
   decltype(&ebb_sim_hold) hold;
   decltype(&ebb_sim_release) release;
+  bool has_kernels_of_cpu;  // results are the CPU's bit by bit
 };
 
-inline const Sim& sim() {
-  static const Sim loaded = [] {
-    const DeviceType type = load_device_plugin(sim_path());
-    void* const library = dlopen(sim_path(), RTLD_NOW | RTLD_NOLOAD);
-    Sim found{};
-    found.first = {type, 0};
-    found.second = {type, 1};
-    const auto find = [&]<typename Function>(Function& function, const char* name) {
-      function = reinterpret_cast<Function>(dlsym(library, name));
-    };
-    find(found.set_delay, "ebb_sim_set_delay");
-    find(found.set_memory_limit, "ebb_sim_set_memory_limit");
-    find(found.fail_next_copy, "ebb_sim_fail_next_copy");
-    find(found.live_bytes, "ebb_sim_live_bytes");
-    find(found.kernel_count, "ebb_sim_kernel_count");
-    find(found.copy_count, "ebb_sim_copy_count");
-    find(found.hold, "ebb_sim_hold");
-    find(found.release, "ebb_sim_release");
-    found.set_delay(200, 7);
-    return found;
-  }();
-  return loaded;
+/// In on_simulator.cpp and on_opencl.cpp: a program has one of them.
+const Sim& sim();
+
+/// A function that the library at `path`, which is loaded, exports.
+template <typename Function>
+void find_function(const char* path, const char* name, Function& function) {
+  void* const library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+  function = reinterpret_cast<Function>(dlsym(library, name));
 }
 
-/// Holds up a stream of the simulated device for the length of a scope.
+/// Holds up a stream for the length of a scope.
 class Hold {
  public:
   explicit Hold(Stream stream) : native_(native_stream(stream)) { sim().hold(native_); }
@@ -83,10 +73,23 @@ class OnSim : public ::testing::Test {
     set_log_level(0);
     set_log_sink(nullptr);
   }
+  /// Equal, or, where kernels are the device's own, within what their order of sums may change.
+  static void expect_as_on_cpu(const Floats& found, const Floats& wanted) {
+    if (sim().has_kernels_of_cpu) {
+      EXPECT_EQ(found, wanted);
+      return;
+    }
+    ASSERT_EQ(found.size(), wanted.size());
+    for (size_t at = 0; at < found.size(); ++at) {
+      EXPECT_NEAR(found[at], wanted[at], 1e-6f * std::abs(wanted[at])) << at;
+    }
+  }
   static std::vector<float> back(const Tensor& tensor) { return floats(to_device(tensor, {})); }
 
   const Device device_ = sim().first;
   const Device other_ = sim().second;
+  const std::string name_ = to_string(device_);  // as errors have it
+  const std::string other_name_ = to_string(other_);
 };
 
 }  // namespace ebb

@@ -112,7 +112,7 @@ TEST_F(Fallback, WarnsOncePerOp) {
   for (int round = 0; round < 3; ++round) ops::tanh(x_);
   ASSERT_EQ(warnings().size(), 1u);
   EXPECT_EQ(warnings()[0],
-            "tanh: no kernel on sim:0, running on the cpu with copies there and back");
+            "tanh: no kernel on " + name_ + ", running on the cpu with copies there and back");
 }
 
 TEST_F(Fallback, IsSaidToTheWarningSink) {
@@ -126,9 +126,9 @@ TEST_F(Fallback, IsSaidToTheWarningSink) {
 
 TEST_F(Fallback, CanBeRefused) {
   ops::set_kernel_fallback(false);
-  const std::string reason =
-      ": no kernel for dtype float32 on sim:0, and kernel_fallback is off\nhint: "
-      "set_kernel_fallback(true) runs it on the cpu";
+  const std::string reason = ": no kernel for dtype float32 on " + name_ +
+                             ", and kernel_fallback is off\n" +
+                             "hint: set_kernel_fallback(true) runs it on the cpu";
   EXPECT_EQ(error_of<NotImplementedError>([&] { ops::exp(x_); }), "exp" + reason);
   EXPECT_EQ(error_of<NotImplementedError>([&] { ops::exp_(x_); }), "exp_" + reason);
   EXPECT_EQ(error_of<NotImplementedError>([&] { ops::cumsum(x_, 0); }), "cumsum" + reason);

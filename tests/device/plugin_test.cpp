@@ -87,8 +87,8 @@ TEST(Plugin, WithTooManyDevicesIsRefused) {
 }
 
 TEST(Plugin, IsLoadedOnce) {
-  EXPECT_EQ(load_device_plugin(sim_path()), sim().first.type);
-  EXPECT_EQ(load_device_plugin(sim_path()), sim().first.type);
+  EXPECT_EQ(load_device_plugin(sim().path), sim().first.type);
+  EXPECT_EQ(load_device_plugin(sim().path), sim().first.type);
 }
 
 TEST(Plugin, MustBeALibraryWithAnEntry) {

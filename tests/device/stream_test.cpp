@@ -41,7 +41,7 @@ TEST_F(Streams, NeverMadeAreRefused) {
   EXPECT_EQ(error_of<ValueError>([&] {
               set_current_stream({device_, 999});
             }),
-            "stream: needs one that new_stream() made, got 999 of sim:0");
+            "stream: needs one that new_stream() made, got 999 of " + name_);
 }
 
 TEST_F(Streams, OfTheCpuIsOne) {
@@ -113,7 +113,7 @@ TEST_F(Streams, EventRefusesTheStreamOfAnotherDevice) {
   EXPECT_EQ(error_of<ValueError>([&] {
               event.record({other_, 0});
             }),
-            "event: needs a stream of sim:0, got one of sim:1");
+            "event: needs a stream of " + name_ + ", got one of " + other_name_);
 }
 
 TEST_F(Streams, MemoryIsFreedInTheOrderOfItsStream) {

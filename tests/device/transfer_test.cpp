@@ -122,8 +122,8 @@ TEST_F(Transfer, HostReadsAreRefusedOrWait) {
   const Tensor x = on_sim(full(Shape{1}, 3.0f));
   EXPECT_EQ(x.item<float>(), 3.0f);
   EXPECT_EQ(error_of<ValueError>([&] { x.data<float>(); }),
-            "data: needs memory of the cpu, got a tensor on sim:0\nhint: to_device(tensor, {}) "
-            "copies it, in Python tensor.cpu()");
+            "data: needs memory of the cpu, got a tensor on " + name_ + "\n" +
+                "hint: to_device(tensor, {}) copies it, in Python tensor.cpu()");
   EXPECT_NE(x.data_ptr(), nullptr);
 }
 
@@ -142,14 +142,14 @@ TEST_F(Transfer, MixingDevicesNamesBoth) {
   const Tensor x = on_sim(count_up({3}));
   const Tensor y = count_up({3});
   EXPECT_EQ(error_of<ValueError>([&] { add(x, y); }),
-            "add: all operands must be on one device, got sim:0 and cpu\nhint: move one with "
-            "to(device)");
+            "add: all operands must be on one device, got " + name_ + " and cpu\n" +
+                "hint: move one with to(device)");
   EXPECT_EQ(error_of<ValueError>([&] { matmul(y, x); }),
-            "matmul: all operands must be on one device, got cpu and sim:0\nhint: move one with "
-            "to(device)");
+            "matmul: all operands must be on one device, got cpu and " + name_ + "\n" +
+                "hint: move one with to(device)");
   EXPECT_EQ(error_of<ValueError>([&] { add(x, to_device(y, other_)); }),
-            "add: all operands must be on one device, got sim:0 and sim:1\nhint: move one with "
-            "to(device)");
+            "add: all operands must be on one device, got " + name_ + " and " + other_name_ + "\n" +
+                "hint: move one with to(device)");
   const Tensor both[] = {x, y};
   EXPECT_EQ(error_of<ValueError>([&] { cat(both); }).rfind("cat: all operands must be on one", 0),
             0u);
@@ -205,7 +205,8 @@ TEST_F(Transfer, FullMemoryIsAnErrorThatTells) {
   sim().set_memory_limit(live + 1000);
   const std::string text =
       error_of<OutOfMemoryError>([&] { empty(Shape{1024}, DType::float32, device_); });
-  EXPECT_EQ(text.rfind("allocate: needs 4096 bytes, which sim:0 did not give (live ", 0), 0u);
+  EXPECT_EQ(text.rfind("allocate: needs 4096 bytes, which " + name_ + " did not give (live ", 0),
+            0u);
   EXPECT_NE(text.find("): the simulated memory is full"), std::string::npos) << text;
   EXPECT_EQ(sim().live_bytes(0), live);
 }
@@ -214,7 +215,7 @@ TEST_F(Transfer, FailedCopyIsAnErrorThatTells) {
   const int64_t live = sim().live_bytes(0);
   sim().fail_next_copy();
   EXPECT_EQ(error_of<DeviceError>([&] { on_sim(count_up({3})); }),
-            "copy_to_device: sim:0 failed: the copy was told to fail");
+            "copy_to_device: " + name_ + " failed: the copy was told to fail");
   EXPECT_EQ(sim().live_bytes(0), live);
 }
 
