@@ -46,10 +46,12 @@ def result_type(*args: Any, **kwargs: Any) -> Any:
         raise _C.DTypeError(f"result_type(): needs two tensors or numbers, got {got}")
     if not any(isinstance(one, Tensor) for one in operands):
         operands[0] = _C.full((), operands[0])
-    empty = [_C.empty((0,) * bool(one.ndim), dtype=one.dtype) if isinstance(one, Tensor) else one
-             for one in operands]  # fmt: skip
+    small = [
+        _C.zeros((0,) * bool(one.ndim), dtype=one.dtype) if isinstance(one, Tensor) else one
+        for one in operands
+    ]
     # Unlike sums, this takes every dtype.
-    return _C.where(_C.empty((0,), dtype=_C.bool), *empty).dtype
+    return _C.where(_C.empty((0,), dtype=_C.bool), *small).dtype
 
 
 def can_cast(from_: Any, to: Any) -> bool:
