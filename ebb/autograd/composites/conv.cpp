@@ -63,7 +63,8 @@ Tensor convolve_named(const char* op, int spatial, const Tensor& input, const Te
   for (int dim = 0; dim < spatial; ++dim) {
     const size_t place = options.dilation.size() == 1 ? 0 : static_cast<size_t>(dim);
     const int64_t step = place < options.dilation.size() ? options.dilation[place] : 1;
-    const int64_t total = step * (weight.size(dim + 2) - 1);
+    int64_t total = 0;  // of a step that no convolution takes
+    if (__builtin_mul_overflow(step, weight.size(dim + 2) - 1, &total)) total = 0;
     behind.push_back(std::max<int64_t>(0, total - total / 2));
   }
   ops::ConvOptions padded = options;

@@ -164,6 +164,8 @@ def test_padding_by_name_is_checked():
         conv(x, w, padding="full")
     with pytest.raises(ValueError, match=r"padding 'same' needs a stride of 1, got \[2\]"):
         conv(x, w, stride=2, padding="same")
+    with pytest.raises(ValueError, match="dilation must be from 1 to 2147483647"):
+        conv(x, ebb.ones([1, 1, 3, 3]), padding="same", dilation=2**62)
 
 
 HOSTILE = [
