@@ -7,6 +7,7 @@ files among them, so that a header is compiled again only when it, or one of tho
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
 import sysconfig
@@ -59,7 +60,7 @@ def compile_header(root: Path, command: list[str], name: str) -> tuple[str, list
     """Return the compiler's first error line, if any, and ebb's own files that the header uses."""
     source = f'#include "{name}"\n'
     result = subprocess.run(
-        [*command, "-MD", "-MF", "/dev/stdout"],
+        [*command, *target_of(name), "-MD", "-MF", "/dev/stdout"],
         input=source,
         cwd=root,
         capture_output=True,
@@ -71,6 +72,12 @@ def compile_header(root: Path, command: list[str], name: str) -> tuple[str, list
     words = result.stdout.replace("\\\n", " ").split()
     own = {Path(word) for word in words if word.startswith(f"{root}/") and "/.venv/" not in word}
     return "", sorted(str(path.relative_to(root)) for path in own if path.is_file())
+
+
+def target_of(name: str) -> tuple[str, ...]:
+    """Return the least that vectorised parts are compiled for (ebb/kernels/CMakeLists.txt)."""
+    is_vectorised = name.endswith("-inl.h") and platform.machine() == "x86_64"
+    return ("-mssse3",) if is_vectorised else ()
 
 
 def _is_known(root: Path, base: str, entry: list[str] | None) -> bool:
