@@ -2,11 +2,13 @@
 """Ctrl-C must mean an interrupt, also where the tests were started in the background.
 
 A shell without job control lets such processes ignore the signal, and theirs inherit that. The
-head of a report names the seed of the fresh draws, which all worker processes inherit.
+head of a report names the seed of the fresh draws, which all worker processes inherit. Each test
+starts from one random state, so that a run tells of the code and not of the numbers drawn.
 """
 
 import signal
 
+import ebb
 from tests.fuzz import seeds
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -14,3 +16,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def pytest_report_header():
     return f"{seeds.VARIABLE}={seeds.fresh_seed()} (the draws of tests marked long)"
+
+
+def pytest_runtest_setup():
+    ebb.manual_seed(0)

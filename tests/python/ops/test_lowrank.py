@@ -90,7 +90,8 @@ def test_bad_calls_say_what_they_need(call, text):
 def test_old_names_do_what_the_new_ones_do():
     A = ebb.randn(4, 4)
     assert ebb.equal(ebb.lu(A)[0], ebb.linalg.lu_factor(A)[0]) and len(A.lu(get_infos=True)) == 3
-    assert ebb.allclose(ebb.chain_matmul(A, A, A), A @ A @ A)
+    # Of float32 numbers whose products cancel: some units of the largest.
+    assert ebb.allclose(ebb.chain_matmul(A, A, A), A @ A @ A, atol=1e-5)
     assert ebb.chain_matmul(A) is A
     assert ebb.allclose(ebb.linalg.pinv(A, rcond=0.5), ebb.linalg.pinv(A, rtol=0.5))
     assert ebb.bilinear(ebb.ones(2, 3), ebb.ones(2, 4), ebb.ones(5, 3, 4)).shape == (2, 5)
