@@ -24,18 +24,18 @@ SECONDS = 5
 
 @contextmanager
 def limited(what):
-    """Fail what takes longer than any refusal may."""
+    """Fail what computes longer than any refusal may; a busy machine counts for nothing."""
 
     def fail(*_):
-        raise TimeoutError(f"{what} took more than {SECONDS} s")
+        raise TimeoutError(f"{what} computed for more than {SECONDS} s")
 
-    before = signal.signal(signal.SIGALRM, fail)
-    signal.alarm(SECONDS)
+    before = signal.signal(signal.SIGPROF, fail)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def cyclic_list(*items):
@@ -142,7 +142,7 @@ def call_all():
 def test_no_public_callable_hangs_or_recurses_on_a_container_that_holds_itself():
     # A process of its own: some of them, such as hooks of all modules, keep what they are given.
     command = [sys.executable, "-c", "from tests.python.package import test_nesting as t; t.main()"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 4000
 
