@@ -11,9 +11,9 @@
 namespace ebb::kernels {
 
 /// Queues a look at `index`, int64 with any strides: the first position, row-major, whose number is
-/// neither in [0, size) nor `*ignored` (if that is not null) goes to the slot's word with its
+/// neither in [low, high) nor `*ignored` (if that is not null) goes to the slot's word with its
 /// number, unless something stands there.
-using IndexWatch = void (*)(const Context&, const TensorView& index, int64_t size,
+using IndexWatch = void (*)(const Context&, const TensorView& index, int64_t low, int64_t high,
                             const int64_t* ignored, const ebb::detail::CheckSlot& slot);
 
 /// That of a backend, set when its plug-in is loaded. Null: indices are copied to the host.

@@ -50,20 +50,19 @@ std::string describe_wrong(const kernels::WrongIndex& wrong, const Tensor& index
   return str(wrong.value, " at position ", where);
 }
 
-bool is_watched(const char* op, const char* name, const Tensor& index, int64_t size,
-                const int64_t* ignored) {
+bool is_watched(const Tensor& index, const StreamCheck& check) {
   const auto watch = kernels::index_watch(backend_of(index.device()));
   if (watch == nullptr || is_on_host(index)) return false;
   const kernels::Context context = context_of(index);
-  watch(context, view_of(index), size, ignored,
-        note_check(context.stream, {op, name, index.sizes(), size, ignored}));
+  watch(context, view_of(index), check.wraps ? -check.size : 0, check.size, check.ignored,
+        note_check(context.stream, check));
   if (is_synchronous()) synchronize(context.stream);
   return true;
 }
 
 void check_index_range(const char* op, const char* name, const Tensor& index, int64_t size) {
   if (index.numel() == 0 || is_meta(index)) return;
-  if (is_watched(op, name, index, size)) return;
+  if (is_watched(index, {op, name, index.sizes(), size})) return;
   if (!is_on_host(index)) return check_index_range(op, name, host_copy(index), size);
   const auto find = kernel_for(op, kernels::find_out_of_range_kernels, index);
   const int64_t position = find(context_of(index), view_of(index), 0, size);

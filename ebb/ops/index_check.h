@@ -9,6 +9,7 @@
 // the host next waits (ebb/core/device/stream_checks.h); kernels there skip what is out of range.
 #pragma once
 
+#include "ebb/core/device/stream_checks.h"
 #include "ebb/core/tensor/tensor.h"
 #include "ebb/kernels/checked_index.h"
 
@@ -17,11 +18,10 @@ namespace ebb::ops {
 /// "7 at position [0, 2]", the position being one in `index`.
 EBB_API std::string describe_wrong(const kernels::WrongIndex& wrong, const Tensor& index);
 
-/// Queues the look of a device at the indices on it, of which `*ignored` may be there too; false,
-/// and nothing is done, where the host has to look. `index` has dtype int64 and some elements. With
-/// EBB_DEVICE_SYNC=1 it waits, and throws the IndexError itself.
-EBB_API bool is_watched(const char* op, const char* name, const Tensor& index, int64_t size,
-                        const int64_t* ignored = nullptr);
+/// Queues the look of a device at the indices on it; false, and nothing is done, where the host has
+/// to look. `index` has dtype int64 and some elements. With EBB_DEVICE_SYNC=1 it waits, and throws
+/// the IndexError itself.
+EBB_API bool is_watched(const Tensor& index, const StreamCheck& check);
 
 /// Throws IndexError, naming value and position, unless all elements are in [0, size), at once or,
 /// on a device that looks by itself, at the next wait. `index` has dtype int64.

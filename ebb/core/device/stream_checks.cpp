@@ -41,15 +41,16 @@ struct KnownCheck {
   Shape sizes;
   int64_t size = 0;
   std::optional<int64_t> ignored;
+  bool wraps = false;
   LocationId place = 0;
 
   StreamCheck shown() const {
-    return {op.c_str(), name.c_str(), sizes, size, ignored ? &*ignored : nullptr};
+    return {op.c_str(), name.c_str(), sizes, size, ignored ? &*ignored : nullptr, wraps};
   }
   bool is(const StreamCheck& check, LocationId from) const {
     const bool ignores = check.ignored != nullptr;
-    return place == from && size == check.size && op == check.op && name == check.name &&
-           equal(sizes, check.sizes) && ignored.has_value() == ignores &&
+    return place == from && size == check.size && wraps == check.wraps && op == check.op &&
+           name == check.name && equal(sizes, check.sizes) && ignored.has_value() == ignores &&
            (!ignores || *ignored == *check.ignored);
   }
 };
@@ -79,6 +80,7 @@ struct Ledger {
     made.name = check.name;
     made.sizes = Shape(check.sizes);
     made.size = check.size;
+    made.wraps = check.wraps;
     made.place = place;
     if (check.ignored != nullptr) made.ignored = *check.ignored;
     return numbers;
@@ -143,9 +145,9 @@ std::string place_in(IntSpan sizes, int64_t position) {
 }
 
 std::string text_of(const KnownCheck& check, const Finding& finding, Device device) {
-  std::string text = str(index_error_prefix(check.shown()), ", got ", finding.value,
-                         " at position ", place_in(check.sizes, finding.position),
-                         "\nhint: ", to_string(device), " found it after the call");
+  std::string text = str(index_error_prefix(check.shown()), ", got ", finding.value);
+  if (!check.wraps) text += " at position " + place_in(check.sizes, finding.position);
+  text += str("\nhint: ", to_string(device), " found it after the call");
   const SourceLocation place = describe_location(check.place);
   if (!place.file.empty()) text += str(", made at ", to_string(place));
   return text + "; with EBB_DEVICE_SYNC=1 the call itself raises";
@@ -188,6 +190,9 @@ void abandon(Finding* copy) {
 }  // namespace
 
 std::string index_error_prefix(const StreamCheck& check) {
+  if (check.wraps) {
+    return str(check.op, ": ", check.name, " must be from ", -check.size, " to ", check.size - 1);
+  }
   if (check.ignored == nullptr) {
     return str(check.op, ": ", check.name, " must be at least 0 and below ", check.size);
   }

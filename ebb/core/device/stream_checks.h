@@ -16,13 +16,15 @@
 
 namespace ebb {
 
-/// What a check is about. The error is an IndexError: "prefix, got 7 at position [0, 2]".
+/// What a check is about. The error is an IndexError: "prefix, got 7 at position [0, 2]"; without
+/// the position where `wraps`.
 struct StreamCheck {
   const char* op = "";
   const char* name = "";             // of the operand that holds the indices
-  IntSpan sizes;                     // of it
+  IntSpan sizes = {};                // of it
   int64_t size = 0;                  // indices are at least 0 and below it
   const int64_t* ignored = nullptr;  // the one number that may also be there
+  bool wraps = false;                // negative numbers down to -size count from the back
 };
 
 namespace detail {

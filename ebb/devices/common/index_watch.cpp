@@ -23,7 +23,7 @@ enum class Kind { whole, parts, total };
 struct Look {
   const Context& context;
   const TensorView& index;
-  int64_t size;
+  int64_t low, high;
   const int64_t* ignored;
   const ebb::detail::CheckSlot& slot;
   const LoopNest& nest;
@@ -35,7 +35,7 @@ struct Look {
     call.set("KIND", static_cast<int64_t>(kind), 2).set("IGNORES", ignored != nullptr, 1);
     call.set("RANK", nest.rank(), 6);
     call.add(slot.finding).add(parts).add(index).add_index(nest.numel()).add_index(reach);
-    const int64_t numbers[] = {size, ignored == nullptr ? 0 : *ignored, slot.number};
+    const int64_t numbers[] = {low, high, ignored == nullptr ? 0 : *ignored, slot.number};
     for (const int64_t& number : numbers) {
       call.add_bytes({reinterpret_cast<const char*>(&number), sizeof number});
     }
@@ -50,12 +50,12 @@ struct Look {
 
 }  // namespace
 
-void run_index_watch(const Context& context, const TensorView& index, int64_t size,
+void run_index_watch(const Context& context, const TensorView& index, int64_t low, int64_t high,
                      const int64_t* ignored, const ebb::detail::CheckSlot& slot) {
   if (index.numel == 0) return;
   const TensorView* const views[] = {&index};
   const LoopNest nest(index.shape(), views, false);
-  const Look look{context, index, size, ignored, slot, nest};
+  const Look look{context, index, low, high, ignored, slot, nest};
   const Traits& traits = driver().traits(context.device.index);
   const int64_t most = traits.is_cpu ? int64_t{traits.units} * 4 : kMostGroups;
   const int64_t groups = std::clamp<int64_t>(index.numel / kStretch, 1, most);

@@ -5,7 +5,7 @@
 
 namespace ebb::devices {
 
-void run_index_watch(const kernels::Context& context, const kernels::TensorView& index,
-                     int64_t size, const int64_t* ignored, const ebb::detail::CheckSlot& slot);
+void run_index_watch(const kernels::Context& context, const kernels::TensorView& index, int64_t low,
+                     int64_t high, const int64_t* ignored, const ebb::detail::CheckSlot& slot);
 
 }  // namespace ebb::devices

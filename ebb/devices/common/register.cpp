@@ -14,6 +14,7 @@
 #include "ebb/devices/common/matmul.h"
 #include "ebb/devices/common/norm.h"
 #include "ebb/devices/common/optim.h"
+#include "ebb/devices/common/places.h"
 #include "ebb/devices/common/pointwise.h"
 #include "ebb/devices/common/pool.h"
 #include "ebb/devices/common/random.h"
@@ -21,6 +22,7 @@
 #include "ebb/devices/common/reduce.h"
 #include "ebb/devices/common/scan.h"
 #include "ebb/devices/common/softmax.h"
+#include "ebb/devices/common/sort.h"
 #include "ebb/devices/launch/dtype_text.h"
 #include "ebb/kernels/tables.h"
 #include "ebb/ops/registry.h"
@@ -76,6 +78,8 @@ void add_copies(const Registrar& kernels) {
 }
 
 void add_indexing(const Registrar& kernels) {
+  kernels.add("combine_index", signature::combine_index, DType::int64, erased(run_combine_index));
+  kernels.add("find_true", signature::find_true, DType::boolean, erased(run_find_true));
   kernels.add("gather", signature::gather, any, run_gather);
   kernels.add("index_add", signature::index_add, any, run_index_add);
   kernels.add("index_copy", signature::index_copy, any, run_index_copy);
@@ -85,6 +89,7 @@ void add_indexing(const Registrar& kernels) {
   kernels.add("scatter_amax", signature::scatter_amax, any, run_scatter_amax);
   kernels.add("scatter_amin", signature::scatter_amin, any, run_scatter_amin);
   kernels.add("scatter_prod", signature::scatter_prod, not_half, run_scatter_prod);
+  kernels.add("unravel", signature::unravel, DType::int64, erased(run_unravel));
 }
 
 void add_random(const Registrar& kernels) {
@@ -115,9 +120,11 @@ void add_lines(const Registrar& kernels) {
   kernels.add("linspace", signature::linspace, ordered, run_linspace);
   kernels.add("max_dim", signature::max_dim, ordered, run_max_dim);
   kernels.add("min_dim", signature::min_dim, ordered, run_min_dim);
+  kernels.add("nth", signature::nth, ordered, run_nth);
   kernels.add("running_extremum", signature::running_extremum, ordered, run_running_extremum);
   // Of narrow integers too, as sums are.
   kernels.add("scan", signature::scan, ordered, run_scan);
+  kernels.add("sort", signature::sort, ordered, run_sort);
   kernels.add("triangle", signature::triangle, any, run_triangle);
 }
 

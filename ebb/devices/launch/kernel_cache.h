@@ -24,6 +24,7 @@ enum class Family : uint8_t {
   attention,
   batch_norm,
   cast,
+  combine_index,
   difference_loss,
   extremum,
   fill,
@@ -34,6 +35,7 @@ enum class Family : uint8_t {
   masked_scale,
   nll_loss,
   optim,
+  places,
   pool,
   random,
   recurrent,
@@ -42,6 +44,7 @@ enum class Family : uint8_t {
   scan,
   scatter,
   softmax,
+  sort,
 };
 
 /// What a kernel is specialised for, as bits: family and device, then whatever the family puts.

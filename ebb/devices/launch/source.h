@@ -25,6 +25,7 @@ extern const std::string_view lines_k;
 extern const std::string_view nll_loss_k;
 extern const std::string_view optim_k;
 extern const std::string_view philox_k;
+extern const std::string_view places_k;
 extern const std::string_view pointwise_k;
 extern const std::string_view pool_k;
 extern const std::string_view random_k;
@@ -35,5 +36,6 @@ extern const std::string_view row_norm_k;
 extern const std::string_view scan_k;
 extern const std::string_view scatter_k;
 extern const std::string_view softmax_k;
+extern const std::string_view sort_k;
 
 }  // namespace ebb::devices

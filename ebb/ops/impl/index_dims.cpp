@@ -63,6 +63,8 @@ Tensor flat_index(std::span<const Tensor> indices, IntSpan sizes, IntSpan shape)
       throw ShapeError(str(op, ": indices must broadcast to ", PrintShape{shape}, ", got ",
                            infer::describe(index)));
     }
+    const StreamCheck check{.op = op, .name = "an index", .size = sizes[i], .wraps = true};
+    if (index.numel() > 0 && !is_meta(index)) is_watched(index, check);
     const int64_t wrong = combine(context_of(out), view_of(index), sizes[i], i == 0, view_of(out));
     if (wrong < 0) continue;
     // The position is one of the broadcast index; the element itself is all that is shown.
@@ -77,7 +79,7 @@ Tensor flat_index(std::span<const Tensor> indices, IntSpan sizes, IntSpan shape)
     }
     const int64_t value = index.data<int64_t>()[offset];
     const bool is_gone = value >= -sizes[i] && value < sizes[i];  // written since
-    throw IndexError(str(op, ": an index must be from ", -sizes[i], " to ", sizes[i] - 1, ", got ",
+    throw IndexError(str(index_error_prefix(check), ", got ",
                          is_gone ? describe_wrong({value, -1}, index) : str(value)));
   }
   return out;

@@ -152,7 +152,7 @@ void with_classes(const char* op, const Tensor& target, int64_t classes, int64_t
 /// CPU's look at each they read.
 void check_classes(const char* op, const Tensor& target, int64_t classes, int64_t ignore_index) {
   if (is_on_host(target) || is_meta(target) || target.numel() == 0) return;
-  if (is_watched(op, "target", target, classes, &ignore_index)) return;
+  if (is_watched(target, {op, "target", target.sizes(), classes, &ignore_index})) return;
   const Tensor here = host_copy(target);
   const auto* const values = here.data<int64_t>();
   for (int64_t i = 0; i < here.numel(); ++i) {

@@ -1,0 +1,150 @@
+// ebb/devices/common/sort.cpp -- launches of kernels/sort.k: runs, merges, and what is wanted.
+//
+// All of a line is sorted, whatever is wanted of it.
+#include "ebb/devices/common/sort.h"
+
+#include <optional>
+#include <utility>
+
+#include "ebb/devices/common/lines.h"
+#include "ebb/devices/launch/source.h"
+
+namespace ebb::devices {
+
+using kernels::Context;
+using kernels::TensorView;
+
+namespace {
+
+constexpr int64_t kRun = 32;  // elements that an item sorts by insertion
+
+enum class Kind { runs, merge, first, nth };
+
+/// How bits become a key.
+enum class Form { natural, whole, real, truth };
+
+Form form_of(DType dtype) {
+  if (dtype == DType::boolean) return Form::truth;
+  if (is_floating(dtype)) return Form::real;
+  const bool is_signed = dtype == DType::int8 || dtype == DType::int16 || dtype == DType::int32 ||
+                         dtype == DType::int64;
+  return is_signed ? Form::whole : Form::natural;
+}
+
+/// An unsigned type of so many bytes.
+const char* word_of(size_t bytes) {
+  return bytes == 1 ? "u8" : bytes == 2 ? "u16" : bytes == 4 ? "u32" : "u64";
+}
+
+/// The bits of an infinity; 0 for numbers that have none.
+const char* infinity_of(DType dtype) {
+  switch (dtype) {
+    case DType::float16: return "0x7c00";
+    case DType::bfloat16: return "0x7f80";
+    case DType::float32: return "0x7f800000";
+    case DType::float64: return "0x7ff0000000000000";
+    default: return "0";
+  }
+}
+
+/// Keys and places of all lines, in one order.
+struct Ordered {
+  Scratch keys, places;
+  Ordered(const Context& context, int64_t count, size_t key_size, size_t index_size)
+      : keys(context, static_cast<size_t>(count) * key_size),
+        places(context, static_cast<size_t>(count) * index_size) {}
+};
+
+struct Sort {
+  const char* op;
+  const Context& context;
+  const TensorView& input;
+  const TensorView& out;
+  const TensorView& indices;
+  bool descending = false;
+  bool nan_wins = false;
+  const TensorView* views[3] = {&out, &indices, &input};
+  const Traits& traits = driver().traits(context.device.index);
+  Lines lines;
+  bool as_int32 = false;
+
+  Sort(const char* name, const Context& on, const TensorView& from, int dim, const TensorView& to,
+       const TensorView& places)
+      : op(name),
+        context(on),
+        input(from),
+        out(to),
+        indices(places),
+        lines(views, dim, traits, false),
+        as_int32(lines.fits_int32() && lines.lines() * lines.length() <= int64_t{1} << 29) {}
+
+  size_t key_size() const { return item_size(input.dtype) == 8 ? 8 : 4; }
+  int64_t chunk() const { return traits.is_cpu ? 64 : 16; }  // divides 2 * kRun
+
+  /// Queues `per_line` items for each line.
+  void launch(Kind kind, const Ordered* from, const Ordered* to, int64_t per_line, int64_t run,
+              int64_t wanted) {
+    const bool is_merge = kind == Kind::merge;  // one kernel for all dtypes of a size of key
+    const bool reads_keys = kind == Kind::runs;
+    const size_t bytes = is_merge ? key_size() : item_size(input.dtype);
+    KernelCall call(Family::sort, op, context, Compute::i64, as_int32);
+    call.set("KIND", static_cast<int64_t>(kind), 2);
+    call.set("FORM", reads_keys ? static_cast<int64_t>(form_of(input.dtype)) : 0, 2);
+    call.set("DESCENDING", reads_keys && descending, 1).set("NAN_WINS", nan_wins, 1);
+    call.set("HAS_VALUES", kind >= Kind::first && out.data != nullptr, 1);
+    call.set("BITS", static_cast<int64_t>(8 * bytes), 7);
+    call.set("IS_BFLOAT", reads_keys && input.dtype == DType::bfloat16, 1);
+    call.set("RUN", kRun, 7).set("CHUNK", chunk(), 7);
+    call.set_text("WORD", word_of(bytes)).set_text("KEY", word_of(key_size()));
+    call.set_text("INFINITY_BITS", reads_keys ? infinity_of(input.dtype) : "0");
+    lines.specialise(call);
+    call.add(out).add(indices).add(input);
+    for (const Ordered* one : {from, to}) {
+      call.add(one == nullptr ? nullptr : one->keys.data());
+      call.add(one == nullptr ? nullptr : one->places.data());
+    }
+    const int64_t items = lines.lines() * per_line;
+    call.add_index(items).add_index(per_line).add_index(run).add_index(wanted);
+    lines.add_to(call);
+    call.run({lines_k, sort_k}, items, group_size_for(traits, items));
+  }
+
+  /// Sorts all lines and queues `kind`, which takes what is wanted of them.
+  void run(Kind kind, int64_t per_line, int64_t wanted) {
+    const int64_t length = lines.length();
+    const int64_t count = lines.lines() * length;
+    const size_t index_size = as_int32 ? sizeof(int32_t) : sizeof(int64_t);
+    const Ordered one(context, count, key_size(), index_size);
+    std::optional<Ordered> other;
+    if (length > kRun) other.emplace(context, count, key_size(), index_size);
+    launch(Kind::runs, nullptr, &one, (length + kRun - 1) / kRun, kRun, 0);
+    const Ordered* from = &one;
+    const Ordered* to = other ? &*other : nullptr;
+    for (int64_t run = kRun; run < length; run *= 2) {
+      launch(Kind::merge, from, to, (length + chunk() - 1) / chunk(), run, 0);
+      std::swap(from, to);
+    }
+    launch(kind, from, nullptr, per_line, 0, wanted);
+  }
+};
+
+}  // namespace
+
+void run_sort(const Context& context, const TensorView& input, int dim, bool descending,
+              const TensorView& out, const TensorView& indices) {
+  if (indices.numel == 0) return;
+  Sort sort("sort", context, input, dim, out, indices);
+  sort.descending = descending;
+  const int64_t wanted = indices.ndim == 0 ? 1 : indices.sizes[dim];
+  sort.run(Kind::first, wanted, wanted);
+}
+
+void run_nth(const Context& context, const TensorView& input, int dim, int64_t position,
+             bool nan_wins, const TensorView& out, const TensorView& indices) {
+  if (indices.numel == 0) return;
+  Sort sort("nth", context, input, dim, out, indices);
+  sort.nan_wins = nan_wins && is_floating(input.dtype);
+  sort.run(Kind::nth, 1, position);
+}
+
+}  // namespace ebb::devices
