@@ -55,7 +55,7 @@ bool is_watched(const Tensor& index, const StreamCheck& check) {
   if (watch == nullptr || is_on_host(index)) return false;
   const kernels::Context context = context_of(index);
   watch(context, view_of(index), check.wraps ? -check.size : 0, check.size, check.ignored,
-        note_check(context.stream, check));
+        note_check(context.stream, native_stream(context.stream), check));
   if (is_synchronous()) synchronize(context.stream);
   return true;
 }

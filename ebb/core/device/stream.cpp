@@ -11,6 +11,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "ebb/core/base/error.h"
@@ -153,7 +154,7 @@ void synchronize(Stream stream) {
   if (is_on_host(stream.device)) return;
   const DevicePlugin& plugin = plugin_of("synchronize", stream.device);
   const NativeStream native = native_stream(stream);
-  detail::FindingRead read(stream);
+  detail::FindingRead read(stream, native);
   waits.fetch_add(1, std::memory_order_relaxed);
   check_device_call(plugin.synchronize_stream(stream.device.index, native), "synchronize",
                     stream.device);
@@ -230,7 +231,8 @@ void Event::synchronize() const {
   waits.fetch_add(1, std::memory_order_relaxed);
   check_device_call(plugin_of("event", device_).synchronize_event(device_.index, native_),
                     "synchronize_event", device_);
-  detail::raise_found_on(device_);
+  const std::optional<Stream> found = detail::stream_with_finding(device_);
+  if (found) ebb::synchronize(*found);  // reads it in order, and throws
 }
 
 void order_streams(Stream before, Stream after) {

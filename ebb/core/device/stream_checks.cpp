@@ -17,6 +17,7 @@
 
 #include "ebb/core/base/call_name.h"
 #include "ebb/core/base/error.h"
+#include "ebb/core/base/location.h"
 
 namespace ebb {
 
@@ -58,6 +59,7 @@ struct KnownCheck {
 /// The checks of one stream. Kept for as long as the process runs, like streams.
 struct Ledger {
   Stream stream;
+  NativeStream native = nullptr;
   void* finding = nullptr;
   int64_t queued = 0;  // checks so far
   int64_t looked = 0;  // those that the host has waited for
@@ -116,19 +118,18 @@ Ledger* find_ledger(Stream stream) {
 void queue_clear(const Ledger& ledger) {
   const Device device = ledger.stream.device;
   const DevicePlugin& plugin = plugin_of("fill", device);
-  check_device_call(
-      plugin.fill(device.index, ledger.finding, 0, sizeof(Finding), native_stream(ledger.stream)),
-      "fill", device);
+  check_device_call(plugin.fill(device.index, ledger.finding, 0, sizeof(Finding), ledger.native),
+                    "fill", device);
 }
 
-Ledger& make_ledger(Stream stream) {
+Ledger& make_ledger(Stream stream, NativeStream native) {
   auto made = std::make_unique<Ledger>();
   made->stream = stream;
+  made->native = native;
   const Device device = stream.device;
   const DevicePlugin& plugin = plugin_of("allocate", device);
-  check_device_call(
-      plugin.allocate(device.index, sizeof(Finding), native_stream(stream), &made->finding),
-      "allocate", device);
+  check_device_call(plugin.allocate(device.index, sizeof(Finding), native, &made->finding),
+                    "allocate", device);
   queue_clear(*made);
   ledgers().push_back(std::move(made));
   has_ledgers.store(true, std::memory_order_release);
@@ -200,18 +201,18 @@ std::string index_error_prefix(const StreamCheck& check) {
              " or ignore_index ", *check.ignored);
 }
 
-CheckSlot note_check(Stream stream, const StreamCheck& check) {
+CheckSlot note_check(Stream stream, NativeStream native, const StreamCheck& check) {
   const LocationId place = current_location(nullptr);
   StreamCheck named = check;
   if (detail::current_call != nullptr) named.op = detail::current_call;
   const std::lock_guard lock(ledgers_mutex);
   Ledger* ledger = find_ledger(stream);
-  if (ledger == nullptr) ledger = &make_ledger(stream);
+  if (ledger == nullptr) ledger = &make_ledger(stream, native);
   ++ledger->queued;
   return {ledger->finding, ledger->number_of(named, place)};
 }
 
-FindingRead::FindingRead(Stream stream) : stream_(stream) {
+FindingRead::FindingRead(Stream stream, NativeStream native) : stream_(stream) {
   if (!has_ledgers.load(std::memory_order_acquire)) return;
   void* finding = nullptr;
   {
@@ -224,8 +225,7 @@ FindingRead::FindingRead(Stream stream) : stream_(stream) {
   copy_ = new Finding();
   // A failure is told after the wait: other copies to the host may be queued already.
   status_ = plugin_of("synchronize", stream.device)
-                .copy_to_host(stream.device.index, copy_, finding, sizeof(Finding),
-                              native_stream(stream));
+                .copy_to_host(stream.device.index, copy_, finding, sizeof(Finding), native);
 }
 
 FindingRead::~FindingRead() { abandon(copy_); }
@@ -250,19 +250,19 @@ void FindingRead::raise_if_found() {
   throw IndexError(text_of(*check, *found, stream_.device));  // asks Python: without the lock
 }
 
-void detail::raise_found_on(Device device) {
-  if (!has_ledgers.load(std::memory_order_acquire)) return;
+std::optional<Stream> detail::stream_with_finding(Device device) {
+  if (!has_ledgers.load(std::memory_order_acquire)) return std::nullopt;
   for (const auto& [stream, finding] : unseen_on(device)) {
     const DevicePlugin& plugin = plugin_of("synchronize", device);
     const NativeStream aside = side_stream(device);
     auto copy = std::make_unique<Finding>();
     int status = plugin.copy_to_host(device.index, copy.get(), finding, sizeof(Finding), aside);
     if (status == 0) status = plugin.synchronize_stream(device.index, aside);
-    const bool is_found = status != 0 || copy->number != 0;
     if (status != 0) abandon(copy.release());
     check_device_call(status, "synchronize", device);
-    if (is_found) synchronize(stream);  // reads it once more, in order, and throws
+    if (copy->number != 0) return stream;
   }
+  return std::nullopt;
 }
 
 }  // namespace ebb

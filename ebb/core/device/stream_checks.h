@@ -8,11 +8,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
-#include "ebb/core/base/location.h"
 #include "ebb/core/base/shape.h"
-#include "ebb/core/device/stream.h"
+#include "ebb/core/device/device.h"
+#include "ebb/core/device/device_plugin.h"
 
 namespace ebb {
 
@@ -49,7 +50,7 @@ EBB_API std::string index_error_prefix(const StreamCheck& check);
 
 /// Notes a check that the caller queues on `stream` right away, for the line that runs now.
 /// Throws DeviceError if the device does not give memory for the word.
-EBB_API detail::CheckSlot note_check(Stream stream, const StreamCheck& check);
+EBB_API detail::CheckSlot note_check(Stream stream, NativeStream native, const StreamCheck& check);
 
 namespace detail {
 
@@ -57,7 +58,7 @@ namespace detail {
 class FindingRead {
  public:
   /// Queues a copy of the stream's Finding to the host, if checks were queued since the last one.
-  explicit FindingRead(Stream stream);
+  FindingRead(Stream stream, NativeStream native);
   ~FindingRead();
   FindingRead(const FindingRead&) = delete;
   FindingRead& operator=(const FindingRead&) = delete;
@@ -74,9 +75,9 @@ class FindingRead {
 /// How often the host has waited for a device, so far: for streams and events, copies included.
 EBB_API int64_t device_waits();
 
-/// For the end of a wait that was for no stream: throws what checks of the device have found, as
-/// far as they are done.
-void raise_found_on(Device device);
+/// For the end of a wait that was for no stream: one of the device's whose checks have found
+/// something, as far as they are done. Waiting for it tells what.
+std::optional<Stream> stream_with_finding(Device device);
 
 }  // namespace detail
 }  // namespace ebb
