@@ -102,6 +102,7 @@ from ebb._functions.samples import (
 )
 from ebb._modes import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+    compare_precision as compare_precision,
     compile as compile,
     get_deterministic_debug_mode as get_deterministic_debug_mode,
     get_float32_matmul_precision as get_float32_matmul_precision,
@@ -187,8 +188,6 @@ newaxis = None
 # seldom use is a LazyPackage.
 from ebb import (
     amp,
-    cpu,
-    cuda,
     data,
     flags,
     graphs,
@@ -196,14 +195,11 @@ from ebb import (
     linalg,
     nn,
     optim,
-    overrides,
-    precision,
     profiler,
     random,
     special,
     strings,
     utils,
-    viz,
 )
 from ebb._base.lazy import LazyPackage as _LazyPackage
 from ebb._base.naming import name_errors as _name_errors
@@ -232,7 +228,6 @@ from ebb.autograd.anomaly import trace_cuts as trace_cuts
 from ebb.graphs import explain as explain, graph as graph
 from ebb.io import load as load, load_npz as load_npz, save as save, save_npz as save_npz
 from ebb.linalg import _lu as lu, _norm_function as norm
-from ebb.precision import compare_precision as compare_precision
 from ebb.random import (
     initial_seed as initial_seed,
     seed as seed,
@@ -246,6 +241,8 @@ if _typing.TYPE_CHECKING:
         array_api,
         backends,
         compiler,
+        cpu,
+        cuda,
         distributed,
         distributions,
         fft,
@@ -256,19 +253,23 @@ if _typing.TYPE_CHECKING:
         mps,
         multiprocessing,
         onnx,
+        overrides,
+        precision,
         serialization,
         signal,
         sparse,
         testing,
         version,
         vision,
+        viz,
         xpu,
     )
 else:
     for _name in (
-        *("accelerator", "array_api", "backends", "compiler", "distributed", "distributions"),
-        *("fft", "func", "hub", "jit", "masked", "mps", "multiprocessing", "onnx", "serialization"),
-        *("signal", "sparse", "testing", "version", "vision", "xpu"),
+        *("accelerator", "array_api", "backends", "compiler", "cpu", "cuda", "distributed"),
+        *("distributions", "fft", "func", "hub", "jit", "masked", "mps", "multiprocessing", "onnx"),
+        *("overrides", "precision", "serialization", "signal", "sparse", "testing", "version"),
+        *("vision", "viz", "xpu"),
     ):
         globals()[_name] = _LazyPackage(f"ebb.{_name}")
 

@@ -200,6 +200,30 @@ def compile(
     return model
 
 
+def compare_precision(
+    step: Any,
+    narrow: Any = "bfloat16",
+    wide: Any = "float32",
+    *,
+    tolerance: float = 8.0,
+    restore: Any = (),
+    device_type: str = "cpu",
+) -> Any:
+    """Run one step in two precisions, and find the op whose result drifts.
+
+    Args:
+        step, narrow, wide, tolerance, restore, device_type: See ``ebb.precision``'s.
+    Example:
+        >>> x = ebb.tensor([1000.0, 1000.5], requires_grad=True)
+        >>> report = ebb.compare_precision(lambda: (x @ ebb.eye(2) - 1000.0).sum())
+        >>> report.first.name, report.first.is_backward
+        ('sub', False)
+    """
+    compare = importlib.import_module("ebb.precision").compare_precision
+    options = {"tolerance": tolerance, "restore": restore, "device_type": device_type}
+    return compare(step, narrow, wide, **options)
+
+
 def vmap(
     func: Any,
     in_dims: Any = 0,

@@ -11,7 +11,6 @@ import contextlib
 import typing
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from ebb import _C, errors
 
@@ -20,8 +19,7 @@ __all__ = ["Flag", "get", "guard", "set", "table"]
 Value = bool | int | str
 
 
-@dataclass(frozen=True)
-class Flag:
+class Flag(typing.NamedTuple):
     """One flag, as it is now.
 
     Attributes:

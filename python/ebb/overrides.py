@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ebb import _C
+from ebb._base import naming as _naming
 from ebb._base.arguments import check_callable
 from ebb._C import Tensor
 
@@ -291,3 +292,6 @@ def resolve_name(f: Callable[..., Any]) -> str:
     if isinstance(f, _types.BuiltinFunctionType):
         return f"{(f.__module__ or 'ebb').partition('._C')[0]}.{f.__name__}"
     return f"{f.__module__}.{getattr(f, '__qualname__', repr(f))}"
+
+
+_naming.name_module(__name__)

@@ -10,8 +10,6 @@
 from __future__ import annotations
 
 import builtins
-import inspect
-import numbers
 import os
 import sys
 import types
@@ -219,6 +217,8 @@ def _given(function, args, kwargs) -> str:
 
 def _bound(function, args, kwargs) -> dict[str, typing.Any]:
     try:
+        import inspect  # takes 4 ms, and nothing has failed yet
+
         bound = inspect.signature(function).bind_partial(*args, **kwargs).arguments
     except TypeError:
         return {}
@@ -251,6 +251,8 @@ def _shown(value) -> str:
 
 def _culprit(function, args, kwargs) -> str:
     """Return what is wrong with the first argument that is not what its annotation says."""
+    import inspect
+
     hints = function.__annotations__
     for name, value in _bound(function, args, kwargs).items():
         if name not in hints:
@@ -292,6 +294,8 @@ def _fits(value, hint) -> builtins.bool:
     if origin is typing.Literal:
         return value in parts
     if hint is builtins.float:
+        import numbers
+
         return isinstance(value, (numbers.Real, _C.Tensor)) or hasattr(value, "__float__")
     if hint in (builtins.int, builtins.bool):
         return hasattr(value, "__index__") or (hint is builtins.bool and hasattr(value, "__bool__"))

@@ -2,7 +2,9 @@
 """Run the recorded graph backwards, and switch recording on and off."""
 
 import importlib
+from typing import TYPE_CHECKING
 
+from ebb._base.lazy import LazyPackage
 from ebb._C import (
     Node,
     RemovableHandle,
@@ -18,7 +20,7 @@ from ebb._C import (
     queue_callback,
     set_grad_enabled,
 )
-from ebb.autograd import forward_ad, functional, graph
+from ebb.autograd import forward_ad, graph
 from ebb.autograd._run_modes import atomic_accumulation, set_multithreading_enabled
 from ebb.autograd.anomaly import (
     check_nan_inf,
@@ -34,6 +36,11 @@ from ebb.autograd.anomaly import (
 from ebb.autograd.function import Function, FunctionCtx, once_differentiable
 from ebb.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from ebb.autograd.variable import Variable
+
+if TYPE_CHECKING:
+    from ebb.autograd import functional
+else:
+    functional = LazyPackage("ebb.autograd.functional")
 
 __all__ = [
     "Variable",

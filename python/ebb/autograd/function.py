@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ebb._base.arguments import check_callable
 from ebb._C import Function, FunctionCtx, is_grad_enabled, no_grad
+
+if TYPE_CHECKING:
+    import inspect
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -49,6 +51,8 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
 @functools.lru_cache(maxsize=256)
 def _signature(forward: Callable[..., Any]) -> inspect.Signature:
+    import inspect  # takes 4 ms
+
     return inspect.signature(forward)
 
 

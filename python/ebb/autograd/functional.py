@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ebb import _C
+from ebb._base import naming as _naming
 from ebb.autograd import forward_ad
 
 if TYPE_CHECKING:
@@ -491,3 +492,6 @@ def _unit(like: Tensor, element: int) -> Tensor:
     unit = _C.zeros([like.numel()], dtype=like.dtype)
     unit[element] = 1
     return unit.reshape(like.shape)
+
+
+_naming.name_module(__name__)

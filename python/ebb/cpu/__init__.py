@@ -6,6 +6,7 @@
 """
 
 from ebb import _devices
+from ebb._base import naming as _naming
 from ebb.cpu import amp
 
 __all__ = ["amp", "device_count", "is_available"]
@@ -19,3 +20,7 @@ def device_count() -> int:
 def is_available() -> bool:
     """Return True."""
     return True
+
+
+for _name in ("", ".amp"):
+    _naming.name_module(__name__ + _name)

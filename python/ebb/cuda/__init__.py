@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ebb import _C, _devices
+from ebb._base import naming as _naming
 from ebb._base.lazy import LazyPackage
 from ebb._devices import Event, Stream, cuda_device
 from ebb._tensor.legacy import cuda_types
@@ -273,3 +274,7 @@ def memory_summary(device: Device = None, abbreviated: bool = False) -> str:
     """Return live and peak bytes as a line."""
     del abbreviated
     return f"{memory_allocated(device)} bytes live, {max_memory_allocated(device)} at most"
+
+
+for _name in ("", ".amp"):
+    _naming.name_module(__name__ + _name)

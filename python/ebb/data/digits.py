@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ebb import _C
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Digits(NamedTuple):
@@ -21,6 +23,8 @@ class Digits(NamedTuple):
 
 def default_path() -> Path:
     """Return where the file lies: beside this one in a wheel, else in the repository."""
+    from pathlib import Path  # takes 3 ms
+
     installed = Path(__file__).with_name("digits.safetensors")
     if installed.exists():
         return installed

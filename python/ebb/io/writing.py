@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ebb import _C
 from ebb.io.reading import path_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def write_text(op: str, path: Any, text: str) -> Path:
@@ -19,6 +21,8 @@ def write_text(op: str, path: Any, text: str) -> Path:
 
 def write_bytes(op: str, path: Any, content: bytes) -> Path:
     """Write a file and return where. Errors name ``op``; those of the system become IoError."""
+    from pathlib import Path  # takes 3 ms
+
     target = Path(path_text(op, path))
     try:
         target.write_bytes(content)

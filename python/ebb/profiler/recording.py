@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 import re
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -364,7 +362,7 @@ class profile:  # noqa: N801 -- the field's name for it
             for start, taken, name, number, module, place in lines
         )
 
-    def export_chrome_trace(self, path: str | Path) -> None:
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Write a trace for ``chrome://tracing`` or Perfetto.
 
         Arrows link forward and backward; with ``profile_memory`` a track shows the bytes alive.
@@ -407,5 +405,7 @@ class profile:  # noqa: N801 -- the field's name for it
                 events.append(
                     {"ph": "f", "bp": "e", "ts": one.start / 1e3, "tid": one.thread, **link}
                 )
+        import json  # seldom needed
+
         text = json.dumps({"displayTimeUnit": "ns", "traceEvents": events})
         write_text("export_chrome_trace", path, text)

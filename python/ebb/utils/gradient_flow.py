@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from os import PathLike
 
 from ebb import Tensor
 from ebb._base.svg import clean, document, element
@@ -152,7 +152,7 @@ class GradientFlow:
             lines.append("  ".join(cells).rstrip())
         return "\n".join(lines)
 
-    def write_svg(self, path: str | Path) -> None:
+    def write_svg(self, path: str | PathLike[str]) -> None:
         """Write the picture: a row per parameter, a column per step, colour by log10 of the norm.
 
         Light grey is no gradient, dark grey zero, magenta NaN or infinity. Of more than 96 steps a

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from ebb import _C
@@ -25,6 +24,8 @@ def skip_init(module_cls: type[Module], *args: Any, **kwargs: Any) -> Module:
     """
     if not (isinstance(module_cls, type) and issubclass(module_cls, Module)):
         raise _C.DTypeError(f"skip_init: needs a class of modules, got {module_cls!r}")
+    import inspect  # takes 4 ms
+
     if "device" not in inspect.signature(module_cls).parameters:
         raise _C.ValueError(
             f"skip_init: needs a module that takes 'device', got {module_cls.__name__}"
