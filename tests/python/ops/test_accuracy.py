@@ -148,3 +148,40 @@ def test_lines_too_long_to_be_copied_are_exact(name, step, dtype):
         got, wanted = got.double().numpy(), wanted.numpy()
         # The gradient starts from a result that was rounded.
         assert np.abs(got - wanted).max() <= 4 * unit * np.abs(wanted).max()
+
+
+POWER_BASES = {
+    "positive": (lambda rng, count: np.exp2(rng.uniform(-140, 127, count))),
+    "near 1": (lambda rng, count: 1 + rng.uniform(-1e-3, 1e-3, count)),
+    "of either sign": (lambda rng, count: rng.uniform(-9, 9, count)),
+}
+
+
+@pytest.mark.parametrize("bases", POWER_BASES)
+@pytest.mark.parametrize("are_whole", [False, True], ids=["any power", "whole powers"])
+def test_powers_of_float32_are_within_a_unit_in_the_last_place(bases, are_whole):
+    rng = np.random.default_rng(6)
+    base = POWER_BASES[bases](rng, 100_003).astype(np.float32)
+    most = 1e5 if bases == "near 1" else 20
+    power = rng.uniform(-most, most, base.size).astype(np.float32)
+    power = np.round(power) if are_whole else power
+    with np.errstate(all="ignore"):
+        wanted = base.astype(np.float64) ** power.astype(np.float64)
+        found = (ebb.from_numpy(base) ** ebb.from_numpy(power)).numpy()
+        assert ulps(found, wanted).max() <= 0.55
+    is_number = ~np.isnan(wanted)
+    assert np.array_equal(np.signbit(found[is_number]), np.signbit(wanted[is_number]))
+
+
+def test_whole_powers_of_small_whole_numbers_are_exact():
+    base, power = np.meshgrid(np.arange(-12.0, 13.0), np.arange(7.0))
+    found = ebb.tensor(base).float() ** ebb.tensor(power).float()
+    assert found.tolist() == (base**power).tolist()
+
+
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 33])
+def test_powers_of_few_numbers_are_those_of_many(count):
+    base = ebb.linspace(-3, 5, 80)[1 : 1 + 2 * count : 2]
+    power = ebb.arange(80).float()[:count] - 4
+    every = (base.clone().repeat(5) ** power.repeat(5))[:count]
+    assert (base**power).tolist() == every.tolist()

@@ -24,48 +24,6 @@ HWY_BEFORE_NAMESPACE();
 namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Constants of logarithms to other bases and of the exponent's arithmetic.
-template <typename T>
-struct BaseTraits;
-template <>
-struct BaseTraits<float> {
-  static constexpr float kLog2E = 0x1.715476p+0f, kLog2ELow = 0x1.4ae0cp-26f;
-  static constexpr float kLog10E = 0x1.bcb7b2p-2f, kLog10ELow = -0x1.5b235ep-27f;
-  static constexpr float kLn2 = 0x1.62e43p-1f, kLn2Rest = -0x1.05c61p-29f;
-  // High parts are short: their product with an exponent is exact.
-  static constexpr float kLog10Of2High = 0x1.344p-2f, kLog10Of2Low = 0x1.3509f8p-18f;
-  static constexpr float kLn2High = 0x1.62ep-1f, kLn2Low = 0x1.0bfbe8p-15f;
-  static constexpr float kTopExponent = 129, kLowestExponent = -151;
-  static constexpr float kOverflow = 90, kHalfOverflow = 88, kAllLost = -18;
-};
-template <>
-struct BaseTraits<double> {
-  static constexpr double kLog2E = 0x1.71547652b82fep+0, kLog2ELow = 0x1.777d0ffda0d24p-56;
-  static constexpr double kLog10E = 0x1.bcb7b1526e50ep-2, kLog10ELow = 0x1.95355baaafad3p-57;
-  static constexpr double kLn2 = 0x1.62e42fefa39efp-1, kLn2Rest = 0x1.abc9e3b39803fp-56;
-  static constexpr double kLog10Of2High = 0x1.34413509f4p-2;
-  static constexpr double kLog10Of2Low = 0x1.cff7988f8959bp-41;
-  static constexpr double kLn2High = 0x1.62e42fefa2p-1, kLn2Low = 0x1.9ef35793c7673p-41;
-  static constexpr double kTopExponent = 1025, kLowestExponent = -1076;
-  static constexpr double kOverflow = 711, kHalfOverflow = 709, kAllLost = -38;
-};
-
-/// 2^k for integers k within the exponents of normal numbers.
-template <class D, class V>
-HWY_INLINE V power_of_2(D d, V k) {
-  using Traits = LogTraits<hn::TFromD<D>>;
-  const hn::RebindToSigned<D> di;
-  const auto biased = hn::Add(hn::ConvertTo(di, k), hn::Set(di, Traits::kBias));
-  return hn::BitCast(d, hn::ShiftLeft<Traits::kMantissaBits>(biased));
-}
-
-/// x * 2^k in two steps, for results beyond the normal numbers.
-template <class D, class V>
-HWY_INLINE V scale(D d, V x, V k) {
-  const V half = hn::Round(hn::Mul(k, hn::Set(d, hn::TFromD<D>(0.5))));
-  return hn::Mul(hn::Mul(x, power_of_2(d, half)), power_of_2(d, hn::Sub(k, half)));
-}
-
 /// A number as the sum of two, the second below the last place of the first.
 template <class V>
 struct Pair {
@@ -137,23 +95,6 @@ HWY_INLINE V log1p_of(D d, V x, V rest, V doublings) {
 template <class D, class V>
 HWY_INLINE V log1p_of(D d, V x) {
   return log1p_of(d, x, hn::Zero(d), hn::Zero(d));
-}
-
-/// (exp(r) - 1 - r) / r^2 for |r| <= log(2) / 2.
-template <class D, class V>
-HWY_INLINE V expm1_series(D d, V r) {
-  if constexpr (std::is_same_v<hn::TFromD<D>, float>) {
-    constexpr float kC[] = {5.000000013e-01f, 1.666666668e-01f, 4.166646501e-02f,
-                            8.333310934e-03f, 1.393364103e-03f, 1.989098087e-04f};
-    return polynomial(d, r, kC);
-  } else {
-    constexpr double kC[] = {
-        5.00000000000000000e-01, 1.66666666666666713e-01, 4.16666666666666713e-02,
-        8.33333333332614105e-03, 1.38888888888837525e-03, 1.98412698748004929e-04,
-        2.48015873255333634e-05, 2.75572554257464351e-06, 2.75572736613486373e-07,
-        2.51052063739570109e-08, 2.09146793765839349e-09};
-    return polynomial(d, r, kC);
-  }
 }
 
 template <class D, class V>
@@ -349,17 +290,35 @@ HWY_INLINE V erf_series(D d, V z) {
   }
 }
 
+/// 1 - erf(x) for x >= 1, where it need not be exact beside 1: by a polynomial for its logarithm,
+/// up to 4, from where on the difference is 1 in float32.
+template <class D, class V>
+HWY_INLINE V rough_erfc(D d, V x) {
+  constexpr float kP[] = {3.201380497e-04f,  -1.130233435e+00f, -6.318260516e-01f,
+                          -1.100800829e-01f, 2.642113601e-02f,  -4.759596293e-03f,
+                          5.968056257e-04f,  -4.605804269e-05f, 1.637151415e-06f};
+  const V top = hn::Set(d, 4.0f);
+  const V log = polynomial(d, hn::IfThenElse(hn::Gt(x, top), top, x), kP);  // NaN stays
+  return exp_by_powers(d, log, log);
+}
+
 template <class D, class V>
 HWY_INLINE V erf_of(D d, V x) {
   using T = hn::TFromD<D>;
   const V one = hn::Set(d, T{1});
-  constexpr double kLast = std::is_same_v<T, float> ? 10.2 : 27.5;
-  const V magnitude = hn::Min(hn::Abs(x), hn::Set(d, T(kLast)));
+  const V magnitude = hn::Abs(x);
   const V series = erf_series(d, hn::Mul(magnitude, magnitude));
   const V near = hn::MulAdd(magnitude, series, magnitude);
-  const V rest = hn::Mul(exp_of_minus_square(d, magnitude), scaled_erfc(d, magnitude));
+  V rest;
+  if constexpr (std::is_same_v<T, float>) {
+    rest = rough_erfc(d, magnitude);
+  } else {
+    const V top = hn::Set(d, T{27.5});  // from 6 on the result is 1; NaN stays
+    const V bounded = hn::IfThenElse(hn::Gt(magnitude, top), top, magnitude);
+    rest = hn::Mul(exp_of_minus_square(d, bounded), scaled_erfc(d, bounded));
+  }
   const V result = hn::IfThenElse(hn::Lt(magnitude, one), near, hn::Sub(one, rest));
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(result, x));
+  return hn::CopySign(result, x);
 }
 
 /// 1 - erf(x), without loss far above 0.
