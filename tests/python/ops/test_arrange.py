@@ -243,3 +243,51 @@ def test_counts_of_any_size_are_cut_off():
 def test_hostile_arguments_end_in_typed_errors(call, text):
     with pytest.raises(ebb.Error, match=text):
         call()
+
+
+WIDTHS = (1, 2, 3, 5, 8, 13, 31, 64, 67, 130, 1100)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "complex128"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_short_rows_are_joined_and_chosen_as_numpy_does(dtype, width):
+    rng = np.random.default_rng(width)
+    values = rng.integers(0, 100, (9, width)).astype(dtype)
+    other = rng.integers(0, 100, (9, 2 * width + 1)).astype(dtype)
+    x, y = ebb.from_numpy(values), ebb.from_numpy(other)
+    rows = np.concatenate([values, other, values], 1)
+    assert ebb.cat([x, y, x], 1).tolist() == rows.tolist()
+    wide = ebb.cat([y[:, :width], x, x[:, :0], y[:, 1::2]], 1)  # rows apart; none; elements apart
+    wanted = np.concatenate([other[:, :width], values, other[:, 1::2]], 1)
+    assert wide.tolist() == wanted.tolist()
+    assert ebb.cat([x[::2], y[::2]], 1).tolist() == rows[::2, : 3 * width + 1].tolist()
+    places = rng.integers(0, 9, 40)
+    for source in (x, y[:, :width], ebb.from_numpy(rows)):
+        chosen = source.index_select(0, ebb.from_numpy(places))
+        assert chosen.tolist() == source.numpy()[places].tolist()
+    blocks = ebb.stack([x, x + 1, x])
+    chosen = blocks.index_select(1, ebb.from_numpy(places[:7]))
+    assert chosen.tolist() == blocks.numpy()[:, places[:7]].tolist()
+
+
+def test_rows_of_many_operands_dtypes_and_outputs_are_joined():
+    parts = [ebb.arange(6.0).reshape(3, 2) + i for i in range(40)]
+    wanted = np.concatenate([part.numpy() for part in parts], 1)
+    assert ebb.cat(parts, 1).tolist() == wanted.tolist()
+    mixed = ebb.cat([parts[0], ebb.ones(3, 1, dtype=ebb.int64)], 1)
+    assert mixed.tolist() == [[0.0, 1.0, 1.0], [2.0, 3.0, 1.0], [4.0, 5.0, 1.0]]
+    room = ebb.zeros(4, 3).t()
+    ebb.cat(parts[:2], 1, out=room)
+    assert room.tolist() == wanted[:, :4].tolist()
+    deep = ebb.arange(24.0).reshape(2, 3, 4)
+    for each in (deep, deep.transpose(0, 1), deep[:, ::2], deep[:0], deep[:, :, :0]):
+        for dim in range(3):
+            wanted = np.concatenate([each.numpy(), each.numpy() + 1], dim)
+            assert ebb.cat([each, each + 1], dim).tolist() == wanted.tolist()
+
+
+def test_choosing_rows_tells_of_the_first_wrong_index():
+    x, places = ebb.zeros(50_000, 16), ebb.arange(50_000)
+    places[[30_000, 49_999]] = ebb.tensor([50_000, -1])
+    with pytest.raises(IndexError, match="50000"):
+        x.index_select(0, places)

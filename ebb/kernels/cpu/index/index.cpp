@@ -2,6 +2,7 @@
 //
 // Elements are only moved, so what counts is their size.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 
@@ -18,8 +19,103 @@
 namespace ebb::kernels::cpu {
 namespace {
 
+/// Copies a block of bytes; of a few without a call, which would take longer than the copy.
+[[gnu::always_inline]] inline void copy_block(char* to, const char* from, int64_t bytes) {
+  if (bytes > 512) {
+    std::memcpy(to, from, static_cast<size_t>(bytes));
+    return;
+  }
+  for (; bytes >= 64; bytes -= 64, to += 64, from += 64) std::memcpy(to, from, 64);
+  const auto copy_part = [&]<size_t size>() {
+    if ((bytes & int64_t{size}) == 0) return;
+    std::memcpy(to, from, size);
+    to += size;
+    from += size;
+  };
+  copy_part.operator()<32>();
+  copy_part.operator()<16>();
+  copy_part.operator()<8>();
+  copy_part.operator()<4>();
+  copy_part.operator()<2>();
+  copy_part.operator()<1>();
+}
+
+/// Whether everything from `dim` on is one dense block of memory.
+bool is_dense_from(const TensorView& view, int dim) {
+  const auto behind = static_cast<size_t>(view.ndim - dim);
+  return is_contiguous({view.sizes + dim, behind}, {view.strides + dim, behind});
+}
+
+/// Where number `outer` of the places along the dims before `dim` is.
+int64_t outer_offset(const TensorView& view, int dim, int64_t outer) {
+  int64_t offset = 0;
+  for (int i = dim - 1; i > 0; --i) {
+    offset += outer % view.sizes[i] * view.strides[i];
+    outer /= view.sizes[i];
+  }
+  return dim == 0 ? 0 : offset + outer * view.strides[0];
+}
+
+/// The bytes of everything from `dim` on.
+int64_t bytes_from(const TensorView& view, int dim) {
+  auto bytes = static_cast<int64_t>(item_size(view.dtype));
+  for (int i = dim; i < view.ndim; ++i) bytes *= view.sizes[i];
+  return bytes;
+}
+
+constexpr int64_t kShortLine = 4096;  // bytes; longer ones are worth a loop of their own
+
+/// An operand of cat: a short block of bytes, again and again.
+struct Blocks {
+  const char* from;
+  int64_t step, bytes;
+};
+
+/// The operands of cat, if there are few and each line of the result is one short block of each.
+struct BlocksOfCat {
+  static constexpr size_t kMost = 16;
+  std::array<Blocks, kMost> each;
+  size_t count = 0;
+
+  BlocksOfCat(std::span<const TensorView> inputs, int dim, const TensorView& out) {
+    if (out.numel == 0 || !out.contiguous || bytes_from(out, dim) > kShortLine) return;
+    if (inputs.size() > kMost) return;
+    const auto item = static_cast<int64_t>(item_size(out.dtype));
+    size_t found = 0;
+    for (const TensorView& input : inputs) {
+      if (input.numel == 0) continue;
+      const int64_t bytes = bytes_from(input, dim);
+      const bool has_step = input.contiguous || (dim == 1 && is_dense_from(input, 1));
+      if (input.dtype != out.dtype || !has_step) return;
+      each[found++] = {input.as<const char>(), dim == 1 ? input.strides[0] * item : bytes, bytes};
+    }
+    count = found;
+  }
+  std::span<const Blocks> blocks() const { return {each.data(), count}; }
+};
+
+/// Pieces are short enough that all operands' blocks of one come together in the cache.
+void cat_blocks(std::span<const Blocks> inputs, int64_t line, const TensorView& out) {
+  const auto item = static_cast<int64_t>(item_size(out.dtype));
+  parallel_for(out.numel * item / line, kGrain * 4 / line, [&](int64_t begin, int64_t end) {
+    char* part = out.as<char>() + begin * line;
+    for (const Blocks& input : inputs) {
+      // Copies of their own, which no byte that is written can change.
+      const int64_t bytes = input.bytes, step = input.step, to_step = line;
+      const char* from = input.from + begin * step;
+      char* to = part;
+      for (int64_t left = end - begin; left > 0; --left, from += step, to += to_step) {
+        copy_block(to, from, bytes);
+      }
+      part += bytes;
+    }
+  });
+}
+
 void cat_kernel(const Context& context, std::span<const TensorView> inputs, int dim,
                 const TensorView& out) {
+  const BlocksOfCat short_ones(inputs, dim, out);
+  if (short_ones.count != 0) return cat_blocks(short_ones.blocks(), bytes_from(out, dim), out);
   int64_t start = 0;
   for (const TensorView& input : inputs) {
     if (input.numel == 0) continue;
@@ -107,41 +203,58 @@ void gather_kernel(const Context&, const TensorView& input, int dim, const Tenso
   wrong.throw_if_found();
 }
 
-/// Whether everything behind `dim` is one dense block of memory.
-bool has_dense_blocks(const TensorView& view, int dim) {
-  const auto behind = static_cast<size_t>(view.ndim - dim - 1);
-  return is_contiguous({view.sizes + dim + 1, behind}, {view.strides + dim + 1, behind});
+/// Asks for the memory of a block that is copied soon. Its place is not checked yet.
+[[gnu::always_inline]] inline void prefetch_block(const char* from, uint64_t offset) {
+  __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(from) + offset));
 }
+
+/// A part of index_select where whole blocks are copied.
+struct BlockChoice {
+  const int64_t* indices;
+  int64_t index_step, count, positions;
+  int64_t step, out_step, bytes;
+
+  /// Copies blocks [begin, end) of `count`, up to that of a wrong index, which is noted.
+  void copy(const char* from, char* to, int64_t begin, int64_t end, FirstWrong* wrong) const {
+    constexpr int64_t kAhead = 16;
+    // Copies of their own, which no byte that is written can change.
+    const BlockChoice own = *this;
+    const int64_t bytes = own.bytes, last = own.count - kAhead;
+    for (int64_t at = begin; at < end; ++at) {
+      if (at < last) {
+        const int64_t next = read_once(own.indices + (at + kAhead) * own.index_step);
+        prefetch_block(from, static_cast<uint64_t>(next) * static_cast<uint64_t>(own.step));
+      }
+      const int64_t place = read_once(own.indices + at * own.index_step);
+      if (!is_index(place, own.positions)) [[unlikely]]
+        return wrong->note(place, at);
+      copy_block(to + at * own.out_step, from + place * own.step, bytes);
+    }
+  }
+};
 
 /// index_select where whole blocks are copied.
 void select_blocks(const TensorView& input, int dim, const TensorView& index,
                    const TensorView& out) {
   FirstWrong wrong;
   const auto item = static_cast<int64_t>(item_size(out.dtype));
-  const int64_t count = out.sizes[dim];
-  int64_t block = item;
-  for (int i = dim + 1; i < out.ndim; ++i) block *= out.sizes[i];
-  const auto* indices = index.as<const int64_t>();
-  const int64_t index_step = index.ndim == 0 ? 0 : index.strides[0];
-  const auto offset_of = [&](const TensorView& view, int64_t outer) {
-    int64_t offset = 0;
-    for (int i = dim - 1; i >= 0; --i) {
-      offset += outer % out.sizes[i] * view.strides[i];
-      outer /= out.sizes[i];
-    }
-    return offset * item;
-  };
-  const int64_t rows = out.numel * item / block;
-  const int64_t grain = std::max<int64_t>(1, kGrain * 4 / block);
-  parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t at = row % count, outer = row / count;
-      const int64_t place = read_once(indices + at * index_step);
-      if (!is_index(place, input.sizes[dim])) [[unlikely]]
-        return wrong.note(place, at);
-      const int64_t from = place * input.strides[dim] * item;
-      std::memcpy(out.as<char>() + offset_of(out, outer) + at * out.strides[dim] * item,
-                  input.as<char>() + offset_of(input, outer) + from, static_cast<size_t>(block));
+  const BlockChoice choice{index.as<const int64_t>(),
+                           index.ndim == 0 ? 0 : index.strides[0],
+                           out.sizes[dim],
+                           input.sizes[dim],
+                           input.strides[dim] * item,
+                           out.strides[dim] * item,
+                           bytes_from(out, dim + 1)};
+  const int64_t count = choice.count;
+  const int64_t grain = std::max<int64_t>(1, kGrain * 4 / choice.bytes);
+  parallel_for(out.numel * item / choice.bytes, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end;) {
+      const int64_t outer = row / count, first = row % count;
+      const int64_t last = std::min(count, first + end - row);
+      const char* const from = input.as<char>() + outer_offset(input, dim, outer) * item;
+      char* const to = out.as<char>() + outer_offset(out, dim, outer) * item;
+      choice.copy(from, to, first, last, &wrong);
+      row += last - first;
     }
   });
   wrong.throw_if_found();
@@ -152,7 +265,7 @@ void index_select_kernel(const Context& context, const TensorView& input, int di
                          const TensorView& index, const TensorView& out) {
   if (out.numel == 0) return;
   const bool has_blocks =
-      out.ndim > dim + 1 && has_dense_blocks(input, dim) && has_dense_blocks(out, dim);
+      out.ndim > dim + 1 && is_dense_from(input, dim + 1) && is_dense_from(out, dim + 1);
   if (has_blocks) return select_blocks(input, dim, index, out);
   // The index repeated over all other dims makes it a gather.
   int64_t strides[kMaxDims] = {};
