@@ -216,3 +216,60 @@ def test_logsumexp_of_long_lines_agrees_with_numpy(dtype, shape, dim):
     wanted = np.log(np.exp(x.double().numpy()).sum(dim))
     rtol = 1e-3 if dtype == "float16" else 1e-6
     assert np.allclose(x.logsumexp(dim).double().numpy(), wanted, rtol=rtol)
+
+
+def few_of_many(dtype, count, kind):
+    """Elements with many ties, in a rising or a falling line, or drawn."""
+    steps = np.arange(count)
+    values = {"rising": steps, "falling": -steps, "drawn": RNG.integers(-count, count, count)}[kind]
+    values = values // 3 if dtype.startswith("float") else values % 100
+    return ebb.tensor(values.copy()).to(getattr(ebb, dtype))
+
+
+@pytest.mark.parametrize("kind", ["rising", "falling", "drawn"])
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int64", "float16", "float32", "float64"])
+@pytest.mark.parametrize(("count", "wanted"), [(66, 1), (65, 2), (201, 100), (5000, 40)])
+def test_the_first_few_of_many_are_those_of_a_stable_sort(kind, dtype, count, wanted):
+    x = few_of_many(dtype, count, kind)
+    lines = ebb.stack([x, x.flip(0)], 1)  # strided
+    for largest in (True, False):
+        for line in (x, lines[:, 1]):
+            order = line.sort(descending=largest, stable=True)[1][:wanted]
+            values, places = line.topk(wanted, largest=largest)
+            assert places.tolist() == order.tolist()
+            assert values.tolist() == line[order].tolist()
+    several = lines.topk(wanted, 0)[1]
+    assert several[:, 0].tolist() == x.topk(wanted)[1].tolist()
+
+
+def test_the_first_few_of_lines_of_one_value_nan_or_infinity():
+    for value in (0.0, math.inf, -math.inf, math.nan):
+        x = ebb.full([300], value)
+        for largest in (True, False):
+            assert x.topk(5, largest=largest)[1].tolist() == [0, 1, 2, 3, 4]
+    x = ebb.arange(300.0)
+    x[[7, 290]] = math.nan
+    x[100] = -math.inf
+    assert x.topk(3)[1].tolist() == [7, 290, 299]
+    assert x.topk(3, largest=False)[1].tolist() == [100, 0, 1]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float16", "float32"])
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 8, 1000])
+def test_searches_of_lines_of_any_length_are_numpys(dtype, count):
+    edges = ebb.tensor(np.sort(RNG.integers(0, 50, count))).to(getattr(ebb, dtype))
+    wanted = ebb.tensor(RNG.integers(-1 if dtype != "uint8" else 0, 52, 97)).to(edges.dtype)
+    for side in ("left", "right"):
+        found = ebb.searchsorted(edges, wanted, side=side)
+        assert found.tolist() == np.searchsorted(edges.numpy(), wanted.numpy(), side).tolist()
+    lines = ebb.stack([edges, edges + 1])
+    found = ebb.searchsorted(lines, ebb.stack([wanted, wanted]))
+    for line, places in zip(lines, found, strict=True):
+        assert places.tolist() == np.searchsorted(line.numpy(), wanted.numpy()).tolist()
+
+
+def test_searches_find_places_of_nan_infinities_and_zeros():
+    edges = ebb.tensor([-math.inf, -0.0, 0.0, 1.0, math.inf, math.nan])
+    wanted = ebb.tensor([-math.inf, -0.0, 0.0, math.inf, math.nan])
+    assert ebb.searchsorted(edges, wanted).tolist() == [0, 1, 1, 4, 5]
+    assert ebb.searchsorted(edges, wanted, right=True).tolist() == [1, 3, 3, 5, 6]

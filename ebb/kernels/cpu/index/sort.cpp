@@ -2,8 +2,9 @@
 // n-th one.
 //
 // Lines are independent. Items (sort_lines.h) of a short one are sorted at once, a long one is cut
-// into buckets (sort_buckets.h); one-byte keys need neither. Of a long line of which not all
-// elements are wanted the last one is looked for first (sort_select.h).
+// into buckets (sort_buckets.h); one-byte keys need neither. Where a few elements of many are
+// wanted, a pass keeps the first so far; where more are, and the line is long, the last of them is
+// looked for first (both in sort_select.h).
 #include "ebb/kernels/tables/sort.h"
 
 #include <algorithm>
@@ -84,9 +85,29 @@ void sort_line(const LineSet<T>& set, int64_t line, bool descending, int64_t wan
   set.write_all(line, 0, wanted, [&](int64_t i) { return sorted[i].index(); });
 }
 
+constexpr int64_t kMostOfMany = 4096;
+
+/// The first elements of lines of many more.
+template <class Item, typename T>
+void first_of_many(const LineSet<T>& set, bool descending, int64_t wanted) {
+  const int64_t grain = std::max<int64_t>(1, kGrain / 16 / set.count);
+  parallel_for(set.places.count, grain, [&](int64_t begin, int64_t end) {
+    const Scratch scratch(static_cast<size_t>(room_for_first(wanted)) * sizeof(Item));
+    auto* const items = scratch.as<Item>();
+    for (int64_t line = begin; line < end; ++line) {
+      find_first(set.keys(line, descending), set.count, wanted, items);
+      std::sort(items, items + wanted);
+      set.write_all(line, 0, wanted, [&](int64_t i) { return items[i].index(); });
+    }
+  });
+}
+
 template <class Item, typename T>
 void sort_lines(const LineSet<T>& set, bool descending, int64_t wanted) {
   const bool is_whole = wanted == set.count;
+  if (wanted <= kMostOfMany && room_for_first(wanted) <= set.count) {
+    return first_of_many<Item>(set, descending, wanted);
+  }
   if (set.count > kFew && (is_whole || set.count > kLong)) {
     const int64_t grain = std::max<int64_t>(1, kGrain / 16 / set.count);
     return parallel_for(set.places.count, grain, [&](int64_t begin, int64_t end) {
@@ -165,6 +186,22 @@ void nth_kernel(const Context&, const TensorView& input, int dim, int64_t positi
   nth_of_lines<WideItem>(set, position, nan_wins);
 }
 
+/// How many elements of a sorted line come before a place: those of a key below `key`, or no
+/// greater. Without branches, half of which would be guessed wrong.
+template <bool right, typename T>
+int64_t count_before(const T* line, int64_t count, KeyOf<T> key) {
+  const auto stays_before = [key](T element) {
+    return right ? key_of(element) <= key : key_of(element) < key;
+  };
+  int64_t first = 0;
+  while (count > 1) {
+    const int64_t half = count / 2;
+    first += half & -int64_t{stays_before(line[first + half - 1])};
+    count -= half;
+  }
+  return first + (count == 1 && stays_before(line[first]) ? 1 : 0);
+}
+
 /// Lines of `sorted` are used again for each line of values, or one for all.
 template <typename T>
 void search_kernel(const Context&, const TensorView& sorted, const TensorView& values, bool right,
@@ -172,14 +209,16 @@ void search_kernel(const Context&, const TensorView& sorted, const TensorView& v
   const int64_t count = sorted.sizes[1], width = values.sizes[1];
   const T* const lines = sorted.as<const T>();
   const T* const wanted = values.as<const T>();
+  auto* const places = out.as<int64_t>();
   parallel_for(out.numel, kGrain / 16, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
+    for (int64_t i = begin; i < end;) {
       const T* const line = lines + i / width * count;
-      const auto key = key_of(wanted[i]);
-      const auto stays_before = [&](T element) {
-        return right ? key_of(element) <= key : key_of(element) < key;
-      };
-      out.as<int64_t>()[i] = std::partition_point(line, line + count, stays_before) - line;
+      const int64_t last = std::min(end, (i / width + 1) * width);
+      for (; i < last; ++i) {
+        const auto key = key_of(wanted[i]);
+        places[i] =
+            right ? count_before<true>(line, count, key) : count_before<false>(line, count, key);
+      }
     }
   });
 }
