@@ -10,6 +10,8 @@ import ebb
 
 # Rows and columns alone, Bluestein, a prime squared, lines above the longest tile.
 SHAPES = [(1, 64), (1, 1009), (3, 961), (2, 1000), (33, 127), (2, 10007), (1, 65536), (9, 4096)]
+# Full tiles whose squares are turned, with and without elements left over.
+SHAPES += [(16, 256), (40, 96), (35, 30), (8, 2), (5, 17)]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

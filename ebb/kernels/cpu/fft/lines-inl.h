@@ -1,7 +1,8 @@
 // ebb/kernels/cpu/fft/lines-inl.h -- between lines of tensors, of any strides, and tiles of pairs.
 //
 // A lane is a line of a tensor. Where the lanes lie side by side they are read as vectors; else
-// some elements of each line are brought together first (Stage), or taken apart afterwards.
+// some elements of each line are brought together first (`stage_`), or taken apart afterwards: as
+// squares of pairs that are turned where the elements of a line lie side by side.
 // Included once per target (see each_target.h).
 #if defined(EBB_KERNELS_CPU_FFT_LINES_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EBB_KERNELS_CPU_FFT_LINES_INL_H
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "ebb/kernels/cpu/fft/passes-inl.h"
@@ -40,6 +42,41 @@ struct TileLines {
     apart = first;
   }
 };
+
+/// Turns a square of words of 64 bits, a vector for each row.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void turn_square([[maybe_unused]] D d, V* rows) {
+  constexpr size_t kSide = hn::MaxLanes(D());
+  V low[kSide / 2 + 1], high[kSide / 2 + 1];  // columns 0, 2, .. and 1, 3, .. of two rows
+  for (size_t i = 0; i < kSide / 2; ++i) {
+    low[i] = hn::InterleaveLower(d, rows[2 * i], rows[2 * i + 1]);
+    high[i] = hn::InterleaveUpper(d, rows[2 * i], rows[2 * i + 1]);
+  }
+  if constexpr (kSide == 2) {
+    rows[0] = low[0];
+    rows[1] = high[0];
+  } else if constexpr (kSide == 4) {
+    rows[0] = hn::ConcatLowerLower(d, low[1], low[0]);
+    rows[1] = hn::ConcatLowerLower(d, high[1], high[0]);
+    rows[2] = hn::ConcatUpperUpper(d, low[1], low[0]);
+    rows[3] = hn::ConcatUpperUpper(d, high[1], high[0]);
+  } else {
+    static_assert(kSide == 8);
+    const auto put = [&](V even, V odd, size_t row) HWY_ATTR {
+      rows[row] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(odd), even);
+      rows[row + 2] = hn::OddEvenBlocks(odd, hn::SwapAdjacentBlocks(even));
+    };
+    put(hn::ConcatLowerLower(d, low[2], low[0]), hn::ConcatLowerLower(d, low[3], low[1]), 0);
+    put(hn::ConcatLowerLower(d, high[2], high[0]), hn::ConcatLowerLower(d, high[3], high[1]), 1);
+    put(hn::ConcatUpperUpper(d, low[2], low[0]), hn::ConcatUpperUpper(d, low[3], low[1]), 4);
+    put(hn::ConcatUpperUpper(d, high[2], high[0]), hn::ConcatUpperUpper(d, high[3], high[1]), 5);
+  }
+}
+
+/// Whether squares of pairs may be turned: pairs of float32 are words of 64 bits.
+template <class D>
+inline constexpr bool has_words = sizeof(hn::TFromD<D>) == 4 && hn::MaxLanes(D()) >= 4 &&
+                                  hn::MaxLanes(D()) <= 16 && HWY_TARGET <= HWY_SSSE3;
 
 inline constexpr int64_t kStaged = 16;  // elements of each line at a time
 
@@ -80,6 +117,20 @@ class LineReader {
     return {hn::LoadU(d_, at), !lines_.has_imag() ? hn::Zero(d_) : hn::LoadU(d_, at + lines_.imag)};
   }
   HWY_INLINE void gather(int64_t begin, int64_t some, int64_t lanes) {
+    if (lines_.imag != 1) return gather_apart(begin, some, lanes);
+    int64_t done = 0;
+    if constexpr (has_words<D>) {
+      if (lines_.step == 2 && lines_.count == lanes) done = gather_squares(begin, some, lanes);
+    }
+    for (int64_t lane = 0; lane < lines_.count && done < some; ++lane) {
+      const T* from = lines_.at[lane] + (begin + done) * lines_.step;
+      T* to = stage_ + 2 * (done * lanes + lane);
+      for (int64_t i = done; i < some; ++i, from += lines_.step, to += 2 * lanes) {
+        std::memcpy(to, from, 2 * sizeof(T));
+      }
+    }
+  }
+  HWY_INLINE void gather_apart(int64_t begin, int64_t some, int64_t lanes) {
     for (int64_t lane = 0; lane < lines_.count; ++lane) {
       const T* from = lines_.at[lane] + begin * lines_.step;
       T* to = stage_ + 2 * lane;
@@ -88,6 +139,25 @@ class LineReader {
         to[1] = !lines_.has_imag() ? T(0) : from[lines_.imag];
       }
     }
+  }
+  /// Pairs side by side, some at a time of as many lines; returns how many of each line.
+  HWY_INLINE int64_t gather_squares(int64_t begin, int64_t some, int64_t lanes) {
+    const hn::Repartition<uint64_t, D> words;
+    constexpr int64_t kSide = hn::MaxLanes(D()) / 2;
+    int64_t i = 0;
+    for (; i + kSide <= some; i += kSide) {
+      for (int64_t lane = 0; lane < lanes; lane += kSide) {
+        hn::Vec<decltype(words)> rows[kSide];
+        for (int64_t k = 0; k < kSide; ++k) {
+          rows[k] = hn::BitCast(words, hn::LoadU(d_, lines_.at[lane + k] + 2 * (begin + i)));
+        }
+        turn_square(words, rows);
+        for (int64_t k = 0; k < kSide; ++k) {
+          hn::StoreU(hn::BitCast(d_, rows[k]), d_, stage_ + 2 * ((i + k) * lanes + lane));
+        }
+      }
+    }
+    return i;
   }
 
   D d_;
@@ -130,6 +200,20 @@ class LineWriter {
 
  private:
   HWY_INLINE void scatter(int64_t begin, int64_t some, int64_t lanes) {
+    if (lines_.imag != 1) return scatter_apart(begin, some, lanes);
+    int64_t done = 0;
+    if constexpr (has_words<D>) {
+      if (lines_.step == 2 && lines_.count == lanes) done = scatter_squares(begin, some, lanes);
+    }
+    for (int64_t lane = 0; lane < lines_.count && done < some; ++lane) {
+      T* to = lines_.at[lane] + (begin + done) * lines_.step;
+      const T* from = stage_ + 2 * (done * lanes + lane);
+      for (int64_t i = done; i < some; ++i, to += lines_.step, from += 2 * lanes) {
+        std::memcpy(to, from, 2 * sizeof(T));
+      }
+    }
+  }
+  HWY_INLINE void scatter_apart(int64_t begin, int64_t some, int64_t lanes) {
     for (int64_t lane = 0; lane < lines_.count; ++lane) {
       T* to = lines_.at[lane] + begin * lines_.step;
       const T* from = stage_ + 2 * lane;
@@ -138,6 +222,24 @@ class LineWriter {
         if (lines_.has_imag()) to[lines_.imag] = from[1];
       }
     }
+  }
+  HWY_INLINE int64_t scatter_squares(int64_t begin, int64_t some, int64_t lanes) {
+    const hn::Repartition<uint64_t, D> words;
+    constexpr int64_t kSide = hn::MaxLanes(D()) / 2;
+    int64_t i = 0;
+    for (; i + kSide <= some; i += kSide) {
+      for (int64_t lane = 0; lane < lanes; lane += kSide) {
+        hn::Vec<decltype(words)> rows[kSide];
+        for (int64_t k = 0; k < kSide; ++k) {
+          rows[k] = hn::BitCast(words, hn::LoadU(d_, stage_ + 2 * ((i + k) * lanes + lane)));
+        }
+        turn_square(words, rows);
+        for (int64_t k = 0; k < kSide; ++k) {
+          hn::StoreU(hn::BitCast(d_, rows[k]), d_, lines_.at[lane + k] + 2 * (begin + i));
+        }
+      }
+    }
+    return i;
   }
 
   D d_;
