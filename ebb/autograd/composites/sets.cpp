@@ -19,6 +19,7 @@
 #include "ebb/autograd/ops/cumsum.h"
 #include "ebb/autograd/ops/empty.h"
 #include "ebb/autograd/ops/eq.h"
+#include "ebb/autograd/ops/expand.h"
 #include "ebb/autograd/ops/flatnonzero.h"
 #include "ebb/autograd/ops/floor.h"
 #include "ebb/autograd/ops/full.h"
@@ -182,7 +183,7 @@ Tensor bincount(const Tensor& input, const Tensor& weights, int64_t minlength) {
   const Tensor places = cast(input, DType::int64);
   const Tensor added =
       weights.defined() ? (is_floating(weights.dtype()) ? weights : cast(weights, DType::float64))
-                        : ones_like(places);
+                        : expand(full(Shape{1}, 1, DType::int64, input.device()), places.shape());
   return index_add(zeros(Shape{length}, added.dtype(), input.device()), 0, places, added);
 }
 
