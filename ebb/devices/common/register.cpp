@@ -124,6 +124,7 @@ void add_lines(const Registrar& kernels) {
   kernels.add("running_extremum", signature::running_extremum, ordered, run_running_extremum);
   // Of narrow integers too, as sums are.
   kernels.add("scan", signature::scan, ordered, run_scan);
+  kernels.add("search", signature::search, ordered, run_search);
   kernels.add("sort", signature::sort, ordered, run_sort);
   kernels.add("triangle", signature::triangle, any, run_triangle);
 }

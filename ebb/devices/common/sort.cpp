@@ -47,6 +47,17 @@ const char* infinity_of(DType dtype) {
   }
 }
 
+size_t key_size_of(DType dtype) { return item_size(dtype) == 8 ? 8 : 4; }
+
+/// Defines what sort_key.k needs for elements of a dtype.
+void define_key(KernelCall& call, DType dtype, bool descending) {
+  call.set("FORM", static_cast<int64_t>(form_of(dtype)), 2).set("DESCENDING", descending, 1);
+  call.set("BITS", static_cast<int64_t>(8 * item_size(dtype)), 7);
+  call.set("IS_BFLOAT", dtype == DType::bfloat16, 1);
+  call.set_text("WORD", word_of(item_size(dtype))).set_text("KEY", word_of(key_size_of(dtype)));
+  call.set_text("INFINITY_BITS", infinity_of(dtype));
+}
+
 /// Keys and places of all lines, in one order.
 struct Ordered {
   Scratch keys, places;
@@ -78,25 +89,28 @@ struct Sort {
         lines(views, dim, traits, false),
         as_int32(lines.fits_int32() && lines.lines() * lines.length() <= int64_t{1} << 29) {}
 
-  size_t key_size() const { return item_size(input.dtype) == 8 ? 8 : 4; }
+  size_t key_size() const { return key_size_of(input.dtype); }
   int64_t chunk() const { return traits.is_cpu ? 64 : 16; }  // divides 2 * kRun
 
   /// Queues `per_line` items for each line.
   void launch(Kind kind, const Ordered* from, const Ordered* to, int64_t per_line, int64_t run,
               int64_t wanted) {
-    const bool is_merge = kind == Kind::merge;  // one kernel for all dtypes of a size of key
-    const bool reads_keys = kind == Kind::runs;
-    const size_t bytes = is_merge ? key_size() : item_size(input.dtype);
+    // Keys alone matter to a merge, and nothing of them to what comes after.
+    const bool is_merge = kind == Kind::merge;
+    const DType words = item_size(input.dtype) == 1   ? DType::uint8
+                        : item_size(input.dtype) == 2 ? DType::uint16
+                        : item_size(input.dtype) == 4 ? DType::uint32
+                                                      : DType::uint64;
+    const DType keys = key_size() == 8 ? DType::uint64 : DType::uint32;
     KernelCall call(Family::sort, op, context, Compute::i64, as_int32);
-    call.set("KIND", static_cast<int64_t>(kind), 2);
-    call.set("FORM", reads_keys ? static_cast<int64_t>(form_of(input.dtype)) : 0, 2);
-    call.set("DESCENDING", reads_keys && descending, 1).set("NAN_WINS", nan_wins, 1);
+    define_key(call,
+               kind == Kind::runs ? input.dtype
+               : is_merge         ? keys
+                                  : words,
+               kind == Kind::runs && descending);
+    call.set("KIND", static_cast<int64_t>(kind), 2).set("NAN_WINS", nan_wins && !is_merge, 1);
     call.set("HAS_VALUES", kind >= Kind::first && out.data != nullptr, 1);
-    call.set("BITS", static_cast<int64_t>(8 * bytes), 7);
-    call.set("IS_BFLOAT", reads_keys && input.dtype == DType::bfloat16, 1);
     call.set("RUN", kRun, 7).set("CHUNK", chunk(), 7);
-    call.set_text("WORD", word_of(bytes)).set_text("KEY", word_of(key_size()));
-    call.set_text("INFINITY_BITS", reads_keys ? infinity_of(input.dtype) : "0");
     lines.specialise(call);
     call.add(out).add(indices).add(input);
     for (const Ordered* one : {from, to}) {
@@ -106,7 +120,7 @@ struct Sort {
     const int64_t items = lines.lines() * per_line;
     call.add_index(items).add_index(per_line).add_index(run).add_index(wanted);
     lines.add_to(call);
-    call.run({lines_k, sort_k}, items, group_size_for(traits, items));
+    call.run({lines_k, sort_key_k, sort_k}, items, group_size_for(traits, items));
   }
 
   /// Sorts all lines and queues `kind`, which takes what is wanted of them.
@@ -145,6 +159,18 @@ void run_nth(const Context& context, const TensorView& input, int dim, int64_t p
   Sort sort("nth", context, input, dim, out, indices);
   sort.nan_wins = nan_wins && is_floating(input.dtype);
   sort.run(Kind::nth, 1, position);
+}
+
+void run_search(const Context& context, const TensorView& sorted, const TensorView& values,
+                bool right, const TensorView& out) {
+  if (out.numel == 0) return;
+  constexpr int64_t kMostShort = int64_t{1} << 30;
+  KernelCall call(Family::search, "searchsorted", context, Compute::i64,
+                  sorted.numel < kMostShort && values.numel < kMostShort);
+  define_key(call, sorted.dtype, false);
+  call.set("RIGHT", right, 1).add(out).add(sorted).add(values);
+  call.add_index(out.numel).add_index(values.sizes[1]).add_index(sorted.sizes[1]);
+  call.run({sort_key_k, search_k}, out.numel, group_size_for(call.traits(), out.numel));
 }
 
 }  // namespace ebb::devices

@@ -1,4 +1,5 @@
-// ebb/devices/common/sort.h -- sorts along a dim and the n-th element: kernels/sort.k.
+// ebb/devices/common/sort.h -- sorts along a dim, the n-th element, and searches in what is
+// sorted: kernels/sort.k and search.k.
 #pragma once
 
 #include "ebb/kernels/tensor_view.h"
@@ -10,5 +11,7 @@ void run_sort(const kernels::Context& context, const kernels::TensorView& input,
 void run_nth(const kernels::Context& context, const kernels::TensorView& input, int dim,
              int64_t position, bool nan_wins, const kernels::TensorView& out,
              const kernels::TensorView& indices);
+void run_search(const kernels::Context& context, const kernels::TensorView& sorted,
+                const kernels::TensorView& values, bool right, const kernels::TensorView& out);
 
 }  // namespace ebb::devices

@@ -43,6 +43,7 @@ enum class Family : uint8_t {
   row_norm,
   scan,
   scatter,
+  search,
   softmax,
   sort,
 };

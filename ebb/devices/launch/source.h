@@ -35,7 +35,9 @@ extern const std::string_view reduce_k;
 extern const std::string_view row_norm_k;
 extern const std::string_view scan_k;
 extern const std::string_view scatter_k;
+extern const std::string_view search_k;
 extern const std::string_view softmax_k;
 extern const std::string_view sort_k;
+extern const std::string_view sort_key_k;
 
 }  // namespace ebb::devices

@@ -175,3 +175,20 @@ def test_a_wrong_index_by_tensors_is_told_later(wrong, opencl):
         ebb.synchronize(opencl)
     assert str(found.value).partition("\n")[0] == str(expected.value)
     ebb.synchronize(opencl)
+
+
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES.split())
+def test_where_values_would_be_inserted(dtype, right, opencl):
+    line = ebb.sort(numbers((100,), dtype))[0]
+    values, lines = numbers((7, 30), dtype), ebb.sort(numbers((7, 50), dtype), 1)[0]
+    for device in ("cpu", opencl):
+        found = [
+            ebb.searchsorted(line.to(device), values.to(device), right=right),
+            ebb.searchsorted(lines.to(device), values.to(device), right=right),
+            ebb.searchsorted(line[:0].to(device), values.to(device), right=right),
+            ebb.bucketize(values.t().to(device), line.to(device), right=right),
+        ]
+        if device == "cpu":
+            wanted = [one.tolist() for one in found]
+    assert [one.tolist() for one in found] == wanted
