@@ -157,3 +157,24 @@ def test_results_are_the_same_bits_every_time(opencl):
 
     first = results()
     assert all(ebb.equal(results(), first) for _ in range(3))
+
+
+@pytest.mark.parametrize(
+    ("mode", "options"),
+    [
+        ("nearest", {}),
+        ("nearest-exact", {}),
+        ("area", {}),
+        ("bilinear", {}),
+        ("bilinear", {"align_corners": True}),
+        ("bilinear", {"antialias": True}),
+        ("bicubic", {}),
+        ("bicubic", {"antialias": True}),
+    ],
+    ids=str,
+)
+def test_images_in_other_sizes_are_those_of_the_cpu(mode, options, opencl):
+    x = ebb.rand(2, 3, 7, 6)
+    for size in ([14, 3], [5, 12]):
+        found = functional.interpolate(x.to(opencl), size, mode=mode, **options)
+        ebb.testing.assert_close(found.cpu(), functional.interpolate(x, size, mode=mode, **options))

@@ -119,9 +119,9 @@ def _nearest(old: int, new: int, scale: float | Fraction, is_exact: bool) -> Ten
 def _linear(input: Tensor, dim: int, old: int, places: Tensor) -> Tensor:
     """Return the input at places between its elements."""
     low = places.floor().clamp(max=old - 1)
-    share = (places - low).clamp(max=1.0).to(input.dtype)
+    share = (places - low).clamp(max=1.0).to(input.dtype).to(input.device)
     share = share.reshape((len(places), *[1] * (input.ndim - 1 - dim)))
-    below = low.to(_C.int64)
+    below = low.to(_C.int64).to(input.device)
     first = input.index_select(dim, below)
     return first * (1 - share) + input.index_select(dim, (below + 1).clamp(max=old - 1)) * share
 
@@ -174,9 +174,11 @@ def _smooth_taps(mode: str, old: int, new: int, scale: float) -> tuple[Tensor, T
 def _weighted(input: Tensor, dim: int, taps: Tensor, weights: Tensor) -> Tensor:
     """Return sums of elements along ``dim``, each with its weight."""
     sizes = (weights.shape[0], *[1] * (input.ndim - 1 - dim))
+    taps = taps.to(input.device)
+    weights = weights.to(input.dtype).to(input.device)
     total = None
     for tap in range(taps.shape[1]):
-        share = weights[:, tap].to(input.dtype).reshape(sizes)
+        share = weights[:, tap].reshape(sizes)
         part = input.index_select(dim, taps[:, tap]) * share
         total = part if total is None else total + part
     return total
@@ -227,7 +229,8 @@ def interpolate(
         enumerate(scales, 2), key=lambda entry: entry[1][1] / entry[1][0]
     ):
         if mode not in LINEAR_NDIM:
-            input = input.index_select(dim, _nearest(old, new, scale, mode == "nearest-exact"))
+            shown = _nearest(old, new, scale, mode == "nearest-exact")
+            input = input.index_select(dim, shown.to(input.device))
             continue
         step = float(scale)
         if align_corners:
