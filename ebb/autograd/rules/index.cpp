@@ -40,7 +40,9 @@ Tensor numbered(const Tensor& index) {
 
 /// `grad` where `stays`, a bool tensor that broadcasts to it from the front, is true; else 0.
 Tensor kept_where(const Tensor& grad, const Tensor& stays) {
-  const bool is_all = is_meta(stays) || sum(stays).item<int64_t>() == stays.numel();
+  if (is_meta(stays)) return grad;
+  // A device would have to be waited for.
+  const bool is_all = is_on_host(stays) && sum(stays).item<int64_t>() == stays.numel();
   return is_all ? grad : where(stays, grad, 0);
 }
 

@@ -69,6 +69,8 @@ def test_indexing_by_tensors_of_the_device_waits_for_nothing(opencl):
     before = waits()
     picked = x.index_select(0, index.reshape(-1)).sum() + x.gather(1, index % 4).sum()
     picked = picked + F.embedding(index, x, padding_idx=0).sum() + F.one_hot(index, 5).sum()
+    picked = picked + x.scatter(1, index % 4, x[:2, :2]).sum()
+    picked = picked + x.index_copy(0, index.reshape(-1), x[:4] * 2).sum()
     picked.backward()
     with ebb.no_grad():
         x.index_add_(0, index.reshape(-1), ebb.ones(4, 4).to(opencl))
