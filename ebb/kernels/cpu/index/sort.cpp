@@ -8,7 +8,9 @@
 #include "ebb/kernels/tables/sort.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <type_traits>
 
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"
@@ -186,13 +188,10 @@ void nth_kernel(const Context&, const TensorView& input, int dim, int64_t positi
   nth_of_lines<WideItem>(set, position, nan_wins);
 }
 
-/// How many elements of a sorted line come before a place: those of a key below `key`, or no
-/// greater. Without branches, half of which would be guessed wrong.
-template <bool right, typename T>
-int64_t count_before(const T* line, int64_t count, KeyOf<T> key) {
-  const auto stays_before = [key](T element) {
-    return right ? key_of(element) <= key : key_of(element) < key;
-  };
+/// How many elements of a sorted line, NaN last, stay before a place: the first of them do. Without
+/// branches, half of which would be guessed wrong.
+template <typename T, class StaysBefore>
+int64_t count_before(const T* line, int64_t count, StaysBefore stays_before) {
   int64_t first = 0;
   while (count > 1) {
     const int64_t half = count / 2;
@@ -200,6 +199,21 @@ int64_t count_before(const T* line, int64_t count, KeyOf<T> key) {
     count -= half;
   }
   return first + (count == 1 && stays_before(line[first]) ? 1 : 0);
+}
+
+/// How many elements come before `value`, or are no greater if `right`.
+template <bool right, typename T>
+int64_t count_below(const T* line, int64_t count, T value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    // As numbers, which takes less than by their keys, and NaN does not stay before a number.
+    if (!std::isnan(value)) {
+      return count_before(line, count,
+                          [value](T one) { return right ? one <= value : one < value; });
+    }
+  }
+  const auto key = key_of(value);
+  return count_before(line, count,
+                      [key](T one) { return right ? key_of(one) <= key : key_of(one) < key; });
 }
 
 /// Lines of `sorted` are used again for each line of values, or one for all.
@@ -215,9 +229,8 @@ void search_kernel(const Context&, const TensorView& sorted, const TensorView& v
       const T* const line = lines + i / width * count;
       const int64_t last = std::min(end, (i / width + 1) * width);
       for (; i < last; ++i) {
-        const auto key = key_of(wanted[i]);
-        places[i] =
-            right ? count_before<true>(line, count, key) : count_before<false>(line, count, key);
+        places[i] = right ? count_below<true>(line, count, wanted[i])
+                          : count_below<false>(line, count, wanted[i]);
       }
     }
   });
