@@ -1,9 +1,10 @@
 # benchmarks/python/breadth.py -- how fast ops of every kind are beside PyTorch's, by size.
 #
 # Question: is any op slower than PyTorch's, small, medium or large? Two processes, one per library,
-# take turns at each case on one thread: a sample is the least of some calls by the thread's own
-# clock, so that what else runs does not count, and a case's figure is the median of its rounds.
-"""Usage: python breadth.py --peer PYTHON [--rounds N] [--only WORD] [--json FILE].
+# take turns at each case: a sample is the least of some calls, and a case's figure is the median of
+# its rounds. On one thread the clock is the thread's own, so that what else runs does not count; on
+# more it is the wall's, and the machine should have nothing else to do.
+"""Usage: python breadth.py --peer PYTHON [--rounds N] [--threads N] [--only WORD] [--json FILE].
 
 Prints per case the microseconds of ebb and of PyTorch and how many times faster ebb is, then the
 geometric mean of each kind and of all, and the cases below 0.8. PYTHON is one that imports torch.
@@ -180,40 +181,41 @@ class Cases:
         }[name]
 
 
-def best_call(run: Callable[[], Any], budget: float = 0.02) -> float:
+def best_call(run: Callable[[], Any], clock: Callable[[], float], budget: float = 0.02) -> float:
     """Return the seconds of one call: the least of five groups of calls."""
     run()
-    start = time.thread_time()
+    start = clock()
     run()
-    once = max(time.thread_time() - start, 1e-7)
+    once = max(clock() - start, 1e-7)
     calls = max(1, min(1000, int(budget / 5 / once)))
     least = math.inf
     for _ in range(5 if once < budget else 2):
-        start = time.thread_time()
+        start = clock()
         for _ in range(calls):
             run()
-        least = min(least, (time.thread_time() - start) / calls)
+        least = min(least, (clock() - start) / calls)
     return least
 
 
-def serve(library: str) -> None:
+def serve(library: str, threads: int) -> None:
     """Answer each line `name<tab>size` of the input with the seconds of one call."""
     module = importlib.import_module(library)
-    module.set_num_threads(1)
+    module.set_num_threads(threads)
+    clock = time.thread_time if threads == 1 else time.perf_counter
     made: dict[str, Callable[[], Any]] = {}
     with module.no_grad():
         for line in sys.stdin:
             if line not in made:
                 made.clear()
                 made[line] = Cases(module).make(*line.rstrip("\n").split("\t"))
-            print(best_call(made[line]), flush=True)
+            print(best_call(made[line], clock), flush=True)
 
 
 class Worker:
     """A process with one of the libraries."""
 
-    def __init__(self, python: str, library: str):
-        command = [python, __file__, "--serve", library]
+    def __init__(self, python: str, library: str, threads: int):
+        command = [python, __file__, "--serve", library, "--threads", str(threads)]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
 
@@ -225,9 +227,11 @@ class Worker:
         return float(self.process.stdout.readline())
 
 
-def measured(peer: str, rounds: int, only: str) -> Iterator[tuple[str, str, float, float]]:
+def measured(
+    peer: str, rounds: int, threads: int, only: str
+) -> Iterator[tuple[str, str, float, float]]:
     """Yield name, size, and the seconds of ebb and of PyTorch."""
-    workers = [Worker(sys.executable, "ebb"), Worker(peer, "torch")]
+    workers = [Worker(sys.executable, "ebb", threads), Worker(peer, "torch", threads)]
     for name in KINDS:
         for size in SIZES:
             if only in f"{name} {size}":
@@ -245,18 +249,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peer", default="build/peers/bin/python")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--only", default="")
     parser.add_argument("--json")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        serve(options.serve)
+        serve(options.serve, options.threads)
         return
     found = []
     print(
         "| op | size | ebb, us | PyTorch, us | times faster |\n| --- | --- | ---: | ---: | ---: |"
     )
-    for name, size, ebb, other in measured(options.peer, options.rounds, options.only):
+    for name, size, ebb, other in measured(
+        options.peer, options.rounds, options.threads, options.only
+    ):
         found.append((name, size, other / ebb))
         print(
             f"| {name} | {size} | {ebb * 1e6:.2f} | {other * 1e6:.2f} | {other / ebb:.2f} |",
