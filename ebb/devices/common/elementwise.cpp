@@ -48,6 +48,7 @@ struct Call {
   bool as_int32;
   bool is_dense;
   uint32_t group_size;
+  int64_t run;  // elements of an item
 };
 
 SpecKey key_of(const Call& call, int device) {
@@ -68,6 +69,7 @@ Recipe recipe_of(const Call& call) {
   source += define("NAME", entry);
   source += define("INDEX", call.as_int32 ? "i32" : "i64");
   source += define("RANK", str(call.is_dense ? 0 : call.nest.rank()));
+  source += define("RUN", str(call.run));
   source += define("OPERANDS", str(call.operands.size()));
   source += define("OUT", text_of(call.out.dtype));
   for (size_t one = 0; one < call.operands.size(); ++one) {
@@ -95,6 +97,13 @@ void check_dtypes(const Call& call, const Context& context) {
   }
 }
 
+/// Each takes a run of elements along the innermost dim.
+int64_t items_of(const Call& call) {
+  const int64_t count = call.nest.numel();
+  const int64_t inner = call.is_dense ? count : call.nest.size(call.nest.rank() - 1);
+  return count / inner * ((inner + call.run - 1) / call.run);
+}
+
 void launch(const Call& call, Kernel& kernel, const Context& context) {
   Argument arguments[kMostElementwise + 3];
   Number numbers[kMostElementwise];
@@ -115,7 +124,8 @@ void launch(const Call& call, Kernel& kernel, const Context& context) {
     add(numbers[one].bytes, item_size(call.work.compute));
   }
   if (!call.is_dense) add(packed, call.nest.pack(call.as_int32, packed));
-  const Grid grid{(count + call.group_size - 1) / call.group_size, call.group_size};
+  const int64_t items = items_of(call);
+  const Grid grid{(items + call.group_size - 1) / call.group_size, call.group_size};
   driver().launch(context, call.work.op, kernel, grid, {arguments, used});
 }
 
@@ -134,10 +144,12 @@ void run_elementwise(const Elementwise& work, const Context& context, const Tens
                      std::span<const TensorView* const> operands) {
   if (out.numel == 0) return;
   const int device = context.device.index;
-  Call call{work, out, operands, nest_of(out, operands), true, true, 0};
+  const Traits& traits = driver().traits(device);
+  // On a CPU a group is a few thousand elements, on one core.
+  Call call{work, out, operands, nest_of(out, operands), true, true, traits.group_size, 1};
+  if (traits.is_cpu) call.group_size = 16, call.run = 1024;
   call.is_dense = call.nest.is_dense();
   call.as_int32 = call.nest.fits_int32();
-  call.group_size = driver().traits(device).group_size;
   check_dtypes(call, context);
   Kernel& kernel =
       kernel_of(key_of(call, device), work.op, device, [&] { return recipe_of(call); });

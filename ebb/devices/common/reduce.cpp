@@ -31,6 +31,7 @@ struct Plan {
   uint32_t group_size = 1;
   uint32_t lanes = 1;
   uint32_t chains = 1;
+  uint32_t columns = 1;  // rows of an item that lie side by side
   int64_t rows = 0;
   int64_t total = 0;  // elements of a row
   int64_t parts = 1;
@@ -52,6 +53,22 @@ Shapes split(const TensorView& input, const TensorView& out) {
   return shapes;
 }
 
+/// Whether rows lie side by side, and their own elements far from each other.
+bool has_columns(const Plan& plan) {
+  constexpr int64_t kFewest = 8;
+  const int last = plan.kept.rank() - 1;
+  const int own = plan.reduced.rank() - 1;
+  return last >= 0 && own >= 0 && plan.kept.stride(1, last) == 1 &&
+         plan.reduced.stride(0, own) != 1 && plan.kept.size(last) >= kFewest;
+}
+
+/// How many items the rows are shared among, apart from parts.
+int64_t shares_of(const Plan& plan) {
+  if (plan.columns == 1) return plan.rows;
+  const int64_t side = plan.kept.size(plan.kept.rank() - 1);
+  return plan.rows / side * ((side + plan.columns - 1) / plan.columns);
+}
+
 Plan plan_of(const TensorView& input, const TensorView& out, const TensorView& given,
              const Traits& traits) {
   const Shapes shapes = split(input, out);
@@ -63,11 +80,13 @@ Plan plan_of(const TensorView& input, const TensorView& out, const TensorView& g
   plan.is_dense = plan.reduced.is_dense();
   plan.as_int32 = plan.kept.fits_int32() && plan.reduced.fits_int32();
   plan.chains = traits.is_cpu ? 32 : 4;
+  if (traits.is_cpu && has_columns(plan)) plan.columns = 64;
+  const int64_t shares = shares_of(plan);
   const int64_t wanted = int64_t{traits.units} * (traits.is_cpu ? 4 : 8);  // groups
   const int64_t most_parts = std::clamp<int64_t>(plan.total / kLeastPart, 1, 1024);
-  plan.parts = std::clamp<int64_t>(wanted / std::max<int64_t>(plan.rows, 1), 1, most_parts);
+  plan.parts = std::clamp<int64_t>(wanted / std::max<int64_t>(shares, 1), 1, most_parts);
   plan.length = std::max<int64_t>((plan.total + plan.parts - 1) / plan.parts, 1);
-  const int64_t slots = plan.rows * plan.parts;
+  const int64_t slots = shares * plan.parts;
   if (traits.is_cpu) {
     plan.lanes = 1;
     plan.group_size = slots >= wanted * 64 ? 64 : slots >= wanted * 8 ? 8 : 1;
@@ -93,7 +112,7 @@ void specialise(KernelCall& call, const Reduction& work, const Plan& plan, const
   call.set("NUMBER", work.number, 8).set("IN", launch.in_type).set("OUT", launch.out_type);
   call.set("RANK", plan.kept.rank(), 6).set("REDUCED_RANK", std::max(plan.reduced.rank(), 1), 6);
   call.set("REDUCED_DENSE", plan.is_dense, 1);
-  call.set("LANES", plan.lanes, 12).set("WIDE", plan.chains, 6);
+  call.set("LANES", plan.lanes, 12).set("WIDE", plan.chains, 6).set("COLUMNS", plan.columns, 7);
   call.set("IS_FIRST", launch.is_first, 1).set("IS_LAST", launch.is_last, 1);
   call.set("HAS_OTHER", launch.is_first && work.other != nullptr, 1);
   call.set("HAS_GIVEN", launch.is_first && work.given != nullptr, 1);
@@ -121,7 +140,7 @@ void launch(const Reduction& work, const Context& context, const Plan& plan, con
   }
   call.add_number(work.parameter).add_number(work.divisor).add_bytes({reduced, reduced_bytes});
   if (plan.kept.rank() > 0) call.add_bytes({kept, plan.kept.pack(plan.as_int32, kept)});
-  call.run({reduce_k}, plan.rows * plan.parts * plan.lanes, plan.group_size);
+  call.run({reduce_k}, shares_of(plan) * plan.parts * plan.lanes, plan.group_size);
 }
 
 constexpr DType dtype_of_compute(Compute compute) {

@@ -3,7 +3,8 @@
 // What both define: EBB_KERNEL(name) EBB_FUNCTION EBB_GLOBAL EBB_LOCAL, the place of a work item
 // (EBB_ITEM over all, EBB_LOCAL_ITEM in its group, EBB_GROUP), EBB_BARRIER, the storage types b8 u8
 // .. f64 and the integers u32 i64 ... EBB_FLOAT64 is defined where the device has doubles.
-// EBB_FUSED begins a block in which a product and a sum may be rounded as one.
+// EBB_FUSED begins a block in which a product and a sum may be rounded as one. EBB_STEPS_ALONE before
+// a loop: no step reads what another one writes.
 #ifdef EBB_FLOAT64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
@@ -19,6 +20,12 @@
 #define EBB_GROUP() get_group_id(0)
 #define EBB_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define EBB_FUSED _Pragma("OPENCL FP_CONTRACT ON")
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wpass-failed"  // a loop that stays as it is needs no warning
+#define EBB_STEPS_ALONE _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define EBB_STEPS_ALONE
+#endif
 
 typedef uchar b8;
 typedef uchar u8;

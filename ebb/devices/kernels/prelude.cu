@@ -12,6 +12,7 @@
 #define EBB_GROUP() blockIdx.x
 #define EBB_BARRIER() __syncthreads()
 #define EBB_FUSED  // the compiler's own way
+#define EBB_STEPS_ALONE
 #define EBB_FLOAT64
 
 typedef unsigned char b8;
