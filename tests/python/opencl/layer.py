@@ -39,6 +39,10 @@ class Layer:
     def forget_failures(self):
         self._library.layer_forget_failures()
 
+    def set_idle(self, is_idle):
+        """Say whether launches return at once and do nothing."""
+        self._library.layer_set_idle(int(is_idle))
+
     def live(self, kind):
         return self._library.layer_live(kind.encode())
 
