@@ -40,3 +40,22 @@ def wheel(tmp_path_factory) -> Path:
     run("tools/wheel/build.sh", folder, env=os.environ | {"PYTHON": sys.executable})
     (file,) = folder.iterdir()
     return file
+
+
+def install_beside_numpy(wheel: Path, folder: Path) -> None:
+    """Make a virtual environment with a wheel and NumPy, without pip."""
+    run(sys.executable, "-m", "venv", "--without-pip", folder)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python"]
+    run(*pip, folder / "bin/python", "install", "--no-index", "--no-deps", wheel)
+    import numpy
+
+    packages = Path(numpy.__file__).parents[1]
+    (target,) = folder.glob("lib/python*/site-packages")
+    for name in ("numpy", "numpy.libs"):
+        (target / name).symlink_to(packages / name)
+
+
+def run_isolated(environment, script, *arguments) -> str:
+    """Run a script in the environment, where nothing of the caller's settings is seen."""
+    python = environment / "bin/python"
+    return run(python, "-I", "-c", script, *arguments, cwd="/", env={"HOME": "/nonexistent"})

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.conftest import ROOT, run
+from tests.packaging.conftest import ROOT, install_beside_numpy, run, run_isolated
 
 MIB = 1 << 20
 
@@ -47,22 +47,8 @@ print("\\n".join(sorted(maps)))
 def environment(wheel, tmp_path_factory) -> Path:
     """Return a virtual environment with this wheel and NumPy, without pip."""
     folder = tmp_path_factory.mktemp("environment")
-    run(sys.executable, "-m", "venv", "--without-pip", folder)
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python"]
-    run(*pip, folder / "bin/python", "install", "--no-index", "--no-deps", wheel)
-    import numpy
-
-    packages = Path(numpy.__file__).parents[1]
-    (target,) = folder.glob("lib/python*/site-packages")
-    for name in ("numpy", "numpy.libs"):
-        (target / name).symlink_to(packages / name)
+    install_beside_numpy(wheel, folder)
     return folder
-
-
-def run_isolated(environment, script, *arguments) -> str:
-    """Run a script in the environment, where nothing of the caller's settings is seen."""
-    python = environment / "bin/python"
-    return run(python, "-I", "-c", script, *arguments, cwd="/", env={"HOME": "/nonexistent"})
 
 
 def test_the_wheel_runs_where_only_numpy_is(environment, tmp_path):
@@ -195,6 +181,29 @@ def test_a_source_package_builds_by_the_same_back_end(tmp_path):
     assert made <= {"build/release/python/ebb/viz/page/layout.wasm"}
     assert "Requires-Python: >=3.10" in metadata
     assert re.findall(r"Requires-Dist: (.*)", metadata) == ["numpy>=1.26"]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(5400)
+def test_a_wheel_of_the_source_package_runs(tmp_path):
+    """The build folder and the headers are those of a release build, so that ccache serves it."""
+    run("tools/wheel/sdist.sh", tmp_path, env=os.environ | {"PYTHON": sys.executable})
+    with tarfile.open(next(tmp_path.iterdir())) as archive:
+        archive.extractall(tmp_path)
+    options = ("EBB_PCH", "EBB_WARNINGS_AS_ERRORS")
+    settings = ("build-dir=build/release", *(f"cmake.define.{one}=ON" for one in options))
+    run(
+        *(sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "."),
+        *("--no-build-isolation", "--no-deps", "--no-index", "--wheel-dir", tmp_path),
+        *(f"--config-settings={one}" for one in settings),
+        cwd=tmp_path / "ebb-0.1.0",
+        env=os.environ | {"CXX": "g++", "CMAKE_GENERATOR": "Ninja"},
+        timeout=5400,
+    )
+    (wheel,) = tmp_path.glob("ebb-*.whl")
+    install_beside_numpy(wheel, tmp_path / "environment")
+    package, *_ = run_isolated(tmp_path / "environment", SCRIPT, tmp_path / "w.safetensors").split()
+    assert package.startswith(str(tmp_path / "environment"))
 
 
 def test_making_a_wheel_leaves_the_build_folder_as_it_was(wheel):
