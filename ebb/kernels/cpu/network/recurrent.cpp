@@ -10,7 +10,7 @@
 
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/kernels/cpu/each_target.h"
-#include "ebb/kernels/cpu/network/recurrent-inl.h"
+#include "ebb/kernels/cpu/network/recurrent_cells-inl.h"
 #include "ebb/kernels/cpu/network/recurrent_scan-inl.h"
 #include "ebb/kernels/tables/gru_scan.h"
 #include "ebb/kernels/tables/gru_scan_backward.h"

@@ -17,7 +17,7 @@
 #include "ebb/core/runtime/allocator.h"
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/gemm/gemm.h"
-#include "ebb/kernels/cpu/network/recurrent-inl.h"
+#include "ebb/kernels/cpu/network/recurrent_cells-inl.h"
 #include "ebb/kernels/cpu/network/recurrent_weight-inl.h"
 #include "ebb/kernels/cpu/simd/memory-inl.h"
 #include "ebb/kernels/signatures_recurrent.h"

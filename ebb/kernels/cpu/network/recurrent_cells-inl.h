@@ -1,15 +1,15 @@
-// ebb/kernels/cpu/network/recurrent-inl.h -- what recurrent cells do with one row of gates,
+// ebb/kernels/cpu/network/recurrent_cells-inl.h -- what recurrent cells do with one row of gates,
 // vectorised.
 //
 // A row holds the gates of one sequence at one time, `units` of each kind side by side. A product
 // with the weight has only the `width` units of a block side by side; so a cell does some of the
 // units, its pointers at the first of them. S is what a layer's tensors hold, T = LaneOf<S> what is
 // computed in. Included once per target (see each_target.h).
-#if defined(EBB_KERNELS_CPU_RECURRENT_INL_H) == defined(HWY_TARGET_TOGGLE)
-#ifdef EBB_KERNELS_CPU_RECURRENT_INL_H
-#undef EBB_KERNELS_CPU_RECURRENT_INL_H
+#if defined(EBB_KERNELS_CPU_RECURRENT_CELLS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef EBB_KERNELS_CPU_RECURRENT_CELLS_INL_H
+#undef EBB_KERNELS_CPU_RECURRENT_CELLS_INL_H
 #else
-#define EBB_KERNELS_CPU_RECURRENT_INL_H
+#define EBB_KERNELS_CPU_RECURRENT_CELLS_INL_H
 #endif
 
 #include "ebb/kernels/cpu/simd/math-inl.h"
