@@ -10,6 +10,9 @@ device(type='cpu')
 
 from __future__ import annotations
 
+import atexit
+import os
+import sys
 from _thread import _local
 
 from ebb import _C
@@ -279,3 +282,16 @@ def get_device_module(device: _C.device | str | None = None) -> object:
     if found is None:
         raise _C.ValueError(f"get_device_module: {type_} has no module")
     return found
+
+
+def _finish() -> None:
+    """Wait for all devices while what they run on is there: PoCL compiles on threads of its own."""
+    for one in _C.devices():
+        try:
+            _C._synchronize_device(one)
+        except Exception:  # of work that nobody waited for
+            sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+
+
+atexit.register(_finish)
+os.register_at_fork(after_in_child=lambda: atexit.unregister(_finish))  # a child has no devices

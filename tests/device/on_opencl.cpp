@@ -57,6 +57,15 @@ void release(NativeStream stream) {
   holds.erase(held);
 }
 
+/// Kernels that PoCL's threads still compile need LLVM's objects, which go when main() has
+/// returned.
+class Finish : public ::testing::Environment {
+  void TearDown() override {
+    synchronize(sim().first);
+    synchronize(sim().second);
+  }
+};
+
 }  // namespace
 
 const Sim& sim() {
@@ -92,5 +101,6 @@ int main(int count, char** arguments) {
   setenv("EBB_KERNEL_CACHE", EBB_KERNEL_CACHE_FOLDER, 1);
   GTEST_FLAG_SET(filter, ebb::all_others());
   ::testing::InitGoogleTest(&count, arguments);
+  ::testing::AddGlobalTestEnvironment(new ebb::Finish());
   return RUN_ALL_TESTS();
 }

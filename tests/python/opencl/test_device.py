@@ -14,16 +14,20 @@ from tests.python.opencl.conftest import DEVICE, TYPE, opencl_only
 RNG = np.random.default_rng(5)
 
 
-def run_script(code, **variables):
-    """What a fresh process prints; its programs are compiled anew unless a folder is named."""
-    environment = {**os.environ, "EBB_KERNEL_FALLBACK": "0", **variables}
-    done = subprocess.run(
+def finished(code, **variables):
+    """A fresh process that ran code; its programs are compiled anew unless a folder is named."""
+    return subprocess.run(
         [sys.executable, "-c", "import ebb\n" + code.replace('"opencl', f'"{TYPE}')],
         capture_output=True,
         text=True,
         timeout=120,
-        env=environment,
+        env={**os.environ, "EBB_KERNEL_FALLBACK": "0", **variables},
     )
+
+
+def run_script(code, **variables):
+    """What a fresh process prints that has no complaint."""
+    done = finished(code, **variables)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout.split()
 
@@ -232,3 +236,13 @@ if child == 0:
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), (x + 1).sum().item())
 """
     assert run_script(script) == ["7", "6.0"]
+
+
+def test_a_program_may_end_while_its_kernels_are_compiled(opencl, tmp_path):
+    run_script('(ebb.ones(3, device="opencl") + 1).exp().tanh()', POCL_CACHE_DIR=str(tmp_path))
+
+
+def test_a_failure_that_nobody_waited_for_is_told_at_the_end(opencl):
+    code = 'x = ebb.ones(3, device="opencl")\nx.index_select(0, ebb.tensor([7]).to("opencl"))'
+    done = finished(code)
+    assert done.returncode == 0 and "IndexError: index_select: " in done.stderr
