@@ -113,6 +113,7 @@ def sensible(rng, parameter):
     return rng.choice(choices)(rng) if choices else tensor(rng)
 
 
+WORDS = ("mean", "sum", "none", "a", "0")
 BY_TYPE = {
     "Tensor": tensor,
     "Sequence|Ints|list|Iterable|tuple": lambda rng: rng.choice(
@@ -121,7 +122,7 @@ BY_TYPE = {
     "int|Number|Ints": lambda rng: rng.choice((0, 1, 2, 3)),
     "float": lambda rng: rng.choice((0.1, 0.5, 1.0)),
     "bool": lambda rng: rng.random() < 0.5,
-    "str": lambda rng: rng.choice(("mean", "sum", "none", "a", "0")),
+    "str": lambda rng: rng.choice(WORDS),
     "None": lambda rng: None,
     "dtype": lambda rng: ebb.float32,
     "device": lambda rng: "cpu",

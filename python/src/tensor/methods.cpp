@@ -211,9 +211,10 @@ PyObject* to_cpu(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
     return tensor.device() == Device{} ? Py_NewRef(self) : moved(self, {}, tensor.dtype());
   };
   if (count == 0 && names == nullptr) return guarded(on_host);
-  return guarded_call(cpu_spec, {self, args, count, names}, [&](const Arguments& arguments) {
-    return arranged(Ref(on_host()), arguments.optional_text(1));
-  });
+  return renamed(
+      "cpu", guarded_call(cpu_spec, {self, args, count, names}, [&](const Arguments& arguments) {
+        return arranged(Ref(on_host()), arguments.optional_text(1));
+      }));
 }
 
 /// record_stream(id): see Stream in ebb/_devices.py.

@@ -108,3 +108,5 @@ def test_what_is_no_format_is_refused():
         ebb.ones(2).is_contiguous(memory_format="rows")
     with pytest.raises(ebb.ShapeError, match="this memory_format needs 4 dims, got shape"):
         ebb.ones(2).to(memory_format=ebb.channels_last)
+    with pytest.raises(ebb.errors.ValueError, match=r"^cpu: memory_format needs contiguous_format"):
+        ebb.ones(2).cpu(memory_format="rows")
