@@ -73,6 +73,29 @@ HWY_INLINE void turn_square([[maybe_unused]] D d, V* rows) {
   }
 }
 
+/// Turns pairs of lines, some at a time of as many lines, and returns how many of each line. Row k
+/// of the square at a lane and a place is read at from(lane, place, k) and written at to(lane,
+/// place, k).
+template <class D, class From, class To>
+HWY_INLINE int64_t turn_squares(D d, int64_t some, int64_t lanes, From from, To to) {
+  const hn::Repartition<uint64_t, D> words;
+  constexpr int64_t kSide = hn::MaxLanes(D()) / 2;
+  int64_t i = 0;
+  for (; i + kSide <= some; i += kSide) {
+    for (int64_t lane = 0; lane < lanes; lane += kSide) {
+      hn::Vec<decltype(words)> rows[kSide];
+      for (int64_t k = 0; k < kSide; ++k) {
+        rows[k] = hn::BitCast(words, hn::LoadU(d, from(lane, i, k)));
+      }
+      turn_square(words, rows);
+      for (int64_t k = 0; k < kSide; ++k) {
+        hn::StoreU(hn::BitCast(d, rows[k]), d, to(lane, i, k));
+      }
+    }
+  }
+  return i;
+}
+
 /// Whether squares of pairs may be turned: pairs of float32 are words of 64 bits.
 template <class D>
 inline constexpr bool has_words = sizeof(hn::TFromD<D>) == 4 && hn::MaxLanes(D()) >= 4 &&
@@ -142,22 +165,13 @@ class LineReader {
   }
   /// Pairs side by side, some at a time of as many lines; returns how many of each line.
   HWY_INLINE int64_t gather_squares(int64_t begin, int64_t some, int64_t lanes) {
-    const hn::Repartition<uint64_t, D> words;
-    constexpr int64_t kSide = hn::MaxLanes(D()) / 2;
-    int64_t i = 0;
-    for (; i + kSide <= some; i += kSide) {
-      for (int64_t lane = 0; lane < lanes; lane += kSide) {
-        hn::Vec<decltype(words)> rows[kSide];
-        for (int64_t k = 0; k < kSide; ++k) {
-          rows[k] = hn::BitCast(words, hn::LoadU(d_, lines_.at[lane + k] + 2 * (begin + i)));
-        }
-        turn_square(words, rows);
-        for (int64_t k = 0; k < kSide; ++k) {
-          hn::StoreU(hn::BitCast(d_, rows[k]), d_, stage_ + 2 * ((i + k) * lanes + lane));
-        }
-      }
-    }
-    return i;
+    const auto of_lines = [&](int64_t lane, int64_t i, int64_t k) {
+      return lines_.at[lane + k] + 2 * (begin + i);
+    };
+    const auto of_stage = [&](int64_t lane, int64_t i, int64_t k) {
+      return stage_ + 2 * ((i + k) * lanes + lane);
+    };
+    return turn_squares(d_, some, lanes, of_lines, of_stage);
   }
 
   D d_;
@@ -224,22 +238,13 @@ class LineWriter {
     }
   }
   HWY_INLINE int64_t scatter_squares(int64_t begin, int64_t some, int64_t lanes) {
-    const hn::Repartition<uint64_t, D> words;
-    constexpr int64_t kSide = hn::MaxLanes(D()) / 2;
-    int64_t i = 0;
-    for (; i + kSide <= some; i += kSide) {
-      for (int64_t lane = 0; lane < lanes; lane += kSide) {
-        hn::Vec<decltype(words)> rows[kSide];
-        for (int64_t k = 0; k < kSide; ++k) {
-          rows[k] = hn::BitCast(words, hn::LoadU(d_, stage_ + 2 * ((i + k) * lanes + lane)));
-        }
-        turn_square(words, rows);
-        for (int64_t k = 0; k < kSide; ++k) {
-          hn::StoreU(hn::BitCast(d_, rows[k]), d_, lines_.at[lane + k] + 2 * (begin + i));
-        }
-      }
-    }
-    return i;
+    const auto of_lines = [&](int64_t lane, int64_t i, int64_t k) {
+      return lines_.at[lane + k] + 2 * (begin + i);
+    };
+    const auto of_stage = [&](int64_t lane, int64_t i, int64_t k) {
+      return stage_ + 2 * ((i + k) * lanes + lane);
+    };
+    return turn_squares(d_, some, lanes, of_stage, of_lines);
   }
 
   D d_;
