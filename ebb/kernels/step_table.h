@@ -2,7 +2,7 @@
 //
 // The CPU's are plain functions (ebb/kernels/cpu/network/optim.h), which optimizers call for pieces
 // of memory; a device's plug-in fills in a table, and gets each parameter whole. What a null stands
-// for is stepped on the CPU.
+// for is stepped on the CPU. Unscaling of gradients before a step goes the same way.
 #pragma once
 
 #include "ebb/core/base/export.h"
@@ -24,6 +24,11 @@ struct StepTable {
                   const StepOperands&) = nullptr;
   void (*adagrad)(const Context&, const AdagradOptions&, const StepFactors&,
                   const StepOperands&) = nullptr;
+
+  /// Multiplies `count` numbers of a floating dtype that `takes` holds for, end to end, and writes
+  /// 1 to the float32 number `found` if one of them was not finite before; else leaves that alone.
+  void (*unscale)(const Context&, DType, void* data, int64_t count, double factor,
+                  void* found) = nullptr;
 };
 
 /// The table of a backend: filled in when its plug-in is loaded, before anything runs there.

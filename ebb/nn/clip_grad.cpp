@@ -8,13 +8,6 @@
 
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/variable.h"
-#include "ebb/autograd/ops/add.h"
-#include "ebb/autograd/ops/cast.h"
-#include "ebb/autograd/ops/clamp.h"
-#include "ebb/autograd/ops/div.h"
-#include "ebb/autograd/ops/mul.h"
-#include "ebb/autograd/ops/norm.h"
-#include "ebb/autograd/ops/stack.h"
 #include "ebb/core/base/error.h"
 #include "ebb/core/base/location.h"
 #include "ebb/core/runtime/parallel_arrays.h"
@@ -23,13 +16,10 @@
 #include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/sparse.h"
 #include "ebb/kernels/cpu/pointwise/clip.h"
-#include "ebb/kernels/tables/mul.h"
-#include "ebb/kernels/tables/norm.h"
+#include "ebb/nn/queued_grads.h"
 #include "ebb/ops/copy.h"
 #include "ebb/ops/creation.h"
-#include "ebb/ops/fallback.h"
 #include "ebb/ops/impl/copies.h"
-#include "ebb/ops/pointwise.h"
 #include "ebb/ops/prepare.h"
 #include "ebb/ops/sparse.h"
 
@@ -147,54 +137,36 @@ Tensor norm_tensor(const Gradients& gradients, double norm) {
   return ops::full(Shape{}, norm, dtype, device);
 }
 
-// ---- on a device: ops queued there, and nothing waits ----------------------------------------
-
-/// The gradients, if all are strided real ones of one device that has kernels for this; else none.
-std::vector<Tensor> gradients_elsewhere(const std::vector<Tensor>& parameters) {
-  std::vector<Tensor> found;
-  for (const Tensor& parameter : parameters) {
-    if (!parameter.defined()) return {};
-    const Tensor grad = grad_of(parameter);
-    if (!grad.defined()) continue;
-    const bool fits = ops::is_elsewhere(grad) && !is_meta(grad) && is_strided(grad) &&
-                      is_floating(grad.dtype()) && ops::has_kernel(kernels::norm_kernels, grad) &&
-                      ops::has_kernel(kernels::mul_kernels, grad);
-    if (!fits || (!found.empty() && grad.device() != found[0].device())) return {};
-    found.push_back(detached(grad));
-  }
-  return found;
-}
-
-/// The norm over all gradients, as a tensor of their device: in float32, or float64 if one is.
-Tensor queued_norm(const std::vector<Tensor>& grads, double norm_type) {
-  DType dtype = DType::float32;
-  for (const Tensor& grad : grads) {
-    if (grad.dtype() == DType::float64) dtype = DType::float64;
-  }
-  std::vector<Tensor> norms;
-  norms.reserve(grads.size());
-  for (const Tensor& grad : grads) {
-    if (grad.numel() == 0) continue;
-    const DType own = grad.dtype() == DType::float64 ? grad.dtype() : DType::float32;
-    norms.push_back(cast(ebb::norm(grad, norm_type, std::nullopt, false, own), dtype));
-  }
-  if (norms.empty()) return ops::full(Shape{}, 0.0, dtype, grads[0].device());
-  return ebb::norm(stack(norms, 0), norm_type);
-}
-
-/// Multiplies all gradients by max_norm / norm, or by 1 where that is more. NaN stays.
-void queue_scaling(const char* op, const std::vector<Tensor>& grads, double max_norm,
-                   const Tensor& norm) {
-  for (const Tensor& grad : grads) ops::check_writable(op, grad);
-  const Tensor factor =
-      clamp(div(Scalar(max_norm), add(norm, Scalar(1e-6))), std::nullopt, Scalar(1.0));
-  for (const Tensor& grad : grads) {
-    if (is_half(grad.dtype())) {  // a small factor is none of that type
-      ops::impl::copy_(grad, mul(cast(grad, factor.dtype()), factor));
-    } else {
-      ops::mul_(grad, cast(factor, grad.dtype()));
+/// Refuses what unscaling could not help.
+void check_unscalable(const char* op, const std::vector<Tensor>& parameters) {
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!parameters[i].defined()) {
+      throw ValueError(str(op, ": needs tensors, got nothing as parameter ", i));
     }
+    const Tensor grad = grad_of(parameters[i]);
+    if (!grad.defined() || grad.dtype() != DType::float16) continue;
+    throw DTypeError(str(op, ": needs gradients of a wider dtype, got float16 for parameter ", i,
+                         "\nhint: keep the weights in float32 and let autocast cast them, or set "
+                         "their grad_dtype to float32"));
   }
+}
+
+/// Multiplies gradients of the CPU, or copies there; whether all were finite before.
+bool unscale_here(const Gradients& gradients, double inverse_scale) {
+  std::atomic<bool> is_finite = true;
+  change_all(gradients, [&](DType dtype, void* data, int64_t count) {
+    constexpr int64_t kInCache = 2048;
+    const auto size = static_cast<int64_t>(item_size(dtype));
+    for (int64_t done = 0; done < count; done += kInCache) {
+      void* const part = static_cast<char*>(data) + done * size;
+      const int64_t numbers = std::min(kInCache, count - done);
+      if (!std::isfinite(kernels::cpu::largest_magnitude(dtype, part, numbers))) {
+        is_finite.store(false, std::memory_order_relaxed);
+      }
+      kernels::cpu::scale_in_place(dtype, part, numbers, inverse_scale);
+    }
+  });
+  return is_finite;
 }
 
 }  // namespace
@@ -234,6 +206,9 @@ void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) 
   const CallRange range(op, thread_state.location);
   if (!(clip_value >= 0)) throw ValueError(str(op, ": needs clip_value >= 0, got ", clip_value));
   const NoGradGuard no_grad;
+  if (const auto grads = gradients_elsewhere(parameters); !grads.empty()) {
+    return queue_clamping(op, grads, clip_value);
+  }
   const Gradients gradients = gradients_of(op, parameters);
   for (const Tensor& grad : gradients.grads) {
     if (is_complex(grad.dtype())) {
@@ -245,33 +220,33 @@ void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) 
   });
 }
 
-bool unscale_grads_(const std::vector<Tensor>& parameters, double inverse_scale) {
+bool Finiteness::is_finite() const {
+  bool is_finite = is_finite_here;
+  for (const Tensor& one : found) {
+    is_finite = ops::to_device(one, Device{}).item<float>() == 0 && is_finite;
+  }
+  return is_finite;
+}
+
+Finiteness unscale_grads_(const std::vector<Tensor>& parameters, double inverse_scale) {
   const LocationScope location(current_location(__builtin_return_address(0)));
   const char* const op = "unscale_";
   const CallRange range(op, thread_state.location);
   const NoGradGuard no_grad;
-  const Gradients gradients = gradients_of(op, parameters);
-  for (size_t i = 0; i < gradients.grads.size(); ++i) {
-    if (gradients.grads[i].dtype() != DType::float16) continue;
-    throw DTypeError(str(
-        op, ": needs gradients of a wider dtype, got float16 for parameter ", gradients.indices[i],
-        "\nhint: keep the weights in float32 and let autocast cast them, or set their "
-        "grad_dtype to float32"));
-  }
-  std::atomic<bool> is_finite = true;
-  change_all(gradients, [&](DType dtype, void* data, int64_t count) {
-    constexpr int64_t kInCache = 2048;
-    const auto size = static_cast<int64_t>(item_size(dtype));
-    for (int64_t done = 0; done < count; done += kInCache) {
-      void* const part = static_cast<char*>(data) + done * size;
-      const int64_t numbers = std::min(kInCache, count - done);
-      if (!std::isfinite(kernels::cpu::largest_magnitude(dtype, part, numbers))) {
-        is_finite.store(false, std::memory_order_relaxed);
-      }
-      kernels::cpu::scale_in_place(dtype, part, numbers, inverse_scale);
+  check_unscalable(op, parameters);
+  std::vector<Tensor> here, there;
+  for (const Tensor& parameter : parameters) {
+    const Tensor grad = grad_of(parameter);
+    if (grad.defined() && can_queue_unscaling(grad)) {
+      there.push_back(detached(grad));
+    } else {
+      here.push_back(parameter);
     }
-  });
-  return is_finite;
+  }
+  Finiteness answer;
+  answer.is_finite_here = unscale_here(gradients_of(op, here), inverse_scale);
+  answer.found = queue_unscaling(op, there, inverse_scale);
+  return answer;
 }
 
 }  // namespace ebb::nn::utils

@@ -2,7 +2,7 @@
 //
 // All parameters are one job for the thread pool, split by size alone: results are bitwise the same
 // for any number of threads. Gradients are written in place; parameters without one are skipped.
-// Norms of gradients on a device are queued there as ops (docs/devices.md).
+// Work on gradients of a device is queued there (queued_grads.h, docs/devices.md).
 #pragma once
 
 #include <vector>
@@ -22,8 +22,18 @@ EBB_API Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max
 /// ValueError for a negative bound, DTypeError for complex gradients.
 EBB_API void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value);
 
+/// Whether gradients were finite: known for those of the CPU, still to be asked of devices.
+struct Finiteness {
+  bool is_finite_here = true;
+  std::vector<Tensor> found;  // one number per device: not 0 where something is not finite
+
+  /// Waits for the devices.
+  EBB_API bool is_finite() const;
+};
+
 /// Multiplies every gradient by `inverse_scale` and tells whether all were finite before; memory is
-/// gone over once. Throws DTypeError for float16 gradients, whose range the scale was to widen.
-EBB_API bool unscale_grads_(const std::vector<Tensor>& parameters, double inverse_scale);
+/// gone over once, on its own device, and nothing waits. Throws DTypeError for float16 gradients,
+/// whose range the scale was to widen.
+EBB_API Finiteness unscale_grads_(const std::vector<Tensor>& parameters, double inverse_scale);
 
 }  // namespace ebb::nn::utils

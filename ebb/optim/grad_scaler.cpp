@@ -7,7 +7,6 @@
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/operators.h"
 #include "ebb/core/base/error.h"
-#include "ebb/nn/clip_grad.h"
 
 namespace ebb::amp {
 namespace {
@@ -60,8 +59,9 @@ GradScaler::Stage& GradScaler::unscaled(const char* call, optim::Optimizer& opti
     throw AutogradError(str(call, ": needs gradients to look at, got none on this optimizer's ",
                             "parameters\nhint: call backward(scaler.scale(loss)) first"));
   }
-  const bool is_finite = nn::utils::unscale_grads_(parameters, 1.0 / scale_.scale);
-  return stages_[&optimizer] = {.is_stepped = false, .is_finite = is_finite};
+  return stages_[&optimizer] = {
+             .is_stepped = false,
+             .gradients = nn::utils::unscale_grads_(parameters, 1.0 / scale_.scale)};
 }
 
 void GradScaler::unscale_(optim::Optimizer& optimizer) {
@@ -85,8 +85,9 @@ bool GradScaler::step(optim::Optimizer& optimizer) {
     throw AutogradError("step: needs one call between two of update(), got a second");
   }
   stage.is_stepped = true;
-  if (stage.is_finite) optimizer.step();
-  return stage.is_finite;
+  stage.gradients = {.is_finite_here = stage.gradients.is_finite(), .found = {}};
+  if (stage.gradients.is_finite_here) optimizer.step();
+  return stage.gradients.is_finite_here;
 }
 
 void GradScaler::update() {
@@ -94,8 +95,9 @@ void GradScaler::update() {
   if (stages_.empty()) {
     throw AutogradError("update: needs a step() or unscale_() before it, got none");
   }
-  const bool is_finite = std::all_of(stages_.begin(), stages_.end(),
-                                     [](const auto& entry) { return entry.second.is_finite; });
+  const bool is_finite = std::all_of(stages_.begin(), stages_.end(), [](const auto& entry) {
+    return entry.second.gradients.is_finite();
+  });
   scale_.update(is_finite, options_.growth_factor, options_.backoff_factor,
                 options_.growth_interval);
   stages_.clear();

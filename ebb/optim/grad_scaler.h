@@ -9,6 +9,7 @@
 #include <map>
 
 #include "ebb/core/tensor/tensor.h"
+#include "ebb/nn/clip_grad.h"
 #include "ebb/optim/optimizer.h"
 
 namespace ebb::amp {
@@ -31,7 +32,8 @@ struct LossScale {
                       int64_t growth_interval);
 };
 
-/// One for all optimizers of a step. Of one thread.
+/// One for all optimizers of a step. Of one thread. Where gradients are on a device, unscale_()
+/// waits for nothing; step() waits once for what was found there.
 class EBB_API GradScaler {
  public:
   /// Throws ValueError for options out of range.
@@ -59,7 +61,7 @@ class EBB_API GradScaler {
  private:
   struct Stage {
     bool is_stepped = false;
-    bool is_finite = false;
+    nn::utils::Finiteness gradients;
   };
   Stage& unscaled(const char* call, optim::Optimizer& optimizer);
 

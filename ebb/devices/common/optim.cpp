@@ -108,10 +108,24 @@ void adagrad(const Context& context, const kernels::AdagradOptions& options,
       context, operands);
 }
 
+void unscale(const Context& context, DType dtype, void* data, int64_t count, double factor,
+             void* found) {
+  if (count == 0) return;
+  KernelCall call(Family::unscale, "unscale", context, compute_of(dtype),
+                  count <= int64_t{1} << 30);
+  call.set("G", dtype).add(data).add(found).add_index(count).add_number(factor);
+  call.run({unscale_k}, count, call.traits().group_size);
+}
+
 }  // namespace
 
 kernels::StepTable step_functions() {
-  return {.takes = takes, .sgd = sgd, .adam = adam, .rmsprop = rmsprop, .adagrad = adagrad};
+  return {.takes = takes,
+          .sgd = sgd,
+          .adam = adam,
+          .rmsprop = rmsprop,
+          .adagrad = adagrad,
+          .unscale = unscale};
 }
 
 }  // namespace ebb::devices

@@ -1,4 +1,5 @@
-// ebb/devices/common/optim.h -- steps of optimizers: kernels/optim.k, one launch per parameter.
+// ebb/devices/common/optim.h -- steps of optimizers, and gradients unscaled before them:
+// kernels/optim.k and unscale.k, one launch per parameter.
 #pragma once
 
 #include "ebb/kernels/step_table.h"

@@ -309,7 +309,7 @@ void run_std(const Context& context, const TensorView& input, double correction,
 }
 
 void run_norm(const Context& context, const TensorView& input, double p, const TensorView& out) {
-  Reduction work{.op = "norm", .compute = compute_of(input.dtype), .parameter = p};
+  Reduction work{.op = "norm", .compute = compute_of(out.dtype), .parameter = p};
   if (p == 2) {
     work.number = 5;
     work.map = "x * x";

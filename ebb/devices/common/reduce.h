@@ -51,7 +51,7 @@ void run_var(const kernels::Context&, const kernels::TensorView& input, double c
              const kernels::TensorView& out);
 void run_std(const kernels::Context&, const kernels::TensorView& input, double correction,
              const kernels::TensorView& out);
-/// kernels::NormKernel
+/// kernels::NormKernel; `out` may be of a wider dtype, which is then summed in.
 void run_norm(const kernels::Context&, const kernels::TensorView& input, double p,
               const kernels::TensorView& out);
 

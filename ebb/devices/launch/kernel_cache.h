@@ -46,6 +46,7 @@ enum class Family : uint8_t {
   search,
   softmax,
   sort,
+  unscale,
 };
 
 /// What a kernel is specialised for, as bits: family and device, then whatever the family puts.

@@ -26,13 +26,26 @@ class _Stage(NamedTuple):
     line: str
 
 
+class _Answer:
+    """Whether gradients are finite; what a device has found is read when that is asked."""
+
+    def __init__(self, is_finite: bool, found: tuple[_C.Tensor, ...]) -> None:
+        self._is_finite, self._found = is_finite, found
+
+    def __bool__(self) -> bool:
+        found, self._found = self._found, ()
+        self._is_finite = all(one.item() == 0 for one in found) and self._is_finite
+        return self._is_finite
+
+
 class GradScaler:
     """Scale the loss, so that float16 gradients do not vanish, and step only where they are finite.
 
     ``scale(loss).backward()``, then ``step(optimizer)``, which divides the gradients by the scale
     and leaves the parameters alone if one is infinite or NaN, then ``update()``. After
     ``growth_interval`` steps in a row that were made the scale grows, after one that was not it
-    shrinks. bfloat16 has float32's range and needs none of this.
+    shrinks. bfloat16 has float32's range and needs none of this. Gradients on a device are divided
+    and looked at there: ``unscale_()`` waits for nothing, ``step()`` for the answer.
 
     Args:
         device: Where the gradients are; a scaler for devices that are not here warns, and is off.
@@ -78,7 +91,7 @@ class GradScaler:
         self._scale = float(init_scale)
         self._growth_tracker = 0
         self._stages: dict[int, _Stage] = {}  # of optimizers since the last update(), by id
-        self._are_finite: dict[int, bool] = {}
+        self._are_finite: dict[int, _Answer] = {}
         self.set_growth_factor(growth_factor)
         self.set_backoff_factor(backoff_factor)
         self.set_growth_interval(growth_interval)
@@ -167,7 +180,7 @@ class GradScaler:
                 "step: needs gradients to look at, got none on this optimizer's parameters\n"
                 "hint: call scaler.scale(loss).backward() first"
             )
-        self._are_finite[id(optimizer)] = _C._unscale_grads(parameters, 1.0 / self._scale)
+        self._are_finite[id(optimizer)] = _Answer(*_C._unscale_grads(parameters, 1.0 / self._scale))
         self._stages[id(optimizer)] = _Stage(_UNSCALED, _line_of_user())
 
     def is_enabled(self) -> bool:

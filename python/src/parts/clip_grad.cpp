@@ -5,6 +5,7 @@
 #include "ebb/nn/clip_grad.h"
 #include "ebb/optim/grad_scaler.h"
 #include "python/src/base/tensor_object.h"
+#include "python/src/calls/op_call.h"
 #include "python/src/calls/plain_args.h"
 
 namespace ebb::python {
@@ -43,19 +44,20 @@ PyObject* clip_value(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
-// (parameters, inverse_scale)
+// (parameters, inverse_scale): whether those of the CPU were finite, and what devices found
 PyObject* unscale(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&] {
     const char* const op = "unscale_";
     check_count(op, count, 2);
     const std::vector<Tensor> parameters = to_tensors(op, args[0]);
     const double inverse = to_number(op, "inverse_scale", args[1]);
-    bool is_finite;
+    nn::utils::Finiteness answer;
     {
       const ReleaseGil released;
-      is_finite = nn::utils::unscale_grads_(parameters, inverse);
+      answer = nn::utils::unscale_grads_(parameters, inverse);
     }
-    return PyBool_FromLong(is_finite);
+    const Ref found(result(std::move(answer.found)));
+    return PyTuple_Pack(2, answer.is_finite_here ? Py_True : Py_False, found.get());
   });
 }
 
