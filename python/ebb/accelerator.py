@@ -26,25 +26,45 @@ __all__ = [
 
 
 def current_accelerator(check_available: bool = False) -> _C.device | None:
-    """Return the first device that is not the CPU, without its index, or None."""
+    """Return the first device that is not the CPU, without its index, or None.
+
+    Example:
+        >>> ebb.accelerator.current_accelerator() is None  # of a machine that has the CPU only
+        True
+    """
     del check_available
     found = [one for one in _C.devices() if one.type != "cpu"]
     return _C.device(found[0].type) if found else None
 
 
 def is_available() -> bool:
-    """Return whether there is one."""
+    """Return whether there is one.
+
+    Example:
+        >>> ebb.accelerator.is_available()
+        False
+    """
     return current_accelerator() is not None
 
 
 def device_count() -> int:
-    """Return how many there are of its kind."""
+    """Return how many there are of its kind.
+
+    Example:
+        >>> ebb.accelerator.device_count()
+        0
+    """
     found = current_accelerator()
     return 0 if found is None else _devices.device_count(found.type)
 
 
 def current_device_index() -> int:
-    """Return 0."""
+    """Return 0.
+
+    Example:
+        >>> ebb.accelerator.current_device_index()
+        0
+    """
     return 0
 
 
@@ -54,6 +74,14 @@ def set_device_index(device: Any) -> None:
     Raises:
         RuntimeError: If there is none beside the CPU.
         ValueError: For another index than 0.
+
+    Example:
+        >>> if ebb.accelerator.is_available():
+        ...     ebb.accelerator.set_device_index(0)
+        >>> ebb.accelerator.set_device_index(0)
+        Traceback (most recent call last):
+            ...
+        ebb.errors.DeviceError: accelerator.set_device_index: needs a device beside the CPU, ...
     """
     _check_index("accelerator.set_device_index", device)
 
@@ -77,7 +105,13 @@ def _check_index(caller: str, device: Any) -> None:
 
 
 class device_index:  # noqa: N801 -- the field's name for it
-    """Context manager: choose a device by its index within a block; None and -1 choose nothing."""
+    """Context manager: choose a device by its index within a block; None and -1 choose nothing.
+
+    Example:
+        >>> with ebb.accelerator.device_index(None):
+        ...     ebb.accelerator.current_device_index()
+        0
+    """
 
     def __init__(self, device: int | None):
         self.idx = device
@@ -91,21 +125,39 @@ class device_index:  # noqa: N801 -- the field's name for it
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait until all work of a device, or of every one, is done."""
+    """Wait until all work of a device, or of every one, is done.
+
+    Example:
+        >>> ebb.accelerator.synchronize()  # nothing to wait for on the CPU
+    """
     if is_available():
         _devices.synchronize(device)
 
 
 def empty_cache() -> None:
-    """Do nothing: memory goes back when plug-ins say so."""
+    """Do nothing: memory goes back when plug-ins say so.
+
+    Example:
+        >>> ebb.accelerator.empty_cache()
+    """
 
 
 # The older spellings.
 def current_device_idx() -> int:
-    """Return 0; ``current_device_index``'s older name."""
+    """Return 0; ``current_device_index``'s older name.
+
+    Example:
+        >>> ebb.accelerator.current_device_idx()
+        0
+    """
     return 0
 
 
 def set_device_idx(device: Any) -> None:
-    """Choose a device; ``set_device_index``'s older name."""
+    """Choose a device; ``set_device_index``'s older name.
+
+    Example:
+        >>> if ebb.accelerator.is_available():
+        ...     ebb.accelerator.set_device_idx(0)
+    """
     _check_index("accelerator.set_device_idx", device)

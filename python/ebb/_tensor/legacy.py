@@ -48,7 +48,11 @@ def cuda_types() -> dict[str, CudaType]:
 
 
 def _cuda_type(like: LegacyType) -> CudaType:
-    doc = f"The type of {like.dtype.name} tensors on a device of CUDA.\n"
+    doc = (
+        f"The type of {like.dtype.name} tensors on a device of CUDA.\n\nRaises:\n"
+        "    ValueError: If it is called and there is none.\n\n"
+        f">>> isinstance(ebb.{like.__name__}([1]), ebb.cuda.{like.__name__})\nFalse\n"
+    )
     return CudaType(
         like.__name__, (), {"dtype": like.dtype, "__doc__": doc, "__module__": "ebb.cuda"}
     )

@@ -36,37 +36,69 @@ def _keep(caller: str, kernel: str, enabled: object) -> None:
 
 
 def is_built() -> bool:
-    """Return False: CUDA is not part of the library; a plug-in may bring it."""
+    """Return False: CUDA is not part of the library; a plug-in may bring it.
+
+    Example:
+        >>> ebb.backends.cuda.is_built()
+        False
+    """
     return False
 
 
 def enable_flash_sdp(enabled: bool) -> None:
-    """Keep whether attention may use the kernel of that name."""
+    """Keep whether attention may use the kernel of that name.
+
+    Example:
+        >>> ebb.backends.cuda.enable_flash_sdp(True)
+    """
     _keep("enable_flash_sdp", "flash", enabled)
 
 
 def flash_sdp_enabled() -> bool:
-    """Return what was asked for."""
+    """Return what was asked for.
+
+    Example:
+        >>> ebb.backends.cuda.flash_sdp_enabled()
+        True
+    """
     return _sdp["flash"]
 
 
 def enable_math_sdp(enabled: bool) -> None:
-    """Keep whether attention may use the kernel of that name."""
+    """Keep whether attention may use the kernel of that name.
+
+    Example:
+        >>> ebb.backends.cuda.enable_math_sdp(True)
+    """
     _keep("enable_math_sdp", "math", enabled)
 
 
 def math_sdp_enabled() -> bool:
-    """Return what was asked for."""
+    """Return what was asked for.
+
+    Example:
+        >>> ebb.backends.cuda.math_sdp_enabled()
+        True
+    """
     return _sdp["math"]
 
 
 def enable_mem_efficient_sdp(enabled: bool) -> None:
-    """Keep whether attention may use the kernel of that name."""
+    """Keep whether attention may use the kernel of that name.
+
+    Example:
+        >>> ebb.backends.cuda.enable_mem_efficient_sdp(True)
+    """
     _keep("enable_mem_efficient_sdp", "mem_efficient", enabled)
 
 
 def mem_efficient_sdp_enabled() -> bool:
-    """Return what was asked for."""
+    """Return what was asked for.
+
+    Example:
+        >>> ebb.backends.cuda.mem_efficient_sdp_enabled()
+        True
+    """
     return _sdp["mem_efficient"]
 
 
@@ -74,7 +106,13 @@ def mem_efficient_sdp_enabled() -> bool:
 def sdp_kernel(
     enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True
 ) -> Iterator[None]:
-    """Keep three of the switches within a block."""
+    """Keep three of the switches within a block.
+
+    Example:
+        >>> with ebb.backends.cuda.sdp_kernel(enable_flash=False):
+        ...     ebb.backends.cuda.flash_sdp_enabled()
+        False
+    """
     before = dict(_sdp)
     _sdp.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient)
     try:

@@ -17,17 +17,32 @@ benchmark_limit = 10
 
 
 def is_available() -> bool:
-    """Return False."""
+    """Return False.
+
+    Example:
+        >>> ebb.backends.cudnn.is_available()
+        False
+    """
     return False
 
 
 def version() -> int | None:
-    """Return None: there is no cuDNN."""
+    """Return None: there is no cuDNN.
+
+    Example:
+        >>> ebb.backends.cudnn.version() is None
+        True
+    """
     return None
 
 
 def is_acceptable(tensor: Any) -> bool:
-    """Return False: no tensor is computed with by cuDNN."""
+    """Return False: no tensor is computed with by cuDNN.
+
+    Example:
+        >>> ebb.backends.cudnn.is_acceptable(ebb.ones(1))
+        False
+    """
     del tensor
     return False
 
@@ -40,7 +55,13 @@ def flags(
     deterministic: bool = False,
     allow_tf32: bool = True,
 ) -> Iterator[None]:
-    """Keep the switches within a block."""
+    """Keep the switches within a block.
+
+    Example:
+        >>> with ebb.backends.cudnn.flags(benchmark=True):
+        ...     ebb.backends.cudnn.benchmark
+        True
+    """
     given = dict(locals())
     before = {name: globals()[name] for name in given}
     globals().update(given)

@@ -5,5 +5,10 @@ __all__ = ["is_available"]
 
 
 def is_available() -> bool:
-    """Return False."""
+    """Return False.
+
+    Example:
+        >>> ebb.backends.mkl.is_available()
+        False
+    """
     return False

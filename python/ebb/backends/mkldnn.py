@@ -7,5 +7,10 @@ enabled = True
 
 
 def is_available() -> bool:
-    """Return True: the library is linked with it."""
+    """Return True: the library is linked with it.
+
+    Example:
+        >>> ebb.backends.mkldnn.is_available()
+        True
+    """
     return True

@@ -5,10 +5,20 @@ __all__ = ["is_available", "is_built"]
 
 
 def is_available() -> bool:
-    """Return False."""
+    """Return False.
+
+    Example:
+        >>> ebb.backends.mps.is_available()
+        False
+    """
     return False
 
 
 def is_built() -> bool:
-    """Return False."""
+    """Return False.
+
+    Example:
+        >>> ebb.backends.mps.is_built()
+        False
+    """
     return False

@@ -5,5 +5,10 @@ __all__ = ["is_available"]
 
 
 def is_available() -> bool:
-    """Return False."""
+    """Return False.
+
+    Example:
+        >>> ebb.backends.openmp.is_available()
+        False
+    """
     return False

@@ -10,10 +10,20 @@ strategy = None
 
 
 def is_available() -> bool:
-    """Return False."""
+    """Return False.
+
+    Example:
+        >>> ebb.backends.opt_einsum.is_available()
+        False
+    """
     return False
 
 
 def get_opt_einsum() -> Any:
-    """Return None."""
+    """Return None.
+
+    Example:
+        >>> ebb.backends.opt_einsum.get_opt_einsum() is None
+        True
+    """
     return None

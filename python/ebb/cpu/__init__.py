@@ -13,12 +13,22 @@ __all__ = ["amp", "device_count", "is_available"]
 
 
 def device_count() -> int:
-    """Return 1."""
+    """Return 1.
+
+    Example:
+        >>> ebb.cpu.device_count()
+        1
+    """
     return _devices.device_count("cpu")
 
 
 def is_available() -> bool:
-    """Return True."""
+    """Return True.
+
+    Example:
+        >>> ebb.cpu.is_available()
+        True
+    """
     return True
 
 

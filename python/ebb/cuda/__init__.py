@@ -84,18 +84,34 @@ ShortTensor = _types["ShortTensor"]
 
 
 def device_count() -> int:
-    """Return how many there are."""
+    """Return how many there are.
+
+    Example:
+        >>> ebb.cuda.device_count()  # of a machine without
+        0
+    """
     _C.device("cuda")  # whoever asks for it first loads its plug-in
     return _devices.device_count("cuda")
 
 
 def is_available() -> bool:
-    """Return whether there is one."""
+    """Return whether there is one.
+
+    Example:
+        >>> device = "cuda" if ebb.cuda.is_available() else "cpu"
+        >>> ebb.ones(2, device=device).device
+        device(type='cpu')
+    """
     return device_count() > 0
 
 
 def is_initialized() -> bool:
-    """Return whether there is one: a plug-in is ready once it is loaded."""
+    """Return whether there is one: a plug-in is ready once it is loaded.
+
+    Example:
+        >>> ebb.cuda.is_initialized()
+        False
+    """
     return is_available()
 
 
@@ -103,7 +119,15 @@ _initialized = False  # what programs ask that copy random states
 
 
 def init() -> None:
-    """Refuse if there is none; else do nothing."""
+    """Refuse if there is none; else do nothing.
+
+    Raises:
+        DeviceError: If there is none.
+
+    Example:
+        >>> if ebb.cuda.is_available():
+        ...     ebb.cuda.init()
+    """
     _checked("init", None)
 
 
@@ -119,18 +143,48 @@ def _checked(name: str, device: Device) -> _C.device:
 
 
 def current_device() -> int:
-    """Return 0, the index of the first device."""
+    """Return 0, the index of the first device.
+
+    Raises:
+        DeviceError: If there is none.
+
+    Example:
+        >>> if ebb.cuda.is_available():
+        ...     ebb.cuda.current_device()
+        >>> ebb.cuda.current_device()
+        Traceback (most recent call last):
+            ...
+        ebb.errors.DeviceError: cuda.current_device: needs a device of CUDA, got none
+        hint: ask cuda.is_available() first; ...
+    """
     return _checked("current_device", None).index or 0
 
 
 def set_device(device: Device) -> None:
-    """Accept the first device, which is the current one."""
+    """Accept the first device, which is the current one.
+
+    Raises:
+        DeviceError: If there is none.
+
+    Example:
+        >>> if ebb.cuda.is_available():
+        ...     ebb.cuda.set_device(0)
+    """
     _checked("set_device", device)
 
 
 @contextmanager
 def device(device: Device) -> Iterator[None]:
-    """Let new tensors be on a device within a block; of a negative index, change nothing."""
+    """Let new tensors be on a device within a block; of a negative index, change nothing.
+
+    Raises:
+        DeviceError: If there is none.
+
+    Example:
+        >>> with ebb.cuda.device(-1):
+        ...     ebb.ones(1).device
+        device(type='cpu')
+    """
     if isinstance(device, int) and device < 0:
         yield
         return
@@ -139,12 +193,28 @@ def device(device: Device) -> Iterator[None]:
 
 
 def get_device_name(device: Device = None) -> str:
-    """Return what a device is called by its maker."""
+    """Return what a device is called by its maker.
+
+    Raises:
+        DeviceError: If there is none.
+
+    Example:
+        >>> if ebb.cuda.is_available():
+        ...     print(ebb.cuda.get_device_name(0))
+    """
     return _properties("get_device_name", device).name
 
 
 def get_device_capability(device: Device = None) -> tuple[int, int]:
-    """Return the version of a device's instructions, such as ``(9, 0)``."""
+    """Return the version of a device's instructions, such as ``(9, 0)``.
+
+    Raises:
+        DeviceError: If there is none.
+
+    Example:
+        >>> if ebb.cuda.is_available() and ebb.cuda.get_device_capability() >= (8, 0):
+        ...     print("computes in bfloat16")
+    """
     found = _properties("get_device_capability", device)
     return found.major, found.minor
 
@@ -160,7 +230,15 @@ class DeviceProperties(NamedTuple):
 
 
 def get_device_properties(device: Device = None) -> DeviceProperties:
-    """Return what a device has: name, version of its instructions, bytes, multiprocessors."""
+    """Return what a device has: name, version of its instructions, bytes, multiprocessors.
+
+    Raises:
+        DeviceError: If there is none.
+
+    Example:
+        >>> if ebb.cuda.is_available():
+        ...     print(ebb.cuda.get_device_properties(0).total_memory)
+    """
     return _properties("get_device_properties", device)
 
 
@@ -172,24 +250,47 @@ def _properties(function: str, device: Device) -> DeviceProperties:
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Return whether there is a device; its plug-in's kernels convert where they must."""
+    """Return whether there is a device; its plug-in's kernels convert where they must.
+
+    Example:
+        >>> ebb.cuda.is_bf16_supported()
+        False
+    """
     del including_emulation
     return is_available()
 
 
 def synchronize(device: Device = None) -> None:
-    """Wait until all work of a device is done."""
+    """Wait until all work of a device is done.
+
+    Example:
+        >>> ebb.cuda.synchronize()  # nothing to wait for on the CPU
+    """
     if is_available():
         _devices.synchronize(cuda_device(device))
 
 
 def current_stream(device: Device = None) -> Stream:
-    """Return the stream that work goes to."""
+    """Return the stream that work goes to.
+
+    Raises:
+        DeviceError: If there is none.
+
+    Example:
+        >>> if ebb.cuda.is_available():
+        ...     ebb.cuda.current_stream().synchronize()
+    """
     return _devices.current_stream(_checked("current_stream", device))
 
 
 def stream(stream: Stream | None) -> Any:
-    """Let work go to a stream within a block."""
+    """Let work go to a stream within a block.
+
+    Example:
+        >>> with ebb.cuda.stream(None):
+        ...     ebb.ones(1) + 1
+        tensor([2.])
+    """
     return _devices.stream(stream) if stream is not None else _nothing()
 
 
@@ -199,32 +300,59 @@ def _nothing() -> Iterator[None]:
 
 
 def manual_seed(seed: int) -> None:
-    """Seed a device's numbers, if there is one: by ``ebb.manual_seed``, for all come from there."""
+    """Seed a device's numbers, if there is one: by ``ebb.manual_seed``, for all come from there.
+
+    Example:
+        >>> ebb.cuda.manual_seed(0)
+    """
     if is_available():
         _C.manual_seed(seed)
 
 
 def manual_seed_all(seed: int) -> None:
-    """Do as ``manual_seed`` does."""
+    """Do as ``manual_seed`` does.
+
+    Example:
+        >>> ebb.cuda.manual_seed_all(0)
+    """
     manual_seed(seed)
 
 
 def seed() -> None:
-    """Do as ``manual_seed`` does."""
+    """Start a sequence that nobody knows, if there is a device.
+
+    Example:
+        >>> ebb.cuda.seed()
+    """
+    if is_available():
+        _C.default_generator.seed()
 
 
 def seed_all() -> None:
-    """Do as ``manual_seed`` does."""
+    """Do as ``seed`` does.
+
+    Example:
+        >>> ebb.cuda.seed_all()
+    """
+    seed()
 
 
 def empty_cache() -> None:
-    """Give the memory that no tensor uses back to the devices, for other programs."""
+    """Give the memory that no tensor uses back to the devices, for other programs.
+
+    Example:
+        >>> ebb.cuda.empty_cache()
+    """
     for index in range(device_count()):
         _C._empty_device_cache(_C.device("cuda", index))
 
 
 def ipc_collect() -> None:
-    """Do nothing: memory is not shared between processes."""
+    """Do nothing: memory is not shared between processes.
+
+    Example:
+        >>> ebb.cuda.ipc_collect()
+    """
 
 
 def _stat(name: str, device: Device) -> int:
@@ -234,44 +362,85 @@ def _stat(name: str, device: Device) -> int:
 
 
 def memory_allocated(device: Device = None) -> int:
-    """Return the bytes that tensors on a device take; 0 if there is none."""
+    """Return the bytes that tensors on a device take; 0 if there is none.
+
+    Example:
+        >>> ebb.cuda.memory_allocated()
+        0
+    """
     return _stat("live", device)
 
 
 def max_memory_allocated(device: Device = None) -> int:
-    """Return the most bytes that tensors on a device took at a time."""
+    """Return the most bytes that tensors on a device took at a time.
+
+    Example:
+        >>> ebb.cuda.max_memory_allocated()
+        0
+    """
     return _stat("peak", device)
 
 
 def memory_reserved(device: Device = None) -> int:
-    """Return the bytes that ebb holds of a device, in tensors or for the next ones."""
+    """Return the bytes that ebb holds of a device, in tensors or for the next ones.
+
+    Example:
+        >>> ebb.cuda.memory_reserved()
+        0
+    """
     return int(_C._reserved_device_bytes(cuda_device(device))[0]) if is_available() else 0
 
 
 def max_memory_reserved(device: Device = None) -> int:
-    """Return the most bytes that ebb held of a device at a time."""
+    """Return the most bytes that ebb held of a device at a time.
+
+    Example:
+        >>> ebb.cuda.max_memory_reserved()
+        0
+    """
     return int(_C._reserved_device_bytes(cuda_device(device))[1]) if is_available() else 0
 
 
 def reset_peak_memory_stats(device: Device = None) -> None:
-    """Count the peak from now on."""
+    """Count the peak from now on.
+
+    Example:
+        >>> ebb.cuda.reset_peak_memory_stats()
+    """
     if is_available():
         _devices.reset_peak_device_memory(cuda_device(device))
 
 
 def reset_max_memory_allocated(device: Device = None) -> None:
-    """Do as ``reset_peak_memory_stats`` does."""
+    """Do as ``reset_peak_memory_stats`` does.
+
+    Example:
+        >>> ebb.cuda.reset_max_memory_allocated()
+    """
     reset_peak_memory_stats(device)
 
 
 def mem_get_info(device: Device = None) -> tuple[int, int]:
-    """Return the free and the whole memory of a device, in bytes."""
+    """Return the free and the whole memory of a device, in bytes.
+
+    Raises:
+        DeviceError: If there is none.
+
+    Example:
+        >>> if ebb.cuda.is_available():
+        ...     free, total = ebb.cuda.mem_get_info()
+    """
     stats = _devices.device_memory_stats(_checked("mem_get_info", device))
     return stats["free"], stats["total"]
 
 
 def memory_summary(device: Device = None, abbreviated: bool = False) -> str:
-    """Return live and peak bytes as a line."""
+    """Return live and peak bytes as a line.
+
+    Example:
+        >>> ebb.cuda.memory_summary()
+        '0 bytes live, 0 at most'
+    """
     del abbreviated
     return f"{memory_allocated(device)} bytes live, {max_memory_allocated(device)} at most"
 
