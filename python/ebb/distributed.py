@@ -43,7 +43,12 @@ _PARTS = ("fsdp", "optim", "rpc", "tensor")  # packages of PyTorch's
 
 
 class ReduceOp(enum.Enum):
-    """How values of several processes would be joined."""
+    """How values of several processes would be joined.
+
+    Example:
+        >>> ebb.distributed.ReduceOp.SUM.name
+        'SUM'
+    """
 
     SUM = 0
     AVG = 1
@@ -53,43 +58,84 @@ class ReduceOp(enum.Enum):
 
 
 def is_available() -> bool:
-    """Return False: ebb runs in one process."""
+    """Return False: ebb runs in one process.
+
+    Example:
+        >>> ebb.distributed.is_available()
+        False
+    """
     return False
 
 
 def is_initialized() -> bool:
-    """Return False."""
+    """Return False.
+
+    Example:
+        >>> ebb.distributed.is_initialized()
+        False
+    """
     return False
 
 
 def is_nccl_available() -> bool:
-    """Return False."""
+    """Return False.
+
+    Example:
+        >>> ebb.distributed.is_nccl_available()
+        False
+    """
     return False
 
 
 def is_gloo_available() -> bool:
-    """Return False."""
+    """Return False.
+
+    Example:
+        >>> ebb.distributed.is_gloo_available()
+        False
+    """
     return False
 
 
 def is_mpi_available() -> bool:
-    """Return False."""
+    """Return False.
+
+    Example:
+        >>> ebb.distributed.is_mpi_available()
+        False
+    """
     return False
 
 
 def is_torchelastic_launched() -> bool:
-    """Return False."""
+    """Return False.
+
+    Example:
+        >>> ebb.distributed.is_torchelastic_launched()
+        False
+    """
     return False
 
 
 def get_rank(group: Any = None) -> int:
-    """Return 0."""
+    """Return 0.
+
+    Example:
+        >>> if ebb.distributed.get_rank() == 0:
+        ...     print("the first process, which prints")
+        the first process, which prints
+    """
     del group
     return 0
 
 
 def get_world_size(group: Any = None) -> int:
-    """Return 1."""
+    """Return 1.
+
+    Example:
+        >>> ebb.distributed.get_world_size()
+        1
+    """
     del group
     return 1
 
@@ -99,12 +145,25 @@ def init_process_group(*args: Any, **kwargs: Any) -> None:
 
     Raises:
         NotImplementedError: Always.
+
+    Example:
+        >>> if ebb.distributed.is_available():
+        ...     ebb.distributed.init_process_group("gloo")
+        >>> ebb.distributed.init_process_group("gloo")
+        Traceback (most recent call last):
+            ...
+        ebb.errors.NotImplementedError: distributed.init_process_group: ebb runs in one process
+        hint: ask distributed.is_available() first, or run without a launcher
     """
     raise _C.NotImplementedError(_refusal("init_process_group"))
 
 
 def destroy_process_group(group: Any = None) -> None:
-    """Do nothing: there is no group."""
+    """Do nothing: there is no group.
+
+    Example:
+        >>> ebb.distributed.destroy_process_group()
+    """
     del group
 
 

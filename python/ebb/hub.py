@@ -33,7 +33,12 @@ _chosen: str | None = None
 
 
 def get_dir() -> str:
-    """Return the folder of files, of ``set_dir``, or below ``$TORCH_HOME`` or ~/.cache/torch."""
+    """Return the folder of files, of ``set_dir``, or below ``$TORCH_HOME`` or ~/.cache/torch.
+
+    Example:
+        >>> ebb.hub.get_dir().endswith("hub")
+        True
+    """
     if _chosen is not None:
         return _chosen
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
@@ -42,7 +47,13 @@ def get_dir() -> str:
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:
-    """Choose the folder of files."""
+    """Choose the folder of files.
+
+    Example:
+        >>> ebb.hub.set_dir("/data/hub")
+        >>> ebb.hub.get_dir()
+        '/data/hub'
+    """
     global _chosen
     _chosen = os.path.expanduser(os.fspath(d))
 
@@ -59,6 +70,11 @@ def load(repo_or_dir: str, model: str, *args: Any, source: str = "github", **kwa
             ``skip_validation``, which are about downloads.
     Raises:
         NotImplementedError: Unless ``source`` is "local".
+    Example:
+        >>> with open("hubconf.py", "w") as file:
+        ...     print("from ebb.nn import Linear as linear", file=file)
+        >>> ebb.hub.load(".", "linear", 3, 1, source="local")
+        Linear(in_features=3, out_features=1, bias=True)
     """
     for name in ("trust_repo", "force_reload", "verbose", "skip_validation"):
         kwargs.pop(name, None)
@@ -70,6 +86,12 @@ def list(github: str, *args: Any, source: str = "github", **kwargs: Any) -> Any:
 
     Raises:
         NotImplementedError: Unless ``source`` is "local".
+
+    Example:
+        >>> with open("hubconf.py", "w") as file:
+        ...     print("def linear(size): ...", file=file)
+        >>> ebb.hub.list(".", source="local")
+        ['linear']
     """
     del args, kwargs
     found = vars(_hubconf("list", github, source))
@@ -81,6 +103,12 @@ def help(github: str, model: str, *args: Any, source: str = "github", **kwargs: 
 
     Raises:
         NotImplementedError: Unless ``source`` is "local".
+
+    Example:
+        >>> with open("hubconf.py", "w") as file:
+        ...     print("def linear(size): 'A layer.'", file=file)
+        >>> ebb.hub.help(".", "linear", source="local")
+        'A layer.'
     """
     del args, kwargs
     return _entry("help", github, model, source).__doc__
@@ -107,6 +135,11 @@ def load_state_dict_from_url(
         weights_only: Passed on to ``ebb.load``.
     Raises:
         NotImplementedError: If it is not there; it says where it should be.
+    Example:
+        >>> ebb.save({"weight": ebb.ones(2)}, "small.pt")
+        >>> url = "https://example.org/files/small.pt"
+        >>> ebb.hub.load_state_dict_from_url(url, model_dir=".")
+        {'weight': tensor([1., 1.])}
     """
     del progress, check_hash
     folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
@@ -124,6 +157,10 @@ def download_url_to_file(url: str, dst: str, *args: Any, **kwargs: Any) -> None:
 
     Raises:
         NotImplementedError: If it is not.
+
+    Example:
+        >>> ebb.save({"weight": ebb.ones(2)}, "small.pt")
+        >>> ebb.hub.download_url_to_file("https://example.org/files/small.pt", "small.pt")
     """
     del args, kwargs
     if not os.path.exists(dst):

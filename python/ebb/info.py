@@ -48,7 +48,13 @@ def collect() -> dict[str, str]:
 
 
 def report() -> str:
-    """Return the same as lines of text."""
+    """Return the same as lines of text.
+
+    Example:
+        >>> print(ebb.info.report())
+        ebb ... 0.1.0
+        ...
+    """
     known = collect()
     width = max(map(len, known))
     return "\n".join(f"{name:{width}}  {text}" for name, text in known.items())

@@ -47,99 +47,193 @@ ScriptModule = Module
 
 
 def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return a function, class or module as it is."""
+    """Return a function, class or module as it is.
+
+    Example:
+        >>> double = ebb.jit.script(lambda x: 2 * x)
+        >>> double(ebb.ones(2))
+        tensor([2., 2.])
+    """
     del args, kwargs
     tell_once("jit.script")
     return obj
 
 
 def trace(func: Any, example_inputs: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """Return a function or module as it is; it is not run."""
+    """Return a function or module as it is; it is not run.
+
+    Example:
+        >>> double = ebb.jit.trace(lambda x: 2 * x, ebb.ones(2))
+        >>> double(ebb.ones(3))
+        tensor([2., 2., 2.])
+    """
     del example_inputs, args, kwargs
     tell_once("jit.trace")
     return func
 
 
 def trace_module(mod: Module, inputs: Any = None, *args: Any, **kwargs: Any) -> Module:
-    """Return a module as it is."""
+    """Return a module as it is.
+
+    Example:
+        >>> layer = ebb.nn.Linear(2, 1)
+        >>> ebb.jit.trace_module(layer, {"forward": ebb.ones(1, 2)}) is layer
+        True
+    """
     del inputs, args, kwargs
     tell_once("jit.trace_module")
     return mod
 
 
 def freeze(mod: Module, *args: Any, **kwargs: Any) -> Module:
-    """Return a module as it is."""
+    """Return a module as it is.
+
+    Example:
+        >>> layer = ebb.nn.Linear(2, 1).eval()
+        >>> ebb.jit.freeze(layer) is layer
+        True
+    """
     del args, kwargs
     return mod
 
 
 def optimize_for_inference(mod: Module, *args: Any, **kwargs: Any) -> Module:
-    """Return a module as it is."""
+    """Return a module as it is.
+
+    Example:
+        >>> layer = ebb.nn.Linear(2, 1).eval()
+        >>> ebb.jit.optimize_for_inference(layer) is layer
+        True
+    """
     del args, kwargs
     return mod
 
 
 def export(fn: Run) -> Run:
-    """Return a function as it is."""
+    """Return a function as it is.
+
+    Example:
+        >>> ebb.jit.export(len) is len
+        True
+    """
     return fn
 
 
 def script_method(fn: Run) -> Run:
-    """Return a function as it is."""
+    """Return a function as it is.
+
+    Example:
+        >>> ebb.jit.script_method(len) is len
+        True
+    """
     return fn
 
 
 def interface(obj: Any) -> Any:
-    """Return a class as it is."""
+    """Return a class as it is.
+
+    Example:
+        >>> ebb.jit.interface(dict) is dict
+        True
+    """
     return obj
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
-    """Return a function as it is, or a decorator that does."""
+    """Return a function as it is, or a decorator that does.
+
+    Example:
+        >>> @ebb.jit.ignore
+        ... def shown(x):
+        ...     return x.tolist()
+        >>> shown(ebb.ones(2))
+        [1.0, 1.0]
+    """
     del kwargs
     return drop if callable(drop) else (lambda fn: fn)
 
 
 def unused(fn: Run) -> Run:
-    """Return a function as it is."""
+    """Return a function as it is.
+
+    Example:
+        >>> ebb.jit.unused(len) is len
+        True
+    """
     return fn
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
-    """Return the value."""
+    """Return the value.
+
+    Example:
+        >>> ebb.jit.annotate(list[int], [1, 2])
+        [1, 2]
+    """
     del the_type
     return the_value
 
 
 def isinstance(obj: Any, target_type: Any) -> bool:
-    """Return what Python's isinstance() does."""
+    """Return what Python's isinstance() does.
+
+    Example:
+        >>> ebb.jit.isinstance([1, 2], list)
+        True
+    """
     return builtins.isinstance(obj, target_type)
 
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a function at once; ``wait`` returns what it returned."""
+    """Call a function at once; ``wait`` returns what it returned.
+
+    Example:
+        >>> ebb.jit.wait(ebb.jit.fork(ebb.add, ebb.ones(1), 1))
+        tensor([2.])
+    """
     check_callable(func)
     return func(*args, **kwargs)
 
 
 def wait(future: Any) -> Any:
-    """Return what ``fork`` did."""
+    """Return what ``fork`` did.
+
+    Example:
+        >>> ebb.jit.wait(ebb.jit.fork(ebb.add, ebb.ones(1), 1))
+        tensor([2.])
+    """
     return future
 
 
 def is_scripting() -> bool:
-    """Return False."""
+    """Return False.
+
+    Example:
+        >>> ebb.jit.is_scripting()
+        False
+    """
     return False
 
 
 def is_tracing() -> bool:
-    """Return False."""
+    """Return False.
+
+    Example:
+        >>> ebb.jit.is_tracing()
+        False
+    """
     return False
 
 
 @contextmanager
 def optimized_execution(should_optimize: bool) -> Iterator[None]:
-    """Change nothing within a block."""
+    """Change nothing within a block.
+
+    Example:
+        >>> with ebb.jit.optimized_execution(False):
+        ...     ebb.ones(1) + 1
+        tensor([2.])
+    """
     del should_optimize
     yield
 
@@ -149,6 +243,13 @@ def save(m: Any, f: Any, *args: Any, **kwargs: Any) -> None:
 
     Raises:
         NotImplementedError: Always.
+
+    Example:
+        >>> ebb.jit.save(ebb.nn.Linear(2, 1), "layer.pt")
+        Traceback (most recent call last):
+            ...
+        ebb.errors.NotImplementedError: jit.save: ebb runs Python and has no TorchScript
+        hint: ebb.save(module.state_dict(), file) keeps the parameters
     """
     raise _C.NotImplementedError(
         "jit.save: ebb runs Python and has no TorchScript\n"
@@ -161,6 +262,13 @@ def load(f: Any, *args: Any, **kwargs: Any) -> Any:
 
     Raises:
         NotImplementedError: Always.
+
+    Example:
+        >>> ebb.jit.load("layer.pt")
+        Traceback (most recent call last):
+            ...
+        ebb.errors.NotImplementedError: jit.load: ebb runs Python and has no TorchScript
+        hint: save the module's state_dict() in PyTorch, and ebb.load() it
     """
     raise _C.NotImplementedError(
         "jit.load: ebb runs Python and has no TorchScript\n"

@@ -26,17 +26,33 @@ _MOST_PROCESSES = 4096  # each takes some 30 MB: more is a mistake
 
 
 def get_all_sharing_strategies() -> set[str]:
-    """Return the names that ``set_sharing_strategy`` takes."""
+    """Return the names that ``set_sharing_strategy`` takes.
+
+    Example:
+        >>> sorted(ebb.multiprocessing.get_all_sharing_strategies())
+        ['file_descriptor', 'file_system']
+    """
     return set(_STRATEGIES)
 
 
 def get_sharing_strategy() -> str:
-    """Return "file_system"."""
+    """Return "file_system".
+
+    Example:
+        >>> ebb.multiprocessing.get_sharing_strategy()
+        'file_system'
+    """
     return _STRATEGIES[0]
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Do nothing: tensors are shared one by one, by ``share_memory_()``."""
+    """Do nothing: tensors are shared one by one, by ``share_memory_()``.
+
+    Example:
+        >>> ebb.multiprocessing.set_sharing_strategy("file_descriptor")
+        >>> ebb.multiprocessing.get_sharing_strategy()
+        'file_system'
+    """
     del new_strategy
 
 
@@ -60,6 +76,13 @@ def spawn(
     Raises:
         ValueError: For less than one process, or more than 4,096.
         RuntimeError: If one ended with an error, when ``join`` is set.
+    Example:
+        >>> import operator
+        >>> ebb.multiprocessing.spawn(operator.add, (10,))  # 0 + 10, in a process of its own
+        >>> ebb.multiprocessing.spawn(operator.add, (10,), nprocs=0)
+        Traceback (most recent call last):
+            ...
+        ebb.errors.ValueError: spawn: nprocs needs 1 to 4096, got 0
     """
     if not 1 <= nprocs <= _MOST_PROCESSES:
         raise errors.ValueError(f"spawn: nprocs needs 1 to {_MOST_PROCESSES}, got {nprocs}")

@@ -19,6 +19,13 @@ def export(model: Any, *args: Any, **kwargs: Any) -> None:
 
     Raises:
         NotImplementedError: Always.
+
+    Example:
+        >>> ebb.onnx.export(ebb.nn.Linear(2, 1), ebb.ones(1, 2), "layer.onnx")
+        Traceback (most recent call last):
+            ...
+        ebb.errors.NotImplementedError: onnx.export: ebb writes no ONNX
+        hint: save module.state_dict(), load it in PyTorch, and export there
     """
     raise _C.NotImplementedError(
         "onnx.export: ebb writes no ONNX\n"
@@ -27,5 +34,10 @@ def export(model: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def is_in_onnx_export() -> bool:
-    """Return False."""
+    """Return False.
+
+    Example:
+        >>> ebb.onnx.is_in_onnx_export()
+        False
+    """
     return False

@@ -36,7 +36,20 @@ __all__ = [
 
 
 class DisableEbbFunctionSubclass:
-    """Context manager: on this thread, no class is asked; objects are what they are."""
+    """Context manager: on this thread, no class is asked; objects are what they are.
+
+    Example:
+        >>> class Named(ebb.Tensor):
+        ...     @classmethod
+        ...     def __ebb_function__(cls, function, types, args=(), kwargs=None):
+        ...         return super().__ebb_function__(function, types, args, kwargs)
+        >>> x = ebb.ones(2).as_subclass(Named)
+        >>> with ebb.overrides.DisableEbbFunctionSubclass():
+        ...     type(x + 1).__name__
+        'Tensor'
+        >>> type(x + 1).__name__
+        'Named'
+    """
 
     def __enter__(self) -> None:
         self._before = _C._switch_overrides_off(True)
@@ -50,7 +63,15 @@ DisableEbbFunction = DisableEbbFunctionSubclass
 
 
 def has_ebb_function(relevant_args: Iterable[Any]) -> bool:
-    """Return whether one of these arguments has a class that takes part."""
+    """Return whether one of these arguments has a class that takes part.
+
+    Example:
+        >>> class Logged:
+        ...     def __ebb_function__(self, function, types, args=(), kwargs=None):
+        ...         return f"asked for {function.__name__}"
+        >>> ebb.overrides.has_ebb_function([Logged(), 1])
+        True
+    """
     return _C._has_override(*relevant_args)
 
 
@@ -65,6 +86,14 @@ def handle_ebb_function(
 
     Raises:
         TypeError: If all classes answer ``NotImplemented``.
+
+    Example:
+        >>> class Logged:
+        ...     def __ebb_function__(self, function, types, args=(), kwargs=None):
+        ...         return f"asked for {function.__name__}"
+        >>> x = Logged()
+        >>> ebb.overrides.handle_ebb_function(ebb.add, [x], x, 1)
+        'asked for add'
     """
     asked = _one_of_each_class(relevant_args)
     types = tuple(type(one) for one in asked)
@@ -105,7 +134,18 @@ def _dispatch(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 
 def wrap_ebb_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Any], Any]:
-    """Decorator: let a function of yours take part; ``dispatcher`` picks the arguments to ask."""
+    """Decorator: let a function of yours take part; ``dispatcher`` picks the arguments to ask.
+
+    Example:
+        >>> class Logged:
+        ...     def __ebb_function__(self, function, types, args=(), kwargs=None):
+        ...         return f"asked for {function.__name__}"
+        >>> @ebb.overrides.wrap_ebb_function(lambda x: (x,))
+        ... def double(x):
+        ...     return 2 * x
+        >>> double(Logged()), double(1)
+        ('asked for double', 2)
+    """
     check_callable(dispatcher)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -220,7 +260,12 @@ def _asking_property(member: Any) -> property:
 
 
 def get_default_nowrap_functions() -> set[Callable[..., Any]]:
-    """Functions whose results ``Tensor.__ebb_function__`` leaves as they are."""
+    """Functions whose results ``Tensor.__ebb_function__`` leaves as they are.
+
+    Example:
+        >>> ebb.Tensor.grad.__get__ in ebb.overrides.get_default_nowrap_functions()
+        True
+    """
     return _default_nowrap_functions()
 
 
@@ -235,6 +280,10 @@ def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
     ``ebb.linalg`` and its like.
 
     ``ebb.nn.functional`` is computed by them and asks through them.
+
+    Example:
+        >>> ebb.add in ebb.overrides.get_overridable_functions()[ebb]
+        True
     """
     return _overridable_functions()
 
@@ -258,7 +307,12 @@ def _overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
 
 
 def get_ignored_functions() -> set[Callable[..., Any]]:
-    """Functions that ask nobody: they take no tensor, or make plain ones."""
+    """Functions that ask nobody: they take no tensor, or make plain ones.
+
+    Example:
+        >>> ebb.zeros in ebb.overrides.get_ignored_functions()
+        True
+    """
     return _ignored_functions()
 
 
@@ -272,17 +326,33 @@ def _ignored_functions() -> set[Callable[..., Any]]:
 
 
 def is_tensor_like(inp: Any) -> bool:
-    """Return whether an object is a Tensor or has a class that takes part."""
+    """Return whether an object is a Tensor or has a class that takes part.
+
+    Example:
+        >>> ebb.overrides.is_tensor_like(ebb.ones(1)), ebb.overrides.is_tensor_like([1.0])
+        (True, False)
+    """
     return isinstance(inp, Tensor) or hasattr(inp, "__ebb_function__")
 
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
-    """Return whether ``func`` is a method of Tensor, or gets a property of it."""
+    """Return whether ``func`` is a method of Tensor, or gets a property of it.
+
+    Example:
+        >>> check = ebb.overrides.is_tensor_method_or_property
+        >>> check(ebb.Tensor.add), check(ebb.add)
+        (True, False)
+    """
     return func in get_overridable_functions()[Tensor] or getattr(func, "__name__", "") == "__set__"
 
 
 def resolve_name(f: Callable[..., Any]) -> str:
-    """Return how to write a function: ``ebb.matmul``, ``ebb.Tensor.add``."""
+    """Return how to write a function: ``ebb.matmul``, ``ebb.Tensor.add``.
+
+    Example:
+        >>> ebb.overrides.resolve_name(ebb.matmul), ebb.overrides.resolve_name(ebb.Tensor.add)
+        ('ebb.matmul', 'ebb.Tensor.add')
+    """
     owner = getattr(f, "__self__", None)
     if isinstance(owner, (_types.GetSetDescriptorType, property)):
         name = next(name for name, member in vars(Tensor).items() if member is owner)

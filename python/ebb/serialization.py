@@ -42,18 +42,37 @@ def add_safe_globals(safe_globals: Iterable[Trusted]) -> None:
 
 
 def clear_safe_globals() -> None:
-    """Forget all that ``add_safe_globals`` was given."""
+    """Forget all that ``add_safe_globals`` was given.
+
+    Example:
+        >>> ebb.serialization.clear_safe_globals()
+        >>> ebb.serialization.get_safe_globals()
+        []
+    """
     trusted.clear()
 
 
 def get_safe_globals() -> list[Any]:
-    """Return what ``add_safe_globals`` was given."""
+    """Return what ``add_safe_globals`` was given.
+
+    Example:
+        >>> ebb.serialization.get_safe_globals()
+        []
+    """
     return list(trusted.values())
 
 
 @contextmanager
 def safe_globals(safe_globals: Iterable[Trusted]) -> Iterator[None]:
-    """Let files name classes within a block."""
+    """Let files name classes within a block.
+
+    Example:
+        >>> import argparse
+        >>> ebb.save(argparse.Namespace(rate=0.1), "options.pt")
+        >>> with ebb.serialization.safe_globals([argparse.Namespace]):
+        ...     ebb.load("options.pt")
+        Namespace(rate=0.1)
+    """
     before = dict(trusted)
     add_safe_globals(safe_globals)
     try:

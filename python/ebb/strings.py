@@ -232,12 +232,22 @@ class StringTensor:
 
 
 def lower(x: StringTensor) -> StringTensor:
-    """Return each element in lower case, as Unicode says: ``str.lower``."""
+    """Return each element in lower case, as Unicode says: ``str.lower``.
+
+    Example:
+        >>> ebb.strings.lower(ebb.StringTensor(["Now", "IS"])).tolist()
+        ['now', 'is']
+    """
     return _map(x, str.lower)
 
 
 def upper(x: StringTensor) -> StringTensor:
-    """Return each element in upper case, as Unicode says (``ß`` becomes ``SS``): ``str.upper``."""
+    """Return each element in upper case, as Unicode says (``ß`` becomes ``SS``): ``str.upper``.
+
+    Example:
+        >>> ebb.strings.upper(ebb.StringTensor(["now", "is"])).tolist()
+        ['NOW', 'IS']
+    """
     return _map(x, str.upper)
 
 
@@ -246,6 +256,13 @@ def length(x: StringTensor, unit: str = "char") -> _C.Tensor:
 
     Args:
         unit: "char" counts code points, "byte" the bytes of UTF-8.
+    Raises:
+        ValueError: For another unit.
+
+    Example:
+        >>> words = ebb.StringTensor(["now", "été"])
+        >>> ebb.strings.length(words), ebb.strings.length(words, "byte")
+        (tensor([3, 3]), tensor([3, 5]))
     """
     if unit not in ("char", "byte"):
         raise _C.ValueError(f"length: unit needs 'char' or 'byte', got {unit!r}")
@@ -289,6 +306,14 @@ def hash(x: StringTensor, buckets: int | None = None) -> _C.Tensor:
 
     Args:
         buckets: If given, the numbers are from 0 to buckets - 1, such as rows of an embedding.
+    Raises:
+        ValueError: For less than one bucket.
+
+    Example:
+        >>> words = ebb.StringTensor(["now", "is", "now"])
+        >>> rows = ebb.strings.hash(words, buckets=10)
+        >>> bool(rows[0] == rows[2]), rows.shape
+        (True, ebb.Size([3]))
     """
     import hashlib
 

@@ -127,6 +127,14 @@ def install() -> None:
 
     Raises:
         ImportError: If PyTorch itself is imported already.
+
+    Example:
+        >>> import ebb.torch_compat
+        >>> ebb.torch_compat.install()
+        >>> import torch
+        >>> torch.nn.Linear is ebb.nn.Linear
+        True
+        >>> ebb.torch_compat.uninstall()
     """
     held = sys.modules.get(_ROOT)
     if held is not None and not isinstance(held, TorchModule):
@@ -145,7 +153,16 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Undo ``install``: PyTorch is found again, if there is one."""
+    """Undo ``install``: PyTorch is found again, if there is one.
+
+    Example:
+        >>> import ebb.torch_compat
+        >>> ebb.torch_compat.install()
+        >>> ebb.torch_compat.uninstall()
+        >>> import sys
+        >>> "torch" in sys.modules
+        False
+    """
     sys.meta_path[:] = [one for one in sys.meta_path if not isinstance(one, TorchFinder)]
     for name in [name for name, one in sys.modules.items() if isinstance(one, TorchModule)]:
         del sys.modules[name]
@@ -173,7 +190,16 @@ def module_of(name: str) -> types.ModuleType | None:
 
 
 class TorchModule(types.ModuleType):
-    """Shows a module of ebb under a name of PyTorch's."""
+    """Shows a module of ebb under a name of PyTorch's.
+
+    Example:
+        >>> import ebb.torch_compat
+        >>> ebb.torch_compat.install()
+        >>> import torch
+        >>> type(torch).__name__, torch.ones is ebb.ones
+        ('TorchModule', True)
+        >>> ebb.torch_compat.uninstall()
+    """
 
     def __getattr__(self, name: str) -> Any:
         home = self.__dict__.get("_home")

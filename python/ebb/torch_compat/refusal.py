@@ -42,12 +42,15 @@ def way_out(name: str) -> str:
 class NotServedError(Exception):
     """A name of PyTorch's that ebb lacks: says which, in which line, and what to do.
 
+    >>> import ebb.torch_compat
+    >>> ebb.torch_compat.install()
     >>> import torch
     >>> try:
     ...     torch.fx
     ... except ebb.torch_compat.NotServedError as error:
     ...     print(error.wanted)
     torch.fx
+    >>> ebb.torch_compat.uninstall()
     """
 
     def __init__(self, wanted: str, known: tuple[str, ...] = ()):

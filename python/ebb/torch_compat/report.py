@@ -23,7 +23,13 @@ ROOTS = ("torch", "torchvision")
 
 @dataclass(frozen=True, order=True)
 class Missing:
-    """A name that ebb lacks, and where it stands."""
+    """A name that ebb lacks, and where it stands.
+
+    Example:
+        >>> from ebb.torch_compat import Missing
+        >>> str(Missing("torch.fx.wrap", "train.py", 2))
+        'train.py:2: torch.fx.wrap'
+    """
 
     name: str
     file: str
