@@ -24,7 +24,16 @@ __all__ = [
 
 
 class UnpackedDualTensor(NamedTuple):
-    """What ``unpack_dual`` returns; ``tangent`` is None where there is none."""
+    """What ``unpack_dual`` returns; ``tangent`` is None where there is none.
+
+    Example:
+        >>> import ebb.autograd.forward_ad as fwAD
+        >>> with fwAD.dual_level():
+        ...     x = fwAD.make_dual(ebb.tensor(3.0), ebb.tensor(1.0))
+        ...     primal, tangent = fwAD.unpack_dual(x * x)
+        >>> primal, tangent
+        (tensor(9.), tensor(6.))
+    """
 
     primal: Tensor
     tangent: Tensor | None
@@ -34,6 +43,14 @@ def enter_dual_level() -> int:
     """Enter a level of forward mode on this thread, inside those entered before; return it.
 
     ``dual_level()`` is the safe way: it leaves the level whatever happens.
+
+    Example:
+        >>> import ebb.autograd.forward_ad as fwAD
+        >>> level = fwAD.enter_dual_level()
+        >>> x = fwAD.make_dual(ebb.tensor(3.0), ebb.tensor(1.0))
+        >>> fwAD.unpack_dual(x * x).tangent
+        tensor(6.)
+        >>> fwAD.exit_dual_level(level=level)
     """
     return _C._enter_dual_level()
 
@@ -46,6 +63,11 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
     Raises:
         RuntimeError: If no level is entered, or ``level`` is not the innermost.
+
+    Example:
+        >>> import ebb.autograd.forward_ad as fwAD
+        >>> level = fwAD.enter_dual_level()
+        >>> fwAD.exit_dual_level(level=level)
     """
     _C._exit_dual_level(level)
 
@@ -87,6 +109,13 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         RuntimeError: Without a level, or if one of the tensors carries a tangent on it already.
         TypeError: If one of them is neither floating nor complex.
         ValueError: If the shapes differ.
+
+    Example:
+        >>> import ebb.autograd.forward_ad as fwAD
+        >>> with fwAD.dual_level():
+        ...     x = fwAD.make_dual(ebb.tensor([3.0, 1.0]), ebb.tensor([1.0, 0.0]))
+        ...     fwAD.unpack_dual(x.exp().sum()).tangent
+        tensor(20.0855)
     """
     return _C._make_dual(tensor, tangent, level)
 
@@ -100,5 +129,11 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     Args:
         tensor: Any tensor.
         level: The level; the innermost if not given.
+
+    Example:
+        >>> import ebb.autograd.forward_ad as fwAD
+        >>> with fwAD.dual_level():
+        ...     fwAD.unpack_dual(ebb.tensor(3.0))
+        UnpackedDualTensor(primal=tensor(3.), tangent=None)
     """
     return UnpackedDualTensor(*_C._unpack_dual(tensor, level))

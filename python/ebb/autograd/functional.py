@@ -88,6 +88,11 @@ def jvp(
     Raises:
         ValueError: If ``v`` is missing or does not fit.
         RuntimeError: In ``strict`` mode.
+
+    Example:
+        >>> x, v = ebb.tensor([1.0, 2.0]), ebb.tensor([1.0, 0.0])
+        >>> ebb.autograd.functional.jvp(lambda x: x**2, x, v)
+        (tensor([1., 4.]), tensor([2., 0.]))
     """
     _check_strategy("jvp", strategy)
     call, steps = _call_along_inputs("jvp", func, inputs, v, create_graph, strict)
@@ -189,6 +194,11 @@ def vhp(
     """Return ``func(*inputs)``, one element, and the product of ``v`` with its Hessian.
 
     Arguments and errors are those of ``vjp``; ``v`` has the shape of the inputs.
+
+    Example:
+        >>> x, v = ebb.tensor([1.0, 2.0]), ebb.tensor([1.0, 0.0])
+        >>> ebb.autograd.functional.vhp(lambda x: (x**3).sum(), x, v)
+        (tensor(9.), tensor([6., 0.]))
     """
     call, vectors = _call_along_inputs("vhp", func, inputs, v, create_graph, strict)
     with _C.enable_grad():
@@ -210,6 +220,11 @@ def hvp(
     Computed by forward over reverse: one backward pass on dual tensors. ``strict`` falls back on
     ``vhp``, which gives the same for a symmetric Hessian and knows what is independent of what.
     Arguments and errors are those of ``vjp``; ``v`` has the shape of the inputs.
+
+    Example:
+        >>> x, v = ebb.tensor([1.0, 2.0]), ebb.tensor([1.0, 0.0])
+        >>> ebb.autograd.functional.hvp(lambda x: (x**3).sum(), x, v)
+        (tensor(9.), tensor([6., 0.]))
     """
     if strict:
         return vhp(func, inputs, v, create_graph, strict)

@@ -20,6 +20,12 @@ class profile(recording.profile):  # noqa: N801 -- the field's name for it
     Args:
         enabled: Whether to note anything.
         options: Those of ``ebb.profiler.profile``.
+
+    Example:
+        >>> with ebb.autograd.profiler.profile(enabled=True) as prof:
+        ...     x = ebb.ones(2) + 1
+        >>> prof.total_average().count
+        1
     """
 
     def __init__(self, enabled: bool = True, **options: object) -> None:
@@ -53,7 +59,13 @@ class profile(recording.profile):  # noqa: N801 -- the field's name for it
 def emit_nvtx(
     enabled: bool = True, record_shapes: bool = False
 ) -> contextlib.AbstractContextManager[Any]:
-    """Do nothing within a block: there are no tools of NVIDIA's to tell."""
+    """Do nothing within a block: there are no tools of NVIDIA's to tell.
+
+    Example:
+        >>> with ebb.autograd.profiler.emit_nvtx():
+        ...     ebb.ones(1) + 1
+        tensor([2.])
+    """
     del enabled, record_shapes
     return contextlib.nullcontext()
 
@@ -61,7 +73,13 @@ def emit_nvtx(
 def emit_itt(
     enabled: bool = True, record_shapes: bool = False
 ) -> contextlib.AbstractContextManager[Any]:
-    """Do nothing within a block: there are no tools of Intel's to tell."""
+    """Do nothing within a block: there are no tools of Intel's to tell.
+
+    Example:
+        >>> with ebb.autograd.profiler.emit_itt():
+        ...     ebb.ones(1) + 1
+        tensor([2.])
+    """
     del enabled, record_shapes
     return contextlib.nullcontext()
 

@@ -59,6 +59,14 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801
     Args:
         pin_memory: Accepted as in PyTorch; without a device it changes nothing.
         device_type: Accepted as in PyTorch; every device is served.
+
+    Example:
+        >>> x = ebb.tensor([3.0], requires_grad=True)
+        >>> with ebb.autograd.graph.save_on_cpu():
+        ...     y = x * x
+        >>> y.backward()
+        >>> x.grad
+        tensor([6.])
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
@@ -84,6 +92,13 @@ class save_on_disk(saved_tensors_hooks):  # noqa: N801
         folder: Where to put the files (default: where temporary files go).
     Raises:
         OSError: From the operation that saves, if a file cannot be written.
+    Example:
+        >>> x = ebb.tensor([3.0], requires_grad=True)
+        >>> with ebb.autograd.graph.save_on_disk():
+        ...     y = x * x
+        >>> y.backward()
+        >>> x.grad
+        tensor([6.])
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
@@ -124,6 +139,14 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     Raises:
         RuntimeError: With ``error_message`` on entering hooks inside; on entering this, if hooks
             are installed already.
+
+    Example:
+        >>> with ebb.autograd.graph.disable_saved_tensors_hooks("not here"):
+        ...     with ebb.autograd.graph.save_on_cpu():
+        ...         pass
+        Traceback (most recent call last):
+            ...
+        ebb.errors.AutogradError: not here
     """
     guard = _C._disable_saved_hooks(error_message)
     try:
@@ -166,5 +189,10 @@ def saved_bytes(roots: Any) -> int:
 
     Args:
         roots: A Tensor, a Node, or a sequence of them.
+
+    Example:
+        >>> x = ebb.ones(100, requires_grad=True)
+        >>> ebb.autograd.graph.saved_bytes(x.exp())
+        400
     """
     return _C._saved_bytes(roots)

@@ -27,6 +27,13 @@ class Difference:
 
     An entry of ``changed`` is the node before, the node after, and a dict from "shape", "dtype",
     "device" or "saved_bytes" to the values before and after.
+
+    Example:
+        >>> x = ebb.tensor([1.0, 2.0], requires_grad=True)
+        >>> before, after = ebb.graph((x * x).sum()), ebb.graph((x * x).exp().sum())
+        >>> found = ebb.graphs.compare(before, after)
+        >>> [node.name for node in found.appeared], found.vanished
+        (['ExpBackward'], [])
     """
 
     appeared: list[GraphNode] = field(default_factory=list)
@@ -46,7 +53,14 @@ class Difference:
 
 
 def compare(before: Snapshot, after: Snapshot) -> Difference:
-    """Return what ``after`` has more, has less or has differently."""
+    """Return what ``after`` has more, has less or has differently.
+
+    Example:
+        >>> x = ebb.tensor([1.0, 2.0], requires_grad=True)
+        >>> before, after = ebb.graph((x * x).sum()), ebb.graph((x * x).exp().sum())
+        >>> bool(ebb.graphs.compare(before, after)), bool(ebb.graphs.compare(before, before))
+        (True, False)
+    """
     ours, theirs = _keyed(before), _keyed(after)
     found = Difference(
         appeared=[node for key, node in theirs.items() if key not in ours],

@@ -39,6 +39,11 @@ class Step(NamedTuple):
     ``kind`` is "recorded" for a node of the graph, "unrecorded" for an op whose result has no
     history, "left" for a value that became a number or an array, "entered" for a tensor made from
     such. ``cut`` says what an unrecorded one did: "no_grad", "detached" or "not_differentiable".
+
+    Example:
+        >>> w = ebb.tensor([1.0, 2.0], requires_grad=True)
+        >>> [step.op for step in ebb.explain((w * 3).sum(), w).paths[0]]
+        ['MulScalarBackward', 'SumBackward']
     """
 
     op: str
@@ -82,7 +87,14 @@ class Steps(Sequence[Step]):
 
 @dataclass
 class Explanation:
-    """Why one tensor gets a gradient from an output, or none. ``print`` shows it in words."""
+    """Why one tensor gets a gradient from an output, or none. ``print`` shows it in words.
+
+    Example:
+        >>> w = ebb.tensor([1.0, 2.0], requires_grad=True)
+        >>> why = ebb.explain(w.detach().sum(), w)
+        >>> why.gets_gradient, why.reason
+        (False, 'output_without_history')
+    """
 
     name: str
     reason: str  #: a key: see docs/explain.md
@@ -126,7 +138,13 @@ class Explanation:
 
 
 class Summary(NamedTuple):
-    """One row of ``Explanations``. ``step`` is the first op on a shortest way, or the cut."""
+    """One row of ``Explanations``. ``step`` is the first op on a shortest way, or the cut.
+
+    Example:
+        >>> layer = ebb.nn.Linear(2, 1)
+        >>> ebb.explain(layer(ebb.ones(1, 2)), layer)["bias"].ways
+        1
+    """
 
     name: str
     reason: str
@@ -141,7 +159,14 @@ class Summary(NamedTuple):
 
 
 class Explanations(Mapping[str, Summary]):
-    """What becomes of every parameter: a mapping from names to rows. ``print`` shows a table."""
+    """What becomes of every parameter: a mapping from names to rows. ``print`` shows a table.
+
+    Example:
+        >>> layer = ebb.nn.Linear(2, 1)
+        >>> table = ebb.explain(ebb.ones(1, 2) @ layer.weight.T, layer)
+        >>> table.without_gradient, table["weight"].gets_gradient
+        (['bias'], True)
+    """
 
     def __init__(
         self, rows: list[Summary], other_leaves: Sequence[_C.Tensor] = (), is_traced: bool = True

@@ -14,7 +14,13 @@ KINDS = ("op", "leaf", "custom", "write")
 
 
 class Location(NamedTuple):
-    """A line of the program."""
+    """A line of the program.
+
+    Example:
+        >>> x = ebb.tensor([1.0, 2.0], requires_grad=True)
+        >>> ebb.graph(x * x).nodes[0].location.line
+        1
+    """
 
     file: str
     line: int
@@ -34,7 +40,13 @@ class Locations(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What an op made, and so what flows back into it."""
+    """What an op made, and so what flows back into it.
+
+    Example:
+        >>> x = ebb.tensor([1.0, 2.0], requires_grad=True)
+        >>> ebb.graph(x * x).nodes[0].outputs[0].dtype
+        'float32'
+    """
 
     shape: tuple[int, ...]
     dtype: str
@@ -43,7 +55,13 @@ class Output(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """A tensor kept for the backward pass; equal ``storage`` numbers share memory."""
+    """A tensor kept for the backward pass; equal ``storage`` numbers share memory.
+
+    Example:
+        >>> x = ebb.tensor([1.0, 2.0], requires_grad=True)
+        >>> [(one.name, one.bytes) for one in ebb.graph(x.exp()).nodes[0].saved]
+        [('out', 8)]
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -56,7 +74,14 @@ class Saved(NamedTuple):
 
 
 class GraphEdge(NamedTuple):
-    """The gradient of an input of ``source`` flows into an output of ``target``."""
+    """The gradient of an input of ``source`` flows into an output of ``target``.
+
+    Example:
+        >>> x = ebb.tensor([1.0, 2.0], requires_grad=True)
+        >>> edge = ebb.graph((x * x).sum(), {"x": x}).nodes[0].edges[0]
+        >>> edge.source.name, edge.target.name, edge.shape
+        ('SumBackward', 'MulBackward', (2,))
+    """
 
     source: GraphNode
     input: int
@@ -69,7 +94,15 @@ class GraphEdge(NamedTuple):
 
 
 class Hooks(NamedTuple):
-    """How many hooks of each kind a node has."""
+    """How many hooks of each kind a node has.
+
+    Example:
+        >>> x = ebb.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = x * x
+        >>> handle = y.register_hook(print)
+        >>> ebb.graph(y).nodes[0].hooks.tensor
+        1
+    """
 
     tensor: int
     pre: int
@@ -86,7 +119,14 @@ FIELDS = (
 
 
 class GraphNode:
-    """One node of a snapshot. Equal to itself only, whatever object stands for it."""
+    """One node of a snapshot. Equal to itself only, whatever object stands for it.
+
+    Example:
+        >>> x = ebb.tensor([1.0, 2.0], requires_grad=True)
+        >>> node = ebb.graph((x * x).sum(), {"x": x}).nodes[1]
+        >>> node.name, node.shape, [target.target.leaf for target in node.edges]
+        ('MulBackward', (2,), ['x', 'x'])
+    """
 
     __slots__ = ("graph", "index")
 

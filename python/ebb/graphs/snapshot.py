@@ -27,10 +27,11 @@ class Snapshot:
     """A backward graph as it was: ``len(g)`` nodes, ``g[0]`` the last op, leaves at the end.
 
     Example:
-        >>> g = ebb.graph(loss, model)
-        >>> print(g.tree())
-        >>> g.find(name="Linear", module="blocks.3")
-        >>> g.write_html("graph.html")
+        >>> model = ebb.nn.Sequential(ebb.nn.Linear(2, 3), ebb.nn.ReLU())
+        >>> g = ebb.graph(model(ebb.ones(1, 2)).sum(), model)
+        >>> g[0].name, len(g.find(name="Linear", module="0"))
+        ('SumBackward', 1)
+        >>> path = g.write_html("graph.html")
     """
 
     def __init__(self, tables: Any):

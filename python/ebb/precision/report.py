@@ -37,6 +37,13 @@ class PrecisionRow(NamedTuple):
             infinite where that is not known.
         overflowed: Elements that are finite in the wide run and infinite or NaN in the narrow one.
         underflowed: Elements that are 0 in the narrow run only.
+
+    Example:
+        >>> x = ebb.tensor([1000.0, 1000.5], requires_grad=True)
+        >>> report = ebb.compare_precision(lambda: (x @ ebb.eye(2) - 1000.0).sum())
+        >>> row = report.first
+        >>> row.name, row.dtypes, row.excess > 8
+        ('sub', ('bfloat16', 'float32'), True)
     """
 
     index: int
@@ -74,6 +81,14 @@ class PrecisionReport:
         wide: That of the wide one.
         tolerance: How many times more than explained counts as beyond.
         unmatched: How many results of the narrow run have no counterpart in the wide one.
+
+    Example:
+        >>> x = ebb.tensor([1000.0, 1000.5], requires_grad=True)
+        >>> report = ebb.compare_precision(lambda: (x @ ebb.eye(2) - 1000.0).sum())
+        >>> report
+        <PrecisionReport: bfloat16 against float32, ... rows>
+        >>> report.worst(1)[0].name
+        'sub'
     """
 
     def __init__(

@@ -23,6 +23,13 @@ class FunctionEvent:
         self_cpu_memory_usage: Without.
         input_shapes: What it was given, if calls of other shapes count apart.
         device_time_total: 0, as all times of devices.
+
+    Example:
+        >>> with ebb.profiler.profile() as prof:
+        ...     x = ebb.ones(2) + 1 + 1
+        >>> event = next(one for one in prof.key_averages() if one.key == "add")
+        >>> event.count, event.cpu_time_total > 0
+        (2, True)
     """
 
     self_device_time_total = device_time_total = device_time = 0.0
@@ -66,6 +73,16 @@ class EventList(list[FunctionEvent]):
 
     Args:
         events: What it holds at first.
+
+    Example:
+        >>> with ebb.profiler.profile() as prof:
+        ...     x = ebb.ones(2) + 1
+        >>> events = prof.key_averages()
+        >>> sorted(one.key for one in events), events.total_average().count
+        (['add'], 1)
+        >>> print(events.table(sort_by="count", row_limit=1))
+        name ... self % ...
+        ...
     """
 
     def __init__(self, events: Iterable[FunctionEvent] = ()):

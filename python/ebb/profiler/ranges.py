@@ -36,6 +36,12 @@ class Range(NamedTuple):
         stack: The place and, with ``with_stack``, those that called it, innermost first.
         operands: With ``record_shapes``, what the call was given, such as ``float32 [2, 3]``, one
             for each tensor; of a node, the gradients that reached it.
+
+    Example:
+        >>> with ebb.profiler.profile() as prof:
+        ...     x = ebb.ones(2) + 1
+        >>> [(one.name, one.kind) for one in prof.ranges]
+        [('add', 'op')]
     """
 
     name: str
@@ -69,6 +75,12 @@ class Allocations(NamedTuple):
         bytes: Their size, as asked for.
         at_peak: Of it, alive when most memory was.
         at_end: Of it, alive when the profile ended.
+
+    Example:
+        >>> with ebb.profiler.profile(profile_memory=True) as prof:
+        ...     x = ebb.ones(100) + 1
+        >>> prof.allocations()["add"].bytes >= 400
+        True
     """
 
     count: int
@@ -78,7 +90,14 @@ class Allocations(NamedTuple):
 
 
 class record_function(ContextDecorator):  # noqa: N801 -- the field's name for it
-    """Context manager and decorator: name a part of the program for a running profile."""
+    """Context manager and decorator: name a part of the program for a running profile.
+
+    Example:
+        >>> with ebb.profiler.profile() as prof, ebb.profiler.record_function("step"):
+        ...     x = ebb.ones(2) + 1
+        >>> prof.ranges[0].name, prof.ranges[0].kind
+        ('step', 'user')
+    """
 
     def __init__(self, name: str) -> None:
         self.name = str(name)

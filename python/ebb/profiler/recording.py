@@ -57,6 +57,14 @@ class profile:  # noqa: N801 -- the field's name for it
             others that it has.
     Raises:
         TypeError: For an option that neither has.
+    Example:
+        >>> with ebb.profiler.profile() as prof:
+        ...     x = ebb.ones(2) + 1
+        >>> [one.name for one in prof.ranges]
+        ['add']
+        >>> print(prof.key_averages().table(row_limit=2))
+        name ... self % ...
+        ...
     """
 
     def __init__(

@@ -10,7 +10,12 @@ from ebb.errors import ValueError
 
 
 class ProfilerAction(enum.StrEnum):
-    """What a schedule may say of a step; the words themselves do as well."""
+    """What a schedule may say of a step; the words themselves do as well.
+
+    Example:
+        >>> ebb.profiler.ProfilerAction.RECORD == "record"
+        True
+    """
 
     NONE = "none"
     WARMUP = "warmup"

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 
 class ProfilerActivity(enum.Enum):
-    """What programs ask ``profile`` to note; it notes the CPU's work whatever they ask."""
+    """What programs ask ``profile`` to note; it notes the CPU's work whatever they ask.
+
+    Example:
+        >>> with ebb.profiler.profile(activities=[ebb.profiler.ProfilerActivity.CPU]) as prof:
+        ...     x = ebb.ones(2) + 1
+    """
 
     CPU = 0
     XPU = 1
@@ -28,7 +33,12 @@ class ProfilerActivity(enum.Enum):
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """Return what is noted: the CPU's work."""
+    """Return what is noted: the CPU's work.
+
+    Example:
+        >>> ebb.profiler.supported_activities()
+        {<ProfilerActivity.CPU: 0>}
+    """
     return {ProfilerActivity.CPU}
 
 
@@ -43,6 +53,13 @@ def tensorboard_trace_handler(
         use_gzip: Not served: traces are plain.
     Raises:
         ValueError: With ``use_gzip``.
+    Example:
+        >>> import os
+        >>> handler = ebb.profiler.tensorboard_trace_handler("log")
+        >>> with ebb.profiler.profile(on_trace_ready=handler):
+        ...     x = ebb.ones(2) + 1
+        >>> [name.endswith(".pt.trace.json") for name in os.listdir("log")]
+        [True]
     """
     if use_gzip:
         raise ValueError("tensorboard_trace_handler: writes plain JSON, got use_gzip=True")

@@ -30,15 +30,17 @@ class GradientFlow:
         parameters: A module, a dict of tensors by name, or pairs of names and tensors, such as
             ``model.named_parameters()``.
 
-    Example::
+    Raises:
+        ValueError: If there is no parameter.
+        TypeError: If one is no tensor.
 
-        flow = GradientFlow(model)
-        for x, y in batches:
-            optimizer.zero_grad()
-            loss_of(model(x), y).backward()
-            flow.record()
-            optimizer.step()
-        print(flow)
+    Example:
+        >>> model = ebb.nn.Linear(2, 1, bias=False)
+        >>> flow = ebb.utils.GradientFlow(model)
+        >>> model(ebb.tensor([[3.0, 4.0]])).sum().backward()
+        >>> flow.record()
+        >>> flow.norms, flow.unused()
+        ({'weight': [5.0]}, [])
     """
 
     def __init__(

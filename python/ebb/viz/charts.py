@@ -31,6 +31,13 @@ def write_line_chart(
 
     Args:
         path: The SVG file.
+
+    Example:
+        >>> from pathlib import Path
+        >>> curves = {"train": [1.0, 0.5, 0.3], "test": [1.1, 0.7, 0.6]}
+        >>> ebb.viz.write_line_chart(Path("loss.svg"), "loss", "epoch", "loss", curves)
+        >>> Path("loss.svg").exists()
+        True
     """
     length = max(len(values) for values in curves.values())
     x_ticks = [tick for tick in ticks(0, length) if tick <= length]

@@ -51,6 +51,11 @@ def write_html(
     Raises:
         ValueError: If the data is not a graph of the known version.
         NotImplementedError: If ebb was built without the layout that pages run.
+    Example:
+        >>> x = ebb.tensor([1.0, 2.0], requires_grad=True)
+        >>> path = ebb.viz.write_html(ebb.graph((x * x).sum()), "graph.html")
+        >>> path.stat().st_size > 1000
+        True
     """
     page = to_html(graph, title=title, compress=compress, direction=direction)
     return write_text("write_html", path, page)
@@ -63,7 +68,14 @@ def to_html(
     compress: bool | None = None,
     direction: str = "backward",
 ) -> str:
-    """Return the page that ``write_html`` writes."""
+    """Return the page that ``write_html`` writes.
+
+    Example:
+        >>> x = ebb.tensor([1.0, 2.0], requires_grad=True)
+        >>> page = ebb.viz.to_html(ebb.graph((x * x).sum()), title="A square")
+        >>> "<title>A square</title>" in page
+        True
+    """
     import html
 
     if direction not in ("backward", "forward"):
@@ -97,6 +109,11 @@ def read_html(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> dict
     Raises:
         OSError: If the file cannot be read.
         ValueError: If the file holds no graph, or too much.
+    Example:
+        >>> x = ebb.tensor([1.0, 2.0], requires_grad=True)
+        >>> path = ebb.viz.write_html(ebb.graph((x * x).sum()), "graph.html")
+        >>> len(ebb.viz.read_html(path)["nodes"]["name"])
+        3
     """
     check_limit("read_html", "max_bytes", max_bytes)
     with opened("read_html", path) as file:
@@ -160,6 +177,10 @@ class show:  # noqa: N801 -- used as a function; notebooks then ask the object f
         height: Height of the frame in pixels.
         title: What the page is called.
         direction: As for ``write_html``.
+
+    Example:
+        >>> x = ebb.tensor([1.0, 2.0], requires_grad=True)
+        >>> cell = ebb.viz.show(ebb.graph((x * x).sum()), height=400)
     """
 
     def __init__(

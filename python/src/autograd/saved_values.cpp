@@ -340,9 +340,19 @@ PyObject* node_saved_bytes(PyObject* self, void*) {
   return guarded_attribute([&] { return PyLong_FromSize_t(autograd::saved_bytes(node_of(self))); });
 }
 
+constexpr const char* kSavedTensorDoc =
+    "A handle to one tensor that a node saved: ``_raw_saved_`` and its name, of the node.\n\n"
+    "Example:\n"
+    "    >>> x = ebb.tensor([3.0], requires_grad=True)\n"
+    "    >>> y = x.exp()\n"
+    "    >>> y.grad_fn._raw_saved_out.register_hooks(lambda t: t * 2, lambda t: t / 2)\n"
+    "    >>> y.backward()\n"
+    "    >>> bool(x.grad == y)\n"
+    "    True\n";
+
 void add_saved_values(PyObject* module) {
   PyType_Slot slots[] = {
-      {Py_tp_doc, const_cast<char*>("A handle to one tensor that a node saved.")},
+      {Py_tp_doc, const_cast<char*>(kSavedTensorDoc)},
       {Py_tp_dealloc, as_slot(raw_dealloc)},
       {Py_tp_methods, kRawMethods},
       {Py_tp_getset, kRawAttributes},
