@@ -62,7 +62,14 @@ def save_npz(
 
 
 def save_npy(tensor: _C.Tensor, path: str | os.PathLike[str]) -> None:
-    """Write one tensor to an ``.npy`` file, which ``numpy.load`` reads."""
+    """Write one tensor to an ``.npy`` file, which ``numpy.load`` reads.
+
+    Example:
+        >>> from ebb.io import npz
+        >>> npz.save_npy(ebb.ones(2), "ones.npy")
+        >>> npz.load_npy("ones.npy")
+        tensor([1., 1.])
+    """
     array = _array_of("save_npy", None, tensor)
     with NewFile("save_npy", path) as file:
         _write_array(file, array)
@@ -140,7 +147,14 @@ def _check_claims(entries: list[Any], file: Any, path: Any, most: int | None) ->
 
 
 def load_npy(path: str | os.PathLike[str]) -> _C.Tensor:
-    """Read the tensor of an ``.npy`` file; errors are those of ``load_npz``."""
+    """Read the tensor of an ``.npy`` file; errors are those of ``load_npz``.
+
+    Example:
+        >>> from ebb.io import npz
+        >>> npz.save_npy(ebb.ones(2), "ones.npy")
+        >>> npz.load_npy("ones.npy")
+        tensor([1., 1.])
+    """
     with opened("load_npy", path) as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(0)

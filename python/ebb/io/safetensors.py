@@ -20,7 +20,14 @@ TREE = "ebb.tree"
 
 
 def save(obj: Any, path: str | os.PathLike[str], metadata: dict[str, str] | None = None) -> None:
-    """Write tensors; see ``ebb.save``."""
+    """Write tensors; see ``ebb.save``.
+
+    Example:
+        >>> from ebb.io import safetensors
+        >>> safetensors.save({"weight": ebb.ones(2)}, "weights.safetensors")
+        >>> safetensors.load("weights.safetensors")
+        {'weight': tensor([1., 1.])}
+    """
     if metadata and TREE in metadata:
         raise _C.ValueError(f"save: needs metadata other than the reserved {TREE!r}")
     if not isinstance(obj, Mapping | list | tuple):
@@ -38,7 +45,14 @@ def save(obj: Any, path: str | os.PathLike[str], metadata: dict[str, str] | None
 
 
 def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
-    """Read tensors; see ``ebb.load``."""
+    """Read tensors; see ``ebb.load``.
+
+    Example:
+        >>> from ebb.io import safetensors
+        >>> safetensors.save({"weight": ebb.ones(2)}, "weights.safetensors")
+        >>> safetensors.load("weights.safetensors")
+        {'weight': tensor([1., 1.])}
+    """
     tensors, metadata = _C._load(path, mmap)
     if TREE not in metadata:
         return tensors
@@ -46,7 +60,14 @@ def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
 
 
 def load_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Read the text that a safetensors file keeps with its tensors."""
+    """Read the text that a safetensors file keeps with its tensors.
+
+    Example:
+        >>> from ebb.io import safetensors
+        >>> safetensors.save({"w": ebb.ones(2)}, "w.safetensors", metadata={"epoch": "3"})
+        >>> safetensors.load_metadata("w.safetensors")
+        {'epoch': '3'}
+    """
     metadata = _C._load(path, True)[1]
     metadata.pop(TREE, None)
     return metadata

@@ -209,7 +209,14 @@ class MultiheadAttention(Module):
 
 
 class SDPBackend(enum.IntEnum):
-    """Kernels of attention by PyTorch's names; ebb's own, exact and in blocks, stands for all."""
+    """Kernels of attention by PyTorch's names; ebb's own, exact and in blocks, stands for all.
+
+    Example:
+        >>> with ebb.nn.attention.sdpa_kernel(ebb.nn.attention.SDPBackend.MATH):
+        ...     x = ebb.scaled_dot_product_attention(*[ebb.ones(1, 2, 4)] * 3)
+        >>> x.shape
+        ebb.Size([1, 2, 4])
+    """
 
     ERROR = -1
     MATH = 0

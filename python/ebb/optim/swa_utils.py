@@ -128,7 +128,7 @@ class AveragedModel(Module):
         >>> averaged = ebb.optim.swa_utils.AveragedModel(model)
         >>> averaged.update_parameters(model)  # after each epoch
         >>> averaged.n_averaged.item(), averaged(ebb.ones(3, 2)).shape
-        (1, Size([3, 1]))
+        (1, ebb.Size([3, 1]))
     """
 
     n_averaged: _C.Tensor

@@ -38,6 +38,12 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
     """Context manager: whether checkpoints made inside note their ops, for error messages.
 
     Wins over the argument ``debug`` of ``checkpoint``, unless it is None.
+
+    Example:
+        >>> x = ebb.ones(2, requires_grad=True)
+        >>> with ebb.utils.checkpoint.set_checkpoint_debug_enabled(True):
+        ...     y = ebb.utils.checkpoint.checkpoint(lambda t: t.exp().sum(), x)
+        >>> y.backward()
     """
     global _debug
     outer, _debug = _debug, None if enabled is None else bool(enabled)
@@ -52,6 +58,12 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
     """Context manager: whether checkpoints made inside stop recomputing once they have all.
 
     Wins over the argument ``early_stop`` of ``checkpoint``.
+
+    Example:
+        >>> x = ebb.ones(2, requires_grad=True)
+        >>> with ebb.utils.checkpoint.set_checkpoint_early_stop(False):
+        ...     y = ebb.utils.checkpoint.checkpoint(lambda t: t.exp().sum(), x)
+        >>> y.backward()
     """
     global _early_stop
     outer, _early_stop = _early_stop, bool(enable)
@@ -146,6 +158,11 @@ def checkpoint_sequential(
         kwargs: Options of ``checkpoint``.
     Raises:
         ValueError: If there are more segments than functions, or none.
+    Example:
+        >>> layers = [ebb.nn.Linear(2, 2), ebb.nn.ReLU(), ebb.nn.Linear(2, 1)]
+        >>> x = ebb.ones(3, 2, requires_grad=True)
+        >>> ebb.utils.checkpoint.checkpoint_sequential(layers, 2, x).shape
+        ebb.Size([3, 1])
     """
     steps = list(functions)
     if not 1 <= segments <= len(steps):

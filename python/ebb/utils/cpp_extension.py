@@ -29,6 +29,12 @@ def load(*args: Any, **kwargs: Any) -> Any:
 
     Raises:
         NotImplementedError: Always.
+
+    Example:
+        >>> ebb.utils.cpp_extension.load("mine", ["mine.cpp"])
+        Traceback (most recent call last):
+            ...
+        ebb.errors.NotImplementedError: cpp_extension.load: needs C++ written against PyTorch, ...
     """
     _refuse("load")
 
@@ -38,12 +44,25 @@ def load_inline(*args: Any, **kwargs: Any) -> Any:
 
     Raises:
         NotImplementedError: Always.
+
+    Example:
+        >>> ebb.utils.cpp_extension.load_inline("mine", "int one() { return 1; }")
+        Traceback (most recent call last):
+            ...
+        ebb.errors.NotImplementedError: cpp_extension.load_inline: needs C++ written against ...
     """
     _refuse("load_inline")
 
 
 class BuildExtension:
-    """Refuses to be made."""
+    """Refuses to be made.
+
+    Example:
+        >>> ebb.utils.cpp_extension.BuildExtension()
+        Traceback (most recent call last):
+            ...
+        ebb.errors.NotImplementedError: cpp_extension.BuildExtension: needs C++ written against ...
+    """
 
     def __init__(self, *args: Any, **kwargs: Any):
         _refuse("BuildExtension")
@@ -54,6 +73,12 @@ def CppExtension(*args: Any, **kwargs: Any) -> Any:  # noqa: N802 -- PyTorch's n
 
     Raises:
         NotImplementedError: Always.
+
+    Example:
+        >>> ebb.utils.cpp_extension.CppExtension("mine", ["mine.cpp"])
+        Traceback (most recent call last):
+            ...
+        ebb.errors.NotImplementedError: cpp_extension.CppExtension: needs C++ written against ...
     """
     _refuse("CppExtension")
 
@@ -63,5 +88,11 @@ def CUDAExtension(*args: Any, **kwargs: Any) -> Any:  # noqa: N802 -- PyTorch's 
 
     Raises:
         NotImplementedError: Always.
+
+    Example:
+        >>> ebb.utils.cpp_extension.CUDAExtension("mine", ["mine.cu"])
+        Traceback (most recent call last):
+            ...
+        ebb.errors.NotImplementedError: cpp_extension.CUDAExtension: needs C++ written against ...
     """
     _refuse("CUDAExtension")

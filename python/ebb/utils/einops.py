@@ -33,7 +33,15 @@ def _base(module: str, name: str) -> Any:
 
 
 class EbbBackend(_base("_backends", "AbstractBackend")):
-    """What einops does with tensors of ebb."""
+    """What einops does with tensors of ebb.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> import ebb.utils.einops
+        >>> if find_spec("einops") is not None:
+        ...     import einops
+        ...     assert einops.rearrange(ebb.ones(2, 3), "a b -> b a").shape == (3, 2)
+    """
 
     framework_name = "ebb"
 
@@ -108,7 +116,15 @@ class EbbBackend(_base("_backends", "AbstractBackend")):
 
 
 class Rearrange(_base("layers", "RearrangeMixin"), Module):
-    """``einops.rearrange`` as a module; made with the pattern and the sizes of axes."""
+    """``einops.rearrange`` as a module; made with the pattern and the sizes of axes.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> import ebb.utils.einops
+        >>> if find_spec("einops") is not None:
+        ...     layer = ebb.utils.einops.Rearrange("a b -> b a")
+        ...     assert layer(ebb.ones(2, 3)).shape == (3, 2)
+    """
 
     def forward(self, input: _C.Tensor) -> _C.Tensor:
         """Return the tensor rearranged."""
@@ -116,7 +132,15 @@ class Rearrange(_base("layers", "RearrangeMixin"), Module):
 
 
 class Reduce(_base("layers", "ReduceMixin"), Module):
-    """``einops.reduce`` as a module; made with the pattern, the reduction and sizes of axes."""
+    """``einops.reduce`` as a module; made with the pattern, the reduction and sizes of axes.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> import ebb.utils.einops
+        >>> if find_spec("einops") is not None:
+        ...     layer = ebb.utils.einops.Reduce("a b -> b", "sum")
+        ...     assert layer(ebb.ones(2, 3)).tolist() == [2.0, 2.0, 2.0]
+    """
 
     def forward(self, input: _C.Tensor) -> _C.Tensor:
         """Return the tensor reduced."""

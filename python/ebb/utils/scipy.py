@@ -43,6 +43,11 @@ def minimize(
         options: Others that SciPy takes, such as ``bounds``, ``tol`` and ``options``.
     Returns:
         What SciPy returns, with ``x`` as a tensor, or a list of them, like ``x0``.
+    Example:
+        >>> from importlib.util import find_spec
+        >>> if find_spec("scipy") is not None:
+        ...     found = ebb.utils.scipy.minimize(lambda x: (x - 3).square().sum(), ebb.zeros(2))
+        ...     assert ebb.allclose(found.x, ebb.tensor(3.0), atol=1e-3)
     """
     try:
         optimize = importlib.import_module("scipy.optimize")

@@ -16,7 +16,18 @@ __all__ = ["CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_c
 
 
 class CheckpointPolicy(enum.Enum):
-    """What a policy function says of an op. PREFER differs from MUST only for compilers."""
+    """What a policy function says of an op. PREFER differs from MUST only for compilers.
+
+    Example:
+        >>> policy = ebb.utils.checkpoint.CheckpointPolicy
+        >>> def saves_products(ctx, op, *args):
+        ...     return policy.MUST_SAVE if op is ebb.matmul else policy.PREFER_RECOMPUTE
+        >>> def contexts():
+        ...     return ebb.utils.checkpoint.create_selective_checkpoint_contexts(saves_products)
+        >>> x = ebb.ones(2, 2, requires_grad=True)
+        >>> y = ebb.utils.checkpoint.checkpoint(lambda t: (t @ t).exp(), x, context_fn=contexts)
+        >>> y.sum().backward()
+    """
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -25,7 +36,18 @@ class CheckpointPolicy(enum.Enum):
 
 
 class SelectiveCheckpointContext:
-    """What a policy function learns besides the op: ``is_recompute``, whether backward calls."""
+    """What a policy function learns besides the op: ``is_recompute``, whether backward calls.
+
+    Example:
+        >>> def saves_all(ctx, op, *args):
+        ...     print(op.__name__, ctx.is_recompute)
+        ...     return True
+        >>> def contexts():
+        ...     return ebb.utils.checkpoint.create_selective_checkpoint_contexts(saves_all)
+        >>> x = ebb.ones(2, requires_grad=True)
+        >>> y = ebb.utils.checkpoint.checkpoint(lambda t: t.exp(), x, context_fn=contexts)
+        exp False
+    """
 
     def __init__(self, *, is_recompute: bool) -> None:
         self.is_recompute = is_recompute
@@ -58,7 +80,7 @@ def create_selective_checkpoint_contexts(
         ValueError: If the list has something for which no policy is asked.
     Example:
         >>> def contexts():
-        ...     return create_selective_checkpoint_contexts([ebb.matmul])
+        ...     return ebb.utils.checkpoint.create_selective_checkpoint_contexts([ebb.matmul])
         >>> x = ebb.ones(2, 2, requires_grad=True)
         >>> y = ebb.utils.checkpoint.checkpoint(lambda t: (t @ t).exp(), x, context_fn=contexts)
         >>> y.sum().backward()

@@ -47,7 +47,7 @@ def make_grid(
     Example:
         >>> from ebb.vision import utils
         >>> utils.make_grid(ebb.zeros(4, 1, 8, 8), nrow=2).shape
-        Size([3, 22, 22])
+        ebb.Size([3, 22, 22])
     """
     images = tensor if isinstance(tensor, Tensor) else _C.stack(list(tensor))
     images = images.detach()
@@ -97,6 +97,12 @@ def save_image(
         **kwargs: Of ``make_grid``.
     Raises:
         NotImplementedError: If it is not to be a PNG and Pillow is not installed.
+    Example:
+        >>> from pathlib import Path
+        >>> from ebb.vision import utils
+        >>> utils.save_image(ebb.rand(4, 3, 8, 8), "images.png", nrow=2)
+        >>> Path("images.png").exists()
+        True
     """
     grid = make_grid(tensor, **kwargs)
     pixels = np.asarray((grid * 255 + 0.5).clamp(0, 255).permute(1, 2, 0).to("cpu", _C.uint8))

@@ -43,6 +43,11 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
     Args:
         dim: The dim whose slices have a norm each; None for one norm of all.
+
+    Example:
+        >>> layer = ebb.nn.utils.parametrizations.weight_norm(ebb.nn.Linear(3, 2))
+        >>> layer.parametrizations.weight.original0.shape  # a length for each row
+        ebb.Size([2, 1])
     """
     return register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
@@ -121,6 +126,14 @@ def spectral_norm(
     Args:
         eps: The smallest length that vectors are divided by.
         dim: The dim of outputs; 1 for transposed convolutions, 0 for all others.
+
+    Example:
+        >>> layer = ebb.nn.Linear(2, 2)
+        >>> _ = ebb.nn.init.ones_(layer.weight)  # whose largest singular value is 2
+        >>> _ = ebb.nn.utils.parametrizations.spectral_norm(layer)
+        >>> layer.weight.detach()
+        tensor([[0.5000, 0.5000],
+                [0.5000, 0.5000]])
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):

@@ -62,6 +62,12 @@ class ParametrizationList(ModuleList):
         original: The tensor as it was. It becomes ``original``, or ``original0``, ``original1``,
             ... if the first ``right_inverse`` returns several tensors.
         unsafe: Allow results of another shape or dtype.
+
+    Example:
+        >>> layer = ebb.nn.utils.parametrizations.weight_norm(ebb.nn.Linear(3, 2))
+        >>> made = layer.parametrizations.weight
+        >>> type(made).__name__, len(made), made.original1.shape
+        ('ParametrizationList', 1, ebb.Size([2, 3]))
     """
 
     def __init__(self, modules: list[Module], original: Tensor, unsafe: bool = False):
@@ -168,7 +174,14 @@ def _refuse_pickle(self: Module) -> None:
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Return whether ``module`` computes ``tensor_name``, or any of its tensors."""
+    """Return whether ``module`` computes ``tensor_name``, or any of its tensors.
+
+    Example:
+        >>> layer = ebb.nn.utils.parametrizations.weight_norm(ebb.nn.Linear(3, 2))
+        >>> check = ebb.nn.utils.parametrize.is_parametrized
+        >>> check(layer), check(layer, "weight"), check(layer, "bias")
+        (True, True, False)
+    """
     lists = module.__dict__.get("parametrizations")
     if not isinstance(lists, ModuleDict) or not hasattr(type(module), "_parametrized_base"):
         return False
@@ -176,7 +189,13 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """Return the class that ``module`` had before it was parametrized."""
+    """Return the class that ``module`` had before it was parametrized.
+
+    Example:
+        >>> layer = ebb.nn.utils.parametrizations.weight_norm(ebb.nn.Linear(3, 2))
+        >>> ebb.nn.utils.parametrize.type_before_parametrizations(layer) is ebb.nn.Linear
+        True
+    """
     return getattr(type(module), "_parametrized_base", type(module))
 
 
@@ -263,6 +282,13 @@ def remove_parametrizations(
 
     Args:
         leave_parametrized: Keep the computed value; else the original one.
+
+    Example:
+        >>> layer = ebb.nn.utils.parametrizations.weight_norm(ebb.nn.Linear(3, 2))
+        >>> ebb.nn.utils.parametrize.remove_parametrizations(layer, "weight")
+        Linear(in_features=3, out_features=2, bias=True)
+        >>> type(layer.weight).__name__
+        'Parameter'
     """
     if not is_parametrized(module, tensor_name):
         raise _C.ValueError(
@@ -305,6 +331,13 @@ def transfer_parametrizations_and_params(
 
     Args:
         tensor_name: Transfer those of one tensor only.
+
+    Example:
+        >>> layer = ebb.nn.utils.parametrizations.weight_norm(ebb.nn.Linear(3, 2))
+        >>> other = ebb.nn.Linear(3, 2)
+        >>> _ = ebb.nn.utils.parametrize.transfer_parametrizations_and_params(layer, other)
+        >>> bool((other.weight == layer.weight).all())
+        True
     """
     if not is_parametrized(from_module):
         return to_module

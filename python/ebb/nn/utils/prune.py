@@ -42,6 +42,15 @@ class BasePruningMethod:
 
     ``PRUNING_TYPE`` says what a later method of the same parameter looks at: "unstructured" and
     "structured" at what earlier ones left, "global" at all elements.
+
+    Example:
+        >>> class Negative(ebb.nn.utils.prune.BasePruningMethod):
+        ...     def compute_mask(self, t, default_mask):
+        ...         return default_mask * (t > 0)
+        >>> layer = ebb.nn.Linear(3, 2)
+        >>> _ = Negative.apply(layer, "weight")
+        >>> bool((layer.weight >= 0).all())
+        True
     """
 
     PRUNING_TYPE = "unstructured"
@@ -82,7 +91,14 @@ class BasePruningMethod:
 
 
 class PruningContainer(BasePruningMethod):
-    """Several methods, each of which prunes what those before left."""
+    """Several methods, each of which prunes what those before left.
+
+    Example:
+        >>> prune = ebb.nn.utils.prune
+        >>> container = prune.PruningContainer(prune.L1Unstructured(amount=1))
+        >>> container.compute_mask(ebb.tensor([3.0, -1.0, 2.0]), ebb.ones(3))
+        tensor([1., 0., 1.])
+    """
 
     PRUNING_TYPE = "container"
 
@@ -192,7 +208,12 @@ def _count(amount: float, size: int) -> int:
 
 
 class Identity(BasePruningMethod):
-    """Prune nothing, but with mask and hook."""
+    """Prune nothing, but with mask and hook.
+
+    Example:
+        >>> ebb.nn.utils.prune.Identity().prune(ebb.tensor([3.0, -1.0]))
+        tensor([ 3., -1.])
+    """
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """Return ``default_mask``."""
@@ -221,6 +242,11 @@ class RandomUnstructured(_Unstructured):
 
     Args:
         amount: Their share of all, or their number.
+
+    Example:
+        >>> method = ebb.nn.utils.prune.RandomUnstructured(amount=2)
+        >>> int((method.prune(ebb.ones(4)) == 0).sum())
+        2
     """
 
     def _scores(self, t: Tensor) -> Tensor:
@@ -232,6 +258,10 @@ class L1Unstructured(_Unstructured):
 
     Args:
         amount: Their share of all, or their number.
+
+    Example:
+        >>> ebb.nn.utils.prune.L1Unstructured(amount=1).prune(ebb.tensor([3.0, -1.0, 2.0]))
+        tensor([3., -0., 2.])
     """
 
     def _scores(self, t: Tensor) -> Tensor:
@@ -277,6 +307,11 @@ class RandomStructured(_Structured):
     Args:
         amount: Their share of all, or their number.
         dim: What the slices are counted along.
+
+    Example:
+        >>> method = ebb.nn.utils.prune.RandomStructured(amount=1, dim=0)
+        >>> int((method.prune(ebb.ones(2, 3)) == 0).sum())
+        3
     """
 
     def _scores(self, t: Tensor, dim: int) -> Tensor:
@@ -290,6 +325,12 @@ class LnStructured(_Structured):
         amount: Their share of all, or their number.
         n: The norm's order.
         dim: What the slices are counted along.
+
+    Example:
+        >>> method = ebb.nn.utils.prune.LnStructured(amount=1, n=2, dim=0)
+        >>> method.prune(ebb.tensor([[3.0, 4.0], [1.0, 1.0]]))
+        tensor([[3., 4.],
+                [0., 0.]])
     """
 
     def __init__(self, amount: float, n: Any, dim: int = -1):
@@ -306,6 +347,11 @@ class CustomFromMask(BasePruningMethod):
 
     Args:
         mask: 0 where an element is pruned.
+
+    Example:
+        >>> method = ebb.nn.utils.prune.CustomFromMask(ebb.tensor([1, 0]))
+        >>> method.prune(ebb.tensor([3.0, 4.0]))
+        tensor([3., 0.])
     """
 
     PRUNING_TYPE = "global"
@@ -323,13 +369,26 @@ class CustomFromMask(BasePruningMethod):
 
 
 def identity(module: Module, name: str) -> Module:
-    """Give a parameter mask and hook, with nothing pruned."""
+    """Give a parameter mask and hook, with nothing pruned.
+
+    Example:
+        >>> layer = ebb.nn.utils.prune.identity(ebb.nn.Linear(3, 2), "weight")
+        >>> int(layer.weight_mask.sum())
+        6
+    """
     _prune("identity", module, name, Identity())
     return module
 
 
 def random_unstructured(module: Module, name: str, amount: float) -> Module:
-    """Prune elements drawn at random; ``amount`` is their share or number."""
+    """Prune elements drawn at random; ``amount`` is their share or number.
+
+    Example:
+        >>> layer = ebb.nn.Linear(4, 4)
+        >>> _ = ebb.nn.utils.prune.random_unstructured(layer, "weight", amount=0.5)
+        >>> int((layer.weight == 0).sum())
+        8
+    """
     _prune("random_unstructured", module, name, RandomUnstructured(amount))
     return module
 
@@ -349,7 +408,14 @@ def l1_unstructured(
 
 
 def random_structured(module: Module, name: str, amount: float, dim: int) -> Module:
-    """Prune slices along ``dim`` drawn at random; ``amount`` is their share or number."""
+    """Prune slices along ``dim`` drawn at random; ``amount`` is their share or number.
+
+    Example:
+        >>> layer = ebb.nn.Linear(3, 2)
+        >>> _ = ebb.nn.utils.prune.random_structured(layer, "weight", amount=1, dim=0)
+        >>> int((layer.weight_mask == 0).sum())
+        3
+    """
     _prune("random_structured", module, name, RandomStructured(amount, dim))
     return module
 
@@ -362,13 +428,27 @@ def ln_structured(
     dim: int,
     importance_scores: Tensor | None = None,
 ) -> Module:
-    """Prune the slices along ``dim`` of the smallest norm of order ``n``."""
+    """Prune the slices along ``dim`` of the smallest norm of order ``n``.
+
+    Example:
+        >>> layer = ebb.nn.Linear(3, 2)
+        >>> _ = ebb.nn.utils.prune.ln_structured(layer, "weight", amount=1, n=2, dim=0)
+        >>> int((layer.weight_mask == 0).sum())
+        3
+    """
     _prune("ln_structured", module, name, LnStructured(amount, n, dim), importance_scores)
     return module
 
 
 def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
-    """Prune where ``mask`` is 0."""
+    """Prune where ``mask`` is 0.
+
+    Example:
+        >>> layer = ebb.nn.Linear(2, 1)
+        >>> _ = ebb.nn.utils.prune.custom_from_mask(layer, "weight", ebb.tensor([[1, 0]]))
+        >>> layer.weight_mask
+        tensor([[1., 0.]])
+    """
     _prune("custom_from_mask", module, name, CustomFromMask(mask))
     return module
 
@@ -386,6 +466,14 @@ def global_unstructured(
         pruning_method: A class of this module, such as ``L1Unstructured``.
         importance_scores: What decides in place of the values, by pair.
         kwargs: What the class is called with, such as ``amount``.
+
+    Example:
+        >>> first, second = ebb.nn.Linear(2, 2), ebb.nn.Linear(2, 2)
+        >>> pairs = [(first, "weight"), (second, "weight")]
+        >>> method = ebb.nn.utils.prune.L1Unstructured
+        >>> ebb.nn.utils.prune.global_unstructured(pairs, method, amount=4)
+        >>> int((first.weight == 0).sum() + (second.weight == 0).sum())
+        4
     """
     name = "global_unstructured"
     pairs = list(parameters)
@@ -409,12 +497,27 @@ def global_unstructured(
 
 
 def is_pruned(module: Module) -> bool:
-    """Return whether ``module``, or one below it, has a pruned parameter."""
+    """Return whether ``module``, or one below it, has a pruned parameter.
+
+    Example:
+        >>> layer = ebb.nn.Linear(2, 2)
+        >>> before = ebb.nn.utils.prune.is_pruned(layer)
+        >>> _ = ebb.nn.utils.prune.l1_unstructured(layer, "weight", amount=1)
+        >>> before, ebb.nn.utils.prune.is_pruned(layer)
+        (False, True)
+    """
     return any(_hooks(one) for one in module.modules())
 
 
 def remove(module: Module, name: str) -> Module:
-    """Make a pruned parameter an ordinary one, with zeros where it was pruned."""
+    """Make a pruned parameter an ordinary one, with zeros where it was pruned.
+
+    Example:
+        >>> layer = ebb.nn.utils.prune.l1_unstructured(ebb.nn.Linear(2, 2), "weight", amount=1)
+        >>> _ = ebb.nn.utils.prune.remove(layer, "weight")
+        >>> [name for name, _ in layer.named_parameters()], int((layer.weight == 0).sum())
+        (['bias', 'weight'], 1)
+    """
     return _Pruned.remove("remove", module, name)
 
 

@@ -43,6 +43,11 @@ class PackedSequence(_Packed):
         sorted_indices: Where the sequences, longest first, stood in the batch; None if they did
             stand so.
         unsorted_indices: The inverse of ``sorted_indices``; worked out if None.
+
+    Example:
+        >>> packed = ebb.nn.utils.rnn.pack_sequence([ebb.tensor([1.0, 2.0]), ebb.tensor([3.0])])
+        >>> packed.data, packed.batch_sizes
+        (tensor([1., 3., 2.]), tensor([2, 1]))
     """
 
     __slots__ = ()
@@ -104,7 +109,12 @@ class PackedSequence(_Packed):
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """Return the order that undoes ``permutation``, int64 ``[n]``; None of None."""
+    """Return the order that undoes ``permutation``, int64 ``[n]``; None of None.
+
+    Example:
+        >>> ebb.nn.utils.rnn.invert_permutation(ebb.tensor([2, 0, 1]))
+        tensor([1, 2, 0])
+    """
     return None if permutation is None else _C.argsort(permutation)
 
 
@@ -168,6 +178,11 @@ def unpad_sequence(
     Args:
         padded_sequences: ``[longest, B, *]``, or ``[B, longest, *]`` if ``batch_first``.
         lengths: Of each sequence, ``[B]``.
+
+    Example:
+        >>> padded = ebb.tensor([[1.0, 2.0], [3.0, 0.0]])
+        >>> ebb.nn.utils.rnn.unpad_sequence(padded, [2, 1], batch_first=True)
+        [tensor([1., 2.]), tensor([3.])]
     """
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     found = _lengths("unpad_sequence", lengths, rows.shape[0], rows.shape[1])
@@ -236,6 +251,12 @@ def pad_packed_sequence(
 
     Returns:
         The batch, and int64 ``[B]``.
+
+    Example:
+        >>> packed = ebb.nn.utils.rnn.pack_sequence([ebb.tensor([1.0, 2.0]), ebb.tensor([3.0])])
+        >>> ebb.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
+        (tensor([[1., 2.],
+                [3., 0.]]), tensor([2, 1]))
     """
     _check_packed("pad_packed_sequence", sequence)
     sizes = sequence.batch_sizes.tolist()
@@ -262,14 +283,26 @@ def pad_packed_sequence(
 def pack_sequence(
     sequences: Tensor | Sequence[Tensor], enforce_sorted: bool = True
 ) -> PackedSequence:
-    """Return sequences ``[length, *]`` packed; see ``pack_padded_sequence``."""
+    """Return sequences ``[length, *]`` packed; see ``pack_padded_sequence``.
+
+    Example:
+        >>> packed = ebb.nn.utils.rnn.pack_sequence([ebb.tensor([1.0, 2.0]), ebb.tensor([3.0])])
+        >>> packed.batch_sizes
+        tensor([2, 1])
+    """
     given = _sequences("pack_sequence", sequences)
     lengths = [one.shape[0] for one in given]
     return pack_padded_sequence(pad_sequence(given), lengths, enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """Return the sequences ``[length, *]`` in their first order."""
+    """Return the sequences ``[length, *]`` in their first order.
+
+    Example:
+        >>> packed = ebb.nn.utils.rnn.pack_sequence([ebb.tensor([1.0, 2.0]), ebb.tensor([3.0])])
+        >>> ebb.nn.utils.rnn.unpack_sequence(packed)
+        [tensor([1., 2.]), tensor([3.])]
+    """
     _check_packed("unpack_sequence", packed_sequences)
     return unpad_sequence(*pad_packed_sequence(packed_sequences))
 

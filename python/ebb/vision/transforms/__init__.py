@@ -10,7 +10,7 @@ and columns, and gives back its like; ``ToTensor`` makes tensors. Random ones dr
 >>> from ebb.vision import transforms
 >>> change = transforms.Compose([transforms.CenterCrop(2), transforms.Grayscale()])
 >>> change(ebb.ones(3, 4, 4)).shape
-Size([1, 2, 2])
+ebb.Size([1, 2, 2])
 """
 
 from ebb.vision.transforms import functional, transforms
