@@ -20,6 +20,15 @@ class RemovableHandle:
         hook: What to add to them.
         prepend: Add it before those that are there, not after.
         when_removed: Called after the hook was removed.
+
+    Example:
+        >>> layer = ebb.nn.Linear(2, 1)
+        >>> handle = layer.register_forward_hook(lambda module, inputs, output: print("called"))
+        >>> _ = layer(ebb.ones(1, 2))
+        called
+        >>> handle.remove()
+        True
+        >>> _ = layer(ebb.ones(1, 2))
     """
 
     def __init__(
