@@ -191,6 +191,7 @@ DRAWN = [
     transforms.RandomResizedCrop(4),
     transforms.RandomRotation(30, expand=True),
     transforms.RandomAffine(10, (0.1, 0.1), (0.8, 1.2), 5),
+    transforms.RandomAffine(10),
     transforms.RandomGrayscale(0.5),
     transforms.GaussianBlur(3),
     transforms.RandomOrder([transforms.Pad(1), transforms.CenterCrop(5)]),

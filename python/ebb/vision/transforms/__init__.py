@@ -1,7 +1,8 @@
 # python/ebb/vision/transforms/__init__.py -- what is done to images before and while training.
 #
-# functional.py has the functions, of which _colours.py and _warps.py have two families; fixed.py
-# and drawn.py have the classes over them, gathered in transforms.py as torchvision has it.
+# functional.py has the functions, of which _colours.py and _warps.py have two families; fixed.py,
+# drawn.py and sometimes.py have the classes over them, gathered in transforms.py as torchvision
+# has it.
 """Transforms, under torchvision's names.
 
 Each takes an image of Pillow, an array of rows, columns and channels, or a tensor of channels, rows

@@ -1,62 +1,33 @@
 # python/ebb/vision/transforms/drawn.py -- transforms that draw what they do, as classes.
 #
 # Numbers come from ebb's generator, so ebb.manual_seed() repeats them; where torchvision offers
-# get_params(), it is here too. Start reading at RandomCrop.
+# get_params(), it is here too; those with a probability are in sometimes.py. Start reading at
+# RandomCrop.
 """Classes of transforms with draws."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ebb import _C
-from ebb._base.arguments import check_callable
-from ebb._C import Tensor
-from ebb.vision.transforms import functional
+from ebb.vision.transforms import functional, sometimes
 from ebb.vision.transforms._images import check_range, pair, sizes
 from ebb.vision.transforms._interpolation import InterpolationMode
-from ebb.vision.transforms.fixed import Compose, Transform
+from ebb.vision.transforms.fixed import Transform
+from ebb.vision.transforms.sometimes import *  # noqa: F403 -- its __all__
+from ebb.vision.transforms.sometimes import drawn_number, number_between
 
 __all__ = [
     "ColorJitter",
     "GaussianBlur",
-    "RandomAdjustSharpness",
     "RandomAffine",
-    "RandomApply",
-    "RandomAutocontrast",
-    "RandomChoice",
     "RandomCrop",
-    "RandomEqualize",
-    "RandomErasing",
-    "RandomGrayscale",
-    "RandomHorizontalFlip",
-    "RandomInvert",
-    "RandomOrder",
-    "RandomPosterize",
     "RandomResizedCrop",
     "RandomRotation",
-    "RandomSolarize",
-    "RandomVerticalFlip",
+    *sometimes.__all__,
 ]
-
-
-def _drawn(most: int) -> int:
-    """Return a whole number from 0 to ``most``."""
-    return int(_C.rand((), dtype=_C.float64).item() * (most + 1))
-
-
-def _between(low: float, high: float) -> float:
-    return low + (high - low) * float(_C.rand((), dtype=_C.float64).item())
-
-
-def _happens(p: float) -> bool:
-    return float(_C.rand(()).item()) < p
-
-
-def _check_p(name: str, p: float) -> None:
-    if not 0 <= p <= 1:
-        raise _C.ValueError(f"{name}: needs a 'p' from 0 to 1, got {p}")
 
 
 class RandomCrop(Transform):
@@ -68,6 +39,11 @@ class RandomCrop(Transform):
         pad_if_needed: Give smaller images a border.
         fill: The border's value.
         padding_mode: What the border repeats; see ``functional.pad``.
+
+    Example:
+        >>> from ebb.vision import transforms
+        >>> transforms.RandomCrop(2)(ebb.ones(3, 4, 4)).shape
+        ebb.Size([3, 2, 2])
     """
 
     _shown = ("size", "padding")
@@ -101,7 +77,7 @@ class RandomCrop(Transform):
                 f"RandomCrop: needs an image of at least {height} by {width}, got {rows} by "
                 f"{columns}"
             )
-        return _drawn(rows - height), _drawn(columns - width), height, width
+        return drawn_number(rows - height), drawn_number(columns - width), height, width
 
     def forward(self, img: Any) -> Any:
         """Return what becomes of one image."""
@@ -123,6 +99,11 @@ class RandomResizedCrop(Transform):
         ratio: Least and greatest width over height.
         interpolation: See ``Resize``.
         antialias: See ``Resize``.
+
+    Example:
+        >>> from ebb.vision import transforms
+        >>> transforms.RandomResizedCrop(8)(ebb.ones(3, 4, 4)).shape
+        ebb.Size([3, 8, 8])
     """
 
     _shown = ("size", "scale", "ratio", "interpolation")
@@ -151,11 +132,11 @@ class RandomResizedCrop(Transform):
         """Draw top, left, height and width of a part; after ten misfits it is the middle."""
         rows, columns = sizes(img)
         for _ in range(10):
-            area = rows * columns * _between(*scale)
-            shape = math.exp(_between(math.log(ratio[0]), math.log(ratio[1])))
+            area = rows * columns * number_between(*scale)
+            shape = math.exp(number_between(math.log(ratio[0]), math.log(ratio[1])))
             width, height = round(math.sqrt(area * shape)), round(math.sqrt(area / shape))
             if 0 < width <= columns and 0 < height <= rows:
-                return _drawn(rows - height), _drawn(columns - width), height, width
+                return drawn_number(rows - height), drawn_number(columns - width), height, width
         width = min(columns, round(rows * max(ratio))) if columns / rows > max(ratio) else columns
         height = min(rows, round(columns / min(ratio))) if columns / rows < min(ratio) else rows
         return (rows - height) // 2, (columns - width) // 2, height, width
@@ -168,225 +149,6 @@ class RandomResizedCrop(Transform):
         )
 
 
-class RandomApply(Transform):
-    """Do several transforms with a probability, or none of them.
-
-    Args:
-        transforms: What is done.
-        p: How likely.
-    """
-
-    _shown = ("transforms", "p")
-
-    def __init__(self, transforms: Sequence[Callable[[Any], Any]], p: float = 0.5):
-        super().__init__()
-        self.transforms = transforms
-        self.change = Compose(transforms)
-        self.p = p
-
-    def forward(self, img: Any) -> Any:
-        """Return what becomes of one image."""
-        return self.change(img) if _happens(self.p) else img
-
-
-class RandomChoice(Transform):
-    """Do one of several transforms.
-
-    Args:
-        transforms: From which one is drawn.
-        p: How often each, in proportion; equally if None.
-    """
-
-    _shown = ("transforms", "p")
-
-    def __init__(
-        self, transforms: Sequence[Callable[[Any], Any]], p: Sequence[float] | None = None
-    ):
-        super().__init__()
-        check_callable(*transforms)
-        if p is not None and len(p) != len(transforms):
-            raise _C.ValueError(
-                f"RandomChoice: needs a 'p' per transform, got {len(p)} of {len(transforms)}"
-            )
-        self.transforms = transforms
-        self.p = p
-
-    def forward(self, img: Any) -> Any:
-        """Return what becomes of one image."""
-        weights = _C.tensor(list(self.p or [1.0] * len(self.transforms)), dtype=_C.float64)
-        return self.transforms[int(_C.multinomial(weights, 1).item())](img)
-
-
-class RandomOrder(Transform):
-    """Do several transforms in a random order."""
-
-    _shown = ("transforms",)
-
-    def __init__(self, transforms: Sequence[Callable[[Any], Any]]):
-        super().__init__()
-        check_callable(*transforms)
-        self.transforms = transforms
-
-    def forward(self, img: Any) -> Any:
-        """Return what becomes of one image."""
-        for place in _C.randperm(len(self.transforms)).tolist():
-            img = self.transforms[place](img)
-        return img
-
-
-class Sometimes(Transform):
-    """Base: does ``change`` with probability ``p``."""
-
-    _shown = ("p",)
-
-    def __init__(self, p: float = 0.5):
-        super().__init__()
-        _check_p(type(self).__name__, p)
-        self.p = p
-
-    def forward(self, img: Any) -> Any:
-        """Return what becomes of one image."""
-        return self.change(img) if _happens(self.p) else img
-
-    def change(self, img: Any) -> Any:
-        """Return a changed image."""
-        raise NotImplementedError
-
-
-class RandomHorizontalFlip(Sometimes):
-    """Exchange left and right with probability ``p``."""
-
-    def change(self, img: Any) -> Any:
-        """Return the mirror image."""
-        return functional.hflip(img)
-
-
-class RandomVerticalFlip(Sometimes):
-    """Exchange top and bottom with probability ``p``."""
-
-    def change(self, img: Any) -> Any:
-        """Return the image upside down."""
-        return functional.vflip(img)
-
-
-class RandomGrayscale(Sometimes):
-    """Make an image grey with probability ``p``; it keeps its channels."""
-
-    def __init__(self, p: float = 0.1):
-        super().__init__(p)
-
-    def change(self, img: Any) -> Any:
-        """Return it in grey."""
-        count = functional.get_image_num_channels(img)
-        return functional.rgb_to_grayscale(img, 3 if count == 3 else 1)
-
-
-class RandomInvert(Sometimes):
-    """Make the negative with probability ``p``."""
-
-    def change(self, img: Any) -> Any:
-        """Return the negative."""
-        return functional.invert(img)
-
-
-class RandomPosterize(Sometimes):
-    """Keep the upper ``bits`` of each byte with probability ``p``."""
-
-    def __init__(self, bits: int, p: float = 0.5):
-        super().__init__(p)
-        self.bits = bits
-
-    def change(self, img: Any) -> Any:
-        """Return it in fewer levels."""
-        return functional.posterize(img, self.bits)
-
-
-class RandomSolarize(Sometimes):
-    """Invert the values from ``threshold`` on with probability ``p``."""
-
-    def __init__(self, threshold: float, p: float = 0.5):
-        super().__init__(p)
-        self.threshold = threshold
-
-    def change(self, img: Any) -> Any:
-        """Return it solarized."""
-        return functional.solarize(img, self.threshold)
-
-
-class RandomAdjustSharpness(Sometimes):
-    """Sharpen by ``sharpness_factor`` with probability ``p``."""
-
-    def __init__(self, sharpness_factor: float, p: float = 0.5):
-        super().__init__(p)
-        self.sharpness_factor = sharpness_factor
-
-    def change(self, img: Any) -> Any:
-        """Return it sharper."""
-        return functional.adjust_sharpness(img, self.sharpness_factor)
-
-
-class RandomAutocontrast(Sometimes):
-    """Stretch the values to the whole range with probability ``p``."""
-
-    def change(self, img: Any) -> Any:
-        """Return it stretched."""
-        return functional.autocontrast(img)
-
-
-class RandomEqualize(Sometimes):
-    """Make the values equally frequent with probability ``p``."""
-
-    def change(self, img: Any) -> Any:
-        """Return it equalized."""
-        return functional.equalize(img)
-
-
-class RandomErasing(Sometimes):
-    """Write over a random part of a tensor with probability ``p``.
-
-    Args:
-        p: How likely.
-        scale: Least and greatest part of the image's area.
-        ratio: Least and greatest height over width.
-        value: What is written: a number, one per channel, or "random" for noise.
-        inplace: Write into the tensor.
-    """
-
-    _shown = ("p", "scale", "ratio", "value")
-
-    def __init__(
-        self,
-        p: float = 0.5,
-        scale: Sequence[float] = (0.02, 0.33),
-        ratio: Sequence[float] = (0.3, 3.3),
-        value: Any = 0,
-        inplace: bool = False,
-    ):
-        super().__init__(p)
-        check_range("RandomErasing", "scale", *scale)
-        check_range("RandomErasing", "ratio", *ratio)
-        self.scale = scale
-        self.ratio = ratio
-        self.value = value
-        self.inplace = inplace
-
-    def change(self, img: Tensor) -> Tensor:
-        """Return it with a part written over; unchanged if ten parts do not fit."""
-        channels, rows, columns = functional.get_dimensions(img)
-        for _ in range(10):
-            area = rows * columns * _between(*self.scale)
-            shape = math.exp(_between(math.log(self.ratio[0]), math.log(self.ratio[1])))
-            height, width = round(math.sqrt(area * shape)), round(math.sqrt(area / shape))
-            if 0 < height < rows and 0 < width < columns:
-                top, left = _drawn(rows - height), _drawn(columns - width)
-                if self.value == "random":
-                    value = _C.randn(channels, height, width)
-                else:
-                    value = _C.as_tensor(self.value).reshape(-1, 1, 1)
-                return functional.erase(img, top, left, height, width, value, self.inplace)
-        return img
-
-
 class ColorJitter(Transform):
     """Change brightness, contrast, saturation and hue at random, in a random order.
 
@@ -396,6 +158,10 @@ class ColorJitter(Transform):
         hue: A number ``x``, for turns from ``-x`` to ``x``; or the least and greatest.
     Raises:
         ValueError: If a factor would be negative, or a turn not within -0.5 to 0.5.
+    Example:
+        >>> from ebb.vision import transforms
+        >>> transforms.ColorJitter(brightness=0.5, hue=0.1)(ebb.rand(3, 4, 4)).shape
+        ebb.Size([3, 4, 4])
     """
 
     _shown = ("brightness", "contrast", "saturation", "hue")
@@ -431,7 +197,7 @@ class ColorJitter(Transform):
         """Draw an order of the four, and a number for each, or None."""
         order = _C.randperm(4)
         numbers = (
-            None if one is None else _between(*one)
+            None if one is None else number_between(*one)
             for one in (brightness, contrast, saturation, hue)
         )
         return order, *numbers
@@ -455,6 +221,11 @@ class GaussianBlur(Transform):
     Args:
         kernel_size: Columns and rows of the neighbourhood, odd.
         sigma: The width, or the least and greatest.
+
+    Example:
+        >>> from ebb.vision import transforms
+        >>> transforms.GaussianBlur(3, sigma=1.0)(ebb.ones(1, 4, 4)).shape
+        ebb.Size([1, 4, 4])
     """
 
     _shown = ("kernel_size", "sigma")
@@ -467,7 +238,7 @@ class GaussianBlur(Transform):
 
     def forward(self, img: Any) -> Any:
         """Return what becomes of one image."""
-        return functional.gaussian_blur(img, self.kernel_size, _between(*self.sigma))
+        return functional.gaussian_blur(img, self.kernel_size, number_between(*self.sigma))
 
 
 def _angles(name: str, degrees: float | Sequence[float]) -> tuple[float, float]:
@@ -482,6 +253,12 @@ class RandomRotation(Transform):
     Args:
         degrees: The greatest angle both ways, or the least and greatest.
         interpolation, expand, center, fill: As ``functional.rotate`` takes them.
+
+    Example:
+        >>> from ebb.vision import transforms
+        >>> transforms.RandomRotation([90, 90])(ebb.tensor([[[1.0, 2.0], [3.0, 4.0]]]))
+        tensor([[[2., 4.],
+                 [1., 3.]]])
     """
 
     _shown = ("degrees", "interpolation", "expand", "fill")
@@ -504,7 +281,7 @@ class RandomRotation(Transform):
     @staticmethod
     def get_params(degrees: Sequence[float]) -> float:
         """Draw an angle."""
-        return _between(*degrees)
+        return number_between(*degrees)
 
     def forward(self, img: Any) -> Any:
         """Return what becomes of one image."""
@@ -523,6 +300,11 @@ class RandomAffine(Transform):
         scale: Least and greatest scale.
         shear: The greatest angle both ways along the columns; or two or four bounds.
         interpolation, fill, center: As ``functional.affine`` takes them.
+
+    Example:
+        >>> from ebb.vision import transforms
+        >>> transforms.RandomAffine(degrees=10, translate=(0.1, 0.1))(ebb.ones(3, 4, 4)).shape
+        ebb.Size([3, 4, 4])
     """
 
     _shown = ("degrees", "translate", "scale", "shear")
@@ -542,21 +324,21 @@ class RandomAffine(Transform):
         self.translate = translate
         self.scale = scale
         bounds = [-shear, shear] if isinstance(shear, (int, float)) else list(shear or ())
-        self.shear = [*bounds, 0.0, 0.0][:4]
+        self.shear = [*bounds, 0.0, 0.0, 0.0, 0.0][:4]
         self.interpolation = InterpolationMode.of("RandomAffine", interpolation)
         self.fill = fill
         self.center = center
 
     def forward(self, img: Any) -> Any:
         """Return what becomes of one image."""
-        angle = _between(*self.degrees)
+        angle = number_between(*self.degrees)
         rows, columns = sizes(img)
         move = [0, 0]
         if self.translate is not None:
             most = (self.translate[0] * columns, self.translate[1] * rows)
-            move = [round(_between(-one, one)) for one in most]
-        scale = 1.0 if self.scale is None else _between(*self.scale)
-        tilt = [_between(*self.shear[:2]), _between(*self.shear[2:])]
+            move = [round(number_between(-one, one)) for one in most]
+        scale = 1.0 if self.scale is None else number_between(*self.scale)
+        tilt = [number_between(*self.shear[:2]), number_between(*self.shear[2:])]
         return functional.affine(
             img, angle, move, scale, tilt, self.interpolation, self.fill, self.center
         )  # fmt: skip
