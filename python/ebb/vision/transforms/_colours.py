@@ -86,7 +86,13 @@ def adjust_brightness(img: Any, brightness_factor: float) -> Any:
 
 
 def adjust_contrast(img: Any, contrast_factor: float) -> Any:
-    """Return an image further from its mean grey: 0 is grey, 1 leaves it."""
+    """Return an image further from its mean grey: 0 is grey, 1 leaves it.
+
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> functional.adjust_contrast(ebb.tensor([[[0.25, 0.75]]]), 0.5)
+        tensor([[[0.3750, 0.6250]]])
+    """
 
     def mean(planes: Tensor) -> Tensor:
         grey = _grey(planes)
@@ -97,12 +103,25 @@ def adjust_contrast(img: Any, contrast_factor: float) -> Any:
 
 
 def adjust_saturation(img: Any, saturation_factor: float) -> Any:
-    """Return an image with stronger colours: 0 is grey, 1 leaves it."""
+    """Return an image with stronger colours: 0 is grey, 1 leaves it.
+
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> red = ebb.tensor([1.0, 0.0, 0.0]).reshape(3, 1, 1)
+        >>> functional.adjust_saturation(red, 0.0).flatten()
+        tensor([0.2989, 0.2989, 0.2989])
+    """
     return _enhanced("adjust_saturation", img, saturation_factor, "Color", _grey)
 
 
 def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
-    """Return an image with sharper edges: 0 is blurred, 1 leaves it."""
+    """Return an image with sharper edges: 0 is blurred, 1 leaves it.
+
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> functional.adjust_sharpness(ebb.tensor([[[0.25, 0.75]]]), 1.0)
+        tensor([[[0.2500, 0.7500]]])
+    """
     return _enhanced("adjust_sharpness", img, sharpness_factor, "Sharpness", _blurred)
 
 
@@ -132,6 +151,11 @@ def adjust_hue(img: Any, hue_factor: float) -> Any:
         hue_factor: Part of the circle, from -0.5 to 0.5.
     Raises:
         ValueError: If the part is not in there.
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> red = ebb.tensor([1.0, 0.0, 0.0]).reshape(3, 1, 1)
+        >>> functional.adjust_hue(red, 0.5).flatten()
+        tensor([0., 1., 1.])
     """
     _images.check_image("adjust_hue", img)
     if not -0.5 <= hue_factor <= 0.5:
@@ -181,7 +205,13 @@ def _from_hue(hue: Tensor, saturation: Tensor, value: Tensor) -> Tensor:
 
 
 def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
-    """Return an image whose values are ``gain * value ** gamma``, full brightness being 1."""
+    """Return an image whose values are ``gain * value ** gamma``, full brightness being 1.
+
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> functional.adjust_gamma(ebb.tensor([[[0.5, 1.0]]]), 2.0)
+        tensor([[[0.2500, 1.0000]]])
+    """
     _checked("adjust_gamma", img, gamma)
     if _images.is_pillow(img):
         table = [int((255 + 1 - 1e-3) * gain * (value / 255.0) ** gamma) for value in range(256)]
@@ -203,12 +233,23 @@ def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
     Raises:
         ValueError: If other channels are asked for.
         ShapeError: If there are other than one or three.
+
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> functional.rgb_to_grayscale(ebb.ones(3, 2, 2)).shape
+        ebb.Size([1, 2, 2])
     """
     return _in_grey("rgb_to_grayscale", img, num_output_channels)
 
 
 def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
-    """Return an image in grey; ``rgb_to_grayscale``'s older name."""
+    """Return an image in grey; ``rgb_to_grayscale``'s older name.
+
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> functional.to_grayscale(ebb.ones(3, 2, 2)).shape
+        ebb.Size([1, 2, 2])
+    """
     return _in_grey("to_grayscale", img, num_output_channels)
 
 
@@ -230,7 +271,13 @@ def _in_grey(call: str, img: Any, num_output_channels: int) -> Any:
 
 
 def invert(img: Any) -> Any:
-    """Return the negative of an image."""
+    """Return the negative of an image.
+
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> functional.invert(ebb.tensor([[[0.25, 1.0]]]))
+        tensor([[[0.7500, 0.0000]]])
+    """
     _images.check_image("invert", img)
     _images.check_no_palette("invert", img)
     return with_planes(img, _inverted)
@@ -241,7 +288,14 @@ def _inverted(planes: Tensor) -> Tensor:
 
 
 def posterize(img: Any, bits: int) -> Any:
-    """Return an image of bytes with only the upper bits of each value."""
+    """Return an image of bytes with only the upper bits of each value.
+
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> image = ebb.tensor([[[15, 200]]], dtype=ebb.uint8)
+        >>> functional.posterize(image, 1).tolist()
+        [[[0, 128]]]
+    """
     _images.check_image("posterize", img)
     if not 0 <= bits <= 8:
         raise _C.ValueError(f"posterize: needs 'bits' from 0 to 8, got {bits}")
@@ -256,7 +310,13 @@ def posterize(img: Any, bits: int) -> Any:
 
 
 def solarize(img: Any, threshold: float) -> Any:
-    """Return an image with the values from a threshold on inverted."""
+    """Return an image with the values from a threshold on inverted.
+
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> functional.solarize(ebb.tensor([[[0.25, 0.75]]]), 0.5)
+        tensor([[[0.2500, 0.2500]]])
+    """
     _images.check_image("solarize", img)
     _images.check_no_palette("solarize", img)
 
@@ -267,7 +327,13 @@ def solarize(img: Any, threshold: float) -> Any:
 
 
 def autocontrast(img: Any) -> Any:
-    """Return an image whose channels reach from darkness to full brightness."""
+    """Return an image whose channels reach from darkness to full brightness.
+
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> functional.autocontrast(ebb.tensor([[[0.25, 0.75]]]))
+        tensor([[[0., 1.]]])
+    """
     _images.check_image("autocontrast", img)
     if _images.is_pillow(img):
         return _by_pillow("autocontrast", img, lambda: _pillows("ImageOps").autocontrast(img))
@@ -284,7 +350,14 @@ def autocontrast(img: Any) -> Any:
 
 
 def equalize(img: Any) -> Any:
-    """Return an image of bytes whose values are equally frequent, as nearly as may be."""
+    """Return an image of bytes whose values are equally frequent, as nearly as may be.
+
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> image = ebb.arange(4, dtype=ebb.uint8).reshape(1, 2, 2)
+        >>> functional.equalize(image).tolist()
+        [[[0, 1], [2, 3]]]
+    """
     _images.check_image("equalize", img)
     if _images.is_pillow(img):
         return _by_pillow("equalize", img, lambda: _pillows("ImageOps").equalize(img))
@@ -319,6 +392,12 @@ def gaussian_blur(
         sigma: The curve's widths across and down; ``0.15 * kernel_size + 0.35`` if None.
     Raises:
         ValueError: If a size is even or a width not positive.
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> image = ebb.zeros(1, 3, 3)
+        >>> image[0, 1, 1] = 1.0
+        >>> round(functional.gaussian_blur(image, 3, sigma=1.0)[0, 1, 1].item(), 4)
+        0.2042
     """
     _images.check_image("gaussian_blur", img)
     _images.check_no_palette("gaussian_blur", img)

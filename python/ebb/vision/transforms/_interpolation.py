@@ -12,7 +12,14 @@ __all__ = ["InterpolationMode"]
 
 
 class InterpolationMode(enum.Enum):
-    """How values between pixels are found; BOX, HAMMING and LANCZOS need images of Pillow."""
+    """How values between pixels are found; BOX, HAMMING and LANCZOS need images of Pillow.
+
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> mode = functional.InterpolationMode.NEAREST
+        >>> functional.resize(ebb.tensor([[[1.0, 2.0]]]), [1, 4], mode)
+        tensor([[[1., 1., 2., 2.]]])
+    """
 
     NEAREST = "nearest"
     NEAREST_EXACT = "nearest-exact"

@@ -129,6 +129,12 @@ def affine(
         center: Column and row about which it turns; the middle if None.
     Raises:
         ValueError: If the scale is not above 0.
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> image = ebb.tensor([[[1.0, 2.0], [3.0, 4.0]]])
+        >>> functional.affine(image, angle=0, translate=[1, 0], scale=1.0, shear=0)
+        tensor([[[0., 1.],
+                 [0., 3.]]])
     """
     _images.check_image("affine", img)
     mode = InterpolationMode.of("affine", interpolation)

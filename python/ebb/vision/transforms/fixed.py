@@ -72,7 +72,13 @@ class Compose:
 
 
 class Lambda(Transform):
-    """A function as a transform."""
+    """A function as a transform.
+
+    Example:
+        >>> from ebb.vision import transforms
+        >>> transforms.Lambda(lambda image: image * 2)(ebb.ones(1, 1, 2))
+        tensor([[[2., 2.]]])
+    """
 
     def __init__(self, lambd: Callable[[Any], Any]):
         super().__init__()
@@ -85,7 +91,14 @@ class Lambda(Transform):
 
 
 class ToTensor(Transform):
-    """Make a tensor of channels, rows and columns; bytes become floats from 0 to 1."""
+    """Make a tensor of channels, rows and columns; bytes become floats from 0 to 1.
+
+    Example:
+        >>> import numpy as np
+        >>> from ebb.vision import transforms
+        >>> transforms.ToTensor()(np.full((2, 2, 3), 255, np.uint8)).shape
+        ebb.Size([3, 2, 2])
+    """
 
     def forward(self, pic: Any) -> Tensor:
         """Return what becomes of one image."""
@@ -93,7 +106,14 @@ class ToTensor(Transform):
 
 
 class PILToTensor(Transform):
-    """Make a tensor of channels, rows and columns, its values unchanged."""
+    """Make a tensor of channels, rows and columns, its values unchanged.
+
+    Example:
+        >>> import numpy as np
+        >>> from ebb.vision import transforms
+        >>> transforms.PILToTensor()(np.full((1, 2, 1), 255, np.uint8)).tolist()
+        [[[255, 255]]]
+    """
 
     def forward(self, pic: Any) -> Tensor:
         """Return what becomes of one image."""
@@ -101,7 +121,14 @@ class PILToTensor(Transform):
 
 
 class ToPILImage(Transform):
-    """Make an image of a tensor or array; see ``functional.to_pil_image``."""
+    """Make an image of a tensor or array; see ``functional.to_pil_image``.
+
+    Example:
+        >>> import numpy as np
+        >>> from ebb.vision import transforms
+        >>> np.asarray(transforms.ToPILImage()(ebb.ones(3, 2, 4))).shape
+        (2, 4, 3)
+    """
 
     _shown = ("mode",)
 
@@ -115,7 +142,14 @@ class ToPILImage(Transform):
 
 
 class ConvertImageDtype(Transform):
-    """Change the dtype of a tensor, full brightness staying full."""
+    """Change the dtype of a tensor, full brightness staying full.
+
+    Example:
+        >>> from ebb.vision import transforms
+        >>> image = ebb.tensor([[[0, 255]]], dtype=ebb.uint8)
+        >>> transforms.ConvertImageDtype(ebb.float32)(image)
+        tensor([[[0., 1.]]])
+    """
 
     _shown = ("dtype",)
 
@@ -134,6 +168,11 @@ class Normalize(Transform):
     Args:
         mean, std: Numbers, or one for all channels.
         inplace: Write into the tensor.
+
+    Example:
+        >>> from ebb.vision import transforms
+        >>> transforms.Normalize(mean=0.5, std=0.5)(ebb.tensor([[[0.0, 1.0]]]))
+        tensor([[[-1.,  1.]]])
     """
 
     _shown = ("mean", "std")
@@ -150,7 +189,15 @@ class Normalize(Transform):
 
 
 class Pad(Transform):
-    """Put a border around an image; see ``functional.pad``."""
+    """Put a border around an image; see ``functional.pad``.
+
+    Example:
+        >>> from ebb.vision import transforms
+        >>> transforms.Pad(1)(ebb.ones(1, 1, 1))
+        tensor([[[0., 0., 0.],
+                 [0., 1., 0.],
+                 [0., 0., 0.]]])
+    """
 
     _shown = ("padding", "fill", "padding_mode")
 
@@ -168,7 +215,13 @@ class Pad(Transform):
 
 
 class CenterCrop(Transform):
-    """Cut a part of the given size out of the middle; smaller images get a border."""
+    """Cut a part of the given size out of the middle; smaller images get a border.
+
+    Example:
+        >>> from ebb.vision import transforms
+        >>> transforms.CenterCrop(2)(ebb.ones(3, 4, 4)).shape
+        ebb.Size([3, 2, 2])
+    """
 
     _shown = ("size",)
 
@@ -182,7 +235,13 @@ class CenterCrop(Transform):
 
 
 class FiveCrop(Transform):
-    """Cut the four corners and the middle out of an image; gives a tuple."""
+    """Cut the four corners and the middle out of an image; gives a tuple.
+
+    Example:
+        >>> from ebb.vision import transforms
+        >>> [part.item() for part in transforms.FiveCrop(1)(ebb.arange(9.0).reshape(1, 3, 3))]
+        [0.0, 2.0, 6.0, 8.0, 4.0]
+    """
 
     _shown = ("size",)
 
@@ -201,6 +260,11 @@ class TenCrop(FiveCrop):
     Args:
         size: Rows and columns, or one number for both.
         vertical_flip: Whether top and bottom are exchanged, not left and right.
+
+    Example:
+        >>> from ebb.vision import transforms
+        >>> len(transforms.TenCrop(2)(ebb.ones(3, 4, 4)))
+        10
     """
 
     def __init__(self, size: int | Sequence[int], vertical_flip: bool = False):
@@ -213,7 +277,13 @@ class TenCrop(FiveCrop):
 
 
 class Grayscale(Transform):
-    """Make an image grey, of one channel or of three alike."""
+    """Make an image grey, of one channel or of three alike.
+
+    Example:
+        >>> from ebb.vision import transforms
+        >>> transforms.Grayscale()(ebb.ones(3, 2, 2)).shape
+        ebb.Size([1, 2, 2])
+    """
 
     _shown = ("num_output_channels",)
 
@@ -234,6 +304,13 @@ class Resize(Transform):
         interpolation: An ``InterpolationMode``, or Pillow's number of it.
         max_size: The longer side gets no longer than this, where ``size`` is one number.
         antialias: Whether every pixel of a larger image counts; images of Pillow's always do.
+
+    Example:
+        >>> from ebb.vision import transforms
+        >>> transforms.Resize((2, 6))(ebb.ones(3, 4, 4)).shape
+        ebb.Size([3, 2, 6])
+        >>> transforms.Resize(2)(ebb.ones(3, 4, 8)).shape  # the shorter side
+        ebb.Size([3, 2, 4])
     """
 
     _shown = ("size", "interpolation", "max_size", "antialias")
@@ -266,6 +343,11 @@ class LinearTransformation(Transform):
         mean_vector: [D], subtracted first.
     Raises:
         ShapeError: If the sizes do not fit.
+    Example:
+        >>> from ebb.vision import transforms
+        >>> change = transforms.LinearTransformation(2 * ebb.eye(2), ebb.ones(2))
+        >>> change(ebb.tensor([[[3.0, 4.0]]]))
+        tensor([[[4., 6.]]])
     """
 
     def __init__(self, transformation_matrix: Tensor, mean_vector: Tensor):

@@ -87,14 +87,26 @@ def get_dimensions(img: Any) -> list[int]:
 
 
 def get_image_size(img: Any) -> list[int]:
-    """Return columns and rows, in this order."""
+    """Return columns and rows, in this order.
+
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> functional.get_image_size(ebb.zeros(3, 4, 5))
+        [5, 4]
+    """
     _images.check_image("get_image_size", img)
     rows, columns = sizes(img)
     return [columns, rows]
 
 
 def get_image_num_channels(img: Any) -> int:
-    """Return how many values a pixel has."""
+    """Return how many values a pixel has.
+
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> functional.get_image_num_channels(ebb.zeros(3, 4, 5))
+        3
+    """
     return get_dimensions(img)[0]
 
 
@@ -109,6 +121,11 @@ def to_tensor(pic: Any) -> Tensor:
     Raises:
         ShapeError: If it has other dims.
         DTypeError: If it is a tensor already, or something else.
+    Example:
+        >>> import numpy as np
+        >>> from ebb.vision.transforms import functional
+        >>> functional.to_tensor(np.full((1, 2, 1), 255, np.uint8))
+        tensor([[[1., 1.]]])
     """
     if isinstance(pic, Tensor):
         raise _C.DTypeError("to_tensor: needs an image of Pillow or an array, got a Tensor")
@@ -123,7 +140,14 @@ def _known(planes: Tensor) -> Tensor:
 
 
 def pil_to_tensor(pic: Any) -> Tensor:
-    """Return an image as a tensor of channels, rows and columns, its values unchanged."""
+    """Return an image as a tensor of channels, rows and columns, its values unchanged.
+
+    Example:
+        >>> import numpy as np
+        >>> from ebb.vision.transforms import functional
+        >>> functional.pil_to_tensor(np.full((1, 2, 1), 255, np.uint8)).tolist()
+        [[[255, 255]]]
+    """
     _images.check_image("pil_to_tensor", pic)
     return planes_of(np.asarray(pic))
 
@@ -142,6 +166,11 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
     Raises:
         ShapeError: If there are other dims, or more than four channels.
         ValueError: If no image of the mode has so many channels of this type.
+    Example:
+        >>> import numpy as np
+        >>> from ebb.vision.transforms import functional
+        >>> np.asarray(functional.to_pil_image(ebb.ones(3, 2, 4))).shape
+        (2, 4, 3)
     """
     _images.check_image("to_pil_image", pic)
     if isinstance(pic, Tensor):
@@ -212,6 +241,10 @@ def normalize(tensor: Tensor, mean: Any, std: Any, inplace: bool = False) -> Ten
     Raises:
         DTypeError: If it is no floating tensor.
         ValueError: If a deviation is 0.
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> functional.normalize(ebb.tensor([[[0.0, 1.0]]]), mean=0.5, std=0.5)
+        tensor([[[-1.,  1.]]])
     """
     if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
         raise _C.DTypeError(
@@ -248,7 +281,13 @@ def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
 
 
 def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
-    """Return the middle of an image; smaller images get a border of 0."""
+    """Return the middle of an image; smaller images get a border of 0.
+
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> functional.center_crop(ebb.arange(9.0).reshape(1, 3, 3), 1)
+        tensor([[[4.]]])
+    """
     _images.check_image("center_crop", img)
     height, width = pair(output_size)
     rows, columns = sizes(img)
@@ -285,6 +324,10 @@ def pad(
             or "symmetric".
     Raises:
         ValueError: If there are other numbers of sides, or another mode.
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> functional.pad(ebb.tensor([[[1.0, 2.0]]]), [1, 0], padding_mode="edge")
+        tensor([[[1., 1., 2., 2.]]])
     """
     _images.check_image("pad", img)
     left, top, right, bottom = _sides(padding)
@@ -322,12 +365,24 @@ def _with_border(img: Any, left: int, top: int, right: int, bottom: int, fill: A
 
 
 def hflip(img: Any) -> Any:
-    """Return an image with left and right exchanged."""
+    """Return an image with left and right exchanged.
+
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> functional.hflip(ebb.tensor([[[1.0, 2.0]]]))
+        tensor([[[2., 1.]]])
+    """
     return _flipped("hflip", img, 1)
 
 
 def vflip(img: Any) -> Any:
-    """Return an image with top and bottom exchanged."""
+    """Return an image with top and bottom exchanged.
+
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> functional.vflip(ebb.tensor([[[1.0], [2.0]]])).flatten()
+        tensor([2., 1.])
+    """
     return _flipped("vflip", img, 0)
 
 
@@ -356,6 +411,10 @@ def resize(
         antialias: Whether every pixel of a larger image counts; images of Pillow's always do.
     Raises:
         ValueError: If a size is not positive, or the interpolation is unknown.
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> functional.resize(ebb.ones(3, 4, 8), 2).shape
+        ebb.Size([3, 2, 4])
     """
     _images.check_image("resize", img)
     mode = InterpolationMode.of("resize", interpolation)
@@ -401,7 +460,13 @@ def resized_crop(
     interpolation: Any = InterpolationMode.BILINEAR,
     antialias: bool | None = True,
 ) -> Any:
-    """Return a part of an image in other sizes; see ``crop`` and ``resize``."""
+    """Return a part of an image in other sizes; see ``crop`` and ``resize``.
+
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> functional.resized_crop(ebb.ones(3, 4, 4), 0, 0, 2, 2, size=8).shape
+        ebb.Size([3, 8, 8])
+    """
     part = crop(img, top, left, height, width)
     return resize(part, pair(size), interpolation, antialias=antialias)
 
@@ -411,6 +476,11 @@ def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, ...]:
 
     Raises:
         ValueError: If the image is smaller.
+
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> [part.item() for part in functional.five_crop(ebb.arange(9.0).reshape(1, 3, 3), 1)]
+        [0.0, 2.0, 6.0, 8.0, 4.0]
     """
     _images.check_image("five_crop", img)
     height, width = pair(size)
@@ -428,7 +498,13 @@ def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, ...]:
 
 
 def ten_crop(img: Any, size: int | Sequence[int], vertical_flip: bool = False) -> tuple[Any, ...]:
-    """Return ``five_crop`` of an image and of its mirror image."""
+    """Return ``five_crop`` of an image and of its mirror image.
+
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> len(functional.ten_crop(ebb.ones(3, 4, 4), 2))
+        10
+    """
     other = vflip(img) if vertical_flip else hflip(img)
     return five_crop(img, size) + five_crop(other, size)
 
@@ -436,7 +512,14 @@ def ten_crop(img: Any, size: int | Sequence[int], vertical_flip: bool = False) -
 def erase(
     img: Tensor, i: int, j: int, h: int, w: int, v: Any, inplace: bool = False
 ) -> Tensor:  # fmt: skip
-    """Return a tensor with ``v`` in ``h`` by ``w`` pixels from row ``i`` and column ``j`` on."""
+    """Return a tensor with ``v`` in ``h`` by ``w`` pixels from row ``i`` and column ``j`` on.
+
+    Example:
+        >>> from ebb.vision.transforms import functional
+        >>> functional.erase(ebb.ones(1, 2, 2), i=0, j=1, h=2, w=1, v=0.0)
+        tensor([[[1., 0.],
+                 [1., 0.]]])
+    """
     if not isinstance(img, Tensor):
         raise _C.DTypeError(f"erase: needs a Tensor, got {type(img).__name__}")
     made = img if inplace else img.clone()

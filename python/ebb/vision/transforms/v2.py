@@ -26,7 +26,14 @@ __all__ = ["InterpolationMode", "ToDtype", "ToImage", "functional", *transforms.
 
 
 class ToImage(Transform):
-    """Make a tensor of channels, rows and columns, its values unchanged; tensors stay."""
+    """Make a tensor of channels, rows and columns, its values unchanged; tensors stay.
+
+    Example:
+        >>> import numpy as np
+        >>> from ebb.vision.transforms import v2
+        >>> v2.ToImage()(np.full((2, 2, 3), 255, np.uint8)).shape
+        ebb.Size([3, 2, 2])
+    """
 
     def forward(self, img: Any) -> Tensor:
         """Return what becomes of one image."""
@@ -39,6 +46,12 @@ class ToDtype(Transform):
     Args:
         dtype: The new one.
         scale: Whether full brightness stays full, as in ``ConvertImageDtype``.
+
+    Example:
+        >>> from ebb.vision.transforms import v2
+        >>> image = ebb.tensor([[[0, 255]]], dtype=ebb.uint8)
+        >>> v2.ToDtype(ebb.float32, scale=True)(image)
+        tensor([[[0., 1.]]])
     """
 
     _shown = ("dtype", "scale")
