@@ -43,6 +43,13 @@ class VisionDataset(Dataset):
         target_transform: Called with each target.
     Raises:
         ValueError: If both ways are given.
+    Example:
+        >>> from ebb.vision import datasets
+        >>> class Squares(datasets.VisionDataset):
+        ...     def __getitem__(self, index):
+        ...         return self.transforms(ebb.full((1, 2, 2), float(index)), index % 2)
+        >>> Squares("data", transform=lambda image: image.sum().item())[3]
+        (12.0, 1)
     """
 
     def __init__(

@@ -21,7 +21,16 @@ Accepts = Callable[[str], bool] | None
 
 
 def default_loader(path: str) -> Any:
-    """Read a file of an image, in red, green and blue; needs Pillow."""
+    """Read a file of an image, in red, green and blue; needs Pillow.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> from ebb.vision import datasets
+        >>> from ebb.vision.utils import save_image
+        >>> save_image(ebb.rand(3, 8, 4), "image.png")
+        >>> if find_spec("PIL") is not None:
+        ...     assert datasets.folders.default_loader("image.png").size == (4, 8)
+    """
     return readers.load_image(path)
 
 
@@ -38,6 +47,16 @@ class DatasetFolder(VisionDataset):
         allow_empty: Whether classes may have no files.
     Raises:
         ValueError: If there is no file, or a class has none, or it is not said which files count.
+    Example:
+        >>> import os
+        >>> import numpy as np
+        >>> from ebb.vision import datasets
+        >>> for label in ("cat", "dog"):
+        ...     os.makedirs(f"pets/{label}")
+        ...     np.save(f"pets/{label}/1.npy", np.ones(2))
+        >>> pets = datasets.DatasetFolder("pets", np.load, extensions=".npy")
+        >>> len(pets), pets.classes, pets[1]
+        (2, ['cat', 'dog'], (array([1., 1.]), 1))
     """
 
     def __init__(
@@ -100,6 +119,16 @@ class ImageFolder(DatasetFolder):
         loader: Reads a file; as an image of red, green and blue if None.
         is_valid_file: Says which files are images; by their suffix if None.
         allow_empty: Whether classes may have no files.
+
+    Example:
+        >>> import os
+        >>> from ebb.vision import datasets
+        >>> from ebb.vision.utils import save_image
+        >>> os.makedirs("images/cat")
+        >>> save_image(ebb.rand(3, 8, 8), "images/cat/1.png")
+        >>> cats = datasets.ImageFolder("images")
+        >>> len(cats), cats.class_to_idx
+        (1, {'cat': 0})
     """
 
     def __init__(
@@ -136,6 +165,20 @@ class CelebA(VisionDataset):
     Raises:
         ValueError: If there is no such part or kind of target.
         IoError: If a file is not there.
+    Example:
+        >>> from pathlib import Path
+        >>> from ebb.vision import datasets
+        >>> folder = Path("faces/celeba")
+        >>> folder.mkdir(parents=True)
+        >>> def write(name, *lines):
+        ...     with open(folder / name, "w") as file:
+        ...         for line in lines:
+        ...             print(line, file=file)
+        >>> write("list_eval_partition.txt", "1.jpg 0", "2.jpg 2")
+        >>> write("list_attr_celeba.txt", "2", "Smiling Young", "1.jpg -1 1", "2.jpg 1 1")
+        >>> faces = datasets.CelebA("faces")
+        >>> len(faces), faces.attr_names, faces.attr
+        (1, ['Smiling', 'Young'], tensor([[0, 1]]))
     """
 
     base_folder = "celeba"

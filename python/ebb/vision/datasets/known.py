@@ -67,6 +67,20 @@ class MNIST(_Images):
         transform: Called with each image.
         target_transform: Called with each label.
         download: Taken for torchvision's sake; nothing is downloaded.
+
+    Example:
+        >>> import struct
+        >>> from pathlib import Path
+        >>> from ebb.vision import datasets
+        >>> folder = Path("data/MNIST/raw")
+        >>> folder.mkdir(parents=True)
+        >>> sizes = struct.pack(">4i", 0x803, 2, 28, 28)
+        >>> _ = (folder / "train-images-idx3-ubyte").write_bytes(sizes + bytes(2 * 28 * 28))
+        >>> labels = struct.pack(">2i2b", 0x801, 2, 7, 3)
+        >>> _ = (folder / "train-labels-idx1-ubyte").write_bytes(labels)
+        >>> digits = datasets.MNIST("data")
+        >>> len(digits), digits[1][1], digits.data.shape
+        (2, 3, ebb.Size([2, 28, 28]))
     """
 
     classes = tuple(map(str, range(10)))
@@ -83,8 +97,8 @@ class MNIST(_Images):
         return os.path.join(self.root, type(self).__name__, "raw")
 
     # Names of torchvision's older versions.
-    train_data = test_data = property(lambda self: self.data)
-    train_labels = test_labels = property(lambda self: self.targets)
+    train_data = test_data = property(lambda self: self.data, doc="The images.")
+    train_labels = test_labels = property(lambda self: self.targets, doc="The labels.")
 
     def _read(self) -> None:
         found = []
@@ -103,7 +117,13 @@ class MNIST(_Images):
 
 
 class FashionMNIST(MNIST):
-    """Pieces of clothing, in the same format; in ``root/FashionMNIST/raw``."""
+    """Pieces of clothing, in the same format; in ``root/FashionMNIST/raw``.
+
+    Example:
+        >>> from ebb.vision import datasets
+        >>> datasets.FashionMNIST.classes[:2]
+        ('T-shirt/top', 'Trouser')
+    """
 
     classes = (
         *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"),
@@ -112,7 +132,13 @@ class FashionMNIST(MNIST):
 
 
 class KMNIST(MNIST):
-    """Japanese characters, in the same format; in ``root/KMNIST/raw``."""
+    """Japanese characters, in the same format; in ``root/KMNIST/raw``.
+
+    Example:
+        >>> from ebb.vision import datasets
+        >>> datasets.KMNIST.classes[:2]
+        ('o', 'ki')
+    """
 
     classes = ("o", "ki", "su", "tsu", "na", "ha", "ma", "ya", "re", "wo")
 
@@ -128,6 +154,18 @@ class CIFAR10(_Images):
         transform: Called with each image.
         target_transform: Called with each label.
         download: Taken for torchvision's sake; nothing is downloaded.
+
+    Example:
+        >>> import os
+        >>> import pickle
+        >>> import numpy as np
+        >>> from ebb.vision import datasets
+        >>> os.makedirs("data/cifar-10-batches-py")
+        >>> with open("data/cifar-10-batches-py/test_batch", "wb") as file:
+        ...     pickle.dump({"data": np.zeros((2, 3072), np.uint8), "labels": [3, 5]}, file)
+        >>> things = datasets.CIFAR10("data", train=False)
+        >>> len(things), things[1][1], things.data.shape
+        (2, 5, (2, 32, 32, 3))
     """
 
     _folder = "cifar-10-batches-py"
@@ -161,7 +199,19 @@ class CIFAR10(_Images):
 
 
 class CIFAR100(CIFAR10):
-    """The same with a hundred kinds of things; in ``root/cifar-100-python``."""
+    """The same with a hundred kinds of things; in ``root/cifar-100-python``.
+
+    Example:
+        >>> import os
+        >>> import pickle
+        >>> import numpy as np
+        >>> from ebb.vision import datasets
+        >>> os.makedirs("data/cifar-100-python")
+        >>> with open("data/cifar-100-python/test", "wb") as file:
+        ...     pickle.dump({"data": np.zeros((2, 3072), np.uint8), "fine_labels": [3, 55]}, file)
+        >>> datasets.CIFAR100("data", train=False)[1][1]
+        55
+    """
 
     _folder = "cifar-100-python"
     _files = (("train",), ("test",))
@@ -178,6 +228,10 @@ class EMNIST(MNIST):
         **options: Of ``MNIST``.
     Raises:
         ValueError: If there is no such part.
+    Example:
+        >>> from ebb.vision import datasets
+        >>> datasets.EMNIST.splits
+        ('byclass', 'bymerge', 'balanced', 'letters', 'digits', 'mnist')
     """
 
     splits = ("byclass", "bymerge", "balanced", "letters", "digits", "mnist")
@@ -202,6 +256,13 @@ class SVHN(_Images):
     Raises:
         ValueError: If there is no such part.
         NotImplementedError: If SciPy is not installed.
+    Example:
+        >>> from ebb.vision import datasets
+        >>> datasets.SVHN("nowhere", split="test")
+        Traceback (most recent call last):
+            ...
+        ebb.errors.IoError: SVHN: needs 'nowhere/test_32x32.mat', got no such file
+        hint: nothing is downloaded; put the files there
     """
 
     def __init__(
@@ -235,6 +296,16 @@ class STL10(_Images):
         download: Taken for torchvision's sake; nothing is downloaded.
     Raises:
         ValueError: If there is no such part, or a file is no whole number of images.
+    Example:
+        >>> from pathlib import Path
+        >>> from ebb.vision import datasets
+        >>> folder = Path("data/stl10_binary")
+        >>> folder.mkdir(parents=True)
+        >>> _ = (folder / "test_X.bin").write_bytes(bytes(2 * 3 * 96 * 96))
+        >>> _ = (folder / "test_y.bin").write_bytes(bytes([1, 10]))
+        >>> pictures = datasets.STL10("data", split="test")
+        >>> len(pictures), pictures[1][1], pictures.data.shape
+        (2, 9, (2, 96, 96, 3))
     """
 
     splits = ("train", "train+unlabeled", "unlabeled", "test")

@@ -20,13 +20,29 @@ __all__ = [
 
 
 def check_md5(fpath: str, md5: str) -> bool:
-    """Return whether a file's MD5 sum is this one."""
+    """Return whether a file's MD5 sum is this one.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from ebb.vision.datasets import utils
+        >>> _ = Path("one.txt").write_text("one")
+        >>> utils.check_md5("one.txt", "f97c5d29941bfb1b2fdab0874906ab82")
+        True
+    """
     with opened("check_md5", fpath) as file:
         return hashlib.file_digest(file, "md5").hexdigest() == md5
 
 
 def check_integrity(fpath: str, md5: str | None = None) -> bool:
-    """Return whether a file is there, and has this MD5 sum unless it is None."""
+    """Return whether a file is there, and has this MD5 sum unless it is None.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from ebb.vision.datasets import utils
+        >>> _ = Path("one.txt").write_text("one")
+        >>> utils.check_integrity("one.txt"), utils.check_integrity("two.txt")
+        (True, False)
+    """
     return os.path.isfile(fpath) and (md5 is None or check_md5(fpath, md5))
 
 
@@ -47,6 +63,12 @@ def download_url(
 
     Raises:
         IoError: If it is not, or its MD5 sum is another.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from ebb.vision.datasets import utils
+        >>> _ = Path("one.txt").write_text("one")
+        >>> utils.download_url("https://example.org/one.txt", ".")
     """
     del more
     _there("download_url", root, filename or os.path.basename(url), md5)
@@ -55,7 +77,14 @@ def download_url(
 def download_file_from_google_drive(
     file_id: str, root: str, filename: str | None = None, md5: str | None = None
 ) -> None:
-    """Do as ``download_url``."""
+    """Do as ``download_url``.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from ebb.vision.datasets import utils
+        >>> _ = Path("one.txt").write_text("one")
+        >>> utils.download_file_from_google_drive("anything", ".", "one.txt")
+    """
     _there("download_file_from_google_drive", root, filename or file_id, md5)
 
 
@@ -71,6 +100,17 @@ def download_and_extract_archive(
 
     Raises:
         IoError: If it is not, or its MD5 sum is another.
+
+    Example:
+        >>> import shutil
+        >>> from pathlib import Path
+        >>> from ebb.vision.datasets import utils
+        >>> Path("pets").mkdir(exist_ok=True)
+        >>> _ = Path("pets/cat.txt").write_text("meow")
+        >>> archive = shutil.make_archive("pets", "zip", "pets")
+        >>> utils.download_and_extract_archive("https://example.org/pets.zip", ".", "unpacked")
+        >>> utils.list_files("unpacked", ".txt")
+        ['cat.txt']
     """
     name = filename or os.path.basename(url)
     _there("download_and_extract_archive", download_root, name, md5)
@@ -84,6 +124,17 @@ def extract_archive(
 
     Raises:
         ValueError: If it is of another kind, or a part would lie outside the folder.
+
+    Example:
+        >>> import shutil
+        >>> from pathlib import Path
+        >>> from ebb.vision.datasets import utils
+        >>> Path("pets").mkdir(exist_ok=True)
+        >>> _ = Path("pets/cat.txt").write_text("meow")
+        >>> archive = shutil.make_archive("pets", "zip", "pets")
+        >>> folder = utils.extract_archive("pets.zip", "unpacked")
+        >>> utils.list_files(folder, ".txt")
+        ['cat.txt']
     """
     target = to_path or os.path.dirname(from_path)
     if zipfile.is_zipfile(from_path):
@@ -112,13 +163,32 @@ def _inside(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
 
 
 def list_dir(root: str, prefix: bool = False) -> list[str]:
-    """Return the names of the folders in a folder; their paths with ``prefix``."""
+    """Return the names of the folders in a folder; their paths with ``prefix``.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from ebb.vision.datasets import utils
+        >>> Path("animals/cat").mkdir(parents=True)
+        >>> utils.list_dir("animals")
+        ['cat']
+        >>> utils.list_dir("animals", prefix=True)
+        ['animals/cat']
+    """
     names = [name for name in sorted(os.listdir(root)) if os.path.isdir(os.path.join(root, name))]
     return [os.path.join(root, name) for name in names] if prefix else names
 
 
 def list_files(root: str, suffix: str, prefix: bool = False) -> list[str]:
-    """Return the names of the files in a folder that end so; their paths with ``prefix``."""
+    """Return the names of the files in a folder that end so; their paths with ``prefix``.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from ebb.vision.datasets import utils
+        >>> Path("texts").mkdir()
+        >>> _ = Path("texts/one.txt").write_text("one")
+        >>> utils.list_files("texts", ".txt")
+        ['one.txt']
+    """
     names = [
         name for name in sorted(os.listdir(root))
         if name.endswith(suffix) and os.path.isfile(os.path.join(root, name))
@@ -134,6 +204,15 @@ def verify_str_arg(
     Raises:
         DTypeError: If it is no text.
         ValueError: If it is another.
+
+    Example:
+        >>> from ebb.vision.datasets import utils
+        >>> utils.verify_str_arg("train", "split", ("train", "test"))
+        'train'
+        >>> utils.verify_str_arg("all", "split", ("train", "test"))
+        Traceback (most recent call last):
+            ...
+        ebb.errors.ValueError: verify_str_arg: needs 'split' of ['train', 'test'], got 'all'
     """
     if not isinstance(value, str):
         raise _C.DTypeError(f"verify_str_arg: needs a text for {arg!r}, got {value!r}")

@@ -55,5 +55,8 @@ def enumeration(network: str, *files: str) -> type[Weights]:
     made: Any = Weights(
         f"{network}_Weights", {**members, "DEFAULT": files[-1]}, module="ebb.vision.models"
     )
-    made.__doc__ = f"Files for ``{network.lower()}``."
+    made.__doc__ = (
+        f"Files for ``{network.lower()}``.\n\nExample:\n"
+        f"    >>> ebb.vision.models.{network}_Weights.DEFAULT.value\n    {files[-1]!r}\n"
+    )
     return made

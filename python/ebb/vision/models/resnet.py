@@ -41,6 +41,11 @@ class BasicBlock(nn.Module):
         planes: Channels of the output.
         stride: Of the first convolution.
         downsample: What the shortcut passes through; nothing if None.
+
+    Example:
+        >>> from ebb.vision import models
+        >>> models.BasicBlock(4, 4)(ebb.ones(2, 4, 8, 8)).shape
+        ebb.Size([2, 4, 8, 8])
     """
 
     expansion = 1
@@ -74,6 +79,11 @@ class Bottleneck(nn.Module):
         downsample: What the shortcut passes through; nothing if None.
         groups: Of the middle convolution.
         base_width: Channels of a group for each 64 of ``planes``.
+
+    Example:
+        >>> from ebb.vision import models
+        >>> models.Bottleneck(16, 4)(ebb.ones(2, 16, 8, 8)).shape
+        ebb.Size([2, 16, 8, 8])
     """
 
     expansion = 4
@@ -117,6 +127,12 @@ class ResNet(nn.Module):
         zero_init_residual: Whether each block starts as its shortcut.
         groups: Of the middle convolutions of ``Bottleneck``.
         width_per_group: Channels of such a group in the first stage.
+
+    Example:
+        >>> from ebb.vision import models
+        >>> model = models.ResNet(models.BasicBlock, [1, 1, 1, 1], num_classes=10)
+        >>> model(ebb.zeros(2, 3, 32, 32)).shape
+        ebb.Size([2, 10])
     """
 
     def __init__(
@@ -202,38 +218,80 @@ def resnet18(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> Re
 
 
 def resnet34(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
-    """Return the ``ResNet`` of 34 layers: 21.8 million parameters; see ``resnet18``."""
+    """Return the ``ResNet`` of 34 layers: 21.8 million parameters; see ``resnet18``.
+
+    Example:
+        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
+        ...     model = ebb.vision.models.resnet34()
+        >>> sum(one.numel() for one in model.parameters())
+        21797672
+    """
     del progress
     return _resnet(BasicBlock, (3, 4, 6, 3), weights, ResNet34_Weights, kwargs)
 
 
 def resnet50(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
-    """Return the ``ResNet`` of 50 layers: 25.6 million parameters; see ``resnet18``."""
+    """Return the ``ResNet`` of 50 layers: 25.6 million parameters; see ``resnet18``.
+
+    Example:
+        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
+        ...     model = ebb.vision.models.resnet50()
+        >>> sum(one.numel() for one in model.parameters())
+        25557032
+    """
     del progress
     return _resnet(Bottleneck, (3, 4, 6, 3), weights, ResNet50_Weights, kwargs)
 
 
 def resnet101(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
-    """Return the ``ResNet`` of 101 layers: 44.5 million parameters; see ``resnet18``."""
+    """Return the ``ResNet`` of 101 layers: 44.5 million parameters; see ``resnet18``.
+
+    Example:
+        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
+        ...     model = ebb.vision.models.resnet101()
+        >>> sum(one.numel() for one in model.parameters())
+        44549160
+    """
     del progress
     return _resnet(Bottleneck, (3, 4, 23, 3), weights, ResNet101_Weights, kwargs)
 
 
 def resnet152(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
-    """Return the ``ResNet`` of 152 layers: 60.2 million parameters; see ``resnet18``."""
+    """Return the ``ResNet`` of 152 layers: 60.2 million parameters; see ``resnet18``.
+
+    Example:
+        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
+        ...     model = ebb.vision.models.resnet152()
+        >>> sum(one.numel() for one in model.parameters())
+        60192808
+    """
     del progress
     return _resnet(Bottleneck, (3, 8, 36, 3), weights, ResNet152_Weights, kwargs)
 
 
 def resnext50_32x4d(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
-    """Return the ``ResNet`` in 32 groups: 25.0 million parameters; see ``resnet18``."""
+    """Return the ``ResNet`` in 32 groups: 25.0 million parameters; see ``resnet18``.
+
+    Example:
+        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
+        ...     model = ebb.vision.models.resnext50_32x4d()
+        >>> sum(one.numel() for one in model.parameters())
+        25028904
+    """
     del progress
     kwargs = {"groups": 32, "width_per_group": 4, **kwargs}
     return _resnet(Bottleneck, (3, 4, 6, 3), weights, ResNeXt50_32X4D_Weights, kwargs)
 
 
 def wide_resnet50_2(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
-    """Return the ``ResNet`` twice as wide: 68.9 million parameters; see ``resnet18``."""
+    """Return the ``ResNet`` twice as wide: 68.9 million parameters; see ``resnet18``.
+
+    Example:
+        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
+        ...     model = ebb.vision.models.wide_resnet50_2()
+        >>> sum(one.numel() for one in model.parameters())
+        68883240
+    """
     del progress
     kwargs = {"width_per_group": 128, **kwargs}
     return _resnet(Bottleneck, (3, 4, 6, 3), weights, Wide_ResNet50_2_Weights, kwargs)

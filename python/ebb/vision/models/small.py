@@ -25,6 +25,11 @@ class AlexNet(nn.Module):
     Args:
         num_classes: Size of the output.
         dropout: With this probability before linear layers, in training.
+
+    Example:
+        >>> from ebb.vision import models
+        >>> models.AlexNet(num_classes=2).features(ebb.zeros(1, 3, 64, 64)).shape
+        ebb.Size([1, 256, 1, 1])
     """
 
     def __init__(self, num_classes: int = 1000, dropout: float = 0.5):
@@ -93,6 +98,11 @@ class MobileNetV2(nn.Module):
         num_classes: Size of the output.
         width_mult: Times as many channels.
         dropout: With this probability before the linear layer, in training.
+
+    Example:
+        >>> from ebb.vision import models
+        >>> models.MobileNetV2(num_classes=2, width_mult=0.25)(ebb.zeros(2, 3, 32, 32)).shape
+        ebb.Size([2, 2])
     """
 
     def __init__(self, num_classes: int = 1000, width_mult: float = 1.0, dropout: float = 0.2):

@@ -34,6 +34,13 @@ class VGG(nn.Module):
         num_classes: Size of the output.
         init_weights: Whether to start from the weights that this network is known for.
         dropout: With this probability between linear layers, in training.
+
+    Example:
+        >>> from ebb.vision import models
+        >>> features = ebb.nn.Conv2d(3, 512, 3, stride=4)
+        >>> model = models.VGG(features, num_classes=2, init_weights=False)
+        >>> model(ebb.zeros(1, 3, 32, 32)).shape
+        ebb.Size([1, 2])
     """
 
     def __init__(
@@ -112,42 +119,91 @@ def vgg11(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
 
 
 def vgg11_bn(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
-    """Return ``vgg11`` with a norm after each convolution; see ``vgg11``."""
+    """Return ``vgg11`` with a norm after each convolution; see ``vgg11``.
+
+    Example:
+        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
+        ...     model = ebb.vision.models.vgg11_bn()
+        >>> sum(one.numel() for one in model.parameters())
+        132868840
+    """
     del progress
     return _vgg((1, 1, 2, 2, 2), True, weights, VGG11_BN_Weights, kwargs)
 
 
 def vgg13(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
-    """Return the ``VGG`` of 13 layers: 133 million parameters; see ``vgg11``."""
+    """Return the ``VGG`` of 13 layers: 133 million parameters; see ``vgg11``.
+
+    Example:
+        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
+        ...     model = ebb.vision.models.vgg13()
+        >>> sum(one.numel() for one in model.parameters())
+        133047848
+    """
     del progress
     return _vgg((2, 2, 2, 2, 2), False, weights, VGG13_Weights, kwargs)
 
 
 def vgg13_bn(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
-    """Return ``vgg13`` with a norm after each convolution; see ``vgg11``."""
+    """Return ``vgg13`` with a norm after each convolution; see ``vgg11``.
+
+    Example:
+        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
+        ...     model = ebb.vision.models.vgg13_bn()
+        >>> sum(one.numel() for one in model.parameters())
+        133053736
+    """
     del progress
     return _vgg((2, 2, 2, 2, 2), True, weights, VGG13_BN_Weights, kwargs)
 
 
 def vgg16(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
-    """Return the ``VGG`` of 16 layers: 138 million parameters; see ``vgg11``."""
+    """Return the ``VGG`` of 16 layers: 138 million parameters; see ``vgg11``.
+
+    Example:
+        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
+        ...     model = ebb.vision.models.vgg16()
+        >>> sum(one.numel() for one in model.parameters())
+        138357544
+    """
     del progress
     return _vgg((2, 2, 3, 3, 3), False, weights, VGG16_Weights, kwargs)
 
 
 def vgg16_bn(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
-    """Return ``vgg16`` with a norm after each convolution; see ``vgg11``."""
+    """Return ``vgg16`` with a norm after each convolution; see ``vgg11``.
+
+    Example:
+        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
+        ...     model = ebb.vision.models.vgg16_bn()
+        >>> sum(one.numel() for one in model.parameters())
+        138365992
+    """
     del progress
     return _vgg((2, 2, 3, 3, 3), True, weights, VGG16_BN_Weights, kwargs)
 
 
 def vgg19(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
-    """Return the ``VGG`` of 19 layers: 144 million parameters; see ``vgg11``."""
+    """Return the ``VGG`` of 19 layers: 144 million parameters; see ``vgg11``.
+
+    Example:
+        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
+        ...     model = ebb.vision.models.vgg19()
+        >>> sum(one.numel() for one in model.parameters())
+        143667240
+    """
     del progress
     return _vgg((2, 2, 4, 4, 4), False, weights, VGG19_Weights, kwargs)
 
 
 def vgg19_bn(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
-    """Return ``vgg19`` with a norm after each convolution; see ``vgg11``."""
+    """Return ``vgg19`` with a norm after each convolution; see ``vgg11``.
+
+    Example:
+        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
+        ...     model = ebb.vision.models.vgg19_bn()
+        >>> sum(one.numel() for one in model.parameters())
+        143678248
+    """
     del progress
     return _vgg((2, 2, 4, 4, 4), True, weights, VGG19_BN_Weights, kwargs)
