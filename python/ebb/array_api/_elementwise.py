@@ -44,7 +44,13 @@ globals().update((name, _renamed(getattr(ebb, own), name)) for name, own in _REN
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
-    """Return elements that are brought between two bounds, in the dtype of ``x``."""
+    """Return elements that are brought between two bounds, in the dtype of ``x``.
+
+    Example:
+        >>> from ebb import array_api as xp
+        >>> xp.clip(xp.asarray([-1.0, 0.5, 2.0]), 0.0, 1.0)
+        tensor([0.0000, 0.5000, 1.0000])
+    """
     if min is None and max is None:
         return x.clone()
     return ebb.clamp(x, min, max).to(x.dtype)
