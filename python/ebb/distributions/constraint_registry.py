@@ -11,6 +11,8 @@ from ebb.distributions.constraints import Constraint
 from ebb.distributions.transforms import Transform
 from ebb.errors import DTypeError, NotImplementedError
 
+__all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
+
 Factory = Callable[[Any], Transform]
 
 

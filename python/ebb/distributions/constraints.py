@@ -14,9 +14,54 @@ import ebb
 from ebb import Tensor
 from ebb.errors import DTypeError, NotImplementedError, ValueError
 
+__all__ = [
+    "Constraint",
+    "MixtureSameFamilyConstraint",
+    "boolean",
+    "cat",
+    "corr_cholesky",
+    "dependent",
+    "dependent_property",
+    "greater_than",
+    "greater_than_eq",
+    "half_open_interval",
+    "independent",
+    "integer_interval",
+    "interval",
+    "is_dependent",
+    "less_than",
+    "lower_cholesky",
+    "lower_triangular",
+    "multinomial",
+    "nonnegative",
+    "nonnegative_integer",
+    "one_hot",
+    "positive",
+    "positive_definite",
+    "positive_integer",
+    "positive_semidefinite",
+    "real",
+    "real_vector",
+    "simplex",
+    "square",
+    "stack",
+    "symmetric",
+    "unit_interval",
+]
+
 
 class Constraint:
-    """A set of values. ``check`` says of each event whether it lies in it."""
+    """A set of values. ``check`` says of each event whether it lies in it.
+
+    Example:
+        >>> from ebb.distributions import constraints
+        >>> class Even(constraints.Constraint):
+        ...     is_discrete = True
+        ...     def check(self, value):
+        ...         return value % 2 == 0
+        >>> Even().check(ebb.tensor([2, 3]))
+        tensor([ True, False])
+    """
 
     is_discrete = False
     event_dim = 0
@@ -33,7 +78,13 @@ class Constraint:
 
 
 class _Dependent(Constraint):
-    """What depends on other parameters, and so cannot be checked by itself."""
+    """What depends on other parameters, and so cannot be checked by itself.
+
+    Example:
+        >>> from ebb.distributions import constraints
+        >>> constraints.is_dependent(constraints.dependent(event_dim=1))
+        True
+    """
 
     def __init__(self, *, is_discrete: bool = False, event_dim: int = 0):
         self.is_discrete = is_discrete
@@ -54,7 +105,22 @@ def _check_function(fn: object) -> None:
 
 
 class dependent_property(property, _Dependent):  # noqa: N801 -- what programs write
-    """A property of distributions that gives a constraint, and stands for it on the class."""
+    """A property of distributions that gives a constraint, and stands for it on the class.
+
+    Args:
+        fn: The property's function; without it, a decorator is made.
+        is_discrete: Whether the values are whole numbers.
+        event_dim: How many of the last dims are one event.
+
+    Example:
+        >>> from ebb.distributions import constraints
+        >>> class Uniform(ebb.distributions.Distribution):
+        ...     @constraints.dependent_property(is_discrete=False, event_dim=0)
+        ...     def support(self):
+        ...         return constraints.interval(self.low, self.high)
+        >>> constraints.is_dependent(Uniform.support)
+        True
+    """
 
     def __init__(
         self,
@@ -74,12 +140,26 @@ class dependent_property(property, _Dependent):  # noqa: N801 -- what programs w
 
 
 def is_dependent(constraint: object) -> bool:
-    """Return whether a constraint depends on other parameters."""
+    """Return whether a constraint depends on other parameters.
+
+    Example:
+        >>> from ebb.distributions import constraints
+        >>> check = constraints.is_dependent
+        >>> check(constraints.dependent), check(constraints.real)
+        (True, False)
+    """
     return isinstance(constraint, _Dependent)
 
 
 class _Independent(Constraint):
-    """Events of ``base_constraint`` that count as one along some more dims."""
+    """Events of ``base_constraint`` that count as one along some more dims.
+
+    Example:
+        >>> from ebb.distributions import constraints
+        >>> rows = constraints.independent(constraints.positive, 1)
+        >>> rows.check(ebb.tensor([[1.0, 2.0], [-1.0, 2.0]]))
+        tensor([ True, False])
+    """
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int):
         self.base_constraint = base_constraint
@@ -100,7 +180,15 @@ class _Independent(Constraint):
 
 
 class _MixtureSameFamily(Constraint):
-    """What every component of a mixture can give."""
+    """What every component of a mixture can give.
+
+    Example:
+        >>> from ebb.distributions import constraints
+        >>> components = constraints.greater_than(ebb.tensor([0.0, 1.0]))
+        >>> made = constraints.MixtureSameFamilyConstraint(components)
+        >>> made.check(ebb.tensor([0.5, 2.0]))
+        tensor([False,  True])
+    """
 
     def __init__(self, base_constraint: Constraint):
         self.base_constraint = base_constraint
@@ -139,6 +227,14 @@ class _OneHot(Constraint):
 
 
 class _IntegerInterval(Constraint):
+    """Whole numbers from ``lower_bound`` to ``upper_bound``, both included.
+
+    Example:
+        >>> from ebb.distributions import constraints
+        >>> constraints.integer_interval(0, 2).check(ebb.tensor([2.0, 0.5, 3.0]))
+        tensor([ True, False, False])
+    """
+
     is_discrete = True
 
     def __init__(self, lower_bound: float | Tensor, upper_bound: float | Tensor):
@@ -166,6 +262,14 @@ class _Real(Constraint):
 
 
 class _GreaterThan(Constraint):
+    """Numbers above ``lower_bound``.
+
+    Example:
+        >>> from ebb.distributions import constraints
+        >>> constraints.greater_than(1.0).check(ebb.tensor([1.0, 2.0]))
+        tensor([False,  True])
+    """
+
     def __init__(self, lower_bound: float | Tensor):
         self.lower_bound = lower_bound
 
@@ -174,11 +278,27 @@ class _GreaterThan(Constraint):
 
 
 class _GreaterThanEq(_GreaterThan):
+    """Numbers from ``lower_bound`` on.
+
+    Example:
+        >>> from ebb.distributions import constraints
+        >>> constraints.greater_than_eq(1.0).check(ebb.tensor([1.0, 0.0]))
+        tensor([ True, False])
+    """
+
     def check(self, value: Tensor) -> Tensor:
         return value >= self.lower_bound
 
 
 class _LessThan(Constraint):
+    """Numbers below ``upper_bound``.
+
+    Example:
+        >>> from ebb.distributions import constraints
+        >>> constraints.less_than(1.0).check(ebb.tensor([1.0, 0.0]))
+        tensor([False,  True])
+    """
+
     def __init__(self, upper_bound: float | Tensor):
         self.upper_bound = upper_bound
 
@@ -187,6 +307,14 @@ class _LessThan(Constraint):
 
 
 class _Interval(Constraint):
+    """Numbers from ``lower_bound`` to ``upper_bound``, both included.
+
+    Example:
+        >>> from ebb.distributions import constraints
+        >>> constraints.interval(0.0, 1.0).check(ebb.tensor([0.0, 1.0, 2.0]))
+        tensor([ True,  True, False])
+    """
+
     def __init__(self, lower_bound: float | Tensor, upper_bound: float | Tensor):
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
@@ -196,6 +324,14 @@ class _Interval(Constraint):
 
 
 class _HalfOpenInterval(_Interval):
+    """Numbers from ``lower_bound`` on and below ``upper_bound``.
+
+    Example:
+        >>> from ebb.distributions import constraints
+        >>> constraints.half_open_interval(0.0, 1.0).check(ebb.tensor([0.0, 1.0]))
+        tensor([ True, False])
+    """
+
     def check(self, value: Tensor) -> Tensor:
         return (value >= self.lower_bound) & (value < self.upper_bound)
 
@@ -210,7 +346,13 @@ class _Simplex(Constraint):
 
 
 class _Multinomial(Constraint):
-    """Vectors of counts that sum to at most ``upper_bound``."""
+    """Vectors of counts that sum to at most ``upper_bound``.
+
+    Example:
+        >>> from ebb.distributions import constraints
+        >>> constraints.multinomial(3).check(ebb.tensor([[1, 2], [2, 2]]))
+        tensor([ True, False])
+    """
 
     is_discrete = True
     event_dim = 1
@@ -288,6 +430,15 @@ class _Parts(Constraint):
 
 
 class _Cat(_Parts):
+    """Parts along ``dim``, ``lengths`` long, each with a constraint of its own.
+
+    Example:
+        >>> from ebb.distributions import constraints
+        >>> parts = constraints.cat([constraints.positive, constraints.real], lengths=[1, 2])
+        >>> parts.check(ebb.tensor([-1.0, -1.0, -1.0]))
+        tensor([False,  True,  True])
+    """
+
     def __init__(
         self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None
     ):
@@ -301,6 +452,16 @@ class _Cat(_Parts):
 
 
 class _Stack(_Parts):
+    """Slices along ``dim``, each with a constraint of its own.
+
+    Example:
+        >>> from ebb.distributions import constraints
+        >>> rows = constraints.stack([constraints.positive, constraints.real])
+        >>> rows.check(ebb.tensor([[-1.0, 1.0], [-1.0, 1.0]]))
+        tensor([[False,  True],
+                [ True,  True]])
+    """
+
     def check(self, value: Tensor) -> Tensor:
         parts = value.unbind(self.dim)
         checks = [one.check(part) for one, part in zip(self.cseq, parts, strict=True)]

@@ -132,10 +132,12 @@ class _Inverse(Transform):
 
     @property
     def domain(self) -> Constraint:
+        """What it takes."""
         return self.inv.codomain
 
     @property
     def codomain(self) -> Constraint:
+        """What it gives."""
         return self.inv.domain
 
     @property
@@ -191,6 +193,7 @@ class ComposeTransform(Transform):
 
     @property
     def domain(self) -> Constraint:
+        """What it takes."""
         if not self.parts:
             return constraints.real
         event_dim = self.parts[-1].codomain.event_dim
@@ -202,6 +205,7 @@ class ComposeTransform(Transform):
 
     @property
     def codomain(self) -> Constraint:
+        """What it gives."""
         if not self.parts:
             return constraints.real
         event_dim = self.parts[0].domain.event_dim
@@ -285,10 +289,12 @@ class IndependentTransform(Transform):
 
     @property
     def domain(self) -> Constraint:
+        """What it takes."""
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @property
     def codomain(self) -> Constraint:
+        """What it gives."""
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @property

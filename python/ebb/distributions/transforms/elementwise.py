@@ -193,6 +193,7 @@ class AffineTransform(Transform):
 
     @property
     def domain(self) -> constraints.Constraint:
+        """What it takes."""
         real = constraints.real
         return constraints.independent(real, self._event_dim) if self._event_dim else real
 
@@ -241,6 +242,7 @@ class CumulativeDistributionTransform(Transform):
 
     @property
     def domain(self) -> constraints.Constraint:
+        """What it takes."""
         return self.distribution.support
 
     def _call(self, x: Any) -> Any:

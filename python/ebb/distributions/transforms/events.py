@@ -38,10 +38,12 @@ class ReshapeTransform(Transform):
 
     @property
     def domain(self) -> constraints.Constraint:
+        """What it takes."""
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @property
     def codomain(self) -> constraints.Constraint:
+        """What it gives."""
         return constraints.independent(constraints.real, len(self.out_shape))
 
     def _call(self, x: Any) -> Any:
@@ -264,10 +266,12 @@ class CatTransform(_Parts):
 
     @property
     def domain(self) -> constraints.Constraint:
+        """What it takes."""
         return constraints.cat([one.domain for one in self.transforms], self.dim, self.lengths)
 
     @property
     def codomain(self) -> constraints.Constraint:
+        """What it gives."""
         return constraints.cat([one.codomain for one in self.transforms], self.dim, self.lengths)
 
     def _split(self, x: Any) -> Sequence[Any]:
@@ -304,10 +308,12 @@ class StackTransform(_Parts):
 
     @property
     def domain(self) -> constraints.Constraint:
+        """What it takes."""
         return constraints.stack([one.domain for one in self.transforms], self.dim)
 
     @property
     def codomain(self) -> constraints.Constraint:
+        """What it gives."""
         return constraints.stack([one.codomain for one in self.transforms], self.dim)
 
     def _split(self, x: Any) -> Sequence[Any]:
