@@ -12,6 +12,8 @@ import ebb
 SHAPES = [(1, 64), (1, 1009), (3, 961), (2, 1000), (33, 127), (2, 10007), (1, 65536), (9, 4096)]
 # Full tiles whose squares are turned, with and without elements left over.
 SHAPES += [(16, 256), (40, 96), (35, 30), (8, 2), (5, 17)]
+# Tiles of which a quarter is used; passes of 8, of 8 and 4, of 4 alone; odd rows and columns.
+SHAPES += [(4, 1000), (6, 512), (4, 513), (17, 128), (20, 8), (18, 32), (2, 1155), (3, 32768)]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -25,6 +25,7 @@ namespace {
 
 constexpr int64_t kPieceWork = 16384;   // elements that a thread takes at least
 constexpr int64_t kLongestTile = 8192;  // elements of a line that is transformed lane by lane
+constexpr int64_t kShortTile = 512;     // up to here a quarter of all lanes is worth a tile
 
 template <typename T>
 using Full = hn::ScalableTag<T>;
@@ -48,33 +49,52 @@ class Buffers {
   T* other;
 };
 
-/// One line of complex numbers side by side, cut into rows and columns: columns are transformed,
-/// turned, and rows then; each tile by any thread.
+template <class D>
+HWY_INLINE Pair<D> exchanged(Pair<D> pair, bool exchange) {
+  return exchange ? Pair<D>{pair.im, pair.re} : pair;
+}
+
+/// One line in memory: where it begins, and the steps to the next element and to the imaginary
+/// part, counted in real numbers (TileLines).
+template <typename T>
+struct Line {
+  T* at;
+  int64_t step = 2;
+  int64_t imag = 1;
+
+  /// Some of its elements, from `first` on, as the beginnings of lines whose steps are `stride`.
+  TileLines<T> tile(int64_t first, int64_t count, int64_t apart, int64_t stride,
+                    int64_t lanes) const {
+    TileLines<T> lines{{}, count, stride * step, imag};
+    for (int64_t lane = 0; lane < count; ++lane)
+      lines.at[lane] = at + (first + lane) * apart * step;
+    lines.find_apart(lanes);
+    return lines;
+  }
+};
+
+/// One line of complex numbers, cut into rows and columns: columns are transformed, turned, and
+/// rows then; each tile by any thread. Parts are exchanged on both ways if `exchange`.
 template <typename T>
 class LongLine {
  public:
-  explicit LongLine(const FftPlan<T>& plan) : plan_(plan) {}
+  LongLine(const FftPlan<T>& plan, bool exchange, T scale)
+      : plan_(plan), exchange_(exchange), scale_(scale) {}
 
-  /// `in` is overwritten.
-  void run(T* in, T* out) const {
+  /// `middle` has room for as many pairs; it may be the memory of `in` if that lies side by side.
+  void run(const Line<T>& in, T* middle, const Line<T>& out) const {
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(Full<T>()));
-    each_tile(plan_.columns, plan_.rows, [&](int64_t first) {
-      TileLines<T> lines{{}, std::min(lanes, plan_.columns - first), 2 * plan_.columns, 1};
-      for (int64_t lane = 0; lane < lines.count; ++lane) lines.at[lane] = in + 2 * (first + lane);
-      TileLines<T> turns = lines;
-      auto* const table = const_cast<T*>(plan_.turns.data());
-      for (int64_t lane = 0; lane < lines.count; ++lane)
-        turns.at[lane] = table + 2 * (first + lane);
-      run_columns(lines, turns);
+    const Line<T> between{middle};
+    const int64_t rows = plan_.rows, columns = plan_.columns;
+    each_tile(columns, rows, [&](int64_t first) {
+      const int64_t count = std::min(lanes, columns - first);
+      run_columns(in.tile(first, count, 1, columns, lanes),
+                  between.tile(first, count, 1, columns, lanes), first);
     });
-    each_tile(plan_.rows, plan_.columns, [&](int64_t first) {
-      TileLines<T> rows{{}, std::min(lanes, plan_.rows - first), 2, 1};
-      TileLines<T> found{{}, rows.count, 2 * plan_.rows, 1};
-      for (int64_t lane = 0; lane < rows.count; ++lane) {
-        rows.at[lane] = in + 2 * (first + lane) * plan_.columns;
-        found.at[lane] = out + 2 * (first + lane);
-      }
-      run_rows(rows, found);
+    each_tile(rows, columns, [&](int64_t first) {
+      const int64_t count = std::min(lanes, rows - first);
+      run_rows(between.tile(first, count, columns, 1, lanes),
+               out.tile(first, count, 1, rows, lanes));
     });
   }
 
@@ -88,38 +108,44 @@ class LongLine {
     });
   }
 
-  void run_columns(TileLines<T>& lines, TileLines<T>& turns) const {
+  void run_columns(const TileLines<T>& from, const TileLines<T>& to, int64_t first) const {
     const Full<T> d;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-    lines.find_apart(lanes);
-    turns.find_apart(lanes);
+    static_assert(hn::MaxLanes(Full<T>()) <= kTurnColumns);
     Buffers<T> buffers(plan_.rows, lanes);
-    LineReader reader(d, lines);
-    reader.each(plan_.rows, [&](int64_t i, auto pair) { store_pair(d, pair, buffers.line, i); });
-    transform_tile(d, *plan_.of_columns, buffers.line, buffers.other);
-    LineReader turn_reader(d, turns);
-    turn_reader.each(plan_.rows, [&](int64_t i, auto turn) {
-      using Found = Pair<Full<T>>;
-      const Found found = load_pair(d, buffers.line, i);
-      store_pair(d, product<Full<T>>(found, turn), buffers.line, i);
+    LineReader reader(d, from);
+    reader.each(plan_.rows, [&](int64_t i, Pair<Full<T>> pair) {
+      store_pair(d, exchanged<Full<T>>(pair, exchange_), buffers.line, i);
     });
-    LineWriter writer(d, lines);
-    writer.each(plan_.rows, [&](int64_t i) { return load_pair(d, buffers.line, i); });
+    transform_tile(d, *plan_.of_columns, buffers.line, buffers.other);
+    const T* const turns = plan_.turns.data() +
+                           first / kTurnColumns * plan_.rows * 2 * kTurnColumns +
+                           first % kTurnColumns;
+    LineWriter writer(d, to);
+    writer.each(plan_.rows, [&](int64_t i) {
+      const T* const turn = turns + 2 * kTurnColumns * i;
+      return product<Full<T>>(load_pair(d, buffers.line, i),
+                              {hn::LoadU(d, turn), hn::LoadU(d, turn + kTurnColumns)});
+    });
   }
 
-  void run_rows(TileLines<T>& rows, TileLines<T>& found) const {
+  void run_rows(const TileLines<T>& from, const TileLines<T>& to) const {
     const Full<T> d;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-    found.find_apart(lanes);
     Buffers<T> buffers(plan_.columns, lanes);
-    LineReader reader(d, rows);
-    reader.each(plan_.columns, [&](int64_t i, auto pair) { store_pair(d, pair, buffers.line, i); });
+    LineReader reader(d, from);
+    reader.each(plan_.columns,
+                [&](int64_t i, Pair<Full<T>> pair) { store_pair(d, pair, buffers.line, i); });
     transform_tile(d, *plan_.of_rows, buffers.line, buffers.other);
-    LineWriter writer(d, found);
-    writer.each(plan_.columns, [&](int64_t i) { return load_pair(d, buffers.line, i); });
+    LineWriter writer(d, to);
+    writer.each(plan_.columns, [&](int64_t i) {
+      return scaled(d, exchanged<Full<T>>(load_pair(d, buffers.line, i), exchange_), scale_);
+    });
   }
 
   const FftPlan<T>& plan_;
+  bool exchange_;
+  T scale_;
 };
 
 /// The transform of a tile; of one line alone by its rows and columns.
@@ -127,7 +153,7 @@ template <class D, typename T = hn::TFromD<D>>
 void transform_smooth(D d, const FftPlan<T>& plan, T*& line, T*& other) {
   if constexpr (std::is_same_v<D, Single<T>>) {
     if (plan.rows != 0) {
-      LongLine<T>(plan).run(line, other);
+      LongLine<T>(plan, false, T(1)).run({line}, line, {other});
       std::swap(line, other);
       return;
     }
@@ -155,10 +181,6 @@ struct Job {
 };
 
 template <class D>
-HWY_INLINE Pair<D> exchanged(Pair<D> pair, bool exchange) {
-  return exchange ? Pair<D>{pair.im, pair.re} : pair;
-}
-template <class D>
 HWY_INLINE Pair<D> conjugate(Pair<D> pair, bool is_wanted = true) {
   return is_wanted ? Pair<D>{pair.re, hn::Neg(pair.im)} : pair;
 }
@@ -166,6 +188,14 @@ HWY_INLINE Pair<D> conjugate(Pair<D> pair, bool is_wanted = true) {
 struct ComplexToComplex {
   template <class D, typename T>
   static void run(D d, const Job<T>& job, const TileLines<T>& in, const TileLines<T>& out) {
+    if constexpr (std::is_same_v<D, Single<T>>) {
+      if (job.plan.rows != 0) {
+        const Scratch middle(static_cast<size_t>(2 * job.length) * sizeof(T));
+        return LongLine<T>(job.plan, !job.forward, job.scale)
+            .run({in.at[0], in.step, in.imag}, middle.template as<T>(),
+                 {out.at[0], out.step, out.imag});
+      }
+    }
     Buffers<T> buffers(job.plan.room(), static_cast<int64_t>(hn::Lanes(d)));
     LineReader reader(d, in);
     reader.each(job.length, [&](int64_t i, Pair<D> pair) {
@@ -200,12 +230,15 @@ struct RealToComplex {
       const int64_t place = is_mirrored ? job.length - i : i;
       const Pair<D> found =
           is_even ? taken_apart(d, job, buffers.line, place) : load_pair(d, buffers.line, place);
-      return scaled(d, conjugate(found, is_mirrored == job.forward), job.scale);
+      const T scale = is_even ? job.scale / 2 : job.scale;
+      const T imag_scale = is_mirrored == job.forward ? -scale : scale;
+      return Pair<D>{hn::Mul(found.re, hn::Set(d, scale)),
+                     hn::Mul(found.im, hn::Set(d, imag_scale))};
     });
   }
 
  private:
-  /// Element k of the spectrum from those of even and of odd elements, which are in one.
+  /// Twice element k of the spectrum from those of even and of odd elements, which are in one.
   template <class D, typename T>
   static HWY_INLINE Pair<D> taken_apart(D d, const Job<T>& job, const T* line, int64_t k) {
     const int64_t half = job.plan.length;
@@ -213,7 +246,7 @@ struct RealToComplex {
     const Pair<D> there = conjugate<D>(load_pair(d, line, k == 0 ? 0 : half - k));
     const Pair<D> turn = splat(d, job.plan.real_turns.data() + 2 * k);
     const Pair<D> odd = product<D>(difference<D>(here, there), turn);
-    return scaled(d, minus_i<D>(sum<D>(here, there), odd), T(0.5));
+    return minus_i<D>(sum<D>(here, there), odd);
   }
 };
 
@@ -296,7 +329,9 @@ void run_lines(const TensorView& input, int dim, bool forward, double scale,
   const auto plan = fft_plan<T>(is_packed ? length / 2 : length);
   const Job<T> job{*plan, length, forward, static_cast<T>(scale), out_lines.size};
   const FftPlan<T>& smooth = plan->padded == nullptr ? *plan : *plan->padded;
-  const bool is_few = 2 * in_lines.count() <= static_cast<int64_t>(hn::Lanes(Full<T>()));
+  const auto lanes = static_cast<int64_t>(hn::Lanes(Full<T>()));
+  const int64_t fewest = smooth.length <= kShortTile ? lanes / 4 : lanes / 2 + 1;
+  const bool is_few = in_lines.count() < fewest;
   if (smooth.rows != 0 && (is_few || smooth.length > kLongestTile)) {
     run_tiles<Kind>(Single<T>(), job, in_lines, out_lines);
   } else {

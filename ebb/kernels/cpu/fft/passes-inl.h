@@ -11,6 +11,7 @@
 #define EBB_KERNELS_CPU_FFT_PASSES_INL_H
 #endif
 
+#include <cstddef>
 #include <utility>
 
 #include "ebb/kernels/cpu/fft/plan.h"
@@ -98,6 +99,21 @@ HWY_INLINE void butterfly(D d, Pair<D>* c) {
     c[1] = minus_i<D>(even, odd);
     c[2] = difference<D>(even_sum, odd_sum);
     c[3] = plus_i<D>(even, odd);
+  } else if constexpr (kRadix == 8) {
+    constexpr T half = T(0.707106781186547524400844362L);  // of the root of 2
+    Pair<D> even[4] = {c[0], c[2], c[4], c[6]}, odd[4] = {c[1], c[3], c[5], c[7]};
+    butterfly<4>(d, even);
+    butterfly<4>(d, odd);
+    const Pair<D> first = scaled(d, minus_i<D>(odd[1], odd[1]), half);
+    const Pair<D> third = scaled(d, plus_i<D>(odd[3], odd[3]), half);
+    c[0] = sum<D>(even[0], odd[0]);
+    c[1] = sum<D>(even[1], first);
+    c[2] = minus_i<D>(even[2], odd[2]);
+    c[3] = difference<D>(even[3], third);
+    c[4] = difference<D>(even[0], odd[0]);
+    c[5] = difference<D>(even[1], first);
+    c[6] = plus_i<D>(even[2], odd[2]);
+    c[7] = sum<D>(even[3], third);
   } else {
     static_assert(kRadix == 5);
     constexpr T cos1 = T(0.309016994374947424102293417L), cos2 = T(-0.809016994374947424102293417L);
@@ -141,23 +157,57 @@ HWY_NOINLINE void odd_butterfly(D d, int64_t radix, const T* roots, Pair<D>* c) 
   }
 }
 
-/// One pass over a line: kRadix, or pass.radix where that is 0.
+/// Loads and stores the pairs of a butterfly. Unrolled by hand: the compiler keeps an array in
+/// registers only if all its indices are constants.
+template <class D, size_t... b, typename T = hn::TFromD<D>>
+HWY_INLINE void load_apart(D d, std::index_sequence<b...>, const T* line, int64_t i, int64_t apart,
+                           Pair<D>* c) {
+  ((c[b] = load_pair(d, line, i + static_cast<int64_t>(b) * apart)), ...);
+}
+template <class D, size_t... b, typename T = hn::TFromD<D>>
+HWY_INLINE void store_apart(D d, std::index_sequence<b...>, const Pair<D>* c, T* line, int64_t i,
+                            int64_t apart) {
+  (store_pair(d, c[b], line, i + static_cast<int64_t>(b) * apart), ...);
+}
+/// Multiplies all pairs but the first by the numbers of a table.
+template <class D, size_t... b, typename T = hn::TFromD<D>>
+HWY_INLINE void turn_each(D d, std::index_sequence<b...>, const T* turns, Pair<D>* c) {
+  ((c[b + 1] = product<D>(c[b + 1], splat(d, turns + 2 * b))), ...);
+}
+
+/// One pass over a line.
 template <int kRadix, class D, typename T = hn::TFromD<D>>
 HWY_NOINLINE void run_pass(D d, const FftPass& pass, const T* twiddles, const T* in, T* out) {
-  const int64_t radix = kRadix == 0 ? pass.radix : kRadix;
+  constexpr auto kAll = std::make_index_sequence<kRadix>();
+  const int64_t after = pass.after, before = pass.before, apart = after * before;
+  const T* const turns = twiddles + pass.twiddles;
+  for (int64_t block = 0; block < before; ++block) {
+    const int64_t from = after * kRadix * block, to = after * block;
+    Pair<D> c[kRadix];
+    load_apart(d, kAll, in, from, after, c);  // the first place, whose turns are all 1
+    butterfly<kRadix>(d, c);
+    store_apart(d, kAll, c, out, to, apart);
+    for (int64_t place = 1; place < after; ++place) {
+      load_apart(d, kAll, in, from + place, after, c);
+      butterfly<kRadix>(d, c);
+      turn_each(d, std::make_index_sequence<kRadix - 1>(), turns + 2 * (kRadix - 1) * place, c);
+      store_apart(d, kAll, c, out, to + place, apart);
+    }
+  }
+}
+
+/// One pass of any odd radix.
+template <class D, typename T = hn::TFromD<D>>
+HWY_NOINLINE void run_odd_pass(D d, const FftPass& pass, const T* twiddles, const T* in, T* out) {
   const T* const roots = twiddles + pass.roots;
-  const int64_t after = pass.after, apart = pass.after * pass.before;
+  const int64_t radix = pass.radix, after = pass.after, apart = pass.after * pass.before;
   for (int64_t block = 0; block < pass.before; ++block) {
     const T* turn = twiddles + pass.twiddles;
     for (int64_t place = 0; place < after; ++place) {
-      Pair<D> c[kRadix == 0 ? kLargestRadix : kRadix];
+      Pair<D> c[kLargestRadix];
       const int64_t from = place + after * radix * block, to = place + after * block;
       for (int64_t b = 0; b < radix; ++b) c[b] = load_pair(d, in, from + b * after);
-      if constexpr (kRadix == 0) {
-        odd_butterfly(d, radix, roots, c);
-      } else {
-        butterfly<kRadix>(d, c);
-      }
+      odd_butterfly(d, radix, roots, c);
       store_pair(d, c[0], out, to);
       for (int64_t b = 1; b < radix; ++b, turn += 2) {
         const bool is_turned = place != 0;
@@ -174,7 +224,8 @@ void run_any_pass(D d, const FftPass& pass, const T* twiddles, const T* in, T* o
     case 3: return run_pass<3>(d, pass, twiddles, in, out);
     case 4: return run_pass<4>(d, pass, twiddles, in, out);
     case 5: return run_pass<5>(d, pass, twiddles, in, out);
-    default: return run_pass<0>(d, pass, twiddles, in, out);
+    case 8: return run_pass<8>(d, pass, twiddles, in, out);
+    default: return run_odd_pass(d, pass, twiddles, in, out);
   }
 }
 

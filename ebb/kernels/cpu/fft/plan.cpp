@@ -39,10 +39,15 @@ class Roots {
   CountedVector<Complex> fine_, coarse_;
 };
 
+/// As few passes as radices up to 8 allow.
 CountedVector<int64_t> radices_of(int64_t length) {
   CountedVector<int64_t> found;
-  for (; length % 4 == 0; length /= 4) found.push_back(4);
-  for (int64_t radix = 2; radix <= kLargestRadix; ++radix) {
+  int64_t halvings = 0;
+  for (; length % 2 == 0; length /= 2) ++halvings;
+  for (; halvings >= 5 || halvings == 3; halvings -= 3) found.push_back(8);
+  for (; halvings >= 2; halvings -= 2) found.push_back(4);
+  if (halvings == 1) found.push_back(2);
+  for (int64_t radix = 3; radix <= kLargestRadix; radix += 2) {
     for (; length % radix == 0; length /= radix) found.push_back(radix);
   }
   if (length != 1) found.clear();
@@ -150,7 +155,7 @@ void FftPlan<T>::add_passes() {
       }
     }
     pass.roots = twiddles.size();
-    for (int64_t k = 0; k < radix && radix > 5; ++k) {
+    for (int64_t k = 0; k < radix && radix > 5 && radix != 8; ++k) {
       const Root root = root_of_unity(k, radix);
       append(twiddles, {root.re, root.im});
     }
@@ -170,9 +175,15 @@ void FftPlan<T>::add_rows() {
   of_columns = fft_plan<T>(rows);
   of_rows = fft_plan<T>(columns);
   const Roots roots(length);
-  turns.reserve(static_cast<size_t>(2 * length));
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t column = 0; column < columns; ++column) append(turns, roots[row * column]);
+  const int64_t blocks = (columns - 1) / kTurnColumns + 1;
+  turns.resize(static_cast<size_t>(2 * blocks * kTurnColumns * rows));
+  for (int64_t column = 0; column < columns; ++column) {
+    T* at = turns.data() + column / kTurnColumns * rows * 2 * kTurnColumns + column % kTurnColumns;
+    for (int64_t row = 0; row < rows; ++row, at += 2 * kTurnColumns) {
+      const Complex root = roots[row * column];
+      at[0] = static_cast<T>(root.real());
+      at[kTurnColumns] = static_cast<T>(root.imag());
+    }
   }
 }
 

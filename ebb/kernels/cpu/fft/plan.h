@@ -1,6 +1,6 @@
 // ebb/kernels/cpu/fft/plan.h -- what a transform of one length needs: its factors and its tables.
 //
-// A length is cut into passes of small radices (4, 2, 3, 5, other primes up to kLargestRadix). A
+// A length is cut into passes of small radices (8, 4, 2, 3, 5, other primes up to kLargestRadix). A
 // length with a larger prime becomes a convolution of a smooth length (Bluestein). A long line is
 // also cut into rows and columns, so that one line alone fills all lanes and stays in the cache.
 #pragma once
@@ -14,6 +14,7 @@
 namespace ebb::kernels::cpu {
 
 constexpr int64_t kLargestRadix = 31;
+constexpr int64_t kTurnColumns = 16;  // as many as the lanes of the widest vector of float32
 
 struct FftPass {
   int64_t radix;
@@ -32,8 +33,9 @@ struct FftPlan {
   std::vector<FftPass> passes;  // none for Bluestein
   CountedVector<T> twiddles;
 
-  // Element (k, j) of `turns` is what column j gets at row k between the transforms of columns
-  // (`rows` long) and rows (`columns` long). 0 rows if the length is not cut.
+  // What column j gets at row k between the transforms of columns (`rows` long) and rows (`columns`
+  // long): blocks of kTurnColumns columns, in each for each row all real parts and then all
+  // imaginary ones. 0 rows if the length is not cut.
   int64_t rows = 0, columns = 0;
   CountedVector<T> turns;
   std::shared_ptr<const FftPlan> of_columns, of_rows;
