@@ -3,7 +3,8 @@
 # Question: is any op slower than PyTorch's, small, medium or large? Two processes, one per library,
 # take turns at each case: a sample is the least of some calls, and a case's figure is the median of
 # its rounds. On one thread the clock is the thread's own, so that what else runs does not count; on
-# more it is the wall's, and the machine should have nothing else to do.
+# more it is the wall's, and the machine should have nothing else to do: not even the threads of the
+# other library, some of which look for work for milliseconds after a call before they sleep.
 """Usage: python breadth.py --peer PYTHON [--rounds N] [--threads N] [--only WORD] [--json FILE].
 
 Prints per case the microseconds of ebb and of PyTorch and how many times faster ebb is, then the
@@ -197,6 +198,9 @@ def best_call(run: Callable[[], Any], clock: Callable[[], float], budget: float 
     return least
 
 
+UNTIL_OTHERS_SLEEP = 0.03  # seconds: PyTorch's idle threads were seen to spin for 6 to 8 ms
+
+
 def serve(library: str, threads: int) -> None:
     """Answer each line `name<tab>size` of the input with the seconds of one call."""
     module = importlib.import_module(library)
@@ -208,6 +212,8 @@ def serve(library: str, threads: int) -> None:
             if line not in made:
                 made.clear()
                 made[line] = Cases(module).make(*line.rstrip("\n").split("\t"))
+            if threads > 1:
+                time.sleep(UNTIL_OTHERS_SLEEP)
             print(best_call(made[line], clock), flush=True)
 
 
