@@ -107,6 +107,19 @@ def test_mean_and_variance_are_right(name):
     assert abs(values.var() / variance - 1) < 0.05
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 15, 17, 255, 257, 9001])
+@pytest.mark.parametrize("dtype", [ebb.float32, ebb.float64], ids=str)
+def test_normal_numbers_are_the_transform_of_uniform_ones(dtype, size):
+    ebb.manual_seed(3)
+    uniform = ebb.rand(10_000, dtype=dtype).double().numpy()
+    radius, angle = np.sqrt(-2 * np.log(1 - uniform[::2])), 2 * np.pi * uniform[1::2]
+    wanted = np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1).reshape(-1)
+    ebb.manual_seed(3)
+    found = ebb.normal(0.5, 2.0, (size,), dtype=dtype).double().numpy()
+    tolerance = 16 * ebb.finfo(dtype).eps  # the angle is as large as 2 pi, the factor as 12
+    np.testing.assert_allclose(found, 0.5 + 2 * wanted[:size], tolerance, tolerance)
+
+
 def test_integers_stay_in_range_and_reach_its_ends():
     x = ebb.randint(-3, 4, (5000,))
     assert x.dtype == ebb.int64 and sorted(set(x.tolist())) == list(range(-3, 4))

@@ -3,8 +3,8 @@
 // One counter gives four words of 32 bits: four numbers of at most float32, or
 // two of float64. So a real tensor uses at most one counter for two elements,
 // and a complex one at most one for one (its parts are drawn like two real
-// elements). Normal numbers come from the Box-Muller transform. Words are made
-// tile by tile; the loops over them are plain and left to the compiler.
+// elements). Normal numbers come from the Box-Muller transform, in vectors. Words are made
+// tile by tile; all other loops over them are plain and left to the compiler.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -14,7 +14,9 @@
 #include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/loops.h"
+#include "ebb/kernels/cpu/simd/math-inl.h"
 #include "ebb/kernels/cpu/simd/philox-inl.h"
+#include "ebb/kernels/cpu/simd/trig-inl.h"
 #include "ebb/kernels/tables/cauchy.h"
 #include "ebb/kernels/tables/exponential.h"
 #include "ebb/kernels/tables/log_normal.h"
@@ -25,7 +27,6 @@ HWY_BEFORE_NAMESPACE();
 namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr float kTau = 6.283185307179586f;
 constexpr int64_t kNumbers = 256;  // in a tile
 constexpr int64_t kRandomGrain = kGrain / 4;
 static_assert(kRandomGrain % kNumbers == 0);
@@ -74,28 +75,43 @@ struct Uniform {
   }
 };
 
+/// Uniform numbers of a vector's words: of 24 bits, or of 53 from the two halves of 64.
+template <class D>
+HWY_INLINE hn::Vec<D> uniform_lanes(D d, hn::Vec<hn::RebindToUnsigned<D>> words) {
+  const hn::RebindToSigned<D> di;
+  if constexpr (sizeof(hn::TFromD<D>) == 4) {
+    const auto whole = hn::BitCast(di, hn::ShiftRight<8>(words));
+    return hn::Mul(hn::ConvertTo(d, whole), hn::Set(d, 0x1p-24f));
+  } else {
+    const auto word = hn::Or(hn::ShiftLeft<32>(words), hn::ShiftRight<32>(words));
+    const auto whole = hn::BitCast(di, hn::ShiftRight<11>(word));
+    return hn::Mul(hn::ConvertTo(d, whole), hn::Set(d, 0x1p-53));
+  }
+}
+
 struct Normal {
   double mean, deviation;
 
-  template <typename T>
-  void fill(const uint32_t* words, float* numbers, int64_t count) const {
-    const auto middle = static_cast<float>(mean), scale = static_cast<float>(deviation);
-    for (int64_t i = 0; i < count; i += 2) {
+  /// Whole vectors: `count` is rounded up to twice as many numbers as there are lanes.
+  template <typename T, typename Real>
+  void fill(const uint32_t* words, Real* numbers, int64_t count) const {
+    const hn::ScalableTag<Real> d;
+    const hn::RebindToUnsigned<decltype(d)> du;
+    using Word = hn::TFromD<decltype(du)>;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const auto one = hn::Set(d, Real(1)), middle = hn::Set(d, static_cast<Real>(mean));
+    const auto scale = hn::Set(d, static_cast<Real>(deviation));
+    for (int64_t i = 0; i < count; i += 2 * lanes) {
+      hn::Vec<decltype(du)> of_radius, of_angle;
+      hn::LoadInterleaved2(du, reinterpret_cast<const Word*>(words) + i, of_radius, of_angle);
       // 1 - u lies in (0, 1], so that the logarithm is finite.
-      const float radius = std::sqrt(-2.0f * std::log(1.0f - uniform<24>(words[i])));
-      const float angle = kTau * uniform<24>(words[i + 1]);
-      numbers[i] = middle + scale * radius * std::cos(angle);
-      numbers[i + 1] = middle + scale * radius * std::sin(angle);
-    }
-  }
-  template <typename T>
-  void fill(const uint32_t* words, double* numbers, int64_t count) const {
-    for (int64_t i = 0; i < count; i += 2) {
-      const uint32_t* const four = words + 2 * i;
-      const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform(four[0], four[1])));
-      const double angle = 6.283185307179586476925 * uniform(four[2], four[3]);
-      numbers[i] = mean + deviation * radius * std::cos(angle);
-      numbers[i + 1] = mean + deviation * radius * std::sin(angle);
+      const auto logarithm = log_of(d, hn::Sub(one, uniform_lanes(d, of_radius)));
+      const auto radius = hn::Sqrt(hn::Mul(hn::Set(d, Real(-2)), logarithm));
+      const auto angle =
+          hn::Mul(hn::Set(d, Real(6.283185307179586476925)), uniform_lanes(d, of_angle));
+      const auto scaled = hn::Mul(scale, radius);
+      hn::StoreInterleaved2(hn::MulAdd(scaled, cos_of(d, angle), middle),
+                            hn::MulAdd(scaled, sin_of(d, angle), middle), d, numbers + i);
     }
   }
 };
@@ -144,7 +160,10 @@ struct LogNormal {
   template <typename T, typename Real>
   void fill(const uint32_t* words, Real* numbers, int64_t count) const {
     logs.fill<T>(words, numbers, count);
-    for (int64_t i = 0; i < count; ++i) numbers[i] = std::exp(numbers[i]);
+    const hn::ScalableTag<Real> d;
+    for (int64_t i = 0; i < count; i += static_cast<int64_t>(hn::Lanes(d))) {
+      hn::StoreU(exp_of(d, hn::LoadU(d, numbers + i)), d, numbers + i);
+    }
   }
 };
 
@@ -155,7 +174,7 @@ void fill_random(const Distribution& distribution, const RandomState& state, T* 
   using Real = std::conditional_t<std::is_same_v<T, double>, double, float>;
   constexpr int64_t kWords = std::is_same_v<T, double> ? 2 : 1;  // of a number
   parallel_for(count, kRandomGrain, [&](int64_t begin, int64_t end) {
-    uint32_t words[kWords * kNumbers];
+    alignas(8) uint32_t words[kWords * kNumbers] = {};  // of a part tile some are read in vain
     Real numbers[kNumbers];
     for (int64_t first = begin; first < end; first += kNumbers) {
       const int64_t size = std::min(kNumbers, end - first);
