@@ -59,6 +59,15 @@ def test_trunc_normal_reaches_far_tails(low, high):
         assert np.abs(values - near).mean() == pytest.approx(1 / abs(near), rel=0.25)
 
 
+@pytest.mark.parametrize("low, high", [(-2.0, 2.0), (-9.0, 9.0), (6.0, 7.0), (-30.0, 1e-3)])
+def test_trunc_normal_of_float32_is_that_of_float64_rounded(low, high):
+    values = [
+        drawn(lambda t: init.trunc_normal_(t, 0, 1, low, high), 4000, dtype=dtype)
+        for dtype in (ebb.float32, ebb.float64)
+    ]
+    np.testing.assert_allclose(*values, 1.3e-7, 1e-9)  # a unit in the last place
+
+
 def test_trunc_normal_follows_the_distribution():
     values = np.sort(drawn(lambda t: init.trunc_normal_(t, 0, 1, -8, 8), 20_000))
     ranks = (np.arange(20_000) + 0.5) / 20_000
