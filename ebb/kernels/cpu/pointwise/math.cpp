@@ -106,18 +106,13 @@ struct Atanh {
     return atanh_of(d, x);
   }
 };
-struct Logaddexp {
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V lhs, V rhs) const {
-    return logaddexp_of(d, lhs, rhs);
-  }
-};
-struct Logaddexp2 {
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V lhs, V rhs) const {
-    return logaddexp2_of(d, lhs, rhs);
-  }
-};
+template <class Op>
+void fill_log_of_sum(KernelTable<BinaryKernel>& table) {
+  set_rows<&log_of_sum_row<Op, Half>>(table, DType::float16);
+  set_rows<&log_of_sum_row<Op, BFloat16>>(table, DType::bfloat16);
+  set_rows<&log_of_sum_row<Op, float>>(table, DType::float32);
+  set_rows<&log_of_sum_row<Op, double>>(table, DType::float64);
+}
 
 }  // namespace
 
@@ -134,8 +129,8 @@ void fill_math() {
   fill<Asinh>(asinh_kernels);
   fill<Acosh>(acosh_kernels);
   fill<Atanh>(atanh_kernels);
-  fill<Logaddexp>(logaddexp_kernels);
-  fill<Logaddexp2>(logaddexp2_kernels);
+  fill_log_of_sum<LogOfSum>(logaddexp_kernels);
+  fill_log_of_sum<LogOfSum2>(logaddexp2_kernels);
 }
 
 }  // namespace ebb::kernels::cpu::HWY_NAMESPACE

@@ -2,8 +2,9 @@
 //
 // The larger number plus log1p() of a quotient: it loses nothing unless both cancel, where the sum
 // of the exponentials is near 1. There the sum less 1 is computed in pairs of numbers, with some 12
-// digits more in float64 (9 in float32), and the result is log1p() of it: log_near_zero(). Vectors
-// with no such lane do not come there, as it takes five times as long. Included once per target.
+// digits more in float64 (9 in float32), and the result is log1p() of it: log_near_zero(). As that
+// takes five times as long, vectors with no such lane do not come there, and log_of_sum_row()
+// collects such lanes of many vectors. Included once per target.
 #if defined(EBB_KERNELS_CPU_LOG_OF_SUM_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EBB_KERNELS_CPU_LOG_OF_SUM_INL_H
 #undef EBB_KERNELS_CPU_LOG_OF_SUM_INL_H
@@ -11,8 +12,11 @@
 #define EBB_KERNELS_CPU_LOG_OF_SUM_INL_H
 #endif
 
+#include <algorithm>
 #include <type_traits>
 
+#include "ebb/kernels/cpu/simd/convert.h"
+#include "ebb/kernels/cpu/simd/rows-inl.h"
 #include "ebb/kernels/cpu/simd/special-inl.h"
 #include "hwy/highway.h"
 
@@ -112,20 +116,6 @@ HWY_INLINE auto is_cancelled(D d, V most, V result, hn::TFromD<D> bound) {
   return hn::And(hn::Lt(hn::Abs(result), part), hn::Gt(most, hn::Set(d, -bound)));
 }
 
-/// log(exp(lhs) + exp(rhs)).
-template <class D, class V>
-HWY_INLINE V logaddexp_of(D d, V lhs, V rhs) {
-  const V most = hn::Max(lhs, rhs), least = hn::Min(lhs, rhs), zero = hn::Zero(d);
-  const Pair<V> distance = minus_distance(d, lhs, rhs);
-  const V share = exp_of(d, distance.high);
-  const V result = hn::Add(most, log1p_of(d, hn::MulAdd(share, distance.low, share)));
-  const auto is_lost = is_cancelled(d, most, result, hn::TFromD<D>(1.4));
-  if (HWY_LIKELY(hn::AllFalse(d, is_lost))) return result;
-  const V high = hn::IfThenElseZero(is_lost, most);
-  const V low = hn::IfThenElseZero(is_lost, least);
-  return hn::IfThenElse(is_lost, log_near_zero(d, Pair<V>{high, zero}, Pair<V>{low, zero}), result);
-}
-
 /// x times the natural logarithm of 2, as a pair.
 template <class D, class V>
 HWY_INLINE Pair<V> times_ln2(D d, V x) {
@@ -142,23 +132,126 @@ HWY_INLINE Pair<V> times_ln2(D d, V x) {
   return {product, hn::MulAdd(x, hn::Set(d, Traits::kLn2Rest), rounded)};
 }
 
+/// log(exp(lhs) + exp(rhs)): `quick`, and what replaces it where both cancel.
+struct LogOfSum {
+  static constexpr double kBound = 1.4;
+
+  template <class D, class V>
+  static HWY_INLINE V quick(D d, V lhs, V rhs) {
+    const Pair<V> distance = minus_distance(d, lhs, rhs);
+    const V share = exp_of(d, distance.high);
+    return hn::Add(hn::Max(lhs, rhs), log1p_of(d, hn::MulAdd(share, distance.low, share)));
+  }
+  template <class D, class V>
+  static HWY_INLINE V near_zero(D d, V most, V least) {
+    const V zero = hn::Zero(d);
+    return log_near_zero(d, Pair<V>{most, zero}, Pair<V>{least, zero});
+  }
+};
+
 /// The same to base 2.
-template <class D, class V>
-HWY_INLINE V logaddexp2_of(D d, V lhs, V rhs) {
-  const V most = hn::Max(lhs, rhs), least = hn::Min(lhs, rhs);
-  const Pair<V> distance = minus_distance(d, lhs, rhs);
-  const V share = exp2_of(d, distance.high);
-  const V turned = hn::Mul(distance.low, hn::Set(d, BaseTraits<hn::TFromD<D>>::kLn2));
-  const V rest = log1p_of(d, hn::MulAdd(share, turned, share));
-  const V one = hn::Set(d, hn::TFromD<D>{1});  // where both are equal, exactly
-  const V per_ln2 = hn::Set(d, BaseTraits<hn::TFromD<D>>::kLog2E);
-  const V result = hn::Add(hn::IfThenElse(hn::Eq(lhs, rhs), one, hn::Mul(rest, per_ln2)), most);
-  const auto is_lost = is_cancelled(d, most, result, hn::TFromD<D>{2});
-  if (HWY_LIKELY(hn::AllFalse(d, is_lost))) return result;
-  const V low = hn::IfThenElseZero(is_lost, least);
-  const V near =
-      log_near_zero(d, times_ln2(d, hn::IfThenElseZero(is_lost, most)), times_ln2(d, low));
-  return hn::IfThenElse(is_lost, hn::Mul(near, per_ln2), result);
+struct LogOfSum2 {
+  static constexpr double kBound = 2;
+
+  template <class D, class V>
+  static HWY_INLINE V quick(D d, V lhs, V rhs) {
+    const Pair<V> distance = minus_distance(d, lhs, rhs);
+    const V share = exp2_of(d, distance.high);
+    const V turned = hn::Mul(distance.low, hn::Set(d, BaseTraits<hn::TFromD<D>>::kLn2));
+    const V rest = log1p_of(d, hn::MulAdd(share, turned, share));
+    const V one = hn::Set(d, hn::TFromD<D>{1});  // where both are equal, exactly
+    const V per_ln2 = hn::Set(d, BaseTraits<hn::TFromD<D>>::kLog2E);
+    const V above = hn::IfThenElse(hn::Eq(lhs, rhs), one, hn::Mul(rest, per_ln2));
+    return hn::Add(above, hn::Max(lhs, rhs));
+  }
+  template <class D, class V>
+  static HWY_INLINE V near_zero(D d, V most, V least) {
+    const V near = log_near_zero(d, times_ln2(d, most), times_ln2(d, least));
+    return hn::Mul(near, hn::Set(d, BaseTraits<hn::TFromD<D>>::kLog2E));
+  }
+};
+
+/// The lanes of some vectors in which both numbers cancel: what they are and where.
+template <typename Lane>
+class LostLanes {
+ public:
+  static constexpr size_t kRoom = 512;
+
+  template <class D, class V, class M>
+  HWY_INLINE void note(D d, V most, V least, M is_lost, size_t first) {
+    const hn::RebindToSigned<D> di;
+    const auto places = hn::Iota(di, static_cast<hn::TFromD<decltype(di)>>(first));
+    hn::CompressBlendedStore(most, is_lost, d, most_ + count_);
+    hn::CompressBlendedStore(least, is_lost, d, least_ + count_);
+    count_ += hn::CompressBlendedStore(places, hn::RebindMask(di, is_lost), di, places_ + count_);
+  }
+  template <class Op, class D, typename T>
+  HWY_INLINE void mend(Op, D d, T* out) {
+    const size_t lanes = hn::Lanes(d);
+    std::fill_n(most_ + count_, lanes, Lane(0));
+    std::fill_n(least_ + count_, lanes, Lane(0));
+    for (size_t i = 0; i < count_; i += lanes) {
+      HWY_ALIGN Lane found[HWY_MAX_BYTES / sizeof(Lane)];
+      hn::Store(Op::near_zero(d, hn::LoadU(d, most_ + i), hn::LoadU(d, least_ + i)), d, found);
+      for (size_t k = i; k < std::min(count_, i + lanes); ++k) {
+        out[places_[k]] = convert<T>(found[k - i]);
+      }
+    }
+    count_ = 0;
+  }
+
+ private:
+  static constexpr size_t kMost = kRoom + HWY_MAX_BYTES / sizeof(Lane);
+  Lane most_[kMost], least_[kMost];
+  std::conditional_t<sizeof(Lane) == 4, int32_t, int64_t> places_[kMost];
+  size_t count_ = 0;
+};
+
+template <class D, typename T>
+HWY_INLINE hn::Vec<D> some_of(D d, Stream<T> from, size_t i, size_t count) {
+  return count == hn::Lanes(d) ? from.load(d, i) : load_first(d, from.data + i, count);
+}
+template <class D, typename T>
+HWY_INLINE hn::Vec<D> some_of(D d, Repeat<T> from, size_t i, size_t) {
+  return from.load(d, i);
+}
+
+template <class Op, class Lhs, class Rhs, typename T>
+HWY_INLINE void log_of_sum_loop(Op op, Lhs lhs, Rhs rhs, T* out, size_t count) {
+  using Lane = LaneOf<T>;
+  const hn::ScalableTag<Lane> d;
+  const size_t lanes = hn::Lanes(d);
+  LostLanes<Lane> lost;
+  for (size_t first = 0; first < count; first += LostLanes<Lane>::kRoom) {
+    const size_t end = std::min(count, first + LostLanes<Lane>::kRoom);
+    for (size_t i = first; i < end; i += lanes) {
+      const size_t some = std::min(lanes, end - i);
+      const auto a = some_of(d, lhs, i, some), b = some_of(d, rhs, i, some);
+      const auto most = hn::Max(a, b), result = Op::quick(d, a, b);
+      const auto is_near = is_cancelled(d, most, result, Lane(Op::kBound));
+      const auto is_lost = hn::And(is_near, hn::FirstN(d, some));
+      if (HWY_UNLIKELY(!hn::AllFalse(d, is_lost))) {
+        lost.note(d, most, hn::Min(a, b), is_lost, i - first);
+      }
+      if (some == lanes) {
+        store_lanes(result, d, out + i);
+      } else {
+        store_first(result, d, out + i, some);
+      }
+    }
+    lost.mend(op, d, out + first);
+  }
+}
+
+/// RowFunction of the logarithm of a sum of two exponentials.
+template <class Op, typename T>
+void log_of_sum_row(const void* const* in, void* out, int64_t size, unsigned splat) {
+  const auto *lhs = static_cast<const T*>(in[0]), *rhs = static_cast<const T*>(in[1]);
+  auto* const to = static_cast<T*>(out);
+  const auto count = static_cast<size_t>(size);
+  if (splat == 0) return log_of_sum_loop(Op{}, Stream<T>{lhs}, Stream<T>{rhs}, to, count);
+  if (splat == 2) return log_of_sum_loop(Op{}, Stream<T>{lhs}, Repeat<T>(*rhs), to, count);
+  log_of_sum_loop(Op{}, Repeat<T>(*lhs), Stream<T>{rhs}, to, count);
 }
 
 }  // namespace ebb::kernels::cpu::HWY_NAMESPACE
