@@ -6,14 +6,12 @@ They are imported when they are first used.
 Images are those of Pillow if it is installed, else NumPy arrays of rows, columns and channels.
 """
 
+import sys as _sys
+
 from ebb._base import naming as _naming
 from ebb.vision import datasets, models, transforms, utils
 
 __all__ = ["datasets", "models", "transforms", "utils"]
 
-_PARTS = (
-    *("", ".datasets", ".datasets.base", ".datasets.folders", ".datasets.known", ".datasets.utils"),
-    *(".transforms", ".transforms.drawn", ".transforms.fixed", ".transforms.functional"),
-)
-for _name in _PARTS:
-    _naming.name_module(__name__ + _name)
+for _name in sorted(name for name in _sys.modules if name.startswith(__name__)):
+    _naming.name_module(_name)
