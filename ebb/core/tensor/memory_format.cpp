@@ -94,8 +94,8 @@ Shape strides_in(const char* op, const Tensor& like, MemoryFormat format) {
                          PrintShape{like.sizes()}));
   }
   const Shape packed = packed_strides(like.sizes(), order_in(like, format));
-  const bool is_kept = format == MemoryFormat::preserve && has_strides(like, packed);
-  return is_kept ? Shape(like.strides()) : packed;
+  const bool is_dense = like.numel() == 0 || has_strides(like, packed);
+  return format == MemoryFormat::preserve && is_dense ? Shape(like.strides()) : packed;
 }
 
 bool lies_in(const Tensor& tensor, MemoryFormat format) {

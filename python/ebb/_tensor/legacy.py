@@ -278,7 +278,7 @@ SymFloat = _sizes_of_compilers("SymFloat", "float")
 SymBool = _sizes_of_compilers("SymBool", "bool")
 
 
-def _type(self, dtype=None, non_blocking=False):
+def _type(self, dtype=None, non_blocking=False, *, memory_format=None):
     """Return the dtype's name, or, with a dtype or a type such as FloatTensor, the tensor in it.
 
     Example:
@@ -288,7 +288,9 @@ def _type(self, dtype=None, non_blocking=False):
         'ebb.float32'
     """
     del non_blocking
-    return str(self.dtype) if dtype is None else self.to(dtype_of(dtype) or dtype)
+    if dtype is None:
+        return str(self.dtype)
+    return self.to(dtype_of(dtype) or dtype, memory_format=memory_format)
 
 
 def _cuda(self, device=None, non_blocking=False, memory_format=None):
@@ -300,8 +302,8 @@ def _cuda(self, device=None, non_blocking=False, memory_format=None):
         >>> y.cpu()
         tensor([1., 1.])
     """
-    del non_blocking, memory_format
-    return self.to(cuda_device(device))
+    del non_blocking
+    return self.to(cuda_device(device), memory_format=memory_format)
 
 
 def _storage(self):

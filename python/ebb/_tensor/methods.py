@@ -24,7 +24,10 @@ def _deepcopy(self, memo):
         )
     import copy
 
-    copied = Tensor._make_subclass(type(self), self.detach().clone(), self.requires_grad)
+    values = self.detach().clone()
+    if self.layout == "strided" and not self.is_contiguous():  # weights in channels_last stay so
+        values = self.detach().clone(memory_format="preserve_format")
+    copied = Tensor._make_subclass(type(self), values, self.requires_grad)
     memo[id(self)] = copied
     if self.grad_dtype is not self.dtype:
         copied.grad_dtype = self.grad_dtype
@@ -402,24 +405,24 @@ def _const_data_ptr(self):
     return self.data_ptr()
 
 
-def _cfloat(self):
+def _cfloat(self, *, memory_format=None):
     """Return the tensor as complex64.
 
     Example:
         >>> ebb.ones(1).cfloat()
         tensor([1.+0.j], dtype=ebb.complex64)
     """
-    return self.to(ebb.complex64)
+    return self.to(ebb.complex64, memory_format=memory_format)
 
 
-def _cdouble(self):
+def _cdouble(self, *, memory_format=None):
     """Return the tensor as complex128.
 
     Example:
         >>> ebb.ones(1).cdouble()
         tensor([1.+0.j], dtype=ebb.complex128)
     """
-    return self.to(ebb.complex128)
+    return self.to(ebb.complex128, memory_format=memory_format)
 
 
 Tensor.get_device = _get_device

@@ -268,7 +268,7 @@ Example:
     tensor([0., 1., 2.])
 )";
 
-constexpr const char* kFloatDoc = R"(float($self)
+constexpr const char* kFloatDoc = R"(float($self, *, memory_format=None)
 --
 
 Return it as float32.
@@ -278,7 +278,7 @@ Example:
     tensor([0., 1., 2.])
 )";
 
-constexpr const char* kDoubleDoc = R"(double($self)
+constexpr const char* kDoubleDoc = R"(double($self, *, memory_format=None)
 --
 
 Return it as float64.
@@ -288,7 +288,7 @@ Example:
     tensor([0., 1.], dtype=ebb.float64)
 )";
 
-constexpr const char* kHalfDoc = R"(half($self)
+constexpr const char* kHalfDoc = R"(half($self, *, memory_format=None)
 --
 
 Return it as float16.
@@ -298,7 +298,7 @@ Example:
     tensor([0., 1.], dtype=ebb.float16)
 )";
 
-constexpr const char* kBfloat16Doc = R"(bfloat16($self)
+constexpr const char* kBfloat16Doc = R"(bfloat16($self, *, memory_format=None)
 --
 
 Return it as bfloat16.
@@ -308,7 +308,7 @@ Example:
     tensor([0., 1.], dtype=ebb.bfloat16)
 )";
 
-constexpr const char* kByteDoc = R"(byte($self)
+constexpr const char* kByteDoc = R"(byte($self, *, memory_format=None)
 --
 
 Return it as uint8.
@@ -318,7 +318,7 @@ Example:
     tensor([  1, 255], dtype=ebb.uint8)
 )";
 
-constexpr const char* kCharDoc = R"(char($self)
+constexpr const char* kCharDoc = R"(char($self, *, memory_format=None)
 --
 
 Return it as int8.
@@ -328,7 +328,7 @@ Example:
     tensor([ 1, -2], dtype=ebb.int8)
 )";
 
-constexpr const char* kShortDoc = R"(short($self)
+constexpr const char* kShortDoc = R"(short($self, *, memory_format=None)
 --
 
 Return it as int16.
@@ -338,7 +338,7 @@ Example:
     tensor([ 1, -2], dtype=ebb.int16)
 )";
 
-constexpr const char* kIntDoc = R"(int($self)
+constexpr const char* kIntDoc = R"(int($self, *, memory_format=None)
 --
 
 Return it as int32.
@@ -348,7 +348,7 @@ Example:
     tensor([ 1, -2], dtype=ebb.int32)
 )";
 
-constexpr const char* kLongDoc = R"(long($self)
+constexpr const char* kLongDoc = R"(long($self, *, memory_format=None)
 --
 
 Return it as int64.
@@ -358,7 +358,7 @@ Example:
     tensor([ 1, -2])
 )";
 
-constexpr const char* kBoolDoc = R"(bool($self)
+constexpr const char* kBoolDoc = R"(bool($self, *, memory_format=None)
 --
 
 Return it as bool.

@@ -8,7 +8,9 @@
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/contiguous.h"
+#include "ebb/autograd/ops/copy_.h"
 #include "ebb/autograd/ops/detach.h"
+#include "ebb/autograd/ops/empty_like.h"
 #include "ebb/autograd/ops/to_device.h"
 #include "ebb/core/tensor/device_memory.h"
 #include "ebb/core/tensor/memory_format.h"
@@ -146,9 +148,62 @@ PyObject* moved(PyObject* self, Device device, DType dtype) {
     return ebb::cast(ebb::to_device(tensor, device), dtype);
   }));
 }
+
+struct Conversion {
+  DType dtype;
+  Device device;
+  bool copies = false;
+  std::optional<std::string_view> format;  // row-major order if none, and what is copied
+};
+
+/// The tensor as a conversion says: itself if it is so already.
+PyObject* converted(PyObject* self, const Conversion& wanted) {
+  const Tensor& tensor = tensor_of(self);
+  const bool moves = wanted.device != tensor.device();
+  const bool is_copy = moves || wanted.dtype != tensor.dtype() || wanted.copies;
+  const bool preserves = wanted.format == "preserve_format";
+  if (preserves && is_copy && is_strided(tensor) && !tensor.is_contiguous()) {
+    return wrap(run(is_heavy(tensor) || moves, [&] {
+      return ebb::copy_(ebb::empty_like(tensor, *wanted.format, wanted.dtype, wanted.device),
+                        tensor);
+    }));
+  }
+  Ref found(moves ? moved(self, wanted.device, wanted.dtype)
+                  : converted(self, wanted.dtype, wanted.copies));
+  if (!wanted.format || preserves) return found.release();
+  const Tensor& made = tensor_of(found.get());
+  return wrap(run(is_heavy(made), [&] { return ebb::contiguous(made, *wanted.format); }));
+}
+
+constexpr const char* cast_name(DType dtype) {
+  switch (dtype) {
+    case DType::boolean: return "bool";
+    case DType::uint8: return "byte";
+    case DType::int8: return "char";
+    case DType::int16: return "short";
+    case DType::int32: return "int";
+    case DType::int64: return "long";
+    case DType::float16: return "half";
+    case DType::bfloat16: return "bfloat16";
+    case DType::float64: return "double";
+    default: return "float";
+  }
+}
+
+Param cast_params[] = {{"self", ArgKind::tensor},
+                       {"memory_format", ArgKind::text, kOptional | kKeywordOnly}};
+const Overload cast_overloads[] = {cast_params};
+
+/// float(), long() and the like.
 template <DType dtype>
-PyObject* convert(PyObject* self, PyObject*) {
-  return guarded([&] { return converted(self, dtype); });
+PyObject* convert(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  if (count == 0 && names == nullptr) return guarded([&] { return converted(self, dtype); });
+  static OpSpec spec{cast_name(dtype), cast_overloads};
+  return renamed(spec.name,
+                 guarded_call(spec, {self, args, count, names}, [&](const Arguments& arguments) {
+                   return converted(
+                       self, {dtype, tensor_of(self).device(), false, arguments.optional_text(1)});
+                 }));
 }
 
 Param to_dtype_params[] = {{"self", ArgKind::tensor},
@@ -170,13 +225,6 @@ Param to_other_params[] = {{"self", ArgKind::tensor},
 const Overload to_overloads[] = {to_dtype_params, to_device_params, to_other_params};
 OpSpec to_spec{"to", to_overloads};
 
-/// A tensor with its dims in memory in the order of a format.
-PyObject* arranged(Ref&& found, std::optional<std::string_view> format) {
-  if (!format || *format == "preserve_format") return found.release();
-  const Tensor& made = tensor_of(found.get());
-  return wrap(run(is_heavy(made), [&] { return ebb::contiguous(made, *format); }));
-}
-
 PyObject* convert_as_asked(const Call& call) {
   return guarded_call(to_spec, call, [&](const Arguments& arguments) {
     const Tensor& tensor = tensor_of(call.self);
@@ -192,9 +240,7 @@ PyObject* convert_as_asked(const Call& call) {
     }
     const int copy = arguments.overload() == 1 ? 4 : 3;
     const bool copies = arguments.given(copy) && arguments.boolean(copy);
-    Ref found(device != tensor.device() ? moved(call.self, device, dtype)
-                                        : converted(call.self, dtype, copies));
-    return arranged(std::move(found), arguments.optional_text(copy + 1));
+    return converted(call.self, {dtype, device, copies, arguments.optional_text(copy + 1)});
   });
 }
 
@@ -206,14 +252,13 @@ PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* 
 OpSpec cpu_spec{"cpu", format_overloads};
 
 PyObject* to_cpu(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  const auto on_host = [&] {
-    const Tensor& tensor = tensor_of(self);
-    return tensor.device() == Device{} ? Py_NewRef(self) : moved(self, {}, tensor.dtype());
+  const auto on_host = [&](std::optional<std::string_view> format) {
+    return converted(self, {tensor_of(self).dtype(), Device{}, false, format});
   };
-  if (count == 0 && names == nullptr) return guarded(on_host);
+  if (count == 0 && names == nullptr) return guarded([&] { return on_host(std::nullopt); });
   return renamed(
       "cpu", guarded_call(cpu_spec, {self, args, count, names}, [&](const Arguments& arguments) {
-        return arranged(Ref(on_host()), arguments.optional_text(1));
+        return on_host(arguments.optional_text(1));
       }));
 }
 
@@ -348,16 +393,16 @@ PyMethodDef kMethods[] = {
      kRegisterPostAccumulateGradHookDoc},
     {"to", as_method(to), kFast, kToDoc},
     {"type_as", type_as, METH_O, kTypeAsDoc},
-    {"float", convert<DType::float32>, METH_NOARGS, kFloatDoc},
-    {"double", convert<DType::float64>, METH_NOARGS, kDoubleDoc},
-    {"half", convert<DType::float16>, METH_NOARGS, kHalfDoc},
-    {"bfloat16", convert<DType::bfloat16>, METH_NOARGS, kBfloat16Doc},
-    {"byte", convert<DType::uint8>, METH_NOARGS, kByteDoc},
-    {"char", convert<DType::int8>, METH_NOARGS, kCharDoc},
-    {"short", convert<DType::int16>, METH_NOARGS, kShortDoc},
-    {"int", convert<DType::int32>, METH_NOARGS, kIntDoc},
-    {"long", convert<DType::int64>, METH_NOARGS, kLongDoc},
-    {"bool", convert<DType::boolean>, METH_NOARGS, kBoolDoc},
+    {"float", as_method(convert<DType::float32>), kFast, kFloatDoc},
+    {"double", as_method(convert<DType::float64>), kFast, kDoubleDoc},
+    {"half", as_method(convert<DType::float16>), kFast, kHalfDoc},
+    {"bfloat16", as_method(convert<DType::bfloat16>), kFast, kBfloat16Doc},
+    {"byte", as_method(convert<DType::uint8>), kFast, kByteDoc},
+    {"char", as_method(convert<DType::int8>), kFast, kCharDoc},
+    {"short", as_method(convert<DType::int16>), kFast, kShortDoc},
+    {"int", as_method(convert<DType::int32>), kFast, kIntDoc},
+    {"long", as_method(convert<DType::int64>), kFast, kLongDoc},
+    {"bool", as_method(convert<DType::boolean>), kFast, kBoolDoc},
     {"cpu", as_method(to_cpu), kFast, kCpuDoc},
     {"_record_stream", use_on_stream, METH_O, nullptr},
     {"numpy", as_method(numpy), kFast, kNumpyDoc},
