@@ -66,6 +66,10 @@ class PythonModule:
             return f"check.averaged(self, {', '.join([name, *AVERAGING])})"
         return f"{option.if_none} if {name} is None else {name}" if option.if_none else name
 
+    def kept(self, option: Option) -> str:
+        """The type of the attribute that keeps a value: None stands for another option's value."""
+        return option.annotation.removesuffix(" | None") if option.if_none else option.annotation
+
     def check(self, option: Option) -> str:
         """The function of ebb.nn._options that looks at a value; empty if none does."""
         if not option.is_checked:

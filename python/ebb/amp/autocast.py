@@ -60,7 +60,7 @@ class autocast:  # noqa: N801 -- used like a function
     ) -> None:
         if level not in _LEVELS:
             raise _C.ValueError(f"autocast: 'level' needs O0, O1, O2 or O3, got {level!r}")
-        self.device = _C.device(device_type)
+        self.device: _C.device = _C.device(device_type)
         if not is_autocast_available(self.device):
             if enabled:
                 warnings.warn(
@@ -70,10 +70,11 @@ class autocast:  # noqa: N801 -- used like a function
             enabled = False
         if dtype is not None and not isinstance(dtype, _C.dtype):
             raise _C.DTypeError(f"autocast: 'dtype' needs a dtype, got {type(dtype).__name__}")
-        self.fast_dtype = _C._autocast_dtype(self.device) if dtype is None else dtype
-        self.enabled, self.level = enabled, level
+        self.fast_dtype: _C.dtype = _C._autocast_dtype(self.device) if dtype is None else dtype
+        self.enabled: bool = enabled
+        self.level: str = level
         self.cache_enabled = cache_enabled
-        self.lists = (
+        self.lists: tuple[tuple[str, ...], tuple[str, ...]] = (
             _names("custom_white_list", custom_white_list),
             _names("custom_black_list", custom_black_list),
         )

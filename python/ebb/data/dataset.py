@@ -182,7 +182,7 @@ class ConcatDataset(Dataset):
     """
 
     def __init__(self, datasets: Iterable[Any]):
-        self.datasets = list(datasets)
+        self.datasets: list[Any] = list(datasets)
         if not self.datasets:
             raise _C.ValueError("ConcatDataset: needs at least one dataset, got none")
         if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
@@ -190,7 +190,7 @@ class ConcatDataset(Dataset):
                 "ConcatDataset: needs datasets with an index, got an IterableDataset"
                 "\nhint: use ChainDataset"
             )
-        self.cumulative_sizes = self.cumsum(self.datasets)
+        self.cumulative_sizes: list[int] = self.cumsum(self.datasets)
 
     @staticmethod
     def cumsum(sequence: Iterable[Any]) -> list[int]:

@@ -48,7 +48,7 @@ class DistributedSampler(Sampler):
         self.dataset = dataset
         self.num_replicas = num_replicas
         self.rank = rank
-        self.epoch = 0
+        self.epoch: int = 0
         self.shuffle = shuffle
         self.seed = seed
         self.drop_last = drop_last

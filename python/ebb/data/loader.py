@@ -88,7 +88,7 @@ class DataLoader:
         self.in_order = in_order
         self.worker_type = worker_type
         self._check_workers(prefetch_factor)
-        self.prefetch_factor = prefetch_factor or (2 if num_workers > 0 else None)
+        self.prefetch_factor: int | None = prefetch_factor or (2 if num_workers > 0 else None)
         self.multiprocessing_context = multiprocessing_context
         self._is_stream = isinstance(dataset, IterableDataset)
         self._check_sampling(batch_size, shuffle, sampler, batch_sampler)

@@ -29,7 +29,7 @@ class Progress:
         stream: TextIO,
     ):  # fmt: skip
         self.total = total
-        self.done = 0
+        self.done: int = 0
         self._iterable = iterable
         self._title = title
         self._unit = unit

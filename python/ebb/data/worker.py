@@ -69,8 +69,8 @@ class Fetcher:
     def __init__(self, recipe: Recipe):
         self.recipe = recipe
         is_stream = isinstance(recipe.dataset, IterableDataset)
-        self.stream = iter(recipe.dataset) if is_stream else None
-        self.make_batch = None
+        self.stream: Any = iter(recipe.dataset) if is_stream else None
+        self.make_batch: Callable[[Any], Any] | None = None
         if recipe.has_batches and recipe.collate_fn is default_collate:
             self.make_batch = batch_function(recipe.dataset)
 
@@ -125,17 +125,18 @@ class Worker:
 
     def __init__(self, recipe: Recipe, info: WorkerInfo):
         self.recipe = recipe
-        self.name = f"DataLoader worker {info.id}"
+        self.name: str = f"DataLoader worker {info.id}"
         self.fetcher: Fetcher | None = None
-        self.epoch = -1
-        self.failure: Exception | None = None
+        self.epoch: int = -1
+        self.failure: BaseException | None = None
         self.report = ""
         enter_worker(info)
         try:
             if recipe.worker_init_fn is not None:
                 recipe.worker_init_fn(info.id)
         except Exception as error:
-            self.failure, self.report = error, self._report(error)
+            self.failure = error
+            self.report: str = self._report(error)
 
     def answer(self, epoch: int, number: int, index: Any) -> Answer:
         """Return the answer to one task."""
@@ -145,7 +146,8 @@ class Worker:
             return Answer(epoch, number, error=error, report=self.report)
         try:
             if epoch != self.epoch:
-                self.fetcher, self.epoch = Fetcher(self.recipe), epoch
+                self.fetcher = Fetcher(self.recipe)
+                self.epoch = epoch
             try:
                 return Answer(epoch, number, self.fetcher.fetch(index))
             except StopIteration:

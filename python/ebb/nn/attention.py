@@ -70,10 +70,10 @@ class MultiheadAttention(Module):
             )
         self.embed_dim = embed_dim
         self.num_heads = num_heads
-        self.head_dim = embed_dim // num_heads
-        self.dropout = float(dropout)
-        self.kdim = embed_dim if kdim is None else kdim
-        self.vdim = embed_dim if vdim is None else vdim
+        self.head_dim: int = embed_dim // num_heads
+        self.dropout: float = float(dropout)
+        self.kdim: int = embed_dim if kdim is None else kdim
+        self.vdim: int = embed_dim if vdim is None else vdim
         _check_sizes("MultiheadAttention", kdim=self.kdim, vdim=self.vdim)
         self.batch_first = batch_first
         self._is_joint = self.kdim == self.vdim == embed_dim
@@ -90,7 +90,7 @@ class MultiheadAttention(Module):
             Parameter(_C.empty((3 * embed_dim,), device=device, dtype=dtype)) if bias else None
         )
         self.register_parameter("in_proj_bias", own_bias)
-        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
+        self.out_proj: Linear = Linear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
         self.add_zero_attn = add_zero_attn
         for name in ("bias_k", "bias_v"):
             shape = (1, 1, embed_dim)

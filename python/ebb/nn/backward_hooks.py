@@ -46,8 +46,10 @@ class _Places:
     """Which of several values require a gradient; the others are None to hooks."""
 
     def __init__(self, values: Any):
-        self.count = len(values)
-        self.positions = [index for index, value in enumerate(values) if _requires_grad(value)]
+        self.count: int = len(values)
+        self.positions: list[int] = [
+            index for index, value in enumerate(values) if _requires_grad(value)
+        ]
 
     def spread(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         values: list[Any] = [None] * self.count
@@ -82,7 +84,7 @@ class _Call:
     def __init__(
         self, module: Module, before: list[Callable[..., Any]], after: list[Callable[..., Any]]
     ):
-        self.name = type(module).__name__
+        self.name: str = type(module).__name__
         self.place = weakref.ref(module)
         self.kept: tuple[Any, ...] | None = (module, before, after)
 
@@ -119,18 +121,20 @@ class BackwardHooks:
         after: list[Callable[..., Any]],
         args: tuple[Any, ...],
     ):
-        self.call = _Call(module, before, after)
-        self.has_after = bool(after)
-        self.inputs = _Places(args)
+        self.call: _Call = _Call(module, before, after)
+        self.has_after: bool = bool(after)
+        self.inputs: _Places = _Places(args)
         # Taken now: forward() may write its inputs in place.
-        self.edges = tuple(_C._gradient_edge(arg) for arg in self.inputs.pick(args))
-        self.since = _C._next_sequence()
-        self.sends_to_inputs = True
+        self.edges: tuple[Any, ...] = tuple(
+            _C._gradient_edge(arg) for arg in self.inputs.pick(args)
+        )
+        self.since: int = _C._next_sequence()
+        self.sends_to_inputs: bool = True
 
     def attach(self, result: Any) -> Any:
         """Hook into the graph that ends in ``result``, and return that."""
         outputs = list(result) if isinstance(result, (tuple, list)) else [result]
-        self.outputs = _Places(outputs)
+        self.outputs: _Places = _Places(outputs)
         if not self.outputs.positions:
             return result
         if self._separate(outputs):

@@ -101,7 +101,9 @@ class LinearCrossEntropyLoss(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.linear = Linear(in_features, num_classes, bias=bias, device=device, dtype=dtype)
+        self.linear: Linear = Linear(
+            in_features, num_classes, bias=bias, device=device, dtype=dtype
+        )
         self.reduction = reduction
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
@@ -173,14 +175,16 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
         self.in_features = in_features
         self.n_classes = n_classes
-        self.cutoffs = [*given, n_classes]
+        self.cutoffs: list[int] = [*given, n_classes]
         self.div_value = div_value
         self.head_bias = head_bias
-        self.shortlist_size = given[0]
-        self.n_clusters = len(given)
-        self.head_size = self.shortlist_size + self.n_clusters
-        self.head = Linear(in_features, self.head_size, bias=head_bias, device=device, dtype=dtype)
-        self.tail = ModuleList()
+        self.shortlist_size: int = given[0]
+        self.n_clusters: int = len(given)
+        self.head_size: int = self.shortlist_size + self.n_clusters
+        self.head: Linear = Linear(
+            in_features, self.head_size, bias=head_bias, device=device, dtype=dtype
+        )
+        self.tail: ModuleList = ModuleList()
         for number in range(self.n_clusters):
             width = int(in_features // div_value ** (number + 1))
             count = self.cutoffs[number + 1] - self.cutoffs[number]

@@ -56,12 +56,16 @@ class _ConvNd(Module):
                 f"{name}: needs channels that groups divide, got in_channels {in_channels}, "
                 f"out_channels {out_channels} and groups {groups}"
             )
-        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size = per_dim(name, "kernel_size", kernel_size, self._dims)
-        self.stride = per_dim(name, "stride", stride, self._dims)
-        self.dilation = per_dim(name, "dilation", dilation, self._dims)
+        self.in_channels: int = in_channels
+        self.out_channels: int = out_channels
+        self.groups: int = groups
+        self.kernel_size: tuple[int, ...] = per_dim(name, "kernel_size", kernel_size, self._dims)
+        self.stride: tuple[int, ...] = per_dim(name, "stride", stride, self._dims)
+        self.dilation: tuple[int, ...] = per_dim(name, "dilation", dilation, self._dims)
         is_text = isinstance(padding, str)
-        self.padding = padding if is_text else per_dim(name, "padding", padding, self._dims)
+        self.padding: str | tuple[int, ...] = (
+            padding if is_text else per_dim(name, "padding", padding, self._dims)
+        )
         self.padding_mode = padding_mode
         self._check_modes(name)
         ends = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
@@ -249,7 +253,9 @@ class _ConvTranspose(_ConvNd):
     ) -> None:
         super().__init__()
         name = type(self).__name__
-        self.output_padding = per_dim(name, "output_padding", output_padding, self._dims)
+        self.output_padding: tuple[int, ...] = per_dim(
+            name, "output_padding", output_padding, self._dims
+        )
         self._set_up(
             in_channels,
             out_channels,

@@ -69,7 +69,7 @@ class Embedding(Module):
             raise _C.NotImplementedError("Embedding: needs scale_grad_by_freq False, got True")
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
-        self.padding_idx = _checked_row(num_embeddings, padding_idx)
+        self.padding_idx: int | None = _checked_row(num_embeddings, padding_idx)
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
@@ -199,7 +199,7 @@ class EmbeddingBag(Module):
         self.mode = mode
         self.sparse = sparse
         self.include_last_offset = include_last_offset
-        self.padding_idx = _checked_row(num_embeddings, padding_idx, "EmbeddingBag")
+        self.padding_idx: int | None = _checked_row(num_embeddings, padding_idx, "EmbeddingBag")
         if _weight is not None:
             self.weight = _given_weight("EmbeddingBag", _weight, num_embeddings, embedding_dim)
             return

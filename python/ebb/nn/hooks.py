@@ -37,7 +37,7 @@ class ModuleHooks:
         return bool(self.before or self.after or self.backward_before or self.backward_after)
 
 
-for_all = ModuleHooks()
+for_all: ModuleHooks = ModuleHooks()
 _none = ModuleHooks()
 
 

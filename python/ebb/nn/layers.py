@@ -206,7 +206,7 @@ class Unflatten(Module):
     def __init__(self, dim: int, unflattened_size: Sequence[int]):
         super().__init__()
         self.dim = dim
-        self.unflattened_size = tuple(unflattened_size)
+        self.unflattened_size: tuple[int, ...] = tuple(unflattened_size)
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the input in its new shape."""

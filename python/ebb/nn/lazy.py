@@ -19,7 +19,12 @@ from ebb.nn import convolution, normalization
 from ebb.nn.convolution import Ints
 from ebb.nn.layers import Linear
 from ebb.nn.module import Module
-from ebb.nn.parameter import UninitializedBuffer, UninitializedParameter, is_uninitialized
+from ebb.nn.parameter import (
+    Parameter,
+    UninitializedBuffer,
+    UninitializedParameter,
+    is_uninitialized,
+)
 
 __all__ = [
     "LazyBatchNorm1d",
@@ -86,7 +91,7 @@ class LazyLinear(LazyModuleMixin, Linear):
         ebb.Size([2, 3])
     """
 
-    cls_to_become = Linear
+    cls_to_become: type[Module] = Linear
 
     def __init__(
         self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
@@ -101,7 +106,7 @@ class LazyLinear(LazyModuleMixin, Linear):
 
     def initialize_parameters(self, input: Tensor) -> None:
         """Give the weight as many columns as the input has features."""
-        self.in_features = input.shape[-1]
+        self.in_features: int = input.shape[-1]
         if self.has_uninitialized_params():
             self._materialize("weight", (self.out_features, self.in_features))
             if self.bias is not None:
@@ -118,10 +123,11 @@ class _LazyConv(LazyModuleMixin):
                 f"{type(self).__name__}: needs channels that groups divide, got out_channels "
                 f"{out_channels} and groups {groups}"
             )
-        self.out_channels, self.groups = out_channels, groups
-        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        self.out_channels: int = out_channels
+        self.groups: int = groups
+        self.weight: Parameter = UninitializedParameter(device=device, dtype=dtype)
         if bias:
-            self.bias = UninitializedParameter(device=device, dtype=dtype)
+            self.bias: Parameter | None = UninitializedParameter(device=device, dtype=dtype)
 
     def initialize_parameters(self, input: Tensor) -> None:
         """Give the weight as many channels as the input has."""
@@ -136,7 +142,7 @@ class _LazyConv(LazyModuleMixin):
             raise _C.ValueError(
                 f"{name}: needs channels that groups divide, got {channels} and {self.groups}"
             )
-        self.in_channels = channels
+        self.in_channels: int = channels
         if self.has_uninitialized_params():
             ends = (self.out_channels, channels)
             first, second = reversed(ends) if self._transposed else ends
@@ -228,7 +234,7 @@ class LazyConv1d(_LazyPlainConv, convolution.Conv1d):
         ebb.Size([1, 4, 6])
     """
 
-    cls_to_become = convolution.Conv1d
+    cls_to_become: type[Module] = convolution.Conv1d
 
 
 class LazyConv2d(_LazyPlainConv, convolution.Conv2d):
@@ -240,7 +246,7 @@ class LazyConv2d(_LazyPlainConv, convolution.Conv2d):
         ebb.Size([1, 8, 4, 4])
     """
 
-    cls_to_become = convolution.Conv2d
+    cls_to_become: type[Module] = convolution.Conv2d
 
 
 class LazyConv3d(_LazyPlainConv, convolution.Conv3d):
@@ -252,7 +258,7 @@ class LazyConv3d(_LazyPlainConv, convolution.Conv3d):
         ebb.Size([1, 2, 2, 2, 2])
     """
 
-    cls_to_become = convolution.Conv3d
+    cls_to_become: type[Module] = convolution.Conv3d
 
 
 class LazyConvTranspose1d(_LazyConvTranspose, convolution.ConvTranspose1d):
@@ -264,7 +270,7 @@ class LazyConvTranspose1d(_LazyConvTranspose, convolution.ConvTranspose1d):
         ebb.Size([1, 4, 6])
     """
 
-    cls_to_become = convolution.ConvTranspose1d
+    cls_to_become: type[Module] = convolution.ConvTranspose1d
 
 
 class LazyConvTranspose2d(_LazyConvTranspose, convolution.ConvTranspose2d):
@@ -276,7 +282,7 @@ class LazyConvTranspose2d(_LazyConvTranspose, convolution.ConvTranspose2d):
         ebb.Size([1, 8, 5, 5])
     """
 
-    cls_to_become = convolution.ConvTranspose2d
+    cls_to_become: type[Module] = convolution.ConvTranspose2d
 
 
 class LazyConvTranspose3d(_LazyConvTranspose, convolution.ConvTranspose3d):
@@ -288,7 +294,7 @@ class LazyConvTranspose3d(_LazyConvTranspose, convolution.ConvTranspose3d):
         ebb.Size([1, 2, 4, 4, 4])
     """
 
-    cls_to_become = convolution.ConvTranspose3d
+    cls_to_become: type[Module] = convolution.ConvTranspose3d
 
 
 class _LazyNorm(LazyModuleMixin):
@@ -316,15 +322,16 @@ class _LazyNorm(LazyModuleMixin):
         bias: bool = True,
     ) -> None:
         super().__init__(0, eps, momentum, False, False)
-        self.affine, self.track_running_stats = affine, track_running_stats
+        self.affine: bool = affine
+        self.track_running_stats: bool = track_running_stats
         if affine:
-            self.weight = UninitializedParameter(device=device, dtype=dtype)
+            self.weight: Parameter = UninitializedParameter(device=device, dtype=dtype)
             if bias:
-                self.bias = UninitializedParameter(device=device, dtype=dtype)
+                self.bias: Parameter | None = UninitializedParameter(device=device, dtype=dtype)
         if track_running_stats:
-            self.running_mean = UninitializedBuffer(device=device, dtype=dtype)
-            self.running_var = UninitializedBuffer(device=device, dtype=dtype)
-            self.num_batches_tracked = _C.zeros((), device=device, dtype=_C.int64)
+            self.running_mean: Tensor | None = UninitializedBuffer(device=device, dtype=dtype)
+            self.running_var: Tensor | None = UninitializedBuffer(device=device, dtype=dtype)
+            self.num_batches_tracked: Tensor | None = _C.zeros((), device=device, dtype=_C.int64)
 
     def _channels(self, input: Tensor) -> int:
         return input.shape[1]
@@ -336,7 +343,7 @@ class _LazyNorm(LazyModuleMixin):
             raise _C.ValueError(
                 f"{type(self).__name__}: needs an input of {wanted} dims, got {list(input.shape)}"
             )
-        self.num_features = self._channels(input)
+        self.num_features: int = self._channels(input)
         if self.has_uninitialized_params():
             for name in ("weight", "bias", "running_mean", "running_var"):
                 self._materialize(name, (self.num_features,))
@@ -359,7 +366,7 @@ class LazyBatchNorm1d(_LazyNorm, normalization.BatchNorm1d):
         ebb.Size([4, 3])
     """
 
-    cls_to_become = normalization.BatchNorm1d
+    cls_to_become: type[Module] = normalization.BatchNorm1d
 
 
 class LazyBatchNorm2d(_LazyNorm, normalization.BatchNorm2d):
@@ -371,7 +378,7 @@ class LazyBatchNorm2d(_LazyNorm, normalization.BatchNorm2d):
         ebb.Size([4, 3, 2, 2])
     """
 
-    cls_to_become = normalization.BatchNorm2d
+    cls_to_become: type[Module] = normalization.BatchNorm2d
 
 
 class LazyBatchNorm3d(_LazyNorm, normalization.BatchNorm3d):
@@ -383,7 +390,7 @@ class LazyBatchNorm3d(_LazyNorm, normalization.BatchNorm3d):
         ebb.Size([4, 3, 2, 2, 2])
     """
 
-    cls_to_become = normalization.BatchNorm3d
+    cls_to_become: type[Module] = normalization.BatchNorm3d
 
 
 class LazyInstanceNorm1d(_LazyInstanceNorm, normalization.InstanceNorm1d):
@@ -395,7 +402,7 @@ class LazyInstanceNorm1d(_LazyInstanceNorm, normalization.InstanceNorm1d):
         ebb.Size([2, 3, 5])
     """
 
-    cls_to_become = normalization.InstanceNorm1d
+    cls_to_become: type[Module] = normalization.InstanceNorm1d
 
 
 class LazyInstanceNorm2d(_LazyInstanceNorm, normalization.InstanceNorm2d):
@@ -407,7 +414,7 @@ class LazyInstanceNorm2d(_LazyInstanceNorm, normalization.InstanceNorm2d):
         ebb.Size([2, 3, 4, 4])
     """
 
-    cls_to_become = normalization.InstanceNorm2d
+    cls_to_become: type[Module] = normalization.InstanceNorm2d
 
 
 class LazyInstanceNorm3d(_LazyInstanceNorm, normalization.InstanceNorm3d):
@@ -419,4 +426,4 @@ class LazyInstanceNorm3d(_LazyInstanceNorm, normalization.InstanceNorm3d):
         ebb.Size([2, 3, 2, 2, 2])
     """
 
-    cls_to_become = normalization.InstanceNorm3d
+    cls_to_become: type[Module] = normalization.InstanceNorm3d

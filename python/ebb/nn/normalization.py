@@ -68,7 +68,7 @@ class LayerNorm(Norm):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = _as_shape("LayerNorm", normalized_shape)
+        self.normalized_shape: tuple[int, ...] = _as_shape("LayerNorm", normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         has_bias = elementwise_affine and bias
@@ -111,7 +111,7 @@ class RMSNorm(Norm):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = _as_shape("RMSNorm", normalized_shape)
+        self.normalized_shape: tuple[int, ...] = _as_shape("RMSNorm", normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         self._register_affine(self.normalized_shape, elementwise_affine, False, device, dtype)

@@ -42,7 +42,7 @@ class DataParallel(Module):
             )
         self.dim = dim
         self.module = module
-        self.device_ids = [] if device_ids is None else list(device_ids)
+        self.device_ids: list[Any] = [] if device_ids is None else list(device_ids)
         self.output_device = output_device
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:

@@ -82,7 +82,7 @@ class RNNBase(Module):
         self.num_layers = num_layers
         self.bias = bias
         self.batch_first = batch_first
-        self.dropout = float(dropout)
+        self.dropout: float = float(dropout)
         self.bidirectional = bidirectional
         for layer in range(num_layers):
             for suffix in self._suffixes(layer):
@@ -437,8 +437,12 @@ class RNNCellBase(Module):
         self.hidden_size = hidden_size
         self.bias = bias
         rows = self._gates * hidden_size
-        self.weight_ih = Parameter(_C.empty((rows, input_size), device=device, dtype=dtype))
-        self.weight_hh = Parameter(_C.empty((rows, hidden_size), device=device, dtype=dtype))
+        self.weight_ih: Parameter = Parameter(
+            _C.empty((rows, input_size), device=device, dtype=dtype)
+        )
+        self.weight_hh: Parameter = Parameter(
+            _C.empty((rows, hidden_size), device=device, dtype=dtype)
+        )
         for name in ("bias_ih", "bias_hh"):
             self.register_parameter(
                 name, Parameter(_C.empty((rows,), device=device, dtype=dtype)) if bias else None

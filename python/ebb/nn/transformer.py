@@ -56,15 +56,19 @@ class _Layer(Module):
     ):
         super().__init__()
         self.norm_first = norm_first
-        self.activation = _activation(type(self).__name__, activation)
+        self.activation: Callable[[Tensor], Tensor] = _activation(type(self).__name__, activation)
         self._options = {"dropout": dropout, "bias": bias, "batch_first": batch_first}
-        self.self_attn = MultiheadAttention(
+        self.self_attn: MultiheadAttention = MultiheadAttention(
             d_model, nhead, device=device, dtype=dtype, **self._options
         )
         self._add_attention(d_model, nhead, device, dtype)
-        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, device=device, dtype=dtype)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, device=device, dtype=dtype)
+        self.linear1: Linear = Linear(
+            d_model, dim_feedforward, bias=bias, device=device, dtype=dtype
+        )
+        self.dropout: Dropout = Dropout(dropout)
+        self.linear2: Linear = Linear(
+            dim_feedforward, d_model, bias=bias, device=device, dtype=dtype
+        )
         for number in range(self._norms):
             norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, device=device, dtype=dtype)
             setattr(self, f"norm{number + 1}", norm)
@@ -129,7 +133,7 @@ class TransformerDecoderLayer(_Layer):
     _norms = 3
 
     def _add_attention(self, d_model: int, nhead: int, device: Any, dtype: Any) -> None:
-        self.multihead_attn = MultiheadAttention(
+        self.multihead_attn: MultiheadAttention = MultiheadAttention(
             d_model, nhead, device=device, dtype=dtype, **self._options
         )
 
@@ -160,7 +164,7 @@ class _Stack(Module):
     def __init__(self, layer: Module, num_layers: int, norm: Module | None = None):
         super().__init__()
         check_layer_count(type(self).__name__, num_layers)
-        self.layers = ModuleList([copy.deepcopy(layer) for _ in range(num_layers)])
+        self.layers: ModuleList = ModuleList([copy.deepcopy(layer) for _ in range(num_layers)])
         self.num_layers = num_layers
         self.norm = norm
 
@@ -285,13 +289,13 @@ class Transformer(Module):
         else:
             norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, device=device, dtype=dtype)
             layer = TransformerEncoderLayer(*options)
-            self.encoder = TransformerEncoder(layer, num_encoder_layers, norm)
+            self.encoder: Module = TransformerEncoder(layer, num_encoder_layers, norm)
         if custom_decoder is not None:
             self.decoder = custom_decoder
         else:
             norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, device=device, dtype=dtype)
             layer = TransformerDecoderLayer(*options)
-            self.decoder = TransformerDecoder(layer, num_decoder_layers, norm)
+            self.decoder: Module = TransformerDecoder(layer, num_decoder_layers, norm)
         self.d_model = d_model
         self.nhead = nhead
         self.batch_first = batch_first

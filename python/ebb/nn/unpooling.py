@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ebb._C import Tensor
 from ebb.nn import functional as F
@@ -29,9 +30,9 @@ class _MaxUnpool(Options):
 
     def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0):
         super().__init__()
-        self.kernel_size = integers(self, "kernel_size", kernel_size)
-        self.stride = self.kernel_size if stride is None else integers(self, "stride", stride)
-        self.padding = integers(self, "padding", padding)
+        self.kernel_size: Any = integers(self, "kernel_size", kernel_size)
+        self.stride: Any = self.kernel_size if stride is None else integers(self, "stride", stride)
+        self.padding: Any = integers(self, "padding", padding)
 
     def forward(
         self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None
@@ -99,7 +100,7 @@ class _FractionalMaxPool(Options):
         _random_samples: Tensor | None = None,
     ):
         super().__init__()
-        self.kernel_size = integers(self, "kernel_size", kernel_size)
+        self.kernel_size: Any = integers(self, "kernel_size", kernel_size)
         self.output_size = output_size
         self.output_ratio = output_ratio
         self.return_indices = return_indices

@@ -68,4 +68,4 @@ class UpsamplingBilinear2d(_Upsampling):
     """
 
     mode = "bilinear"
-    align_corners = True
+    align_corners: bool | None = True

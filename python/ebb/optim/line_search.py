@@ -60,7 +60,7 @@ class WolfeSearch:
         self._size = size
         self._tolerance = tolerance
         self._most = most
-        self.evaluations = 0
+        self.evaluations: int = 0
 
     def run(self, t: float) -> Point:
         """Return a point that meets the conditions, or the best that was found."""

@@ -144,7 +144,7 @@ class AveragedModel(Module):
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise _C.ValueError("AveragedModel: needs either avg_fn or multi_avg_fn, got both")
-        self.module = copy.deepcopy(model)
+        self.module: Module = copy.deepcopy(model)
         if device is not None:
             self.module.to(device)
         self.register_buffer("n_averaged", _C.tensor(0, dtype=_C.int64, device=device))

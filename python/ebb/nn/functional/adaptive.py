@@ -113,9 +113,15 @@ def _max_pools(dims: int, doc: str) -> tuple[_MaxPool, _PoolWithIndices]:
     return pool, with_indices
 
 
-adaptive_avg_pool1d = _avg_pool(1, "the last dim")
-adaptive_avg_pool2d = _avg_pool(2, "the last two dims")
-adaptive_avg_pool3d = _avg_pool(3, "the last three dims")
+adaptive_avg_pool1d: _AvgPool = _avg_pool(1, "the last dim")
+adaptive_avg_pool2d: _AvgPool = _avg_pool(2, "the last two dims")
+adaptive_avg_pool3d: _AvgPool = _avg_pool(3, "the last three dims")
+adaptive_max_pool1d: _MaxPool
+adaptive_max_pool1d_with_indices: _PoolWithIndices
+adaptive_max_pool2d: _MaxPool
+adaptive_max_pool2d_with_indices: _PoolWithIndices
+adaptive_max_pool3d: _MaxPool
+adaptive_max_pool3d_with_indices: _PoolWithIndices
 adaptive_max_pool1d, adaptive_max_pool1d_with_indices = _max_pools(1, "the last dim")
 adaptive_max_pool2d, adaptive_max_pool2d_with_indices = _max_pools(2, "the last two dims")
 adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _max_pools(3, "the last three dims")

@@ -79,8 +79,8 @@ class ParametrizationList(ModuleList):
                 if hasattr(module, "right_inverse"):
                     with suppress(NotImplementedError):  # some forms of a map have no inverse
                         found = module.right_inverse(found)
-        self.is_tensor = isinstance(found, Tensor)
-        self.ntensors = 1 if self.is_tensor else len(found)
+        self.is_tensor: bool = isinstance(found, Tensor)
+        self.ntensors: int = 1 if self.is_tensor else len(found)
         for name, value in zip(self._names(), [found] if self.is_tensor else found, strict=True):
             self._keep(name, value, original)
 

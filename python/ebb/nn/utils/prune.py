@@ -142,7 +142,7 @@ class _Pruned(ComputedWeight):
 
     def __init__(self, name: str):
         super().__init__(name)
-        self.method = PruningContainer()
+        self.method: PruningContainer = PruningContainer()
 
     def split(self, module: Module, weight: Parameter) -> None:
         module.register_parameter(f"{self.name}_orig", weight)

@@ -57,7 +57,7 @@ class LRScheduler:
                     f"{last_epoch}, got none in group {number}"
                 )
         self.base_lrs: list[Any] = [copied(group["initial_lr"]) for group in optimizer.param_groups]
-        self.last_epoch = last_epoch
+        self.last_epoch: int = last_epoch
         self._step_count = 0
         self._last_lr: list[float] = []
         self._begin()

@@ -33,6 +33,7 @@ class _CombinedLR(LRScheduler):
     """Base: keeps the state of its parts under ``_schedulers``."""
 
     _schedulers: list[LRScheduler]
+    last_epoch: int
     _may_be_missing = frozenset(("base_lrs", "_step_count", "last_epoch"))
 
     def _restart(self) -> None:

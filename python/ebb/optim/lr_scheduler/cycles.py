@@ -41,9 +41,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     ):
         name = "CosineAnnealingWarmRestarts"
         self.T_0 = at_least(name, "T_0", T_0, 1)
-        self.T_mult = at_least(name, "T_mult", T_mult, 1)
+        self.T_mult: int = at_least(name, "T_mult", T_mult, 1)
         self.eta_min = eta_min
-        self.T_i = self.T_0
+        self.T_i: int = self.T_0
         self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
 
@@ -91,7 +91,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             while epoch >= start + length:
                 start += length
                 length *= self.T_mult
-        self.T_cur, self.T_i = epoch - start, length
+        self.T_cur = epoch - start
+        self.T_i = length
 
 
 class OneCycleLR(LRScheduler):
@@ -150,7 +151,7 @@ class OneCycleLR(LRScheduler):
                 "OneCycleLR: needs total_steps, or epochs and steps_per_epoch, got neither"
             )
         else:
-            self.total_steps = at_least("OneCycleLR", "epochs", epochs, 1) * at_least(
+            self.total_steps: int = at_least("OneCycleLR", "epochs", epochs, 1) * at_least(
                 "OneCycleLR", "steps_per_epoch", steps_per_epoch, 1
             )
         if not 0 <= pct_start <= 1:
@@ -161,7 +162,7 @@ class OneCycleLR(LRScheduler):
             )
         self.anneal_strategy = anneal_strategy
         self.cycle_momentum = cycle_momentum
-        self.phases = _phases(self.total_steps, pct_start, three_phase)
+        self.phases: list[tuple[Any, ...]] = _phases(self.total_steps, pct_start, three_phase)
         if last_epoch == -1:
             self._set_rates(optimizer, max_lr, div_factor, final_div_factor)
             if cycle_momentum:

@@ -63,14 +63,14 @@ class CyclicLR(LRScheduler):
         if scale_fn is None and mode not in _SCALES:
             raise _C.ValueError(f"CyclicLR: needs mode {', '.join(_SCALES)}, got {mode!r}")
         lowest = per_group("CyclicLR", "base_lr", base_lr, optimizer)
-        self.max_lrs = per_group("CyclicLR", "max_lr", max_lr, optimizer)
+        self.max_lrs: list[Any] = per_group("CyclicLR", "max_lr", max_lr, optimizer)
         down = step_size_up if step_size_down is None else step_size_down
-        self.total_size = float(step_size_up + down)
-        self.step_ratio = step_size_up / self.total_size
+        self.total_size: float = float(step_size_up + down)
+        self.step_ratio: float = step_size_up / self.total_size
         self.mode = mode
         self.gamma = gamma
         self._scale_fn_custom = scale_fn
-        self.scale_mode = scale_mode if scale_fn is not None else _SCALES[mode]
+        self.scale_mode: str = scale_mode if scale_fn is not None else _SCALES[mode]
         self.cycle_momentum = cycle_momentum
         if last_epoch == -1:
             for group, rate in zip(optimizer.param_groups, lowest, strict=True):

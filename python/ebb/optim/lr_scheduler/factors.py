@@ -73,7 +73,7 @@ class StepLR(FactorLR):
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
     ):
-        self.step_size = at_least("StepLR", "step_size", step_size, 1)
+        self.step_size: int = at_least("StepLR", "step_size", step_size, 1)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
@@ -106,7 +106,7 @@ class MultiStepLR(FactorLR):
         gamma: float = 0.1,
         last_epoch: int = -1,
     ):
-        self.milestones = Counter(milestones)
+        self.milestones: Counter[int] = Counter(milestones)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
@@ -187,7 +187,7 @@ class LinearLR(FactorLR):
             raise _C.ValueError(f"LinearLR: needs 0 <= end_factor <= 1, got {end_factor}")
         self.start_factor = start_factor
         self.end_factor = end_factor
-        self.total_iters = at_least("LinearLR", "total_iters", total_iters, 1)
+        self.total_iters: int = at_least("LinearLR", "total_iters", total_iters, 1)
         super().__init__(optimizer, last_epoch)
 
     def _factor(self, epoch: int) -> float:
@@ -245,7 +245,7 @@ class PolynomialLR(FactorLR):
         power: float = 1.0,
         last_epoch: int = -1,
     ):
-        self.total_iters = at_least("PolynomialLR", "total_iters", total_iters, 1)
+        self.total_iters: int = at_least("PolynomialLR", "total_iters", total_iters, 1)
         self.power = power
         super().__init__(optimizer, last_epoch)
 
@@ -302,7 +302,7 @@ class _FunctionLR(LRScheduler):
         last_epoch: int = -1,
     ):
         name = type(self).__name__
-        self.lr_lambdas = per_group(name, "functions", lr_lambda, optimizer)
+        self.lr_lambdas: list[Any] = per_group(name, "functions", lr_lambda, optimizer)
         for function in self.lr_lambdas:
             if not callable(function):
                 raise _C.DTypeError(f"{name}: needs functions, got {type(function).__name__}")

@@ -62,12 +62,14 @@ class ReduceLROnPlateau(LRScheduler):
         self.threshold_mode = threshold_mode
         self.cooldown = cooldown
         self.eps = eps
-        self.best = math.inf if mode == "min" else -math.inf
-        self.num_bad_epochs = 0
-        self.cooldown_counter = 0
+        self.best: float = math.inf if mode == "min" else -math.inf
+        self.num_bad_epochs: int = 0
+        self.cooldown_counter: int = 0
         super().__init__(optimizer)
-        self.default_min_lr = None if isinstance(min_lr, (list, tuple)) else min_lr
-        self.min_lrs = per_group(name, "min_lr", min_lr, optimizer)
+        self.default_min_lr: float | int | None = (
+            None if isinstance(min_lr, (list, tuple)) else min_lr
+        )
+        self.min_lrs: list[Any] = per_group(name, "min_lr", min_lr, optimizer)
 
     def _begin(self) -> None:
         self.last_epoch = 0
