@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ebb
@@ -27,7 +27,10 @@ from ebb.nn import functional as F
 class _Categories(Distribution):
     """Probabilities along the last dim; kept normalised, in the form in which they came."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: Mapping[str, constraints.Constraint] = {
+        "probs": constraints.simplex,
+        "logits": constraints.real_vector,
+    }
 
     def _take_either(
         self,
@@ -146,7 +149,7 @@ class OneHotCategorical(_Categories):
         tensor([0.5000, 0.5000])
     """
 
-    support = constraints.one_hot
+    support: constraints.Constraint = constraints.one_hot
     has_enumerate_support = True
 
     def __init__(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import ebb
 from ebb import Tensor
@@ -49,8 +49,11 @@ class VonMises(Distribution):
         tensor(-1.0738)
     """
 
-    arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
-    support = constraints.real
+    arg_constraints: Mapping[str, constraints.Constraint] = {
+        "loc": constraints.real,
+        "concentration": constraints.positive,
+    }
+    support: constraints.Constraint = constraints.real
     has_rsample = False
     loc: Tensor
     concentration: Tensor

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ebb
@@ -31,7 +31,7 @@ class Independent(Distribution):
         ebb.Size([3])
     """
 
-    arg_constraints = {}
+    arg_constraints: Mapping[str, constraints.Constraint] = {}
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class TransformedDistribution(Distribution):
         ebb.Size([1])
     """
 
-    arg_constraints = {}
+    arg_constraints: Mapping[str, constraints.Constraint] = {}
 
     def __init__(
         self,
@@ -121,7 +121,9 @@ class TransformedDistribution(Distribution):
         transforms: Transform | Sequence[Transform],
         validate_args: bool | None = None,
     ):
-        self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
+        self.transforms: list[Transform] = (
+            [transforms] if isinstance(transforms, Transform) else list(transforms)
+        )
         if not all(isinstance(one, Transform) for one in self.transforms):
             raise DTypeError(f"{type(self).__name__}: needs transforms, got {transforms!r}")
         whole = ComposeTransform(self.transforms)
@@ -132,7 +134,9 @@ class TransformedDistribution(Distribution):
                 f"{type(self).__name__}: needs a base of at least {domain} dims, got {list(shape)}"
             )
         to_shape = whole.forward_shape(shape)
-        self.base_dist = _as_wide(base_distribution, whole.inverse_shape(to_shape), domain)
+        self.base_dist: Distribution = _as_wide(
+            base_distribution, whole.inverse_shape(to_shape), domain
+        )
         event_dim = max(codomain, len(self.base_dist.event_shape) + codomain - domain)
         batch = len(to_shape) - event_dim
         super().__init__(to_shape[:batch], to_shape[batch:], validate_args)
@@ -216,7 +220,7 @@ class LogNormal(TransformedDistribution):
         tensor(-0.9189)
     """
 
-    arg_constraints = Normal.arg_constraints
+    arg_constraints: Mapping[str, constraints.Constraint] = Normal.arg_constraints
     support = constraints.positive
     has_rsample = True
 
@@ -261,7 +265,7 @@ class LogisticNormal(TransformedDistribution):
         ebb.Size([3])
     """
 
-    arg_constraints = Normal.arg_constraints
+    arg_constraints: Mapping[str, constraints.Constraint] = Normal.arg_constraints
     support = constraints.simplex
     has_rsample = True
 
@@ -298,7 +302,7 @@ class MixtureSameFamily(Distribution):
         tensor(0.)
     """
 
-    arg_constraints = {}
+    arg_constraints: Mapping[str, constraints.Constraint] = {}
 
     def __init__(
         self,

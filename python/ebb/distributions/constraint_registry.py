@@ -50,8 +50,8 @@ class ConstraintRegistry:
         return factory(constraint)
 
 
-biject_to = ConstraintRegistry()  # bijective, so that densities can follow
-transform_to = ConstraintRegistry()  # not always: what optimizers like best
+biject_to: ConstraintRegistry = ConstraintRegistry()  # bijective, so that densities can follow
+transform_to: ConstraintRegistry = ConstraintRegistry()  # not always: what optimizers like best
 
 
 def _register(*kinds: Any, bijective: Factory | None = None) -> Any:

@@ -417,7 +417,7 @@ class _Parts(Constraint):
     """Parts along ``dim``, each with a constraint of its own."""
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0):
-        self.cseq = list(cseq)
+        self.cseq: list[Constraint] = list(cseq)
         self.dim = dim
 
     @property
@@ -443,7 +443,7 @@ class _Cat(_Parts):
         self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None
     ):
         super().__init__(cseq, dim)
-        self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
+        self.lengths: list[int] = [1] * len(self.cseq) if lengths is None else list(lengths)
 
     def check(self, value: Tensor) -> Tensor:
         parts = value.split(self.lengths, self.dim)
@@ -469,32 +469,32 @@ class _Stack(_Parts):
 
 
 # What programs write.
-dependent = _Dependent()
+dependent: _Dependent = _Dependent()
 independent = _Independent
 MixtureSameFamilyConstraint = _MixtureSameFamily
-boolean = _Boolean()
-one_hot = _OneHot()
+boolean: Constraint = _Boolean()
+one_hot: Constraint = _OneHot()
 integer_interval = _IntegerInterval
-nonnegative_integer = _IntegerGreaterThan(0)
-positive_integer = _IntegerGreaterThan(1)
-real = _Real()
-real_vector = independent(real, 1)
+nonnegative_integer: Constraint = _IntegerGreaterThan(0)
+positive_integer: Constraint = _IntegerGreaterThan(1)
+real: Constraint = _Real()
+real_vector: Constraint = independent(real, 1)
 greater_than = _GreaterThan
 greater_than_eq = _GreaterThanEq
 less_than = _LessThan
-positive = _GreaterThan(0.0)
-nonnegative = _GreaterThanEq(0.0)
+positive: Constraint = _GreaterThan(0.0)
+nonnegative: Constraint = _GreaterThanEq(0.0)
 interval = _Interval
 half_open_interval = _HalfOpenInterval
-unit_interval = _Interval(0.0, 1.0)
-simplex = _Simplex()
+unit_interval: Constraint = _Interval(0.0, 1.0)
+simplex: Constraint = _Simplex()
 multinomial = _Multinomial
-lower_triangular = _LowerTriangular()
-lower_cholesky = _LowerCholesky()
-corr_cholesky = _CorrCholesky()
-square = _Square()
-symmetric = _Symmetric()
-positive_semidefinite = _PositiveSemidefinite()
-positive_definite = _PositiveDefinite()
+lower_triangular: Constraint = _LowerTriangular()
+lower_cholesky: Constraint = _LowerCholesky()
+corr_cholesky: Constraint = _CorrCholesky()
+square: Constraint = _Square()
+symmetric: Constraint = _Symmetric()
+positive_semidefinite: Constraint = _PositiveSemidefinite()
+positive_definite: Constraint = _PositiveDefinite()
 cat = _Cat
 stack = _Stack

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import ebb
 from ebb import Tensor
@@ -25,7 +25,10 @@ from ebb.nn import functional as F
 class _Trials(Distribution):
     """Trials that succeed with probability ``probs``, the sigmoid of ``logits``."""
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints: Mapping[str, constraints.Constraint] = {
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
 
     def _take_either(
         self,
@@ -70,7 +73,7 @@ class Bernoulli(_Trials, ExponentialFamily):
         tensor(-0.6931)
     """
 
-    support = constraints.boolean
+    support: constraints.Constraint = constraints.boolean
     has_enumerate_support = True
     _mean_carrier_measure = 0
 
@@ -126,7 +129,7 @@ class Geometric(_Trials):
         tensor(-2.0794)
     """
 
-    support = constraints.nonnegative_integer
+    support: constraints.Constraint = constraints.nonnegative_integer
 
     def __init__(
         self,
@@ -180,7 +183,10 @@ class Binomial(_Trials):
         tensor(-0.9808)
     """
 
-    arg_constraints = {"total_count": constraints.nonnegative_integer, **_Trials.arg_constraints}
+    arg_constraints: Mapping[str, constraints.Constraint] = {
+        "total_count": constraints.nonnegative_integer,
+        **_Trials.arg_constraints,
+    }
     has_enumerate_support = True
     total_count: Tensor
 
@@ -246,12 +252,12 @@ class NegativeBinomial(_Trials):
         tensor(-1.6740)
     """
 
-    arg_constraints = {
+    arg_constraints: Mapping[str, constraints.Constraint] = {
         "total_count": constraints.nonnegative,
         "probs": constraints.half_open_interval(0.0, 1.0),
         "logits": constraints.real,
     }
-    support = constraints.nonnegative_integer
+    support: constraints.Constraint = constraints.nonnegative_integer
     total_count: Tensor
 
     def __init__(
@@ -301,8 +307,8 @@ class Poisson(ExponentialFamily):
         tensor(-1.4959)
     """
 
-    arg_constraints = {"rate": constraints.nonnegative}
-    support = constraints.nonnegative_integer
+    arg_constraints: Mapping[str, constraints.Constraint] = {"rate": constraints.nonnegative}
+    support: constraints.Constraint = constraints.nonnegative_integer
     rate: Tensor
 
     def __init__(self, rate: Tensor | float, validate_args: bool | None = None):

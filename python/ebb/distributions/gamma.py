@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ebb
@@ -25,8 +25,11 @@ class Gamma(ExponentialFamily):
         tensor(0.5000)
     """
 
-    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
-    support = constraints.nonnegative
+    arg_constraints: Mapping[str, constraints.Constraint] = {
+        "concentration": constraints.positive,
+        "rate": constraints.positive,
+    }
+    support: constraints.Constraint = constraints.nonnegative
     has_rsample = True
     _mean_carrier_measure = 0
     concentration: Tensor
@@ -83,7 +86,7 @@ class Chi2(Gamma):
         tensor(-1.4189)
     """
 
-    arg_constraints = {"df": constraints.positive}
+    arg_constraints: Mapping[str, constraints.Constraint] = {"df": constraints.positive}
 
     def __init__(self, df: Tensor | float, validate_args: bool | None = None):
         super().__init__(0.5 * df, 0.5, validate_args)
@@ -109,8 +112,8 @@ class InverseGamma(Distribution):
         tensor(-0.6137)
     """
 
-    arg_constraints = Gamma.arg_constraints
-    support = constraints.positive
+    arg_constraints: Mapping[str, constraints.Constraint] = Gamma.arg_constraints
+    support: constraints.Constraint = constraints.positive
     has_rsample = True
     concentration: Tensor
     rate: Tensor
@@ -161,10 +164,10 @@ class Dirichlet(ExponentialFamily):
         tensor([0.3333, 0.6667])
     """
 
-    arg_constraints = {
+    arg_constraints: Mapping[str, constraints.Constraint] = {
         "concentration": constraints.independent(constraints.positive, 1),
     }
-    support = constraints.simplex
+    support: constraints.Constraint = constraints.simplex
     has_rsample = True
     concentration: Tensor
 
@@ -221,11 +224,11 @@ class Beta(ExponentialFamily):
         tensor(0.4055)
     """
 
-    arg_constraints = {
+    arg_constraints: Mapping[str, constraints.Constraint] = {
         "concentration1": constraints.positive,
         "concentration0": constraints.positive,
     }
-    support = constraints.unit_interval
+    support: constraints.Constraint = constraints.unit_interval
     has_rsample = True
     concentration1: Tensor
     concentration0: Tensor
@@ -288,8 +291,11 @@ class FisherSnedecor(Distribution):
         tensor(-1.0684)
     """
 
-    arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
-    support = constraints.positive
+    arg_constraints: Mapping[str, constraints.Constraint] = {
+        "df1": constraints.positive,
+        "df2": constraints.positive,
+    }
+    support: constraints.Constraint = constraints.positive
     has_rsample = True
     df1: Tensor
     df2: Tensor

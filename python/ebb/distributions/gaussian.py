@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ebb
@@ -55,7 +55,7 @@ def _factor_of_inverse(precision: Tensor) -> Tensor:
 class _NormalVector(Distribution):
     """What follows from the mean and from two numbers that the covariance gives."""
 
-    support = constraints.real_vector
+    support: constraints.Constraint = constraints.real_vector
     has_rsample = True
     loc: Tensor
 
@@ -102,7 +102,7 @@ class MultivariateNormal(_NormalVector):
         tensor(-1.8379)
     """
 
-    arg_constraints = {
+    arg_constraints: Mapping[str, constraints.Constraint] = {
         "loc": constraints.real_vector,
         "covariance_matrix": constraints.positive_definite,
         "precision_matrix": constraints.positive_definite,
@@ -186,7 +186,7 @@ class LowRankMultivariateNormal(_NormalVector):
         tensor([2., 2.])
     """
 
-    arg_constraints = {
+    arg_constraints: Mapping[str, constraints.Constraint] = {
         "loc": constraints.real_vector,
         "cov_factor": constraints.independent(constraints.real, 2),
         "cov_diag": constraints.independent(constraints.positive, 1),

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import ebb
 from ebb import Size, Tensor
@@ -20,8 +20,11 @@ _EULER = 0.57721566490153286
 class _LocationScale(Distribution):
     """x = loc + scale z: what is asked of x, by what is known of z."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
+    arg_constraints: Mapping[str, constraints.Constraint] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
+    support: constraints.Constraint = constraints.real
     has_rsample = True
     loc: Tensor
     scale: Tensor
@@ -225,7 +228,10 @@ class StudentT(_LocationScale):
         tensor(-1.0009)
     """
 
-    arg_constraints = {"df": constraints.positive, **_LocationScale.arg_constraints}
+    arg_constraints: Mapping[str, constraints.Constraint] = {
+        "df": constraints.positive,
+        **_LocationScale.arg_constraints,
+    }
     df: Tensor
 
     def __init__(
@@ -281,7 +287,7 @@ class Uniform(Distribution):
     ):
         self._take(validate_args, low=low, high=high)
 
-    arg_constraints = {
+    arg_constraints: Mapping[str, constraints.Constraint] = {
         "low": constraints.dependent(is_discrete=False, event_dim=0),
         "high": constraints.dependent(is_discrete=False, event_dim=0),
     }

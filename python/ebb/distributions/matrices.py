@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import ebb
 from ebb import Tensor
@@ -45,13 +45,13 @@ class Wishart(Distribution):
                 [0., 3.]])
     """
 
-    arg_constraints = {
+    arg_constraints: Mapping[str, constraints.Constraint] = {
         "df": constraints.greater_than(0.0),
         "covariance_matrix": constraints.positive_definite,
         "precision_matrix": constraints.positive_definite,
         "scale_tril": constraints.lower_cholesky,
     }
-    support = constraints.positive_definite
+    support: constraints.Constraint = constraints.positive_definite
     has_rsample = True
     df: Tensor
 
@@ -163,8 +163,8 @@ class LKJCholesky(Distribution):
         ebb.Size([3, 3])
     """
 
-    arg_constraints = {"concentration": constraints.positive}
-    support = constraints.corr_cholesky
+    arg_constraints: Mapping[str, constraints.Constraint] = {"concentration": constraints.positive}
+    support: constraints.Constraint = constraints.corr_cholesky
     concentration: Tensor
 
     def __init__(

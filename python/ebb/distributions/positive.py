@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import ebb
 from ebb import Tensor
@@ -26,8 +26,8 @@ class Exponential(ExponentialFamily):
         tensor(-1.3069)
     """
 
-    arg_constraints = {"rate": constraints.positive}
-    support = constraints.nonnegative
+    arg_constraints: Mapping[str, constraints.Constraint] = {"rate": constraints.positive}
+    support: constraints.Constraint = constraints.nonnegative
     has_rsample = True
     _mean_carrier_measure = 0
     rate: Tensor
@@ -79,8 +79,8 @@ class Exponential(ExponentialFamily):
 class _Half(Distribution):
     """The size of a number that is spread evenly around 0."""
 
-    arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative
+    arg_constraints: Mapping[str, constraints.Constraint] = {"scale": constraints.positive}
+    support: constraints.Constraint = constraints.nonnegative
     has_rsample = True
     _whole_kind: type[Normal] | type[Cauchy]
     scale: Tensor
@@ -171,7 +171,10 @@ class Pareto(_Inverted):
         tensor(-1.3863)
     """
 
-    arg_constraints = {"scale": constraints.positive, "alpha": constraints.positive}
+    arg_constraints: Mapping[str, constraints.Constraint] = {
+        "scale": constraints.positive,
+        "alpha": constraints.positive,
+    }
     scale: Tensor
     alpha: Tensor
 
@@ -225,7 +228,7 @@ class GeneralizedPareto(_Inverted):
         tensor(-1.2164)
     """
 
-    arg_constraints = {
+    arg_constraints: Mapping[str, constraints.Constraint] = {
         "loc": constraints.real,
         "scale": constraints.positive,
         "concentration": constraints.real,
@@ -303,8 +306,11 @@ class Weibull(Distribution):
         tensor(-0.3069)
     """
 
-    arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
-    support = constraints.positive
+    arg_constraints: Mapping[str, constraints.Constraint] = {
+        "scale": constraints.positive,
+        "concentration": constraints.positive,
+    }
+    support: constraints.Constraint = constraints.positive
     has_rsample = True
     scale: Tensor
     concentration: Tensor
@@ -361,11 +367,11 @@ class Kumaraswamy(_Inverted):
         tensor(0.5232)
     """
 
-    arg_constraints = {
+    arg_constraints: Mapping[str, constraints.Constraint] = {
         "concentration1": constraints.positive,
         "concentration0": constraints.positive,
     }
-    support = constraints.unit_interval
+    support: constraints.Constraint = constraints.unit_interval
     concentration1: Tensor
     concentration0: Tensor
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ebb
@@ -34,7 +34,7 @@ class LogitRelaxedBernoulli(_Trials):
         ebb.Size([1])
     """
 
-    support = constraints.real
+    support: Any = constraints.real
     has_rsample = True
 
     def __init__(
@@ -66,7 +66,10 @@ class RelaxedBernoulli(TransformedDistribution):
         ebb.Size([1])
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints: Mapping[str, constraints.Constraint] = {
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
     support = constraints.unit_interval
     has_rsample = True
 
@@ -93,7 +96,7 @@ class ExpRelaxedCategorical(_Categories):
         ebb.Size([2])
     """
 
-    support = constraints.real_vector
+    support: Any = constraints.real_vector
     has_rsample = True
 
     def __init__(
@@ -127,7 +130,10 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         ebb.Size([2])
     """
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: Mapping[str, constraints.Constraint] = {
+        "probs": constraints.simplex,
+        "logits": constraints.real_vector,
+    }
     support = constraints.simplex
     has_rsample = True
 
@@ -163,7 +169,7 @@ class ContinuousBernoulli(_Trials):
         tensor(-0.0297)
     """
 
-    support = constraints.unit_interval
+    support: Any = constraints.unit_interval
     has_rsample = True
 
     def __init__(

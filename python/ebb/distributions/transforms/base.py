@@ -189,7 +189,9 @@ class ComposeTransform(Transform):
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0):
         super().__init__(cache_size)
-        self.parts = [part.with_cache(cache_size) if cache_size else part for part in parts]
+        self.parts: list[Transform] = [
+            part.with_cache(cache_size) if cache_size else part for part in parts
+        ]
 
     @property
     def domain(self) -> Constraint:
@@ -268,7 +270,7 @@ class ComposeTransform(Transform):
         return f"ComposeTransform({self.parts!r})"
 
 
-identity_transform = ComposeTransform([])
+identity_transform: ComposeTransform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
@@ -284,7 +286,7 @@ class IndependentTransform(Transform):
         self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0
     ):
         super().__init__(cache_size)
-        self.base_transform = base_transform.with_cache(cache_size)
+        self.base_transform: Transform = base_transform.with_cache(cache_size)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
     @property

@@ -21,8 +21,8 @@ class ExpTransform(Transform):
         tensor(1.)
     """
 
-    domain = constraints.real
-    codomain = constraints.positive
+    domain: constraints.Constraint = constraints.real
+    codomain: constraints.Constraint = constraints.positive
     bijective = True
     sign = 1
 
@@ -44,8 +44,8 @@ class PowerTransform(Transform):
         tensor(9.)
     """
 
-    domain = constraints.positive
-    codomain = constraints.positive
+    domain: constraints.Constraint = constraints.positive
+    codomain: constraints.Constraint = constraints.positive
     bijective = True
 
     def __init__(self, exponent: Tensor | float, cache_size: int = 0):
@@ -83,8 +83,8 @@ class SigmoidTransform(Transform):
         tensor(0.5000)
     """
 
-    domain = constraints.real
-    codomain = constraints.unit_interval
+    domain: constraints.Constraint = constraints.real
+    codomain: constraints.Constraint = constraints.unit_interval
     bijective = True
     sign = 1
 
@@ -109,8 +109,8 @@ class SoftplusTransform(Transform):
         tensor(0.6931)
     """
 
-    domain = constraints.real
-    codomain = constraints.positive
+    domain: constraints.Constraint = constraints.real
+    codomain: constraints.Constraint = constraints.positive
     bijective = True
     sign = 1
 
@@ -132,8 +132,8 @@ class TanhTransform(Transform):
         tensor(0.)
     """
 
-    domain = constraints.real
-    codomain = constraints.interval(-1.0, 1.0)
+    domain: constraints.Constraint = constraints.real
+    codomain: constraints.Constraint = constraints.interval(-1.0, 1.0)
     bijective = True
     sign = 1
 
@@ -155,8 +155,8 @@ class AbsTransform(Transform):
         tensor(2.)
     """
 
-    domain = constraints.real
-    codomain = constraints.positive
+    domain: constraints.Constraint = constraints.real
+    codomain: constraints.Constraint = constraints.positive
 
     def _call(self, x: Any) -> Any:
         return x.abs()
@@ -233,7 +233,7 @@ class CumulativeDistributionTransform(Transform):
     """
 
     bijective = True
-    codomain = constraints.unit_interval
+    codomain: constraints.Constraint = constraints.unit_interval
     sign = 1
 
     def __init__(self, distribution: Any, cache_size: int = 0):

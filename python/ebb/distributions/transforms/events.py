@@ -28,8 +28,8 @@ class ReshapeTransform(Transform):
 
     def __init__(self, in_shape: Sequence[int], out_shape: Sequence[int], cache_size: int = 0):
         super().__init__(cache_size)
-        self.in_shape = Size(in_shape)
-        self.out_shape = Size(out_shape)
+        self.in_shape: Size = Size(in_shape)
+        self.out_shape: Size = Size(out_shape)
         if self.in_shape.numel() != self.out_shape.numel():
             raise ValueError(
                 "ReshapeTransform: shapes need as many elements, "
@@ -80,8 +80,8 @@ class SoftmaxTransform(Transform):
         tensor([0.5000, 0.5000])
     """
 
-    domain = constraints.real_vector
-    codomain = constraints.simplex
+    domain: constraints.Constraint = constraints.real_vector
+    codomain: constraints.Constraint = constraints.simplex
 
     def _call(self, x: Any) -> Any:
         return ebb.softmax(x, -1)
@@ -98,8 +98,8 @@ class StickBreakingTransform(Transform):
         tensor([0.5000, 0.5000])
     """
 
-    domain = constraints.real_vector
-    codomain = constraints.simplex
+    domain: constraints.Constraint = constraints.real_vector
+    codomain: constraints.Constraint = constraints.simplex
     bijective = True
 
     def _shifted(self, x: Any) -> Any:
@@ -136,8 +136,8 @@ class LowerCholeskyTransform(Transform):
                 [0., 1.]])
     """
 
-    domain = constraints.independent(constraints.real, 2)
-    codomain = constraints.lower_cholesky
+    domain: constraints.Constraint = constraints.independent(constraints.real, 2)
+    codomain: constraints.Constraint = constraints.lower_cholesky
 
     def _call(self, x: Any) -> Any:
         return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
@@ -155,8 +155,8 @@ class PositiveDefiniteTransform(Transform):
                 [0., 1.]])
     """
 
-    domain = constraints.independent(constraints.real, 2)
-    codomain = constraints.positive_definite
+    domain: constraints.Constraint = constraints.independent(constraints.real, 2)
+    codomain: constraints.Constraint = constraints.positive_definite
 
     def _call(self, x: Any) -> Any:
         factor = LowerCholeskyTransform()(x)
@@ -177,8 +177,8 @@ class CorrCholeskyTransform(Transform):
                 [0., 1.]])
     """
 
-    domain = constraints.real_vector
-    codomain = constraints.corr_cholesky
+    domain: constraints.Constraint = constraints.real_vector
+    codomain: constraints.Constraint = constraints.corr_cholesky
     bijective = True
 
     @staticmethod
@@ -260,9 +260,9 @@ class CatTransform(_Parts):
         cache_size: int = 0,
     ):
         super().__init__(cache_size)
-        self.transforms = [one.with_cache(cache_size) for one in tseq]
+        self.transforms: list[Transform] = [one.with_cache(cache_size) for one in tseq]
         self.dim = dim
-        self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
+        self.lengths: list[int] = [1] * len(self.transforms) if lengths is None else list(lengths)
 
     @property
     def domain(self) -> constraints.Constraint:
@@ -303,7 +303,7 @@ class StackTransform(_Parts):
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0):
         super().__init__(cache_size)
-        self.transforms = [one.with_cache(cache_size) for one in tseq]
+        self.transforms: list[Transform] = [one.with_cache(cache_size) for one in tseq]
         self.dim = dim
 
     @property

@@ -65,10 +65,12 @@ class VisionDataset(Dataset):
                 "VisionDataset: needs either 'transforms' or 'transform' and 'target_transform', "
                 "got both"
             )
-        self.root = os.fspath(root)
+        self.root: str = os.fspath(root)
         self.transform = transform
         self.target_transform = target_transform
-        self.transforms = transforms or (lambda image, target: changed(self, image, target))
+        self.transforms: Callable[[Any, Any], Any] = transforms or (
+            lambda image, target: changed(self, image, target)
+        )
 
 
 class FakeData(Dataset):

@@ -78,8 +78,10 @@ class DatasetFolder(VisionDataset):
         accepts = is_valid_file or (lambda path: path.lower().endswith(endings))
         self.loader = loader
         self.extensions = extensions
+        self.classes: list[str]
+        self.class_to_idx: dict[str, int]
         self.classes, self.class_to_idx = self.find_classes(self.root)
-        self.samples = [
+        self.samples: list[tuple[str, int]] = [
             (os.path.join(folder, one), number)
             for label, number in self.class_to_idx.items()
             for folder, _, names in sorted(os.walk(os.path.join(self.root, label)))
@@ -93,7 +95,7 @@ class DatasetFolder(VisionDataset):
                 f"{name}: needs files in folders of {self.root!r}, got none"
                 + (f" for {without}" if self.samples else "")
             )
-        self.targets = [number for _, number in self.samples]
+        self.targets: list[int] = [number for _, number in self.samples]
 
     def find_classes(self, directory: str) -> tuple[list[str], dict[str, int]]:
         """Return the names of the folders in order, and the number of each."""
@@ -149,7 +151,7 @@ class ImageFolder(DatasetFolder):
             is_valid_file,
             allow_empty,
         )
-        self.imgs = self.samples
+        self.imgs: list[tuple[str, int]] = self.samples
 
 
 class CelebA(VisionDataset):
@@ -197,7 +199,9 @@ class CelebA(VisionDataset):
         if str(split).lower() not in self._splits:
             raise _C.ValueError(f"CelebA: needs a 'split' of {list(self._splits)}, got {split!r}")
         self.split = split
-        self.target_type = target_type if isinstance(target_type, list) else [target_type]
+        self.target_type: list[str] = (
+            target_type if isinstance(target_type, list) else [target_type]
+        )
         if not set(self.target_type) <= {"attr", "identity"}:
             raise _C.ValueError(
                 f"CelebA: needs a 'target_type' of attr or identity, got {target_type!r}"
@@ -205,14 +209,16 @@ class CelebA(VisionDataset):
         wanted = self._splits[split.lower()]
         part = dict(line.split() for line in self._lines("list_eval_partition.txt"))
         header, *rows = self._lines("list_attr_celeba.txt")[1:]
-        self.attr_names = header.split()
+        self.attr_names: list[str] = header.split()
         table = {row.split()[0]: row.split()[1:] for row in rows}
-        self.filename = [
+        self.filename: list[str] = [
             name for name in table if wanted is None or int(part.get(name, -1)) == wanted
         ]
         values = [[int(one) for one in table[name]] for name in self.filename]
-        self.attr = _C.tensor((np.array(values, np.int64).reshape(len(values), -1) + 1) // 2)
-        self.identity = None
+        self.attr: _C.Tensor = _C.tensor(
+            (np.array(values, np.int64).reshape(len(values), -1) + 1) // 2
+        )
+        self.identity: _C.Tensor | None = None
         if "identity" in self.target_type:
             known = dict(line.split() for line in self._lines("identity_CelebA.txt"))
             self.identity = _C.tensor([[int(known[name])] for name in self.filename])

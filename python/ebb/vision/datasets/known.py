@@ -83,7 +83,7 @@ class MNIST(_Images):
         (2, 3, ebb.Size([2, 28, 28]))
     """
 
-    classes = tuple(map(str, range(10)))
+    classes: tuple[str, ...] = tuple(map(str, range(10)))
     _kinds = ("train", "t10k")  # how names of files begin
 
     @property
@@ -97,8 +97,10 @@ class MNIST(_Images):
         return os.path.join(self.root, type(self).__name__, "raw")
 
     # Names of torchvision's older versions.
-    train_data = test_data = property(lambda self: self.data, doc="The images.")
-    train_labels = test_labels = property(lambda self: self.targets, doc="The labels.")
+    train_data: property = property(lambda self: self.data, doc="The images.")
+    test_data: property = train_data
+    train_labels: property = property(lambda self: self.targets, doc="The labels.")
+    test_labels: property = train_labels
 
     def _read(self) -> None:
         found = []
@@ -125,7 +127,7 @@ class FashionMNIST(MNIST):
         ('T-shirt/top', 'Trouser')
     """
 
-    classes = (
+    classes: tuple[str, ...] = (
         *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"),
         *("Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
     )
@@ -140,7 +142,7 @@ class KMNIST(MNIST):
         ('o', 'ki')
     """
 
-    classes = ("o", "ki", "su", "tsu", "na", "ha", "ma", "ya", "re", "wo")
+    classes: tuple[str, ...] = ("o", "ki", "su", "tsu", "na", "ha", "ma", "ya", "re", "wo")
 
 
 class CIFAR10(_Images):
@@ -189,8 +191,10 @@ class CIFAR10(_Images):
             labels += found
         self.data = np.concatenate(images).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
         self.targets = labels
-        self.classes = self._names()
-        self.class_to_idx = {name: number for number, name in enumerate(self.classes)}
+        self.classes: list[str] = self._names()
+        self.class_to_idx: dict[str, int] = {
+            name: number for number, name in enumerate(self.classes)
+        }
 
     def _names(self) -> list[str]:
         path = os.path.join(self.root, self._folder, self._meta[0])
@@ -234,7 +238,7 @@ class EMNIST(MNIST):
         ('byclass', 'bymerge', 'balanced', 'letters', 'digits', 'mnist')
     """
 
-    splits = ("byclass", "bymerge", "balanced", "letters", "digits", "mnist")
+    splits: tuple[str, ...] = ("byclass", "bymerge", "balanced", "letters", "digits", "mnist")
 
     def __init__(self, root: str | os.PathLike[str], split: str, **options: Any):
         if split not in self.splits:
@@ -308,8 +312,8 @@ class STL10(_Images):
         (2, 9, (2, 96, 96, 3))
     """
 
-    splits = ("train", "train+unlabeled", "unlabeled", "test")
-    classes = (
+    splits: tuple[str, ...] = ("train", "train+unlabeled", "unlabeled", "test")
+    classes: tuple[str, ...] = (
         *("airplane", "bird", "car", "cat", "deer"),
         *("dog", "horse", "monkey", "ship", "truck"),
     )

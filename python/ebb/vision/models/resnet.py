@@ -17,13 +17,23 @@ __all__ = [
     "resnext50_32x4d", "wide_resnet50_2",
 ]  # fmt: skip
 
-ResNet18_Weights = enumeration("ResNet18", "resnet18-f37072fd.pth")
-ResNet34_Weights = enumeration("ResNet34", "resnet34-b627a593.pth")
-ResNet50_Weights = enumeration("ResNet50", "resnet50-0676ba61.pth", "resnet50-11ad3fa6.pth")
-ResNet101_Weights = enumeration("ResNet101", "resnet101-63fe2227.pth", "resnet101-cd907fc2.pth")
-ResNet152_Weights = enumeration("ResNet152", "resnet152-394f9c45.pth", "resnet152-f82ba261.pth")
-ResNeXt50_32X4D_Weights = enumeration("ResNeXt50_32X4D", "resnext50_32x4d-7cdf4587.pth")
-Wide_ResNet50_2_Weights = enumeration("Wide_ResNet50_2", "wide_resnet50_2-95faca4d.pth")
+ResNet18_Weights: type[Weights] = enumeration("ResNet18", "resnet18-f37072fd.pth")
+ResNet34_Weights: type[Weights] = enumeration("ResNet34", "resnet34-b627a593.pth")
+ResNet50_Weights: type[Weights] = enumeration(
+    "ResNet50", "resnet50-0676ba61.pth", "resnet50-11ad3fa6.pth"
+)
+ResNet101_Weights: type[Weights] = enumeration(
+    "ResNet101", "resnet101-63fe2227.pth", "resnet101-cd907fc2.pth"
+)
+ResNet152_Weights: type[Weights] = enumeration(
+    "ResNet152", "resnet152-394f9c45.pth", "resnet152-f82ba261.pth"
+)
+ResNeXt50_32X4D_Weights: type[Weights] = enumeration(
+    "ResNeXt50_32X4D", "resnext50_32x4d-7cdf4587.pth"
+)
+Wide_ResNet50_2_Weights: type[Weights] = enumeration(
+    "Wide_ResNet50_2", "wide_resnet50_2-95faca4d.pth"
+)
 
 
 def _conv(inputs: int, outputs: int, size: int, stride: int = 1, groups: int = 1) -> nn.Conv2d:
@@ -54,11 +64,11 @@ class BasicBlock(nn.Module):
         self, inplanes: int, planes: int, stride: int = 1, downsample: nn.Module | None = None
     ):
         super().__init__()
-        self.conv1 = _conv(inplanes, planes, 3, stride)
-        self.bn1 = nn.BatchNorm2d(planes)
-        self.relu = nn.ReLU(inplace=True)
-        self.conv2 = _conv(planes, planes, 3)
-        self.bn2 = nn.BatchNorm2d(planes)
+        self.conv1: nn.Conv2d = _conv(inplanes, planes, 3, stride)
+        self.bn1: nn.BatchNorm2d = nn.BatchNorm2d(planes)
+        self.relu: nn.ReLU = nn.ReLU(inplace=True)
+        self.conv2: nn.Conv2d = _conv(planes, planes, 3)
+        self.bn2: nn.BatchNorm2d = nn.BatchNorm2d(planes)
         self.downsample = downsample
         self.stride = stride
 
@@ -99,13 +109,13 @@ class Bottleneck(nn.Module):
     ):
         super().__init__()
         width = int(planes * (base_width / 64.0)) * groups
-        self.conv1 = _conv(inplanes, width, 1)
-        self.bn1 = nn.BatchNorm2d(width)
-        self.conv2 = _conv(width, width, 3, stride, groups)
-        self.bn2 = nn.BatchNorm2d(width)
-        self.conv3 = _conv(width, planes * self.expansion, 1)
-        self.bn3 = nn.BatchNorm2d(planes * self.expansion)
-        self.relu = nn.ReLU(inplace=True)
+        self.conv1: nn.Conv2d = _conv(inplanes, width, 1)
+        self.bn1: nn.BatchNorm2d = nn.BatchNorm2d(width)
+        self.conv2: nn.Conv2d = _conv(width, width, 3, stride, groups)
+        self.bn2: nn.BatchNorm2d = nn.BatchNorm2d(width)
+        self.conv3: nn.Conv2d = _conv(width, planes * self.expansion, 1)
+        self.bn3: nn.BatchNorm2d = nn.BatchNorm2d(planes * self.expansion)
+        self.relu: nn.ReLU = nn.ReLU(inplace=True)
         self.downsample = downsample
         self.stride = stride
 
@@ -151,17 +161,17 @@ class ResNet(nn.Module):
             raise _C.ValueError("ResNet: groups and width_per_group are of Bottleneck")
         self._options = {} if block is BasicBlock else {
             "groups": groups, "base_width": width_per_group}  # fmt: skip
-        self.inplanes = 64
-        self.conv1 = nn.Conv2d(3, 64, 7, 2, padding=3, bias=False)
-        self.bn1 = nn.BatchNorm2d(64)
-        self.relu = nn.ReLU(inplace=True)
-        self.maxpool = nn.MaxPool2d(3, stride=2, padding=1)
-        self.layer1 = self._stage(block, 64, layers[0], 1)
-        self.layer2 = self._stage(block, 128, layers[1], 2)
-        self.layer3 = self._stage(block, 256, layers[2], 2)
-        self.layer4 = self._stage(block, 512, layers[3], 2)
-        self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
-        self.fc = nn.Linear(512 * block.expansion, num_classes)
+        self.inplanes: int = 64
+        self.conv1: nn.Conv2d = nn.Conv2d(3, 64, 7, 2, padding=3, bias=False)
+        self.bn1: nn.BatchNorm2d = nn.BatchNorm2d(64)
+        self.relu: nn.ReLU = nn.ReLU(inplace=True)
+        self.maxpool: nn.MaxPool2d = nn.MaxPool2d(3, stride=2, padding=1)
+        self.layer1: nn.Sequential = self._stage(block, 64, layers[0], 1)
+        self.layer2: nn.Sequential = self._stage(block, 128, layers[1], 2)
+        self.layer3: nn.Sequential = self._stage(block, 256, layers[2], 2)
+        self.layer4: nn.Sequential = self._stage(block, 512, layers[3], 2)
+        self.avgpool: nn.AdaptiveAvgPool2d = nn.AdaptiveAvgPool2d((1, 1))
+        self.fc: nn.Linear = nn.Linear(512 * block.expansion, num_classes)
         for module in self.modules():
             if isinstance(module, nn.Conv2d):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")

@@ -7,14 +7,14 @@ from typing import Any
 
 from ebb import nn
 from ebb._C import Tensor
-from ebb.vision.models._weights import enumeration, filled
+from ebb.vision.models._weights import Weights, enumeration, filled
 
 __all__ = [
     "AlexNet", "AlexNet_Weights", "MobileNetV2", "MobileNet_V2_Weights", "alexnet", "mobilenet_v2",
 ]  # fmt: skip
 
-AlexNet_Weights = enumeration("AlexNet", "alexnet-owt-7be5be79.pth")
-MobileNet_V2_Weights = enumeration(
+AlexNet_Weights: type[Weights] = enumeration("AlexNet", "alexnet-owt-7be5be79.pth")
+MobileNet_V2_Weights: type[Weights] = enumeration(
     "MobileNet_V2", "mobilenet_v2-b0353104.pth", "mobilenet_v2-7ebf99e0.pth"
 )
 
@@ -34,15 +34,15 @@ class AlexNet(nn.Module):
 
     def __init__(self, num_classes: int = 1000, dropout: float = 0.5):
         super().__init__()
-        self.features = nn.Sequential(
+        self.features: nn.Sequential = nn.Sequential(
             *(nn.Conv2d(3, 64, 11, 4, padding=2), nn.ReLU(True), nn.MaxPool2d(3, 2)),
             *(nn.Conv2d(64, 192, 5, padding=2), nn.ReLU(True), nn.MaxPool2d(3, 2)),
             *(nn.Conv2d(192, 384, 3, padding=1), nn.ReLU(True)),
             *(nn.Conv2d(384, 256, 3, padding=1), nn.ReLU(True)),
             *(nn.Conv2d(256, 256, 3, padding=1), nn.ReLU(True), nn.MaxPool2d(3, 2)),
         )
-        self.avgpool = nn.AdaptiveAvgPool2d((6, 6))
-        self.classifier = nn.Sequential(
+        self.avgpool: nn.AdaptiveAvgPool2d = nn.AdaptiveAvgPool2d((6, 6))
+        self.classifier: nn.Sequential = nn.Sequential(
             *(nn.Dropout(dropout), nn.Linear(256 * 6 * 6, 4096), nn.ReLU(True)),
             *(nn.Dropout(dropout), nn.Linear(4096, 4096), nn.ReLU(True)),
             nn.Linear(4096, num_classes),
@@ -108,15 +108,15 @@ class MobileNetV2(nn.Module):
     def __init__(self, num_classes: int = 1000, width_mult: float = 1.0, dropout: float = 0.2):
         super().__init__()
         inputs = _eighths(32 * width_mult)
-        self.last_channel = _eighths(1280 * max(1.0, width_mult))
+        self.last_channel: int = _eighths(1280 * max(1.0, width_mult))
         layers: list[nn.Module] = [_unit(3, inputs, 3, 2)]
         for expansion, channels, count, first in _STAGES:
             outputs = _eighths(channels * width_mult)
             for block in range(count):
                 layers.append(_Inverted(inputs, outputs, first if block == 0 else 1, expansion))
                 inputs = outputs
-        self.features = nn.Sequential(*layers, _unit(inputs, self.last_channel, 1))
-        self.classifier = nn.Sequential(
+        self.features: nn.Sequential = nn.Sequential(*layers, _unit(inputs, self.last_channel, 1))
+        self.classifier: nn.Sequential = nn.Sequential(
             nn.Dropout(dropout), nn.Linear(self.last_channel, num_classes)
         )
         for module in self.modules():

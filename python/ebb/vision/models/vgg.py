@@ -16,14 +16,14 @@ __all__ = [
     "vgg11_bn", "vgg13", "vgg13_bn", "vgg16", "vgg16_bn", "vgg19", "vgg19_bn",
 ]  # fmt: skip
 
-VGG11_Weights = enumeration("VGG11", "vgg11-8a719046.pth")
-VGG11_BN_Weights = enumeration("VGG11_BN", "vgg11_bn-6002323d.pth")
-VGG13_Weights = enumeration("VGG13", "vgg13-19584684.pth")
-VGG13_BN_Weights = enumeration("VGG13_BN", "vgg13_bn-abd245e5.pth")
-VGG16_Weights = enumeration("VGG16", "vgg16-397923af.pth")
-VGG16_BN_Weights = enumeration("VGG16_BN", "vgg16_bn-6c64b313.pth")
-VGG19_Weights = enumeration("VGG19", "vgg19-dcbb9e9d.pth")
-VGG19_BN_Weights = enumeration("VGG19_BN", "vgg19_bn-c79401a0.pth")
+VGG11_Weights: type[Weights] = enumeration("VGG11", "vgg11-8a719046.pth")
+VGG11_BN_Weights: type[Weights] = enumeration("VGG11_BN", "vgg11_bn-6002323d.pth")
+VGG13_Weights: type[Weights] = enumeration("VGG13", "vgg13-19584684.pth")
+VGG13_BN_Weights: type[Weights] = enumeration("VGG13_BN", "vgg13_bn-abd245e5.pth")
+VGG16_Weights: type[Weights] = enumeration("VGG16", "vgg16-397923af.pth")
+VGG16_BN_Weights: type[Weights] = enumeration("VGG16_BN", "vgg16_bn-6c64b313.pth")
+VGG19_Weights: type[Weights] = enumeration("VGG19", "vgg19-dcbb9e9d.pth")
+VGG19_BN_Weights: type[Weights] = enumeration("VGG19_BN", "vgg19_bn-c79401a0.pth")
 
 
 class VGG(nn.Module):
@@ -54,8 +54,8 @@ class VGG(nn.Module):
         if not isinstance(features, nn.Module):
             raise _C.DTypeError(f"VGG: features must be a Module, got {type(features).__name__}")
         self.features = features
-        self.avgpool = nn.AdaptiveAvgPool2d((7, 7))
-        self.classifier = nn.Sequential(
+        self.avgpool: nn.AdaptiveAvgPool2d = nn.AdaptiveAvgPool2d((7, 7))
+        self.classifier: nn.Sequential = nn.Sequential(
             *(nn.Linear(512 * 7 * 7, 4096), nn.ReLU(True), nn.Dropout(dropout)),
             *(nn.Linear(4096, 4096), nn.ReLU(True), nn.Dropout(dropout)),
             nn.Linear(4096, num_classes),

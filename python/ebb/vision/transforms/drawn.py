@@ -57,7 +57,7 @@ class RandomCrop(Transform):
         padding_mode: str = "constant",
     ):
         super().__init__()
-        self.size = pair(size)
+        self.size: tuple[int, int] = pair(size)
         self.padding = padding
         self.pad_if_needed = pad_if_needed
         self.fill = fill
@@ -119,10 +119,12 @@ class RandomResizedCrop(Transform):
         super().__init__()
         check_range("RandomResizedCrop", "scale", *scale)
         check_range("RandomResizedCrop", "ratio", *ratio)
-        self.size = pair(size)
+        self.size: tuple[int, int] = pair(size)
         self.scale = scale
         self.ratio = ratio
-        self.interpolation = InterpolationMode.of("RandomResizedCrop", interpolation)
+        self.interpolation: InterpolationMode = InterpolationMode.of(
+            "RandomResizedCrop", interpolation
+        )
         self.antialias = antialias
 
     @staticmethod
@@ -170,10 +172,10 @@ class ColorJitter(Transform):
         self, brightness: Any = 0, contrast: Any = 0, saturation: Any = 0, hue: Any = 0
     ):  # fmt: skip
         super().__init__()
-        self.brightness = self._range("brightness", brightness)
-        self.contrast = self._range("contrast", contrast)
-        self.saturation = self._range("saturation", saturation)
-        self.hue = self._range("hue", hue)
+        self.brightness: tuple[float, float] | None = self._range("brightness", brightness)
+        self.contrast: tuple[float, float] | None = self._range("contrast", contrast)
+        self.saturation: tuple[float, float] | None = self._range("saturation", saturation)
+        self.hue: tuple[float, float] | None = self._range("hue", hue)
 
     @staticmethod
     def _range(name: str, value: Any) -> tuple[float, float] | None:
@@ -232,8 +234,10 @@ class GaussianBlur(Transform):
 
     def __init__(self, kernel_size: int | Sequence[int], sigma: Any = (0.1, 2.0)):
         super().__init__()
-        self.kernel_size = pair(kernel_size)
-        self.sigma = (sigma, sigma) if isinstance(sigma, (int, float)) else tuple(sigma)
+        self.kernel_size: tuple[int, int] = pair(kernel_size)
+        self.sigma: tuple[int | float, int | float] | tuple[Any, ...] = (
+            (sigma, sigma) if isinstance(sigma, (int, float)) else tuple(sigma)
+        )
         check_range("GaussianBlur", "sigma", *self.sigma)
 
     def forward(self, img: Any) -> Any:
@@ -272,8 +276,10 @@ class RandomRotation(Transform):
         fill: Any = 0,
     ):
         super().__init__()
-        self.degrees = _angles("RandomRotation", degrees)
-        self.interpolation = InterpolationMode.of("RandomRotation", interpolation)
+        self.degrees: tuple[float, float] = _angles("RandomRotation", degrees)
+        self.interpolation: InterpolationMode = InterpolationMode.of(
+            "RandomRotation", interpolation
+        )
         self.expand = expand
         self.center = center
         self.fill = fill
@@ -320,12 +326,12 @@ class RandomAffine(Transform):
         center: Sequence[float] | None = None,
     ):
         super().__init__()
-        self.degrees = _angles("RandomAffine", degrees)
+        self.degrees: tuple[float, float] = _angles("RandomAffine", degrees)
         self.translate = translate
         self.scale = scale
         bounds = [-shear, shear] if isinstance(shear, (int, float)) else list(shear or ())
-        self.shear = [*bounds, 0.0, 0.0, 0.0, 0.0][:4]
-        self.interpolation = InterpolationMode.of("RandomAffine", interpolation)
+        self.shear: list[float] = [*bounds, 0.0, 0.0, 0.0, 0.0][:4]
+        self.interpolation: InterpolationMode = InterpolationMode.of("RandomAffine", interpolation)
         self.fill = fill
         self.center = center
 

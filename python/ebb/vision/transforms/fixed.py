@@ -57,7 +57,7 @@ class Compose:
     """
 
     def __init__(self, transforms: Sequence[Callable[[Any], Any]]):
-        self.transforms = list(transforms)
+        self.transforms: list[Callable[[Any], Any]] = list(transforms)
         check_callable(*self.transforms)
 
     def __call__(self, img: Any) -> Any:
@@ -227,7 +227,7 @@ class CenterCrop(Transform):
 
     def __init__(self, size: int | Sequence[int]):
         super().__init__()
-        self.size = pair(size)
+        self.size: tuple[int, int] = pair(size)
 
     def forward(self, img: Any) -> Any:
         """Return what becomes of one image."""
@@ -247,7 +247,7 @@ class FiveCrop(Transform):
 
     def __init__(self, size: int | Sequence[int]):
         super().__init__()
-        self.size = pair(size)
+        self.size: tuple[int, int] = pair(size)
 
     def forward(self, img: Any) -> tuple[Any, ...]:
         """Return what becomes of one image."""
@@ -324,7 +324,7 @@ class Resize(Transform):
     ):
         super().__init__()
         self.size = size
-        self.interpolation = InterpolationMode.of("Resize", interpolation)
+        self.interpolation: InterpolationMode = InterpolationMode.of("Resize", interpolation)
         self.max_size = max_size
         self.antialias = antialias
 

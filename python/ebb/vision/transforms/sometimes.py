@@ -71,7 +71,7 @@ class RandomApply(Transform):
     def __init__(self, transforms: Sequence[Callable[[Any], Any]], p: float = 0.5):
         super().__init__()
         self.transforms = transforms
-        self.change = Compose(transforms)
+        self.change: Compose = Compose(transforms)
         self.p = p
 
     def forward(self, img: Any) -> Any:
