@@ -168,14 +168,14 @@ from ebb._tensor.sparse import (
 __version__ = "0.1.0"
 
 # Short names of dtypes, as PyTorch has them; `bool` came with the dtypes.
-float = _C.float32
-double = _C.float64
-half = _C.float16
-short = _C.int16
-int = _C.int32
-long = _C.int64
-cfloat = _C.complex64
-cdouble = _C.complex128
+float: _C.dtype = _C.float32
+double: _C.dtype = _C.float64
+half: _C.dtype = _C.float16
+short: _C.dtype = _C.int16
+int: _C.dtype = _C.int32
+long: _C.dtype = _C.int64
+cfloat: _C.dtype = _C.complex64
+cdouble: _C.dtype = _C.complex128
 
 inf = _sys.float_info.max * 2
 nan = inf - inf

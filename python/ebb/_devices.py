@@ -14,6 +14,7 @@ import atexit
 import os
 import sys
 from _thread import _local
+from typing import Any
 
 from ebb import _C
 
@@ -50,8 +51,8 @@ class Stream:
     __slots__ = ("device", "id")
 
     def __init__(self, device: _C.device | str):
-        self.device = _C.device(device)
-        self.id = _C._new_stream(self.device)
+        self.device: _C.device = _C.device(device)
+        self.id: Any = _C._new_stream(self.device)
 
     @classmethod
     def _of(cls, device: _C.device, number: int) -> Stream:
@@ -106,7 +107,7 @@ class Event:
     __slots__ = ("_native", "device")
 
     def __init__(self, device: _C.device | str):
-        self.device = _C.device(device)
+        self.device: _C.device = _C.device(device)
         self._native = _C._new_event(self.device)
 
     def record(self, stream: Stream | None = None) -> None:

@@ -324,14 +324,14 @@ def _new_type(dense: _legacy.LegacyType) -> _SparseType:
     return _SparseType(name, (), {"dtype": dense.dtype, "__doc__": doc, "__module__": "ebb.sparse"})
 
 
-FloatTensor = _new_type(_legacy.FloatTensor)
-DoubleTensor = _new_type(_legacy.DoubleTensor)
-HalfTensor = _new_type(_legacy.HalfTensor)
-BFloat16Tensor = _new_type(_legacy.BFloat16Tensor)
-ByteTensor = _new_type(_legacy.ByteTensor)
-CharTensor = _new_type(_legacy.CharTensor)
-ShortTensor = _new_type(_legacy.ShortTensor)
-IntTensor = _new_type(_legacy.IntTensor)
-LongTensor = _new_type(_legacy.LongTensor)
+FloatTensor: _SparseType = _new_type(_legacy.FloatTensor)
+DoubleTensor: _SparseType = _new_type(_legacy.DoubleTensor)
+HalfTensor: _SparseType = _new_type(_legacy.HalfTensor)
+BFloat16Tensor: _SparseType = _new_type(_legacy.BFloat16Tensor)
+ByteTensor: _SparseType = _new_type(_legacy.ByteTensor)
+CharTensor: _SparseType = _new_type(_legacy.CharTensor)
+ShortTensor: _SparseType = _new_type(_legacy.ShortTensor)
+IntTensor: _SparseType = _new_type(_legacy.IntTensor)
+LongTensor: _SparseType = _new_type(_legacy.LongTensor)
 
 _naming.name_module(__name__)

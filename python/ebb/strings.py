@@ -50,7 +50,7 @@ class StringTensor:
     is_dense = is_sparse = is_sparse_csr = is_selected_rows = False
 
     dtype = "string"
-    layout = ebb.strided
+    layout: Any = ebb.strided
     requires_grad = False
 
     def __init__(self, data: Any):

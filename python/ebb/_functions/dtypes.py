@@ -93,11 +93,12 @@ class finfo:  # noqa: N801
             raise _C.DTypeError(f"finfo: needs a floating or complex dtype, got {dtype.name}")
         self.bits, smallest, largest, step = _FLOATS[name]
         self.dtype = name  # of a complex dtype, that of its parts
-        self.eps = 2.0**step
-        self.tiny = self.smallest_normal = 2.0**smallest
-        self.max = 2.0**largest * (2.0 - self.eps)
-        self.min = -self.max
-        self.resolution = 10.0 ** -len(str(int(1 / self.eps))[1:])
+        self.eps: float = 2.0**step
+        self.smallest_normal: float = 2.0**smallest
+        self.tiny: float = self.smallest_normal
+        self.max: float = 2.0**largest * (2.0 - self.eps)
+        self.min: float = -self.max
+        self.resolution: float = 10.0 ** -len(str(int(1 / self.eps))[1:])
 
     def __repr__(self) -> str:
         return f"finfo(dtype={self.dtype}, eps={self.eps}, max={self.max}, tiny={self.tiny})"
@@ -114,9 +115,9 @@ class iinfo:  # noqa: N801
     def __init__(self, dtype: Any) -> None:
         if dtype.is_floating_point or dtype.is_complex or dtype.name == "bool":
             raise _C.DTypeError(f"iinfo: needs an integer dtype, got {dtype.name}")
-        self.bits = dtype.itemsize * 8
-        self.dtype = dtype.name
-        self.max = 2 ** (self.bits - dtype.is_signed) - 1
+        self.bits: Any = dtype.itemsize * 8
+        self.dtype: Any = dtype.name
+        self.max: Any = 2 ** (self.bits - dtype.is_signed) - 1
         self.min = -self.max - 1 if dtype.is_signed else 0
 
     def __repr__(self) -> str:

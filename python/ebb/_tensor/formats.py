@@ -27,10 +27,10 @@ class memory_format(str):  # noqa: N801
 
 
 _NAMES = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
-contiguous_format = memory_format("contiguous_format")
-preserve_format = memory_format("preserve_format")
-channels_last = memory_format("channels_last")
-channels_last_3d = memory_format("channels_last_3d")
+contiguous_format: memory_format = memory_format("contiguous_format")
+preserve_format: memory_format = memory_format("preserve_format")
+channels_last: memory_format = memory_format("channels_last")
+channels_last_3d: memory_format = memory_format("channels_last_3d")
 
 
 def check_leaf_options(function, layout, pin_memory):

@@ -152,16 +152,16 @@ def _new_type(name: str, dtype: _C.dtype) -> LegacyType:
     return LegacyType(name, (), {"dtype": dtype, "__doc__": doc, "__module__": "ebb"})
 
 
-FloatTensor = _new_type("FloatTensor", _C.float32)
-DoubleTensor = _new_type("DoubleTensor", _C.float64)
-HalfTensor = _new_type("HalfTensor", _C.float16)
-BFloat16Tensor = _new_type("BFloat16Tensor", _C.bfloat16)
-ByteTensor = _new_type("ByteTensor", _C.uint8)
-CharTensor = _new_type("CharTensor", _C.int8)
-ShortTensor = _new_type("ShortTensor", _C.int16)
-IntTensor = _new_type("IntTensor", _C.int32)
-LongTensor = _new_type("LongTensor", _C.int64)
-BoolTensor = _new_type("BoolTensor", _C.bool)
+FloatTensor: LegacyType = _new_type("FloatTensor", _C.float32)
+DoubleTensor: LegacyType = _new_type("DoubleTensor", _C.float64)
+HalfTensor: LegacyType = _new_type("HalfTensor", _C.float16)
+BFloat16Tensor: LegacyType = _new_type("BFloat16Tensor", _C.bfloat16)
+ByteTensor: LegacyType = _new_type("ByteTensor", _C.uint8)
+CharTensor: LegacyType = _new_type("CharTensor", _C.int8)
+ShortTensor: LegacyType = _new_type("ShortTensor", _C.int16)
+IntTensor: LegacyType = _new_type("IntTensor", _C.int32)
+LongTensor: LegacyType = _new_type("LongTensor", _C.int64)
+BoolTensor: LegacyType = _new_type("BoolTensor", _C.bool)
 
 
 def dtype_of(kind: Any) -> _C.dtype | None:
@@ -203,7 +203,7 @@ class UntypedStorage:
 
     def __init__(self, tensor: Tensor):
         self._tensor = tensor.detach()
-        self.device = tensor.device
+        self.device: _C.device = tensor.device
 
     def nbytes(self) -> int:
         """Return how many bytes the memory has, whatever part of it the tensor shows."""
@@ -231,7 +231,7 @@ class TypedStorage(UntypedStorage):
 
     def __init__(self, tensor: Tensor):
         super().__init__(tensor)
-        self.dtype = tensor.dtype
+        self.dtype: _C.dtype = tensor.dtype
 
     def size(self) -> int:
         """Return how many elements there are."""
@@ -273,9 +273,9 @@ def _sizes_of_compilers(name: str, plain: str) -> type:
     return type(name, (), {"__doc__": doc, "__module__": "ebb"})
 
 
-SymInt = _sizes_of_compilers("SymInt", "size")
-SymFloat = _sizes_of_compilers("SymFloat", "float")
-SymBool = _sizes_of_compilers("SymBool", "bool")
+SymInt: type = _sizes_of_compilers("SymInt", "size")
+SymFloat: type = _sizes_of_compilers("SymFloat", "float")
+SymBool: type = _sizes_of_compilers("SymBool", "bool")
 
 
 def _type(self, dtype=None, non_blocking=False, *, memory_format=None):

@@ -30,9 +30,9 @@ class layout(str):  # noqa: N801
         return f"ebb.{self}"
 
 
-strided = layout("strided")
-sparse_coo = layout("sparse_coo")
-sparse_csr = layout("sparse_csr")
+strided: layout = layout("strided")
+sparse_coo: layout = layout("sparse_coo")
+sparse_csr: layout = layout("sparse_csr")
 _LAYOUTS = {name: layout(name) for name in ("selected_rows", "opaque")}
 _LAYOUTS |= {str(one): one for one in (strided, sparse_coo, sparse_csr)}
 

@@ -21,12 +21,23 @@ from ebb.array_api._shapes import *  # noqa: F403
 
 __array_api_version__ = "2024.12"
 
-bool = _C.bool
-int8, int16, int32, int64 = _C.int8, _C.int16, _C.int32, _C.int64
-uint8, uint16, uint32, uint64 = _C.uint8, _C.uint16, _C.uint32, _C.uint64
-float32, float64, complex64, complex128 = _C.float32, _C.float64, _C.complex64, _C.complex128
-e, pi = 2.718281828459045, 3.141592653589793
-inf, nan = float("inf"), float("nan")
+bool: _C.dtype = _C.bool
+int8: _C.dtype = _C.int8
+int16: _C.dtype = _C.int16
+int32: _C.dtype = _C.int32
+int64: _C.dtype = _C.int64
+uint8: _C.dtype = _C.uint8
+uint16: _C.dtype = _C.uint16
+uint32: _C.dtype = _C.uint32
+uint64: _C.dtype = _C.uint64
+float32: _C.dtype = _C.float32
+float64: _C.dtype = _C.float64
+complex64: _C.dtype = _C.complex64
+complex128: _C.dtype = _C.complex128
+e: float = 2.718281828459045
+pi: float = 3.141592653589793
+inf: float = float("inf")
+nan: float = float("nan")
 newaxis = None
 
 

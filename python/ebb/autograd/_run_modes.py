@@ -44,7 +44,7 @@ class set_multithreading_enabled:  # noqa: N801 -- used like a function
     """
 
     def __init__(self, mode: bool) -> None:
-        self.mode = bool(mode)
+        self.mode: bool = bool(mode)
         self._before = _C._set_parallel_backward(self.mode)
 
     def __enter__(self) -> None:

@@ -30,7 +30,7 @@ class profile(recording.profile):  # noqa: N801 -- the field's name for it
 
     def __init__(self, enabled: bool = True, **options: object) -> None:
         super().__init__(**options)  # type: ignore[arg-type]
-        self.enabled = bool(enabled)
+        self.enabled: bool = bool(enabled)
 
     def __enter__(self) -> profile:
         if self.enabled:

@@ -18,7 +18,7 @@ from ebb import _C, _devices
 from ebb._base import naming as _naming
 from ebb._base.lazy import LazyPackage
 from ebb._devices import Event, Stream, cuda_device
-from ebb._tensor.legacy import cuda_types
+from ebb._tensor.legacy import CudaType, cuda_types
 from ebb.cuda import amp
 from ebb.errors import OutOfMemoryError
 
@@ -69,18 +69,18 @@ __all__ = [
 ]
 
 Device = _C.device | str | int | None
-nvtx = LazyPackage("ebb.cuda.nvtx")
+nvtx: LazyPackage = LazyPackage("ebb.cuda.nvtx")
 _types = cuda_types()
-BFloat16Tensor = _types["BFloat16Tensor"]
-BoolTensor = _types["BoolTensor"]
-ByteTensor = _types["ByteTensor"]
-CharTensor = _types["CharTensor"]
-DoubleTensor = _types["DoubleTensor"]
-FloatTensor = _types["FloatTensor"]
-HalfTensor = _types["HalfTensor"]
-IntTensor = _types["IntTensor"]
-LongTensor = _types["LongTensor"]
-ShortTensor = _types["ShortTensor"]
+BFloat16Tensor: CudaType = _types["BFloat16Tensor"]
+BoolTensor: CudaType = _types["BoolTensor"]
+ByteTensor: CudaType = _types["ByteTensor"]
+CharTensor: CudaType = _types["CharTensor"]
+DoubleTensor: CudaType = _types["DoubleTensor"]
+FloatTensor: CudaType = _types["FloatTensor"]
+HalfTensor: CudaType = _types["HalfTensor"]
+IntTensor: CudaType = _types["IntTensor"]
+LongTensor: CudaType = _types["LongTensor"]
+ShortTensor: CudaType = _types["ShortTensor"]
 
 
 def device_count() -> int:

@@ -173,7 +173,7 @@ class Explanations(Mapping[str, Summary]):
     ) -> None:
         self._rows = {row.name: row for row in rows}
         #: of a module: what leaves are called that get a gradient and are none of its parameters
-        self.other_leaves = [_leaf_text(leaf) for leaf in other_leaves]
+        self.other_leaves: list[str] = [_leaf_text(leaf) for leaf in other_leaves]
         self._has_lost_layers = any(isinstance(leaf, Parameter) for leaf in other_leaves)
         self._is_traced = is_traced
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ebb import _C
 
@@ -50,9 +50,11 @@ class Layout:
             users if is_flipped else makers,
             makers if is_flipped else users,
         )
-        self.x, self.y = self._columns["x"], self._columns["y"]
-        self.w, self.h = self._columns["w"], self._columns["h"]
-        self.lines = self._lines()
+        self.x: Any = self._columns["x"]
+        self.y: Any = self._columns["y"]
+        self.w: Any = self._columns["w"]
+        self.h: Any = self._columns["h"]
+        self.lines: list[Line] = self._lines()
 
     def _ranks(self, is_flipped: bool) -> list[int]:
         """The order from top to bottom, as on the page: leaves first; a frame as its first op."""

@@ -131,8 +131,8 @@ class GraphNode:
     __slots__ = ("graph", "index")
 
     def __init__(self, graph: Snapshot, index: int):
-        self.graph = graph
-        self.index = index
+        self.graph: Snapshot = graph
+        self.index: int = index
 
     @property
     def name(self) -> str:

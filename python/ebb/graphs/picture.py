@@ -50,8 +50,8 @@ class Picture:
     def __init__(self, graph: Snapshot, options: Options):
         self.graph = graph
         self.options = options
-        self.repeats = Repeats(graph, options.fold)
-        self.boxes = [Box("frame", [], -1)]
+        self.repeats: Repeats = Repeats(graph, options.fold)
+        self.boxes: list[Box] = [Box("frame", [], -1)]
         self.edges: dict[tuple[int, int], str] = {}  # to "flow", "view" or "saved"
         self.box_of: dict[int, int] = {}  # by node that is drawn
         self._saved: list[tuple[int, int]] = []  # boxes of saved tensors, with their ops

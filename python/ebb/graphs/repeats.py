@@ -27,8 +27,8 @@ class Repeats:
 
     def __init__(self, graph: Snapshot, folds: bool):
         self.graph = graph
-        self.home = _homes(graph)
-        self.drawn = list(range(len(graph)))
+        self.home: list[int] = _homes(graph)
+        self.drawn: list[int] = list(range(len(graph)))
         self.runs: dict[int, list[int]] = {}  # by first module: all that are drawn as this one
         self._loop: dict[int, tuple[int, int]] = {}  # where the loop of a node begins; its step
         self._copies: list[tuple[Any, ...]] = [()] * len(graph.modules)
@@ -37,7 +37,7 @@ class Repeats:
             self._fold_modules()
             self._fold_loops()
             self._fold_leaves()
-        self.count = Counter(self.drawn)
+        self.count: Counter[int] = Counter(self.drawn)
 
     def carries(self, one: int, other: int) -> bool:
         """Whether an edge between these leads from one repetition to another."""

@@ -27,7 +27,7 @@ class Maker:
 
     def __init__(self, name: str, make: Any, *, is_trusted: bool = False):
         self.is_trusted = is_trusted
-        self.is_kept = is_trusted or isinstance(make, type)
+        self.is_kept: bool = is_trusted or isinstance(make, type)
         self.name = name
         self.make = make  # if it is not callable, the value that the name stands for
 

@@ -94,9 +94,12 @@ class PrecisionReport:
     def __init__(
         self, rows: list[PrecisionRow], narrow: str, wide: str, tolerance: float, unmatched: int
     ) -> None:
-        self.rows, self.narrow, self.wide = rows, narrow, wide
-        self.tolerance, self.unmatched = tolerance, unmatched
-        self.first = next((row for row in rows if self.is_to_blame(row)), None)
+        self.rows: list[PrecisionRow] = rows
+        self.narrow: str = narrow
+        self.wide: str = wide
+        self.tolerance: float = tolerance
+        self.unmatched: int = unmatched
+        self.first: PrecisionRow | None = next((row for row in rows if self.is_to_blame(row)), None)
 
     def is_to_blame(self, row: PrecisionRow) -> bool:
         """Whether a row drifted beyond what the narrow dtype explains."""

@@ -33,7 +33,7 @@ class KeptState:
     def __init__(self, others: Iterable[Any]) -> None:
         self._kept: dict[int, _Kept] = {}
         self._modules: set[int] = set()
-        self.is_busy = False  # with copies of its own
+        self.is_busy: bool = False  # with copies of its own
         self.names: dict[int, str] = {}  # of parameters, by the id of their object
         self._others: list[tuple[Any, Any]] = []
         for one in others:

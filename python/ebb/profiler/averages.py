@@ -32,15 +32,20 @@ class FunctionEvent:
         (2, True)
     """
 
-    self_device_time_total = device_time_total = device_time = 0.0
-    self_cuda_time_total = cuda_time_total = cuda_time = 0.0
+    self_device_time_total: float = 0.0
+    device_time_total: float = 0.0
+    device_time: float = 0.0
+    self_cuda_time_total: float = 0.0
+    cuda_time_total: float = 0.0
+    cuda_time: float = 0.0
     self_device_memory_usage = device_memory_usage = 0
 
     def __init__(self, key: str, input_shapes: tuple[str, ...] = ()):
         self.key = key
         self.input_shapes = input_shapes
         self.count = 0
-        self.cpu_time_total = self.self_cpu_time_total = 0.0
+        self.cpu_time_total: float = 0.0
+        self.self_cpu_time_total: float = 0.0
         self.cpu_memory_usage = self.self_cpu_memory_usage = 0
 
     @property

@@ -100,7 +100,7 @@ class record_function(ContextDecorator):  # noqa: N801 -- the field's name for i
     """
 
     def __init__(self, name: str) -> None:
-        self.name = str(name)
+        self.name: str = str(name)
 
     def __enter__(self) -> record_function:
         _C._open_range(self.name)

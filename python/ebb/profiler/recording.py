@@ -86,7 +86,7 @@ class profile:  # noqa: N801 -- the field's name for it
         if unknown:
             raise DTypeError(f"profile: has no option {unknown[0]!r}")
         check_callable(*(one for one in (schedule, on_trace_ready) if one is not None))
-        self.step_num = 0
+        self.step_num: int = 0
         self._schedule = schedule
         self._on_trace_ready = on_trace_ready
         self._profile_memory = bool(profile_memory)
@@ -112,7 +112,7 @@ class profile:  # noqa: N801 -- the field's name for it
 
     def start(self) -> None:
         """Begin, as a ``with`` block does."""
-        self.step_num = 0
+        self.step_num: int = 0
         self._begin_step(self._action(0))
 
     def stop(self) -> None:

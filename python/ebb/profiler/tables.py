@@ -21,9 +21,13 @@ class Row:
     """A row of the table."""
 
     def __init__(self) -> None:
-        self.own = self.whole = 0.0
-        self.calls = self.bytes = 0
-        self.allocations = self.allocated = self.peak = 0
+        self.own: float = 0.0
+        self.whole: float = 0.0
+        self.calls: int = 0
+        self.bytes: int = 0
+        self.allocations: int = 0
+        self.allocated: int = 0
+        self.peak: int = 0
 
     def add(self, one: Range, own: float, count: int, size: int) -> None:
         """Add a range, with its own time, blocks and bytes."""

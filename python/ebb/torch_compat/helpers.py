@@ -33,7 +33,10 @@ def ntuple(count: int) -> Callable[[Any], tuple[Any, ...]]:
     return made
 
 
-single, pair, triple, quadruple = ntuple(1), ntuple(2), ntuple(3), ntuple(4)
+single: Callable[[Any], tuple[Any, ...]] = ntuple(1)
+pair: Callable[[Any], tuple[Any, ...]] = ntuple(2)
+triple: Callable[[Any], tuple[Any, ...]] = ntuple(3)
+quadruple: Callable[[Any], tuple[Any, ...]] = ntuple(4)
 
 
 def reverse_repeat_tuple(values: Sequence[Any], count: int) -> tuple[Any, ...]:
@@ -137,7 +140,7 @@ class RequiredParameter:
         return "<required parameter>"
 
 
-required = RequiredParameter()
+required: RequiredParameter = RequiredParameter()
 
 
 def addindent(text: str, spaces: int) -> str:

@@ -37,7 +37,7 @@ class TreeSpec:
         return self.type is None
 
 
-LeafSpec = TreeSpec(None, None)
+LeafSpec: TreeSpec = TreeSpec(None, None)
 
 
 def _of_dict(value: Any) -> tuple[list[Any], Any]:

@@ -56,7 +56,7 @@ class NotServedError(Exception):
     def __init__(self, wanted: str, known: tuple[str, ...] = ()):
         super().__init__(wanted)
         self.wanted = wanted
-        self.place = _users_line()
+        self.place: tuple[str, int] = _users_line()
         self._known = known
 
     def __str__(self) -> str:

@@ -31,7 +31,7 @@ class JsonLines:
     def __init__(self, log_dir: str, suffix: str = ""):
         os.makedirs(log_dir, exist_ok=True)
         name = f"events.{time.time():.6f}.{socket.gethostname()}.{os.getpid()}{suffix}.jsonl"
-        self.path = os.path.join(log_dir, name)
+        self.path: str = os.path.join(log_dir, name)
         self._file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 -- closed by close()
 
     def write(self, event: Event) -> None:

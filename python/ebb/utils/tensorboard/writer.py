@@ -53,7 +53,7 @@ class SummaryWriter:
         if not log_dir:
             now = datetime.datetime.now().strftime("%b%d_%H-%M-%S")
             log_dir = os.path.join("runs", f"{now}_{socket.gethostname()}{comment}")
-        self.log_dir = os.fspath(log_dir)
+        self.log_dir: str = os.fspath(log_dir)
         self._options = (max_queue, flush_secs, filename_suffix)
         self._sinks: dict[str, Any] = {}
         self._sink(self.log_dir)
