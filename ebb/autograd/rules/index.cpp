@@ -50,12 +50,16 @@ Tensor kept_where(const Tensor& grad, const Tensor& stays) {
 
 Tensor widened(const Tensor& used, IntSpan src_shape) {
   if (equal(used.sizes(), src_shape)) return used;
-  Shape start(src_shape);
+  // A 0-d tensor counts as one of shape [1], on either side.
+  const Tensor part = used.ndim() == 0 ? reshape(used, Shape{1}) : used;
+  const Shape whole = src_shape.empty() ? Shape{1} : Shape(src_shape);
+  Shape start(whole);
   std::fill(start.begin(), start.end(), 0);
-  Shape step(src_shape);
+  Shape step(whole);
   std::fill(step.begin(), step.end(), 1);
-  if (used.ndim() != step.ndim()) return reshape(used, src_shape);  // 0-d and [1]
-  return index_box_backward(used, src_shape, start, step, used.sizes());
+  const bool is_whole = equal(part.sizes(), whole);
+  const Tensor grad = is_whole ? part : index_box_backward(part, whole, start, step, part.sizes());
+  return src_shape.empty() ? reshape(grad, src_shape) : grad;
 }
 
 Tensor scatter_add_grad_src(const Tensor& grad, int64_t dim, const Tensor& index,

@@ -7,6 +7,7 @@
 #include "ebb/autograd/ops/gather.h"
 #include "ebb/autograd/ops/logical_and.h"
 #include "ebb/autograd/ops/narrow.h"
+#include "ebb/autograd/ops/reshape.h"
 #include "ebb/autograd/ops/scatter_add.h"
 #include "ebb/autograd/ops/scatter_prod.h"
 #include "ebb/autograd/ops/where.h"
@@ -16,13 +17,15 @@
 namespace ebb::autograd::rules {
 namespace {
 
-/// What the index covers of src.
+/// What the index covers of src, in the shape of the index: a 0-d tensor counts as one of shape
+/// [1].
 Tensor covered(const Tensor& src, const Tensor& index) {
-  Tensor part = src;
-  for (int dim = 0; dim < index.ndim() && dim < src.ndim(); ++dim) {
-    if (part.size(dim) != index.size(dim)) part = narrow(part, dim, 0, index.size(dim));
+  Tensor part = src.ndim() == 0 && index.ndim() > 0 ? reshape(src, Shape{1}) : src;
+  for (int dim = 0; dim < part.ndim(); ++dim) {
+    const int64_t size = index.ndim() == 0 ? 1 : index.size(dim);
+    if (part.size(dim) != size) part = narrow(part, dim, 0, size);
   }
-  return part;
+  return index.ndim() == 0 && part.ndim() > 0 ? reshape(part, Shape()) : part;
 }
 
 /// The product of all others that go where each element of `part`, what the index covers, goes.
