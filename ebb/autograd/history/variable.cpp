@@ -288,4 +288,25 @@ void set_data(const Tensor& tensor, const Tensor& data) {
   if (AutogradMeta* const meta = autograd::meta_of(tensor); meta != nullptr) meta->drop_twin();
 }
 
+Tensor with_data(const Tensor& tensor, const Tensor& data) {
+  autograd::settle(tensor);
+  Tensor next = detached(tensor);
+  TensorImpl& before = *tensor.impl();
+  TensorImpl& now = *next.impl();
+  constexpr uint8_t kTaken = gate::kRequiresGrad | gate::kTangent;
+  now.flags |= before.flags & kTaken;
+  now.output_index = before.output_index;
+  if (before.producer != nullptr) before.producer->retain();
+  now.producer = before.producer;
+  std::swap(now.meta, before.meta);
+  try {
+    set_data(next, data);
+  } catch (...) {
+    std::swap(now.meta, before.meta);
+    throw;
+  }
+  before.flags &= static_cast<uint8_t>(~gate::kTangent);
+  return next;
+}
+
 }  // namespace ebb

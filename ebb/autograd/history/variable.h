@@ -38,6 +38,10 @@ EBB_API void cut_history(const Tensor& tensor);
 /// it. Throws ShapeError for another shape of what has history or hooks, DTypeError and ValueError
 /// for a dtype or device that a gradient or history does not fit.
 EBB_API void set_data(const Tensor& tensor, const Tensor& data);
+/// The same for a tensor that is no leaf of a gradient and that nodes saved as it is: returns what
+/// is to take its place, with its history, its name and the gradient that it keeps. The nodes keep
+/// `tensor`, which is left with its memory and its history.
+EBB_API Tensor with_data(const Tensor& tensor, const Tensor& data);
 
 namespace autograd {
 

@@ -178,11 +178,12 @@ int set_gradient_dtype(PyObject* self, PyObject* value, void*) {
   });
 }
 
-/// Whether a node saved the tensor as it is, and so would see its new data.
+/// Whether a node saved the tensor as it is, and so would see its new data. (A leaf of a gradient,
+/// which others hold too, such as optimizers, is saved as a twin.)
 bool may_be_saved(const Tensor& tensor) {
   const TensorImpl& impl = *tensor.impl();
-  return impl.saved_as_it_is != 0 && !impl.refs.is_unique() && impl.producer == nullptr &&
-         impl.meta == nullptr && impl.base() == nullptr;
+  return impl.saved_as_it_is != 0 && !impl.refs.is_unique() &&
+         (impl.flags & TensorImpl::kLeaf) == 0 && impl.base() == nullptr;
 }
 
 /// The object holds another tensor from now on; nodes keep the one that they saved.
@@ -201,9 +202,7 @@ int set_data_of(PyObject* self, PyObject* value, void*) {
     const Tensor& tensor = tensor_of(self);
     const Tensor& data = tensor_of(value);
     if (!may_be_saved(tensor)) return set_data(tensor, data);
-    Tensor other = detached(tensor);  // set_data() says what it may be given
-    set_data(other, data);
-    exchange_tensor(self, std::move(other));
+    exchange_tensor(self, with_data(tensor, data));
   });
 }
 

@@ -61,6 +61,51 @@ def test_what_was_saved_of_a_plain_tensor_stays(shape):
     assert x.grad.tolist() == [7.0, 7.0]
 
 
+@pytest.mark.parametrize("prepare", [lambda y: None, lambda y: y.retain_grad()], ids=["", "kept"])
+@pytest.mark.parametrize("op", [lambda y, w: y * w, lambda y, w: w.exp() * y, lambda y, w: y @ w])
+def test_what_was_saved_of_a_result_stays(op, prepare):
+    wanted, found = [], []
+    for takes_data, grads in [(False, wanted), (True, found)]:
+        x, w = ebb.tensor([0.5, 2.0], requires_grad=True), leaf(2)
+        y = x.exp()
+        z = op(y, w).sum()
+        prepare(y)  # after z has saved y
+        if takes_data:
+            y.data = ebb.tensor([7.0, 9.0])
+            assert y.tolist() == [7.0, 9.0] and y.grad_fn is not None
+        z.backward()
+        grads += [x.grad.tolist(), w.grad.tolist(), y.grad.tolist() if y.retains_grad else None]
+    assert found == wanted
+
+
+def test_a_result_with_other_data_goes_on_from_its_history():
+    x, w = ebb.tensor([0.5, 2.0], requires_grad=True), leaf(2)
+    y = x.exp()
+    before = (y * w).sum()
+    y.name, y.note, same = "result", "kept", y
+    y.register_hook(lambda grad: grad * 3)
+    y.data = ebb.tensor([7.0, 9.0])
+    assert same is y and (y.name, y.note) == ("result", "kept") and y.requires_grad
+    after = (y * w).sum()
+    (of_w,) = ebb.autograd.grad(after, w, retain_graph=True)
+    assert of_w.tolist() == [7.0, 9.0]
+    of_x, of_w = ebb.autograd.grad(before + after, (x, w))
+    exp = x.exp().detach()
+    np.testing.assert_allclose(of_x, 6 * exp)
+    np.testing.assert_allclose(of_w, exp + ebb.tensor([7.0, 9.0]))
+
+
+def test_refused_data_leave_a_saved_result_as_it_was():
+    x, w = ebb.tensor([0.5, 2.0], requires_grad=True), leaf(2)
+    y = x.exp()
+    z = (y * w).sum()
+    y.retain_grad()
+    with pytest.raises(ValueError, match="hint: what has history keeps its shape"):
+        y.data = ebb.ones(3)
+    z.backward()
+    assert y.grad.tolist() == [1.0, 1.0]
+
+
 def test_an_object_with_attributes_stays_the_same_object():
     x, factor = leaf(2), ebb.full((2,), 7.0)
     factor.note = "kept"
