@@ -72,6 +72,41 @@ TEST(Gemm, TakesEveryWayToStoreASmallMatrix) {
   }
 }
 
+/// Small integers, of which sums are exact: the product by definition, and by gemm(), of A stored
+/// by columns.
+template <typename T>
+void check_turned(DType dtype, int64_t m, int64_t n, int64_t k, bool accumulate) {
+  const int64_t ldc = n + 3;
+  std::vector<T> a(static_cast<size_t>(m * k)), b(static_cast<size_t>(k * n));
+  for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<T>(i % 7) - 3;
+  for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<T>(i % 5) - 2;
+  std::vector<T> out(static_cast<size_t>(m * ldc), 5);
+  gemm(dtype, {m, n, k, {a.data(), 1, m}, {b.data(), n, 1}, out.data(), ldc, accumulate});
+  for (int64_t i = 0; i < m * ldc; ++i) {
+    const int64_t row = i / ldc, column = i % ldc;
+    T want = accumulate || column >= n ? 5 : 0;
+    for (int64_t p = 0; p < k && column < n; ++p) {
+      want += a[static_cast<size_t>(p * m + row)] * b[static_cast<size_t>(p * n + column)];
+    }
+    ASSERT_EQ(out[static_cast<size_t>(i)], want) << m << " " << n << " " << k << " at " << i;
+  }
+}
+
+TEST(Gemm, TurnsProductsWithFewColumnsRound) {
+  for (const int64_t n : {1, 2, 7, 16, 17}) {
+    for (const bool accumulate : {false, true}) {
+      for (const int64_t k : {127, 128}) {
+        for (const int64_t m : {63, 64, 71}) {
+          check_turned<float>(DType::float32, m, n, k, accumulate);
+        }
+      }
+      check_turned<double>(DType::float64, 255, n, 1024, accumulate);
+      check_turned<double>(DType::float64, 259, n, 1023, accumulate);
+      check_turned<double>(DType::float64, 259, n, 1025, accumulate);
+    }
+  }
+}
+
 TEST(Gemm, WhatTheLibrariesWouldRefuseIsAnErrorAndPrintsNothing) {
   std::vector<double> memory(64, 1);
   const MatrixRef good{memory.data(), 4, 1};

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "ebb/core/base/error.h"
+#include "ebb/core/runtime/allocator.h"
 
 namespace ebb::kernels::cpu {
 namespace {
@@ -23,6 +24,39 @@ bool is_for_onednn(const Gemm& g) {
   const bool is_dot_product = g.b.column_stride != 1 && g.m < kDotProductSide &&
                               g.n < kDotProductSide && g.k >= 4 * std::max(g.m, g.n);
   return work >= kOneDnnWork && !is_dot_product;
+}
+
+// With A stored by columns and few columns of B the libraries reorder all of A for little work.
+// Turned round, C^T = B^T A^T reads A as it lies: docs/gemm.md has what that saves.
+constexpr int64_t kNarrowSide = 16;
+
+bool is_narrow(const Gemm& g) {
+  const bool is_turned = g.a.row_stride == 1 && g.a.column_stride != 1 && g.b.column_stride == 1;
+  return is_turned && g.n > 1 && g.n <= kNarrowSide;
+}
+bool is_narrow_float32(const Gemm& g) { return is_narrow(g) && g.m >= 64 && g.k >= 128; }
+bool is_narrow_float64(const Gemm& g) { return is_narrow(g) && g.m >= 256 && g.k >= 1024; }
+
+/// Writes or adds the transpose of `turned` (n x m) to C.
+template <typename T>
+void write_turned(const T* turned, const Gemm& g) {
+  T* const c = static_cast<T*>(g.c);
+  for (int64_t i = 0; i < g.m; ++i) {
+    T* const row = c + i * g.ldc;
+    for (int64_t j = 0; j < g.n; ++j) {
+      const T value = turned[j * g.m + i];
+      row[j] = g.accumulate ? row[j] + value : value;
+    }
+  }
+}
+
+template <typename T, typename Engine>
+void turned_gemm(const Gemm& g, Engine&& engine) {
+  const Scratch scratch(static_cast<size_t>(g.n * g.m) * sizeof(T));
+  const MatrixRef a{g.b.data, g.b.column_stride, g.b.row_stride};
+  const MatrixRef b{g.a.data, g.a.column_stride, g.a.row_stride};
+  engine(Gemm{g.n, g.m, g.k, a, b, scratch.as<T>(), g.m, false});
+  write_turned(scratch.as<T>(), g);
 }
 
 template <typename T>
@@ -61,7 +95,14 @@ StoredOperands stored_operands(const Gemm& g) {
 }
 
 void gemm(DType dtype, const Gemm& g) {
-  if (dtype == DType::float32 && is_for_onednn(g)) return onednn_gemm(g);
+  if (dtype == DType::float32) {
+    if (is_narrow_float32(g)) return turned_gemm<float>(g, onednn_gemm);
+    if (is_for_onednn(g)) return onednn_gemm(g);
+  }
+  if (dtype == DType::float64 && is_narrow_float64(g)) {
+    return turned_gemm<double>(g,
+                               [](const Gemm& turned) { openblas_gemm(DType::float64, turned); });
+  }
   openblas_gemm(dtype, g);
 }
 
