@@ -60,6 +60,8 @@ class autocast:  # noqa: N801 -- used like a function
     ) -> None:
         if level not in _LEVELS:
             raise _C.ValueError(f"autocast: 'level' needs O0, O1, O2 or O3, got {level!r}")
+        if not isinstance(enabled, bool):
+            raise _C.DTypeError(f"autocast: 'enabled' needs a bool, got {type(enabled).__name__}")
         self.device: _C.device = _C.device(device_type)
         if not is_autocast_available(self.device):
             if enabled:
@@ -81,19 +83,24 @@ class autocast:  # noqa: N801 -- used like a function
         self._outer: dict[int, list[Any]] = {}  # what is around its blocks, by thread
 
     def __enter__(self) -> autocast:
-        keeps = _C.is_autocast_cache_enabled() if self.cache_enabled is None else self.cache_enabled
-        level = _LEVELS[self.level]
-        arguments = (self.device, self.fast_dtype, self.enabled, keeps, level, *self.lists)
-        outer = _C._enter_autocast(*arguments)
+        outer = _C._enter_autocast(
+            self.device,
+            self.fast_dtype,
+            self.enabled,
+            self.cache_enabled,
+            _LEVELS[self.level],
+            *self.lists,
+        )
         self._outer.setdefault(threading.get_ident(), []).append(outer)
         return self
 
     def __exit__(self, *_: object) -> None:
         thread = threading.get_ident()
-        if thread not in self._outer:
+        entered = self._outer.get(thread)
+        if entered is None:
             raise _C.ValueError("autocast: needs to be entered before it is left")
-        _C._leave_autocast(self._outer[thread].pop())
-        if not self._outer[thread]:
+        _C._leave_autocast(entered.pop())
+        if not entered:
             del self._outer[thread]
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
@@ -104,9 +111,13 @@ class autocast:  # noqa: N801 -- used like a function
 
 
 def _names(argument: str, names: Iterable[str] | None) -> tuple[str, ...]:
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names or ()):
+    if names is None:
+        return ()
+    is_list = isinstance(names, Iterable) and not isinstance(names, str)
+    found = tuple(names) if is_list else (None,)
+    if not all(isinstance(name, str) for name in found):
         raise _C.DTypeError(f"autocast: {argument!r} needs names of ops, got {names!r}")
-    return tuple(names or ())
+    return found
 
 
 def lists() -> dict[str, list[str]]:

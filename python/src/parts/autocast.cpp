@@ -24,6 +24,11 @@ Frame* frame_in(PyObject* capsule) {
   return static_cast<Frame*>(PyCapsule_GetPointer(capsule, kOuter));
 }
 
+bool to_bool(const char* op, PyObject* object) {
+  if (PyBool_Check(object)) return object == Py_True;
+  throw DTypeError(str(op, ": needs a bool, got ", type_name(object)));
+}
+
 std::vector<std::string> names_in(PyObject* object) {
   const Ref sequence(checked(PySequence_Tuple(object)));
   std::vector<std::string> names;
@@ -34,7 +39,7 @@ std::vector<std::string> names_in(PyObject* object) {
 }
 
 // (device, dtype, enabled, cache_enabled, level, custom_white_list, custom_black_list): the block
-// around it, which leave() takes.
+// around it, which leave() takes. cache_enabled may be None: as it is around the block.
 PyObject* enter(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&] {
     check_count(kOp, count, 7);
@@ -42,7 +47,7 @@ PyObject* enter(PyObject*, PyObject* const* args, Py_ssize_t count) {
         .device_type = to_device(args[0]).type,
         .dtype = to_dtype(args[1]).value(),
         .enabled = to_truth(args[2]),
-        .cache_enabled = to_truth(args[3]),
+        .cache_enabled = args[3] == Py_None ? is_autocast_cache_enabled() : to_truth(args[3]),
         .level = static_cast<AmpLevel>(to_number(kOp, "level", args[4])),
         .custom_white_list = names_in(args[5]),
         .custom_black_list = names_in(args[6]),
@@ -82,10 +87,7 @@ PyObject* keeps_casts(PyObject*, PyObject*) { return PyBool_FromLong(is_autocast
 
 PyObject* keep_casts(PyObject*, PyObject* enabled) {
   return guarded([&] {
-    if (!PyBool_Check(enabled)) {
-      throw DTypeError(str("set_autocast_cache_enabled: needs a bool, got ", type_name(enabled)));
-    }
-    set_autocast_cache_enabled(enabled == Py_True);
+    set_autocast_cache_enabled(to_bool("set_autocast_cache_enabled", enabled));
     return Py_NewRef(Py_None);
   });
 }
@@ -98,7 +100,7 @@ PyObject* drop_casts(PyObject*, PyObject*) {
 PyObject* set_enabled(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&] {
     check_count("set_autocast_enabled", count, 2);
-    set_autocast_enabled(to_device(args[0]).type, to_truth(args[1]));
+    set_autocast_enabled(to_device(args[0]).type, to_bool("set_autocast_enabled", args[1]));
     return Py_NewRef(Py_None);
   });
 }

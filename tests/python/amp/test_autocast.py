@@ -308,6 +308,8 @@ def test_custom_lists_move_ops_of_a_block():
         assert ebb.exp(x).dtype == BF16 and (x @ x).dtype == F32
     with ebb.autocast("cpu", custom_white_list=["add"]):
         assert (x + x).dtype == BF16 and (x * x).dtype == F32
+    with ebb.autocast("cpu", custom_white_list=iter(["add"])):
+        assert (x + x).dtype == BF16 and (x * x).dtype == F32
 
 
 @pytest.mark.parametrize(
@@ -318,6 +320,9 @@ def test_custom_lists_move_ops_of_a_block():
         ({"level": "O4"}, ebb.errors.ValueError, "'level' needs O0, O1, O2 or O3, got 'O4'"),
         ({"custom_white_list": ["matmull"]}, ebb.errors.ValueError, "got 'matmull'"),
         ({"custom_black_list": "exp"}, ebb.errors.DTypeError, "needs names of ops, got 'exp'"),
+        ({"custom_black_list": 5}, ebb.errors.DTypeError, "needs names of ops, got 5"),
+        ({"custom_white_list": ["exp", 5]}, ebb.errors.DTypeError, "needs names of ops, got .'exp"),
+        ({"enabled": 1}, ebb.errors.DTypeError, "autocast: 'enabled' needs a bool, got int"),
         (
             {"custom_white_list": ["exp"], "custom_black_list": ["exp"]},
             ebb.errors.ValueError,

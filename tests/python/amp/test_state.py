@@ -90,9 +90,12 @@ def test_cuda_has_a_dtype_of_its_own():
     [
         (lambda: ebb.set_autocast_dtype("cpu", ebb.float32), "set_autocast_dtype: needs bfloat16"),
         (lambda: ebb.set_autocast_dtype("cpu", "half"), "set_autocast_dtype: needs bfloat16"),
+        (lambda: ebb.set_autocast_enabled("cpu", 1), "set_autocast_enabled: needs a bool, got int"),
+        (lambda: ebb.set_autocast_cpu_enabled(None), "needs a bool, got NoneType"),
+        (lambda: ebb.set_autocast_cache_enabled(0), "set_autocast_cache_enabled: needs a bool"),
     ],
 )
-def test_a_dtype_that_is_no_half_type_is_refused(call, error):
+def test_what_is_no_half_type_or_no_bool_is_refused(call, error):
     with pytest.raises(TypeError, match=error):
         call()
 
