@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -63,7 +62,7 @@ class autocast:  # noqa: N801 -- used like a function
         if not isinstance(enabled, bool):
             raise _C.DTypeError(f"autocast: 'enabled' needs a bool, got {type(enabled).__name__}")
         self.device: _C.device = _C.device(device_type)
-        if not is_autocast_available(self.device):
+        if self.device.type != "cpu" and not is_autocast_available(self.device):
             if enabled:
                 warnings.warn(
                     f"autocast: no device {self.device.type!r} here, so nothing is cast",
@@ -80,28 +79,16 @@ class autocast:  # noqa: N801 -- used like a function
             _names("custom_white_list", custom_white_list),
             _names("custom_black_list", custom_black_list),
         )
-        self._outer: dict[int, list[Any]] = {}  # what is around its blocks, by thread
 
     def __enter__(self) -> autocast:
-        outer = _C._enter_autocast(
-            self.device,
-            self.fast_dtype,
-            self.enabled,
-            self.cache_enabled,
-            _LEVELS[self.level],
-            *self.lists,
+        level = _LEVELS[self.level]
+        _C._enter_autocast(
+            self, self.device, self.fast_dtype, self.enabled, self.cache_enabled, level, *self.lists
         )
-        self._outer.setdefault(threading.get_ident(), []).append(outer)
         return self
 
     def __exit__(self, *_: object) -> None:
-        thread = threading.get_ident()
-        entered = self._outer.get(thread)
-        if entered is None:
-            raise _C.ValueError("autocast: needs to be entered before it is left")
-        _C._leave_autocast(entered.pop())
-        if not entered:
-            del self._outer[thread]
+        _C._leave_autocast(self)
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """Return ``func`` so that it runs in such a block."""

@@ -17,7 +17,7 @@ def is_autocast_available(device_type: str | _C.device) -> bool:
         True
     """
     wanted = _C.device(device_type).type
-    return wanted == "cpu" or any(device.type == wanted for device in _C.devices())
+    return any(device.type == wanted for device in _C.devices())
 
 
 def is_autocast_enabled(device_type: str | _C.device = "cpu") -> bool:

@@ -2,6 +2,11 @@
 // users see is written in Python (ebb/amp/autocast.py).
 #include "python/src/parts/autocast.h"
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
+
 #include "ebb/autograd/history/casts/autocast.h"
 #include "ebb/autograd/history/casts/autocast_state.h"
 #include "python/src/base/errors.h"
@@ -13,16 +18,16 @@ namespace ebb::python {
 namespace {
 
 constexpr const char* kOp = "autocast";
-constexpr const char* kOuter = "ebb.autocast.outer";
 
-using Frame = autograd::AutocastFramePtr;
+/// A block that this thread has entered and not left.
+struct Entered {
+  const PyObject* block;  // which the caller holds; here it only tells blocks apart
+  autograd::AutocastFramePtr outer;
+};
+thread_local std::vector<Entered> entered;
 
 /// How many blocks are around this thread; those who write blocks of their own count them too.
 thread_local long nesting = 0;
-
-Frame* frame_in(PyObject* capsule) {
-  return static_cast<Frame*>(PyCapsule_GetPointer(capsule, kOuter));
-}
 
 bool to_bool(const char* op, PyObject* object) {
   if (PyBool_Check(object)) return object == Py_True;
@@ -38,41 +43,44 @@ std::vector<std::string> names_in(PyObject* object) {
   return names;
 }
 
-// (device, dtype, enabled, cache_enabled, level, custom_white_list, custom_black_list): the block
-// around it, which leave() takes. cache_enabled may be None: as it is around the block.
+// (block, device, dtype, enabled, cache_enabled, level, custom_white_list, custom_black_list):
+// cache_enabled may be None, then it is as it is around the block.
 PyObject* enter(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&] {
-    check_count(kOp, count, 7);
+    check_count(kOp, count, 8);
     const AutocastOptions options = {
-        .device_type = to_device(args[0]).type,
-        .dtype = to_dtype(args[1]).value(),
-        .enabled = to_truth(args[2]),
-        .cache_enabled = args[3] == Py_None ? is_autocast_cache_enabled() : to_truth(args[3]),
-        .level = static_cast<AmpLevel>(to_number(kOp, "level", args[4])),
-        .custom_white_list = names_in(args[5]),
-        .custom_black_list = names_in(args[6]),
+        .device_type = to_device(args[1]).type,
+        .dtype = to_dtype(args[2]).value(),
+        .enabled = to_truth(args[3]),
+        .cache_enabled = args[4] == Py_None ? is_autocast_cache_enabled() : to_truth(args[4]),
+        .level = static_cast<AmpLevel>(to_number(kOp, "level", args[5])),
+        .custom_white_list = names_in(args[6]),
+        .custom_black_list = names_in(args[7]),
     };
-    auto outer = std::make_unique<Frame>();
-    PyObject* const capsule =
-        checked(PyCapsule_New(outer.get(), kOuter, [](PyObject* self) { delete frame_in(self); }));
-    Frame* const kept = outer.release();
+    Entered& made = entered.emplace_back(Entered{args[0], nullptr});
     try {
-      *kept = autograd::enter_autocast(options);
-      ++nesting;
+      made.outer = autograd::enter_autocast(options);
     } catch (...) {
-      Py_DECREF(capsule);
+      entered.pop_back();
       throw;
     }
-    return capsule;
+    ++nesting;
+    return Py_NewRef(Py_None);
   });
 }
 
-PyObject* leave(PyObject*, PyObject* outer) {
+/// Leaves a block, most often the innermost; generators may leave them in another order.
+PyObject* leave(PyObject*, PyObject* block) {
   return guarded([&] {
-    Frame* const frame = frame_in(outer);
-    if (frame == nullptr) throw ErrorSet();
-    autograd::leave_autocast(std::move(*frame));
+    const auto found = std::find_if(entered.rbegin(), entered.rend(),
+                                    [block](const Entered& one) { return one.block == block; });
+    if (found == entered.rend()) {
+      throw ValueError("autocast: needs to be entered before it is left");
+    }
+    autograd::AutocastFramePtr outer = std::move(found->outer);
+    entered.erase(std::next(found).base());
     --nesting;
+    autograd::leave_autocast(std::move(outer));
     return Py_NewRef(Py_None);
   });
 }

@@ -1,5 +1,6 @@
 # tests/python/amp/test_autocast.py -- blocks of mixed precision: where they reach, and what they
 # keep.
+import copy
 import functools
 import threading
 
@@ -52,6 +53,23 @@ def test_one_object_may_be_entered_again():
     with block:
         assert product_dtype() == BF16
     assert product_dtype() == F32
+
+
+def test_a_block_is_left_as_often_as_it_was_entered_on_its_thread():
+    block, errors = ebb.autocast("cpu"), []
+
+    def leave():
+        with pytest.raises(ValueError, match="autocast: needs to be entered before it is left"):
+            block.__exit__(None, None, None)
+        errors.append(product_dtype())
+
+    with block, copy.copy(block):
+        thread = threading.Thread(target=leave)
+        thread.start()
+        thread.join()
+        assert product_dtype() == BF16
+    leave()
+    assert errors == [F32, F32]
 
 
 def test_a_block_decorates_functions_and_generators():
