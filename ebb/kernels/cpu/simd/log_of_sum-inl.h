@@ -40,22 +40,28 @@ HWY_INLINE Pair<V> minus_distance(D, V lhs, V rhs) {
   return {high, hn::IfThenElseZero(hn::IsFinite(low), low)};
 }
 
-/// a * a exactly, without fused multiply-adds too.
+/// The upper half of a number's digits: products of halves are exact.
 template <class D, class V>
-HWY_INLINE Pair<V> whole_square(D d, V a) {
-  const V square = hn::Mul(a, a);
-#if HWY_NATIVE_FMA
-  (void)d;
-  return {square, hn::MulSub(a, a, square)};
-#else
-  // Halves of the digits, whose products are exact.
+HWY_INLINE V upper_digits(D d, V a) {
   using T = hn::TFromD<D>;
   const V grown = hn::Mul(a, hn::Set(d, std::is_same_v<T, float> ? T(0x1p12 + 1) : T(0x1p27 + 1)));
-  const V high = hn::Sub(grown, hn::Sub(grown, a));
-  const V low = hn::Sub(a, high);
-  const V cross = hn::Mul(high, low);
-  const V rest = hn::Add(hn::Sub(hn::Mul(high, high), square), hn::Add(cross, cross));
-  return {square, hn::Add(rest, hn::Mul(low, low))};
+  return hn::Sub(grown, hn::Sub(grown, a));
+}
+
+/// a * b exactly, without fused multiply-adds too.
+template <class D, class V>
+HWY_INLINE Pair<V> exact_product(D d, V a, V b) {
+  const V product = hn::Mul(a, b);
+#if HWY_NATIVE_FMA
+  (void)d;
+  return {product, hn::MulSub(a, b, product)};
+#else
+  const V a_high = upper_digits(d, a), b_high = upper_digits(d, b);
+  const V a_low = hn::Sub(a, a_high), b_low = hn::Sub(b, b_high);
+  V rest = hn::Sub(hn::Mul(a_high, b_high), product);
+  rest = hn::Add(rest, hn::Mul(a_high, b_low));
+  rest = hn::Add(rest, hn::Mul(a_low, b_high));
+  return {product, hn::Add(rest, hn::Mul(a_low, b_low))};
 #endif
 }
 
@@ -70,7 +76,7 @@ HWY_INLINE Pair<V> expm1_of_pair(D d, Pair<V> x) {
   for (const double factor : {40320.0, 5040.0, 720.0, 120.0, 24.0, 6.0}) {
     series = hn::MulAdd(series, y, hn::Set(d, T(1.0 / factor)));
   }
-  const Pair<V> square = whole_square(d, y);
+  const Pair<V> square = exact_product(d, y, y);
   const Pair<V> start = exact_sum(y, hn::Mul(square.high, half));
   const V rest = hn::MulAdd(hn::Mul(square.high, y), series, hn::Mul(square.low, half));
   const V below = hn::Mul(x.low, part);
@@ -78,7 +84,7 @@ HWY_INLINE Pair<V> expm1_of_pair(D d, Pair<V> x) {
       exact_sum(start.high, hn::Add(start.low, hn::Add(rest, hn::MulAdd(below, y, below))));
   for (int doubling = 0; doubling < 5; ++doubling) {
     const V twice = hn::Add(grown.high, grown.high), twice_low = hn::Add(grown.low, grown.low);
-    const Pair<V> product = whole_square(d, grown.high);
+    const Pair<V> product = exact_product(d, grown.high, grown.high);
     const Pair<V> sum = exact_sum(twice, product.high);
     const V low = hn::MulAdd(twice, grown.low, hn::Add(product.low, twice_low));
     grown = exact_sum(sum.high, hn::Add(sum.low, low));
@@ -120,16 +126,8 @@ HWY_INLINE auto is_cancelled(D d, V most, V result, hn::TFromD<D> bound) {
 template <class D, class V>
 HWY_INLINE Pair<V> times_ln2(D d, V x) {
   using Traits = BaseTraits<hn::TFromD<D>>;
-  const V by = hn::Set(d, Traits::kLn2);
-  const V product = hn::Mul(x, by);
-#if HWY_NATIVE_FMA
-  const V rounded = hn::MulSub(x, by, product);
-#else
-  const V high = hn::Set(d, Traits::kLn2High), low = hn::Set(d, Traits::kLn2Low);
-  const V rounded = hn::MulAdd(x, low, hn::Sub(hn::Mul(x, high), product));
-  return {product, rounded};
-#endif
-  return {product, hn::MulAdd(x, hn::Set(d, Traits::kLn2Rest), rounded)};
+  const Pair<V> product = exact_product(d, x, hn::Set(d, Traits::kLn2));
+  return {product.high, hn::MulAdd(x, hn::Set(d, Traits::kLn2Rest), product.low)};
 }
 
 /// log(exp(lhs) + exp(rhs)): `quick`, and what replaces it where both cancel.
