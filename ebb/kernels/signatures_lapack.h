@@ -1,7 +1,8 @@
-// ebb/kernels/signatures_lapack.h -- the kernels of linear algebra: one call of LAPACK per matrix.
+// ebb/kernels/signatures_lapack.h -- the kernels of linear algebra.
 //
 // All operands are contiguous and have the same leading sizes, those of the batch. A matrix lies
-// column by column: its last size counts the rows, the one before it the columns. Operands are
+// column by column, as LAPACK wants it: its last size counts the rows, the one before it the
+// columns. Those of lapack_lu, _solve, _triangular, _inverse and _det lie row by row. Operands are
 // listed beside each kernel (ebb/kernels/cpu/linalg/); most are overwritten.
 #pragma once
 
@@ -17,7 +18,7 @@ using LapackKernel = void (*)(const Context&, std::span<const TensorView> operan
 
 /// What to do with the triangle of lapack_triangular, bit by bit.
 struct TriangleOption {
-  static constexpr int64_t kUpper = 1, kLeft = 2, kUnit = 4;
+  static constexpr int64_t kUpper = 1, kUnit = 2;
 };
 
 /// What lapack_eigh and lapack_eig do, bit by bit; lapack_svd has vectors or not by its operands.

@@ -1,13 +1,10 @@
-// ebb/kernels/cpu/linalg/factor.cpp -- triangular factors of square matrices, and what follows from
-// them alone: Cholesky, LU with its permutation, inverse, determinant.
+// ebb/kernels/cpu/linalg/factor.cpp -- Cholesky factors, and the permutation that LU factors belong
+// to.
 #include <complex>
 
 #include "ebb/core/runtime/counted_vector.h"
 #include "ebb/kernels/cpu/linalg/lapack.h"
 #include "ebb/kernels/tables/lapack_cholesky.h"
-#include "ebb/kernels/tables/lapack_det.h"
-#include "ebb/kernels/tables/lapack_inverse.h"
-#include "ebb/kernels/tables/lapack_lu.h"
 #include "ebb/kernels/tables/lapack_permutation.h"
 
 namespace ebb::kernels::cpu {
@@ -38,21 +35,6 @@ void cholesky_kernel(const Context&, Operands operands, int64_t option, const Te
   });
 }
 
-template <typename T>
-void factor(const Matrices<T>& a, int* pivots, int64_t i, int* info) {
-  const int step = a.step();
-  lapack<T>(sgetrf_, dgetrf_, cgetrf_, zgetrf_)(&a.rows, &a.columns, a.at(i), &step, pivots, info);
-}
-
-/// Operands: a, which becomes both factors; pivots.
-template <typename T>
-void lu_kernel(const Context&, Operands operands, int64_t, const TensorView& info) {
-  const Matrices<T> a(operands[0]);
-  const Vectors<int> pivots(operands[1]);
-  for_each_matrix("linalg.lu_factor", info, cube(std::max(a.rows, a.columns)),
-                  [&](int64_t i) { factor(a, pivots.at(i), i, info.as<int>() + i); });
-}
-
 /// Operands: pivots (int32), and the rows that they lead to (int64): row j of the product of the
 /// factors is row rows[j] of the matrix. Option: 1 for the inverse of that.
 void permutation_kernel(const Context&, Operands operands, int64_t option, const TensorView& info) {
@@ -76,59 +58,9 @@ void permutation_kernel(const Context&, Operands operands, int64_t option, const
   });
 }
 
-/// Operand: a, which becomes its inverse.
-template <typename T>
-void inverse_kernel(const Context&, Operands operands, int64_t, const TensorView& info) {
-  const Matrices<T> a(operands[0]);
-  const int n = a.rows, step = a.step();
-  const auto invert = lapack<T>(sgetri_, dgetri_, cgetri_, zgetri_);
-  T asked = 0;
-  int ignored = 0;
-  const int query = -1;
-  invert(&n, a.data, &step, nullptr, &asked, &query, &ignored);
-  const int size = work_size(asked);
-  for_each_matrix("linalg.inv", info, 2 * cube(n), [&](int64_t i) {
-    CountedVector<int> pivots(static_cast<size_t>(n));
-    CountedVector<T> work(static_cast<size_t>(size));
-    int* const result = info.as<int>() + i;
-    factor(a, pivots.data(), i, result);
-    if (*result != 0) return fill_nan(a, i);
-    if (n > 0) invert(&n, a.at(i), &step, pivots.data(), work.data(), &size, result);
-  });
-}
-
-/// Operands: a, which becomes both factors; pivots; the determinant; its sign (or phase) and the
-/// logarithm of its magnitude.
-template <typename T>
-void det_kernel(const Context&, Operands operands, int64_t, const TensorView& info) {
-  using Real = decltype(std::real(T()));
-  const Matrices<T> a(operands[0]);
-  const Vectors<int> pivots(operands[1]);
-  const int n = a.rows;
-  for_each_matrix("linalg.det", info, cube(n) / 3, [&](int64_t i) {
-    factor(a, pivots.at(i), i, info.as<int>() + i);
-    T det = 1, sign = 1;
-    Real log_size = 0;
-    for (int k = 0; k < n; ++k) {
-      const T one = a.at(i)[int64_t{k} * n + k];
-      const T turned = pivots.at(i)[k] == k + 1 ? one : -one;
-      const Real size = std::abs(one);
-      det *= turned;
-      sign = size == 0 ? T(0) : sign * (turned / size);
-      log_size += std::log(size);
-    }
-    operands[2].as<T>()[i] = det;
-    operands[3].as<T>()[i] = sign;
-    operands[4].as<Real>()[i] = log_size;
-  });
-}
-
 template <typename... T>
 void set() {
   (lapack_cholesky_kernels.set_cpu(dtype_of<T>, &cholesky_kernel<T>), ...);
-  (lapack_lu_kernels.set_cpu(dtype_of<T>, &lu_kernel<T>), ...);
-  (lapack_inverse_kernels.set_cpu(dtype_of<T>, &inverse_kernel<T>), ...);
-  (lapack_det_kernels.set_cpu(dtype_of<T>, &det_kernel<T>), ...);
 }
 
 }  // namespace

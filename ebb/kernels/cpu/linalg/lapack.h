@@ -23,15 +23,6 @@
 // Fortran: all arguments by address, and the length of each text behind them.
 extern "C" {
 using EbbPotrf = void(const char* uplo, const int* n, void* a, const int* lda, int* info, size_t);
-using EbbGetrf = void(const int* m, const int* n, void* a, const int* lda, int* pivots, int* info);
-using EbbGetri = void(const int* n, void* a, const int* lda, const int* pivots, void* work,
-                      const int* work_size, int* info);
-using EbbGetrs = void(const char* trans, const int* n, const int* columns, const void* a,
-                      const int* lda, const int* pivots, void* b, const int* ldb, int* info,
-                      size_t);
-using EbbTrsm = void(const char* side, const char* uplo, const char* trans, const char* diag,
-                     const int* m, const int* n, const void* alpha, const void* a, const int* lda,
-                     void* b, const int* ldb, size_t, size_t, size_t, size_t);
 using EbbGeqrf = void(const int* m, const int* n, void* a, const int* lda, void* tau, void* work,
                       const int* work_size, int* info);
 using EbbOrgqr = void(const int* m, const int* n, const int* k, void* a, const int* lda,
@@ -64,10 +55,6 @@ using EbbComplexGeev = void(const char* left, const char* right, const int* n, v
                             const int* ldvr, void* work, const int* work_size, void* real_work,
                             int* info, size_t, size_t);
 EbbPotrf spotrf_, dpotrf_, cpotrf_, zpotrf_;
-EbbGetrf sgetrf_, dgetrf_, cgetrf_, zgetrf_;
-EbbGetri sgetri_, dgetri_, cgetri_, zgetri_;
-EbbGetrs sgetrs_, dgetrs_, cgetrs_, zgetrs_;
-EbbTrsm strsm_, dtrsm_, ctrsm_, ztrsm_;
 EbbGeqrf sgeqrf_, dgeqrf_, cgeqrf_, zgeqrf_;
 EbbOrgqr sorgqr_, dorgqr_, cungqr_, zungqr_;
 EbbSytrf ssytrf_, dsytrf_, csytrf_, zsytrf_, chetrf_, zhetrf_;

@@ -14,16 +14,19 @@ namespace ebb::kernels::cpu::HWY_NAMESPACE {
 
 using Fill = void();
 Fill fill_activation, fill_amax, fill_attention, fill_batch_norm, fill_binary, fill_difference_loss,
-    fill_dropout, fill_fft, fill_loss, fill_math, fill_max_dim, fill_max_pool, fill_norm, fill_pow,
-    fill_prod, fill_random, fill_recurrent, fill_row_norm, fill_softmax, fill_sum, fill_ternary,
-    fill_trig, fill_unary, fill_var;
+    fill_dropout, fill_fft, fill_loss, fill_lu, fill_math, fill_max_dim, fill_max_pool, fill_norm,
+    fill_pow, fill_prod, fill_random, fill_recurrent, fill_row_norm, fill_softmax, fill_sum,
+    fill_ternary, fill_trig, fill_unary, fill_var;
 
-constexpr Fill* kVectorised[] = {
-    fill_activation,      fill_amax,      fill_attention, fill_batch_norm, fill_binary,
-    fill_difference_loss, fill_dropout,   fill_fft,       fill_loss,       fill_math,
-    fill_max_dim,         fill_max_pool,  fill_norm,      fill_pow,        fill_prod,
-    fill_random,          fill_recurrent, fill_row_norm,  fill_softmax,    fill_sum,
-    fill_ternary,         fill_trig,      fill_unary,     fill_var};
+constexpr Fill* kVectorised[] = {fill_activation, fill_amax,    fill_attention,
+                                 fill_batch_norm, fill_binary,  fill_difference_loss,
+                                 fill_dropout,    fill_fft,     fill_loss,
+                                 fill_lu,         fill_math,    fill_max_dim,
+                                 fill_max_pool,   fill_norm,    fill_pow,
+                                 fill_prod,       fill_random,  fill_recurrent,
+                                 fill_row_norm,   fill_softmax, fill_sum,
+                                 fill_ternary,    fill_trig,    fill_unary,
+                                 fill_var};
 
 }  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 
@@ -37,7 +40,7 @@ Fill fill_airy, fill_arrange, fill_avg_pool, fill_bessel, fill_cast, fill_compar
     fill_gamma, fill_igamma, fill_index, fill_index_add, fill_index_places, fill_integer, fill_ldl,
     fill_matmul, fill_nll_loss, fill_numbers, fill_orthogonal, fill_plain, fill_qr,
     fill_random_choice, fill_random_counts, fill_random_gamma, fill_running, fill_scalar, fill_scan,
-    fill_scatter_reduce, fill_solve, fill_sort, fill_spectrum, fill_where;
+    fill_scatter_reduce, fill_sort, fill_spectrum, fill_where;
 
 constexpr Fill* kPlain[] = {
     fill_airy,           fill_arrange,      fill_avg_pool,       fill_bessel,
@@ -48,8 +51,7 @@ constexpr Fill* kPlain[] = {
     fill_matmul,         fill_nll_loss,     fill_numbers,        fill_orthogonal,
     fill_plain,          fill_qr,           fill_random_choice,  fill_random_counts,
     fill_random_gamma,   fill_running,      fill_scalar,         fill_scan,
-    fill_scatter_reduce, fill_solve,        fill_sort,           fill_spectrum,
-    fill_where};
+    fill_scatter_reduce, fill_sort,         fill_spectrum,       fill_where};
 
 void fill_tables() {
   for (Fill* fill : EBB_CALL_FOR_ISA(usable_isa(), kVectorised)) fill();

@@ -12,6 +12,7 @@
 #include "ebb/ops/impl/copies.h"
 #include "ebb/ops/impl/linalg/linalg_matrices.h"
 #include "ebb/ops/impl/new_tensors.h"
+#include "ebb/ops/impl/shape.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb::ops::impl {
@@ -55,12 +56,12 @@ std::tuple<Tensor, Tensor, Tensor> linalg_lu_factor_ex(const Tensor& A, bool piv
     throw NotImplementedError("linalg_lu_factor_ex: LAPACK needs pivot=True, got False");
   }
   const Shape batch = leading_sizes(A, 2);
-  const Tensor factors = columns_of(A);
+  const Tensor factors = rows_copied(A);
   const Tensor pivots = vectors(batch, std::min(A.size(-1), A.size(-2)), DType::int32, A);
   const Tensor info =
       run_lapack("linalg_lu_factor_ex", kernels::lapack_lu_kernels, batch, {factors, pivots});
   if (check_errors) check_regular("linalg_lu_factor_ex", info);
-  return {rows_of(factors), pivots, info};
+  return {factors, pivots, info};
 }
 
 Tensor lu_rows(const Tensor& pivots, int64_t rows, bool inverse) {
@@ -76,11 +77,11 @@ Tensor lu_rows(const Tensor& pivots, int64_t rows, bool inverse) {
 
 std::tuple<Tensor, Tensor> linalg_inv_ex(const Tensor& A, bool check_errors) {
   check_square("linalg_inv_ex", "A", A);
-  const Tensor inverse = columns_of(A);
+  const Tensor inverse = rows_copied(A);
   const Tensor info =
       run_lapack("linalg_inv_ex", kernels::lapack_inverse_kernels, leading_sizes(A, 2), {inverse});
   if (check_errors) check_regular("linalg_inv_ex", info);
-  return {rows_of(inverse), info};
+  return {inverse, info};
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> lu_solution(const Tensor& A, const Tensor& B,
@@ -93,12 +94,12 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> lu_solution(const Tensor& A, const Te
   }
   const Shape own = leading_sizes(A, 2);
   const Shape batch = broadcast_shapes("linalg_solve", own, leading_sizes(B, 2));
-  const Tensor factors = columns_of(A, batch), solution = columns_of(B, batch);
+  const Tensor factors = rows_copied(A, batch), solution = rows_copied(B, batch);
   const Tensor pivots = vectors(batch, A.size(-1), DType::int32, A);
   const Tensor info =
       run_lapack("linalg_solve", kernels::lapack_solve_kernels, batch, {factors, pivots, solution});
   if (check_errors) check_regular("linalg_solve", info);
-  return {rows_of(solution), rows_of(factors), pivots, info};
+  return {solution, factors, pivots, info};
 }
 
 Tensor linalg_solve_triangular(const Tensor& A, const Tensor& B, bool upper, bool left,
@@ -113,26 +114,28 @@ Tensor linalg_solve_triangular(const Tensor& A, const Tensor& B, bool upper, boo
   }
   const Shape batch =
       broadcast_shapes("linalg_solve_triangular", leading_sizes(A, 2), leading_sizes(B, 2));
-  const Tensor solution = columns_of(B, batch);
-  const int64_t option = (upper ? TriangleOption::kUpper : 0) | (left ? TriangleOption::kLeft : 0) |
-                         (unitriangular ? TriangleOption::kUnit : 0);
+  // X A = B is A.mT X.mT = B.mT, whose triangle is the other one.
+  const Tensor matrix = left ? A : transpose(A, -2, -1);
+  const Tensor solution = rows_copied(left ? B : transpose(B, -2, -1), batch);
+  const int64_t option =
+      (upper == left ? TriangleOption::kUpper : 0) | (unitriangular ? TriangleOption::kUnit : 0);
   if (solution.numel() != 0) {
     run_lapack("linalg_solve_triangular", kernels::lapack_triangular_kernels, batch,
-               {columns_of(A, batch), solution}, option);
+               {rows_alone(matrix, batch), solution}, option);
   }
-  return rows_of(solution);
+  return left ? solution : transpose(solution, -2, -1);
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> lu_det(const Tensor& A) {
   check_square("linalg_det", "A", A);
   const Shape batch = leading_sizes(A, 2);
-  const Tensor factors = columns_of(A);
+  const Tensor factors = rows_copied(A);
   const Tensor pivots = vectors(batch, A.size(-1), DType::int32, A);
   const Tensor det = empty(batch, A.dtype(), A.device()), sign = empty_like(det, A.dtype());
   const Tensor log_size = empty(batch, real_type_of(A.dtype()), A.device());
   run_lapack("linalg_det", kernels::lapack_det_kernels, batch,
              {factors, pivots, det, sign, log_size});
-  return {det, sign, log_size, rows_of(factors), pivots};
+  return {det, sign, log_size, factors, pivots};
 }
 
 }  // namespace ebb::ops::impl

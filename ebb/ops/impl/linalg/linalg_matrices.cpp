@@ -27,6 +27,12 @@ Shape place_of(int64_t flat, IntSpan sizes) {
   return place;
 }
 
+/// A view of the matrices, repeated to fill `batch`.
+Tensor in_batch(const Tensor& matrices, IntSpan batch) {
+  const Shape shape = matrix_shape(batch, matrices.size(-2), matrices.size(-1));
+  return equal(shape, matrices.sizes()) ? matrices : expand(matrices, shape);
+}
+
 }  // namespace
 
 Shape leading_sizes(const Tensor& tensor, int count) {
@@ -62,9 +68,15 @@ void check_square(const char* op, const char* name, const Tensor& tensor) {
 }
 
 Tensor columns_of(const Tensor& matrices, IntSpan batch) {
-  const Tensor turned = transpose(matrices, -2, -1);
-  const Shape shape = matrix_shape(batch, turned.size(-2), turned.size(-1));
-  return clone(equal(shape, turned.sizes()) ? turned : expand(turned, shape));
+  return rows_copied(transpose(matrices, -2, -1), batch);
+}
+
+Tensor rows_copied(const Tensor& matrices, IntSpan batch) {
+  return clone(in_batch(matrices, batch));
+}
+
+Tensor rows_alone(const Tensor& matrices, IntSpan batch) {
+  return contiguous(in_batch(matrices, batch));
 }
 
 Tensor new_columns(IntSpan batch, int64_t rows, int64_t count, DType dtype, const Tensor& like) {

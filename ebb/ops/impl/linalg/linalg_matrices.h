@@ -1,9 +1,9 @@
 // ebb/ops/impl/linalg/linalg_matrices.h -- what bodies of linear algebra share: checks of operands,
 // copies in the order of LAPACK, and what is said when it fails.
 //
-// LAPACK wants matrices column by column. So operands are copied into memory of shape [...,
+// LAPACK wants matrices column by column. So its operands are copied into memory of shape [...,
 // columns, rows], which kernels overwrite, and the results are that memory with the two dims
-// exchanged.
+// exchanged. Our own kernels (LU factors and what they solve) overwrite copies row by row.
 #pragma once
 
 #include <initializer_list>
@@ -31,6 +31,13 @@ Tensor columns_of(const Tensor& matrices, IntSpan batch);
 inline Tensor columns_of(const Tensor& matrices) {
   return columns_of(matrices, leading_sizes(matrices, 2));
 }
+/// The same row by row.
+Tensor rows_copied(const Tensor& matrices, IntSpan batch);
+inline Tensor rows_copied(const Tensor& matrices) {
+  return rows_copied(matrices, leading_sizes(matrices, 2));
+}
+/// The matrices themselves where they lie so, else a copy: for kernels that only read them.
+Tensor rows_alone(const Tensor& matrices, IntSpan batch);
 /// New memory for matrices column by column, for a result beside `like`.
 Tensor new_columns(IntSpan batch, int64_t rows, int64_t count, DType dtype, const Tensor& like);
 /// Rows of a result that lies column by column.
