@@ -111,6 +111,15 @@ Tensor index_of_places(const Numbers& places, IntSpan sizes, size_t dims, Device
   return tensor_of(indices, Shape{static_cast<int64_t>(dims), stored}, device);
 }
 
+/// Stored values added up by row; of bool, whether any is true.
+Tensor added_up(const Tensor& values, const Tensor& index, const Shape& sizes) {
+  const bool is_bool = values.dtype() == DType::boolean;
+  const Tensor addends = is_bool ? ops::cast(values, DType::int64) : values;
+  const Tensor sums = ops::zeros(sizes, addends.dtype(), values.device());
+  ops::index_add_(sums, 0, index, addends, Scalar(1));
+  return is_bool ? ops::cast(sums, DType::boolean) : sums;
+}
+
 /// The row of each value of a sparse_csr matrix.
 Numbers rows_of_csr(const char* op, const SparseParts& parts) {
   const Numbers begins = numbers_of(parts.indices);
@@ -264,11 +273,10 @@ Tensor to_dense(const Tensor& input) {
   const size_t dims = sparse_dims_of(source, parts);
   const Device device = parts.values.device();
   const int64_t places = product(source.sizes().first(dims));
-  const Tensor rows = ops::zeros(value_sizes(places, source.sizes(), dims), source.dtype(), device);
   const Tensor index = dims == 1 ? ops::reshape(parts.indices, Shape{-1})
                                  : tensor_of(places_of("to_dense", source, parts, dims),
                                              Shape{parts.values.size(0)}, device);
-  ops::index_add_(rows, 0, index, parts.values, Scalar(1));
+  const Tensor rows = added_up(parts.values, index, value_sizes(places, source.sizes(), dims));
   const Shape sizes(source.sizes());
   return dims == 1 ? rows : detached(ops::reshape(rows, sizes));
 }
@@ -290,9 +298,8 @@ Tensor coalesce(const Tensor& input) {
   }
   const Device device = parts.values.device();
   const auto stored = static_cast<int64_t>(distinct.size());
-  const Tensor sums = ops::zeros(value_sizes(stored, input.sizes(), dims), input.dtype(), device);
   const Tensor index = tensor_of(target, Shape{static_cast<int64_t>(target.size())}, device);
-  ops::index_add_(sums, 0, index, parts.values, Scalar(1));
+  const Tensor sums = added_up(parts.values, index, value_sizes(stored, input.sizes(), dims));
   const bool is_coo = input.layout() == Layout::sparse_coo;
   const Tensor found = is_coo ? index_of_places(distinct, input.sizes(), dims, device)
                               : tensor_of(distinct, Shape{stored}, device);

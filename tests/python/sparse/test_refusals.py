@@ -28,7 +28,7 @@ def dense_cases(row):
 
 def sparse_forms(tensor):
     """The tensor in each layout that can hold it."""
-    if tensor.ndim == 0 or tensor.dtype in (ebb.bool, ebb.uint16, ebb.uint32, ebb.uint64):
+    if tensor.ndim == 0 or tensor.dtype in (ebb.uint16, ebb.uint32, ebb.uint64):
         return
     yield tensor.to_sparse()
     if tensor.ndim == 2:

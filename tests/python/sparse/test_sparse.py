@@ -341,3 +341,17 @@ def test_spmm_is_mm_and_passes_gradients_to_the_dense_operand():
     ebb.spmm(matrix, dense).sum().backward()
     assert ebb.spmm(matrix, dense).tolist() == [[6.0], [4.0]]
     assert dense.grad.tolist() == [[4.0], [3.0]]
+
+
+def test_bool_is_true_where_any_of_what_is_stored_at_a_place_is():
+    mask = ebb.tensor([[False, True], [True, False]])
+    assert mask.to_sparse().indices().tolist() == [[0, 1], [1, 0]]
+    assert mask.to_sparse_csr().to_dense().tolist() == mask.tolist()
+    places = ebb.zeros(1, 256, dtype=ebb.int64)  # so many sums of 1 would be 0 in eight bits
+    many = ebb.sparse_coo_tensor(places, ebb.ones(256, dtype=ebb.bool), (2,))
+    assert many.coalesce().values().tolist() == [True] and many.dtype is ebb.bool
+    assert many.to_dense().tolist() == [True, False]
+    none = ebb.sparse_coo_tensor([[0, 0]], [False, False], (2,))
+    assert none.coalesce().values().tolist() == [False]
+    assert (mask.to_sparse() + mask.to_sparse()).to_dense().tolist() == mask.tolist()
+    assert mask.to_sparse().float().to_dense().tolist() == [[0.0, 1.0], [1.0, 0.0]]
