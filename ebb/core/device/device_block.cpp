@@ -3,11 +3,13 @@
 
 #include <atomic>
 #include <memory>
+#include <new>
 
 #include "ebb/core/base/error.h"
 #include "ebb/core/base/log.h"
 #include "ebb/core/device/device_plugin.h"
 #include "ebb/core/device/stream.h"
+#include "ebb/core/runtime/block_cache.h"
 
 namespace ebb {
 
@@ -46,11 +48,20 @@ void note_released(Counters& counters, int64_t bytes) {
                              counters.peak.load(), " bytes): ", plugin.last_error()));
 }
 
+/// One is made for each tensor, so they come from the free lists of small blocks.
+struct DeleteBlock {
+  void operator()(DeviceBlock* block) const noexcept {
+    block->~DeviceBlock();
+    deallocate_inline(block, sizeof(DeviceBlock));
+  }
+};
+using OwnedBlock = std::unique_ptr<DeviceBlock, DeleteBlock>;
+
 }  // namespace
 
 void* detail::allocate_on_device(size_t bytes, Device device, void** memory) {
   const DevicePlugin& plugin = plugin_of("allocate", device);
-  auto block = std::make_unique<DeviceBlock>();
+  OwnedBlock block(new (allocate_inline(sizeof(DeviceBlock))) DeviceBlock());
   block->bytes = std::max<size_t>(bytes, 1);
   block->stream = current_stream(device);
   const NativeStream stream = native_stream(block->stream);
@@ -63,7 +74,7 @@ void* detail::allocate_on_device(size_t bytes, Device device, void** memory) {
 }
 
 void detail::release_on_device(void* context) noexcept {
-  const std::unique_ptr<DeviceBlock> block(static_cast<DeviceBlock*>(context));
+  const OwnedBlock block(static_cast<DeviceBlock*>(context));
   const Device device = block->stream.device;
   note_released(counters_of(device), static_cast<int64_t>(block->bytes));
   try {

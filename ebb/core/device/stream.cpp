@@ -36,9 +36,10 @@ struct Streams {
 };
 
 /// Made on first use and kept for good: worker threads may outlive static objects.
+constinit std::atomic<Streams*> all_streams[kDeviceTypeCount][kMaxDevices];
+
 Streams& streams_of(Device device) {
-  static constinit std::atomic<Streams*> all[kDeviceTypeCount][kMaxDevices];
-  std::atomic<Streams*>& slot = all[static_cast<int>(device.type)][device.index];
+  std::atomic<Streams*>& slot = all_streams[static_cast<int>(device.type)][device.index];
   Streams* found = slot.load(std::memory_order_acquire);
   if (found != nullptr) return *found;
   const std::lock_guard lock(making);
@@ -101,9 +102,8 @@ bool comes_before(const Stream& a, const Stream& b) {
   return std::pair(a.device.type, a.device.index) < std::pair(b.device.type, b.device.index);
 }
 
-}  // namespace
-
-NativeStream native_stream(Stream stream) {
+/// What native_stream() does for a stream that was not made yet.
+NativeStream first_native_stream(Stream stream) {
   if (is_on_host(stream.device)) return nullptr;
   const DevicePlugin& plugin = plugin_of("stream", stream.device);
   Streams& streams = streams_of(stream.device);
@@ -115,6 +115,19 @@ NativeStream native_stream(Stream stream) {
     make_streams(plugin, stream.device, streams, 0);
   }
   return streams.native[stream.id].load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+NativeStream native_stream(Stream stream) {
+  const Device device = stream.device;
+  const Streams* const known = is_hidden(device)
+                                   ? nullptr
+                                   : all_streams[static_cast<int>(device.type)][device.index].load(
+                                         std::memory_order_acquire);
+  const bool is_made = known != nullptr && stream.id < known->count.load(std::memory_order_acquire);
+  if (!is_made) return first_native_stream(stream);
+  return known->native[stream.id].load(std::memory_order_relaxed);
 }
 
 Stream new_stream(Device device) {
@@ -131,6 +144,7 @@ Stream new_stream(Device device) {
 std::span<const Stream> streams_in(StreamSet set) { return stream_sets.get(set); }
 
 Stream stream_in(StreamSet set, Device device) {
+  if (set == 0) return {device, 0};
   for (const Stream& stream : streams_in(set)) {
     if (stream.device == device) return stream;
   }
