@@ -31,6 +31,20 @@ void call(WhereKernel kernel, const kernels::Context& context, const Prepared& o
   kernel(context, operands.view(0), operands.view(1), operands.view(2), view_of(out));
 }
 
+void call(UnaryKernel kernel, const kernels::Context& context, std::span<const Operand> operands,
+          const Tensor& out) {
+  kernel(context, view_of(*operands[0].tensor), view_of(out));
+}
+void call(BinaryKernel kernel, const kernels::Context& context, std::span<const Operand> operands,
+          const Tensor& out) {
+  kernel(context, view_of(*operands[0].tensor), view_of(*operands[1].tensor), view_of(out));
+}
+void call(WhereKernel kernel, const kernels::Context& context, std::span<const Operand> operands,
+          const Tensor& out) {
+  kernel(context, view_of(*operands[0].tensor), view_of(*operands[1].tensor),
+         view_of(*operands[2].tensor), view_of(out));
+}
+
 template <typename Function>
 Function find(const KernelTable<Function>& table, const Prepared& operands) {
   return table.find({backend_of(operands.device()), Layout::strided, operands.dtype()});
@@ -49,6 +63,36 @@ kernels::Context context_for(const Prepared& prepared, std::span<const Operand> 
     return {};
   note_operands(operands);
   return context_on(prepared.device());
+}
+
+/// Whether the operands are contiguous tensors of one device, dtype and geometry, and the result is
+/// one more: nothing has to be inferred or converted then. (The CPU's straight path is inline.)
+bool are_alike_elsewhere(const PointwiseRule& rule, std::span<const Operand> operands) {
+  if (rule.result != ResultRule::same || operands[0].tensor == nullptr) return false;
+  const TensorImpl* const lead = operands[0].tensor->impl();
+  if (lead == nullptr || is_on_host(lead->device) || is_hidden(lead->device)) return false;
+  if (rule.dtype == DTypeRule::promote_float && !is_differentiable(lead->dtype)) return false;
+  for (const Operand& operand : operands) {
+    const TensorImpl* const impl = operand.tensor != nullptr ? operand.tensor->impl() : nullptr;
+    const bool is_alike = impl != nullptr && !operand.is_condition &&
+                          has_geometry_of(*lead, *impl) &&
+                          (operand.accepted >> static_cast<int>(impl->dtype) & 1u) != 0;
+    if (!is_alike) return false;
+  }
+  return true;
+}
+
+/// The op on operands that are alike; undefined if their device has no kernel for it.
+template <typename Function>
+Tensor run_alike(const KernelTable<Function>& table, std::span<const Operand> operands) {
+  const Tensor& lead = *operands[0].tensor;
+  const TensorImpl& impl = *lead.impl();
+  const Function kernel = table.find({backend_of(impl.device), Layout::strided, impl.dtype});
+  if (kernel == nullptr) return {};
+  Tensor out = empty_like(lead, impl.dtype);
+  note_operands(operands);
+  call(kernel, context_on(impl.device), operands, out);
+  return out;
 }
 
 /// Runs the kernel into `out`, which was checked. Finds all kernels before it writes.
@@ -150,6 +194,10 @@ template <typename Function>
 Tensor run_pointwise(const PointwiseRule& rule, const KernelTable<Function>& table,
                      std::initializer_list<Operand> operands) {
   const std::span<const Operand> all(operands.begin(), operands.size());
+  if (are_alike_elsewhere(rule, all)) {
+    Tensor out = run_alike(table, all);
+    if (out.defined()) return out;
+  }
   Prepared prepared(rule, all);
   const Function kernel = find(table, prepared);
   if (kernel == nullptr) return run_on_cpu(rule, table, all, prepared);
