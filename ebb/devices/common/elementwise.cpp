@@ -44,17 +44,18 @@ struct Call {
   const Elementwise& work;
   const TensorView& out;
   std::span<const TensorView* const> operands;
-  LoopNest nest;
+  const LoopNest* nest;  // null: one number is every place
   bool as_int32;
-  bool is_dense;
   uint32_t group_size;
   int64_t run;  // elements of an item
+
+  int rank() const { return nest == nullptr ? 0 : nest->rank(); }
 };
 
 SpecKey key_of(const Call& call, int device) {
   SpecKey key(call.work.family, device);
   key.put(call.work.number, 16).put(static_cast<uint64_t>(call.work.compute), 4);
-  key.put(call.is_dense ? 0 : static_cast<uint64_t>(call.nest.rank()), 6);
+  key.put(static_cast<uint64_t>(call.rank()), 6);
   key.put(call.as_int32, 1).put(static_cast<uint64_t>(call.out.dtype), 4);
   for (const TensorView* view : call.operands) {
     key.put(view->on_host, 1).put(static_cast<uint64_t>(view->dtype), 4);
@@ -68,7 +69,7 @@ Recipe recipe_of(const Call& call) {
   std::string source = compute_defines(work.compute, static_cast<int>(call.group_size));
   source += define("NAME", entry);
   source += define("INDEX", call.as_int32 ? "i32" : "i64");
-  source += define("RANK", str(call.is_dense ? 0 : call.nest.rank()));
+  source += define("RANK", str(call.rank()));
   source += define("RUN", str(call.run));
   source += define("OPERANDS", str(call.operands.size()));
   source += define("OUT", text_of(call.out.dtype));
@@ -85,8 +86,7 @@ Recipe recipe_of(const Call& call) {
 }
 
 /// Throws MissingKernel, on which the op runs on the CPU, for a dtype that the device lacks.
-void check_dtypes(const Call& call, const Context& context) {
-  const bool has_double = driver().traits(context.device.index).has_float64;
+void check_dtypes(const Call& call, const Context& context, bool has_double) {
   const auto check = [&](DType dtype) {
     const bool is_there = text_of(dtype) != nullptr && (has_double || dtype != DType::float64);
     if (!is_there) ops::throw_no_kernel(call.work.op, dtype, context.device);
@@ -99,18 +99,18 @@ void check_dtypes(const Call& call, const Context& context) {
 
 /// Each takes a run of elements along the innermost dim.
 int64_t items_of(const Call& call) {
-  const int64_t count = call.nest.numel();
-  const int64_t inner = call.is_dense ? count : call.nest.size(call.nest.rank() - 1);
+  const int64_t count = call.out.numel;
+  const int64_t inner = call.nest == nullptr ? count : call.nest->size(call.rank() - 1);
   return count / inner * ((inner + call.run - 1) / call.run);
 }
 
 void launch(const Call& call, Kernel& kernel, const Context& context) {
   Argument arguments[kMostElementwise + 3];
   Number numbers[kMostElementwise];
-  char packed[kMostPacked];
+  char packed[kMostPacked];  // only what is used of it is written
   size_t used = 0;
   const auto add = [&](const void* data, size_t bytes) { arguments[used++] = {data, bytes}; };
-  const int64_t count = call.nest.numel();
+  const int64_t count = call.out.numel;
   const auto short_count = static_cast<int32_t>(count);
   add(call.out.data, 0);
   call.as_int32 ? add(&short_count, sizeof short_count) : add(&count, sizeof count);
@@ -123,7 +123,7 @@ void launch(const Call& call, Kernel& kernel, const Context& context) {
     numbers[one] = number_of(view, call.work.compute);
     add(numbers[one].bytes, item_size(call.work.compute));
   }
-  if (!call.is_dense) add(packed, call.nest.pack(call.as_int32, packed));
+  if (call.nest != nullptr) add(packed, call.nest->pack(call.as_int32, packed));
   const int64_t items = items_of(call);
   const Grid grid{(items + call.group_size - 1) / call.group_size, call.group_size};
   driver().launch(context, call.work.op, kernel, grid, {arguments, used});
@@ -138,22 +138,39 @@ LoopNest nest_of(const TensorView& out, std::span<const TensorView* const> opera
   return {out.shape(), {all, operands.size() + 1}, true};
 }
 
+/// Whether all lie as the result does, row-major without gaps: nothing else has to be known of
+/// them.
+bool are_alike(const TensorView& out, std::span<const TensorView* const> operands) {
+  if (!out.contiguous) return false;
+  for (const TensorView* view : operands) {
+    const bool is_alike = view->on_host || (view->contiguous && view->numel == out.numel);
+    if (!is_alike) return false;
+  }
+  return true;
+}
+
+void run(const Call& call, const Context& context) {
+  const int device = context.device.index;
+  Kernel& kernel =
+      kernel_of(key_of(call, device), call.work.op, device, [&] { return recipe_of(call); });
+  launch(call, kernel, context);
+}
+
 }  // namespace
 
 void run_elementwise(const Elementwise& work, const Context& context, const TensorView& out,
                      std::span<const TensorView* const> operands) {
   if (out.numel == 0) return;
-  const int device = context.device.index;
-  const Traits& traits = driver().traits(device);
+  const Traits& traits = driver().traits(context.device.index);
+  Call call{work, out, operands, nullptr, out.numel <= kMostPlaces, traits.group_size, 1};
   // On a CPU a group is a few thousand elements, on one core.
-  Call call{work, out, operands, nest_of(out, operands), true, true, traits.group_size, 1};
   if (traits.is_cpu) call.group_size = 16, call.run = 1024;
-  call.is_dense = call.nest.is_dense();
-  call.as_int32 = call.nest.fits_int32();
-  check_dtypes(call, context);
-  Kernel& kernel =
-      kernel_of(key_of(call, device), work.op, device, [&] { return recipe_of(call); });
-  launch(call, kernel, context);
+  check_dtypes(call, context, traits.has_float64);
+  if (are_alike(out, operands)) return run(call, context);
+  const LoopNest nest = nest_of(out, operands);
+  if (!nest.is_dense()) call.nest = &nest;
+  call.as_int32 = nest.fits_int32();
+  run(call, context);
 }
 
 std::string compute_defines(Compute compute, int group_size) {

@@ -76,16 +76,13 @@ bool LoopNest::is_dense() const {
 }
 
 bool LoopNest::fits_int32() const {
-  // Half of the range: places of items beyond the last one are calculated too, before they are
-  // found to be.
-  constexpr int64_t kMost = int64_t{1} << 30;
-  if (numel_ > kMost) return false;
+  if (numel_ > kMostPlaces) return false;
   for (int one = 0; one < operands_; ++one) {
     int64_t reach = 0;
     for (int dim = 0; dim < rank_; ++dim) {
       reach += (sizes_[dim] - 1) * std::abs(strides_[one][dim]);
     }
-    if (reach > kMost) return false;
+    if (reach > kMostPlaces) return false;
   }
   return true;
 }

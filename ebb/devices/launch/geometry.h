@@ -16,6 +16,9 @@
 namespace ebb::devices {
 
 inline constexpr int kMaxOperands = 8;
+/// The most elements, and the furthest place, for 32-bit numbers. Half of their range: places of
+/// items beyond the last one are calculated too, before they are found to be.
+inline constexpr int64_t kMostPlaces = int64_t{1} << 30;
 
 /// The dims of `shape`, outermost first, and the strides of each operand there, in elements.
 class LoopNest {

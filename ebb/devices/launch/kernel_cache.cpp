@@ -1,7 +1,9 @@
 // ebb/devices/launch/kernel_cache.cpp -- the kernels that this library has compiled.
 #include "ebb/devices/launch/kernel_cache.h"
 
+#include <atomic>
 #include <mutex>
+#include <unordered_map>
 
 #include "ebb/core/base/str.h"
 
@@ -12,9 +14,11 @@ struct HashOfKey {
   size_t operator()(const SpecKey& key) const { return key.hash(); }
 };
 
+using Kernels = std::unordered_map<SpecKey, std::unique_ptr<Kernel>, HashOfKey>;
+
 struct Cache {
-  std::shared_mutex mutex;
-  std::unordered_map<SpecKey, std::unique_ptr<Kernel>, HashOfKey> kernels;
+  std::mutex mutex;
+  Kernels kernels;  // none ever goes, so that an entry stays where it is
 };
 
 Cache& cache() {
@@ -22,23 +26,35 @@ Cache& cache() {
   return *instance;
 }
 
-Kernel* find(const SpecKey& key) {
-  Cache& all = cache();
-  const std::shared_lock lock(all.mutex);
-  const auto found = all.kernels.find(key);
-  return found != all.kernels.end() ? found->second.get() : nullptr;
+/// What was asked for last, by a part of the key's hash.
+constexpr size_t kRemembered = 256;
+constinit std::atomic<const Kernels::value_type*> remembered[kRemembered];
+
+std::atomic<const Kernels::value_type*>& place_of(const SpecKey& key) {
+  const size_t hash = key.hash();
+  return remembered[(hash ^ (hash >> 32)) % kRemembered];
 }
 
 }  // namespace
 
-Kernel& kernel_of(const SpecKey& key, const char* op, int device,
-                  const std::function<Recipe()>& recipe) {
-  if (Kernel* const known = find(key)) return *known;
-  const Recipe made = recipe();
-  // Two threads may compile the same: the first one's stays.
-  std::unique_ptr<Kernel> kernel = driver().compile(device, op, made.source, made.entry.c_str());
+Kernel* known_kernel(const SpecKey& key) {
+  std::atomic<const Kernels::value_type*>& place = place_of(key);
+  const Kernels::value_type* const last = place.load(std::memory_order_acquire);
+  if (last != nullptr && last->first == key) return last->second.get();
   Cache& all = cache();
-  const std::unique_lock lock(all.mutex);
+  const std::lock_guard lock(all.mutex);
+  const auto found = all.kernels.find(key);
+  if (found == all.kernels.end()) return nullptr;
+  place.store(&*found, std::memory_order_release);
+  return found->second.get();
+}
+
+Kernel& new_kernel(const SpecKey& key, const char* op, int device, const Recipe& recipe) {
+  // Two threads may compile the same: the first one's stays.
+  std::unique_ptr<Kernel> kernel =
+      driver().compile(device, op, recipe.source, recipe.entry.c_str());
+  Cache& all = cache();
+  const std::lock_guard lock(all.mutex);
   return *all.kernels.try_emplace(key, std::move(kernel)).first->second;
 }
 

@@ -1,16 +1,13 @@
 // ebb/devices/launch/kernel_cache.h -- compiled kernels, by what they were specialised for.
 //
 // A family makes a SpecKey of everything that changes its source; the source itself is only put
-// together when the key is new. Look-ups take a shared lock and no memory.
+// together when the key is new. What was asked for lately takes no lock.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <shared_mutex>
 #include <string>
-#include <unordered_map>
 
 #include "ebb/devices/launch/driver.h"
 
@@ -82,10 +79,17 @@ struct Recipe {
   std::string source;
 };
 
-/// The kernel for the key, compiled from what `recipe` returns if it is new. Throws DeviceError if
-/// it does not compile.
-Kernel& kernel_of(const SpecKey& key, const char* op, int device,
-                  const std::function<Recipe()>& recipe);
+/// The kernel that was compiled for the key; null if it is new.
+Kernel* known_kernel(const SpecKey& key);
+/// Compiles one. Throws DeviceError if it does not compile.
+Kernel& new_kernel(const SpecKey& key, const char* op, int device, const Recipe& recipe);
+
+/// The kernel for the key, compiled from what `recipe()` returns if it is new.
+template <typename MakeRecipe>
+Kernel& kernel_of(const SpecKey& key, const char* op, int device, const MakeRecipe& recipe) {
+  if (Kernel* const known = known_kernel(key)) return *known;
+  return new_kernel(key, op, device, recipe());
+}
 
 /// `#define name value`, a line.
 std::string define(const std::string& name, const std::string& value);

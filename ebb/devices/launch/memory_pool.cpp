@@ -16,6 +16,14 @@ size_t size_class(size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
+MemoryPool::Blocks& MemoryPool::kept_for(const void* stream, size_t size) {
+  const uintptr_t mixed = (reinterpret_cast<uintptr_t>(stream) >> 4) ^ size ^ (size >> 9);
+  Place& place = places_[mixed % kPlaces];
+  const bool is_it = place.blocks != nullptr && place.stream == stream && place.size == size;
+  if (!is_it) place = {stream, size, &kept_[{stream, size}]};
+  return *place.blocks;
+}
+
 void* MemoryPool::allocate(size_t bytes) {
   void* const memory = source_.allocate(bytes);
   if (memory == nullptr) return nullptr;
@@ -28,7 +36,7 @@ void* MemoryPool::take(size_t bytes, const void* stream) {
   const size_t size = size_class(bytes);
   {
     const std::lock_guard lock(mutex_);
-    std::vector<void*>& kept = kept_[{stream, size}];
+    Blocks& kept = kept_for(stream, size);
     if (!kept.empty()) {
       void* const memory = kept.back();
       kept.pop_back();
@@ -45,7 +53,7 @@ void* MemoryPool::take(size_t bytes, const void* stream) {
 
 void MemoryPool::give(void* memory, size_t bytes, const void* stream) {
   const std::lock_guard lock(mutex_);
-  kept_[{stream, size_class(bytes)}].push_back(memory);
+  kept_for(stream, size_class(bytes)).push_back(memory);
 }
 
 void MemoryPool::release_kept() {
@@ -53,6 +61,7 @@ void MemoryPool::release_kept() {
   {
     const std::lock_guard lock(mutex_);
     kept.swap(kept_);
+    places_ = {};
   }
   try {
     source_.finish();
@@ -70,7 +79,7 @@ void MemoryPool::release_kept() {
 void MemoryPool::keep_again(Kept& kept) {
   const std::lock_guard lock(mutex_);
   for (auto& [key, blocks] : kept) {
-    std::vector<void*>& own = kept_[key];
+    Blocks& own = kept_[key];
     own.insert(own.end(), blocks.begin(), blocks.end());
   }
 }

@@ -5,6 +5,7 @@
 // left, all that is kept goes back to it and the request is tried once more.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -47,13 +48,24 @@ class MemoryPool {
   void reset_peak();
 
  private:
-  using Kept = std::map<std::pair<const void*, size_t>, std::vector<void*>>;
+  using Blocks = std::vector<void*>;
+  using Kept = std::map<std::pair<const void*, size_t>, Blocks>;
+  /// Where in `kept_` the blocks of a stream and size are, for those that were asked for last.
+  struct Place {
+    const void* stream = nullptr;
+    size_t size = 0;
+    Blocks* blocks = nullptr;
+  };
+  static constexpr size_t kPlaces = 64;
+
+  Blocks& kept_for(const void* stream, size_t size);
   void* allocate(size_t bytes);
   void keep_again(Kept& kept);
 
   MemorySource source_;
   std::mutex mutex_;
   Kept kept_;
+  std::array<Place, kPlaces> places_{};
   PoolBytes bytes_;
 };
 

@@ -2,6 +2,7 @@
 #include "ebb/devices/opencl/opencl_driver.h"
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -14,6 +15,57 @@
 namespace ebb::opencl {
 namespace {
 
+/// Sets the arguments of a kernel. They stay from launch to launch: what is set already needs no
+/// call.
+class SetArguments {
+ public:
+  void set(cl_kernel kernel, std::span<const devices::Argument> arguments) {
+    for (size_t index = 0; index < arguments.size(); ++index) {
+      const Value wanted = value_of(arguments[index]);
+      Value unkept;
+      Value& own = index < kMost ? set_[index] : unkept;
+      if (wanted.bytes != kUnknown && own == wanted) continue;
+      own = {};  // until the call has gone well
+      set_one(kernel, static_cast<cl_uint>(index), arguments[index]);
+      own = wanted;
+    }
+  }
+
+ private:
+  static constexpr size_t kMost = 16;
+  static constexpr size_t kUnknown = ~size_t{0};
+  /// An address, or a number; of what is longer nothing is known.
+  struct Value {
+    size_t bytes = kUnknown;
+    uint64_t bits = 0;
+    friend bool operator==(const Value&, const Value&) = default;
+  };
+
+  static Value value_of(const devices::Argument& argument) {
+    if (argument.bytes == 0) return {0, reinterpret_cast<uintptr_t>(argument.data)};
+    Value value;
+    if (argument.bytes > sizeof value.bits) return value;
+    value.bytes = argument.bytes;
+    if (argument.bytes == sizeof(uint32_t)) {  // nearly always: one load
+      uint32_t bits;
+      std::memcpy(&bits, argument.data, sizeof bits);
+      value.bits = bits;
+    } else {
+      std::memcpy(&value.bits, argument.data, argument.bytes);
+    }
+    return value;
+  }
+  static void set_one(cl_kernel kernel, cl_uint index, const devices::Argument& argument) {
+    if (argument.bytes == 0) {
+      check(clSetKernelArgSVMPointer(kernel, index, argument.data), "clSetKernelArgSVMPointer");
+    } else {
+      check(clSetKernelArg(kernel, index, argument.bytes, argument.data), "clSetKernelArg");
+    }
+  }
+
+  Value set_[kMost];
+};
+
 /// Setting arguments and queueing are two calls on one object, which threads must not mix.
 class OpenclKernel final : public devices::Kernel {
  public:
@@ -21,11 +73,16 @@ class OpenclKernel final : public devices::Kernel {
       : program_(std::move(program)), kernel_(std::move(kernel)) {}
   cl_kernel handle() const { return kernel_.get(); }
   std::mutex& mutex() { return mutex_; }
+  /// With the lock held.
+  void set_arguments(std::span<const devices::Argument> arguments) {
+    arguments_.set(handle(), arguments);
+  }
 
  private:
   OwnedProgram program_;
   OwnedKernel kernel_;
   std::mutex mutex_;
+  SetArguments arguments_;
 };
 
 constexpr const char* kOptions = "-cl-std=CL1.2";
@@ -100,17 +157,6 @@ OwnedProgram program_for(const OpenclDevice& device, const std::string& source) 
   return program;
 }
 
-void set_arguments(cl_kernel kernel, std::span<const devices::Argument> arguments) {
-  for (cl_uint index = 0; index < arguments.size(); ++index) {
-    const devices::Argument& one = arguments[index];
-    if (one.bytes == 0) {
-      check(clSetKernelArgSVMPointer(kernel, index, one.data), "clSetKernelArgSVMPointer");
-    } else {
-      check(clSetKernelArg(kernel, index, one.bytes, one.data), "clSetKernelArg");
-    }
-  }
-}
-
 }  // namespace
 
 devices::BaseDevice& OpenclDriver::device_at(int index) const { return opencl::device_at(index); }
@@ -135,7 +181,7 @@ void OpenclDriver::queue_kernel(NativeStream stream, devices::Kernel& kernel, de
   const size_t local = grid.group_size;
   const size_t global = static_cast<size_t>(grid.groups) * local;
   const std::lock_guard lock(own.mutex());
-  set_arguments(own.handle(), arguments);
+  own.set_arguments(arguments);
   check(clEnqueueNDRangeKernel(queue.handle, own.handle(), 1, nullptr, &global, &local, 0, nullptr,
                                nullptr),
         "clEnqueueNDRangeKernel");
