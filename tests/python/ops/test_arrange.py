@@ -286,6 +286,19 @@ def test_rows_of_many_operands_dtypes_and_outputs_are_joined():
             assert ebb.cat([each, each + 1], dim).tolist() == wanted.tolist()
 
 
+@pytest.mark.parametrize("widths", [(8, 8), (16, 9), (8, 33, 12), (7, 16), (100, 8)])
+def test_rows_of_results_that_outgrow_the_cache_are_joined(widths):
+    rows = (1 << 20) // (4 * sum(widths)) + 77  # a bit more than a megabyte
+    rng = np.random.default_rng(0)
+    values = [rng.integers(0, 1000, (rows, width)).astype("float32") for width in widths]
+    parts = [ebb.from_numpy(each) for each in values]
+    assert np.array_equal(ebb.cat(parts, 1).numpy(), np.concatenate(values, 1))
+    wide = ebb.cat(parts + parts[::-1], 1)
+    apart = [wide[:, : widths[0]], parts[1], wide[:, -widths[0] :]]  # rows apart
+    wanted = np.concatenate([values[0], values[1], values[0]], 1)
+    assert np.array_equal(ebb.cat(apart, 1).numpy(), wanted)
+
+
 def test_choosing_rows_tells_of_the_first_wrong_index():
     x, places = ebb.zeros(50_000, 16), ebb.arange(50_000)
     places[[30_000, 49_999]] = ebb.tensor([50_000, -1])
