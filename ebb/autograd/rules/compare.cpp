@@ -12,6 +12,7 @@
 #include "ebb/autograd/ops/bitwise_or.h"
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/clone.h"
+#include "ebb/autograd/ops/copy_.h"
 #include "ebb/autograd/ops/div.h"
 #include "ebb/autograd/ops/eq.h"
 #include "ebb/autograd/ops/isclose.h"
@@ -102,17 +103,33 @@ const Tensor& nan_to_num_(const Tensor& self, double nan, std::optional<double> 
   return masked_fill_(self, is_negative, neginf.value_or(-largest));
 }
 
+namespace {
+
+double power_of_ten(int64_t decimals) {
+  return std::pow(10.0, std::abs(static_cast<double>(decimals)));
+}
+
+/// Whether a dtype rounds a number times a power of ten to a half, or has no such number.
+bool is_too_narrow(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
+
+}  // namespace
+
 Tensor round(const Tensor& input, int64_t decimals) {
   const autograd::CompositeCall call("round", __builtin_return_address(0));
   autograd::operands::check_round_decimals(input);
-  const double unit = std::pow(10.0, std::abs(static_cast<double>(decimals)));
-  return decimals < 0 ? mul(round(div(input, unit)), unit) : div(round(mul(input, unit)), unit);
+  const double unit = power_of_ten(decimals);
+  const DType dtype = input.dtype();
+  const Tensor wide = is_too_narrow(dtype) ? cast(input, DType::float32) : input;
+  const Tensor out = decimals < 0 ? mul(round(div(wide, unit)), unit)  //
+                                  : div(round(mul(wide, unit)), unit);
+  return is_too_narrow(dtype) ? cast(out, dtype) : out;
 }
 
 const Tensor& round_(const Tensor& self, int64_t decimals) {
   const autograd::CompositeCall call("round_", __builtin_return_address(0));
   autograd::operands::check_round_decimals_inplace(self);
-  const double unit = std::pow(10.0, std::abs(static_cast<double>(decimals)));
+  if (is_too_narrow(self.dtype())) return copy_(self, round(self, decimals));
+  const double unit = power_of_ten(decimals);
   if (decimals < 0) return mul_(round_(div_(self, unit)), unit);
   return div_(round_(mul_(self, unit)), unit);
 }

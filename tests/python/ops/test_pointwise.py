@@ -137,6 +137,16 @@ def test_floor_division_of_floats_is_pythons():
     assert (ebb.tensor(lhs) % ebb.tensor(rhs)).tolist() == [a % b for a, b in pairs]
 
 
+@pytest.mark.parametrize("dtype", [ebb.float16, ebb.bfloat16])
+def test_half_types_round_to_decimals_by_the_numbers_that_they_hold(dtype):
+    x = ebb.tensor([0.58984, -1.453, 0.25, -0.05], dtype=dtype)
+    for decimals in (1, 3, 5, -1):
+        wanted = ebb.tensor(np.round(x.double().numpy(), decimals)).to(dtype)
+        found = ebb.round(x, decimals=decimals)
+        written = x.clone().round_(decimals=decimals)
+        assert found.dtype == dtype and found.tolist() == written.tolist() == wanted.tolist()
+
+
 def test_rounded_division():
     x = ebb.tensor([7, -7, 6])
     assert ebb.div(x, 2, rounding_mode="floor").tolist() == [3, -4, 3]
