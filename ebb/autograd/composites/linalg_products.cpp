@@ -86,6 +86,11 @@ Tensor linalg_cross(const Tensor& input, const Tensor& other, int64_t dim) {
     throw ShapeError(str("linalg_cross: needs a dim of 3 elements, got ", describe(input), " and ",
                          describe(other)));
   }
+  if (dim >= 0 && input.ndim() != other.ndim()) {  // it would be another dim of each
+    throw ShapeError(
+        str("linalg_cross: dim must be negative between operands of different ranks, got ", dim,
+            " for ", describe(input), " and ", describe(other)));
+  }
   const auto turned = [&](const Tensor& one, int64_t by) {
     return roll(one, Shape{by}, Shape{dim});
   };
