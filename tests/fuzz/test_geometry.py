@@ -13,7 +13,7 @@ import pytest
 from tests.fuzz import geometry, seeds
 from tests.fuzz.function_rows import CASES, composed_functions, composed_rows
 from tests.fuzz.geometry_trial import Trials, WrongError
-from tests.fuzz.slow_reference import agree, difference, is_close
+from tests.fuzz.slow_reference import agree, difference, in_order, is_close
 from tests.python.ops.op_rows import Array, Case, Row, load_rows, make_arguments
 
 ROWS = [row for row in load_rows() if "inputs" in row.test and row.main]
@@ -108,3 +108,34 @@ def test_a_wrong_number_a_wrong_shape_and_a_wrong_slope_are_seen():
     assert not is_close(1.0, 1.001)
     assert agree([5.0, 1.0, 1.0001])
     assert not agree([1e3, 1e4, 1e5])
+
+
+def test_where_rounding_moves_a_result_by_all_it_is_it_need_not_be_finite():
+    wanted, got = np.array([1.0, 0.5, 2.0]), np.array([1.0, np.nan, 2.0])
+    assert not difference("value", got, wanted, "float16", np.array([0.0, np.inf, 0.0]))
+    assert "nan at (1,)" in difference("value", got, wanted, "float16", np.array([9.0, 0.0, 9.0]))
+    assert "nan at (1,)" in difference("value", got, wanted, "float16", 0.1)
+    assert "3.0 at (2,)" in difference("value", np.array([1.0, 0.5, 3.0]), wanted, "float16", 0.1)
+
+
+def test_results_without_an_order_are_sorted_by_the_first_of_them():
+    row = Row(
+        {"results": ["values", "size", "vectors"], "test": {"unordered": ["values", "vectors"]}}
+    )
+    values = np.array([[2.0 + 0j, 1 + 1j, 1.0000001 - 1j]])
+    vectors = np.array([[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]])
+    found = in_order(row, [values, 7, vectors])
+    np.testing.assert_array_equal(found[0], values[:, [2, 1, 0]])
+    np.testing.assert_array_equal(found[2], vectors[..., [2, 1, 0]])
+    assert found[1] == 7
+
+
+def test_a_derivative_that_the_row_says_is_refused_is_left_and_no_other():
+    row = next(row for row in ROWS if "refuses" in row.test)
+    case = Case({"A": Array((4, 2)), "mode": "complete"})
+    trials = Trials(row, seeds.fixed)
+    assert not trials._try_dense(case, 1)
+    assert trials.counts["without derivative"] == 1
+    other = Row(row.data | {"test": {**row.test, "refuses": {}}})
+    with pytest.raises(NotImplementedError, match="needs mode reduced"):
+        Trials(other, seeds.fixed)._try_dense(case, 1)

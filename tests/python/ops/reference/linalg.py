@@ -55,7 +55,10 @@ def linalg_solve_triangular(a: dict[str, Any]) -> np.ndarray:
     triangle = np.triu(a["A"]) if a["upper"] else np.tril(a["A"])
     if a.get("unitriangular"):
         np.einsum("...ii->...i", triangle)[...] = 1
-    return linalg_solve({"A": triangle, "B": a["B"], "left": a.get("left", True)})
+    if a.get("left", True):
+        return np.linalg.solve(triangle, a["B"])  # which is never a vector, whatever its shape
+    turned = np.linalg.solve(triangle.swapaxes(-1, -2), a["B"].swapaxes(-1, -2))
+    return turned.swapaxes(-1, -2)
 
 
 def linalg_eigh(a: dict[str, Any]) -> tuple[np.ndarray, ...]:

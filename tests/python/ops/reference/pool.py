@@ -72,7 +72,7 @@ def embedding_bag(a: dict[str, Any]) -> np.ndarray:
     if a.get("per_sample_weights") is not None:
         factors = a["per_sample_weights"]
     if indices.ndim == 1:
-        bounds = [*a["offsets"], len(indices)]
+        bounds = [*a["offsets"], *([] if a["include_last_offset"] else [len(indices)])]
         spans = list(itertools.pairwise(bounds))
         bags = [(indices[slice(*one)], factors[slice(*one)]) for one in spans]
     else:
