@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ebb
-from ebb.vision import datasets, transforms
+from ebb.vision import datasets, readers, transforms
 
 
 @pytest.fixture(autouse=True)
@@ -174,3 +174,22 @@ def test_fake_samples_are_the_same_each_time():
     assert ebb.equal(found[1][0], found[1][0]) and not ebb.equal(found[0][0], found[1][0])
     assert {label for _, label in found} <= {0, 1}
     assert datasets.FakeData(5, (1, 4, 6))[0][0].shape == (4, 6)
+
+
+def test_pillow_is_not_looked_for_again_with_each_image(monkeypatch, tmp_path):
+    asked = []
+
+    class Finder:
+        @staticmethod
+        def find_spec(name, path=None, target=None):
+            if name.startswith("PIL"):
+                asked.append(name)
+
+    monkeypatch.setattr(sys, "meta_path", [Finder, *sys.meta_path])
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    for name in [name for name in sys.modules if name.partition(".")[0] == "PIL"]:
+        monkeypatch.delitem(sys.modules, name)
+    image = np.zeros((2, 2), np.uint8)
+    for _ in range(3):
+        assert readers.as_image(image) is image and not readers.is_pillow(image)
+    assert asked == []

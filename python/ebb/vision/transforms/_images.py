@@ -20,8 +20,7 @@ from ebb.vision import readers
 
 def is_pillow(image: Any) -> bool:
     """Return whether an image is one of Pillow's."""
-    images = readers.pillow()
-    return images is not None and isinstance(image, images.Image)
+    return readers.is_pillow(image)
 
 
 def check_image(name: str, image: Any) -> None:
