@@ -68,6 +68,10 @@ class KernelCall {
   std::array<Number, kMostArguments> numbers_;
 };
 
+/// The most lines side by side that an item of a CPU takes. It walks over rows that are far apart,
+/// so that much of each should be read: a page of memory.
+inline constexpr uint32_t kMostColumns = 1024;
+
 /// How many items a group gets where `items` of them work each by itself: on a CPU, where a group
 /// runs on one core, few where there are few.
 uint32_t group_size_for(const Traits& traits, int64_t items);

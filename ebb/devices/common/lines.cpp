@@ -13,6 +13,8 @@ using kernels::TensorView;
 
 namespace {
 
+constexpr uint32_t kChains = 32;
+
 /// Sizes of what the lines begin at.
 Shape without(const TensorView& view, int dim) {
   Shape sizes(view.shape());
@@ -32,9 +34,29 @@ Lines::Lines(std::span<const TensorView* const> views, int dim, const Traits& tr
     is_dense_ = is_dense_ && (is_single || steps_[one] == 1);
   }
   group_size_ = group_size_for(traits, lines());
+  if (traits.is_cpu) chains_ = kChains;
   if (traits.is_cpu || !shares) return;
   const auto useful = static_cast<uint64_t>(std::max<int64_t>(length_ / 4, 1));
   lanes_ = static_cast<uint32_t>(std::min<uint64_t>(std::bit_floor(useful), group_size_));
+}
+
+void Lines::take_columns(const Traits& traits) {
+  constexpr int64_t kFewest = 8;
+  const int last = places_.rank() - 1;
+  if (!traits.is_cpu || is_dense_ || last < 0 || places_.size(last) < kFewest) return;
+  for (int one = 0; one < views_; ++one) {
+    const bool is_single = steps_[one] == 0;
+    if (!is_single && places_.stride(one, last) != 1) return;
+  }
+  columns_ = kMostColumns;
+  while (columns_ > 16 && items() < int64_t{traits.units} * 2) columns_ /= 2;
+  group_size_ = group_size_for(traits, items());
+}
+
+int64_t Lines::items() const {
+  if (columns_ == 1) return lines() * lanes_;
+  const int64_t side = places_.size(places_.rank() - 1);
+  return lines() / side * ((side + columns_ - 1) / columns_);
 }
 
 bool Lines::fits_int32() const {
@@ -47,6 +69,7 @@ bool Lines::fits_int32() const {
 void Lines::specialise(KernelCall& call) const {
   call.set("VIEWS", views_, 4).set("RANK", std::max(places_.rank(), 1), 6);
   call.set("LANES", lanes_, 12).set("DENSE", is_dense_, 1);
+  call.set("WIDE", chains_, 6).set("COLUMNS", columns_, 11);
 }
 
 void Lines::add_to(KernelCall& call) {
@@ -71,7 +94,7 @@ void Lines::add_to(KernelCall& call) {
 }
 
 void Lines::run(KernelCall& call, std::string_view part) const {
-  call.run({lines_k, part}, lines() * lanes_, group_size_);
+  call.run({lines_k, part}, items(), group_size_);
 }
 
 }  // namespace ebb::devices

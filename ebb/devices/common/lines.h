@@ -18,6 +18,10 @@ class Lines {
   Lines(std::span<const kernels::TensorView* const> views, int dim, const Traits& traits,
         bool shares);
 
+  /// Lets an item of a CPU take several lines that lie side by side, for a kernel with
+  /// COLUMN_SETUP.
+  void take_columns(const Traits& traits);
+
   int64_t lines() const { return places_.numel(); }
   int64_t length() const { return length_; }
   bool fits_int32() const;
@@ -30,12 +34,16 @@ class Lines {
   void run(KernelCall& call, std::string_view part) const;
 
  private:
+  int64_t items() const;
+
   LoopNest places_;
   int views_;
   int64_t length_ = 1;
   int64_t steps_[kMaxOperands] = {};
   bool is_dense_ = true;  // the elements of all lines follow each other
   uint32_t lanes_ = 1;
+  uint32_t chains_ = 1;   // that an item adds up beside each other
+  uint32_t columns_ = 1;  // lines of an item
   uint32_t group_size_ = 1;
   char packed_[kMostPacked + kMaxOperands * sizeof(int64_t)] = {};
 };

@@ -17,10 +17,13 @@ enum class Kind { softmax, log_softmax, logsumexp, softmax_backward, log_softmax
 void run_kind(Kind kind, const char* op, const Context& context,
               std::span<const TensorView* const> views, int dim) {
   if (views[0]->numel == 0) return;
-  Lines lines(views, dim, driver().traits(context.device.index), true);
+  const Traits& traits = driver().traits(context.device.index);
+  Lines lines(views, dim, traits, true);
+  lines.take_columns(traits);
   const DType dtype = views[0]->dtype;
   KernelCall call(Family::softmax, op, context, compute_of(dtype), lines.fits_int32());
   call.set("KIND", static_cast<int64_t>(kind), 3).set("T", dtype);
+  call.set("IS_STORED", !is_half(dtype), 1);
   lines.specialise(call);
   for (const TensorView* view : views) call.add(*view);
   lines.add_to(call);
