@@ -87,7 +87,10 @@ LARGE = {
     "sum of rows": lambda x, y: x.view(4096, 4096).sum(1),
     "sum of columns": lambda x, y: x.view(4096, 4096).sum(0),
     "amax of columns": lambda x, y: x.view(4096, 4096).amax(0),
+    "var of rows": lambda x, y: x.view(4096, 4096).var(1),
+    "var of columns": lambda x, y: x.view(4096, 4096).var(0),
     "softmax of rows": lambda x, y: x.view(4096, 4096).softmax(1),
+    "softmax of columns": lambda x, y: x.view(4096, 4096).softmax(0),
     "transposed copy": lambda x, y: x.view(4096, 4096).t().contiguous(),
 }
 

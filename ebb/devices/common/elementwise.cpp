@@ -47,7 +47,8 @@ struct Call {
   const LoopNest* nest;  // null: one number is every place
   bool as_int32;
   uint32_t group_size;
-  int64_t run;  // elements of an item
+  int64_t run;        // elements of an item
+  uint32_t tile = 1;  // or so many by so many of them
 
   int rank() const { return nest == nullptr ? 0 : nest->rank(); }
 };
@@ -55,7 +56,7 @@ struct Call {
 SpecKey key_of(const Call& call, int device) {
   SpecKey key(call.work.family, device);
   key.put(call.work.number, 16).put(static_cast<uint64_t>(call.work.compute), 4);
-  key.put(static_cast<uint64_t>(call.rank()), 6);
+  key.put(static_cast<uint64_t>(call.rank()), 6).put(call.tile > 1, 1);
   key.put(call.as_int32, 1).put(static_cast<uint64_t>(call.out.dtype), 4);
   for (const TensorView* view : call.operands) {
     key.put(view->on_host, 1).put(static_cast<uint64_t>(view->dtype), 4);
@@ -70,7 +71,7 @@ Recipe recipe_of(const Call& call) {
   source += define("NAME", entry);
   source += define("INDEX", call.as_int32 ? "i32" : "i64");
   source += define("RANK", str(call.rank()));
-  source += define("RUN", str(call.run));
+  source += define("RUN", str(call.run)) + define("TILE", str(call.tile));
   source += define("OPERANDS", str(call.operands.size()));
   source += define("OUT", text_of(call.out.dtype));
   for (size_t one = 0; one < call.operands.size(); ++one) {
@@ -97,9 +98,14 @@ void check_dtypes(const Call& call, const Context& context, bool has_double) {
   }
 }
 
-/// Each takes a run of elements along the innermost dim.
+/// Each takes a run of elements along the innermost dim, or a tile of the two innermost ones.
 int64_t items_of(const Call& call) {
   const int64_t count = call.out.numel;
+  if (call.tile > 1) {
+    const int64_t wide = call.nest->size(call.rank() - 1), high = call.nest->size(call.rank() - 2);
+    const int64_t tile = call.tile;
+    return count / (wide * high) * ((wide + tile - 1) / tile) * ((high + tile - 1) / tile);
+  }
   const int64_t inner = call.nest == nullptr ? count : call.nest->size(call.rank() - 1);
   return count / inner * ((inner + call.run - 1) / call.run);
 }
@@ -149,6 +155,18 @@ bool are_alike(const TensorView& out, std::span<const TensorView* const> operand
   return true;
 }
 
+/// Whether the result follows the innermost dim and the one operand the dim before it, as those of
+/// a copy of a transposed matrix do.
+bool is_crossed(const Call& call) {
+  constexpr int64_t kFewest = 8;
+  if (call.operands.size() != 1 || call.rank() < 2) return false;
+  const int inner = call.rank() - 1;
+  const LoopNest& nest = *call.nest;
+  return nest.stride(0, inner) == 1 && nest.stride(1, inner) != 1 &&
+         nest.stride(1, inner - 1) == 1 && nest.size(inner) >= kFewest &&
+         nest.size(inner - 1) >= kFewest;
+}
+
 void run(const Call& call, const Context& context) {
   const int device = context.device.index;
   Kernel& kernel =
@@ -170,6 +188,10 @@ void run_elementwise(const Elementwise& work, const Context& context, const Tens
   const LoopNest nest = nest_of(out, operands);
   if (!nest.is_dense()) call.nest = &nest;
   call.as_int32 = nest.fits_int32();
+  if (traits.is_cpu && is_crossed(call)) {
+    call.tile = item_size(work.compute) == 4 ? 64 : 32;
+    call.group_size = 4;
+  }
   run(call, context);
 }
 

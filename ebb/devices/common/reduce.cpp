@@ -80,9 +80,13 @@ Plan plan_of(const TensorView& input, const TensorView& out, const TensorView& g
   plan.is_dense = plan.reduced.is_dense();
   plan.as_int32 = plan.kept.fits_int32() && plan.reduced.fits_int32();
   plan.chains = traits.is_cpu ? 32 : 4;
-  if (traits.is_cpu && has_columns(plan)) plan.columns = 64;
+  int64_t wanted = int64_t{traits.units} * (traits.is_cpu ? 4 : 8);  // groups
+  if (traits.is_cpu && has_columns(plan)) {
+    wanted = int64_t{traits.units} * 2;
+    plan.columns = kMostColumns;
+    while (plan.columns > 64 && shares_of(plan) < wanted) plan.columns /= 2;
+  }
   const int64_t shares = shares_of(plan);
-  const int64_t wanted = int64_t{traits.units} * (traits.is_cpu ? 4 : 8);  // groups
   const int64_t most_parts = std::clamp<int64_t>(plan.total / kLeastPart, 1, 1024);
   plan.parts = std::clamp<int64_t>(wanted / std::max<int64_t>(shares, 1), 1, most_parts);
   plan.length = std::max<int64_t>((plan.total + plan.parts - 1) / plan.parts, 1);
@@ -112,10 +116,11 @@ void specialise(KernelCall& call, const Reduction& work, const Plan& plan, const
   call.set("NUMBER", work.number, 8).set("IN", launch.in_type).set("OUT", launch.out_type);
   call.set("RANK", plan.kept.rank(), 6).set("REDUCED_RANK", std::max(plan.reduced.rank(), 1), 6);
   call.set("REDUCED_DENSE", plan.is_dense, 1);
-  call.set("LANES", plan.lanes, 12).set("WIDE", plan.chains, 6).set("COLUMNS", plan.columns, 7);
+  call.set("LANES", plan.lanes, 12).set("WIDE", plan.chains, 6).set("COLUMNS", plan.columns, 11);
   call.set("IS_FIRST", launch.is_first, 1).set("IS_LAST", launch.is_last, 1);
   call.set("HAS_OTHER", launch.is_first && work.other != nullptr, 1);
   call.set("HAS_GIVEN", launch.is_first && work.given != nullptr, 1);
+  call.set("FINDS_MEAN", launch.is_first && work.finds_mean, 1);
   call.set_text("INIT", work.init);
   call.set_text("MAP(x, y, given)", launch.is_first ? work.map : "x");
   call.set_text("COMBINE(x, y)", work.combine);
@@ -278,6 +283,18 @@ void run_moment(const Context& context, const TensorView& input, double correcti
                 const TensorView& out, bool is_root) {
   if (out.numel == 0) return;
   const Compute compute = compute_of(input.dtype);
+  Reduction work{.number = is_root ? 12u : 11u,
+                 .op = is_root ? "std" : "var",
+                 .map = "(x - given) * (x - given)",
+                 .finish = is_root ? "sqrt(x / larger((C)count - parameter, (C)0))"
+                                   : "x / larger((C)count - parameter, (C)0)",
+                 .compute = compute,
+                 .parameter = correction};
+  const Traits& traits = driver().traits(context.device.index);
+  if (traits.is_cpu && plan_of(input, out, out, traits).parts == 1) {
+    work.finds_mean = true;  // while the row is in a cache
+    return run_reduction(work, context, input, out);
+  }
   const Reduction mean_of{.number = 1, .op = "mean", .finish = "x / (C)count", .compute = compute};
   const Scratch memory(context, static_cast<size_t>(out.numel) * item_size(compute));
   Shape strides(out.shape());
@@ -285,15 +302,8 @@ void run_moment(const Context& context, const TensorView& input, double correcti
   const TensorView mean{memory.data(), out.sizes, strides.begin(),
                         out.numel,     out.ndim,  dtype_of_compute(compute)};
   run_reduction(mean_of, context, input, mean);
-  run_reduction({.number = is_root ? 12u : 11u,
-                 .op = is_root ? "std" : "var",
-                 .map = "(x - given) * (x - given)",
-                 .finish = is_root ? "sqrt(x / larger((C)count - parameter, (C)0))"
-                                   : "x / larger((C)count - parameter, (C)0)",
-                 .compute = compute,
-                 .parameter = correction,
-                 .given = &mean},
-                context, input, out);
+  work.given = &mean;
+  run_reduction(work, context, input, out);
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ struct Reduction {
   double divisor = 1;
   const kernels::TensorView* other = nullptr;  // of the sizes, strides and dtype of the input
   const kernels::TensorView* given = nullptr;  // a number per row, stored as computed; out's sizes
+  bool finds_mean = false;  // `given` is the mean, which the one item of a row finds: on CPUs
 };
 
 /// Where the numbers begin that other families give their reductions.

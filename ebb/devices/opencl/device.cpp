@@ -1,6 +1,8 @@
 // ebb/devices/opencl/device.cpp -- finding devices, and choosing among them.
 #include "ebb/devices/opencl/device.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -120,14 +122,26 @@ devices::Traits traits_of(cl_device_id id) {
   return traits;
 }
 
+/// Asks for large pages for a block in the memory of the host: a copy of a transposed matrix goes
+/// to another page for each element. Advice only.
+void advise_large_pages(void* memory, size_t bytes) {
+  constexpr uintptr_t kPage = uintptr_t{2} << 20;
+  const uintptr_t begin = (reinterpret_cast<uintptr_t>(memory) + kPage - 1) & ~(kPage - 1);
+  const uintptr_t end = (reinterpret_cast<uintptr_t>(memory) + bytes) & ~(kPage - 1);
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+}
+
 devices::MemorySource source_of(OpenclDevice& device) {
   constexpr cl_uint kAlignment = 128;
   const cl_context context = device.context;
+  const bool is_cpu = device.traits.is_cpu;
   return {.call = "clSVMAlloc",
           .total_bytes = device.total_bytes,
           .allocate =
-              [context](size_t bytes) {
-                return clSVMAlloc(context, CL_MEM_READ_WRITE, bytes, kAlignment);
+              [context, is_cpu](size_t bytes) {
+                void* const memory = clSVMAlloc(context, CL_MEM_READ_WRITE, bytes, kAlignment);
+                if (is_cpu && memory != nullptr) advise_large_pages(memory, bytes);
+                return memory;
               },
           .free = [context](void* memory) { clSVMFree(context, memory); },
           .finish = [&device] { finish(device); }};

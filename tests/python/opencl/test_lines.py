@@ -1,5 +1,7 @@
 # tests/python/opencl/test_lines.py -- kernels that go along lines, windows and channels give what
 # the CPU gives, where sizes, strides and half types choose other ways than the op rows do.
+import math
+
 import pytest
 
 import ebb
@@ -178,3 +180,58 @@ def test_images_in_other_sizes_are_those_of_the_cpu(mode, options, opencl):
     for size in ([14, 3], [5, 12]):
         found = functional.interpolate(x.to(opencl), size, mode=mode, **options)
         ebb.testing.assert_close(found.cpu(), functional.interpolate(x, size, mode=mode, **options))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
+def test_softmax_of_lines_that_lie_side_by_side(name, dtype, opencl):
+    function = getattr(ebb, name)
+    compare(lambda x: function(x, 0), (3, 2100), device=opencl, dtype=dtype)
+    if dtype == "float32":
+        compare(lambda x: function(x, 0), (150, 40), device=opencl)
+        compare(lambda x: function(x, 1), (5, 33, 17), device=opencl)
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_softmax_of_infinite_elements(dim, opencl):
+    x = ebb.randn(130, 70)
+    x[3] = -float("inf")
+    x[:, 5] = -float("inf")
+    x[7, 8] = float("inf")
+    x[9, 10] = float("nan")
+    for name in ("softmax", "log_softmax", "logsumexp"):
+        function = getattr(ebb, name)
+        there, here = function(x.to(opencl), dim).cpu(), function(x, dim)
+        ebb.testing.assert_close(there, here, rtol=2e-5, atol=2e-5, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ["sum", "amax", "var", "std"])
+def test_reductions_of_rows_and_of_columns(name, opencl):
+    function = getattr(ebb, name)
+    for shape in ((40, 2100), (2100, 40)):
+        for dim in (0, 1):
+            compare(lambda x, dim=dim: function(x, dim), shape, device=opencl)
+    compare(lambda x: function(x, 1), (5, 70, 30), device=opencl, dtype="float64")
+
+
+def test_variances_of_numbers_far_from_zero(opencl):
+    x = ebb.randn(50, 3000) + 1000
+    for dim in (0, 1):
+        ebb.testing.assert_close(x.to(opencl).var(dim).cpu(), x.double().var(dim).float())
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [((130, 70), dtype) for dtype in ("bool", "int8", "bfloat16", "float64")]
+    + [(shape, "float32") for shape in ((130, 70), (64, 8), (3, 65, 9), (2, 9, 70, 8))],
+)
+def test_copies_of_transposed_matrices(shape, dtype, opencl):
+    x = (ebb.arange(math.prod(shape)).view(shape) % 251).to(getattr(ebb, dtype))
+    there = x.to(opencl)
+    for first in range(len(shape) - 1):
+        one, other = x.transpose(first, -1), there.transpose(first, -1)
+        assert ebb.equal(other.contiguous().cpu(), one.contiguous())
+        assert ebb.equal(other[1:, ..., 2:].contiguous().cpu(), one[1:, ..., 2:].contiguous())
+        target = ebb.empty_like(there)
+        target.transpose(first, -1).copy_(other.contiguous())
+        assert ebb.equal(target.cpu(), x)
