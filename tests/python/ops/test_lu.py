@@ -202,3 +202,33 @@ def test_results_lie_row_by_row():
     A = ebb.tensor(draw(3, 5, 5))
     for one in (ebb.linalg.inv(A), ebb.linalg.solve(A, A), ebb.linalg.lu_factor(A).LU):
         assert one.is_contiguous()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("count", [4, 5, 8, 19])
+def test_batches_of_small_matrices_are_factored_as_each_alone(dtype, count):
+    for n in (1, 2, 3, 7, 8, 15, 16, 17):
+        A = draw(count, n, n, dtype=dtype)
+        A[1, n // 2] = A[1, 0]  # singular from two rows on
+        A[2, n - 1, 0] = np.nan
+        A[3] = 0
+        together = ebb.linalg.lu_factor_ex(ebb.tensor(A))
+        for i in range(count):
+            alone = ebb.linalg.lu_factor_ex(ebb.tensor(A[i]))
+            assert np.array_equal(together.LU[i].numpy(), alone.LU.numpy(), equal_nan=True)
+            assert together.pivots[i].tolist() == alone.pivots.tolist()
+            assert together.info[i].item() == alone.info.item()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("columns", [0, 1, 2, 16, 17])
+def test_batches_of_small_systems_are_solved(dtype, columns):
+    for n in (1, 2, 3, 8, 15, 16, 17):
+        A = draw(21, n, n, dtype=dtype) + (2 * np.sqrt(n) * np.eye(n)).astype(dtype)
+        B = draw(21, n, columns, dtype=dtype, seed=1)
+        A[5] = 0
+        X, info = ebb.linalg.solve_ex(ebb.tensor(A), ebb.tensor(B))
+        assert info.tolist() == [0] * 5 + [1] + [0] * 15 and bool(X[5].isnan().all())
+        A[5], X = np.eye(n), X.numpy()
+        X[5] = B[5]
+        assert error_of(A @ X, B) < 100

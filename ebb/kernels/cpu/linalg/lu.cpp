@@ -5,6 +5,7 @@
 #include "ebb/core/runtime/counted_vector.h"
 #include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/linalg/factors-inl.h"
+#include "ebb/kernels/cpu/linalg/lanes-inl.h"
 #include "ebb/kernels/signatures_lapack.h"
 #include "ebb/kernels/tables/lapack_det.h"
 #include "ebb/kernels/tables/lapack_inverse.h"
@@ -39,6 +40,11 @@ void lu_kernel(const Context&, Operands operands, int64_t, const TensorView& inf
   const RowMatrices<T> a(operands[0]);
   int* const pivots = operands[1].as<int>();
   const int64_t count = std::min(a.rows, a.columns);
+  if constexpr (kParts<T> == 1) {
+    if (a.rows == a.columns && is_for_lanes<T>(count, 0, info.numel)) {
+      return factor_by_lanes<T>(info.numel, count, a.data, pivots, info.as<int>(), 0, nullptr);
+    }
+  }
   for_each_row_matrix(info, product_of(a.rows, a.columns, count), [&](int64_t i) {
     info.as<int>()[i] = LuFactors<T>(a[i], a.rows, a.columns, pivots + i * count).run();
   });
@@ -49,6 +55,16 @@ template <typename T>
 void solve_kernel(const Context&, Operands operands, int64_t, const TensorView& info) {
   const RowMatrices<T> a(operands[0]), b(operands[2]);
   const int64_t n = a.rows;
+  if constexpr (kParts<T> == 1) {
+    if (is_for_lanes<T>(n, b.columns, info.numel)) {
+      int* const found = info.as<int>();
+      factor_by_lanes<T>(info.numel, n, a.data, operands[1].as<int>(), found, b.columns, b.data);
+      for (int64_t i = 0; i < info.numel; ++i) {
+        if (found[i] != 0) b.fill_nan(i);
+      }
+      return;
+    }
+  }
   for_each_row_matrix(info, product_of(n, n, n / 3 + 2 * b.columns), [&](int64_t i) {
     int* const pivots = operands[1].as<int>() + i * n;
     const int found = LuFactors<T>(a[i], n, n, pivots).run();
