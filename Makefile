@@ -82,6 +82,7 @@ bench-peers: build  ## the same Python script for ebb and its peers
 	@$(PYTHON) -m tools.bench.peers
 
 mutate: build  ## break each gradient formula in turn: every mutant must fail a test
+	@tools/build.sh release ebb_sim_device
 	@$(PYTHON) tools/mutate.py
 
 wheel: build  ## make a wheel of the release build in build/wheel

@@ -78,6 +78,8 @@ def test_operands_are_exchanged(name, param, wanted):
     [
         ("relu", "input", "relu_backward(out, grad_out)"),
         ("where", "input", "where(condition, 0, grad_out)"),
+        ("exp", "input", "mul0(conj(out), grad_out)"),
+        ("lerp", "weight", None),
         ("transpose", "input", None),
         ("mul.Scalar", "input", None),
     ],

@@ -199,6 +199,12 @@ def test_gradients_return_to_where_the_leaf_is():
     assert x.grad.tolist() == expected.grad.tolist()
 
 
+def test_one_copy_alone_passes_the_gradient_as_it_is():
+    x = ebb.tensor([1.0, 2.0], requires_grad=True)
+    (x.to(SIM) * 3).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
 def test_backward_may_start_on_the_device():
     x = ebb.ones(2, 2, device=SIM, requires_grad=True)
     loss = (x @ x).tanh().sum()

@@ -70,6 +70,22 @@ def test_frexp_and_ldexp_are_inverse_and_so_are_their_gradients():
     assert ebb.autograd.grad(back.sum(), x)[0].tolist() == [1, 1, 1]
 
 
+def test_a_step_passes_gradients_to_its_values_where_the_operand_is_0():
+    x = ebb.tensor([-1.0, 0.0, 2.0, -0.0], requires_grad=True)
+    values = ebb.tensor([5.0, 6.0, 0.0, 8.0], requires_grad=True)
+    (ebb.heaviside(x, values) * ebb.tensor([2.0, 3.0, 4.0, 5.0])).sum().backward()
+    assert values.grad.tolist() == [0.0, 3.0, 0.0, 5.0]
+    assert x.grad is None or x.grad.tolist() == [0.0] * 4
+
+
+def test_a_sign_that_is_copied_passes_no_gradient_to_whose_it_is():
+    x = ebb.tensor([-1.0, 2.0, 0.0], requires_grad=True)
+    other = ebb.tensor([3.0, -4.0, 5.0], requires_grad=True)
+    (ebb.copysign(x, other) * ebb.tensor([2.0, 3.0, 4.0])).sum().backward()
+    assert x.grad.tolist() == [-2.0, -3.0, 0.0]
+    assert other.grad.tolist() == [0.0, 0.0, 0.0]
+
+
 def test_float_power_is_in_double_precision_whatever_comes_in():
     half = ebb.tensor([3.0], dtype=ebb.float16)
     assert ebb.float_power(half, half).dtype == ebb.float64
