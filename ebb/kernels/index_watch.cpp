@@ -8,4 +8,9 @@ IndexWatch& index_watch(Backend backend) {
   return watches[static_cast<int>(backend)];
 }
 
+RangeWatch& range_watch(Backend backend) {
+  static RangeWatch watches[kBackendCount];
+  return watches[static_cast<int>(backend)];
+}
+
 }  // namespace ebb::kernels

@@ -1,4 +1,5 @@
-// ebb/kernels/index_watch.h -- how a device looks at indices by itself, in the order of its stream.
+// ebb/kernels/index_watch.h -- how a device looks at indices, and at the range of numbers, by
+// itself, in the order of its stream.
 //
 // The CPU's kernels throw as they read (checked_index.h). A device's skip what is out of range, and
 // before them runs this kernel, which tells what it finds (ebb/core/device/stream_checks.h).
@@ -18,5 +19,11 @@ using IndexWatch = void (*)(const Context&, const TensorView& index, int64_t low
 
 /// That of a backend, set when its plug-in is loaded. Null: indices are copied to the host.
 EBB_API IndexWatch& index_watch(Backend backend);
+
+/// The same for real numbers of any strides and floating dtype: the first that is not in [low,
+/// high], as NaN is not. Throws MissingKernel for a dtype that the device lacks.
+using RangeWatch = void (*)(const Context&, const TensorView& input, double low, double high,
+                            const ebb::detail::CheckSlot& slot);
+EBB_API RangeWatch& range_watch(Backend backend);
 
 }  // namespace ebb::kernels

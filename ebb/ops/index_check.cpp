@@ -60,6 +60,20 @@ bool is_watched(const Tensor& index, const StreamCheck& check) {
   return true;
 }
 
+bool is_range_watched(const Tensor& input, double low, double high, const StreamCheck& check) {
+  const auto watch = kernels::range_watch(backend_of(input.device()));
+  if (watch == nullptr || is_on_host(input) || !is_floating(input.dtype())) return false;
+  const kernels::Context context = context_of(input);
+  try {
+    watch(context, view_of(input), low, high,
+          note_check(context.stream, native_stream(context.stream), check));
+  } catch (const MissingKernel&) {
+    return false;  // the device lacks the dtype
+  }
+  if (is_synchronous()) synchronize(context.stream);
+  return true;
+}
+
 void check_index_range(const char* op, const char* name, const Tensor& index, int64_t size) {
   if (index.numel() == 0 || is_meta(index)) return;
   if (is_watched(index, {op, name, index.sizes(), size})) return;

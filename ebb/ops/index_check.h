@@ -23,6 +23,11 @@ EBB_API std::string describe_wrong(const kernels::WrongIndex& wrong, const Tenso
 /// the IndexError itself.
 EBB_API bool is_watched(const Tensor& index, const StreamCheck& check);
 
+/// The same for whether the elements of a floating dtype are in [low, high], which `check.claim`
+/// says in words: a ValueError.
+EBB_API bool is_range_watched(const Tensor& input, double low, double high,
+                              const StreamCheck& check);
+
 /// Throws IndexError, naming value and position, unless all elements are in [0, size), at once or,
 /// on a device that looks by itself, at the next wait. `index` has dtype int64.
 EBB_API void check_index_range(const char* op, const char* name, const Tensor& index, int64_t size);

@@ -42,8 +42,10 @@
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/watch/composite_call.h"
+#include "ebb/core/device/stream_checks.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
+#include "ebb/ops/index_check.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -66,6 +68,9 @@ void check_shapes(const char* op, const Tensor& input, const Tensor& target) {
 /// Throws ValueError unless all elements are from 0 to 1.
 void check_probabilities(const char* op, const Tensor& input) {
   if (input.numel() == 0 || is_meta(input)) return;
+  const StreamCheck check{
+      .op = op, .name = "input", .sizes = input.sizes(), .claim = "from 0 to 1"};
+  if (ops::is_range_watched(input, 0, 1, check)) return;
   const NoGradGuard guard;
   const double largest = max(input).item<double>();
   const double least = -max(neg(input)).item<double>();

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -38,7 +39,7 @@ constinit std::mutex ledgers_mutex;
 struct KnownCheck {
   int64_t number = 0;
   int64_t last_use = 0;
-  std::string op, name;
+  std::string op, name, claim;
   Shape sizes;
   int64_t size = 0;
   std::optional<int64_t> ignored;
@@ -46,12 +47,19 @@ struct KnownCheck {
   LocationId place = 0;
 
   StreamCheck shown() const {
-    return {op.c_str(), name.c_str(), sizes, size, ignored ? &*ignored : nullptr, wraps};
+    return {op.c_str(),
+            name.c_str(),
+            sizes,
+            size,
+            ignored ? &*ignored : nullptr,
+            wraps,
+            claim.empty() ? nullptr : claim.c_str()};
   }
   bool is(const StreamCheck& check, LocationId from) const {
     const bool ignores = check.ignored != nullptr;
     return place == from && size == check.size && wraps == check.wraps && op == check.op &&
-           name == check.name && equal(sizes, check.sizes) && ignored.has_value() == ignores &&
+           name == check.name && claim == (check.claim != nullptr ? check.claim : "") &&
+           equal(sizes, check.sizes) && ignored.has_value() == ignores &&
            (!ignores || *ignored == *check.ignored);
   }
 };
@@ -80,6 +88,7 @@ struct Ledger {
     made.last_use = queued;
     made.op = check.op;
     made.name = check.name;
+    if (check.claim != nullptr) made.claim = check.claim;
     made.sizes = Shape(check.sizes);
     made.size = check.size;
     made.wraps = check.wraps;
@@ -146,7 +155,12 @@ std::string place_in(IntSpan sizes, int64_t position) {
 }
 
 std::string text_of(const KnownCheck& check, const Finding& finding, Device device) {
-  std::string text = str(index_error_prefix(check.shown()), ", got ", finding.value);
+  std::string text = str(index_error_prefix(check.shown()), ", got ");
+  if (check.claim.empty()) {
+    text += str(finding.value);
+  } else {
+    text += str(std::bit_cast<float>(static_cast<uint32_t>(finding.value)));
+  }
   if (!check.wraps) text += " at position " + place_in(check.sizes, finding.position);
   text += str("\nhint: ", to_string(device), " found it after the call");
   const SourceLocation place = describe_location(check.place);
@@ -191,6 +205,7 @@ void abandon(Finding* copy) {
 }  // namespace
 
 std::string index_error_prefix(const StreamCheck& check) {
+  if (check.claim != nullptr) return str(check.op, ": ", check.name, " must be ", check.claim);
   if (check.wraps) {
     return str(check.op, ": ", check.name, " must be from ", -check.size, " to ", check.size - 1);
   }
@@ -246,8 +261,11 @@ void FindingRead::raise_if_found() {
     ledger.note_looked(last_check_);
   }
   if (!check) return;
-  const CallName nobody(nullptr);                             // it is not of the call that waits
-  throw IndexError(text_of(*check, *found, stream_.device));  // asks Python: without the lock
+  const CallName nobody(nullptr);  // it is not of the call that waits
+  const std::string text =
+      text_of(*check, *found, stream_.device);  // asks Python: without the lock
+  if (!check->claim.empty()) throw ValueError(text);
+  throw IndexError(text);
 }
 
 std::optional<Stream> detail::stream_with_finding(Device device) {

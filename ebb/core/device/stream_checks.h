@@ -18,14 +18,16 @@
 namespace ebb {
 
 /// What a check is about. The error is an IndexError: "prefix, got 7 at position [0, 2]"; without
-/// the position where `wraps`.
+/// the position where `wraps`. With a `claim` the elements are real numbers and it is a ValueError:
+/// "op: name must be claim, got 1.5 at position [0, 2]".
 struct StreamCheck {
   const char* op = "";
-  const char* name = "";             // of the operand that holds the indices
+  const char* name = "";             // of the operand that is looked at
   IntSpan sizes = {};                // of it
   int64_t size = 0;                  // indices are at least 0 and below it
   const int64_t* ignored = nullptr;  // the one number that may also be there
   bool wraps = false;                // negative numbers down to -size count from the back
+  const char* claim = nullptr;       // what real numbers are: "from 0 to 1"
 };
 
 namespace detail {
@@ -34,7 +36,7 @@ namespace detail {
 struct Finding {
   int64_t number;  // which check it was; 0: nothing was found
   int64_t position;
-  int64_t value;
+  int64_t value;  // of a real number: its bits as float32
 };
 
 /// Where a check writes, and under which number.

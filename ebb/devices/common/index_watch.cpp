@@ -1,7 +1,8 @@
-// ebb/devices/common/index_watch.cpp -- one launch for a few indices, two for many.
+// ebb/devices/common/index_watch.cpp -- one launch for a few elements, two for many.
 #include "ebb/devices/common/index_watch.h"
 
 #include <algorithm>
+#include <span>
 
 #include "ebb/devices/common/call.h"
 #include "ebb/devices/launch/geometry.h"
@@ -14,29 +15,42 @@ using kernels::TensorView;
 
 namespace {
 
-constexpr int64_t kStretch = 8192;  // indices that are worth a group
+constexpr int64_t kStretch = 8192;  // elements that are worth a group
 constexpr int64_t kMostGroups = 1024;
 
 enum class Kind { whole, parts, total };
 
+/// What is wrong, beside where it lies.
+struct Bounds {
+  int64_t low = 0, high = 0;
+  const int64_t* ignored = nullptr;
+  double least = 0, most = 0;  // of real numbers
+};
+
 /// What the launches share.
 struct Look {
   const Context& context;
-  const TensorView& index;
-  int64_t low, high;
-  const int64_t* ignored;
+  const TensorView& input;
+  const Bounds& bounds;
   const ebb::detail::CheckSlot& slot;
   const LoopNest& nest;
 
+  bool is_real() const { return is_floating(input.dtype); }
   /// Queues `groups` groups, for which `reach` is what their kind takes.
   void run(Kind kind, void* parts, int64_t reach, int64_t groups) const {
     const bool as_int32 = nest.fits_int32();
-    KernelCall call(Family::index_watch, "check_index", context, Compute::i64, as_int32);
-    call.set("KIND", static_cast<int64_t>(kind), 2).set("IGNORES", ignored != nullptr, 1);
-    call.set("RANK", nest.rank(), 6);
-    call.add(slot.finding).add(parts).add(index).add_index(nest.numel()).add_index(reach);
-    const int64_t numbers[] = {low, high, ignored == nullptr ? 0 : *ignored, slot.number};
-    for (const int64_t& number : numbers) {
+    const Compute compute = compute_of(input.dtype);
+    const bool ignores = bounds.ignored != nullptr;
+    KernelCall call(Family::index_watch, is_real() ? "check_range" : "check_index", context,
+                    compute, as_int32);
+    call.set("KIND", static_cast<int64_t>(kind), 2).set("IGNORES", ignores, 1);
+    call.set("RANK", nest.rank(), 6).set("T", input.dtype).set("IS_REAL", is_real(), 1);
+    call.add(slot.finding).add(parts).add(input).add_index(nest.numel()).add_index(reach);
+    const int64_t numbers[] = {bounds.low, bounds.high, ignores ? *bounds.ignored : 0, slot.number};
+    if (is_real()) {
+      call.add_number(bounds.least).add_number(bounds.most);
+    }
+    for (const int64_t& number : std::span(numbers).subspan(is_real() ? 2 : 0)) {
       call.add_bytes({reinterpret_cast<const char*>(&number), sizeof number});
     }
     char packed[kMostPacked];
@@ -48,21 +62,31 @@ struct Look {
   }
 };
 
+void look(const Context& context, const TensorView& input, const Bounds& bounds,
+          const ebb::detail::CheckSlot& slot) {
+  if (input.numel == 0) return;
+  const TensorView* const views[] = {&input};
+  const LoopNest nest(input.shape(), views, false);
+  const Look look{context, input, bounds, slot, nest};
+  const Traits& traits = driver().traits(context.device.index);
+  const int64_t most = traits.is_cpu ? int64_t{traits.units} * 4 : kMostGroups;
+  const int64_t groups = std::clamp<int64_t>(input.numel / kStretch, 1, most);
+  if (groups == 1) return look.run(Kind::whole, nullptr, input.numel, 1);
+  const Scratch parts(context, static_cast<size_t>(groups) * sizeof(int64_t));
+  look.run(Kind::parts, parts.data(), (input.numel + groups - 1) / groups, groups);
+  look.run(Kind::total, parts.data(), groups, 1);
+}
+
 }  // namespace
 
 void run_index_watch(const Context& context, const TensorView& index, int64_t low, int64_t high,
                      const int64_t* ignored, const ebb::detail::CheckSlot& slot) {
-  if (index.numel == 0) return;
-  const TensorView* const views[] = {&index};
-  const LoopNest nest(index.shape(), views, false);
-  const Look look{context, index, low, high, ignored, slot, nest};
-  const Traits& traits = driver().traits(context.device.index);
-  const int64_t most = traits.is_cpu ? int64_t{traits.units} * 4 : kMostGroups;
-  const int64_t groups = std::clamp<int64_t>(index.numel / kStretch, 1, most);
-  if (groups == 1) return look.run(Kind::whole, nullptr, index.numel, 1);
-  const Scratch parts(context, static_cast<size_t>(groups) * sizeof(int64_t));
-  look.run(Kind::parts, parts.data(), (index.numel + groups - 1) / groups, groups);
-  look.run(Kind::total, parts.data(), groups, 1);
+  look(context, index, {.low = low, .high = high, .ignored = ignored}, slot);
+}
+
+void run_range_watch(const Context& context, const TensorView& input, double low, double high,
+                     const ebb::detail::CheckSlot& slot) {
+  look(context, input, {.least = low, .most = high}, slot);
 }
 
 }  // namespace ebb::devices

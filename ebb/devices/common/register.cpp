@@ -192,6 +192,7 @@ void register_kernels(DeviceType type, Driver& driver) {
   add_indexing(kernels);
   add_random(kernels);
   kernels::index_watch(backend_of(type)) = run_index_watch;
+  kernels::range_watch(backend_of(type)) = run_range_watch;
   kernels::step_table(backend_of(type)) = step_functions();
   add_reductions(kernels);
   add_lines(kernels);

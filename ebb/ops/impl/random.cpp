@@ -5,8 +5,10 @@
 #include "ebb/ops/impl/random.h"
 
 #include <cmath>
+#include <limits>
 
 #include "ebb/core/base/random.h"
+#include "ebb/core/device/stream_checks.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables/cauchy.h"
@@ -28,6 +30,7 @@
 #include "ebb/ops/impl/reduce/reduce.h"
 #include "ebb/ops/impl/shape.h"
 #include "ebb/ops/impl/stretched.h"
+#include "ebb/ops/index_check.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/pointwise.h"
 #include "ebb/ops/prepare.h"
@@ -62,6 +65,9 @@ void check_probability(const char* op, double p) {
 void check_probabilities(const char* op, const Tensor& p) {
   if (p.numel() == 0 || is_meta(p)) return;
   const Tensor once = without_repeats(p);
+  const StreamCheck check{
+      .op = op, .name = "probabilities", .sizes = once.sizes(), .claim = "from 0 to 1"};
+  if (is_range_watched(once, 0, 1, check)) return;
   const double low = min(once).item<double>(), high = max(once).item<double>();
   if (low >= 0 && high <= 1) return;  // false for NaN, which both are if there is one
   throw ValueError(
@@ -78,7 +84,11 @@ void check_positive(const char* op, const char* name, double value) {
 
 void check_deviations(const Tensor& std) {
   if (std.numel() == 0 || is_meta(std)) return;
-  const double low = min(without_repeats(std)).item<double>();
+  const Tensor once = without_repeats(std);
+  const StreamCheck check{
+      .op = "normal", .name = "std", .sizes = once.sizes(), .claim = "at least 0"};
+  if (is_range_watched(once, 0, std::numeric_limits<double>::infinity(), check)) return;
+  const double low = min(once).item<double>();
   if (low >= 0) return;
   throw ValueError(str("normal: std must not be negative, got ", low, " at its smallest"));
 }

@@ -223,3 +223,42 @@ print(x.sum().item())
         "cross_entropy: target must be a class from 0 to 3 or ignore_index -100",
         "0.0",
     ]
+
+
+RANGES = {
+    "binary_cross_entropy": lambda x: F.binary_cross_entropy(x, ebb.ones_like(x)),
+    "bernoulli": lambda x: ebb.bernoulli(x),
+    "normal": lambda x: ebb.normal(ebb.zeros_like(x), x),
+}
+CLAIMS = {
+    "binary_cross_entropy": "binary_cross_entropy: input must be from 0 to 1",
+    "bernoulli": "bernoulli: probabilities must be from 0 to 1",
+    "normal": "normal: std must be at least 0",
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("row", RANGES)
+def test_a_number_out_of_range_is_found_without_waiting(row, dtype, opencl):
+    for wrong in (-0.5, float("nan")):
+        x = ebb.full((3, 4), 0.5, dtype=getattr(ebb, dtype))
+        x[2, 1] = wrong
+        x[2, 3] = wrong
+        there = x.to(opencl).t()
+        waits = ebb._C._device_waits()
+        RANGES[row](there)
+        assert ebb._C._device_waits() == waits
+        with pytest.raises(ValueError, match=CLAIMS[row]) as caught:
+            ebb.synchronize(opencl)
+        assert f", got {wrong:g} at position [1, 2]\n" in str(caught.value)
+        assert "test_index_errors.py:" in str(caught.value)
+    assert RANGES[row](ebb.full((3,), 0.5).to(opencl)).isfinite().all().item()
+
+
+def test_the_ends_of_a_range_belong_to_it(opencl):
+    x = ebb.arange(20_000).to(ebb.float32) % 2
+    assert ebb.equal(ebb.bernoulli(x.to(opencl)).cpu(), x)
+    x[19_999] = 1.5
+    ebb.bernoulli(x.to(opencl))
+    with pytest.raises(ValueError, match=r"got 1.5 at position \[19999\]"):
+        ebb.synchronize(opencl)
