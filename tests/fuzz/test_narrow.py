@@ -58,6 +58,29 @@ def bits_of(values, dtype):
     return np.where(np.isnan(values), 0x7FFF, bits)
 
 
+@pytest.mark.parametrize("dtype", narrow.NARROW)
+@pytest.mark.parametrize("odd", [np.nan, -np.nan, np.inf, -np.inf])
+def test_a_cast_rounds_numbers_beside_one_that_is_none(dtype, odd):
+    values = np.random.default_rng(0).standard_normal(LENGTH).astype(np.float32)
+    for place in range(LENGTH):
+        given = values.copy()
+        given[[place, -1 - place]] = odd, -odd
+        got = ebb.from_numpy(given).to(getattr(ebb, dtype)).float()
+        np.testing.assert_array_equal(bits_of(got.numpy(), dtype), bits_of(given, dtype))
+
+
+@pytest.mark.parametrize("dtype", narrow.NARROW)
+@pytest.mark.parametrize("count", [LENGTH, narrow.COUNT])
+def test_relu_and_its_gradient_know_every_number(dtype, count):
+    x = narrow.every_number(dtype)[-count:].requires_grad_()
+    grad = narrow.wild_numbers(np.random.default_rng(1), dtype)[:count]
+    out = ebb.nn.functional.relu(x)
+    out.backward(grad)
+    given, passed = x.detach().float().numpy(), grad.float().numpy()
+    np.testing.assert_array_equal(out.detach().float().numpy(), np.where(given <= 0, 0, given))
+    np.testing.assert_array_equal(x.grad.float().numpy(), np.where(given > 0, passed, 0))
+
+
 def check_rounded_once(row, dtype, seed):
     for arguments in narrow.operands(row, dtype, seed, is_wild=True):
         exact = narrow.widened(row, arguments, dtype, "float32")

@@ -69,6 +69,25 @@ struct ReluBackward {
     return hn::IfThenElseZero(hn::Gt(out, hn::Zero(d)), grad_out);
   }
 };
+
+/// The same of half types by their bits: as integers, positive numbers are above 0 and not above
+/// `infinity`.
+template <typename T, int16_t infinity>
+void relu_backward_bits(const void* const* in, void* out, int64_t count, unsigned splat) {
+  if (splat != 0) return binary_function<ReluBackward, T>(in, out, count, splat);
+  const hn::ScalableTag<int16_t> d;
+  const auto *grad = static_cast<const int16_t*>(in[0]), *of = static_cast<const int16_t*>(in[1]);
+  auto* to = static_cast<int16_t*>(out);
+  const size_t lanes = hn::Lanes(d), size = static_cast<size_t>(count);
+  size_t i = 0;
+  for (; i + lanes <= size; i += lanes) {
+    const auto bits = hn::LoadU(d, of + i);
+    const auto passed = hn::IfThenElseZero(hn::Gt(bits, hn::Zero(d)), hn::LoadU(d, grad + i));
+    hn::StoreU(hn::IfThenZeroElse(hn::Gt(bits, hn::Set(d, infinity)), passed), d, to + i);
+  }
+  for (; i < size; ++i) to[i] = of[i] > 0 && of[i] <= infinity ? grad[i] : int16_t{0};
+}
+
 struct TanhBackward {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V grad_out, V out) const {
@@ -86,7 +105,9 @@ void fill_binary() {
   fill<Div>(div_kernels);
   fill<Maximum>(maximum_kernels);
   fill<Minimum>(minimum_kernels);
-  fill_by_pairs<ReluBackward>(relu_backward_kernels);
+  fill<ReluBackward>(relu_backward_kernels);
+  set_rows<&relu_backward_bits<Half, 0x7c00>>(relu_backward_kernels, DType::float16);
+  set_rows<&relu_backward_bits<BFloat16, 0x7f80>>(relu_backward_kernels, DType::bfloat16);
   fill<TanhBackward>(tanh_backward_kernels);
 }
 

@@ -2,7 +2,6 @@
 // for floating types. // Integers, bool and complex are in plain.cpp.
 #include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/simd/math-inl.h"
-#include "ebb/kernels/cpu/simd/pairs-inl.h"
 #include "ebb/kernels/cpu/simd/rows-inl.h"
 #include "ebb/kernels/tables/abs.h"
 #include "ebb/kernels/tables/ceil.h"
@@ -132,6 +131,22 @@ struct Relu {
   }
 };
 
+/// Relu of a half type by its bits, none of which changes. As signed integers, what is not above
+/// `least` is 0, a negative number or minus infinity; what is above it is positive or NaN.
+template <int16_t least>
+void relu_bits(const void* const* in, void* out, int64_t count, unsigned) {
+  const hn::ScalableTag<int16_t> d;
+  const auto* from = static_cast<const int16_t*>(in[0]);
+  auto* to = static_cast<int16_t*>(out);
+  const size_t lanes = hn::Lanes(d), size = static_cast<size_t>(count);
+  size_t i = 0;
+  for (; i + lanes <= size; i += lanes) {
+    const auto bits = hn::LoadU(d, from + i);
+    hn::StoreU(hn::IfThenElseZero(hn::Gt(bits, hn::Set(d, least)), bits), d, to + i);
+  }
+  for (; i < size; ++i) to[i] = from[i] > least ? from[i] : int16_t{0};
+}
+
 }  // namespace
 
 void fill_unary() {
@@ -140,7 +155,9 @@ void fill_unary() {
   fill<Sqrt>(sqrt_kernels);
   fill<Log>(log_kernels);
   fill<Tanh>(tanh_kernels);
-  fill_by_pairs<Relu>(relu_kernels);
+  fill<Relu>(relu_kernels);
+  set_rows<&relu_bits<0x7c00 - 0x8000>>(relu_kernels, DType::float16);
+  set_rows<&relu_bits<0x7f80 - 0x8000>>(relu_kernels, DType::bfloat16);
   fill<Abs>(abs_kernels);
   fill<Sign>(sign_kernels);
   fill<Square>(square_kernels);
