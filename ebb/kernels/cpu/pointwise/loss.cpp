@@ -19,25 +19,65 @@ HWY_INLINE V log_one_plus(D d, V x) {
   return hn::IfThenElse(hn::Eq(kept, hn::Zero(d)), x, result);
 }
 
+/// What a result is the sum of: the second is the one that other terms may cancel.
+template <class V>
+struct Terms {
+  V first, second;
+};
+
 /// softplus(x) - t x, the cross entropy of t with 1 / (1 + exp(-x)); never overflows.
 struct LogisticLoss {
   template <class D, class V>
-  HWY_INLINE V operator()(D d, V x, V t) const {
+  static HWY_INLINE Terms<V> terms(D d, V x, V t) {
     const V tail = log_one_plus(d, exp_of(d, hn::Neg(hn::Abs(x))));
     const V above = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x);  // keeps NaN
-    return hn::Add(hn::NegMulAdd(t, x, above), tail);
+    return {hn::NegMulAdd(t, x, above), tail};
   }
 };
 
-/// 1 / (1 + exp(-x)) - t, its slope.
+/// 1 / (1 + exp(-x)) - t, its slope. Where x is positive, 1 - t less the share of the other class,
+/// so that no digit is lost where t is 1.
 struct LogisticSlope {
   template <class D, class V>
-  HWY_INLINE V operator()(D d, V x, V t) const {
+  static HWY_INLINE Terms<V> terms(D d, V x, V t) {
     const V one = hn::Set(d, 1);
     const V decay = exp_of(d, hn::Neg(hn::Abs(x)));
-    const V share =
-        hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), decay, one), hn::Add(one, decay));
-    return hn::Sub(share, t);
+    const V least = hn::Div(decay, hn::Add(one, decay));
+    const auto is_negative = hn::Lt(x, hn::Zero(d));
+    return {hn::IfThenElse(is_negative, hn::Neg(t), hn::Sub(one, t)),
+            hn::IfThenElse(is_negative, least, hn::Neg(least))};
+  }
+};
+
+template <class Op>
+struct SumOfTerms {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x, V t) const {
+    const Terms<V> terms = Op::terms(d, x, t);
+    return hn::Add(terms.first, terms.second);
+  }
+};
+
+/// The same in float32, by which half types keep their last digit: lanes in which the terms cancel
+/// are computed again in float64.
+template <class Op>
+struct MendedSum {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x, V t) const {
+    const Terms<V> terms = Op::terms(d, x, t);
+    const V sum = hn::Add(terms.first, terms.second);
+    const V bound = hn::Mul(hn::Abs(terms.second), hn::Set(d, 1.0f / 32));
+    const auto is_cancelled = hn::Lt(hn::Abs(sum), bound);
+    if (HWY_LIKELY(hn::AllFalse(d, is_cancelled))) return sum;
+    const hn::Repartition<double, D> wide;
+    const hn::Half<D> half;
+    const SumOfTerms<Op> exact;
+    const auto low = exact(wide, hn::PromoteTo(wide, hn::LowerHalf(half, x)),
+                           hn::PromoteTo(wide, hn::LowerHalf(half, t)));
+    const auto high = exact(wide, hn::PromoteTo(wide, hn::UpperHalf(half, x)),
+                            hn::PromoteTo(wide, hn::UpperHalf(half, t)));
+    const V mended = hn::Combine(d, hn::DemoteTo(half, high), hn::DemoteTo(half, low));
+    return hn::IfThenElse(is_cancelled, mended, sum);
   }
 };
 
@@ -53,11 +93,19 @@ struct BernoulliLoss {
   }
 };
 
+template <class Op>
+void fill_sums(KernelTable<BinaryKernel>& table) {
+  set_rows<&binary_function<MendedSum<Op>, Half>>(table, DType::float16);
+  set_rows<&binary_function<MendedSum<Op>, BFloat16>>(table, DType::bfloat16);
+  set_rows<&binary_function<MendedSum<Op>, float>>(table, DType::float32);
+  set_rows<&binary_function<SumOfTerms<Op>, double>>(table, DType::float64);
+}
+
 }  // namespace
 
 void fill_loss() {
-  fill<LogisticLoss>(logistic_loss_kernels);
-  fill<LogisticSlope>(logistic_slope_kernels);
+  fill_sums<LogisticLoss>(logistic_loss_kernels);
+  fill_sums<LogisticSlope>(logistic_slope_kernels);
   fill<BernoulliLoss>(bernoulli_loss_kernels);
 }
 
