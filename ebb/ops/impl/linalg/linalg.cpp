@@ -12,7 +12,6 @@
 #include "ebb/ops/impl/copies.h"
 #include "ebb/ops/impl/linalg/linalg_matrices.h"
 #include "ebb/ops/impl/new_tensors.h"
-#include "ebb/ops/impl/shape.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb::ops::impl {
@@ -46,7 +45,7 @@ std::tuple<Tensor, Tensor> linalg_cholesky_ex(const Tensor& A, bool upper, bool 
   const Tensor info = run_lapack("linalg_cholesky_ex", kernels::lapack_cholesky_kernels,
                                  leading_sizes(A, 2), {factor}, upper ? 1 : 0);
   if (check_errors) check_positive("linalg_cholesky_ex", info);
-  return {rows_of(factor), info};
+  return {transposed(factor), info};
 }
 
 std::tuple<Tensor, Tensor, Tensor> linalg_lu_factor_ex(const Tensor& A, bool pivot,
@@ -115,15 +114,15 @@ Tensor linalg_solve_triangular(const Tensor& A, const Tensor& B, bool upper, boo
   const Shape batch =
       broadcast_shapes("linalg_solve_triangular", leading_sizes(A, 2), leading_sizes(B, 2));
   // X A = B is A.mT X.mT = B.mT, whose triangle is the other one.
-  const Tensor matrix = left ? A : transpose(A, -2, -1);
-  const Tensor solution = rows_copied(left ? B : transpose(B, -2, -1), batch);
+  const Tensor matrix = left ? A : transposed(A);
+  const Tensor solution = rows_copied(left ? B : transposed(B), batch);
   const int64_t option =
       (upper == left ? TriangleOption::kUpper : 0) | (unitriangular ? TriangleOption::kUnit : 0);
   if (solution.numel() != 0) {
     run_lapack("linalg_solve_triangular", kernels::lapack_triangular_kernels, batch,
                {rows_alone(matrix, batch), solution}, option);
   }
-  return left ? solution : transpose(solution, -2, -1);
+  return left ? solution : transposed(solution);
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> lu_det(const Tensor& A) {

@@ -29,7 +29,7 @@ std::tuple<Tensor, Tensor, Tensor> linalg_ldl_factor_ex(const Tensor& A, bool he
         },
         "linalg.ldl_factor_ex tells by `info` where it fails");
   }
-  return {rows_of(factors), pivots, info};
+  return {transposed(factors), pivots, info};
 }
 
 Tensor linalg_ldl_solve(const Tensor& LD, const Tensor& pivots, const Tensor& B, bool hermitian) {
@@ -52,7 +52,7 @@ Tensor linalg_ldl_solve(const Tensor& LD, const Tensor& pivots, const Tensor& B,
   check_info(
       "linalg_ldl_solve", info, "pivots that name rows, those of blocks of 2 in pairs",
       [](int) { return std::string("that does not"); }, "they come from linalg.ldl_factor");
-  return rows_of(solution);
+  return transposed(solution);
 }
 
 }  // namespace ebb::ops::impl

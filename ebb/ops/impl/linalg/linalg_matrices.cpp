@@ -83,7 +83,7 @@ Tensor new_columns(IntSpan batch, int64_t rows, int64_t count, DType dtype, cons
   return empty(matrix_shape(batch, count, rows), dtype, like.device());
 }
 
-Tensor rows_of(const Tensor& columns) { return transpose(columns, -2, -1); }
+Tensor transposed(const Tensor& matrices) { return transpose(matrices, -2, -1); }
 
 Tensor run_lapack(const char* op, const LapackTable& table, IntSpan batch,
                   std::initializer_list<Tensor> operands, int64_t option) {

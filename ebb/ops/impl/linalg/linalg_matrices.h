@@ -40,8 +40,8 @@ inline Tensor rows_copied(const Tensor& matrices) {
 Tensor rows_alone(const Tensor& matrices, IntSpan batch);
 /// New memory for matrices column by column, for a result beside `like`.
 Tensor new_columns(IntSpan batch, int64_t rows, int64_t count, DType dtype, const Tensor& like);
-/// Rows of a result that lies column by column.
-Tensor rows_of(const Tensor& columns);
+/// A view with the two dims exchanged: of memory column by column, its rows.
+Tensor transposed(const Tensor& matrices);
 
 using LapackTable = kernels::KernelTable<kernels::LapackKernel>;
 /// Runs a kernel on contiguous operands of one batch, the first of which has its dtype. Returns

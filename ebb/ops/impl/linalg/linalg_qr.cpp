@@ -16,7 +16,7 @@ std::tuple<Tensor, Tensor> geqrf(const Tensor& input) {
   const Tensor reflections = columns_of(input);
   const Tensor tau = empty(vector_shape(batch, count), input.dtype(), input.device());
   run_lapack("geqrf", kernels::lapack_geqrf_kernels, batch, {reflections, tau});
-  return {rows_of(reflections), tau};
+  return {transposed(reflections), tau};
 }
 
 std::tuple<Tensor, Tensor> linalg_qr(const Tensor& A, std::string_view mode) {
@@ -30,8 +30,8 @@ std::tuple<Tensor, Tensor> linalg_qr(const Tensor& A, std::string_view mode) {
   const Tensor Q = new_columns(batch, rows, mode == "r" ? 0 : kept, A.dtype(), A);
   const Tensor R = new_columns(batch, kept, A.size(-1), A.dtype(), A);
   run_lapack("linalg_qr", kernels::lapack_qr_kernels, batch, {columns_of(A), Q, R});
-  if (mode == "r") return {empty(IntSpan{0}, A.dtype(), A.device()), rows_of(R)};
-  return {rows_of(Q), rows_of(R)};
+  if (mode == "r") return {empty(IntSpan{0}, A.dtype(), A.device()), transposed(R)};
+  return {transposed(Q), transposed(R)};
 }
 
 }  // namespace ebb::ops::impl

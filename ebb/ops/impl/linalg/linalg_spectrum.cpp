@@ -43,7 +43,7 @@ std::tuple<Tensor, Tensor> run_eigh(const Tensor& A, std::string_view uplo, bool
                          (uplo == "U" || uplo == "u" ? SpectrumOption::kUpper : 0);
   check_spectrum("linalg_eigh", run_lapack("linalg_eigh", kernels::lapack_eigh_kernels, batch,
                                            {found, values}, option));
-  return {values, rows_of(found)};
+  return {values, transposed(found)};
 }
 
 enum class Bases { none, thin, full };
@@ -68,7 +68,7 @@ std::tuple<Tensor, Tensor, Tensor> run_svd(const Tensor& A, Bases bases) {
     set_eye(U);
     set_eye(Vh);
   }
-  return {rows_of(U), values, rows_of(Vh)};
+  return {transposed(U), values, transposed(Vh)};
 }
 
 std::tuple<Tensor, Tensor> run_eig(const Tensor& A, bool has_vectors) {
@@ -81,7 +81,7 @@ std::tuple<Tensor, Tensor> run_eig(const Tensor& A, bool has_vectors) {
       run_lapack("linalg_eig", kernels::lapack_eig_kernels, batch, {columns_of(A), values, found},
                  has_vectors ? SpectrumOption::kVectors : 0);
   check_spectrum("linalg_eig", info);
-  return {values, rows_of(found)};
+  return {values, transposed(found)};
 }
 
 }  // namespace
