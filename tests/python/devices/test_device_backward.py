@@ -35,6 +35,22 @@ def test_nodes_of_a_device_run_on_its_worker_unless_threads_are_off():
     assert x.grad.tolist() == [4, 4, 4]
 
 
+def test_the_worker_of_a_device_computes_in_the_dtypes_of_forward():
+    def gradient(forward, around):
+        x = ebb.full((2, 2), 1.001, device=SIM).requires_grad_()
+        with ebb.autocast("sim", enabled=forward):
+            loss = (x @ x).float().sum()
+        before = device_nodes()
+        with ebb.autocast("sim", enabled=around):
+            loss.backward()
+        assert device_nodes() > before and x.grad.dtype is ebb.float32
+        return x.grad.tolist()
+
+    for forward in (False, True):
+        assert gradient(forward, True) == gradient(forward, False)
+    assert gradient(True, False) != gradient(False, False)
+
+
 def test_hooks_and_custom_functions_stay_on_the_calling_thread():
     seen = []
 
