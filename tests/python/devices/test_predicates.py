@@ -13,6 +13,7 @@ def test_exactly_one_place_is_true():
     on_device = ebb.ones(2, device="sim:0")
     for tensor, place in ((ebb.ones(2), "is_cpu"), (ebb.ones(()), "is_cpu"),
                           (on_device, "is_custom_device"), (on_device.cpu(), "is_cpu"),
+                          (ebb.ones(2, device="meta"), "is_meta"),
                           (ebb.eye(2).to_sparse(), "is_cpu")):  # fmt: skip
         assert [name for name in PLACES if getattr(tensor, name)] == [place]
         assert tensor.is_pinned() is False
