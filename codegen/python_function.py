@@ -208,6 +208,12 @@ class BoundOverload:
         """The slot of `generator`, or -1."""
         return self.slot("generator") if self.op.takes_generator else -1
 
+    @property
+    def late_index(self) -> int:
+        """The slot of `non_blocking`, which lets pinned memory be read late, or -1."""
+        is_taken = any(param.name == "non_blocking" for param in self.op.ignored)
+        return self.slot("non_blocking") if is_taken else -1
+
 
 @dataclass
 class StraightPath:

@@ -33,6 +33,14 @@ struct DeviceExtras {
   int (*empty_cache)(int device);
   int (*reserved_bytes)(int device, ReservedBytes* bytes);
   int (*reset_peak_reserved)(int device);
+
+  // Memory of the host that copies to the plug-in's devices are made from without another in
+  // between; all three functions or none. Aligned to 64 bytes.
+  int (*allocate_pinned)(size_t bytes, void** memory);
+  // Takes it back: nobody else gets it before the copies that read it are done.
+  int (*release_pinned)(void* memory);
+  // As copy_to_device(), from within such memory, which may be read after the call returns.
+  int (*copy_from_pinned)(int device, void* to, const void* from, size_t bytes, void* stream);
 };
 
 /// The type of the function: extern "C" and exported by the library.

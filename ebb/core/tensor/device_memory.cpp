@@ -10,6 +10,7 @@
 #include "ebb/core/device/device_plugin.h"
 #include "ebb/core/device/stream.h"
 #include "ebb/core/tensor/meta.h"
+#include "ebb/core/tensor/pinned.h"
 #include "ebb/core/tensor/sparse.h"
 
 namespace ebb {
@@ -42,12 +43,13 @@ NativeStream stream_for(const Tensor& tensor) {
   return native_stream(stream);
 }
 
-void copy_in(const Tensor& target, const Span& to, const void* from) {
+/// `from` is memory of `source`, a tensor of the host.
+void copy_in(const Tensor& target, const Span& to, const Tensor& source, const void* from) {
   const Device device = target.device();
-  const DevicePlugin& plugin = plugin_of("copy", device);
-  check_device_call(
-      plugin.copy_to_device(device.index, to.start, from, to.bytes, stream_for(target)),
-      "copy_to_device", device);
+  const auto late = detail::late_copy_of(source, device);
+  const auto copy = late != nullptr ? late : plugin_of("copy", device).copy_to_device;
+  check_device_call(copy(device.index, to.start, from, to.bytes, stream_for(target)),
+                    "copy_to_device", device);
 }
 
 void copy_out(const Tensor& source, const Span& from, void* to) {
@@ -148,13 +150,14 @@ Tensor copied_to(const Tensor& tensor, Device device) {
   if (from_host && is_on_host(device)) {
     std::memcpy(to.start, from.start, from.bytes);
   } else if (from_host) {
-    copy_in(copy, to, from.start);
+    copy_in(copy, to, tensor, from.start);
   } else if (is_on_host(device)) {
     copy_out(tensor, from, to.start);
   } else if (device.type == tensor.device().type) {
     copy_across(copy, to, tensor, from);
   } else {
-    copy_in(copy, to, span_of(copied_to(tensor, Device{})).start);
+    const Tensor here = copied_to(tensor, Device{});
+    copy_in(copy, to, here, span_of(here).start);
   }
   return copy;
 }
@@ -182,7 +185,7 @@ void write_back(const Tensor& source, const Tensor& target) {
   for_each_stretch(target, [&](int64_t offset, size_t bytes) {
     const int64_t place = first + offset - to.start;
     if (from_host) {
-      copy_in(target, {to.start + place, bytes}, from.start + place);
+      copy_in(target, {to.start + place, bytes}, source, from.start + place);
     } else {
       copy_across(target, {to.start + place, bytes}, source, {from.start + place, bytes});
     }

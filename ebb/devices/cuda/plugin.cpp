@@ -43,11 +43,11 @@ class EventCopy final : public devices::PendingCopy {
   CUevent event_ = nullptr;
 };
 
-/// Queues a copy from staged memory. Should nothing tell when it is done, it is waited for.
-std::unique_ptr<EventCopy> queue_copy(const CudaStream& stream, void* to, const void* staged,
+/// Queues a copy from pinned memory. Should nothing tell when it is done, it is waited for.
+std::unique_ptr<EventCopy> queue_copy(const CudaStream& stream, void* to, const void* from,
                                       size_t bytes) {
   auto copy = std::make_unique<EventCopy>(stream);
-  check(api().cuMemcpyHtoDAsync(address_of(to), staged, bytes, stream.handle), "cuMemcpyHtoDAsync");
+  check(api().cuMemcpyHtoDAsync(address_of(to), from, bytes, stream.handle), "cuMemcpyHtoDAsync");
   const CUresult status = api().cuEventRecord(copy->get(), stream.handle);
   if (status != CUDA_SUCCESS) {
     api().cuStreamSynchronize(stream.handle);
@@ -70,6 +70,14 @@ struct Functions : devices::CommonFunctions {
     const CudaStream& stream = stream_of(native);
     device_at(device).staging->send(
         from, bytes, [&](const void* staged) { return queue_copy(stream, to, staged, bytes); });
+    wait_if_asked(stream);
+  }
+  static void copy_from_pinned(int device, void* to, const void* from, size_t bytes,
+                               NativeStream native) {
+    const ContextScope scope = scope_of(device);
+    const CudaStream& stream = stream_of(native);
+    devices::pinned_pool().send_lent(
+        from, [&](const void* lent) { return queue_copy(stream, to, lent, bytes); });
     wait_if_asked(stream);
   }
   static void copy_to_host(int device, void* to, const void* from, size_t bytes,

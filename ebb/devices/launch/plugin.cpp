@@ -43,4 +43,11 @@ void CommonFunctions::reserved_bytes(int device, ReservedBytes* bytes) {
 }
 void CommonFunctions::reset_peak_reserved(int device) { device_at(device).memory->reset_peak(); }
 
+StagingPool& pinned_pool() { return *device_at(0).staging; }
+
+void CommonFunctions::allocate_pinned(size_t bytes, void** memory) {
+  *memory = pinned_pool().lend(bytes);
+}
+void CommonFunctions::release_pinned(void* memory) { pinned_pool().give_back(memory); }
+
 }  // namespace ebb::devices

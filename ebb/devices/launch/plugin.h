@@ -14,6 +14,7 @@
 #include "ebb/devices/launch/failure.h"
 #include "ebb/devices/launch/fork.h"
 #include "ebb/devices/launch/memory_pool.h"
+#include "ebb/devices/launch/staging_pool.h"
 
 namespace ebb::devices {
 
@@ -39,6 +40,10 @@ struct Guarded<function> {
 template <auto function>
 constexpr auto* guarded = &Guarded<function>::call;
 
+/// The pool that lends pinned memory for all devices: that of the first. Throws Failure if there is
+/// no device.
+StagingPool& pinned_pool();
+
 /// What follows from driver() and the device's pools.
 struct CommonFunctions {
   static const char* last_error();
@@ -48,6 +53,8 @@ struct CommonFunctions {
   static void empty_cache(int device);
   static void reserved_bytes(int device, ReservedBytes* bytes);
   static void reset_peak_reserved(int device);
+  static void allocate_pinned(size_t bytes, void** memory);
+  static void release_pinned(void* memory);
 };
 
 template <typename Own>
@@ -82,7 +89,10 @@ constexpr DeviceExtras extras_struct() {
           .describe = guarded<&Own::describe>,
           .empty_cache = guarded<&Own::empty_cache>,
           .reserved_bytes = guarded<&Own::reserved_bytes>,
-          .reset_peak_reserved = guarded<&Own::reset_peak_reserved>};
+          .reset_peak_reserved = guarded<&Own::reset_peak_reserved>,
+          .allocate_pinned = guarded<&Own::allocate_pinned>,
+          .release_pinned = guarded<&Own::release_pinned>,
+          .copy_from_pinned = guarded<&Own::copy_from_pinned>};
 }
 
 /// Copies as memmove() does by `copy(to, from)`, which may not be given ranges that overlap: those

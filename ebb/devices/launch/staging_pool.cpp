@@ -36,7 +36,44 @@ void StagingPool::send(const void* from, size_t bytes, const QueueCopy& queue_co
     throw;
   }
   const std::lock_guard lock(mutex_);
-  busy_.push_back({staged, bytes, std::move(copy)});
+  busy_.push_back({staged, bytes, {}});
+  busy_.back().copies.push_back(std::move(copy));
+}
+
+void* StagingPool::lend(size_t bytes) {
+  void* memory;
+  try {
+    memory = take(bytes);
+  } catch (const Failure&) {  // what is kept may be of other sizes
+    release_kept();
+    memory = take(bytes);
+  }
+  const std::lock_guard lock(mutex_);
+  lent_[memory].bytes = bytes;
+  return memory;
+}
+
+void StagingPool::give_back(void* memory) {
+  const std::lock_guard lock(mutex_);
+  const auto found = lent_.find(memory);
+  if (found == lent_.end()) throw Failure("pinned memory: no such block is lent");
+  busy_.push_back({memory, found->second.bytes, std::move(found->second.copies)});
+  lent_.erase(found);
+  collect();
+}
+
+void StagingPool::send_lent(const void* from, const QueueCopy& queue_copy) {
+  std::unique_ptr<PendingCopy> copy = queue_copy(from);
+  const std::lock_guard lock(mutex_);
+  auto found = lent_.upper_bound(from);
+  if (found == lent_.begin()) throw Failure("pinned memory: no such block is lent");
+  Copies& copies = (--found)->second.copies;
+  drop_finished(copies);
+  copies.push_back(std::move(copy));
+}
+
+void StagingPool::drop_finished(Copies& copies) {
+  std::erase_if(copies, [](const auto& copy) { return copy->is_over(); });
 }
 
 void StagingPool::release_kept() {
@@ -56,8 +93,10 @@ void StagingPool::keep(void* memory, size_t bytes) {
 
 /// Takes back what copies are done with.
 void StagingPool::collect() {
-  const auto first = std::stable_partition(busy_.begin(), busy_.end(),
-                                           [](const Busy& one) { return !one.copy->is_over(); });
+  const auto first = std::stable_partition(busy_.begin(), busy_.end(), [](Busy& one) {
+    drop_finished(one.copies);
+    return !one.copies.empty();
+  });
   for (auto one = first; one != busy_.end(); ++one) keep(one->memory, one->bytes);
   busy_.erase(first, busy_.end());
 }

@@ -44,6 +44,7 @@ class Owned {
 };
 using OwnedProgram = Owned<cl_program, clReleaseProgram>;
 using OwnedKernel = Owned<cl_kernel, clReleaseKernel>;
+using OwnedBuffer = Owned<cl_mem, clReleaseMemObject>;
 using OwnedEvent = Owned<cl_event, clReleaseEvent>;
 
 }  // namespace ebb::opencl

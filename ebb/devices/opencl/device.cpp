@@ -147,11 +147,9 @@ devices::MemorySource source_of(OpenclDevice& device) {
           .finish = [&device] { finish(device); }};
 }
 
-void* allocate_on_host(size_t bytes) {
-  constexpr size_t kAlignment = 64;
-  void* const memory = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) & ~(kAlignment - 1));
-  if (memory == nullptr) throw Failure(str("staging: the host has no ", bytes, " bytes"));
-  return memory;
+devices::HostSource host_source_of(HostMemory& memory) {
+  return {.allocate = [&memory](size_t bytes) { return memory.allocate(bytes); },
+          .free = [&memory](void* address) { memory.free(address); }};
 }
 
 std::unique_ptr<OpenclDevice> make_device(const Found& found, cl_context context) {
@@ -165,8 +163,8 @@ std::unique_ptr<OpenclDevice> make_device(const Found& found, cl_context context
   device->units = static_cast<int>(device->traits.units);
   device->total_bytes = info<cl_ulong>(found.id, CL_DEVICE_GLOBAL_MEM_SIZE);
   device->memory = std::make_unique<devices::MemoryPool>(source_of(*device));
-  device->staging = std::make_unique<devices::StagingPool>(
-      devices::HostSource{allocate_on_host, [](void* memory) { std::free(memory); }});
+  device->host_memory = std::make_unique<HostMemory>(context, found.id);
+  device->staging = std::make_unique<devices::StagingPool>(host_source_of(*device->host_memory));
   new_queue(*device);
   return device;
 }

@@ -15,6 +15,7 @@
 #include "ebb/core/device/device_plugin.h"
 #include "ebb/devices/launch/base_device.h"
 #include "ebb/devices/opencl/api.h"
+#include "ebb/devices/opencl/host_memory.h"
 
 namespace ebb::opencl {
 
@@ -37,7 +38,8 @@ struct Queue {
 
 struct OpenclDevice : devices::BaseDevice {
   cl_device_id id = nullptr;
-  cl_context context = nullptr;                // shared by the devices of a platform
+  cl_context context = nullptr;  // shared by the devices of a platform
+  std::unique_ptr<HostMemory> host_memory;
   std::mutex mutex;                            // guards `queues`
   std::vector<std::unique_ptr<Queue>> queues;  // the first is the default one
 };

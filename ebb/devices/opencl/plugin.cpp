@@ -63,6 +63,12 @@ class EventCopy final : public devices::PendingCopy {
   OwnedEvent event_;
 };
 
+std::unique_ptr<EventCopy> queue_copy(Queue& queue, void* to, const void* from, size_t bytes) {
+  cl_event done = nullptr;
+  copy(queue, to, from, bytes, &done);
+  return std::make_unique<EventCopy>(OwnedEvent(done));
+}
+
 cl_context context_of(cl_event event) {
   cl_context context = nullptr;
   check(clGetEventInfo(event, CL_EVENT_CONTEXT, sizeof context, &context, nullptr),
@@ -82,11 +88,14 @@ struct Functions : devices::CommonFunctions {
   static void copy_to_device(int device, void* to, const void* from, size_t bytes,
                              NativeStream stream) {
     Queue& queue = queue_of(stream);
-    device_at(device).staging->send(from, bytes, [&](const void* staged) {
-      cl_event done = nullptr;
-      copy(queue, to, staged, bytes, &done);
-      return std::make_unique<EventCopy>(OwnedEvent(done));
-    });
+    device_at(device).staging->send(
+        from, bytes, [&](const void* staged) { return queue_copy(queue, to, staged, bytes); });
+    wait_if_asked(queue);
+  }
+  static void copy_from_pinned(int, void* to, const void* from, size_t bytes, NativeStream stream) {
+    Queue& queue = queue_of(stream);
+    devices::pinned_pool().send_lent(
+        from, [&](const void* lent) { return queue_copy(queue, to, lent, bytes); });
     wait_if_asked(queue);
   }
   static void copy_to_host(int, void* to, const void* from, size_t bytes, NativeStream stream) {

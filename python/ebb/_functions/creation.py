@@ -10,9 +10,10 @@ from typing import Any
 import ebb
 from ebb._C import Size, Tensor, _copied_out
 from ebb._functions.checks import check_tensor
-from ebb._tensor.formats import check_leaf_options
+from ebb._tensor.formats import check_leaf_options, pins_if_asked
 
 
+@pins_if_asked
 def logspace(
     start: Any,
     end: Any,
@@ -39,6 +40,7 @@ def logspace(
     return _given("logspace", powers.to(dtype), out, requires_grad)
 
 
+@pins_if_asked
 def range(
     start: Any = 0,
     end: Any = None,
@@ -79,6 +81,7 @@ def _given(function, found, out, requires_grad):
     return _copied_out(function, found, out)
 
 
+@pins_if_asked
 def tril_indices(
     row: Any,
     col: Any,
@@ -101,6 +104,7 @@ def tril_indices(
     return _places(places, dtype).requires_grad_(requires_grad)
 
 
+@pins_if_asked
 def triu_indices(
     row: Any,
     col: Any,
@@ -143,6 +147,7 @@ def vander(x: Any, N: Any = None, increasing: Any = False) -> Tensor:  # noqa: N
     return powers if increasing else powers.flip(1)
 
 
+@pins_if_asked
 def empty_strided(
     size: Any,
     stride: Any,
@@ -167,6 +172,7 @@ def empty_strided(
     return memory.as_strided(size, stride, 0).detach().requires_grad_(requires_grad)
 
 
+@pins_if_asked
 def empty_permuted(
     size: Any,
     physical_layout: Any,
@@ -214,6 +220,7 @@ def broadcast_shapes(*shapes: Any) -> Any:
     return Size(joined)
 
 
+@pins_if_asked
 def _new_empty_strided(
     self,
     size,
@@ -243,6 +250,7 @@ def _new_empty_strided(
     )
 
 
+@pins_if_asked
 def rand_like(
     input: Any,
     *,
@@ -264,6 +272,7 @@ def rand_like(
     return _drawn_like("rand_like", ebb.rand, (), input, *options)
 
 
+@pins_if_asked
 def randn_like(
     input: Any,
     *,
@@ -285,6 +294,7 @@ def randn_like(
     return _drawn_like("randn_like", ebb.randn, (), input, *options)
 
 
+@pins_if_asked
 def randint_like(
     input: Any,
     low: Any = 0,

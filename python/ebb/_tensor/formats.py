@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from ebb import _C
 
 
@@ -34,7 +36,7 @@ channels_last_3d: memory_format = memory_format("channels_last_3d")
 
 
 def check_leaf_options(function, layout, pin_memory):
-    """Refuse a layout that is not strided; pin_memory changes nothing, as Tensor.pin_memory()."""
+    """Refuse a layout that is not strided, and what is no bool; see pins_if_asked()."""
     if layout is not None and layout != "strided":
         raise _C.ValueError(
             f"{function}(): layout must be ebb.strided, got {layout!r}\n"
@@ -44,3 +46,15 @@ def check_leaf_options(function, layout, pin_memory):
         raise _C.DTypeError(
             f"{function}(): argument 'pin_memory' must be bool, got {type(pin_memory).__name__}"
         )
+
+
+def pins_if_asked(function):
+    """Let a function that makes a leaf and knows ``pin_memory`` put it into pinned memory."""
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        made = function(*args, **kwargs)
+        is_asked = kwargs.get("pin_memory") and kwargs.get("out") is None
+        return _C._pinned_leaf(made) if is_asked else made
+
+    return call

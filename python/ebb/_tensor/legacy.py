@@ -302,8 +302,8 @@ def _cuda(self, device=None, non_blocking=False, memory_format=None):
         >>> y.cpu()
         tensor([1., 1.])
     """
-    del non_blocking
-    return self.to(cuda_device(device), memory_format=memory_format)
+    place = cuda_device(device)
+    return self.to(place, non_blocking=non_blocking, memory_format=memory_format)
 
 
 def _storage(self):

@@ -9,7 +9,7 @@ import sys
 import ebb
 from ebb._base.arguments import spelled
 from ebb._C import Tensor
-from ebb._tensor.formats import check_leaf_options
+from ebb._tensor.formats import check_leaf_options, pins_if_asked
 from ebb._tensor.sparse import reduced
 
 
@@ -81,6 +81,7 @@ def _format(self, spec):
     return object.__format__(self, spec)
 
 
+@pins_if_asked
 def _new_tensor(
     self, data, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False
 ):
@@ -96,6 +97,7 @@ def _new_tensor(
 def _new_like(create):
     name = f"new_{create.__name__}"
 
+    @pins_if_asked
     def method(
         self,
         *size,
@@ -117,6 +119,7 @@ def _new_like(create):
     return method
 
 
+@pins_if_asked
 def _new_full(
     self,
     size,
@@ -332,26 +335,33 @@ def _dim_order(self, *, ambiguity_check=False):
 
 
 def _pin_memory(self, device=None):
-    """Return the tensor: ebb stages copies itself.
+    """Return the elements in memory that devices copy from while the program goes on.
 
+    ``to(device, non_blocking=True)`` then only queues the copy: do not write to the tensor before
+    it is done. Returns the tensor itself if it is pinned, or no device has such memory.
+
+    Args:
+        device: Whose copies it is for; by default this thread's default device, else CUDA's, else
+            the first that has pinned memory.
+    Raises:
+        ValueError: If the tensor is not on the CPU.
+        MemoryError: If there is not enough of it.
     Example:
-        >>> x = ebb.ones(2)
-        >>> x.pin_memory() is x
-        True
+        >>> x = ebb.ones(2).pin_memory()
+        >>> x.device, x.tolist()
+        (device(type='cpu'), [1.0, 1.0])
     """
-    del device
-    return self
+    return ebb._C._pin_memory(self, device)
 
 
 def _is_pinned(self, device=None):
-    """Return False: there is one memory of the host.
+    """Return whether the memory is that of pin_memory(), for this device if one is given.
 
     Example:
         >>> ebb.ones(1).is_pinned()
         False
     """
-    del device
-    return False
+    return ebb._C._is_pinned(self, device)
 
 
 def _is_distributed(self):

@@ -57,7 +57,8 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801
     Each goes back to its device when it is needed. A tensor that is on the CPU already is copied.
 
     Args:
-        pin_memory: Accepted as in PyTorch; without a device it changes nothing.
+        pin_memory: Keep them in memory from which they go back while the program goes on; see
+            Tensor.pin_memory().
         device_type: Accepted as in PyTorch; every device is served.
 
     Example:
@@ -70,7 +71,7 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
-        super().__init__(_to_cpu, _to_device)
+        super().__init__(_to_pinned if pin_memory else _to_cpu, _to_device)
 
 
 def _to_cpu(value: _C.Tensor) -> tuple[_C.device, _C.Tensor]:
@@ -78,9 +79,14 @@ def _to_cpu(value: _C.Tensor) -> tuple[_C.device, _C.Tensor]:
     return value.device, value.clone() if copy.data_ptr() == value.data_ptr() else copy
 
 
+def _to_pinned(value: _C.Tensor) -> tuple[_C.device, _C.Tensor]:
+    device, copy = _to_cpu(value)
+    return device, copy.pin_memory()
+
+
 def _to_device(packed: tuple[_C.device, _C.Tensor]) -> _C.Tensor:
     device, copy = packed
-    return copy.to(device)
+    return copy.to(device, non_blocking=True)  # nobody else has it, so nobody writes to it
 
 
 class save_on_disk(saved_tensors_hooks):  # noqa: N801

@@ -15,6 +15,7 @@ from ebb import _C
 from ebb._base.arguments import check_callable
 from ebb.data.collate import default_collate, default_convert
 from ebb.data.dataset import IterableDataset
+from ebb.data.pinning import pin_batch
 from ebb.data.sampler import BatchSampler, RandomSampler, SequentialSampler
 from ebb.data.worker import Answer, Fetcher, Recipe, raise_answer
 
@@ -34,7 +35,8 @@ class DataLoader:
         num_workers: How many workers make batches ahead of time; 0 makes them here. The order of
             the batches does not depend on it.
         collate_fn: Makes a batch of a list of samples; ``default_collate`` if None.
-        pin_memory: Has no effect: it speeds copies to a GPU up, and ebb runs on the CPU.
+        pin_memory: Give batches in memory that devices copy from while the program goes on, with
+            ``to(device, non_blocking=True)``; where no device has such memory nothing changes.
         drop_last: Leave out a last batch that is not full.
         timeout: Seconds to wait for a batch of a worker; 0 waits for ever.
         worker_init_fn: Called in each worker with its number.
@@ -42,7 +44,7 @@ class DataLoader:
         generator: Where shuffling and the workers' seeds come from; the default one if None.
         prefetch_factor: Batches that each worker makes ahead; 2 if None.
         persistent_workers: Keep the workers from one round to the next.
-        pin_memory_device: Taken for PyTorch's sake.
+        pin_memory_device: Which device's memory that is; see ``Tensor.pin_memory()``.
         in_order: With False, give a batch as soon as any worker has one.
         worker_type: "process"; or "thread", for datasets that mostly wait or run NumPy and ebb.
     Example:
@@ -182,14 +184,20 @@ class DataLoader:
     def _iterate(self, fetcher: Fetcher) -> Iterator[Any]:
         if not self._is_stream:
             for index in self._tasks():
-                yield fetcher.fetch(index)
+                yield self._pinned(fetcher.fetch(index))
             return
         while True:
             try:
                 batch = fetcher.fetch(None)
             except StopIteration:
                 return
-            yield batch
+            yield self._pinned(batch)
+
+    def _pinned(self, batch: Any) -> Any:
+        """Return the batch, in pinned memory if that is asked for and there is such memory."""
+        device = self.pin_memory_device or None
+        is_asked = self.pin_memory and _C._has_pinned_memory(device)
+        return pin_batch(batch, device) if is_asked else batch
 
     def _recipe(self) -> Recipe:
         return Recipe(
@@ -263,7 +271,7 @@ class _WorkerIterator:
                     continue
                 if answer.error is not None:
                     raise_answer(answer)
-                return answer.value
+                return self._loader._pinned(answer.value)
             if self._given == self._sent:
                 if not self._loader.persistent_workers:
                     self.close()

@@ -124,7 +124,7 @@ int find_param(const OpSpec& spec, Overload overload, PyObject* name) {
       str(spec.name, "(): argument '", name, "' must be ", needs, ", got ", type_name(value)));
 }
 
-/// Whether a keyword without a parameter asks for what is done anyway; throws if for more.
+/// Whether a keyword without a parameter asks for what is done without it; throws if for more.
 bool is_met_anyway(const OpSpec& spec, PyObject* keyword, PyObject* value) {
   if (spec.options == 0) return false;
   const std::string_view name = utf8_of(keyword);

@@ -60,8 +60,8 @@ struct Spelling {
   std::string_view name;
 };
 
-// Keywords that only ask for what is done anyway: layout=ebb.strided, pin_memory, and
-// memory_format=None where another overload knows formats. Looked for once no parameter fits.
+// Keywords looked for once no parameter fits: layout=ebb.strided, memory_format=None where another
+// overload knows formats, which ask for what is done anyway; pin_memory (pinned_if_asked()).
 inline constexpr uint8_t kLayoutOption = 1;
 inline constexpr uint8_t kPinOption = 2;
 inline constexpr uint8_t kFormatOption = 4;

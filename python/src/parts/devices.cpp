@@ -12,6 +12,7 @@
 #include "ebb/core/device/stream.h"
 #include "ebb/core/device/stream_checks.h"
 #include "ebb/core/tensor/device_memory.h"
+#include "ebb/core/tensor/pinned.h"
 #include "ebb/ops/fallback.h"
 #include "python/src/base/error_names.h"
 #include "python/src/base/errors.h"
@@ -20,6 +21,8 @@
 #include "python/src/base/text.h"
 #include "python/src/base/value_types.h"
 #include "python/src/calls/args.h"
+#include "python/src/calls/pin_memory.h"
+#include "python/src/calls/plain_args.h"
 
 namespace ebb::python {
 namespace {
@@ -101,6 +104,45 @@ PyObject* reserved_of(PyObject*, PyObject* device) {
     const ReservedBytes bytes = reserved_device_bytes(to_device(device));
     return checked(Py_BuildValue("(KK)", static_cast<unsigned long long>(bytes.now),
                                  static_cast<unsigned long long>(bytes.peak)));
+  });
+}
+
+// --- pinned memory ---
+
+std::optional<Device> device_if_any(PyObject* device) {
+  return device == Py_None ? std::nullopt : std::optional(to_device(device));
+}
+const Tensor& tensor_in(PyObject* object) {
+  if (!is_tensor(object)) throw DTypeError(str("needs a Tensor, got ", type_name(object)));
+  return tensor_of(object);
+}
+
+/// _pin_memory(tensor, device or None)
+PyObject* pin(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded_as("pin_memory", [&] {
+    check_count("pin_memory", count, 2);
+    const Tensor& tensor = tensor_in(args[0]);
+    Tensor made = pinned(tensor, device_if_any(args[1]));
+    return made.is_same(tensor) ? Py_NewRef(args[0]) : wrap(std::move(made));
+  });
+}
+PyObject* pin_leaf(PyObject*, PyObject* leaf) {
+  return guarded_as("pin_memory", [&] { return wrap(pinned_leaf(tensor_in(leaf))); });
+}
+/// Whether _pin_memory() of the device, or of any if None, has such memory.
+PyObject* has_pinned(PyObject*, PyObject* device) {
+  return guarded_as("pin_memory", [&] {
+    const std::optional<Device> asked = device_if_any(device);
+    return PyBool_FromLong(asked ? can_pin(*asked) : pinning_device().has_value());
+  });
+}
+/// _is_pinned(tensor, device or None)
+PyObject* is_in_pinned(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded_as("is_pinned", [&] {
+    check_count("is_pinned", count, 2);
+    const std::optional<Device> device = device_if_any(args[1]);
+    const auto type = device ? std::optional(device->type) : std::nullopt;
+    return PyBool_FromLong(is_pinned(tensor_in(args[0]), type));
   });
 }
 
@@ -281,6 +323,10 @@ PyMethodDef kFunctions[] = {
     {"_describe_device", describe, METH_VARARGS, nullptr},
     {"_empty_device_cache", empty_cache_of, METH_O, nullptr},
     {"_reserved_device_bytes", reserved_of, METH_O, nullptr},
+    {"_pin_memory", as_method(pin), METH_FASTCALL, nullptr},
+    {"_pinned_leaf", pin_leaf, METH_O, nullptr},
+    {"_has_pinned_memory", has_pinned, METH_O, nullptr},
+    {"_is_pinned", as_method(is_in_pinned), METH_FASTCALL, nullptr},
     {"_device_waits", count_waits, METH_NOARGS, nullptr},
     {"_new_stream", make_stream, METH_O, nullptr},
     {"_current_stream", get_stream, METH_O, nullptr},

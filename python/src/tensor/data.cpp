@@ -32,6 +32,7 @@
 #include "python/src/base/value_types.h"
 #include "python/src/calls/args.h"
 #include "python/src/calls/op_call.h"
+#include "python/src/calls/pin_memory.h"
 #include "python/src/calls/plain_args.h"
 
 namespace ebb::python {
@@ -267,7 +268,8 @@ PyObject* copy_data(const Call& call) {
   });
 }
 PyObject* make_tensor(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  return renamed("tensor", copy_data({nullptr, args, count, names}));
+  const Call call{nullptr, args, count, names};
+  return renamed("tensor", guarded([&] { return pinned_if_asked(call, copy_data(call)); }));
 }
 
 /// A tensor of data, over its memory where that is possible.

@@ -15,6 +15,7 @@
 #include "ebb/core/tensor/device_memory.h"
 #include "ebb/core/tensor/memory_format.h"
 #include "ebb/core/tensor/meta.h"
+#include "ebb/core/tensor/pinned.h"
 #include "ebb/core/tensor/sparse.h"
 #include "python/src/autograd/autograd.h"
 #include "python/src/autograd/hooks.h"
@@ -154,6 +155,7 @@ struct Conversion {
   Device device;
   bool copies = false;
   std::optional<std::string_view> format;  // row-major order if none, and what is copied
+  bool is_late = false;                    // whether pinned memory may be read after the call
 };
 
 /// The tensor as a conversion says: itself if it is so already.
@@ -162,6 +164,7 @@ PyObject* converted(PyObject* self, const Conversion& wanted) {
   const bool moves = wanted.device != tensor.device();
   const bool is_copy = moves || wanted.dtype != tensor.dtype() || wanted.copies;
   const bool preserves = wanted.format == "preserve_format";
+  const LateCopyScope scope(wanted.is_late);
   if (preserves && is_copy && is_strided(tensor) && !tensor.is_contiguous()) {
     return wrap(run(is_heavy(tensor) || moves, [&] {
       return ebb::copy_(ebb::empty_like(tensor, *wanted.format, wanted.dtype, wanted.device),
@@ -239,8 +242,11 @@ PyObject* convert_as_asked(const Call& call) {
       default: dtype = arguments.tensor(1).dtype(); device = arguments.tensor(1).device();
     }
     const int copy = arguments.overload() == 1 ? 4 : 3;
-    const bool copies = arguments.given(copy) && arguments.boolean(copy);
-    return converted(call.self, {dtype, device, copies, arguments.optional_text(copy + 1)});
+    const auto is_set = [&](int index) {
+      return arguments.given(index) && arguments.boolean(index);
+    };
+    const auto format = arguments.optional_text(copy + 1);
+    return converted(call.self, {dtype, device, is_set(copy), format, is_set(copy - 1)});
   });
 }
 

@@ -201,7 +201,9 @@ CUresult cuMemGetInfo(size_t* free_bytes, size_t* total) {
 CUresult cuMemHostAlloc(void** memory, size_t bytes, unsigned) {
   STAND_IN_CALL("cuMemHostAlloc");
   need_context("cuMemHostAlloc");
-  *memory = std::malloc(bytes);
+  constexpr size_t kPage = 4096;  // the smallest that the driver locks
+  *memory = std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
+  if (*memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   state().host_memory[reinterpret_cast<uintptr_t>(*memory)] = {bytes, 0};
   return CUDA_SUCCESS;
 }

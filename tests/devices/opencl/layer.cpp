@@ -128,8 +128,11 @@ void fill_table() {
   BETWEEN(clCreateProgramWithBinary, "programs");
   BETWEEN(clCreateProgramWithSource, "programs");
   BETWEEN(clReleaseProgram, "programs", -1);
+  BETWEEN(clCreateBuffer, "buffers");
+  BETWEEN(clReleaseMemObject, "buffers", -1);
   BETWEEN(clCreateSubDevices);
   BETWEEN(clEnqueueBarrierWithWaitList);
+  BETWEEN(clEnqueueMapBuffer);
   BETWEEN(clEnqueueMarkerWithWaitList);
   BETWEEN(clEnqueueNDRangeKernel);
   BETWEEN(clEnqueueSVMMemFill);
@@ -193,7 +196,7 @@ CL_API_ENTRY int64_t layer_calls(const char* name) {
   const std::lock_guard lock(mutex);
   return calls[name].count;
 }
-/// How many there are of "memory", "events", "queues", "programs" or "kernels".
+/// How many there are of "memory", "buffers", "events", "queues", "programs" or "kernels".
 CL_API_ENTRY int64_t layer_live(const char* kind) {
   const std::lock_guard lock(mutex);
   return live[kind];

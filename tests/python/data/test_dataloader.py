@@ -308,3 +308,15 @@ def test_batches_may_come_as_soon_as_they_are_made():
         if len(found) == 2:
             event.set()
     assert found[2] == 0 and sorted(found) == [0, 1, 2]
+
+
+def test_without_pinned_memory_batches_are_left_alone():
+    class Own:
+        def pin_memory(self):
+            raise AssertionError("nobody has such memory")
+
+    batch = [ebb.ones(2), Own()]
+    made = data.DataLoader(
+        [0], None, collate_fn=lambda _: batch, pin_memory=True, pin_memory_device="cpu"
+    )
+    assert next(iter(made)) is batch

@@ -352,9 +352,12 @@ def test_streams_and_events_order_work():
         x.record_stream(ebb.Stream("sim:1"))
 
 
-def test_pinning_is_plain():
+def test_a_device_without_pinned_memory_changes_nothing():
     x = ebb.ones(2)
-    assert x.pin_memory() is x and not x.is_pinned()
+    assert x.pin_memory(SIM) is x and not x.is_pinned() and not x.is_pinned(SIM)
+    made = x.to(SIM, non_blocking=True)
+    x.fill_(2.0)
+    assert made.tolist() == [1.0, 1.0]
 
 
 def test_results_of_transforms_and_recurrent_layers_stay_on_the_device():

@@ -9,7 +9,7 @@ from pathlib import Path
 import ebb
 
 LIBRARY = Path(ebb._C.__file__).resolve().parents[2] / "lib" / "libebb_opencl_layer.so"
-KINDS = ("memory", "events", "queues", "programs", "kernels")
+KINDS = ("memory", "buffers", "events", "queues", "programs", "kernels")
 OUT_OF_RESOURCES = -5
 
 
