@@ -1,8 +1,9 @@
 # python/ebb/_modes.py -- switches that other frameworks have, and which change little here.
 #
 # There is no compiler: programs that ask for one run all the same, and the log tells so once. All
-# kernels give the same bits whatever the number of threads, and products of float32 compute
-# in float32: programs may ask for either, and read back what they asked for.
+# kernels give the same bits whatever the number of threads: programs may ask for that, and read
+# back what they asked for. Products of float32 compute in float32, but on GPUs where TF32 is
+# allowed.
 """Determinism and the precision of products."""
 
 from __future__ import annotations
@@ -81,7 +82,9 @@ def get_deterministic_debug_mode() -> int:
 
 
 def set_float32_matmul_precision(precision: Any) -> None:
-    """Ask for "highest", "high" or "medium"; products of float32 have the highest anyway.
+    """Allow TF32 in products of float32 on GPUs ("high" or "medium"), or not ("highest").
+
+    TF32 has 10 bits of mantissa. Elsewhere products have the highest precision anyway.
 
     Example:
         >>> ebb.set_float32_matmul_precision("highest")
@@ -91,16 +94,30 @@ def set_float32_matmul_precision(precision: Any) -> None:
             f"set_float32_matmul_precision: needs 'highest', 'high' or 'medium', got {precision!r}"
         )
     _asked["precision"] = precision
+    set_tf32("set_float32_matmul_precision", precision != "highest")
 
 
 def get_float32_matmul_precision() -> str:
-    """Return what was asked for.
+    """Return what was asked for, also by ``backends.cuda.matmul.allow_tf32``.
 
     Example:
         >>> ebb.get_float32_matmul_precision()
         'highest'
     """
-    return _asked["precision"]
+    asked, allowed = _asked["precision"], is_tf32()
+    if allowed == (asked != "highest"):
+        return asked
+    return "high" if allowed else "highest"  # somebody set the flag itself
+
+
+def is_tf32() -> bool:
+    """Return whether products of float32 on GPUs may use TF32: the flag ``tf32``."""
+    return next(value for name, _, value, *_ in _C._flags() if name == "tf32") == "true"
+
+
+def set_tf32(caller: str, allowed: bool) -> None:
+    """Set the flag ``tf32``, in the name of a caller."""
+    _C._set_flag(caller, "tf32", "true" if allowed else "false")
 
 
 def set_flush_denormal(mode: Any) -> bool:

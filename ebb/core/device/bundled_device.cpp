@@ -51,6 +51,13 @@ const FlagEntry nvrtc_entry({
     .doc = "The library that compiles kernels for CUDA; empty for the first one found.",
 });
 
+const FlagEntry cublas_entry({
+    .name = "cublas_library",
+    .type = FlagType::text,
+    .fallback = "libcublas.so",
+    .doc = "The library of matrix products for CUDA; empty for the first one found, 0 for none.",
+});
+
 /// The folder of the library, or program, that this code is part of.
 std::string own_folder() {
   Dl_info info{};

@@ -9,6 +9,7 @@
 
 #include "ebb/core/base/error.h"
 #include "ebb/devices/common/elementwise.h"
+#include "ebb/devices/common/library_gemm.h"
 #include "ebb/devices/common/reduce.h"
 #include "ebb/devices/launch/source.h"
 #include "ebb/ops/view_of.h"
@@ -350,7 +351,7 @@ void run_gemm(const Gemm& gemm, const Context& context) {
         text_of(dtype) != nullptr && (traits.has_float64 || dtype != DType::float64);
     if (!is_there) ops::throw_no_kernel(gemm.op, dtype, context.device);
   }
-  if (gemm.m * gemm.n * batch_size(gemm) == 0) return;
+  if (gemm.m * gemm.n * batch_size(gemm) == 0 || run_by_library(gemm, context)) return;
   const Plan plan = plan_of(gemm, traits);
   if (plan.parts() == 1) {
     launch(gemm, context, plan, {gemm.out, gemm.out_dtype, gemm.out_row, 0, gemm.strides[0]});

@@ -8,6 +8,7 @@
 
 #include "ebb/core/base/str.h"
 #include "ebb/devices/cuda/compiler.h"
+#include "ebb/devices/cuda/cublas.h"
 #include "ebb/devices/cuda/device.h"
 #include "ebb/devices/launch/disk_cache.h"
 #include "ebb/devices/launch/source.h"
@@ -87,6 +88,14 @@ std::array<void*, kMostArguments> places_of(std::span<const devices::Argument> a
 }  // namespace
 
 devices::BaseDevice& CudaDriver::device_at(int index) const { return cuda::device_at(index); }
+
+bool CudaDriver::has_products() const { return has_cublas(); }
+bool CudaDriver::takes(const devices::Product& product) const { return cublas_takes(product); }
+void CudaDriver::queue_product(NativeStream native, const devices::Product& product) {
+  CudaStream& stream = stream_of(native);
+  queue_by_cublas(stream, product);
+  wait_if_asked(stream);
+}
 
 std::unique_ptr<devices::Kernel> CudaDriver::make_kernel(devices::BaseDevice& device,
                                                          const char* op, const std::string& source,

@@ -9,6 +9,8 @@ class CudaDriver final : public devices::Driver {
  public:
   using Driver::Driver;
   devices::BaseDevice& device_at(int index) const override;
+  bool has_products() const override;
+  bool takes(const devices::Product& product) const override;
 
  private:
   std::unique_ptr<devices::Kernel> make_kernel(devices::BaseDevice& device, const char* op,
@@ -16,6 +18,7 @@ class CudaDriver final : public devices::Driver {
                                                const char* entry) override;
   void queue_kernel(NativeStream stream, devices::Kernel& kernel, devices::Grid grid,
                     std::span<const devices::Argument> arguments) override;
+  void queue_product(NativeStream stream, const devices::Product& product) override;
 };
 
 }  // namespace ebb::cuda

@@ -13,6 +13,8 @@
 #include "ebb/devices/cuda/api.h"
 #include "ebb/devices/launch/base_device.h"
 
+struct cublasContext;  // of cublas_api.h
+
 namespace ebb::cuda {
 
 struct CudaDevice;
@@ -21,6 +23,8 @@ struct CudaDevice;
 struct CudaStream {
   CudaDevice* device = nullptr;
   CUstream handle = nullptr;
+  std::mutex library_mutex;  // held by who calls a library on the stream
+  cublasContext* cublas = nullptr;
 };
 
 struct CudaDevice : devices::BaseDevice {

@@ -50,6 +50,18 @@ void Driver::launch(const kernels::Context& context, const char* op, Kernel& ker
   }
 }
 
+void Driver::multiply(const kernels::Context& context, const char* op, const Product& product) {
+  try {
+    refuse_fork();
+    queue_product(native_stream(context.stream), product);
+  } catch (const Failure& failure) {
+    throw_failure(op, context.device, failure);
+  }
+}
+void Driver::queue_product(NativeStream /*stream*/, const Product& /*product*/) {
+  throw Failure("no library computes products here");
+}
+
 void* Driver::borrow(const kernels::Context& context, size_t bytes) {
   try {
     refuse_fork();

@@ -39,6 +39,7 @@ struct Grid {
 };
 
 struct BaseDevice;  // base_device.h
+struct Product;     // product.h
 
 /// Implemented by each back end. All functions may be called by several threads at once; they throw
 /// DeviceError, naming the op, the device and the call that failed.
@@ -59,16 +60,23 @@ class Driver {
   /// Queues the kernel on the context's stream and returns.
   void launch(const kernels::Context& context, const char* op, Kernel& kernel, Grid grid,
               std::span<const Argument> arguments);
+  /// Whether a library computes products of matrices, and takes this one.
+  virtual bool has_products() const { return false; }
+  virtual bool takes(const Product& /*product*/) const { return false; }
+  /// Queues a product that the library takes on the context's stream.
+  void multiply(const kernels::Context& context, const char* op, const Product& product);
   /// Memory for the length of a few launches on the context's stream, aligned to 64 bytes.
   void* borrow(const kernels::Context& context, size_t bytes);
   void give_back(const kernels::Context& context, void* memory, size_t bytes) noexcept;
 
  private:
-  // What compile() and launch() do; they throw Failure.
+  // What compile(), launch() and multiply() do; they throw Failure.
   virtual std::unique_ptr<Kernel> make_kernel(BaseDevice& device, const char* op,
                                               const std::string& source, const char* entry) = 0;
   virtual void queue_kernel(NativeStream stream, Kernel& kernel, Grid grid,
                             std::span<const Argument> arguments) = 0;
+
+  virtual void queue_product(NativeStream stream, const Product& product);
 
   DeviceType type_;
 };

@@ -1,13 +1,14 @@
-# python/ebb/backends/cuda.py -- switches of PyTorch's kernels for CUDA; kept, without effect.
-"""CUDA's libraries. ebb has CUDA by a plug-in only, whose kernels look at none of these."""
+# python/ebb/backends/cuda.py -- switches of PyTorch's kernels for CUDA; kept, without effect but
+# for matmul.allow_tf32.
+"""CUDA's libraries. ebb has CUDA by a plug-in only, which looks at ``matmul.allow_tf32`` alone."""
 
 from __future__ import annotations
 
-import types
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ebb import _C
+from ebb._modes import is_tf32, set_tf32
 
 __all__ = [
     "enable_flash_sdp",
@@ -21,11 +22,34 @@ __all__ = [
     "sdp_kernel",
 ]
 
-matmul = types.SimpleNamespace(
-    allow_tf32=False,
-    allow_fp16_reduced_precision_reduction=True,
-    allow_bf16_reduced_precision_reduction=True,
-)
+
+class Matmul:
+    """Switches of matrix products; the other two have no effect: sums are in float32.
+
+    Example:
+        >>> ebb.backends.cuda.matmul.allow_tf32 = True
+        >>> ebb.get_float32_matmul_precision()
+        'high'
+        >>> ebb.backends.cuda.matmul.allow_tf32 = False
+    """
+
+    def __init__(self) -> None:
+        self.allow_fp16_reduced_precision_reduction = True
+        self.allow_bf16_reduced_precision_reduction = True
+
+    @property
+    def allow_tf32(self) -> bool:
+        """Whether products of float32 may round their factors to 10 bits of mantissa."""
+        return is_tf32()
+
+    @allow_tf32.setter
+    def allow_tf32(self, allowed: bool) -> None:
+        if not isinstance(allowed, bool):
+            raise _C.DTypeError(f"allow_tf32: needs a bool, got {type(allowed).__name__}")
+        set_tf32("allow_tf32", allowed)
+
+
+matmul = Matmul()
 _sdp = {"flash": True, "math": True, "mem_efficient": True}
 
 

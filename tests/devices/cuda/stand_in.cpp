@@ -35,27 +35,6 @@ size_t used_bytes(int device) {
   return used;
 }
 
-/// The device of the block that holds the range; -1, and a violation, if none does.
-int holder_of(const char* call, CUdeviceptr address, size_t bytes) {
-  auto next = state().memory.upper_bound(address);
-  if (next != state().memory.begin()) {
-    const auto& [start, block] = *--next;
-    if (address + bytes <= start + block.bytes) return block.device;
-  }
-  violate(std::string(call) + ": no live block holds the range");
-  return -1;
-}
-void need_range(const char* call, CUdeviceptr address, size_t bytes, int device) {
-  const int holder = holder_of(call, address, bytes);
-  if (holder >= 0 && holder != device) violate(std::string(call) + ": memory of another device");
-}
-
-Stream* known(const char* call, CUstream handle) {
-  auto* const stream = reinterpret_cast<Stream*>(handle);
-  if (state().streams.count(stream) != 0) return stream;
-  violate(std::string(call) + ": no such stream");
-  return nullptr;
-}
 Event* known(const char* call, CUevent handle) {
   auto* const event = reinterpret_cast<Event*>(handle);
   if (state().events.count(event) != 0) return event;
@@ -63,14 +42,6 @@ Event* known(const char* call, CUevent handle) {
   return nullptr;
 }
 
-/// Queues work on a stream of the current context.
-CUresult queue(const char* call, CUstream handle, std::function<void()> work) {
-  Stream* const stream = known(call, handle);
-  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  need_context(call, stream->device);
-  stream->queued.push_back(std::move(work));
-  return CUDA_SUCCESS;
-}
 char* host(CUdeviceptr address) { return reinterpret_cast<char*>(address); }
 
 /// Does one more command of the stream, so that whoever asks again and again sees an end.

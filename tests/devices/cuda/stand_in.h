@@ -1,5 +1,5 @@
-// tests/devices/cuda/stand_in.h -- a library in place of libcuda and libnvrtc, for machines without
-// a GPU.
+// tests/devices/cuda/stand_in.h -- a library in place of libcuda, libnvrtc and libcublas, for
+// machines without a GPU.
 //
 // It has the functions that the plug-in looks for, keeps "device" memory in the host's, and runs
 // kernels there, compiled by the C++ compiler. Work on streams is done as late as it may be: when
@@ -85,6 +85,13 @@ int number_in_environment(const char* name, int fallback);
 std::vector<int>& contexts();
 /// Notes a violation unless a context of the device is current; -1 takes any.
 void need_context(const char* call, int device = -1);
+
+/// Notes a violation unless a live block of the device holds the range.
+void need_range(const char* call, CUdeviceptr address, size_t bytes, int device);
+/// The stream; null, and a violation, if there is none.
+Stream* known(const char* call, CUstream handle);
+/// Queues work on a stream of the current context.
+CUresult queue(const char* call, CUstream handle, std::function<void()> work);
 
 void run_to(const Point& point);
 void run_all();

@@ -41,6 +41,40 @@ void need_context(const char* call, int device) {
   }
 }
 
+namespace {
+
+/// The device of the block that holds the range; -1, and a violation, if none does.
+int holder_of(const char* call, CUdeviceptr address, size_t bytes) {
+  auto next = state().memory.upper_bound(address);
+  if (next != state().memory.begin()) {
+    const auto& [start, block] = *--next;
+    if (address + bytes <= start + block.bytes) return block.device;
+  }
+  violate(std::string(call) + ": no live block holds the range");
+  return -1;
+}
+
+}  // namespace
+
+void need_range(const char* call, CUdeviceptr address, size_t bytes, int device) {
+  const int holder = holder_of(call, address, bytes);
+  if (holder >= 0 && holder != device) violate(std::string(call) + ": memory of another device");
+}
+
+Stream* known(const char* call, CUstream handle) {
+  auto* const stream = reinterpret_cast<Stream*>(handle);
+  if (state().streams.count(stream) != 0) return stream;
+  violate(std::string(call) + ": no such stream");
+  return nullptr;
+}
+CUresult queue(const char* call, CUstream handle, std::function<void()> work) {
+  Stream* const stream = known(call, handle);
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  need_context(call, stream->device);
+  stream->queued.push_back(std::move(work));
+  return CUDA_SUCCESS;
+}
+
 void run_to(const Point& point) {
   if (point.stream == nullptr) return;
   Stream& stream = *point.stream;

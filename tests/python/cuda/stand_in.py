@@ -15,7 +15,8 @@ NVRTC = sorted(Path("/usr/local/cuda/lib64").glob("libnvrtc.so.*"))
 
 def choose():
     """Name the stand-in to the plug-in, which must not be loaded yet."""
-    os.environ["EBB_CUDA_LIBRARY"] = os.environ["EBB_NVRTC_LIBRARY"] = str(LIBRARY)
+    for name in ("CUDA", "NVRTC", "CUBLAS"):
+        os.environ[f"EBB_{name}_LIBRARY"] = str(LIBRARY)
     os.environ["EBB_KERNEL_CACHE"] = str(LIBRARIES.parent / "kernel_cache_cuda")
     os.environ["STAND_IN_DEVICES"] = "2"
     if NVRTC:
