@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import yaml
 
+from codegen.entry import LOADER
 from codegen.model import Family, Op
 from codegen.signature import TYPES, Param, SchemaError, parse_signature
 
@@ -86,8 +87,9 @@ def load_modules(folder: Path, families: list[Family]) -> list[ModuleFamily]:
 def _load_file(path: Path, ops: dict[str, Op]) -> ModuleFamily:
     shown = f"ops/modules/{path.name}"
     try:
-        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
-        header = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        root = yaml.compose(text, Loader=LOADER)
+        header = yaml.load(text, Loader=LOADER)
     except yaml.YAMLError as error:
         raise SchemaError(f"{shown}:1: yaml: {error}") from error
     if not isinstance(header, dict) or not header.keys() <= set(HEADER) or "modules" not in header:
