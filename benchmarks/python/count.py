@@ -9,6 +9,7 @@ their location then and do not look for it.
 """
 
 import ctypes
+import functools
 import sys
 
 import ebb
@@ -48,10 +49,30 @@ def chain_run(count):
 CHAINS = {"chain": chain, "chain_run": chain_run}
 
 
+def train(has_autocast, count):
+    """Steps of the MLP of autocast_step.py."""
+    net = ebb.nn.Sequential(ebb.nn.Linear(64, 128), ebb.nn.ReLU(), ebb.nn.Linear(128, 10))
+    optimizer = ebb.optim.AdamW(net.parameters(), lr=1e-3)
+    inputs, labels = ebb.randn(32, 64), ebb.arange(32) % 10
+    for _ in range(count):
+        optimizer.zero_grad()
+        with ebb.autocast("cpu", enabled=has_autocast):
+            loss = ebb.nn.functional.cross_entropy(net(inputs), labels)
+        loss.backward()
+        optimizer.step()
+
+
+STEPS = {
+    "mlp_step": functools.partial(train, False),
+    "mlp_step_autocast": functools.partial(train, True),
+}
+
+
 def prepare(path, count):
     """Return a function that makes the calls."""
-    if path in CHAINS:
-        return lambda: CHAINS[path](count)
+    programs = CHAINS | STEPS
+    if path in programs:
+        return lambda: programs[path](count)
     names = {}
     exec(LOOP.format(statement=STATEMENTS[path]), names)
     plain = ebb.ones(8, 8), ebb.ones(8, 8)

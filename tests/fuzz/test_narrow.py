@@ -1,9 +1,13 @@
 # tests/fuzz/test_narrow.py -- float16 and bfloat16 results are right to half a unit, everywhere.
 #
 # Pointwise kernels are within HALF of the exact result (narrow.py), or within `ulps` of their row,
-# which says why; so are other kernels, in units of their largest result. And a result does not
+# which says why; so are other kernels, in units of their largest result. What is made of kernels is
+# so too, or docs/amp.md says by how much not. And a result does not
 # depend on where operands lie or how many there are. In `make test` a sample, in `make test-long`
 # every op with fresh numbers. `python -m tests.fuzz.narrow` prints all errors.
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -15,6 +19,8 @@ HALF = 0.51
 SAMPLE = 24
 LENGTH = 131  # two vectors of the widest kind and a few elements
 KERNELS = [row for row in narrow.ROWS if not row.data["is_composite"]]
+MADE = [row for row in narrow.ROWS if row.data["is_composite"]]
+PAGE = Path(__file__).parents[2] / "docs" / "amp.md"
 OTHERS = [row for row in KERNELS if row not in narrow.SINGLE]
 
 
@@ -45,6 +51,32 @@ def test_a_kernel_is_within_half_a_unit(row, dtype):
 @pytest.mark.parametrize(("row", "dtype"), both(KERNELS), ids=str)
 def test_every_kernel_is_within_half_a_unit(row, dtype):
     check_error(row, dtype, fresh_seed(row))
+
+
+def said_of_made_ops():
+    """The names on the page, each with the most that it says."""
+    table = PAGE.read_text().partition("| made of others and beyond 0.51 |")[2].partition("\n\n")[0]
+    found = {}
+    for line in table.splitlines()[2:]:
+        names, most = line.split("|")[1:3]
+        found |= dict.fromkeys(re.findall(r"`([a-z]\w+)`", names), float(most))
+    return found
+
+
+@pytest.mark.parametrize(("row", "dtype"), sampled(MADE, "made"), ids=str)
+def test_what_is_made_of_kernels_is_as_exact_as_the_page_says(row, dtype):
+    assert narrow.whole_error(row, dtype, seed=0) <= said_of_made_ops().get(row.name, HALF)
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_page_names_exactly_the_made_ops_beyond_half_a_unit():
+    errors = {}
+    for row, dtype in both(MADE):
+        errors[row.name] = max(errors.get(row.name, 0), narrow.whole_error(row, dtype, seed=0))
+    said = said_of_made_ops()
+    assert {name for name, error in errors.items() if error > HALF} == set(said)
+    assert {name: errors[name] for name in said if errors[name] > said[name]} == {}
 
 
 def bits_of(values, dtype):
