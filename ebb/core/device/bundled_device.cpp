@@ -58,6 +58,13 @@ const FlagEntry cublas_entry({
     .doc = "The library of matrix products for CUDA; empty for the first one found, 0 for none.",
 });
 
+const FlagEntry cudnn_entry({
+    .name = "cudnn_library",
+    .type = FlagType::text,
+    .fallback = "libcudnn.so",
+    .doc = "The library of convolutions for CUDA; empty for the first one found, 0 for none.",
+});
+
 /// The folder of the library, or program, that this code is part of.
 std::string own_folder() {
   Dl_info info{};

@@ -5,8 +5,11 @@
 // the zeros there, too.
 #include "ebb/devices/common/conv.h"
 
+#include <algorithm>
+
 #include "ebb/devices/common/copy.h"
 #include "ebb/devices/common/gemm.h"
+#include "ebb/devices/launch/convolution.h"
 #include "ebb/devices/launch/driver.h"
 
 namespace ebb::devices {
@@ -44,6 +47,27 @@ Gemm gemm_of(const char* op, Patches patches, const ConvShape& shape, const Tens
   return gemm;
 }
 
+/// Whether a library of the back end computes one of the three from the others. `bias`, of the
+/// channels of that one, is written over all of it first, so that the sum with it is rounded once.
+bool run_by_library(const char* op, const Context& context, ConvPass pass, const ConvShape& shape,
+                    const TensorView& input, const TensorView& weight, const TensorView& output,
+                    const TensorView* bias) {
+  if (input.dtype != weight.dtype || input.dtype != output.dtype) return false;
+  Convolution convolution{pass, &shape, input.dtype, input.data, weight.data, output.data, {}};
+  const TensorView& out = pass == ConvPass::output ? output : input;
+  const int64_t channels = bias == nullptr ? 1 : bias->numel;
+  const int64_t places = out.numel / std::max<int64_t>(shape.batch * channels, 1);
+  const int64_t sizes[] = {shape.batch, channels, places};
+  const int64_t from[] = {0, 1, 0}, to[] = {channels * places, places, 1};
+  if (bias != nullptr) {
+    convolution.write_first = [&] {
+      run_cast(context, {bias->data, sizes, from, out.numel, 3, bias->dtype, false},
+               {out.data, sizes, to, out.numel, 3, out.dtype, true});
+    };
+  }
+  return driver().convolve(context, op, convolution);
+}
+
 void add_bias(const TensorView* bias, Gemm& gemm) {
   if (bias == nullptr) return;
   gemm.bias_side = BiasSide::of_rows;
@@ -55,6 +79,8 @@ void add_bias(const TensorView* bias, Gemm& gemm) {
 
 void run_conv_forward(const Context& context, const ConvShape& shape, const TensorView& input,
                       const TensorView& weight, const TensorView* bias, const TensorView& output) {
+  if (run_by_library("conv_forward", context, ConvPass::output, shape, input, weight, output, bias))
+    return;
   const Sizes sizes(shape);
   Gemm gemm = gemm_of("conv_forward", Patches::by_place, shape, weight, input, output);
   gemm.m = sizes.out_channels;
@@ -71,6 +97,8 @@ void run_conv_forward(const Context& context, const ConvShape& shape, const Tens
 
 void run_conv_input(const Context& context, const ConvShape& shape, const TensorView& output,
                     const TensorView& weight, const TensorView* bias, const TensorView& input) {
+  if (run_by_library("conv_input", context, ConvPass::input, shape, input, weight, output, bias))
+    return;
   const Sizes sizes(shape);
   // The weight with its sides turned: [groups, in_channels, out_channels, taps].
   const Scratch memory(context,
@@ -99,6 +127,9 @@ void run_conv_input(const Context& context, const ConvShape& shape, const Tensor
 
 void run_conv_weight(const Context& context, const ConvShape& shape, const TensorView& output,
                      const TensorView& input, const TensorView& weight) {
+  if (run_by_library("conv_weight", context, ConvPass::weight, shape, input, weight, output,
+                     nullptr))
+    return;
   const Sizes sizes(shape);
   Gemm gemm = gemm_of("conv_weight", Patches::by_tap, shape, output, input, weight);
   gemm.m = sizes.out_channels;

@@ -9,6 +9,7 @@
 #include "ebb/core/base/str.h"
 #include "ebb/devices/cuda/compiler.h"
 #include "ebb/devices/cuda/cublas.h"
+#include "ebb/devices/cuda/cudnn.h"
 #include "ebb/devices/cuda/device.h"
 #include "ebb/devices/launch/disk_cache.h"
 #include "ebb/devices/launch/source.h"
@@ -95,6 +96,13 @@ void CudaDriver::queue_product(NativeStream native, const devices::Product& prod
   CudaStream& stream = stream_of(native);
   queue_by_cublas(stream, product);
   wait_if_asked(stream);
+}
+
+bool CudaDriver::queue_convolution(NativeStream native, const devices::Convolution& convolution) {
+  CudaStream& stream = stream_of(native);
+  if (!has_cudnn() || !queue_by_cudnn(stream, convolution)) return false;
+  wait_if_asked(stream);
+  return true;
 }
 
 std::unique_ptr<devices::Kernel> CudaDriver::make_kernel(devices::BaseDevice& device,

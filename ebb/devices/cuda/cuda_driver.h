@@ -18,6 +18,7 @@ class CudaDriver final : public devices::Driver {
                                                const char* entry) override;
   void queue_kernel(NativeStream stream, devices::Kernel& kernel, devices::Grid grid,
                     std::span<const devices::Argument> arguments) override;
+  bool queue_convolution(NativeStream stream, const devices::Convolution& convolution) override;
   void queue_product(NativeStream stream, const devices::Product& product) override;
 };
 

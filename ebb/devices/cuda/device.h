@@ -14,6 +14,7 @@
 #include "ebb/devices/launch/base_device.h"
 
 struct cublasContext;  // of cublas_api.h
+struct cudnnContext;   // of cudnn.h
 
 namespace ebb::cuda {
 
@@ -25,6 +26,7 @@ struct CudaStream {
   CUstream handle = nullptr;
   std::mutex library_mutex;  // held by who calls a library on the stream
   cublasContext* cublas = nullptr;
+  cudnnContext* cudnn = nullptr;
 };
 
 struct CudaDevice : devices::BaseDevice {

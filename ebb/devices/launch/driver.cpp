@@ -62,6 +62,16 @@ void Driver::queue_product(NativeStream /*stream*/, const Product& /*product*/) 
   throw Failure("no library computes products here");
 }
 
+bool Driver::convolve(const kernels::Context& context, const char* op,
+                      const Convolution& convolution) {
+  try {
+    refuse_fork();
+    return queue_convolution(native_stream(context.stream), convolution);
+  } catch (const Failure& failure) {
+    throw_failure(op, context.device, failure);
+  }
+}
+
 void* Driver::borrow(const kernels::Context& context, size_t bytes) {
   try {
     refuse_fork();

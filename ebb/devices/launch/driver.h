@@ -38,8 +38,9 @@ struct Grid {
   uint32_t group_size = 1;
 };
 
-struct BaseDevice;  // base_device.h
-struct Product;     // product.h
+struct BaseDevice;   // base_device.h
+struct Convolution;  // convolution.h
+struct Product;      // product.h
 
 /// Implemented by each back end. All functions may be called by several threads at once; they throw
 /// DeviceError, naming the op, the device and the call that failed.
@@ -65,6 +66,9 @@ class Driver {
   virtual bool takes(const Product& /*product*/) const { return false; }
   /// Queues a product that the library takes on the context's stream.
   void multiply(const kernels::Context& context, const char* op, const Product& product);
+  /// Queues a convolution by a library and returns true, or does nothing and returns false where
+  /// there is none that takes it.
+  bool convolve(const kernels::Context& context, const char* op, const Convolution& convolution);
   /// Memory for the length of a few launches on the context's stream, aligned to 64 bytes.
   void* borrow(const kernels::Context& context, size_t bytes);
   void give_back(const kernels::Context& context, void* memory, size_t bytes) noexcept;
@@ -76,6 +80,7 @@ class Driver {
   virtual void queue_kernel(NativeStream stream, Kernel& kernel, Grid grid,
                             std::span<const Argument> arguments) = 0;
 
+  virtual bool queue_convolution(NativeStream, const Convolution&) { return false; }
   virtual void queue_product(NativeStream stream, const Product& product);
 
   DeviceType type_;

@@ -1,5 +1,9 @@
 # python/ebb/backends/cudnn.py -- switches of cuDNN; kept, without effect.
-"""cuDNN, which ebb does not use. All kernels are deterministic, and none is chosen by trial."""
+"""cuDNN, which computes convolutions on CUDA devices where it is found, whatever these say.
+
+It is always asked for algorithms that give the same bits, none is chosen by trial, and TF32 is what
+``ebb.backends.cuda.matmul.allow_tf32`` says. The variable ``EBB_CUDNN_LIBRARY=0`` leaves it out.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-// tests/devices/cuda/stand_in.h -- a library in place of libcuda, libnvrtc and libcublas, for
-// machines without a GPU.
+// tests/devices/cuda/stand_in.h -- a library in place of libcuda, libnvrtc, libcublas and
+// libcudnn, for machines without a GPU.
 //
 // It has the functions that the plug-in looks for, keeps "device" memory in the host's, and runs
 // kernels there, compiled by the C++ compiler. Work on streams is done as late as it may be: when

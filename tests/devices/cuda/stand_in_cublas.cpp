@@ -5,9 +5,9 @@
 // and rounded once; with CUBLAS_COMPUTE_32F_FAST_TF32 the factors are rounded first.
 #include <cublas_v2.h>
 
-#include <cmath>
-#include <cstring>
+#include <algorithm>
 
+#include "tests/devices/cuda/numbers.h"
 #include "tests/devices/cuda/stand_in.h"
 
 using namespace stand_in;  // NOLINT: functions of C cannot be in a namespace
@@ -29,43 +29,11 @@ Handle* known(const char* call, cublasHandle_t handle) {
   return nullptr;
 }
 
-float of_bits(uint32_t bits) {
-  float value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
-uint32_t bits_of(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-
-/// The upper bits of a float: `dropped` of them are rounded away, to even. Not for NaN.
-uint32_t rounded(float value, int dropped) {
-  const uint32_t bits = bits_of(value);
-  const uint32_t half = (1u << (dropped - 1)) - 1 + ((bits >> dropped) & 1);
-  return (bits + half) >> dropped << dropped;
-}
-
-size_t item_size(cudaDataType type) { return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2; }
-double load(const char* place, cudaDataType type) {
-  if (type == CUDA_R_64F) return *reinterpret_cast<const double*>(place);
-  if (type == CUDA_R_32F) return *reinterpret_cast<const float*>(place);
-  if (type == CUDA_R_16F) return *reinterpret_cast<const _Float16*>(place);
-  return of_bits(uint32_t{*reinterpret_cast<const uint16_t*>(place)} << 16);
-}
-void store(char* place, cudaDataType type, double value) {
-  if (type == CUDA_R_64F) {
-    *reinterpret_cast<double*>(place) = value;
-  } else if (type == CUDA_R_32F) {
-    *reinterpret_cast<float*>(place) = static_cast<float>(value);
-  } else if (type == CUDA_R_16F) {
-    *reinterpret_cast<_Float16*>(place) = static_cast<_Float16>(value);
-  } else {
-    const auto narrow = static_cast<float>(value);
-    const uint32_t bits = std::isnan(narrow) ? bits_of(narrow) | 0x10000 : rounded(narrow, 16);
-    *reinterpret_cast<uint16_t*>(place) = static_cast<uint16_t>(bits >> 16);
-  }
+Kind kind_of(cudaDataType type) {
+  return type == CUDA_R_64F   ? Kind::f64
+         : type == CUDA_R_32F ? Kind::f32
+         : type == CUDA_R_16F ? Kind::f16
+                              : Kind::bf16;
 }
 
 /// A matrix that lies by columns, of each of a batch.
@@ -79,7 +47,7 @@ struct Matrix {
   char* place(int row, int column, int number) const {
     const long long stored = is_turned ? static_cast<long long>(row) * lead + column
                                        : static_cast<long long>(column) * lead + row;
-    return data + (number * batch + stored) * static_cast<long long>(item_size(type));
+    return data + (number * batch + stored) * static_cast<long long>(item_size(kind_of(type)));
   }
 };
 
@@ -91,8 +59,8 @@ struct Call {
   bool rounds_factors;
 
   double factor(const char* place, cudaDataType type) const {
-    const double value = load(place, type);
-    return rounds_factors ? of_bits(rounded(static_cast<float>(value), 13)) : value;
+    const double value = load(place, kind_of(type));
+    return rounds_factors ? tf32(static_cast<float>(value)) : value;
   }
   void run() const {
     for (int number = 0; number < count; ++number) {
@@ -108,8 +76,8 @@ struct Call {
              factor(b.place(step, column, number), b.type);
     }
     char* const place = c.place(row, column, number);
-    const double before = beta == 0 ? 0 : beta * load(place, c.type);  // 0 reads nothing
-    store(place, c.type, alpha * sum + before);
+    const double before = beta == 0 ? 0 : beta * load(place, kind_of(c.type));  // 0 reads nothing
+    store(place, kind_of(c.type), alpha * sum + before);
   }
 };
 
@@ -124,7 +92,7 @@ void check_matrix(const std::string& name, const Matrix& matrix, int rows, int c
   const char* const last =
       matrix.data + (matrix.batch * (count - 1) +
                      static_cast<long long>(matrix.lead) * (stored_columns - 1) + stored_rows) *
-                        static_cast<long long>(item_size(matrix.type));
+                        static_cast<long long>(item_size(kind_of(matrix.type)));
   need_range(call.c_str(), reinterpret_cast<CUdeviceptr>(matrix.data),
              static_cast<size_t>(last - matrix.data), device);
 }

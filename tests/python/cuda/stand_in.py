@@ -15,7 +15,7 @@ NVRTC = sorted(Path("/usr/local/cuda/lib64").glob("libnvrtc.so.*"))
 
 def choose():
     """Name the stand-in to the plug-in, which must not be loaded yet."""
-    for name in ("CUDA", "NVRTC", "CUBLAS"):
+    for name in ("CUDA", "NVRTC", "CUBLAS", "CUDNN"):
         os.environ[f"EBB_{name}_LIBRARY"] = str(LIBRARY)
     os.environ["EBB_KERNEL_CACHE"] = str(LIBRARIES.parent / "kernel_cache_cuda")
     os.environ["STAND_IN_DEVICES"] = "2"
