@@ -7,6 +7,7 @@ starts from one random state, so that a run tells of the code and not of the num
 """
 
 import gc
+import itertools
 import signal
 
 import ebb
@@ -19,11 +20,14 @@ def pytest_report_header():
     return f"{seeds.VARIABLE}={seeds.fresh_seed()} (the draws of tests marked long)"
 
 
-def pytest_collection_finish():
-    # The tests themselves are no garbage: to walk 70,000 of them costs each gc.collect() a second.
-    gc.collect()
-    gc.freeze()
+TESTS = itertools.count()
+BETWEEN_FREEZES = 500
 
 
 def pytest_runtest_setup():
+    # The tests themselves are no garbage, nor is what pytest keeps of those that ran: to walk
+    # 70,000 of them costs each gc.collect() a second.
+    if next(TESTS) % BETWEEN_FREEZES == 0:
+        gc.collect()
+        gc.freeze()
     ebb.manual_seed(0)
