@@ -9,7 +9,7 @@ export PYTHONPATH := $(CURDIR)/$(RELEASE)/python
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo demo-cpp demo-opencl demo-score test test-long test-cuda test-asan \
-        test-tsan check format bench bench-peers mutate picture wheel sdist clean
+        test-asan-sample test-tsan check format bench bench-peers mutate picture wheel sdist clean
 
 help:  ## list the targets
 	@echo "ebb: make <target>"
@@ -54,6 +54,11 @@ test-asan:  ## run the tests under AddressSanitizer and UndefinedBehaviorSanitiz
 	@tools/setup.sh dev
 	@tools/build.sh asan
 	@tools/run_tests.sh asan
+
+test-asan-sample:  ## the same with every third case of each Python test, for CI
+	@tools/setup.sh dev
+	@tools/build.sh asan
+	@tools/run_tests.sh asan-sample
 
 test-tsan:  ## run the C++ tests under ThreadSanitizer
 	@tools/setup.sh dev

@@ -6,6 +6,7 @@ head of a report names the seed of the fresh draws, which all worker processes i
 starts from one random state, so that a run tells of the code and not of the numbers drawn.
 """
 
+import collections
 import gc
 import itertools
 import signal
@@ -14,6 +15,29 @@ import ebb
 from tests.fuzz import seeds
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--every",
+        type=int,
+        default=1,
+        metavar="N",
+        help="of the cases of each test function, run the first and every N-th after it",
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    every = config.getoption("every")
+    places = collections.Counter()
+    kept, left_out = [], []
+    for item in items:
+        function = item.nodeid.split("[")[0]
+        (left_out if places[function] % every else kept).append(item)
+        places[function] += 1
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = kept
 
 
 def pytest_report_header():

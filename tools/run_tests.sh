@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # tools/run_tests.sh -- runs the C++ and Python tests of one kind and prints one closing line each.
 #
-# Usage: tools/run_tests.sh fast|long|asan|tsan|cuda. All suites run even if one fails; the exit
-# status tells whether any did. Sanitizer runs leave out the tests labelled nosan.
+# Usage: tools/run_tests.sh fast|long|asan|asan-sample|tsan|cuda. All suites run even if one fails;
+# the exit status tells whether any did. Sanitizer runs leave out the tests labelled nosan.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 readonly PYTHON=$PWD/.venv/bin/python
@@ -36,7 +36,7 @@ python_tests() {  # preset, then pytest's arguments
   ((status == 0 || status == 5)) || failed+=("Python $preset")
 }
 
-run_asan() {
+run_asan() {  # pytest's further arguments
   export UBSAN_OPTIONS=print_stacktrace=1
   # Memory that there is not must end in ebb's own error, as it does without the sanitizer.
   export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_init_order=1
@@ -48,7 +48,7 @@ run_asan() {
   local runtime
   runtime=$(clang++-14 -print-file-name=libclang_rt.asan-x86_64.so)
   LD_PRELOAD=$runtime python_tests asan -m "not long and not nosan" \
-    --ignore="$OPENCL" --ignore="$CUDA" tests/python tests/fuzz
+    --ignore="$OPENCL" --ignore="$CUDA" "$@" tests/python tests/fuzz
 }
 
 main() {
@@ -67,6 +67,8 @@ main() {
       TEST_DEVICE=stand-in python_tests release -m "not long" "$OPENCL"
       ;;
     asan) run_asan ;;
+    # All C++ tests; of each Python test every third case, so that no function is left out.
+    asan-sample) run_asan --every 3 ;;
     tsan)
       export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
       cpp_tests tsan -LE '^(nosan|long)$'
@@ -79,7 +81,7 @@ main() {
       TEST_DEVICE=cuda:0 python_tests release "$OPENCL"
       ;;
     *)
-      echo "[test] error: needs fast, long, asan, tsan or cuda, got $kind" >&2
+      echo "[test] error: needs fast, long, asan, asan-sample, tsan or cuda, got $kind" >&2
       exit 2
       ;;
   esac

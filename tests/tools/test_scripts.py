@@ -1,8 +1,11 @@
-# tests/tools/test_scripts.py -- the package linker and the setup script do what they say.
+# tests/tools/test_scripts.py -- the package linker, the setup script and the choice of tests do as
+# they say.
 import os
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
+from tests.conftest import pytest_collection_modifyitems
 from tools.link_package import link_package
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,3 +76,17 @@ def test_cmake_reads_the_presets():
     )
     for preset in ("release", "debug", "asan", "tsan"):
         assert f'"{preset}"' in result.stdout
+
+
+def test_a_sample_leaves_no_test_function_out():
+    nodes = [f"test_a.py::test_many[{case}]" for case in range(7)] + ["test_a.py::test_one"]
+    items = [SimpleNamespace(nodeid=node) for node in nodes]
+    left_out = []
+    config = SimpleNamespace(
+        getoption={"every": 3}.get,
+        hook=SimpleNamespace(pytest_deselected=lambda items: left_out.extend(items)),
+    )
+    pytest_collection_modifyitems(config, items)
+    kept = [item.nodeid for item in items]
+    assert kept == [nodes[0], nodes[3], nodes[6], nodes[7]]
+    assert len(left_out) == 4
