@@ -72,6 +72,7 @@ struct State {
   std::set<Module*> modules;
   std::map<std::string, Failing> failing;
   std::map<std::string, int> calls;
+  std::set<const void*> library_objects;  // handles and descriptors of cuBLAS and cuDNN
   std::vector<std::string> violations;
 };
 State& state();
@@ -111,7 +112,8 @@ extern "C" {
 void stand_in_fail(const char* call, int calls_before, int status);
 /// Violations so far, a line each; forgets them.
 const char* stand_in_violations();
-/// How many there are of "memory", "host_memory", "streams", "events", "modules".
+/// How many there are of "memory", "host_memory", "streams", "events", "modules",
+/// "library_objects".
 int stand_in_live(const char* kind);
 /// How often a function was called.
 int stand_in_calls(const char* call);

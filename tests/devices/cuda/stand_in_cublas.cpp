@@ -20,11 +20,10 @@ struct Handle {
   CUstream stream = nullptr;
   int math = CUBLAS_DEFAULT_MATH;
 };
-std::set<Handle*> handles;  // under the lock
 
 Handle* known(const char* call, cublasHandle_t handle) {
   auto* const own = reinterpret_cast<Handle*>(handle);
-  if (handles.count(own) != 0) return own;
+  if (state().library_objects.count(own) != 0) return own;
   violate(std::string(call) + ": no such handle");
   return nullptr;
 }
@@ -131,7 +130,7 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   need_context("cublasCreate");
   auto* const own = new Handle();
   own->device = contexts().empty() ? 0 : contexts().back();
-  handles.insert(own);
+  state().library_objects.insert(own);
   *handle = reinterpret_cast<cublasHandle_t>(own);
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -140,7 +139,7 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
   STAND_IN_CALL("cublasDestroy");
   Handle* const own = known("cublasDestroy", handle);
   if (own == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  handles.erase(own);
+  state().library_objects.erase(own);
   delete own;
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -50,24 +50,22 @@ struct Map {
   cudnnMathType_t math = CUDNN_DEFAULT_MATH;
 };
 
-std::set<const void*> known;  // under the lock
-
 bool is_known(const char* call, const void* object) {
-  if (known.count(object) != 0) return true;
+  if (state().library_objects.count(object) != 0) return true;
   violate(std::string(call) + ": no such object");
   return false;
 }
 template <typename Object, typename Pointer>
 cudnnStatus_t make(Pointer* made) {
   auto* const object = new Object();
-  known.insert(object);
+  state().library_objects.insert(object);
   *made = reinterpret_cast<Pointer>(object);
   return CUDNN_STATUS_SUCCESS;
 }
 template <typename Object, typename Pointer>
 cudnnStatus_t drop(const char* call, Pointer object) {
   if (!is_known(call, object)) return CUDNN_STATUS_BAD_PARAM;
-  known.erase(object);
+  state().library_objects.erase(object);
   delete reinterpret_cast<Object*>(object);
   return CUDNN_STATUS_SUCCESS;
 }

@@ -119,11 +119,10 @@ const char* stand_in_violations() {
 int stand_in_live(const char* kind) {
   State& all = state();
   const std::lock_guard lock(all.mutex);
-  const std::map<std::string, size_t> counts = {{"memory", all.memory.size()},
-                                                {"host_memory", all.host_memory.size()},
-                                                {"streams", all.streams.size()},
-                                                {"events", all.events.size()},
-                                                {"modules", all.modules.size()}};
+  const std::map<std::string, size_t> counts = {
+      {"memory", all.memory.size()},   {"host_memory", all.host_memory.size()},
+      {"streams", all.streams.size()}, {"events", all.events.size()},
+      {"modules", all.modules.size()}, {"library_objects", all.library_objects.size()}};
   const auto found = counts.find(kind);
   return found != counts.end() ? static_cast<int>(found->second) : -1;
 }
