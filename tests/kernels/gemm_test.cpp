@@ -107,6 +107,17 @@ TEST(Gemm, TurnsProductsWithFewColumnsRound) {
   }
 }
 
+TEST(Gemm, PacksLinesThatLieAMultipleOfTwoKilobytesApart) {
+  for (const bool accumulate : {false, true}) {
+    for (const int64_t k : {127, 128, 131}) {
+      check_turned<float>(DType::float32, 512, 23, k, accumulate);   // A stored by columns
+      check_turned<float>(DType::float32, 15, 1024, k, accumulate);  // B by rows
+      check_turned<float>(DType::float32, 16, 1024, k, accumulate);
+      check_turned<float>(DType::float32, 512, 512, k, accumulate);
+    }
+  }
+}
+
 TEST(Gemm, WhatTheLibrariesWouldRefuseIsAnErrorAndPrintsNothing) {
   std::vector<double> memory(64, 1);
   const MatrixRef good{memory.data(), 4, 1};

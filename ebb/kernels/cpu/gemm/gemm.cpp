@@ -6,6 +6,7 @@
 
 #include "ebb/core/base/error.h"
 #include "ebb/core/runtime/allocator.h"
+#include "ebb/kernels/cpu/simd/isa.h"
 
 namespace ebb::kernels::cpu {
 namespace {
@@ -18,12 +19,25 @@ constexpr int64_t kOpenBlasVectorWork = 4096;
 // With B stored by columns oneDNN multiplies small matrices as dot products: slow if k is large.
 constexpr int64_t kDotProductSide = 128;
 
+// Without AVX-512 oneDNN often reads A stored by columns, and B by rows, where they lie. If those
+// lines are a multiple of 2 KiB apart, they meet in a few sets of the cache: half the rate of
+// OpenBLAS, which packs them.
+constexpr int64_t kMeetingLines = 512;
+constexpr int64_t kPackedRows = 16, kPackedDepth = 128;  // what makes packing worth it
+
+bool has_meeting_lines(const Gemm& g) {
+  if (g.m < kPackedRows || g.k < kPackedDepth || usable_isa() == Isa::avx512) return false;
+  const bool a_turned = g.a.row_stride == 1 && g.a.column_stride != 1;
+  return (a_turned && g.a.column_stride % kMeetingLines == 0) ||
+         (g.b.column_stride == 1 && g.b.row_stride % kMeetingLines == 0);
+}
+
 bool is_for_onednn(const Gemm& g) {
   const int64_t work = g.m * g.n * g.k;
   if (g.m == 1 || g.n == 1) return work > kOpenBlasVectorWork;
   const bool is_dot_product = g.b.column_stride != 1 && g.m < kDotProductSide &&
                               g.n < kDotProductSide && g.k >= 4 * std::max(g.m, g.n);
-  return work >= kOneDnnWork && !is_dot_product;
+  return work >= kOneDnnWork && !is_dot_product && !has_meeting_lines(g);
 }
 
 // With A stored by columns and few columns of B the libraries reorder all of A for little work.
