@@ -49,10 +49,13 @@ if(EBB_CCACHE)
   mark_as_advanced(EBB_CCACHE_PROGRAM)
   if(EBB_CCACHE_PROGRAM)
     # The sloppiness lets ccache accept precompiled headers; it still hashes their content. The base
-    # folder lets one clone use what another compiled.
+    # folder lets one clone use what another compiled, unless that is Clang's precompiled header:
+    # it names the clone's files, which have to be there.
+    if(NOT EBB_PCH OR CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      set(ebb_for_all_clones CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1)
+    endif()
     set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime
-                                    CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-                                    ${EBB_CCACHE_PROGRAM})
+                                    ${ebb_for_all_clones} ${EBB_CCACHE_PROGRAM})
   endif()
 endif()
 
@@ -65,6 +68,8 @@ if(EBB_PCH)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(ebb_flags INTERFACE -fpch-preprocess)
   else()
-    target_compile_options(ebb_flags INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
+    # Nor does Clang compare the header: ccache may hold it from before a comment changed.
+    target_compile_options(ebb_flags INTERFACE "SHELL:-Xclang -fno-pch-timestamp"
+                                               "SHELL:-Xclang -fno-validate-pch")
   endif()
 endif()
