@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+# The sanitizers' build has one set of instructions (EBB_ONE_ISA).
+pytestmark = pytest.mark.nosan
 HERE = pathlib.Path(__file__).parent
 LESSER = ["baseline", "avx2"]
 
