@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "ebb/core/base/half.h"
+
 namespace stand_in {
 
 enum class Kind { f16, bf16, f32, f64 };
@@ -34,22 +36,20 @@ inline double load(const char* place, Kind kind) {
   switch (kind) {
     case Kind::f64: return *reinterpret_cast<const double*>(place);
     case Kind::f32: return *reinterpret_cast<const float*>(place);
-    case Kind::f16: return *reinterpret_cast<const _Float16*>(place);
-    default: return of_bits(uint32_t{*reinterpret_cast<const uint16_t*>(place)} << 16);
+    case Kind::f16: return static_cast<float>(*reinterpret_cast<const ebb::Half*>(place));
+    default: return static_cast<float>(*reinterpret_cast<const ebb::BFloat16*>(place));
   }
 }
 
-/// Rounds once, but for bfloat16, which goes by way of float.
+/// Rounds to the half types by way of float.
 inline void store(char* place, Kind kind, double value) {
+  const auto narrow = static_cast<float>(value);
   switch (kind) {
     case Kind::f64: *reinterpret_cast<double*>(place) = value; return;
-    case Kind::f32: *reinterpret_cast<float*>(place) = static_cast<float>(value); return;
-    case Kind::f16: *reinterpret_cast<_Float16*>(place) = static_cast<_Float16>(value); return;
-    default: break;
+    case Kind::f32: *reinterpret_cast<float*>(place) = narrow; return;
+    case Kind::f16: *reinterpret_cast<ebb::Half*>(place) = ebb::Half(narrow); return;
+    default: *reinterpret_cast<ebb::BFloat16*>(place) = ebb::BFloat16(narrow); return;
   }
-  const auto narrow = static_cast<float>(value);
-  const uint32_t bits = std::isnan(narrow) ? bits_of(narrow) | 0x10000 : rounded(narrow, 16);
-  *reinterpret_cast<uint16_t*>(place) = static_cast<uint16_t>(bits >> 16);
 }
 
 }  // namespace stand_in

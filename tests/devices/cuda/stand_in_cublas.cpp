@@ -2,7 +2,7 @@
 // stand_in.h.
 //
 // A product is computed in double from what its matrices hold when its turn on the stream comes,
-// and rounded once; with CUBLAS_COMPUTE_32F_FAST_TF32 the factors are rounded first.
+// and rounded at its end; with CUBLAS_COMPUTE_32F_FAST_TF32 the factors are rounded first.
 #include <cublas_v2.h>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // cuDNN's own header. See stand_in.h.
 //
 // A convolution is computed in double from what its tensors hold when its turn on the stream comes,
-// and rounded once. Only algorithms with one order of sums are taken.
+// and rounded at its end. Only algorithms with one order of sums are taken.
 #define CUDNN_WARN_DEPRECATED_OFF
 #include <cudnn.h>
 
