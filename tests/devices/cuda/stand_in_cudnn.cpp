@@ -7,6 +7,7 @@
 #include <cudnn.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "tests/devices/cuda/numbers.h"
@@ -81,44 +82,49 @@ struct Call {
   char *input_data, *weight_data, *output_data;
   double alpha, beta;
 
+  using Index = std::array<int, CUDNN_DIM_MAX>;
+  struct Planes {
+    int number, out, in;  // of the batch, of the output, of the weight
+  };
+
   /// Calls use(input, weight, output) with the number of an element of each, wherever a product of
   /// two of them is part of the third.
   template <typename Use>
   void for_each_product(const Use& use) const {
-    const size_t spatial = map.stride.size();
-    const int out_channels = weight.sizes[0], in_group = weight.sizes[1];
-    const int out_group = out_channels / map.groups;
-    std::vector<int> place(spatial, 0), tap(spatial, 0);
+    Index place{}, tap{};
     for (int number = 0; number < input.sizes[0]; ++number) {
-      for (int out = 0; out < out_channels; ++out) {
-        for (int in = 0; in < in_group; ++in) {
+      for (int out = 0; out < weight.sizes[0]; ++out) {
+        for (int in = 0; in < weight.sizes[1]; ++in) {
           do {
             do {
-              size_t from =
-                  static_cast<size_t>(number * input.sizes[1] + out / out_group * in_group + in);
-              size_t by = static_cast<size_t>(out * in_group + in);
-              size_t to = static_cast<size_t>(number * out_channels + out);
-              bool is_inside = true;
-              for (size_t dim = 0; dim < spatial; ++dim) {
-                const int at =
-                    place[dim] * map.stride[dim] + tap[dim] * map.dilation[dim] - map.padding[dim];
-                is_inside = is_inside && at >= 0 && at < input.sizes[dim + 2];
-                from = from * static_cast<size_t>(input.sizes[dim + 2]) + static_cast<size_t>(at);
-                by =
-                    by * static_cast<size_t>(weight.sizes[dim + 2]) + static_cast<size_t>(tap[dim]);
-                to = to * static_cast<size_t>(output.sizes[dim + 2]) +
-                     static_cast<size_t>(place[dim]);
-              }
-              if (is_inside) use(from, by, to);
+              use_product({number, out, in}, place, tap, use);
             } while (next(tap, weight.sizes));
           } while (next(place, output.sizes));
         }
       }
     }
   }
+
+  /// Calls use() for one place of the output and one of the weight, unless it reads the padding.
+  template <typename Use>
+  void use_product(Planes of, const Index& place, const Index& tap, const Use& use) const {
+    const int out_group = weight.sizes[0] / map.groups;
+    const int in = of.out / out_group * weight.sizes[1] + of.in;
+    auto from = static_cast<size_t>(of.number * input.sizes[1] + in);
+    auto by = static_cast<size_t>(of.out * weight.sizes[1] + of.in);
+    auto to = static_cast<size_t>(of.number * weight.sizes[0] + of.out);
+    for (size_t dim = 0; dim < map.stride.size(); ++dim) {
+      const int at = place[dim] * map.stride[dim] + tap[dim] * map.dilation[dim] - map.padding[dim];
+      if (at < 0 || at >= input.sizes[dim + 2]) return;
+      from = from * static_cast<size_t>(input.sizes[dim + 2]) + static_cast<size_t>(at);
+      by = by * static_cast<size_t>(weight.sizes[dim + 2]) + static_cast<size_t>(tap[dim]);
+      to = to * static_cast<size_t>(output.sizes[dim + 2]) + static_cast<size_t>(place[dim]);
+    }
+    use(from, by, to);
+  }
   /// Counts on; false, and zeros again, after the last.
-  static bool next(std::vector<int>& index, const std::vector<int>& sizes) {
-    for (size_t dim = index.size(); dim-- > 0;) {
+  static bool next(Index& index, const std::vector<int>& sizes) {
+    for (size_t dim = sizes.size() - 2; dim-- > 0;) {
       if (++index[dim] < sizes[dim + 2]) return true;
       index[dim] = 0;
     }
@@ -221,9 +227,34 @@ cudnnStatus_t launch(const char* name, cudnnHandle_t handle, Call call, const vo
                                                        : CUDNN_STATUS_EXECUTION_FAILED;
 }
 
-template <typename Pointer>
-char* bytes_of(Pointer* data) {
-  return static_cast<char*>(const_cast<void*>(static_cast<const void*>(data)));
+/// A tensor, or a filter, as a call of cuDNN gives it.
+template <typename Descriptor>
+struct Given {
+  Descriptor sizes;
+  const void* data;
+
+  char* bytes() const { return static_cast<char*>(const_cast<void*>(data)); }
+};
+
+Call call_of(Given<cudnnTensorDescriptor_t> input, Given<cudnnFilterDescriptor_t> weight,
+             Given<cudnnTensorDescriptor_t> output, cudnnConvolutionDescriptor_t map) {
+  return {at<Sizes>(input.sizes),
+          at<Sizes>(weight.sizes),
+          at<Sizes>(output.sizes),
+          at<Map>(map),
+          input.bytes(),
+          weight.bytes(),
+          output.bytes(),
+          0,
+          0};
+}
+
+cudnnStatus_t workspace_of(cudnnTensorDescriptor_t input, cudnnFilterDescriptor_t weight,
+                           cudnnTensorDescriptor_t output, cudnnConvolutionDescriptor_t map,
+                           size_t* bytes) {
+  *bytes = kWorkspace;
+  const bool good = agree(at<Sizes>(input), at<Sizes>(weight), at<Sizes>(output), at<Map>(map));
+  return good ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
 }
 
 }  // namespace
@@ -324,27 +355,21 @@ cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t, cudnnTensor
                                                       cudnnTensorDescriptor_t output,
                                                       cudnnConvolutionFwdAlgo_t, size_t* bytes) {
   STAND_IN_CALL("cudnnGetConvolutionForwardWorkspaceSize");
-  *bytes = kWorkspace;
-  const bool good = agree(at<Sizes>(input), at<Sizes>(weight), at<Sizes>(output), at<Map>(map));
-  return good ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+  return workspace_of(input, weight, output, map, bytes);
 }
 cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(
     cudnnHandle_t, cudnnFilterDescriptor_t weight, cudnnTensorDescriptor_t output,
     cudnnConvolutionDescriptor_t map, cudnnTensorDescriptor_t input, cudnnConvolutionBwdDataAlgo_t,
     size_t* bytes) {
   STAND_IN_CALL("cudnnGetConvolutionBackwardDataWorkspaceSize");
-  *bytes = kWorkspace;
-  const bool good = agree(at<Sizes>(input), at<Sizes>(weight), at<Sizes>(output), at<Map>(map));
-  return good ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+  return workspace_of(input, weight, output, map, bytes);
 }
 cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
     cudnnHandle_t, cudnnTensorDescriptor_t input, cudnnTensorDescriptor_t output,
     cudnnConvolutionDescriptor_t map, cudnnFilterDescriptor_t weight,
     cudnnConvolutionBwdFilterAlgo_t, size_t* bytes) {
   STAND_IN_CALL("cudnnGetConvolutionBackwardFilterWorkspaceSize");
-  *bytes = kWorkspace;
-  const bool good = agree(at<Sizes>(input), at<Sizes>(weight), at<Sizes>(output), at<Map>(map));
-  return good ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+  return workspace_of(input, weight, output, map, bytes);
 }
 
 cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha,
@@ -355,15 +380,7 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha,
                                       size_t bytes, const void* beta,
                                       cudnnTensorDescriptor_t output, void* y) {
   STAND_IN_CALL("cudnnConvolutionForward");
-  const Call call{at<Sizes>(input),
-                  at<Sizes>(weight),
-                  at<Sizes>(output),
-                  at<Map>(map),
-                  bytes_of(x),
-                  bytes_of(w),
-                  bytes_of(y),
-                  0,
-                  0};
+  const Call call = call_of({input, x}, {weight, w}, {output, y}, map);
   const bool is_in_order = algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM ||
                            algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM;
   return launch("cudnnConvolutionForward", handle, call, alpha, beta, is_in_order, workspace, bytes,
@@ -377,15 +394,7 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alp
                                            size_t bytes, const void* beta,
                                            cudnnTensorDescriptor_t input, void* x) {
   STAND_IN_CALL("cudnnConvolutionBackwardData");
-  const Call call{at<Sizes>(input),
-                  at<Sizes>(weight),
-                  at<Sizes>(output),
-                  at<Map>(map),
-                  bytes_of(x),
-                  bytes_of(w),
-                  bytes_of(y),
-                  0,
-                  0};
+  const Call call = call_of({input, x}, {weight, w}, {output, y}, map);
   return launch("cudnnConvolutionBackwardData", handle, call, alpha, beta,
                 algorithm == CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, workspace, bytes, run_input);
 }
@@ -397,15 +406,7 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void* a
                                              void* workspace, size_t bytes, const void* beta,
                                              cudnnFilterDescriptor_t weight, void* w) {
   STAND_IN_CALL("cudnnConvolutionBackwardFilter");
-  const Call call{at<Sizes>(input),
-                  at<Sizes>(weight),
-                  at<Sizes>(output),
-                  at<Map>(map),
-                  bytes_of(x),
-                  bytes_of(w),
-                  bytes_of(y),
-                  0,
-                  0};
+  const Call call = call_of({input, x}, {weight, w}, {output, y}, map);
   return launch("cudnnConvolutionBackwardFilter", handle, call, alpha, beta,
                 algorithm == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, workspace, bytes, run_weight);
 }
