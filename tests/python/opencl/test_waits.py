@@ -77,3 +77,41 @@ def test_indexing_by_tensors_of_the_device_waits_for_nothing(opencl):
         x.scatter_(1, index % 4, 2.0)
     assert waits() == before
     assert x.grad.isfinite().all().item()
+
+
+def waits_of_a_step(call, *leaves):
+    """How often the call and its backward pass wait."""
+    before = waits()
+    call(*leaves).sum().backward()
+    return waits() - before
+
+
+PRODUCTS = {
+    "all": lambda x: x.prod(),
+    "rows": lambda x: x.prod(1),
+    "columns": lambda x: x.prod(0, keepdim=True),
+    "running_sums": lambda x: x.cumsum(0).prod(-1),
+}
+
+
+@pytest.mark.parametrize("zeros", [0, 1, 2])
+@pytest.mark.parametrize("row", PRODUCTS)
+def test_gradients_of_products_wait_for_nothing(row, zeros, opencl):
+    x = ebb.linspace(-1, 2, 21).reshape(3, 7)
+    x[1, :zeros] = 0
+    here, there = x.clone().requires_grad_(), x.to(opencl).requires_grad_()
+    assert waits_of_a_step(PRODUCTS[row], there) == 0
+    PRODUCTS[row](here).sum().backward()
+    assert ebb.allclose(there.grad.cpu(), here.grad, rtol=1e-5)
+
+
+def test_second_derivatives_of_products_wait_for_nothing(opencl):
+    def slopes(x):
+        (first,) = ebb.autograd.grad(x.prod(1).sum(), x, create_graph=True)
+        return (first * first).sum()
+
+    x = ebb.tensor([[0.0, 2.0, 0.0, 3.0, 5.0], [1.0, -1.0, 2.0, 0.5, 4.0]])
+    here, there = x.clone().requires_grad_(), x.to(opencl).requires_grad_()
+    assert waits_of_a_step(slopes, there) == 0
+    slopes(here).backward()
+    assert ebb.allclose(there.grad.cpu(), here.grad, rtol=1e-5)

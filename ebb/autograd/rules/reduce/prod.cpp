@@ -4,7 +4,7 @@
 // factors that is out / factor. With one, the products of all others come from a tree: pairs of
 // factors are multiplied, then pairs of pairs, up to one product; on the way back each half of a
 // pair gets the slope of the pair times the other half. All of it is recorded, so it can be
-// differentiated again.
+// differentiated again. On a device it is always the tree: asking for zeros would wait for it.
 #include <vector>
 
 #include "ebb/autograd/history/grad_mode.h"
@@ -30,9 +30,11 @@
 namespace ebb::autograd::rules {
 namespace {
 
-bool has_zero(const Tensor& input) {
+bool may_have_zero(const Tensor& input) {
+  if (is_meta(input)) return false;
+  if (!is_on_host(input)) return true;
   const NoGradGuard guard;
-  return !is_meta(input) && any(eq(input, 0)).item<bool>();
+  return any(eq(input, 0)).item<bool>();
 }
 
 Tensor even_half(const Tensor& pairs) { return slice(pairs, -1, 0, std::nullopt, 2); }
@@ -64,7 +66,7 @@ Tensor slopes_by_tree(const Tensor& factors, const Tensor& grad) {
 /// there.
 Tensor slopes(const Tensor& grad, const Tensor& factors, const Tensor& out) {
   if (factors.numel() == 0) return mul0(grad, factors);
-  if (has_zero(factors)) return slopes_by_tree(conj(factors), grad);
+  if (may_have_zero(factors)) return slopes_by_tree(conj(factors), grad);
   return in_blocks(
       [](const Tensor& g, const Tensor& x, const Tensor& o) { return mul0(g, conj(div(o, x))); },
       grad, factors, out);
