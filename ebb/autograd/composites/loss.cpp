@@ -2,6 +2,7 @@
 #include "ebb/autograd/operands/loss.h"
 
 #include <cmath>
+#include <limits>
 
 #include "ebb/autograd/composites/widened.h"
 #include "ebb/autograd/history/grad_mode.h"
@@ -22,6 +23,7 @@
 #include "ebb/autograd/ops/full.h"
 #include "ebb/autograd/ops/gaussian_nll_loss.h"
 #include "ebb/autograd/ops/hinge_embedding_loss.h"
+#include "ebb/autograd/ops/isnan.h"
 #include "ebb/autograd/ops/kl_div.h"
 #include "ebb/autograd/ops/log.h"
 #include "ebb/autograd/ops/logistic_loss.h"
@@ -142,6 +144,12 @@ namespace {
 void check_variances(const char* op, const Tensor& var) {
   if (var.numel() == 0 || is_meta(var)) return;
   const NoGradGuard guard;
+  if (!is_on_host(var)) {
+    constexpr double kMost = std::numeric_limits<double>::infinity();
+    const StreamCheck check{.op = op, .name = "var", .sizes = var.sizes(), .claim = "at least 0"};
+    // NaN may be there, as on the CPU, and is in no range.
+    if (ops::is_range_watched(where(isnan(var), 0, var), 0, kMost, check)) return;
+  }
   const double least = -max(neg(var)).item<double>();
   if (least < 0) throw ValueError(str(op, ": var must not be negative, got ", least));
 }

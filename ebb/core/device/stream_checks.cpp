@@ -44,6 +44,7 @@ struct KnownCheck {
   int64_t size = 0;
   std::optional<int64_t> ignored;
   bool wraps = false;
+  bool is_whole = false;
   LocationId place = 0;
 
   StreamCheck shown() const {
@@ -53,14 +54,15 @@ struct KnownCheck {
             size,
             ignored ? &*ignored : nullptr,
             wraps,
-            claim.empty() ? nullptr : claim.c_str()};
+            claim.empty() ? nullptr : claim.c_str(),
+            is_whole};
   }
   bool is(const StreamCheck& check, LocationId from) const {
     const bool ignores = check.ignored != nullptr;
-    return place == from && size == check.size && wraps == check.wraps && op == check.op &&
-           name == check.name && claim == (check.claim != nullptr ? check.claim : "") &&
-           equal(sizes, check.sizes) && ignored.has_value() == ignores &&
-           (!ignores || *ignored == *check.ignored);
+    return place == from && size == check.size && wraps == check.wraps &&
+           is_whole == check.is_whole && op == check.op && name == check.name &&
+           claim == (check.claim != nullptr ? check.claim : "") && equal(sizes, check.sizes) &&
+           ignored.has_value() == ignores && (!ignores || *ignored == *check.ignored);
   }
 };
 
@@ -92,6 +94,7 @@ struct Ledger {
     made.sizes = Shape(check.sizes);
     made.size = check.size;
     made.wraps = check.wraps;
+    made.is_whole = check.is_whole;
     made.place = place;
     if (check.ignored != nullptr) made.ignored = *check.ignored;
     return numbers;
@@ -156,7 +159,7 @@ std::string place_in(IntSpan sizes, int64_t position) {
 
 std::string text_of(const KnownCheck& check, const Finding& finding, Device device) {
   std::string text = str(index_error_prefix(check.shown()), ", got ");
-  if (check.claim.empty()) {
+  if (check.claim.empty() || check.is_whole) {
     text += str(finding.value);
   } else {
     text += str(std::bit_cast<float>(static_cast<uint32_t>(finding.value)));

@@ -18,8 +18,8 @@
 namespace ebb {
 
 /// What a check is about. The error is an IndexError: "prefix, got 7 at position [0, 2]"; without
-/// the position where `wraps`. With a `claim` the elements are real numbers and it is a ValueError:
-/// "op: name must be claim, got 1.5 at position [0, 2]".
+/// the position where `wraps`. With a `claim` the elements are real numbers, or integers where
+/// `is_whole`, and it is a ValueError: "op: name must be claim, got 1.5 at position [0, 2]".
 struct StreamCheck {
   const char* op = "";
   const char* name = "";             // of the operand that is looked at
@@ -28,6 +28,7 @@ struct StreamCheck {
   const int64_t* ignored = nullptr;  // the one number that may also be there
   bool wraps = false;                // negative numbers down to -size count from the back
   const char* claim = nullptr;       // what real numbers are: "from 0 to 1"
+  bool is_whole = false;             // the claim is about integers, at least 0 and below size
 };
 
 namespace detail {

@@ -262,3 +262,36 @@ def test_the_ends_of_a_range_belong_to_it(opencl):
     ebb.bernoulli(x.to(opencl))
     with pytest.raises(ValueError, match=r"got 1.5 at position \[19999\]"):
         ebb.synchronize(opencl)
+
+
+def test_a_negative_variance_is_found_without_waiting(opencl):
+    var = ebb.tensor([1.0, float("nan"), -0.5]).to(opencl)
+    waits = ebb._C._device_waits()
+    F.gaussian_nll_loss(ebb.ones(3).to(opencl), ebb.ones(3).to(opencl), var)
+    assert ebb._C._device_waits() == waits
+    with pytest.raises(
+        ValueError, match=r"gaussian_nll_loss: var must be at least 0, got -0.5 at "
+    ):
+        ebb.synchronize(opencl)
+
+
+CTC = {
+    "targets must be classes from 0 to 3, got 4 at position [1, 0]": ([[1, 2], [4, 9]], 5, 1),
+    "input_lengths must be from 0 to 5, got 6 at position [0]": ([[1, 2], [1, 2]], 6, 1),
+    "target_lengths must be from 0 to 2, got -1 at position [1]": ([[1, 2], [1, 2]], 5, -1),
+}
+
+
+@pytest.mark.parametrize("text", CTC)
+def test_ctc_loss_finds_labels_and_lengths_out_of_range_without_waiting(text, opencl):
+    targets, steps, length = CTC[text]
+    logs = ebb.zeros(5, 2, 4).log_softmax(-1).to(opencl)
+    given = [ebb.tensor(one).to(opencl) for one in (targets, [steps, 5], [2, length])]
+    waits = ebb._C._device_waits()
+    F.ctc_loss(logs, *given)
+    assert ebb._C._device_waits() == waits
+    with pytest.raises(ValueError) as caught:
+        ebb.synchronize(opencl)
+    assert str(caught.value).startswith(f"ctc_loss: {text}\n")
+    with pytest.raises(ValueError, match="ctc_loss: target_lengths need to be from 0 to 2, got 3"):
+        F.ctc_loss(logs, given[0], (5, 5), (2, 3))

@@ -115,3 +115,50 @@ def test_second_derivatives_of_products_wait_for_nothing(opencl):
     assert waits_of_a_step(slopes, there) == 0
     slopes(here).backward()
     assert ebb.allclose(there.grad.cpu(), here.grad, rtol=1e-5)
+
+
+LENGTHS = (ebb.tensor([7, 2, 5]), ebb.tensor([3, 0, 2]))
+JOINED = ebb.tensor([1, 1, 2, 3, 2])
+PADDED = ebb.tensor([[1, 1, 2], [4, 4, 4], [3, 2, 0]])
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+@pytest.mark.parametrize(
+    ("targets", "are_lengths_there"),
+    [(PADDED, True), (PADDED, False), (JOINED, False)],
+    ids=["padded", "padded-lengths_of_the_host", "joined-lengths_of_the_host"],
+)
+def test_ctc_loss_waits_for_nothing(targets, are_lengths_there, reduction, opencl):
+    def loss(scores, targets, lengths):
+        logs = F.log_softmax(scores, -1)
+        return F.ctc_loss(logs, targets, *lengths, reduction=reduction, zero_infinity=True)
+
+    scores = ebb.linspace(-1, 1, 105).reshape(7, 3, 5).cos()
+    here, there = scores.clone().requires_grad_(), scores.to(opencl).requires_grad_()
+    lengths = [one.to(opencl) for one in LENGTHS] if are_lengths_there else LENGTHS
+    labels = targets.to(opencl)
+    assert waits_of_a_step(lambda x: loss(x, labels, lengths), there) == 0
+    loss(here, targets, LENGTHS).sum().backward()
+    assert ebb.allclose(there.grad.cpu(), here.grad, rtol=1e-4, atol=1e-6)
+
+
+def test_joined_targets_wait_once_for_lengths_of_the_device(opencl):
+    logs = ebb.zeros(7, 3, 5).log_softmax(-1).to(opencl)
+    before = ebb._C._device_waits()
+    F.ctc_loss(logs, JOINED.to(opencl), *[one.to(opencl) for one in LENGTHS])
+    assert ebb._C._device_waits() == before + 1
+
+
+def test_gaussian_nll_loss_waits_for_nothing(opencl):
+    x, var = ebb.arange(6.0).reshape(2, 3), ebb.tensor([[1.0, 2.0, 0.0], [float("nan"), 1.0, 2.0]])
+    there = x.to(opencl).requires_grad_()
+    target, spread = ebb.ones(2, 3).to(opencl), var.to(opencl)
+    loss = F.gaussian_nll_loss(x, ebb.ones(2, 3), var, reduction="none")
+    assert (
+        waits_of_a_step(
+            lambda x: F.gaussian_nll_loss(x, target, spread, reduction="none").nansum(), there
+        )
+        == 0
+    )
+    got = F.gaussian_nll_loss(there, target, spread, reduction="none")
+    assert ebb.allclose(got.detach().cpu(), loss, equal_nan=True)
