@@ -31,6 +31,17 @@ int64_t element_at(const Tensor& index, int64_t position) {
                        describe_wrong(wrong, index)));
 }
 
+/// The first element of an int64 tensor of the host that is not in [0, size).
+std::optional<kernels::WrongIndex> find_wrong(const char* op, const Tensor& index, int64_t size) {
+  const auto find = kernel_for(op, kernels::find_out_of_range_kernels, index);
+  const int64_t position = find(context_of(index), view_of(index), 0, size);
+  if (position < 0) [[likely]]
+    return std::nullopt;
+  const int64_t value = element_at(index, position);
+  const bool is_gone = kernels::is_index(value, size);  // another thread has written it since
+  return kernels::WrongIndex{value, is_gone ? -1 : position};
+}
+
 /// Whether each call of a device waits, so that errors are those of the call.
 bool is_synchronous() {
   static const bool is_asked = flag_in_environment("device_sync", false);
@@ -78,13 +89,16 @@ void check_index_range(const char* op, const char* name, const Tensor& index, in
   if (index.numel() == 0 || is_meta(index)) return;
   if (is_watched(index, {op, name, index.sizes(), size})) return;
   if (!is_on_host(index)) return check_index_range(op, name, host_copy(index), size);
-  const auto find = kernel_for(op, kernels::find_out_of_range_kernels, index);
-  const int64_t position = find(context_of(index), view_of(index), 0, size);
-  if (position < 0) [[likely]]
-    return;
-  const int64_t value = element_at(index, position);
-  const bool is_gone = kernels::is_index(value, size);  // another thread has written it since
-  throw_described(op, name, index, size, {value, is_gone ? -1 : position});
+  const auto wrong = find_wrong(op, index, size);
+  if (wrong) throw_described(op, name, index, size, *wrong);
+}
+
+void check_whole(const Tensor& index, const StreamCheck& check) {
+  if (index.numel() == 0 || is_meta(index) || is_watched(index, check)) return;
+  if (!is_on_host(index)) return check_whole(host_copy(index), check);
+  const auto wrong = find_wrong(check.op, index, check.size);
+  if (!wrong) return;
+  throw ValueError(str(index_error_prefix(check), ", got ", describe_wrong(*wrong, index)));
 }
 
 void throw_wrong_index(const char* op, const char* name, const Tensor& index, int64_t size,

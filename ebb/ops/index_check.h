@@ -32,6 +32,10 @@ EBB_API bool is_range_watched(const Tensor& input, double low, double high,
 /// on a device that looks by itself, at the next wait. `index` has dtype int64.
 EBB_API void check_index_range(const char* op, const char* name, const Tensor& index, int64_t size);
 
+/// Throws ValueError, in the words of `check`, which `is_whole`, unless all elements are in [0,
+/// check.size), at once or, on a device that looks by itself, at the next wait.
+EBB_API void check_whole(const Tensor& index, const StreamCheck& check);
+
 /// Throws the IndexError of check_index_range(); looks where it is, if that is not known.
 [[noreturn]] EBB_API void throw_wrong_index(const char* op, const char* name, const Tensor& index,
                                             int64_t size, const kernels::WrongIndex& wrong);

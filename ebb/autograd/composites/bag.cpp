@@ -1,9 +1,11 @@
 // ebb/autograd/composites/bag.cpp -- embedding_bag: rows that are looked up, bag by bag.
 //
 // Which rows count, and for which bag, is worked out first; sums and means then add the rows up at
-// their bags, and maxima are taken of as many rows for each bag as the longest has.
+// their bags, and maxima are taken of as many rows for each bag as the longest has. Devices go
+// another way (bag_on_device.h), as the host would have to wait to work that out.
 #include "ebb/autograd/operands/bag.h"
 
+#include "ebb/autograd/composites/bag_on_device.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/cast.h"
@@ -31,11 +33,10 @@
 namespace ebb {
 namespace {
 
+using autograd::BagMode;
 using ops::infer::describe;
 
 constexpr const char* kOp = "embedding_bag";
-
-enum class BagMode : uint8_t { sum, mean, max };
 
 BagMode bag_mode(std::string_view mode) {
   if (mode == "sum") return BagMode::sum;
@@ -56,19 +57,24 @@ Tensor index_of(const std::vector<int64_t>& values, Device device) {
   return to_device(index, device);
 }
 
+/// Throws unless bags are rows of indices, or offsets say where they begin.
+void check_kind(const Tensor& indices, const Tensor& offsets) {
+  if (indices.ndim() == 2) {
+    if (!offsets.defined()) return;
+    throw ShapeError(str(kOp, ": indices of two dims take no offsets, got ", describe(offsets)));
+  }
+  if (!offsets.defined()) throw ValueError(str(kOp, ": indices of one dim need offsets"));
+  ops::infer::check_ndim(kOp, "offsets", offsets, 1, 1);
+}
+
 /// Where each bag begins, and where the last one ends.
 std::vector<int64_t> bounds_of(const Tensor& indices, const Tensor& offsets,
                                bool include_last_offset) {
   std::vector<int64_t> bounds;
   if (indices.ndim() == 2) {
-    if (offsets.defined()) {
-      throw ShapeError(str(kOp, ": indices of two dims take no offsets, got ", describe(offsets)));
-    }
     for (int64_t i = 0; i <= indices.size(0); ++i) bounds.push_back(i * indices.size(1));
     return bounds;
   }
-  if (!offsets.defined()) throw ValueError(str(kOp, ": indices of one dim need offsets"));
-  ops::infer::check_ndim(kOp, "offsets", offsets, 1, 1);
   bounds = integers_of(offsets);
   if (!include_last_offset) bounds.push_back(indices.numel());
   int64_t least = 0;
@@ -134,10 +140,6 @@ Tensor maxima(const Tensor& weight, const Tensor& flat, const Bags& bags) {
 /// What comes out where nobody can tell which rows are in which bag: shape, dtype and history.
 Tensor shape_of_bags(const Tensor& weight, const Tensor& indices, const Tensor& offsets,
                      const Tensor& per_sample_weights, bool include_last_offset) {
-  if (offsets.defined()) ops::infer::check_ndim(kOp, "offsets", offsets, 1, 1);
-  if (indices.ndim() == 1 && !offsets.defined()) {
-    throw ValueError(str(kOp, ": indices of one dim need offsets"));
-  }
   const int64_t bags =
       indices.ndim() == 2 ? indices.size(0) : offsets.numel() - (include_last_offset ? 1 : 0);
   Tensor rows = embedding(weight, reshape(indices, {indices.numel()}));
@@ -165,8 +167,15 @@ Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& 
     throw ShapeError(str(kOp, ": per_sample_weights need the shape of indices, got ",
                          describe(per_sample_weights), " for ", describe(indices)));
   }
+  check_kind(indices, offsets);
   if (is_meta(weight) || is_meta(indices)) {
     return shape_of_bags(weight, indices, offsets, per_sample_weights, include_last_offset);
+  }
+  if (!is_on_host(weight)) {
+    const bool can_look = offsets.defined() && (is_on_host(offsets) || offsets.numel() == 0);
+    if (can_look) bounds_of(indices, offsets, include_last_offset);
+    return autograd::embedding_bag_on_device(
+        {weight, indices, offsets, per_sample_weights, kind, include_last_offset, padding_idx});
   }
   const std::vector<int64_t> bounds = bounds_of(indices, offsets, include_last_offset);
   const Tensor flat = reshape(cast(indices, DType::int64), {indices.numel()});

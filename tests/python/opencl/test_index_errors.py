@@ -295,3 +295,28 @@ def test_ctc_loss_finds_labels_and_lengths_out_of_range_without_waiting(text, op
     assert str(caught.value).startswith(f"ctc_loss: {text}\n")
     with pytest.raises(ValueError, match="ctc_loss: target_lengths need to be from 0 to 2, got 3"):
         F.ctc_loss(logs, given[0], (5, 5), (2, 3))
+
+
+BAG_OFFSETS = {
+    "the first of offsets must be 0, got 1 at position [0]": [1, 2],
+    "steps between offsets must be at least 0, got -1 at position [1]": [0, 3, 2],
+    "the last of offsets must be at most 3, got 9 at position [0]": [0, 9],
+}
+
+
+@pytest.mark.parametrize("text", BAG_OFFSETS)
+@pytest.mark.parametrize("mode", ["mean", "max"])
+def test_wrong_offsets_of_bags_are_found_without_waiting(text, mode, opencl):
+    weight, rows = ebb.ones(5, 2).to(opencl), ebb.tensor([1, 2, 0]).to(opencl)
+    offsets = ebb.tensor(BAG_OFFSETS[text])
+    there = offsets.to(opencl)
+    waits = ebb._C._device_waits()
+    F.embedding_bag(rows, weight, there, mode=mode)
+    assert ebb._C._device_waits() == waits
+    with pytest.raises(ValueError) as caught:
+        ebb.synchronize(opencl)
+    assert str(caught.value).startswith(f"embedding_bag: {text}\n")
+    with pytest.raises(ValueError, match="embedding_bag: offsets must "):  # at once
+        F.embedding_bag(rows, weight, offsets, mode=mode)
+    with pytest.raises(ValueError, match="offsets must begin with 0"):
+        F.embedding_bag(rows, weight, there[:0], mode=mode)

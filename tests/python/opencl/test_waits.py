@@ -162,3 +162,43 @@ def test_gaussian_nll_loss_waits_for_nothing(opencl):
     )
     got = F.gaussian_nll_loss(there, target, spread, reduction="none")
     assert ebb.allclose(got.detach().cpu(), loss, equal_nan=True)
+
+
+PADDED_BAGS = (ebb.tensor([[0, 2, 1, 1], [2, 2, 2, 2], [5, 4, 2, 5]]), None)
+BAGS = (ebb.tensor([1, 2, 0, 3, 3, 2, 5]), ebb.tensor([0, 2, 2, 5]))
+NO_BAGS = (ebb.zeros(0, dtype=ebb.int64), ebb.tensor([0, 0]))
+
+
+@pytest.mark.parametrize("options", [{}, {"padding_idx": 2}], ids=["all", "padding"])
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("bags", [PADDED_BAGS, BAGS, NO_BAGS], ids=["rows", "offsets", "empty"])
+def test_embedding_bag_waits_for_nothing(bags, mode, options, opencl):
+    def step(weight, *bags):
+        return F.embedding_bag(bags[0], weight, bags[1], mode=mode, **options).sin()
+
+    weight = ebb.linspace(-1, 1, 18).reshape(6, 3).cos()
+    here, there = weight.clone().requires_grad_(), weight.to(opencl).requires_grad_()
+    given = [one if one is None else one.to(opencl) for one in bags]
+    assert waits_of_a_step(lambda x: step(x, *given) + 0 * x.sum(), there) == 0
+    (step(here, *bags) + 0 * here.sum()).sum().backward()
+    assert ebb.allclose(step(there, *given).cpu(), step(here, *bags), rtol=1e-5)
+    assert ebb.allclose(there.grad.cpu(), here.grad, rtol=1e-5)
+
+
+@pytest.mark.parametrize("bags", [PADDED_BAGS, BAGS], ids=["rows", "offsets"])
+def test_factors_of_bags_and_second_derivatives_wait_for_nothing(bags, opencl):
+    def step(weight, factors, device):
+        rows, offsets = (one if one is None else one.to(device) for one in bags)
+        options = {"mode": "sum", "include_last_offset": offsets is not None}
+        out = F.embedding_bag(rows, weight, offsets, per_sample_weights=factors, **options)
+        first = ebb.autograd.grad(out.exp().sum(), (weight, factors), create_graph=True)
+        return sum((one * one).sum() for one in first)
+
+    leaves = ebb.linspace(-1, 1, 18).reshape(6, 3), ebb.linspace(0, 1, bags[0].numel())
+    leaves = leaves[0], leaves[1].reshape(bags[0].shape)
+    here = [one.clone().requires_grad_() for one in leaves]
+    there = [one.to(opencl).requires_grad_() for one in leaves]
+    assert waits_of_a_step(lambda *x: step(*x, opencl), *there) == 0
+    step(*here, "cpu").backward()
+    for mine, its in zip(here, there, strict=True):
+        assert ebb.allclose(its.grad.cpu(), mine.grad, rtol=1e-4)
