@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -10,8 +11,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string_view>
+#include <utility>
 
 #include "ebb/core/base/flags.h"
 #include "ebb/core/base/str.h"
@@ -21,14 +22,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMagic = "ebb kernel program 1\n";
+constexpr std::string_view kMagic = "ebb kernel program 2\n";
 
+/// Of eight bytes at a time: each first use of an op asks for those of a source and of a program.
 uint64_t hash_of(std::string_view text, uint64_t seed) {
-  uint64_t hash = 0xcbf29ce484222325u ^ seed;
-  for (const char letter : text) {
-    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3u;
+  uint64_t hash = seed ^ (text.size() * 0xcbf29ce484222325u);
+  for (size_t at = 0; at < text.size(); at += sizeof hash) {
+    uint64_t word = 0;
+    std::memcpy(&word, text.data() + at, std::min(sizeof word, text.size() - at));
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 32;
   }
   return hash;
+}
+
+/// Nothing if there is no such file.
+std::optional<std::string> text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return std::nullopt;
+  std::string text(static_cast<size_t>(std::max<std::streamoff>(file.tellg(), 0)), 0);
+  file.seekg(0);
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  return file ? std::optional(std::move(text)) : std::nullopt;
 }
 
 fs::path default_folder() {
@@ -57,12 +72,14 @@ fs::path file_of(const std::string& key) {
   return folder() / name.data();
 }
 
-std::string with_size(const std::string& text) {
+std::string size_of(const std::string& text) {
   const uint64_t size = text.size();
   std::string bytes(sizeof size, 0);
   std::memcpy(bytes.data(), &size, sizeof size);
-  return bytes + text;
+  return bytes;
 }
+
+std::string with_size(const std::string& text) { return size_of(text) + text; }
 
 std::string checksum_of(const std::string& text) {
   const uint64_t hash = hash_of(text, 1);
@@ -75,15 +92,14 @@ std::string checksum_of(const std::string& text) {
 
 std::optional<std::string> load_program(const std::string& key) {
   if (folder().empty()) return std::nullopt;
-  std::ifstream file(file_of(key), std::ios::binary);
-  if (!file) return std::nullopt;
-  const std::string all(std::istreambuf_iterator<char>(file), {});
+  const std::optional<std::string> all = text_of(file_of(key));
+  if (!all) return std::nullopt;
   const std::string head = std::string(kMagic) + with_size(key);
   const size_t fixed = head.size() + 2 * sizeof(uint64_t);
-  if (all.size() < fixed || all.compare(0, head.size(), head) != 0) return std::nullopt;
-  std::string program = all.substr(fixed);
-  const std::string tail = checksum_of(program) + with_size(program).substr(0, sizeof(uint64_t));
-  if (all.compare(head.size(), tail.size(), tail) != 0) return std::nullopt;
+  if (all->size() < fixed || all->compare(0, head.size(), head) != 0) return std::nullopt;
+  std::string program = all->substr(fixed);
+  const std::string tail = checksum_of(program) + size_of(program);
+  if (all->compare(head.size(), tail.size(), tail) != 0) return std::nullopt;
   return program;
 }
 
@@ -97,8 +113,7 @@ void store_program(const std::string& key, const std::string& program) {
   bool is_written = false;
   {
     std::ofstream file(draft, std::ios::binary);
-    file << kMagic << with_size(key) << checksum_of(program)
-         << with_size(program).substr(0, sizeof(uint64_t)) << program;
+    file << kMagic << with_size(key) << checksum_of(program) << size_of(program) << program;
     file.flush();
     is_written = file.good();
   }
