@@ -10,6 +10,7 @@ the layer of tests/devices/opencl lets launches return at once, so that OpenCL's
 out: it is the difference to launches that run.
 """
 
+import functools
 import os
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from tests.python.opencl import layer as layers
 
 layers.choose()
 import ebb  # noqa: E402  after the layer is named
+from ebb.nn import functional as F  # noqa: E402
 
 DEVICE = "opencl:0"
 REPEATS = 41
@@ -80,7 +82,7 @@ LARGE = {
     "add": lambda x, y: x + y,
     "mul by a number": lambda x, y: x * 1.5,
     "exp": lambda x, y: x.exp(),
-    "gelu": lambda x, y: ebb.nn.functional.gelu(x),
+    "gelu": lambda x, y: F.gelu(x),
     "where": lambda x, y: ebb.where(x > y, x, y),
     "sum": lambda x, y: x.sum(),
     "amax": lambda x, y: x.amax(),
@@ -88,11 +90,33 @@ LARGE = {
     "sum of columns": lambda x, y: x.view(4096, 4096).sum(0),
     "amax of columns": lambda x, y: x.view(4096, 4096).amax(0),
     "var of rows": lambda x, y: x.view(4096, 4096).var(1),
+    "sum of short rows": lambda x, y: x.view(-1, 64).sum(1),
+    "var of short rows": lambda x, y: x.view(-1, 64).var(1),
+    "softmax of short rows": lambda x, y: x.view(-1, 64).softmax(1),
     "var of columns": lambda x, y: x.view(4096, 4096).var(0),
     "softmax of rows": lambda x, y: x.view(4096, 4096).softmax(1),
     "softmax of columns": lambda x, y: x.view(4096, 4096).softmax(0),
     "transposed copy": lambda x, y: x.view(4096, 4096).t().contiguous(),
+    "layer_norm": lambda x, y: F.layer_norm(x.view(4096, 4096), (4096,)),
+    "layer_norm of short rows": lambda x, y: F.layer_norm(x.view(-1, 64), (64,)),
+    "cumsum of rows": lambda x, y: x.view(4096, 4096).cumsum(1),
+    "cumsum of columns": lambda x, y: x.view(4096, 4096).cumsum(0),
+    "index_select": lambda x, y: x.view(4096, 4096).index_select(0, places(x)),
+    "embedding": lambda x, y: F.embedding(places(x).repeat(64), x.view(-1, 64)),
+    "index_add": lambda x, y: x.view(4096, 4096).index_add(0, places(x), y.view(4096, 4096)),
+    "sort of rows": lambda x, y: x.view(4096, 4096).sort(1)[0],
 }
+
+
+@functools.cache
+def places_on(device):
+    order = ebb.randperm(4096, generator=ebb.Generator().manual_seed(1))
+    return order.to(device)
+
+
+def places(x):
+    """4,096 of rows, each once, on the device of ``x``."""
+    return places_on(str(x.device))
 
 
 def large():

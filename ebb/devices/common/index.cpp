@@ -86,12 +86,20 @@ void gather(const char* op, const Context& context, const TensorView& input, int
   const LoopNest nest(out.shape(), views, true);
   KernelCall call(Family::gather, op, context, compute_of(word_of(out.dtype)),
                   nest.fits_int32() && fits_int32(input));
-  call.set("WORD", word_of(out.dtype)).set("RANK", nest.rank(), 6);
+  const Traits& traits = call.traits();
+  const int last = nest.rank() - 1;
+  const int64_t run = traits.is_cpu && last >= 0 ? 1024 : 1;  // a loop is worth more than items
+  const int64_t items = run == 1
+                            ? nest.numel()
+                            : nest.numel() / nest.size(last) * ((nest.size(last) + run - 1) / run);
+  const bool is_beside = run > 1 && nest.stride(0, last) == 1 && nest.stride(2, last) == 1;
+  call.set("WORD", word_of(out.dtype)).set("RANK", nest.rank(), 6).set("RUN", run, 11);
+  call.set("INDEX_STAYS", run > 1 && nest.stride(1, last) == 0, 1).set("BESIDE", is_beside, 1);
   call.add(out).add(index).add(input).add_index(nest.numel());
   call.add_index(has_dim ? input.sizes[dim] : 1).add_index(step);
   char packed[kMostPacked];
   add_geometry(call, nest, packed);
-  call.run({gather_k}, nest.numel(), call.traits().group_size);
+  call.run({gather_k}, items, run == 1 ? traits.group_size : group_size_for(traits, items));
 }
 
 // ---- writing ----------------------------------------------------------------------------------

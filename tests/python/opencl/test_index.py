@@ -77,3 +77,21 @@ def test_gather_takes_any_strides(dim, dtype, opencl):
     assert there.tolist() == x.gather(dim, index).tolist()
     there = x.permute(1, 2, 0).to(opencl).permute(2, 0, 1).gather(dim, index.to(opencl))
     assert there.tolist() == x.gather(dim, index).tolist()
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("dtype", [ebb.bool, ebb.float16, ebb.float32, ebb.int64], ids=str)
+@pytest.mark.parametrize("width", [1, 5, 1024, 1500])
+def test_long_and_short_rows_are_read_as_on_the_cpu(width, dtype, transposed, opencl):
+    x = numbers(width, 6, dtype=dtype).T if transposed else numbers(6, width, dtype=dtype)
+    there = x.to(opencl)
+    rows, places = ebb.randint(0, 6, (9,)), ebb.randint(0, width, (1700,))
+    each = ebb.randint(0, 6, (4, width))
+    for call in (
+        lambda x, to: x.index_select(0, rows.to(to)),
+        lambda x, to: x.index_select(1, places.to(to)),
+        lambda x, to: x.gather(0, each.to(to)),
+        lambda x, to: x.gather(1, places.expand(6, 1700).to(to)),
+        lambda x, to: x[:, 0].index_select(0, rows.to(to)),
+    ):
+        assert call(there, opencl).tolist() == call(x, "cpu").tolist()
