@@ -24,6 +24,8 @@ class Lines {
 
   int64_t lines() const { return places_.numel(); }
   int64_t length() const { return length_; }
+  /// Work items: one per line, per lane of one, or per block of columns.
+  int64_t items() const;
   bool fits_int32() const;
 
   /// Defines how lines lie.
@@ -34,8 +36,6 @@ class Lines {
   void run(KernelCall& call, std::string_view part) const;
 
  private:
-  int64_t items() const;
-
   LoopNest places_;
   int views_;
   int64_t length_ = 1;

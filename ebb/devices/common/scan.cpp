@@ -35,6 +35,7 @@ void run_scan(const Context& context, const TensorView& input, int dim, bool rev
   Lines lines(views, dim, traits, false);
   const int64_t length = piece_length(lines, traits);
   const int64_t pieces = (lines.length() + length - 1) / length;
+  if (pieces == 1) lines.take_columns(traits);
   std::optional<Scratch> sums;
   if (pieces > 1) sums.emplace(context, static_cast<size_t>(lines.lines() * pieces) * 8);
   const auto launch = [&](int kind, int64_t items) {
@@ -52,7 +53,7 @@ void run_scan(const Context& context, const TensorView& input, int dim, bool rev
     launch(0, lines.lines() * pieces);
     launch(1, lines.lines());
   }
-  launch(2, lines.lines() * pieces);
+  launch(2, pieces > 1 ? lines.lines() * pieces : lines.items());
 }
 
 }  // namespace ebb::devices

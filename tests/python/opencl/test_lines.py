@@ -60,6 +60,9 @@ def test_running_sums_of_lines_in_pieces(opencl):
     assert ebb.equal(narrow.to(opencl).cumsum(0).cpu(), narrow.cumsum(0))
     compare(lambda y: y.cumsum(0), (150_000,), device=opencl, dtype="float64")
     compare(lambda y: y.cumsum(1), (5, 7, 9), device=opencl, permuted=True)
+    for width in (8, 1030, 2100):  # whole and broken blocks of columns
+        compare(lambda y: y.cumsum(1), (2, 40, width), device=opencl)
+        compare(lambda y: y.cumsum(0), (3, width), device=opencl, dtype="float64")
 
 
 def test_places_of_extrema_are_exact(opencl):
