@@ -17,8 +17,8 @@ Convert = Callable[[_C.Tensor], _C.Tensor]
 
 def wanted(
     args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[_C.dtype | None, _C.device | None]:
-    """Return the dtype and the device that arguments of ``to`` ask for."""
+) -> tuple[_C.dtype | None, _C.device | None, bool]:
+    """Return the dtype and the device that arguments of ``to`` ask for, and ``non_blocking``."""
     unknown = kwargs.keys() - {"device", "dtype", "memory_format", "non_blocking", "tensor"}
     if unknown:
         raise _C.DTypeError(
@@ -27,16 +27,19 @@ def wanted(
         )
     dtype = kwargs.get("dtype")
     device = checked_device(kwargs.get("device"))
+    is_late = bool(kwargs.get("non_blocking", False))
     for given in (*args, kwargs.get("tensor")):
         if isinstance(given, _C.Tensor):
             dtype, device = given.dtype, given.device
         elif isinstance(given, _C.dtype):
             dtype = given
-        elif given is not None and not isinstance(given, bool):  # non_blocking may come last
+        elif isinstance(given, bool):  # non_blocking may come last
+            is_late = given
+        elif given is not None:
             device = checked_device(given)
     if dtype is not None and not _is_differentiable(dtype):
         raise _C.DTypeError(f"to: needs a floating or complex dtype, got {dtype!r}")
-    return dtype, device
+    return dtype, device, is_late
 
 
 def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
@@ -66,14 +69,18 @@ def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
     return found
 
 
-def conversion(dtype: _C.dtype | None, device: _C.device | None) -> Convert:
-    """Return what gives a floating tensor another dtype, and any another device."""
+def conversion(dtype: _C.dtype | None, device: _C.device | None, is_late: bool) -> Convert:
+    """Return what gives a floating tensor another dtype, and any another device.
+
+    Args:
+        is_late: Whether copies may read pinned memory after they return, as ``non_blocking=True``.
+    """
 
     def convert(tensor: _C.Tensor) -> _C.Tensor:
         target = dtype if _is_differentiable(tensor.dtype) and dtype else tensor.dtype
         place = device or tensor.device
         is_done = tensor.dtype is target and tensor.device == place
-        return tensor if is_done else tensor.to(place, target)
+        return tensor if is_done else tensor.to(place, target, is_late)
 
     return convert
 

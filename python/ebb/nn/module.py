@@ -395,11 +395,12 @@ class Module(_C._ModuleCall, state.OwnState):
         Args:
             args: A dtype, a device, a device and a dtype, or a tensor that has what is wanted.
             kwargs: The same by name: ``device``, ``dtype``, ``tensor``; ``memory_format`` lays
-                tensors of four or five dims out in another order, such as ``ebb.channels_last``.
+                tensors of four or five dims out in another order, such as ``ebb.channels_last``;
+                with ``non_blocking=True`` pinned memory is copied later, as ``Tensor.to`` does.
         """
-        dtype, device = conversion.wanted(args, kwargs)
+        dtype, device, is_late = conversion.wanted(args, kwargs)
         if dtype is not None or device is not None:
-            self._apply(conversion.conversion(dtype, device))
+            self._apply(conversion.conversion(dtype, device, is_late))
         if kwargs.get("memory_format") is not None:
             self._apply(conversion.arrangement(kwargs["memory_format"]))
         return self

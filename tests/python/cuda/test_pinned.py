@@ -119,6 +119,30 @@ def test_without_memory_what_is_kept_goes_back_first(stand_in):
     assert stand_in.live("host_memory") <= kept
 
 
+@pytest.mark.parametrize(
+    "send",
+    [
+        lambda layer, late: layer.to("cuda", non_blocking=late),
+        lambda layer, late: layer.to("cuda", ebb.float32, late),
+        lambda layer, late: layer.to(device="cuda", non_blocking=late),
+    ],
+)
+def test_parameters_buffers_and_gradients_of_a_module_are_read_late(send):
+    for late, seen in ((True, 2.0), (False, 1.0)):
+        layer = ebb.nn.BatchNorm1d(3)
+        here = [ebb.ones(3, pin_memory=True) for _ in range(3)]
+        layer.weight.data, layer.running_mean.data = here[:2]
+        layer.weight.grad = here[2]
+        queue_work()
+        assert send(layer, late) is layer
+        with ebb.no_grad():
+            for one in here:
+                one.fill_(2.0)
+        for there in (layer.weight, layer.running_mean, layer.weight.grad):
+            assert there.device == ebb.device("cuda:0") and there.tolist() == [seen] * 3
+        assert layer.bias.tolist() == [0.0] * 3
+
+
 @pytest.mark.parametrize("call", ["cuMemcpyHtoDAsync", "cuEventCreate", "cuEventRecord"])
 def test_a_failure_names_the_call_and_the_block_comes_back(call, stand_in):
     before = settled(stand_in)
