@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ebb/core/base/str.h"
+#include "ebb/core/device/cudnn_switch.h"
 #include "ebb/devices/cuda/compiler.h"
 #include "ebb/devices/cuda/cublas.h"
 #include "ebb/devices/cuda/cudnn.h"
@@ -100,7 +101,7 @@ void CudaDriver::queue_product(NativeStream native, const devices::Product& prod
 
 bool CudaDriver::queue_convolution(NativeStream native, const devices::Convolution& convolution) {
   CudaStream& stream = stream_of(native);
-  if (!has_cudnn() || !queue_by_cudnn(stream, convolution)) return false;
+  if (!is_cudnn_allowed() || !has_cudnn() || !queue_by_cudnn(stream, convolution)) return false;
   wait_if_asked(stream);
   return true;
 }

@@ -1,19 +1,24 @@
-# python/ebb/backends/cudnn.py -- switches of cuDNN; kept, without effect.
-"""cuDNN, which computes convolutions on CUDA devices where it is found, whatever these say.
+# python/ebb/backends/cudnn.py -- switches of cuDNN; kept, without effect but for enabled.
+"""cuDNN, which computes convolutions on CUDA devices where it is found and ``enabled`` is True.
 
-It is always asked for algorithms that give the same bits, none is chosen by trial, and TF32 is what
-``ebb.backends.cuda.matmul.allow_tf32`` says. The variable ``EBB_CUDNN_LIBRARY=0`` leaves it out.
+The other switches have no effect: it is always asked for algorithms that give the same bits, none
+is chosen by trial, and TF32 is what ``ebb.backends.cuda.matmul.allow_tf32`` says. Without cuDNN
+convolutions are ebb's own kernels.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
+
+from ebb import _C
 
 __all__ = ["flags", "is_acceptable", "is_available", "version"]
 
-enabled = True
+enabled: bool  # the flag "cudnn", by the class of this module
 benchmark = False
 deterministic = False
 allow_tf32 = True
@@ -31,7 +36,7 @@ def is_available() -> bool:
 
 
 def version() -> int | None:
-    """Return None: there is no cuDNN.
+    """Return None: which cuDNN a plug-in has found nobody tells.
 
     Example:
         >>> ebb.backends.cudnn.version() is None
@@ -59,7 +64,7 @@ def flags(
     deterministic: bool = False,
     allow_tf32: bool = True,
 ) -> Iterator[None]:
-    """Keep the switches within a block.
+    """Set the switches within a block: without ``enabled=True`` nothing is cuDNN's there.
 
     Example:
         >>> with ebb.backends.cudnn.flags(benchmark=True):
@@ -67,9 +72,30 @@ def flags(
         True
     """
     given = dict(locals())
-    before = {name: globals()[name] for name in given}
-    globals().update(given)
+    own = sys.modules[__name__]
+    before = {name: getattr(own, name) for name in given}
+    for name, value in given.items():
+        setattr(own, name, value)
     try:
         yield
     finally:
-        globals().update(before)
+        for name, value in before.items():
+            setattr(own, name, value)
+
+
+class _Switches(ModuleType):
+    """A module whose ``enabled`` is a flag."""
+
+    @property
+    def enabled(self) -> bool:
+        """Whether convolutions on CUDA devices may be cuDNN's."""
+        return next(value for name, _, value, *_ in _C._flags() if name == "cudnn") == "true"
+
+    @enabled.setter
+    def enabled(self, allowed: bool) -> None:
+        if not isinstance(allowed, bool):
+            raise _C.DTypeError(f"cudnn.enabled: needs a bool, got {type(allowed).__name__}")
+        _C._set_flag("cudnn.enabled", "cudnn", "true" if allowed else "false")
+
+
+sys.modules[__name__].__class__ = _Switches

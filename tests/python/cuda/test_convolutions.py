@@ -169,6 +169,22 @@ print(ebb.nn.functional.conv2d(x, x).tolist())
     assert done.splitlines()[-1] == "[[[[4.0]]]]"
 
 
+def test_switched_off_kernels_of_our_own_are_used(stand_in):
+    switches = ebb.backends.cudnn
+    x, w = numbers(1, 2, 5, 5).to("cuda"), numbers(3, 2, 3, 3).to("cuda")
+    calls = stand_in.calls(FORWARD)
+    assert switches.enabled is True
+    with switches.flags(benchmark=True):
+        assert switches.enabled is False and ebb.flags.get("cudnn") is False
+        own = functional.conv2d(x, w).tolist()
+    assert stand_in.calls(FORWARD) == calls and switches.enabled is True
+    with switches.flags(enabled=True):
+        np.testing.assert_allclose(functional.conv2d(x, w).tolist(), own, rtol=1e-5, atol=1e-5)
+    assert stand_in.calls(FORWARD) == calls + 1
+    with pytest.raises(ebb.errors.DTypeError, match=r"cudnn\.enabled: needs a bool, got int"):
+        switches.enabled = 0
+
+
 @pytest.mark.parametrize("library", ["0", "/nowhere/libcudnn.so"])
 def test_without_the_library_kernels_of_our_own_are_used(library):
     script = f"""
