@@ -368,3 +368,16 @@ def test_results_of_transforms_and_recurrent_layers_stay_on_the_device():
     out, _ = layer(ebb.ones(4, 1, 2, device=SIM))
     out.sum().backward()
     assert out.device == x.device == layer.weight_hh_l0.grad.device
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_are_those_of_the_cpu_where_the_device_looks_at_no_index(mode):
+    weight = ebb.linspace(-1, 1, 18).reshape(6, 3).cos()
+    rows, offsets = ebb.tensor([1, 2, 0, 3, 3, 2, 5]), ebb.tensor([0, 2, 2, 5])
+    given = [one.to(SIM) for one in (rows, weight, offsets)]
+    got = nn.functional.embedding_bag(*given, mode=mode, padding_idx=2)
+    want = nn.functional.embedding_bag(rows, weight, offsets, mode=mode, padding_idx=2)
+    assert ebb.allclose(got.cpu(), want)
+    text = r"steps between offsets must be at least 0, got -1 at position \[1\]$"
+    with pytest.raises(ValueError, match=text):  # by the call itself
+        nn.functional.embedding_bag(given[0], given[1], ebb.tensor([0, 3, 2]).to(SIM), mode=mode)
