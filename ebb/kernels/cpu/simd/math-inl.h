@@ -215,6 +215,25 @@ HWY_INLINE V exp_by_powers(D d, V x, V bounded) {
   return scale(d, hn::Add(small_expm1(d, r), hn::Set(d, T{1})), k);
 }
 
+/// exp(x + rest) times 2^raise, where the power of two next to the product is that of a normal
+/// number: it is made of the sum's last bits at once. NaN stays.
+template <class D, class V>
+HWY_INLINE V raised_exp(D d, V x, V rest, int raise) {
+  using T = hn::TFromD<D>;
+  using Traits = BaseTraits<T>;
+  constexpr int kMantissaBits = LogTraits<T>::kMantissaBits;
+  const hn::RebindToSigned<D> di;
+  using Bits = hn::TFromD<decltype(di)>;
+  const V magic = hn::Set(d, T(sizeof(T) == 4 ? 0x1.8p23 : 0x1.8p52));  // as in exp_by_powers()
+  const V sum = hn::MulAdd(x, hn::Set(d, Traits::kLog2E), magic);
+  const V k = hn::Sub(sum, magic);
+  const V high = hn::NegMulAdd(k, hn::Set(d, Traits::kLn2High), x);
+  const V r = hn::Add(high, hn::NegMulAdd(k, hn::Set(d, Traits::kLn2Low), rest));
+  const auto power = hn::Add(hn::ShiftLeft<kMantissaBits>(hn::BitCast(di, sum)),
+                             hn::Set(di, Bits{LogTraits<T>::kBias + raise} << kMantissaBits));
+  return hn::Mul(hn::Add(small_expm1(d, r), hn::Set(d, T{1})), hn::BitCast(d, power));
+}
+
 template <class D, class V>
 HWY_INLINE V exp_of(D d, V x) {
   using Traits = BaseTraits<hn::TFromD<D>>;
