@@ -213,7 +213,8 @@ struct ComplexToComplex {
 struct RealToComplex {
   template <class D, typename T>
   static void run(D d, const Job<T>& job, const TileLines<T>& in, const TileLines<T>& out) {
-    Buffers<T> buffers(job.plan.room(), static_cast<int64_t>(hn::Lanes(d)));
+    const int64_t room = std::max(job.plan.room(), job.length / 2 + 1);
+    Buffers<T> buffers(room, static_cast<int64_t>(hn::Lanes(d)));
     const bool is_even = job.length % 2 == 0;
     TileLines<T> pairs = in;
     if (is_even) {
@@ -224,29 +225,49 @@ struct RealToComplex {
     reader.each(job.plan.length,
                 [&](int64_t i, Pair<D> pair) { store_pair(d, pair, buffers.line, i); });
     transform(d, job.plan, buffers);
+    T* const line = buffers.line;
+    if (is_even) {
+      take_apart(d, job, line);
+    } else {
+      for (int64_t i = 0; i <= job.length / 2; ++i)
+        store_pair(d, finished(d, job, load_pair(d, line, i), job.scale), line, i);
+    }
     LineWriter writer(d, out);
     writer.each(job.written, [&](int64_t i) {
       const bool is_mirrored = 2 * i > job.length;
-      const int64_t place = is_mirrored ? job.length - i : i;
-      const Pair<D> found =
-          is_even ? taken_apart(d, job, buffers.line, place) : load_pair(d, buffers.line, place);
-      const T scale = is_even ? job.scale / 2 : job.scale;
-      const T imag_scale = is_mirrored == job.forward ? -scale : scale;
-      return Pair<D>{hn::Mul(found.re, hn::Set(d, scale)),
-                     hn::Mul(found.im, hn::Set(d, imag_scale))};
+      const Pair<D> found = load_pair(d, line, is_mirrored ? job.length - i : i);
+      return conjugate<D>(found, is_mirrored);
     });
   }
 
  private:
-  /// Twice element k of the spectrum from those of even and of odd elements, which are in one.
   template <class D, typename T>
-  static HWY_INLINE Pair<D> taken_apart(D d, const Job<T>& job, const T* line, int64_t k) {
+  static HWY_INLINE Pair<D> finished(D d, const Job<T>& job, Pair<D> pair, T scale) {
+    return {hn::Mul(pair.re, hn::Set(d, scale)),
+            hn::Mul(pair.im, hn::Set(d, job.forward ? scale : -scale))};
+  }
+
+  /// The spectrum from those of even and of odd elements, which are in one: elements k and half - k
+  /// come of the same two.
+  template <class D, typename T>
+  static void take_apart(D d, const Job<T>& job, T* line) {
     const int64_t half = job.plan.length;
-    const Pair<D> here = load_pair(d, line, k == half ? 0 : k);
-    const Pair<D> there = conjugate<D>(load_pair(d, line, k == 0 ? 0 : half - k));
-    const Pair<D> turn = splat(d, job.plan.real_turns.data() + 2 * k);
-    const Pair<D> odd = product<D>(difference<D>(here, there), turn);
-    return minus_i<D>(sum<D>(here, there), odd);
+    const T scale = job.scale / 2;
+    const Pair<D> first = load_pair(d, line, 0);
+    const Pair<D> zero{hn::Zero(d), hn::Zero(d)};
+    const Pair<D> evens{hn::Add(first.re, first.re), zero.im};
+    const Pair<D> odds{hn::Add(first.im, first.im), zero.im};
+    store_pair(d, finished(d, job, sum<D>(evens, odds), scale), line, 0);
+    store_pair(d, finished(d, job, difference<D>(evens, odds), scale), line, half);
+    for (int64_t k = 1; 2 * k <= half; ++k) {
+      const Pair<D> here = load_pair(d, line, k);
+      const Pair<D> there = conjugate<D>(load_pair(d, line, half - k));
+      const Pair<D> turn = splat(d, job.plan.real_turns.data() + 2 * k);
+      const Pair<D> even = sum<D>(here, there);
+      const Pair<D> odd = product<D>(difference<D>(here, there), turn);
+      store_pair(d, finished(d, job, conjugate<D>(plus_i<D>(even, odd)), scale), line, half - k);
+      store_pair(d, finished(d, job, minus_i<D>(even, odd), scale), line, k);
+    }
   }
 };
 
