@@ -188,6 +188,15 @@ def test_results_do_not_depend_on_the_number_of_threads(name):
         assert run(function, arrays) == wanted, f"{count} threads"
 
 
+@pytest.mark.parametrize("count", (1, 2))
+def test_an_index_that_is_wrong_leaves_all_rows_alone(count):
+    ebb.set_num_threads(count)
+    x, wrong = ebb.zeros(50, 40), ebb.tensor(np.append(ROWS[1:], 50))
+    with pytest.raises(IndexError, match="50"):
+        x.index_add_(0, wrong, ebb.tensor(SOURCE))
+    assert not x.any()
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_twenty_runs_give_the_same(name):

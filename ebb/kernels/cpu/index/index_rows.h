@@ -48,6 +48,11 @@ class RowsByTarget {
 
   void run(int64_t positions) const {
     if (!kIsHalf && outer_ * count_ * width_ <= kGrain) return run_in_order(positions);
+    // Sorting narrow rows costs more than adding them, and one thread shares no rows.
+    if (!kIsHalf && width_ < kNarrow && num_threads() == 1) {
+      if (are_indices(positions)) run_in_order(positions);
+      return;
+    }
     const IndexOrder order(loop_.index, loop_.index_strides[dim_], count_, positions, loop_.wrong);
     if (order.runs.empty()) return;
     const size_t runs = order.runs.size() - 1;
@@ -70,6 +75,7 @@ class RowsByTarget {
 
  private:
   static constexpr int64_t kPart = 512;
+  static constexpr int64_t kNarrow = 128;
   static constexpr bool kIsHalf = is_half_number<T>;
 
   /// Whether one row of out gets so many sources that it would keep one thread busy alone.
@@ -86,6 +92,17 @@ class RowsByTarget {
   }
   T* target_row(int64_t outer, int64_t target) const {
     return loop_.out + outer * (dim_ == 0 ? 0 : loop_.out_strides[0]) + target * loop_.dim_stride;
+  }
+
+  /// Whether no index is wrong; else the first that is gets noted, and out stays as it is.
+  bool are_indices(int64_t positions) const {
+    for (int64_t i = 0; i < count_; ++i) {
+      const int64_t target = read_once(loop_.index + i * loop_.index_strides[dim_]);
+      if (is_index(target, positions)) continue;
+      loop_.wrong->note(target);
+      return false;
+    }
+    return true;
   }
 
   void run_in_order(int64_t positions) const {
