@@ -180,7 +180,8 @@ Tensor bincount(const Tensor& input, const Tensor& weights, int64_t minlength) {
     }
     length = std::max(length, needed);
   }
-  const Tensor places = cast(input, DType::int64);
+  const bool is_wide = input.dtype() == DType::int64;  // a cast would copy even so
+  const Tensor places = is_wide ? input : cast(input, DType::int64);
   const Tensor added =
       weights.defined() ? (is_floating(weights.dtype()) ? weights : cast(weights, DType::float64))
                         : expand(full(Shape{1}, 1, DType::int64, input.device()), places.shape());
