@@ -21,8 +21,10 @@ Ints = int | Sequence[int]
 
 
 def per_dim(layer: str, name: str, value: Ints, dims: int) -> tuple[int, ...]:
-    """Return one number for each dim."""
+    """Return one number for each dim; one in a list counts for all, as in the functions."""
     values = (value,) * dims if isinstance(value, int) else tuple(value)
+    if len(values) == 1:
+        values *= dims
     if len(values) != dims:
         raise _C.ValueError(f"{layer}: {name} needs one number or {dims}, got {value!r}")
     return values

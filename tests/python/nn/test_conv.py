@@ -76,6 +76,12 @@ def test_a_convolution_says_what_it_is():
     assert repr(layer) == text + ", output_padding=(1,))"
 
 
+@pytest.mark.parametrize("layer", [nn.Conv2d, nn.ConvTranspose2d])
+def test_one_number_in_a_list_counts_for_every_dim(layer):
+    listed = layer(3, 4, 3, stride=[2], padding=(1,), dilation=[2])
+    assert repr(listed) == repr(layer(3, 4, 3, stride=2, padding=1, dilation=2))
+
+
 BAD = {
     "groups": (lambda: nn.Conv2d(3, 4, 1, groups=2), "channels that groups divide"),
     "no groups": (lambda: nn.Conv2d(3, 4, 1, groups=0), "channels that groups divide"),
