@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import ebb
-from ebb.torch_compat import dtypes, foreach
+from ebb.torch_compat import dtypes, foreach, switches
 from ebb.torch_compat.refusal import NotServedAttributeError, NotServedImportError
 
 __all__ = ["TORCH_VERSION", "TorchModule", "install", "uninstall"]
@@ -63,6 +63,12 @@ SPELLED = {
     "torch.nn.utils.stateless.functional_call": ("ebb.func", "functional_call"),
     "torch.utils.checkpoint.get_device_states": (_HELPERS, "get_device_states"),
     "torch.utils.checkpoint.set_device_states": (_HELPERS, "set_device_states"),
+    "torch._assert": (_HELPERS, "assert_true"),
+    "torch.optim.optimizer.ParamsT": ("ebb.torch_compat.types", "ParamsT"),
+    "torch.optim.optimizer._params_t": ("ebb.torch_compat.types", "ParamsT"),
+    "torch.optim.optimizer._use_grad_for_differentiable": (_HELPERS, "use_grad_as_asked"),
+    "torch.optim.optimizer._default_to_fused_or_foreach": (_HELPERS, "fused_or_foreach"),
+    "torch.optim.optimizer._get_value": (_HELPERS, "value_of"),
     "torch.optim.optimizer.required": (_HELPERS, "required"),
     "torch.optim.optimizer._RequiredParameter": (_HELPERS, "RequiredParameter"),
     "torch.distributions.utils._standard_normal": (_HELPERS, "standard_normal"),
@@ -95,6 +101,15 @@ HOMES = {
     "torch.utils.model_zoo": "ebb.hub",
     "torch.nn.parallel.data_parallel": "ebb.nn.parallel",
     "torch.nn.parallel.distributed": "ebb.nn.parallel",
+    "torch.fx": "ebb.torch_compat.fx",
+    "torch.fx.proxy": "ebb.torch_compat.fx",
+    "torch.fx.graph_module": "ebb.torch_compat.fx",
+    "torch._dynamo": "ebb.compiler",
+    "torch._dynamo.config": "ebb.torch_compat.switches",
+    "torch._inductor": "ebb.compiler",
+    "torch._inductor.config": "ebb.torch_compat.switches",
+    "torch._functorch": "ebb.func",
+    "torch._functorch.config": "ebb.torch_compat.switches",
     "torch._tensor": "ebb",
     "torch.types": "ebb.torch_compat.types",
     "torch._utils": "ebb",
@@ -242,6 +257,8 @@ def _value_of(full: str, home: types.ModuleType, name: str) -> Any:
         made = foreach.function_of(name)
         if made is not None:
             return made
+    elif full.startswith(f"{_ROOT}._C.") and switches.setter_of(name) is not None:
+        return switches.setter_of(name)
     return getattr(home, name)
 
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -141,6 +142,40 @@ class RequiredParameter:
 
 
 required: RequiredParameter = RequiredParameter()
+
+
+def assert_true(condition: bool, message: str) -> None:
+    """Raise an AssertionError unless the condition holds: ``assert`` for tracers.
+
+    Raises:
+        AssertionError: If it does not.
+    """
+    if not condition:
+        raise AssertionError(message)
+
+
+def use_grad_as_asked(step: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an optimizer's step that records only if its option ``differentiable`` is set."""
+
+    @functools.wraps(step)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with ebb.set_grad_enabled(bool(self.defaults.get("differentiable"))):
+            return step(self, *args, **kwargs)
+
+    return run
+
+
+def fused_or_foreach(
+    params: Sequence[Tensor], differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
+    """Return that neither a fused step nor one over lists is quicker here."""
+    del params, differentiable, use_fused
+    return False, False
+
+
+def value_of(number: Any) -> Any:
+    """Return the number of a tensor of one element, or a number as it is."""
+    return number.item() if isinstance(number, Tensor) else number
 
 
 def addindent(text: str, spaces: int) -> str:

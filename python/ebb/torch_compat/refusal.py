@@ -29,8 +29,8 @@ def way_out(name: str) -> str:
     """Return what to do about an absent name, or "" if nothing is known about it.
 
     >>> from ebb.torch_compat import refusal
-    >>> refusal.way_out("torch.fx.Graph")
-    'modules are not traced; ebb.graph(loss) has the backward graph as data'
+    >>> refusal.way_out("torch.quantization.quantize")
+    'there is no quantization; train and run in float32 or bfloat16'
     """
     while name:
         if name in WAYS_OUT:
@@ -46,10 +46,10 @@ class NotServedError(Exception):
     >>> ebb.torch_compat.install()
     >>> import torch
     >>> try:
-    ...     torch.fx
+    ...     torch.export
     ... except ebb.torch_compat.NotServedError as error:
     ...     print(error.wanted)
-    torch.fx
+    torch.export
     >>> ebb.torch_compat.uninstall()
     """
 

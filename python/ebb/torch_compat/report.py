@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ebb.io.reading import opened, path_text
-from ebb.torch_compat import foreach
+from ebb.torch_compat import foreach, switches
 from ebb.torch_compat.finder import HOMES, SPELLED, module_of
 
 __all__ = ["Missing", "report"]
@@ -27,8 +27,8 @@ class Missing:
 
     Example:
         >>> from ebb.torch_compat import Missing
-        >>> str(Missing("torch.fx.wrap", "train.py", 2))
-        'train.py:2: torch.fx.wrap'
+        >>> str(Missing("torch.export.save", "train.py", 2))
+        'train.py:2: torch.export.save'
     """
 
     name: str
@@ -53,9 +53,9 @@ def report(path: str | Path) -> list[Missing]:
         >>> from ebb.io.writing import write_text
         >>> from ebb.torch_compat.report import report
         >>> file = tempfile.mkdtemp() + "/train.py"
-        >>> _ = write_text("example", file, "import torch\\ntorch.fx.wrap(torch.relu)\\n")
+        >>> _ = write_text("example", file, "import torch\\ntorch.export.save(torch.relu)\\n")
         >>> [one.name for one in report(file)]
-        ['torch.fx.wrap']
+        ['torch.export.save']
     """
     root = Path(path_text("report", path))
     if not root.exists():
@@ -89,6 +89,8 @@ def _is_there(name: str) -> bool:
         return _is_there(parent)
     try:
         if name in SPELLED or foreach.function_of(last) is not None:
+            return True
+        if parent == "torch._C" and switches.setter_of(last) is not None:
             return True
         return hasattr(module_of(parent), last)
     except Exception:  # a name that refuses with a reason is not there

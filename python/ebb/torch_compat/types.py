@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Iterable
 from typing import Any
 
 import ebb
@@ -17,3 +18,4 @@ _int, _float, _bool = builtins.int, builtins.float, builtins.bool
 _dtype, _device = ebb.dtype, ebb.device
 _size = ebb.Size | list[int] | tuple[int, ...]
 _TensorOrTensors = Tensor | tuple[Tensor, ...] | list[Tensor]
+ParamsT = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]

@@ -13,7 +13,8 @@ from ebb.utils import cpp_extension
 
 Point = collections.namedtuple("Point", "x y")
 DOCUMENTED = ("torch_compat.dtypes", "torch_compat.helpers", "torch_compat.pytree",
-              "torch_compat.foreach", "torch_compat.metadata", "utils.cpp_extension",
+              "torch_compat.foreach", "torch_compat.metadata", "torch_compat.switches",
+              "torch_compat.fx", "utils.cpp_extension",
               "cuda.nvtx", "nn.attention")  # fmt: skip
 
 
@@ -168,8 +169,68 @@ def test_ops_go_through_lists_of_tensors():
     torch._foreach_lerp_(x, y, 1.0)
     torch._foreach_copy_(y, [ebb.zeros(2), ebb.zeros(1)])
     assert x[1].tolist() == [1] and y[0].tolist() == [0, 0]
+    torch._foreach_maximum_(x, 2)
+    assert torch._foreach_minimum(x, [ebb.zeros(2), ebb.ones(1)])[1].tolist() == [1]
+    torch._foreach_minimum_(x, [ebb.zeros(2), ebb.ones(1)])
+    assert [one.tolist() for one in x] == [[0, 0], [1]]
     assert foreach.function_of("_foreach_nothing") is None
     assert not hasattr(torch, "_foreach_nothing")
+
+
+def test_options_of_compilers_are_kept_and_change_nothing():
+    import torch
+    import torch._dynamo
+    import torch._inductor.config as config
+
+    assert hasattr(config, "coordinate_descent_tuning") and not config.max_autotune
+    config.coordinate_descent_tuning = torch._inductor.config.triton.cudagraphs = True
+    torch._functorch.config.enable_autograd_cache = True
+    assert torch._inductor.config.coordinate_descent_tuning and config.triton.cudagraphs
+    assert torch._functorch.config.enable_autograd_cache
+    with config.patch(max_autotune=True):
+        torch._dynamo.reset()
+    assert torch._C._jit_set_profiling_mode(False) is False
+    assert not hasattr(torch._C, "_jit_nothing") and not hasattr(torch._inductor, "nothing")
+
+
+@pytest.mark.parametrize("name", ["Graph", "GraphModule", "Interpreter", "Proxy", "Tracer"])
+def test_classes_of_fx_may_be_derived_from_and_refuse_to_be_made(name):
+    import torch.fx
+
+    derived = type("Own", (getattr(torch.fx, name),), {})
+    assert not isinstance(ebb.ones(1), derived)
+    with pytest.raises(ebb.errors.NotImplementedError, match=r"fx.Own: ebb traces no modules"):
+        derived()
+    with pytest.raises(NotImplementedError, match=r"fx.symbolic_trace: ebb traces no"):
+        torch.fx.symbolic_trace(nn.ReLU())
+
+
+def test_what_optimizers_of_libraries_ask_for_is_there():
+    import torch
+    from torch.optim.optimizer import (
+        ParamsT,
+        _default_to_fused_or_foreach,
+        _get_value,
+        _use_grad_for_differentiable,
+    )
+
+    class Halved(torch.optim.Optimizer):
+        def __init__(self, params: ParamsT, differentiable=False):
+            super().__init__(params, {"differentiable": differentiable})
+
+        @_use_grad_for_differentiable
+        def step(self):
+            self.recorded = torch.is_grad_enabled()
+
+    for wanted in (False, True):
+        one = Halved([nn.Parameter(ebb.ones(1))], wanted)
+        one.step()
+        assert one.recorded is wanted and torch.is_grad_enabled()
+    assert _default_to_fused_or_foreach([], False) == (False, False)
+    assert _get_value(ebb.tensor(3)) == _get_value(3) == 3
+    torch._assert(True, "holds")
+    with pytest.raises(AssertionError, match="does not"):
+        torch._assert(False, "does not")
 
 
 def test_collectives_may_be_imported_and_refuse_their_call():

@@ -130,7 +130,7 @@ def test_switches_are_ebbs_and_what_else_is_assigned_is_not():
 @pytest.mark.parametrize(
     ("code", "error"),
     [
-        ("import torch; torch.fx", "AttributeError: torch.fx: ebb has no such name"),
+        ("import torch; torch.export", "AttributeError: torch.export: ebb has no such name"),
         ("import torch.quantization", "torch.quantization: ebb has no such name"),
         ("import torch.onnx; torch.onnx.export(1)", "NotImplementedError: onnx.export: ebb writes"),
         ("import torchvision.ops", "torchvision.ops: ebb has no such name"),
@@ -148,8 +148,8 @@ def test_what_is_missing_is_named_with_the_way_out(code, error):
 @pytest.mark.parametrize(
     ("line", "name", "kind"),
     [
-        ("import torch.fx", "torch.fx", "ImportError"),
-        ("from torch import fx", "torch.fx", "ImportError"),
+        ("import torch.export", "torch.export", "ImportError"),
+        ("from torch import export", "torch.export", "ImportError"),
         ("from torch.nn import Linaer", "torch.nn.Linaer", "ImportError"),
         ("from torch.nn.modules import Linaer", "torch.nn.modules.Linaer", "ImportError"),
         ("torch.nn.functional.rleu", "torch.nn.functional.rleu", "AttributeError"),
@@ -163,7 +163,7 @@ def test_the_error_has_the_name_the_line_and_the_way_out(tmp_path, line, name, k
     assert first == f"{name}: ebb has no such name, wanted at {script}:3: {line}", done.stderr
     parent = name.rpartition(".")[0]
     close = {"Linaer": f"there is {parent}.Linear", "rleu": f"there is {parent}.relu"}
-    way = close.get(name.rpartition(".")[2], "modules are not traced")
+    way = close.get(name.rpartition(".")[2], "save parameters with")
     assert hint.startswith(f"hint: {way}")
     assert hint.endswith("python -m ebb.torch_compat --report PATH lists all such names")
 
@@ -200,8 +200,8 @@ def test_pytorch_that_is_installed_is_hidden_and_the_log_says_so(tmp_path):
 def test_a_report_lists_missing_names_without_running(tmp_path):
     (tmp_path / "inner").mkdir()
     (tmp_path / "inner" / "one.py").write_text(
-        "from torch import fx, nn as net\nimport torch as t\nt.fx(1)\nnet.Linear\nnet.Nil(2)\n"
-        "t.tensor([1]).whatever()\nraise SystemExit\n"
+        "from torch import export, nn as net\nimport torch as t\nt.export(1)\nnet.Linear\n"
+        "net.Nil(2)\nt.tensor([1]).whatever()\nraise SystemExit\n"
     )
     (tmp_path / "inner" / "two.py").write_text(
         "from torch import optim\ndef step(t, optim):\n    optim.zero_grad()\n"
@@ -211,8 +211,8 @@ def test_a_report_lists_missing_names_without_running(tmp_path):
     assert done.returncode == 1
     lines = done.stdout.splitlines()
     one = tmp_path / "inner" / "one.py"
-    assert lines[0] == f"torch.fx  2x  {one}:1, {one}:3"
-    assert lines[1].startswith("    modules are not traced")  # the way out
+    assert lines[0] == f"torch.export  2x  {one}:1, {one}:3"
+    assert lines[1].startswith("    save parameters with")  # the way out
     assert lines[2:] == [f"torch.nn.Nil  1x  {one}:5", "2 names of PyTorch are missing"]
 
 
