@@ -264,6 +264,20 @@ def test_spectral_norm_divides_by_the_largest_singular_value(kind, layer):
     np.testing.assert_allclose(original.grad.numpy(), wanted, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.parametrize("steps", [1, 2])
+def test_a_step_of_the_hook_moves_v_first(steps):
+    # PyTorch's hook: v = unit(w^T u), then u = unit(w v); its parametrization has them turned round.
+    layer = spectral_norm(nn.Linear(3, 4, dtype=ebb.float64), n_power_iterations=steps)
+    w, u = layer.weight_orig.detach().numpy().copy(), layer.weight_u.numpy().copy()
+    layer(ebb.ones(1, 3, dtype=ebb.float64))
+    for _ in range(steps):
+        v = w.T @ u / np.linalg.norm(w.T @ u)
+        u = w @ v / np.linalg.norm(w @ v)
+    np.testing.assert_allclose(layer.weight_u, u, rtol=1e-12)
+    np.testing.assert_allclose(layer.weight_v, v, rtol=1e-12)
+    np.testing.assert_allclose(layer.weight.detach(), w / (u @ w @ v), rtol=1e-12)
+
+
 def test_spectral_norm_as_a_hook_is_removed():
     layer = spectral_norm(nn.Linear(3, 4))
     assert sorted(layer.state_dict()) == ["bias", "weight_orig", "weight_u", "weight_v"]

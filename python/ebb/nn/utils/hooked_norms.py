@@ -98,7 +98,8 @@ class SpectralNorm(ComputedWeight):
         weight, u, v = (getattr(module, part) for part in self.parts())
         matrix = as_matrix(weight, self.dim)
         if module.training:
-            power_steps(matrix, u, v, self.steps, self.eps)
+            # v first, as in PyTorch's hook; its parametrization begins with u.
+            power_steps(matrix.mT, v, u, self.steps, self.eps)
         return weight / spectral_value(matrix, u, v)
 
     def parts(self) -> list[str]:
