@@ -1,5 +1,5 @@
 # python/ebb/vision/__init__.py -- well-known sets of images, and what is done to images.
-"""``datasets``, ``models``, ``transforms`` and ``utils``, under torchvision's names.
+"""``datasets``, ``models``, ``ops``, ``transforms`` and ``utils``, under torchvision's names.
 
 They are imported when they are first used.
 
@@ -9,9 +9,9 @@ Images are those of Pillow if it is installed, else NumPy arrays of rows, column
 import sys as _sys
 
 from ebb._base import naming as _naming
-from ebb.vision import datasets, models, transforms, utils
+from ebb.vision import datasets, models, ops, transforms, utils
 
-__all__ = ["datasets", "models", "transforms", "utils"]
+__all__ = ["datasets", "models", "ops", "transforms", "utils"]
 
 for _name in sorted(name for name in _sys.modules if name.startswith(__name__)):
     _naming.name_module(_name)

@@ -133,7 +133,7 @@ def test_switches_are_ebbs_and_what_else_is_assigned_is_not():
         ("import torch; torch.export", "AttributeError: torch.export: ebb has no such name"),
         ("import torch.quantization", "torch.quantization: ebb has no such name"),
         ("import torch.onnx; torch.onnx.export(1)", "NotImplementedError: onnx.export: ebb writes"),
-        ("import torchvision.ops", "torchvision.ops: ebb has no such name"),
+        ("import torchvision.io", "torchvision.io: ebb has no such name"),
         ("from torchvision import models as m; m.inception_v3", "there are ResNet, VGG, AlexNet"),
         ("import torch.nn as nn; nn.Nothing(3)", "AttributeError: torch.nn.Nothing: ebb has no"),
         ("import torch; torch.distributed.all_reduce()", "all_reduce: ebb runs in one process"),
