@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ebb import _C
-from ebb.data.sampler import permutation
+from ebb.data.sampler import Subscripted, permutation
 
 __all__ = [
     "ChainDataset",
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 
-class Dataset:
+class Dataset(Subscripted):
     """Samples by index: a subclass defines ``__getitem__``, and ``__len__`` for most samplers.
 
     ``__getitems__(indices)``, if defined, returns a list of samples at once; ``__getbatch__``, if

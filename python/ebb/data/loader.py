@@ -16,13 +16,13 @@ from ebb._base.arguments import check_callable
 from ebb.data.collate import default_collate, default_convert
 from ebb.data.dataset import IterableDataset
 from ebb.data.pinning import pin_batch
-from ebb.data.sampler import BatchSampler, RandomSampler, SequentialSampler
+from ebb.data.sampler import BatchSampler, RandomSampler, SequentialSampler, Subscripted
 from ebb.data.worker import Answer, Fetcher, Recipe, raise_answer
 
 __all__ = ["DataLoader"]
 
 
-class DataLoader:
+class DataLoader(Subscripted):
     """Iterates over a dataset in batches.
 
     Args:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any
 
@@ -36,7 +37,14 @@ def _uniform(count: int, generator: _C.Generator | None):
     return _C.rand((count,), dtype=_C.float64, generator=generator).numpy()
 
 
-class Sampler:
+class Subscripted:
+    """Base of what annotations say the samples of: ``Dataset[int]``, also as a base class."""
+
+    def __class_getitem__(cls, item: Any) -> types.GenericAlias:
+        return types.GenericAlias(cls, item)
+
+
+class Sampler(Subscripted):
     """Base of all samplers: a subclass defines ``__iter__`` and, where it can, ``__len__``.
 
     Example:

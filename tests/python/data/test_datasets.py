@@ -3,6 +3,7 @@
 import itertools
 import tracemalloc
 from collections import Counter, OrderedDict, namedtuple
+from typing import Generic, TypeVar, get_args, get_origin
 
 import numpy as np
 import pytest
@@ -306,3 +307,30 @@ def test_single_samples_are_converted():
     assert convert(Pair(np.zeros(1), 2)).x.tolist() == [0.0]
     assert convert(np.array(["a"])).dtype.kind == "U"
     assert convert([1, np.ones(1)])[1].dtype is ebb.float64
+
+
+@pytest.mark.parametrize(
+    "name", ["Dataset", "IterableDataset", "Sampler", "BatchSampler", "Subset", "DataLoader"]
+)
+def test_annotations_may_say_of_what_a_class_is(name):
+    kind, of = getattr(ebb.data, name), TypeVar("of")
+
+    class Numbers(kind[list[int]]):
+        pass
+
+    class Anything(kind[of], Generic[of]):
+        pass
+
+    assert issubclass(Numbers, kind) and issubclass(Anything, kind)
+    assert get_args(kind[int]) == (int,) and get_origin(Anything[int]) is Anything
+
+
+def test_a_class_of_samples_that_are_named_is_loaded():
+    class Squares(ebb.data.Dataset[int]):
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, index):
+            return index * index
+
+    assert [one.item() for one in ebb.data.DataLoader[int](Squares())] == [0, 1, 4]

@@ -266,7 +266,7 @@ def test_spectral_norm_divides_by_the_largest_singular_value(kind, layer):
 
 @pytest.mark.parametrize("steps", [1, 2])
 def test_a_step_of_the_hook_moves_v_first(steps):
-    # PyTorch's hook: v = unit(w^T u), then u = unit(w v); its parametrization has them turned round.
+    # PyTorch's hook: v = unit(w^T u), then u = unit(w v); its parametrization begins with u.
     layer = spectral_norm(nn.Linear(3, 4, dtype=ebb.float64), n_power_iterations=steps)
     w, u = layer.weight_orig.detach().numpy().copy(), layer.weight_u.numpy().copy()
     layer(ebb.ones(1, 3, dtype=ebb.float64))
