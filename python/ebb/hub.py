@@ -41,9 +41,12 @@ def get_dir() -> str:
     """
     if _chosen is not None:
         return _chosen
+    return os.path.join(_torch_home(), "hub")
+
+
+def _torch_home() -> str:
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
-    home = os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))
-    return os.path.join(os.path.expanduser(home), "hub")
+    return os.path.expanduser(os.environ.get("TORCH_HOME", os.path.join(cache, "torch")))
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:

@@ -80,6 +80,9 @@ SPELLED = {
     "torch._C._LinAlgError": ("ebb.linalg", "LinAlgError"),
     "torch.utils.dlpack.to_dlpack": ("ebb", "to_dlpack"),
     "torch.utils.dlpack.from_dlpack": ("ebb", "from_dlpack"),
+    "torch.hub.HASH_REGEX": (_HELPERS, "HASH_REGEX"),
+    "torch.hub.urlparse": (_HELPERS, "urlparse"),
+    "torch.hub._get_torch_home": ("ebb.hub", "_torch_home"),
     "torch.utils.model_zoo.load_url": ("ebb.hub", "load_state_dict_from_url"),
 }
 _SWITCH = (bool, int, float, str)  # such as backends.cudnn.benchmark
@@ -101,6 +104,7 @@ HOMES = {
     "torch.utils.model_zoo": "ebb.hub",
     "torch.nn.parallel.data_parallel": "ebb.nn.parallel",
     "torch.nn.parallel.distributed": "ebb.nn.parallel",
+    "torch.jit.annotations": "typing",
     "torch.fx": "ebb.torch_compat.fx",
     "torch.fx.proxy": "ebb.torch_compat.fx",
     "torch.fx.graph_module": "ebb.torch_compat.fx",

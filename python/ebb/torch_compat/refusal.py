@@ -67,7 +67,8 @@ class NotServedError(Exception):
 
     def _hint(self) -> str:
         parent, _, name = self.wanted.rpartition(".")
-        close = difflib.get_close_matches(name, self._known, n=1, cutoff=0.75)
+        known = [one for one in self._known if one != name]  # `annotations` of __future__
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
         way = way_out(self.wanted) or (f"there is {parent}.{close[0]}" if close else "")
         report = "python -m ebb.torch_compat --report PATH lists all such names"
         return f"{way}; {report}" if way else report

@@ -5,6 +5,7 @@ import pytest
 
 import ebb
 from ebb import hub
+from ebb.torch_compat import finder
 
 
 @pytest.fixture
@@ -46,3 +47,16 @@ def test_parameters_come_from_the_folder_of_files(tmp_path, monkeypatch):
     assert hub.load_state_dict_from_url(url)["w"].tolist() == [1, 1]
     with pytest.raises(NotImplementedError, match=r"^download_url_to_file: nothing is downl"):
         hub.download_url_to_file(url, str(tmp_path / "absent"))
+
+
+def test_what_libraries_ask_of_hub_is_there(tmp_path, monkeypatch):
+    finder.install()
+    try:
+        from torch.hub import HASH_REGEX, _get_torch_home, urlparse
+
+        assert HASH_REGEX.search("resnet18-5c106cde.pth").group(1) == "5c106cde"
+        assert urlparse("https://host/a.pth").path == "/a.pth"
+        monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+        assert _get_torch_home() == str(tmp_path)
+    finally:
+        finder.uninstall()
