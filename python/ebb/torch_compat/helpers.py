@@ -183,6 +183,20 @@ def value_of(number: Any) -> Any:
 HASH_REGEX: re.Pattern[str] = re.compile(r"-([a-f0-9]*)\.")  # in names of files of weights
 
 
+class ZeroRedundancyOptimizer:
+    """Refuses: there are no other processes to share an optimizer's state with.
+
+    Raises:
+        NotImplementedError: Always.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        raise _C.NotImplementedError(
+            "ZeroRedundancyOptimizer: ebb runs in one process\n"
+            "hint: run without a launcher, and make the optimizer itself"
+        )
+
+
 def addindent(text: str, spaces: int) -> str:
     """Return a text with its lines after the first moved to the right."""
     return text.replace("\n", "\n" + " " * spaces)

@@ -235,7 +235,10 @@ def test_what_optimizers_of_libraries_ask_for_is_there():
 
 def test_collectives_may_be_imported_and_refuse_their_call():
     from torch.distributed import all_reduce, barrier
+    from torch.distributed.optim import ZeroRedundancyOptimizer
 
+    with pytest.raises(NotImplementedError, match="ZeroRedundancyOptimizer: ebb runs in one"):
+        ZeroRedundancyOptimizer([ebb.ones(1)], optimizer_class=ebb.optim.AdamW, lr=0.1)
     for call in (all_reduce, barrier):
         with pytest.raises(NotImplementedError, match=f"distributed.{call.__name__}: ebb runs in"):
             call(ebb.ones(1))
