@@ -9,11 +9,12 @@ import ebb
 from ebb import nn
 from ebb.autograd import gradcheck
 from ebb.vision import ops
+from ebb.vision.models._utils import IntermediateLayerGetter
 
 
-@pytest.mark.parametrize("name", ["boxes", "focal_loss", "misc"])
+@pytest.mark.parametrize("name", ["ops.boxes", "ops.focal_loss", "ops.misc", "models._utils"])
 def test_examples_of_ops_run(name):
-    module = importlib.import_module(f"ebb.vision.ops.{name}")
+    module = importlib.import_module(f"ebb.vision.{name}")
     failed, tried = doctest.testmod(module, extraglobs={"ebb": ebb})
     assert tried > 0 and failed == 0
 
@@ -175,3 +176,14 @@ BAD = {
 def test_bad_calls_of_ops_are_refused(text):
     with pytest.raises(ValueError, match=text):
         BAD[text]()
+
+
+def test_outputs_of_chosen_layers_are_returned():
+    model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 4), nn.Linear(4, 5))
+    body = IntermediateLayerGetter(model, {"0": "first", 2: "third"})
+    x = ebb.randn(6, 2)
+    found = body(x)
+    assert list(found) == ["first", "third"] and sorted(body.state_dict())[-1] == "2.weight"
+    assert ebb.equal(found["first"], model[0](x)) and ebb.equal(found["third"], model[:3](x))
+    with pytest.raises(ValueError, match="needs names of children, got 'head'\nhint: there are 0,"):
+        IntermediateLayerGetter(model, {"head": 0})
