@@ -84,6 +84,7 @@ SPELLED = {
     "torch.hub.HASH_REGEX": (_HELPERS, "HASH_REGEX"),
     "torch.hub.urlparse": (_HELPERS, "urlparse"),
     "torch.hub._get_torch_home": ("ebb.hub", "_torch_home"),
+    "torchvision._is_tracing": ("ebb.jit", "is_tracing"),
     "torch.utils.model_zoo.load_url": ("ebb.hub", "load_state_dict_from_url"),
 }
 _SWITCH = (bool, int, float, str)  # such as backends.cudnn.benchmark
