@@ -227,35 +227,24 @@ HWY_INLINE V softplus_of(D d, V x) {
   return hn::Add(above, log1p_of(d, small));
 }
 
-/// exp(t^2) erfc(t) for t >= 0: a polynomial in (1 - ct) / (1 + ct), good up to
-/// 10.2 in float32 and 27.5 in float64, where erfc is 0.
+/// exp(t^2) erfc(t) for t >= 0 in float64: a polynomial in (1 - ct) / (1 + ct), good up to 27.5,
+/// where erfc is 0.
 template <class D, class V>
 HWY_INLINE V scaled_erfc(D d, V t) {
-  using T = hn::TFromD<D>;
-  constexpr bool kSingle = std::is_same_v<T, float>;
-  constexpr double kC = kSingle ? 0.35 : 0.25;
-  const V one = hn::Set(d, T{1});
-  const V argument = hn::MulAdd(t, hn::Set(d, T(kC)), one);
-  const V v = hn::Sub(hn::Div(hn::Set(d, T{2}), argument), one);
-  if constexpr (kSingle) {
-    constexpr float kP[] = {1.871063766e-01f, 3.382849804e-01f,  2.482909109e-01f,
-                            1.446605948e-01f, 6.346758924e-02f,  1.821093253e-02f,
-                            1.505066748e-03f, -1.225415160e-03f, -4.257680958e-04f,
-                            8.032508518e-05f, 6.111807725e-05f,  -1.671112469e-05f};
-    return polynomial(d, v, kP);
-  } else {
-    constexpr double kP[] = {
-        1.36999457625061383e-01,  2.59068048760171643e-01,  2.18719678918264882e-01,
-        1.64257816697309211e-01,  1.08963177398905278e-01,  6.31078156397338330e-02,
-        3.12990565186802780e-02,  1.28439460314120520e-02,  4.06026362406029795e-03,
-        7.99126812668258255e-04,  -2.17617230387448336e-05, -7.89831700016256231e-05,
-        -2.25560240747650753e-05, 1.90313289894459838e-06,  2.94451148848144050e-06,
-        4.09023215451908444e-07,  -2.84058500386665752e-07, -9.68224941981987716e-08,
-        2.54101674686258725e-08,  1.60305489755028955e-08,  -2.52928317367326594e-09,
-        -2.40282277957834154e-09, 4.02362986619257339e-10,  2.68281999210818508e-10,
-        -7.50157712763209483e-11};
-    return polynomial(d, v, kP);
-  }
+  const V one = hn::Set(d, 1.0);
+  const V argument = hn::MulAdd(t, hn::Set(d, 0.25), one);
+  const V v = hn::Sub(hn::Div(hn::Set(d, 2.0), argument), one);
+  constexpr double kP[] = {
+      1.36999457625061383e-01,  2.59068048760171643e-01,  2.18719678918264882e-01,
+      1.64257816697309211e-01,  1.08963177398905278e-01,  6.31078156397338330e-02,
+      3.12990565186802780e-02,  1.28439460314120520e-02,  4.06026362406029795e-03,
+      7.99126812668258255e-04,  -2.17617230387448336e-05, -7.89831700016256231e-05,
+      -2.25560240747650753e-05, 1.90313289894459838e-06,  2.94451148848144050e-06,
+      4.09023215451908444e-07,  -2.84058500386665752e-07, -9.68224941981987716e-08,
+      2.54101674686258725e-08,  1.60305489755028955e-08,  -2.52928317367326594e-09,
+      -2.40282277957834154e-09, 4.02362986619257339e-10,  2.68281999210818508e-10,
+      -7.50157712763209483e-11};
+  return polynomial(d, v, kP);
 }
 
 /// exp(-t^2): the rounding error of the square is made good.
@@ -321,14 +310,12 @@ HWY_INLINE V erf_of(D d, V x) {
   return hn::CopySign(result, x);
 }
 
-/// 1 - erf(x), without loss far above 0.
+/// 1 - erf(x) in float64, without loss far above 0.
 template <class D, class V>
 HWY_INLINE V erfc_of(D d, V x) {
-  using T = hn::TFromD<D>;
-  constexpr double kLast = std::is_same_v<T, float> ? 10.2 : 27.5;
-  const V t = hn::Min(hn::Abs(x), hn::Set(d, T(kLast)));
+  const V t = hn::Min(hn::Abs(x), hn::Set(d, 27.5));
   const V tail = hn::Mul(exp_of_minus_square(d, t), scaled_erfc(d, t));
-  const V result = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Sub(hn::Set(d, T{2}), tail), tail);
+  const V result = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Sub(hn::Set(d, 2.0), tail), tail);
   return hn::IfThenElse(hn::IsNaN(x), x, result);
 }
 
