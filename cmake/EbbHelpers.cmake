@@ -30,25 +30,27 @@
 # ${EBB_GENERATED_DIR} in the same way. Link `ebb::ebb` for the whole shared library.
 include(GoogleTest)
 
-# What a bare call may not forget: flags, the precompiled header, and no unknown argument.
+# What a bare call may not forget: flags, the precompiled header (that of ebb_pch unless the caller
+# names another target's), and no unknown argument.
 function(ebb_setup_target target options)
   target_link_libraries(${target} PRIVATE ebb_flags)
   target_compile_options(${target} PRIVATE ${options})
   ebb_wait_for_generator(${target})
-  ebb_precompile(${target} "${options}")
+  set(header ebb_pch ${ARGN})
+  list(GET header -1 header)
+  ebb_precompile(${target} ${header} "${options}")
 endfunction()
 
-# Own options do not match the flags of the shared precompiled header. Under the sanitizers, where a
-# file's standard headers take Clang 1.5 s, many files repay one more.
-function(ebb_precompile target options)
-  if(NOT TARGET ebb_pch)
+# Own options do not match the flags of a shared precompiled header; many files repay one more.
+function(ebb_precompile target header options)
+  if(NOT TARGET ${header})
     return()
   endif()
   get_target_property(sources ${target} SOURCES)
   list(LENGTH sources count)
   if(NOT options)
-    target_precompile_headers(${target} REUSE_FROM ebb_pch)
-  elseif(EBB_SANITIZER AND count GREATER 10)
+    target_precompile_headers(${target} REUSE_FROM ${header})
+  elseif(count GREATER 10)
     target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch.h)
   endif()
 endfunction()
@@ -135,7 +137,7 @@ function(ebb_test_suite name)
     return()
   endif()
   add_executable(${name} ${arg_SOURCES} ${arg_GENERATED})
-  ebb_setup_target(${name} "${arg_OPTIONS}")
+  ebb_setup_target(${name} "${arg_OPTIONS}" ebb_test_pch)
   target_link_libraries(${name} PRIVATE ${arg_DEPS} ${arg_PRIVATE_DEPS} GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE EBB_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   ebb_discover_tests(${name} ${name} "${arg_LABELS}" "")
@@ -187,14 +189,10 @@ function(ebb_python_module name)
     return()
   endif()
   Python_add_library(${name} MODULE WITH_SOABI ${arg_SOURCES} ${arg_GENERATED})
-  target_compile_options(${name} PRIVATE ${arg_OPTIONS})
-  target_link_libraries(${name} PRIVATE ebb_flags ebb::ebb ${arg_PRIVATE_DEPS})
+  ebb_setup_target(${name} "${arg_OPTIONS}")
+  target_link_libraries(${name} PRIVATE ebb::ebb ${arg_PRIVATE_DEPS})
   set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${EBB_PACKAGE_DIR}
                                            BUILD_RPATH_USE_ORIGIN ON)
-  ebb_wait_for_generator(${name})
-  if(EBB_SANITIZER)
-    ebb_precompile(${name} "${arg_OPTIONS}")
-  endif()
   add_custom_target(
     ebb_python_package ALL
     COMMAND ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/link_package.py

@@ -1,6 +1,6 @@
 // cmake/pch.h -- standard headers worth precompiling; nothing of ebb's own, so it never goes stale.
 //
-// Sources must still include what they use: the debug and sanitizer builds have no such header.
+// Sources must still include what they use: not every build has such a header (EBB_PCH).
 #pragma once
 
 #include <algorithm>
