@@ -256,11 +256,35 @@ TEST_P(WrongIndices, AreNotWrittenThrough) {
   }
 }
 
+TEST(Index, WrongOnesAreNotWrittenThroughWhereThreadsTakeRanges) {
+  const Array src = random_array(DType::float32, {50000}, 1);
+  const Array out(DType::float32, {300000});
+  Array index = random_indices({50000}, 300000, 2);
+  index.set(5, -1e15);
+  index.set(40000, 300000);
+  for (const int threads : {1, 3}) {
+    set_num_threads(threads);
+    wrong_index_of([&] {
+      index_add_kernels.find_cpu(DType::float32)(kContext, index.view(), src.view(), 0, Scalar(1),
+                                                 out.view());
+    });
+    for (const auto* const table : {&scatter_add_kernels, &scatter_kernels}) {
+      wrong_index_of([&] {
+        table->find_cpu(DType::float32)(kContext, index.view(), src.view(), 0, out.view());
+      });
+    }
+  }
+  set_num_threads(1);
+}
+
 TEST(Index, AddsBitwiseTheSameForAnyNumberOfThreads) {
   struct Case {
     std::vector<int64_t> src, out;
   };
-  const Case cases[] = {{{100000}, {50}}, {{3000, 40}, {70, 40}}, {{100, 2000}, {30, 2000}}};
+  const Case cases[] = {{{100000}, {50}},
+                        {{100000}, {300000}},  // more than a cache holds: each thread takes a range
+                        {{3000, 40}, {70, 40}},
+                        {{100, 2000}, {30, 2000}}};
   for (const Case& test : cases) {
     const Array src = random_array(DType::float32, test.src, 1);
     const Array rows = random_indices({test.src[0]}, test.out[0], 2);

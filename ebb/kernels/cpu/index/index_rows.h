@@ -48,8 +48,8 @@ class RowsByTarget {
 
   void run(int64_t positions) const {
     if (!kIsHalf && outer_ * count_ * width_ <= kGrain) return run_in_order(positions);
-    // Sorting narrow rows costs more than adding them, and one thread shares no rows.
-    if (!kIsHalf && width_ < kNarrow && num_threads() == 1) {
+    // Sorting narrow rows costs more than a few threads gain by sharing them.
+    if (!kIsHalf && width_ * num_threads() < kNarrow) {
       if (are_indices(positions)) run_in_order(positions);
       return;
     }

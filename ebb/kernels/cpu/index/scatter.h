@@ -90,10 +90,11 @@ struct Scatter {
       const int64_t end = std::min(sizes[last], begin + kTile);
       int64_t count = 0;
       for (int64_t j = begin; j < end; ++j) {
+        const int64_t target = read_once(at + j * index_strides[last]);
         picked[count] = j;
-        targets[count] = read_once(at + j * index_strides[last]);
-        is_wrong |= !is_index(targets[count], positions);
-        count += range.holds(targets[count]);
+        targets[count] = target;
+        is_wrong |= !is_index(target, positions);
+        count += range.holds(target);
       }
       for (int64_t i = 0; i < count; ++i) visit(picked[i], targets[i]);
     }
@@ -285,6 +286,8 @@ void run_range(const Scatter<Combine>& loop, int dim, const Range& range, bool i
   }
 }
 
+constexpr int64_t kCachedBytes = int64_t{1} << 20;
+
 /// Splits the loop over threads. The result does not depend on how.
 template <class Combine>
 void run_scatter(const Scatter<Combine>& loop, int dim, int64_t count, int64_t positions) {
@@ -300,6 +303,9 @@ void run_scatter(const Scatter<Combine>& loop, int dim, int64_t count, int64_t p
     });
     return;
   }
+  // Each thread reads all indices to find its own: more than joining costs while out is in a cache.
+  const auto bytes = positions * width * static_cast<int64_t>(sizeof(typename Combine::Element));
+  if (bytes <= kCachedBytes) return run_range(loop, dim, whole, true);
   const int64_t per_piece = std::max<int64_t>(1, (positions - 1) / num_threads() + 1);
   parallel_for(positions, per_piece, [&](int64_t begin, int64_t end) {
     run_range(loop, dim, {begin, end - begin}, false);
