@@ -69,7 +69,7 @@ def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
     return found
 
 
-def conversion(dtype: _C.dtype | None, device: _C.device | None, is_late: bool) -> Convert:
+def conversion(dtype: _C.dtype | None, device: _C.device | None, is_late: bool = False) -> Convert:
     """Return what gives a floating tensor another dtype, and any another device.
 
     Args:
