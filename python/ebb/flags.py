@@ -56,7 +56,7 @@ def table() -> list[Flag]:
 
     Example:
         >>> [flag.name for flag in ebb.flags.table() if flag.type is bool][:2]
-        ['bench_second_thread', 'detect_anomaly']
+        ['bench_second_thread', 'cudnn']
     """
     return [
         Flag(name, _TYPES[kind], _read(kind, value), _read(kind, default), *rest)

@@ -41,6 +41,13 @@ def symbolic_trace(root: Any, concrete_args: Any = None) -> NoReturn:
 
     Raises:
         NotImplementedError: Always.
+    Example:
+        >>> from ebb.torch_compat import fx
+        >>> try:
+        ...     fx.symbolic_trace(ebb.nn.Linear(1, 1))
+        ... except NotImplementedError as error:
+        ...     print(str(error).splitlines()[0])
+        fx.symbolic_trace: ebb traces no modules
     """
     del root, concrete_args
     _refuse("symbolic_trace")
@@ -55,31 +62,66 @@ class _Untraced:
 
 
 class Proxy(_Untraced):
-    """Stands for a value while a module is traced."""
+    """Stands for a value while a module is traced.
+
+    >>> from ebb.torch_compat import fx
+    >>> isinstance(ebb.nn.Linear(1, 1), fx.Proxy)
+    False
+    """
 
 
 class Node(_Untraced):
-    """A step of a graph."""
+    """A step of a graph.
+
+    >>> from ebb.torch_compat import fx
+    >>> isinstance(ebb.nn.Linear(1, 1), fx.Node)
+    False
+    """
 
 
 class Graph(_Untraced):
-    """The steps of a traced module."""
+    """The steps of a traced module.
+
+    >>> from ebb.torch_compat import fx
+    >>> isinstance(ebb.nn.Linear(1, 1), fx.Graph)
+    False
+    """
 
 
 class Tracer(_Untraced):
-    """Traces modules."""
+    """Traces modules.
+
+    >>> from ebb.torch_compat import fx
+    >>> isinstance(ebb.nn.Linear(1, 1), fx.Tracer)
+    False
+    """
 
 
 class Interpreter(_Untraced):
-    """Runs the steps of a graph."""
+    """Runs the steps of a graph.
+
+    >>> from ebb.torch_compat import fx
+    >>> isinstance(ebb.nn.Linear(1, 1), fx.Interpreter)
+    False
+    """
 
 
 class Transformer(Interpreter):
-    """Makes another graph of one."""
+    """Makes another graph of one.
+
+    >>> from ebb.torch_compat import fx
+    >>> isinstance(ebb.nn.Linear(1, 1), fx.Transformer)
+    False
+    """
 
 
 class GraphModule(nn.Module):
-    """A module that runs a graph."""
+    """A module that runs a graph.
+
+    >>> from ebb.torch_compat import fx
+    >>> isinstance(ebb.nn.Linear(1, 1), fx.GraphModule)
+    False
+    """
 
     def __init__(self, *args: Any, **kwargs: Any):
         del args, kwargs
