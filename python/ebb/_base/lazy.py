@@ -21,6 +21,10 @@ class LazyPackage(types.ModuleType):
         vars(self).update(vars(module))  # for those who hold this
         return getattr(module, name)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(importlib.import_module(self.__name__), name, value)
+        vars(self)[name] = value
+
     def __dir__(self) -> list[str]:
         return dir(importlib.import_module(self.__name__))
 

@@ -1,8 +1,12 @@
 # tests/python/package/test_import.py -- what `import ebb` loads, and what it leaves for its use.
+import importlib
 import subprocess
 import sys
 
 import pytest
+
+import ebb
+from ebb._base.lazy import LazyPackage
 
 # Parts of the package that wait for their first use.
 LAZY = (
@@ -56,3 +60,10 @@ def test_a_part_is_there_when_it_is_asked_for(name):
     if name == "torch_compat":
         code = f"import ebb.{name}, sys; print('ebb.{name}' in sys.modules)"
     assert run(code) == "True\n"
+
+
+def test_what_is_set_on_a_package_held_since_before_its_first_use_counts(monkeypatch):
+    monkeypatch.setattr(importlib.import_module("ebb.hub"), "_chosen", None)
+    held = LazyPackage("ebb.hub")
+    held._chosen = "/data/hub"
+    assert held.get_dir() == ebb.hub.get_dir() == "/data/hub"
