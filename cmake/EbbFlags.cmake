@@ -48,14 +48,17 @@ if(EBB_CCACHE)
   find_program(EBB_CCACHE_PROGRAM ccache)
   mark_as_advanced(EBB_CCACHE_PROGRAM)
   if(EBB_CCACHE_PROGRAM)
-    # The sloppiness lets ccache accept precompiled headers; it still hashes their content. The base
-    # folder lets one clone use what another compiled, unless that is Clang's precompiled header:
-    # it names the clone's files, which have to be there.
+    # The sloppiness lets ccache accept precompiled headers, and headers that configuring has just
+    # written; it still hashes their content. The base folder lets one clone use what another
+    # compiled, unless that is Clang's precompiled header: it names the clone's files, which have to
+    # be there. GCC's differs each time it is made, so that all depends on ccache finding it: its
+    # header is named by <cmake/pch.h>, which is the same in every clone.
+    set(ebb_sloppiness pch_defines,time_macros,include_file_mtime,include_file_ctime)
     if(NOT EBB_PCH OR CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       set(ebb_for_all_clones CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1)
     endif()
-    set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime
-                                    ${ebb_for_all_clones} ${EBB_CCACHE_PROGRAM})
+    set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=${ebb_sloppiness} ${ebb_for_all_clones}
+                                    ${EBB_CCACHE_PROGRAM})
   endif()
 endif()
 
@@ -64,7 +67,7 @@ if(EBB_PCH)
   # see through it: GCC must keep the #pragma, Clang must leave time stamps out.
   add_library(ebb_pch OBJECT ${CMAKE_CURRENT_LIST_DIR}/pch.cpp)
   target_link_libraries(ebb_pch PRIVATE ebb_flags)
-  target_precompile_headers(ebb_pch PRIVATE ${CMAKE_CURRENT_LIST_DIR}/pch.h)
+  target_precompile_headers(ebb_pch PRIVATE <cmake/pch.h>)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(ebb_flags INTERFACE -fpch-preprocess)
   else()

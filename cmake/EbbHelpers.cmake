@@ -51,7 +51,7 @@ function(ebb_precompile target header options)
   if(NOT options)
     target_precompile_headers(${target} REUSE_FROM ${header})
   elseif(count GREATER 10)
-    target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch.h)
+    target_precompile_headers(${target} PRIVATE <cmake/pch.h>)
   endif()
 endfunction()
 
