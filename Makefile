@@ -8,14 +8,18 @@ RELEASE := build/release
 export PYTHONPATH := $(CURDIR)/$(RELEASE)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-cpp demo-opencl demo-score test test-long test-cuda test-asan \
+.PHONY: help build package demo demo-cpp demo-opencl demo-score test test-long test-cuda test-asan \
         test-asan-sample test-tsan check format bench bench-peers mutate picture wheel sdist clean
 
 help:  ## list the targets
 	@echo "ebb: make <target>"
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1@\2/p' Makefile | column -t -s @
 
-build:  ## install what is missing and build the library and the Python package
+build:  ## install what is missing and build the library and the Python package for this machine
+	@tools/setup.sh build
+	@tools/build.sh --quick release ebb_python_package
+
+package:  ## the same for every machine: kernels of all instruction sets
 	@tools/setup.sh build
 	@tools/build.sh release ebb_python_package
 
@@ -24,7 +28,7 @@ demo: build  ## train a small CNN on handwritten digits, from Python
 
 demo-opencl:  ## the same training on an OpenCL device, PoCL where there is no other
 	@tools/setup.sh test
-	@tools/build.sh release ebb_opencl ebb_python_package
+	@tools/build.sh --quick release ebb_opencl ebb_python_package
 	@$(PYTHON) examples/digits/train.py --device opencl --out build/demo-opencl
 
 demo-score: build  ## reload the weights of `make demo` and score them
@@ -32,7 +36,7 @@ demo-score: build  ## reload the weights of `make demo` and score them
 
 demo-cpp:  ## the same training from C++ alone
 	@tools/setup.sh build
-	@tools/build.sh release ebb_demo_cpp
+	@tools/build.sh --quick release ebb_demo_cpp
 	@$(RELEASE)/bin/ebb_demo_cpp
 
 test:  ## run the C++ and Python tests
@@ -83,17 +87,17 @@ bench:  ## measure the hot paths and write docs/benchmarks.md
 	@tools/build.sh release
 	@$(PYTHON) -m tools.bench
 
-bench-peers: build  ## the same Python script for ebb and its peers
+bench-peers: package  ## the same Python script for ebb and its peers
 	@$(PYTHON) -m tools.bench.peers
 
-mutate: build  ## break each gradient formula in turn: every mutant must fail a test
+mutate: package  ## break each gradient formula in turn: every mutant must fail a test
 	@tools/build.sh release ebb_sim_device
 	@$(PYTHON) tools/mutate.py
 
-wheel: build  ## make a wheel of the release build in build/wheel
+wheel: package  ## make a wheel of the release build in build/wheel
 	@tools/wheel/build.sh
 
-sdist: build  ## make a source package in build/wheel
+sdist: package  ## make a source package in build/wheel
 	@tools/wheel/sdist.sh
 
 clean:  ## remove everything built (.venv stays; remove it by hand if need be)

@@ -17,8 +17,7 @@ target_compile_features(ebb_flags INTERFACE cxx_std_20)
 target_include_directories(ebb_flags INTERFACE ${PROJECT_SOURCE_DIR} ${EBB_GENERATED_DIR})
 target_compile_options(
   ebb_flags
-  INTERFACE -Wall
-            -Wextra
+  INTERFACE "$<$<BOOL:${EBB_WARNINGS}>:-Wall;-Wextra>"
             $<$<BOOL:${EBB_WARNINGS_AS_ERRORS}>:-Werror>
             -fvisibility=hidden
             -fvisibility-inlines-hidden
@@ -51,11 +50,12 @@ if(EBB_CCACHE)
     # The sloppiness lets ccache accept precompiled headers, and headers that configuring has just
     # written; it still hashes their content. The base folder lets one clone use what another
     # compiled, unless that is Clang's precompiled header: it names the clone's files, which have to
-    # be there. GCC's differs each time it is made, so that all depends on ccache finding it: its
-    # header is named by <cmake/pch.h>, which is the same in every clone.
+    # be there. GCC's differs each time it is made: ccache takes the sum of its text instead, which
+    # ebb_wait_for_sum() puts beside it.
     set(ebb_sloppiness pch_defines,time_macros,include_file_mtime,include_file_ctime)
     if(NOT EBB_PCH OR CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      set(ebb_for_all_clones CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1)
+      set(ebb_for_all_clones CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+                             CCACHE_PCH_EXTSUM=1)
     endif()
     set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=${ebb_sloppiness} ${ebb_for_all_clones}
                                     ${EBB_CCACHE_PROGRAM})

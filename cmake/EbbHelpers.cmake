@@ -30,15 +30,28 @@
 # ${EBB_GENERATED_DIR} in the same way. Link `ebb::ebb` for the whole shared library.
 include(GoogleTest)
 
-# What a bare call may not forget: flags, the precompiled header (that of ebb_pch unless the caller
-# names another target's), and no unknown argument.
-function(ebb_setup_target target options)
+# What a bare call may not forget: flags, a precompiled header, and no unknown argument.
+function(ebb_setup_target target options header)
   target_link_libraries(${target} PRIVATE ebb_flags)
   target_compile_options(${target} PRIVATE ${options})
   ebb_wait_for_generator(${target})
-  set(header ebb_pch ${ARGN})
-  list(GET header -1 header)
   ebb_precompile(${target} ${header} "${options}")
+endfunction()
+
+# EBB_BATCH compiles several files as one, which spares most of what they include. A batch hides
+# what a file forgot to include, so that not all presets have them. Rooms whose files have like
+# names for themselves (a table of methods, the state of an optimizer) batch generated files alone.
+set(EBB_OWN_NAMES ebb_core ebb_kernels ebb_optim _C)
+function(ebb_batch target)
+  if(NOT EBB_BATCH)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
+  if(target IN_LIST EBB_OWN_NAMES)
+    get_target_property(sources ${target} SOURCES)
+    list(FILTER sources EXCLUDE REGEX "^${EBB_GENERATED_DIR}/")
+    set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
 endfunction()
 
 # Own options do not match the flags of a shared precompiled header; many files repay one more.
@@ -50,9 +63,35 @@ function(ebb_precompile target header options)
   list(LENGTH sources count)
   if(NOT options)
     target_precompile_headers(${target} REUSE_FROM ${header})
+    ebb_wait_for_sum(${target} ${header})
   elseif(count GREATER 10)
     target_precompile_headers(${target} PRIVATE <cmake/pch.h>)
+    ebb_wait_for_sum(${target} ${target})
   endif()
+endfunction()
+
+# What ccache takes for the content of GCC's precompiled header is the sum of its text beside it: of
+# all that it includes and defines, the same in every clone and each time (CCACHE_PCH_EXTSUM).
+function(ebb_wait_for_sum target header)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    return()
+  endif()
+  if(NOT TARGET ${header}_sum)
+    get_target_property(folder ${header} BINARY_DIR)
+    string(APPEND folder /CMakeFiles/${header}.dir)
+    add_custom_command(
+      OUTPUT ${folder}/cmake_pch.hxx.gch.sum
+      COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 -w -I ${PROJECT_SOURCE_DIR} -E -P -dD -MD -MF sum.d
+              -MT ${folder}/cmake_pch.hxx.gch.sum ${folder}/cmake_pch.hxx -o sum.txt
+      COMMAND ${CMAKE_COMMAND} -E sha256sum sum.txt > cmake_pch.hxx.gch.sum
+      DEPENDS ${folder}/cmake_pch.hxx
+      DEPFILE ${folder}/sum.d
+      WORKING_DIRECTORY ${folder}
+      COMMENT "Summing the text of ${header}'s precompiled header"
+      VERBATIM)
+    add_custom_target(${header}_sum DEPENDS ${folder}/cmake_pch.hxx.gch.sum)
+  endif()
+  add_dependencies(${target} ${header}_sum)
 endfunction()
 
 # Generated headers have to be there before anything that may include them is compiled.
@@ -81,7 +120,8 @@ function(ebb_library name)
   ebb_parse_arguments("" "SOURCES;GENERATED;DEPS;PRIVATE_DEPS;OPTIONS")
   add_library(ebb_${name} STATIC ${arg_SOURCES} ${arg_GENERATED})
   add_library(ebb::${name} ALIAS ebb_${name})
-  ebb_setup_target(ebb_${name} "${arg_OPTIONS}")
+  ebb_setup_target(ebb_${name} "${arg_OPTIONS}" ebb_pch)
+  ebb_batch(ebb_${name})
   target_link_libraries(ebb_${name} PUBLIC ${arg_DEPS} PRIVATE ${arg_PRIVATE_DEPS} Threads::Threads)
   set_property(GLOBAL APPEND PROPERTY EBB_PIECES ebb_${name})
   set_property(GLOBAL APPEND PROPERTY EBB_PIECE_DEPS ${arg_PRIVATE_DEPS})
@@ -169,7 +209,7 @@ function(ebb_bench name)
     set(arg_DEPS ebb::ebb)
   endif()
   add_executable(${name} ${arg_SOURCES})
-  ebb_setup_target(${name} "${arg_OPTIONS}")
+  ebb_setup_target(${name} "${arg_OPTIONS}" ebb_pch)
   target_link_libraries(${name} PRIVATE ${arg_DEPS} ${arg_PRIVATE_DEPS} benchmark::benchmark_main)
 endfunction()
 
@@ -179,7 +219,7 @@ function(ebb_example name)
     return()
   endif()
   add_executable(${name} ${arg_SOURCES})
-  ebb_setup_target(${name} "")
+  ebb_setup_target(${name} "" ebb_pch)
   target_link_libraries(${name} PRIVATE ebb::ebb ${arg_DEPS} ${arg_PRIVATE_DEPS})
 endfunction()
 
@@ -189,7 +229,8 @@ function(ebb_python_module name)
     return()
   endif()
   Python_add_library(${name} MODULE WITH_SOABI ${arg_SOURCES} ${arg_GENERATED})
-  ebb_setup_target(${name} "${arg_OPTIONS}")
+  ebb_setup_target(${name} "${arg_OPTIONS}" ebb_pch)
+  ebb_batch(${name})
   target_link_libraries(${name} PRIVATE ebb::ebb ${arg_PRIVATE_DEPS})
   set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${EBB_PACKAGE_DIR}
                                            BUILD_RPATH_USE_ORIGIN ON)

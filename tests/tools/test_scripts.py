@@ -2,8 +2,11 @@
 # they say.
 import os
 import subprocess
+import time
 from pathlib import Path
 from types import SimpleNamespace
+
+import pytest
 
 from tests.conftest import pytest_collection_modifyitems
 from tools.link_package import link_package
@@ -26,10 +29,10 @@ def test_links_follow_added_and_removed_files_and_spare_real_ones(tmp_path):
     assert sorted(path.name for path in target.iterdir()) == ["_C.so", "c.py", "nn"]
 
 
-def run_setup(tmp_path, commands: dict[str, str]) -> subprocess.CompletedProcess:
-    """Run a copy of setup.sh where the given commands stand before the real ones."""
-    (tmp_path / "tools").mkdir()
-    for name in ("tools/setup.sh", "tools/apt-packages.txt", "requirements.txt"):
+def run_script(tmp_path, files: list[str], commands: dict[str, str]) -> subprocess.CompletedProcess:
+    """Run a copy of the first file where the given commands stand before the real ones."""
+    for name in files:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     (tmp_path / "bin").mkdir()
     for name, script in commands.items():
@@ -38,8 +41,40 @@ def run_setup(tmp_path, commands: dict[str, str]) -> subprocess.CompletedProcess
         program.chmod(0o755)
     environment = os.environ | {"PATH": f"{tmp_path}/bin:/usr/bin:/bin"}
     return subprocess.run(
-        ["bash", "tools/setup.sh"], cwd=tmp_path, env=environment, capture_output=True, text=True
+        ["bash", files[0]], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
+
+
+def run_setup(tmp_path, commands: dict[str, str]) -> subprocess.CompletedProcess:
+    files = ["tools/setup.sh", "tools/apt-packages.txt", "requirements.txt"]
+    return run_script(tmp_path, files, commands)
+
+
+def test_continuous_integration_ends_with_the_names_of_what_failed(tmp_path):
+    make = """case $1 in
+    test) echo 'FAILED tests/a.py::test_b - AssertionError: c'; echo 'a dot'; exit 1;;
+    check) echo '[check] sizes FAILED (0.1 s)'; echo '  a.py has 601 lines'; exit 2;;
+    *) echo 'E   of a test that is to fail';;
+    esac"""
+    result = run_script(tmp_path, [".ci/run"], {"make": make})
+    assert result.returncode == 1
+    lines = [
+        line for line in result.stdout.split("what failed in make test ")[1].split("\n") if line
+    ]
+    assert lines[1] == "FAILED tests/a.py::test_b - AssertionError: c"
+    assert lines[2] == "=== what failed in make check ==="
+    assert lines[3:5] == ["[check] sizes FAILED (0.1 s)", "  a.py has 601 lines"]
+    assert [line.split(" in ")[0] for line in lines[-3:]] == [
+        "test              FAILED",
+        "check             FAILED",
+        "test-asan-sample  passed",
+    ]
+
+
+def test_continuous_integration_passes_where_all_parts_do(tmp_path):
+    result = run_script(tmp_path, [".ci/run"], {"make": "exit 0"})
+    assert result.returncode == 0
+    assert "what failed" not in result.stdout
 
 
 def test_setup_tells_how_much_disk_it_needs(tmp_path):
@@ -61,6 +96,64 @@ def test_setup_without_network_says_so(tmp_path):
     result = run_setup(tmp_path, commands | {"apt-get": "exit 100"})
     assert result.returncode == 1
     assert "hint: check the network" in result.stderr
+
+
+CMAKE = """echo "$@" >> cmake.log
+[ "$1" = --preset ] || exit 0
+mkdir -p "build/$2"
+echo "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" > "build/$2/CMakeCache.txt"
+touch "build/$2/build.ninja\""""
+GREP = 'case "$*" in */proc/cpuinfo) exit {};; *) exec /usr/bin/grep "$@";; esac'
+
+
+@pytest.fixture
+def build(tmp_path):
+    """Return a function that runs a copy of build.sh; cmake only tells what it was called with."""
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/build.sh").write_bytes((ROOT / "tools/build.sh").read_bytes())
+    (tmp_path / "bin").mkdir()
+
+    presets = tmp_path / "CMakePresets.json"
+    presets.write_text("{}")
+    os.utime(presets, (0, 0))
+
+    def run(*arguments: str, has_avx2: bool = True) -> list[str]:
+        for name, script in {"cmake": CMAKE, "grep": GREP.format(0 if has_avx2 else 1)}.items():
+            (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{script}\n")
+            (tmp_path / "bin" / name).chmod(0o755)
+        log = tmp_path / "cmake.log"
+        log.write_text("")
+        environment = os.environ | {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "EBB_JOBS": "2"}
+        command = ["bash", "tools/build.sh", *arguments]
+        subprocess.run(command, cwd=tmp_path, env=environment, check=True)
+        return log.read_text().splitlines()
+
+    return run
+
+
+BUILD_ALL = "--build build/release -j 2"
+
+
+def test_a_quick_build_is_completed_by_the_next_that_is_not(build):
+    library = f"{BUILD_ALL} --target ebb"
+    quick = "--preset release -DEBB_ONE_ISA=ON -DEBB_BATCH=ON -DEBB_WARNINGS=OFF"
+    whole = "--preset release -DEBB_ONE_ISA=OFF -DEBB_BATCH=OFF -DEBB_WARNINGS=ON"
+    assert build("--quick", "release", "ebb") == [quick, library]
+    assert build("--quick", "release", "ebb") == [library]
+    assert build("release") == [whole, BUILD_ALL]
+    assert build("release") == [BUILD_ALL]
+    assert build("--quick", "release") == [BUILD_ALL]  # it stays complete
+
+
+def test_a_quick_build_without_avx2_is_a_whole_one(build):
+    assert build("--quick", "release", has_avx2=False) == ["--preset release", BUILD_ALL]
+
+
+def test_changed_presets_are_read_again(build, tmp_path):
+    assert build("asan") == ["--preset asan", BUILD_ALL.replace("release", "asan")]
+    later = time.time() + 60
+    os.utime(tmp_path / "CMakePresets.json", (later, later))
+    assert build("asan")[0] == "--preset asan"
 
 
 def test_make_help_lists_every_public_target():
