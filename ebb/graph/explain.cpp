@@ -354,8 +354,7 @@ std::string to_string(const Explanation& explanation) {
   }
   const auto append = [&](const std::vector<Step>& steps) {
     for (const Step& step : steps) {
-      text += str("\n  ", step.op.empty() ? "a cut" : step.op, " at ",
-                  ebb::to_string(describe_location(step.place)));
+      text += str("\n  ", step.op.empty() ? "a cut" : step.op, " at ", line_of(step.place));
     }
   };
   append(!explanation.paths.empty()   ? explanation.paths.front()

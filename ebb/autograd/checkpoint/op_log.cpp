@@ -21,7 +21,7 @@ void OpLog::see(const OpCall& call, std::span<const Tensor> results) {
 std::string OpLog::text_at(size_t index) const {
   if (index >= lines_.size()) return "-";
   const Line& line = lines_[index];
-  return str(line.call, " at ", to_string(describe_location(line.location)));
+  return str(line.call, " at ", line_of(line.location));
 }
 
 std::string OpLog::side_by_side(const OpLog& first, const OpLog& again) {

@@ -11,15 +11,16 @@
 #include "ebb/core/base/error.h"
 
 namespace ebb::autograd {
-namespace {
 
 /// Where a tensor that the op saved for backward is found when the call is made again.
-struct Source {
+struct SavedSource {
   enum class Kind : uint8_t { operand, result, kept };
   Kind kind;
   uint32_t index = 0;  // of the operand or result
   Tensor value;        // if kept
 };
+
+namespace {
 
 /// The tensors among the arguments, undefined ones too.
 std::vector<Tensor> operands_of(const OpCall& call) {
@@ -60,15 +61,15 @@ class SourceFinder final : public SavedVisitor {
     };
     const size_t operand = index_in(operands_), result = index_in(results_);
     if (operand < operands_.size()) {
-      found.push_back({Source::Kind::operand, static_cast<uint32_t>(operand), {}});
+      found.push_back({SavedSource::Kind::operand, static_cast<uint32_t>(operand), {}});
     } else if (result < results_.size()) {
-      found.push_back({Source::Kind::result, static_cast<uint32_t>(result), {}});
+      found.push_back({SavedSource::Kind::result, static_cast<uint32_t>(result), {}});
     } else {
       const Tensor value = Tensor::share(const_cast<TensorImpl*>(saved.impl()));
-      found.push_back({Source::Kind::kept, 0, detached(value)});
+      found.push_back({SavedSource::Kind::kept, 0, detached(value)});
     }
   }
-  std::vector<Source> found;
+  std::vector<SavedSource> found;
 
  private:
   std::span<const Tensor> operands_, results_;
@@ -89,18 +90,18 @@ class KeptResult final : public Node {
     if (saved_ == nullptr) return;
     for (size_t index = 0; index < count_; ++index) visitor.visit("kept", saved_[index]);
   }
-  void save(std::span<const Source> sources, std::span<const Tensor> operands,
+  void save(std::span<const SavedSource> sources, std::span<const Tensor> operands,
             std::span<const Tensor> results) {
     saved_ = std::make_unique<SavedTensor[]>(sources.size());
     count_ = sources.size();
     for (size_t index = 0; index < count_; ++index) {
-      const Source& source = sources[index];
+      const SavedSource& source = sources[index];
       switch (source.kind) {
-        case Source::Kind::operand:
+        case SavedSource::Kind::operand:
           saved_[index].save_input(operands[source.index], source.index);
           break;
-        case Source::Kind::result: saved_[index].save_constant(results[source.index]); break;
-        case Source::Kind::kept: saved_[index].save_constant(source.value); break;
+        case SavedSource::Kind::result: saved_[index].save_constant(results[source.index]); break;
+        case SavedSource::Kind::kept: saved_[index].save_constant(source.value); break;
       }
     }
     mark_saved(*this);
@@ -121,7 +122,7 @@ struct SelectiveCache::Entry {
     bool has_history = false;
   };
   std::vector<Result> results;  // empty: it is computed again all the same
-  std::vector<Source> saved;
+  std::vector<SavedSource> saved;
   LocationId location = 0;
   RandomState random_before, random_after;  // if the op drew
 };
@@ -191,7 +192,7 @@ class SelectiveCache::Giver final : public OpObserver {
       throw AutogradError(
           str("selective checkpoint: what the policy saves must have been saved in the forward "
               "pass, got call ",
-              kept.next + 1, " of ", call.name, " at ", to_string(describe_location(call.location)),
+              kept.next + 1, " of ", call.name, " at ", line_of(call.location),
               " encountered during recomputation, of ", kept.entries.size(),
               " saved\nhint: the function must do the same work, and the policy answer the same, "
               "on every call"));
@@ -211,7 +212,7 @@ class SelectiveCache::Giver final : public OpObserver {
       throw AutogradError(
           str("selective checkpoint: a result that is kept must not be written to, got the result "
               "of ",
-              call.name, " at ", to_string(describe_location(entry.location)),
+              call.name, " at ", line_of(entry.location),
               ", a tensor cached that has been mutated since\nhint: use out-of-place ops on it, "
               "let the policy recompute it, or pass allow_cache_entry_mutation=True"));
     }
@@ -271,7 +272,7 @@ size_t SelectiveCache::bytes() const {
   for (const auto& [op, kept] : kept_) {
     for (const Entry& entry : kept.entries) {
       for (const Entry::Result& result : entry.results) add(result.value);
-      for (const Source& source : entry.saved) add(source.value);
+      for (const SavedSource& source : entry.saved) add(source.value);
     }
   }
   return total;

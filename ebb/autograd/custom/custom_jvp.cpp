@@ -3,17 +3,13 @@
 
 #include <algorithm>
 
+#include "ebb/autograd/custom/same_tensor.h"
 #include "ebb/autograd/history/meta.h"
 #include "ebb/autograd/ops/clone.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb::autograd {
 namespace {
-
-bool contains(std::span<const Tensor> tensors, const Tensor& tensor) {
-  return std::any_of(tensors.begin(), tensors.end(),
-                     [&](const Tensor& other) { return other.is_same(tensor); });
-}
 
 void check_tangent(const char* name, size_t index, const Tensor& tangent, const Tensor& out) {
   if (!tangent.defined()) return;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ebb/autograd/custom/same_tensor.h"
 #include "ebb/autograd/history/meta.h"
 #include "ebb/autograd/history/names/tensor_name.h"
 #include "ebb/autograd/history/op_support.h"
@@ -12,17 +13,6 @@
 
 namespace ebb::autograd {
 namespace {
-
-/// The position of the very same tensor in a list, or -1.
-int position_of(std::span<const Tensor> tensors, const Tensor& tensor) {
-  for (size_t index = 0; index < tensors.size(); ++index) {
-    if (tensor.defined() && tensors[index].is_same(tensor)) return static_cast<int>(index);
-  }
-  return -1;
-}
-bool contains(std::span<const Tensor> tensors, const Tensor& tensor) {
-  return position_of(tensors, tensor) >= 0;
-}
 
 /// Ends every path through a value whose derivative is unknown.
 class NotDifferentiable final : public Node {
@@ -315,8 +305,7 @@ Tensor refuse_derivatives(Node& owner, const Tensor& value, const std::string& r
                           std::span<const Tensor> operands) {
   const size_t owned = owner.edge_count();
   auto node = make_node<NotDifferentiable>(owned + operands.size(), 1, value.ndim());
-  node->message = str(owner.name(), ": ", reason, " (recorded at ",
-                      to_string(describe_location(owner.location())), ")");
+  node->message = str(owner.name(), ": ", reason, " (recorded at ", line_of(owner.location()), ")");
   uint64_t above = owner.sequence();
   for (size_t index = 0; index < owned; ++index) {
     const Edge& edge = owner.edges()[index];

@@ -17,7 +17,6 @@ constexpr uint64_t kCallerSpin = 500'000;  // ns
 constexpr std::chrono::milliseconds kPatience(2);
 // Without company for so long, the caller goes on alone.
 constexpr uint64_t kLonely = 1'000'000;  // ns
-constexpr std::chrono::milliseconds kInterruptPeriod(50);
 // Only in tests that need company: until another lane has come, and until it has taken a node.
 constexpr uint64_t kCompanyPatience = 1'000'000'000;  // ns
 constexpr uint64_t kEagerPatience = 10'000'000'000;   // ns

@@ -44,12 +44,6 @@ bool is_for_caller(Device device) { return is_on_host(device) || is_meta(device)
 
 bool is_on_cpu(const OutputMeta& meta) { return is_for_caller(revealed(meta.device)); }
 
-int64_t numel_of(const OutputMeta& meta) {
-  int64_t count = 1;
-  for (const int64_t size : meta.shape()) count *= size;
-  return count;
-}
-
 }  // namespace
 
 void set_parallel_backward(bool is_enabled) { choice = is_enabled ? Choice::on : Choice::off; }
@@ -92,10 +86,10 @@ bool touches_device(const Node& node) {
 bool is_large(const Node& node) {
   int64_t elements = 0;
   for (uint32_t index = 0; index < node.output_count(); ++index) {
-    elements += numel_of(node.output_meta(index));
+    elements += numel_of(node.output_meta(index).shape());
   }
   for (const Edge& edge : node.edges()) {
-    if (edge.node != nullptr) elements += numel_of(edge.node->output_meta(edge.index));
+    if (edge.node != nullptr) elements += numel_of(edge.node->output_meta(edge.index).shape());
   }
   return elements > 2 * kernels::kRowLimit;
 }

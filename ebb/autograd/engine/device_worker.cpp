@@ -18,7 +18,7 @@ namespace ebb::autograd {
 namespace {
 
 // So long the end of the process waits for a worker to finish its job.
-constexpr std::chrono::milliseconds kPatience(100);
+constexpr std::chrono::milliseconds kLastWait(100);
 
 class Worker {
  public:
@@ -38,7 +38,7 @@ class Worker {
     std::unique_lock lock(mutex_);
     is_stopping_ = true;
     changed_.notify_all();
-    const bool has_ended = changed_.wait_for(lock, kPatience, [this] { return has_ended_; });
+    const bool has_ended = changed_.wait_for(lock, kLastWait, [this] { return has_ended_; });
     lock.unlock();
     if (has_ended) thread_.join();
   }
@@ -111,7 +111,7 @@ constinit std::atomic<Workers*> current_workers{nullptr};
 
 // The child of a fork has none of the threads, and perhaps locked mutexes: it leaks the workers.
 // Registered at load time: a fork before that could find the mutex locked.
-[[maybe_unused]] const int fork_handlers =
+[[maybe_unused]] const int worker_fork_handlers =
     pthread_atfork([] { workers_mutex.lock(); }, [] { workers_mutex.unlock(); },
                    [] {
                      workers_mutex.unlock();

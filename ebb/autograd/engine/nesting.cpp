@@ -16,8 +16,6 @@
 namespace ebb::autograd {
 namespace {
 
-constexpr std::chrono::milliseconds kInterruptPeriod(50);
-
 struct Depth {
   uint32_t on_thread = 0;
   uint32_t on_threads_below = 0;

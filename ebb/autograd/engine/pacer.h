@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 #include "ebb/core/base/error.h"
@@ -14,6 +15,9 @@
 #include "ebb/core/base/thread_state.h"
 
 namespace ebb::autograd {
+
+/// A thread that waits for others looks up after so long.
+inline constexpr std::chrono::milliseconds kInterruptPeriod(50);
 
 /// Tells the runs inside a run that it has failed.
 struct StopSignal {

@@ -19,7 +19,7 @@ namespace {
 
 // A fork must not catch another thread with the lock. Numbers of runs whose threads the child does
 // not have stay taken there: what they left in nodes must not be trusted.
-[[maybe_unused]] const int fork_handlers =
+[[maybe_unused]] const int run_fork_handlers =
     pthread_atfork([] { run_table.taking.lock(); }, [] { run_table.taking.unlock(); },
                    [] { run_table.taking.unlock(); });
 

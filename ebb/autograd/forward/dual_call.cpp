@@ -185,7 +185,7 @@ void look_again(TensorImpl& view) {
   }
 }
 
-[[maybe_unused]] const bool listens = [] {
+[[maybe_unused]] const bool adopts_tangents = [] {
   adopt_tangents = look_again;
   return true;
 }();

@@ -86,11 +86,6 @@ inline const OutputMeta& meta_of_edge(Node& node, size_t index) {
   const Edge& edge = node.edges()[index];
   return edge.node->output_meta(edge.index);
 }
-inline int64_t numel_of(IntSpan sizes) {
-  int64_t count = 1;
-  for (const int64_t size : sizes) count *= size;
-  return count;
-}
 /// The size of one dim, which may count from the back; of a 0-d tensor 1, for ops that take it as
 /// one dim.
 inline int64_t size_at(IntSpan sizes, int64_t dim) {

@@ -49,13 +49,13 @@ int64_t offset_of(const TensorImpl& impl) {
 }
 
 /// Sizes, strides and first place; with a last dim of both parts if they are those of pairs.
-struct Layout {
+struct RegionLayout {
   int64_t sizes[kMaxDims + 1];
   int64_t strides[kMaxDims + 1];
   size_t ndim;
   int64_t offset;
 
-  Layout(IntSpan shape, IntSpan steps, int64_t first, bool has_pairs)
+  RegionLayout(IntSpan shape, IntSpan steps, int64_t first, bool has_pairs)
       : ndim(shape.size()), offset(has_pairs ? 2 * first : first) {
     std::copy(shape.begin(), shape.end(), sizes);
     std::copy(steps.begin(), steps.end(), strides);
@@ -68,7 +68,7 @@ struct Layout {
   IntSpan stride_span() const { return {strides, ndim}; }
 };
 
-PackedRegion packed(const Layout& base, const Layout& region, Pairs pairs) {
+PackedRegion packed(const RegionLayout& base, const RegionLayout& region, Pairs pairs) {
   Window window;
   window.add(base.size_span(), base.stride_span(), base.offset);
   window.add(region.size_span(), region.stride_span(), region.offset);
@@ -86,12 +86,6 @@ PackedRegion packed(const Layout& base, const Layout& region, Pairs pairs) {
     row.count += part.size();
   }
   return row;
-}
-
-int64_t numel_of(IntSpan sizes) {
-  int64_t count = 1;
-  for (const int64_t size : sizes) count *= size;
-  return count;
 }
 
 }  // namespace

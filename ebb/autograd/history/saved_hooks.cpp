@@ -15,35 +15,35 @@ struct HookStack {
   std::shared_ptr<const HookFrame> top;
   std::vector<std::string> disabled;  // messages; hooks are refused with the last
 };
-thread_local HookStack stack;
+thread_local HookStack hook_stack;
 
 void set_top(std::shared_ptr<const HookFrame> top) noexcept {
   uint32_t& modes = thread_state.modes;
   modes = top == nullptr ? modes & ~gate::kSavedHooks : modes | gate::kSavedHooks;
-  stack.top = std::move(top);
+  hook_stack.top = std::move(top);
 }
 
 }  // namespace
 
-std::shared_ptr<const HookFrame> current_saved_hooks() { return stack.top; }
+std::shared_ptr<const HookFrame> current_saved_hooks() { return hook_stack.top; }
 void install_saved_hooks(std::shared_ptr<const HookFrame> frame) noexcept {
   set_top(std::move(frame));
 }
 
 HookCallScope::HookCallScope()
-    : saved_(std::exchange(stack.top, nullptr)),
-      disabled_(std::exchange(stack.disabled, {})),
+    : saved_(std::exchange(hook_stack.top, nullptr)),
+      disabled_(std::exchange(hook_stack.disabled, {})),
       location_(0),
       mode_(gate::kNoGrad, gate::kSavedHooks | gate::kObserved) {}
 
 HookCallScope::~HookCallScope() {
-  stack.top = std::move(saved_);
-  stack.disabled = std::move(disabled_);
+  hook_stack.top = std::move(saved_);
+  hook_stack.disabled = std::move(disabled_);
 }
 
 }  // namespace autograd
 
-using autograd::stack;
+using autograd::hook_stack;
 
 std::vector<Tensor> SavedTensorsHooks::tensors_in(const std::any& packed) const {
   const Tensor* const tensor = std::any_cast<Tensor>(&packed);
@@ -66,22 +66,22 @@ std::shared_ptr<SavedTensorsHooks> make_saved_tensors_hooks(PackHook pack, Unpac
 }
 
 void push_saved_tensors_hooks(std::shared_ptr<SavedTensorsHooks> hooks) {
-  if (!stack.disabled.empty()) throw AutogradError(stack.disabled.back());
+  if (!hook_stack.disabled.empty()) throw AutogradError(hook_stack.disabled.back());
   autograd::set_top(std::make_shared<const autograd::HookFrame>(
-      autograd::HookFrame{std::move(hooks), stack.top}));
+      autograd::HookFrame{std::move(hooks), hook_stack.top}));
 }
 
 void pop_saved_tensors_hooks() noexcept {
-  if (stack.top != nullptr) autograd::set_top(stack.top->outer);
+  if (hook_stack.top != nullptr) autograd::set_top(hook_stack.top->outer);
 }
 
 DisableSavedTensorsHooksGuard::DisableSavedTensorsHooksGuard(std::string message) {
-  if (stack.top != nullptr) {
+  if (hook_stack.top != nullptr) {
     throw AutogradError("disable_saved_tensors_hooks: needs no hooks to be installed, got some");
   }
-  stack.disabled.push_back(std::move(message));
+  hook_stack.disabled.push_back(std::move(message));
 }
 
-DisableSavedTensorsHooksGuard::~DisableSavedTensorsHooksGuard() { stack.disabled.pop_back(); }
+DisableSavedTensorsHooksGuard::~DisableSavedTensorsHooksGuard() { hook_stack.disabled.pop_back(); }
 
 }  // namespace ebb

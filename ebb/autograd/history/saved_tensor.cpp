@@ -17,8 +17,6 @@
 namespace ebb::autograd {
 namespace {
 
-std::string line_of(LocationId id) { return to_string(describe_location(id)); }
-
 IntSpan strides_of(const TensorImpl& impl) { return {impl.strides(), impl.ndim}; }
 
 /// Whether two tensors show the same elements, and carry no tangents that may differ.

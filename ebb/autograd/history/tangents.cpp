@@ -9,7 +9,7 @@ namespace ebb::autograd {
 namespace {
 
 std::atomic<uint64_t> last_level{0};
-thread_local ForwardLevelPtr innermost;
+thread_local ForwardLevelPtr innermost_level;
 
 }  // namespace
 
@@ -106,7 +106,9 @@ void Tangents::drop_from(uint64_t level) noexcept {
   }
 }
 
-const ForwardLevelPtr& innermost_forward_level() { return innermost; }
-void set_innermost_forward_level(ForwardLevelPtr level) noexcept { innermost = std::move(level); }
+const ForwardLevelPtr& innermost_forward_level() { return innermost_level; }
+void set_innermost_forward_level(ForwardLevelPtr level) noexcept {
+  innermost_level = std::move(level);
+}
 
 }  // namespace ebb::autograd

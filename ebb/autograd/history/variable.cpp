@@ -119,8 +119,7 @@ Tensor requires_grad_(const Tensor& tensor, bool value) {
   if (!value && !leaf) {
     const autograd::Node& node = *autograd::grad_fn(tensor);
     throw AutogradError(str("requires_grad_: a tensor made by ", autograd::title_of(node), " at ",
-                            to_string(describe_location(node.location())),
-                            " has history, got requires_grad=False",
+                            line_of(node.location()), " has history, got requires_grad=False",
                             "\nhint: use detach() for a tensor without history"));
   }
   if (value && impl.producer == nullptr) make_leaf(impl);

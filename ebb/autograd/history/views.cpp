@@ -24,8 +24,6 @@ namespace {
 
 using rules::Region;
 
-std::string line_of(LocationId id) { return to_string(describe_location(id)); }
-
 /// A view whose history was made anew: a region of its base.
 class AsStridedBackward final : public Node {
  public:

@@ -9,7 +9,8 @@
 namespace ebb::autograd {
 namespace {
 
-thread_local constinit ActiveRun* innermost __attribute__((tls_model("initial-exec"))) = nullptr;
+thread_local constinit ActiveRun* innermost_run __attribute__((tls_model("initial-exec"))) =
+    nullptr;
 
 }  // namespace
 
@@ -64,10 +65,10 @@ std::vector<SentGradient> ActiveRun::take_sent() {
   return std::exchange(notes.sent, {});
 }
 
-ActiveRun* active_run() { return innermost; }
+ActiveRun* active_run() { return innermost_run; }
 
-ActiveRunScope::ActiveRunScope(ActiveRun* run) : outer_(std::exchange(innermost, run)) {}
-ActiveRunScope::~ActiveRunScope() { innermost = outer_; }
+ActiveRunScope::ActiveRunScope(ActiveRun* run) : outer_(std::exchange(innermost_run, run)) {}
+ActiveRunScope::~ActiveRunScope() { innermost_run = outer_; }
 
 void queue_callback(std::function<void()> callback) {
   ActiveRun* const run = active_run();

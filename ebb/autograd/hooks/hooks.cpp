@@ -35,7 +35,7 @@ const char* noun_of(HookKind kind, const Hook& hook) {
 
 std::string place_of(HookKind kind, const Hook& hook, const Node& node) {
   return str(noun_of(kind, hook), " ", in_quotes(hook.name()), " of ", node.name(),
-             ", recorded at ", to_string(describe_location(node.location())));
+             ", recorded at ", line_of(node.location()));
 }
 
 /// The modes and the location of the thread, put back after a hook whatever it did to them. In the

@@ -60,7 +60,7 @@ void log_call(const char* op, LocationId place, std::span<const Tensor* const> o
   if (level >= kLogsOperands) {
     text += str(" of ", describe_operands(operands), " -> ", describe_operands(results));
   }
-  text += str(" at ", to_string(describe_location(place)));
+  text += str(" at ", line_of(place));
   write_log(LogPart::op, level >= kLogsOperands ? kLogsOperands : kLogsCalls, text);
 }
 

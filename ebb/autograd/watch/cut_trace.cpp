@@ -458,7 +458,7 @@ LocationId Listener::place_of(Origin origin) {
   return note == kNoNote ? 0 : notes.at(note).place;
 }
 
-[[maybe_unused]] const bool listens = [] {
+[[maybe_unused]] const bool listens_to_cuts = [] {
   static constinit Listener listener;
   cut_observer = &listener;
   return true;

@@ -5,6 +5,7 @@
 // it, static, beside the code that it steers; nobody else reads the environment.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -40,6 +41,17 @@ class EBB_API FlagEntry {
   Flag flag_;
   FlagEntry* next_;
 };
+
+/// A flag that is `value`, which any thread may set and ask.
+template <std::atomic<bool>& value>
+Flag switch_flag(const char* name, bool fallback, const char* doc) {
+  return {.name = name,
+          .type = FlagType::boolean,
+          .fallback = fallback ? "true" : "false",
+          .doc = doc,
+          .get = [] { return std::string(value ? "true" : "false"); },
+          .set = [](std::string_view text) { value = text == "true"; }};
+}
 
 /// What the environment says of a flag, or "" if nothing.
 EBB_API std::string_view flag_in_environment(std::string_view name);

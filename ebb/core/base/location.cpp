@@ -304,6 +304,8 @@ SourceLocation describe_location(LocationId id) {
   return shared.described.try_emplace(id, found).first->second;
 }
 
+std::string line_of(LocationId id) { return to_string(describe_location(id)); }
+
 SourceLocation describe_caller(std::span<void* const> frames) {
   size_t next = 0;
   while (next < frames.size()) {  // one command for neighbours in one file of code

@@ -30,6 +30,8 @@ struct SourceLocation {
 /// "train.py:12 in step", or "an unknown place".
 EBB_API std::string to_string(const SourceLocation& location);
 EBB_API SourceLocation describe_location(LocationId id);
+/// The same of an id, for messages.
+EBB_API std::string line_of(LocationId id);
 /// The places of a stack, innermost first; of any other known id its one place.
 EBB_API std::vector<SourceLocation> describe_stack(LocationId id);
 /// The innermost of these return addresses that is not in ebb's own code.

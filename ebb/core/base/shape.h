@@ -84,6 +84,13 @@ inline bool equal(IntSpan lhs, IntSpan rhs) {
 }
 inline bool operator==(const Shape& lhs, const Shape& rhs) { return equal(lhs, rhs); }
 
+/// Number of elements of a tensor that there is: nothing is checked, and nothing overflows.
+inline int64_t numel_of(IntSpan sizes) {
+  int64_t count = 1;
+  for (const int64_t size : sizes) count *= size;
+  return count;
+}
+
 /// A shape as it is printed: [2, 3].
 struct PrintShape {
   IntSpan sizes;

@@ -12,6 +12,7 @@
 #include "python/src/base/errors.h"
 #include "python/src/base/only_argument.h"
 #include "python/src/base/tensor_object.h"
+#include "python/src/base/value_types.h"
 
 namespace ebb::python {
 namespace {
@@ -19,6 +20,7 @@ namespace {
 struct GeneratorObject {
   PyObject_HEAD Generator* generator;
   bool is_owner;
+  Device device;
 };
 PyTypeObject* generator_type = nullptr;
 
@@ -53,6 +55,16 @@ uint64_t random_seed() {
   return (uint64_t{device()} << 32) | device();
 }
 
+Ref make_generator(PyTypeObject* type, const RandomState& state, Device device) {
+  Ref self(checked(type->tp_alloc(type, 0)));
+  auto* const object = reinterpret_cast<GeneratorObject*>(self.get());
+  object->generator = new Generator(0);
+  object->is_owner = true;
+  object->device = device;
+  object->generator->set_state(state);
+  return self;
+}
+
 PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"device", nullptr};
   PyObject* device = nullptr;
@@ -60,12 +72,9 @@ PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
                                   &device) == 0) {
     return nullptr;
   }
-  return guarded([&] {
-    Ref self(type->tp_alloc(type, 0));
-    auto* const object = reinterpret_cast<GeneratorObject*>(self.get());
-    object->generator = new Generator(0);
-    object->is_owner = true;
-    return self.release();
+  return guarded_as("Generator", [&] {
+    const Device its = device == nullptr || device == Py_None ? Device{} : to_device(device);
+    return make_generator(type, RandomState{}, its).release();
   });
 }
 
@@ -102,6 +111,20 @@ PyObject* generator_set_state(PyObject* self, PyObject* state) {
     return Py_NewRef(self);
   });
 }
+PyObject* generator_clone_state(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Device device = reinterpret_cast<GeneratorObject*>(self)->device;
+    return make_generator(Py_TYPE(self), generator_of(self).state(), device).release();
+  });
+}
+PyObject* generator_device(PyObject* self, void*) {
+  return guarded([&] { return make_device(reinterpret_cast<GeneratorObject*>(self)->device); });
+}
+
+PyGetSetDef kAttributes[] = {
+    {"device", generator_device, nullptr, "The device that it was made for.", nullptr},
+    {},
+};
 
 PyMethodDef kMethods[] = {
     {"manual_seed", generator_manual_seed, METH_O,
@@ -114,6 +137,8 @@ PyMethodDef kMethods[] = {
      "get_state($self)\n--\n\nReturn the state as a uint8 tensor."},
     {"set_state", generator_set_state, METH_O,
      "set_state($self, state, /)\n--\n\nGo back to a state that get_state() returned."},
+    {"clone_state", generator_clone_state, METH_NOARGS,
+     "clone_state($self)\n--\n\nReturn another generator that goes on from the same state."},
     {},
 };
 
@@ -198,6 +223,7 @@ void add_generator(PyObject* module) {
       {Py_tp_new, as_slot(generator_new)},
       {Py_tp_dealloc, as_slot(generator_dealloc)},
       {Py_tp_methods, kMethods},
+      {Py_tp_getset, kAttributes},
       {0, nullptr},
   };
   PyType_Spec spec = {"ebb.Generator", sizeof(GeneratorObject), 0, Py_TPFLAGS_DEFAULT, slots};

@@ -4,6 +4,7 @@
 #include "ebb/autograd/history/op_support.h"
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops/copy_.h"
+#include "ebb/ops/infer.h"
 
 namespace ebb::python {
 namespace {
@@ -34,14 +35,7 @@ void check_out(const char* function, const Tensor& result, const Tensor& out) {
   if (is_grad_enabled() && (result.requires_grad() || out.requires_grad())) {
     autograd::throw_out_requires_grad(function);
   }
-  if (!equal(result.sizes(), out.sizes())) {
-    throw ShapeError(str(function, ": 'out' must have the shape ", result.shape(),
-                         " of the result, got ", describe_shape(out)));
-  }
-  if (kind_of(result.dtype()) > kind_of(out.dtype())) {
-    throw DTypeError(str(function, ": result type ", result.dtype(),
-                         " can't be cast to the type of 'out', ", out.dtype()));
-  }
+  ops::infer::check_out(function, result.sizes(), result.dtype(), out);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace ebb::autograd {
 
 namespace {
 
-thread_local AutocastFramePtr innermost;
+thread_local AutocastFramePtr innermost_frame;
 
 /// Whether autocast has to do with an operand at all: float64 and complex numbers stay.
 bool is_cast(const Tensor& operand) {
@@ -93,20 +93,20 @@ uint32_t AutocastFrame::bits() const {
   return bits;
 }
 
-const AutocastFramePtr& current_autocast() { return innermost; }
-void install_autocast(AutocastFramePtr frame) noexcept { innermost = std::move(frame); }
+const AutocastFramePtr& current_autocast() { return innermost_frame; }
+void install_autocast(AutocastFramePtr frame) noexcept { innermost_frame = std::move(frame); }
 
 AutocastFramePtr enter_autocast(const AutocastOptions& options) {
-  auto frame = std::make_shared<const AutocastFrame>(innermost.get(), options);
+  auto frame = std::make_shared<const AutocastFrame>(innermost_frame.get(), options);
   thread_state.modes = (thread_state.modes & ~gate::kAutocast) | frame->bits();
-  return std::exchange(innermost, std::move(frame));
+  return std::exchange(innermost_frame, std::move(frame));
 }
 
 void leave_autocast(AutocastFramePtr outer) noexcept {
-  if (outer == nullptr && innermost != nullptr) innermost->shared_cache()->clear();
+  if (outer == nullptr && innermost_frame != nullptr) innermost_frame->shared_cache()->clear();
   const uint32_t bits = outer != nullptr ? outer->bits() : 0;
   thread_state.modes = (thread_state.modes & ~gate::kAutocast) | bits;
-  innermost = std::move(outer);
+  innermost_frame = std::move(outer);
 }
 
 void AmpCall::look_at(const Tensor& operand) {

@@ -11,7 +11,7 @@ LocationId place_of(Origin origin) {
 
 std::string explain_origin(const Tensor& tensor) {
   const Origin origin = origin_of(tensor);
-  const std::string place = to_string(describe_location(place_of(origin)));
+  const std::string place = line_of(place_of(origin));
   switch (static_cast<Cut>(origin >> 30)) {
     case Cut::no_grad: return str("its history was cut under no_grad at ", place);
     case Cut::detached: return str("its history was cut by detach() at ", place);

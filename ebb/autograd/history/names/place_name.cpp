@@ -49,8 +49,7 @@ std::string describe_place(const Edge& place) {
   const std::string type = str(meta.dtype, ' ', PrintShape{meta.shape()});
   const std::string named = naming_of(place);
   if (!named.empty() || place.node->is_accumulator()) return type + named;
-  return str(type, " made by ", place.node->name(), " at ",
-             to_string(describe_location(place.node->location())));
+  return str(type, " made by ", place.node->name(), " at ", line_of(place.node->location()));
 }
 
 std::string title_of(const Node& node) {

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdio>
 #include <mutex>
+#include <optional>
 #include <ostream>
 #include <sstream>
 #include <string>
@@ -46,22 +47,16 @@ std::string formatted(const char* format, int digits, double value) {
   return {text, static_cast<size_t>(std::snprintf(text, sizeof text, format, digits, value))};
 }
 
-/// Formats the numbers of one tensor alike.
-class Formatter {
+/// Formats real numbers alike: those of one tensor, or one part of its complex numbers.
+class Column {
  public:
-  Formatter(const std::vector<Scalar>& values, DType dtype, const PrintOptions& options)
+  Column(const std::vector<Scalar>& values, DType dtype, const PrintOptions& options)
       : dtype_(dtype), precision_(options.precision) {
-    std::vector<double> parts;
-    for (const Scalar& value : values) {
-      const std::complex<double> number = value.to_complex();
-      parts.push_back(number.real());
-      if (is_complex(dtype)) parts.push_back(number.imag());
-    }
-    choose(parts);
+    choose(values);
     is_scientific_ = options.scientific.value_or(is_scientific_);
     // Zero, infinities and NaN do not widen a column.
     for (const Scalar& value : values) {
-      const double size = std::abs(value.to_complex());
+      const double size = std::abs(value.to_double());
       const bool is_shaping = !is_floating(dtype) || (std::isfinite(size) && size != 0);
       if (is_shaping) width_ = std::max(width_, one(value).size());
     }
@@ -71,10 +66,6 @@ class Formatter {
 
   std::string one(const Scalar& value) const {
     if (dtype_ == DType::boolean) return value.to_int() != 0 ? "True" : "False";
-    if (is_complex(dtype_)) {
-      const std::string imaginary = real(value.to_complex().imag());
-      return real(value.to_complex().real()) + (imaginary[0] == '-' ? "" : "+") + imaginary + "j";
-    }
     if (is_floating(dtype_)) return real(value.to_double());
     const int64_t whole = value.to_int();
     const bool is_unsigned = dtype_ == DType::uint64;  // its bits, see Body::element()
@@ -87,10 +78,11 @@ class Formatter {
   }
 
  private:
-  void choose(const std::vector<double>& values) {
+  void choose(const std::vector<Scalar>& values) {
     double smallest = INFINITY, largest = 0;
     is_integral_ = true;
-    for (const double value : values) {
+    for (const Scalar& scalar : values) {
+      const double value = scalar.to_double();
       if (!std::isfinite(value) || value == 0) continue;
       smallest = std::min(smallest, std::abs(value));
       largest = std::max(largest, std::abs(value));
@@ -111,6 +103,49 @@ class Formatter {
   int precision_;
   bool is_integral_ = false, is_scientific_ = false;
   size_t width_ = 0;
+};
+
+std::vector<Scalar> real_parts(const std::vector<Scalar>& values) {
+  std::vector<Scalar> parts;
+  for (const Scalar& value : values) parts.emplace_back(value.to_complex().real());
+  return parts;
+}
+std::vector<Scalar> imaginary_parts(const std::vector<Scalar>& values) {
+  std::vector<Scalar> parts;
+  for (const Scalar& value : values) parts.emplace_back(value.to_complex().imag());
+  return parts;
+}
+
+/// Formats the numbers of one tensor alike; each part of complex numbers in its own way.
+class Formatter {
+ public:
+  Formatter(const std::vector<Scalar>& values, DType dtype, const PrintOptions& options)
+      : first_(is_complex(dtype) ? Column(real_parts(values), real_type_of(dtype), options)
+                                 : Column(values, dtype, options)) {
+    if (is_complex(dtype)) second_.emplace(imaginary_parts(values), real_type_of(dtype), options);
+  }
+
+  size_t width() const {
+    return first_.width() + (second_.has_value() ? second_->width() + 1 : 0);  // and a "j"
+  }
+
+  std::string one(const Scalar& value) const {
+    return second_.has_value() ? first_.one(value.to_complex().real()) + imaginary(value)
+                               : first_.one(value);
+  }
+  std::string padded(const Scalar& value) const {
+    return second_.has_value() ? first_.padded(value.to_complex().real()) + imaginary(value)
+                               : first_.padded(value);
+  }
+
+ private:
+  std::string imaginary(const Scalar& value) const {
+    const std::string text = second_->one(value.to_complex().imag());
+    return (text[0] == '-' ? "" : "+") + text + "j";
+  }
+
+  Column first_;
+  std::optional<Column> second_;
 };
 
 int64_t shown_count(int64_t size, int64_t edge) {
@@ -216,6 +251,7 @@ class Body {
 bool needs_dtype(const Tensor& tensor) {
   const DType dtype = tensor.dtype();
   if (dtype == default_dtype()) return false;
+  if (dtype == complex_type_of(default_dtype()) && tensor.numel() > 0) return false;
   return tensor.numel() == 0 || (dtype != DType::int64 && dtype != DType::boolean);
 }
 

@@ -11,8 +11,6 @@
 namespace ebb::autograd {
 namespace {
 
-std::string line_of(LocationId id) { return to_string(describe_location(id)); }
-
 std::optional<WriteRecord> find_write(const TensorImpl& value, uint32_t version) {
   if (value.storage->version() == version) return {};
   return value.storage->write_since(version, region_of(value));
