@@ -1,4 +1,4 @@
-// ebb/kernels/cpu/index/index.cpp -- cat, gather, index_select and the range check of indices.
+// ebb/kernels/cpu/index/index.cpp -- cat, gather and index_select.
 //
 // Elements are only moved, so what counts is their size.
 #include <algorithm>
@@ -8,11 +8,11 @@
 
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/checked_index.h"
+#include "ebb/kernels/cpu/index/row_pieces.h"
 #include "ebb/kernels/cpu/simd/loops.h"
 #include "ebb/kernels/cpu/simd/strided.h"
 #include "ebb/kernels/tables/cast.h"
 #include "ebb/kernels/tables/cat.h"
-#include "ebb/kernels/tables/find_out_of_range.h"
 #include "ebb/kernels/tables/gather.h"
 #include "ebb/kernels/tables/index_select.h"
 
@@ -153,47 +153,6 @@ void cat_kernel(const Context& context, std::span<const TensorView> inputs, int 
   }
 }
 
-/// One operand's strides along the loop over out, and the place where the loop stands.
-struct Walk {
-  int64_t strides[kMaxDims];
-  int64_t offset = 0;
-
-  Walk(const TensorView& view, int ndim, int skipped_dim) {
-    for (int dim = 0; dim < ndim; ++dim) {
-      strides[dim] = dim == skipped_dim ? 0 : view.strides[dim];
-    }
-  }
-  /// Goes to row number `row` of a tensor with these sizes; a row is the innermost dim.
-  void go_to(int64_t row, const TensorView& shape) {
-    offset = 0;
-    for (int dim = shape.ndim - 2; dim >= 0; --dim) {
-      offset += row % shape.sizes[dim] * strides[dim];
-      row /= shape.sizes[dim];
-    }
-  }
-};
-
-/// Pieces of rows: of out's rows, or of parts of very long ones.
-struct RowPieces {
-  int64_t inner, parts, rows;
-
-  explicit RowPieces(const TensorView& out)
-      : inner(out.ndim == 0 ? 1 : out.sizes[out.ndim - 1]),
-        parts((inner - 1) / kGrain + 1),
-        rows(out.numel / inner) {}
-  /// Calls body(row, begin, end) for every piece, in parallel where that pays.
-  template <class Body>
-  void run(Body body) const {
-    const int64_t grain = std::max<int64_t>(1, kGrain / std::min(inner, kGrain));
-    parallel_for(rows * parts, grain, [&](int64_t first, int64_t last) {
-      for (int64_t i = first; i < last; ++i) {
-        const int64_t begin = i % parts * kGrain;
-        body(i / parts, begin, std::min(inner, begin + kGrain));
-      }
-    });
-  }
-};
-
 template <typename Word>
 void gather_kernel(const Context&, const TensorView& input, int dim, const TensorView& index,
                    const TensorView& out) {
@@ -307,27 +266,6 @@ void index_select_kernel(const Context& context, const TensorView& input, int di
   }
 }
 
-int64_t find_out_of_range_kernel(const Context&, const TensorView& index, int64_t low,
-                                 int64_t high) {
-  if (index.numel == 0) return -1;
-  const int64_t step = index.ndim == 0 ? 0 : index.strides[index.ndim - 1];
-  const int64_t inner = index.ndim == 0 ? 1 : index.sizes[index.ndim - 1];
-  std::atomic<int64_t> first{INT64_MAX};
-  RowPieces(index).run([&](int64_t row, int64_t begin, int64_t end) {
-    Walk walk(index, index.ndim, -1);
-    walk.go_to(row, index);
-    const auto* values = index.as<const int64_t>() + walk.offset;
-    int64_t at = begin;
-    while (at < end && is_index(values[at * step] - low, high - low)) ++at;
-    if (at == end) return;
-    int64_t known = first.load();
-    const int64_t found = row * inner + at;
-    while (found < known && !first.compare_exchange_weak(known, found)) {
-    }
-  });
-  return first == INT64_MAX ? -1 : first.load();
-}
-
 template <typename Word>
 void set(DType dtype) {
   gather_kernels.set_cpu(dtype, &gather_kernel<Word>);
@@ -348,7 +286,6 @@ void fill_index() {
       default: set<Word16>(dtype);
     }
   }
-  find_out_of_range_kernels.set_cpu(DType::int64, &find_out_of_range_kernel);
 }
 
 }  // namespace ebb::kernels::cpu

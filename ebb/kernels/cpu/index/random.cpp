@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <limits>
 #include <type_traits>
 
 #include "ebb/core/runtime/parallel.h"
@@ -46,34 +47,6 @@ float uniform(uint32_t word) {
   return static_cast<float>(static_cast<int32_t>(word >> (32 - bits))) *
          (1.0f / static_cast<float>(1u << bits));
 }
-double uniform(uint32_t high, uint32_t low) {
-  const uint64_t word = uint64_t{high} << 32 | low;
-  return static_cast<double>(static_cast<int64_t>(word >> 11)) * 0x1p-53;
-}
-
-/// Makes `count` numbers, rounded up to an even count, of one word each, or two
-/// for float64.
-struct Uniform {
-  double low, high;
-
-  template <typename T>
-  void fill(const uint32_t* words, float* numbers, int64_t count) const {
-    const auto from = static_cast<float>(low), width = static_cast<float>(high - low);
-    const auto end = static_cast<float>(high);
-    for (int64_t i = 0; i < count; ++i) {
-      const float number = from + uniform<uniform_bits<T>()>(words[i]) * width;
-      // The sum may have been rounded up to the end of the interval, which is
-      // not part of it.
-      numbers[i] = number >= end && width > 0 ? from : number;
-    }
-  }
-  template <typename T>
-  void fill(const uint32_t* words, double* numbers, int64_t count) const {
-    for (int64_t i = 0; i < count; ++i) {
-      numbers[i] = low + uniform(words[2 * i], words[2 * i + 1]) * (high - low);
-    }
-  }
-};
 
 /// Uniform numbers of a vector's words: of 24 bits, or of 53 from the two halves of 64.
 template <class D>
@@ -88,6 +61,36 @@ HWY_INLINE hn::Vec<D> uniform_lanes(D d, hn::Vec<hn::RebindToUnsigned<D>> words)
     return hn::Mul(hn::ConvertTo(d, whole), hn::Set(d, 0x1p-53));
   }
 }
+
+/// Makes `count` numbers, rounded up to an even count, of one word each, or two for float64. A sum
+/// that was rounded up to the end of the interval, which is not part of it, becomes its start.
+struct Uniform {
+  double low, high;
+
+  template <typename T>
+  void fill(const uint32_t* words, float* numbers, int64_t count) const {
+    const auto from = static_cast<float>(low), width = static_cast<float>(high - low);
+    const auto end = static_cast<float>(high);
+    for (int64_t i = 0; i < count; ++i) {
+      const float number = from + uniform<uniform_bits<T>()>(words[i]) * width;
+      numbers[i] = number >= end && width > 0 ? from : number;
+    }
+  }
+  /// Whole vectors: `count` is rounded up to the lanes of one.
+  template <typename T>
+  void fill(const uint32_t* words, double* numbers, int64_t count) const {
+    const hn::ScalableTag<double> d;
+    const hn::RebindToUnsigned<decltype(d)> du;
+    const auto* const pairs = reinterpret_cast<const uint64_t*>(words);
+    const auto from = hn::Set(d, low), width = hn::Set(d, high - low);
+    const auto end = hn::Set(d, high > low ? high : std::numeric_limits<double>::infinity());
+    for (int64_t i = 0; i < count; i += static_cast<int64_t>(hn::Lanes(d))) {
+      const auto part = uniform_lanes(d, hn::LoadU(du, pairs + i));
+      const auto number = hn::Add(from, hn::Mul(part, width));
+      hn::StoreU(hn::IfThenElse(hn::Lt(number, end), number, from), d, numbers + i);
+    }
+  }
+};
 
 struct Normal {
   double mean, deviation;

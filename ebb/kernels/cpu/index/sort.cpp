@@ -64,7 +64,7 @@ void sort_line(const LineSet<T>& set, int64_t line, bool descending, int64_t wan
   const bool is_whole = wanted == set.count;
   const Keys<T> keys = set.keys(line, descending);
   const WideItem last =
-      is_whole ? WideItem(~uint64_t{0}, set.count) : nth_item(keys, set.count, wanted - 1);
+      is_whole ? WideItem(~uint64_t{0}, set.count) : nth_item(keys, set.count, wanted - 1, false);
   if (wanted > kAtOnce<Item> && set.count <= int64_t{1} << 32) {
     return BucketSort<T>(set, line, descending, last, wanted).run();
   }
@@ -149,31 +149,24 @@ void sort_kernel(const Context&, const TensorView& input, int dim, bool descendi
 
 template <typename T>
 void nth_of_long_lines(const LineSet<T>& set, int64_t position, bool nan_wins) {
-  constexpr KeyOf<T> kNaN = static_cast<KeyOf<T>>(~KeyOf<T>{0});
-  parallel_for(set.places.count, 1, [&](int64_t begin, int64_t end) {
+  const int64_t grain = std::max<int64_t>(1, kGrain / set.count);
+  parallel_for(set.places.count, grain, [&](int64_t begin, int64_t end) {
     for (int64_t line = begin; line < end; ++line) {
-      const Keys<T> keys = set.keys(line, false);
-      int64_t found = set.count;
-      if (is_real<T> && nan_wins) {
-        for (found = 0; found < set.count && keys[found] != kNaN;) ++found;
-      }
-      if (found == set.count) found = nth_item(keys, set.count, position).index();
-      set.write(line, 0, found);
+      const WideItem found = nth_item(set.keys(line, false), set.count, position, nan_wins);
+      set.write(line, 0, found.index());
     }
   });
 }
 
 template <class Item, typename T>
 void nth_of_lines(const LineSet<T>& set, int64_t position, bool nan_wins) {
-  if (set.count > kLong) return nth_of_long_lines(set, position, nan_wins);
+  if (set.count > kCompared) return nth_of_long_lines(set, position, nan_wins);
   for_each_line<Item>(set.places.count, set.count, [&](int64_t line, Item* items, Item*) {
-    set.read(line, false, items);
     if (is_real<T> && nan_wins) {
-      constexpr uint64_t kNaN = static_cast<KeyOf<T>>(~KeyOf<T>{0});
-      const auto is_nan = [](const Item& item) { return item.key() == kNaN; };
-      const Item* const found = std::find_if(items, items + set.count, is_nan);
-      if (found != items + set.count) return set.write(line, 0, found->index());
+      const int64_t found = first_nan(set.keys(line, false), set.count);
+      if (found < set.count) return set.write(line, 0, found);
     }
+    set.read(line, false, items);
     std::nth_element(items, items + position, items + set.count);
     set.write(line, 0, items[position].index());
   });

@@ -15,7 +15,6 @@
 #include "ebb/kernels/tables/eq.h"
 #include "ebb/kernels/tables/ge.h"
 #include "ebb/kernels/tables/greater.h"
-#include "ebb/kernels/tables/in_range.h"
 #include "ebb/kernels/tables/inside.h"
 #include "ebb/kernels/tables/isfinite.h"
 #include "ebb/kernels/tables/isinf.h"
@@ -108,18 +107,24 @@ struct IsInf {
   }
 };
 
-struct InRange {
-  template <typename T>
-  bool operator()(T x, T low, T high) const {
-    return both(x >= low, x <= high);
-  }
-};
 struct Inside {
   template <typename T>
   bool operator()(T x, T low, T high) const {
     return both(x > low, x < high);
   }
 };
+
+/// Whether the op asks which operand is greater: the order of both matters to it, and signs do.
+template <class Op>
+inline constexpr bool has_order = std::is_same_v<Op, Greater> || std::is_same_v<Op, GreaterEqual>;
+
+/// What other ops read integers and bools as: one kernel serves all of a size.
+template <typename T>
+using BitsOf = std::conditional_t<
+    !std::is_integral_v<T>, T,
+    std::conditional_t<sizeof(T) == 1, uint8_t,
+                       std::conditional_t<sizeof(T) == 2, uint16_t,
+                                          std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>>;
 
 template <class Op, typename T>
 void test_function(const void* const* in, void* out, int64_t count, unsigned) {
@@ -153,12 +158,15 @@ void compare_function(const void* const* in, void* out, int64_t count, unsigned 
   auto* to = static_cast<bool*>(out);
   if (splat == 0) {
     for (int64_t i = 0; i < count; ++i) to[i] = Op()(lhs[i], rhs[i]);
-  } else if (splat == 1) {
-    const T value = *lhs;
-    for (int64_t i = 0; i < count; ++i) to[i] = Op()(value, rhs[i]);
+    return;
+  }
+  const bool repeats_lhs = splat == 1;
+  const T value = repeats_lhs ? *lhs : *rhs;
+  const T* const from = repeats_lhs ? rhs : lhs;
+  if (has_order<Op> && repeats_lhs) {
+    for (int64_t i = 0; i < count; ++i) to[i] = Op()(value, from[i]);
   } else {
-    const T value = *rhs;
-    for (int64_t i = 0; i < count; ++i) to[i] = Op()(lhs[i], value);
+    for (int64_t i = 0; i < count; ++i) to[i] = Op()(from[i], value);
   }
 }
 
@@ -180,20 +188,15 @@ void widened_function(const void* const* in, void* out, int64_t count, unsigned 
   }
 }
 
-/// Whether complex numbers have an order under the op.
-template <class Op>
-inline constexpr bool is_for_complex =
-    !std::is_same_v<Op, Greater> && !std::is_same_v<Op, GreaterEqual>;
-
 template <class Op>
 void set(KernelTable<BinaryKernel>& table, DType dtype) {
   visit_dtype(dtype, [&]<typename T>(TypeTag<T>) {
-    if constexpr (is_for_complex<Op> || !is_complex(dtype_of<T>)) {
-      if constexpr (is_half_number<T>) {
-        set_rows<&widened_function<&compare_function<Op, float>, T, 2>>(table, dtype);
-      } else {
-        set_rows<&compare_function<Op, T>>(table, dtype);
-      }
+    if constexpr (is_half_number<T>) {
+      set_rows<&widened_function<&compare_function<Op, float>, T, 2>>(table, dtype);
+    } else if constexpr (!has_order<Op>) {
+      set_rows<&compare_function<Op, BitsOf<T>>>(table, dtype);
+    } else if constexpr (!is_complex(dtype_of<T>)) {
+      set_rows<&compare_function<Op, T>>(table, dtype);
     }
   });
 }
@@ -203,7 +206,7 @@ void set(KernelTable<UnaryKernel>& table, DType dtype) {
     if constexpr (is_half_number<T>) {
       set_rows<&widened_function<&test_function<Op, float>, T, 1>>(table, dtype);
     } else {
-      set_rows<&test_function<Op, T>>(table, dtype);
+      set_rows<&test_function<Op, BitsOf<T>>>(table, dtype);
     }
   });
 }
@@ -235,7 +238,6 @@ void fill_compare() {
     set<LogicalNot>(logical_not_kernels, dtype);
     set<IsFinite>(isfinite_kernels, dtype);
     set<IsInf>(isinf_kernels, dtype);
-    if (dtype != DType::boolean) set<InRange>(in_range_kernels, dtype);
     if (is_floating(dtype)) set<Inside>(inside_kernels, dtype);
   }
 }

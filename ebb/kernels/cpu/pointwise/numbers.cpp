@@ -2,7 +2,9 @@
 // multiples and shifts of integers.
 #include <bit>
 #include <cmath>
+#include <complex>
 #include <limits>
+#include <numbers>
 #include <type_traits>
 
 #include "ebb/kernels/cpu/simd/plain_rows.h"
@@ -56,6 +58,16 @@ struct Ldexp {
     if (n == std::trunc(n) && std::abs(n) < 100000) return std::ldexp(x, static_cast<int>(n));
     const W power = std::exp2(n / 2);
     return x * power * power;
+  }
+  template <typename T>
+  std::complex<T> operator()(std::complex<T> x, std::complex<T> n) const {
+    const Ldexp scaled;
+    const std::complex<T> grown{scaled(x.real(), n.real()), scaled(x.imag(), n.real())};
+    if (n.imag() == T{0}) return grown;
+    const T angle = n.imag() * std::numbers::ln2_v<T>;
+    const T cosine = std::cos(angle), sine = std::sin(angle);
+    return {grown.real() * cosine - grown.imag() * sine,
+            grown.real() * sine + grown.imag() * cosine};
   }
 };
 
@@ -154,6 +166,7 @@ struct RightShift {
 void fill_numbers() {
   fill_wide<Copysign>(copysign_kernels);
   fill_wide<Ldexp>(ldexp_kernels);
+  set_complex<Ldexp>(ldexp_kernels);
   fill_wide<FrexpMantissa>(frexp_mantissa_kernels);
   fill_wide<FrexpExponent>(frexp_exponent_kernels);
   fill_wide<Fmax>(fmax_kernels);

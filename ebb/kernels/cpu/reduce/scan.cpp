@@ -103,6 +103,27 @@ SumOf<T> scan_line(const T* in, int64_t in_stride, T* out, int64_t out_stride, i
   return sum;
 }
 
+constexpr int64_t kTogether = 4;
+
+/// Lines `first` and the kTogether - 1 behind it, in turn: in each line a sum waits for the last,
+/// three or four cycles. Integers need one, complex numbers have two sums each.
+template <typename T>
+void scan_together(const ScanLines<T>& lines, const LoopDims& places, int64_t first) {
+  const T* in[kTogether];
+  T* out[kTogether];
+  for (int64_t j = 0; j < kTogether; ++j) {
+    in[j] = lines.in + places.in_offset(first + j);
+    out[j] = lines.out + places.out_offset(first + j);
+  }
+  SumOf<T> sums[kTogether] = {};
+  for (int64_t i = 0; i < lines.count; ++i) {
+    for (int64_t j = 0; j < kTogether; ++j) {
+      sums[j] += as_sum(in[j][i * lines.in_stride]);
+      out[j][i * lines.out_stride] = convert<T>(sums[j]);
+    }
+  }
+}
+
 template <typename T>
 SumOf<T> sum_of(const T* in, int64_t stride, int64_t count) {
   SumOf<T> sums[4] = {};
@@ -157,25 +178,36 @@ void scan_pieces(const ScanLines<T>& lines, const LoopDims& places) {
   });
 }
 
-/// Lines of any length, blocks of them together.
+/// Block number `task` of the lines that lie side by side, or one line.
+template <typename T>
+void scan_block(const ScanLines<T>& lines, const LoopDims& places, int64_t task) {
+  const int64_t blocks = (lines.width + kLines - 1) / kLines;
+  const int64_t first = task % blocks * kLines;
+  ScanLines<T> here = lines;
+  here.in += places.in_offset(task / blocks) + first * lines.in_step;
+  here.out += places.out_offset(task / blocks) + first * lines.out_step;
+  here.width = std::min(kLines, lines.width - first);
+  if (here.width > 1) {
+    here.run();
+  } else {
+    scan_line(here.in, here.in_stride, here.out, here.out_stride, here.count, {});
+  }
+}
+
+/// Lines of any length, some of them together.
 template <typename T>
 void scan_blocks(const ScanLines<T>& lines, const LoopDims& places) {
   const int64_t blocks = (lines.width + kLines - 1) / kLines;
   const int64_t work = lines.count * std::min(kLines, lines.width);
   parallel_for(places.count * blocks, std::max<int64_t>(1, kGrain / work),
                [&](int64_t begin, int64_t end) {
-                 for (int64_t task = begin; task < end; ++task) {
-                   const int64_t first = task % blocks * kLines;
-                   ScanLines<T> here = lines;
-                   here.in += places.in_offset(task / blocks) + first * lines.in_step;
-                   here.out += places.out_offset(task / blocks) + first * lines.out_step;
-                   here.width = std::min(kLines, lines.width - first);
-                   if (here.width > 1) {
-                     here.run();
-                   } else {
-                     scan_line(here.in, here.in_stride, here.out, here.out_stride, here.count, {});
+                 int64_t task = begin;
+                 if constexpr (std::is_floating_point_v<T>) {
+                   for (; lines.width == 1 && task + kTogether <= end; task += kTogether) {
+                     scan_together(lines, places, task);
                    }
                  }
+                 for (; task < end; ++task) scan_block(lines, places, task);
                });
 }
 

@@ -16,6 +16,7 @@
 #include <bit>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "hwy/highway.h"
 
@@ -36,6 +37,7 @@ template <>
 struct LogTraits<float> {
   using Bits = int32_t;
   static constexpr int kMantissaBits = 23, kBias = 127, kTinyShift = 25;
+  static constexpr float kMagic = 0x1.8p23f;  // plus an integer: its bits come last
   static constexpr float kTinyScale = 0x1p25f, kSqrtHalf = 0x1.6a09e6p-1f;
   static constexpr float kLn2High = 6.9313812256e-01f, kLn2Low = 9.0580006145e-06f;
 };
@@ -43,17 +45,25 @@ template <>
 struct LogTraits<double> {
   using Bits = int64_t;
   static constexpr int kMantissaBits = 52, kBias = 1023, kTinyShift = 54;
+  static constexpr double kMagic = 0x1.8p52;
   static constexpr double kTinyScale = 0x1p54, kSqrtHalf = 0x1.6a09e667f3bcdp-1;
   static constexpr double kLn2High = 6.93147180369123816490e-01;
   static constexpr double kLn2Low = 1.90821492927058770002e-10;
 };
 
-/// c[0] + x c[1] + x^2 c[2] ...
+template <class D, class V, typename T, size_t count, size_t... steps>
+HWY_INLINE V polynomial_steps(D d, V x, const T (&coefficients)[count],
+                              std::index_sequence<steps...>) {
+  V sum = hn::Set(d, coefficients[count - 1]);
+  ((sum = hn::MulAdd(sum, x, hn::Set(d, coefficients[count - 2 - steps]))), ...);
+  return sum;
+}
+
+/// c[0] + x c[1] + x^2 c[2] ..., without a loop: from 8 coefficients on compilers keep one, which
+/// reads them from a copy on the stack and asks after each whether it was the last.
 template <class D, class V, typename T, size_t count>
 HWY_INLINE V polynomial(D d, V x, const T (&coefficients)[count]) {
-  V sum = hn::Set(d, coefficients[count - 1]);
-  for (size_t i = count - 1; i-- > 0;) sum = hn::MulAdd(sum, x, hn::Set(d, coefficients[i]));
-  return sum;
+  return polynomial_steps(d, x, coefficients, std::make_index_sequence<count - 1>());
 }
 
 /// Constants of logarithms to other bases and of the exponent's arithmetic.
@@ -82,13 +92,18 @@ struct BaseTraits<double> {
   static constexpr double kOverflow = 711, kHalfOverflow = 709, kAllLost = -38, kUnderflow = -746;
 };
 
-/// 2^k for integers k within the exponents of normal numbers.
+/// 2^k for integers k within the exponents of normal numbers. Their last bits are read from the sum
+/// with a number whose own are 0: to convert them costs several instructions, for float64 many.
 template <class D, class V>
 HWY_INLINE V power_of_2(D d, V k) {
-  using Traits = LogTraits<hn::TFromD<D>>;
+  using T = hn::TFromD<D>;
+  using Traits = LogTraits<T>;
   const hn::RebindToSigned<D> di;
-  const auto biased = hn::Add(hn::ConvertTo(di, k), hn::Set(di, Traits::kBias));
-  return hn::BitCast(d, hn::ShiftLeft<Traits::kMantissaBits>(biased));
+  using Bits = typename Traits::Bits;
+  constexpr int kMantissaBits = Traits::kMantissaBits;
+  const auto sum = hn::BitCast(di, hn::Add(k, hn::Set(d, Traits::kMagic)));
+  const auto bias = hn::Set(di, Bits{Traits::kBias} << kMantissaBits);
+  return hn::BitCast(d, hn::Add(hn::ShiftLeft<kMantissaBits>(sum), bias));
 }
 
 /// x * 2^k for integers k, for results beyond the normal numbers too: by the instruction for it, or
@@ -208,7 +223,7 @@ HWY_INLINE V exp_by_powers(D d, V x, V bounded) {
   using T = hn::TFromD<D>;
   using Traits = BaseTraits<T>;
   // The sum's last bits are the integer next to the product.
-  const V magic = hn::Set(d, T(sizeof(T) == 4 ? 0x1.8p23 : 0x1.8p52));
+  const V magic = hn::Set(d, LogTraits<T>::kMagic);
   const V k = hn::Sub(hn::MulAdd(bounded, hn::Set(d, Traits::kLog2E), magic), magic);
   const V high = hn::NegMulAdd(k, hn::Set(d, Traits::kLn2High), x);
   const V r = hn::NegMulAdd(k, hn::Set(d, Traits::kLn2Low), high);
@@ -224,7 +239,7 @@ HWY_INLINE V raised_exp(D d, V x, V rest, int raise) {
   constexpr int kMantissaBits = LogTraits<T>::kMantissaBits;
   const hn::RebindToSigned<D> di;
   using Bits = hn::TFromD<decltype(di)>;
-  const V magic = hn::Set(d, T(sizeof(T) == 4 ? 0x1.8p23 : 0x1.8p52));  // as in exp_by_powers()
+  const V magic = hn::Set(d, LogTraits<T>::kMagic);  // as in exp_by_powers()
   const V sum = hn::MulAdd(x, hn::Set(d, Traits::kLog2E), magic);
   const V k = hn::Sub(sum, magic);
   const V high = hn::NegMulAdd(k, hn::Set(d, Traits::kLn2High), x);

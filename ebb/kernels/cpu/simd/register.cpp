@@ -5,8 +5,6 @@
 // nowhere else.
 #include "ebb/kernels/cpu/simd/register.h"
 
-#include <mutex>
-
 #include "ebb/kernels/cpu/each_target.h"
 #include "hwy/highway.h"
 
@@ -14,19 +12,19 @@ namespace ebb::kernels::cpu::HWY_NAMESPACE {
 
 using Fill = void();
 Fill fill_activation, fill_amax, fill_attention, fill_batch_norm, fill_binary, fill_difference_loss,
-    fill_dropout, fill_fft, fill_loss, fill_lu, fill_math, fill_max_dim, fill_max_pool, fill_norm,
-    fill_pow, fill_prod, fill_random, fill_recurrent, fill_row_norm, fill_softmax, fill_sum,
-    fill_ternary, fill_trig, fill_unary, fill_var;
+    fill_dropout, fill_fft, fill_index_range, fill_loss, fill_lu, fill_math, fill_max_dim,
+    fill_max_pool, fill_norm, fill_pow, fill_prod, fill_random, fill_recurrent, fill_row_norm,
+    fill_softmax, fill_sum, fill_ternary, fill_trig, fill_unary, fill_var;
 
-constexpr Fill* kVectorised[] = {fill_activation, fill_amax,    fill_attention,
-                                 fill_batch_norm, fill_binary,  fill_difference_loss,
-                                 fill_dropout,    fill_fft,     fill_loss,
-                                 fill_lu,         fill_math,    fill_max_dim,
-                                 fill_max_pool,   fill_norm,    fill_pow,
-                                 fill_prod,       fill_random,  fill_recurrent,
-                                 fill_row_norm,   fill_softmax, fill_sum,
-                                 fill_ternary,    fill_trig,    fill_unary,
-                                 fill_var};
+constexpr Fill* kVectorised[] = {fill_activation, fill_amax,     fill_attention,
+                                 fill_batch_norm, fill_binary,   fill_difference_loss,
+                                 fill_dropout,    fill_fft,      fill_index_range,
+                                 fill_loss,       fill_lu,       fill_math,
+                                 fill_max_dim,    fill_max_pool, fill_norm,
+                                 fill_pow,        fill_prod,     fill_random,
+                                 fill_recurrent,  fill_row_norm, fill_softmax,
+                                 fill_sum,        fill_ternary,  fill_trig,
+                                 fill_unary,      fill_var};
 
 }  // namespace ebb::kernels::cpu::HWY_NAMESPACE
 
@@ -61,8 +59,9 @@ void fill_tables() {
 }  // namespace cpu
 
 void register_cpu_kernels() noexcept {
-  static std::once_flag once;
-  std::call_once(once, cpu::fill_tables);
+  // No std::call_once(): it reads thread-locals of libstdc++, for which a program that has loaded
+  // that library long before, and much else, has no room in the static block.
+  [[maybe_unused]] static const bool is_filled = (cpu::fill_tables(), true);
 }
 
 }  // namespace ebb::kernels

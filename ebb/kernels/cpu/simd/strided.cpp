@@ -8,12 +8,27 @@
 namespace ebb::kernels::cpu {
 namespace {
 
+/// `word` in `count` places, 64 bytes at a time, of which the last may overlap those before: left
+/// to themselves, compilers store one after the other.
+template <typename Word>
+void repeat_word(Word word, int64_t count, Word* out) {
+  constexpr int64_t kWords = 64 / sizeof(Word);
+  Word words[kWords];
+  std::fill_n(words, std::min(count, kWords), word);
+  if (count < kWords) {
+    std::memcpy(out, words, static_cast<size_t>(count) * sizeof(Word));
+    return;
+  }
+  for (int64_t i = 0; i + kWords <= count; i += kWords) std::memcpy(out + i, words, sizeof(words));
+  std::memcpy(out + count - kWords, words, sizeof(words));
+}
+
 template <typename Word>
 void gather_words(const Word* data, int64_t stride, int64_t count, Word* tile) {
   if (stride == 1) {
     std::memcpy(tile, data, static_cast<size_t>(count) * sizeof(Word));
   } else if (stride == 0) {
-    std::fill_n(tile, count, *data);
+    repeat_word(*data, count, tile);
   } else {
     for (int64_t i = 0; i < count; ++i) tile[i] = data[i * stride];
   }
