@@ -119,16 +119,21 @@ TEST_F(DeviceThreads, TellTheCallerWhatWasThrown) {
 
 TEST_F(DeviceThreads, ThatFailStopTheOthers) {
   std::atomic<int> ran{0};
+  std::atomic<bool> has_failed{false};
   const Tensor x = leaf({1});
   Tensor far = to_device(x, other_), near = to_device(x, device_);
   for (int step = 0; step < 50; ++step) {
     far = with_rule(far, [&](const Tensor& grad) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      while (!has_failed) std::this_thread::yield();  // however late its thread starts
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
       ++ran;
       return grad;
     });
   }
-  near = with_rule(near, [](const Tensor&) -> Tensor { throw ValueError("stop"); });
+  near = with_rule(near, [&](const Tensor&) -> Tensor {
+    has_failed = true;
+    throw ValueError("stop");
+  });
   const Tensor roots[] = {far, near};
   const Tensor seeds[] = {ones(Shape{1}, DType::float32, other_),
                           ones(Shape{1}, DType::float32, device_)};

@@ -2,7 +2,6 @@
 #include "ebb/core/device/cudnn_switch.h"
 
 #include <atomic>
-#include <string>
 
 #include "ebb/core/base/flags.h"
 
@@ -11,14 +10,9 @@ namespace {
 
 std::atomic<bool> allowed{flag_in_environment("cudnn", true)};
 
-const FlagEntry entry({
-    .name = "cudnn",
-    .type = FlagType::boolean,
-    .fallback = "true",
-    .doc = "Whether convolutions on GPUs may be cuDNN's; else they are ebb's own.",
-    .get = [] { return std::string(allowed ? "true" : "false"); },
-    .set = [](std::string_view value) { allowed = value == "true"; },
-});
+const FlagEntry entry(switch_flag<allowed>(
+    "cudnn", true,
+    "Whether convolutions and attention on GPUs may be cuDNN's; else they are ebb's own."));
 
 }  // namespace
 

@@ -1,8 +1,10 @@
 // ebb/core/device/device_block.cpp -- takes blocks of plug-ins, counts them, gives them back.
 #include "ebb/core/device/device_block.h"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <new>
 
 #include "ebb/core/base/error.h"
@@ -59,13 +61,19 @@ using OwnedBlock = std::unique_ptr<DeviceBlock, DeleteBlock>;
 
 }  // namespace
 
+void DeviceBlock::note_other(Stream user) {
+  const std::lock_guard lock(mutex);
+  if (std::find(others.begin(), others.end(), user) == others.end()) others.push_back(user);
+}
+
 void* detail::allocate_on_device(size_t bytes, Device device, void** memory) {
   const DevicePlugin& plugin = plugin_of("allocate", device);
   OwnedBlock block(new (allocate_inline(sizeof(DeviceBlock))) DeviceBlock());
   block->bytes = std::max<size_t>(bytes, 1);
   block->stream = current_stream(device);
-  const NativeStream stream = native_stream(block->stream);
-  if (plugin.allocate(device.index, block->bytes, stream, &block->memory) != 0) {
+  block->native = native_stream(block->stream);
+  if (plugin.allocate(device.index, block->bytes, block->native, &block->memory) != 0)
+      [[unlikely]] {
     throw_out_of_memory(plugin, bytes, device);
   }
   note_allocated(counters_of(device), static_cast<int64_t>(block->bytes));
@@ -79,10 +87,9 @@ void detail::release_on_device(void* context) noexcept {
   note_released(counters_of(device), static_cast<int64_t>(block->bytes));
   try {
     for (const Stream& other : block->others) order_streams(other, block->stream);
-    const DevicePlugin& plugin = plugin_of("deallocate", device);
-    check_device_call(
-        plugin.deallocate(device.index, block->memory, block->bytes, native_stream(block->stream)),
-        "deallocate", device);
+    const DevicePlugin& plugin = *find_plugin(device.type);  // it gave the block
+    check_device_call(plugin.deallocate(device.index, block->memory, block->bytes, block->native),
+                      "deallocate", device);
   } catch (const std::exception& error) {
     // Nobody can catch it here, and the memory is lost either way.
     EBB_LOG_AT(LogPart::general, 1, error.what());

@@ -5,14 +5,15 @@
 // the order of that stream, and after the work of all other streams that used it.
 #pragma once
 
-#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 #include "ebb/core/base/export.h"
+#include "ebb/core/base/small_mutex.h"
 #include "ebb/core/device/device.h"
+#include "ebb/core/device/device_plugin.h"
 
 namespace ebb {
 
@@ -36,15 +37,21 @@ struct DeviceBlock {
   void* memory = nullptr;
   size_t bytes = 0;
   Stream stream;
-  std::mutex mutex;
+  SmallMutex mutex;
+  NativeStream native = nullptr;  // what the plug-in calls `stream`
   std::vector<Stream> others;
 
-  /// A stream that uses the block beside its own.
-  void note_use(Stream user) {
-    if (user == stream) return;
-    const std::lock_guard lock(mutex);
-    if (std::find(others.begin(), others.end(), user) == others.end()) others.push_back(user);
+  bool belongs_to(Stream user) const {
+    return std::bit_cast<uint32_t>(user) == std::bit_cast<uint32_t>(stream);
   }
+  /// A stream that uses the block, perhaps beside its own.
+  void note_use(Stream user) {
+    if (!belongs_to(user)) [[unlikely]]
+      note_other(user);
+  }
+
+ private:
+  void note_other(Stream user);
 };
 
 /// Memory for a storage: what Storage keeps to give it back with release_on_device().

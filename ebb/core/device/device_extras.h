@@ -41,6 +41,10 @@ struct DeviceExtras {
   int (*release_pinned)(void* memory);
   // As copy_to_device(), from within such memory, which may be read after the call returns.
   int (*copy_from_pinned)(int device, void* to, const void* from, size_t bytes, void* stream);
+
+  // The version of the library that convolutions are given to, as it counts itself; 0 where none
+  // was found. Looks for it.
+  int (*convolution_library)(uint64_t* version);
 };
 
 /// The type of the function: extern "C" and exported by the library.

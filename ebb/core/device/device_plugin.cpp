@@ -174,18 +174,24 @@ const DevicePlugin* find_plugin(DeviceType type) {
   return slot_of(type).plugin.load(std::memory_order_acquire);
 }
 
-const DevicePlugin& plugin_of(const char* op, Device device) {
+/// What plugin_of() throws.
+[[noreturn, gnu::noinline]] static void throw_missing(const char* op, Device device) {
   const DevicePlugin* const plugin = find_plugin(device.type);
   if (plugin == nullptr) {
     throw ValueError(
         str(op, ": needs a device that is there, got ", to_string(device),
             "\nhint: leave it on 'cpu', or load its plug-in with load_device_plugin()"));
   }
-  const int count = slot_of(device.type).count;
-  if (device.index < 0 || device.index >= count) {
-    throw ValueError(str(op, ": needs a device that is there, got ", to_string(device),
-                         ", and there are ", count, " of ", plugin->name));
-  }
+  throw ValueError(str(op, ": needs a device that is there, got ", to_string(device),
+                       ", and there are ", slot_of(device.type).count, " of ", plugin->name));
+}
+
+const DevicePlugin& plugin_of(const char* op, Device device) {
+  const Slot& slot = slot_of(device.type);
+  const DevicePlugin* const plugin = slot.plugin.load(std::memory_order_acquire);
+  const bool is_there = plugin != nullptr && device.index >= 0 && device.index < slot.count;
+  if (!is_there) [[unlikely]]
+    throw_missing(op, device);
   return *plugin;
 }
 

@@ -50,4 +50,12 @@ void reset_peak_reserved_bytes(Device device) {
   check_device_call(extras->reset_peak_reserved(device.index), "reset_peak_memory_stats", device);
 }
 
+uint64_t convolution_library_of(Device device) {
+  const DeviceExtras* const extras = extras_of("convolution_library", device);
+  if (extras == nullptr || extras->convolution_library == nullptr) return 0;
+  uint64_t version = 0;
+  check_device_call(extras->convolution_library(&version), "convolution_library", device);
+  return version;
+}
+
 }  // namespace ebb

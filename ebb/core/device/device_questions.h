@@ -15,5 +15,7 @@ EBB_API void empty_device_cache(Device device);
 /// What tensors hold where the plug-in does not tell.
 EBB_API ReservedBytes reserved_device_bytes(Device device);
 EBB_API void reset_peak_reserved_bytes(Device device);
+/// The version of the library that the plug-in gives convolutions to; 0 if it has none.
+EBB_API uint64_t convolution_library_of(Device device);
 
 }  // namespace ebb

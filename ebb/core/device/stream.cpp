@@ -151,7 +151,12 @@ Stream stream_in(StreamSet set, Device device) {
   return {device, 0};
 }
 
-Stream current_stream(Device device) { return stream_in(current_streams(), device); }
+Stream current_stream(Device device) {
+  const StreamSet set = current_streams();
+  if (set == 0) [[likely]]
+    return {device, 0};
+  return stream_in(set, device);
+}
 
 void set_current_stream(Stream stream) {
   if (is_on_host(stream.device)) return;

@@ -2,7 +2,6 @@
 #include "ebb/core/device/tf32.h"
 
 #include <atomic>
-#include <string>
 
 #include "ebb/core/base/flags.h"
 
@@ -11,14 +10,8 @@ namespace {
 
 std::atomic<bool> allowed{flag_in_environment("tf32", false)};
 
-const FlagEntry entry({
-    .name = "tf32",
-    .type = FlagType::boolean,
-    .fallback = "false",
-    .doc = "Whether products of float32 on GPUs may round their factors to TF32.",
-    .get = [] { return std::string(allowed ? "true" : "false"); },
-    .set = [](std::string_view value) { allowed = value == "true"; },
-});
+const FlagEntry entry(switch_flag<allowed>(
+    "tf32", false, "Whether products of float32 on GPUs may round their factors to TF32."));
 
 }  // namespace
 

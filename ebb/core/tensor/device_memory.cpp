@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <vector>
 
 #include "ebb/core/base/error.h"
@@ -122,14 +123,18 @@ void record_stream(const Tensor& tensor, Stream stream) {
     throw ValueError(str("record_stream: needs a stream of ", to_string(tensor.device()),
                          ", got one of ", to_string(stream.device)));
   }
-  DeviceBlock* const block = block_of(tensor);
-  if (block != nullptr) block->note_use(stream);
+  note_use_on(stream, tensor);
 }
 
 void note_use(const Tensor& tensor) {
   if (!tensor.defined() || is_on_host(tensor)) return;
   DeviceBlock* const block = block_of(tensor);
   if (block != nullptr) block->note_use(current_stream(tensor.device()));
+}
+
+void note_use_on(Stream stream, const Tensor& tensor) {
+  DeviceBlock* const block = block_of(tensor);
+  if (block != nullptr) block->note_use(stream);
 }
 
 bool is_used_here_only(const Tensor& tensor) {

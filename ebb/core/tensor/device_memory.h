@@ -22,6 +22,8 @@ EBB_API void record_stream(const Tensor& tensor, Stream stream);
 /// Says that what the current stream of its device gets from now on uses the tensor's memory. Ops
 /// do so for all their operands. Nothing happens to tensors of the CPU and undefined ones.
 EBB_API void note_use(const Tensor& tensor);
+/// The same for a tensor that is on the device of `stream`, and for any stream of it.
+EBB_API void note_use_on(Stream stream, const Tensor& tensor);
 
 /// Whether no stream but the current one of its device has used the tensor's memory.
 EBB_API bool is_used_here_only(const Tensor& tensor);

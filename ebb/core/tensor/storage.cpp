@@ -41,7 +41,7 @@ namespace {
 
 }  // namespace
 
-Storage* Storage::allocate_on(Device device, size_t bytes) {
+[[gnu::flatten]] Storage* Storage::allocate_on(Device device, size_t bytes) {
   if (is_hidden(device)) throw_hidden(device);
   void* memory = nullptr;
   void* const block = detail::allocate_on_device(bytes, device, &memory);

@@ -4,7 +4,8 @@
 // entry, one head, or some rows of one head: memory grows with the length, not its square. Scores
 // are one product, kernels/attention.k makes weights of them, and further products follow. The
 // gradients of keys and values add up over the heads that share them, and over blocks; half types
-// are rounded after each block. Start reading at for_each_block().
+// are rounded after each block. A library of the device may take the forward pass as a whole; what
+// the gradients need of it is the same. Start reading at for_each_block().
 #include "ebb/devices/common/attention.h"
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "ebb/core/base/str.h"
 #include "ebb/devices/common/elementwise.h"
 #include "ebb/devices/common/gemm.h"
+#include "ebb/devices/launch/attention.h"
 #include "ebb/devices/launch/source.h"
 
 namespace ebb::devices {
@@ -316,12 +318,31 @@ size_t scores_bytes(const Problem& problem, const Block& block) {
          item_size(problem.wide());
 }
 
+AttentionSide side_of(const TensorView& view) {
+  AttentionSide side;
+  side.data = view.data;
+  std::copy_n(view.sizes, 4, side.sizes.begin());
+  std::copy_n(view.strides, 4, side.strides.begin());
+  return side;
+}
+
+/// Whether a library of the device has queued the forward pass.
+bool run_by_library(const Problem& problem, const TensorView& query, const TensorView& key,
+                    const TensorView& value, const TensorView& out, const TensorView& logsumexp) {
+  const AttentionOptions& options = problem.options;
+  if (options.mask != nullptr || options.dropout > 0) return false;
+  const Attention attention{problem.dtype, options.scale,  options.is_causal, side_of(query),
+                            side_of(key),  side_of(value), side_of(out),      logsumexp.data};
+  return driver().attend(problem.context, problem.op, attention);
+}
+
 }  // namespace
 
 void run_attention(const Context& context, const TensorView& query, const TensorView& key,
                    const TensorView& value, const AttentionOptions& options, const TensorView& out,
                    const TensorView& logsumexp) {
   const Problem problem("attention", context, options, query, key, value);
+  if (run_by_library(problem, query, key, value, out, logsumexp)) return;
   const Block largest = largest_block(problem);
   const Scratch scores(context, scores_bytes(problem, largest));
   for_each_block(problem, largest, [&](const Block& block) {

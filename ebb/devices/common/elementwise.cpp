@@ -47,25 +47,30 @@ struct Call {
   const LoopNest* nest;  // null: one number is every place
   bool as_int32;
   uint32_t group_size;
-  int64_t run;        // elements of an item
-  uint32_t tile = 1;  // or so many by so many of them
+  int64_t run;         // elements of an item
+  uint32_t tile = 1;   // or so many by so many of them
+  uint64_t kinds = 0;  // of the operands: 5 bits each, whether it is a number and its dtype
 
   int rank() const { return nest == nullptr ? 0 : nest->rank(); }
 };
 
-SpecKey key_of(const Call& call, int device) {
+[[gnu::always_inline]] inline SpecKey key_of(const Call& call, int device) {
+  // In one number: 16 bits, 4, 6, 1, 1 and 4, then those of the operands.
+  uint64_t bits = call.work.number;
+  bits = bits << 4 | static_cast<uint64_t>(call.work.compute);
+  bits = bits << 6 | static_cast<uint64_t>(call.rank());
+  bits = bits << 1 | static_cast<uint64_t>(call.tile > 1);
+  bits = bits << 1 | static_cast<uint64_t>(call.as_int32);
+  bits = bits << 4 | static_cast<uint64_t>(call.out.dtype);
+  bits = bits << 5 * kMostElementwise | call.kinds;
   SpecKey key(call.work.family, device);
-  key.put(call.work.number, 16).put(static_cast<uint64_t>(call.work.compute), 4);
-  key.put(static_cast<uint64_t>(call.rank()), 6).put(call.tile > 1, 1);
-  key.put(call.as_int32, 1).put(static_cast<uint64_t>(call.out.dtype), 4);
-  for (const TensorView* view : call.operands) {
-    key.put(view->on_host, 1).put(static_cast<uint64_t>(view->dtype), 4);
-  }
+  key.put(bits, 32 + 5 * kMostElementwise);
   return key;
 }
 
 Recipe recipe_of(const Call& call) {
-  const Elementwise& work = call.work;
+  Elementwise work = call.work;
+  if (work.look_up != nullptr) work.look_up(work, call.operands.back()->dtype);
   const std::string entry = str("ebb_", work.op);
   std::string source = compute_defines(work.compute, static_cast<int>(call.group_size));
   source += define("NAME", entry);
@@ -86,8 +91,10 @@ Recipe recipe_of(const Call& call) {
   return {entry, source};
 }
 
-/// Throws MissingKernel, on which the op runs on the CPU, for a dtype that the device lacks.
-void check_dtypes(const Call& call, const Context& context, bool has_double) {
+/// Throws MissingKernel, on which the op runs on the CPU, for a dtype that the device lacks: such a
+/// kernel is never compiled, so that known ones need no check.
+void check_dtypes(const Call& call, const Context& context) {
+  const bool has_double = driver().traits(context.device.index).has_float64;
   const auto check = [&](DType dtype) {
     const bool is_there = text_of(dtype) != nullptr && (has_double || dtype != DType::float64);
     if (!is_there) ops::throw_no_kernel(call.work.op, dtype, context.device);
@@ -99,21 +106,22 @@ void check_dtypes(const Call& call, const Context& context, bool has_double) {
 }
 
 /// Each takes a run of elements along the innermost dim, or a tile of the two innermost ones.
-int64_t items_of(const Call& call) {
+[[gnu::always_inline]] inline int64_t items_of(const Call& call) {
   const int64_t count = call.out.numel;
   if (call.tile > 1) {
     const int64_t wide = call.nest->size(call.rank() - 1), high = call.nest->size(call.rank() - 2);
     const int64_t tile = call.tile;
     return count / (wide * high) * ((wide + tile - 1) / tile) * ((high + tile - 1) / tile);
   }
-  const int64_t inner = call.nest == nullptr ? count : call.nest->size(call.rank() - 1);
+  if (call.nest == nullptr) return count <= call.run ? 1 : (count + call.run - 1) / call.run;
+  const int64_t inner = call.nest->size(call.rank() - 1);
   return count / inner * ((inner + call.run - 1) / call.run);
 }
 
-void launch(const Call& call, Kernel& kernel, const Context& context) {
+[[gnu::always_inline]] inline void launch(const Call& call, Kernel& kernel, const Context& context,
+                                          std::span<char> packed) {
   Argument arguments[kMostElementwise + 3];
   Number numbers[kMostElementwise];
-  char packed[kMostPacked];  // only what is used of it is written
   size_t used = 0;
   const auto add = [&](const void* data, size_t bytes) { arguments[used++] = {data, bytes}; };
   const int64_t count = call.out.numel;
@@ -129,7 +137,7 @@ void launch(const Call& call, Kernel& kernel, const Context& context) {
     numbers[one] = number_of(view, call.work.compute);
     add(numbers[one].bytes, item_size(call.work.compute));
   }
-  if (call.nest != nullptr) add(packed, call.nest->pack(call.as_int32, packed));
+  if (call.nest != nullptr) add(packed.data(), call.nest->pack(call.as_int32, packed));
   const int64_t items = items_of(call);
   const Grid grid{(items + call.group_size - 1) / call.group_size, call.group_size};
   driver().launch(context, call.work.op, kernel, grid, {arguments, used});
@@ -144,15 +152,17 @@ LoopNest nest_of(const TensorView& out, std::span<const TensorView* const> opera
   return {out.shape(), {all, operands.size() + 1}, true};
 }
 
-/// Whether all lie as the result does, row-major without gaps: nothing else has to be known of
-/// them.
-bool are_alike(const TensorView& out, std::span<const TensorView* const> operands) {
-  if (!out.contiguous) return false;
-  for (const TensorView* view : operands) {
-    const bool is_alike = view->on_host || (view->contiguous && view->numel == out.numel);
-    if (!is_alike) return false;
+/// Puts the kinds of the operands into the call. Returns whether all lie as the result does,
+/// row-major without gaps: nothing else has to be known of them.
+[[gnu::always_inline]] inline bool look_at_operands(Call& call) {
+  bool are_alike = call.out.contiguous;
+  for (const TensorView* view : call.operands) {
+    call.kinds = call.kinds << 5 | static_cast<uint64_t>(view->on_host) << 4 |
+                 static_cast<uint64_t>(view->dtype);
+    const bool is_alike = view->on_host || (view->contiguous && view->numel == call.out.numel);
+    are_alike = are_alike && is_alike;
   }
-  return true;
+  return are_alike;
 }
 
 /// Whether the result follows the innermost dim and the one operand the dim before it, as those of
@@ -167,11 +177,29 @@ bool is_crossed(const Call& call) {
          nest.size(inner - 1) >= kFewest;
 }
 
-void run(const Call& call, const Context& context) {
-  const int device = context.device.index;
-  Kernel& kernel =
-      kernel_of(key_of(call, device), call.work.op, device, [&] { return recipe_of(call); });
-  launch(call, kernel, context);
+[[gnu::noinline]] Kernel& compile(const Call& call, const Context& context, const SpecKey& key) {
+  check_dtypes(call, context);
+  return new_kernel(key, call.work.op, context.device.index, recipe_of(call));
+}
+
+[[gnu::always_inline]] inline void run(const Call& call, const Context& context,
+                                       std::span<char> packed) {
+  const SpecKey key = key_of(call, context.device.index);
+  Kernel* const known = known_kernel(key);
+  launch(call, known != nullptr ? *known : compile(call, context, key), context, packed);
+}
+
+/// Where something has to be described: by its own function, whose frame is large.
+[[gnu::noinline]] void run_nested(Call& call, const Context& context, const Traits& traits) {
+  const LoopNest nest = nest_of(call.out, call.operands);
+  if (!nest.is_dense()) call.nest = &nest;
+  call.as_int32 = nest.fits_int32();
+  if (traits.is_cpu && is_crossed(call)) {
+    call.tile = item_size(call.work.compute) == 4 ? 64 : 32;
+    call.group_size = 4;
+  }
+  char packed[kMostPacked];  // only what is used of it is written
+  run(call, context, packed);
 }
 
 }  // namespace
@@ -183,16 +211,8 @@ void run_elementwise(const Elementwise& work, const Context& context, const Tens
   Call call{work, out, operands, nullptr, out.numel <= kMostPlaces, traits.group_size, 1};
   // On a CPU a group is a few thousand elements, on one core.
   if (traits.is_cpu) call.group_size = 16, call.run = 1024;
-  check_dtypes(call, context, traits.has_float64);
-  if (are_alike(out, operands)) return run(call, context);
-  const LoopNest nest = nest_of(out, operands);
-  if (!nest.is_dense()) call.nest = &nest;
-  call.as_int32 = nest.fits_int32();
-  if (traits.is_cpu && is_crossed(call)) {
-    call.tile = item_size(work.compute) == 4 ? 64 : 32;
-    call.group_size = 4;
-  }
-  run(call, context);
+  if (look_at_operands(call)) return run(call, context, {});
+  run_nested(call, context, traits);
 }
 
 std::string compute_defines(Compute compute, int group_size) {

@@ -20,6 +20,7 @@ struct Elementwise {
   const char* op = "";
   const char* parameters = "";  // what the expression calls the operands: "input, other"
   const char* expression = "";
+  void (*look_up)(Elementwise& work, DType dtype) = nullptr;  // fills both in, for new kernels
   Compute compute = Compute::f32;  // the type of operands and result in the expression
 };
 

@@ -13,11 +13,6 @@ using kernels::TensorView;
 
 namespace {
 
-constexpr uint32_t kChains = 32;
-constexpr uint32_t kFewChains =
-    8;  // of short lines, which joining more takes longer than adding up
-constexpr int64_t kShort = 512;
-
 /// Sizes of what the lines begin at.
 Shape without(const TensorView& view, int dim) {
   Shape sizes(view.shape());
@@ -37,7 +32,7 @@ Lines::Lines(std::span<const TensorView* const> views, int dim, const Traits& tr
     is_dense_ = is_dense_ && (is_single || steps_[one] == 1);
   }
   group_size_ = group_size_for(traits, lines());
-  if (traits.is_cpu) chains_ = length_ < kShort ? kFewChains : kChains;
+  if (traits.is_cpu) chains_ = chains_of(length_);
   if (traits.is_cpu || !shares) return;
   const auto useful = static_cast<uint64_t>(std::max<int64_t>(length_ / 4, 1));
   lanes_ = static_cast<uint32_t>(std::min<uint64_t>(std::bit_floor(useful), group_size_));

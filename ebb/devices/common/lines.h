@@ -11,6 +11,10 @@
 
 namespace ebb::devices {
 
+/// How many chains an item of a CPU adds up beside each other, of a line that long. Joining many
+/// takes longer than adding a short line up.
+constexpr uint32_t chains_of(int64_t length) { return length < 512 ? 8 : 16; }
+
 class Lines {
  public:
   /// The views have one ndim. The last one says how long lines are; one of size 1 along `dim` has

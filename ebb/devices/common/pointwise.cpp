@@ -16,15 +16,24 @@ const char* expression_for(const PointwiseRow& row, DType dtype) {
   __builtin_unreachable();
 }
 
+namespace {
+
+void look_up_texts(Elementwise& work, DType dtype) {
+  const PointwiseRow& row = kPointwiseRows[work.number];
+  work.parameters = row.parameters;
+  work.expression = expression_for(row, dtype);
+}
+
+}  // namespace
+
 void run_row(uint32_t number, const kernels::Context& context, const TensorView& out,
              std::span<const TensorView* const> operands) {
-  const PointwiseRow& row = pointwise_rows()[number];
+  const PointwiseRow& row = kPointwiseRows[number];
   const DType dtype = operands.back()->dtype;  // a condition comes first
   const Elementwise work{.family = Family::pointwise,
                          .number = number,
                          .op = row.name,
-                         .parameters = row.parameters,
-                         .expression = expression_for(row, dtype),
+                         .look_up = look_up_texts,
                          .compute = compute_of(dtype)};
   run_elementwise(work, context, out, operands);
 }

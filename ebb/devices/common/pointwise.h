@@ -24,6 +24,7 @@ struct PointwiseRow {
 };
 
 /// All rows, by name. Generated.
+extern const PointwiseRow kPointwiseRows[];
 std::span<const PointwiseRow> pointwise_rows();
 
 /// Runs row `number`: what the functions of rows do.

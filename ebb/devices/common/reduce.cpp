@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <cmath>
 #include <optional>
+#include <string_view>
 
 #include "ebb/core/base/error.h"
 #include "ebb/devices/common/call.h"
+#include "ebb/devices/common/lines.h"
 #include "ebb/devices/launch/geometry.h"
 #include "ebb/devices/launch/source.h"
 #include "ebb/ops/view_of.h"
@@ -79,7 +82,6 @@ Plan plan_of(const TensorView& input, const TensorView& out, const TensorView& g
   plan.total = plan.reduced.numel();
   plan.is_dense = plan.reduced.is_dense();
   plan.as_int32 = plan.kept.fits_int32() && plan.reduced.fits_int32();
-  plan.chains = traits.is_cpu ? 32 : 4;
   int64_t wanted = int64_t{traits.units} * (traits.is_cpu ? 4 : 8);  // groups
   if (traits.is_cpu && has_columns(plan)) {
     wanted = int64_t{traits.units} * 2;
@@ -90,6 +92,7 @@ Plan plan_of(const TensorView& input, const TensorView& out, const TensorView& g
   const int64_t most_parts = std::clamp<int64_t>(plan.total / kLeastPart, 1, 1024);
   plan.parts = std::clamp<int64_t>(wanted / std::max<int64_t>(shares, 1), 1, most_parts);
   plan.length = std::max<int64_t>((plan.total + plan.parts - 1) / plan.parts, 1);
+  plan.chains = traits.is_cpu ? chains_of(plan.length) : 4;
   const int64_t slots = shares * plan.parts;
   if (traits.is_cpu) {
     plan.lanes = 1;
@@ -112,6 +115,14 @@ struct Launch {
   bool is_last;
 };
 
+/// Whether an expression calls a function.
+bool calls(std::string_view text) {
+  for (size_t i = 1; i < text.size(); ++i) {
+    if (text[i] == '(' && std::isalnum(static_cast<unsigned char>(text[i - 1]))) return true;
+  }
+  return false;
+}
+
 void specialise(KernelCall& call, const Reduction& work, const Plan& plan, const Launch& launch) {
   call.set("NUMBER", work.number, 8).set("IN", launch.in_type).set("OUT", launch.out_type);
   call.set("RANK", plan.kept.rank(), 6).set("REDUCED_RANK", std::max(plan.reduced.rank(), 1), 6);
@@ -123,6 +134,8 @@ void specialise(KernelCall& call, const Reduction& work, const Plan& plan, const
   call.set("FINDS_MEAN", launch.is_first && work.finds_mean, 1);
   call.set_text("INIT", work.init);
   call.set_text("MAP(x, y, given)", launch.is_first ? work.map : "x");
+  const bool maps_first = launch.in_type == DType::float16 || (launch.is_first && calls(work.map));
+  call.set_text("MAPS_FIRST", maps_first && plan.lanes == 1 ? "1" : "0");
   call.set_text("COMBINE(x, y)", work.combine);
   call.set_text("FINISH(x)", launch.is_last ? work.finish : "x");
 }

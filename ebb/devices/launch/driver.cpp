@@ -10,9 +10,11 @@
 #include "ebb/devices/launch/fork.h"
 
 namespace ebb::devices {
-namespace {
 
-Driver* current = nullptr;  // set while the plug-in is loaded, before there is another thread
+Driver* detail::current_driver = nullptr;
+bool detail::is_asked_to_wait = false;
+
+namespace {
 
 [[noreturn]] void throw_failure(const char* op, Device device, const Failure& failure) {
   throw DeviceError(str(op, ": ", to_string(device), " failed: ", failure.what()));
@@ -20,15 +22,10 @@ Driver* current = nullptr;  // set while the plug-in is loaded, before there is 
 
 }  // namespace
 
-Driver& driver() { return *current; }
-void set_driver(Driver& driver) { current = &driver; }
-
-bool is_synchronous() {
-  static const bool is_asked = flag_in_environment("device_sync", false);
-  return is_asked;
+void set_driver(Driver& driver) {
+  detail::current_driver = &driver;
+  detail::is_asked_to_wait = flag_in_environment("device_sync", false);
 }
-
-const Traits& Driver::traits(int device) const { return device_at(device).traits; }
 
 std::unique_ptr<Kernel> Driver::compile(int device, const char* op, const std::string& source,
                                         const char* entry) {
@@ -67,6 +64,15 @@ bool Driver::convolve(const kernels::Context& context, const char* op,
   try {
     refuse_fork();
     return queue_convolution(native_stream(context.stream), convolution);
+  } catch (const Failure& failure) {
+    throw_failure(op, context.device, failure);
+  }
+}
+
+bool Driver::attend(const kernels::Context& context, const char* op, const Attention& attention) {
+  try {
+    refuse_fork();
+    return queue_attention(native_stream(context.stream), attention);
   } catch (const Failure& failure) {
     throw_failure(op, context.device, failure);
   }

@@ -5,6 +5,7 @@
 // so that driver() is the one of the library.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <string>
 
 #include "ebb/core/device/device_plugin.h"
+#include "ebb/devices/launch/base_device.h"
 #include "ebb/devices/launch/traits.h"
 #include "ebb/kernels/tensor_view.h"
 
@@ -28,8 +30,8 @@ class Kernel {
 
 /// One argument of a kernel: the address of device memory, or bytes that are copied.
 struct Argument {
-  const void* data = nullptr;  // the address itself, or where the bytes are during the call
-  size_t bytes = 0;            // 0: an address
+  const void* data;  // the address itself, or where the bytes are during the call
+  size_t bytes;      // 0: an address
 };
 
 /// How many groups of how many items run; `group_size` must be what the kernel was compiled for.
@@ -38,7 +40,7 @@ struct Grid {
   uint32_t group_size = 1;
 };
 
-struct BaseDevice;   // base_device.h
+struct Attention;    // attention.h
 struct Convolution;  // convolution.h
 struct Product;      // product.h
 
@@ -52,8 +54,8 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  virtual BaseDevice& device_at(int index) const = 0;
-  const Traits& traits(int device) const;
+  BaseDevice& device_at(int index) const { return *devices_[static_cast<size_t>(index)]; }
+  const Traits& traits(int device) const { return device_at(device).traits; }
   /// Compiles `source` (the prelude of the language comes before it) and returns the kernel named
   /// `entry`. From the cache on disk where it has it. Takes a lock and up to a second.
   std::unique_ptr<Kernel> compile(int device, const char* op, const std::string& source,
@@ -69,9 +71,15 @@ class Driver {
   /// Queues a convolution by a library and returns true, or does nothing and returns false where
   /// there is none that takes it.
   bool convolve(const kernels::Context& context, const char* op, const Convolution& convolution);
+  /// The same for attention.
+  bool attend(const kernels::Context& context, const char* op, const Attention& attention);
   /// Memory for the length of a few launches on the context's stream, aligned to 64 bytes.
   void* borrow(const kernels::Context& context, size_t bytes);
   void give_back(const kernels::Context& context, void* memory, size_t bytes) noexcept;
+
+ protected:
+  /// For the constructor: the next device.
+  void add_device(BaseDevice& device) { devices_[count_++] = &device; }
 
  private:
   // What compile(), launch() and multiply() do; they throw Failure.
@@ -81,18 +89,26 @@ class Driver {
                             std::span<const Argument> arguments) = 0;
 
   virtual bool queue_convolution(NativeStream, const Convolution&) { return false; }
+  virtual bool queue_attention(NativeStream, const Attention&) { return false; }
   virtual void queue_product(NativeStream stream, const Product& product);
 
   DeviceType type_;
+  size_t count_ = 0;
+  std::array<BaseDevice*, kMaxDevices> devices_{};
 };
 
+namespace detail {
+// Set while the plug-in is loaded, before there is another thread.
+extern Driver* current_driver;
+extern bool is_asked_to_wait;
+}  // namespace detail
 /// The back end that this library is; set once, before any kernel runs.
-Driver& driver();
+inline Driver& driver() { return *detail::current_driver; }
 void set_driver(Driver& driver);
 
 /// Whether EBB_DEVICE_SYNC asks that each call waits until its work is done, so that an error is
 /// that of the op that made it.
-bool is_synchronous();
+inline bool is_synchronous() { return detail::is_asked_to_wait; }
 
 /// Memory between two kernels of one op: goes back in stream order at the end of the scope.
 class Scratch {

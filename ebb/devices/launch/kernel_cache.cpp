@@ -35,18 +35,25 @@ std::atomic<const Kernels::value_type*>& place_of(const SpecKey& key) {
   return remembered[(hash ^ (hash >> 32)) % kRemembered];
 }
 
-}  // namespace
-
-Kernel* known_kernel(const SpecKey& key) {
-  std::atomic<const Kernels::value_type*>& place = place_of(key);
-  const Kernels::value_type* const last = place.load(std::memory_order_acquire);
-  if (last != nullptr && last->first == key) return last->second.get();
+/// Looks among all; what is found is the one that was asked for last.
+[[gnu::noinline]] Kernel* find_kernel(const SpecKey& key,
+                                      std::atomic<const Kernels::value_type*>& place) {
   Cache& all = cache();
   const std::lock_guard lock(all.mutex);
   const auto found = all.kernels.find(key);
   if (found == all.kernels.end()) return nullptr;
   place.store(&*found, std::memory_order_release);
   return found->second.get();
+}
+
+}  // namespace
+
+Kernel* known_kernel(const SpecKey& key) {
+  std::atomic<const Kernels::value_type*>& place = place_of(key);
+  const Kernels::value_type* const last = place.load(std::memory_order_acquire);
+  if (last != nullptr && last->first == key) [[likely]]
+    return last->second.get();
+  return find_kernel(key, place);
 }
 
 Kernel& new_kernel(const SpecKey& key, const char* op, int device, const Recipe& recipe) {

@@ -62,7 +62,7 @@ class SpecKey {
   }
 
   friend bool operator==(const SpecKey& lhs, const SpecKey& rhs) {
-    return lhs.words_ == rhs.words_;
+    return lhs.words_[0] == rhs.words_[0] && lhs.words_[1] == rhs.words_[1];
   }
   size_t hash() const {
     return static_cast<size_t>((words_[0] * 0x9e3779b97f4a7c15u) ^ (words_[1] + (words_[0] >> 7)));

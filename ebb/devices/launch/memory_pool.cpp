@@ -3,24 +3,30 @@
 
 #include <algorithm>
 #include <bit>
+#include <mutex>
 
 #include "ebb/core/base/str.h"
 #include "ebb/devices/launch/failure.h"
 
 namespace ebb::devices {
 
-size_t size_class(size_t bytes) {
-  constexpr size_t kLeastBlock = 512;
-  if (bytes <= kLeastBlock) return kLeastBlock;
+size_t detail::large_size_class(size_t bytes) {
   const size_t step = std::bit_floor(bytes - 1) / 8;
   return (bytes + step - 1) / step * step;
 }
 
-MemoryPool::Blocks& MemoryPool::kept_for(const void* stream, size_t size) {
+MemoryPool::Blocks& MemoryPool::find_kept(Place& place, const void* stream, size_t size) {
+  place = {stream, size, &kept_[{stream, size}]};
+  return *place.blocks;
+}
+
+inline MemoryPool::Blocks& MemoryPool::kept_for(const void* stream, size_t size) {
   const uintptr_t mixed = (reinterpret_cast<uintptr_t>(stream) >> 4) ^ size ^ (size >> 9);
   Place& place = places_[mixed % kPlaces];
-  const bool is_it = place.blocks != nullptr && place.stream == stream && place.size == size;
-  if (!is_it) place = {stream, size, &kept_[{stream, size}]};
+  // No place has a size of 0, so that one that holds nothing is no match.
+  const bool is_it = place.size == size && place.stream == stream;
+  if (!is_it) [[unlikely]]
+    return find_kept(place, stream, size);
   return *place.blocks;
 }
 

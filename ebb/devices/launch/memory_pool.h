@@ -10,14 +10,21 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "ebb/core/base/small_mutex.h"
+
 namespace ebb::devices {
 
+namespace detail {
+inline constexpr size_t kLeastBlock = 512;
+size_t large_size_class(size_t bytes);
+}  // namespace detail
 /// Eight classes between a power of two and the next: at most an eighth of a block is spare.
-size_t size_class(size_t bytes);
+inline size_t size_class(size_t bytes) {
+  return bytes <= detail::kLeastBlock ? detail::kLeastBlock : detail::large_size_class(bytes);
+}
 
 /// Where the memory of a pool comes from.
 struct MemorySource {
@@ -59,11 +66,12 @@ class MemoryPool {
   static constexpr size_t kPlaces = 64;
 
   Blocks& kept_for(const void* stream, size_t size);
+  Blocks& find_kept(Place& place, const void* stream, size_t size);
   void* allocate(size_t bytes);
   void keep_again(Kept& kept);
 
   MemorySource source_;
-  std::mutex mutex_;
+  SmallMutex mutex_;
   Kept kept_;
   std::array<Place, kPlaces> places_{};
   PoolBytes bytes_;

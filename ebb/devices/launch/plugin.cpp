@@ -1,9 +1,6 @@
 // ebb/devices/launch/plugin.cpp -- what the plug-in's functions do in the same way everywhere.
 #include "ebb/devices/launch/plugin.h"
 
-#include "ebb/devices/launch/base_device.h"
-#include "ebb/devices/launch/driver.h"
-
 namespace ebb::devices {
 namespace {
 
@@ -17,13 +14,6 @@ std::string& last_failure() {
 }
 
 const char* CommonFunctions::last_error() { return last_failure().c_str(); }
-
-void CommonFunctions::allocate(int device, size_t bytes, NativeStream stream, void** memory) {
-  *memory = device_at(device).memory->take(bytes, stream);
-}
-void CommonFunctions::deallocate(int device, void* memory, size_t bytes, NativeStream stream) {
-  device_at(device).memory->give(memory, bytes, stream);
-}
 
 void CommonFunctions::describe(int device, DeviceDescription* description) {
   const BaseDevice& own = device_at(device);

@@ -11,6 +11,8 @@
 
 #include "ebb/core/device/device_extras.h"
 #include "ebb/core/device/device_plugin.h"
+#include "ebb/devices/launch/base_device.h"
+#include "ebb/devices/launch/driver.h"
 #include "ebb/devices/launch/failure.h"
 #include "ebb/devices/launch/fork.h"
 #include "ebb/devices/launch/memory_pool.h"
@@ -40,21 +42,26 @@ struct Guarded<function> {
 template <auto function>
 constexpr auto* guarded = &Guarded<function>::call;
 
-/// The pool that lends pinned memory for all devices: that of the first. Throws Failure if there is
-/// no device.
+/// The pool that lends pinned memory for all devices: that of the first. Needs a device: ebb asks
+/// for such memory only where there is one.
 StagingPool& pinned_pool();
 
 /// What follows from driver() and the device's pools.
 struct CommonFunctions {
   static const char* last_error();
-  static void allocate(int device, size_t bytes, NativeStream stream, void** memory);
-  static void deallocate(int device, void* memory, size_t bytes, NativeStream stream);
+  static void allocate(int device, size_t bytes, NativeStream stream, void** memory) {
+    *memory = driver().device_at(device).memory->take(bytes, stream);
+  }
+  static void deallocate(int device, void* memory, size_t bytes, NativeStream stream) {
+    driver().device_at(device).memory->give(memory, bytes, stream);
+  }
   static void describe(int device, DeviceDescription* description);
   static void empty_cache(int device);
   static void reserved_bytes(int device, ReservedBytes* bytes);
   static void reset_peak_reserved(int device);
   static void allocate_pinned(size_t bytes, void** memory);
   static void release_pinned(void* memory);
+  static void convolution_library(uint64_t* version) { *version = 0; }
 };
 
 template <typename Own>
@@ -92,7 +99,8 @@ constexpr DeviceExtras extras_struct() {
           .reset_peak_reserved = guarded<&Own::reset_peak_reserved>,
           .allocate_pinned = guarded<&Own::allocate_pinned>,
           .release_pinned = guarded<&Own::release_pinned>,
-          .copy_from_pinned = guarded<&Own::copy_from_pinned>};
+          .copy_from_pinned = guarded<&Own::copy_from_pinned>,
+          .convolution_library = guarded<&Own::convolution_library>};
 }
 
 /// Copies as memmove() does by `copy(to, from)`, which may not be given ranges that overlap: those

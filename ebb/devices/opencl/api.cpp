@@ -45,8 +45,8 @@ std::string name_of_status(cl_int status) {
   }
 }
 
-void check(cl_int status, const char* call) {
-  if (status != CL_SUCCESS) throw Failure(str(call, ": ", name_of_status(status)));
+void throw_status(cl_int status, const char* call) {
+  throw Failure(str(call, ": ", name_of_status(status)));
 }
 
 }  // namespace ebb::opencl

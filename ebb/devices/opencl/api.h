@@ -18,8 +18,12 @@ using devices::Failure;
 /// "CL_OUT_OF_RESOURCES", or the number.
 std::string name_of_status(cl_int status);
 
+[[noreturn]] void throw_status(cl_int status, const char* call);
 /// Throws Failure, naming the call, unless the status is that of success.
-void check(cl_int status, const char* call);
+inline void check(cl_int status, const char* call) {
+  if (status != CL_SUCCESS) [[unlikely]]
+    throw_status(status, call);
+}
 
 /// Owns one reference to an object of OpenCL.
 template <typename Handle, cl_int (*release)(Handle)>

@@ -13,7 +13,6 @@
 #include "ebb/core/base/log.h"
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/base/str.h"
-#include "ebb/devices/launch/driver.h"
 #include "ebb/devices/launch/fork.h"
 
 namespace ebb::opencl {
@@ -229,10 +228,6 @@ Queue& new_queue(OpenclDevice& device) {
   const std::lock_guard lock(device.mutex);
   device.queues.push_back(std::move(queue));
   return *device.queues.back();
-}
-
-void wait_if_asked(Queue& queue) {
-  if (devices::is_synchronous()) check(clFinish(queue.handle), "clFinish");
 }
 
 void finish(OpenclDevice& device) {

@@ -14,6 +14,7 @@
 
 #include "ebb/core/device/device_plugin.h"
 #include "ebb/devices/launch/base_device.h"
+#include "ebb/devices/launch/driver.h"
 #include "ebb/devices/opencl/api.h"
 #include "ebb/devices/opencl/host_memory.h"
 
@@ -51,7 +52,10 @@ OpenclDevice& device_at(int index);
 inline Queue& queue_of(NativeStream stream) { return *static_cast<Queue*>(stream); }
 Queue& new_queue(OpenclDevice& device);
 /// Waits for the queue if EBB_DEVICE_SYNC asks for it.
-void wait_if_asked(Queue& queue);
+inline void wait_if_asked(Queue& queue) {
+  if (devices::is_synchronous()) [[unlikely]]
+    check(clFinish(queue.handle), "clFinish");
+}
 /// Waits for all queues of the device. Throws Failure.
 void finish(OpenclDevice& device);
 

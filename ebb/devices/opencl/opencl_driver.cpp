@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "ebb/core/base/small_mutex.h"
 #include "ebb/core/base/str.h"
 #include "ebb/devices/launch/disk_cache.h"
 #include "ebb/devices/launch/source.h"
@@ -20,14 +21,14 @@ namespace {
 class SetArguments {
  public:
   void set(cl_kernel kernel, std::span<const devices::Argument> arguments) {
-    for (size_t index = 0; index < arguments.size(); ++index) {
-      const Value wanted = value_of(arguments[index]);
-      Value unkept;
-      Value& own = index < kMost ? set_[index] : unkept;
-      if (wanted.bytes != kUnknown && own == wanted) continue;
-      own = {};  // until the call has gone well
-      set_one(kernel, static_cast<cl_uint>(index), arguments[index]);
-      own = wanted;
+    const size_t kept = std::min(arguments.size(), kMost);
+    const Value* own = set_;
+    for (const devices::Argument& argument : arguments.first(kept)) {
+      if (!own->is(argument)) set_anew(kernel, static_cast<size_t>(own - set_), argument);
+      ++own;
+    }
+    for (size_t index = kept; index < arguments.size(); ++index) {
+      set_anew(kernel, index, arguments[index]);
     }
   }
 
@@ -38,7 +39,15 @@ class SetArguments {
   struct Value {
     size_t bytes = kUnknown;
     uint64_t bits = 0;
-    friend bool operator==(const Value&, const Value&) = default;
+
+    bool is(const devices::Argument& argument) const {
+      if (bytes != argument.bytes) return false;
+      if (bytes == 0) return bits == reinterpret_cast<uintptr_t>(argument.data);
+      if (bytes != sizeof(uint32_t)) return std::memcmp(&bits, argument.data, bytes) == 0;
+      uint32_t wanted;  // nearly always: one load
+      std::memcpy(&wanted, argument.data, sizeof wanted);
+      return static_cast<uint32_t>(bits) == wanted;
+    }
   };
 
   static Value value_of(const devices::Argument& argument) {
@@ -46,14 +55,14 @@ class SetArguments {
     Value value;
     if (argument.bytes > sizeof value.bits) return value;
     value.bytes = argument.bytes;
-    if (argument.bytes == sizeof(uint32_t)) {  // nearly always: one load
-      uint32_t bits;
-      std::memcpy(&bits, argument.data, sizeof bits);
-      value.bits = bits;
-    } else {
-      std::memcpy(&value.bits, argument.data, argument.bytes);
-    }
+    std::memcpy(&value.bits, argument.data, argument.bytes);
     return value;
+  }
+  [[gnu::noinline]] void set_anew(cl_kernel kernel, size_t index,
+                                  const devices::Argument& argument) {
+    if (index < kMost) set_[index] = {};  // until the call has gone well
+    set_one(kernel, static_cast<cl_uint>(index), argument);
+    if (index < kMost) set_[index] = value_of(argument);
   }
   static void set_one(cl_kernel kernel, cl_uint index, const devices::Argument& argument) {
     if (argument.bytes == 0) {
@@ -72,7 +81,7 @@ class OpenclKernel final : public devices::Kernel {
   OpenclKernel(OwnedProgram program, OwnedKernel kernel)
       : program_(std::move(program)), kernel_(std::move(kernel)) {}
   cl_kernel handle() const { return kernel_.get(); }
-  std::mutex& mutex() { return mutex_; }
+  SmallMutex& mutex() { return mutex_; }
   /// With the lock held.
   void set_arguments(std::span<const devices::Argument> arguments) {
     arguments_.set(handle(), arguments);
@@ -81,7 +90,7 @@ class OpenclKernel final : public devices::Kernel {
  private:
   OwnedProgram program_;
   OwnedKernel kernel_;
-  std::mutex mutex_;
+  SmallMutex mutex_;
   SetArguments arguments_;
 };
 
@@ -159,7 +168,9 @@ OwnedProgram program_for(const OpenclDevice& device, const std::string& source) 
 
 }  // namespace
 
-devices::BaseDevice& OpenclDriver::device_at(int index) const { return opencl::device_at(index); }
+OpenclDriver::OpenclDriver(DeviceType type) : Driver(type) {
+  for (const auto& device : all_devices()) add_device(*device);
+}
 
 std::unique_ptr<devices::Kernel> OpenclDriver::make_kernel(devices::BaseDevice& device,
                                                            const char* /*op*/,

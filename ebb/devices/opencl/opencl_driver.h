@@ -7,8 +7,7 @@ namespace ebb::opencl {
 
 class OpenclDriver final : public devices::Driver {
  public:
-  using Driver::Driver;
-  devices::BaseDevice& device_at(int index) const override;
+  explicit OpenclDriver(DeviceType type);
 
  private:
   std::unique_ptr<devices::Kernel> make_kernel(devices::BaseDevice& device, const char* op,

@@ -92,6 +92,14 @@ PyObject* describe(PyObject*, PyObject* args) {
     return checked(Py_BuildValue("(siii)", found.name, found.major, found.minor, found.units));
   });
 }
+PyObject* convolution_library(PyObject*, PyObject* device) {
+  return guarded([&] {
+    const Device wanted = to_device(device);
+    uint64_t version = 0;
+    without_lock([&] { version = convolution_library_of(wanted); });
+    return checked(PyLong_FromUnsignedLongLong(version));
+  });
+}
 PyObject* empty_cache_of(PyObject*, PyObject* device) {
   return guarded([&] {
     const Device wanted = to_device(device);
@@ -321,6 +329,7 @@ PyMethodDef kFunctions[] = {
     {"_device_memory_stats", memory_of, METH_O, nullptr},
     {"_reset_peak_device_memory", reset_peak_of, METH_O, nullptr},
     {"_describe_device", describe, METH_VARARGS, nullptr},
+    {"_convolution_library", convolution_library, METH_O, nullptr},
     {"_empty_device_cache", empty_cache_of, METH_O, nullptr},
     {"_reserved_device_bytes", reserved_of, METH_O, nullptr},
     {"_pin_memory", as_method(pin), METH_FASTCALL, nullptr},

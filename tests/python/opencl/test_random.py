@@ -14,6 +14,9 @@ TOLERANCES = {ebb.float16: 2e-3, ebb.bfloat16: 2e-2, ebb.float32: 4e-6, ebb.floa
 EXACT = {
     "rand": lambda dtype, device: ebb.rand(SIZE, dtype=dtype, device=device),
     "uniform_": lambda dtype, device: ebb.empty(SIZE, dtype=dtype, device=device).uniform_(-3, 7.5),
+    "uniform_ of neighbours": lambda dtype, device: ebb.empty(
+        SIZE, dtype=dtype, device=device
+    ).uniform_(1, 1 + float(ebb.finfo(dtype).eps)),
     "bernoulli_": lambda dtype, device: ebb.empty(SIZE, dtype=dtype, device=device).bernoulli_(0.3),
     "dropout": lambda dtype, device: ebb.nn.functional.dropout(
         ebb.linspace(1, 2, SIZE).to(dtype).to(device), 0.3

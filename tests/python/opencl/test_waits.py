@@ -202,3 +202,57 @@ def test_factors_of_bags_and_second_derivatives_wait_for_nothing(bags, opencl):
     step(*here, "cpu").backward()
     for mine, its in zip(here, there, strict=True):
         assert ebb.allclose(its.grad.cpu(), mine.grad, rtol=1e-4)
+
+
+NAN = float("nan")
+ROWS = ebb.tensor([[3.0, 1.0, NAN, 2.0, 5.0], [0.5, 4.0, -1.0, 2.5, 7.0], [1, 1, 1, 0, 2]])
+TARGETS = ebb.tensor([[3, 0, -1, 1, 1], [-1, 2, 2, 2, 2], [4, 4, 0, 1, 2]])
+IMAGES = ebb.linspace(-2, 2, 60).reshape(1, 2, 5, 6).cos()
+SAMPLES = ebb.tensor([[[0.0, 0.3], [0.999, 0.5]]])
+
+
+def fractional(x, samples):
+    return F.fractional_max_pool2d(x, 2, output_size=(2, 3), _random_samples=samples)
+
+
+CHECKED = {
+    "quantile": (lambda x, q: x.quantile(q, 1).nan_to_num(), ROWS, ebb.tensor([0.0, 0.3, 1.0])),
+    "nanquantile": (lambda x, q: x.nanquantile(q, 1), ROWS, ebb.tensor(0.4)),
+    "quantile-number": (lambda x, _: x.quantile(0.3, 0).nan_to_num(), ROWS, ebb.ones(1)),
+    "margins": (F.multilabel_margin_loss, ROWS.nan_to_num(), TARGETS),
+    "margins-int32": (F.multilabel_margin_loss, ROWS.nan_to_num(), TARGETS.to(ebb.int32)),
+    "margins-row": (F.multilabel_margin_loss, ROWS[1], TARGETS[0]),
+    "fractional_pool": (fractional, IMAGES, SAMPLES),
+}
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_what_a_device_checks_by_itself_waits_for_nothing(name, opencl):
+    call, x, other = CHECKED[name]
+    here, there = x.clone().requires_grad_(), x.to(opencl).requires_grad_()
+    given = other.to(opencl)
+    assert waits_of_a_step(lambda x: call(x, given), there) == 0
+    call(here, other).sum().backward()
+    assert ebb.allclose(call(there, given).cpu(), call(here, other), rtol=1e-5)
+    assert ebb.allclose(there.grad.cpu(), here.grad, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "complaint"),
+    [
+        ("quantile", ebb.tensor([0.5, 1.5]), r"quantile: q must be from 0 to 1, got 1.5"),
+        ("nanquantile", ebb.tensor(NAN), r"nanquantile: q must be from 0 to 1, got nan"),
+        ("margins", TARGETS + 1, r"margin_loss: target must be from -1 to 4, got 5"),
+        ("margins", TARGETS - 1, r"margin_loss: target must be from -1 to 4, got -2"),
+        ("fractional_pool", SAMPLES + 0.001, r"samples must be from 0 to below 1, got 1"),
+    ],
+)
+def test_what_a_device_finds_wrong_is_told_at_the_next_wait(name, wrong, complaint, opencl):
+    call, x, _ = CHECKED[name]
+    before = waits()
+    call(x.to(opencl), wrong.to(opencl))
+    assert waits() == before
+    with pytest.raises(ValueError, match=complaint):
+        ebb.synchronize(opencl)
+    with pytest.raises(ValueError, match=complaint):
+        call(x, wrong)
