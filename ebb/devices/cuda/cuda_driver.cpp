@@ -11,6 +11,7 @@
 #include "ebb/devices/cuda/compiler.h"
 #include "ebb/devices/cuda/cublas.h"
 #include "ebb/devices/cuda/cudnn.h"
+#include "ebb/devices/cuda/cudnn_library.h"
 #include "ebb/devices/cuda/device.h"
 #include "ebb/devices/launch/disk_cache.h"
 #include "ebb/devices/launch/source.h"
@@ -89,7 +90,9 @@ std::array<void*, kMostArguments> places_of(std::span<const devices::Argument> a
 
 }  // namespace
 
-devices::BaseDevice& CudaDriver::device_at(int index) const { return cuda::device_at(index); }
+CudaDriver::CudaDriver(DeviceType type) : Driver(type) {
+  for (const auto& device : all_devices()) add_device(*device);
+}
 
 bool CudaDriver::has_products() const { return has_cublas(); }
 bool CudaDriver::takes(const devices::Product& product) const { return cublas_takes(product); }
@@ -102,6 +105,13 @@ void CudaDriver::queue_product(NativeStream native, const devices::Product& prod
 bool CudaDriver::queue_convolution(NativeStream native, const devices::Convolution& convolution) {
   CudaStream& stream = stream_of(native);
   if (!is_cudnn_allowed() || !has_cudnn() || !queue_by_cudnn(stream, convolution)) return false;
+  wait_if_asked(stream);
+  return true;
+}
+
+bool CudaDriver::queue_attention(NativeStream native, const devices::Attention& attention) {
+  CudaStream& stream = stream_of(native);
+  if (!is_cudnn_allowed() || !has_cudnn() || !queue_by_cudnn(stream, attention)) return false;
   wait_if_asked(stream);
   return true;
 }

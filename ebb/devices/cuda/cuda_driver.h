@@ -7,8 +7,7 @@ namespace ebb::cuda {
 
 class CudaDriver final : public devices::Driver {
  public:
-  using Driver::Driver;
-  devices::BaseDevice& device_at(int index) const override;
+  explicit CudaDriver(DeviceType type);
   bool has_products() const override;
   bool takes(const devices::Product& product) const override;
 
@@ -19,6 +18,7 @@ class CudaDriver final : public devices::Driver {
   void queue_kernel(NativeStream stream, devices::Kernel& kernel, devices::Grid grid,
                     std::span<const devices::Argument> arguments) override;
   bool queue_convolution(NativeStream stream, const devices::Convolution& convolution) override;
+  bool queue_attention(NativeStream stream, const devices::Attention& attention) override;
   void queue_product(NativeStream stream, const devices::Product& product) override;
 };
 

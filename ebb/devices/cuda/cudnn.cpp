@@ -1,21 +1,15 @@
-// ebb/devices/cuda/cudnn.cpp -- opens cuDNN, and says convolutions in its terms.
+// ebb/devices/cuda/cudnn.cpp -- says convolutions in cuDNN's terms.
 //
-// Its header comes with another download than the toolkit, so what is used of its interface of C is
-// declared here. Only algorithms that multiply matrices and add up in a fixed order are asked for.
+// Only algorithms that multiply matrices and add up in a fixed order are asked for.
 #include "ebb/devices/cuda/cudnn.h"
-
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <limits>
 #include <optional>
 #include <span>
-#include <type_traits>
 
-#include "ebb/core/base/flags.h"
-#include "ebb/core/base/log.h"
-#include "ebb/core/base/str.h"
 #include "ebb/core/device/tf32.h"
+#include "ebb/devices/cuda/cudnn_library.h"
 #include "ebb/devices/launch/memory_pool.h"
 
 namespace ebb::cuda {
@@ -25,127 +19,18 @@ using devices::Convolution;
 using devices::ConvPass;
 
 // What cudnn.h names.
-using Status = int;
-using Descriptor = void*;
-using Handle = cudnnContext*;
-constexpr Status kSuccess = 0;
-/// CUDNN_STATUS_NOT_SUPPORTED, which since cuDNN 9 has a number for each reason.
-bool is_unsupported(Status status) { return status == 9 || status / 1000 == 3; }
 constexpr int kCrossCorrelation = 1;
 constexpr int kRowMajor = 0;                                      // CUDNN_TENSOR_NCHW
 constexpr int kDefaultMath = 0, kTensorMath = 1, kPlainMath = 3;  // cudnnMathType_t
 constexpr int kImplicitGemm = 0, kPrecomputedGemm = 1;            // cudnnConvolutionFwdAlgo_t
 constexpr int kInputInOrder = 1, kWeightInOrder = 1;  // CUDNN_CONVOLUTION_BWD_..._ALGO_1
 
-using Make = Status (*)(Descriptor*);
-using Drop = Status (*)(Descriptor);
-// Both take three descriptors in the order of their pass, then those of the convolution.
-using Measure = Status (*)(Handle, Descriptor, Descriptor, Descriptor convolution,
-                           Descriptor result, int algorithm, size_t* bytes);
-using Run = Status (*)(Handle, const void* alpha, Descriptor, const void*, Descriptor, const void*,
-                       Descriptor convolution, int algorithm, void* workspace, size_t bytes,
-                       const void* beta, Descriptor result, void*);
-
-/// The functions for one pass.
-struct PassCalls {
-  Measure measure = nullptr;
-  Run run = nullptr;
-};
-
-struct Cudnn {
-  Status (*create)(Handle*) = nullptr;
-  Status (*destroy)(Handle) = nullptr;
-  Status (*set_stream)(Handle, CUstream) = nullptr;
-  const char* (*text_of)(Status) = nullptr;
-  Make make_tensor = nullptr, make_filter = nullptr, make_convolution = nullptr;
-  Drop drop_tensor = nullptr, drop_filter = nullptr, drop_convolution = nullptr;
-  Status (*set_tensor)(Descriptor, int type, int ndim, const int* sizes,
-                       const int* strides) = nullptr;
-  Status (*set_filter)(Descriptor, int type, int format, int ndim, const int* sizes) = nullptr;
-  Status (*set_convolution)(Descriptor, int ndim, const int* padding, const int* stride,
-                            const int* dilation, int mode, int type) = nullptr;
-  Status (*set_groups)(Descriptor, int groups) = nullptr;
-  Status (*set_math)(Descriptor, int math) = nullptr;
-  PassCalls output, input, weight;
-
-  const PassCalls& of(ConvPass pass) const {
-    return pass == ConvPass::output ? output : pass == ConvPass::input ? input : weight;
-  }
-};
-
-void* open_library() {
-  if (const std::string path(flag_in_environment("cudnn_library")); !path.empty()) {
-    return path == "0" ? nullptr : dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  }
-  for (const char* name :
-       {"libcudnn.so.9", "libcudnn.so.8", "libcudnn.so", "/usr/local/cuda/lib64/libcudnn.so"}) {
-    if (void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
-  }
-  return nullptr;
-}
-
-std::optional<Cudnn> load() {
-  void* const library = open_library();  // stays open
-  if (library == nullptr) return std::nullopt;
-  Cudnn found;
-  const char* missing = nullptr;
-  const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-    if (function == nullptr) missing = name;
-  };
-  find(found.create, "cudnnCreate");
-  find(found.destroy, "cudnnDestroy");
-  find(found.set_stream, "cudnnSetStream");
-  find(found.text_of, "cudnnGetErrorString");
-  find(found.make_tensor, "cudnnCreateTensorDescriptor");
-  find(found.drop_tensor, "cudnnDestroyTensorDescriptor");
-  find(found.set_tensor, "cudnnSetTensorNdDescriptor");
-  find(found.make_filter, "cudnnCreateFilterDescriptor");
-  find(found.drop_filter, "cudnnDestroyFilterDescriptor");
-  find(found.set_filter, "cudnnSetFilterNdDescriptor");
-  find(found.make_convolution, "cudnnCreateConvolutionDescriptor");
-  find(found.drop_convolution, "cudnnDestroyConvolutionDescriptor");
-  find(found.set_convolution, "cudnnSetConvolutionNdDescriptor");
-  find(found.set_groups, "cudnnSetConvolutionGroupCount");
-  find(found.set_math, "cudnnSetConvolutionMathType");
-  find(found.output.measure, "cudnnGetConvolutionForwardWorkspaceSize");
-  find(found.output.run, "cudnnConvolutionForward");
-  find(found.input.measure, "cudnnGetConvolutionBackwardDataWorkspaceSize");
-  find(found.input.run, "cudnnConvolutionBackwardData");
-  find(found.weight.measure, "cudnnGetConvolutionBackwardFilterWorkspaceSize");
-  find(found.weight.run, "cudnnConvolutionBackwardFilter");
-  if (missing == nullptr) return found;
-  EBB_LOG_AT(LogPart::general, 1, str("cuda: cuDNN is not used: it has no function ", missing));
-  return std::nullopt;
-}
-
-const std::optional<Cudnn>& cudnn() {
-  static const std::optional<Cudnn> found = load();
-  return found;
-}
-
-void check(Status status, const char* call) {
-  if (status == kSuccess) return;
-  throw Failure(str(call, ": ", cudnn()->text_of(status),
-                    "\nhint: with EBB_CUDNN_LIBRARY=0 ebb's own kernels are used"));
-}
-
-/// The stream's handle, made at its first convolution. Needs the device's context and the lock.
-Handle handle_of(CudaStream& stream) {
-  if (stream.cudnn != nullptr) return stream.cudnn;
-  Handle made = nullptr;
-  check(cudnn()->create(&made), "cudnnCreate");
-  if (const Status status = cudnn()->set_stream(made, stream.handle); status != kSuccess) {
-    cudnn()->destroy(made);
-    check(status, "cudnnSetStream");
-  }
-  return stream.cudnn = made;
-}
-
 /// A descriptor for the length of a scope.
 class Described {
  public:
-  Described(Make make, Drop drop, const char* call) : drop_(drop) { check(make(&value_), call); }
+  Described(Make make, Drop drop, const char* call) : drop_(drop) {
+    check_cudnn(make(&value_), call);
+  }
   ~Described() { drop_(value_); }
   Described(const Described&) = delete;
   Described& operator=(const Described&) = delete;
@@ -156,16 +41,6 @@ class Described {
   Descriptor value_ = nullptr;
 };
 
-/// Null where cuDNN has no such type.
-std::optional<int> type_of(DType dtype) {
-  switch (dtype) {
-    case DType::float32: return 0;
-    case DType::float64: return 1;
-    case DType::float16: return 2;
-    case DType::bfloat16: return 9;
-    default: return std::nullopt;
-  }
-}
 int compute_type_of(DType dtype) { return dtype == DType::float64 ? 1 : 0; }
 
 int math_of(DType dtype) {
@@ -197,8 +72,8 @@ void set_dense(Descriptor tensor, int type, const Numbers& sizes, int ndim) {
     strides[dim] = step;
     step *= sizes.values[dim];
   }
-  check(cudnn()->set_tensor(tensor, type, ndim, sizes.values, strides),
-        "cudnnSetTensorNdDescriptor");
+  check_cudnn(cudnn()->set_tensor(tensor, type, ndim, sizes.values, strides),
+              "cudnnSetTensorNdDescriptor");
 }
 
 /// All that describes a convolution.
@@ -212,24 +87,25 @@ struct Description {
   explicit Description(const Convolution& convolution) {
     const kernels::ConvShape& shape = *convolution.shape;
     const int spatial = spatial_dims(shape), ndim = spatial + 2;
-    const int type = *type_of(convolution.dtype);
+    const int type = *cudnn_type(convolution.dtype);
     set_dense(input.get(), type, numbers(shape.batch, shape.in_channels, shape.input, spatial),
               ndim);
     set_dense(output.get(), type, numbers(shape.batch, shape.out_channels, shape.output, spatial),
               ndim);
     const Numbers kernel =
         numbers(shape.out_channels, shape.in_channels / shape.groups, shape.kernel, spatial);
-    check(cudnn()->set_filter(weight.get(), type, kRowMajor, ndim, kernel.values),
-          "cudnnSetFilterNdDescriptor");
-    check(cudnn()->set_convolution(map.get(), spatial,
-                                   numbers(0, 0, shape.padding, spatial).spatial(),
-                                   numbers(0, 0, shape.stride, spatial).spatial(),
-                                   numbers(0, 0, shape.dilation, spatial).spatial(),
-                                   kCrossCorrelation, compute_type_of(convolution.dtype)),
-          "cudnnSetConvolutionNdDescriptor");
-    check(cudnn()->set_groups(map.get(), static_cast<int>(shape.groups)),
-          "cudnnSetConvolutionGroupCount");
-    check(cudnn()->set_math(map.get(), math_of(convolution.dtype)), "cudnnSetConvolutionMathType");
+    check_cudnn(cudnn()->set_filter(weight.get(), type, kRowMajor, ndim, kernel.values),
+                "cudnnSetFilterNdDescriptor");
+    check_cudnn(cudnn()->set_convolution(map.get(), spatial,
+                                         numbers(0, 0, shape.padding, spatial).spatial(),
+                                         numbers(0, 0, shape.stride, spatial).spatial(),
+                                         numbers(0, 0, shape.dilation, spatial).spatial(),
+                                         kCrossCorrelation, compute_type_of(convolution.dtype)),
+                "cudnnSetConvolutionNdDescriptor");
+    check_cudnn(cudnn()->set_groups(map.get(), static_cast<int>(shape.groups)),
+                "cudnnSetConvolutionGroupCount");
+    check_cudnn(cudnn()->set_math(map.get(), math_of(convolution.dtype)),
+                "cudnnSetConvolutionMathType");
   }
 };
 
@@ -288,13 +164,11 @@ bool fits(const Convolution& convolution) {
 
 }  // namespace
 
-bool has_cudnn() { return cudnn().has_value(); }
-
 bool queue_by_cudnn(CudaStream& stream, const Convolution& convolution) {
-  if (!type_of(convolution.dtype) || !fits(convolution)) return false;
+  if (!cudnn_type(convolution.dtype) || !fits(convolution)) return false;
   const ContextScope scope(stream.device->context);
   const std::unique_lock lock(stream.library_mutex);
-  const Handle handle = handle_of(stream);
+  const Handle handle = cudnn_handle(stream);
   const Description all(convolution);
   const Sides sides = sides_of(convolution, all);
   const auto algorithm = choose(handle, convolution.pass, sides, all.map.get());
@@ -315,7 +189,7 @@ bool queue_by_cudnn(CudaStream& stream, const Convolution& convolution) {
                all.map.get(), algorithm->number, workspace.data(), algorithm->workspace, beta,
                sides.result, sides.result_data);
   if (is_unsupported(status)) return false;  // some cases are refused only now
-  check(status, name_of(convolution.pass));
+  check_cudnn(status, name_of(convolution.pass));
   return true;
 }
 

@@ -4,6 +4,7 @@
 
 #include "ebb/devices/common/register.h"
 #include "ebb/devices/cuda/cuda_driver.h"
+#include "ebb/devices/cuda/cudnn_library.h"
 #include "ebb/devices/cuda/device.h"
 
 namespace ebb::cuda {
@@ -127,6 +128,8 @@ struct Functions : devices::CommonFunctions {
     const ContextScope scope = scope_of(device);
     *is_done = is_reached(api().cuStreamQuery(stream_of(stream).handle), "cuStreamQuery");
   }
+
+  static void convolution_library(uint64_t* version) { *version = cudnn_version(); }
 
   static void create_event(int device, NativeEvent* event) {
     const ContextScope scope = scope_of(device);

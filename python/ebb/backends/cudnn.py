@@ -1,5 +1,5 @@
 # python/ebb/backends/cudnn.py -- switches of cuDNN; kept, without effect but for enabled.
-"""cuDNN, which computes convolutions on CUDA devices where it is found and ``enabled`` is True.
+"""cuDNN, which computes convolutions and attention on CUDA devices if it is found and ``enabled``.
 
 The other switches have no effect: it is always asked for algorithms that give the same bits, none
 is chosen by trial, and TF32 is what ``ebb.backends.cuda.matmul.allow_tf32`` says. Without cuDNN
@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from ebb import _C
+from ebb._devices import device_count
 
 __all__ = ["flags", "is_acceptable", "is_available", "version"]
 
@@ -26,34 +27,36 @@ benchmark_limit = 10
 
 
 def is_available() -> bool:
-    """Return False.
+    """Return whether there are CUDA devices and a cuDNN for them, for which it looks.
 
     Example:
         >>> ebb.backends.cudnn.is_available()
         False
     """
-    return False
+    return version() is not None
 
 
 def version() -> int | None:
-    """Return None: which cuDNN a plug-in has found nobody tells.
+    """Return the version of the cuDNN that was found, 90102 of 9.1.2, or None.
 
     Example:
         >>> ebb.backends.cudnn.version() is None
         True
     """
-    return None
+    if device_count("cuda") == 0:
+        return None
+    return _C._convolution_library("cuda") or None
 
 
 def is_acceptable(tensor: Any) -> bool:
-    """Return False: no tensor is computed with by cuDNN.
+    """Return whether a convolution of the tensor may be cuDNN's.
 
     Example:
         >>> ebb.backends.cudnn.is_acceptable(ebb.ones(1))
         False
     """
-    del tensor
-    return False
+    own = sys.modules[__name__]
+    return tensor.is_cuda and tensor.is_floating_point() and own.enabled and is_available()
 
 
 @contextmanager
@@ -88,7 +91,7 @@ class _Switches(ModuleType):
 
     @property
     def enabled(self) -> bool:
-        """Whether convolutions on CUDA devices may be cuDNN's."""
+        """Whether convolutions and attention on CUDA devices may be cuDNN's."""
         return next(value for name, _, value, *_ in _C._flags() if name == "cudnn") == "true"
 
     @enabled.setter

@@ -10,7 +10,9 @@
 //
 // STAND_IN_DEVICES: how many devices (1); STAND_IN_CAPABILITY: 90 for 9.0;
 // STAND_IN_MEMORY: bytes of a device (2^34); STAND_IN_NVRTC: the true libnvrtc, which then
-// compiles each kernel, too, for sm_80 and sm_90.
+// compiles each kernel, too, for sm_80 and sm_90; STAND_IN_CUDNN: the true libcudnn, which is then
+// asked for an engine for each graph; STAND_IN_CUDNN_COMPILES: 1 lets that compile its kernels;
+// STAND_IN_CUDNN_VERSION: what cuDNN's stand-in says that it is (91900).
 #pragma once
 
 #include <cuda.h>

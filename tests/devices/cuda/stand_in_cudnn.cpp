@@ -3,29 +3,16 @@
 //
 // A convolution is computed in double from what its tensors hold when its turn on the stream comes,
 // and rounded at its end. Only algorithms with one order of sums are taken.
-#define CUDNN_WARN_DEPRECATED_OFF
-#include <cudnn.h>
+#include "tests/devices/cuda/stand_in_cudnn.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
-#include "tests/devices/cuda/numbers.h"
-#include "tests/devices/cuda/stand_in.h"
-
 using namespace stand_in;  // NOLINT: functions of C cannot be in a namespace
-
-// Opens each function: holds the lock, counts the call, fails it if a test says so.
-#define STAND_IN_CALL(name)                           \
-  const std::lock_guard stand_in_lock(state().mutex); \
-  if (const CUresult injected = enter(name)) return static_cast<cudnnStatus_t>(injected)
 
 namespace {
 
-struct Handle {
-  int device = 0;
-  CUstream stream = nullptr;
-};
 /// A tensor, or a filter.
 struct Sizes {
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
@@ -37,12 +24,7 @@ struct Sizes {
     return count;
   }
   size_t bytes() const { return count() * item_size(kind()); }
-  Kind kind() const {
-    return type == CUDNN_DATA_DOUBLE  ? Kind::f64
-           : type == CUDNN_DATA_FLOAT ? Kind::f32
-           : type == CUDNN_DATA_HALF  ? Kind::f16
-                                      : Kind::bf16;
-  }
+  Kind kind() const { return kind_of(type); }
 };
 struct Map {
   std::vector<int> padding, stride, dilation;
@@ -51,11 +33,6 @@ struct Map {
   cudnnMathType_t math = CUDNN_DEFAULT_MATH;
 };
 
-bool is_known(const char* call, const void* object) {
-  if (state().library_objects.count(object) != 0) return true;
-  violate(std::string(call) + ": no such object");
-  return false;
-}
 template <typename Object, typename Pointer>
 cudnnStatus_t make(Pointer* made) {
   auto* const object = new Object();
@@ -202,7 +179,7 @@ cudnnStatus_t launch(const char* name, cudnnHandle_t handle, Call call, const vo
                      const void* beta, bool is_in_order, const void* workspace, size_t bytes,
                      void (*run)(const Call&)) {
   if (!is_known(name, handle)) return CUDNN_STATUS_BAD_PARAM;
-  const Handle& own = at<Handle>(handle);
+  const CudnnHandle& own = at<CudnnHandle>(handle);
   if (!is_in_order) violate(std::string(name) + ": an algorithm without an order of sums");
   if (!agree(call.input, call.weight, call.output, call.map)) {
     violate(std::string(name) + ": sizes or types");
@@ -265,21 +242,24 @@ const char* cudnnGetErrorString(cudnnStatus_t status) {
   return status == CUDNN_STATUS_EXECUTION_FAILED ? "CUDNN_STATUS_EXECUTION_FAILED"
                                                  : "CUDNN_STATUS_INTERNAL_ERROR";
 }
+size_t cudnnGetVersion(void) {
+  return static_cast<size_t>(number_in_environment("STAND_IN_CUDNN_VERSION", 91900));
+}
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   STAND_IN_CALL("cudnnCreate");
   need_context("cudnnCreate");
-  const cudnnStatus_t status = make<Handle>(handle);
-  at<Handle>(*handle).device = contexts().empty() ? 0 : contexts().back();
+  const cudnnStatus_t status = make<CudnnHandle>(handle);
+  at<CudnnHandle>(*handle).device = contexts().empty() ? 0 : contexts().back();
   return status;
 }
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
   STAND_IN_CALL("cudnnDestroy");
-  return drop<Handle>("cudnnDestroy", handle);
+  return drop<CudnnHandle>("cudnnDestroy", handle);
 }
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
   STAND_IN_CALL("cudnnSetStream");
   if (!is_known("cudnnSetStream", handle)) return CUDNN_STATUS_BAD_PARAM;
-  at<Handle>(handle).stream = stream;
+  at<CudnnHandle>(handle).stream = stream;
   return CUDNN_STATUS_SUCCESS;
 }
 

@@ -1,7 +1,8 @@
 # tests/python/cuda/stand_in.py -- chooses the stand-in of CUDA's driver and compiler, and asks it.
 #
 # tests/devices/cuda/stand_in.h says what it does. With the toolkit on the machine each kernel also
-# goes through the true NVRTC, for sm_80 and sm_90; what that warns of is a violation.
+# goes through the true NVRTC, for sm_80 and sm_90; what that warns of is a violation. So is a graph
+# for which the true cuDNN, where it is, has no engine.
 import ctypes
 import os
 from pathlib import Path
@@ -10,6 +11,7 @@ import ebb
 
 LIBRARIES = Path(ebb._C.__file__).resolve().parents[2] / "lib"
 LIBRARY = LIBRARIES / "libebb_cuda_stand_in.so"
+CUDNN = Path("/usr/local/cuda/lib64/libcudnn.so.9")
 NVRTC = sorted(Path("/usr/local/cuda/lib64").glob("libnvrtc.so.*"))
 
 
@@ -21,6 +23,8 @@ def choose():
     os.environ["STAND_IN_DEVICES"] = "2"
     if NVRTC:
         os.environ["STAND_IN_NVRTC"] = str(NVRTC[0])
+    if CUDNN.exists():
+        os.environ["STAND_IN_CUDNN"] = str(CUDNN)
 
 
 class StandIn:

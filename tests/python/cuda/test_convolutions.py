@@ -185,6 +185,16 @@ def test_switched_off_kernels_of_our_own_are_used(stand_in):
         switches.enabled = 0
 
 
+def test_the_library_that_was_found_says_its_version():
+    switches = ebb.backends.cudnn
+    x = ebb.ones(1, device="cuda")
+    assert switches.is_available() is True and switches.version() == 91900
+    assert switches.is_acceptable(x) is True
+    assert not switches.is_acceptable(x.cpu()) and not switches.is_acceptable(x.to(ebb.int32))
+    with switches.flags(enabled=False):
+        assert switches.is_available() is True and switches.is_acceptable(x) is False
+
+
 @pytest.mark.parametrize("library", ["0", "/nowhere/libcudnn.so"])
 def test_without_the_library_kernels_of_our_own_are_used(library):
     script = f"""
@@ -196,6 +206,8 @@ for device in ("cuda", "cpu"):
     ebb.nn.functional.conv2d(*own).sum().backward()
     made.append([one.grad.tolist() for one in own])
 print(made[0] == made[1])
+switches = ebb.backends.cudnn
+print(switches.is_available(), switches.version(), switches.is_acceptable(x.to("cuda")))
 print(ctypes.CDLL(os.environ["EBB_CUDA_LIBRARY"]).stand_in_calls(b"{FORWARD}"))
 """
-    assert run(script, EBB_CUDNN_LIBRARY=library).split() == ["True", "0"]
+    assert run(script, EBB_CUDNN_LIBRARY=library).split() == ["True", "False", "None", "False", "0"]

@@ -9,6 +9,7 @@ import pytest
 
 import ebb
 from tests.python.cuda.test_host import LAUNCH_FAILED, OUT_OF_MEMORY, settled
+from tests.python.cuda.test_products import run
 from tests.python.opencl import test_pinned as shared
 
 SENDING = ("cuMemcpyHtoDAsync", "cuEventRecord", "cuMemHostAlloc", "cuStreamSynchronize")
@@ -172,3 +173,13 @@ test_a_child_of_a_fork_reads_and_drops_what_is_pinned = (
     shared.test_a_child_of_a_fork_reads_and_drops_what_is_pinned
 )
 test_gradients_go_through = shared.test_gradients_go_through
+
+
+def test_without_a_device_nothing_is_asked_for_pinned_memory():
+    script = """
+import ctypes, os, ebb
+x = ebb.ones(3)
+print(ebb.cuda.device_count(), x.pin_memory().is_pinned(), ebb.ones(3, pin_memory=True).is_pinned())
+print(ctypes.CDLL(os.environ["EBB_CUDA_LIBRARY"]).stand_in_calls(b"cuMemHostAlloc"))
+"""
+    assert run(script, STAND_IN_DEVICES="0").splitlines() == ["0 False False", "0"]

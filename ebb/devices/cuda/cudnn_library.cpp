@@ -1,0 +1,130 @@
+// ebb/devices/cuda/cudnn_library.cpp -- finds the functions, and makes a handle for each stream.
+#include "ebb/devices/cuda/cudnn_library.h"
+
+#include <dlfcn.h>
+
+#include <string>
+#include <type_traits>
+
+#include "ebb/core/base/flags.h"
+#include "ebb/core/base/log.h"
+#include "ebb/core/base/str.h"
+
+namespace ebb::cuda {
+namespace {
+
+void* open_library() {
+  if (const std::string path(flag_in_environment("cudnn_library")); !path.empty()) {
+    return path == "0" ? nullptr : dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
+  for (const char* name :
+       {"libcudnn.so.9", "libcudnn.so.8", "libcudnn.so", "/usr/local/cuda/lib64/libcudnn.so"}) {
+    if (void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
+  }
+  return nullptr;
+}
+
+/// Finds functions by their names, and remembers one that is missing.
+class Finder {
+ public:
+  explicit Finder(void* library) : library_(library) {}
+  template <class Function>
+  void operator()(Function& function, const char* name) {
+    function = reinterpret_cast<Function>(dlsym(library_, name));
+    if (function == nullptr) missing_ = name;
+  }
+  const char* missing() const { return missing_; }
+
+ private:
+  void* library_;
+  const char* missing_ = nullptr;
+};
+
+std::optional<GraphCalls> find_graph(void* library) {
+  Finder find(library);
+  GraphCalls found;
+  find(found.make, "cudnnBackendCreateDescriptor");
+  find(found.drop, "cudnnBackendDestroyDescriptor");
+  find(found.set, "cudnnBackendSetAttribute");
+  find(found.get, "cudnnBackendGetAttribute");
+  find(found.finalize, "cudnnBackendFinalize");
+  find(found.execute, "cudnnBackendExecute");
+  if (find.missing() != nullptr) return std::nullopt;
+  return found;
+}
+
+std::optional<Cudnn> load() {
+  void* const library = open_library();  // stays open
+  if (library == nullptr) return std::nullopt;
+  Cudnn found;
+  Finder find(library);
+  find(found.version, "cudnnGetVersion");
+  find(found.create, "cudnnCreate");
+  find(found.destroy, "cudnnDestroy");
+  find(found.set_stream, "cudnnSetStream");
+  find(found.text_of, "cudnnGetErrorString");
+  find(found.make_tensor, "cudnnCreateTensorDescriptor");
+  find(found.drop_tensor, "cudnnDestroyTensorDescriptor");
+  find(found.set_tensor, "cudnnSetTensorNdDescriptor");
+  find(found.make_filter, "cudnnCreateFilterDescriptor");
+  find(found.drop_filter, "cudnnDestroyFilterDescriptor");
+  find(found.set_filter, "cudnnSetFilterNdDescriptor");
+  find(found.make_convolution, "cudnnCreateConvolutionDescriptor");
+  find(found.drop_convolution, "cudnnDestroyConvolutionDescriptor");
+  find(found.set_convolution, "cudnnSetConvolutionNdDescriptor");
+  find(found.set_groups, "cudnnSetConvolutionGroupCount");
+  find(found.set_math, "cudnnSetConvolutionMathType");
+  find(found.output.measure, "cudnnGetConvolutionForwardWorkspaceSize");
+  find(found.output.run, "cudnnConvolutionForward");
+  find(found.input.measure, "cudnnGetConvolutionBackwardDataWorkspaceSize");
+  find(found.input.run, "cudnnConvolutionBackwardData");
+  find(found.weight.measure, "cudnnGetConvolutionBackwardFilterWorkspaceSize");
+  find(found.weight.run, "cudnnConvolutionBackwardFilter");
+  if (find.missing() == nullptr) {
+    found.graph = find_graph(library);
+    return found;
+  }
+  EBB_LOG_AT(LogPart::general, 1,
+             str("cuda: cuDNN is not used: it has no function ", find.missing()));
+  return std::nullopt;
+}
+
+}  // namespace
+
+const std::optional<Cudnn>& cudnn() {
+  static const std::optional<Cudnn> found = load();
+  return found;
+}
+
+bool has_cudnn() { return cudnn().has_value(); }
+
+uint64_t cudnn_version() { return has_cudnn() ? cudnn()->version() : 0; }
+
+void check_cudnn(Status status, const char* call) {
+  if (status == kSuccess) return;
+  throw Failure(str(call, ": ", cudnn()->text_of(status),
+                    "\nhint: with EBB_CUDNN_LIBRARY=0 ebb's own kernels are used"));
+}
+
+Handle cudnn_handle(CudaStream& stream) {
+  if (stream.cudnn != nullptr) return stream.cudnn;
+  Handle made = nullptr;
+  check_cudnn(cudnn()->create(&made), "cudnnCreate");
+  if (const Status status = cudnn()->set_stream(made, stream.handle); status != kSuccess) {
+    cudnn()->destroy(made);
+    check_cudnn(status, "cudnnSetStream");
+  }
+  return stream.cudnn = made;
+}
+
+std::optional<int> cudnn_type(DType dtype) {
+  switch (dtype) {
+    case DType::float32: return 0;
+    case DType::float64: return 1;
+    case DType::float16: return 2;
+    case DType::bfloat16: return 9;
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace ebb::cuda
