@@ -124,8 +124,10 @@ def loses_gradient(form: Form) -> bool:
 
 def check_supported(op: Op) -> None:
     """Refuse what the templates cannot print."""
-    if op.composite and op.has_out:
-        raise SchemaError(f"{op.file}:{op.line}: {op.full_name}: `out` is not for composites")
+    if op.composite not in ("", "hand-written") and op.has_out:
+        raise SchemaError(
+            f"{op.file}:{op.line}: {op.full_name}: `out` is not for composites of an expression"
+        )
     if op.is_differentiable and op.has_inplace and len(op.results) > 1:
         raise SchemaError(f"{op.file}:{op.line}: {op.full_name}: `inplace` needs one result")
     may_lack_rule = op.is_inplace and all(formula == "none" for formula in op.grad.values())

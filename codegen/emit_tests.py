@@ -73,7 +73,8 @@ def composite_calls(families: list[Family]) -> str:
     """A header with a call of each function that is made of others."""
 
     def values(form: Form) -> str:
-        return ", ".join(value(param) for param in form.op.params)
+        given = [value(param) for param in form.op.params]
+        return ", ".join([*given, "tensor"] if form.kind == "out" else given)
 
     ops = [op for family in families for op in family.ops if op.composite]
     found = [form for op in ops for form in forms(op) if "tensor" in values(form)]

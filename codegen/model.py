@@ -142,7 +142,7 @@ class Op:
 
     def is_condition(self, name: str) -> bool:
         """Whether a tensor takes no part in promotion, since it can only be true or false."""
-        return self.dtypes[name] == ("boolean",)
+        return self.dtypes[name] in (("boolean",), ("boolean", "uint8"))
 
     @property
     def promoted(self) -> tuple[str, ...]:

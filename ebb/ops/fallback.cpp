@@ -16,14 +16,8 @@ namespace {
 
 std::atomic<bool> fallback_enabled{flag_in_environment("kernel_fallback", true)};
 
-const FlagEntry entry({
-    .name = "kernel_fallback",
-    .type = FlagType::boolean,
-    .fallback = "true",
-    .doc = "Whether an op that a device has no kernel for runs on the CPU.",
-    .get = [] { return std::string(fallback_enabled ? "true" : "false"); },
-    .set = [](std::string_view value) { fallback_enabled = value == "true"; },
-});
+const FlagEntry entry(switch_flag<fallback_enabled>(
+    "kernel_fallback", true, "Whether an op that a device has no kernel for runs on the CPU."));
 
 std::mutex& warned_mutex() {
   static std::mutex mutex;

@@ -50,6 +50,18 @@ void check_ndim(const char* op, const char* name, const Tensor& tensor, int min,
   throw ShapeError(str(op, ": ", name, " needs ", needed, unit, describe(tensor)));
 }
 
+void check_out(const char* op, IntSpan shape, DType dtype, const Tensor& out) {
+  check_defined(op, "out", out);
+  if (!equal(shape, out.sizes())) {
+    throw ShapeError(str(op, ": 'out' must have the shape ", PrintShape{shape},
+                         " of the result, got ", describe_shape(out)));
+  }
+  if (kind_of(dtype) > kind_of(out.dtype())) {
+    throw DTypeError(
+        str(op, ": result type ", dtype, " can't be cast to the type of 'out', ", out.dtype()));
+  }
+}
+
 void check_same_dtype(const char* op, const char* name, const Tensor& tensor,
                       const char* other_name, const Tensor& other) {
   if (tensor.dtype() == other.dtype()) [[likely]]
@@ -57,6 +69,24 @@ void check_same_dtype(const char* op, const char* name, const Tensor& tensor,
   throw DTypeError(str(op, ": ", name, " and ", other_name, " need one dtype, got ",
                        describe(tensor), " and ", describe(other), "\nhint: cast one of them: ",
                        name, ".to(ebb.", name_of(other.dtype()), ")"));
+}
+
+void check_same_shape(const char* op, const char* name, const Tensor& tensor, const Tensor& input) {
+  if (equal(tensor.sizes(), input.sizes())) [[likely]]
+    return;
+  throw ShapeError(str(op, ": ", name, " needs the shape of input, got ", describe(tensor), " for ",
+                       describe(input)));
+}
+
+void check_result_grad(const char* op, const Tensor& grad, const Shape& result) {
+  check_defined(op, "grad", grad);
+  if (equal(grad.sizes(), result)) return;
+  throw ShapeError(
+      str(op, ": grad needs the shape of the result ", result, ", got ", describe(grad)));
+}
+
+void check_probability(const char* op, double p) {
+  if (!(p >= 0 && p <= 1)) throw ValueError(str(op, ": p must be from 0 to 1, got ", p));
 }
 
 void check_same_device(const char* op, const Tensor& input, const Tensor& other) {

@@ -35,8 +35,18 @@ EBB_API void check_ndim(const char* op, const char* name, const Tensor& tensor, 
 /// Throws DTypeError unless both have one dtype.
 EBB_API void check_same_dtype(const char* op, const char* name, const Tensor& tensor,
                               const char* other_name, const Tensor& other);
+/// Throws ShapeError unless it has the shape of the op's input.
+EBB_API void check_same_shape(const char* op, const char* name, const Tensor& tensor,
+                              const Tensor& input);
+/// Throws ShapeError unless there is a `grad` that has the sizes of the result that it belongs to.
+EBB_API void check_result_grad(const char* op, const Tensor& grad, const Shape& result);
+/// Throws ValueError unless p, the argument of that name, is from 0 to 1.
+EBB_API void check_probability(const char* op, double p);
 /// Throws ValueError unless both live on one device.
 EBB_API void check_same_device(const char* op, const Tensor& input, const Tensor& other);
+/// Throws ShapeError, ValueError for no tensor at all or DTypeError unless a result of `shape` and
+/// `dtype` can be written to `out`, which is never resized.
+EBB_API void check_out(const char* op, IntSpan shape, DType dtype, const Tensor& out);
 /// Throws DTypeError unless it is int32 or int64.
 EBB_API void check_index_dtype(const char* op, const char* name, const Tensor& index);
 /// Sizes with at most one -1 solved, for a tensor of `numel` elements. Throws ShapeError.

@@ -72,14 +72,14 @@ bool are_alike_elsewhere(const PointwiseRule& rule, std::span<const Operand> ope
   const TensorImpl* const lead = operands[0].tensor->impl();
   if (lead == nullptr || is_on_host(lead->device) || is_hidden(lead->device)) return false;
   if (rule.dtype == DTypeRule::promote_float && !is_differentiable(lead->dtype)) return false;
-  for (const Operand& operand : operands) {
+  if (!lead->is_contiguous() || operands[0].is_condition) return false;
+  uint32_t accepted = operands[0].accepted;
+  for (const Operand& operand : operands.subspan(1)) {
     const TensorImpl* const impl = operand.tensor != nullptr ? operand.tensor->impl() : nullptr;
-    const bool is_alike = impl != nullptr && !operand.is_condition &&
-                          has_geometry_of(*lead, *impl) &&
-                          (operand.accepted >> static_cast<int>(impl->dtype) & 1u) != 0;
-    if (!is_alike) return false;
+    if (impl == nullptr || operand.is_condition || !has_geometry_of(*lead, *impl)) return false;
+    accepted &= operand.accepted;
   }
-  return true;
+  return (accepted >> static_cast<int>(lead->dtype) & 1u) != 0;
 }
 
 /// The op on operands that are alike; undefined if their device has no kernel for it.
@@ -90,8 +90,9 @@ Tensor run_alike(const KernelTable<Function>& table, std::span<const Operand> op
   const Function kernel = table.find({backend_of(impl.device), Layout::strided, impl.dtype});
   if (kernel == nullptr) return {};
   Tensor out = empty_like(lead, impl.dtype);
-  note_operands(operands);
-  call(kernel, context_on(impl.device), operands, out);
+  const kernels::Context context = context_on(impl.device);
+  for (const Operand& operand : operands) note_use_on(context.stream, *operand.tensor);
+  call(kernel, context, operands, out);
   return out;
 }
 
@@ -188,6 +189,18 @@ void check_target(const PointwiseRule& rule, const Prepared& prepared, const cha
   check_writable(rule.op, out);
 }
 
+template <typename Function>
+[[gnu::noinline]] Tensor run_any(const PointwiseRule& rule, const KernelTable<Function>& table,
+                                 std::span<const Operand> all) {
+  Prepared prepared(rule, all);
+  const Function kernel = find(table, prepared);
+  if (kernel == nullptr) return run_on_cpu(rule, table, all, prepared);
+  prepared.materialize();
+  Tensor out = prepared.make_out();
+  call(kernel, context_for(prepared, all), prepared, out);
+  return out;
+}
+
 }  // namespace
 
 template <typename Function>
@@ -198,13 +211,7 @@ Tensor run_pointwise(const PointwiseRule& rule, const KernelTable<Function>& tab
     Tensor out = run_alike(table, all);
     if (out.defined()) return out;
   }
-  Prepared prepared(rule, all);
-  const Function kernel = find(table, prepared);
-  if (kernel == nullptr) return run_on_cpu(rule, table, all, prepared);
-  prepared.materialize();
-  Tensor out = prepared.make_out();
-  call(kernel, context_for(prepared, all), prepared, out);
-  return out;
+  return run_any(rule, table, all);
 }
 
 template <typename Function>

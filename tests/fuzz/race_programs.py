@@ -175,6 +175,11 @@ PROGRAMS = [
         _call(lambda: ebb.repeat_interleave(DIVISOR), DIVISOR),
         "repeat_interleave.places",
     ),
+    _race(
+        "tensor_split",
+        _call(lambda: ebb.cat(ebb.tensor_split(LINE, RISING[:50])), RISING),
+        "tensor_split.tensor",
+    ),
     _race("where", _call(lambda: ebb.where(MASK, 1, 2), MASK), "where.Scalars"),
     _race("multinomial", _call(lambda: ebb.multinomial(CHANCES, 20), CHANCES)),
     _race(

@@ -2,6 +2,9 @@
 // unflatten, movedim, stacks, grids, chunks, repeat, diag, pad.
 //
 // Each sets the location of its caller, so that errors name the user's line and not this file.
+#include "ebb/autograd/operands/arrange.h"
+
+#include "ebb/autograd/composites/integers.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops/broadcast_tensors.h"
 #include "ebb/autograd/ops/cat.h"
@@ -39,6 +42,29 @@ using ops::infer::describe;
 void check_tensors(const char* op, std::span<const Tensor> tensors) {
   if (tensors.empty()) throw ValueError(str(op, ": 'tensors' must not be empty, got no tensor"));
   for (const Tensor& tensor : tensors) ops::infer::check_defined(op, "tensors", tensor);
+}
+
+/// What cat makes the result of: views of the tensors, and the dim along which they are joined.
+struct Join {
+  std::vector<Tensor> parts;
+  int64_t dim;
+};
+
+Join join_of_hstack(std::span<const Tensor> tensors) {
+  check_tensors("hstack", tensors);
+  std::vector<Tensor> parts;
+  for (const Tensor& one : tensors) parts.push_back(one.ndim() == 0 ? reshape(one, Shape{1}) : one);
+  const int64_t dim = parts[0].ndim() == 1 ? 0 : 1;
+  return {std::move(parts), dim};
+}
+
+Join join_of_vstack(std::span<const Tensor> tensors) {
+  check_tensors("vstack", tensors);
+  std::vector<Tensor> parts;
+  for (const Tensor& one : tensors) {
+    parts.push_back(one.ndim() < 2 ? reshape(one, Shape{1, one.numel()}) : one);
+  }
+  return {std::move(parts), 0};
 }
 
 }  // namespace
@@ -141,20 +167,26 @@ std::vector<Tensor> meshgrid(std::span<const Tensor> tensors, std::string_view i
 
 Tensor hstack(std::span<const Tensor> tensors) {
   const autograd::CompositeCall call("hstack", __builtin_return_address(0));
-  check_tensors("hstack", tensors);
-  std::vector<Tensor> parts;
-  for (const Tensor& one : tensors) parts.push_back(one.ndim() == 0 ? reshape(one, Shape{1}) : one);
-  return cat(parts, parts[0].ndim() == 1 ? 0 : 1);
+  const Join join = join_of_hstack(tensors);
+  return cat(join.parts, join.dim);
+}
+
+Tensor hstack_out(std::span<const Tensor> tensors, const Tensor& out) {
+  const autograd::CompositeCall call("hstack_out", __builtin_return_address(0));
+  const Join join = join_of_hstack(tensors);
+  return cat_out(join.parts, join.dim, out);
 }
 
 Tensor vstack(std::span<const Tensor> tensors) {
   const autograd::CompositeCall call("vstack", __builtin_return_address(0));
-  check_tensors("vstack", tensors);
-  std::vector<Tensor> parts;
-  for (const Tensor& one : tensors) {
-    parts.push_back(one.ndim() < 2 ? reshape(one, Shape{1, one.numel()}) : one);
-  }
-  return cat(parts, 0);
+  const Join join = join_of_vstack(tensors);
+  return cat(join.parts, join.dim);
+}
+
+Tensor vstack_out(std::span<const Tensor> tensors, const Tensor& out) {
+  const autograd::CompositeCall call("vstack_out", __builtin_return_address(0));
+  const Join join = join_of_vstack(tensors);
+  return cat_out(join.parts, join.dim, out);
 }
 
 std::vector<Tensor> chunk(const Tensor& input, int64_t chunks, int64_t dim) {
@@ -197,6 +229,15 @@ std::vector<Tensor> tensor_split(const Tensor& input, IntSpan indices, int64_t d
     parts.push_back(slice(input, dim, start, end, 1));
   }
   return parts;
+}
+
+std::vector<Tensor> tensor_split(const Tensor& input, const Tensor& indices, int64_t dim) {
+  const autograd::CompositeCall call("tensor_split", __builtin_return_address(0));
+  autograd::operands::check_tensor_split_tensor(input, indices);
+  ops::infer::check_ndim("tensor_split", "indices", indices, 0, 1);
+  const std::vector<int64_t> given = autograd::integers_of(indices);
+  if (indices.ndim() == 0) return tensor_split(input, given[0], dim);
+  return tensor_split(input, IntSpan(given), dim);
 }
 
 Tensor diag(const Tensor& input, int64_t diagonal) {

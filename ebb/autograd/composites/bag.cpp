@@ -6,13 +6,14 @@
 #include "ebb/autograd/operands/bag.h"
 
 #include "ebb/autograd/composites/bag_on_device.h"
+#include "ebb/autograd/composites/integers.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/cast.h"
-#include "ebb/autograd/ops/contiguous.h"
 #include "ebb/autograd/ops/detach.h"
 #include "ebb/autograd/ops/embedding.h"
 #include "ebb/autograd/ops/embedding_bag.h"
+#include "ebb/autograd/ops/embedding_sparse.h"
 #include "ebb/autograd/ops/empty.h"
 #include "ebb/autograd/ops/full.h"
 #include "ebb/autograd/ops/index_add.h"
@@ -34,6 +35,7 @@ namespace ebb {
 namespace {
 
 using autograd::BagMode;
+using autograd::integers_of;
 using ops::infer::describe;
 
 constexpr const char* kOp = "embedding_bag";
@@ -43,12 +45,6 @@ BagMode bag_mode(std::string_view mode) {
   if (mode == "mean") return BagMode::mean;
   if (mode == "max") return BagMode::max;
   throw ValueError(str(kOp, ": mode must be 'sum', 'mean' or 'max', got ", in_quotes(mode)));
-}
-
-std::vector<int64_t> integers_of(const Tensor& tensor) {
-  const Tensor held = contiguous(cast(to_device(tensor, Device{}), DType::int64));
-  const auto* const first = held.data<int64_t>();
-  return {first, first + held.numel()};
 }
 
 Tensor index_of(const std::vector<int64_t>& values, Device device) {
@@ -154,7 +150,7 @@ Tensor shape_of_bags(const Tensor& weight, const Tensor& indices, const Tensor& 
 
 Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets,
                      std::string_view mode, const Tensor& per_sample_weights,
-                     bool include_last_offset, int64_t padding_idx) {
+                     bool include_last_offset, int64_t padding_idx, bool sparse) {
   const autograd::CompositeCall call("embedding_bag", __builtin_return_address(0));
   autograd::operands::check_embedding_bag(weight, indices, offsets, per_sample_weights);
   ops::infer::check_ndim(kOp, "weight", weight, 2, 2);
@@ -162,6 +158,9 @@ Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& 
   const BagMode kind = bag_mode(mode);
   if (per_sample_weights.defined() && kind != BagMode::sum) {
     throw ValueError(str(kOp, ": per_sample_weights need mode 'sum', got ", in_quotes(mode)));
+  }
+  if (sparse && kind == BagMode::max) {
+    throw ValueError(str(kOp, ": sparse needs mode 'sum' or 'mean', got ", in_quotes(mode)));
   }
   if (per_sample_weights.defined() && !equal(per_sample_weights.sizes(), indices.sizes())) {
     throw ShapeError(str(kOp, ": per_sample_weights need the shape of indices, got ",
@@ -174,8 +173,8 @@ Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& 
   if (!is_on_host(weight)) {
     const bool can_look = offsets.defined() && (is_on_host(offsets) || offsets.numel() == 0);
     if (can_look) bounds_of(indices, offsets, include_last_offset);
-    return autograd::embedding_bag_on_device(
-        {weight, indices, offsets, per_sample_weights, kind, include_last_offset, padding_idx});
+    return autograd::embedding_bag_on_device({weight, indices, offsets, per_sample_weights, kind,
+                                              include_last_offset, padding_idx, sparse});
   }
   const std::vector<int64_t> bounds = bounds_of(indices, offsets, include_last_offset);
   const Tensor flat = reshape(cast(indices, DType::int64), {indices.numel()});
@@ -183,7 +182,8 @@ Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& 
   const Bags bags(integers_of(flat), bounds, padding_idx);
   if (kind == BagMode::max) return maxima(weight, flat, bags);
   const Tensor places = index_of(bags.places, weight.device());
-  Tensor rows = embedding(weight, index_select(flat, 0, places));
+  const Tensor counted = index_select(flat, 0, places);
+  Tensor rows = sparse ? embedding_sparse(weight, counted) : embedding(weight, counted);
   if (per_sample_weights.defined()) {
     const Tensor factors = reshape(per_sample_weights, {indices.numel()});
     rows = rows * unsqueeze(index_select(factors, 0, places), 1);

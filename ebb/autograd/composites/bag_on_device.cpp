@@ -15,6 +15,7 @@
 #include "ebb/autograd/ops/clamp_min.h"
 #include "ebb/autograd/ops/detach.h"
 #include "ebb/autograd/ops/embedding.h"
+#include "ebb/autograd/ops/embedding_sparse.h"
 #include "ebb/autograd/ops/eq.h"
 #include "ebb/autograd/ops/expand.h"
 #include "ebb/autograd/ops/full.h"
@@ -46,7 +47,8 @@ constexpr double kLeast = -std::numeric_limits<double>::infinity();
 
 /// The rows that indices name, each times its factor, in the order of `flat`.
 Tensor looked_up(const BagCall& call, const Tensor& flat) {
-  const Tensor rows = embedding(call.weight, flat);
+  const Tensor rows = call.sparse ? embedding_sparse(call.weight, flat, call.padding_idx)
+                                  : embedding(call.weight, flat);
   if (!call.per_sample_weights.defined()) return rows;
   return rows * reshape(call.per_sample_weights, {flat.numel(), 1});
 }

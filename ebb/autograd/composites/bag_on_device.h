@@ -17,6 +17,7 @@ struct BagCall {
   BagMode mode;
   bool include_last_offset;
   int64_t padding_idx;  // negative: none
+  bool sparse;
 };
 
 /// The sum, mean or maximum of each bag. Offsets on a device that do not begin with 0, fall or pass

@@ -8,6 +8,8 @@
 #include <algorithm>
 
 #include "ebb/autograd/history/record.h"
+#include "ebb/autograd/operators.h"
+#include "ebb/autograd/ops/complex.h"
 #include "ebb/autograd/ops/conv1d.h"
 #include "ebb/autograd/ops/conv2d.h"
 #include "ebb/autograd/ops/conv3d.h"
@@ -17,8 +19,10 @@
 #include "ebb/autograd/ops/conv_transpose3d.h"
 #include "ebb/autograd/ops/convolution.h"
 #include "ebb/autograd/ops/expand.h"
+#include "ebb/autograd/ops/imag.h"
 #include "ebb/autograd/ops/narrow.h"
 #include "ebb/autograd/ops/permute.h"
+#include "ebb/autograd/ops/real.h"
 #include "ebb/autograd/ops/reshape.h"
 #include "ebb/autograd/ops/squeeze.h"
 #include "ebb/autograd/ops/sum.h"
@@ -34,9 +38,31 @@ namespace {
 constexpr int64_t kNoPadding[] = {0};
 
 Tensor convolve(const char* op, int spatial, const Tensor& input, const Tensor& weight,
+                const Tensor& bias, const ops::ConvOptions& options);
+
+/// By four convolutions of the parts.
+Tensor convolve_complex(const char* op, int spatial, const Tensor& input, const Tensor& weight,
+                        const Tensor& bias, const ops::ConvOptions& options) {
+  const auto product = [&](const Tensor& x, const Tensor& w, const Tensor& b) {
+    return convolve(op, spatial, x, w, b, options);
+  };
+  const Tensor x = real(input), y = imag(input), u = real(weight), v = imag(weight);
+  const bool has_bias = bias.defined();
+  const Tensor offset = has_bias ? real(bias) : Tensor();
+  const Tensor turned = has_bias ? imag(bias) : Tensor();
+  return complex(product(x, u, offset) - product(y, v, {}),
+                 product(x, v, turned) + product(y, u, {}));
+}
+
+Tensor convolve(const char* op, int spatial, const Tensor& input, const Tensor& weight,
                 const Tensor& bias, const ops::ConvOptions& options) {
   ops::infer::check_ndim(op, "input", input, spatial + 1, spatial + 2);
   ops::infer::check_ndim(op, "weight", weight, spatial + 2, spatial + 2);
+  if (is_complex(input.dtype()) || is_complex(weight.dtype())) {
+    ops::infer::check_same_dtype(op, "input", input, "weight", weight);
+    if (bias.defined()) ops::infer::check_same_dtype(op, "input", input, "bias", bias);
+    return convolve_complex(op, spatial, input, weight, bias, options);
+  }
   const bool is_batched = input.ndim() == spatial + 2;
   const Tensor out = convolution(is_batched ? input : unsqueeze(input, 0), weight, bias,
                                  options.stride, options.padding, options.dilation,

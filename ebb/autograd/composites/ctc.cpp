@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "ebb/autograd/composites/widened.h"
+#include "ebb/autograd/composites/integers.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/arange.h"
@@ -25,7 +25,6 @@
 #include "ebb/autograd/ops/clamp_max.h"
 #include "ebb/autograd/ops/clamp_min.h"
 #include "ebb/autograd/ops/constant_pad_nd.h"
-#include "ebb/autograd/ops/contiguous.h"
 #include "ebb/autograd/ops/ctc_loss.h"
 #include "ebb/autograd/ops/empty.h"
 #include "ebb/autograd/ops/expand.h"
@@ -47,6 +46,7 @@
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/ops/zeros.h"
+#include "ebb/autograd/rules/widened.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/device/stream_checks.h"
 #include "ebb/core/tensor/meta.h"
@@ -57,16 +57,11 @@
 namespace ebb {
 namespace {
 
+using autograd::integers_of;
 using kernels::Reduction;
 using ops::infer::describe;
 
 constexpr double kImpossible = -1e30;
-
-std::vector<int64_t> integers_of(const Tensor& tensor) {
-  const Tensor held = contiguous(cast(to_device(tensor, Device{}), DType::int64));
-  const auto* const first = held.data<int64_t>();
-  return {first, first + held.numel()};
-}
 
 void check_lengths(const char* name, const Tensor& lengths, int64_t samples, bool is_batched) {
   const bool fits =

@@ -6,7 +6,6 @@
 // derivatives follow.
 #include "ebb/autograd/operands/grid.h"
 
-#include "ebb/autograd/composites/widened.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/abs.h"
@@ -30,6 +29,7 @@
 #include "ebb/autograd/ops/transpose.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/ops/zeros.h"
+#include "ebb/autograd/rules/widened.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/tensor_name.h"

@@ -54,6 +54,22 @@ Tensor with_three_dims(const Tensor& input) {
   return reshape(input, Shape{1, input.numel(), 1});
 }
 
+std::vector<Tensor> parts_of_dstack(std::span<const Tensor> tensors) {
+  check_tensors("dstack", tensors);
+  std::vector<Tensor> parts;
+  for (const Tensor& one : tensors) parts.push_back(with_three_dims(one));
+  return parts;
+}
+
+std::vector<Tensor> parts_of_column_stack(std::span<const Tensor> tensors) {
+  check_tensors("column_stack", tensors);
+  std::vector<Tensor> parts;
+  for (const Tensor& one : tensors) {
+    parts.push_back(one.ndim() < 2 ? reshape(one, Shape{one.numel(), 1}) : one);
+  }
+  return parts;
+}
+
 // --- equal parts ---
 
 std::vector<Tensor> equal_parts(const char* op, const Tensor& input, int64_t sections, int dim) {
@@ -115,20 +131,22 @@ Tensor atleast_3d(const Tensor& input) {
 
 Tensor dstack(std::span<const Tensor> tensors) {
   const autograd::CompositeCall call("dstack", __builtin_return_address(0));
-  check_tensors("dstack", tensors);
-  std::vector<Tensor> parts;
-  for (const Tensor& one : tensors) parts.push_back(with_three_dims(one));
-  return cat(parts, 2);
+  return cat(parts_of_dstack(tensors), 2);
+}
+
+Tensor dstack_out(std::span<const Tensor> tensors, const Tensor& out) {
+  const autograd::CompositeCall call("dstack_out", __builtin_return_address(0));
+  return cat_out(parts_of_dstack(tensors), 2, out);
 }
 
 Tensor column_stack(std::span<const Tensor> tensors) {
   const autograd::CompositeCall call("column_stack", __builtin_return_address(0));
-  check_tensors("column_stack", tensors);
-  std::vector<Tensor> parts;
-  for (const Tensor& one : tensors) {
-    parts.push_back(one.ndim() < 2 ? reshape(one, Shape{one.numel(), 1}) : one);
-  }
-  return cat(parts, 1);
+  return cat(parts_of_column_stack(tensors), 1);
+}
+
+Tensor column_stack_out(std::span<const Tensor> tensors, const Tensor& out) {
+  const autograd::CompositeCall call("column_stack_out", __builtin_return_address(0));
+  return cat_out(parts_of_column_stack(tensors), 1, out);
 }
 
 Tensor block_diag(std::span<const Tensor> tensors) {

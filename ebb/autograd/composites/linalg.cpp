@@ -5,7 +5,6 @@
 
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/clone.h"
-#include "ebb/autograd/ops/conj.h"
 #include "ebb/autograd/ops/eq.h"
 #include "ebb/autograd/ops/expand.h"
 #include "ebb/autograd/ops/linalg_lu_solve.h"
@@ -21,6 +20,7 @@
 #include "ebb/autograd/ops/triangular_solve.h"
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/ops/where.h"
+#include "ebb/autograd/rules/linalg/linalg_support.h"
 #include "ebb/autograd/rules/linalg/lu_rows.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/tensor_name.h"
@@ -29,11 +29,10 @@
 namespace ebb {
 namespace {
 
+using autograd::rules::adjoint;
 using ops::infer::check_ndim;
-using ops::infer::describe;
 
 Tensor turned(const Tensor& matrices) { return transpose(matrices, -2, -1); }
-Tensor adjoint(const Tensor& matrices) { return conj(turned(matrices)); }
 
 /// Whether the right-hand side of a system is a batch of vectors.
 bool is_vectors(const Tensor& A, const Tensor& B) {

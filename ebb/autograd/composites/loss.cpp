@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "ebb/autograd/composites/widened.h"
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/gradients/in_blocks.h"
 #include "ebb/autograd/history/record.h"
@@ -23,8 +22,10 @@
 #include "ebb/autograd/ops/full.h"
 #include "ebb/autograd/ops/gaussian_nll_loss.h"
 #include "ebb/autograd/ops/hinge_embedding_loss.h"
+#include "ebb/autograd/ops/huber_loss.h"
 #include "ebb/autograd/ops/isnan.h"
 #include "ebb/autograd/ops/kl_div.h"
+#include "ebb/autograd/ops/l1_loss.h"
 #include "ebb/autograd/ops/log.h"
 #include "ebb/autograd/ops/logistic_loss.h"
 #include "ebb/autograd/ops/margin_ranking_loss.h"
@@ -43,28 +44,23 @@
 #include "ebb/autograd/ops/triplet_margin_loss.h"
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/ops/where.h"
+#include "ebb/autograd/rules/widened.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/device/stream_checks.h"
 #include "ebb/core/tensor/meta.h"
-#include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/index_check.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
 
 using kernels::Reduction;
+using ops::infer::check_same_shape;
 
 namespace {
 
 Tensor reduced(const Tensor& losses, Reduction reduction) {
   if (reduction == Reduction::none) return losses;
   return reduction == Reduction::sum ? sum(losses) : mean(losses);
-}
-
-void check_shapes(const char* op, const Tensor& input, const Tensor& target) {
-  if (equal(input.sizes(), target.sizes())) return;
-  throw ShapeError(str(op, ": target needs the shape of input, got ", describe_shape(target),
-                       " for ", describe_shape(input)));
 }
 
 /// Throws ValueError unless all elements are from 0 to 1.
@@ -81,18 +77,36 @@ void check_probabilities(const char* op, const Tensor& input) {
   throw ValueError(str(op, ": input must be from 0 to 1, got ", least >= 0 ? largest : least));
 }
 
+/// Each loss times its factor; the mean is divided by the sum of the factors.
+Tensor weighed(const Tensor& losses, const Tensor& weight, Reduction reduction) {
+  const Tensor products = losses * weight;
+  return reduction == Reduction::mean ? sum(products) / sum(weight) : reduced(products, reduction);
+}
+
 }  // namespace
 
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction,
                 const Tensor& weight) {
   const autograd::CompositeCall call("mse_loss", __builtin_return_address(0));
   autograd::operands::check_mse_loss_weight(input, target, weight);
-  if (weight.shape() != input.shape()) {
-    throw ShapeError(str("mse_loss: weight needs the shape of input, got ",
-                         ops::infer::describe(weight), " and ", ops::infer::describe(input)));
-  }
-  const Tensor losses = mse_loss(input, target, Reduction::none) * weight;
-  return reduction == Reduction::mean ? sum(losses) / sum(weight) : reduced(losses, reduction);
+  check_same_shape("mse_loss", "weight", weight, input);
+  return weighed(mse_loss(input, target, Reduction::none), weight, reduction);
+}
+
+Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction,
+               const Tensor& weight) {
+  const autograd::CompositeCall call("l1_loss", __builtin_return_address(0));
+  autograd::operands::check_l1_loss_weight(input, target, weight);
+  check_same_shape("l1_loss", "weight", weight, input);
+  return weighed(l1_loss(input, target, Reduction::none), weight, reduction);
+}
+
+Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction, double delta,
+                  const Tensor& weight) {
+  const autograd::CompositeCall call("huber_loss", __builtin_return_address(0));
+  autograd::operands::check_huber_loss_weight(input, target, weight);
+  check_same_shape("huber_loss", "weight", weight, input);
+  return reduced(huber_loss(input, target, Reduction::none, delta) * weight, reduction);
 }
 
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,
@@ -100,7 +114,7 @@ Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Ten
   constexpr const char* op = "binary_cross_entropy";
   const autograd::CompositeCall call("binary_cross_entropy", __builtin_return_address(0));
   autograd::operands::check_binary_cross_entropy(input, target, weight);
-  check_shapes(op, input, target);
+  check_same_shape(op, "target", target, input);
   check_probabilities(op, input);
   const Tensor losses = bernoulli_loss(input, target);
   return reduced(weight.defined() ? mul(losses, weight) : losses, reduction);
@@ -113,7 +127,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
   const autograd::CompositeCall call("binary_cross_entropy_with_logits",
                                      __builtin_return_address(0));
   autograd::operands::check_binary_cross_entropy_with_logits(input, target, weight, pos_weight);
-  check_shapes(op, input, target);
+  check_same_shape(op, "target", target, input);
   Tensor losses;
   if (pos_weight.defined()) {
     // Both terms are positive, so nothing cancels.

@@ -1,7 +1,8 @@
 // ebb/autograd/composites/margin.cpp -- losses that want scores of classes a margin apart.
 #include "ebb/autograd/operands/margin.h"
 
-#include "ebb/autograd/composites/widened.h"
+#include <string>
+
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
@@ -27,6 +28,7 @@
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/ops/zeros.h"
+#include "ebb/autograd/rules/widened.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
@@ -37,6 +39,7 @@ namespace ebb {
 namespace {
 
 using kernels::Reduction;
+using ops::infer::check_same_shape;
 using ops::infer::describe;
 
 constexpr int64_t kLastDim[] = {-1};
@@ -45,12 +48,6 @@ constexpr int64_t kLastDim[] = {-1};
 Tensor reduced(const Tensor& losses, Reduction reduction, DType dtype) {
   if (reduction == Reduction::none) return cast(losses, dtype);
   return cast(reduction == Reduction::sum ? sum(losses) : mean(losses), dtype);
-}
-
-void check_shapes(const char* op, const Tensor& input, const Tensor& target) {
-  if (equal(input.sizes(), target.sizes())) return;
-  throw ShapeError(str(op, ": target needs the shape of input, got ", describe(target), " for ",
-                       describe(input)));
 }
 
 }  // namespace
@@ -93,12 +90,30 @@ namespace {
 /// Whether each place of `target` comes before the first -1 of its row.
 Tensor is_named(const Tensor& target) { return eq(cumsum(cast(target < 0, DType::int64), -1), 0); }
 
+/// How many columns of `named` [rows, classes] to look at. What no row uses would only cost time,
+/// which is asked for where the host need not wait for the answer.
+int64_t longest_of(const Tensor& named) {
+  if (named.numel() == 0) return 0;
+  if (!is_on_host(named)) return named.size(1);
+  return max(sum(cast(named, DType::int64), kLastDim)).item<int64_t>();
+}
+
 void check_classes(const char* op, const Tensor& target, int64_t classes) {
   if (target.numel() == 0 || is_meta(target)) return;
+  static constexpr int64_t kEnd = -1;
+  const std::string claim = str("from -1 to ", classes - 1);
+  const StreamCheck check{.op = op,
+                          .name = "target",
+                          .sizes = target.sizes(),
+                          .size = classes,
+                          .ignored = &kEnd,
+                          .claim = claim.c_str(),
+                          .is_whole = true};
+  if (!is_on_host(target) && ops::is_watched(cast(target, DType::int64), check)) return;
   const auto largest = max(target).item<int64_t>(), least = min(target).item<int64_t>();
   if (largest < classes && least >= -1) return;
-  throw ValueError(str(op, ": target must be from -1 to ", classes - 1, ", got ",
-                       largest < classes ? least : largest));
+  throw ValueError(
+      str(op, ": target must be ", claim, ", got ", largest < classes ? least : largest));
 }
 
 }  // namespace
@@ -108,16 +123,13 @@ Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reducti
   const autograd::CompositeCall call("multilabel_margin_loss", __builtin_return_address(0));
   autograd::operands::check_multilabel_margin_loss(input, target);
   ops::infer::check_ndim(op, "input", input, 1, 2);
-  check_shapes(op, input, target);
+  check_same_shape(op, "target", target, input);
   const int64_t classes = input.size(-1), rows = input.ndim() == 1 ? 1 : input.size(0);
   check_classes(op, target, classes);
   const Tensor scores = autograd::widened(reshape(input, {rows, classes}));
   Tensor labels = reshape(cast(target, DType::int64), {rows, classes});
   Tensor named = is_named(labels);
-  // Columns that no row uses would only cost time.
-  const Tensor counts = sum(cast(named, DType::int64), kLastDim);
-  const bool is_known = counts.numel() > 0 && !is_meta(counts);
-  const int64_t longest = is_known ? max(counts).item<int64_t>() : counts.numel() > 0 ? classes : 0;
+  const int64_t longest = longest_of(named);
   labels = clamp(narrow(labels, 1, 0, longest), Scalar(0), std::nullopt);
   named = narrow(named, 1, 0, longest);
   const Tensor times = scatter_add(zeros({rows, classes}, DType::int64, input.device()), 1, labels,
@@ -137,7 +149,7 @@ Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, co
   const autograd::CompositeCall call("multilabel_soft_margin_loss", __builtin_return_address(0));
   autograd::operands::check_multilabel_soft_margin_loss(input, target, weight);
   ops::infer::check_ndim(op, "input", input, 1, kMaxDims);
-  check_shapes(op, input, target);
+  check_same_shape(op, "target", target, input);
   Tensor losses = logistic_loss(input, target);
   if (weight.defined()) losses = losses * weight;
   return reduced(mean(losses, kLastDim), reduction, losses.dtype());

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "ebb/autograd/composites/widened.h"
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
@@ -27,6 +26,7 @@
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/ops/zeros.h"
 #include "ebb/autograd/ops/zeros_like.h"
+#include "ebb/autograd/rules/widened.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/infer.h"
@@ -34,9 +34,7 @@
 namespace ebb {
 namespace {
 
-void check_probability(const char* op, double p) {
-  if (!(p >= 0 && p <= 1)) throw ValueError(str(op, ": p must be from 0 to 1, got ", p));
-}
+using ops::infer::check_probability;
 
 /// `input` with one draw for each element of `shape`, which broadcasts to it.
 Tensor alpha_dropped(const Tensor& input, double p, const Shape& shape) {

@@ -177,7 +177,11 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& input, bool out
   const autograd::CompositeCall call("searchsorted", __builtin_return_address(0));
   autograd::operands::check_searchsorted(sorted_sequence, input, sorter);
   const bool is_right = looks_right(right, side);
-  return search_in_order(ordered(sorted_sequence, sorter), input, out_int32, is_right);
+  const Tensor sorted = ordered(sorted_sequence, sorter);
+  const DType common = promote(sorted.dtype(), input.dtype());
+  return search_in_order(sorted.dtype() == common ? sorted : cast(sorted, common),
+                         input.dtype() == common ? input : cast(input, common), out_int32,
+                         is_right);
 }
 
 Tensor searchsorted(const Tensor& sorted_sequence, const Scalar& input, bool out_int32, bool right,

@@ -2,7 +2,8 @@
 // back or of windows at random, and responses divided by those of channels nearby.
 #include "ebb/autograd/operands/pool_kinds.h"
 
-#include "ebb/autograd/composites/widened.h"
+#include <cmath>
+
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/arange.h"
@@ -31,6 +32,7 @@
 #include "ebb/autograd/ops/select.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/ops/zeros.h"
+#include "ebb/autograd/rules/widened.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
@@ -45,12 +47,6 @@ using ops::pool_list;
 using ops::infer::check_ndim;
 using ops::infer::describe;
 
-int64_t product(IntSpan sizes) {
-  int64_t count = 1;
-  for (const int64_t size : sizes) count *= size;
-  return count;
-}
-
 Tensor lp_pool(const char* op, int dims, const Tensor& input, double norm_type, IntSpan kernel_size,
                std::optional<IntSpan> stride, bool ceil_mode) {
   check_ndim(op, "input", input, dims + 1, dims + 2);
@@ -61,7 +57,7 @@ Tensor lp_pool(const char* op, int dims, const Tensor& input, double norm_type, 
   const Shape no_padding = pool_list(op, "padding", Shape{0}, dims);
   const Tensor powers = pow(autograd::widened(input), norm_type);
   const Tensor means = avg_pool(powers, kernel, steps, no_padding, ceil_mode, true, std::nullopt);
-  const Tensor sums = means * static_cast<double>(product(kernel));
+  const Tensor sums = means * static_cast<double>(numel_of(kernel));
   // A root has no slope at 0: there the gradient is 0, as in PyTorch.
   const Tensor is_zero = eq(detach(sums), 0);
   return cast(where(is_zero, 0, pow(where(is_zero, 1, sums), 1 / norm_type)), input.dtype());
@@ -122,7 +118,7 @@ Tensor max_unpool(const char* op, int dims, const Tensor& input, const Tensor& i
   Shape shape = lead;
   for (const int64_t size : sizes) shape.push_back(size);
   checked_numel(op, shape, sizeof(double));
-  const int64_t places = product(sizes);
+  const int64_t places = numel_of(sizes);
   const Tensor index = cast(indices, DType::int64);
   ops::check_index_range(op, "indices", index, places);
   Shape flat = lead;
@@ -219,6 +215,11 @@ void check_fractional(const Tensor& input, const Tensor& samples, IntSpan kernel
     throw ShapeError(str(op, ": samples need shape ", wanted, ", got ", describe(samples)));
   }
   if (samples.numel() == 0 || is_meta(samples)) return;
+  const double below =
+      samples.dtype() == DType::float64 ? std::nextafter(1.0, 0.0) : std::nextafter(1.0f, 0.0f);
+  const StreamCheck check{
+      .op = op, .name = "samples", .sizes = samples.sizes(), .claim = "from 0 to below 1"};
+  if (ops::is_range_watched(samples, 0, below, check)) return;
   const double least = min(detach(samples)).item<double>();
   const double most = max(detach(samples)).item<double>();
   const bool is_good = least >= 0 && most < 1;  // neither for NaN
@@ -253,7 +254,7 @@ std::tuple<Tensor, Tensor> fractional_max_pool(const Tensor& input, const Tensor
                      {planes, windows * out, taps * kernel});
   }
   const int64_t windows = places.size(1), taps = places.size(2);
-  const Tensor flat = reshape(input, {planes, product(input.sizes().last(kernel_size.size()))});
+  const Tensor flat = reshape(input, {planes, numel_of(input.sizes().last(kernel_size.size()))});
   const Tensor seen = gather(flat, 1, reshape(places, {planes, windows * taps}));
   const auto [values, best] = max(reshape(seen, {planes, windows, taps}), -1, true);
   return {reshape(values, sizes), reshape(gather(places, 2, best), sizes)};

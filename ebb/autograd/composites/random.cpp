@@ -18,15 +18,15 @@ namespace ebb {
 
 namespace {
 
-void check_probability(const char* op, double p) {
-  if (!(p >= 0 && p <= 1)) throw ValueError(str(op, ": p must be from 0 to 1, got ", p));
-}
+using ops::infer::check_probability;
 
-/// dropout of what the first `lead` dims count: all elements of the other dims go together.
+/// dropout of what the first `lead` dims count: all elements of the other dims go together, and
+/// both parts of complex numbers.
 Tensor dropout_of_parts(const Tensor& input, int lead, double p) {
   Shape parts = input.shape();
   for (int dim = lead; dim < input.ndim(); ++dim) parts[dim] = 1;
-  return mul(input, dropout(ones(parts, input.dtype(), input.device()), p));
+  const DType dtype = is_complex(input.dtype()) ? real_type_of(input.dtype()) : input.dtype();
+  return mul(input, dropout(ones(parts, dtype, input.device()), p));
 }
 
 void check_at_least(const char* op, const Tensor& input, int fewest) {
@@ -42,6 +42,7 @@ Tensor dropout(const Tensor& input, double p, bool training) {
   autograd::operands::check_dropout(input);
   check_probability("dropout", p);
   if (!training || p == 0) return input;
+  if (is_complex(input.dtype())) return dropout_of_parts(input, input.ndim(), p);
   return std::get<0>(native_dropout(input, p));
 }
 

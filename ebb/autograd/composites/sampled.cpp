@@ -3,6 +3,7 @@
 
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
+#include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/cat.h"
 #include "ebb/autograd/ops/clone.h"
 #include "ebb/autograd/ops/cumsum.h"
@@ -32,16 +33,23 @@ Tensor last_of(const Tensor& input, int dim) {
                 std::max<int64_t>(input.size(dim) - 1, 0));
 }
 
+/// Integers in the default dtype, since sums and differences of neighbours may leave theirs.
+Tensor in_numbers(const Tensor& x) {
+  return is_differentiable(x.dtype()) ? x : cast(x, default_dtype());
+}
+
 /// The areas between neighbours along `dim`.
 Tensor areas(const char* op, const Tensor& y, const Tensor& x, double dx, int dim) {
-  const Tensor sums = first_of(y, dim) + last_of(y, dim);
+  const Tensor values = in_numbers(y);
+  const Tensor sums = first_of(values, dim) + last_of(values, dim);
   if (!x.defined()) return sums * (dx / 2);
   const int place = x.ndim() == 1 ? 0 : dim + x.ndim() - y.ndim();
   if (place < 0 || place >= x.ndim() || x.size(place) != y.size(dim)) {
     throw ShapeError(str(op, ": x needs as many points as y along dim, got ", describe(x), " and ",
                          describe(y)));
   }
-  Tensor widths = last_of(x, place) - first_of(x, place);
+  const Tensor points = in_numbers(x);
+  Tensor widths = last_of(points, place) - first_of(points, place);
   if (x.ndim() == 1 && dim != y.ndim() - 1) {
     Shape shape = {widths.numel()};
     while (shape.ndim() < y.ndim() - dim) shape.push_back(1);

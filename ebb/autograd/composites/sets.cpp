@@ -165,10 +165,7 @@ Tensor bincount(const Tensor& input, const Tensor& weights, int64_t minlength) {
   ops::infer::check_ndim("bincount", "input", input, 1, 1);
   if (minlength < 0)
     throw ValueError(str("bincount: minlength must be at least 0, got ", minlength));
-  if (weights.defined() && !equal(weights.sizes(), input.sizes())) {
-    throw ShapeError(str("bincount: weights needs the shape of input, got ",
-                         ops::infer::describe(weights), " and ", ops::infer::describe(input)));
-  }
+  if (weights.defined()) ops::infer::check_same_shape("bincount", "weights", weights, input);
   int64_t length = minlength;
   if (input.numel() > 0) {
     const int64_t smallest = amin(input).item<int64_t>();

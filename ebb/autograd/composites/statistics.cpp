@@ -25,6 +25,7 @@
 #include "ebb/autograd/ops/imag.h"
 #include "ebb/autograd/ops/lerp.h"
 #include "ebb/autograd/ops/matmul.h"
+#include "ebb/autograd/ops/median.h"
 #include "ebb/autograd/ops/mode.h"
 #include "ebb/autograd/ops/movedim.h"
 #include "ebb/autograd/ops/nanmedian.h"
@@ -46,6 +47,7 @@
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/meta.h"
+#include "ebb/ops/index_check.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -112,18 +114,24 @@ Tensor quantiles(const QuantileCall& call, const Tensor& lines, const Tensor& q)
   return at_ranks(call, sorted, expand(ranks, shape));
 }
 
+void check_share(const char* op, double least, double most) {
+  if (least >= 0 && most <= 1) return;  // neither for NaN
+  throw ValueError(str(op, ": q must be from 0 to 1, got ", least >= 0 ? most : least));
+}
+
+void check_shares(const char* op, const Tensor& q) {
+  if (q.numel() == 0 || is_meta(q)) return;
+  const StreamCheck check{.op = op, .name = "q", .sizes = q.sizes(), .claim = "from 0 to 1"};
+  if (ops::is_range_watched(q, 0, 1, check)) return;
+  check_share(op, amin(q).item<double>(), amax(q).item<double>());
+}
+
+/// `q` has been looked at.
 Tensor quantile_of(const QuantileCall& call, const Tensor& input, const Tensor& q) {
   check_interpolation(call);
-  check_ndim(call.op, "q", q, 0, 1);
   const int axis = call.dim ? normalize_dim(call.op, *call.dim, input) : 0;
   check_not_empty(call.op, input);
   const Tensor shares = reshape(cast(q, DType::float64), Shape{-1});
-  if (q.numel() > 0 && !is_meta(q)) {
-    const double low = amin(shares).item<double>(), high = amax(shares).item<double>();
-    if (!(low >= 0 && high <= 1)) {
-      throw ValueError(str(call.op, ": q must be from 0 to 1, got ", low >= 0 ? high : low));
-    }
-  }
   const bool is_whole = !call.dim || input.ndim() == 0;
   const Tensor lines = is_whole ? reshape(input, Shape{-1}) : movedim(input, {axis}, {-1});
   Tensor found = quantiles(call, lines, shares);
@@ -172,6 +180,8 @@ Tensor quantile(const Tensor& input, const Tensor& q, std::optional<int64_t> dim
                 std::string_view interpolation) {
   const autograd::CompositeCall call("quantile", __builtin_return_address(0));
   autograd::operands::check_quantile(input, q);
+  check_ndim("quantile", "q", q, 0, 1);
+  check_shares("quantile", q);
   return quantile_of({"quantile", dim, keepdim, interpolation, false}, input, q);
 }
 
@@ -179,6 +189,7 @@ Tensor quantile(const Tensor& input, double q, std::optional<int64_t> dim, bool 
                 std::string_view interpolation) {
   const autograd::CompositeCall call("quantile", __builtin_return_address(0));
   autograd::operands::check_quantile_number(input);
+  check_share("quantile", q, q);
   return quantile_of({"quantile", dim, keepdim, interpolation, false}, input, number(q, input));
 }
 
@@ -186,6 +197,8 @@ Tensor nanquantile(const Tensor& input, const Tensor& q, std::optional<int64_t> 
                    std::string_view interpolation) {
   const autograd::CompositeCall call("nanquantile", __builtin_return_address(0));
   autograd::operands::check_nanquantile(input, q);
+  check_ndim("nanquantile", "q", q, 0, 1);
+  check_shares("nanquantile", q);
   return quantile_of({"nanquantile", dim, keepdim, interpolation, true}, input, q);
 }
 
@@ -193,12 +206,14 @@ Tensor nanquantile(const Tensor& input, double q, std::optional<int64_t> dim, bo
                    std::string_view interpolation) {
   const autograd::CompositeCall call("nanquantile", __builtin_return_address(0));
   autograd::operands::check_nanquantile_number(input);
+  check_share("nanquantile", q, q);
   return quantile_of({"nanquantile", dim, keepdim, interpolation, true}, input, number(q, input));
 }
 
 Tensor nanmedian(const Tensor& input) {
   const autograd::CompositeCall call("nanmedian", __builtin_return_address(0));
   autograd::operands::check_nanmedian(input);
+  if (input.numel() == 0 && is_floating(input.dtype())) return median(input);  // NaN
   check_not_empty("nanmedian", input);
   return std::get<0>(nanmedian(reshape(input, Shape{-1}), 0, false));
 }
@@ -243,9 +258,10 @@ Tensor cov(const Tensor& input, int64_t correction, const Tensor& fweights,
   const autograd::CompositeCall call("cov", __builtin_return_address(0));
   autograd::operands::check_cov(input, fweights, aweights);
   check_ndim("cov", "input", input, 0, 2);
-  const Tensor rows = input.ndim() == 2 ? input : reshape(input, Shape{1, -1});
+  const Tensor values = is_differentiable(input.dtype()) ? input : cast(input, default_dtype());
+  const Tensor rows = values.ndim() == 2 ? values : reshape(values, Shape{1, -1});
   const int64_t count = rows.size(1);
-  const DType real_dtype = real_type_of(input.dtype());
+  const DType real_dtype = real_type_of(rows.dtype());
   const auto row_of = [&](const char* name, const Tensor& weights) {
     if (weights.ndim() != 1 || weights.numel() != count) {
       throw ShapeError(str("cov: ", name, " needs one element per column, got ", describe(weights),

@@ -1,7 +1,6 @@
 // ebb/autograd/composites/vector.cpp -- lengths, angles and distances of vectors along a dim.
 #include <vector>
 
-#include "ebb/autograd/composites/widened.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operands/loss.h"
 #include "ebb/autograd/operands/norm.h"
@@ -16,6 +15,7 @@
 #include "ebb/autograd/ops/sqrt.h"
 #include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/ops/where.h"
+#include "ebb/autograd/rules/widened.h"
 #include "ebb/autograd/watch/composite_call.h"
 
 namespace ebb {
@@ -23,6 +23,7 @@ namespace {
 
 /// The p-norm of each vector along `dim`, or eps if that is larger.
 Tensor length_of(const Tensor& input, double p, int64_t dim, bool keepdim, double eps) {
+  if (is_complex(input.dtype())) return length_of(abs(input), p, dim, keepdim, eps);
   const Tensor length = p == 2 ? sqrt(sum(input * input, IntSpan{dim}, keepdim))
                                : norm(input, p, IntSpan{dim}, keepdim);
   return where(length > eps, length, eps);

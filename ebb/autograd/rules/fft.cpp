@@ -117,7 +117,7 @@ Tensor as_floating(const Tensor& input) {
   const bool is_exact = is_floating(input.dtype()) || is_complex(input.dtype());
   return is_exact ? input : cast(input, default_dtype());
 }
-Tensor as_complex(const Tensor& input) {
+Tensor complex_of(const Tensor& input) {
   if (is_complex(input.dtype())) return input;
   const Tensor floating = as_floating(input);
   return cast(floating, complex_type_of(floating.dtype()));
@@ -157,7 +157,7 @@ Tensor fft_full(const Tensor& input, Sizes s, Sizes dim, Norm norm, bool forward
   const double scale = scale_of(axes.sizes, norm, forward);
   const Tensor from = resized(input, axes.dims, axes.sizes);
   if (axes.dims.empty() || is_complex(input.dtype())) {
-    return fft_c2c(as_complex(from), axes.dims, scale, forward);
+    return fft_c2c(complex_of(from), axes.dims, scale, forward);
   }
   return fft_r2c(as_floating(from), axes.dims, scale, forward, false);
 }
@@ -183,7 +183,7 @@ Tensor fft_real(const Tensor& input, Sizes s, Sizes dim, Norm norm, bool forward
   const int64_t size = axes.sizes[last];
   const double scale = scale_of(axes.sizes, norm, forward);
   axes.sizes[last] = size / 2 + 1;
-  return fft_c2r(as_complex(resized(input, axes.dims, axes.sizes)), axes.dims, size, scale,
+  return fft_c2r(complex_of(resized(input, axes.dims, axes.sizes)), axes.dims, size, scale,
                  forward);
 }
 
@@ -212,7 +212,8 @@ Tensor fft_shift(const Tensor& input, Sizes dim, bool back) {
 
 Tensor fft_frequencies(int64_t n, double d, bool onesided, std::optional<DType> dtype,
                        std::optional<Device> device) {
-  if (n < 1) throw ValueError(str("fft: n must be at least 1, got ", n));
+  const int least = onesided ? 1 : 0;
+  if (n < least) throw ValueError(str("fft: n must be at least ", least, ", got ", n));
   const DType wanted = dtype.value_or(default_dtype());
   const int64_t positive = onesided ? n / 2 + 1 : n / 2 + n % 2;
   Tensor steps = arange(0, positive, 1, wanted, device);

@@ -48,7 +48,7 @@ Tensor kept_where(const Tensor& grad, const Tensor& stays) {
 
 }  // namespace
 
-Tensor widened(const Tensor& used, IntSpan src_shape) {
+Tensor with_zeros_around(const Tensor& used, IntSpan src_shape) {
   if (equal(used.sizes(), src_shape)) return used;
   // A 0-d tensor counts as one of shape [1], on either side.
   const Tensor part = used.ndim() == 0 ? reshape(used, Shape{1}) : used;
@@ -64,7 +64,7 @@ Tensor widened(const Tensor& used, IntSpan src_shape) {
 
 Tensor scatter_add_grad_src(const Tensor& grad, int64_t dim, const Tensor& index,
                             IntSpan src_shape) {
-  return widened(gather(grad, dim, index), src_shape);
+  return with_zeros_around(gather(grad, dim, index), src_shape);
 }
 
 Tensor scatter_grad_src(const Tensor& grad, int64_t dim, const Tensor& index, IntSpan src_shape) {
@@ -73,7 +73,7 @@ Tensor scatter_grad_src(const Tensor& grad, int64_t dim, const Tensor& index, In
   const Tensor nothing = zeros_to_copy(grad.sizes(), DType::int64, grad.device());
   const Tensor written = scatter(nothing, dim, index, numbers);
   const Tensor stays = eq(gather(written, dim, index), numbers);
-  return widened(kept_where(gather(grad, dim, index), stays), src_shape);
+  return with_zeros_around(kept_where(gather(grad, dim, index), stays), src_shape);
 }
 
 Tensor index_select_grad(const Tensor& grad, IntSpan shape, int64_t dim, const Tensor& index) {

@@ -30,7 +30,7 @@ std::vector<Tensor> scatter_extremum_jvp(const Tensor& input_tangent, const Tens
                                          const Tensor& input, int64_t dim, const Tensor& index,
                                          const Tensor& src, const Tensor& out);
 /// `used`, the gradient of what the index covers of src, with zeros for the rest of src.
-Tensor widened(const Tensor& used, IntSpan src_shape);
+Tensor with_zeros_around(const Tensor& used, IntSpan src_shape);
 Tensor index_put_grad_self(const Tensor& grad, IntSpan dims, const Tensor& index, bool accumulate);
 Tensor index_put_grad_value(const Tensor& grad, IntSpan dims, const Tensor& index, bool accumulate,
                             IntSpan value_shape);

@@ -59,7 +59,7 @@ Sharers sharers(const Tensor& input, int64_t dim, const Tensor& index, const Ten
 Tensor scatter_prod_grad_src(const Tensor& grad, const Tensor& input, int64_t dim,
                              const Tensor& index, const Tensor& src) {
   const Tensor factors = conj(others(input, dim, index, covered(src, index)));
-  return widened(gather(grad, dim, index) * factors, src.sizes());
+  return with_zeros_around(gather(grad, dim, index) * factors, src.sizes());
 }
 
 Tensor scatter_prod_jvp_src(const Tensor& tangent, const Tensor& input, int64_t dim,
@@ -75,7 +75,7 @@ std::vector<Tensor> scatter_extremum_grads(const Tensor& grad, const Tensor& inp
   const Sharers who = sharers(input, dim, index, covered(src, index), out);
   const Tensor share = grad / who.count;
   const Tensor used = where(who.src, gather(share, dim, index), 0);
-  return {where(who.input, share, 0), widened(used, src.sizes())};
+  return {where(who.input, share, 0), with_zeros_around(used, src.sizes())};
 }
 
 std::vector<Tensor> scatter_extremum_jvp(const Tensor& input_tangent, const Tensor& src_tangent,

@@ -7,14 +7,18 @@
 #include "ebb/autograd/ops/conj.h"
 #include "ebb/autograd/ops/div.h"
 #include "ebb/autograd/ops/eq.h"
+#include "ebb/autograd/ops/logical_or.h"
 #include "ebb/autograd/ops/mul0.h"
 #include "ebb/autograd/ops/sinc.h"
 #include "ebb/autograd/ops/where.h"
 
 namespace ebb::autograd::rules {
 
-Tensor xlogy_grad_number(const Tensor& grad, const Scalar& other) {
-  return grad * std::log(other.to_double());
+Tensor product_with_log_grad(const Tensor& grad, const Tensor& input, double log, bool is_at_pole) {
+  const Tensor slope = grad * log;
+  if (std::isfinite(log)) return slope;
+  const Tensor is_zero = eq(grad, 0);
+  return where(is_at_pole ? logical_or(eq(input, 0), is_zero) : is_zero, 0, slope);
 }
 
 Tensor sinc_curve(const Tensor& grad, const Tensor& input, const Tensor& slope) {

@@ -5,8 +5,9 @@
 
 namespace ebb::autograd::rules {
 
-/// Of input * log(other) for a number: other below 0 counts only where something is multiplied.
-Tensor xlogy_grad_number(const Tensor& grad, const Scalar& other);
+/// Of input * log, a number; 0 where the gradient is, and, where the logarithm has no finite value
+/// because its argument is 0 or less (`is_at_pole`), where input is.
+Tensor product_with_log_grad(const Tensor& grad, const Tensor& input, double log, bool is_at_pole);
 /// `grad` times the second derivative of sinc, whose first one is `slope`.
 Tensor sinc_curve(const Tensor& grad, const Tensor& input, const Tensor& slope);
 

@@ -149,11 +149,14 @@ Tensor arange(const Scalar& end, std::optional<DType> dtype, std::optional<Devic
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, std::optional<DType> dtype,
                 std::optional<Device> device) {
   if (steps < 0) throw ValueError(str("linspace: steps must be at least 0, got ", steps));
-  if (std::max(start.kind(), end.kind()) == Kind::complex) {
-    throw DTypeError(str("linspace: needs real numbers, got start ", start, ", end ", end));
+  const bool has_complex = std::max(start.kind(), end.kind()) == Kind::complex;
+  if (has_complex && !is_complex(dtype.value_or(DType::complex64))) {
+    throw DTypeError(
+        str("linspace: start ", start, " and end ", end, " need a complex dtype, got ", *dtype));
   }
+  const DType by_kind = has_complex ? complex_type_of(floating_or({})) : floating_or({});
   const int64_t size[] = {steps};
-  Tensor out = allocate_for("linspace", size, floating_or(dtype), device);
+  Tensor out = allocate_for("linspace", size, dtype.value_or(by_kind), device);
   return written("linspace", out, kernels::linspace_kernels, [&](const Tensor& target, auto fill) {
     if (steps > 0) fill(context_of(target), start, end, view_of(target));
   });

@@ -7,6 +7,7 @@
 #include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/signatures.h"
+#include "ebb/kernels/tables/cast.h"
 #include "ebb/kernels/tables/fill.h"
 #include "ebb/kernels/tables/gather.h"
 #include "ebb/kernels/tables/index_add.h"
@@ -39,13 +40,37 @@ Tensor index_for(const char* op, const Tensor& input, const Tensor& index, int64
 /// Whose memory an op writes: if it is the user's, errors of the index have to come before.
 enum class Target : uint8_t { fresh, in_place };
 
+/// Whether what is written is kept meanwhile, since it is far smaller than the index: cheaper than
+/// to look at the index twice, where memory is what takes the time.
+bool is_kept(const Tensor& out, Target target, const Tensor& index) {
+  return target == Target::in_place && is_on_host(index) && out.nbytes() <= index.nbytes() / 4;
+}
+
 /// The same for what is written, of which a kernel looks at no index if `count` elements are none.
 Tensor index_for(const char* op, const Tensor& input, const Tensor& index, int64_t size,
                  Target target, int64_t count) {
   Tensor converted = index_for(op, input, index, size);
-  const bool is_first_look = target == Target::in_place || count == 0;
+  const bool is_first_look =
+      count == 0 || (target == Target::in_place && !is_kept(input, target, converted));
   if (is_first_look && is_on_host(index)) check_index_range(op, "index", converted, size);
   return converted;
+}
+
+/// Runs a kernel that writes `out`, which after an index out of range is again what it was.
+template <typename Run>
+void write_by_index(const char* op, const Tensor& out, Target target, const Tensor& index,
+                    int64_t size, Run run) {
+  const Tensor kept = is_kept(out, target, index) ? clone(out) : Tensor();
+  with_index(op, "index", index, size, [&] {
+    try {
+      run();
+    } catch (const kernels::WrongIndex&) {
+      if (kept.defined()) {
+        kernel_for(op, kernels::cast_kernels, out)(context_of(out), view_of(kept), view_of(out));
+      }
+      throw;
+    }
+  });
 }
 
 /// Throws unless `inner` has the dims of `outer` and no size is larger, `axis` apart (if not -1).
@@ -85,7 +110,7 @@ void scatter_into(const char* op, const ScatterTable& table, const Tensor& out, 
   std::copy_n(where.sizes, where.ndim, part.sizes);
   if (src.is_number) std::fill_n(part.strides, part.ndim, 0);
   const auto kernel = kernel_for(op, table, out);
-  with_index(op, "index", checked, target.sizes[axis], [&] {
+  write_by_index(op, out, kind, checked, target.sizes[axis], [&] {
     kernel(context_of(out), where.over(checked), part.over(src.tensor), axis, target.over(out));
   });
 }
@@ -131,7 +156,7 @@ void add_slices(const char* op, const Tensor& out, Target kind, int64_t dim, con
   const Geometry target = at_least_1d(out);
   const Tensor checked = index_for(op, out, index, target.sizes[axis], kind, source.numel());
   const auto kernel = kernel_for(op, kernels::index_add_kernels, out);
-  with_index(op, "index", checked, target.sizes[axis], [&] {
+  write_by_index(op, out, kind, checked, target.sizes[axis], [&] {
     kernel(context_of(out), at_least_1d(checked).over(checked), at_least_1d(source).over(source),
            axis, alpha, target.over(out));
   });
@@ -151,7 +176,7 @@ void copy_slices(const char* op, const Tensor& out, Target kind, int64_t dim, co
   if (is_number) std::fill_n(slices.strides, slices.ndim, 0);
   const Tensor checked = index_for(op, out, index, target.sizes[axis], kind, slices.numel());
   const auto kernel = kernel_for(op, kernels::index_copy_kernels, out);
-  with_index(op, "index", checked, target.sizes[axis], [&] {
+  write_by_index(op, out, kind, checked, target.sizes[axis], [&] {
     kernel(context_of(out), at_least_1d(checked).over(checked), slices.over(from), axis,
            target.over(out));
   });

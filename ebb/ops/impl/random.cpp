@@ -57,11 +57,6 @@ Tensor uniform_numbers(IntSpan sizes, DType probabilities, Device device) {
   return out;
 }
 
-void check_probability(const char* op, double p) {
-  if (p >= 0 && p <= 1) return;
-  throw ValueError(str(op, ": p must be from 0 to 1, got ", p));
-}
-
 void check_probabilities(const char* op, const Tensor& p) {
   if (p.numel() == 0 || is_meta(p)) return;
   const Tensor once = without_repeats(p);
@@ -228,13 +223,13 @@ Tensor bernoulli(const Tensor& input) {
 }
 
 Tensor bernoulli(const Tensor& input, double p) {
-  check_probability("bernoulli", p);
+  infer::check_probability("bernoulli", p);
   const Tensor numbers = uniform_numbers(input.sizes(), DType::float64, input.device());
   return as_dtype(less(numbers, Scalar(p)), input.dtype());
 }
 
 const Tensor& bernoulli_(const Tensor& self, double p) {
-  check_probability("bernoulli_", p);
+  infer::check_probability("bernoulli_", p);
   const Tensor numbers = uniform_numbers(self.sizes(), DType::float64, self.device());
   return overwrite_with("bernoulli_", self, less(numbers, Scalar(p)));
 }
@@ -362,7 +357,7 @@ Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement) {
 }
 
 std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p) {
-  check_probability("dropout", p);
+  infer::check_probability("dropout", p);
   const Tensor dense = contiguous(input);
   const Tensor out = ebb::empty(input.sizes(), input.dtype(), input.device());
   const Tensor mask = ebb::empty(input.sizes(), DType::boolean, input.device());

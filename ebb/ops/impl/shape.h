@@ -32,6 +32,10 @@ EBB_API const Tensor& index_box_put_(const Tensor& self, const Tensor& value, In
 EBB_API Tensor cat(std::span<const Tensor> tensors, int64_t dim);
 /// Tensors of one shape joined along a new dim.
 EBB_API Tensor stack(std::span<const Tensor> tensors, int64_t dim);
+/// Straight into `out`, unless its dtype differs or it may share elements with a tensor: then the
+/// result is copied there.
+EBB_API const Tensor& cat_out(std::span<const Tensor> tensors, int64_t dim, const Tensor& out);
+EBB_API const Tensor& stack_out(std::span<const Tensor> tensors, int64_t dim, const Tensor& out);
 /// Views of consecutive parts along dim; the sizes must add up.
 EBB_API std::vector<Tensor> split(const Tensor& input, IntSpan sizes, int64_t dim);
 

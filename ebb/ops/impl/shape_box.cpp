@@ -3,6 +3,8 @@
 //
 // Whoever indexes (x[1:5, 0]) turns slices into start, step and count per dim and says which sizes
 // of 1 the result leaves out (an integer) or puts in (None).
+#include <algorithm>
+
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables/cast.h"
@@ -136,42 +138,31 @@ Shape joined_shape(std::span<const Tensor> tensors, int axis) {
   return shape;
 }
 
-}  // namespace
-
-namespace {
-
-/// The tensors in one dtype, and what the kernel sees of them.
-struct Parts {
-  std::vector<Tensor> converted;  // keeps what the views show
-  std::vector<kernels::TensorView> views;
+/// What cat or stack is asked for: known, and found to fit, before memory is touched.
+struct Join {
+  const char* op;
+  std::span<const Tensor> tensors;
+  int axis;
+  bool puts_dim;  // stack: each tensor gets a size of 1 at `axis`
+  Shape shape;
   DType dtype;
-
-  explicit Parts(std::span<const Tensor> tensors) : dtype(tensors[0].dtype()) {
-    for (const Tensor& part : tensors) dtype = promote(dtype, part.dtype());
-    converted.reserve(tensors.size());
-    views.reserve(tensors.size());
-    for (const Tensor& part : tensors) {
-      converted.push_back(as_dtype(part, dtype));
-      views.push_back(view_of(converted.back()));
-    }
-  }
 };
 
-}  // namespace
+DType common_dtype(std::span<const Tensor> tensors) {
+  DType dtype = tensors[0].dtype();
+  for (const Tensor& part : tensors) dtype = promote(dtype, part.dtype());
+  return dtype;
+}
 
-Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
+Join join_of_cat(std::span<const Tensor> tensors, int64_t dim) {
   if (tensors.empty()) throw ValueError("cat: needs at least one tensor, got an empty list");
   infer::check_ndim("cat", "tensors[0]", tensors[0], 1, kMaxDims);
   const int axis = normalize_dim("cat", dim, tensors[0]);
   const Shape shape = joined_shape(tensors, axis);
-  const Parts parts(tensors);
-  const auto join = kernel_for("cat", kernels::cat_kernels, tensors[0], parts.dtype);
-  Tensor out = empty(shape, parts.dtype, tensors[0].device());
-  join(context_of(out), parts.views, axis, view_of(out));
-  return out;
+  return {"cat", tensors, axis, false, shape, common_dtype(tensors)};
 }
 
-Tensor stack(std::span<const Tensor> tensors, int64_t dim) {
+Join join_of_stack(std::span<const Tensor> tensors, int64_t dim) {
   if (tensors.empty()) throw ValueError("stack: needs at least one tensor, got an empty list");
   const Tensor& first = tensors[0];
   infer::check_ndim("stack", "tensors[0]", first, 0, kMaxDims - 1);
@@ -183,23 +174,78 @@ Tensor stack(std::span<const Tensor> tensors, int64_t dim) {
                          position));
   }
   const int axis = normalize_dim("stack", dim, first, 1);
-  Parts parts(tensors);
-  // A size of 1 at the new dim, and any stride there, makes it a cat.
-  std::vector<Geometry> geometries(tensors.size());
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const TensorImpl& part = *parts.converted[i].impl();
-    for (int each = 0; each <= part.ndim; ++each) {
-      if (each == axis) geometries[i].append(1, 1);
-      if (each < part.ndim) geometries[i].append(part.sizes()[each], part.strides()[each]);
-    }
-    parts.views[i] = geometries[i].over(parts.converted[i]);
+  Geometry geometry;
+  for (int each = 0; each <= first.ndim(); ++each) {
+    if (each == axis) geometry.append(static_cast<int64_t>(tensors.size()), 1);
+    if (each < first.ndim()) geometry.append(first.impl()->sizes()[each], 1);
   }
-  Shape shape(geometries[0].size_span());
-  shape[axis] = static_cast<int64_t>(tensors.size());
-  const auto join = kernel_for("stack", kernels::cat_kernels, first, parts.dtype);
-  Tensor out = empty(shape, parts.dtype, first.device());
-  join(context_of(out), parts.views, axis, view_of(out));
+  return {"stack", tensors, axis, true, Shape(geometry.size_span()), common_dtype(tensors)};
+}
+
+/// The tensors in one dtype, and what the kernel sees of them.
+struct Parts {
+  std::vector<Tensor> converted;  // keeps what the views show
+  std::vector<Geometry> geometries;
+  std::vector<kernels::TensorView> views;
+
+  explicit Parts(const Join& join) : geometries(join.puts_dim ? join.tensors.size() : 0) {
+    converted.reserve(join.tensors.size());
+    views.reserve(join.tensors.size());
+    for (const Tensor& part : join.tensors) {
+      converted.push_back(as_dtype(part, join.dtype));
+      views.push_back(join.puts_dim ? with_dim(join.axis) : view_of(converted.back()));
+    }
+  }
+
+ private:
+  /// The last tensor with a size of 1 at the new dim, and any stride there.
+  kernels::TensorView with_dim(int axis) {
+    const TensorImpl& part = *converted.back().impl();
+    Geometry& geometry = geometries[converted.size() - 1];
+    for (int each = 0; each <= part.ndim; ++each) {
+      if (each == axis) geometry.append(1, 1);
+      if (each < part.ndim) geometry.append(part.sizes()[each], part.strides()[each]);
+    }
+    return geometry.over(converted.back());
+  }
+};
+
+Tensor joined(const Join& join) {
+  const Parts parts(join);
+  const auto kernel = kernel_for(join.op, kernels::cat_kernels, join.tensors[0], join.dtype);
+  Tensor out = empty(join.shape, join.dtype, join.tensors[0].device());
+  kernel(context_of(out), parts.views, join.axis, view_of(out));
   return out;
+}
+
+const Tensor& join_into(const Join& join, const Tensor& out) {
+  infer::check_out(join.op, join.shape, join.dtype, out);
+  infer::check_same_device(join.op, join.tensors[0], out);
+  check_writable(join.op, out);
+  const bool needs_copy = out.dtype() != join.dtype ||
+                          std::any_of(join.tensors.begin(), join.tensors.end(),
+                                      [&](const Tensor& part) { return may_overlap(part, out); });
+  if (needs_copy) return copy_(out, joined(join));
+  const Parts parts(join);
+  const auto kernel = kernel_for(join.op, kernels::cat_kernels, join.tensors[0], join.dtype);
+  kernel(context_of(out), parts.views, join.axis, view_of(out));
+  note_write(join.op, out);
+  return out;
+}
+
+}  // namespace
+
+Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
+  return joined(join_of_cat(tensors, dim));
+}
+const Tensor& cat_out(std::span<const Tensor> tensors, int64_t dim, const Tensor& out) {
+  return join_into(join_of_cat(tensors, dim), out);
+}
+Tensor stack(std::span<const Tensor> tensors, int64_t dim) {
+  return joined(join_of_stack(tensors, dim));
+}
+const Tensor& stack_out(std::span<const Tensor> tensors, int64_t dim, const Tensor& out) {
+  return join_into(join_of_stack(tensors, dim), out);
 }
 
 }  // namespace ebb::ops::impl

@@ -74,10 +74,6 @@ Shape value_sizes(int64_t stored, IntSpan size, size_t sparse_dims) {
   return expected;
 }
 
-int64_t product(IntSpan sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
-}
-
 /// How many leading dims the indices count.
 size_t sparse_dims_of(const Tensor& tensor, const SparseParts& parts) {
   return tensor.layout() == Layout::sparse_coo ? static_cast<size_t>(parts.indices.size(0)) : 1;
@@ -272,7 +268,7 @@ Tensor to_dense(const Tensor& input) {
   const SparseParts& parts = parts_of("to_dense", source);
   const size_t dims = sparse_dims_of(source, parts);
   const Device device = parts.values.device();
-  const int64_t places = product(source.sizes().first(dims));
+  const int64_t places = numel_of(source.sizes().first(dims));
   const Tensor index = dims == 1 ? ops::reshape(parts.indices, Shape{-1})
                                  : tensor_of(places_of("to_dense", source, parts, dims),
                                              Shape{parts.values.size(0)}, device);

@@ -86,7 +86,7 @@ void copy_elements(const char* op, const Tensor& from, const Tensor& to, const G
 }
 
 /// `grad` summed over the dims along which all elements fall on one place.
-Tensor without_repeats(const Tensor& grad, Geometry* region) {
+Tensor summed_over_repeats(const Tensor& grad, Geometry* region) {
   Shape repeated;
   for (int dim = 0; dim < region->ndim; ++dim) {
     if (region->strides[dim] != 0 || region->sizes[dim] <= 1) continue;
@@ -155,7 +155,7 @@ Tensor strided_sum(const Tensor& grad, int64_t length, IntSpan stride, int64_t o
   given.check_within(op, length);
   if (grad.numel() == 0) return out;
   Geometry region = given.geometry;
-  const Tensor values = without_repeats(grad, &region);
+  const Tensor values = summed_over_repeats(grad, &region);
   if (!may_overlap_itself(region.size_span(), region.stride_span())) {
     copy_elements(op, values, out, region, offset);
     return out;

@@ -118,7 +118,7 @@ def expected_dtype(row: Row, case_arguments: dict[str, Any], dtype: str, result:
     wanted = row.test.get("result_dtypes", {}).get(name, wanted)
     if name in row.test.get("phases", []):
         wanted = "real"
-    if wanted == "floating_real" and dtype in BOOL + INTEGERS:
+    if wanted in ("floating_real", "default") and dtype in BOOL + INTEGERS:
         return default_dtype()
     if wanted in ("real", "floating_real", "complex"):
         return _kin_of(dtype, wanted)

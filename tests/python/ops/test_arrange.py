@@ -185,8 +185,8 @@ def test_the_derivative_of_a_padded_embeddings_gradient():
 
 def test_embedding_refuses_what_it_does_not_do():
     weight = ebb.zeros(4, 3)
-    with pytest.raises(NotImplementedError, match="embedding: needs "):
-        functional.embedding(ebb.tensor([0]), weight, scale_grad_by_freq=True)
+    with pytest.raises(NotImplementedError, match="embedding: needs sparse False with scale_grad"):
+        functional.embedding(ebb.tensor([0]), weight, scale_grad_by_freq=True, sparse=True)
     with pytest.raises(ValueError, match="padding_idx must be from -4 to 3, got 4"):
         functional.embedding(ebb.tensor([0]), weight, padding_idx=4)
     with pytest.raises(IndexError, match="indices must be at least 0 and below 4, got -1"):

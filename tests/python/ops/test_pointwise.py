@@ -202,16 +202,16 @@ def test_equal_operands_of_maximum_and_minimum_share_the_gradient():
     assert grads(ebb.minimum(x, y), x, y) == [[0.5, 1.0, 0.0], [0.5, 0.0, 1.0]]
 
 
-def test_clamp_passes_the_gradient_on_its_bounds():
+def test_clamp_passes_no_gradient_on_bounds_and_shares_it_with_tensors():
     x = leaf_of([-2.0, -1.0, 0.0, 1.0, 2.0])
-    assert grads(x.clamp(-1, 1), x) == [[0.0, 1.0, 1.0, 1.0, 0.0]]
-    assert grads(x.clamp(min=-1), x) == [[0.0, 1.0, 1.0, 1.0, 1.0]]
-    assert grads(x.clamp(max=1), x) == [[1.0, 1.0, 1.0, 1.0, 0.0]]
+    assert grads(x.clamp(-1, 1), x) == [[0.0, 0.0, 1.0, 0.0, 0.0]]
+    assert grads(x.clamp(min=-1), x) == [[0.0, 0.0, 1.0, 1.0, 1.0]]
+    assert grads(x.clamp(max=1), x) == [[1.0, 1.0, 1.0, 0.0, 0.0]]
     low, high = leaf_of([-1.0] * 5), leaf_of([1.0] * 5)
     assert grads(x.clamp(low, high), x, low, high) == [
-        [0.0, 1.0, 1.0, 1.0, 0.0],
-        [1.0, 0.0, 0.0, 0.0, 0.0],
-        [0.0, 0.0, 0.0, 0.0, 1.0],
+        [0.0, 0.5, 1.0, 0.5, 0.0],
+        [1.0, 0.5, 0.0, 0.0, 0.0],
+        [0.0, 0.0, 0.0, 0.5, 1.0],
     ]
 
 

@@ -35,7 +35,16 @@ def same(found, wanted):
         (lambda x: x.expand(3, implicit=True), X),
         (lambda x: ebb.norm(x, "fro", None, False, None, ebb.float64), np.sqrt(5.25)),
         (lambda x: ebb.linspace(x[1], ebb.tensor(3.0), 3), [1.0, 2.0, 3.0]),
+        (lambda x: ebb.linspace(1j, 2, 3) * x, [0.5j, 1 + 0.5j, -4]),
+        (lambda x: ebb.linspace(0, 1, 3, dtype=ebb.complex64) + x, [0.5, 1.5, -1.0]),
+        (lambda x: ebb.logspace(1j, 2, 2), [10**1j, 100]),
         (lambda x: ebb.gradient(x, spacing=None)[0], [0.5, -1.25, -3.0]),
+        (lambda x: ebb.einsum(x, [0], x, [0]), 5.25),
+        (lambda x: ebb.einsum(x, [51], x, [0], [0, 51])[2], [-1.0, -2.0, 4.0]),
+        (lambda x: ebb.einsum(x, [..., 3], ebb.ones(2, 3), [..., 3]), [-0.5, -0.5]),
+        (lambda x: ebb.block_diag(), np.zeros((1, 0))),
+        (lambda x: ebb.searchsorted(ebb.tensor([-2, 1]), x), [1, 1, 0]),
+        (lambda x: ebb.bucketize(ebb.tensor([0, 1]), x[:2].double()), [0, 1]),
     ],
 )
 def test_a_call_gives_what_pytorchs_gives(found, wanted):
@@ -45,6 +54,23 @@ def test_a_call_gives_what_pytorchs_gives(found, wanted):
 def test_the_product_of_two_numbers_must_fit():
     with pytest.raises(ValueError, match="add: alpha times the number must fit into 64 bits"):
         ebb.add(ebb.ones(2), 2**62, alpha=4)
+
+
+@pytest.mark.parametrize(
+    ("operands", "text"),
+    [
+        (([0, 52],), "einsum: dims need numbers from 0 to 51 or '...', got 52"),
+        (([0, -1],), "einsum: dims need numbers from 0 to 51 or '...', got -1"),
+        (
+            ([0, 1], ebb.ones(2), ebb.ones(2)),
+            "einsum(): an operand needs a list of its dims behind it, got Tensor",
+        ),
+    ],
+)
+def test_dims_of_einsum_are_numbers_that_letters_stand_for(operands, text):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        ebb.einsum(ebb.ones(2, 2), *operands)
+    assert str(caught.value) == text
 
 
 def test_numbers_of_half_types_are_found_as_they_are_rounded():

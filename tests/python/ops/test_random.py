@@ -245,3 +245,56 @@ def test_the_words_of_dropout_are_those_of_the_sequence():
     ebb.manual_seed(2**40 + 17)
     # The numbers of rand are the upper 24 bits of the same words.
     assert ebb.equal(mask, ebb.rand(10007) >= 0.5)
+
+
+def words_of_sequence(seed, count):
+    """Philox 4x32 with 10 rounds, in whole numbers of Python: the words of the first counters."""
+    words = []
+    for place in range(count // 4 + 1):
+        first, second, third, fourth = place, 0, 0, 0
+        key, other_key = seed & 0xFFFFFFFF, seed >> 32
+        for _ in range(10):
+            left, right = first * 0xD2511F53, third * 0xCD9E8D57
+            first, second = right >> 32 ^ second ^ key, right & 0xFFFFFFFF
+            third, fourth = left >> 32 ^ fourth ^ other_key, left & 0xFFFFFFFF
+            key, other_key = key + 0x9E3779B9 & 0xFFFFFFFF, other_key + 0xBB67AE85 & 0xFFFFFFFF
+        words += [first, second, third, fourth]
+    return np.array(words, np.uint64)
+
+
+def test_uniform_numbers_are_the_words_of_the_sequence_for_every_count():
+    seed = 0xFEDCBA9876543210 >> 1
+    words = words_of_sequence(seed, 2 * 1111)
+    pairs = words[::2] << np.uint64(32) | words[1::2]
+    for count in [*range(1, 70), 255, 256, 257, 511, 513, 1111]:
+        ebb.manual_seed(seed)
+        assert np.array_equal(ebb.rand(count).numpy(), (words[:count] >> np.uint64(8)) * 2.0**-24)
+        ebb.manual_seed(seed)
+        numbers = ebb.rand(count, dtype=ebb.float64).numpy()
+        assert np.array_equal(numbers, (pairs[:count] >> np.uint64(11)) * 2.0**-53)
+
+
+@pytest.mark.parametrize("dtype", [ebb.float32, ebb.float64], ids=str)
+def test_uniform_numbers_never_reach_the_end_of_their_interval(dtype):
+    """Between neighbouring numbers half of all sums are rounded up to the end."""
+    start, end = 1.0, 1.0 + float(ebb.finfo(dtype).eps)
+    assert set(ebb.empty(1001, dtype=dtype).uniform_(start, end).tolist()) == {start}
+    assert set(ebb.empty(9, dtype=dtype).uniform_(end, end).tolist()) == {end}
+
+
+def test_a_generator_tells_its_device_and_makes_others_that_go_on_as_it_does():
+    own = ebb.Generator().manual_seed(3)
+    assert own.device == ebb.device("cpu") == ebb.default_generator.device
+    assert ebb.Generator(device=None).device == ebb.device("cpu")
+    assert ebb.Generator(device="meta").clone_state().device == ebb.device("meta")
+    ebb.rand(5, generator=own)
+    other = own.clone_state()
+    assert other is not own and other.initial_seed() == 3
+    following = ebb.rand(5, generator=own).tolist()
+    assert ebb.rand(5, generator=other).tolist() == following
+    copied = ebb.default_generator.clone_state()
+    assert ebb.rand(3, generator=copied).tolist() == ebb.rand(3).tolist()
+    with pytest.raises(ValueError, match="Generator: "):
+        ebb.Generator(device="nowhere")
+    with pytest.raises(ebb.DTypeError, match="Generator: "):
+        ebb.Generator(device=3.5)

@@ -247,3 +247,16 @@ def test_a_norm_of_a_half_type_bends_as_in_float32():
         (bend,) = ebb.autograd.grad(slope[:3].sum(), x)
         bends.append(bend.float().numpy())
     np.testing.assert_allclose(*bends, rtol=2e-2, atol=1e-1)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64", "complex64"])
+@pytest.mark.parametrize("rows", [1, 3, 4, 5, 9])
+def test_running_sums_of_rows_are_those_of_each_row_alone(rows, dtype):
+    values = np.random.default_rng(rows).normal(size=(rows, 2, 37)) * 9
+    x = ebb.from_numpy(values).to(getattr(ebb, dtype))
+    for each in (x, x[:, :, ::2], x.flip(2), x[:, :, :0], x.transpose(0, 2)):
+        found = each.cumsum(2)
+        for i, j in np.ndindex(*each.shape[:2]):
+            assert found[i, j].tolist() == each[i, j].cumsum(0).tolist()
+    sums = x.cumsum(2)
+    assert x.cumsum_(2).tolist() == sums.tolist()

@@ -58,6 +58,9 @@ def test_nan_is_largest_and_zeros_are_equal():
 def test_a_median_with_nan_is_nan():
     x = ebb.tensor([[3.0, math.nan, 1.0], [3.0, 2.0, 1.0]], requires_grad=True)
     assert math.isnan(x.median().item())
+    assert math.isnan(ebb.zeros(0).median().item()) and math.isnan(
+        ebb.zeros(0, 2).nanmedian().item()
+    )
     found = x.median(1)
     assert math.isnan(found.values[0].item()) and found.indices.tolist() == [1, 1]
     assert found.values[1].item() == 2
@@ -134,7 +137,7 @@ LONG = {
 
 
 @pytest.mark.parametrize("name", LONG)
-@pytest.mark.parametrize("count", [300, 33000, 70000])
+@pytest.mark.parametrize("count", [300, 1024, 1025, 3000, 33000, 70000])
 def test_long_lines_are_sorted_and_searched_as_in_numpy(name, count):
     array = LONG[name](np.random.default_rng(count), count)
     x = ebb.tensor(array)
@@ -151,9 +154,12 @@ def test_long_lines_are_sorted_and_searched_as_in_numpy(name, count):
     middle = np.argmax(is_nan) if is_nan.any() else order[(count - 1) // 2]
     assert x.median(0).indices.item() == middle
     pairs = np.stack([array, array[::-1]], 1)
-    assert np.array_equal(
-        ebb.tensor(pairs).sort(0).indices.numpy(), np.argsort(pairs, 0, kind="stable")
-    )
+    lines = ebb.tensor(pairs)  # strided
+    assert np.array_equal(lines.sort(0).indices.numpy(), np.argsort(pairs, 0, kind="stable"))
+    assert lines.median(0).indices[0].item() == middle
+    for k in (1, count // 3, count):
+        places = np.argsort(pairs, 0, kind="stable")[k - 1]
+        assert lines.kthvalue(k, 0).indices.tolist() == places.tolist()
 
 
 # Longer lines are cut into buckets by the digits of their keys: see sort_buckets.h.

@@ -218,3 +218,17 @@ def test_the_least_integer_has_divisors():
     least = ebb.tensor([-128, -128, 0], dtype=ebb.int8)
     assert ebb.gcd(least, ebb.tensor([6, 0, 0], dtype=ebb.int8)).tolist() == [2, -128, 0]
     assert ebb.lcm(least, ebb.tensor([1, 0, 5], dtype=ebb.int8)).tolist() == [-128, 0, 0]
+
+
+@pytest.mark.parametrize("other", [0, -1, -3, 2, math.inf, math.nan])
+@pytest.mark.parametrize("name", ["xlogy", "xlog1py"])
+def test_logarithms_of_numbers_have_the_gradients_of_those_of_tensors(name, other):
+    """On and beyond the pole a product with 0, and what gets no gradient, stays 0."""
+    function = getattr(ebb.special, name)
+    values = []
+    for second in (other, ebb.full((5,), float(other))):
+        x = ebb.tensor([0.0, 0.0, 2.0, -1.5, math.nan], requires_grad=True)
+        out = function(x, second)
+        out.backward(ebb.tensor([1.0, 0.0, 1.0, 0.0, 1.0]))
+        values.append((out.tolist(), x.grad.tolist()))
+    assert repr(values[0]) == repr(values[1])

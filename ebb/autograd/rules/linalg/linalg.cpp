@@ -40,8 +40,8 @@ Tensor solve_lower(const Tensor& L, const Tensor& B, bool left = true) {
   return linalg_solve_triangular(L, B, false, left, false);
 }
 
-/// Factors in one matrix. L and U are read by their triangles alone.
-struct Factors {
+/// LuFactors in one matrix. L and U are read by their triangles alone.
+struct LuFactors {
   Tensor LU;
 
   Tensor L() const { return tril(LU, -1) + eye_like(); }
@@ -130,7 +130,7 @@ Tensor cholesky_jvp(const Tensor& tangent, const Tensor& L, bool upper) {
 // F = L^-1 dA1 U^-1; beside, U2 = L^-1 A2; below, L2 = A2 U^-1.
 Tensor lu_factor_grad(const Tensor& grad, const Tensor& LU, const Tensor& pivots) {
   const Parts own(LU), given(grad);
-  const Factors factors{own.square};
+  const LuFactors factors{own.square};
   Tensor grad_L = tril(given.square, -1), grad_U = triu(given.square), beside, below;
   if (own.columns > 0) {
     beside = factors.under_L_adjoint(given.beside);
@@ -148,7 +148,7 @@ Tensor lu_factor_grad(const Tensor& grad, const Tensor& LU, const Tensor& pivots
 
 Tensor lu_factor_jvp(const Tensor& tangent, const Tensor& LU, const Tensor& pivots) {
   const Parts own(LU), moved(take_rows(tangent, pivots, LU.size(-2), RowOrder::factored));
-  const Factors factors{own.square};
+  const LuFactors factors{own.square};
   const Tensor inner = factors.over_U(factors.under_L(moved.square));
   const Tensor dL = matmul(factors.L(), tril(inner, -1)), dU = matmul(triu(inner), factors.U());
   Tensor beside, below;

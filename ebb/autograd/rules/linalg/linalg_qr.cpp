@@ -37,18 +37,18 @@ Tensor skew_part(const Tensor& X) {
   return skew + diag_embed(diagonal - real(diagonal));
 }
 
-struct Factors {
+struct QrFactors {
   Tensor Q, R;
 };
 
-Factors square_jvp(const Tensor& tangent, const Factors& of) {
+QrFactors square_jvp(const Tensor& tangent, const QrFactors& of) {
   const Tensor scaled = times_inverse(tangent, of.R);
   const Tensor X = matmul(adjoint(of.Q), scaled);
   const Tensor upper = X - skew_part(X);
   return {scaled - matmul(of.Q, upper), matmul(upper, of.R)};
 }
 
-Tensor square_grad(const Tensor& grad_Q, const Tensor& grad_R, const Factors& of) {
+Tensor square_grad(const Tensor& grad_Q, const Tensor& grad_R, const QrFactors& of) {
   Tensor inner;
   if (grad_R.defined()) inner = matmul(of.R, adjoint(grad_R));
   if (grad_Q.defined()) {
@@ -77,11 +77,11 @@ std::tuple<Tensor, Tensor> qr_jvp(const Tensor& tangent, const Tensor& A, const 
   check_mode(A, mode);
   const int64_t size = R.size(-2);
   if (R.size(-1) == size) {
-    const Factors moved = square_jvp(tangent, {Q, R});
+    const QrFactors moved = square_jvp(tangent, {Q, R});
     return {moved.Q, moved.R};
   }
   const Halves own(R, size), given(A, size), moving(tangent, size);
-  const Factors moved = square_jvp(moving.first, {Q, own.first});
+  const QrFactors moved = square_jvp(moving.first, {Q, own.first});
   const Tensor rest = matmul(adjoint(moved.Q), given.rest) + matmul(adjoint(Q), moving.rest);
   return {moved.Q, cat(std::vector<Tensor>{moved.R, rest}, -1)};
 }

@@ -11,12 +11,11 @@
 #include "ebb/autograd/ops/squeeze.h"
 #include "ebb/autograd/ops/transpose.h"
 #include "ebb/autograd/ops/unsqueeze.h"
+#include "ebb/autograd/rules/linalg/linalg_support.h"
 #include "ebb/autograd/rules/linalg/matmul.h"
 
 namespace ebb::autograd::rules {
 namespace {
-
-Tensor adjoint(const Tensor& matrices) { return conj(transpose(matrices, -2, -1)); }
 
 /// All dims but the last as one.
 Tensor as_rows(const Tensor& tensor) {

@@ -32,6 +32,7 @@
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/rules/network/attention.h"
 #include "ebb/autograd/rules/network/recompute.h"
+#include "ebb/autograd/rules/widened.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/random_part.h"
@@ -74,9 +75,6 @@ Tensor softmax_or_zeros(const Tensor& scores) {
 /// What the fused op computes, in plain ops. in: query, key, value, mask.
 Tensor explicit_attention(std::span<const Tensor> in, const AttentionArguments& arguments) {
   const DType dtype = in[0].dtype();
-  const auto widened = [&](const Tensor& one) {
-    return is_half(dtype) ? cast(one, DType::float32) : one;
-  };
   const int64_t rows = in[0].size(2), columns = in[1].size(2), heads = in[0].size(1);
   const Tensor query = mul(widened(in[0]), arguments.scale);
   const Tensor key = repeat_heads(widened(in[1]), heads);

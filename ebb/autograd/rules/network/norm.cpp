@@ -16,7 +16,6 @@
 #include "ebb/autograd/rules/network/norm.h"
 
 #include "ebb/autograd/ops/add.h"
-#include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/expand.h"
 #include "ebb/autograd/ops/group_norm.h"
 #include "ebb/autograd/ops/group_norm_backward.h"
@@ -27,25 +26,22 @@
 #include "ebb/autograd/ops/native_batch_norm.h"
 #include "ebb/autograd/ops/native_batch_norm_backward.h"
 #include "ebb/autograd/ops/neg.h"
+#include "ebb/autograd/ops/ones.h"
 #include "ebb/autograd/ops/rdiv.h"
 #include "ebb/autograd/ops/reshape.h"
 #include "ebb/autograd/ops/rms_norm.h"
 #include "ebb/autograd/ops/rms_norm_backward.h"
+#include "ebb/autograd/ops/row_rms_norm.h"
+#include "ebb/autograd/ops/row_rms_norm_backward.h"
 #include "ebb/autograd/ops/sqrt.h"
 #include "ebb/autograd/ops/sub.h"
 #include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/ops/zeros_like.h"
+#include "ebb/autograd/rules/widened.h"
 #include "ebb/ops/impl/network/norm.h"
 
 namespace ebb::autograd::rules {
 namespace {
-
-/// `tensor`, if there is one, in what it is computed in.
-Tensor widened(const Tensor& tensor) {
-  if (!tensor.defined()) return tensor;
-  const DType wide = ops::impl::accumulator_of(tensor.dtype());
-  return wide == tensor.dtype() ? tensor : cast(tensor, wide);
-}
 
 /// One normalisation without weight and bias, as its derivatives see it.
 class Normalization {
@@ -214,6 +210,32 @@ class RmsNormalization final : public RowNormalization {
   double eps_;
 };
 
+/// Normalises slices along the first dim, which have one weight each.
+class SliceNormalization final : public Normalization {
+ public:
+  using Normalization::Normalization;
+  Tensor normalized() const override { return row_rms_norm(input_, ones()); }
+  Tensor derivative(const Tensor& v) const override {
+    return std::get<0>(row_rms_norm_backward(v, input_, ones(), 1));
+  }
+  Tensor mean_of(const Tensor& v) const override {
+    return input_.ndim() == 1 ? v : mean(v, IntSpan(all_but_first()), true);
+  }
+  Tensor rstd() const override { return rstd_of(input_, 0); }
+  Tensor spread(const Tensor& weight) const override { return along_rows(weight, input_.ndim()); }
+  Tensor summed(const Tensor& grad) const override {
+    return input_.ndim() == 1 ? grad : sum(grad, IntSpan(all_but_first()), false);
+  }
+
+ private:
+  Tensor ones() const { return ebb::ones({input_.size(0)}, input_.dtype(), input_.device()); }
+  std::vector<int64_t> all_but_first() const {
+    std::vector<int64_t> dims;
+    for (int dim = 1; dim < input_.ndim(); ++dim) dims.push_back(dim);
+    return dims;
+  }
+};
+
 /// Has one weight per channel of an input [N, C, d...].
 class ChannelNormalization : public Normalization {
  public:
@@ -290,6 +312,12 @@ Tensor along_channels(const Tensor& per_channel, int64_t ndim) {
   return reshape(per_channel, shape);
 }
 
+Tensor along_rows(const Tensor& per_row, int64_t ndim) {
+  Shape shape = {per_row.numel()};
+  for (int64_t dim = 1; dim < ndim; ++dim) shape.push_back(1);
+  return reshape(per_row, shape);
+}
+
 Tensor layer_norm_jvp(const Tensor& tangent, const Tensor& input, const Tensor& weight,
                       IntSpan normalized_shape, double eps) {
   const LayerNormalization norm(input, normalized_shape, eps);
@@ -315,6 +343,16 @@ NormGrads rms_norm_backward_grads(std::span<const Tensor> grads, const Tensor& g
                                   int64_t wanted) {
   const RmsNormalization norm(input, normalized_shape, eps);
   return backward_grads(norm, grads, grad, weight, wanted);
+}
+
+Tensor row_rms_norm_jvp(const Tensor& tangent, const Tensor& input, const Tensor& weight) {
+  const SliceNormalization norm(input);
+  return weighted(norm, norm.derivative(widened(tangent)), weight);
+}
+
+NormGrads row_rms_norm_backward_grads(std::span<const Tensor> grads, const Tensor& grad,
+                                      const Tensor& input, const Tensor& weight, int64_t wanted) {
+  return backward_grads(SliceNormalization(input), grads, grad, weight, wanted);
 }
 
 Tensor group_norm_jvp(const Tensor& tangent, const Tensor& input, const Tensor& weight,
@@ -355,6 +393,11 @@ NormGrads rms_norm_backward_jvp(const NormTangents& along, const Tensor& grad, c
                                 std::optional<double> eps, int64_t parts) {
   const RmsNormalization norm(input, normalized_shape, eps);
   return backward_jvp(norm, along, grad, weight, parts);
+}
+
+NormGrads row_rms_norm_backward_jvp(const NormTangents& along, const Tensor& grad,
+                                    const Tensor& input, const Tensor& weight, int64_t parts) {
+  return backward_jvp(SliceNormalization(input), along, grad, weight, parts);
 }
 
 NormGrads group_norm_backward_jvp(const NormTangents& along, const Tensor& grad,

@@ -22,6 +22,8 @@ struct NormTangents {
 
 /// A tensor of one element per channel in a shape that broadcasts over [N, C, d...].
 Tensor along_channels(const Tensor& per_channel, int64_t ndim);
+/// A tensor of one element per slice along the first dim in a shape that broadcasts over them.
+Tensor along_rows(const Tensor& per_row, int64_t ndim);
 
 Tensor layer_norm_jvp(const Tensor& tangent, const Tensor& input, const Tensor& weight,
                       IntSpan normalized_shape, double eps);
@@ -35,6 +37,10 @@ NormGrads rms_norm_backward_grads(std::span<const Tensor> grads, const Tensor& g
                                   const Tensor& input, const Tensor& weight,
                                   IntSpan normalized_shape, std::optional<double> eps,
                                   int64_t wanted);
+
+Tensor row_rms_norm_jvp(const Tensor& tangent, const Tensor& input, const Tensor& weight);
+NormGrads row_rms_norm_backward_grads(std::span<const Tensor> grads, const Tensor& grad,
+                                      const Tensor& input, const Tensor& weight, int64_t wanted);
 
 Tensor group_norm_jvp(const Tensor& tangent, const Tensor& input, const Tensor& weight,
                       int64_t num_groups, double eps);
@@ -55,6 +61,8 @@ NormGrads layer_norm_backward_jvp(const NormTangents& along, const Tensor& grad,
 NormGrads rms_norm_backward_jvp(const NormTangents& along, const Tensor& grad, const Tensor& input,
                                 const Tensor& weight, IntSpan normalized_shape,
                                 std::optional<double> eps, int64_t parts);
+NormGrads row_rms_norm_backward_jvp(const NormTangents& along, const Tensor& grad,
+                                    const Tensor& input, const Tensor& weight, int64_t parts);
 NormGrads group_norm_backward_jvp(const NormTangents& along, const Tensor& grad,
                                   const Tensor& input, const Tensor& weight, int64_t num_groups,
                                   double eps, int64_t parts);

@@ -8,6 +8,7 @@
 
 #include "ebb/autograd/history/gradients/in_blocks.h"
 #include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/conj.h"
 #include "ebb/autograd/ops/detach.h"
 #include "ebb/autograd/ops/div.h"
 #include "ebb/autograd/ops/eq.h"
@@ -20,11 +21,13 @@
 #include "ebb/autograd/ops/mul0.h"
 #include "ebb/autograd/ops/neg.h"
 #include "ebb/autograd/ops/ones_like.h"
+#include "ebb/autograd/ops/real.h"
 #include "ebb/autograd/ops/sub.h"
 #include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/ops/zeros_like.h"
 #include "ebb/autograd/rules/reduce/reduce.h"
+#include "ebb/autograd/rules/widened.h"
 
 namespace ebb::autograd::rules {
 namespace {
@@ -35,10 +38,6 @@ Tensor with_infinity_for_zeros(const Tensor& divisor) {
 }
 
 Tensor with_ones_for_zeros(const Tensor& divisor) { return where(eq(divisor, 0), 1, divisor); }
-
-/// Half types in float32: their means, powers and quotients are off by as much as what is left of
-/// them in the end.
-Tensor widened(const Tensor& x) { return is_half(x.dtype()) ? cast(x, DType::float32) : x; }
 
 /// The dtype to compute in, if it is not that of the input.
 std::optional<DType> wide_dtype(const Tensor& input) {
@@ -126,8 +125,8 @@ Tensor along_softmax(const Tensor& weight, const Tensor& input, const Tensor& ke
   return in_blocks(
       [](const Tensor& w, const Tensor& x, const Tensor& total) {
         // Nothing but -inf: all shares are 0.
-        const Tensor is_nothing = eq(total, -std::numeric_limits<double>::infinity());
-        return mul0(w, exp(sub(x, where(is_nothing, 0, total))));
+        const Tensor is_nothing = eq(real(total), -std::numeric_limits<double>::infinity());
+        return mul0(w, conj(exp(sub(x, where(is_nothing, 0, total)))));
       },
       weight, input, kept);
 }
@@ -141,7 +140,7 @@ Tensor var_grad(const Tensor& grad, const Tensor& input, std::optional<IntSpan> 
 
 Tensor var_jvp(const Tensor& tangent, const Tensor& input, std::optional<IntSpan> dim,
                double correction, bool keepdim) {
-  return sum(along_var(tangent, input, dim, correction), dim, keepdim);
+  return sum(real(along_var(conj(tangent), input, dim, correction)), dim, keepdim);
 }
 
 Tensor std_grad(const Tensor& grad, const Tensor& input, const Tensor& out,
@@ -154,7 +153,7 @@ Tensor std_grad(const Tensor& grad, const Tensor& input, const Tensor& out,
 Tensor std_jvp(const Tensor& tangent, const Tensor& input, const Tensor& out,
                std::optional<IntSpan> dim, double correction, bool keepdim) {
   const Tensor kept = with_reduced_dims(out, input.sizes(), dim, keepdim);
-  return sum(along_std(tangent, input, kept, dim, correction), dim, keepdim);
+  return sum(real(along_std(conj(tangent), input, kept, dim, correction)), dim, keepdim);
 }
 
 Tensor norm_grad(const Tensor& grad, const Tensor& input, const Tensor& out, double p,
@@ -178,7 +177,7 @@ Tensor logsumexp_grad(const Tensor& grad, const Tensor& input, const Tensor& out
 Tensor logsumexp_jvp(const Tensor& tangent, const Tensor& input, const Tensor& out, IntSpan dim,
                      bool keepdim) {
   const Tensor kept = with_reduced_dims(out, input.sizes(), dim, keepdim);
-  return sum(along_softmax(tangent, input, kept), dim, keepdim);
+  return sum(conj(along_softmax(conj(tangent), input, kept)), dim, keepdim);
 }
 
 }  // namespace ebb::autograd::rules

@@ -33,10 +33,6 @@ void check_regular(const char* op, const Tensor& info) {
              "linalg.lstsq and linalg.pinv take singular matrices");
 }
 
-Tensor vectors(IntSpan batch, int64_t size, DType dtype, const Tensor& like) {
-  return empty(vector_shape(batch, size), dtype, like.device());
-}
-
 }  // namespace
 
 std::tuple<Tensor, Tensor> linalg_cholesky_ex(const Tensor& A, bool upper, bool check_errors) {
@@ -56,7 +52,7 @@ std::tuple<Tensor, Tensor, Tensor> linalg_lu_factor_ex(const Tensor& A, bool piv
   }
   const Shape batch = leading_sizes(A, 2);
   const Tensor factors = rows_copied(A);
-  const Tensor pivots = vectors(batch, std::min(A.size(-1), A.size(-2)), DType::int32, A);
+  const Tensor pivots = empty_vectors(batch, std::min(A.size(-1), A.size(-2)), DType::int32, A);
   const Tensor info =
       run_lapack("linalg_lu_factor_ex", kernels::lapack_lu_kernels, batch, {factors, pivots});
   if (check_errors) check_regular("linalg_lu_factor_ex", info);
@@ -65,7 +61,7 @@ std::tuple<Tensor, Tensor, Tensor> linalg_lu_factor_ex(const Tensor& A, bool piv
 
 Tensor lu_rows(const Tensor& pivots, int64_t rows, bool inverse) {
   const Shape batch = leading_sizes(pivots, 1);
-  const Tensor found = vectors(batch, rows, DType::int64, pivots);
+  const Tensor found = empty_vectors(batch, rows, DType::int64, pivots);
   const Tensor info = run_lapack("lu_rows", kernels::lapack_permutation_kernels, batch,
                                  {contiguous(pivots), found}, inverse ? 1 : 0);
   check_info(
@@ -94,7 +90,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> lu_solution(const Tensor& A, const Te
   const Shape own = leading_sizes(A, 2);
   const Shape batch = broadcast_shapes("linalg_solve", own, leading_sizes(B, 2));
   const Tensor factors = rows_copied(A, batch), solution = rows_copied(B, batch);
-  const Tensor pivots = vectors(batch, A.size(-1), DType::int32, A);
+  const Tensor pivots = empty_vectors(batch, A.size(-1), DType::int32, A);
   const Tensor info =
       run_lapack("linalg_solve", kernels::lapack_solve_kernels, batch, {factors, pivots, solution});
   if (check_errors) check_regular("linalg_solve", info);
@@ -129,7 +125,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> lu_det(const Tensor& A) {
   check_square("linalg_det", "A", A);
   const Shape batch = leading_sizes(A, 2);
   const Tensor factors = rows_copied(A);
-  const Tensor pivots = vectors(batch, A.size(-1), DType::int32, A);
+  const Tensor pivots = empty_vectors(batch, A.size(-1), DType::int32, A);
   const Tensor det = empty(batch, A.dtype(), A.device()), sign = empty_like(det, A.dtype());
   const Tensor log_size = empty(batch, real_type_of(A.dtype()), A.device());
   run_lapack("linalg_det", kernels::lapack_det_kernels, batch,

@@ -51,6 +51,9 @@ Shape vector_shape(IntSpan batch, int64_t size) {
   shape.push_back(size);
   return shape;
 }
+Tensor empty_vectors(IntSpan batch, int64_t size, DType dtype, const Tensor& like) {
+  return empty(vector_shape(batch, size), dtype, like.device());
+}
 
 void check_matrices(const char* op, const char* name, const Tensor& tensor) {
   infer::check_ndim(op, name, tensor, 2, kMaxDims);

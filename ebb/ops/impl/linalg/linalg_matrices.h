@@ -20,6 +20,8 @@ Shape leading_sizes(const Tensor& tensor, int count);
 /// Those of a batch, then two more.
 Shape matrix_shape(IntSpan batch, int64_t rows, int64_t columns);
 Shape vector_shape(IntSpan batch, int64_t size);
+/// Room for a vector of each matrix of a batch, on the device of `like`.
+Tensor empty_vectors(IntSpan batch, int64_t size, DType dtype, const Tensor& like);
 
 /// Throws ShapeError unless it is a matrix or a batch of them, whose sizes LAPACK can count.
 void check_matrices(const char* op, const char* name, const Tensor& tensor);

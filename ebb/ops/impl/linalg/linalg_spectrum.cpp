@@ -27,10 +27,6 @@ void check_spectrum(const char* op, const Tensor& info) {
              "check_nan_inf finds the op that made the first NaN");
 }
 
-Tensor vectors(IntSpan batch, int64_t size, DType dtype, const Tensor& like) {
-  return empty(vector_shape(batch, size), dtype, like.device());
-}
-
 std::tuple<Tensor, Tensor> run_eigh(const Tensor& A, std::string_view uplo, bool has_vectors) {
   check_square("linalg_eigh", "A", A);
   if (uplo != "L" && uplo != "U" && uplo != "l" && uplo != "u") {
@@ -38,7 +34,7 @@ std::tuple<Tensor, Tensor> run_eigh(const Tensor& A, std::string_view uplo, bool
   }
   const Shape batch = leading_sizes(A, 2);
   const Tensor found = columns_of(A);
-  const Tensor values = vectors(batch, A.size(-1), real_type_of(A.dtype()), A);
+  const Tensor values = empty_vectors(batch, A.size(-1), real_type_of(A.dtype()), A);
   const int64_t option = (has_vectors ? SpectrumOption::kVectors : 0) |
                          (uplo == "U" || uplo == "u" ? SpectrumOption::kUpper : 0);
   check_spectrum("linalg_eigh", run_lapack("linalg_eigh", kernels::lapack_eigh_kernels, batch,
@@ -57,7 +53,7 @@ std::tuple<Tensor, Tensor, Tensor> run_svd(const Tensor& A, Bases bases) {
   const Shape batch = leading_sizes(A, 2);
   const Tensor U = new_columns(batch, rows, wanted(rows), A.dtype(), A);
   const Tensor Vh = new_columns(batch, wanted(count), count, A.dtype(), A);
-  const Tensor values = vectors(batch, least, real_type_of(A.dtype()), A);
+  const Tensor values = empty_vectors(batch, least, real_type_of(A.dtype()), A);
   const Tensor info =
       run_lapack("linalg_svd", kernels::lapack_svd_kernels, batch, {columns_of(A), U, values, Vh});
   check_spectrum("linalg_svd", info);
@@ -75,7 +71,7 @@ std::tuple<Tensor, Tensor> run_eig(const Tensor& A, bool has_vectors) {
   check_square("linalg_eig", "A", A);
   const Shape batch = leading_sizes(A, 2);
   const DType dtype = complex_type_of(A.dtype());
-  const Tensor values = vectors(batch, A.size(-1), dtype, A);
+  const Tensor values = empty_vectors(batch, A.size(-1), dtype, A);
   const Tensor found = new_columns(batch, A.size(-1), has_vectors ? A.size(-1) : 0, dtype, A);
   const Tensor info =
       run_lapack("linalg_eig", kernels::lapack_eig_kernels, batch, {columns_of(A), values, found},

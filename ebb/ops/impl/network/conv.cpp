@@ -37,12 +37,6 @@ void check_bias(const char* op, const Tensor& bias, const Tensor& input, int64_t
                        " channels of the result, got ", infer::describe(bias)));
 }
 
-void check_grad(const char* op, const Tensor& grad, const Shape& wanted) {
-  if (equal(grad.sizes(), wanted)) return;
-  throw ShapeError(
-      str(op, ": grad needs the shape of the result ", wanted, ", got ", infer::describe(grad)));
-}
-
 /// A result to which nothing contributes but the bias.
 Tensor constant_result(const Shape& sizes, const Tensor& bias, const Tensor& like) {
   Tensor out = zeros(sizes, like.dtype(), like.device());
@@ -135,7 +129,8 @@ Tensor convolution_backward_input(const Tensor& grad, const Tensor& weight, IntS
   checked_numel(op, input_shape, item_size(grad.dtype()));
   const ConvShape shape = conv_shape(
       op, input_shape, weight, {stride, padding, dilation, transposed, output_padding, groups});
-  check_grad(op, grad, transposed ? conv_input_sizes(shape) : conv_output_sizes(shape));
+  infer::check_result_grad(op, grad,
+                           transposed ? conv_input_sizes(shape) : conv_output_sizes(shape));
   return transposed ? to_output(op, shape, grad, weight, {})
                     : to_input(op, shape, grad, weight, {});
 }
@@ -148,7 +143,8 @@ Tensor convolution_backward_weight(const Tensor& grad, const Tensor& input, IntS
   checked_numel(op, weight_shape, item_size(grad.dtype()));
   const ConvShape shape = conv_shape(
       op, input, weight_shape, {stride, padding, dilation, transposed, output_padding, groups});
-  check_grad(op, grad, transposed ? conv_input_sizes(shape) : conv_output_sizes(shape));
+  infer::check_result_grad(op, grad,
+                           transposed ? conv_input_sizes(shape) : conv_output_sizes(shape));
   return transposed ? to_weight(op, shape, input, grad, weight_shape)
                     : to_weight(op, shape, grad, input, weight_shape);
 }

@@ -4,6 +4,7 @@
 // checked here before any memory is touched.
 #include "ebb/ops/impl/network/norm.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "ebb/kernels/tables/batch_norm.h"
@@ -47,9 +48,7 @@ void check_factor(const char* op, const char* name, const Tensor& factor, IntSpa
 
 void check_grad(const char* op, const Tensor& grad, const Tensor& input) {
   infer::check_same_dtype(op, "grad", grad, "input", input);
-  if (equal(grad.sizes(), input.sizes())) return;
-  throw ShapeError(str(op, ": grad needs the shape of input, got ", infer::describe(grad), " and ",
-                       infer::describe(input)));
+  infer::check_same_shape(op, "grad", grad, input);
 }
 
 /// A tensor as a kernel takes it, alive as long as this; absent if `tensor` is undefined.
@@ -148,6 +147,20 @@ RowNorm groups_of(const char* op, const Tensor& input, int64_t num_groups, doubl
   return norm;
 }
 
+/// Slices along the first dim of `input`: each is a row and a group of one channel, so that it has
+/// a weight of its own.
+RowNorm slices_of(const char* op, const Tensor& input, const Tensor& weight) {
+  const int64_t shape[] = {input.size(0)};
+  check_factor(op, "weight", weight, shape, input);
+  RowNorm norm;
+  norm.groups = std::max<int64_t>(1, input.size(0));
+  norm.channels = 1;
+  for (int dim = 1; dim < input.ndim(); ++dim) norm.inner *= input.size(dim);
+  norm.rows = norm.inner == 0 ? 0 : input.size(0);
+  norm.is_centred = false;
+  return norm;
+}
+
 ChannelNorm channels_of(const char* op, const Tensor& input, bool training, double eps) {
   infer::check_ndim(op, "input", input, 2, kMaxDims);
   check_eps(op, eps);
@@ -210,6 +223,22 @@ std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& i
   check_grad(op, grad, input);
   const Grads grads(input, normalized_shape, parts & 3);
   run_rows_backward(op, norm, grad, input, weight, grads);
+  return {grads.input, grads.weight};
+}
+
+Tensor row_rms_norm(const Tensor& input, const Tensor& weight) {
+  constexpr const char* op = "row_rms_norm";
+  return run_rows(op, slices_of(op, input, weight), input, weight, {});
+}
+
+std::tuple<Tensor, Tensor> row_rms_norm_backward(const Tensor& grad, const Tensor& input,
+                                                 const Tensor& weight, int64_t parts) {
+  constexpr const char* op = "row_rms_norm_backward";
+  const RowNorm norm = slices_of(op, input, weight);
+  check_grad(op, grad, input);
+  const int64_t shape[] = {input.size(0)};
+  const Grads grads(input, shape, parts & 3);
+  if (input.size(0) > 0) run_rows_backward(op, norm, grad, input, weight, grads);
   return {grads.input, grads.weight};
 }
 

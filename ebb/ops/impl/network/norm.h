@@ -28,6 +28,11 @@ EBB_API std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const T
                                                      const Tensor& weight, IntSpan normalized_shape,
                                                      std::optional<double> eps, int64_t parts);
 
+/// Slices along the first dim, with one weight each and no eps.
+EBB_API Tensor row_rms_norm(const Tensor& input, const Tensor& weight);
+EBB_API std::tuple<Tensor, Tensor> row_rms_norm_backward(const Tensor& grad, const Tensor& input,
+                                                         const Tensor& weight, int64_t parts);
+
 EBB_API Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight,
                           const Tensor& bias, double eps);
 EBB_API NormGrads group_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,

@@ -39,17 +39,11 @@ Geometry contiguous_planes(int64_t planes, int64_t rows, int64_t columns) {
   return geometry;
 }
 
-int64_t product(IntSpan sizes) {
-  int64_t count = 1;
-  for (const int64_t size : sizes) count *= size;
-  return count;
-}
-
 /// A contiguous tensor as [planes, rows, columns]; the pooled dims before the last are rows.
 Geometry planes_of(IntSpan sizes, size_t pooled) {
   const IntSpan plane = sizes.last(pooled);
-  return contiguous_planes(product(sizes.first(sizes.size() - pooled)),
-                           product(plane.first(pooled - 1)), plane.back());
+  return contiguous_planes(numel_of(sizes.first(sizes.size() - pooled)),
+                           numel_of(plane.first(pooled - 1)), plane.back());
 }
 
 /// The windows of the dims of a plane, and of the dim in front of it if that one is pooled.
@@ -95,13 +89,13 @@ struct Volumes {
   IntSpan plane, made_plane;
 
   Volumes(IntSpan given, IntSpan made)
-      : planes(product(given.first(given.size() - 3))),
+      : planes(numel_of(given.first(given.size() - 3))),
         depth(given[given.size() - 3]),
         made_depth(made[made.size() - 3]),
         plane(given.last(2)),
         made_plane(made.last(2)) {}
 
-  int64_t places() const { return product(made_plane); }
+  int64_t places() const { return numel_of(made_plane); }
   /// The first pass: slices of given, and of what lies between.
   Geometry slices() const { return contiguous_planes(planes * depth, plane[0], plane[1]); }
   Geometry pooled_slices() const {
@@ -142,13 +136,6 @@ void run_planes(const char* op, const Table& table, const PlaneWindows& windows,
          to.over(made));
 }
 
-void check_grad(const char* op, const Tensor& grad, const Shape& wanted) {
-  infer::check_defined(op, "grad", grad);
-  if (equal(grad.sizes(), wanted)) return;
-  throw ShapeError(
-      str(op, ": grad needs the shape of the result ", wanted, ", got ", infer::describe(grad)));
-}
-
 }  // namespace
 
 Tensor avg_pool(const Tensor& input, IntSpan kernel_size, IntSpan stride, IntSpan padding,
@@ -175,7 +162,7 @@ Tensor avg_pool_backward(const Tensor& grad, IntSpan input_shape, IntSpan kernel
   const PoolOptions options{kernel_size, stride, padding, no_dilation(kernel_size.size()),
                             ceil_mode};
   checked_numel(op, input_shape, sizeof(double));
-  check_grad(op, grad, pool_sizes(op, input_shape, options));
+  infer::check_result_grad(op, grad, pool_sizes(op, input_shape, options));
   if (divisor_override == 0) throw ValueError(str(op, ": divisor_override must not be 0"));
   const Tensor grad_input = empty(input_shape, grad.dtype(), grad.device());
   if (grad.numel() == 0) return zero_(grad_input);
@@ -201,7 +188,7 @@ Tensor adaptive_avg_pool(const Tensor& input, IntSpan output_size) {
 Tensor adaptive_avg_pool_backward(const Tensor& grad, IntSpan input_shape, IntSpan output_size) {
   constexpr const char* op = "adaptive_avg_pool_backward";
   checked_numel(op, input_shape, sizeof(double));
-  check_grad(op, grad, adaptive_pool_sizes(op, input_shape, output_size));
+  infer::check_result_grad(op, grad, adaptive_pool_sizes(op, input_shape, output_size));
   const Tensor grad_input = empty(input_shape, grad.dtype(), grad.device());
   if (grad.numel() == 0) return zero_(grad_input);
   const PlaneWindows windows =
@@ -216,8 +203,8 @@ namespace {
 void check_plane(const std::string& op, const Tensor& input, const Shape& out, size_t pooled) {
   const IntSpan sizes = input.sizes().last(pooled);
   // What lies between the passes over a volume has its depth and the slices of the result.
-  const int64_t between = pooled == 3 ? sizes[0] * product(IntSpan(out).last(2)) : 0;
-  if (std::max(product(sizes), between) <= INT32_MAX) return;
+  const int64_t between = pooled == 3 ? sizes[0] * numel_of(IntSpan(out).last(2)) : 0;
+  if (std::max(numel_of(sizes), between) <= INT32_MAX) return;
   throw ShapeError(str(op, ": the pooled dims may have at most ", INT32_MAX,
                        " elements together, got ", infer::describe(input)));
 }
@@ -237,7 +224,7 @@ void pool_volume_maxima(const std::string& op, const kernels::MaxPoolKernel kern
   kernel(context_of(source), windows.deep.axis(), single.axis(), volumes.columns().over(between),
          volumes.pooled_columns().over(values), volumes.pooled_columns().over(indices));
   const auto as_places = kernel_for(op.c_str(), kernels::max_pool_places_kernels, source);
-  as_places(context_of(source), product(volumes.plane), volumes.columns().over(places),
+  as_places(context_of(source), numel_of(volumes.plane), volumes.columns().over(places),
             volumes.pooled_columns().over(indices));
 }
 

@@ -37,14 +37,14 @@ void check_operand(const char* op, const char* name, const Tensor& tensor, const
 }
 
 /// Sizes of a scan, and what its operands must look like.
-struct Layout {
+struct Scan {
   const char* op;
   int64_t times, batch, units, kinds;
   DType dtype;
   Device device;
 
   /// `kinds`: gates per unit.
-  Layout(const char* op, const Tensor& gates, const Tensor& h0, int64_t kinds)
+  Scan(const char* op, const Tensor& gates, const Tensor& h0, int64_t kinds)
       : op(op), kinds(kinds), dtype(gates.dtype()), device(gates.device()) {
     infer::check_ndim(op, "gates", gates, 3, 3);
     infer::check_ndim(op, "h0", h0, 2, 2);
@@ -79,7 +79,7 @@ struct Layout {
 };
 
 /// Gates whose rows lie anywhere, with their elements side by side.
-Tensor with_dense_rows(const Tensor& gates) {
+Tensor with_dense_units(const Tensor& gates) {
   return gates.strides()[2] == 1 ? gates : contiguous(gates);
 }
 
@@ -100,14 +100,14 @@ struct Operand {
 
 Tensors3 lstm_scan(const Tensor& gates, const Tensor& h0, const Tensor& c0, const Tensor& weight,
                    bool reverse) {
-  const Layout layout("lstm_scan", gates, h0, 4);
+  const Scan layout("lstm_scan", gates, h0, 4);
   layout.check("c0", c0, layout.state());
   layout.check("weight", weight, layout.of_weight());
   const auto kernel = kernel_for("lstm_scan", kernels::lstm_scan_kernels, gates, layout.dtype);
   const Tensor out = layout.make(layout.states()), cells = layout.make(layout.states());
   const Tensor activated = layout.make_activated();
   if (!layout.is_empty()) {
-    const Tensor rows = with_dense_rows(gates);
+    const Tensor rows = with_dense_units(gates);
     const Tensor h = contiguous(h0), c = contiguous(c0);
     const Tensor w = contiguous(weight);
     kernel(context_of(gates), view_of(rows), view_of(h), view_of(c), view_of(w), reverse,
@@ -121,7 +121,7 @@ Tensors4 lstm_scan_backward(const Tensor& gates, const Tensor& h0, const Tensor&
                             const Tensor& activated, const Tensor& grad_out,
                             const Tensor& grad_cells, bool reverse) {
   constexpr const char* op = "lstm_scan_backward";
-  const Layout layout(op, gates, h0, 4);
+  const Scan layout(op, gates, h0, 4);
   if (grad_out.defined()) layout.check("grad_out", grad_out, layout.states());
   if (grad_cells.defined()) layout.check("grad_cells", grad_cells, layout.states());
   layout.check("c0", c0, layout.state());
@@ -147,14 +147,14 @@ Tensors4 lstm_scan_backward(const Tensor& gates, const Tensor& h0, const Tensor&
 
 Tensors2 gru_scan(const Tensor& gates, const Tensor& h0, const Tensor& weight, const Tensor& bias,
                   bool reverse) {
-  const Layout layout("gru_scan", gates, h0, 3);
+  const Scan layout("gru_scan", gates, h0, 3);
   layout.check("weight", weight, layout.of_weight());
   layout.check("bias", bias, Shape{3 * layout.units});
   const auto kernel = kernel_for("gru_scan", kernels::gru_scan_kernels, gates, layout.dtype);
   const Tensor out = layout.make(layout.states());
   const Tensor activated = layout.make_activated();
   if (!layout.is_empty()) {
-    const Tensor rows = with_dense_rows(gates);
+    const Tensor rows = with_dense_units(gates);
     const Tensor h = contiguous(h0), w = contiguous(weight);
     const Tensor b = contiguous(bias);
     kernel(context_of(gates), view_of(rows), view_of(h), view_of(w), view_of(b), reverse,
@@ -167,7 +167,7 @@ Tensors4 gru_scan_backward(const Tensor& gates, const Tensor& h0, const Tensor& 
                            const Tensor& bias, const Tensor& out, const Tensor& activated,
                            const Tensor& grad_out, bool reverse) {
   constexpr const char* op = "gru_scan_backward";
-  const Layout layout(op, gates, h0, 3);
+  const Scan layout(op, gates, h0, 3);
   layout.check("grad_out", grad_out, layout.states());
   layout.check("weight", weight, layout.of_weight());
   layout.check("bias", bias, Shape{3 * layout.units});
@@ -197,12 +197,12 @@ Tensors4 gru_scan_backward(const Tensor& gates, const Tensor& h0, const Tensor& 
 
 Tensor rnn_scan(const Tensor& gates, const Tensor& h0, const Tensor& weight, bool is_relu,
                 bool reverse) {
-  const Layout layout("rnn_scan", gates, h0, 1);
+  const Scan layout("rnn_scan", gates, h0, 1);
   layout.check("weight", weight, layout.of_weight());
   const auto kernel = kernel_for("rnn_scan", kernels::rnn_scan_kernels, gates, layout.dtype);
   const Tensor out = layout.make(layout.states());
   if (!layout.is_empty()) {
-    const Tensor rows = with_dense_rows(gates);
+    const Tensor rows = with_dense_units(gates);
     const Tensor h = contiguous(h0), w = contiguous(weight);
     kernel(context_of(gates), view_of(rows), view_of(h), view_of(w), is_relu, reverse,
            view_of(out));
@@ -213,7 +213,7 @@ Tensor rnn_scan(const Tensor& gates, const Tensor& h0, const Tensor& weight, boo
 Tensors3 rnn_scan_backward(const Tensor& gates, const Tensor& h0, const Tensor& weight,
                            const Tensor& out, const Tensor& grad_out, bool is_relu, bool reverse) {
   constexpr const char* op = "rnn_scan_backward";
-  const Layout layout(op, gates, h0, 1);
+  const Scan layout(op, gates, h0, 1);
   layout.check("grad_out", grad_out, layout.states());
   layout.check("weight", weight, layout.of_weight());
   layout.check("out", out, layout.states());

@@ -7,24 +7,51 @@
 #include "ebb/kernels/tables/norm.h"
 #include "ebb/kernels/tables/std.h"
 #include "ebb/kernels/tables/var.h"
+#include "ebb/ops/compare.h"
+#include "ebb/ops/impl/complex.h"
 #include "ebb/ops/impl/copies.h"
 #include "ebb/ops/impl/reduce/reduce.h"
 #include "ebb/ops/impl/reduce/reduced_shape.h"
 #include "ebb/ops/impl/shape.h"
+#include "ebb/ops/pointwise.h"
 
 namespace ebb::ops::impl {
 namespace {
 
 using VarTable = kernels::KernelTable<kernels::VarKernel>;
 
+/// The variances of both parts, which add up.
+Tensor complex_var(const char* op, const Tensor& input, std::optional<IntSpan> dim,
+                   double correction, bool keepdim);
+
 Tensor spread(const char* op, const VarTable& table, const Tensor& input,
               std::optional<IntSpan> dim, double correction, bool keepdim) {
   const infer::DimMask mask = infer::dim_mask(op, dim, input);
+  if (is_complex(input.dtype())) {
+    const Tensor total = complex_var(op, input, dim, correction, keepdim);
+    return &table == &kernels::std_kernels ? ops::sqrt(total) : total;
+  }
   const auto kernel = kernel_for(op, table, input);
   const ReducedShape shape(input, mask, keepdim);
   Tensor out = empty(shape.out.size_span(), input.dtype(), input.device());
   kernel(context_of(input), view_of(input), correction, shape.kept.over(out));
   return out;
+}
+
+Tensor complex_var(const char* op, const Tensor& input, std::optional<IntSpan> dim,
+                   double correction, bool keepdim) {
+  const VarTable& table = kernels::var_kernels;
+  return ops::add(spread(op, table, real(input), dim, correction, keepdim),
+                  spread(op, table, imag(input), dim, correction, keepdim));
+}
+
+/// log(sum(exp(input))) of complex numbers, the largest real part taken out.
+Tensor complex_logsumexp(const Tensor& input, IntSpan dim, bool keepdim) {
+  if (input.numel() == 0) return ops::log(sum(input, dim, keepdim, std::nullopt));
+  const Tensor top = amax(real(input), dim, true);
+  const Tensor level = ops::where(ops::isfinite(top), top, Scalar(0));
+  const Tensor total = sum(ops::exp(ops::sub(input, level)), dim, keepdim, std::nullopt);
+  return ops::add(ops::log(total), reshape(level, total.sizes()));
 }
 
 /// `input` with the dims of the mask, which are several, as one last dim.
@@ -72,6 +99,9 @@ Tensor norm(const Tensor& input, double p, std::optional<IntSpan> dim, bool keep
 
 Tensor logsumexp(const Tensor& input, IntSpan dim, bool keepdim) {
   const infer::DimMask mask = infer::dim_mask("logsumexp", dim, input);
+  if (is_complex(input.dtype())) return complex_logsumexp(input, dim, keepdim);
+  if (!is_differentiable(input.dtype()))
+    return logsumexp(cast(input, default_dtype()), dim, keepdim);
   const auto kernel = kernel_for("logsumexp", kernels::logsumexp_kernels, input);
   const ReducedShape shape(input, mask, keepdim);
   const Tensor out = empty(shape.out.size_span(), input.dtype(), input.device());

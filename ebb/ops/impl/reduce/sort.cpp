@@ -5,6 +5,7 @@
 #include "ebb/ops/impl/reduce/sort.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/signatures.h"
@@ -13,6 +14,7 @@
 #include "ebb/kernels/tables/search.h"
 #include "ebb/kernels/tables/sort.h"
 #include "ebb/ops/impl/copies.h"
+#include "ebb/ops/impl/creation.h"
 #include "ebb/ops/impl/reduce/reduced_shape.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/view_of.h"
@@ -90,6 +92,7 @@ Found kthvalue(const Tensor& input, int64_t k, int64_t dim, bool keepdim) {
 
 Tensor median(const Tensor& input) {
   if (input.numel() == 0) {
+    if (is_floating(input.dtype())) return full({}, std::nan(""), input.dtype(), input.device());
     throw ValueError(str("median: needs at least one element, got ", infer::describe(input)));
   }
   const Tensor dense = contiguous(input);

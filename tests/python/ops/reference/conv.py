@@ -57,7 +57,7 @@ def correlate(x: np.ndarray, w: np.ndarray, g: Geometry) -> np.ndarray:
     sizes = g.output(x.shape[2:])
     padded = _grouped(_padded(x, g), g.groups, 1)
     weight = _grouped(w, g.groups, 0)
-    out = np.zeros((len(x), g.groups, len(w) // g.groups, *sizes))
+    out = np.zeros((len(x), g.groups, len(w) // g.groups, *sizes), np.result_type(x, w, float))
     for tap, place in g.taps(sizes):
         out += np.einsum("ngc...,goc->ngo...", padded[:, :, :, *place], weight[:, :, :, *tap])
     return out.reshape(len(x), len(w), *sizes)
@@ -66,7 +66,7 @@ def correlate(x: np.ndarray, w: np.ndarray, g: Geometry) -> np.ndarray:
 def spread(y: np.ndarray, w: np.ndarray, g: Geometry, sizes: tuple[int, ...]) -> np.ndarray:
     """Transpose correlate with respect to its input, of these sizes."""
     room = [n + 2 * p for n, p in zip(sizes, g.padding, strict=True)]
-    padded = np.zeros((len(y), g.groups, w.shape[1], *room))
+    padded = np.zeros((len(y), g.groups, w.shape[1], *room), np.result_type(y, w, float))
     grads, weight = _grouped(y, g.groups, 1), _grouped(w, g.groups, 0)
     for tap, place in g.taps(y.shape[2:]):
         padded[:, :, :, *place] += np.einsum("ngo...,goc->ngc...", grads, weight[:, :, :, *tap])
@@ -79,7 +79,7 @@ def weigh(y: np.ndarray, x: np.ndarray, shape: tuple[int, ...], g: Geometry) -> 
     padded = _grouped(_padded(x, g), g.groups, 1)
     grads = _grouped(y, g.groups, 1)
     grads = grads.reshape(*grads.shape[:3], -1)
-    out = _grouped(np.zeros(shape), g.groups, 0)
+    out = _grouped(np.zeros(shape, np.result_type(x, float)), g.groups, 0)
     for tap, place in g.taps(y.shape[2:]):
         seen = padded[:, :, :, *place].reshape(*padded.shape[:3], -1)
         out[:, :, :, *tap] = np.einsum("ngop,ngcp->goc", grads, seen)

@@ -26,6 +26,10 @@ def weighted_mse_loss(a: dict[str, Any]) -> np.ndarray:
     return _reduced(losses, {**a, "reduction": "sum"} if a["reduction"] == "mean" else a) / total
 
 
+def weighted_l1_loss(a: dict[str, Any]) -> np.ndarray:
+    return l1_loss(a) / (np.mean(a["weight"]) if a["reduction"] == "mean" else 1)
+
+
 def l1_loss(a: dict[str, Any]) -> np.ndarray:
     return _reduced(np.abs(a["input"] - a["target"]), a)
 
@@ -133,6 +137,7 @@ NAMED = {
     "multilabel_soft_margin_loss": multilabel_soft_margin_loss,
     "mse_loss": mse_loss,
     "weighted_mse_loss": weighted_mse_loss,
+    "weighted_l1_loss": weighted_l1_loss,
     "l1_loss": l1_loss,
     "smooth_l1_loss": smooth_l1_loss,
     "huber_loss": huber_loss,

@@ -40,6 +40,13 @@ def rms_norm(a: dict[str, Any]) -> np.ndarray:
     return _affine(a["input"] / np.sqrt(squares + eps), a, tuple(a["normalized_shape"]))
 
 
+def row_rms_norm(a: dict[str, Any]) -> np.ndarray:
+    values = a["input"]
+    shape = (-1 if len(values) else 0, *[1] * (values.ndim - 1))
+    squares = np.mean(values**2, tuple(range(1, values.ndim)), keepdims=True)
+    return values / np.sqrt(squares) * a["weight"].reshape(shape)
+
+
 def _per_channel(values: np.ndarray) -> tuple[int, ...]:
     return (-1 if values.size else values.shape[1], *[1] * (values.ndim - 2))
 
@@ -96,6 +103,7 @@ NAMED = {
     "renorm": renorm,
     "layer_norm": layer_norm,
     "rms_norm": rms_norm,
+    "row_rms_norm": row_rms_norm,
     "group_norm": group_norm,
     "batch_norm": batch_norm,
     "instance_norm": group_norm,

@@ -61,8 +61,8 @@ def median_dim(a: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cumulative_trapezoid(a: dict[str, Any]) -> np.ndarray:
-    y = np.moveaxis(a["y"], a["dim"], -1)
-    x = a.get("x")
+    y = np.moveaxis(a["y"] + 0.0, a["dim"], -1)
+    x = None if a.get("x") is None else a["x"] + 0.0
     widths = a["dx"] if x is None else np.diff(x if x.ndim == 1 else np.moveaxis(x, a["dim"], -1))
     areas = (y[..., 1:] + y[..., :-1]) / 2 * widths
     return np.moveaxis(np.cumsum(areas, -1), -1, a["dim"])

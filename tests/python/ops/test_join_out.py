@@ -1,0 +1,163 @@
+# tests/python/ops/test_join_out.py -- cat, stack and kin with `out=`, written straight into it.
+import numpy as np
+import pytest
+
+import ebb
+
+JOINS = [(ebb.cat, np.concatenate), (ebb.stack, np.stack)]
+either = pytest.mark.parametrize(("join", "numpy_join"), JOINS, ids=["cat", "stack"])
+
+
+def parts_of(count, shape=(3, 4)):
+    rng = np.random.default_rng(5)
+    return [ebb.from_numpy(rng.integers(-99, 99, shape).astype("float32")) for _ in range(count)]
+
+
+@either
+@pytest.mark.parametrize("count", [1, 2, 20])
+@pytest.mark.parametrize("shape", [(3, 4), (1, 1), (0, 4), (3, 0)])
+def test_joins_are_written_to_contiguous_and_strided_outs(join, numpy_join, count, shape):
+    parts = parts_of(count, shape)
+    for dim in range(2):
+        wanted = numpy_join([one.numpy() for one in parts], dim)
+        apart = ebb.zeros(*(2 * size for size in wanted.shape))
+        strided = apart[tuple(slice(0, None, 2) for _ in wanted.shape)]
+        turned = ebb.zeros(*wanted.shape[::-1]).permute(*range(wanted.ndim)[::-1])
+        for out in (ebb.zeros(*wanted.shape), strided, turned):
+            assert join(parts, dim, out=out) is out
+            assert np.array_equal(out.numpy(), wanted)
+        assert apart.sum().item() == strided.sum().item()  # nothing between was touched
+
+
+@either
+def test_operands_that_share_memory_with_out_are_read_first(join, numpy_join):
+    for first, second in ((slice(2, 5), slice(0, 3)), (slice(0, 3), slice(3, 6))):
+        room = ebb.arange(24.0).reshape(6, 4)
+        wanted = numpy_join([room.numpy()[first].copy(), room.numpy()[second].copy()], 0)
+        out = room.view(wanted.shape)
+        join([room[first], room[second]], 0, out=out)
+        assert np.array_equal(out.numpy(), wanted)
+    out = ebb.arange(6.0).reshape(2, 3)
+    ebb.cat([out], out=out)
+    assert out.tolist() == [[0, 1, 2], [3, 4, 5]]
+    square = ebb.arange(9.0).reshape(3, 3)
+    ebb.cat([square.t()[:1], square.t()[1:]], out=square)
+    assert square.tolist() == [[0, 3, 6], [1, 4, 7], [2, 5, 8]]
+
+
+@either
+def test_an_out_of_a_higher_dtype_is_converted_to(join, numpy_join):
+    parts = [ebb.arange(4), ebb.arange(4) + 0.5]
+    wanted = numpy_join([one.numpy() for one in parts])
+    for dtype in (ebb.float32, ebb.float64, ebb.complex64):
+        out = ebb.zeros(*wanted.shape, dtype=dtype)
+        join(parts, out=out)
+        assert np.array_equal(out.numpy(), wanted)
+
+
+@either
+def test_nothing_as_large_as_the_result_is_made(join, numpy_join):
+    parts = parts_of(2, (512, 512))
+    out = ebb.zeros(*numpy_join([one.numpy() for one in parts]).shape)
+    ebb.reset_peak_memory()
+    before = ebb.memory_stats()["peak"]
+    join(parts, out=out)
+    assert ebb.memory_stats()["peak"] - before < 1 << 16
+
+
+@either
+def test_outs_that_cannot_take_the_result_stay_as_they_are(join, numpy_join):
+    parts = parts_of(2)
+    shape = numpy_join([one.numpy() for one in parts]).shape
+    frozen = np.zeros(shape, "float32")
+    frozen.flags.writeable = False
+    bad = [
+        (
+            ebb.zeros(0),
+            ebb.ShapeError,
+            r"'out' must have the shape \[.*\] of the result, got \[0\]",
+        ),
+        (ebb.zeros(shape, dtype=ebb.int64), ebb.DTypeError, "result type float32 can't be cast"),
+        (ebb.zeros(shape, requires_grad=True), ebb.AutogradError, "out="),
+        (ebb.zeros(1).expand(*shape), ebb.Error, "may share memory"),
+        (ebb.from_numpy(frozen), ebb.Error, "must be writable"),
+        (ebb.zeros(shape, device="meta"), ebb.Error, "device"),
+    ]
+    for out, kind, text in bad:
+        with pytest.raises(kind, match=text):
+            join(parts, out=out)
+        assert out.device.type == "meta" or not out.detach().numpy().any()
+    parts[1].requires_grad_()
+    with pytest.raises(ebb.AutogradError, match="out="):
+        join(parts, out=ebb.zeros(shape))
+
+
+@either
+def test_a_write_over_what_a_node_saved_is_noticed(join, numpy_join):
+    parts = parts_of(2)
+    kept = ebb.zeros(*numpy_join([one.numpy() for one in parts]).shape)
+    loss = (kept * ebb.ones(1, requires_grad=True)).sum()
+    join(parts, out=kept)
+    with pytest.raises(ebb.AutogradError, match=join.__name__):
+        loss.backward()
+
+
+STACKS = [
+    (ebb.hstack, np.hstack),
+    (ebb.vstack, np.vstack),
+    (ebb.row_stack, np.vstack),
+    (ebb.dstack, np.dstack),
+    (ebb.column_stack, np.column_stack),
+]
+any_stack = pytest.mark.parametrize(("stack", "numpy_stack"), STACKS)
+
+
+@any_stack
+@pytest.mark.parametrize("shape", [(3, 4), (1, 1), (0, 4), (3, 0), (5,), (0,), (), (2, 3, 2)])
+def test_stacks_are_written_to_contiguous_and_strided_outs(stack, numpy_stack, shape):
+    parts = parts_of(3, shape)
+    wanted = numpy_stack([one.numpy() for one in parts])
+    apart = ebb.zeros(*(2 * size for size in wanted.shape))
+    strided = apart[tuple(slice(0, None, 2) for _ in wanted.shape)]
+    turned = ebb.zeros(*wanted.shape[::-1]).permute(*range(wanted.ndim)[::-1])
+    for out in (ebb.zeros(*wanted.shape), strided, turned):
+        assert stack(parts, out=out) is out
+        assert np.array_equal(out.numpy(), wanted)
+    assert apart.sum().item() == strided.sum().item()  # nothing between was touched
+
+
+@any_stack
+def test_stacked_operands_that_share_memory_with_out_are_read_first(stack, numpy_stack):
+    room = ebb.arange(24.0).reshape(6, 4)
+    wanted = numpy_stack([room.numpy()[2:5].copy(), room.numpy()[:3].copy()])
+    out = room.view(wanted.shape)
+    stack([room[2:5], room[:3]], out=out)
+    assert np.array_equal(out.numpy(), wanted)
+
+
+@any_stack
+def test_stacks_make_nothing_as_large_as_the_result(stack, numpy_stack):
+    parts = parts_of(2, (512, 512))
+    out = ebb.zeros(*numpy_stack([one.numpy() for one in parts]).shape)
+    ebb.reset_peak_memory()
+    before = ebb.memory_stats()["peak"]
+    stack(parts, out=out)
+    assert ebb.memory_stats()["peak"] - before < 1 << 16
+
+
+@any_stack
+def test_stacks_name_themselves_where_out_cannot_take_the_result(stack, numpy_stack):
+    parts = parts_of(2)
+    shape = numpy_stack([one.numpy() for one in parts]).shape
+    name = stack.__name__
+    with pytest.raises(ebb.ShapeError, match=rf"^{name}: 'out' must have the shape"):
+        stack(parts, out=ebb.zeros(1))
+    with pytest.raises(ebb.DTypeError, match=rf"^{name}: result type float32 can't be cast"):
+        stack(parts, out=ebb.zeros(shape, dtype=ebb.int64))
+    with pytest.raises(ebb.AutogradError, match=rf"^{name}: .*out="):
+        stack(parts, out=ebb.zeros(shape, requires_grad=True))
+    parts[1].requires_grad_()
+    with pytest.raises(ebb.AutogradError, match=rf"^{name}: .*out="):
+        stack(parts, out=ebb.zeros(shape))
+    with pytest.raises(ebb.Error, match=rf"^{name}: "):
+        stack([], out=ebb.zeros(shape))

@@ -1,0 +1,121 @@
+# tests/python/ops/test_kinds_of_operands.py -- operands of kinds that programs for PyTorch mix:
+# uint8 conditions, bool beside numbers, places of splits in a tensor, complex numbers.
+import numpy as np
+import pytest
+
+import ebb
+from ebb.autograd import gradcheck
+from ebb.nn import functional as F
+
+BYTES = ebb.tensor([1, 0, 2], dtype=ebb.uint8)
+FLAGS = ebb.tensor([True, False])
+
+
+@pytest.mark.parametrize("dtype", [ebb.float32, ebb.int64, ebb.bool, ebb.uint8])
+def test_bytes_other_than_0_are_true_conditions(dtype):
+    x, y = ebb.tensor([1, 0, 1]).to(dtype), ebb.tensor([0, 1, 0]).to(dtype)
+    for found in (
+        ebb.where(BYTES, x, y),
+        x.where(BYTES, y),
+        ebb.where(BYTES[:, None], x, y).diag(),
+    ):
+        assert found.dtype is dtype and (found == 1).all()
+
+
+def test_conditions_of_bytes_take_numbers_and_have_gradients():
+    assert ebb.where(BYTES, 1.5, 2).tolist() == [1.5, 2.0, 1.5]
+    assert ebb.where(BYTES, ebb.tensor([1, 2, 3]), 0).tolist() == [1, 0, 3]
+    assert ebb.where(BYTES, 0, ebb.tensor([1, 2, 3])).tolist() == [0, 2, 0]
+    x = ebb.rand(3, dtype=ebb.float64, requires_grad=True)
+    assert gradcheck(lambda x: ebb.where(BYTES, x * x, -x), (x,))
+
+
+@pytest.mark.parametrize("op", [ebb.floor_divide, ebb.remainder, ebb.fmod])
+def test_bool_divides_beside_numbers(op):
+    wanted = getattr(np, op.__name__)
+    for other in (ebb.tensor([3, 2]), 3, 2.5, ebb.tensor([0.5, 2.0])):
+        found = op(FLAGS, other)
+        theirs = other.numpy() if isinstance(other, ebb.Tensor) else other
+        assert found.dtype is (FLAGS + other).dtype
+        np.testing.assert_allclose(found, wanted(FLAGS.numpy() * 1, theirs))
+    ones = ebb.tensor([True, True])
+    assert op(ebb.tensor([4, 5]), ones).tolist() == wanted([4, 5], [1, 1]).tolist()
+
+
+@pytest.mark.parametrize("op", [ebb.floor_divide, ebb.remainder, ebb.fmod])
+def test_bool_does_not_divide_bool_nor_by_false(op):
+    with pytest.raises(NotImplementedError, match=f"{op.__name__}: no kernel for dtype bool"):
+        op(FLAGS, ebb.tensor([True, True]))
+    with pytest.raises(NotImplementedError, match=f"{op.__name__}: no kernel for dtype bool"):
+        op(FLAGS, True)
+    with pytest.raises(ValueError, match=f"{op.__name__}: an integer divisor must not be 0"):
+        op(ebb.tensor([4, 5]), FLAGS)
+    with pytest.raises(TypeError, match="can't be cast to the type of 'self', bool"):
+        getattr(FLAGS.clone(), f"{op.__name__}_")(2)
+
+
+def test_tensors_are_subtracted_from_others():
+    x, y = ebb.tensor([1.0, 2.0]), ebb.tensor([3.0, 5.0])
+    assert ebb.rsub(x, y).tolist() == [2.0, 3.0]
+    assert ebb.rsub(x, other=y, alpha=2).tolist() == [1.0, 1.0]
+    assert ebb.rsub(x, 3, alpha=2).tolist() == ebb.rsub(x, 3, 2).tolist() == [1.0, -1.0]
+    with pytest.raises(TypeError, match="rsub: 'input' must have dtype uint8"):
+        ebb.rsub(FLAGS, FLAGS)
+
+
+def test_a_tensor_says_where_to_split():
+    x = ebb.arange(6, requires_grad=False).double().requires_grad_()
+    parts = ebb.tensor_split(x, ebb.tensor([1, -2]))
+    assert [one.tolist() for one in parts] == [[0.0], [1.0, 2.0, 3.0], [4.0, 5.0]]
+    parts[1].sum().backward()
+    assert x.grad.tolist() == [0, 1, 1, 1, 0, 0]
+    table = x.detach().reshape(2, 3)
+    for places in (ebb.tensor(2), 2):
+        left, right = table.tensor_split(places, dim=1)
+        assert left.shape == (2, 2) and right.shape == (2, 1)
+    assert len(ebb.tensor_split(x, tensor_indices_or_sections=ebb.tensor([], dtype=ebb.int64))) == 1
+
+
+@pytest.mark.parametrize("drop", [F.dropout, F.dropout1d, F.dropout2d, F.dropout3d])
+@pytest.mark.parametrize("dtype", [ebb.complex64, ebb.complex128])
+def test_both_parts_of_complex_numbers_are_dropped_together(drop, dtype):
+    ebb.manual_seed(1)
+    x = ebb.full((40, 3, 2), 1 + 2j, dtype=dtype)
+    if drop is F.dropout3d:
+        x = x[:, :, None, :, None]
+    found = drop(x, 0.5)
+    is_kept = found != 0
+    assert found.dtype is dtype and 0.3 < is_kept.double().mean().item() < 0.7
+    assert (found[is_kept] == 2 + 4j).all()
+    assert drop(x, 1.0).count_nonzero() == 0 and ebb.equal(drop(x, 0.5, False), x)
+
+
+def test_gradients_pass_what_complex_dropout_keeps():
+    x = ebb.randn(8, dtype=ebb.complex128, requires_grad=True)
+
+    def program(x):
+        ebb.manual_seed(2)
+        return F.dropout(x, 0.4)
+
+    assert gradcheck(program, (x,))
+
+
+def test_complex_numbers_are_scaled_by_powers_of_2():
+    x, n = ebb.tensor([1 + 2j, -0.5j, 3.0]), ebb.tensor([2.0, -1.0, 0.5])
+    np.testing.assert_allclose(ebb.ldexp(x, n), x.numpy() * 2 ** n.numpy(), rtol=1e-6)
+    np.testing.assert_allclose(ebb.ldexp(n, x), n.numpy() * 2 ** x.numpy(), rtol=1e-6)
+    far = ebb.ldexp(ebb.tensor([1e-30 + 1e-30j]), ebb.tensor([200]))
+    np.testing.assert_allclose(far, [2.0**200 * (1e-30 + 1e-30j)], rtol=1e-6)
+
+
+def test_no_sample_has_no_frequency():
+    assert ebb.fft.fftfreq(0).shape == (0,)
+
+
+def test_fill_makes_a_tensor_of_one_number():
+    x = ebb.ones(2, 3, dtype=ebb.int32)
+    assert ebb.fill(x, 7).tolist() == [[7] * 3] * 2 and ebb.fill(x, 7).dtype is ebb.int32
+    value = ebb.tensor(2.5, requires_grad=True)
+    filled = ebb.fill(ebb.zeros(4), value)
+    filled.sum().backward()
+    assert filled.tolist() == [2.5] * 4 and value.grad.item() == 4 and x.eq(1).all()
