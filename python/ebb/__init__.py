@@ -144,9 +144,6 @@ from ebb._tensor.legacy import (
     SymBool as SymBool,
     SymFloat as SymFloat,
     SymInt as SymInt,
-    TypedStorage as TypedStorage,
-    UntypedStorage as UntypedStorage,
-    is_storage as is_storage,
     set_default_tensor_type as set_default_tensor_type,
 )
 from ebb._tensor.printing import (
@@ -163,6 +160,11 @@ from ebb._tensor.sparse import (
     sparse_csr_tensor as sparse_csr_tensor,
     spmm as spmm,
     strided as strided,
+)
+from ebb._tensor.storages import (
+    TypedStorage as TypedStorage,
+    UntypedStorage as UntypedStorage,
+    is_storage as is_storage,
 )
 
 __version__ = "0.1.0"

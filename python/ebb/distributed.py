@@ -16,6 +16,7 @@ from typing import Any
 from ebb import _C
 
 __all__ = [
+    "Backend",
     "ReduceOp",
     "destroy_process_group",
     "get_rank",
@@ -40,6 +41,34 @@ _COLLECTIVES = (
     "reduce_scatter_tensor", "scatter", "scatter_object_list", "send",
 )  # fmt: skip
 _PARTS = ("fsdp", "optim", "rpc", "tensor")  # packages of PyTorch's
+
+
+class Backend(str):
+    """The name of what processes would speak by, in small letters.
+
+    Args:
+        name: Such as "gloo".
+    Raises:
+        ValueError: If it is no text.
+    Example:
+        >>> ebb.distributed.Backend("GLOO") == ebb.distributed.Backend.GLOO
+        True
+    """
+
+    __slots__ = ()
+
+    UNDEFINED = "undefined"
+    GLOO = "gloo"
+    NCCL = "nccl"
+    XCCL = "xccl"
+    UCC = "ucc"
+    MPI = "mpi"
+
+    def __new__(cls, name: str) -> Backend:
+        """Return the name in small letters."""
+        if not isinstance(name, str):
+            raise _C.ValueError(f"Backend: needs a text, got {type(name).__name__}")
+        return super().__new__(cls, name.lower())
 
 
 class ReduceOp(enum.Enum):

@@ -7,7 +7,10 @@ Tensors that go to another process are copied, but for those of ``Tensor.share_m
 from __future__ import annotations
 
 import multiprocessing as _python
+import time
+from collections.abc import Iterator
 from multiprocessing import *  # noqa: F403
+from multiprocessing import connection as _connection
 from typing import Any
 
 from ebb import errors
@@ -15,10 +18,12 @@ from ebb._base import naming as _naming
 
 __all__ = [
     *_python.__all__,  # type: ignore[attr-defined]
+    "ProcessContext",
     "get_all_sharing_strategies",
     "get_sharing_strategy",
     "set_sharing_strategy",
     "spawn",
+    "start_processes",
 ]
 
 _STRATEGIES = ("file_system", "file_descriptor")
@@ -56,6 +61,92 @@ def set_sharing_strategy(new_strategy: str) -> None:
     del new_strategy
 
 
+class ProcessContext:
+    """The processes that ``start_processes`` started and did not wait for.
+
+    Attributes:
+        processes: They, in the order of their numbers; iterating gives them too.
+
+    Example:
+        >>> import operator
+        >>> context = ebb.multiprocessing.start_processes(operator.add, (10,), join=False)
+        >>> context.join()
+        True
+    """
+
+    def __init__(self, processes: list[Any]):
+        self.processes = processes
+
+    def pids(self) -> list[int]:
+        """Return the numbers that the system gave the processes."""
+        return [one.pid for one in self.processes]
+
+    def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
+        """Wait until a process ends, and return whether all have.
+
+        The others are ended when one failed, since they may wait for it.
+
+        Args:
+            timeout: Seconds to wait at most; None for no limit.
+            grace_period: Seconds that others have to end by themselves once one failed.
+        Raises:
+            RuntimeError: If a process ended with an error.
+        """
+        running = {one.sentinel: one for one in self.processes if one.exitcode is None}
+        # One that failed before this call is not waited for, nor what waits for it.
+        is_waiting = running and not any(one.exitcode for one in self.processes)
+        for sentinel in _connection.wait(running, timeout) if is_waiting else ():
+            running[sentinel].join()  # its sentinel may be ready a moment before its exit code
+        failed = [number for number, one in enumerate(self.processes) if one.exitcode]
+        if failed:
+            self._end(grace_period)
+            raise RuntimeError(f"spawn: processes {failed} ended with an error, see above")
+        return all(one.exitcode is not None for one in self.processes)
+
+    def _end(self, grace_period: float | None) -> None:
+        deadline = time.monotonic() + (grace_period or 0.0)
+        for one in self.processes:
+            if one.exitcode is None and grace_period:
+                one.join(max(0.0, deadline - time.monotonic()))
+            if one.exitcode is None:
+                one.terminate()
+        for one in self.processes:
+            one.join()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.processes)
+
+    def __len__(self) -> int:
+        return len(self.processes)
+
+
+def start_processes(
+    fn: Any,
+    args: tuple[Any, ...] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:
+    """Run ``fn(number, *args)`` in processes of their own.
+
+    Args:
+        fn: What they run; it must be importable.
+        args: What it gets after the number of its process.
+        nprocs: How many there are.
+        join: Whether to wait for all of them; else a ``ProcessContext`` is returned.
+        daemon: Whether they end with this process.
+        start_method: As in ``multiprocessing.get_context``.
+    Raises:
+        ValueError: For less than one process, or more than 4,096.
+        RuntimeError: If one ended with an error, when ``join`` is set.
+    Example:
+        >>> import operator
+        >>> ebb.multiprocessing.start_processes(operator.add, (10,), start_method="fork")
+    """
+    return _start("start_processes", fn, args, nprocs, join, daemon, start_method)
+
+
 def spawn(
     fn: Any,
     args: tuple[Any, ...] = (),
@@ -63,19 +154,9 @@ def spawn(
     join: bool = True,
     daemon: bool = False,
     start_method: str = "spawn",
-) -> list[Any] | None:
-    """Run ``fn(number, *args)`` in processes of their own.
+) -> ProcessContext | None:
+    """Do as ``start_processes``.
 
-    Args:
-        fn: What they run; it must be importable.
-        args: What it gets after the number of its process.
-        nprocs: How many there are.
-        join: Whether to wait for them; else they are returned.
-        daemon: Whether they end with this process.
-        start_method: As in ``multiprocessing.get_context``.
-    Raises:
-        ValueError: For less than one process, or more than 4,096.
-        RuntimeError: If one ended with an error, when ``join`` is set.
     Example:
         >>> import operator
         >>> ebb.multiprocessing.spawn(operator.add, (10,))  # 0 + 10, in a process of its own
@@ -84,21 +165,25 @@ def spawn(
             ...
         ebb.errors.ValueError: spawn: nprocs needs 1 to 4096, got 0
     """
+    return _start("spawn", fn, args, nprocs, join, daemon, start_method)
+
+
+def _start(
+    caller: str, fn: Any, args: tuple[Any, ...], nprocs: int, join: bool, daemon: bool, method: str
+) -> ProcessContext | None:
     if not 1 <= nprocs <= _MOST_PROCESSES:
-        raise errors.ValueError(f"spawn: nprocs needs 1 to {_MOST_PROCESSES}, got {nprocs}")
-    context: Any = _python.get_context(start_method)
+        raise errors.ValueError(f"{caller}: nprocs needs 1 to {_MOST_PROCESSES}, got {nprocs}")
+    context: Any = _python.get_context(method)
     started = [
         context.Process(target=fn, args=(number, *args), daemon=daemon) for number in range(nprocs)
     ]
     for one in started:
         one.start()
+    made = ProcessContext(started)
     if not join:
-        return started
-    for one in started:
-        one.join()
-    failed = [number for number, one in enumerate(started) if one.exitcode != 0]
-    if failed:
-        raise RuntimeError(f"spawn: processes {failed} ended with an error, see above")
+        return made
+    while not made.join():
+        pass
     return None
 
 

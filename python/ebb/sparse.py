@@ -36,7 +36,9 @@ __all__ = [
     "addmm",
     "log_softmax",
     "mm",
+    "sampled_addmm",
     "softmax",
+    "spdiags",
     "sum",
 ]
 
@@ -108,6 +110,118 @@ def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: fl
     for name, matrix in (("mat", mat), ("mat1", mat1), ("mat2", mat2)):
         _check_tensor("addmm", name, matrix)
     return _C.addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
+
+
+def sampled_addmm(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0
+) -> Tensor:
+    """Return ``beta * input + alpha * (mat1 @ mat2)`` in the places that ``input`` stores alone.
+
+    Args:
+        input: [n, p], sparse_csr.
+        mat1: [n, m], strided.
+        mat2: [m, p], strided.
+        beta: The factor of ``input``; what it holds does not count if 0.
+        alpha: The factor of the product, of which no other element is computed.
+
+    Returns:
+        [n, p], sparse_csr, with values in the same places.
+
+    Raises:
+        ShapeError: If the sizes do not go together.
+        DTypeError: If the dtypes differ, or are neither floating nor complex.
+
+    Example:
+        >>> a = ebb.eye(2).to_sparse_csr()
+        >>> ebb.sparse.sampled_addmm(a, ebb.ones(2, 3), ebb.ones(3, 2), beta=10).to_dense()
+        tensor([[13.,  0.],
+                [ 0., 13.]])
+    """
+    function = "sampled_addmm"
+    for name, matrix in (("input", input), ("mat1", mat1), ("mat2", mat2)):
+        _check_tensor(function, name, matrix)
+    if not input.is_sparse_csr:
+        raise _C.ValueError(
+            f"sparse.{function}: 'input' needs a sparse_csr tensor, got one of layout "
+            f"{input.layout}\nhint: call .to_sparse_csr() on it first"
+        )
+    _check_product(function, input, mat1, mat2)
+    rows, columns, stored = _entries(function, "input", input)
+    values = alpha * (mat1[rows] * mat2.mT[columns]).sum(-1)
+    if beta != 0:
+        values = values + beta * stored
+    return ebb.sparse_csr_tensor(
+        input.crow_indices(), input.col_indices(), values.to(input.dtype), input.shape
+    )
+
+
+def _check_product(function: str, input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
+    shapes = [list(one.shape) for one in (mat1, mat2)]
+    is_good = mat1.ndim == 2 == mat2.ndim and mat1.shape[1] == mat2.shape[0]
+    if not is_good or input.shape != (mat1.shape[0], mat2.shape[1]):
+        raise _C.ShapeError(
+            f"sparse.{function}: needs input [n, p], mat1 [n, m] and mat2 [m, p], got "
+            f"{list(input.shape)}, {shapes[0]} and {shapes[1]}"
+        )
+    dtypes = [one.dtype for one in (input, mat1, mat2)]
+    if len(set(dtypes)) > 1 or not (input.is_floating_point() or input.is_complex()):
+        raise _C.DTypeError(
+            f"sparse.{function}: needs one floating or complex dtype, got "
+            f"{', '.join(one.name for one in dtypes)}"
+        )
+
+
+# --- made of diagonals ---
+
+
+def spdiags(diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: Any = None) -> Tensor:
+    """Return a sparse matrix whose diagonals are the rows of a matrix.
+
+    Element j of a row goes to column j, so that a row starts with elements that are left out
+    where its diagonal begins right of column 0.
+
+    Args:
+        diagonals: [count, length], or [length] of one diagonal.
+        offsets: int64 [count]: which diagonal each row is, above the main one (0) if positive.
+        shape: The rows and columns of the result.
+        layout: ``ebb.sparse_coo``, which None stands for, or ``ebb.sparse_csr``.
+
+    Raises:
+        ShapeError: If the numbers of rows and of offsets differ, or shape has not two sizes.
+        ValueError: If an offset is there twice.
+
+    Example:
+        >>> rows = ebb.tensor([[1, 2, 3], [4, 5, 6]])
+        >>> ebb.sparse.spdiags(rows, ebb.tensor([0, 1]), (3, 3)).to_dense()
+        tensor([[1, 5, 0],
+                [0, 2, 6],
+                [0, 0, 3]])
+    """
+    for name, value in (("diagonals", diagonals), ("offsets", offsets)):
+        _check_tensor("spdiags", name, value)
+    own = ebb.atleast_2d(diagonals)
+    starts = offsets.reshape(-1)
+    if len(shape) != 2 or own.ndim != 2 or offsets.ndim > 1 or len(starts) != len(own):
+        raise _C.ShapeError(
+            "sparse.spdiags: needs diagonals [count, length], offsets [count] and two sizes, got "
+            f"{list(diagonals.shape)}, {list(offsets.shape)} and {list(shape)}"
+        )
+    if starts.dtype is not _C.int64:
+        raise _C.DTypeError(f"sparse.spdiags: 'offsets' must be int64, got {starts.dtype.name}")
+    if len(set(starts.tolist())) < len(starts):
+        raise _C.ValueError(f"sparse.spdiags: needs each offset once, got {starts.tolist()}")
+    columns = _C.arange(own.shape[1], device=own.device).expand(own.shape)
+    rows = columns - starts.unsqueeze(1)
+    is_inside = (rows >= 0) & (rows < shape[0]) & (columns < shape[1])
+    places = _C.stack([rows[is_inside], columns[is_inside]])
+    made = ebb.sparse_coo_tensor(places, own[is_inside], shape)
+    if layout in (None, ebb.sparse_coo):
+        return made
+    if layout is not ebb.sparse_csr:
+        raise _C.ValueError(
+            f"sparse.spdiags: layout must be ebb.sparse_coo or ebb.sparse_csr, got {layout}"
+        )
+    return made.to_sparse_csr()
 
 
 # --- sums ---

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import builtins
+import string
 from typing import Any
 
 import ebb
@@ -28,15 +29,40 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
 
     Each dim has a letter; dims of one letter run together and are summed if the output lacks it.
     "..." stands for any further dims. Of several operands, the pair whose product is smallest is
-    multiplied first.
+    multiplied first. Instead of an equation, each operand may be followed by its dims, numbers
+    below 52 and ``...``, and the last of them by those of the output.
 
     Example:
         >>> ebb.einsum("ij,j->i", ebb.ones(2, 3), ebb.tensor([1.0, 2.0, 3.0]))
         tensor([6., 6.])
+        >>> ebb.einsum(ebb.ones(2, 3), [0, 1], ebb.tensor([1.0, 2.0, 3.0]), [1], [0])
+        tensor([6., 6.])
     """
+    if isinstance(equation, Tensor) and operands and isinstance(operands[0], list | tuple):
+        equation, operands = _by_numbers((equation, *operands))
     if not isinstance(equation, str):
         raise ebb.DTypeError(f"einsum(): needs an equation, got {type(equation).__name__}")
     return _C._ops.einsum(_tensors("einsum", operands), equation)
+
+
+def _by_numbers(given):
+    """Return equation and operands of ``einsum(a, [0, 1], b, [1, 2], [0, 2])``."""
+    operands, lists = given[0 : len(given) - 1 : 2], given[1::2]
+    terms = ",".join(_letters(dims) for dims in lists)
+    if len(given) % 2 == 1:
+        terms += "->" + _letters(given[-1])
+    return terms, operands
+
+
+def _letters(dims):
+    if not isinstance(dims, list | tuple):
+        raise ebb.DTypeError(
+            f"einsum(): an operand needs a list of its dims behind it, got {type(dims).__name__}"
+        )
+    for dim in dims:
+        if dim is not ... and not (isinstance(dim, _int) and 0 <= dim < 52):
+            raise _C.ValueError(f"einsum: dims need numbers from 0 to 51 or '...', got {dim!r}")
+    return "".join("..." if dim is ... else string.ascii_letters[dim] for dim in dims)
 
 
 def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Tensor:
@@ -101,14 +127,14 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
 def block_diag(*tensors: Any) -> Tensor:
     """Return matrices along the diagonal of one, zeros elsewhere.
 
-    A vector is a row, a number one element.
+    A vector is a row, a number one element; of no tensor, one row without columns.
 
     Example:
         >>> ebb.block_diag(ebb.ones(1, 2), ebb.tensor([[5.0]]))
         tensor([[1., 1., 0.],
                 [0., 0., 5.]])
     """
-    return _C._ops.block_diag(_tensors("block_diag", tensors))
+    return _C._ops.block_diag(_tensors("block_diag", tensors) or [ebb.empty(1, 0)])
 
 
 def cartesian_prod(*tensors: Any) -> Tensor:

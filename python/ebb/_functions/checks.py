@@ -65,7 +65,7 @@ def resolve_conj(input: Any) -> Tensor:
 
     Example:
         >>> ebb.resolve_conj(ebb.tensor([1j]))
-        tensor([0.+1.j], dtype=ebb.complex64)
+        tensor([0.+1.j])
     """
     return check_tensor("resolve_conj", "input", input).resolve_conj()
 

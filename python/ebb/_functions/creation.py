@@ -34,9 +34,11 @@ def logspace(
         [1.0, 10.0, 100.0]
     """
     check_leaf_options("logspace", layout, pin_memory)
-    dtype = dtype or ebb.get_default_dtype()
+    given = [one.item() if isinstance(one, Tensor) else one for one in (start, end, base)]
+    has_complex = any(isinstance(one, complex) for one in given)
+    dtype = dtype or (ebb.result_type(ebb.ones(1), 1j) if has_complex else ebb.get_default_dtype())
     exact = ebb.complex128 if dtype.is_complex else ebb.float64
-    powers = base ** ebb.linspace(start, end, steps, dtype=ebb.float64, device=device).to(exact)
+    powers = base ** ebb.linspace(start, end, steps, dtype=exact, device=device)
     return _given("logspace", powers.to(dtype), out, requires_grad)
 
 

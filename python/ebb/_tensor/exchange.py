@@ -1,6 +1,7 @@
 # python/ebb/_tensor/exchange.py -- memory shared with others: DLPack, Python's buffers, files.
 #
-# NumPy, which every such library knows, makes the capsules; it is imported at the first call.
+# NumPy, which every such library knows, makes the capsules and reads them; it is imported at the
+# first call. It has no bfloat16: such a capsule is one of int16 whose kind is overwritten.
 """Tensors over the memory of others, and others over that of tensors."""
 
 from __future__ import annotations
@@ -14,12 +15,16 @@ from ebb._tensor.formats import check_leaf_options
 
 # DLPack's number of the CPU.
 _CPU = (1, 0)
+# Its kinds of elements, and where the kind is, in bytes from the beginning of what a capsule holds.
+_INT, _BFLOAT = 0, 4
+_KIND_AT = {"dltensor": 20, "dltensor_versioned": 52}
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Tensor:
     """Return a tensor over the memory of an object that has ``__dlpack__``, on the CPU.
 
     Args:
+        ext_tensor: It, or a capsule of DLPack, which can be taken once.
         device: Where the tensor is to be; elsewhere than on the CPU it is a copy.
         copy: True for a copy, False for an error where one is needed.
 
@@ -30,25 +35,95 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Ten
     """
     if isinstance(ext_tensor, Tensor):
         made = ext_tensor.detach()
+    elif type(ext_tensor).__name__ == "PyCapsule":
+        made = _of_capsule(ext_tensor)
     elif not hasattr(ext_tensor, "__dlpack__"):
         raise _C.DTypeError(
             f"from_dlpack: needs an object that has __dlpack__, got {type(ext_tensor).__name__}"
         )
     else:
-        import numpy
-
-        made = _C.from_numpy(numpy.from_dlpack(ext_tensor))
+        made = _of_object(ext_tensor)
     moved = made if device is None else made.to(device)
     if copy is False and moved.device != made.device:
         raise _C.ValueError(f"from_dlpack: needs a copy to be on {moved.device}, got copy False")
     return moved.clone() if copy and moved is made else moved
 
 
-def to_dlpack(tensor: Any) -> Any:
+def _of_object(ext_tensor: Any) -> Tensor:
+    import numpy
+
+    try:
+        return _C.from_numpy(numpy.from_dlpack(ext_tensor))
+    except (BufferError, RuntimeError):
+        capsule = ext_tensor.__dlpack__()
+        if not _change_kind(capsule, _BFLOAT, _INT):
+            raise
+    return _C.from_numpy(_array_of(capsule)).view(_C.bfloat16)
+
+
+def _of_capsule(capsule: Any) -> Tensor:
+    is_bfloat = _change_kind(capsule, _BFLOAT, _INT)
+    made = _C.from_numpy(_array_of(capsule))
+    return made.view(_C.bfloat16) if is_bfloat else made
+
+
+def _change_kind(capsule: Any, old: int, new: int) -> bool:
+    """Make elements of 16 bits of one kind those of another; return whether they were."""
+    import ctypes
+
+    name = "dltensor_versioned" if _is_versioned(capsule) else "dltensor"
+    prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    find = prototype(("PyCapsule_GetPointer", ctypes.pythonapi))
+    kind_and_bits = (ctypes.c_uint8 * 2).from_address(find(capsule, name.encode()) + _KIND_AT[name])
+    if tuple(kind_and_bits) != (old, 16):
+        return False
+    kind_and_bits[0] = new
+    return True
+
+
+def _is_versioned(capsule: Any) -> bool:
+    return '"dltensor_versioned"' in repr(capsule)
+
+
+class _Capsule:
+    """What NumPy asks for: an object that gives the capsule."""
+
+    def __init__(self, capsule: Any):
+        self._capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _CPU  # NumPy looks into the capsule, and refuses another
+
+
+class _Writable:
+    """The memory of an array that NumPy takes for read-only."""
+
+    def __init__(self, array: Any):
+        self._array = array  # keeps the memory
+        self.__array_interface__ = {
+            **array.__array_interface__,
+            "data": (array.__array_interface__["data"][0], False),
+        }
+
+
+def _array_of(capsule: Any) -> Any:
+    import numpy
+
+    is_versioned = _is_versioned(capsule)
+    array = numpy.from_dlpack(_Capsule(capsule))
+    # Capsules from before versions do not say whether memory may be written, and NumPy then says
+    # that it may not.
+    return array if is_versioned else numpy.asarray(_Writable(array))
+
+
+def to_dlpack(tensor: Tensor) -> Any:
     """Return a DLPack capsule over the memory of a tensor on the CPU.
 
     Example:
-        >>> ebb.from_dlpack(ebb.ones(2))
+        >>> ebb.from_dlpack(ebb.to_dlpack(ebb.ones(2)))
         tensor([1., 1.])
     """
     return tensor.__dlpack__()
@@ -66,7 +141,11 @@ def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         raise _C.DeviceError(f"__dlpack__: needs a tensor on the CPU, got one on {self.device}")
     options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
     given = {name: value for name, value in options.items() if value is not None}
-    return self.numpy().__dlpack__(**given)
+    if self.dtype is not _C.bfloat16:
+        return self.numpy().__dlpack__(**given)
+    capsule = self.view(_C.int16).numpy().__dlpack__(**given)
+    _change_kind(capsule, _INT, _BFLOAT)
+    return capsule
 
 
 def _dlpack_device(self):

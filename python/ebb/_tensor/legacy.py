@@ -1,5 +1,5 @@
-# python/ebb/_tensor/legacy.py -- names of older programs: FloatTensor and its kin, storages,
-# apply_; and of compilers.
+# python/ebb/_tensor/legacy.py -- names of older programs: FloatTensor and its kin, apply_;
+# and of compilers.
 """Types of tensors by their dtype, as PyTorch spelled them before it had dtypes."""
 
 from __future__ import annotations
@@ -194,77 +194,6 @@ def set_default_tensor_type(t: Any) -> None:
     _C.set_default_dtype(dtype)
 
 
-class UntypedStorage:
-    """The memory of a tensor, as far as programs ask about it: size, address, device.
-
-    >>> ebb.ones(3).untyped_storage().nbytes()
-    12
-    """
-
-    def __init__(self, tensor: Tensor):
-        self._tensor = tensor.detach()
-        self.device: _C.device = tensor.device
-
-    def nbytes(self) -> int:
-        """Return how many bytes the memory has, whatever part of it the tensor shows."""
-        return self._tensor._storage_numel() * self._tensor.element_size()
-
-    def size(self) -> int:
-        """Return ``nbytes()``."""
-        return self.nbytes()
-
-    def data_ptr(self) -> int:
-        """Return the address of the first byte."""
-        tensor = self._tensor
-        return tensor.data_ptr() - tensor.storage_offset() * tensor.element_size()
-
-    def __len__(self) -> int:
-        return self.nbytes()
-
-
-class TypedStorage(UntypedStorage):
-    """That with elements of a dtype.
-
-    >>> ebb.ones(3).storage().tolist()
-    [1.0, 1.0, 1.0]
-    """
-
-    def __init__(self, tensor: Tensor):
-        super().__init__(tensor)
-        self.dtype: _C.dtype = tensor.dtype
-
-    def size(self) -> int:
-        """Return how many elements there are."""
-        return self.nbytes() // self._tensor.element_size()
-
-    def tolist(self) -> list[Any]:
-        """Return all elements."""
-        return self._whole().tolist()
-
-    def untyped(self) -> UntypedStorage:
-        """Return the same memory without the dtype."""
-        return UntypedStorage(self._tensor)
-
-    def __len__(self) -> int:
-        return self.size()
-
-    def __getitem__(self, place: int) -> Any:
-        return self._whole()[place].item()
-
-    def _whole(self) -> Tensor:
-        return self._tensor.as_strided([self.size()], [1], 0)
-
-
-def is_storage(obj: object) -> bool:
-    """Return whether ``obj`` is the memory of a tensor.
-
-    Example:
-        >>> ebb.is_storage(ebb.ones(2))
-        False
-    """
-    return isinstance(obj, UntypedStorage)
-
-
 def _sizes_of_compilers(name: str, plain: str) -> type:
     doc = (
         f"What PyTorch's compilers have for a {plain} that is not known yet: nothing is one.\n\n"
@@ -306,31 +235,8 @@ def _cuda(self, device=None, non_blocking=False, memory_format=None):
     return self.to(place, non_blocking=non_blocking, memory_format=memory_format)
 
 
-def _storage(self):
-    """Return the memory, as elements; see TypedStorage.
-
-    Example:
-        >>> x = ebb.arange(6.0).reshape(2, 3)
-        >>> len(x[1].storage()), x[1].storage()[0]
-        (6, 0.0)
-    """
-    return TypedStorage(self)
-
-
-def _untyped_storage(self):
-    """Return the memory, as bytes; see UntypedStorage.
-
-    Example:
-        >>> ebb.ones(6).untyped_storage().nbytes()
-        24
-    """
-    return UntypedStorage(self)
-
-
 Tensor.type = _type
 Tensor.cuda = _cuda
-Tensor.storage = _storage
-Tensor.untyped_storage = _untyped_storage
 
 
 for _method in (new, apply_, map_, map2_):

@@ -420,7 +420,7 @@ def _cfloat(self, *, memory_format=None):
 
     Example:
         >>> ebb.ones(1).cfloat()
-        tensor([1.+0.j], dtype=ebb.complex64)
+        tensor([1.+0.j])
     """
     return self.to(ebb.complex64, memory_format=memory_format)
 

@@ -169,7 +169,7 @@ def resize_as_(self: Any, the_template: Any, memory_format: Any = None) -> Tenso
 
 
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
-    """Show the memory of ``source``, or none at all, and return the tensor.
+    """Show the memory of ``source``, a tensor or a storage, or none at all; return the tensor.
 
     With a size and strides, it shows the elements that as_strided() would. A leaf that requires a
     gradient must keep its shape.
@@ -182,6 +182,8 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     with ebb.no_grad():
         if source is None:
             source = ebb.empty(0, dtype=self.dtype, device=self.device)
+        elif ebb.is_storage(source):
+            source = source._elements(self.dtype)
         if source.dtype != self.dtype or source.device != self.device:
             raise ebb.DTypeError(
                 f"set_: source needs dtype {self.dtype.name} and device {self.device}, "

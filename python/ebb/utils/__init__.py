@@ -1,7 +1,8 @@
 # python/ebb/utils/__init__.py -- checkpointing, gradient flow, other names of what is elsewhere.
 """``ebb.utils.checkpoint``; ``ebb.utils.GradientFlow``; ``ebb.utils.data`` is ``ebb.data``.
 
-``cpp_extension``, ``einops``, ``scipy`` and ``tensorboard`` are imported when they are first used.
+``cpp_extension``, ``dlpack``, ``einops``, ``scipy`` and ``tensorboard`` are imported when they are
+first used.
 """
 
 import importlib as _importlib
@@ -13,7 +14,7 @@ from ebb.utils import checkpoint, hooks
 from ebb.utils.gradient_flow import GradientFlow
 
 if _TYPE_CHECKING:
-    from ebb.utils import cpp_extension, einops, scipy, tensorboard
+    from ebb.utils import cpp_extension, dlpack, einops, scipy, tensorboard
 
 # So that `from ebb.utils.data import DataLoader` works too.
 _sys.modules["ebb.utils.data"] = data
@@ -22,6 +23,7 @@ __all__ = [
     "checkpoint",
     "cpp_extension",
     "data",
+    "dlpack",
     "einops",
     "hooks",
     "scipy",
@@ -30,6 +32,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name in ("cpp_extension", "einops", "scipy", "tensorboard"):
+    if name in ("cpp_extension", "dlpack", "einops", "scipy", "tensorboard"):
         return _importlib.import_module(f"ebb.utils.{name}")
     raise AttributeError(f"module 'ebb.utils' has no attribute {name!r}")

@@ -227,3 +227,45 @@ def test_the_state_of_sparse_adam_can_be_saved():
     assert state["step"] == 3 and state["exp_avg_sq"].tolist() == kept["exp_avg_sq"].tolist()
     with pytest.raises(ValueError, match="SparseAdam: needs 0 <= beta1 < 1, got 1"):
         ebb.optim.SparseAdam(table().parameters(), betas=(1.0, 0.9)).step()
+
+
+BAGS = {
+    "rows": ((ebb.tensor([[1, 3], [3, 0]]),), {}),
+    "offsets": ((ebb.tensor([1, 3, 3, 0]), ebb.tensor([0, 3])), {}),
+    "an empty bag": ((ebb.tensor([4, 2]), ebb.tensor([0, 1, 1])), {}),
+    "no index": ((ebb.zeros(0, dtype=ebb.int64), ebb.tensor([0, 0])), {}),
+    "padding": ((ebb.tensor([[1, 3], [3, 0]]),), {"padding_idx": 3}),
+}
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+@pytest.mark.parametrize("name", BAGS)
+def test_bags_have_the_dense_gradient_as_rows(name, mode):
+    given, options = BAGS[name]
+    found = []
+    for sparse in (True, False):
+        layer = nn.EmbeddingBag(5, 2, mode=mode, sparse=sparse, **options)
+        with ebb.no_grad():
+            layer.weight.copy_(ebb.arange(10.0).reshape(5, 2))
+        (layer(*given) ** 2).sum().backward()
+        found.append(layer.weight.grad)
+    assert found[0].is_selected_rows and found[1].is_dense
+    assert found[0].to_dense().tolist() == found[1].tolist()
+    counted = given[0].reshape(-1).tolist()
+    assert sorted(found[0].rows.tolist()) == sorted(i for i in counted if options == {} or i != 3)
+
+
+def test_factors_of_a_sparse_bag_have_gradients_too():
+    for sparse in (True, False):
+        weight = ebb.arange(10.0).reshape(5, 2).requires_grad_()
+        factors = ebb.tensor([[1.0, -2.0], [0.5, 0.0]], requires_grad=True)
+        bags = {"mode": "sum", "per_sample_weights": factors, "sparse": sparse}
+        (F.embedding_bag(INDICES, weight, **bags) ** 2).sum().backward()
+        found = weight.grad.to_dense().tolist(), factors.grad.tolist()
+        expected = found if sparse else expected  # noqa: F821
+        assert found == expected and weight.grad.is_selected_rows == sparse
+
+
+def test_maxima_of_bags_have_no_sparse_gradient():
+    with pytest.raises(ValueError, match=r"embedding_bag: sparse needs mode 'sum' or 'mean'"):
+        nn.EmbeddingBag(5, 2, mode="max", sparse=True)(INDICES)

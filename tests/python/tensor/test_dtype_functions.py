@@ -1,5 +1,6 @@
 # tests/python/tensor/test_dtype_functions.py -- promotion asked for, memory shared, switches.
 import array
+import ctypes
 
 import numpy as np
 import pytest
@@ -52,6 +53,99 @@ def test_dlpack_shares_memory_both_ways():
     copied = ebb.from_dlpack(theirs, copy=True)
     theirs[0] = 5
     assert copied[0].item() == 0
+
+
+def test_a_capsule_of_dlpack_is_taken_once():
+    x = ebb.arange(6.0).reshape(2, 3).mT
+    capsule = ebb.to_dlpack(x)
+    back = ebb.from_dlpack(capsule)
+    back[0, 1] = 9.0
+    assert x[0, 1] == 9.0 and back.shape == (3, 2)
+    with pytest.raises(ValueError, match="from_dlpack: "):
+        ebb.from_dlpack(capsule)
+    with pytest.raises(TypeError, match="to_dlpack: argument 'tensor' must be Tensor"):
+        ebb.to_dlpack([1.0])
+
+
+class Exporter:
+    """What another library has: an object that gives capsules of a tensor's memory."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack__(self, **options):
+        return self.tensor.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+
+@pytest.mark.parametrize(
+    "view", [lambda x: x, lambda x: x.mT, lambda x: x[1:, ::2], lambda x: x[1, 2], lambda x: x[:0]]
+)
+@pytest.mark.parametrize(
+    "exchange",
+    [
+        lambda x: ebb.from_dlpack(Exporter(x)),
+        lambda x: ebb.from_dlpack(ebb.to_dlpack(x)),
+        lambda x: ebb.from_dlpack(x.__dlpack__(max_version=(1, 0))),
+    ],
+)
+def test_bfloat16_goes_through_dlpack_in_place(exchange, view):
+    x = view(ebb.arange(12.0).reshape(3, 4).bfloat16())
+    back = exchange(x)
+    assert back.dtype is ebb.bfloat16 and back.tolist() == x.tolist()
+    assert back.shape == x.shape
+    back.add_(1)
+    assert back.tolist() == x.tolist()
+
+
+def test_capsules_of_bfloat16_say_so():
+    x = ebb.ones(2, dtype=ebb.bfloat16)
+    for one in (Exporter(x), Capsule(x.__dlpack__())):
+        with pytest.raises((BufferError, RuntimeError), match="Unsupported dtype"):
+            np.from_dlpack(one)
+    int16 = ebb.ones(2, dtype=ebb.int16)
+    assert np.from_dlpack(Exporter(int16)).dtype == np.int16
+    assert ebb.from_dlpack(ebb.to_dlpack(int16)).dtype is ebb.int16
+    assert ebb.from_dlpack(ebb.to_dlpack(int16.half())).dtype is ebb.float16
+    with pytest.raises((BufferError, RuntimeError), match="Unsupported dtype"):
+        ebb.from_dlpack(Strange())
+
+
+class Capsule:
+    """A capsule as an object."""
+
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __dlpack__(self, **_):
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+class Strange(Capsule):
+    """Elements of a kind that neither library has: bfloat16 of 8 bits."""
+
+    def __init__(self):
+        super().__init__(None)
+
+    def __dlpack__(self, **_):
+        capsule = ebb.ones(2, dtype=ebb.int8).__dlpack__()
+        find = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+            ("PyCapsule_GetPointer", ctypes.pythonapi)
+        )
+        ctypes.c_uint8.from_address(find(capsule, b"dltensor") + 20).value = 4
+        return capsule
+
+
+def test_dlpack_is_a_module_of_utils():
+    from ebb.utils.dlpack import from_dlpack, to_dlpack
+
+    assert from_dlpack is ebb.from_dlpack and to_dlpack is ebb.to_dlpack
+    assert ebb.utils.dlpack.to_dlpack is to_dlpack
 
 
 def test_dlpack_refuses_what_it_cannot_share():

@@ -32,6 +32,25 @@ def test_dtype_objects_are_unique_and_named():
     assert copy.deepcopy(ebb.bool) is ebb.bool
 
 
+@pytest.mark.parametrize(
+    ("dtype", "real", "complex"),
+    [
+        (ebb.float64, ebb.float64, ebb.complex128), (ebb.float32, ebb.float32, ebb.complex64),
+        (ebb.float16, ebb.float16, ebb.complex64), (ebb.bfloat16, ebb.bfloat16, ebb.complex64),
+        (ebb.complex64, ebb.float32, ebb.complex64), (ebb.complex128, ebb.float64, ebb.complex128),
+    ],
+)  # fmt: skip
+def test_a_dtype_knows_its_real_and_its_complex_type(dtype, real, complex):
+    assert dtype.to_real() is real and dtype.to_complex() is complex
+
+
+@pytest.mark.parametrize("dtype", [ebb.bool, ebb.uint8, ebb.int64])
+def test_integers_have_no_complex_type(dtype):
+    assert dtype.to_real() is dtype
+    with pytest.raises(ebb.DTypeError, match=f"to_complex: needs a floating .* got {dtype.name}"):
+        dtype.to_complex()
+
+
 def test_device_has_type_and_equality():
     device = ebb.zeros(1).device
     assert device == ebb.device("cpu") and str(device) == "cpu" and device.index is None

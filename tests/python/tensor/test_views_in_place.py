@@ -136,6 +136,10 @@ def test_set_shows_other_memory():
     assert x[0].item() == 9.0
     assert x.set_(source, 1, (2, 2), (2, 1)).tolist() == [[1.0, 2.0], [3.0, 4.0]]
     assert x.set_(source, 1, (2,)).tolist() == [1.0, 2.0]
+    assert x.set_(source[3:].storage()).is_set_to(source)
+    assert x.set_(source.untyped_storage(), 1, (2, 2), (1, 2)).tolist() == [[1.0, 3.0], [2.0, 4.0]]
+    bits = ebb.zeros(1, dtype=ebb.int32)
+    assert bits.set_(source.untyped_storage()).tolist() == source.view(ebb.int32).tolist()
     assert x.set_().shape == (0,)
     leaf = ebb.zeros(6, requires_grad=True)
     leaf.set_(source)
