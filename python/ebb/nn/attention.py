@@ -76,15 +76,17 @@ class MultiheadAttention(Module):
         self.vdim: int = embed_dim if vdim is None else vdim
         _check_sizes("MultiheadAttention", kdim=self.kdim, vdim=self.vdim)
         self.batch_first = batch_first
-        self._is_joint = self.kdim == self.vdim == embed_dim
+        self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim
         widths = {"q": embed_dim, "k": self.kdim, "v": self.vdim}
         for name, width in widths.items():
             weight = None
-            if not self._is_joint:
+            if not self._qkv_same_embed_dim:
                 weight = Parameter(_C.empty((embed_dim, width), device=device, dtype=dtype))
             self.register_parameter(f"{name}_proj_weight", weight)
         joint = (3 * embed_dim, embed_dim)
-        weight = Parameter(_C.empty(joint, device=device, dtype=dtype)) if self._is_joint else None
+        weight = None
+        if self._qkv_same_embed_dim:
+            weight = Parameter(_C.empty(joint, device=device, dtype=dtype))
         self.register_parameter("in_proj_weight", weight)
         own_bias = (
             Parameter(_C.empty((3 * embed_dim,), device=device, dtype=dtype)) if bias else None
@@ -190,12 +192,13 @@ class MultiheadAttention(Module):
 
     def _project(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
         size, bias = self.embed_dim, self.in_proj_bias
-        if self._is_joint and query is key and key is value:  # one product instead of three
+        is_joint = self._qkv_same_embed_dim
+        if is_joint and query is key and key is value:  # one product instead of three
             joint = linear(query, self.in_proj_weight, bias)
             return [joint.narrow(-1, part * size, size) for part in range(3)]
         projected = []
         for part, (name, one) in enumerate(zip("qkv", (query, key, value), strict=True)):
-            if self._is_joint:
+            if is_joint:
                 weight = self.in_proj_weight.narrow(0, part * size, size)
             else:
                 weight = getattr(self, f"{name}_proj_weight")

@@ -32,7 +32,7 @@ class Embedding(Module):
         padding_idx: A row that is not trained; counted from the end if negative.
         max_norm: Rows that are looked up are first scaled, in place, to at most this length.
         norm_type: The order of that norm.
-        scale_grad_by_freq: Not there: must be False.
+        scale_grad_by_freq: Whether the gradient of a row is divided by how often it was named.
         sparse: Whether the gradient of the weight is a selected_rows tensor of the rows that were
             looked up. SGD, Adagrad and SparseAdam then update those rows only.
         device: Where they are; the default one if None.
@@ -65,8 +65,6 @@ class Embedding(Module):
             raise _C.ValueError(
                 f"Embedding: needs sizes >= 0, got {num_embeddings} and {embedding_dim}"
             )
-        if scale_grad_by_freq:
-            raise _C.NotImplementedError("Embedding: needs scale_grad_by_freq False, got True")
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         self.padding_idx: int | None = _checked_row(num_embeddings, padding_idx)
@@ -93,7 +91,13 @@ class Embedding(Module):
     def forward(self, input: Tensor) -> Tensor:
         """Return the rows."""
         return F.embedding(
-            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, sparse=self.sparse
+            input,
+            self.weight,
+            self.padding_idx,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.sparse,
         )
 
     @classmethod
@@ -152,9 +156,9 @@ class EmbeddingBag(Module):
         embedding_dim: How long each is.
         max_norm: Rows that are looked up are first scaled, in place, to at most this length.
         norm_type: The order of that norm.
-        scale_grad_by_freq: Not there: must be False.
+        scale_grad_by_freq: Whether the gradient of a row is divided by how often it was named.
         mode: "sum", "mean" or "max".
-        sparse: Not there: must be False.
+        sparse: Whether the gradient of the weight has the rows that count alone; not for "max".
         include_last_offset: Whether the last of the offsets is where the last bag ends.
         padding_idx: A row that does not count; counted from the end if negative.
         device: Where they are; the default one if None.
@@ -188,9 +192,6 @@ class EmbeddingBag(Module):
             raise _C.ValueError(
                 f"EmbeddingBag: needs sizes >= 0, got {num_embeddings} and {embedding_dim}"
             )
-        for name, flag in (("scale_grad_by_freq", scale_grad_by_freq), ("sparse", sparse)):
-            if flag:
-                raise _C.NotImplementedError(f"EmbeddingBag: needs {name} False, got True")
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         self.max_norm = max_norm
@@ -228,7 +229,9 @@ class EmbeddingBag(Module):
             offsets,
             self.max_norm,
             self.norm_type,
+            self.scale_grad_by_freq,
             mode=self.mode,
+            sparse=self.sparse,
             per_sample_weights=per_sample_weights,
             include_last_offset=self.include_last_offset,
             padding_idx=self.padding_idx,

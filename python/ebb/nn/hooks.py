@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from ebb import _C
@@ -83,6 +83,56 @@ def add_hook(
     if always:
         own.always_after.add(handle.id)
     return handle
+
+
+class HookTable(MutableMapping[int, Any]):
+    """The hooks of one module and kind by number, under the name that PyTorch's programs ask for.
+
+    ``shown_as`` of a hook, if it has one, is what they see in its place.
+    """
+
+    def __init__(self, owner: Module, kind: str):
+        self._owner = owner
+        self._kind = kind
+
+    def _hooks(self) -> Hooks:
+        return getattr(self._owner.__dict__.get("_hooks") or _none, self._kind)
+
+    def __getitem__(self, number: int) -> Callable[..., Any]:
+        hook = self._hooks()[number][0]
+        return getattr(hook, "shown_as", hook)
+
+    def __setitem__(self, number: int, hook: Callable[..., Any]) -> None:
+        check_callable(hook)
+        getattr(hooks_of(self._owner), self._kind)[number] = (hook, False)
+
+    def __delitem__(self, number: int) -> None:
+        del self._hooks()[number]
+        _forget(self._owner)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(list(self._hooks()))
+
+    def __len__(self) -> int:
+        return len(self._hooks())
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+def hook_table(kind: str) -> property:
+    """Return the attribute of modules that is the table of the hooks of a kind."""
+
+    def get(self: Module) -> HookTable:
+        return HookTable(self, kind)
+
+    def put(self: Module, hooks: Mapping[int, Callable[..., Any]]) -> None:
+        given = dict(hooks)
+        table = HookTable(self, kind)
+        table.clear()
+        table.update(given)
+
+    return property(get, put)
 
 
 def _backward_hooks(

@@ -20,11 +20,12 @@ from collections.abc import (
 )
 from typing import TYPE_CHECKING, Any
 
+import ebb
 from ebb import _C
 from ebb._base.handles import RemovableHandle
 from ebb._devices import cuda_device
 from ebb.nn import conversion, state, traversal
-from ebb.nn.hooks import ModuleHooks, add_hook, call_with_hooks
+from ebb.nn.hooks import ModuleHooks, add_hook, call_with_hooks, hook_table
 from ebb.nn.parameter import Buffer, Parameter
 
 if TYPE_CHECKING:
@@ -88,6 +89,10 @@ class Module(_C._ModuleCall, state.OwnState):
 
     training: bool
     _hooks: ModuleHooks | None = None
+    _forward_pre_hooks = hook_table("before")
+    _forward_hooks = hook_table("after")
+    _backward_pre_hooks = hook_table("backward_before")
+    _backward_hooks = hook_table("backward_after")
     _save_dtype: _C.dtype | None = None  # of state_dict(), if amp.decorate() was told one
     _is_part = False  # whether it was ever registered in a module
     _registered: dict[str, dict[str, Any]]  # for each kind: name -> value, as in the attributes
@@ -110,6 +115,16 @@ class Module(_C._ModuleCall, state.OwnState):
         object.__setattr__(twin, "_registered", own)
         object.__setattr__(twin, "_transient", set(self._transient))
         return twin
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what a pickle or a copy holds; one of PyTorch's keeps parts in three dicts."""
+        if "_parameters" not in state:
+            self.__dict__.update(state)
+            return
+        from ebb.nn import pytorch_state  # seldom needed
+
+        Module.__init__(self)
+        pytorch_state.take_over(self, state)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output; subclasses define it."""
@@ -435,6 +450,10 @@ class Module(_C._ModuleCall, state.OwnState):
             device: Its index, or all of it; the first one if None.
         """
         return self.to(cuda_device(device))
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Do nothing but tell so once, as ``ebb.compile`` does, whose options it takes."""
+        ebb.compile(self, *args, **kwargs)
 
     def cpu(self) -> Self:
         """Move all parameters and buffers to the CPU, in place."""

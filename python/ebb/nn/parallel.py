@@ -90,6 +90,141 @@ def data_parallel(
     return whole(*arguments, **(module_kwargs or {}))
 
 
+def _check_devices(name: str, devices: Sequence[Any]) -> None:
+    if len(devices) > 1:
+        raise _C.NotImplementedError(f"{name}: needs at most one device, got {len(devices)}")
+
+
+def scatter(inputs: Any, target_gpus: Sequence[Any] = (), dim: int = 0) -> Any:
+    """Return the share of each device: all, for the one that there is.
+
+    Args:
+        inputs: A tensor, whose shares are a tuple, or anything else, whose are a list.
+        target_gpus: At most one device.
+        dim: Along which tensors would be split.
+    Raises:
+        NotImplementedError: If there are several devices.
+    Example:
+        >>> ebb.nn.parallel.scatter({"x": ebb.ones(2)}, [0])
+        [{'x': tensor([1., 1.])}]
+    """
+    del dim
+    _check_devices("scatter", target_gpus)
+    return (inputs,) if isinstance(inputs, Tensor) else [inputs]
+
+
+def scatter_kwargs(
+    inputs: Any, kwargs: dict[str, Any] | None, target_gpus: Sequence[Any] = (), dim: int = 0
+) -> tuple[tuple[Any, ...], tuple[dict[str, Any], ...]]:
+    """Return ``scatter`` of positional and of keyword arguments, as tuples.
+
+    Args:
+        inputs: The positional ones.
+        kwargs: The others; None for none.
+        target_gpus: At most one device.
+        dim: Along which tensors would be split.
+    Example:
+        >>> ebb.nn.parallel.scatter_kwargs((1, 2), None, [0])
+        (((1, 2),), ({},))
+    """
+    return tuple(scatter(inputs, target_gpus, dim)), tuple(scatter(kwargs or {}, target_gpus, dim))
+
+
+def gather(outputs: Sequence[Any], target_device: Any = None, dim: int = 0) -> Any:
+    """Return outputs of several calls as one: tensors joined along ``dim``, containers by part.
+
+    Args:
+        outputs: Tensors, or dicts, tuples and lists of them, all alike; numbers become a vector.
+        target_device: Where they would be gathered; they stay where they are.
+        dim: Along which tensors are joined.
+    Raises:
+        ValueError: If they are not alike, or there are none.
+    Example:
+        >>> ebb.nn.parallel.gather([{"x": ebb.ones(1)}, {"x": ebb.zeros(2)}])
+        {'x': tensor([1., 0., 0.])}
+    """
+    del target_device
+    return _gathered(list(outputs), dim)
+
+
+def _gathered(outputs: list[Any], dim: int) -> Any:
+    kinds = {type(one) for one in outputs if not isinstance(one, Tensor)}
+    is_tensors = bool(outputs) and not kinds
+    if is_tensors:
+        if all(one.ndim == 0 for one in outputs) and len(outputs) > 1:
+            return _C.stack(outputs)
+        return outputs[0] if len(outputs) == 1 else _C.cat(outputs, dim)
+    first = outputs[0] if outputs else ()
+    if len(kinds) != 1 or any(isinstance(one, Tensor) for one in outputs):
+        raise _C.ValueError(
+            f"gather: needs outputs of one kind, got {sorted(one.__name__ for one in kinds)}"
+        )
+    if first is None:
+        return None
+    if isinstance(first, dict):
+        if any(one.keys() != first.keys() for one in outputs):
+            raise _C.ValueError("gather: needs dicts of the same keys")
+        return type(first)((key, _gathered([one[key] for one in outputs], dim)) for key in first)
+    if not isinstance(first, tuple | list) or any(len(one) != len(first) for one in outputs):
+        raise _C.ValueError(
+            "gather: needs tensors, or dicts, tuples and lists of one length, got "
+            f"{type(first).__name__}"
+        )
+    parts = [_gathered(list(one), dim) for one in zip(*outputs, strict=True)]
+    return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
+
+
+def replicate(network: Module, devices: Sequence[Any] = (), detach: bool = False) -> list[Module]:
+    """Return a network for each device: itself, for the one that there is.
+
+    Args:
+        network: What would be copied.
+        devices: At most one device.
+        detach: Whether copies would give the first no gradients.
+    Raises:
+        NotImplementedError: If there are several devices.
+    Example:
+        >>> layer = ebb.nn.ReLU()
+        >>> ebb.nn.parallel.replicate(layer, [0])[0] is layer
+        True
+    """
+    del detach
+    _check_devices("replicate", devices)
+    return [network]
+
+
+def parallel_apply(
+    modules: Sequence[Module],
+    inputs: Sequence[Any],
+    kwargs_tup: Sequence[dict[str, Any]] | None = None,
+    devices: Sequence[Any] | None = None,
+) -> list[Any]:
+    """Return what each module makes of its inputs; they run one after the other.
+
+    Args:
+        modules: What runs.
+        inputs: The argument of each, or a tuple of them.
+        kwargs_tup: The keyword arguments of each.
+        devices: Where each would run; modules stay where they are.
+    Raises:
+        ValueError: If there are not as many inputs as modules.
+    Example:
+        >>> ebb.nn.parallel.parallel_apply([ebb.nn.ReLU()], [ebb.tensor([-1.0, 1.0])])
+        [tensor([0., 1.])]
+    """
+    kwargs = kwargs_tup if kwargs_tup is not None else [{}] * len(modules)
+    counts = [len(modules), len(inputs), len(kwargs), len(devices or modules)]
+    if len(set(counts)) != 1:
+        raise _C.ValueError(
+            f"parallel_apply: needs inputs, keyword arguments and devices for {counts[0]} modules, "
+            f"got {counts[1]}, {counts[2]} and {counts[3]}"
+        )
+    return [
+        module(*(given if isinstance(given, tuple | list) else (given,)), **(options or {}))
+        for module, given, options in zip(modules, inputs, kwargs, strict=True)
+    ]
+
+
 class SyncBatchNorm(_BatchNorm):
     """BatchNorm of any number of dims over the batches of all processes, of which there is one.
 

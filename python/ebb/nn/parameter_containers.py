@@ -146,6 +146,23 @@ class ParameterDict(Module):
         del self[key]
         return parameter
 
+    def popitem(self) -> tuple[str, Parameter]:
+        """Take the last parameter out; return its name and it. KeyError if there is none."""
+        if not self._parameters:
+            raise KeyError("popitem: the ParameterDict is empty")
+        key = list(self._parameters)[-1]
+        return key, self.pop(key)
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """Return a parameter, after ``default`` was added if there was none of that name."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def copy(self) -> ParameterDict:
+        """Return another dict of the same parameters."""
+        return ParameterDict(self)
+
     def clear(self) -> None:
         """Take all parameters out."""
         for name in self:

@@ -114,6 +114,16 @@ class RNNBase(Module):
         for name, shape in shapes.items():
             setattr(self, name + suffix, Parameter(_C.empty(shape, device=device, dtype=dtype)))
 
+    @property
+    def all_weights(self) -> list[list[Parameter]]:
+        """The parameters of each direction of each layer."""
+        suffixes = [one for layer in range(self.num_layers) for one in self._suffixes(layer)]
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
+        return [
+            [self._parameters[name + suffix] for name in names if name + suffix in self._parameters]
+            for suffix in suffixes
+        ]
+
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
         _draw(self, self.hidden_size)
@@ -129,7 +139,7 @@ class RNNBase(Module):
 
     def _weights(self, suffix: str) -> tuple[Tensor | None, ...]:
         names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-        return tuple(self.__dict__[name + suffix] if self.bias or name[0] == "w" else None
+        return tuple(getattr(self, name + suffix) if self.bias or name[0] == "w" else None
                      for name in names)  # fmt: skip
 
     def _given_states(self, hx: Any, is_batched: bool, batch: int, like: Tensor) -> list[Tensor]:
@@ -320,7 +330,7 @@ class LSTM(RNNBase):
 
     def _weights(self, suffix: str) -> tuple[Tensor | None, ...]:
         weights = super()._weights(suffix)
-        return (*weights, self.__dict__["weight_hr" + suffix]) if self.proj_size else weights
+        return (*weights, getattr(self, "weight_hr" + suffix)) if self.proj_size else weights
 
     def _projected_layer(
         self, input: Tensor, states: tuple[Tensor, ...], weights: tuple[Any, ...], reverse: bool

@@ -140,3 +140,26 @@ def test_parts_are_exchanged_and_deleted_through_their_dicts():
         net._modules["a.b"] = nn.ReLU()
     with pytest.raises(KeyError):
         del net._modules["7"]
+
+
+def test_a_parameter_dict_does_what_dicts_do():
+    values = nn.ParameterDict({"a": ebb.ones(2), "b": ebb.zeros(1)})
+    copied = values.copy()
+    assert values.popitem()[0] == "b" and list(values) == ["a"]
+    assert values.setdefault("c", ebb.ones(3)).tolist() == [1.0] * 3
+    assert values.setdefault("a", None) is copied["a"] and list(copied) == ["a", "b"]
+    with pytest.raises(KeyError, match="popitem: the ParameterDict is empty"):
+        nn.ParameterDict().popitem()
+
+
+def test_compile_leaves_a_module_as_it_is():
+    layer = nn.Linear(2, 2)
+    assert layer.compile(mode="max-autotune", fullgraph=True) is None
+    assert layer(ebb.ones(2)).shape == (2,)
+
+
+def test_all_weights_are_those_of_each_direction():
+    lstm = nn.LSTM(3, 4, 2, bidirectional=True, proj_size=2)
+    assert [len(one) for one in lstm.all_weights] == [5] * 4
+    assert lstm.all_weights[1][0] is lstm.weight_ih_l0_reverse
+    assert [len(one) for one in nn.GRU(3, 4, bias=False).all_weights] == [2]

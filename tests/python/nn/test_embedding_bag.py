@@ -72,3 +72,48 @@ def test_the_layer_draws_a_weight_and_shows_its_options():
     given = nn.EmbeddingBag.from_pretrained(WEIGHT, mode="sum")
     assert given(ROWS, ebb.tensor([0])).tolist() == sums([1, 2, 0, 3, 3])
     assert not given.weight.requires_grad
+
+
+@pytest.mark.parametrize("padding_idx", [None, 1])
+def test_gradients_are_divided_by_how_often_a_row_is_named(padding_idx):
+    rows, counts = ebb.tensor([[0, 1, 1], [2, 2, 2]]), ebb.tensor([1.0, 2.0, 3.0, 1.0])[:, None]
+    calls = [
+        lambda weight, **options: F.embedding(rows, weight, padding_idx, **options),
+        lambda weight, **options: F.embedding_bag(
+            rows, weight, padding_idx=padding_idx, mode="sum", **options
+        ),
+    ]
+    for call in calls:
+        weight = ebb.arange(12.0).reshape(4, 3).requires_grad_()
+        (plain,) = ebb.autograd.grad((call(weight) ** 2).sum(), weight)
+        (shared,) = ebb.autograd.grad(
+            (call(weight, scale_grad_by_freq=True) ** 2).sum(), weight, create_graph=True
+        )
+        np.testing.assert_allclose(shared.detach().numpy(), (plain / counts).numpy(), rtol=1e-6)
+        (second,) = ebb.autograd.grad(shared.sum(), weight)
+        assert second[3].tolist() == [0.0] * 3 and second[2].tolist() != [0.0] * 3
+
+
+@pytest.mark.parametrize("layer", [nn.Embedding, nn.EmbeddingBag])
+def test_layers_hand_the_division_on(layer):
+    layer = layer(3, 2, scale_grad_by_freq=True)
+    layer(ebb.tensor([[0, 1, 1]])).sum().backward()
+    grad = layer.weight.grad
+    assert grad[0].tolist() == grad[1].tolist() and grad[2].tolist() == [0.0, 0.0]
+
+
+def test_a_division_that_is_not_there_is_refused():
+    with pytest.raises(ValueError, match="needs mode 'sum' or 'mean' with scale_grad_by_freq"):
+        F.embedding_bag(ROWS, WEIGHT, ebb.tensor([0]), mode="max", scale_grad_by_freq=True)
+    with pytest.raises(IndexError):
+        F.embedding(ebb.tensor([9]), WEIGHT, scale_grad_by_freq=True)
+
+
+@pytest.mark.parametrize("call", [F.embedding, F.embedding_bag])
+def test_rows_whose_gradients_are_scaled_are_looked_up_once(call):
+    weight, rows = ebb.rand(5, 2, requires_grad=True), ebb.tensor([[1, 1, 3]])
+    with ebb.profiler.profile() as profile:
+        call(rows, weight, scale_grad_by_freq=True)
+    assert sum(one.count for one in profile.key_averages() if one.key == "embedding") == 1
+    with pytest.raises(IndexError, match="indices must be at least 0 and below 5, got 5"):
+        call(rows + 2, weight, scale_grad_by_freq=True)

@@ -54,8 +54,6 @@ def test_embedding_refuses_bad_arguments():
         nn.Embedding(-1, 2)
     with pytest.raises(IndexError, match="Embedding: needs padding_idx from -3 to 2, got 3"):
         nn.Embedding(3, 2, 3)
-    with pytest.raises(NotImplementedError, match="Embedding: needs scale_grad_by_freq False"):
-        nn.Embedding(3, 2, scale_grad_by_freq=True)
     with pytest.raises(IndexError):
         nn.Embedding(3, 2)(ebb.tensor([3]))
     with pytest.raises(TypeError):

@@ -233,3 +233,38 @@ def test_one_kind_of_handle_removes_hooks_of_modules_and_of_optimizers():
     assert [one.remove() for one in handles] == [False] * 4
     layer(ebb.ones(2)), layer.state_dict(), optimizer.step()
     assert len(calls) == 4 and "_hooks" not in vars(layer)
+
+
+KINDS = {
+    "_forward_pre_hooks": nn.Module.register_forward_pre_hook,
+    "_forward_hooks": nn.Module.register_forward_hook,
+    "_backward_pre_hooks": nn.Module.register_full_backward_pre_hook,
+    "_backward_hooks": nn.Module.register_full_backward_hook,
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_tables_show_the_hooks_and_take_changes(name):
+    module = Scale(3.0)
+    called = []
+    hooks = [lambda *_: called.append("a"), lambda *_: called.append("b")]
+    handles = [KINDS[name](module, hook) for hook in hooks]
+    table = getattr(module, name)
+    assert dict(table) == {handle.id: hook for handle, hook in zip(handles, hooks, strict=True)}
+    assert all(len(getattr(module, other)) == (2 if other == name else 0) for other in KINDS)
+    del table[handles[0].id]
+    assert handles[0].remove() is False
+    module(leaf(2.0)).backward()
+    assert called == ["b"]
+    table.clear()
+    assert module._hooks is None and not table
+    table[7] = hooks[0]
+    module(leaf(2.0)).backward()
+    assert called == ["b", "a"]
+    setattr(module, name, {8: hooks[1], 9: hooks[0]})
+    module(leaf(2.0)).backward()
+    assert called == ["b", "a", "b", "a"] and list(table) == [8, 9]
+    with pytest.raises(TypeError):
+        table[10] = 3
+    with pytest.raises(KeyError):
+        del getattr(Scale(1.0), name)[8]

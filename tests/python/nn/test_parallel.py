@@ -1,8 +1,11 @@
 # tests/python/nn/test_parallel.py -- programs written for several devices, on one.
+from collections import namedtuple
+
 import pytest
 
 import ebb
 from ebb import nn
+from ebb.nn import parallel
 
 
 def test_data_parallel_passes_through_and_prefixes_names():
@@ -49,3 +52,37 @@ def test_data_parallel_as_a_function_calls_the_module():
 def test_a_module_of_several_processes_is_refused_by_name():
     with pytest.raises(NotImplementedError, match="DistributedDataParallel: ebb runs in one proc"):
         ebb.nn.parallel.DistributedDataParallel(ebb.nn.Linear(1, 1))
+
+
+def test_shares_of_one_device_are_the_whole():
+    x = ebb.ones(2)
+    assert parallel.scatter(x, [0])[0] is x and parallel.scatter((x, 1), ["cpu"]) == [(x, 1)]
+    assert parallel.scatter_kwargs((x,), {"a": 1}, [0]) == (((x,),), ({"a": 1},))
+    layer = nn.Linear(2, 2)
+    assert parallel.replicate(layer, [0]) == [layer]
+    for call in (parallel.scatter, parallel.replicate):
+        with pytest.raises(NotImplementedError, match="needs at most one device, got 2"):
+            call(layer, [0, 1])
+
+
+def test_outputs_of_several_calls_are_joined_part_by_part():
+    Pair = namedtuple("Pair", ["a", "b"])
+    one, other = ebb.arange(2.0), ebb.arange(3.0)
+    assert parallel.gather([one, other]).tolist() == [0, 1, 0, 1, 2]
+    assert parallel.gather([ebb.tensor(1.0), ebb.tensor(2.0)], 0).tolist() == [1, 2]
+    assert parallel.gather([one], 0) is one and parallel.gather([None, None]) is None
+    joined = parallel.gather([Pair({"x": one}, [one]), Pair({"x": other}, [other])])
+    assert type(joined) is Pair and joined.a["x"].shape == joined.b[0].shape == (5,)
+    assert parallel.gather([ebb.ones(2, 1), ebb.ones(2, 2)], dim=1).shape == (2, 3)
+    for wrong in ([], [1, 2], [one, None], [{"x": one}, {"y": one}], [[one], [one, one]]):
+        with pytest.raises(ValueError, match="gather: needs"):
+            parallel.gather(wrong)
+
+
+def test_modules_run_one_after_the_other():
+    modules = [nn.Linear(2, 3), nn.Linear(2, 3)]
+    x = ebb.ones(1, 2)
+    found = parallel.parallel_apply(modules, [(x,), x], [{}, None], [0, 1])
+    assert all(ebb.equal(out, module(x)) for out, module in zip(found, modules, strict=True))
+    with pytest.raises(ValueError, match="for 2 modules, got 1, 2 and 2"):
+        parallel.parallel_apply(modules, [x])

@@ -17,6 +17,7 @@ from ebb.nn.utils import (
     spectral_norm,
     weight_norm,
 )
+from ebb.nn.utils.parametrizations import of_norms
 from ebb.nn.utils.parametrize import (
     cached,
     is_parametrized,
@@ -119,6 +120,16 @@ def test_removing_makes_a_plain_parameter_again(leave):
     assert sorted(name for name, _ in layer.named_parameters()) == ["bias", "weight"]
 
 
+def test_removing_leaves_saved_values_alone():
+    layer = register_parametrization(nn.Linear(3, 3), "weight", Symmetric())
+    saved = layer.state_dict()["parametrizations.weight.original"]
+    original, values = layer.parametrizations.weight.original, saved.clone()
+    remove_parametrizations(layer, "weight")
+    assert layer.weight is original  # which an optimizer may hold
+    np.testing.assert_array_equal(saved, values)
+    assert not (layer.weight == values).all()
+
+
 def test_a_cached_block_computes_once():
     layer = register_parametrization(positive_linear(), "weight", Exponential())
     Exponential.calls = 0
@@ -217,6 +228,39 @@ def test_weight_norm_keeps_the_weight_and_splits_its_gradient(kind, dim):
     np.testing.assert_allclose(v.grad.numpy(), 1 - unit * slope_g, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("shape", [(3, 4, 5), (3, 1), (4,), (0, 2), (2, 0)])
+def test_weight_norm_of_rows_has_derivatives_of_both_orders(shape):
+    ebb.manual_seed(0)
+    v = ebb.randn(shape, dtype=ebb.float64, requires_grad=True)
+    g = ebb.rand(shape[:1] + (1,) * (len(shape) - 1), dtype=ebb.float64, requires_grad=True)
+    norms = v.detach().norm(dim=tuple(range(1, v.ndim)), keepdim=True) if v.ndim > 1 else v.abs()
+    expected = (g * v / norms).detach()
+    np.testing.assert_allclose(of_norms(g, v, 0).detach(), expected, rtol=1e-13)
+    assert ebb.autograd.gradcheck(lambda *x: of_norms(*x, 0), (g, v))
+    assert ebb.autograd.gradgradcheck(lambda *x: of_norms(*x, 0), (g, v))
+
+
+@pytest.mark.parametrize("dtype", [ebb.float16, ebb.bfloat16])
+def test_weight_norm_of_half_types_computes_in_float32(dtype):
+    ebb.manual_seed(0)
+    v, g = ebb.randn(5, 300).to(dtype), ebb.rand(5, 1).to(dtype)
+    wide = v.double()
+    exact = g.double() * wide / wide.norm(dim=1, keepdim=True)
+    found = of_norms(g, v, 0)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found.double(), exact.float().to(dtype).double())
+
+
+def test_weight_norm_takes_strides_and_norms_of_another_dtype():
+    v = ebb.arange(1.0, 7.0).reshape(2, 3).T
+    exact = v / (v * v).sum(1, keepdim=True).sqrt()
+    np.testing.assert_allclose(of_norms(ebb.ones(3, 1), v, 0), exact, rtol=1e-6)
+    mixed = of_norms(ebb.ones(3, 1, dtype=ebb.float64), v, 0)
+    assert mixed.dtype == ebb.float64
+    np.testing.assert_allclose(mixed, exact, rtol=1e-6)
+    assert of_norms(ebb.ones(1, 1), ebb.zeros(1, 2), 0).isnan().all()  # 0 / 0, as PyTorch's
+
+
 def test_weight_norm_as_a_hook_is_removed():
     layer = nn.Conv2d(2, 3, 2)
     w = layer.weight.detach().numpy().copy()
@@ -226,6 +270,43 @@ def test_weight_norm_as_a_hook_is_removed():
     np.testing.assert_allclose(layer.weight.detach(), w, rtol=1e-6)
     assert sorted(layer.state_dict()) == ["bias", "weight"]
     assert isinstance(layer.weight, nn.Parameter)
+
+
+def test_weight_norm_loads_what_the_hook_saved():
+    old = nn.Sequential(weight_norm(nn.Conv2d(2, 3, 2)))
+    new = nn.Sequential(parametrizations.weight_norm(nn.Conv2d(2, 3, 2)))
+    copied = copy.deepcopy(new)
+    for net in (new, copied):
+        state = old.state_dict()
+        net.load_state_dict(state)
+        assert sorted(state) == sorted(old.state_dict())
+        np.testing.assert_array_equal(net[0].weight.detach(), old[0].weight.detach())
+    assert sorted(new.state_dict()) == [
+        "0.bias",
+        "0.parametrizations.weight.original0",
+        "0.parametrizations.weight.original1",
+    ]
+    remove_parametrizations(new[0], "weight")
+    with pytest.raises(ValueError, match=r"missing keys: '0\.weight'"):
+        new.load_state_dict(old.state_dict())
+
+
+@pytest.mark.parametrize("make", [nn.LSTM, nn.GRU, nn.RNN])
+def test_recurrent_layers_compute_with_parametrized_weights(make):
+    layer = make(3, 4, proj_size=2) if make is nn.LSTM else make(3, 4)
+    x = ebb.rand(5, 2, 3)
+    names = [name for name, one in layer.named_parameters() if one.ndim == 2]
+    wanted = layer(x)[0].detach()
+    for name in names:
+        parametrizations.weight_norm(layer, name)
+    out = layer(x)[0]
+    np.testing.assert_allclose(out.detach(), wanted, rtol=1e-5, atol=1e-6)
+    out.sum().backward()
+    for name in names:
+        assert layer.parametrizations[name].original0.grad is not None
+        with ebb.no_grad():
+            layer.parametrizations[name].original0.zero_()
+    assert not (layer(x)[0] == wanted).any()
 
 
 NORMS = {"hook": spectral_norm, "parametrization": parametrizations.spectral_norm}

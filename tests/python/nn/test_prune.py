@@ -161,3 +161,46 @@ def test_a_failed_method_leaves_the_module_as_it_was():
     with pytest.raises(ebb.Error):
         prune.l1_unstructured(made, "weight", 7)
     assert sorted(made.state_dict()) == ["bias", "weight"] and not prune.is_pruned(made)
+
+
+def test_what_apply_returns_masks_and_removes():
+    made = layer()
+    first = prune.L1Unstructured.apply(made, "weight", amount=2)
+    assert type(first) is prune.L1Unstructured
+    with ebb.no_grad():
+        made.weight_orig.fill_(3.0)
+    assert first.apply_mask(made).tolist() == [[3.0, 3, 0], [3, 0, 3]]
+    both = prune.L1Unstructured.apply(made, "weight", amount=4)
+    assert type(both) is prune.PruningContainer and len(both) == 2
+    assert both.apply_mask(made).count_nonzero() == 0
+    both.remove(made)
+    assert not prune.is_pruned(made) and made.weight.tolist() == [[0.0] * 3] * 2
+    assert {name for name, _ in made.named_parameters()} == {"weight", "bias"}
+
+
+def test_methods_that_prune_nothing_say_so():
+    made = layer()
+    with pytest.raises(ValueError, match=r"apply_mask: needs a method that apply\(\) returned"):
+        prune.Identity().apply_mask(made)
+    with pytest.raises(ValueError, match=r"remove: needs a method that apply\(\) returned"):
+        prune.Identity().remove(made)
+    method = prune.Identity.apply(made, "weight")
+    method.remove(made)
+    with pytest.raises(ValueError, match="apply_mask: needs a module whose 'weight' is pruned"):
+        method.apply_mask(made)
+    with pytest.raises(ValueError, match="remove: needs what pruning computes, got 'weight'"):
+        method.remove(made)
+
+
+def test_tables_of_hooks_show_what_pruned_a_parameter():
+    pruned = prune.l1_unstructured(layer(), "weight", 1)
+    prune.random_unstructured(pruned, "bias", 1)
+    methods = {hook._tensor_name: hook for hook in pruned._forward_pre_hooks.values()}
+    assert type(methods["weight"]) is prune.L1Unstructured
+    assert type(methods["bias"]) is prune.RandomUnstructured
+    prune.ln_structured(pruned, "weight", 1, 2, 0)
+    (container,) = (
+        hook for hook in pruned._forward_pre_hooks.values() if hook._tensor_name == "weight"
+    )
+    assert isinstance(container, prune.BasePruningMethod)
+    assert [type(one) for one in container] == [prune.L1Unstructured, prune.LnStructured]

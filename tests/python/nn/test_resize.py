@@ -210,13 +210,49 @@ def test_area_is_the_mean_of_parts_and_trilinear_of_each_dim():
     np.testing.assert_allclose(cube[:, :, 0].detach().numpy(), flat.detach().numpy())
 
 
-@pytest.mark.parametrize("mode, antialias", [("bicubic", False), ("bilinear", True)])
-def test_sums_of_bytes_are_rounded_and_cut(mode, antialias):
-    x = ebb.tensor([[[[0, 255, 255, 0]]]], dtype=ebb.uint8)
-    out = F.interpolate(x, (1, 7), mode=mode, antialias=antialias)
-    exact = F.interpolate(x.double(), (1, 7), mode=mode, antialias=antialias)
-    assert out.dtype is ebb.uint8
-    assert out.tolist() == exact.round().clamp(0, 255).to(ebb.uint8).tolist()
+# Of images of bytes, 4 x 5 elements n * n % 251: what PyTorch 2.15 makes of them.
+BYTES = [
+    ("bilinear", (3, 7), False, False, [[4, 6, 8, 11, 17, 22, 27], [63, 72, 84, 97, 111, 126, 139],
+                                        [204, 101, 33, 56, 79, 104, 124]]),
+    ("bilinear", (6, 3), True, False, [[0, 4, 13], [15, 27, 44], [43, 65, 92], [96, 128, 166],
+                                       [120, 91, 139], [131, 38, 94]]),
+    ("bilinear", (2, 9), False, True, [[0, 1, 1, 3, 4, 7, 9, 13, 16],
+                                       [225, 115, 5, 22, 38, 56, 73, 92, 110]]),
+    ("bicubic", (3, 7), False, False, [[2, 3, 6, 9, 13, 19, 24], [50, 74, 100, 111, 124, 142, 154],
+                                       [223, 98, 20, 55, 77, 107, 127]]),
+    ("bicubic", (6, 3), True, False, [[0, 1, 9], [9, 20, 36], [40, 64, 93], [97, 140, 179],
+                                      [125, 89, 145], [134, 21, 91]]),
+    ("bicubic", (5, 5), False, True, [[0, 1, 4, 9, 16], [11, 19, 29, 40, 54],
+                                      [53, 93, 111, 131, 153], [136, 104, 130, 158, 189],
+                                      [225, 5, 38, 73, 110]]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode, size, antialias, corners, wanted", BYTES)
+def test_images_of_bytes_are_rounded_as_in_pytorch(mode, size, antialias, corners, wanted):
+    x = (ebb.arange(20) ** 2 % 251).to(ebb.uint8).reshape(1, 1, 4, 5).expand(2, 3, 4, 5)
+    out = F.interpolate(x, size, mode=mode, antialias=antialias, align_corners=corners)
+    assert out.dtype is ebb.uint8 and out.shape == (2, 3, *size)
+    assert (out == ebb.tensor(wanted)).all()
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_widths_of_bytes_are_rounded_before_heights(mode):
+    x = ebb.tensor([[[[0, 1], [0, 0]]]], dtype=ebb.uint8)
+    mean = F.interpolate(x, (1, 1), mode="bilinear")
+    assert mean.item() == 1  # (0.5 -> 1, 0), whose mean is 0.5 -> 1; of all four it is 0.25
+    peaks = ebb.tensor([[[[0, 255, 255, 0]]]], dtype=ebb.uint8)
+    far = F.interpolate(peaks, (1, 7), mode=mode)
+    exact = F.interpolate(peaks.double(), (1, 7), mode=mode)
+    assert ebb.equal(far, (exact + 0.5).floor().clamp(0, 255).to(ebb.uint8))
+
+
+def test_dims_of_bytes_that_keep_their_size_keep_their_elements():
+    x = ebb.arange(6, dtype=ebb.uint8).reshape(1, 1, 2, 3)
+    same = F.interpolate(x, scale_factor=(1.2, 1.1), mode="bicubic")
+    assert ebb.equal(same, x) and same.data_ptr() != x.data_ptr()
+    tall = F.interpolate(x, (5, 3), mode="bilinear")
+    assert ebb.equal(tall[:, :, 2], ebb.tensor([[[2, 3, 4]]], dtype=ebb.uint8))
 
 
 def test_upsampling_under_its_other_names():

@@ -10,6 +10,7 @@ from ebb.nn.utils import (
     clip_grad_norm,
     clip_grad_norm_,
     clip_grad_value_,
+    get_total_norm,
     parameters_to_vector,
     skip_init,
     vector_to_parameters,
@@ -63,6 +64,17 @@ def test_skip_init_needs_modules_that_take_a_device():
         skip_init(nn.ReLU)
     with pytest.raises(ebb.errors.DTypeError, match="needs a class of modules"):
         skip_init(nn.Linear(2, 3))
+
+
+def test_the_norm_of_the_largest_element_has_a_name():
+    for order in ("inf", math.inf):
+        x = ebb.zeros(2, requires_grad=True)
+        x.grad = ebb.tensor([3.0, -4.0])
+        assert get_total_norm([x.grad], order).item() == 4.0
+        assert clip_grad_norm_(x, 2.0, order).item() == 4.0
+        np.testing.assert_allclose(x.grad, [1.5, -2.0], rtol=1e-6)
+    with pytest.raises(TypeError, match="needs a number for norm_type, got str"):
+        clip_grad_norm_(x, 2.0, "two")
 
 
 def test_a_small_norm_stays():

@@ -26,7 +26,8 @@ def embedding(
         padding_idx: A row that gets no gradient; negative counts from the last.
         max_norm: Rows that are looked up and longer than this are first scaled to it, in place.
         norm_type: The order of that norm.
-        scale_grad_by_freq: Not supported; must be False.
+        scale_grad_by_freq: Whether the gradient of each row is divided by how often ``input`` names
+            it; not for sparse gradients.
         sparse: Whether the gradient of ``weight`` is a selected_rows tensor: the rows that were
             looked up, and not zeros for all others.
 
@@ -36,14 +37,16 @@ def embedding(
         tensor([[3., 4.],
                 [1., 2.]])
     """
-    if scale_grad_by_freq:
-        raise _NotImplementedError("embedding: needs scale_grad_by_freq False, got True")
     if max_norm is not None:
         _bound_rows(weight, input, max_norm, norm_type)
+    if scale_grad_by_freq:
+        weight = _view_to_scale("embedding", weight, sparse)
     look_up = _C._ops.embedding_sparse if sparse else _C.embedding
-    if padding_idx is None:
-        return look_up(weight, input)
-    return look_up(weight, input, _padding_row("embedding", weight, padding_idx))
+    padding = () if padding_idx is None else (_padding_row("embedding", weight, padding_idx),)
+    out = look_up(weight, input, *padding)
+    if scale_grad_by_freq:
+        _scale_gradient(weight, input)
+    return out
 
 
 def _padding_row(op: str, weight: Tensor, padding_idx: int) -> int:
@@ -75,9 +78,11 @@ def embedding_bag(
         offsets: Where each bag begins, if ``input`` has one dim.
         max_norm: Rows that are looked up and longer than this are first scaled to it, in place.
         norm_type: The order of that norm.
-        scale_grad_by_freq: Not supported; must be False.
+        scale_grad_by_freq: Whether the gradient of each row is divided by how often ``input`` names
+            it; not for sparse gradients, nor for mode "max".
         mode: "sum", "mean" or "max"; of an empty bag, zeros.
-        sparse: Not supported; must be False.
+        sparse: Whether the gradient of ``weight`` is a selected_rows tensor: the rows that count,
+            and not zeros for all others. Not for mode "max".
         per_sample_weights: Factors of the rows, in the shape of ``input``, for sums.
         include_last_offset: Whether the last of ``offsets`` is where the last bag ends.
         padding_idx: A row that does not count; negative counts from the last.
@@ -87,15 +92,36 @@ def embedding_bag(
         >>> ebb.nn.functional.embedding_bag(ebb.tensor([[2, 1]]), weight, mode="sum")
         tensor([[4., 6.]])
     """
-    for name, flag in (("scale_grad_by_freq", scale_grad_by_freq), ("sparse", sparse)):
-        if flag:
-            raise _NotImplementedError(f"embedding_bag: needs {name} False, got True")
     if max_norm is not None:
         _bound_rows(weight, input, max_norm, norm_type)
+    if scale_grad_by_freq:
+        if mode == "max":
+            raise _ValueError(
+                "embedding_bag: needs mode 'sum' or 'mean' with scale_grad_by_freq, got 'max'"
+            )
+        weight = _view_to_scale("embedding_bag", weight, sparse)
     padding = -1 if padding_idx is None else _padding_row("embedding_bag", weight, padding_idx)
-    return _C._ops.embedding_bag(
-        weight, input, offsets, mode, per_sample_weights, include_last_offset, padding
+    out = _C._ops.embedding_bag(
+        weight, input, offsets, mode, per_sample_weights, include_last_offset, padding, sparse
     )
+    if scale_grad_by_freq:
+        _scale_gradient(weight, input)
+    return out
+
+
+def _view_to_scale(op: str, weight: Tensor, sparse: bool) -> Tensor:
+    """Return a view of ``weight``, whose gradient ``_scale_gradient`` divides."""
+    if sparse:
+        raise _NotImplementedError(f"{op}: needs sparse False with scale_grad_by_freq, got True")
+    return weight.view(weight.shape)
+
+
+def _scale_gradient(view: Tensor, rows: Tensor) -> None:
+    """Divide gradients of rows by how often ``rows``, of which none is bad, names them."""
+    if not view.requires_grad:
+        return
+    counts = _C.bincount(rows.reshape(-1), None, view.shape[0]).clamp(min=1)
+    view.register_hook(lambda grad: grad / counts.unsqueeze(1).to(grad.dtype))
 
 
 def _bound_rows(weight: Tensor, rows: Tensor, max_norm: float, norm_type: float) -> None:

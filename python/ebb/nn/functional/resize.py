@@ -150,6 +150,14 @@ def _cubic_filter(distance: Tensor, slope: float) -> Tensor:
     return _C.where(x <= 1, near, _C.where(x < 2, far, 0.0))
 
 
+def _linear_taps(places: Tensor, old: int) -> tuple[Tensor, Tensor]:
+    """Return two elements around each place and their weights, both [places, 2]."""
+    low = places.clamp(min=0.0).floor().clamp(max=old - 1)
+    share = (places.clamp(min=0.0) - low).clamp(max=1.0)
+    taps = _C.stack([low, (low + 1).clamp(max=old - 1)], 1)
+    return taps.to(_C.int64), _C.stack([1 - share, share], 1)
+
+
 def _cubic_taps(places: Tensor, old: int) -> tuple[Tensor, Tensor]:
     """Return four elements around each place and their weights, both [places, 4]."""
     taps = places.floor().unsqueeze(1) + _C.arange(-1, 3)
@@ -176,12 +184,25 @@ def _weighted(input: Tensor, dim: int, taps: Tensor, weights: Tensor) -> Tensor:
     sizes = (weights.shape[0], *[1] * (input.ndim - 1 - dim))
     taps = taps.to(input.device)
     weights = weights.to(input.dtype).to(input.device)
-    total = None
+    total: Any = None
     for tap in range(taps.shape[1]):
         share = weights[:, tap].reshape(sizes)
         part = input.index_select(dim, taps[:, tap]) * share
         total = part if total is None else total + part
     return total
+
+
+def _weighted_bytes(input: Tensor, dim: int, taps: Tensor, weights: Tensor) -> Tensor:
+    """Return those sums of uint8 elements, rounded, computed in integers as PyTorch does.
+
+    Weights have so many bits behind the point that the largest fits into 16 bits.
+    """
+    largest = weights.max().item()
+    bits = next((n for n in range(22) if int(0.5 + largest * 2 ** (n + 1)) >= 2**15), 22)
+    scaled = weights * 2**bits
+    whole = (scaled.abs() + 0.5).floor().copysign(scaled).to(_C.int32)  # halves go away from 0
+    total = _weighted(input.to(_C.int32), dim, taps, whole) + (1 << bits >> 1)
+    return (total >> bits).clamp(0, 255).to(_C.uint8)
 
 
 LINEAR_NDIM = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
@@ -207,7 +228,8 @@ def interpolate(
         mode: "nearest", "nearest-exact", "area" (means over parts), "bicubic", or "linear",
             "bilinear", "trilinear" by the dims.
         align_corners: Whether the outermost elements keep their places; for linear modes and
-            "bicubic". They round the mean of uint8 numbers, and refuse other integers.
+            "bicubic". They round means of uint8 numbers, of each dim in turn for images, and
+            refuse other integers.
         recompute_scale_factor: Whether samples lie as if size had been given.
         antialias: Whether "bilinear" and "bicubic" count all elements between samples.
 
@@ -220,6 +242,8 @@ def interpolate(
     if mode == "area":
         return AREA_POOLS[input.ndim](input, [new for _, new, _ in scales])
     dtype = input.dtype
+    if dtype is _C.uint8 and mode in ("bilinear", "bicubic"):
+        return _interpolate_bytes(input, scales, mode, bool(align_corners), antialias)
     if mode in LINEAR_NDIM:
         input = _interpolable(input, mode)
     if (mode == "bicubic" or antialias) and input.dtype in (_C.float16, _C.bfloat16):
@@ -232,12 +256,7 @@ def interpolate(
             shown = _nearest(old, new, scale, mode == "nearest-exact")
             input = input.index_select(dim, shown.to(input.device))
             continue
-        step = float(scale)
-        if align_corners:
-            step = (old - 1) / (new - 1) if new > 1 else 0.0
-        places = _C.arange(new, dtype=_C.float64) * step
-        if not align_corners:
-            places = places + (0.5 * step - 0.5)
+        step, places = _step_and_places(old, new, scale, bool(align_corners))
         if antialias:
             input = _weighted(input, dim, *_smooth_taps(mode, old, new, step))
         elif mode == "bicubic":
@@ -249,6 +268,44 @@ def interpolate(
     if dtype.is_floating_point:
         return input.to(dtype)
     return input.round().clamp(0, 255).to(dtype)
+
+
+def _step_and_places(
+    old: int, new: int, scale: float | Fraction, align_corners: bool
+) -> tuple[float, Tensor]:
+    """Return how far apart the samples of linear modes are, and where they are in the input."""
+    step = float(scale)
+    if align_corners:
+        step = (old - 1) / (new - 1) if new > 1 else 0.0
+    places = _C.arange(new, dtype=_C.float64) * step
+    return step, places if align_corners else places + (0.5 * step - 0.5)
+
+
+def _interpolate_bytes(
+    input: Tensor, scales: list[Any], mode: str, align_corners: bool, antialias: bool
+) -> Tensor:
+    """Return uint8 images in another size: widths first, rounded before heights follow.
+
+    As in PyTorch, dims that keep their size keep their elements, whatever the factor.
+    """
+    made = input
+    for dim in (3, 2):
+        old, new, scale = scales[dim - 2]
+        if new == old:
+            continue
+        step, places = _step_and_places(old, new, scale, align_corners)
+        if antialias:
+            taps, weights = _smooth_taps(mode, old, new, step)
+        elif mode == "bicubic":
+            taps, weights = _cubic_taps(places, old)
+        else:
+            taps, weights = _linear_taps(places, old)
+        # What is beyond an edge counts with the edge, in one weight that is rounded once.
+        first = taps[:, :1]
+        weights = _C.zeros_like(weights).scatter_add(1, taps - first, weights)
+        taps = (first + _C.arange(taps.shape[1])).clamp(max=old - 1)
+        made = _weighted_bytes(made, dim, taps, weights)
+    return made.clone() if made is input else made
 
 
 def _check_mode(input: Tensor, mode: str, align_corners: bool | None, antialias: bool) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable
 
@@ -12,7 +13,7 @@ from ebb import _C
 def clip_grad_norm_(
     parameters: _C.Tensor | Iterable[_C.Tensor],
     max_norm: float,
-    norm_type: float = 2.0,
+    norm_type: float | str = 2.0,
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> _C.Tensor:
@@ -21,7 +22,7 @@ def clip_grad_norm_(
     Args:
         parameters: Parameters, or one.
         max_norm: The bound.
-        norm_type: The norm's order; ``inf`` takes the largest element.
+        norm_type: The norm's order; ``inf`` or "inf" takes the largest element.
         error_if_nonfinite: Refuse a norm that is inf or nan.
         foreach: Taken for PyTorch's sake.
 
@@ -34,13 +35,14 @@ def clip_grad_norm_(
         >>> ebb.nn.utils.clip_grad_norm_([x], 1.0)
         tensor(10.)
     """
-    return _C._clip_grad_norm(_as_list(parameters), max_norm, norm_type, error_if_nonfinite)
+    order = _order(norm_type)
+    return _C._clip_grad_norm(_as_list(parameters), max_norm, order, error_if_nonfinite)
 
 
 def clip_grad_norm(
     parameters: _C.Tensor | Iterable[_C.Tensor],
     max_norm: float,
-    norm_type: float = 2.0,
+    norm_type: float | str = 2.0,
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> _C.Tensor:
@@ -78,13 +80,17 @@ def clip_grad_value_(
     _C._clip_grad_value(_as_list(parameters), clip_value)
 
 
+def _order(norm_type: float | str) -> float:
+    return math.inf if norm_type == "inf" else norm_type  # type: ignore[return-value]
+
+
 def _as_list(parameters: _C.Tensor | Iterable[_C.Tensor]) -> list[_C.Tensor]:
     return [parameters] if isinstance(parameters, _C.Tensor) else list(parameters)
 
 
 def get_total_norm(
     tensors: _C.Tensor | Iterable[_C.Tensor],
-    norm_type: float = 2.0,
+    norm_type: float | str = 2.0,
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> _C.Tensor:
@@ -92,7 +98,7 @@ def get_total_norm(
 
     Args:
         tensors: Tensors, usually gradients.
-        norm_type: The norm's order; ``inf`` takes the largest element.
+        norm_type: The norm's order; ``inf`` or "inf" takes the largest element.
         error_if_nonfinite: Refuse a norm that is inf or nan.
         foreach: Taken for PyTorch's sake.
 
@@ -101,6 +107,7 @@ def get_total_norm(
         tensor(5.)
     """
     given = _as_list(tensors)
+    norm_type = _order(norm_type)
     norms = [_C.norm(one, norm_type) for one in given]
     total = _C.norm(_C.stack(norms), norm_type) if norms else _C.zeros([])
     if error_if_nonfinite and not total.isfinite().item():

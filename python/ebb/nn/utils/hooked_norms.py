@@ -15,6 +15,7 @@ from ebb.nn.utils.computed import ComputedWeight
 from ebb.nn.utils.parametrizations import (
     as_matrix,
     norm_but,
+    of_norms,
     output_dim,
     power_steps,
     spectral_value,
@@ -43,7 +44,7 @@ class WeightNorm(ComputedWeight):
     def compute(self, module: Module) -> Any:
         """Return the weight."""
         g, v = (getattr(module, f"{self.name}_{part}") for part in "gv")
-        return v * (g / norm_but(v, self.dim))
+        return of_norms(g, v, self.dim)
 
     def parts(self) -> list[str]:
         """Return the names of what ``split`` put into the module."""
@@ -82,7 +83,7 @@ class SpectralNorm(ComputedWeight):
 
     def __init__(self, name: str, steps: int, dim: int, eps: float):
         super().__init__(name)
-        self.steps = steps
+        self.n_power_iterations = steps
         self.dim = dim
         self.eps = eps
 
@@ -99,7 +100,7 @@ class SpectralNorm(ComputedWeight):
         matrix = as_matrix(weight, self.dim)
         if module.training:
             # v first, as in PyTorch's hook; its parametrization begins with u.
-            power_steps(matrix.mT, v, u, self.steps, self.eps)
+            power_steps(matrix.mT, v, u, self.n_power_iterations, self.eps)
         return weight / spectral_value(matrix, u, v)
 
     def parts(self) -> list[str]:

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ebb import _C
 from ebb._base import naming as _naming
-from ebb._C import Tensor
+from ebb._C import Tensor, _ops
 from ebb.nn.module import Module
 from ebb.nn.utils.orthogonal import orthogonal
-from ebb.nn.utils.parametrize import register_parametrization
+from ebb.nn.utils.parametrize import is_parametrized, register_parametrization
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
@@ -24,13 +26,29 @@ def norm_but(v: Tensor, dim: int | None) -> Tensor:
     return _C.norm(v, 2, others, True) if others else v.abs()
 
 
+def of_norms(g: Tensor, v: Tensor, dim: int | None) -> Tensor:
+    """Return ``v`` with the norms ``g``, of the shape that ``norm_but`` gives."""
+    rows = v.shape[0] if v.ndim else 0
+    is_by_row = dim is not None and dim != -1 and v.ndim and dim % v.ndim == 0
+    if not is_by_row or not v.numel() or g.numel() != rows or not _fuses(g, v):
+        return v * (g / norm_but(v, dim))
+    # One pass each way: a slice over its root mean square has the norm sqrt(its size).
+    wide = g if g.dtype in (_C.float32, _C.float64) else g.float()
+    return _ops.row_rms_norm(v, wide.reshape(rows) * (v.numel() // rows) ** -0.5)
+
+
+def _fuses(g: Tensor, v: Tensor) -> bool:
+    """Whether both are floating-point numbers of one dtype and on one device."""
+    return v.is_floating_point() and g.dtype == v.dtype and g.device == v.device
+
+
 class _WeightNorm(Module):
     def __init__(self, dim: int | None):
         super().__init__()
         self.dim = dim
 
     def forward(self, g: Tensor, v: Tensor) -> Tensor:
-        return v * (g / norm_but(v, self.dim))
+        return of_norms(g, v, self.dim)
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
         return norm_but(weight, self.dim), weight
@@ -39,7 +57,8 @@ class _WeightNorm(Module):
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Split a weight into its norms ``original0`` and its directions ``original1``.
 
-    The weight is ``g * v / norm(v)`` (Salimans and Kingma, 2016).
+    The weight is ``g * v / norm(v)`` (Salimans and Kingma, 2016). ``load_state_dict`` also takes
+    what ``nn.utils.weight_norm`` saved, ``weight_g`` and ``weight_v``.
 
     Args:
         dim: The dim whose slices have a norm each; None for one norm of all.
@@ -49,7 +68,22 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
         >>> layer.parametrizations.weight.original0.shape  # a length for each row
         ebb.Size([2, 1])
     """
-    return register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+    register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+    module.register_load_state_dict_pre_hook(_OldNames(name))
+    return module
+
+
+class _OldNames:
+    """Renames what the hook of the older spelling saved; an object, so that it can be copied."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __call__(self, module: Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
+        old = [f"{prefix}{self.name}_g", f"{prefix}{self.name}_v"]
+        if is_parametrized(module, self.name) and all(key in state for key in old):
+            for number, key in enumerate(old):
+                state[f"{prefix}parametrizations.{self.name}.original{number}"] = state.pop(key)
 
 
 def as_matrix(weight: Tensor, dim: int) -> Tensor:

@@ -307,8 +307,7 @@ def remove_parametrizations(
         computed = made() if leave_parametrized else None
     if computed is not None:
         if value is not None and value.shape == computed.shape and value.dtype is computed.dtype:
-            with _C.no_grad():
-                value.copy_(computed)
+            value.data = computed.detach().clone()  # what a state_dict() holds stays as it was
         elif isinstance(first, Parameter):
             value = Parameter(computed.detach().clone(), first.requires_grad)
         else:

@@ -54,6 +54,7 @@ class BasePruningMethod:
     """
 
     PRUNING_TYPE = "unstructured"
+    _tensor_name: str | None = None
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """Return a mask of 0 and 1 like ``t``: elements where it is 0 are pruned."""
@@ -80,14 +81,49 @@ class BasePruningMethod:
         *args: Any,
         importance_scores: Tensor | None = None,
         **kwargs: Any,
-    ) -> _Pruned:
+    ) -> BasePruningMethod:
         """Prune the parameter ``name`` of ``module``, once more if it is pruned.
 
         Args:
             args: What the class is called with.
             importance_scores: What decides in place of the values; like the parameter.
+        Returns:
+            The method, of which ``apply_mask`` and ``remove`` know the parameter; if there were
+            earlier ones, the ``PruningContainer`` of all.
         """
-        return _prune(cls.__name__, module, name, cls(*args, **kwargs), importance_scores)
+        method = cls(*args, **kwargs)
+        hook = _prune(cls.__name__, module, name, method, importance_scores)
+        return hook.shown_as
+
+    def apply_mask(self, module: Module) -> Tensor:
+        """Return the pruned parameter of ``module``, computed anew from its mask and elements.
+
+        Raises:
+            ValueError: If ``apply`` did not make this method, or ``module`` is not pruned.
+        """
+        name = self._applied("apply_mask")
+        hook = next((one for one in _hooks(module) if one.name == name), None)
+        if hook is None:
+            raise _C.ValueError(
+                f"apply_mask: needs a module whose {name!r} is pruned, got {type(module).__name__}"
+            )
+        return hook.compute(module)
+
+    def remove(self, module: Module) -> None:
+        """Make the pruned parameter an ordinary one, with zeros where it was pruned.
+
+        Raises:
+            ValueError: If ``apply`` did not make this method, or ``module`` is not pruned.
+        """
+        remove(module, self._applied("remove"))
+
+    def _applied(self, caller: str) -> str:
+        if self._tensor_name is None:
+            raise _C.ValueError(
+                f"{caller}: needs a method that apply() returned, got a new "
+                f"{type(self).__name__}\nhint: {type(self).__name__}.apply(module, name, ...)"
+            )
+        return self._tensor_name
 
 
 class PruningContainer(BasePruningMethod):
@@ -143,6 +179,13 @@ class _Pruned(ComputedWeight):
     def __init__(self, name: str):
         super().__init__(name)
         self.method: PruningContainer = PruningContainer()
+
+    @property
+    def shown_as(self) -> BasePruningMethod:
+        """The method, or the container of several."""
+        shown = self.method if len(self.method) > 1 else self.method[0]
+        shown._tensor_name = self.name
+        return shown
 
     def split(self, module: Module, weight: Parameter) -> None:
         module.register_parameter(f"{self.name}_orig", weight)

@@ -98,6 +98,22 @@ class PackedSequence(_Packed):
         """Return the sequences in int64."""
         return self.to(_C.int64)
 
+    def int(self) -> PackedSequence:
+        """Return the sequences in int32."""
+        return self.to(_C.int32)
+
+    def short(self) -> PackedSequence:
+        """Return the sequences in int16."""
+        return self.to(_C.int16)
+
+    def char(self) -> PackedSequence:
+        """Return the sequences in int8."""
+        return self.to(_C.int8)
+
+    def byte(self) -> PackedSequence:
+        """Return the sequences in uint8."""
+        return self.to(_C.uint8)
+
     @property
     def is_cuda(self) -> bool:
         """Whether the elements are on a CUDA device."""
