@@ -160,7 +160,7 @@ class DataLoader(Subscripted):
         # Drawn even where there is no worker: the order must not depend on their number.
         seed = int(_C.rand((), dtype=_C.float64, generator=self.generator).item() * 2**53)
         if self.num_workers == 0:
-            return self._iterate(Fetcher(self._recipe()))
+            return _PlainIterator(self, self._iterate(Fetcher(self._recipe())))
         self._epoch += 1
         if not self.persistent_workers:
             return _WorkerIterator(self, self._make_workers(seed))
@@ -229,6 +229,23 @@ def _forever() -> Iterator[None]:
         yield None
 
 
+class _PlainIterator:
+    """Gives batches that are made when they are asked for."""
+
+    def __init__(self, loader: DataLoader, batches: Iterator[Any]):
+        self._loader = loader
+        self._batches = batches
+
+    def __iter__(self) -> _PlainIterator:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._batches)
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+
 class _WorkerIterator:
     """Gives batches in the order of their tasks, while workers make the next ones."""
 
@@ -256,6 +273,9 @@ class _WorkerIterator:
 
     def __iter__(self) -> _WorkerIterator:
         return self
+
+    def __len__(self) -> int:
+        return len(self._loader)
 
     def __next__(self) -> Any:
         while True:

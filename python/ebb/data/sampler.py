@@ -182,7 +182,7 @@ class WeightedRandomSampler(Sampler):
                 f"WeightedRandomSampler: needs {1 if replacement else num_samples} weights above "
                 f"0, got {possible}"
             )
-        self.weights = weights
+        self.weights = _C.from_numpy(weights)
         self.num_samples = num_samples
         self.replacement = replacement
         self.generator = generator
@@ -190,17 +190,18 @@ class WeightedRandomSampler(Sampler):
     def __iter__(self) -> Iterator[int]:
         import numpy as np
 
+        weights = np.asarray(self.weights, dtype=np.float64)
         if self.replacement:
-            ends = self.weights.cumsum()
+            ends = weights.cumsum()
             # The last place rounds up to the end at worst: the last index with weight is meant.
-            last = int(np.flatnonzero(self.weights)[-1])
+            last = int(np.flatnonzero(weights)[-1])
             for size in _blocks(self.num_samples):
                 places = _uniform(size, self.generator) * ends[-1]
                 yield from ends.searchsorted(places, side="right").clip(max=last).tolist()
             return
         # The smallest of exponential times with these rates (Efraimidis and Spirakis, 2006).
         with np.errstate(divide="ignore"):
-            times = -np.log1p(-_uniform(len(self.weights), self.generator)) / self.weights
+            times = -np.log1p(-_uniform(len(weights), self.generator)) / weights
         yield from times.argsort(kind="stable")[: self.num_samples].tolist()
 
     def __len__(self) -> int:

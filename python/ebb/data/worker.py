@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 # The parts of a DataLoader that need threads, processes or tracebacks import them when they run:
 # `import ebb` should not wait for them.
 from ebb import _C
-from ebb.data.collate import default_collate
+from ebb.data.collate import default_collate, stacks_tensors
 from ebb.data.dataset import IterableDataset, batch_function
 
 _current = ThreadLocal()
@@ -71,7 +71,7 @@ class Fetcher:
         is_stream = isinstance(recipe.dataset, IterableDataset)
         self.stream: Any = iter(recipe.dataset) if is_stream else None
         self.make_batch: Callable[[Any], Any] | None = None
-        if recipe.has_batches and recipe.collate_fn is default_collate:
+        if recipe.has_batches and recipe.collate_fn is default_collate and stacks_tensors():
             self.make_batch = batch_function(recipe.dataset)
 
     def fetch(self, index: Any) -> Any:

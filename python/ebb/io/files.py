@@ -12,7 +12,7 @@ from typing import Any
 
 from ebb import _C
 from ebb.io import npz, safetensors
-from ebb.io.reading import opened, path_text
+from ebb.io.reading import is_of_pytorch, opened, path_text
 
 __all__ = ["load", "load_metadata", "save"]
 
@@ -93,9 +93,10 @@ def load(
         weights_only: False reads whole modules and other objects too, for which a PyTorch's file
             may run any code: only for files that you trust. Else nothing is executed, and only
             tensors and plain values are read.
-        mmap: Let tensors be views of the safetensors file, read when first used. Writing to them
-            never changes the file, and the file may be deleted or replaced by ``save``; but nobody
-            may shorten it in place meanwhile, or the process ends with SIGBUS.
+        mmap: Let tensors be views of a safetensors file, read when first used; PyTorch's are read
+            as a whole. Writing to views never changes the file, and the file may be deleted or
+            replaced by ``save``; but nobody may shorten it in place meanwhile, or the process ends
+            with SIGBUS.
     Raises:
         OSError: If the file cannot be read.
         ValueError: If it is not of its suffix's format, or corrupt, or names what may not be made.
@@ -109,8 +110,6 @@ def load(
         return _load_of_pytorch(_seekable(f), "a file object", map_location, weights_only)
     suffix = _suffix_of("load", f)
     if suffix not in NUMPYS and _is_pytorchs(f):
-        if mmap:
-            raise _C.ValueError("load: needs a safetensors file for mmap=True, got PyTorch's")
         with opened("load", f) as file:
             name = repr(path_text("load", f))
             return _load_of_pytorch(file, name, map_location, weights_only)
@@ -123,8 +122,7 @@ def load(
 
 def _is_pytorchs(path: Any) -> bool:
     with opened("load", path) as file:
-        head = file.read(16)
-    return head.startswith((b"PK\x03\x04", b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19"))
+        return is_of_pytorch(file.read(32))
 
 
 def _load_of_pytorch(file: Any, name: str, map_location: Any, weights_only: bool | None) -> Any:

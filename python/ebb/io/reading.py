@@ -2,17 +2,29 @@
 #
 # The Python side of ebb/io/read_file.h. Opening a pipe that nobody writes to waits for ever, and a
 # device may have no end; so whatever is no regular file is refused, whatever it is called.
-"""``path_text``, ``check_limit`` and ``opened``, for all readers that are written in Python."""
+"""What all readers that are written in Python need: paths, limits, and how files begin."""
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from ebb import _C
+
+# Streams begin with a pickle of the number 0x1950A86A20F9469CFC6C, in a frame from protocol 4 on.
+TORCH_STREAM = re.compile(
+    rb"\x80[\x02-\x05](\x95.{8})?\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19\.", re.DOTALL
+)
+TORCH_ARCHIVE = re.compile(rb"PK\x03\x04")
+
+
+def is_of_pytorch(head: bytes) -> bool:
+    """Whether a file that begins with ``head``, of 32 bytes, may be one of PyTorch's."""
+    return bool(TORCH_ARCHIVE.match(head) or TORCH_STREAM.match(head))
 
 
 def path_text(op: str, path: Any) -> str:

@@ -15,12 +15,9 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from ebb import _C
+from ebb.io.reading import TORCH_ARCHIVE, TORCH_STREAM
 from ebb.io.torch_names import TABLE, Storage
 from ebb.io.unpickler import Maker, RefusedError, Unpickler
-
-ARCHIVE = b"PK\x03\x04"
-# A pickle of the number 0x1950A86A20F9469CFC6C, with which streams begin.
-STREAM = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 
 MapLocation = Any  # None, a device, a dict of names of devices, or a function of storage and name
 
@@ -35,17 +32,15 @@ def load(file: BinaryIO, name: str, map_location: MapLocation, weights_only: boo
         name: What errors call it.
     """
     try:
-        head = file.read(len(STREAM))
+        head = file.read(32)
         file.seek(0)
         place = _placing(map_location)
-        if head.startswith(ARCHIVE):
+        if TORCH_ARCHIVE.match(head):
             with zipfile.ZipFile(file) as archive:
                 return _load_archive(_Archive(archive, file, place), weights_only)
-        if head != STREAM:
+        if not TORCH_STREAM.match(head):
             raise RefusedError("it begins as no file of PyTorch")
-        if not weights_only:
-            raise RefusedError("older files are read with weights_only=True only")
-        return _load_stream(file, place)
+        return _load_stream(file, place, weights_only)
     except RefusedError as error:
         raise _C.ValueError(
             f"load: needs a file as PyTorch writes them, got {name}: {error}"
@@ -102,7 +97,32 @@ class _TrustingUnpickler(pickle.Unpickler):
         return super().find_class(module, name)
 
     def persistent_load(self, pid: Any) -> Any:
+        if isinstance(pid, tuple) and pid[:1] == ("module",):
+            return pid[1]  # a class, which older files keep with its source
         return self._persistent(pid)
+
+
+class _Anything:
+    """Stands for all that a file makes while only its end is looked for."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> _Anything:
+        return super().__new__(cls)
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        pass
+
+    def _ignore(self, *args: Any) -> None:
+        pass
+
+    __setstate__ = __setitem__ = append = extend = add = _ignore
+
+
+class _EndSeeker(_TrustingUnpickler):
+    """Runs nothing of the file."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = TABLE.get(f"{module} {name}")
+        return found.make if found and isinstance(found.make, Storage) else _Anything
 
 
 # Archives.
@@ -172,7 +192,7 @@ def _parts(pid: Any) -> tuple[Storage, str, str, int]:
 # Streams of pickles, before PyTorch 1.6.
 
 
-def _load_stream(file: BinaryIO, place: Callable[..., Any]) -> Any:
+def _load_stream(file: BinaryIO, place: Callable[..., Any], weights_only: bool) -> Any:
     def read(persistent: Callable[..., Any], find: Callable[..., Any] = _find) -> Any:
         return Unpickler(file, find, persistent, _trusted_classes()).load()
 
@@ -190,13 +210,20 @@ def _load_stream(file: BinaryIO, place: Callable[..., Any]) -> Any:
             raise RefusedError("it has a storage without a dtype")
         wanted[key] = (kind.dtype, location, count)
 
-    read(note, _find_no_tensors)
+    if weights_only:
+        read(note, _find_no_tensors)
+    else:
+        _EndSeeker(file, note).load()
     keys = read(_nothing_elsewhere)
     if not isinstance(keys, list) or set(keys) != set(wanted):
         raise RefusedError("its storages are others than it names")
     found = {key: _memory_of_stream(file, *wanted[key], place) for key in keys}
     file.seek(start)
-    return read(lambda pid: Storage(found[_parts(pid)[1]].read, _parts(pid)[0].dtype))
+
+    def storage(pid: Any) -> Storage:
+        return Storage(found[_parts(pid)[1]].read, _parts(pid)[0].dtype)
+
+    return read(storage) if weights_only else _TrustingUnpickler(file, storage).load()
 
 
 def _memory_of_stream(

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ebb import _C
+from ebb._tensor import sparse
 from ebb.io.unpickler import Maker, RefusedError
 
 STORAGES = {
@@ -80,6 +81,21 @@ def _tensor_of_dtype(
     if not isinstance(dtype, _C.dtype):
         raise RefusedError("it makes a tensor without a dtype")
     return _tensor(storage, offset, size, stride, requires_grad, hooks, metadata, dtype=dtype)
+
+
+def _sparse_tensor(layout: Any, parts: Any) -> _C.Tensor:
+    """Make a tensor of the parts of a sparse one."""
+    kind = layout.removeprefix("torch.") if isinstance(layout, str) else layout
+    count = {"sparse_coo": (2, (3, 4)), "sparse_csr": (3, (4,))}.get(kind)
+    if count is None or type(parts) is not tuple or len(parts) not in count[1]:
+        raise RefusedError(f"it makes a tensor of layout {layout!r}"[:80])
+    tensors, size = parts[: count[0]], _counts(parts[count[0]])
+    if not all(isinstance(one, _C.Tensor) for one in tensors):
+        raise RefusedError("it makes a sparse tensor of what are no tensors")
+    if kind == "sparse_csr":
+        return sparse.sparse_csr_tensor(*tensors, size)
+    made = sparse.sparse_coo_tensor(*tensors, size)
+    return made.coalesce() if parts[3:] == (True,) else made  # what a file claims is not believed
 
 
 def _counts(values: Any) -> tuple[int, ...]:
@@ -161,6 +177,7 @@ _TENSOR_MAKERS: dict[str, Callable[..., Any]] = {
     "torch._utils _rebuild_tensor": _tensor,
     "torch._utils _rebuild_tensor_v2": _tensor,
     "torch._utils _rebuild_tensor_v3": _tensor_of_dtype,
+    "torch._utils _rebuild_sparse_tensor": _sparse_tensor,
     "torch._utils _rebuild_parameter": _parameter,
     "torch._utils _rebuild_parameter_with_state": _parameter,
 }

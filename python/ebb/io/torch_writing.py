@@ -13,6 +13,7 @@ from collections import OrderedDict
 from typing import Any
 
 from ebb import _C
+from ebb._tensor import sparse
 from ebb.io.torch_names import DTYPES, STORAGES
 
 _ALIGNMENT = 64  # of each member's bytes in the file, as PyTorch has it
@@ -33,6 +34,8 @@ class _Name:
 _REBUILD = _Name("torch._utils", "_rebuild_tensor_v2")
 _REBUILD_OF_DTYPE = _Name("torch._utils", "_rebuild_tensor_v3")
 _PARAMETER = _Name("torch._utils", "_rebuild_parameter")
+_SPARSE = _Name("torch._utils", "_rebuild_sparse_tensor")
+_LAYOUT = _Name("torch.serialization", "_get_layout")
 _SIZE = _Name("torch", "Size")
 _DEVICE = _Name("torch", "device")
 _UNTYPED = _Name("torch.storage", "UntypedStorage")
@@ -73,6 +76,22 @@ def _add(archive: zipfile.ZipFile, name: str, content: Any) -> None:
     entry.extra = b"FB" + padding.to_bytes(2, "little") + b"Z" * padding
     with archive.open(entry, "w") as member:
         member.write(content)
+
+
+class _Layout:
+    """The name of a layout, which PyTorch looks up."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __reduce__(self) -> Any:
+        return _LAYOUT, (self._name,)
+
+
+def _reduced_sparse(tensor: _C.Tensor) -> Any:
+    _, kind, parts, values, size, is_coalesced, *_ = sparse.reduced(tensor)[1]
+    known = () if kind == "sparse_csr" else (is_coalesced,)
+    return _SPARSE, (_Layout(f"torch.{kind}"), (*parts, values, _C.Size(size), *known))
 
 
 class _Storage:
@@ -166,6 +185,8 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
 
     def _reduced(self, tensor: _C.Tensor) -> Any:
         kind = type(tensor).__name__
+        if kind == "Tensor" and tensor.layout in (sparse.sparse_coo, sparse.sparse_csr):
+            return _reduced_sparse(tensor)
         if kind not in ("Tensor", "Parameter") or not tensor.is_dense:
             return NotImplemented  # as Python's pickles have it; PyTorch cannot read those
         plain = tensor.detach()

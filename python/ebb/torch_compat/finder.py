@@ -37,6 +37,8 @@ SPELLED = {
     "torch.nn.modules.conv._ConvNd": ("ebb.nn.convolution", "_ConvNd"),
     "torch.nn.modules.conv._ConvTransposeNd": ("ebb.nn.convolution", "_ConvTranspose"),
     "torch.nn.modules.lazy.LazyModuleMixin": ("ebb.nn.lazy", "LazyModuleMixin"),
+    "torch.nn.NLLLoss2d": ("ebb.nn", "NLLLoss"),
+    "torch.nn.modules.loss.NLLLoss2d": ("ebb.nn", "NLLLoss"),
     "torch.nn.modules.loss._Loss": (_HELPERS, "Loss"),
     "torch.nn.modules.loss._WeightedLoss": (_HELPERS, "WeightedLoss"),
     "torch.nn.modules.dropout._DropoutNd": (_HELPERS, "DropoutNd"),
@@ -63,6 +65,8 @@ SPELLED = {
     "torch.nn.utils.stateless.functional_call": ("ebb.func", "functional_call"),
     "torch.utils.checkpoint.get_device_states": (_HELPERS, "get_device_states"),
     "torch.utils.checkpoint.set_device_states": (_HELPERS, "set_device_states"),
+    "torch._ops.OpOverload": ("ebb.torch_compat.aten", "Overload"),
+    "torch._ops.OpOverloadPacket": ("ebb.torch_compat.aten", "Packet"),
     "torch._assert": (_HELPERS, "assert_true"),
     "torch.optim.optimizer.ParamsT": ("ebb.torch_compat.types", "ParamsT"),
     "torch.optim.optimizer._params_t": ("ebb.torch_compat.types", "ParamsT"),
@@ -76,11 +80,8 @@ SPELLED = {
     "torch.testing.assert_allclose": (_HELPERS, "assert_allclose"),
     "torch._utils._flatten_dense_tensors": (_HELPERS, "flatten_dense_tensors"),
     "torch._utils._unflatten_dense_tensors": (_HELPERS, "unflatten_dense_tensors"),
-    "torch.utils.data._utils.collate.default_collate": ("ebb.data", "default_collate"),
-    "torch.utils.data._utils.collate.default_convert": ("ebb.data", "default_convert"),
+    "torch._C._VariableFunctionsClass": (_HELPERS, "ebb"),  # of which pickles name functions
     "torch._C._LinAlgError": ("ebb.linalg", "LinAlgError"),
-    "torch.utils.dlpack.to_dlpack": ("ebb", "to_dlpack"),
-    "torch.utils.dlpack.from_dlpack": ("ebb", "from_dlpack"),
     "torch.hub.HASH_REGEX": (_HELPERS, "HASH_REGEX"),
     "torch.hub.urlparse": (_HELPERS, "urlparse"),
     "torch.hub._get_torch_home": ("ebb.hub", "_torch_home"),
@@ -98,15 +99,20 @@ HOMES = {
     "torch.nn.modules": "ebb.nn",
     "torch.utils.data": "ebb.data",
     "torch.utils.data._utils": "ebb.data",
-    "torch.utils.data._utils.collate": "ebb.data",
+    "torch.utils.data._utils.collate": "ebb.data.collate",
     "torch.distributed.nn": "ebb.distributed",
     "torch.distributed.nn.functional": "ebb.distributed",
     "torch.distributed.optim": "ebb.distributed",
     "torch.utils._pytree": "ebb.torch_compat.pytree",
-    "torch.utils.dlpack": "ebb",
     "torch.utils.model_zoo": "ebb.hub",
     "torch.nn.parallel.data_parallel": "ebb.nn.parallel",
     "torch.nn.parallel.distributed": "ebb.nn.parallel",
+    "torch.nn.parallel.parallel_apply": "ebb.nn.parallel",
+    "torch.nn.parallel.replicate": "ebb.nn.parallel",
+    "torch.nn.parallel.scatter_gather": "ebb.nn.parallel",
+    "torch._ops": "ebb",
+    "torch.ops.aten": "ebb.torch_compat.aten",
+    "torch._ops.ops.aten": "ebb.torch_compat.aten",
     "torch.jit.annotations": "typing",
     "torch.fx": "ebb.torch_compat.fx",
     "torch.fx.proxy": "ebb.torch_compat.fx",
@@ -138,7 +144,7 @@ FILES = {
     "torch.optim": "adadelta adafactor adagrad adam adamax adamw asgd lbfgs nadam optimizer radam "
     "rmsprop rprop sgd sparse_adam",
     "torch.utils.data": "dataloader dataset distributed sampler",
-    "torchvision.datasets": "celeba cifar fakedata folder mnist stl10 svhn vision",
+    "torchvision.datasets": "celeba cifar coco fakedata folder imagenet mnist stl10 svhn vision",
     "torchvision.models": "alexnet mobilenet mobilenetv2",
 }
 _FILES = {f"{parent}.{name}" for parent, names in FILES.items() for name in names.split()}
@@ -244,6 +250,8 @@ class TorchModule(types.ModuleType):
 
     def __setattr__(self, name: str, value: Any) -> None:
         home = self.__dict__.get("_home")
+        if isinstance(value, TorchModule) and callable(getattr(home, name, None)):
+            return  # `nn.utils.weight_norm` is the function, also where its file was imported
         is_switch = home is not None and isinstance(vars(home).get(name), _SWITCH)
         if is_switch and not name.startswith("_"):
             setattr(home, name, value)

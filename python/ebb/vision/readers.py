@@ -19,25 +19,27 @@ from ebb.io.reading import opened
 from ebb.io.unpickler import Maker, RefusedError, Unpickler
 
 MOST_BYTES = 1 << 32
+_IDX_DTYPES = {b"\0\0\x08": "u1", b"\0\0\x0c": ">i4"}  # by how a file begins
 
 
 def read_idx(path: str) -> np.ndarray:
-    """Read an IDX file of bytes, such as those of MNIST, packed by gzip or not."""
+    """Read an IDX file of bytes or of int32, such as those of MNIST, packed by gzip or not."""
     with opened("read_idx", path) as file:
         unpacked = gzip.GzipFile(fileobj=file) if path.endswith(".gz") else file
         try:
             head = unpacked.read(4)
-            dims = head[3] if len(head) == 4 and head[:3] == b"\0\0\x08" else 0
+            dtype = _IDX_DTYPES.get(head[:3])
+            dims = head[3] if len(head) == 4 and dtype is not None else 0
             sizes = tuple(
                 int.from_bytes(unpacked.read(4), "big") for _ in range(dims if dims < 5 else 0)
             )
-            count = math.prod(sizes) if sizes else MOST_BYTES
+            count = math.prod(sizes) * np.dtype(dtype).itemsize if sizes else MOST_BYTES
             content = unpacked.read(count + 1) if count < MOST_BYTES else b""
         except (EOFError, gzip.BadGzipFile) as error:
             raise _wrong(path, str(error)) from None
     if not sizes or len(content) != count:
         raise _wrong(path, f"it has no {count} bytes of {list(sizes)}")
-    return np.frombuffer(content, np.uint8).reshape(sizes)
+    return np.frombuffer(content, dtype).reshape(sizes)
 
 
 def _wrong(path: str, problem: str) -> _C.ValueError:

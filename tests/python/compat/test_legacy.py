@@ -73,6 +73,50 @@ def test_storages_tell_size_and_address():
     assert whole.size() == 12 and whole.nbytes() == x.untyped_storage().nbytes() == 48
     assert whole.data_ptr() == x.data_ptr() - 16
     assert ebb.empty(0).storage().size() == 0 and ebb.is_storage(whole)
+    assert whole.element_size() == 4 and x.untyped_storage().element_size() == 1
+    assert not whole.is_cuda and not whole.is_pinned() and whole.cpu() is whole
+
+
+def test_storages_write_to_the_memory_of_their_tensor():
+    x = ebb.arange(4.0).reshape(2, 2).mT
+    whole = x.storage()
+    whole[1] = 9.0
+    assert x.tolist() == [[0, 2], [9, 3]]
+    whole.copy_(ebb.ones(4).storage())
+    assert x.tolist() == [[1, 1], [1, 1]] and whole.clone().fill_(5.0).tolist() == [5.0] * 4
+    assert x.untyped_storage().fill_(0).tolist() == [0] * 16 and not x.any()
+    with pytest.raises(ValueError, match="copy_: needs a storage of 4 elements, got 3 elements"):
+        whole.copy_(ebb.ones(3).storage())
+    with pytest.raises(ValueError, match="copy_: needs a storage of 4 elements, got Tensor"):
+        whole.copy_(ebb.ones(4))
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        ("bfloat16", ebb.bfloat16), ("bool", ebb.bool), ("byte", ebb.uint8), ("char", ebb.int8),
+        ("complex_double", ebb.complex128), ("complex_float", ebb.complex64),
+        ("double", ebb.float64), ("float", ebb.float32), ("half", ebb.float16),
+        ("int", ebb.int32), ("long", ebb.int64), ("short", ebb.int16),
+    ],
+)  # fmt: skip
+def test_storages_of_other_dtypes_are_copies(name, dtype):
+    x = ebb.tensor([1.5, 2.0])
+    for whole in (x.storage(), x.untyped_storage()):
+        made = getattr(whole, name)()
+        values = ebb.tensor(whole.tolist()).to(dtype)
+        assert type(made) is ebb.TypedStorage and made.dtype is dtype
+        assert made.tolist() == values.tolist()
+        made.fill_(0)
+    assert x.tolist() == [1.5, 2.0]
+
+
+def test_storages_show_their_elements_unless_there_are_many():
+    x = ebb.tensor([1, 2], dtype=ebb.int8)
+    assert repr(x.storage()) == " 1\n 2\n[TypedStorage(dtype=ebb.int8, device=cpu) of size 2]"
+    assert repr(x.untyped_storage()) == " 1\n 2\n[UntypedStorage(device=cpu) of size 2]"
+    many = ebb.zeros(1001).storage()
+    assert repr(many) == "[TypedStorage(dtype=ebb.float32, device=cpu) of size 1001]"
 
 
 @pytest.mark.parametrize(

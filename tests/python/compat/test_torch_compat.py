@@ -21,6 +21,7 @@ TRAINING = """
     from torch.optim.lr_scheduler import StepLR, _LRScheduler
     from torch.utils.data import DataLoader, TensorDataset
     from torch.utils.data.dataset import Dataset
+    from torch.utils.data._utils.collate import collate, default_collate_fn_map
 
     cudnn.benchmark = True
     parser = argparse.ArgumentParser()
@@ -42,6 +43,7 @@ TRAINING = """
             optimizer.step()
         scheduler.step()
     assert isinstance(inputs, torch.FloatTensor) and isinstance(model, torch.nn.Module)
+    assert collate([1.5], collate_fn_map=default_collate_fn_map).dtype is torch.float64
     print(loss.item() < 0.3, torch.__version__)
 """
 

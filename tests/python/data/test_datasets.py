@@ -269,7 +269,7 @@ def test_structure_is_kept():
     sample = {"p": Pair(1, 2.0), "t": (1, "a"), "l": [ebb.ones(2)], "o": OrderedDict(x=b"b")}
     batch = data.default_collate([sample, sample])
     assert type(batch["p"]) is Pair and batch["p"].y.tolist() == [2.0, 2.0]
-    assert type(batch["t"]) is list and batch["t"][1] == ["a", "a"]
+    assert type(batch["t"]) is list and batch["t"][1] == ("a", "a")
     assert batch["l"][0].shape == (2, 2)
     assert type(batch["o"]) is OrderedDict and batch["o"]["x"] == [b"b", b"b"]
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,17 @@ from ebb import _C
 from ebb.vision import readers
 from ebb.vision.datasets.base import Change, VisionDataset, changed
 
-__all__ = ["CIFAR10", "CIFAR100", "EMNIST", "KMNIST", "MNIST", "STL10", "SVHN", "FashionMNIST"]
+__all__ = [
+    "CIFAR10",
+    "CIFAR100",
+    "EMNIST",
+    "KMNIST",
+    "MNIST",
+    "QMNIST",
+    "STL10",
+    "SVHN",
+    "FashionMNIST",
+]
 
 
 class _Images(VisionDataset):
@@ -102,14 +113,16 @@ class MNIST(_Images):
     train_labels: property = property(lambda self: self.targets, doc="The labels.")
     test_labels: property = train_labels
 
+    def _read_idx(self, part: str) -> np.ndarray:
+        name = f"{self._kinds[0 if self.train else 1]}-{part}"
+        folders = (os.path.join(type(self).__name__, "raw"), "")
+        names = [os.path.join(folder, name + end) for folder in folders for end in ("", ".gz")]
+        return readers.read_idx(self._path(*names))
+
     def _read(self) -> None:
-        found = []
-        for what in ("images-idx3", "labels-idx1"):
-            name = f"{self._kinds[0 if self.train else 1]}-{what}-ubyte"
-            folders = (os.path.join(type(self).__name__, "raw"), "")
-            names = [os.path.join(folder, name + end) for folder in folders for end in ("", ".gz")]
-            found.append(readers.read_idx(self._path(*names)))
-        images, labels = found
+        images, labels = (
+            self._read_idx(part) for part in ("images-idx3-ubyte", "labels-idx1-ubyte")
+        )
         if images.ndim != 3 or labels.shape != images.shape[:1]:
             raise _C.ValueError(
                 f"{type(self).__name__}: needs a label for each image, got {list(images.shape)} "
@@ -246,6 +259,71 @@ class EMNIST(MNIST):
         self.split = split
         self._kinds = (f"emnist-{split}-train", f"emnist-{split}-test")
         super().__init__(root, **options)
+
+
+class QMNIST(MNIST):
+    """MNIST made anew with 60,000 images to test with, from ``root/QMNIST/raw``.
+
+    Args:
+        root: The folder.
+        what: "train", "test", "test10k" (MNIST's own) or "test50k" (the others); None for what
+            ``train`` says.
+        compat: Targets are digits; else rows of eight numbers, such as the writer's.
+        train: "train", else "test".
+        **options: Of ``MNIST``.
+    Raises:
+        ValueError: If there is no such part, or its labels are no rows of eight numbers.
+        IoError: If a file is not there.
+    Example:
+        >>> import struct
+        >>> from pathlib import Path
+        >>> from ebb.vision import datasets
+        >>> folder = Path("data/QMNIST/raw")
+        >>> folder.mkdir(parents=True)
+        >>> sizes = struct.pack(">4i", 0x803, 1, 28, 28)
+        >>> _ = (folder / "qmnist-test-images-idx3-ubyte").write_bytes(sizes + bytes(28 * 28))
+        >>> label = struct.pack(">11i", 0xC02, 1, 8, 7, 4, 2, 0, 0, 0, 0, 0)
+        >>> _ = (folder / "qmnist-test-labels-idx2-int").write_bytes(label)
+        >>> datasets.QMNIST("data", train=False)[0][1]
+        7
+        >>> datasets.QMNIST("data", "test", compat=False)[0][1]
+        tensor([7, 4, 2, 0, 0, 0, 0, 0])
+    """
+
+    subsets: MappingProxyType[str, str] = MappingProxyType(
+        {"train": "train", "test": "test", "test10k": "test", "test50k": "test"}
+    )
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        what: str | None = None,
+        compat: bool = True,
+        train: bool = True,
+        **options: Any,
+    ):
+        what = what or ("train" if train else "test")
+        if what not in self.subsets:
+            raise _C.ValueError(f"QMNIST: needs a 'what' of {list(self.subsets)}, got {what!r}")
+        self.what = what
+        self.compat = compat
+        self._kinds = (f"qmnist-{self.subsets[what]}",) * 2
+        super().__init__(root, train, **options)
+
+    def _read(self) -> None:
+        images, labels = (self._read_idx(part) for part in ("images-idx3-ubyte", "labels-idx2-int"))
+        if images.ndim != 3 or labels.shape != (len(images), 8):
+            raise _C.ValueError(
+                f"QMNIST: needs eight numbers for each image, got {list(images.shape)} and "
+                f"{list(labels.shape)}"
+            )
+        part = {"test10k": slice(10000), "test50k": slice(10000, None)}.get(self.what, slice(None))
+        self.data, self.targets = _C.tensor(images[part]), _C.tensor(labels[part].astype(np.int64))
+
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
+        target = self.targets[index]
+        image = readers.as_image(np.asarray(self.data[index]))
+        return changed(self, image, int(target[0]) if self.compat else target)
 
 
 class SVHN(_Images):
