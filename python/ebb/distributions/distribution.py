@@ -142,6 +142,10 @@ class Distribution:
         with ebb.no_grad():
             return self.rsample(sample_shape)
 
+    def sample_n(self, n: int) -> Tensor:
+        """Return ``sample((n,))``, as programs from before sample shapes call it."""
+        return self.sample((n,))
+
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Return samples through which gradients reach the parameters."""
         raise self._missing("rsample")

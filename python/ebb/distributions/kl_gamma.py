@@ -9,7 +9,7 @@ from typing import Any
 import ebb
 from ebb import Tensor
 from ebb.distributions.counts import Bernoulli, Binomial, Poisson
-from ebb.distributions.gamma import Beta, Dirichlet, Gamma
+from ebb.distributions.gamma import Beta, Dirichlet, Gamma, InverseGamma
 from ebb.distributions.gaussian import _log_diagonal
 from ebb.distributions.kl import kl_divergence, register_kl
 from ebb.distributions.kl_pairs import (
@@ -62,6 +62,7 @@ def _poisson(p: Any, q: Any) -> Tensor:
 
 
 @register_kl(Gamma, Gamma)
+@register_kl(InverseGamma, InverseGamma)
 def _gamma(p: Any, q: Any) -> Tensor:
     a, b = p.concentration, q.concentration
     shapes = b.lgamma() - a.lgamma() + (a - b) * a.digamma()

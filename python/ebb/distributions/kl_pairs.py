@@ -15,7 +15,7 @@ from ebb.distributions.distribution import ExponentialFamily
 from ebb.distributions.gaussian import LowRankMultivariateNormal, MultivariateNormal
 from ebb.distributions.kl import kl_divergence, register_kl
 from ebb.distributions.location_scale import Cauchy, Gumbel, Laplace, Normal, Uniform
-from ebb.distributions.positive import Exponential, HalfNormal, Pareto
+from ebb.distributions.positive import Exponential, HalfCauchy, HalfNormal, Pareto
 from ebb.distributions.relaxed import ContinuousBernoulli
 from ebb.distributions.transforms.base import sum_rightmost
 from ebb.errors import NotImplementedError
@@ -53,6 +53,11 @@ def _half_normal(p: Any, q: Any) -> Tensor:
 def _laplace(p: Any, q: Any) -> Tensor:
     ratio, distance = p.scale / q.scale, (p.loc - q.loc).abs()
     return ratio * (-distance / p.scale).exp() + distance / q.scale - 1 - ratio.log()
+
+
+@register_kl(HalfCauchy, HalfCauchy)
+def _half_cauchy(p: Any, q: Any) -> Tensor:
+    return ((p.scale + q.scale).square() / (4 * p.scale * q.scale)).log()
 
 
 @register_kl(Cauchy, Cauchy)

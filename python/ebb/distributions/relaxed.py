@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ebb
-from ebb import Tensor
+from ebb import _C, Tensor
 from ebb.distributions import constraints
 from ebb.distributions.categories import _Categories
 from ebb.distributions.composite import TransformedDistribution
@@ -155,6 +155,9 @@ def _of_base(distribution: TransformedDistribution, name: str) -> Any:
     """Return a parameter, which the base distribution holds."""
     if name in ("temperature", "logits", "probs"):
         return getattr(distribution.base_dist, name)
+    if hasattr(type(distribution), name):  # a property that raised, which asks here then
+        missing = distribution._missing("variance" if name == "stddev" else name)
+        raise _C._attribute_error(missing)
     raise AttributeError(f"{type(distribution).__name__!r} object has no attribute {name!r}")
 
 

@@ -139,3 +139,19 @@ def test_triangles_become_vectors_and_back():
     assert ebb.equal(D.utils.tril_matrix_to_vec(strict, -1), vector[:, :3])
     with pytest.raises(ValueError, match="4 elements fill no triangle of diag 0"):
         D.utils.vec_to_tril_matrix(ebb.ones(4))
+
+
+def test_sample_n_draws_along_a_new_first_dim():
+    ebb.manual_seed(3)
+    drawn = D.Gamma(1.0, ebb.ones(2)).sample_n(4)
+    ebb.manual_seed(3)
+    assert ebb.equal(drawn, D.Gamma(1.0, ebb.ones(2)).sample((4,))) and drawn.shape == (4, 2)
+
+
+@pytest.mark.parametrize("name", ["mean", "mode", "variance", "stddev"])
+@pytest.mark.parametrize("family", [D.RelaxedBernoulli, D.RelaxedOneHotCategorical])
+def test_moments_that_relaxed_distributions_lack_are_not_implemented(family, name):
+    one = family(ebb.tensor(0.5), ebb.tensor([0.5, 0.5]))
+    with pytest.raises(NotImplementedError, match=f"{family.__name__} has none"):
+        getattr(one, name)
+    assert not hasattr(one, name)

@@ -63,6 +63,8 @@ PAIRS = [
     (D.Gamma(t(2.5), t(1.5)), EXPONENTIAL),
     (D.Gamma(t(2.5), t(1.5)), GUMBEL),
     (D.Gamma(t(2.5), t(1.5)), NORMAL),
+    (D.InverseGamma(t(5.5), t(1.5)), D.InverseGamma(t(4.5), t(0.7))),
+    (D.HalfCauchy(t(2.5)), D.HalfCauchy(t(1.5))),
     (D.Beta(t(2.5), t(1.5)), D.Beta(t(1.5), t(3.5))),
     (D.Beta(t(2.5), t(1.5)), EXPONENTIAL),
     (D.Beta(t(2.5), t(1.5)), D.Gamma(t(2.5), t(1.5))),
@@ -92,7 +94,9 @@ def by_definition(p, q):
         low, high = p.low.item(), p.high.item()
     elif isinstance(p, D.Pareto):
         low = p.scale.item()
-    elif isinstance(p, (D.Exponential, D.Gamma, D.HalfNormal, D.LogNormal)):
+    elif isinstance(
+        p, (D.Exponential, D.Gamma, D.InverseGamma, D.HalfCauchy, D.HalfNormal, D.LogNormal)
+    ):
         low = 0.0
     x, weights = nodes(low, high)
     logs = p.log_prob(x)

@@ -130,6 +130,52 @@ def test_a_users_own_schedule_needs_only_get_lr():
         lr_scheduler.LRScheduler(make_optimizer())
 
 
+def test_a_users_own_schedule_may_ask_what_pytorchs_tell():
+    asked = []
+
+    class Told(lr_scheduler.LRScheduler):
+        def get_lr(self):
+            asked.append((self._get_lr_called_within_step, self._is_initial))
+            return [group["lr"] / 2 for group in self.optimizer.param_groups]
+
+        def _get_closed_form_lr(self):
+            assert self._get_lr_called_within_step
+            return [rate / 8**self.last_epoch for rate in self.base_lrs]
+
+    optimizer = make_optimizer()
+    scheduler = Told(optimizer)
+    kept = set(scheduler.state_dict())
+    optimizer.step()
+    scheduler.step()
+    scheduler.get_lr()
+    assert asked == [(True, True), (True, False), (False, False)]
+    with pytest.warns(UserWarning, match="deprecated"):
+        scheduler.step(1)
+    assert scheduler.get_last_lr() == [0.125]
+    assert set(scheduler.state_dict()) == kept
+    whole = lr_scheduler.SequentialLR(optimizer, [Told(optimizer), Told(optimizer)], [1])
+    optimizer.step()
+    optimizer.param_groups[0]["lr"] = 3.0
+    whole.step()
+    assert whole.get_last_lr() == [1.0]
+
+
+def test_nothing_is_kept_of_a_step_that_failed():
+    class Failing(lr_scheduler.LRScheduler):
+        def get_lr(self):
+            if self.last_epoch > 0:
+                raise KeyError("no rate")
+            return self.base_lrs
+
+    optimizer = make_optimizer()
+    scheduler = Failing(optimizer)
+    kept = set(scheduler.state_dict())
+    optimizer.step()
+    with pytest.raises(KeyError):
+        scheduler.step()
+    assert set(scheduler.state_dict()) == kept and not scheduler._get_lr_called_within_step
+
+
 def test_a_later_part_may_be_a_chain():
     optimizer = make_optimizer()
     chain = lr_scheduler.ChainedScheduler(

@@ -2,6 +2,8 @@
 #
 # What they compute is compared with PyTorch in test_reference.py, and on any number of threads in
 # tests/optim/optimizer_test.cpp.
+import copy
+
 import numpy as np
 import pytest
 
@@ -180,6 +182,38 @@ def test_keys_that_are_no_options_are_kept():
     twin = optim.AdamW([p])
     twin.load_state_dict(optimizer.state_dict())
     assert twin.param_groups[0]["name"] == "head"
+
+
+def test_an_optimizer_of_the_users_reads_what_its_groups_have():
+    class TwoRules(optim.Optimizer):
+        def __init__(self, groups):
+            super().__init__(groups, {})
+
+        @ebb.no_grad()
+        def step(self):
+            for group in self.param_groups:
+                for parameter in group["params"]:
+                    scale = group["momentum"] if group["is_first"] else group["betas"][0]
+                    parameter.sub_(parameter.grad, alpha=group["lr"] * scale)
+
+    def make():
+        tensors = [ebb.ones(1, requires_grad=True) for _ in range(2)]
+        return tensors, TwoRules(
+            [
+                {"params": tensors[:1], "is_first": True, "lr": 1.0, "momentum": 0.5},
+                {"params": tensors[1:], "is_first": False, "lr": 0.1, "betas": (0.5, 0.9)},
+            ]
+        )
+
+    tensors, optimizer = make()
+    other = make()[1]
+    other.param_groups[0]["lr"] = 0.25
+    optimizer.load_state_dict(other.state_dict())
+    for tensor in tensors:
+        tensor.grad = ebb.ones(1)
+    optimizer.step()
+    assert [round(tensor.item(), 4) for tensor in tensors] == [0.875, 0.95]
+    assert copy.deepcopy(optimizer).param_groups[1]["betas"] == (0.5, 0.9)
 
 
 def test_an_option_taken_away_is_missed():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ebb import _C
@@ -41,6 +41,11 @@ class LRScheduler:
     """
 
     _may_be_missing: frozenset[str] = frozenset()  # of a state, since PyTorch's has no such entry
+
+    # Subclasses written for PyTorch ask for these in get_lr(): whether a step calls it, and whether
+    # it is the first. They are set while it runs only, so that no state holds them.
+    _get_lr_called_within_step: bool = False
+    _is_initial: bool = False
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
         if not isinstance(optimizer, Optimizer):
@@ -95,21 +100,32 @@ class LRScheduler:
             )
         self._step_count += 1
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        self._set(self.get_lr() if epoch is None else self._lrs_by_definition())
+        rates = self.get_lr if epoch is None else self._get_closed_form_lr
+        self._set(self._computed(rates, is_initial=self._step_count == 1))
 
-    def _lrs_by_definition(self) -> list[float]:
+    def _get_closed_form_lr(self) -> list[float]:
         """The rates of this epoch, whatever those before were; for schedules that can tell."""
         return self.get_lr()
+
+    def _computed(self, rates: Callable[[], list[Any]], *, is_initial: bool) -> list[Any]:
+        """Call ``rates``, which is told that a step calls it."""
+        self._get_lr_called_within_step, self._is_initial = True, is_initial
+        try:
+            return rates()
+        finally:
+            del self._get_lr_called_within_step, self._is_initial
 
     def _start(self) -> None:
         """Begin at epoch 0 from the groups' present rates, as when made."""
         self.last_epoch = 0
         self._step_count = 1
-        self._set(self.get_lr())
+        self._set(self._computed(self.get_lr, is_initial=True))
 
     def _restart(self) -> None:
-        """Begin at epoch 0, whatever the present rates are (SequentialLR)."""
-        self._start()
+        """Begin at epoch 0 with the rates defined there, whatever they are now (SequentialLR)."""
+        self.last_epoch = 0
+        self._step_count = 1
+        self._set(self._computed(self._get_closed_form_lr, is_initial=False))
 
     def _set(self, rates: list[Any]) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):

@@ -68,7 +68,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         else:
             self._advance()
         self._step_count += 1
-        self._set(self.get_lr())
+        self._set(self._computed(self.get_lr, is_initial=self._step_count == 1))
 
     def _advance(self) -> None:
         """Go one epoch on; a fraction that step(epoch) gave stays."""
@@ -81,6 +81,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     def _start(self) -> None:
         self._place(0)
         super()._start()
+
+    def _restart(self) -> None:
+        self._place(0)
+        super()._restart()
 
     def _place(self, epoch: float) -> None:
         """Find the fall that ``epoch`` is in, and how far."""

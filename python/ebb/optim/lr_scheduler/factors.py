@@ -40,12 +40,7 @@ class FactorLR(LRScheduler):
             return [rate + (start - floor) * now for rate, start in pairs]
         return [floor + (rate - floor) * (now / before) for rate in self._present_lrs()]
 
-    def _restart(self) -> None:
-        self.last_epoch = 0
-        self._step_count = 1
-        self._set(self._defined_lrs(self._factor(0)))
-
-    def _lrs_by_definition(self) -> list[float]:
+    def _get_closed_form_lr(self) -> list[float]:
         return self._defined_lrs(self._factor(self.last_epoch))
 
     def _defined_lrs(self, factor: float) -> list[Any]:
