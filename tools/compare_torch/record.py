@@ -57,7 +57,7 @@ DEPRECATED = re.compile(r"self:T|beta:N, self|self, (beta|alpha|value)(:N)?(=1)?
 def kind(annotation: str) -> str:
     """Return T, N, TN or nothing for an annotation."""
     has_tensor = re.search(r"\bTensor\b", annotation) and "tuple" not in annotation
-    has_number = re.search(r"\b(Number|_float|float|_complex|Scalar)\b", annotation)
+    has_number = re.search(r"\b([Nn]umber|_float|float|_complex|Scalar)\b", annotation)
     return ("T" if has_tensor else "") + ("N" if has_number else "")
 
 
