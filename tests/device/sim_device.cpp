@@ -22,8 +22,6 @@ constexpr int kDevices = 2;
 struct Sim {
   Delay delay;
   std::array<std::atomic<int64_t>, kDevices> live{};
-  std::array<Queue*, kDevices> default_queue{};
-  std::once_flag queues_made;
   std::atomic<int64_t> limit{0};
   std::atomic<int64_t> copies{0};
   std::atomic<bool> fails_next{false};
@@ -116,10 +114,8 @@ int create_stream(int, NativeStream* stream) {
   return 0;
 }
 int default_stream(int device, NativeStream* stream) {
-  std::call_once(sim().queues_made, [] {
-    for (Queue*& queue : sim().default_queue) queue = new Queue(sim().delay);
-  });
-  *stream = sim().default_queue[static_cast<size_t>(device)];
+  static const std::array<Queue*, kDevices> queues{new Queue(sim().delay), new Queue(sim().delay)};
+  *stream = queues[static_cast<size_t>(device)];
   return 0;
 }
 int synchronize_stream(int, NativeStream stream) {

@@ -44,11 +44,10 @@ class Queue {
  public:
   explicit Queue(Delay& delay) : delay_(delay) {
     std::thread([this] { work(); }).detach();
-    static std::once_flag registered;
-    std::call_once(registered, [] {
+    [[maybe_unused]] static const bool is_registered = [] {
       std::atexit(finish_all);
-      pthread_atfork(nullptr, nullptr, begin_anew_all);
-    });
+      return pthread_atfork(nullptr, nullptr, begin_anew_all) == 0;
+    }();
     const std::lock_guard lock(all_mutex);
     next_ = std::exchange(newest, this);
   }
