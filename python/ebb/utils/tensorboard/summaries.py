@@ -72,11 +72,12 @@ def histogram(op: str, values: Any, bins: Any, max_bins: int | None = None) -> d
     }
 
 
-def picture(op: str, values: Any, layout: str) -> np.ndarray:
+def picture(op: str, values: Any, layout: str, across: int = 8) -> np.ndarray:
     """Return an image, or several side by side, as bytes in rows, columns and channels.
 
     Args:
         layout: What the dims are, of N, H, W and C, such as "NCHW".
+        across: How many stand side by side, at most.
     """
     image = array_of(op, values)
     if len(layout) != image.ndim or set(layout) - set("NHWC") or len(set(layout)) != len(layout):
@@ -89,7 +90,7 @@ def picture(op: str, values: Any, layout: str) -> np.ndarray:
     count, height, width, channels = image.shape
     if channels not in (1, 3, 4):
         raise _C.ShapeError(f"{op}: needs 1, 3 or 4 channels, got {channels}")
-    across = min(count, 8)
+    across = min(count, across)
     down = -(-count // across)
     grid = np.zeros((down * across, height, width, channels), np.uint8)
     grid[:count] = image
@@ -97,15 +98,33 @@ def picture(op: str, values: Any, layout: str) -> np.ndarray:
     return rows.reshape(down * height, across * width, channels)
 
 
+def noted_picture(image: np.ndarray) -> dict[str, Any]:
+    """Return what is noted of an image: its sizes and its PNG file."""
+    height, width, channels = image.shape
+    return {"height": height, "width": width, "channels": channels, "png": png(image)}
+
+
 def png(image: np.ndarray) -> bytes:
     """Return the bytes of a PNG file."""
+    return png_file([png_head(image), png_pixels(image)])
+
+
+def png_head(image: np.ndarray) -> tuple[bytes, bytes]:
+    """Return the part of a PNG file that says how large it is."""
     height, width, channels = image.shape
     kind = {1: 0, 3: 2, 4: 6}[channels]
-    lines = b"".join(b"\0" + image[row].tobytes() for row in range(height))
-    head = struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)
-    parts = [(b"IHDR", head), (b"IDAT", zlib.compress(lines)), (b"IEND", b"")]
+    return b"IHDR", struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)
+
+
+def png_pixels(image: np.ndarray) -> tuple[bytes, bytes]:
+    """Return the part of a PNG file that holds the pixels."""
+    return b"IDAT", zlib.compress(b"".join(b"\0" + row.tobytes() for row in image))
+
+
+def png_file(parts: list[tuple[bytes, bytes]]) -> bytes:
+    """Return the bytes of a PNG file of named parts; its end is added."""
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(content)) + name + content
         + struct.pack(">I", zlib.crc32(name + content))
-        for name, content in parts
+        for name, content in [*parts, (b"IEND", b"")]
     )  # fmt: skip

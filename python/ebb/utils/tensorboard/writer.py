@@ -12,17 +12,11 @@ from typing import Any
 
 from ebb import _C
 from ebb.utils.tensorboard import summaries
+from ebb.utils.tensorboard.rarer import RarerSummaries
 from ebb.utils.tensorboard.sinks import open_sink
 
-# What PyTorch's has beside: it draws what needs TensorBoard's own plug-ins.
-_LEFT_OUT = (
-    *("add_audio", "add_video", "add_embedding", "add_mesh", "add_onnx_graph", "add_tensor"),
-    *("add_pr_curve", "add_pr_curve_raw", "add_histogram_raw", "add_image_with_boxes"),
-    *("add_custom_scalars", "add_custom_scalars_marginchart", "add_custom_scalars_multilinechart"),
-)
 
-
-class SummaryWriter:
+class SummaryWriter(RarerSummaries):
     """Writes figures of a training into a folder.
 
     With the package ``tensorboard`` they are event files, which TensorBoard shows; without it,
@@ -71,9 +65,14 @@ class SummaryWriter:
         new_style: bool = False,
         double_precision: bool = False,
     ) -> None:
-        """Note a number, or the only element of a tensor or array."""
+        """Note a number, or the only element of a tensor or array.
+
+        Args:
+            new_style: With ``double_precision`` event files keep 64 bits; else they keep 32.
+        """
         number = summaries.number_of("add_scalar", scalar_value)
-        self._write("scalar", tag, number, global_step, walltime)
+        kind = "double" if new_style and double_precision else "scalar"
+        self._write(kind, tag, number, global_step, walltime)
 
     def add_scalars(
         self,
@@ -137,9 +136,7 @@ class SummaryWriter:
         self, op: str, tag: str, values: Any, step: Any, walltime: Any, layout: str
     ) -> None:
         image = summaries.picture(op, values, layout.upper())
-        height, width, channels = image.shape
-        sizes = {"height": height, "width": width, "channels": channels}
-        self._write("image", tag, {**sizes, "png": summaries.png(image)}, step, walltime)
+        self._write("image", tag, summaries.noted_picture(image), step, walltime)
 
     def add_figure(
         self,
@@ -194,11 +191,14 @@ class SummaryWriter:
         """Note what a training was told and what came of it, in a folder of their own.
 
         Args:
+            hparam_domain_discrete: All values that some of them may have.
             run_name: The folder; the time if None.
         """
         folder = os.path.join(self.log_dir, run_name or str(time.time()))
         told = {key: _plain(value) for key, value in hparam_dict.items() if value is not None}
-        self._write("hparams", "hparams", {"hparams": told}, global_step, None, folder)
+        domains = {key: list(choices) for key, choices in (hparam_domain_discrete or {}).items()}
+        noted = {"hparams": told, "domains": domains, "metrics": list(metric_dict)}
+        self._write("hparams", "hparams", noted, global_step, None, folder)
         for name, value in metric_dict.items():
             self._write("scalar", name, float(value), global_step, None, folder)
 
@@ -232,14 +232,6 @@ class SummaryWriter:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _LEFT_OUT:
-            raise _C.NotImplementedError(
-                f"{name}: SummaryWriter writes scalars, histograms, images, figures, texts and "
-                "hparams, got another kind"
-            )
-        raise AttributeError(f"'SummaryWriter' object has no attribute {name!r}")
 
 
 def _plain(value: Any) -> Any:
