@@ -22,6 +22,10 @@ _ASIDE = (
 )
 
 
+class StateDictHook:
+    """Stands for hooks that serve PyTorch's state dicts alone: it holds what they hold."""
+
+
 def take_over(module: Module, state: dict[str, Any]) -> None:
     """Give a module that has nothing yet what PyTorch's held."""
     for name, value in state.items():
@@ -41,7 +45,9 @@ def _take_hooks(module: Module, state: dict[str, Any]) -> None:
     before, after, backward_before, backward = (state.get(name) or {} for name in _HOOKS)
     for number, hook in before.items():
         named = number in (state.get("_forward_pre_hooks_with_kwargs") or ())
-        module.register_forward_pre_hook(hook, with_kwargs=named)
+        handle = module.register_forward_pre_hook(hook, with_kwargs=named)
+        if hasattr(hook, "handle"):  # of a computed weight, which removes itself by it
+            hook.handle = handle
     for number, hook in after.items():
         module.register_forward_hook(
             hook,

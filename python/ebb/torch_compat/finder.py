@@ -28,6 +28,7 @@ TORCH_VERSION = "2.15.0"
 TORCHVISION_VERSION = "0.29.2"
 _ROOT = "torch"
 _HELPERS = "ebb.torch_compat.helpers"
+_STATE = "ebb.nn.pytorch_state"
 # Names of PyTorch's that are in a module of ebb's, or by another name.
 SPELLED = {
     "torch.nn.modules.linear.NonDynamicallyQuantizableLinear": ("ebb.nn", "Linear"),
@@ -62,6 +63,9 @@ SPELLED = {
     "torch.nn.init._no_grad_zero_": ("ebb.nn.init", "zeros_"),
     "torch.nn.utils.weight_norm.WeightNorm": ("ebb.nn.utils.hooked_norms", "WeightNorm"),
     "torch.nn.utils.spectral_norm.SpectralNorm": ("ebb.nn.utils.hooked_norms", "SpectralNorm"),
+    "torch.nn.utils.spectral_norm.SpectralNormStateDictHook": (_STATE, "StateDictHook"),
+    "torch.nn.utils.spectral_norm.SpectralNormLoadStateDictPreHook": (_STATE, "StateDictHook"),
+    "torch.nn.modules.module._WrappedHook": (_STATE, "StateDictHook"),
     "torch.nn.utils.stateless.functional_call": ("ebb.func", "functional_call"),
     "torch.utils.checkpoint.get_device_states": (_HELPERS, "get_device_states"),
     "torch.utils.checkpoint.set_device_states": (_HELPERS, "set_device_states"),

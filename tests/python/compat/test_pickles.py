@@ -142,3 +142,17 @@ def test_mmap_reads_a_file_of_pytorch(tmp_path):
         path.write_bytes(base64.b64decode(FILES[name]))
         found = ebb.load(path, mmap=True)
         assert found[0].to_dense().tolist() == [[0.0, 3.0], [3.0, 0.0]]
+
+
+@pytest.mark.parametrize("kind", ["spectral", "normed"])
+def test_a_computed_weight_of_pytorch_is_made_a_parameter_again(kind):
+    _, given = reference.modules(ebb)[kind]
+    model = ebb.load(file_of(f"{kind}.archive"), weights_only=False)
+    remove = {"spectral": "remove_spectral_norm", "normed": "remove_weight_norm"}[kind]
+    model.eval()
+    getattr(ebb.nn.utils, remove)(model)
+    assert set(dict(model.named_parameters())) == {"weight", "bias"}
+    assert reference.outcome(model, given) == pytest.approx(OUTCOMES[kind], rel=1e-5, abs=1e-6)
+    with ebb.no_grad():
+        model.weight.zero_()
+    assert len(set(reference.outcome(model, given))) == 3  # no hook computes it again

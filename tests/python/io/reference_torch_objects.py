@@ -38,6 +38,7 @@ def modules(module):
     return {
         "mixed": (mixed, image),
         "normed": (nn.utils.weight_norm(nn.Linear(2, 3)), row),
+        "spectral": (nn.utils.spectral_norm(nn.Linear(2, 3)), row),
         "lstm": (nn.LSTM(2, 2, bidirectional=True), row),
         "layer": (layer, row),
         "upsample": (nn.Upsample(scale_factor=2, mode="bilinear"), image),

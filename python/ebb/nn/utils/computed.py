@@ -19,10 +19,10 @@ class ComputedWeight:
     """
 
     kind: str  # the function that users call
+    handle: RemovableHandle | None = None  # a hook out of PyTorch's file brings none
 
     def __init__(self, name: str):
         self.name = name
-        self.handle: RemovableHandle | None = None
 
     def split(self, module: Module, weight: Parameter) -> None:
         """Put what ``weight`` is made of into ``module``."""
