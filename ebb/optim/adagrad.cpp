@@ -23,7 +23,8 @@ StepFactors Adagrad::factors(int64_t steps) const {
 Tensor Adagrad::usable(const Tensor& grad) const {
   if (is_strided(grad)) return grad;
   if (options().weight_decay != 0) throw_option_needs_strided(name(), "weight_decay");
-  return stored_rows(name(), grad);
+  // Without eps what is not stored would divide 0 by 0.
+  return options().eps == 0 ? stored_rows(name(), grad) : stored_rows_or_strided(name(), grad);
 }
 
 void Adagrad::update(const StepFactors& factors, const StepOperands& operands) const {

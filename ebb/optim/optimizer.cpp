@@ -1,6 +1,7 @@
 // ebb/optim/optimizer.cpp -- the step that all optimizers share.
 #include "ebb/optim/optimizer.h"
 
+#include <complex>
 #include <unordered_set>
 
 #include "ebb/autograd/history/grad_mode.h"
@@ -196,7 +197,10 @@ Tensor Optimizer::fresh_state(size_t index, size_t which) const {
   if (which == master_index()) return made_master(parameter);
   const bool has_master = keeps_state(index, master_index());
   const DType dtype = has_master ? DType::float32 : parameter.dtype();
-  return ops::full(parameter.sizes(), initial_value(which), dtype, parameter.device());
+  const double value = initial_value(which);
+  // Steps see complex numbers as pairs of real ones, so both parts begin with the value.
+  const Scalar filling = is_complex(dtype) ? Scalar(std::complex<double>(value, value)) : value;
+  return ops::full(parameter.sizes(), filling, dtype, parameter.device());
 }
 
 /// State whose parameter may since have changed its dtype, its device or, under a master, its

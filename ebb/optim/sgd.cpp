@@ -19,7 +19,7 @@ SGD::SGD(std::vector<Tensor> parameters, const SGDOptions& options)
 Tensor SGD::usable(const Tensor& grad) const {
   if (is_strided(grad)) return grad;
   if (options().weight_decay != 0) throw_option_needs_strided(name(), "weight_decay");
-  return options().momentum == 0 ? stored_rows(name(), grad) : ops::to_dense(grad);
+  return options().momentum == 0 ? stored_rows_or_strided(name(), grad) : ops::to_dense(grad);
 }
 
 void SGD::update(const StepFactors& factors, const StepOperands& operands) const {

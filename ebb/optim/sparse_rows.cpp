@@ -22,6 +22,12 @@ Tensor stored_rows(const char* optimizer, const Tensor& grad) {
   return ops::coalesce(ops::sparse_rows(rows, parts.values, grad.sizes(), parts.is_coalesced));
 }
 
+Tensor stored_rows_or_strided(const char* optimizer, const Tensor& grad) {
+  const bool has_places =
+      grad.layout() == Layout::sparse_coo && parts_of(optimizer, grad).indices.size(0) > 1;
+  return has_places ? ops::to_dense(grad) : stored_rows(optimizer, grad);
+}
+
 void throw_option_needs_strided(const char* optimizer, const char* option) {
   throw NotImplementedError(str(optimizer, ": needs ", option,
                                 " 0 with sparse gradients, which say nothing of other rows"));

@@ -8,7 +8,7 @@ from typing import Any
 from ebb import _C
 from ebb._C import Tensor
 from ebb.optim.fused import FusedOptimizer, options_of
-from ebb.optim.optimizer import Group, Params
+from ebb.optim.optimizer import Group, Params, distinct
 
 
 class Adam(FusedOptimizer):
@@ -57,7 +57,7 @@ class Adam(FusedOptimizer):
 
     def _make(self, group: Group) -> Any:
         kind = "AdamW" if group["decoupled_weight_decay"] else "Adam"
-        return _C._optimizer(kind, group["params"], group)
+        return _C._optimizer(kind, distinct(group["params"]), group)
 
 
 class AdamW(Adam):

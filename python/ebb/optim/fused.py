@@ -6,13 +6,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ebb import _C
-from ebb.optim.optimizer import Group, Optimizer, Params
+from ebb.optim.optimizer import Group, Optimizer, Params, distinct
 
 _step = _C._optimizer_step
+_Rest = tuple[_C.Tensor, ...]  # parameters that sit a step out
 
 
 # Arguments that no option of a group follows from.
@@ -22,6 +24,31 @@ _NO_OPTIONS = ("self", "params", "foreach", "fused", "capturable", "differentiab
 def options_of(arguments: dict[str, Any]) -> Group:
     """The options of a group, from all that an optimizer was called with (its ``locals()``)."""
     return {name: value for name, value in arguments.items() if name not in _NO_OPTIONS}
+
+
+def _rests(params: Iterable[_C.Tensor]) -> list[_Rest]:
+    """Who sits out each further step of a group in which a parameter is given several times.
+
+    A step in C++ goes over each parameter once, from several threads.
+    """
+    times = Counter(id(tensor) for tensor in params)
+    most = max(times.values(), default=1)
+    return [
+        tuple(tensor for tensor in distinct(params) if times[id(tensor)] <= steps)
+        for steps in range(1, most)
+    ]
+
+
+def _step_without(rest: _Rest, handle: Any, group: Group) -> None:
+    """Makes a step of the parameters that are not in ``rest``."""
+    kept = [(tensor, tensor.grad) for tensor in rest]
+    try:
+        for tensor in rest:
+            tensor.grad = None
+        _step(handle, group)
+    finally:
+        for tensor, grad in kept:
+            tensor.grad = grad
 
 
 class FusedOptimizer(Optimizer):
@@ -51,6 +78,7 @@ class FusedOptimizer(Optimizer):
 
     def _prepare(self) -> None:
         self._handles: list[Any] = []
+        self._again: list[list[_Rest]] = []
         self._prepare_hooks()
         self._steps_made = 0
 
@@ -63,9 +91,10 @@ class FusedOptimizer(Optimizer):
         handle = self._make(group)
         self.param_groups.append(group)
         self._handles.append(handle)
+        self._again.append(_rests(group["params"]))
 
     def _make(self, group: Group) -> Any:
-        return _C._optimizer(self._kind, group["params"], group)
+        return _C._optimizer(self._kind, distinct(group["params"]), group)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient.
@@ -81,8 +110,10 @@ class FusedOptimizer(Optimizer):
         if closure is not None:
             with _C.enable_grad():
                 loss = closure()
-        for handle, group in zip(self._handles, self.param_groups, strict=True):
+        for handle, group, again in zip(self._handles, self.param_groups, self._again, strict=True):
             _step(handle, group)
+            for rest in again:
+                _step_without(rest, handle, group)
         self._steps_made += 1
         if self._hooks_after:
             self._run_hooks_after(args, {})
@@ -99,7 +130,7 @@ class FusedOptimizer(Optimizer):
         return {
             tensor: {**kept, **self._following(group, int(kept.get("step", 0)))}
             for handle, group in zip(self._handles, self.param_groups, strict=True)
-            for index, tensor in enumerate(group["params"])
+            for index, tensor in enumerate(distinct(group["params"]))
             if (kept := _C._optimizer_state(handle, index))
         }
 
@@ -111,7 +142,7 @@ class FusedOptimizer(Optimizer):
         made = []
         for group in groups:
             handle = self._make(group)
-            for index, tensor in enumerate(group["params"]):
+            for index, tensor in enumerate(distinct(group["params"])):
                 given = states.get(tensor, {})
                 known = self._following(group, 0)
                 own = {name: value for name, value in given.items() if name not in known}

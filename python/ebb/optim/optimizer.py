@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -112,6 +113,12 @@ class Optimizer(OptimizerHooks):
         known = {id(tensor) for group in self.param_groups for tensor in group["params"]}
         if any(id(tensor) in known for tensor in params):
             raise _C.ValueError(f"{self._name}: needs each parameter in one group, got one in two")
+        if len(distinct(params)) < len(params):
+            warnings.warn(
+                f"{self._name}: needs each parameter once, got one several times: each step will "
+                "move it as often",
+                stacklevel=6,  # from an optimizer's constructor, where it usually happens
+            )
         return {**self.defaults, **param_group, "params": params, **names}
 
     def _without_names(self, params: tuple[Any, ...]) -> tuple[Group, tuple[Any, ...]]:
@@ -167,12 +174,13 @@ class Optimizer(OptimizerHooks):
     def state_dict(self) -> dict[str, Any]:
         """Return state and options, parameters as numbers in order of the groups."""
         self._call_state_hooks("before_saving")
-        numbers, groups = {}, []
+        numbers: dict[int, int] = {}
+        groups, before = [], 0
         for group in self.param_groups:
-            own = []
-            for tensor in group["params"]:
-                own.append(numbers.setdefault(id(tensor), len(numbers)))
-            groups.append({**group, "params": own})
+            # One that is there several times has its last number.
+            numbers |= {id(one): before + place for place, one in enumerate(group["params"])}
+            before += len(group["params"])
+            groups.append({**group, "params": [numbers[id(one)] for one in group["params"]]})
         numbered = {
             numbers[id(key)] if isinstance(key, _C.Tensor) else key: kept
             for key, kept in self.state.items()
@@ -265,6 +273,11 @@ class Optimizer(OptimizerHooks):
             lines += [f"    {key}: {value}" for key, value in sorted(group.items())
                       if key not in ("params", "param_names")]  # fmt: skip
         return "\n".join([*lines, ")"])
+
+
+def distinct(params: Iterable[_C.Tensor]) -> tuple[_C.Tensor, ...]:
+    """Return parameters, each once, in the order in which they come first."""
+    return tuple({id(tensor): tensor for tensor in params}.values())
 
 
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
