@@ -96,7 +96,7 @@ class DataLoader(Subscripted):
         self._check_sampling(batch_size, shuffle, sampler, batch_sampler)
         self._choose_samplers(batch_size, shuffle, sampler, batch_sampler)
         if collate_fn is None:
-            collate_fn = default_collate if self._has_batches else default_convert
+            collate_fn = default_collate if self._auto_collation else default_convert
         self.collate_fn = collate_fn
         self._workers: Any = None  # if they are kept
         self._epoch = 0
@@ -154,9 +154,21 @@ class DataLoader(Subscripted):
         self.batch_size = batch_size
         self.sampler = sampler
         self.batch_sampler = batch_sampler
-        self._has_batches = batch_sampler is not None
 
-    def __iter__(self) -> Iterator[Any]:
+    # Programs that derive from PyTorch's class use the next three, which it keeps to itself.
+
+    @property
+    def _auto_collation(self) -> bool:
+        """Whether samples are put together into batches."""
+        return self.batch_sampler is not None
+
+    @property
+    def _index_sampler(self) -> Any:
+        """What gives the indices: of batches, or of single samples."""
+        return self.batch_sampler if self._auto_collation else self.sampler
+
+    def _get_iterator(self) -> Iterator[Any]:
+        """Make what a ``for`` goes over."""
         # Drawn even where there is no worker: the order must not depend on their number.
         seed = int(_C.rand((), dtype=_C.float64, generator=self.generator).item() * 2**53)
         if self.num_workers == 0:
@@ -167,6 +179,9 @@ class DataLoader(Subscripted):
         if self._workers is None or not self._workers.close.alive:
             self._workers = self._make_workers(seed)
         return _WorkerIterator(self, self._workers)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._get_iterator()
 
     def _make_workers(self, seed: int) -> Any:
         seeds = [seed + number for number in range(self.num_workers)]
@@ -203,7 +218,7 @@ class DataLoader(Subscripted):
         return Recipe(
             self.dataset,
             self.collate_fn,
-            self._has_batches,
+            self._auto_collation,
             self.batch_size,
             self.drop_last,
             self.worker_init_fn,
@@ -213,13 +228,13 @@ class DataLoader(Subscripted):
         """Return what a worker needs to know for each batch: its indices."""
         if self._is_stream:
             return _forever()
-        return self.batch_sampler if self._has_batches else self.sampler
+        return self._index_sampler
 
     def __len__(self) -> int:
         if not self._is_stream:
             return len(self._tasks())  # type: ignore[arg-type]
         count = len(self.dataset)
-        if not self._has_batches:
+        if not self._auto_collation:
             return count
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
 

@@ -320,3 +320,23 @@ def test_without_pinned_memory_batches_are_left_alone():
         [0], None, collate_fn=lambda _: batch, pin_memory=True, pin_memory_device="cpu"
     )
     assert next(iter(made)) is batch
+
+
+def test_a_class_of_ones_own_may_choose_indices_and_iterators():
+    class Backwards(data.DataLoader):
+        @property
+        def _index_sampler(self):
+            return list(super()._index_sampler)[::-1]
+
+        def _get_iterator(self):
+            return iter([*super()._get_iterator(), "end"])
+
+    batches = list(Backwards(range(3), batch_size=2))
+    assert [one if isinstance(one, str) else one.tolist() for one in batches] == [
+        [2],
+        [0, 1],
+        "end",
+    ]
+    assert list(data.DataLoader(range(3), 2)._index_sampler) == [[0, 1], [2]]
+    single = data.DataLoader(range(3), batch_size=None)
+    assert list(single._index_sampler) == [0, 1, 2] and not single._auto_collation
