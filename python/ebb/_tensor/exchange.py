@@ -181,6 +181,23 @@ def frombuffer(
     return made.requires_grad_() if requires_grad else made
 
 
+def _flat_array(buffer: Any, dtype: Any) -> Any:
+    """Return a 1-d array over a buffer, its bytes as elements of ``dtype``, if that is given."""
+    import numpy
+
+    if dtype is _C.bfloat16:
+        raise _C.NotImplementedError("asarray: needs a dtype of NumPy for a buffer, got bfloat16")
+    array = numpy.asarray(memoryview(buffer)).reshape(-1)
+    if dtype is None:
+        return array
+    try:
+        return array.view(numpy.uint8).view(numpy.dtype(dtype.name))
+    except ValueError:
+        raise _C.ValueError(
+            f"asarray: needs a buffer of whole elements of {dtype}, got {array.nbytes} bytes"
+        ) from None
+
+
 def _to_device(self, device, /, *, stream=None):
     """Return the tensor on a device.
 

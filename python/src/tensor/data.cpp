@@ -42,7 +42,7 @@ bool is_nested(PyObject* object) {
   if (PyList_Check(object) || PyTuple_Check(object)) return true;
   if (is_tensor(object) || is_numpy_array(object)) return false;
   return PySequence_Check(object) != 0 && !PyUnicode_Check(object) && !PyBytes_Check(object) &&
-         !PyByteArray_Check(object) && !PyDict_Check(object);
+         !PyDict_Check(object);
 }
 
 /// An array in memory that tensors can share: itself, or a copy in another layout or byte order.
@@ -51,6 +51,27 @@ Ref plain_array(PyObject* array) {
   const Ref native(PyObject_CallMethod(dtype.get(), "newbyteorder", "s", "="));
   return Ref(
       PyObject_CallMethod(numpy_module(), "require", "OO(ss)", array, native.get(), "C", "A"));
+}
+
+/// A tensor over the memory of another library's array: what has __dlpack__, or has __array__ and
+/// is no sequence. Undefined for anything else.
+Tensor tensor_from_foreign(PyObject* data) {
+  const bool is_number = PyLong_Check(data) || PyFloat_Check(data) || PyComplex_Check(data);
+  if (PyList_Check(data) || PyTuple_Check(data) || is_number) return {};
+  PyObject* const type = reinterpret_cast<PyObject*>(Py_TYPE(data));
+  const bool has_capsule = PyObject_HasAttrString(type, "__dlpack__") != 0;
+  if (!has_capsule &&
+      (is_nested(data) || (PyObject_HasAttrString(data, "__array__") == 0 &&
+                           PyObject_HasAttrString(data, "__array_interface__") == 0))) {
+    return {};
+  }
+  if (!has_capsule) {
+    const Ref array(PyObject_CallMethod(numpy_module(), "asarray", "O", data));
+    return tensor_from_array(plain_array(array.get()).get());
+  }
+  const Ref module(PyImport_ImportModule("ebb._tensor.exchange"));
+  const Ref made(PyObject_CallMethod(module.get(), "from_dlpack", "O", data));
+  return tensor_of(made.get());
 }
 
 /// What has dims and a dtype of its own among nested sequences: tensors and arrays. Undefined for
@@ -278,8 +299,15 @@ struct Shared {
   bool is_copy = true;
 };
 Shared shared_of(PyObject* data, std::optional<DType> dtype, std::optional<Device> device) {
-  if (!is_tensor(data) && !is_numpy_array(data)) return {tensor_from_data(data, dtype, device)};
-  const Tensor shared = is_tensor(data) ? tensor_of(data) : tensor_from_array(data);
+  const Tensor foreign = is_tensor(data) || is_numpy_array(data) || is_numpy_scalar(data)
+                             ? Tensor()
+                             : tensor_from_foreign(data);
+  if (!foreign.defined() && !is_tensor(data) && !is_numpy_array(data)) {
+    return {tensor_from_data(data, dtype, device)};
+  }
+  const Tensor shared = foreign.defined() ? foreign
+                        : is_tensor(data) ? tensor_of(data)
+                                          : tensor_from_array(data);
   const bool fits = !dtype || *dtype == shared.dtype();
   const Tensor converted = fits ? shared : ebb::cast(shared, *dtype);
   const Device place = device_for(data, device);
@@ -295,10 +323,24 @@ PyObject* as_tensor(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject
                  }));
 }
 
+/// A 1-d array over the memory of what has Python's buffer interface alone, as elements of `dtype`
+/// or of its own format; null for anything else.
+Ref flat_array_of_buffer(PyObject* data, std::optional<DType> dtype) {
+  if (PyObject_CheckBuffer(data) == 0 || is_tensor(data) || is_numpy_array(data) ||
+      is_numpy_scalar(data)) {
+    return Ref();
+  }
+  const Ref module(PyImport_ImportModule("ebb._tensor.exchange"));
+  const Ref wanted(dtype ? dtype_object(*dtype) : Py_NewRef(Py_None));
+  return Ref(PyObject_CallMethod(module.get(), "_flat_array", "OO", data, wanted.get()));
+}
+
 PyObject* shared_as_asked(const Call& call) {
   return guarded_call(asarray_spec, call, [&](const Arguments& arguments) {
-    auto [made, is_copy] =
-        shared_of(arguments.object(0), arguments.optional_dtype(1), arguments.optional_device(2));
+    const std::optional<DType> dtype = arguments.optional_dtype(1);
+    const Ref buffered = flat_array_of_buffer(arguments.object(0), dtype);
+    auto [made, is_copy] = shared_of(buffered ? buffered.get() : arguments.object(0), dtype,
+                                     arguments.optional_device(2));
     const std::optional<bool> copy = arguments.optional_boolean(3);
     if (copy == false && is_copy) {
       throw ValueError("asarray: needs a copy for this obj, dtype or device, got copy=False");
@@ -345,7 +387,7 @@ PyMethodDef kFunctions[] = {
      "tensor($module, data, dtype=None, device=None, requires_grad=False, *, pin_memory=False)\n"
      "--\n\n"
      "Return a new tensor with the values of numbers, an array, a tensor, or nested sequences of\n"
-     "them.\n\n"
+     "them; or of an array of another library, which has __dlpack__ or __array__.\n\n"
      "Raises:\n    ValueError: If sequences are ragged; names the position.\n"
      "\nExample:\n"
      "    >>> ebb.tensor([[1, 2], [3, 4]])\n"
@@ -365,6 +407,8 @@ PyMethodDef kFunctions[] = {
     {"asarray", as_method(asarray), METH_FASTCALL | METH_KEYWORDS,
      "asarray($module, obj, dtype=None, device=None, copy=None, requires_grad=False)\n--\n\n"
      "Like as_tensor(), but copy always where copy is True, and never where it is False.\n\n"
+     "The elements of a buffer such as a bytearray, all in one dim, are of its format or of "
+     "dtype.\n\n"
      "Raises:\n    ValueError: If copy is False, and obj, dtype or device need a copy.\n"
      "\nExample:\n"
      "    >>> x = ebb.zeros(2)\n"
@@ -414,6 +458,10 @@ Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype) {
   if (is_numpy_scalar(data)) {
     const Ref array(PyObject_CallMethod(numpy_module(), "asarray", "O", data));
     return copy_of_array(array.get(), dtype);
+  }
+  if (const Tensor foreign = tensor_from_foreign(data); foreign.defined()) {
+    const NoGradGuard no_grad;
+    return dtype && *dtype != foreign.dtype() ? ebb::cast(foreign, *dtype) : ebb::clone(foreign);
   }
   return tensor_from_sequences(data, dtype);
 }

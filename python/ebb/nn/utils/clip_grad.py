@@ -27,7 +27,9 @@ def clip_grad_norm_(
         foreach: Taken for PyTorch's sake.
 
     Returns:
-        The norm before, as a tensor without dims.
+        The norm before, as a tensor without dims. It is summed in float64, and float32 at least;
+        PyTorch rounds the norm of each gradient to its dtype, so half types differ in the last
+        bits.
 
     Example:
         >>> x = ebb.tensor([3.0, 4.0], requires_grad=True)
