@@ -67,6 +67,7 @@ class Op:
     )  # more keywords of a parameter
     ignored: tuple[Param, ...] = ()  # parameters of Python's function that change nothing
     averaging: str = ""  # the parameter that PyTorch's size_average stands before
+    takes_numbers: bool = False  # Python's function takes numbers alone: the first is a tensor then
     defaults: dict[str, str] = field(default_factory=dict)  # to show where other overloads lack it
     python: str = "both"
     operators: tuple[OperatorUse, ...] = ()  # what languages write for a call

@@ -342,6 +342,7 @@ class PythonFunction:
         formats = ["memory_format" in [arg.name for arg in one.bound] for one in self.overloads]
         found = ["kLayoutOption", "kPinOption"] if any(op.makes_leaf for op in self.ops) else []
         found += ["kAverageOption"] if all(one.averages for one in self.overloads) else []
+        found += ["kNumbersOption"] if any(op.takes_numbers for op in self.ops) else []
         return found + (["kFormatOption"] if any(formats) and not all(formats) else [])
 
     @property

@@ -42,7 +42,9 @@ Tensor alpha_dropped(const Tensor& input, double p, const Shape& shape) {
   // The limit of selu at minus infinity: -scale * alpha.
   constexpr double kAlpha = 1.7580993408473766;
   const double a = 1 / std::sqrt((kAlpha * kAlpha * p + 1) * (1 - p));
-  const Tensor kept = bernoulli(zeros(shape, input.dtype(), input.device()), 1 - p);
+  const DType dtype =
+      real_type_of(input.dtype());  // complex numbers are shifted along the real axis
+  const Tensor kept = bernoulli(zeros(shape, dtype, input.device()), 1 - p);
   return input * (kept * a) + ((kept - 1) * (kAlpha * a) + kAlpha * a * p);
 }
 

@@ -212,8 +212,7 @@ Tensor fft_shift(const Tensor& input, Sizes dim, bool back) {
 
 Tensor fft_frequencies(int64_t n, double d, bool onesided, std::optional<DType> dtype,
                        std::optional<Device> device) {
-  const int least = onesided ? 1 : 0;
-  if (n < least) throw ValueError(str("fft: n must be at least ", least, ", got ", n));
+  if (n < 0) throw ValueError(str("fft: n must be at least 0, got ", n));
   const DType wanted = dtype.value_or(default_dtype());
   const int64_t positive = onesided ? n / 2 + 1 : n / 2 + n % 2;
   Tensor steps = arange(0, positive, 1, wanted, device);

@@ -46,6 +46,16 @@ PyMethodDef kFunctions[] = {
 
 }  // namespace
 
+DType dtype_of_number(const Scalar& number) {
+  switch (number.kind()) {
+    case Kind::boolean: return DType::boolean;
+    case Kind::integer: return DType::int64;
+    case Kind::floating: return default_dtype();
+    case Kind::complex: return complex_type_of(default_dtype());
+  }
+  __builtin_unreachable();
+}
+
 void add_default_dtype(PyObject* module) {
   check_status(PyModule_AddFunctions(module, kFunctions));
 }

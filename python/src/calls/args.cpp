@@ -5,8 +5,10 @@
 #include <cstring>
 
 #include "ebb/autograd/history/tensor_tangents.h"
+#include "ebb/autograd/ops/full.h"
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/tensor_name.h"
+#include "python/src/base/default_dtype.h"
 #include "python/src/base/errors.h"
 #include "python/src/base/generator.h"
 #include "python/src/base/numpy_types.h"
@@ -329,15 +331,37 @@ void Arguments::bind(const Call& call) {
 }
 
 void Arguments::bind_in_order(const Call& call) {
+  if (fits_some_overload(call)) [[likely]]
+    return;
+  const bool takes_numbers = (spec_.options & kNumbersOption) != 0 && call.self == nullptr;
+  if (takes_numbers && fits_as_tensor(call)) return;
+  throw_no_fit(call);
+}
+
+/// Binds to the first overload that fits; false if none does.
+bool Arguments::fits_some_overload(const Call& call) {
   for (size_t index = 0; index < spec_.overloads.size(); ++index) {
     Failure failure;
     if (try_overload(spec_, index, call, slots_.data(), extra_, failure)) [[likely]] {
       overload_ = static_cast<int>(index);
-      return;
+      return true;
     }
     slots_ = {};
   }
-  throw_no_fit(call);
+  return false;
+}
+
+/// The same where the first argument is a number, of which it makes a tensor.
+bool Arguments::fits_as_tensor(const Call& call) {
+  if (call.count < 1 || !is_number(call.args[0])) return false;
+  const Scalar number = *to_scalar(call.args[0]);
+  Ref tensor(wrap(full(Shape{}, number, dtype_of_number(number))));
+  const Py_ssize_t named = call.names == nullptr ? 0 : PyTuple_GET_SIZE(call.names);
+  std::vector<PyObject*> arguments(call.args, call.args + call.count + named);
+  arguments[0] = tensor.get();
+  if (!fits_some_overload({call.self, arguments.data(), call.count, call.names})) return false;
+  extra_ = std::move(tensor);
+  return true;
 }
 
 /// Tries every overload again, to find the one that came furthest.

@@ -67,6 +67,8 @@ inline constexpr uint8_t kPinOption = 2;
 inline constexpr uint8_t kFormatOption = 4;
 // size_average= and reduce=, which say what reduction= says.
 inline constexpr uint8_t kAverageOption = 8;
+// Numbers alone: the first is made a tensor, as it would be in tensor().
+inline constexpr uint8_t kNumbersOption = 16;
 
 /// Where size_average and reduce stand in PyTorch's signature; below 0 if by name only.
 struct AveragingPlaces {
@@ -155,6 +157,8 @@ class Arguments {
  private:
   void bind(const Call& call);
   void bind_in_order(const Call& call);
+  bool fits_some_overload(const Call& call);
+  bool fits_as_tensor(const Call& call);
   [[noreturn]] void throw_no_fit(const Call& call);
   std::string describe(int index) const;
 
@@ -162,7 +166,7 @@ class Arguments {
   bool has_self_;
   int overload_ = 0;
   std::array<PyObject*, kMaxParams> slots_ = {};
-  Ref extra_;  // the tuple made of several ints in a row
+  Ref extra_;  // the tuple made of several ints in a row, or the tensor made of a number
   inline static const Tensor undefined_;
 };
 

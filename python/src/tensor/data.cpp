@@ -95,17 +95,6 @@ Scalar element(PyObject* object) {
                        PyUnicode_Check(object) ? "\nhint: ebb.StringTensor holds text" : ""));
 }
 
-/// The dtype that a Python number stands for.
-DType dtype_of(const Scalar& number) {
-  switch (number.kind()) {
-    case Kind::boolean: return DType::boolean;
-    case Kind::integer: return DType::int64;
-    case Kind::floating: return default_dtype();
-    case Kind::complex: return complex_type_of(default_dtype());
-  }
-  __builtin_unreachable();
-}
-
 std::string position_text(IntSpan position) { return str(PrintShape{position}); }
 
 /// Finds shape and dtype of nested sequences, depth first.
@@ -142,7 +131,7 @@ class Survey {
       fits = take_size(dim, block.sizes()[static_cast<size_t>(dim - depth)]);
     }
     if (!fits || leaf_depth != shape_.ndim()) throw_ragged(data, depth);
-    const DType dtype = block.defined() ? block.dtype() : dtype_of(element(data));
+    const DType dtype = block.defined() ? block.dtype() : dtype_of_number(element(data));
     dtype_ = dtype_ ? promote(*dtype_, dtype) : dtype;
   }
 

@@ -76,6 +76,23 @@ def test_rrelu_draws_a_slope_for_each_negative_element():
     assert ebb.equal(nn.RReLU(0.2, 0.6).eval()(x), F.leaky_relu(x, 0.4))
 
 
+def test_alpha_dropout_shifts_complex_numbers_along_the_real_axis():
+    x = ebb.full((1000,), 2 - 1j, dtype=ebb.complex64, requires_grad=True)
+    out = F.alpha_dropout(x, 0.3, training=True)
+    kept = out.imag != 0
+    assert 600 < kept.sum() < 800
+    a = -out.imag[kept][0].item()
+    assert ebb.allclose(out[kept], 2 * a - 1j * a + out[kept][0].real - 2 * a)
+    dropped = out[~kept]
+    assert dropped.numel() > 0 and (dropped == dropped[0]).all() and dropped[0].real < 0
+    real = F.alpha_dropout(ebb.full((1000,), 2.0), 0.3, training=True)
+    assert ebb.allclose(dropped[0].real, real.min()) and ebb.allclose(out.real.max(), real.max())
+    out.abs().sum().backward()
+    assert (x.grad != 0).sum() == kept.sum() and x.grad.dtype is ebb.complex64
+    channels = F.feature_alpha_dropout(ebb.ones(2, 50, 3, dtype=ebb.complex64), 0.5, training=True)
+    assert (channels == channels[..., :1]).all() and channels.dtype is ebb.complex64
+
+
 @pytest.mark.parametrize("name", ["celu", "rrelu", "selu", "threshold", "alpha_dropout"])
 def test_inplace_forms_write_the_input(name):
     x = ebb.randn(5)

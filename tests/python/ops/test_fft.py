@@ -43,3 +43,9 @@ def test_transforms_are_the_same_bits_for_any_number_of_threads():
     finally:
         ebb.set_num_threads(threads)
     assert len(found) == 1
+
+
+def test_frequencies_of_no_sample_are_none_and_the_one_that_nothing_divides():
+    assert ebb.fft.fftfreq(0).shape == (0,)
+    made = ebb.fft.rfftfreq(0, dtype=ebb.float64)
+    assert made.shape == (1,) and made.isnan().all() and made.dtype is ebb.float64

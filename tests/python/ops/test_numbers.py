@@ -123,3 +123,43 @@ def test_is_inference_says_where_memory_was_made():
     assert not ebb.is_inference(ebb.ones(2))
     with pytest.raises(DTypeError, match=r"is_inference\(\): argument 'input' must be Tensor"):
         ebb.is_inference(3)
+
+
+@pytest.mark.parametrize("call, value, dtype", [
+    (lambda: ebb.add(2, 3), 5, "int64"),
+    (lambda: ebb.add(2.5, 2, alpha=3), 8.5, "float32"),
+    (lambda: ebb.add(True, other=2), 3, "int64"),
+    (lambda: ebb.sub(2, 3j), 2 - 3j, "complex64"),
+    (lambda: ebb.subtract(2, 3), -1, "int64"),
+    (lambda: ebb.mul(np.float64(2), 3), 6.0, "float32"),
+    (lambda: ebb.div(7, 2), 3.5, "float32"),
+    (lambda: ebb.true_divide(7, 2), 3.5, "float32"),
+    (lambda: ebb.div(7, 2, rounding_mode="floor"), 3, "int64"),
+    (lambda: ebb.floor_divide(7, 2), 3, "int64"),
+])  # fmt: skip
+def test_arithmetic_of_two_numbers_is_a_tensor_without_dims(call, value, dtype):
+    made = call()
+    assert made.shape == () and made.item() == value and made.dtype is getattr(ebb, dtype)
+
+
+def test_the_first_of_two_numbers_goes_where_the_result_goes():
+    out = ebb.zeros((), dtype=ebb.float64)
+    assert ebb.add(2, 3, out=out) is out and out.item() == 5.0
+    try:
+        ebb.set_default_dtype(ebb.float64)
+        assert ebb.mul(2.0, 3).dtype is ebb.float64
+    finally:
+        ebb.set_default_dtype(ebb.float32)
+
+
+@pytest.mark.parametrize("name", ["pow", "remainder", "eq", "maximum", "bitwise_and", "rsub"])
+def test_other_functions_need_a_tensor(name):
+    with pytest.raises(TypeError, match=rf"^{name}\(\): argument .* must be Tensor, got int"):
+        getattr(ebb, name)(2, 3)
+
+
+def test_errors_of_arithmetic_name_what_was_given():
+    with pytest.raises(TypeError, match=r"add\(\): argument 'other' .* got str"):
+        ebb.add(2, "a")
+    with pytest.raises(TypeError, match=r"add\(\): .*'alphas'"):
+        ebb.add(2, 3, alphas=1)
