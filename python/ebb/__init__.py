@@ -162,6 +162,18 @@ from ebb._tensor.sparse import (
     strided as strided,
 )
 from ebb._tensor.storages import (
+    BFloat16Storage as BFloat16Storage,
+    BoolStorage as BoolStorage,
+    ByteStorage as ByteStorage,
+    CharStorage as CharStorage,
+    ComplexDoubleStorage as ComplexDoubleStorage,
+    ComplexFloatStorage as ComplexFloatStorage,
+    DoubleStorage as DoubleStorage,
+    FloatStorage as FloatStorage,
+    HalfStorage as HalfStorage,
+    IntStorage as IntStorage,
+    LongStorage as LongStorage,
+    ShortStorage as ShortStorage,
     TypedStorage as TypedStorage,
     UntypedStorage as UntypedStorage,
     is_storage as is_storage,

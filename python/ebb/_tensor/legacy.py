@@ -11,6 +11,15 @@ from ebb import _C
 from ebb._C import Tensor
 from ebb._devices import cuda_device
 
+# What PyTorch's names of types begin with, by dtype.
+NAMES = {
+    _C.float32: "Float", _C.float64: "Double", _C.float16: "Half", _C.bfloat16: "BFloat16",
+    _C.uint8: "Byte", _C.int8: "Char", _C.int16: "Short", _C.int32: "Int", _C.int64: "Long",
+    _C.bool: "Bool", _C.complex64: "ComplexFloat", _C.complex128: "ComplexDouble",
+    _C.uint16: "UInt16", _C.uint32: "UInt32", _C.uint64: "UInt64",
+}  # fmt: skip
+_DTYPES = {f"{name}Tensor": dtype for dtype, name in NAMES.items()}
+
 
 class LegacyType(type):
     """The class of these types: an instance is a tensor of the CPU with that dtype."""
@@ -64,6 +73,9 @@ def _make(name: str, dtype: _C.dtype, args: tuple[Any, ...], kwargs: dict[str, A
         raise _C.DTypeError(f"{name}: takes no keyword arguments, got {next(iter(kwargs))!r}")
     if not args:
         return _C.empty(0, dtype=dtype)
+    memory = getattr(args[0], "_whole", None)  # of a storage
+    if len(args) == 1 and memory is not None and memory().dtype is dtype:
+        return memory()
     if len(args) == 1 and not isinstance(args[0], int | _C.Size):
         return _C.tensor(args[0], dtype=dtype)
     sizes = args[0] if isinstance(args[0], _C.Size) else args
@@ -78,7 +90,8 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     Programs from before ``new_empty`` and ``new_tensor`` call it.
 
     Args:
-        *args: Sizes; or one sequence of numbers, or a tensor, whose values it gets.
+        *args: Sizes; or one sequence of numbers, or a tensor, whose values it gets; or a storage,
+            whose memory it then shows.
         device: Where it is; this tensor's device if None.
     Raises:
         DTypeError: If there is something else.
@@ -169,9 +182,8 @@ def dtype_of(kind: Any) -> _C.dtype | None:
     if isinstance(kind, LegacyType):
         return kind.dtype
     if isinstance(kind, str) and kind.startswith(("torch.", "ebb.")):
-        name = kind.partition(".")[2]
-        found = globals().get(name) if name.endswith("Tensor") else getattr(_C, name, None)
-        dtype = found.dtype if isinstance(found, LegacyType) else found
+        name = kind.rpartition(".")[2]
+        dtype = _DTYPES.get(name) or getattr(_C, name, None)
         return dtype if isinstance(dtype, _C.dtype) else None
     return None
 
@@ -208,18 +220,28 @@ SymBool: type = _sizes_of_compilers("SymBool", "bool")
 
 
 def _type(self, dtype=None, non_blocking=False, *, memory_format=None):
-    """Return the dtype's name, or, with a dtype or a type such as FloatTensor, the tensor in it.
+    """Return PyTorch's name of the type, or, with a dtype or a type, the tensor in it.
+
+    Args:
+        dtype: A dtype, a type such as FloatTensor, or the name of either; that of a type says too
+            whether the tensor is to be on the CPU or on CUDA's device.
+        non_blocking: See ``to``.
+        memory_format: See ``to``.
 
     Example:
         >>> ebb.ones(1).type(ebb.float64)
         tensor([1.], dtype=ebb.float64)
         >>> ebb.ones(1).type()
-        'ebb.float32'
+        'torch.FloatTensor'
     """
-    del non_blocking
     if dtype is None:
-        return str(self.dtype)
-    return self.to(dtype_of(dtype) or dtype, memory_format=memory_format)
+        place = "cuda." if self.is_cuda else ""
+        layout = "sparse." if self.is_sparse else ""
+        return f"torch.{place}{layout}{NAMES[self.dtype]}Tensor"
+    options = {"non_blocking": non_blocking, "memory_format": memory_format}
+    if isinstance(dtype, str) and dtype.endswith("Tensor") and (self.is_cuda or ".cuda." in dtype):
+        options["device"] = cuda_device(None) if ".cuda." in dtype else "cpu"
+    return self.to(dtype=dtype_of(dtype) or dtype, **options)
 
 
 def _cuda(self, device=None, non_blocking=False, memory_format=None):

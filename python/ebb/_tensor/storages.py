@@ -2,16 +2,20 @@
 #
 # Each of the two classes holds a tensor over that memory. All it answers goes through the whole
 # memory as a tensor of one dim, _whole(): its dtype is that of the elements, uint8 of an
-# UntypedStorage. Storages of other dtypes (float() and so on) are copies.
-"""``UntypedStorage`` and ``TypedStorage``."""
+# UntypedStorage. Storages of other dtypes (float() and so on) are copies. Names of classes are
+# PyTorch's, which programs compare with.
+"""``UntypedStorage``, ``TypedStorage``, and ``FloatStorage`` and kin."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ebb import _C
 from ebb._C import Tensor
+from ebb._tensor.exchange import from_file, frombuffer
+from ebb._tensor.legacy import NAMES
 
 _MOST_SHOWN = 1000  # by repr(), as tensors are summarised from there on
 # Methods that return a copy in another dtype.
@@ -27,9 +31,14 @@ class UntypedStorage:
 
     >>> ebb.ones(3).untyped_storage().nbytes()
     12
+
+    Args:
+        data: A tensor; or a number of bytes, whatever they are, or the bytes in a sequence.
+        device: Where it is, if ``data`` is no tensor; the CPU if None.
     """
 
-    def __init__(self, tensor: Tensor):
+    def __init__(self, data: Any = 0, *, device: Any = None):
+        tensor = _given(type(self).__name__, data, _C.uint8, device)
         self._tensor = tensor.detach()
         self.device: _C.device = tensor.device
 
@@ -57,6 +66,51 @@ class UntypedStorage:
     def clone(self) -> UntypedStorage:
         """Return a copy."""
         return type(self)(self._whole().clone())
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
+        """Return a copy on a device; this one if it is there."""
+        if self._tensor.device == _C.device(device):
+            return self
+        return type(self)(self._whole().to(device, non_blocking=non_blocking))
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """Return the name of the class, "torch.FloatStorage" for one, or a copy in another dtype.
+
+        Args:
+            dtype: Such a class or its name.
+            non_blocking: Taken for PyTorch's sake.
+        """
+        if dtype is None:
+            return self._class_name()
+        name = dtype.__name__ if isinstance(dtype, StorageKind) else str(dtype).partition(".")[2]
+        kind = globals().get(name)
+        if not isinstance(kind, StorageKind):
+            raise _C.DTypeError(f"type: needs a class such as ebb.FloatStorage, got {dtype!r}")
+        return TypedStorage(self._whole().to(kind.dtype, copy=True))
+
+    def get_device(self) -> int:
+        """Return the number of the device, -1 for the CPU."""
+        return self._tensor.get_device()
+
+    def share_memory_(self) -> UntypedStorage:
+        """Refuse, unless other processes can share the memory already.
+
+        Raises:
+            ValueError: If they cannot: a tensor's memory is shared by ``Tensor.share_memory_()``.
+        """
+        if not self.is_shared():
+            raise _C.ValueError(
+                "share_memory_: needs memory that is shared, got a storage of other memory\n"
+                "hint: call share_memory_() of the tensor"
+            )
+        return self
+
+    def _new_shared(self, size: int, *, device: Any = None) -> UntypedStorage:
+        """Return a storage of zeros that processes share; collate functions put batches there."""
+        return type(self)(_C.zeros(size, dtype=self._whole().dtype).share_memory_())
+
+    def _class_name(self) -> str:
+        return "torch.storage.UntypedStorage"
 
     def cpu(self) -> UntypedStorage:
         """Return a copy on the CPU; this one if it is there."""
@@ -118,15 +172,35 @@ class TypedStorage(UntypedStorage):
 
     >>> ebb.ones(3).storage().tolist()
     [1.0, 1.0, 1.0]
+
+    Args:
+        data: A tensor; or a number of elements, whatever they are, or these in a sequence.
+        wrap_storage: The memory, instead of ``data``.
+        dtype: Of the elements, if ``data`` is no tensor; the default one if None.
+        device: Where it is then; the CPU if None.
     """
 
-    def __init__(self, tensor: Tensor):
-        super().__init__(tensor)
-        self.dtype: _C.dtype = tensor.dtype
+    def __init__(
+        self, data: Any = 0, *, wrap_storage: Any = None, dtype: Any = None, device: Any = None
+    ):
+        dtype = dtype or _C.get_default_dtype()
+        if wrap_storage is not None:
+            data = wrap_storage._elements(_C.uint8).view(dtype)
+        self._tensor = _given(type(self).__name__, data, dtype, device).detach()
+        self.device = self._tensor.device
+        self.dtype: _C.dtype = self._tensor.dtype
 
     def element_size(self) -> int:
         """Return the bytes of an element."""
         return self._tensor.element_size()
+
+    def pickle_storage_type(self) -> str:
+        """Return the name of the class that PyTorch's files have for it, such as FloatStorage."""
+        return self._class_name().rpartition(".")[2]
+
+    def _class_name(self) -> str:
+        name = f"{NAMES[self.dtype]}Storage"
+        return f"torch.{name}" if name in globals() else "torch.storage.TypedStorage"
 
     def untyped(self) -> UntypedStorage:
         """Return the same memory without the dtype."""
@@ -141,6 +215,86 @@ class TypedStorage(UntypedStorage):
 
     def _elements(self, dtype: _C.dtype) -> Tensor:
         return super()._elements(self.dtype)
+
+
+def _given(name: str, data: Any, dtype: _C.dtype, device: Any) -> Tensor:
+    """Return a tensor over the memory that a constructor is asked for."""
+    if isinstance(data, Tensor):
+        return data
+    if isinstance(data, int):
+        return _C.empty(data, dtype=dtype, device=device or "cpu")
+    if not isinstance(data, Sequence) or isinstance(data, str):
+        raise _C.DTypeError(
+            f"{name}: needs a number of elements, a sequence of them or a tensor, got "
+            f"{type(data).__name__}"
+        )
+    return _C.tensor(data, dtype=dtype, device=device or "cpu")
+
+
+class StorageKind(type):
+    """The class of ``FloatStorage`` and kin: an instance is a storage of that dtype.
+
+    >>> isinstance(ebb.ones(1).storage(), ebb.FloatStorage)
+    True
+    """
+
+    dtype: _C.dtype
+
+    def __instancecheck__(cls, one: object) -> bool:
+        return isinstance(one, TypedStorage) and one.dtype is cls.dtype
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        return kind is cls
+
+    def __call__(
+        cls, data: Any = 0, *, wrap_storage: Any = None, device: Any = None
+    ) -> TypedStorage:
+        """Return a storage of so many elements, or of these."""
+        return TypedStorage(data, wrap_storage=wrap_storage, dtype=cls.dtype, device=device)
+
+    def from_buffer(
+        cls, buffer: Any, byte_order: str = "native", offset: int = 0, count: int = -1
+    ) -> TypedStorage:
+        """Return a copy of the bytes of a buffer, in this machine's order.
+
+        Args:
+            byte_order: "native", or the order that this machine has, "little" or "big".
+            offset: Where the elements begin, in bytes.
+            count: How many there are; all that follow if -1.
+        """
+        if byte_order not in ("native", sys.byteorder):
+            raise _C.ValueError(
+                f"from_buffer: needs byte_order 'native' or {sys.byteorder!r}, got {byte_order!r}"
+            )
+        elements = frombuffer(buffer, dtype=cls.dtype, count=count, offset=offset)
+        return TypedStorage(elements.clone())
+
+    def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
+        """Return the bytes of a file, as ``ebb.from_file`` does."""
+        return TypedStorage(from_file(filename, shared, size, dtype=cls.dtype))
+
+
+def _new_kind(name: str, dtype: _C.dtype) -> StorageKind:
+    doc = (
+        f"The storages of {dtype.name}: ``{name}Storage(3)`` has any elements, "
+        f"``{name}Storage([1, 2])`` these.\n\n"
+        f">>> ebb.{name}Storage([1, 0]).type()\n'torch.{name}Storage'\n"
+    )
+    return StorageKind(f"{name}Storage", (), {"dtype": dtype, "__doc__": doc, "__module__": "ebb"})
+
+
+FloatStorage: StorageKind = _new_kind("Float", _C.float32)
+DoubleStorage: StorageKind = _new_kind("Double", _C.float64)
+HalfStorage: StorageKind = _new_kind("Half", _C.float16)
+BFloat16Storage: StorageKind = _new_kind("BFloat16", _C.bfloat16)
+ByteStorage: StorageKind = _new_kind("Byte", _C.uint8)
+CharStorage: StorageKind = _new_kind("Char", _C.int8)
+ShortStorage: StorageKind = _new_kind("Short", _C.int16)
+IntStorage: StorageKind = _new_kind("Int", _C.int32)
+LongStorage: StorageKind = _new_kind("Long", _C.int64)
+BoolStorage: StorageKind = _new_kind("Bool", _C.bool)
+ComplexFloatStorage: StorageKind = _new_kind("ComplexFloat", _C.complex64)
+ComplexDoubleStorage: StorageKind = _new_kind("ComplexDouble", _C.complex128)
 
 
 def _cast(name: str, dtype: _C.dtype) -> Callable[[UntypedStorage], TypedStorage]:
@@ -189,4 +343,5 @@ def _untyped_storage(self):
 
 
 Tensor.storage = _storage
+Tensor._typed_storage = _storage  # which programs that copied a collate function call
 Tensor.untyped_storage = _untyped_storage

@@ -451,6 +451,24 @@ class Module(_C._ModuleCall, state.OwnState):
         """
         return self.to(cuda_device(device))
 
+    def xpu(self, device: Any = None) -> Self:
+        """Move all parameters and buffers to a device "xpu", in place, if a plug-in brings it.
+
+        Args:
+            device: Its index; the first one if None.
+        Raises:
+            ValueError: If there is none.
+        """
+        return self.to("xpu" if device is None else f"xpu:{device}")
+
+    def ipu(self, device: Any = None) -> Self:
+        """Do what ``xpu`` does with a device "ipu"."""
+        return self.to("ipu" if device is None else f"ipu:{device}")
+
+    def mtia(self, device: Any = None) -> Self:
+        """Do what ``xpu`` does with a device "mtia"."""
+        return self.to("mtia" if device is None else f"mtia:{device}")
+
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing but tell so once, as ``ebb.compile`` does, whose options it takes."""
         ebb.compile(self, *args, **kwargs)

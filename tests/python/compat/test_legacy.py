@@ -173,3 +173,72 @@ def test_an_index_of_no_accelerator_is_refused():
         accelerator.device_index(0).__enter__()
     with accelerator.device_index(None), accelerator.device_index(-1):
         assert accelerator.current_device_idx() == 0
+
+
+KINDS = {
+    "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16",
+    "Byte": "uint8", "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64",
+    "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_class_of_storages_makes_and_knows_its_own(name):
+    kind, dtype = getattr(ebb, f"{name}Storage"), getattr(ebb, KINDS[name])
+    made = kind([1, 0])
+    assert (
+        made.tolist() == [1, 0] and made.dtype is dtype and len(kind(3)) == 3 and len(kind()) == 0
+    )
+    assert isinstance(made, kind) and isinstance(made, ebb.TypedStorage)
+    assert not isinstance(ebb.ones(1, dtype=ebb.uint16).storage(), kind)
+    assert made.type() == f"torch.{name}Storage" and made.pickle_storage_type() == f"{name}Storage"
+    assert ebb.FloatStorage([1, 0]).type(kind).dtype is dtype
+    assert ebb.ones(2, dtype=dtype).type() == f"torch.{name}Tensor"
+    assert ebb.ones(2).type(f"torch.{name}Tensor").dtype is dtype
+
+
+def test_classes_of_storages_read_buffers_and_files(tmp_path):
+    content = bytearray(b"\x01\x00\x02\x00\x03\x00")
+    made = ebb.ShortStorage.from_buffer(content, "native", offset=2)
+    content[2] = 9
+    assert made.tolist() == [2, 3]
+    with pytest.raises(ValueError, match=r"from_buffer: needs byte_order 'native' or"):
+        ebb.ShortStorage.from_buffer(content, "middle")
+    (tmp_path / "x").write_bytes(b"\x01\x02")
+    assert ebb.ByteStorage.from_file(str(tmp_path / "x"), size=2).tolist() == [1, 2]
+
+
+def test_tensors_show_the_memory_of_storages():
+    made = ebb.FloatStorage([1, 2])
+    shown = ebb.ones(1).new(made), ebb.FloatTensor(made), ebb.tensor([]).set_(made)
+    made[0] = 5
+    assert all(one.tolist() == [5.0, 2.0] for one in shown)
+    assert ebb.ones(1, dtype=ebb.int64).new(made).tolist() == [5, 2]
+    untyped = ebb.UntypedStorage([0, 0, 128, 63])
+    assert ebb.TypedStorage(wrap_storage=untyped, dtype=ebb.float32).tolist() == [1.0]
+    assert untyped.type() == "torch.storage.UntypedStorage" and untyped.get_device() == -1
+    assert made.to(device="cpu") is made and made.type("torch.IntStorage").tolist() == [5, 2]
+
+
+def test_a_batch_goes_into_memory_that_processes_share():
+    samples = [ebb.ones(2), ebb.zeros(2)]
+    storage = samples[0]._typed_storage()._new_shared(4, device=samples[0].device)
+    batch = ebb.stack(samples, 0, out=samples[0].new(storage).resize_(2, 2))
+    assert batch.is_shared() and storage.share_memory_().tolist() == [1, 1, 0, 0]
+    with pytest.raises(ValueError, match=r"share_memory_: .*\n.*share_memory_\(\) of the tensor"):
+        samples[0].storage().share_memory_()
+
+
+def test_storages_are_made_of_numbers_and_typed_by_classes():
+    with pytest.raises(TypeError, match=r"TypedStorage: needs a number of elements, .* got str"):
+        ebb.FloatStorage("a")
+    with pytest.raises(TypeError, match=r"type: needs a class such as ebb.FloatStorage, got 'x'"):
+        ebb.FloatStorage([1]).type("x")
+
+
+def test_modules_refuse_devices_that_no_plug_in_brings():
+    for name in ("xpu", "ipu", "mtia"):
+        with pytest.raises(ValueError, match=f"{name}: .*got '{name}'"):
+            getattr(ebb.nn.Linear(1, 1), name)()
+    with pytest.raises(ValueError, match="got 'xpu:1'"):
+        ebb.nn.Linear(1, 1).xpu(1)
