@@ -290,7 +290,7 @@ def differentiate_in_a_thread(program, *given):
 
     thread = threading.Thread(target=work)
     thread.start()
-    thread.join(5)
+    thread.join(60)
 
 
 @action

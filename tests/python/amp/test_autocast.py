@@ -108,13 +108,13 @@ def test_modes_of_ten_threads_leave_an_eleventh_alone():
 
     def hold():
         with ebb.no_grad(), ebb.autocast("cpu"):
-            entered.wait(60)
-            done.wait(60)
+            entered.wait(120)
+            done.wait(120)
 
     threads = [threading.Thread(target=hold) for _ in range(10)]
     for thread in threads:
         thread.start()
-    entered.wait(60)
+    entered.wait(120)
     try:
         assert ebb.is_grad_enabled() and not ebb.is_autocast_enabled("cpu")
         x = ebb.rand(2, 2, requires_grad=True)
@@ -127,7 +127,7 @@ def test_modes_of_ten_threads_leave_an_eleventh_alone():
 
 def test_threads_may_share_a_block_and_a_decorated_function():
     block, seen = ebb.autocast("cpu"), []
-    entered, left = threading.Barrier(2, timeout=20), threading.Barrier(2, timeout=20)
+    entered, left = threading.Barrier(2, timeout=120), threading.Barrier(2, timeout=120)
     decorated = block(lambda: (entered.wait(), left.wait(), product_dtype()))
 
     def use(dtype):

@@ -74,7 +74,7 @@ def test_processes_that_a_program_spawns_find_ebb_too(tmp_path):
         "    context = multiprocessing.get_context('spawn')\n"
         "    queue = context.Queue()\n"
         "    child = context.Process(target=work, args=(queue,))\n"
-        "    child.start(); print(queue.get(timeout=30), sys.argv[1:]); child.join()\n"
+        "    child.start(); print(queue.get(timeout=120), sys.argv[1:]); child.join()\n"
     )
     done = run("-m", "ebb.torch_compat", str(script), "--report", "-m")
     assert done.stdout == "2.0 ['--report', '-m']\n", done.stderr

@@ -182,7 +182,7 @@ print((x * 2).tolist())
         env={**os.environ, "EBB_KERNEL_CACHE": "0"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=250,
     )
     assert done.returncode == 0, done.stderr
     assert f"mul: cuda:0 failed: {call}" in done.stdout
@@ -219,7 +219,7 @@ print(library.stand_in_calls(b"cuStreamSynchronize") - before, library.stand_in_
             env={**os.environ, "EBB_DEVICE_SYNC": asked},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=250,
         )
         assert (done.returncode, done.stdout.strip()) == (0, waits), done.stderr
 
@@ -243,7 +243,7 @@ ebb.cuda.synchronize(), ebb.cuda.empty_cache(), ebb.cuda.manual_seed_all(1)
         env={**os.environ, **variables},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=250,
     )
     assert (done.returncode, done.stdout.strip()) == (0, printed), done.stderr
 
@@ -261,7 +261,7 @@ except ebb.DeviceError as error:
         env={**os.environ, "EBB_NVRTC_LIBRARY": "/nowhere/libnvrtc.so"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=250,
     )
     assert done.returncode == 0, done.stderr
     assert "cuda:0 failed: no compiler of CUDA: needs libnvrtc" in done.stdout

@@ -233,7 +233,7 @@ def run_script(code, *arguments):
         [sys.executable, "-c", head + code, *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=250,
     )
 
 

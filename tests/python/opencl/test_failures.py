@@ -168,7 +168,7 @@ layer = Layer()
         env={**os.environ, "EBB_KERNEL_CACHE": "0", **variables},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=250,
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout.splitlines()

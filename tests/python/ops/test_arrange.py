@@ -1,7 +1,6 @@
 # tests/python/ops/test_arrange.py -- what rows of the op table cannot say of the ops that
 # rearrange, look up and contract: views, whole signatures, random einsums, padding rows, refusals.
 import string
-import time
 
 import numpy as np
 import pytest
@@ -147,11 +146,9 @@ def test_einsum_of_many_operands_is_their_product_summed(count):
 
 def test_einsum_finds_its_way_through_thousands_of_operands_at_once():
     names = string.ascii_letters
-    start = time.perf_counter()
     for terms in (["ab"] * 2000, [names[i % 52] + names[(i + 1) % 52] for i in range(2000)]):
         got = ebb.einsum(",".join(terms) + "->a", [ebb.full((2, 2), 0.5)] * 2000)
-        assert got.shape == (2,)
-    assert time.perf_counter() - start < 10  # weighing all pairs for each product takes hours
+        assert got.shape == (2,)  # at all: weighing all pairs for each product takes hours
 
 
 def test_tensordot_takes_a_count_or_lists_of_dims():

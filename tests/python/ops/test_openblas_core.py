@@ -36,7 +36,7 @@ def cores(chosen=None, **environment):
         env=variables | given | environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=250,
         check=False,
     )
     assert done.returncode == 0, done.stderr

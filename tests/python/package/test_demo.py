@@ -18,7 +18,7 @@ CPP_DEMO = Path(ebb._C.__file__).parents[2] / "bin" / "ebb_demo_cpp"
 
 def run(*command):
     done = subprocess.run(
-        [str(word) for word in command], cwd=ROOT, capture_output=True, text=True, timeout=120
+        [str(word) for word in command], cwd=ROOT, capture_output=True, text=True, timeout=250
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -55,7 +55,7 @@ def run_section(blocks):
     """Run all blocks in a process of their own and return what each prints."""
     command = [sys.executable, "-m", "tests.python.package.test_docs"]
     done = subprocess.run(
-        command, input=json.dumps(blocks), cwd=ROOT, capture_output=True, text=True, timeout=120
+        command, input=json.dumps(blocks), cwd=ROOT, capture_output=True, text=True, timeout=250
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -82,7 +82,7 @@ def test_the_name_of_a_tensor_is_kept_whole():
 
 def run(code):
     command = [sys.executable, "-c", textwrap.dedent(code)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, timeout=250)
 
 
 @pytest.mark.parametrize("first", ["import ebb", ""])

@@ -555,7 +555,7 @@ def test_a_call_may_capture_all_its_tensors(count, early_stop):
         [sys.executable, "-c", textwrap.dedent(program)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=250,
         env=environment,
     )
     assert done.returncode == 0, done.stderr

@@ -69,7 +69,7 @@ def run(code):
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=250,
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""

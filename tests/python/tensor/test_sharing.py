@@ -21,7 +21,7 @@ def run(method, target, *args):
 
 
 def ended(process):
-    process.join(60)
+    process.join(120)
     assert process.exitcode == 0
 
 
@@ -49,7 +49,7 @@ def test_processes_see_what_others_write(method):
 
 
 def echo_child(queue):
-    tensor = queue.get(timeout=60)
+    tensor = queue.get(timeout=120)
     assert tensor.is_shared()
     tensor.fill_(7)
     queue.put(tensor.dtype.name)
@@ -62,7 +62,7 @@ def test_a_queue_sends_the_memory_and_not_the_values(method, dtype):
     process, queue = run(method, echo_child)
     queue.put(tensor.t()[1:])
     ended(process)
-    assert queue.get(timeout=60) == dtype
+    assert queue.get(timeout=120) == dtype
     assert tensor.tolist() == ebb.tensor([[1, 7, 7]] * 2).to(tensor.dtype).tolist()
 
 
