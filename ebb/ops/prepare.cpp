@@ -218,7 +218,8 @@ bool overlaps_partly(const Tensor& lhs, const Tensor& rhs) {
 void note_write(const char* op, const Tensor& self) {
   const TensorImpl& impl = *self.impl();
   if (impl.numel == 0) return;
-  impl.storage->note_write(op, thread_state.location, region_of(impl));
+  const ByteRegion region = impl.hides_writes() ? ByteRegion() : region_of(impl);
+  impl.storage->note_write(op, thread_state.location, region);
 }
 
 void throw_not_accepted(const char* op, const char* name, const Tensor& got, uint32_t accepted) {

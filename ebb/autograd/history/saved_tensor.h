@@ -57,11 +57,12 @@ class EBB_API SavedTensor {
       set(twin_by_meta(tensor), Kind::twin, edge);
       return;
     }
-    const uint32_t kind = impl->flag_bits() & (gate::kRequiresGrad | TensorImpl::kView);
+    constexpr uint32_t kTwin = TensorImpl::kView | TensorImpl::kUnseenWrites;
+    const uint32_t kind = impl->flag_bits() & (gate::kRequiresGrad | kTwin);
     // What requires a gradient is no inference tensor.
     if (kind != gate::kRequiresGrad && impl->storage->is_inference()) [[unlikely]]
       throw_inference(*impl);
-    if ((kind & TensorImpl::kView) != 0) {
+    if ((kind & kTwin) != 0) {
       set(twin_of_view(tensor), Kind::twin, edge);
       return;
     }

@@ -72,6 +72,7 @@ struct EBB_API TensorImpl {
   static constexpr uint8_t kContiguous = 1u << 4;
   static constexpr uint8_t kLeaf = 1u << 5;  // producer is this tensor's accumulator
   static constexpr uint8_t kView = 1u << 6;  // made by a view op: has a ViewRecord
+  static constexpr uint8_t kUnseenWrites = 1u << 7;  // see hides_writes()
 
   RefCount refs;
   DType dtype;
@@ -117,6 +118,21 @@ struct EBB_API TensorImpl {
     if ((flag_bits() & kView) == 0) return nullptr;
     TensorImpl* const found = view().base;
     return found != nullptr && found->storage == storage ? found : nullptr;
+  }
+  /// Whether writes through this tensor go unseen by those who saved other tensors of its memory, as
+  /// those through `data` do in PyTorch: they raise the version, and touch nothing.
+  bool hides_writes() const {
+    const uint32_t bits = flag_bits();
+    if ((bits & (kUnseenWrites | kView)) == 0) [[likely]] return false;
+    const TensorImpl* const root = base();
+    return ((root != nullptr ? root->flag_bits() : bits) & kUnseenWrites) != 0;
+  }
+  /// Writes are seen again, through its views as well: a node has saved this very tensor.
+  void show_writes() {
+    TensorImpl* const root = base();
+    TensorImpl& owner = root != nullptr ? *root : *this;
+    const auto seen = static_cast<uint8_t>(~kUnseenWrites);
+    __atomic_fetch_and(&owner.flags, seen, __ATOMIC_RELAXED);
   }
   /// Makes this impl, created with room for it, a view of `source` or of what that is a view of.
   void link_to(TensorImpl& source);

@@ -65,7 +65,9 @@ void note_region(const char* op, const Tensor& self, const Geometry& region, con
       static_cast<const char*>(data) - static_cast<const char*>(impl.storage->data());
   const ByteRegion bytes = ByteRegion::strided(start, static_cast<int64_t>(item_size(impl.dtype)),
                                                region.size_span(), region.stride_span());
-  if (bytes.run != 0) impl.storage->note_write(op, thread_state.location, bytes);
+  if (bytes.run == 0) return;
+  const ByteRegion seen = impl.hides_writes() ? ByteRegion() : bytes;
+  impl.storage->note_write(op, thread_state.location, seen);
 }
 
 /// Drops leading dims of size 1 so that `src` has at most `ndim` dims; throws unless it broadcasts

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import ebb
+from ebb import _C
 from ebb.torch_compat import dtypes, foreach, switches
 from ebb.torch_compat.refusal import NotServedAttributeError, NotServedImportError
 
@@ -182,6 +183,7 @@ def install() -> None:
             "torch_compat: `import torch` is ebb; PyTorch at %s is hidden", real.origin
         )
     sys.meta_path.insert(0, TorchFinder())
+    _C._hide_data_writes(True)
 
 
 def uninstall() -> None:
@@ -195,6 +197,7 @@ def uninstall() -> None:
         >>> "torch" in sys.modules
         False
     """
+    _C._hide_data_writes(False)
     sys.meta_path[:] = [one for one in sys.meta_path if not isinstance(one, TorchFinder)]
     for name in [name for name, one in sys.modules.items() if isinstance(one, TorchModule)]:
         del sys.modules[name]

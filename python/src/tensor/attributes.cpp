@@ -18,6 +18,7 @@
 #include "python/src/base/tensor_object.h"
 #include "python/src/base/text.h"
 #include "python/src/base/value_types.h"
+#include "python/src/tensor/data.h"
 #include "python/src/tensor/slots.h"
 
 namespace ebb::python {
@@ -89,6 +90,7 @@ PyObject* gradient_dtype(const Tensor& tensor) {
 PyObject* data(const Tensor& tensor) {
   Tensor out = detached(tensor);
   autograd::note_detached("data", out, tensor, current_location(nullptr));
+  if (hides_data_writes) out.impl()->flags |= TensorImpl::kUnseenWrites;
   return wrap(std::move(out));
 }
 PyObject* base(const Tensor& tensor) { return wrap(autograd::base_of(tensor)); }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/variable.h"
@@ -36,6 +37,9 @@
 #include "python/src/calls/plain_args.h"
 
 namespace ebb::python {
+
+bool hides_data_writes = false;
+
 namespace {
 
 bool is_nested(PyObject* object) {
@@ -370,7 +374,15 @@ PyObject* copy_out(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
+/// _hide_data_writes(mode): sets hides_data_writes, and returns what it was.
+PyObject* hide_data_writes(PyObject*, PyObject* mode) {
+  const int truth = PyObject_IsTrue(mode);
+  if (truth < 0) return nullptr;
+  return PyBool_FromLong(std::exchange(hides_data_writes, truth == 1));
+}
+
 PyMethodDef kFunctions[] = {
+    {"_hide_data_writes", hide_data_writes, METH_O, nullptr},
     {"_copied_out", as_method(copy_out), METH_FASTCALL, nullptr},
     {"tensor", as_method(make_tensor), METH_FASTCALL | METH_KEYWORDS,
      "tensor($module, data, dtype=None, device=None, requires_grad=False, *, pin_memory=False)\n"

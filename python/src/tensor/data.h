@@ -24,6 +24,9 @@ PyObject* item_of(const Tensor& tensor);
 /// Nested lists of Python numbers; a number for a 0-d tensor.
 PyObject* list_of(const Tensor& tensor);
 
+/// Whether writes through `x.data` go unseen by what was saved of x, as in PyTorch; under the GIL.
+extern bool hides_data_writes;
+
 /// A NumPy array over the tensor's memory. Throws AutogradError for a tensor that requires grad,
 /// ValueError for one that is not in the CPU's memory.
 PyObject* array_of(PyObject* tensor);

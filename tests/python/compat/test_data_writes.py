@@ -1,0 +1,116 @@
+# tests/python/compat/test_data_writes.py -- `x.data` under ebb.torch_compat: writes that nobody who
+# saved x sees, as in PyTorch; without it they count.
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import ebb
+from ebb import _C
+
+WRITES = {
+    "masked_fill_": lambda data: data.masked_fill_(ebb.tensor([True, False, False]), 0.0),
+    "a pointwise op": lambda data: data.mul_(3.0),
+    "copy_": lambda data: data.copy_(ebb.tensor([7.0, 8.0, 9.0])),
+    "fill_": lambda data: data.fill_(4.0),
+    "zero_": lambda data: data.zero_(),
+    "an index": lambda data: data.__setitem__(1, 5.0),
+    "a slice": lambda data: data.__setitem__(slice(1, None), 5.0),
+    "a mask": lambda data: data.__setitem__(data > 4, 5.0),
+    "a view": lambda data: data[1:].add_(1.0),
+    "a view of a view": lambda data: data.view(3, 1)[0].add_(1.0),
+    "index_fill_": lambda data: data.index_fill_(0, ebb.tensor([2]), -1.0),
+    "scatter_add_": lambda data: data.scatter_add_(0, ebb.tensor([0, 0]), ebb.ones(2)),
+    "out=": lambda data: ebb.add(data, 1.0, out=data),
+    "clamp_": lambda data: data.clamp_(0.0, 3.0),
+    "uniform_": lambda data: data.uniform_(),
+}
+
+
+@pytest.fixture
+def compat():
+    before = _C._hide_data_writes(True)  # as installing does; other tests may have
+    yield
+    _C._hide_data_writes(before)
+
+
+@pytest.fixture
+def plain():
+    before = _C._hide_data_writes(False)
+    yield
+    _C._hide_data_writes(before)
+
+
+def squares():
+    x = ebb.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x * 2.0
+    return x, y, y * y
+
+
+def test_programs_for_pytorch_have_it():
+    code = (
+        "from ebb import _C, torch_compat; print(_C._hide_data_writes(True)); "
+        "torch_compat.uninstall(); print(_C._hide_data_writes(False)); "
+        "torch_compat.install(); print(_C._hide_data_writes(True))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\nFalse\nTrue\n"
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_gradients_come_of_the_values_that_were_put_in(compat, write):
+    x, y, squared = squares()
+    write(y.data)
+    squared.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), 2 * 2 * y.detach().numpy())
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_they_count_without_it(plain, write):
+    _, y, squared = squares()
+    write(y.data)
+    with pytest.raises(ebb.errors.AutogradError, match="modified in place by"):
+        squared.sum().backward()
+
+
+@pytest.mark.parametrize("way", [lambda y: y, lambda y: y.detach(), lambda y: y.data.detach()])
+def test_other_ways_to_the_memory_count(compat, way):
+    _, y, squared = squares()
+    y.data.mul_(2.0)
+    with ebb.no_grad():
+        way(y).add_(1.0)
+    with pytest.raises(ebb.errors.AutogradError, match=r"modified in place by add_"):
+        squared.sum().backward()
+
+
+@pytest.mark.parametrize("saved", [lambda data: data, lambda data: data[1:], lambda data: data.t()])
+@pytest.mark.parametrize("written", [lambda data: data, lambda data: data[2:]])
+def test_what_was_saved_itself_sees_the_writes(compat, saved, written):
+    weight = ebb.ones(1, requires_grad=True)
+    data = ebb.ones(3).data
+    product = saved(data) * weight
+    written(data).add_(1.0)
+    with pytest.raises(ebb.errors.AutogradError, match="modified in place by add_"):
+        product.sum().backward()
+
+
+def test_tensors_given_such_data_count_their_own_writes(compat):
+    x = ebb.ones(3)
+    x.data = ebb.zeros(3).data
+    weight = ebb.ones(1, requires_grad=True)
+    product = x * weight
+    x.add_(1.0)
+    with pytest.raises(ebb.errors.AutogradError, match="modified in place by add_"):
+        product.sum().backward()
+
+
+def test_optimizers_see_them(compat):
+    """Weights kept in float32 beside those in half precision follow what is put into these."""
+    weight = ebb.nn.Parameter(ebb.ones(2, dtype=ebb.bfloat16))
+    optimizer = ebb.optim.SGD([weight], lr=1.0, momentum=0.9)
+    for value in (1.0, 5.0):
+        weight.data.fill_(value)
+        weight.grad = ebb.ones(2, dtype=ebb.bfloat16)
+        optimizer.step()
+    assert weight.tolist() == [3.09375] * 2  # 5 - (0.9 + 1)
