@@ -95,6 +95,7 @@ CHECKS = (
     "same_dtype",
     "not_empty",
     "holds",
+    "converts",
     "integer_power",
     "no_zero_divisor",
 )

@@ -53,10 +53,16 @@ void in_range(const char* op, const char* name, const Tensor& index, const char*
   check_index_range(op, name, index, size);
 }
 
-void holds(const char* op, const char*, const Tensor& input, const Scalar& value) {
-  if (value.kind() <= kind_of(input.dtype())) return;
-  throw DTypeError(
-      str(op, ": value must be of a kind that ", input.dtype(), " holds, got ", value));
+bool is_kind_of(const Tensor& input, const Scalar& value) {
+  return value.kind() <= kind_of(input.dtype());
+}
+Scalar converted(const char* op, const Tensor& input, const Scalar& value) {
+  alignas(16) char element[16];
+  value.store_as(input.dtype(), element, op);
+  return visit_dtype(input.dtype(), [&]<typename T>(TypeTag<T>) -> Scalar {
+    if constexpr (std::is_integral_v<T>) return *reinterpret_cast<const T*>(element);
+    return is_complex(input.dtype()) ? Scalar(value.to_complex()) : Scalar(value.to_double());
+  });
 }
 void holds(const char* op, const char*, const Tensor& input, const char*, const Tensor& value) {
   if (kind_of(value.dtype()) <= kind_of(input.dtype())) return;

@@ -57,10 +57,13 @@ inline void same_dtype(const char* op, const char* name, const Tensor& tensor,
     infer::check_same_dtype(op, name, tensor, other_name, other);
   }
 }
-/// A number or tensor to be written into a tensor is of a kind that its dtype holds: no fraction
-/// for integers, no imaginary part for real numbers.
-EBB_API void holds(const char* op, const char* input_name, const Tensor& input,
-                   const Scalar& value);
+/// Whether the dtype of `input` holds numbers of the kind of `value`.
+EBB_API bool is_kind_of(const Tensor& input, const Scalar& value);
+/// `value` as fill_() would write it: without its fraction for integers, true or false for bool.
+/// Throws ValueError if an integer has no room for it, or a real number for its imaginary part.
+EBB_API Scalar converted(const char* op, const Tensor& input, const Scalar& value);
+/// A tensor to be written into another is of a kind that its dtype holds: no fraction for integers,
+/// no imaginary part for real numbers.
 EBB_API void holds(const char* op, const char* input_name, const Tensor& input,
                    const char* value_name, const Tensor& value);
 /// No negative power of integers.

@@ -324,9 +324,30 @@ def test_masked_fill_in_place_keeps_the_dtype():
     x.masked_fill_(ebb.tensor([True, False]), 2)
     assert x.tolist() == [[2.0, 0.0], [2.0, 0.0]]
     assert x.dtype == ebb.float16
-    with pytest.raises(TypeError, match="must be of a kind that int64 holds"):
-        ebb.arange(2).masked_fill_(ebb.tensor([True, False]), 0.5)
     assert ebb.arange(2).masked_fill(ebb.tensor([True, False]), 7).tolist() == [7, 1]
+
+
+@pytest.mark.parametrize("name", ["bool", "uint8", "int8", "int64", "float16", "float64"])
+@pytest.mark.parametrize("value", [True, 1, 0, 2, 2.0, 2.9, -1.9, 2 + 0j], ids=repr)
+def test_masked_fill_takes_numbers_as_fill_does(name, value):
+    x, mask = ebb.ones([2], dtype=getattr(ebb, name)), ebb.tensor([True, False])
+    if (name, value) == ("uint8", -1.9):
+        for fill in (x.masked_fill, x.masked_fill_):
+            with pytest.raises(ValueError, match="masked_fill_?: the number must fit into uint8"):
+                fill(mask, value)
+        return
+    expected = [x.clone()[0].fill_(value).item(), x[1].item()]
+    assert x.masked_fill(mask, value).tolist() == expected
+    assert x.masked_fill(mask, value).dtype is x.dtype
+    assert x.masked_fill_(mask, value) is x and x.tolist() == expected
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e30, 1j, 2**70], ids=repr)
+def test_masked_fill_refuses_numbers_that_integers_cannot_be(value):
+    x = ebb.arange(2)
+    with pytest.raises((ValueError, TypeError), match="masked_fill"):
+        x.masked_fill(ebb.tensor([True, False]), value)
+    assert x.tolist() == [0, 1]
 
 
 def test_comparisons_of_nan_are_false_but_for_ne():
