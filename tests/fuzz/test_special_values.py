@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ebb
+from tests.cases import by_family, by_op, each_of
 from tests.python.ops.op_reference import TOLERANCE, reference
 from tests.python.ops.op_rows import (
     COMPLEX,
@@ -142,7 +143,7 @@ def gradients(row, arguments, seed=1.0, order=1):
     return dict(zip(names, map(wide_array, found), strict=True))
 
 
-@pytest.mark.parametrize(("row", "dtype"), CASES, ids=str)
+@each_of(CASES, by_op)
 def test_values_at_special_points_are_those_of_numpy(row, dtype):
     if special(row).get("values"):
         return
@@ -154,7 +155,7 @@ def test_values_at_special_points_are_those_of_numpy(row, dtype):
         assert_same(got, wanted, dtype, at(row, arguments))
 
 
-@pytest.mark.parametrize(("row", "dtype"), CASES, ids=str)
+@each_of(CASES, by_op)
 def test_nan_comes_out_where_nan_goes_in(row, dtype):
     if row.data["result_dtype"] == "bool" or special(row).get("nan"):
         return
@@ -169,7 +170,7 @@ def test_nan_comes_out_where_nan_goes_in(row, dtype):
         )
 
 
-@pytest.mark.parametrize("row", [row for row, dtype in CASES if dtype == "float64"], ids=str)
+@each_of([row for row, dtype in CASES if dtype == "float64"], by_family)
 def test_infinities_of_finite_operands_that_fit_are_at_poles_of_the_table(row):
     if row.data["result_dtype"] == "bool":
         return
@@ -188,7 +189,7 @@ def test_infinities_of_finite_operands_that_fit_are_at_poles_of_the_table(row):
             assert "left the range" not in str(error)
 
 
-@pytest.mark.parametrize(("row", "dtype"), SMOOTH, ids=str)
+@each_of(SMOOTH, by_op)
 def test_a_gradient_is_a_number_where_operands_and_result_are(row, dtype):
     if special(row).get("gradient"):
         return
@@ -217,8 +218,7 @@ def complex_points(row, dtype):
     return row.cases()[0].arguments | arguments
 
 
-@pytest.mark.parametrize(("row", "dtype"), COMPLEX_SMOOTH, ids=str)
-@pytest.mark.parametrize("order", [1, 2])
+@each_of([(*one, order) for order in (1, 2) for one in COMPLEX_SMOOTH], by_op)
 def test_a_complex_gradient_is_a_number_where_the_result_is(row, dtype, order):
     arguments = complex_points(row, dtype)
     is_number = ~np.isnan(wide_array(call(row, arguments)))
@@ -235,7 +235,7 @@ def test_the_sign_of_an_infinite_number_is_that_of_its_angle(z):
         np.testing.assert_allclose(number.sgn().item(), np.exp(1j * angle), atol=1e-6)
 
 
-@pytest.mark.parametrize(("row", "dtype"), SMOOTH, ids=str)
+@each_of(SMOOTH, by_op)
 def test_gradients_at_special_points_are_the_same_in_every_dtype(row, dtype):
     if dtype == "float64" or special(row).get("dtypes"):
         return
@@ -251,8 +251,7 @@ def test_gradients_at_special_points_are_the_same_in_every_dtype(row, dtype):
             assert_same(got, wanted, dtype, at(row, arguments), loosened=8)
 
 
-@pytest.mark.parametrize(("row", "dtype"), MASKED, ids=str)
-@pytest.mark.parametrize("order", [1, 2])
+@each_of([(*one, order) for order in (1, 2) for one in MASKED], by_op)
 def test_a_gradient_of_0_stays_0(row, dtype, order):
     is_reached = is_tried(row) and dtype in FLOATING
     if special(row).get("masked") or (order == 2 and not is_reached):
@@ -269,7 +268,7 @@ def test_a_gradient_of_0_stays_0(row, dtype, order):
             )
 
 
-@pytest.mark.parametrize(("row", "dtype"), CASES, ids=str)
+@each_of(CASES, by_op)
 def test_every_lane_of_a_vector_computes_the_same(row, dtype):
     for arguments in grids(row, dtype):
         whole = wide_array(call(row, arguments))

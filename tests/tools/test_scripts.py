@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.cases import each_of
 from tests.conftest import pytest_collection_modifyitems
 from tools.link_package import link_package
 
@@ -183,3 +184,52 @@ def test_a_sample_leaves_no_test_function_out():
     kept = [item.nodeid for item in items]
     assert kept == [nodes[0], nodes[3], nodes[6], nodes[7]]
     assert len(left_out) == 4
+
+
+def sampled(every):
+    """The configuration of a run with --every."""
+    return SimpleNamespace(getoption={"every": every}.get)
+
+
+def test_a_failure_of_many_cases_names_those_that_failed():
+    tried = []
+
+    @each_of(range(6))
+    def test(number):
+        tried.append(number)
+        assert number % 4 != 1, "too odd"
+
+    with pytest.raises(ExceptionGroup, match="2 of 6 cases failed") as caught:
+        test("all", sampled(1))
+    assert tried == [0, 1, 2, 3, 4, 5]
+    assert [one.__notes__ for one in caught.value.exceptions] == [
+        ["in the case 1"],
+        ["in the case 5"],
+    ]
+    with pytest.raises(AssertionError, match="too odd"):
+        test("all", sampled(5))  # 0 and 5
+
+
+def test_a_sample_of_grouped_cases_is_that_of_single_ones():
+    tried = []
+
+    @each_of([(place % 2, place) for place in range(8)], lambda end, _: str(end))
+    def test(_, place):
+        tried.append(place)
+
+    items = [SimpleNamespace(nodeid=f"test_a.py::test[{end}]", function=test) for end in "01"]
+    kept = list(items)
+    pytest_collection_modifyitems(sampled(3), kept)
+    assert kept == items
+    for end in "01":
+        test(end, sampled(3))
+    assert tried == [0, 6, 3]
+
+
+def test_a_case_of_many_must_not_skip():
+    @each_of([1])
+    def test(_):
+        pytest.skip("none")
+
+    with pytest.raises(RuntimeError, match="would skip the cases behind it"):
+        test("all", sampled(1))

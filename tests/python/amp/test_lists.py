@@ -1,9 +1,12 @@
 # tests/python/amp/test_lists.py -- every op of the table under autocast, beside a slow reference:
 # the same call outside, on operands that were cast by hand.
+import itertools
+
 import numpy as np
 import pytest
 
 import ebb
+from tests.cases import by_family, each_of
 from tests.python.amp import autocast_page
 from tests.python.ops.op_rows import function_of, load_rows, make_arguments, split_arguments
 
@@ -15,6 +18,8 @@ ROWS = [
     for row in load_rows()
     if "inputs" in row.test and not row.is_inplace and not row.data["generator"]
 ]
+KERNELS = [row for row in ROWS if not row.data["is_composite"]]
+MADE = [row for row in ROWS if row.data["is_composite"]]
 
 
 def tensors_of(arguments):
@@ -80,8 +85,7 @@ def assert_same(got, expected):
         np.testing.assert_array_equal(left, right)
 
 
-@pytest.mark.parametrize("level", ["O1", "O2", "O3"])
-@pytest.mark.parametrize("row", [row for row in ROWS if not row.data["is_composite"]], ids=str)
+@each_of(itertools.product(KERNELS, ("O1", "O2", "O3")), by_family)
 def test_a_call_is_that_of_operands_cast_by_hand(row, level):
     for dtype in ("float32", "bfloat16", "float64"):
         for case in row.cases()[:3] if dtype in row.dtypes else []:
@@ -110,12 +114,9 @@ def check_by_hand(row, case, dtype, level):
         assert slope is None or slope.dtype == leaf.dtype
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("row", [row for row in ROWS if row.data["is_composite"]], ids=str)
+@each_of(itertools.product(MADE, ("float32", "bfloat16")), by_family)
 def test_ops_made_of_others_run_under_autocast(row, dtype):
-    if dtype not in row.dtypes:
-        pytest.skip("does not take it")
-    for case in row.cases()[:3]:
+    for case in row.cases()[:3] if dtype in row.dtypes else []:
         arguments, leaves = with_leaves(row, make_arguments(row, case, dtype))
         expected = results_of(row, arguments)
         with ebb.autocast("cpu"):

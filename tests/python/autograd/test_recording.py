@@ -6,6 +6,7 @@ import pytest
 
 import ebb
 from ebb.autograd import grad, graph
+from tests.cases import by_family, each_of
 from tests.python.leaves import leaf
 from tests.python.ops.op_rows import call, load_rows, make_arguments
 
@@ -40,7 +41,7 @@ DIFFERENTIABLE = [
 ]
 
 
-@pytest.mark.parametrize("row", DIFFERENTIABLE, ids=str)
+@each_of(DIFFERENTIABLE, by_family)
 def test_every_differentiable_result_requires_a_gradient_and_no_other_does(row):
     for result in call_on_leaves(row)[0]:
         assert result.requires_grad == (result.is_floating_point() or result.is_complex())

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ebb
+from tests.cases import by_family, each_of
 from tests.python.ops.op_rows import Array, call, load_rows, make_arguments
 
 
@@ -511,7 +512,7 @@ def starts_within(result, operand):
 WITH_RESULTS = [row for row in load_rows() if "inputs" in row.test and not row.is_inplace]
 
 
-@pytest.mark.parametrize("row", [row for row in WITH_RESULTS if row.main], ids=str)
+@each_of([row for row in WITH_RESULTS if row.main], by_family)
 def test_the_table_says_which_ops_give_views(row):
     dtype = next((one for one in ("float64", "complex128") if one in row.dtypes), None)
     for case in row.cases() if dtype else ():

@@ -10,6 +10,7 @@ import pytest
 
 import ebb
 from ebb.func import vmap
+from tests.cases import by_op, each_of
 from tests.python.ops.op_rows import call, load_rows, make_arguments
 from tests.python.ops.test_gradients import is_differentiable
 
@@ -61,7 +62,7 @@ def stacked_by_vmap(row, sets, names):
 
 
 ALL = [
-    pytest.param(row, case, id=f"{row}-{case}")
+    (row, case)
     for row in ROWS
     if dtype_for(row) is not None
     for case in itertools.islice(row.cases(), CASES)
@@ -69,7 +70,7 @@ ALL = [
 ]
 
 
-@pytest.mark.parametrize(("row", "case"), ALL)
+@each_of(ALL, by_op)
 def test_a_batch_gives_what_its_samples_give(row, case):
     dtype = dtype_for(row)
     sets = [make_arguments(row, case, dtype, seed=seed) for seed in range(SAMPLES)]
@@ -91,12 +92,10 @@ def test_a_batch_gives_what_its_samples_give(row, case):
             assert ebb.allclose(one, other, rtol=1e-9, atol=1e-10, equal_nan=True), names
 
 
-DIFFERENTIABLE = [
-    one for one in ALL if one.values[0].differentiable and "float64" in one.values[0].dtypes
-]
+DIFFERENTIABLE = [one for one in ALL if one[0].differentiable and "float64" in one[0].dtypes]
 
 
-@pytest.mark.parametrize(("row", "case"), DIFFERENTIABLE)
+@each_of(DIFFERENTIABLE, by_op)
 def test_gradients_of_samples_are_those_of_the_batch(row, case):
     sets = [make_arguments(row, case, "float64", seed=seed) for seed in range(SAMPLES)]
     names = [

@@ -7,6 +7,7 @@ import pytest
 
 import ebb
 from ebb import _C
+from tests.cases import by_family, each_of
 from tests.python.ops.op_rows import (
     ALL_DTYPES,
     Array,
@@ -27,9 +28,7 @@ def namespace():
     return {**names, "__builtins__": {}}
 
 
-@pytest.mark.parametrize(
-    ("row", "text", "wanted"), BAD, ids=[f"{row}-{text}" for row, text, _ in BAD]
-)
+@each_of(BAD, by_family)
 def test_bad_calls_say_what_is_needed_and_what_was_given(row, text, wanted):
     with pytest.raises(ebb.Error) as caught:
         eval(text, namespace())
@@ -46,11 +45,11 @@ REFUSING = [
 ]
 
 
-@pytest.mark.parametrize(("row", "name"), REFUSING, ids=[f"{row}-{name}" for row, name in REFUSING])
+@each_of(REFUSING, by_family)
 def test_a_function_made_of_others_names_its_own_argument_of_a_wrong_dtype(row, name):
     case = row.cases()[0]
     if not isinstance(case.arguments.get(name), Array):
-        pytest.skip("the case does not give it")
+        return  # the case does not give it
     given = make_arguments(row, case, row.dtypes[-1])
     for dtype in sorted({*ALL_DTYPES} - {*row.data["dtypes"][name]}):
         try:
@@ -67,12 +66,12 @@ MIXED = [
 ]
 
 
-@pytest.mark.parametrize(("row", "name"), MIXED, ids=[f"{row}-{name}" for row, name in MIXED])
+@each_of(MIXED, by_family)
 def test_dtypes_that_must_be_one_are_told_with_the_names_of_both(row, name):
     given = make_arguments(row, row.cases()[0], "float64")
     value = given.get(name)
     if not isinstance(value, ebb.Tensor) or value.dtype != ebb.float64:
-        pytest.skip("the case gives no numbers there")
+        return  # the case gives no numbers there
     try:
         function_of(row)(**{**given, name: value.float()})
     except TypeError as error:
@@ -105,7 +104,7 @@ def some_argument(param):
     return values[param["type"]]
 
 
-@pytest.mark.parametrize("row", WITH_TENSORS, ids=str)
+@each_of(WITH_TENSORS, by_family)
 def test_an_argument_of_the_wrong_kind_is_named(row):
     required = [p for p in row.params if p["default"] is None]
     arguments = [some_argument(param) for param in required if not param["keyword_only"]]
@@ -118,6 +117,7 @@ def test_an_argument_of_the_wrong_kind_is_named(row):
 
 
 INTS = ("int", "int?", "int[]", "int[]?")
+TRUTHS = (True, False, np.True_, ebb.tensor(True))
 WITH_INTS = [
     (row, param["name"])
     for row in WITH_TENSORS
@@ -126,8 +126,7 @@ WITH_INTS = [
 ]
 
 
-@pytest.mark.parametrize(("row", "name"), WITH_INTS, ids=str)
-@pytest.mark.parametrize("truth", [True, False, np.True_, ebb.tensor(True)], ids=repr)
+@each_of([(*one, truth) for one in WITH_INTS for truth in TRUTHS], by_family)
 def test_a_truth_value_is_not_taken_for_an_int(row, name, truth):
     required = [p for p in row.params if p["default"] is None]
     arguments = {p["name"]: some_argument(p) for p in required} | {name: truth}
@@ -135,7 +134,7 @@ def test_a_truth_value_is_not_taken_for_an_int(row, name, truth):
         function_of(row)(**arguments)
 
 
-@pytest.mark.parametrize("row", WITH_TENSORS, ids=str)
+@each_of(WITH_TENSORS, by_family)
 def test_a_missing_and_a_surplus_argument_are_refused(row):
     function = function_of(row)
     with pytest.raises(TypeError, match=row.shown_name):

@@ -3,10 +3,10 @@
 # Tangents against finite differences and against backward, plain and in place; second derivatives
 # by forward over reverse and reverse over forward against reverse over reverse.
 import numpy as np
-import pytest
 
 import ebb
 from ebb.autograd.forward_ad import dual_level
+from tests.cases import by_op, each_of
 from tests.python.autograd.forward_support import difference, duals, tangent, tangents_or_zeros
 from tests.python.ops.op_rows import call, make_arguments
 from tests.python.ops.test_gradients import (
@@ -23,7 +23,7 @@ from tests.python.ops.test_gradients import (
 )
 
 
-@pytest.mark.parametrize(("row", "case", "dtype"), HAS_CASES, ids=str)
+@each_of(HAS_CASES, by_op)
 def test_dual_tensors_match_differences_and_backward(row, case, dtype):
     arguments = make_arguments(row, case, dtype)
     tensors, rebuilt = flatten(row, arguments)
@@ -49,7 +49,7 @@ def test_dual_tensors_match_differences_and_backward(row, case, dtype):
     )
 
 
-@pytest.mark.parametrize(("row", "dtype"), INPLACE, ids=str)
+@each_of(INPLACE, by_op)
 def test_writing_in_place_moves_the_tangent(row, dtype):
     for case in inplace_cases(row, dtype):
         arguments = make_arguments(row, case, dtype)
@@ -107,7 +107,7 @@ def products(func, tensors, seed=5):
     return forward_over_reverse(), reverse_over_forward(), reverse_over_reverse()
 
 
-@pytest.mark.parametrize(("row", "case", "dtype"), HAS_CASES, ids=str)
+@each_of(HAS_CASES, by_op)
 def test_second_derivatives_agree_whichever_mode_is_over_the_other(row, case, dtype):
     arguments = make_arguments(row, case, dtype)
     tensors, rebuilt = flatten(row, arguments)

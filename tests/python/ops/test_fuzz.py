@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import ebb
+from tests.cases import by_family, each_of
 from tests.python.ops.op_rows import Array, call, function_of, inplace_of, load_rows, make_arguments
 
 ROWS = load_rows()
@@ -157,7 +158,7 @@ def fuzz(row, count):
             try_call(row, lambda given: plain(row, given), arguments)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=str)
+@each_of(ROWS, by_family)
 def test_hostile_arguments_end_in_a_value_or_a_typed_error(row):
     fuzz(row, DRAWS)
     assert (ebb.ones([2]) + 1).tolist() == [2.0, 2.0]
@@ -183,7 +184,7 @@ def test_many_hostile_arguments(row):
 WRITERS = [row for row in ROWS if "inplace" in row.forms and row.data["python"] != "private"]
 
 
-@pytest.mark.parametrize("row", WRITERS, ids=str)
+@each_of(WRITERS, by_family)
 def test_hostile_arguments_of_inplace_forms(row):
     rng = rng_for(row, "inplace")
     for _ in range(DRAWS):
@@ -196,7 +197,7 @@ def test_hostile_arguments_of_inplace_forms(row):
 OUTS = [row for row in ROWS if "out" in row.forms]
 
 
-@pytest.mark.parametrize("row", OUTS, ids=str)
+@each_of(OUTS, by_family)
 def test_hostile_targets_of_out_forms(row):
     rng = rng_for(row, "out")
     for _ in range(DRAWS):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ebb
+from tests.cases import by_op, each_of
 from tests.python.ops.op_rows import (
     COMPLEX,
     FLOATING,
@@ -104,7 +105,7 @@ def outputs_of(result):
     return tuple(one for one in listed if is_differentiable(one))
 
 
-@pytest.mark.parametrize(("row", "case", "dtype"), HAS_CASES, ids=str)
+@each_of(HAS_CASES, by_op)
 def test_derivatives_match_finite_differences(row, case, dtype):
     for layout in row.layouts if dtype == "float64" else row.layouts[-2:-1]:
         arguments = make_arguments(row, case, dtype, layout)
@@ -129,7 +130,7 @@ def inplace_cases(row, dtype):
     return fitting
 
 
-@pytest.mark.parametrize(("row", "dtype"), INPLACE, ids=str)
+@each_of(INPLACE, by_op)
 def test_inplace_derivatives_match_finite_differences(row, dtype):
     for case in inplace_cases(row, dtype):
         arguments = make_arguments(row, case, dtype)
@@ -199,12 +200,12 @@ NARROW = [(row, dtype) for row in ROWS for dtype in LOSS if dtype in row.dtypes]
 NARROW = [(row, dtype) for row, dtype in NARROW if not row.is_inplace and not takes_dtype(row)]
 
 
-@pytest.mark.parametrize(("row", "dtype"), NARROW, ids=str)
+@each_of(NARROW, by_op)
 def test_gradients_of_other_dtypes_match_double_precision(row, dtype):
     check_narrow_gradients(row, dtype, order=1, loss=LOSS[dtype])
 
 
-@pytest.mark.parametrize(("row", "dtype"), NARROW, ids=str)
+@each_of(NARROW, by_op)
 def test_second_gradients_of_other_dtypes_match_double_precision(row, dtype):
     # Formulas of several roundings each, and of sums of terms that cancel.
     check_narrow_gradients(row, dtype, order=2, loss=8 * LOSS[dtype])

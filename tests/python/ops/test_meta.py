@@ -6,6 +6,7 @@
 import pytest
 
 import ebb
+from tests.cases import by_op, each_of
 from tests.python.ops.op_rows import call, inplace_of, load_rows, make_arguments, split_arguments
 from tests.python.ops.test_gradients import active, inplace_cases, outputs_of
 
@@ -101,7 +102,7 @@ RECORDED = [one for one in ALL if one[0].differentiable and not one[0].is_inplac
 INPLACE = [row for row in ROWS if "inplace" in row.forms and dtype_for(row) is not None]
 
 
-@pytest.mark.parametrize(("row", "case", "dtype"), ALL, ids=str)
+@each_of(ALL, by_op)
 def test_results_are_those_of_the_cpu_but_for_elements(row, case, dtype):
     for layout in row.layouts[:2]:
         arguments = make_arguments(row, case, dtype, layout)
@@ -121,7 +122,7 @@ def gradients(row, arguments):
     return ebb.autograd.grad(outputs, leaves, seeds, allow_unused=True)
 
 
-@pytest.mark.parametrize(("row", "case", "dtype"), RECORDED, ids=str)
+@each_of(RECORDED, by_op)
 def test_gradients_are_those_of_the_cpu_but_for_elements(row, case, dtype):
     for layout in row.layouts[:2]:
         arguments = make_arguments(row, case, dtype, layout)

@@ -3,6 +3,7 @@
 import pytest
 
 import ebb
+from tests.cases import by_family, each_of
 from tests.python.ops.op_rows import function_of, load_rows, make_arguments, split_arguments
 
 ROWS = [
@@ -43,7 +44,7 @@ def untouched(row, arguments, outs, match):
     assert str([one.tolist() for one in outs]) == str(before)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=str)
+@each_of(ROWS, by_family)
 def test_an_out_of_another_shape_is_refused_and_not_resized(row):
     arguments, results = plain(row)
     outs = [ebb.zeros_like(one) for one in results]
@@ -51,7 +52,7 @@ def test_an_out_of_another_shape_is_refused_and_not_resized(row):
     untouched(row, arguments, outs, "'out' must have the shape")
 
 
-@pytest.mark.parametrize("row", ROWS, ids=str)
+@each_of(ROWS, by_family)
 def test_an_out_of_a_lower_kind_is_refused(row):
     arguments, results = plain(row)
     if results[-1].dtype is ebb.bool:
@@ -84,7 +85,7 @@ def graded(row, arguments):
 FLOATING = [row for row in ROWS if "float32" in row.dtypes]
 
 
-@pytest.mark.parametrize("row", FLOATING, ids=str)
+@each_of(FLOATING, by_family)
 def test_no_gradient_passes_through_an_out(row):
     arguments, _ = plain(row, "float32")
     given = graded(row, arguments)

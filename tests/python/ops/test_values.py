@@ -7,6 +7,7 @@ import operator
 import pytest
 
 import ebb
+from tests.cases import by_family, by_op, each_of
 from tests.python.ops.op_reference import assert_close, expected_dtype, reference
 from tests.python.ops.op_rows import (
     ALL_DTYPES,
@@ -50,7 +51,7 @@ def check_results(row, arguments, results, dtype, what):
         assert_close(result, values, expected, what)
 
 
-@pytest.mark.parametrize(("row", "dtype"), PLAIN, ids=str)
+@each_of(PLAIN, by_op)
 def test_values_match_numpy(row, dtype):
     for case in row.cases():
         if wraps_negative(row, case, dtype):
@@ -71,8 +72,9 @@ def double_default():
 WHOLE = [(row, dtype) for row, dtype in PLAIN if dtype in ("bool", "uint8", "int64")]
 
 
-@pytest.mark.parametrize(("row", "dtype"), WHOLE, ids=str)
-def test_what_ops_make_of_integers_has_the_default_dtype(row, dtype, double_default):
+@each_of(WHOLE, by_op)
+@pytest.mark.usefixtures("double_default")
+def test_what_ops_make_of_integers_has_the_default_dtype(row, dtype):
     for case in row.cases():
         if not wraps_negative(row, case, dtype):
             arguments = make_arguments(row, case, dtype)
@@ -99,7 +101,7 @@ def in_floats(arguments):
     return {name: float(v) if name in numbers else v for name, v in arguments.items()}
 
 
-@pytest.mark.parametrize("row", [r for r in COMPUTED if not r.is_inplace], ids=str)
+@each_of([row for row in COMPUTED if not row.is_inplace], by_family)
 def test_keywords_methods_and_aliases_are_the_same_op(row):
     case = row.cases()[0]
     arguments = make_arguments(row, case, row.dtypes[-1])
@@ -133,7 +135,7 @@ def run_inplace(row, arguments):
     return positional[0], inplace_of(row)(*positional, **named)
 
 
-@pytest.mark.parametrize(("row", "dtype"), INPLACE, ids=str)
+@each_of(INPLACE, by_op)
 def test_inplace_forms_write_their_first_operand(row, dtype):
     for case in row.cases():
         if wraps_negative(row, case, dtype):
@@ -162,7 +164,7 @@ def check_inplace(row, case, dtype, layout):
     assert_close(written, wanted, dtype, what)
 
 
-@pytest.mark.parametrize("row", [row for row in COMPUTED if "inplace" in row.forms], ids=str)
+@each_of([row for row in COMPUTED if "inplace" in row.forms], by_family)
 def test_what_writes_its_operand_is_a_function_and_a_method(row):
     names = [name if row.is_inplace else name + "_" for name in row.method_names]
     kind = row.data["python"]
@@ -171,7 +173,7 @@ def test_what_writes_its_operand_is_a_function_and_a_method(row):
         assert hasattr(ebb.Tensor, name) == (kind in ("both", "method")), name
 
 
-@pytest.mark.parametrize(("row", "dtype"), OUT, ids=str)
+@each_of(OUT, by_op)
 def test_out_forms_write_where_they_are_told(row, dtype):
     for case in row.cases():
         for layout in row.layouts:

@@ -8,6 +8,7 @@ import pytest
 
 import ebb
 from ebb.nn import functional as F
+from tests.cases import each_of
 
 X = ebb.ones(2, 3)
 
@@ -57,7 +58,7 @@ def test_a_wrong_word_writes_no_line_of_its_own_into_the_error(word):
     assert "\\nhint: '\\\\ \\u202e\"" in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ebb.ops.__all__)
+@each_of(ebb.ops.__all__)
 def test_a_keyword_has_no_nul(name):
     for word in ("input", "dim", "axis", "other", "tensors", "size"):
         with pytest.raises(TypeError) as caught:

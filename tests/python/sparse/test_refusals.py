@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ebb
+from tests.cases import by_family, each_of
 from tests.python.ops.op_rows import (
     call,
     function_of,
@@ -76,7 +77,7 @@ def same(found, expected):
             same(one, other)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=str)
+@each_of(ROWS, by_family)
 def test_a_sparse_operand_gives_a_right_result_or_a_clear_error(row):
     for arguments in dense_cases(row):
         for changed in with_one_sparse(arguments):
@@ -89,7 +90,7 @@ def test_a_sparse_operand_gives_a_right_result_or_a_clear_error(row):
             same(found, call(row, {name: dense(value) for name, value in changed.items()}))
 
 
-@pytest.mark.parametrize("row", ROWS, ids=str)
+@each_of(ROWS, by_family)
 def test_a_recorded_call_with_a_sparse_operand_does_not_crash(row):
     for arguments in dense_cases(row):
         for changed in with_one_sparse(arguments):
@@ -104,7 +105,7 @@ def test_a_recorded_call_with_a_sparse_operand_does_not_crash(row):
 WRITERS = [row for row in ROWS if "inplace" in row.forms and not row.is_inplace]
 
 
-@pytest.mark.parametrize("row", WRITERS, ids=str)
+@each_of(WRITERS, by_family)
 def test_inplace_forms_refuse_sparse_operands(row):
     for arguments in dense_cases(row):
         for changed in with_one_sparse(arguments):
@@ -115,7 +116,7 @@ def test_inplace_forms_refuse_sparse_operands(row):
             assert found is None
 
 
-@pytest.mark.parametrize("row", [r for r in ROWS if "out" in r.forms], ids=str)
+@each_of([row for row in ROWS if "out" in row.forms], by_family)
 def test_out_forms_refuse_sparse_targets_and_operands(row):
     def run(arguments, out):
         positional, named = split_arguments(row, arguments)

@@ -10,6 +10,7 @@ import pytest
 
 import ebb
 from ebb import StringTensor, strings
+from tests.cases import each_of
 
 HOSTILE = ["", "a\0", "ß", "e\u0301", "\U0001f600", "line\nbreak", "'\"", "\ud800", " "]
 
@@ -174,7 +175,7 @@ def test_every_kind_of_tensor_answers_what_a_tensor_is():
 OPS = sorted(set(ebb.ops.__all__))
 
 
-@pytest.mark.parametrize("name", OPS)
+@each_of(OPS)
 def test_every_op_refuses_text_by_its_name(name):
     function = getattr(ebb.ops, name)
     with pytest.raises(ebb.Error, match=f"^{name}\\b.*") as caught:

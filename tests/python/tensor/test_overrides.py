@@ -11,6 +11,7 @@ import pytest
 
 import ebb
 from ebb import overrides
+from tests.cases import each_of
 
 
 class Logged(ebb.Tensor):
@@ -224,16 +225,7 @@ PUBLIC = {
 }
 
 
-@pytest.fixture
-def modes_off():
-    """Functions that switch a mode for good are switched back."""
-    yield
-    for switch in ("set_detect_anomaly", "set_check_nan_inf", "set_trace_cuts"):
-        getattr(ebb.autograd, switch)(False)
-
-
-@pytest.mark.parametrize("name", PUBLIC)
-@pytest.mark.usefixtures("modes_off")
+@each_of(PUBLIC)
 def test_any_argument_may_have_a_class_that_takes_part(name):
     function, d = PUBLIC[name], Diagonal(3, 1.0)
     calls = [((ebb.ones(2),) * before + (d,), {}) for before in range(4)]
@@ -245,6 +237,9 @@ def test_any_argument_may_have_a_class_that_takes_part(name):
             raise
         except (TypeError, ValueError, AttributeError, RuntimeError):
             pass
+        finally:  # what switches a mode for good
+            for switch in ("set_detect_anomaly", "set_check_nan_inf", "set_trace_cuts"):
+                getattr(ebb.autograd, switch)(False)
 
 
 def test_nn_functional_asks_through_its_ops(x):
