@@ -152,13 +152,15 @@ def bytes_an_element(
         if tried.results > 64 * elements_of(trial) or tried.seconds > 1e-6 * elements_of(trial):
             return None
         small, large = (enlarged(case, size, count) for count in (ELEMENTS, 2 * ELEMENTS))
+        if small == large:  # one step of a size that several dims have was more than asked for
+            return None
         taken = [measure(row, one, dtype) for one in (small, large)]
     except (ebb.Error, ValueError, TypeError, IndexError):
         return None
     sizes = [
         max(elements_of(one), of.largest) for one, of in zip((small, large), taken, strict=True)
     ]
-    if sizes[0] == sizes[1]:  # one step of a size that several dims have was more than asked for
+    if sizes[0] == sizes[1]:
         return None
     return (taken[1].temporaries - taken[0].temporaries) / (sizes[1] - sizes[0])
 

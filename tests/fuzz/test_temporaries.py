@@ -4,6 +4,7 @@
 # (temporaries.py). An op whose row names `temporaries` or `backward_temporaries`, and why, may take
 # so many bytes an element (of eight bytes: twice as many); all others at most 64 MB. In `make test`
 # a sample of the ops in one dtype each, in `make test-long` all.
+import functools
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ ROWS = [row for row in load_rows() if row.test.get("inputs") and not row.is_inpl
 SAMPLED = seeds.fixed("temporaries").sample(ROWS, min(SAMPLE, len(ROWS)))
 
 
+@functools.cache
 def growths(row, dtype, measure):
     """The bytes an element of the first case of the row that can be enlarged, by size."""
     for case in row.cases():
