@@ -112,6 +112,10 @@ class UntypedStorage:
     def _class_name(self) -> str:
         return "torch.storage.UntypedStorage"
 
+    def untyped(self) -> UntypedStorage:
+        """Return the same memory without the dtype."""
+        return UntypedStorage(self._tensor)
+
     def cpu(self) -> UntypedStorage:
         """Return a copy on the CPU; this one if it is there."""
         return self if self._tensor.is_cpu else type(self)(self._whole().cpu())
@@ -201,10 +205,6 @@ class TypedStorage(UntypedStorage):
     def _class_name(self) -> str:
         name = f"{NAMES[self.dtype]}Storage"
         return f"torch.{name}" if name in globals() else "torch.storage.TypedStorage"
-
-    def untyped(self) -> UntypedStorage:
-        """Return the same memory without the dtype."""
-        return UntypedStorage(self._tensor)
 
     def __repr__(self) -> str:
         text = super().__repr__()

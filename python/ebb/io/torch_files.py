@@ -206,9 +206,7 @@ def _load_stream(file: BinaryIO, place: Callable[..., Any], weights_only: bool) 
 
     def note(pid: Any) -> None:
         kind, key, location, count = _parts(pid)
-        if kind.dtype is None:
-            raise RefusedError("it has a storage without a dtype")
-        wanted[key] = (kind.dtype, location, count)
+        wanted[key] = (kind.dtype or _C.uint8, location, count)  # bytes, if it has none
 
     if weights_only:
         read(note, _find_no_tensors)

@@ -20,16 +20,18 @@ from typing import Any
 
 import ebb
 from ebb import _C
-from ebb.torch_compat import dtypes, foreach, switches
+from ebb.torch_compat import dtypes, foreach, rebuild, switches
 from ebb.torch_compat.refusal import NotServedAttributeError, NotServedImportError
+from ebb.torch_compat.torch_version import TorchVersion
 
 __all__ = ["TORCH_VERSION", "TorchModule", "install", "uninstall"]
 
-TORCH_VERSION = "2.15.0"
+TORCH_VERSION = TorchVersion("2.15.0")
 TORCHVISION_VERSION = "0.29.2"
 _ROOT = "torch"
 _HELPERS = "ebb.torch_compat.helpers"
 _STATE = "ebb.nn.pytorch_state"
+_REBUILD = "ebb.torch_compat.rebuild"
 # Names of PyTorch's that are in a module of ebb's, or by another name.
 SPELLED = {
     "torch.nn.modules.linear.NonDynamicallyQuantizableLinear": ("ebb.nn", "Linear"),
@@ -72,6 +74,11 @@ SPELLED = {
     "torch.utils.checkpoint.set_device_states": (_HELPERS, "set_device_states"),
     "torch._ops.OpOverload": ("ebb.torch_compat.aten", "Overload"),
     "torch._ops.OpOverloadPacket": ("ebb.torch_compat.aten", "Packet"),
+    **{f"torch._utils.{name}": (_REBUILD, name) for name in rebuild.NAMES},
+    "torch._utils.ExceptionWrapper": (_HELPERS, "ExceptionWrapper"),
+    "torch._tensor._rebuild_from_type_v2": (_REBUILD, "_rebuild_from_type_v2"),
+    "torch.storage._load_from_bytes": (_REBUILD, "load_from_bytes"),
+    "torch.serialization._get_layout": (_REBUILD, "get_layout"),
     "torch._assert": (_HELPERS, "assert_true"),
     "torch.optim.optimizer.ParamsT": ("ebb.torch_compat.types", "ParamsT"),
     "torch.optim.optimizer._params_t": ("ebb.torch_compat.types", "ParamsT"),
@@ -130,6 +137,9 @@ HOMES = {
     "torch._functorch.config": "ebb.torch_compat.switches",
     "torch._tensor": "ebb",
     "torch.types": "ebb.torch_compat.types",
+    "torch.torch_version": "ebb.torch_compat.torch_version",
+    "torch.nn.common_types": "ebb.torch_compat.common_types",
+    "torch._jit_internal": "ebb.torch_compat.common_types",
     "torch._utils": "ebb",
     "torch.functional": "ebb",
     "torch.storage": "ebb",

@@ -156,3 +156,14 @@ def test_a_computed_weight_of_pytorch_is_made_a_parameter_again(kind):
     with ebb.no_grad():
         model.weight.zero_()
     assert len(set(reference.outcome(model, given))) == 3  # no hook computes it again
+
+
+@pytest.mark.parametrize("name", names_of("plain"))
+def test_what_pythons_pickle_wrote_of_pytorch_is_read(name):
+    whole, part, half, parameter, sparse, typed, untyped = pickle.load(file_of(name))
+    whole[0, 1] = 7  # of a memory of its own: such pickles hold it once for each tensor
+    assert part.tolist() == [[1, 4], [2, 5]] and typed.tolist() == list(range(6))
+    assert half.tolist() == [1.5, 2.5] and half.dtype is ebb.bfloat16
+    assert isinstance(parameter, ebb.nn.Parameter) and parameter.tolist() == [1, 1]
+    assert sparse.layout is ebb.sparse_coo and ebb.equal(sparse.to_dense(), ebb.eye(2))
+    assert isinstance(typed, ebb.FloatStorage) and untyped.nbytes() == 4

@@ -2,13 +2,15 @@
 """Prints files of PyTorch: ``python -m tests.python.io.reference_torch_objects``.
 
 reference_torch_objects.json is that output, of PyTorch 2.15.0, in base64, with what the modules
-compute. Names end in the way of writing: an archive, or a stream of pickles of protocol 2 or 4.
+compute. Names end in the way of writing: an archive, a stream of pickles of protocol 2 or 4, or
+what Python's pickle writes.
 """
 
 import base64
 import functools
 import io
 import json
+import pickle
 
 WAYS = {
     "archive": {},
@@ -21,6 +23,15 @@ def sparse(module):
     """Return sparse tensors, one of which stores a place twice."""
     twice = module.sparse_coo_tensor([[0, 0, 1], [1, 1, 0]], [1.0, 2.0, 3.0], (2, 2))
     return [twice, twice.coalesce(), twice.to_dense().to_sparse_csr()]
+
+
+def plain(module):
+    """Return what Python's own pickle writes: a tensor and a part of it, and others."""
+    whole = module.arange(6.0).reshape(2, 3)
+    half = module.tensor([1.5, 2.5], dtype=module.bfloat16)
+    parameter = module.nn.Parameter(module.ones(2))
+    return [whole, whole.t()[1:], half, parameter, module.eye(2).to_sparse(), whole.storage(),
+            half.untyped_storage()]  # fmt: skip
 
 
 def modules(module):
@@ -88,6 +99,9 @@ def main():
         for way, options in WAYS.items()
         if way == "archive" or name not in kept
     }
+    for protocol in (2, 4):
+        content = pickle.dumps(plain(torch), protocol)
+        files[f"plain.pickle{protocol}"] = base64.b64encode(content).decode()
     files["outcomes"] = {name: outcome(*pair) for name, pair in kept.items()}
     files["outcomes"]["trained"] = step(*trained(torch))
     print(json.dumps(files, indent=1))
