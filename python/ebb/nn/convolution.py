@@ -36,7 +36,8 @@ class _ConvNd(Module):
     weight: Parameter
     bias: Parameter | None
     _dims = 0
-    _transposed = False
+    transposed = False
+    output_padding: tuple[int, ...]
 
     def _set_up(
         self,
@@ -69,8 +70,10 @@ class _ConvNd(Module):
             padding if is_text else per_dim(name, "padding", padding, self._dims)
         )
         self.padding_mode = padding_mode
+        if not self.transposed:
+            self.output_padding = (0,) * self._dims
         self._check_modes(name)
-        ends = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
+        ends = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
         shape = (ends[0], ends[1] // groups, *self.kernel_size)
         self.weight = Parameter(_C.empty(shape, device=device, dtype=dtype))
         if bias:
@@ -80,7 +83,7 @@ class _ConvNd(Module):
         self.reset_parameters()
 
     def _check_modes(self, name: str) -> None:
-        modes = ("zeros",) if self._transposed else ("zeros", "reflect", "replicate", "circular")
+        modes = ("zeros",) if self.transposed else ("zeros", "reflect", "replicate", "circular")
         if self.padding_mode not in modes:
             raise _C.ValueError(
                 f"{name}: needs padding_mode {', '.join(modes)}, got {self.padding_mode!r}"
@@ -112,10 +115,9 @@ class _ConvNd(Module):
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}",
             f"stride={self.stride}",
         ]
-        extra = getattr(self, "output_padding", zeros)
         parts += [f"padding={self.padding!r}"] if self.padding != zeros else []
         parts += [f"dilation={self.dilation}"] if self.dilation != ones else []
-        parts += [f"output_padding={extra}"] if extra != zeros else []
+        parts += [f"output_padding={self.output_padding}"] if any(self.output_padding) else []
         parts += [f"groups={self.groups}"] if self.groups != 1 else []
         parts += ["bias=False"] if self.bias is None else []
         parts += [f"padding_mode={self.padding_mode}"] if self.padding_mode != "zeros" else []
@@ -236,7 +238,7 @@ class _ConvTranspose(_ConvNd):
         dtype: Of the parameters; the default one if None.
     """
 
-    _transposed = True
+    transposed = True
 
     def __init__(
         self,
@@ -255,9 +257,7 @@ class _ConvTranspose(_ConvNd):
     ) -> None:
         super().__init__()
         name = type(self).__name__
-        self.output_padding: tuple[int, ...] = per_dim(
-            name, "output_padding", output_padding, self._dims
-        )
+        self.output_padding = per_dim(name, "output_padding", output_padding, self._dims)
         self._set_up(
             in_channels,
             out_channels,

@@ -145,7 +145,7 @@ class _LazyConv(LazyModuleMixin):
         self.in_channels: int = channels
         if self.has_uninitialized_params():
             ends = (self.out_channels, channels)
-            first, second = reversed(ends) if self._transposed else ends
+            first, second = reversed(ends) if self.transposed else ends
             self._materialize("weight", (first, second // self.groups, *self.kernel_size))
             if self.bias is not None:
                 self._materialize("bias", (self.out_channels,))

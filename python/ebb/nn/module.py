@@ -88,6 +88,7 @@ class Module(_C._ModuleCall, state.OwnState):
     """
 
     training: bool
+    dump_patches: bool = False  # of PyTorch's oldest files; set by programs, and not looked at
     _hooks: ModuleHooks | None = None
     _forward_pre_hooks = hook_table("before")
     _forward_hooks = hook_table("after")

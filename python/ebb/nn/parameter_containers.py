@@ -153,6 +153,10 @@ class ParameterDict(Module):
         key = list(self._parameters)[-1]
         return key, self.pop(key)
 
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """Return a new one with these names, all with ``default``."""
+        return ParameterDict(dict.fromkeys(keys, default))
+
     def setdefault(self, key: str, default: Any = None) -> Any:
         """Return a parameter, after ``default`` was added if there was none of that name."""
         if key not in self:

@@ -18,6 +18,7 @@ from ebb.nn import functional, init
 from ebb.nn.containers import check_layer_count
 from ebb.nn.module import Module
 from ebb.nn.parameter import Parameter
+from ebb.nn.recurrent_checks import RecurrentChecks
 from ebb.nn.utils.rnn import PackedSequence, runs
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
@@ -46,7 +47,7 @@ def _draw(module: Module, hidden_size: int) -> None:
         init.uniform_(parameter, -bound, bound)
 
 
-class RNNBase(Module):
+class RNNBase(RecurrentChecks, Module):
     """What LSTM, GRU and RNN share: parameters, layers, directions, layouts.
 
     Example:
@@ -287,6 +288,7 @@ class LSTM(RNNBase):
 
     _gates = 4
     _states = 2
+    mode = "LSTM"
 
     def __init__(
         self,
@@ -364,6 +366,7 @@ class GRU(RNNBase):
     """
 
     _gates = 3
+    mode = "GRU"
 
     def _layer(
         self, input: Tensor, states: tuple[Tensor, ...], weights: tuple[Any, ...], reverse: bool
@@ -410,6 +413,7 @@ class RNN(RNNBase):
             dtype,
         )
         self.nonlinearity = nonlinearity
+        self.mode = f"RNN_{nonlinearity.upper()}"
 
     def _layer(
         self, input: Tensor, states: tuple[Tensor, ...], weights: tuple[Any, ...], reverse: bool
