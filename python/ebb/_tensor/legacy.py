@@ -257,9 +257,24 @@ def _cuda(self, device=None, non_blocking=False, memory_format=None):
     return self.to(place, non_blocking=non_blocking, memory_format=memory_format)
 
 
+def _to_named(name: str) -> Any:
+    def move(self, device=None, non_blocking=False, memory_format=None):
+        place = name if device is None else f"{name}:{device}"
+        return self.to(place, non_blocking=non_blocking, memory_format=memory_format)
+
+    move.__name__ = name
+    move.__qualname__ = f"Tensor.{name}"
+    move.__doc__ = (
+        f'Return the tensor on a device "{name}", if a plug-in brings it; an int is its index.\n\n'
+        f"Raises:\n    ValueError: If there is none.\n\nExample:\n    >>> x = ebb.ones(1)\n"
+        f'    >>> y = x.{name}() if x.device.type == "{name}" else x\n'
+    )
+    return move
+
+
 Tensor.type = _type
 Tensor.cuda = _cuda
 
 
-for _method in (new, apply_, map_, map2_):
+for _method in (new, apply_, map_, map2_, *map(_to_named, ("xpu", "ipu", "mtia"))):
     setattr(Tensor, _method.__name__, _method)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Self
 
 from ebb import _C
 from ebb._base.arguments import check_callable
@@ -244,24 +244,33 @@ def _forever() -> Iterator[None]:
         yield None
 
 
-class _PlainIterator:
+class _LoaderIterator:
+    """What goes over a loader's batches."""
+
+    _loader: DataLoader
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+
+class _PlainIterator(_LoaderIterator):
     """Gives batches that are made when they are asked for."""
 
     def __init__(self, loader: DataLoader, batches: Iterator[Any]):
         self._loader = loader
         self._batches = batches
 
-    def __iter__(self) -> _PlainIterator:
-        return self
-
     def __next__(self) -> Any:
         return next(self._batches)
 
-    def __len__(self) -> int:
-        return len(self._loader)
 
-
-class _WorkerIterator:
+class _WorkerIterator(_LoaderIterator):
     """Gives batches in the order of their tasks, while workers make the next ones."""
 
     def __init__(self, loader: DataLoader, workers: Any):
@@ -285,12 +294,6 @@ class _WorkerIterator:
     def close(self) -> None:
         """Stop the workers."""
         self._workers.close()
-
-    def __iter__(self) -> _WorkerIterator:
-        return self
-
-    def __len__(self) -> int:
-        return len(self._loader)
 
     def __next__(self) -> Any:
         while True:

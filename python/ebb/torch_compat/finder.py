@@ -20,7 +20,7 @@ from typing import Any
 
 import ebb
 from ebb import _C
-from ebb.torch_compat import dtypes, foreach, rebuild, switches
+from ebb.torch_compat import dtypes, foreach, privates, rebuild, switches
 from ebb.torch_compat.refusal import NotServedAttributeError, NotServedImportError
 from ebb.torch_compat.torch_version import TorchVersion
 
@@ -31,6 +31,8 @@ TORCHVISION_VERSION = "0.29.2"
 _ROOT = "torch"
 _HELPERS = "ebb.torch_compat.helpers"
 _STATE = "ebb.nn.pytorch_state"
+_PRIVATES = "ebb.torch_compat.privates"
+_COMMON = "ebb.torch_compat.common_types"
 _REBUILD = "ebb.torch_compat.rebuild"
 # Names of PyTorch's that are in a module of ebb's, or by another name.
 SPELLED = {
@@ -75,10 +77,31 @@ SPELLED = {
     "torch._ops.OpOverload": ("ebb.torch_compat.aten", "Overload"),
     "torch._ops.OpOverloadPacket": ("ebb.torch_compat.aten", "Packet"),
     **{f"torch._utils.{name}": (_REBUILD, name) for name in rebuild.NAMES},
-    "torch._utils.ExceptionWrapper": (_HELPERS, "ExceptionWrapper"),
     "torch._tensor._rebuild_from_type_v2": (_REBUILD, "_rebuild_from_type_v2"),
     "torch.storage._load_from_bytes": (_REBUILD, "load_from_bytes"),
     "torch.serialization._get_layout": (_REBUILD, "get_layout"),
+    **{name: (_PRIVATES, own) for name, own in privates.NAMES.items()},
+    **{
+        f"torch.nn.modules.{room}.{name}": (_COMMON, name)
+        for room in ("conv", "pooling")
+        for name in ("_size_any_t", "_size_1_t", "_size_2_t", "_size_3_t")
+    },
+    **{
+        f"torch.nn.modules.{room}._{name}": (_HELPERS, name)
+        for room in ("conv", "pooling")
+        for name in ("single", "pair", "triple")
+    },
+    "torch.nn.modules.module._IncompatibleKeys": ("ebb.nn.state", "LoadReport"),
+    "torch.utils.data.dataloader._BaseDataLoaderIter": ("ebb.data.loader", "_LoaderIterator"),
+    "torch.utils.data.dataloader._SingleProcessDataLoaderIter": (
+        "ebb.data.loader",
+        "_PlainIterator",
+    ),
+    "torch.utils.data.dataloader._MultiProcessingDataLoaderIter": (
+        "ebb.data.loader",
+        "_WorkerIterator",
+    ),
+    "torch.utils.data._utils.pin_memory.pin_memory": ("ebb.data.pinning", "pin_batch"),
     "torch._assert": (_HELPERS, "assert_true"),
     "torch.optim.optimizer.ParamsT": ("ebb.torch_compat.types", "ParamsT"),
     "torch.optim.optimizer._params_t": ("ebb.torch_compat.types", "ParamsT"),
@@ -112,6 +135,7 @@ HOMES = {
     "torch.utils.data": "ebb.data",
     "torch.utils.data._utils": "ebb.data",
     "torch.utils.data._utils.collate": "ebb.data.collate",
+    "torch.utils.data._utils.pin_memory": "ebb.data.pinning",
     "torch.distributed.nn": "ebb.distributed",
     "torch.distributed.nn.functional": "ebb.distributed",
     "torch.distributed.optim": "ebb.distributed",

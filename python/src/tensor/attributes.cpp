@@ -47,6 +47,7 @@ PyObject* custom_query(const Tensor& tensor) {
   const bool is_known = std::ranges::count(kKnownTypes, type_of_device(tensor)) > 0;
   return PyBool_FromLong(tensor.device() != Device{} && !is_known);
 }
+PyObject* never(const Tensor&) { return PyBool_FromLong(0); }
 PyObject* device(const Tensor& tensor) { return make_device(tensor.device()); }
 PyObject* ndim(const Tensor& tensor) { return PyLong_FromLong(tensor.ndim()); }
 PyObject* nbytes(const Tensor& tensor) { return PyLong_FromSize_t(stored_bytes(tensor)); }
@@ -234,6 +235,14 @@ std::vector<PyGetSetDef> tensor_attributes() {
       {"is_meta", get<is_on<1>>, nullptr, "Whether there is no memory, only a shape.", nullptr},
       {"is_mps", get<is_on<2>>, nullptr, "Whether the memory is an MPS device's.", nullptr},
       {"is_xpu", get<is_on<3>>, nullptr, "Whether the memory is an XPU's.", nullptr},
+      {"is_nested", get<never>, nullptr, "False: there are no nested tensors.", nullptr},
+      {"is_quantized", get<never>, nullptr, "False: there are no quantized tensors.", nullptr},
+      {"is_mkldnn", get<never>, nullptr, "False: no memory is oneDNN's own.", nullptr},
+      {"is_xla", get<never>, nullptr, "False: XLA has no tensors here.", nullptr},
+      {"is_mtia", get<never>, nullptr, "False: no memory is an MTIA device's.", nullptr},
+      {"is_ipu", get<never>, nullptr, "False: no memory is an IPU's.", nullptr},
+      {"is_maia", get<never>, nullptr, "False: no memory is a MAIA device's.", nullptr},
+      {"is_vulkan", get<never>, nullptr, "False: no memory is Vulkan's.", nullptr},
       {"is_custom_device", get<custom_query>, nullptr,
        "Whether the memory is of a device that a plug-in of another name brings.", nullptr},
       {"device", get<device>, nullptr, "Where the memory is.", nullptr},

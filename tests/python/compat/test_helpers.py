@@ -12,7 +12,8 @@ from ebb.torch_compat import finder, foreach, helpers, pytree
 from ebb.utils import cpp_extension
 
 Point = collections.namedtuple("Point", "x y")
-DOCUMENTED = ("torch_compat.dtypes", "torch_compat.helpers", "torch_compat.pytree",
+DOCUMENTED = ("torch_compat.dtypes", "torch_compat.helpers", "torch_compat.privates",
+              "torch_compat.pytree",
               "torch_compat.foreach", "torch_compat.metadata", "torch_compat.switches",
               "torch_compat.fx", "utils.cpp_extension",
               "cuda.nvtx", "nn.attention")  # fmt: skip

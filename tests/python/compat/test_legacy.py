@@ -240,5 +240,13 @@ def test_modules_refuse_devices_that_no_plug_in_brings():
     for name in ("xpu", "ipu", "mtia"):
         with pytest.raises(ValueError, match=f"{name}: .*got '{name}'"):
             getattr(ebb.nn.Linear(1, 1), name)()
+        with pytest.raises(ValueError, match=f"{name}: .*got '{name}:1'"):
+            getattr(ebb.ones(1), name)(1)
     with pytest.raises(ValueError, match="got 'xpu:1'"):
         ebb.nn.Linear(1, 1).xpu(1)
+
+
+def test_a_tensor_is_of_no_kind_that_ebb_has_not():
+    x = ebb.nn.Parameter(ebb.ones(1))
+    for kind in ("nested", "quantized", "mkldnn", "xla", "mtia", "ipu", "maia", "vulkan"):
+        assert getattr(x, f"is_{kind}") is False and getattr(x.to("meta"), f"is_{kind}") is False
