@@ -2,7 +2,7 @@
 #
 #     generate.py --family pointwise --out build/release/generated   the files of one family
 #     generate.py --common --out build/release/generated             what all families share
-#     generate.py --modules --out build/release/generated            the modules of ops/modules
+#     generate.py --modules --out build/release/generated            the modules and optimizers
 #     generate.py --outputs                     "<part> <path>" for all that is written
 #
 # Files are written only when their content changes, so that a build redoes no more than it must.
@@ -27,6 +27,7 @@ from codegen import (  # noqa: E402
     emit_modules,
     emit_operators,
     emit_ops,
+    emit_optimizers,
     emit_python,
     emit_tests,
     emit_user,
@@ -36,6 +37,7 @@ from codegen.entry import load_family  # noqa: E402
 from codegen.kernel_types import SIGNATURES  # noqa: E402
 from codegen.model import Family  # noqa: E402
 from codegen.modules import load_modules  # noqa: E402
+from codegen.optimizers import load_optimizers  # noqa: E402
 from codegen.signature import SchemaError  # noqa: E402
 
 FAMILY_EMITTERS = [emit_ops.emit, emit_autograd.emit, emit_jvp.emit, emit_python.emit]
@@ -90,8 +92,11 @@ def common_files() -> dict[str, str]:
 
 
 def module_files() -> dict[str, str]:
-    """What is generated from the module table."""
-    return emit_modules.emit(load_modules(ROOT / "ops" / "modules", load_all()))
+    """What is generated from the tables of modules and of optimizers."""
+    return {
+        **emit_modules.emit(load_modules(ROOT / "ops" / "modules", load_all())),
+        **emit_optimizers.emit(load_optimizers(ROOT / "ops" / "optim" / "fused.yaml")),
+    }
 
 
 def write_changed(folder: Path, files: dict[str, str]) -> list[Path]:
@@ -119,7 +124,7 @@ def print_outputs() -> None:
     for family in FAMILIES:
         for name in family_files(family):
             print(family, name)
-    for path in sorted((ROOT / "ops" / "modules").glob("*.yaml")):
+    for path in sorted((ROOT / "ops").glob("*/*.yaml")):
         print("module_table", path)
     for name in common_files():
         print("common", name)

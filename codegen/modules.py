@@ -84,22 +84,28 @@ def load_modules(folder: Path, families: list[Family]) -> list[ModuleFamily]:
     return [_load_file(path, ops) for path in sorted(folder.glob("*.yaml"))]
 
 
-def _load_file(path: Path, ops: dict[str, Op]) -> ModuleFamily:
-    shown = f"ops/modules/{path.name}"
+def load_rows(
+    path: Path, shown: str, keys: tuple[str, ...], rows: str
+) -> tuple[dict[str, Any], list[tuple[str, dict[str, Any]]]]:
+    """Read a file of a table: its header, and its rows (the entry `rows`) with their places."""
     try:
         text = path.read_text(encoding="utf-8")
         root = yaml.compose(text, Loader=LOADER)
         header = yaml.load(text, Loader=LOADER)
     except yaml.YAMLError as error:
         raise SchemaError(f"{shown}:1: yaml: {error}") from error
-    if not isinstance(header, dict) or not header.keys() <= set(HEADER) or "modules" not in header:
-        raise SchemaError(f"{shown}:1: file: needs keys of {', '.join(HEADER)}, modules among them")
-    nodes = next(value for key, value in root.value if key.value == "modules").value
-    rows = [
-        _Row(f"{shown}:{node.start_mark.line + 1}", values, header, ops).to_module()
-        for node, values in zip(nodes, header["modules"], strict=True)
-    ]
-    return ModuleFamily(path.stem, shown, header.get("doc", ""), rows)
+    if not isinstance(header, dict) or not header.keys() <= set(keys) or rows not in header:
+        raise SchemaError(f"{shown}:1: file: needs keys of {', '.join(keys)}, {rows} among them")
+    nodes = next(value for key, value in root.value if key.value == rows).value
+    places = [f"{shown}:{node.start_mark.line + 1}" for node in nodes]
+    return header, list(zip(places, header[rows], strict=True))
+
+
+def _load_file(path: Path, ops: dict[str, Op]) -> ModuleFamily:
+    shown = f"ops/modules/{path.name}"
+    header, rows = load_rows(path, shown, HEADER, "modules")
+    modules = [_Row(place, values, header, ops).to_module() for place, values in rows]
+    return ModuleFamily(path.stem, shown, header.get("doc", ""), modules)
 
 
 class _Row:

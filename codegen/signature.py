@@ -162,7 +162,7 @@ def parse_params(text: str) -> tuple[Param, ...]:
     """Parse `Type name=default, *, ...`; a mistake raises SchemaError without a place."""
     params: list[Param] = []
     keyword_only = False
-    for piece in _split(text):
+    for piece in split(text):
         if piece == "*":
             keyword_only = True
             continue
@@ -197,7 +197,7 @@ def _parse_results(text: str) -> tuple[Result, ...]:
     if inner.startswith("(") and inner.endswith(")"):
         inner = inner[1:-1]
     results = []
-    for piece in _split(inner):
+    for piece in split(inner):
         match = _RESULT.fullmatch(piece)
         if not match:
             raise SchemaError(f"op: needs results `Tensor name` or `Tensor[] name`, got `{piece}`")
@@ -207,7 +207,7 @@ def _parse_results(text: str) -> tuple[Result, ...]:
     return tuple(results)
 
 
-def _split(text: str) -> list[str]:
+def split(text: str) -> list[str]:
     """Split at commas that are outside brackets."""
     pieces, depth, start = [], 0, 0
     for position, char in enumerate(text):

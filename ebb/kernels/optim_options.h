@@ -1,7 +1,7 @@
 // ebb/kernels/optim_options.h -- options of the optimizers, and the operands of one step.
 //
-// They are the optimizers' public options (ebb/optim) and what the kernels read: one struct each,
-// so that an option is named once. Start reading at StepOperands.
+// The options (ops/optim/fused.yaml) are the optimizers' public ones and what the kernels read: one
+// struct each, so that an option is named once. Start reading at StepOperands.
 #pragma once
 
 #include <array>
@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "ebb/core/base/dtype.h"
+#include "ebb/kernels/optimizer_options.h"
 
 namespace ebb::kernels {
 
@@ -49,108 +50,6 @@ struct StepFactors {
   double averaging = 1.0;    // ASGD: the share of the new value in the average
   bool is_first = false;     // the state is fresh
   bool is_rectified = true;  // RAdam: whether the mean square is known well enough to divide by
-};
-
-struct SGDOptions {
-  double lr = 1e-3;
-  double momentum = 0.0;
-  double dampening = 0.0;
-  double weight_decay = 0.0;
-  bool nesterov = false;
-  bool maximize = false;
-};
-
-struct AdamOptions {
-  double lr = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-  double weight_decay = 0.0;
-  bool amsgrad = false;
-  bool maximize = false;
-};
-
-struct SparseAdamOptions {
-  double lr = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-  bool maximize = false;
-};
-
-struct RMSpropOptions {
-  double lr = 1e-2;
-  double alpha = 0.99;
-  double eps = 1e-8;
-  double weight_decay = 0.0;
-  double momentum = 0.0;
-  bool centered = false;
-  bool maximize = false;
-};
-
-struct AdagradOptions {
-  double lr = 1e-2;
-  double lr_decay = 0.0;
-  double weight_decay = 0.0;
-  double initial_accumulator_value = 0.0;
-  double eps = 1e-10;
-  bool maximize = false;
-};
-
-struct AdadeltaOptions {
-  double lr = 1.0;
-  double rho = 0.9;
-  double eps = 1e-6;
-  double weight_decay = 0.0;
-  bool maximize = false;
-};
-
-struct AdamaxOptions {
-  double lr = 2e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-  double weight_decay = 0.0;
-  bool maximize = false;
-};
-
-struct NAdamOptions {
-  double lr = 2e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-  double weight_decay = 0.0;
-  double momentum_decay = 4e-3;
-  bool decoupled_weight_decay = false;
-  bool maximize = false;
-};
-
-struct RAdamOptions {
-  double lr = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-  double weight_decay = 0.0;
-  bool decoupled_weight_decay = false;
-  bool maximize = false;
-};
-
-struct RpropOptions {
-  double lr = 1e-2;
-  double etaminus = 0.5;
-  double etaplus = 1.2;
-  double min_step_size = 1e-6;
-  double max_step_size = 50.0;
-  bool maximize = false;
-};
-
-struct ASGDOptions {
-  double lr = 1e-2;
-  double lambd = 1e-4;
-  double alpha = 0.75;
-  double t0 = 1e6;
-  double weight_decay = 0.0;
-  bool maximize = false;
 };
 
 /// How weight decay acts: on the gradient, or on the parameter directly (AdamW).

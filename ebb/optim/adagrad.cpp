@@ -2,18 +2,9 @@
 #include "ebb/optim/adagrad.h"
 
 #include "ebb/core/tensor/sparse.h"
-#include "ebb/kernels/cpu/network/optim.h"
 #include "ebb/optim/sparse_rows.h"
 
 namespace ebb::optim {
-namespace {
-
-constexpr const char* kStateNames[] = {"sum"};
-
-}  // namespace
-
-Adagrad::Adagrad(std::vector<Tensor> parameters, const AdagradOptions& options)
-    : OptimizerWith("Adagrad", std::move(parameters), kStateNames, options) {}
 
 StepFactors Adagrad::factors(int64_t steps) const {
   const auto before = static_cast<double>(steps - 1);
@@ -25,10 +16,6 @@ Tensor Adagrad::usable(const Tensor& grad) const {
   if (options().weight_decay != 0) throw_option_needs_strided(name(), "weight_decay");
   // Without eps what is not stored would divide 0 by 0.
   return options().eps == 0 ? stored_rows(name(), grad) : stored_rows_or_strided(name(), grad);
-}
-
-void Adagrad::update(const StepFactors& factors, const StepOperands& operands) const {
-  kernels::cpu::adagrad_step(options(), factors, operands);
 }
 
 }  // namespace ebb::optim

@@ -1,15 +1,15 @@
 // ebb/optim/adam_variants.cpp -- the steps of Adamax, NAdam and RAdam.
-#include "ebb/optim/adam_variants.h"
-
 #include <cmath>
 
 #include "ebb/kernels/cpu/network/optim.h"
+#include "ebb/optim/adamax.h"
+#include "ebb/optim/nadam.h"
+#include "ebb/optim/radam.h"
 
 namespace ebb::optim {
 namespace {
 
-constexpr const char* kAdamaxStates[] = {"exp_avg", "exp_inf"};
-constexpr const char* kMoments[] = {"exp_avg", "exp_avg_sq"};
+constexpr const char* kStateNames[] = {"exp_avg", "exp_avg_sq"};
 
 /// 1 - beta^steps, by which a mean that began at 0 is too small.
 double correction(double beta, int64_t steps) {
@@ -18,19 +18,12 @@ double correction(double beta, int64_t steps) {
 
 }  // namespace
 
-Adamax::Adamax(std::vector<Tensor> parameters, const AdamaxOptions& options)
-    : OptimizerWith("Adamax", std::move(parameters), kAdamaxStates, options) {}
-
 StepFactors Adamax::factors(int64_t steps) const {
   return {.step_size = options().lr / correction(options().beta1, steps)};
 }
 
-void Adamax::update(const StepFactors& factors, const StepOperands& operands) const {
-  kernels::cpu::adamax_step(options(), factors, operands);
-}
-
 NAdam::NAdam(std::vector<Tensor> parameters, const NAdamOptions& options)
-    : OptimizerWith("NAdam", std::move(parameters), kMoments, options) {}
+    : OptimizerWith("NAdam", std::move(parameters), kStateNames, options) {}
 
 double NAdam::momentum(int64_t step) const {
   const double decay = std::pow(0.96, static_cast<double>(step) * options().momentum_decay);
@@ -58,9 +51,6 @@ void NAdam::update(const StepFactors& factors, const StepOperands& operands) con
   kernels::cpu::nadam_step(options(), factors, operands);
 }
 
-RAdam::RAdam(std::vector<Tensor> parameters, const RAdamOptions& options)
-    : OptimizerWith("RAdam", std::move(parameters), kMoments, options) {}
-
 StepFactors RAdam::factors(int64_t steps) const {
   const RAdamOptions& given = options();
   const double corrected = correction(given.beta2, steps);
@@ -74,10 +64,6 @@ StepFactors RAdam::factors(int64_t steps) const {
     found.step_size *= std::sqrt(share * corrected);
   }
   return found;
-}
-
-void RAdam::update(const StepFactors& factors, const StepOperands& operands) const {
-  kernels::cpu::radam_step(options(), factors, operands);
 }
 
 }  // namespace ebb::optim

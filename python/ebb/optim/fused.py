@@ -1,11 +1,13 @@
 # python/ebb/optim/fused.py -- FusedOptimizer: optimizers whose step is one call into C++ per group.
 #
 # Each group has a C++ optimizer of its own (ebb/optim), held in _handles, which keeps the state;
-# options travel with every step as the group's dict, since users change them there.
+# options travel with every step as the group's dict, since users change them there. The classes
+# themselves are generated from ops/optim/fused.yaml.
 """The base class of the optimizers whose step is written in C++."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -149,3 +151,29 @@ class FusedOptimizer(Optimizer):
                 _C._set_optimizer_state(handle, index, own)
             made.append(handle)
         self._handles = made
+
+
+class AdamOrAdamW(FusedOptimizer):
+    """Base of Adam: one that decouples weight decay is AdamW in C++."""
+
+    def _make(self, group: Group) -> Any:
+        kind = "AdamW" if group["decoupled_weight_decay"] else "Adam"
+        return _C._optimizer(kind, distinct(group["params"]), group)
+
+
+class KeepsMomentumProduct(FusedOptimizer):
+    """Base of NAdam, whose state shows the product of all momenta so far."""
+
+    def _following(self, group: Group, steps: int) -> dict[str, Any]:
+        first, decay = group["betas"][0], group["momentum_decay"]
+        momenta = (first * (1 - 0.5 * 0.96 ** (step * decay)) for step in range(1, steps + 1))
+        return {"mu_product": _C.tensor(math.prod(momenta))}
+
+
+class KeepsStepSize(FusedOptimizer):
+    """Base of ASGD, whose state shows the size of the next step and its share in the average."""
+
+    def _following(self, group: Group, steps: int) -> dict[str, Any]:
+        lr = float(group["lr"])
+        eta = lr / (1 + group["lambd"] * lr * steps) ** group["alpha"]
+        return {"eta": _C.tensor(eta), "mu": _C.tensor(1 / max(1.0, steps - group["t0"]))}
