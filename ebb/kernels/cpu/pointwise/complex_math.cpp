@@ -33,60 +33,6 @@ T narrowed(Wide x) {
   return T(x);
 }
 
-struct Asin {
-  template <typename T>
-  T operator()(T x) const {
-    return narrowed<T>(std::asin(widened(x)));
-  }
-};
-struct Acos {
-  template <typename T>
-  T operator()(T x) const {
-    return narrowed<T>(std::acos(widened(x)));
-  }
-};
-struct Atan {
-  template <typename T>
-  T operator()(T x) const {
-    return narrowed<T>(std::atan(widened(x)));
-  }
-};
-struct Asinh {
-  template <typename T>
-  T operator()(T x) const {
-    return narrowed<T>(std::asinh(widened(x)));
-  }
-};
-struct Acosh {
-  template <typename T>
-  T operator()(T x) const {
-    return narrowed<T>(std::acosh(widened(x)));
-  }
-};
-struct Atanh {
-  template <typename T>
-  T operator()(T x) const {
-    return narrowed<T>(std::atanh(widened(x)));
-  }
-};
-struct Log10 {
-  template <typename T>
-  T operator()(T x) const {
-    return narrowed<T>(std::log10(widened(x)));
-  }
-};
-struct Exp2 {
-  template <typename T>
-  T operator()(T x) const {
-    return narrowed<T>(std::exp(widened(x) * kLn2));
-  }
-};
-struct Log2 {
-  template <typename T>
-  T operator()(T x) const {
-    return narrowed<T>(std::log(widened(x)) / kLn2);
-  }
-};
 /// Without loss where both parts are small: cos(y) - 1 is -2 sin(y / 2)^2.
 struct Expm1 {
   template <typename T>
@@ -110,18 +56,24 @@ struct Log1p {
   }
 };
 
+/// Enters a function of Wide.
+template <class Op>
+void set_wide(KernelTable<UnaryKernel>& table, Op) {
+  set_complex(table, []<typename T>(T x) { return narrowed<T>(Op()(widened(x))); });
+}
+
 }  // namespace
 
 void fill_complex_math() {
-  set_complex<Asin>(asin_kernels);
-  set_complex<Acos>(acos_kernels);
-  set_complex<Atan>(atan_kernels);
-  set_complex<Asinh>(asinh_kernels);
-  set_complex<Acosh>(acosh_kernels);
-  set_complex<Atanh>(atanh_kernels);
-  set_complex<Log10>(log10_kernels);
-  set_complex<Exp2>(exp2_kernels);
-  set_complex<Log2>(log2_kernels);
+  set_wide(asin_kernels, [](Wide x) { return std::asin(x); });
+  set_wide(acos_kernels, [](Wide x) { return std::acos(x); });
+  set_wide(atan_kernels, [](Wide x) { return std::atan(x); });
+  set_wide(asinh_kernels, [](Wide x) { return std::asinh(x); });
+  set_wide(acosh_kernels, [](Wide x) { return std::acosh(x); });
+  set_wide(atanh_kernels, [](Wide x) { return std::atanh(x); });
+  set_wide(log10_kernels, [](Wide x) { return std::log10(x); });
+  set_wide(exp2_kernels, [](Wide x) { return std::exp(x * kLn2); });
+  set_wide(log2_kernels, [](Wide x) { return std::log(x) / kLn2; });
   set_complex<Expm1>(expm1_kernels);
   set_complex<Log1p>(log1p_kernels);
 }

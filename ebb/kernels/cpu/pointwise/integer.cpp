@@ -34,43 +34,6 @@ T wrapping_product(T x, T y) {
   return static_cast<T>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y));
 }
 
-struct Same {
-  template <typename T>
-  T operator()(T x) const {
-    return x;
-  }
-};
-struct Abs {
-  template <typename T>
-  T operator()(T x) const {
-    return x < T{0} ? wrapping_product(x, static_cast<T>(-1)) : x;
-  }
-};
-struct Sign {
-  template <typename T>
-  T operator()(T x) const {
-    return static_cast<T>((x > T{0}) - (x < T{0}));
-  }
-};
-struct Maximum {
-  template <typename T>
-  T operator()(T lhs, T rhs) const {
-    return std::max(lhs, rhs);
-  }
-};
-struct Minimum {
-  template <typename T>
-  T operator()(T lhs, T rhs) const {
-    return std::min(lhs, rhs);
-  }
-};
-struct Clamp {
-  template <typename T>
-  T operator()(T x, T low, T high) const {
-    return std::min(std::max(x, low), high);
-  }
-};
-
 /// Whether x / y can be computed by the machine; what it is otherwise is known.
 template <typename T>
 bool is_regular_divisor(T y) {
@@ -116,24 +79,6 @@ struct Pow {
   }
 };
 
-struct BitAnd {
-  template <typename T>
-  T operator()(T lhs, T rhs) const {
-    return static_cast<T>(lhs & rhs);
-  }
-};
-struct BitOr {
-  template <typename T>
-  T operator()(T lhs, T rhs) const {
-    return static_cast<T>(lhs | rhs);
-  }
-};
-struct BitXor {
-  template <typename T>
-  T operator()(T lhs, T rhs) const {
-    return static_cast<T>(lhs ^ rhs);
-  }
-};
 struct BitNot {
   template <typename T>
   T operator()(T x) const {
@@ -145,34 +90,47 @@ struct BitNot {
   }
 };
 
+constexpr auto same = [](auto x) { return x; };
+constexpr auto bit_and = [](auto lhs, auto rhs) { return lhs & rhs; };
+constexpr auto bit_or = [](auto lhs, auto rhs) { return lhs | rhs; };
+constexpr auto bit_xor = [](auto lhs, auto rhs) { return lhs ^ rhs; };
+
+template <class Table, class Op>
+void set_bool(Table& table, Op) {
+  set<Op, bool>(table);
+}
+
 void fill_bits() {
-  set_integers<BitAnd>(bitwise_and_kernels);
-  set_integers<BitOr>(bitwise_or_kernels);
-  set_integers<BitXor>(bitwise_xor_kernels);
+  set_integers(bitwise_and_kernels, bit_and);
+  set_integers(bitwise_or_kernels, bit_or);
+  set_integers(bitwise_xor_kernels, bit_xor);
   set_integers<BitNot>(bitwise_not_kernels);
-  set<BitAnd, bool>(bitwise_and_kernels);
-  set<BitOr, bool>(bitwise_or_kernels);
-  set<BitXor, bool>(bitwise_xor_kernels);
+  set_bool(bitwise_and_kernels, bit_and);
+  set_bool(bitwise_or_kernels, bit_or);
+  set_bool(bitwise_xor_kernels, bit_xor);
   set<BitNot, bool>(bitwise_not_kernels);
 }
 
 }  // namespace
 
 void fill_integer() {
-  set_signed_integers<Abs>(abs_kernels);
-  set_signed_integers<Sign>(sign_kernels);
-  set_signed_integers<Maximum>(maximum_kernels);
-  set_signed_integers<Minimum>(minimum_kernels);
-  set_signed_integers<Clamp>(clamp_kernels);
+  set_signed_integers(abs_kernels, []<typename T>(T x) {
+    return x < T{0} ? wrapping_product(x, static_cast<T>(-1)) : x;
+  });
+  set_signed_integers(sign_kernels, []<typename T>(T x) { return (x > T{0}) - (x < T{0}); });
+  set_signed_integers(maximum_kernels, [](auto lhs, auto rhs) { return std::max(lhs, rhs); });
+  set_signed_integers(minimum_kernels, [](auto lhs, auto rhs) { return std::min(lhs, rhs); });
+  set_signed_integers(clamp_kernels,
+                      [](auto x, auto low, auto high) { return std::min(std::max(x, low), high); });
   set_signed_integers<Fmod>(fmod_kernels);
   set_signed_integers<Remainder>(remainder_kernels);
   set_signed_integers<FloorDivide>(floor_divide_kernels);
   set_signed_integers<Pow>(pow_kernels);
-  set<Same, bool>(sign_kernels);
-  set<BitOr, bool>(maximum_kernels);
-  set<BitAnd, bool>(minimum_kernels);
+  set_bool(sign_kernels, same);
+  set_bool(maximum_kernels, bit_or);
+  set_bool(minimum_kernels, bit_and);
   for (auto* table : {&floor_kernels, &ceil_kernels, &round_kernels, &trunc_kernels}) {
-    set_integers<Same>(*table);
+    set_integers(*table, same);
   }
   fill_bits();
 }

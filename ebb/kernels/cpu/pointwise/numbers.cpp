@@ -25,25 +25,9 @@
 namespace ebb::kernels::cpu {
 namespace {
 
-struct Copysign {
-  template <typename W>
-  W operator()(W x, W sign) const {
-    return std::copysign(x, sign);
-  }
-};
-/// Of a number and NaN, the number.
-struct Fmax {
-  template <typename T>
-  T operator()(T lhs, T rhs) const {
-    return rhs > lhs || lhs != lhs ? rhs : lhs;
-  }
-};
-struct Fmin {
-  template <typename T>
-  T operator()(T lhs, T rhs) const {
-    return rhs < lhs || lhs != lhs ? rhs : lhs;
-  }
-};
+// Of a number and NaN, the number.
+constexpr auto larger = [](auto lhs, auto rhs) { return rhs > lhs || lhs != lhs ? rhs : lhs; };
+constexpr auto smaller = [](auto lhs, auto rhs) { return rhs < lhs || lhs != lhs ? rhs : lhs; };
 struct Heaviside {
   template <typename T>
   T operator()(T x, T at_zero) const {
@@ -129,19 +113,6 @@ uint64_t common_divisor(uint64_t lhs, uint64_t rhs) {
   }
   return lhs;
 }
-struct Gcd {
-  template <typename T>
-  T operator()(T lhs, T rhs) const {
-    return static_cast<T>(common_divisor(size_of(lhs), size_of(rhs)));
-  }
-};
-struct Lcm {
-  template <typename T>
-  T operator()(T lhs, T rhs) const {
-    const uint64_t divisor = common_divisor(size_of(lhs), size_of(rhs));
-    return divisor == 0 ? T{0} : static_cast<T>(size_of(lhs) / divisor * size_of(rhs));
-  }
-};
 /// Shifts by less than 0 or by all bits leave what a long shift leaves.
 template <typename T>
 bool is_shift(T by) {
@@ -164,23 +135,27 @@ struct RightShift {
 }  // namespace
 
 void fill_numbers() {
-  fill_wide<Copysign>(copysign_kernels);
+  fill_wide(copysign_kernels, [](auto x, auto sign) { return std::copysign(x, sign); });
   fill_wide<Ldexp>(ldexp_kernels);
   set_complex<Ldexp>(ldexp_kernels);
   fill_wide<FrexpMantissa>(frexp_mantissa_kernels);
   fill_wide<FrexpExponent>(frexp_exponent_kernels);
-  fill_wide<Fmax>(fmax_kernels);
-  fill_wide<Fmin>(fmin_kernels);
+  fill_wide(fmax_kernels, larger);
+  fill_wide(fmin_kernels, smaller);
   fill_wide<Heaviside>(heaviside_kernels);
-  set_signed_integers<Fmax>(fmax_kernels);
-  set_signed_integers<Fmin>(fmin_kernels);
+  set_signed_integers(fmax_kernels, larger);
+  set_signed_integers(fmin_kernels, smaller);
   set_signed_integers<Heaviside>(heaviside_kernels);
   set<Nextafter, Half>(nextafter_kernels);
   set<Nextafter, BFloat16>(nextafter_kernels);
   set<Nextafter, float>(nextafter_kernels);
   set<Nextafter, double>(nextafter_kernels);
-  set_signed_integers<Gcd>(gcd_kernels);
-  set_signed_integers<Lcm>(lcm_kernels);
+  set_signed_integers(
+      gcd_kernels, [](auto lhs, auto rhs) { return common_divisor(size_of(lhs), size_of(rhs)); });
+  set_signed_integers(lcm_kernels, [](auto lhs, auto rhs) {
+    const uint64_t divisor = common_divisor(size_of(lhs), size_of(rhs));
+    return divisor == 0 ? 0 : size_of(lhs) / divisor * size_of(rhs);
+  });
   set_signed_integers<LeftShift>(left_shift_kernels);
   set_signed_integers<RightShift>(right_shift_kernels);
 }

@@ -20,93 +20,9 @@
 namespace ebb::kernels::cpu {
 namespace {
 
-/// What four families of Chebyshev share; they differ in their degree 1, 2x less a shift.
-template <typename W>
-W chebyshev_step(W x, W last, W before) {
-  return 2 * x * last - before;
-}
-struct ChebyshevT {
-  template <typename W>
-  static W first(W x) {
-    return x;
-  }
-  template <typename W>
-  static W next(W x, W, W last, W before) {
-    return chebyshev_step(x, last, before);
-  }
-};
-struct ChebyshevU : ChebyshevT {
-  template <typename W>
-  static W first(W x) {
-    return 2 * x;
-  }
-};
-struct ChebyshevV : ChebyshevT {
-  template <typename W>
-  static W first(W x) {
-    return 2 * x - 1;
-  }
-};
-struct ChebyshevW : ChebyshevT {
-  template <typename W>
-  static W first(W x) {
-    return 2 * x + 1;
-  }
-};
-template <class Family>
-struct Shifted {
-  template <typename W>
-  static W first(W x) {
-    return Family::first(2 * x - 1);
-  }
-  template <typename W>
-  static W next(W x, W k, W last, W before) {
-    return Family::next(2 * x - 1, k, last, before);
-  }
-};
-struct HermiteH {
-  template <typename W>
-  static W first(W x) {
-    return 2 * x;
-  }
-  template <typename W>
-  static W next(W x, W k, W last, W before) {
-    return 2 * (x * last - k * before);
-  }
-};
-struct HermiteHe {
-  template <typename W>
-  static W first(W x) {
-    return x;
-  }
-  template <typename W>
-  static W next(W x, W k, W last, W before) {
-    return x * last - k * before;
-  }
-};
-struct Laguerre {
-  template <typename W>
-  static W first(W x) {
-    return 1 - x;
-  }
-  template <typename W>
-  static W next(W x, W k, W last, W before) {
-    return ((2 * k + 1 - x) * last - k * before) / (k + 1);
-  }
-};
-struct Legendre {
-  template <typename W>
-  static W first(W x) {
-    return x;
-  }
-  template <typename W>
-  static W next(W x, W k, W last, W before) {
-    return ((2 * k + 1) * x * last - k * before) / (k + 1);
-  }
-};
-
-/// NaN for a degree above a million, so that no element takes seconds.
-template <class Family>
+/// A polynomial from its degree 1 and `next`, which takes x, k and the values of degrees k and
+/// k - 1. NaN for a degree above a million, so that no element takes seconds.
+template <class First, class Next>
 struct Polynomial {
   template <typename W>
   W operator()(W x, W n) const {
@@ -114,31 +30,57 @@ struct Polynomial {
     if (!(degree <= 1000000)) return std::numeric_limits<W>::quiet_NaN();
     if (degree <= 0) return degree < 0 ? W(0) : W(1);
     W before = 1;
-    W last = Family::first(x);
+    W last = First()(x);
     for (W k = 1; k < degree; k += 1) {
-      const W next = Family::next(x, k, last, before);
+      const W next = Next()(x, k, last, before);
       before = last;
       last = next;
     }
     return last;
   }
 };
+template <class First, class Next>
+void set_family(KernelTable<BinaryKernel>& table, First, Next) {
+  fill_wide<Polynomial<First, Next>>(table);
+}
+
+/// Chebyshev's four families differ in their degree 1, 2x less a shift. The shifted ones are of
+/// 2x - 1.
+template <class First>
+void set_chebyshev(KernelTable<BinaryKernel>& plain, KernelTable<BinaryKernel>& shifted, First) {
+  constexpr auto next = [](auto x, auto, auto last, auto before) { return 2 * x * last - before; };
+  using Plain = Polynomial<First, decltype(next)>;
+  fill_wide<Plain>(plain);
+  fill_wide(shifted, [](auto x, auto n) { return Plain()(2 * x - 1, n); });
+}
 
 }  // namespace
 
 void fill_orthogonal() {
-  fill_wide<Polynomial<ChebyshevT>>(chebyshev_polynomial_t_kernels);
-  fill_wide<Polynomial<ChebyshevU>>(chebyshev_polynomial_u_kernels);
-  fill_wide<Polynomial<ChebyshevV>>(chebyshev_polynomial_v_kernels);
-  fill_wide<Polynomial<ChebyshevW>>(chebyshev_polynomial_w_kernels);
-  fill_wide<Polynomial<Shifted<ChebyshevT>>>(shifted_chebyshev_polynomial_t_kernels);
-  fill_wide<Polynomial<Shifted<ChebyshevU>>>(shifted_chebyshev_polynomial_u_kernels);
-  fill_wide<Polynomial<Shifted<ChebyshevV>>>(shifted_chebyshev_polynomial_v_kernels);
-  fill_wide<Polynomial<Shifted<ChebyshevW>>>(shifted_chebyshev_polynomial_w_kernels);
-  fill_wide<Polynomial<HermiteH>>(hermite_polynomial_h_kernels);
-  fill_wide<Polynomial<HermiteHe>>(hermite_polynomial_he_kernels);
-  fill_wide<Polynomial<Laguerre>>(laguerre_polynomial_l_kernels);
-  fill_wide<Polynomial<Legendre>>(legendre_polynomial_p_kernels);
+  set_chebyshev(chebyshev_polynomial_t_kernels, shifted_chebyshev_polynomial_t_kernels,
+                [](auto x) { return x; });
+  set_chebyshev(chebyshev_polynomial_u_kernels, shifted_chebyshev_polynomial_u_kernels,
+                [](auto x) { return 2 * x; });
+  set_chebyshev(chebyshev_polynomial_v_kernels, shifted_chebyshev_polynomial_v_kernels,
+                [](auto x) { return 2 * x - 1; });
+  set_chebyshev(chebyshev_polynomial_w_kernels, shifted_chebyshev_polynomial_w_kernels,
+                [](auto x) { return 2 * x + 1; });
+  set_family(
+      hermite_polynomial_h_kernels, [](auto x) { return 2 * x; },
+      [](auto x, auto k, auto last, auto before) { return 2 * (x * last - k * before); });
+  set_family(
+      hermite_polynomial_he_kernels, [](auto x) { return x; },
+      [](auto x, auto k, auto last, auto before) { return x * last - k * before; });
+  set_family(
+      laguerre_polynomial_l_kernels, [](auto x) { return 1 - x; },
+      [](auto x, auto k, auto last, auto before) {
+        return ((2 * k + 1 - x) * last - k * before) / (k + 1);
+      });
+  set_family(
+      legendre_polynomial_p_kernels, [](auto x) { return x; },
+      [](auto x, auto k, auto last, auto before) {
+        return ((2 * k + 1) * x * last - k * before) / (k + 1);
+      });
 }
 
 }  // namespace ebb::kernels::cpu

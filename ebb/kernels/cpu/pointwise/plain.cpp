@@ -38,16 +38,10 @@ namespace {
 
 struct Add {
   template <typename T>
-  T operator()(T lhs, T rhs) const {
-    return static_cast<T>(lhs + rhs);
+  auto operator()(T lhs, T rhs) const {
+    return lhs + rhs;
   }
   bool operator()(bool lhs, bool rhs) const { return lhs | rhs; }
-};
-struct Sub {
-  template <typename T>
-  T operator()(T lhs, T rhs) const {
-    return static_cast<T>(lhs - rhs);
-  }
 };
 struct Mul {
   template <typename T>
@@ -69,121 +63,7 @@ struct Mul0 {
     return lhs == T{} ? lhs : Mul()(lhs, rhs);
   }
 };
-struct Div {
-  template <typename T>
-  T operator()(T lhs, T rhs) const {
-    return lhs / rhs;
-  }
-};
-struct ReluBackward {
-  template <typename T>
-  T operator()(T grad_out, T out) const {
-    return out > T{0} ? grad_out : T{0};
-  }
-};
-struct TanhBackward {
-  template <typename T>
-  T operator()(T grad_out, T out) const {
-    return Mul0()(grad_out, std::conj(T{1} - Mul()(out, out)));
-  }
-};
 
-struct Neg {
-  template <typename T>
-  T operator()(T x) const {
-    return static_cast<T>(-x);
-  }
-};
-struct Relu {
-  template <typename T>
-  T operator()(T x) const {
-    return x > T{0} ? x : T{0};
-  }
-};
-struct Sqrt {
-  template <typename T>
-  T operator()(T x) const {
-    return std::sqrt(x);
-  }
-};
-struct Exp {
-  template <typename T>
-  T operator()(T x) const {
-    return std::exp(x);
-  }
-};
-struct Log {
-  template <typename T>
-  T operator()(T x) const {
-    return std::log(x);
-  }
-};
-struct Tanh {
-  template <typename T>
-  T operator()(T x) const {
-    return std::tanh(x);
-  }
-};
-struct Sin {
-  template <typename T>
-  T operator()(T x) const {
-    return std::sin(x);
-  }
-};
-struct Cos {
-  template <typename T>
-  T operator()(T x) const {
-    return std::cos(x);
-  }
-};
-struct Tan {
-  template <typename T>
-  T operator()(T x) const {
-    return std::tan(x);
-  }
-};
-struct Sinh {
-  template <typename T>
-  T operator()(T x) const {
-    return std::sinh(x);
-  }
-};
-struct Cosh {
-  template <typename T>
-  T operator()(T x) const {
-    return std::cosh(x);
-  }
-};
-struct Square {
-  template <typename T>
-  T operator()(T x) const {
-    return Mul()(x, x);
-  }
-};
-struct Reciprocal {
-  template <typename T>
-  T operator()(T x) const {
-    return T{1} / x;
-  }
-};
-struct Rsqrt {
-  template <typename T>
-  T operator()(T x) const {
-    return T{1} / std::sqrt(x);
-  }
-};
-struct Sigmoid {
-  template <typename T>
-  T operator()(T x) const {
-    return T{1} / (T{1} + std::exp(-x));
-  }
-};
-struct SigmoidBackward {
-  template <typename T>
-  T operator()(T grad, T out) const {
-    return Mul0()(grad, std::conj(Mul()(out, T{1} - out)));
-  }
-};
 /// Small whole powers are products: exp(y log x) is less exact.
 struct Pow {
   template <typename T>
@@ -196,49 +76,55 @@ struct Pow {
     return std::pow(x, exponent);
   }
 };
-struct Conj {
-  template <typename T>
-  T operator()(T x) const {
-    return std::conj(x);
-  }
-};
 
-}  // namespace
-
-void fill_plain() {
+void fill_sums() {
+  constexpr auto sub = [](auto lhs, auto rhs) { return lhs - rhs; };
+  constexpr auto neg = [](auto x) { return -x; };
+  constexpr auto square = [](auto x) { return Mul()(x, x); };
   set<Add, bool>(add_kernels);
   set<Mul, bool>(mul_kernels);
   set<Mul0, bool>(mul0_kernels);
   set_integers<Add>(add_kernels);
-  set_integers<Sub>(sub_kernels);
   set_integers<Mul>(mul_kernels);
   set_integers<Mul0>(mul0_kernels);
-  set_integers<Neg>(neg_kernels);
-  set_signed_integers<Relu>(relu_kernels);
-  set_signed_integers<ReluBackward>(relu_backward_kernels);
+  set_integers(sub_kernels, sub);
+  set_integers(neg_kernels, neg);
+  set_integers(square_kernels, square);
   set_complex<Add>(add_kernels);
-  set_complex<Sub>(sub_kernels);
   set_complex<Mul>(mul_kernels);
   set_complex<Mul0>(mul0_kernels);
-  set_complex<Div>(div_kernels);
-  set_complex<Neg>(neg_kernels);
-  set_complex<Exp>(exp_kernels);
-  set_complex<Sqrt>(sqrt_kernels);
-  set_complex<Log>(log_kernels);
-  set_complex<Tanh>(tanh_kernels);
-  set_complex<Conj>(conj_kernels);
-  set_complex<TanhBackward>(tanh_backward_kernels);
-  set_integers<Square>(square_kernels);
-  set_complex<Square>(square_kernels);
-  set_complex<Reciprocal>(reciprocal_kernels);
-  set_complex<Rsqrt>(rsqrt_kernels);
-  set_complex<Sin>(sin_kernels);
-  set_complex<Cos>(cos_kernels);
-  set_complex<Tan>(tan_kernels);
-  set_complex<Sinh>(sinh_kernels);
-  set_complex<Cosh>(cosh_kernels);
-  set_complex<Sigmoid>(sigmoid_kernels);
-  set_complex<SigmoidBackward>(sigmoid_backward_kernels);
+  set_complex(sub_kernels, sub);
+  set_complex(neg_kernels, neg);
+  set_complex(square_kernels, square);
+  set_complex(div_kernels, [](auto lhs, auto rhs) { return lhs / rhs; });
+}
+
+}  // namespace
+
+void fill_plain() {
+  fill_sums();
+  set_signed_integers(relu_kernels, []<typename T>(T x) { return x > T{0} ? x : T{0}; });
+  set_signed_integers(relu_backward_kernels,
+                      []<typename T>(T grad_out, T out) { return out > T{0} ? grad_out : T{0}; });
+  set_complex(exp_kernels, [](auto x) { return std::exp(x); });
+  set_complex(sqrt_kernels, [](auto x) { return std::sqrt(x); });
+  set_complex(log_kernels, [](auto x) { return std::log(x); });
+  set_complex(tanh_kernels, [](auto x) { return std::tanh(x); });
+  set_complex(conj_kernels, [](auto x) { return std::conj(x); });
+  set_complex(tanh_backward_kernels, []<typename T>(T grad_out, T out) {
+    return Mul0()(grad_out, std::conj(T{1} - Mul()(out, out)));
+  });
+  set_complex(reciprocal_kernels, []<typename T>(T x) { return T{1} / x; });
+  set_complex(rsqrt_kernels, []<typename T>(T x) { return T{1} / std::sqrt(x); });
+  set_complex(sin_kernels, [](auto x) { return std::sin(x); });
+  set_complex(cos_kernels, [](auto x) { return std::cos(x); });
+  set_complex(tan_kernels, [](auto x) { return std::tan(x); });
+  set_complex(sinh_kernels, [](auto x) { return std::sinh(x); });
+  set_complex(cosh_kernels, [](auto x) { return std::cosh(x); });
+  set_complex(sigmoid_kernels, []<typename T>(T x) { return T{1} / (T{1} + std::exp(-x)); });
+  set_complex(sigmoid_backward_kernels, []<typename T>(T grad_out, T out) {
+    return Mul0()(grad_out, std::conj(Mul()(out, T{1} - out)));
+  });
   set_complex<Pow>(pow_kernels);
 }
 

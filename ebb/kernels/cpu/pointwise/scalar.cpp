@@ -30,24 +30,6 @@ struct Widened {
   }
 };
 
-struct Atan2 {
-  template <typename T>
-  T operator()(T y, T x) const {
-    return std::atan2(y, x);
-  }
-};
-struct Hypot {
-  template <typename T>
-  T operator()(T x, T y) const {
-    return std::hypot(x, y);
-  }
-};
-struct Fmod {
-  template <typename T>
-  T operator()(T x, T y) const {
-    return std::fmod(x, y);
-  }
-};
 /// The remainder that has the sign of the divisor.
 struct Remainder {
   template <typename T>
@@ -71,7 +53,7 @@ struct FloorDivide {
 };
 
 template <class Op>
-void set_floating(KernelTable<BinaryKernel>& table) {
+void set_floating(KernelTable<BinaryKernel>& table, Op) {
   set<Widened<Op>, Half>(table);
   set<Widened<Op>, BFloat16>(table);
   set<Widened<Op>, float>(table);
@@ -81,11 +63,11 @@ void set_floating(KernelTable<BinaryKernel>& table) {
 }  // namespace
 
 void fill_scalar() {
-  set_floating<Atan2>(atan2_kernels);
-  set_floating<Hypot>(hypot_kernels);
-  set_floating<Fmod>(fmod_kernels);
-  set_floating<Remainder>(remainder_kernels);
-  set_floating<FloorDivide>(floor_divide_kernels);
+  set_floating(atan2_kernels, [](auto y, auto x) { return std::atan2(y, x); });
+  set_floating(hypot_kernels, [](auto x, auto y) { return std::hypot(x, y); });
+  set_floating(fmod_kernels, [](auto x, auto y) { return std::fmod(x, y); });
+  set_floating(remainder_kernels, Remainder());
+  set_floating(floor_divide_kernels, FloorDivide());
 }
 
 }  // namespace ebb::kernels::cpu

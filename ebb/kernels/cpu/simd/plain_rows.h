@@ -1,8 +1,9 @@
 // ebb/kernels/cpu/simd/plain_rows.h -- element-wise loops that are left to the compiler, for any
 // type.
 //
-// An Op is a struct with a template operator(). Included by files whose kernels need no vector
-// instructions by hand: integers, bool, complex numbers.
+// An Op is a struct with a template operator(), or a lambda; its result is cast to the type of the
+// operands. Included by files whose kernels need no vector instructions by hand: integers, bool,
+// complex numbers.
 #pragma once
 
 #include <complex>
@@ -20,7 +21,7 @@ template <class Op, typename T>
 void unary_function(const void* const* in, void* out, int64_t count, unsigned) {
   const auto* from = static_cast<const T*>(in[0]);
   auto* to = static_cast<T*>(out);
-  for (int64_t i = 0; i < count; ++i) to[i] = Op()(from[i]);
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(Op()(from[i]));
 }
 
 template <class Op, typename T>
@@ -29,13 +30,13 @@ void binary_function(const void* const* in, void* out, int64_t count, unsigned s
   const auto* rhs = static_cast<const T*>(in[1]);
   auto* to = static_cast<T*>(out);
   if (splat == 0) {
-    for (int64_t i = 0; i < count; ++i) to[i] = Op()(lhs[i], rhs[i]);
+    for (int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(Op()(lhs[i], rhs[i]));
   } else if (splat == 1) {
     const T value = *lhs;
-    for (int64_t i = 0; i < count; ++i) to[i] = Op()(value, rhs[i]);
+    for (int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(Op()(value, rhs[i]));
   } else {
     const T value = *rhs;
-    for (int64_t i = 0; i < count; ++i) to[i] = Op()(lhs[i], value);
+    for (int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(Op()(lhs[i], value));
   }
 }
 
@@ -87,6 +88,20 @@ template <class Op, class Table>
 void set_complex(Table& table) {
   set<Op, std::complex<float>>(table);
   set<Op, std::complex<double>>(table);
+}
+
+/// The same with a lambda in place of a struct.
+template <class Table, class Op>
+void set_integers(Table& table, Op) {
+  set_integers<Op>(table);
+}
+template <class Table, class Op>
+void set_signed_integers(Table& table, Op) {
+  set_signed_integers<Op>(table);
+}
+template <class Table, class Op>
+void set_complex(Table& table, Op) {
+  set_complex<Op>(table);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 //
 // For special functions that programs rarely call: a plain formula in the wider type is within one
 // unit in the last place of the narrow one, where the formula itself loses some. An Op is a struct
-// with a template operator() of double or long double.
+// with a template operator() of double or long double, or a lambda.
 #pragma once
 
 #include <type_traits>
@@ -53,6 +53,10 @@ void fill_wide(Table& table) {
   set_wide<Op, BFloat16>(table);
   set_wide<Op, float>(table);
   set_wide<Op, double>(table);
+}
+template <class Table, class Op>
+void fill_wide(Table& table, Op) {
+  fill_wide<Op>(table);
 }
 
 }  // namespace
