@@ -1,5 +1,5 @@
-// ebb/autograd/composites/conv.cpp -- conv1d to conv_transpose3d, all made of convolution, and
-// the parts of its gradient that concern the bias.
+// ebb/autograd/composites/conv.cpp -- what conv1d to conv_transpose3d are (ops/conv.yaml), all made
+// of convolution, and the parts of its gradient that concern the bias.
 //
 // An input without batch gets one of size 1, which the result loses again. Padding by name is a
 // number that is even at both ends; of an odd one the result loses what is too much in front.
@@ -10,13 +10,7 @@
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/complex.h"
-#include "ebb/autograd/ops/conv1d.h"
-#include "ebb/autograd/ops/conv2d.h"
-#include "ebb/autograd/ops/conv3d.h"
 #include "ebb/autograd/ops/conv_tbc.h"
-#include "ebb/autograd/ops/conv_transpose1d.h"
-#include "ebb/autograd/ops/conv_transpose2d.h"
-#include "ebb/autograd/ops/conv_transpose3d.h"
 #include "ebb/autograd/ops/convolution.h"
 #include "ebb/autograd/ops/expand.h"
 #include "ebb/autograd/ops/imag.h"
@@ -33,12 +27,8 @@
 #include "ebb/ops/infer.h"
 
 namespace ebb {
+namespace autograd::rules {
 namespace {
-
-constexpr int64_t kNoPadding[] = {0};
-
-Tensor convolve(const char* op, int spatial, const Tensor& input, const Tensor& weight,
-                const Tensor& bias, const ops::ConvOptions& options);
 
 /// By four convolutions of the parts.
 Tensor convolve_complex(const char* op, int spatial, const Tensor& input, const Tensor& weight,
@@ -53,6 +43,8 @@ Tensor convolve_complex(const char* op, int spatial, const Tensor& input, const 
   return complex(product(x, u, offset) - product(y, v, {}),
                  product(x, v, turned) + product(y, u, {}));
 }
+
+}  // namespace
 
 Tensor convolve(const char* op, int spatial, const Tensor& input, const Tensor& weight,
                 const Tensor& bias, const ops::ConvOptions& options) {
@@ -70,7 +62,6 @@ Tensor convolve(const char* op, int spatial, const Tensor& input, const Tensor& 
   return is_batched ? out : squeeze(out, 0);
 }
 
-/// With padding 'valid', which adds none, or 'same', which keeps the sizes.
 Tensor convolve_named(const char* op, int spatial, const Tensor& input, const Tensor& weight,
                       const Tensor& bias, const ops::ConvOptions& options,
                       std::string_view padding) {
@@ -104,87 +95,6 @@ Tensor convolve_named(const char* op, int spatial, const Tensor& input, const Te
   return out;
 }
 
-}  // namespace
-
-Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
-              IntSpan padding, IntSpan dilation, int64_t groups) {
-  const autograd::CompositeCall call("conv1d", __builtin_return_address(0));
-  return convolve("conv1d", 1, input, weight, bias,
-                  {stride, padding, dilation, false, kNoPadding, groups});
-}
-
-Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
-              std::string_view padding, IntSpan dilation, int64_t groups) {
-  const autograd::CompositeCall call("conv1d", __builtin_return_address(0));
-  return convolve_named("conv1d", 1, input, weight, bias,
-                        {stride, kNoPadding, dilation, false, kNoPadding, groups}, padding);
-}
-
-Tensor conv_tbc(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t pad) {
-  const autograd::CompositeCall call("conv_tbc", __builtin_return_address(0));
-  ops::infer::check_ndim("conv_tbc", "input", input, 3, 3);
-  ops::infer::check_ndim("conv_tbc", "weight", weight, 3, 3);
-  const int64_t padding[] = {pad}, one[] = {1};
-  const Tensor out =
-      convolve("conv_tbc", 1, permute(input, Shape{1, 2, 0}), permute(weight, Shape{2, 1, 0}), bias,
-               {one, padding, one, false, kNoPadding, 1});
-  return permute(out, Shape{2, 0, 1});
-}
-
-Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
-              IntSpan padding, IntSpan dilation, int64_t groups) {
-  const autograd::CompositeCall call("conv2d", __builtin_return_address(0));
-  return convolve("conv2d", 2, input, weight, bias,
-                  {stride, padding, dilation, false, kNoPadding, groups});
-}
-
-Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
-              std::string_view padding, IntSpan dilation, int64_t groups) {
-  const autograd::CompositeCall call("conv2d", __builtin_return_address(0));
-  return convolve_named("conv2d", 2, input, weight, bias,
-                        {stride, kNoPadding, dilation, false, kNoPadding, groups}, padding);
-}
-
-Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
-              IntSpan padding, IntSpan dilation, int64_t groups) {
-  const autograd::CompositeCall call("conv3d", __builtin_return_address(0));
-  return convolve("conv3d", 3, input, weight, bias,
-                  {stride, padding, dilation, false, kNoPadding, groups});
-}
-
-Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
-              std::string_view padding, IntSpan dilation, int64_t groups) {
-  const autograd::CompositeCall call("conv3d", __builtin_return_address(0));
-  return convolve_named("conv3d", 3, input, weight, bias,
-                        {stride, kNoPadding, dilation, false, kNoPadding, groups}, padding);
-}
-
-Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                        IntSpan stride, IntSpan padding, IntSpan output_padding, int64_t groups,
-                        IntSpan dilation) {
-  const autograd::CompositeCall call("conv_transpose1d", __builtin_return_address(0));
-  return convolve("conv_transpose1d", 1, input, weight, bias,
-                  {stride, padding, dilation, true, output_padding, groups});
-}
-
-Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                        IntSpan stride, IntSpan padding, IntSpan output_padding, int64_t groups,
-                        IntSpan dilation) {
-  const autograd::CompositeCall call("conv_transpose2d", __builtin_return_address(0));
-  return convolve("conv_transpose2d", 2, input, weight, bias,
-                  {stride, padding, dilation, true, output_padding, groups});
-}
-
-Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                        IntSpan stride, IntSpan padding, IntSpan output_padding, int64_t groups,
-                        IntSpan dilation) {
-  const autograd::CompositeCall call("conv_transpose3d", __builtin_return_address(0));
-  return convolve("conv_transpose3d", 3, input, weight, bias,
-                  {stride, padding, dilation, true, output_padding, groups});
-}
-
-namespace autograd::rules {
-
 Tensor convolution_grad_bias(const Tensor& grad) {
   int64_t dims[kMaxDims] = {0};
   size_t count = 1;
@@ -199,4 +109,18 @@ Tensor convolution_jvp_bias(const Tensor& tangent, IntSpan shape) {
 }
 
 }  // namespace autograd::rules
+
+namespace rules = autograd::rules;
+
+Tensor conv_tbc(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t pad) {
+  const autograd::CompositeCall call("conv_tbc", __builtin_return_address(0));
+  ops::infer::check_ndim("conv_tbc", "input", input, 3, 3);
+  ops::infer::check_ndim("conv_tbc", "weight", weight, 3, 3);
+  const int64_t padding[] = {pad}, one[] = {1};
+  const Tensor out =
+      rules::convolve("conv_tbc", 1, permute(input, Shape{1, 2, 0}), permute(weight, Shape{2, 1, 0}), bias,
+               {one, padding, one, false, rules::kNoPadding, 1});
+  return permute(out, Shape{2, 0, 1});
+}
+
 }  // namespace ebb

@@ -18,13 +18,7 @@
 #include "ebb/autograd/ops/full.h"
 #include "ebb/autograd/ops/gather.h"
 #include "ebb/autograd/ops/local_response_norm.h"
-#include "ebb/autograd/ops/lp_pool1d.h"
-#include "ebb/autograd/ops/lp_pool2d.h"
-#include "ebb/autograd/ops/lp_pool3d.h"
 #include "ebb/autograd/ops/max.h"
-#include "ebb/autograd/ops/max_unpool1d.h"
-#include "ebb/autograd/ops/max_unpool2d.h"
-#include "ebb/autograd/ops/max_unpool3d.h"
 #include "ebb/autograd/ops/min.h"
 #include "ebb/autograd/ops/pow.h"
 #include "ebb/autograd/ops/reshape.h"
@@ -32,6 +26,7 @@
 #include "ebb/autograd/ops/select.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/ops/zeros.h"
+#include "ebb/autograd/rules/network/pool_kinds.h"
 #include "ebb/autograd/rules/widened.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/meta.h"
@@ -41,27 +36,13 @@
 #include "ebb/ops/infer.h"
 
 namespace ebb {
-namespace {
 
 using ops::pool_list;
 using ops::infer::check_ndim;
 using ops::infer::describe;
 
-Tensor lp_pool(const char* op, int dims, const Tensor& input, double norm_type, IntSpan kernel_size,
-               std::optional<IntSpan> stride, bool ceil_mode) {
-  check_ndim(op, "input", input, dims + 1, dims + 2);
-  if (norm_type == 0) throw ValueError(str(op, ": norm_type must not be 0"));
-  const Shape kernel = pool_list(op, "kernel_size", kernel_size, dims);
-  const bool has_stride = stride && !stride->empty();
-  const Shape steps = has_stride ? pool_list(op, "stride", *stride, dims) : kernel;
-  const Shape no_padding = pool_list(op, "padding", Shape{0}, dims);
-  const Tensor powers = pow(autograd::widened(input), norm_type);
-  const Tensor means = avg_pool(powers, kernel, steps, no_padding, ceil_mode, true, std::nullopt);
-  const Tensor sums = means * static_cast<double>(numel_of(kernel));
-  // A root has no slope at 0: there the gradient is 0, as in PyTorch.
-  const Tensor is_zero = eq(detach(sums), 0);
-  return cast(where(is_zero, 0, pow(where(is_zero, 1, sums), 1 / norm_type)), input.dtype());
-}
+namespace autograd::rules {
+namespace {
 
 /// The sizes of what was pooled, without those in front.
 Shape unpooled_sizes(const char* op, int dims, const Tensor& input, IntSpan kernel_size,
@@ -98,12 +79,23 @@ Shape unpooled_sizes(const char* op, int dims, const Tensor& input, IntSpan kern
       str(op, ": output_size needs ", dims, " numbers, each at least 0, got ", PrintShape{given}));
 }
 
-struct UnpoolOptions {
-  IntSpan kernel_size;
-  std::optional<IntSpan> stride;
-  IntSpan padding;
-  std::optional<IntSpan> output_size;
-};
+}  // namespace
+
+Tensor lp_pool(const char* op, int dims, const Tensor& input, double norm_type, IntSpan kernel_size,
+               std::optional<IntSpan> stride, bool ceil_mode) {
+  check_ndim(op, "input", input, dims + 1, dims + 2);
+  if (norm_type == 0) throw ValueError(str(op, ": norm_type must not be 0"));
+  const Shape kernel = pool_list(op, "kernel_size", kernel_size, dims);
+  const bool has_stride = stride && !stride->empty();
+  const Shape steps = has_stride ? pool_list(op, "stride", *stride, dims) : kernel;
+  const Shape no_padding = pool_list(op, "padding", Shape{0}, dims);
+  const Tensor powers = pow(autograd::widened(input), norm_type);
+  const Tensor means = avg_pool(powers, kernel, steps, no_padding, ceil_mode, true, std::nullopt);
+  const Tensor sums = means * static_cast<double>(numel_of(kernel));
+  // A root has no slope at 0: there the gradient is 0, as in PyTorch.
+  const Tensor is_zero = eq(detach(sums), 0);
+  return cast(where(is_zero, 0, pow(where(is_zero, 1, sums), 1 / norm_type)), input.dtype());
+}
 
 Tensor max_unpool(const char* op, int dims, const Tensor& input, const Tensor& indices,
                   const UnpoolOptions& options) {
@@ -129,52 +121,7 @@ Tensor max_unpool(const char* op, int dims, const Tensor& input, const Tensor& i
   return reshape(out, shape);
 }
 
-}  // namespace
-
-Tensor lp_pool1d(const Tensor& input, double norm_type, IntSpan kernel_size,
-                 std::optional<IntSpan> stride, bool ceil_mode) {
-  const autograd::CompositeCall call("lp_pool1d", __builtin_return_address(0));
-  autograd::operands::check_lp_pool1d(input);
-  return lp_pool("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode);
-}
-
-Tensor lp_pool2d(const Tensor& input, double norm_type, IntSpan kernel_size,
-                 std::optional<IntSpan> stride, bool ceil_mode) {
-  const autograd::CompositeCall call("lp_pool2d", __builtin_return_address(0));
-  autograd::operands::check_lp_pool2d(input);
-  return lp_pool("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode);
-}
-
-Tensor lp_pool3d(const Tensor& input, double norm_type, IntSpan kernel_size,
-                 std::optional<IntSpan> stride, bool ceil_mode) {
-  const autograd::CompositeCall call("lp_pool3d", __builtin_return_address(0));
-  autograd::operands::check_lp_pool3d(input);
-  return lp_pool("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode);
-}
-
-Tensor max_unpool1d(const Tensor& input, const Tensor& indices, IntSpan kernel_size,
-                    std::optional<IntSpan> stride, IntSpan padding,
-                    std::optional<IntSpan> output_size) {
-  const autograd::CompositeCall call("max_unpool1d", __builtin_return_address(0));
-  autograd::operands::check_max_unpool1d(input, indices);
-  return max_unpool("max_unpool1d", 1, input, indices, {kernel_size, stride, padding, output_size});
-}
-
-Tensor max_unpool2d(const Tensor& input, const Tensor& indices, IntSpan kernel_size,
-                    std::optional<IntSpan> stride, IntSpan padding,
-                    std::optional<IntSpan> output_size) {
-  const autograd::CompositeCall call("max_unpool2d", __builtin_return_address(0));
-  autograd::operands::check_max_unpool2d(input, indices);
-  return max_unpool("max_unpool2d", 2, input, indices, {kernel_size, stride, padding, output_size});
-}
-
-Tensor max_unpool3d(const Tensor& input, const Tensor& indices, IntSpan kernel_size,
-                    std::optional<IntSpan> stride, IntSpan padding,
-                    std::optional<IntSpan> output_size) {
-  const autograd::CompositeCall call("max_unpool3d", __builtin_return_address(0));
-  autograd::operands::check_max_unpool3d(input, indices);
-  return max_unpool("max_unpool3d", 3, input, indices, {kernel_size, stride, padding, output_size});
-}
+}  // namespace autograd::rules
 
 namespace {
 
