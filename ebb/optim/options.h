@@ -5,8 +5,8 @@
 // schedules are all built on it.
 #pragma once
 
-#include "ebb/optim/option_field.h"
 #include "ebb/optim/optimizer_table.h"
+#include "ebb/optim/option_field.h"
 
 namespace ebb::optim {
 

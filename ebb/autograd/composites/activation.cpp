@@ -14,21 +14,18 @@
 #include "ebb/autograd/ops/sigmoid.h"
 #include "ebb/autograd/ops/softshrink.h"
 #include "ebb/autograd/ops/where.h"
-#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/tensor_name.h"
 
 namespace ebb {
 
 Tensor celu(const Tensor& input, double alpha) {
-  const autograd::CompositeCall call("celu", __builtin_return_address(0));
-  autograd::operands::check_celu(input);
+  const autograd::operands::celu call(input);
   if (alpha == 0) throw ValueError("celu: needs alpha other than 0, got 0");
   return elu(input / alpha) * alpha;
 }
 
 Tensor glu(const Tensor& input, int64_t dim) {
-  const autograd::CompositeCall call("glu", __builtin_return_address(0));
-  autograd::operands::check_glu(input);
+  const autograd::operands::glu call(input);
   const int ndim = input.ndim();
   if (dim < -ndim || dim >= ndim) {
     throw IndexError(str("glu: needs a dim of the input of ", ndim, " dims, got ", dim));
@@ -41,8 +38,7 @@ Tensor glu(const Tensor& input, int64_t dim) {
 }
 
 Tensor prelu(const Tensor& input, const Tensor& weight) {
-  const autograd::CompositeCall call("prelu", __builtin_return_address(0));
-  autograd::operands::check_prelu(input, weight);
+  const autograd::operands::prelu call(input, weight);
   Shape shape;  // of the weight: one number, or one along dim 1
   if (weight.numel() != 1) {
     const int64_t channels = input.ndim() > 1 ? input.size(1) : 1;
@@ -59,8 +55,7 @@ Tensor prelu(const Tensor& input, const Tensor& weight) {
 }
 
 Tensor softshrink(const Tensor& input, double lambd) {
-  const autograd::CompositeCall call("softshrink", __builtin_return_address(0));
-  autograd::operands::check_softshrink(input);
+  const autograd::operands::softshrink call(input);
   if (!(lambd >= 0)) throw ValueError(str("softshrink: needs lambd >= 0, got ", lambd));
   return relu(input - lambd) - relu(-input - lambd);
 }

@@ -4,7 +4,6 @@
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/float_power.h"
 #include "ebb/autograd/ops/pow.h"
-#include "ebb/autograd/watch/composite_call.h"
 
 namespace ebb {
 namespace {
@@ -20,22 +19,19 @@ bool is_complex_number(const Scalar& number) { return number.kind() == Kind::com
 }  // namespace
 
 Tensor float_power(const Tensor& input, const Tensor& exponent) {
-  const autograd::CompositeCall call("float_power", __builtin_return_address(0));
-  autograd::operands::check_float_power(input, exponent);
+  const autograd::operands::float_power call(input, exponent);
   const DType wide = double_dtype(is_complex(input.dtype()) || is_complex(exponent.dtype()));
   return pow(in_dtype(input, wide), in_dtype(exponent, wide));
 }
 
 Tensor float_power(const Tensor& input, const Scalar& exponent) {
-  const autograd::CompositeCall call("float_power", __builtin_return_address(0));
-  autograd::operands::check_float_power_TensorScalar(input);
+  const autograd::operands::float_power_TensorScalar call(input);
   const DType wide = double_dtype(is_complex(input.dtype()) || is_complex_number(exponent));
   return pow(in_dtype(input, wide), exponent);
 }
 
 Tensor float_power(const Scalar& input, const Tensor& exponent) {
-  const autograd::CompositeCall call("float_power", __builtin_return_address(0));
-  autograd::operands::check_float_power_Scalar(exponent);
+  const autograd::operands::float_power_Scalar call(exponent);
   const DType wide = double_dtype(is_complex_number(input) || is_complex(exponent.dtype()));
   return pow(input, in_dtype(exponent, wide));
 }

@@ -232,8 +232,7 @@ std::vector<Tensor> tensor_split(const Tensor& input, IntSpan indices, int64_t d
 }
 
 std::vector<Tensor> tensor_split(const Tensor& input, const Tensor& indices, int64_t dim) {
-  const autograd::CompositeCall call("tensor_split", __builtin_return_address(0));
-  autograd::operands::check_tensor_split_tensor(input, indices);
+  const autograd::operands::tensor_split_tensor call(input, indices);
   ops::infer::check_ndim("tensor_split", "indices", indices, 0, 1);
   const std::vector<int64_t> given = autograd::integers_of(indices);
   if (indices.ndim() == 0) return tensor_split(input, given[0], dim);

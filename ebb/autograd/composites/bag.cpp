@@ -24,7 +24,6 @@
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/ops/zeros.h"
-#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
@@ -151,8 +150,7 @@ Tensor shape_of_bags(const Tensor& weight, const Tensor& indices, const Tensor& 
 Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets,
                      std::string_view mode, const Tensor& per_sample_weights,
                      bool include_last_offset, int64_t padding_idx, bool sparse) {
-  const autograd::CompositeCall call("embedding_bag", __builtin_return_address(0));
-  autograd::operands::check_embedding_bag(weight, indices, offsets, per_sample_weights);
+  const autograd::operands::embedding_bag call(weight, indices, offsets, per_sample_weights);
   ops::infer::check_ndim(kOp, "weight", weight, 2, 2);
   ops::infer::check_ndim(kOp, "indices", indices, 1, 2);
   const BagMode kind = bag_mode(mode);

@@ -75,8 +75,7 @@ Tensor combined(const char* op, const Tensor& input, const Tensor& product, cons
 }  // namespace
 
 Tensor mv(const Tensor& input, const Tensor& vec) {
-  const autograd::CompositeCall call("mv", __builtin_return_address(0));
-  autograd::operands::check_mv(input, vec);
+  const autograd::operands::mv call(input, vec);
   check_ndim("mv", "input", input, 2, 2);
   check_ndim("mv", "vec", vec, 1, 1);
   check_one_dtype("mv", "input", input, "vec", vec);
@@ -84,8 +83,7 @@ Tensor mv(const Tensor& input, const Tensor& vec) {
 }
 
 Tensor dot(const Tensor& input, const Tensor& tensor) {
-  const autograd::CompositeCall call("dot", __builtin_return_address(0));
-  autograd::operands::check_dot(input, tensor);
+  const autograd::operands::dot call(input, tensor);
   check_ndim("dot", "input", input, 1, 1);
   check_ndim("dot", "tensor", tensor, 1, 1);
   check_one_dtype("dot", "input", input, "tensor", tensor);
@@ -93,8 +91,7 @@ Tensor dot(const Tensor& input, const Tensor& tensor) {
 }
 
 Tensor outer(const Tensor& input, const Tensor& vec2) {
-  const autograd::CompositeCall call("outer", __builtin_return_address(0));
-  autograd::operands::check_outer(input, vec2);
+  const autograd::operands::outer call(input, vec2);
   check_ndim("outer", "input", input, 1, 1);
   check_ndim("outer", "vec2", vec2, 1, 1);
   return mul(unsqueeze(input, 1), vec2);
@@ -102,8 +99,7 @@ Tensor outer(const Tensor& input, const Tensor& vec2) {
 
 Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
              const Scalar& alpha) {
-  const autograd::CompositeCall call("addmm", __builtin_return_address(0));
-  autograd::operands::check_addmm(input, mat1, mat2);
+  const autograd::operands::addmm call(input, mat1, mat2);
   check_ndim("addmm", "mat1", mat1, 2, 2);
   check_ndim("addmm", "mat2", mat2, 2, 2);
   check_one_dtype("addmm", "mat1", mat1, "mat2", mat2);
@@ -117,8 +113,7 @@ Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const 
 
 Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
                const Scalar& alpha) {
-  const autograd::CompositeCall call("baddbmm", __builtin_return_address(0));
-  autograd::operands::check_baddbmm(input, batch1, batch2);
+  const autograd::operands::baddbmm call(input, batch1, batch2);
   check_ndim("baddbmm", "batch1", batch1, 3, 3);
   check_ndim("baddbmm", "batch2", batch2, 3, 3);
   check_one_dtype("baddbmm", "batch1", batch1, "batch2", batch2);
@@ -185,8 +180,7 @@ void check_bilinear(const Tensor& input1, const Tensor& input2, const Tensor& we
 
 Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight,
                 const Tensor& bias) {
-  const autograd::CompositeCall call("bilinear", __builtin_return_address(0));
-  autograd::operands::check_bilinear(input1, input2, weight, bias);
+  const autograd::operands::bilinear call(input1, input2, weight, bias);
   check_bilinear(input1, input2, weight);
   check_one_dtype("bilinear", "input1", input1, "weight", weight);
   check_one_dtype("bilinear", "input1", input1, "input2", input2);
@@ -201,8 +195,7 @@ Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight
 }
 
 Tensor inner(const Tensor& input, const Tensor& other) {
-  const autograd::CompositeCall call("inner", __builtin_return_address(0));
-  autograd::operands::check_inner(input, other);
+  const autograd::operands::inner call(input, other);
   if (input.ndim() == 0 || other.ndim() == 0) return mul(input, other);
   if (input.size(-1) != other.size(-1)) {
     throw ShapeError(str("inner: last dims must have one size, got ", describe(input), " and ",
@@ -213,8 +206,7 @@ Tensor inner(const Tensor& input, const Tensor& other) {
 
 Tensor addr(const Tensor& input, const Tensor& vec1, const Tensor& vec2, const Scalar& beta,
             const Scalar& alpha) {
-  const autograd::CompositeCall call("addr", __builtin_return_address(0));
-  autograd::operands::check_addr(input, vec1, vec2);
+  const autograd::operands::addr call(input, vec1, vec2);
   check_ndim("addr", "vec1", vec1, 1, 1);
   check_ndim("addr", "vec2", vec2, 1, 1);
   return combined("addr", input, outer(vec1, vec2), beta, alpha);
@@ -222,8 +214,7 @@ Tensor addr(const Tensor& input, const Tensor& vec1, const Tensor& vec2, const S
 
 Tensor addmv(const Tensor& input, const Tensor& mat, const Tensor& vec, const Scalar& beta,
              const Scalar& alpha) {
-  const autograd::CompositeCall call("addmv", __builtin_return_address(0));
-  autograd::operands::check_addmv(input, mat, vec);
+  const autograd::operands::addmv call(input, mat, vec);
   check_ndim("addmv", "mat", mat, 2, 2);
   check_ndim("addmv", "vec", vec, 1, 1);
   check_one_dtype("addmv", "mat", mat, "vec", vec);
@@ -232,8 +223,7 @@ Tensor addmv(const Tensor& input, const Tensor& mat, const Tensor& vec, const Sc
 
 Tensor addbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
               const Scalar& alpha) {
-  const autograd::CompositeCall call("addbmm", __builtin_return_address(0));
-  autograd::operands::check_addbmm(input, batch1, batch2);
+  const autograd::operands::addbmm call(input, batch1, batch2);
   check_ndim("addbmm", "batch1", batch1, 3, 3);
   check_ndim("addbmm", "batch2", batch2, 3, 3);
   check_one_dtype("addbmm", "batch1", batch1, "batch2", batch2);
@@ -246,8 +236,7 @@ Tensor addbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, c
 }
 
 Tensor kron(const Tensor& input, const Tensor& other) {
-  const autograd::CompositeCall call("kron", __builtin_return_address(0));
-  autograd::operands::check_kron(input, other);
+  const autograd::operands::kron call(input, other);
   const int ndim = std::max(input.ndim(), other.ndim());
   check_ndim("kron", ndim == input.ndim() ? "input" : "other", ndim == input.ndim() ? input : other,
              0, kMaxDims / 2);
@@ -265,8 +254,7 @@ Tensor kron(const Tensor& input, const Tensor& other) {
 }
 
 Tensor cross(const Tensor& input, const Tensor& other, std::optional<int64_t> dim) {
-  const autograd::CompositeCall call("cross", __builtin_return_address(0));
-  autograd::operands::check_cross(input, other);
+  const autograd::operands::cross call(input, other);
   if (input.ndim() != other.ndim()) {
     throw ShapeError(str("cross: needs as many dims of input as of other, got ", describe(input),
                          " and ", describe(other)));
@@ -284,8 +272,7 @@ Tensor cross(const Tensor& input, const Tensor& other, std::optional<int64_t> di
 }
 
 Tensor trace(const Tensor& input) {
-  const autograd::CompositeCall call("trace", __builtin_return_address(0));
-  autograd::operands::check_trace(input);
+  const autograd::operands::trace call(input);
   check_ndim("trace", "input", input, 2, 2);
   return sum(diagonal(input));
 }

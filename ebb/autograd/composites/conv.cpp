@@ -117,9 +117,9 @@ Tensor conv_tbc(const Tensor& input, const Tensor& weight, const Tensor& bias, i
   ops::infer::check_ndim("conv_tbc", "input", input, 3, 3);
   ops::infer::check_ndim("conv_tbc", "weight", weight, 3, 3);
   const int64_t padding[] = {pad}, one[] = {1};
-  const Tensor out =
-      rules::convolve("conv_tbc", 1, permute(input, Shape{1, 2, 0}), permute(weight, Shape{2, 1, 0}), bias,
-               {one, padding, one, false, rules::kNoPadding, 1});
+  const Tensor out = rules::convolve("conv_tbc", 1, permute(input, Shape{1, 2, 0}),
+                                     permute(weight, Shape{2, 1, 0}), bias,
+                                     {one, padding, one, false, rules::kNoPadding, 1});
   return permute(out, Shape{2, 0, 1});
 }
 

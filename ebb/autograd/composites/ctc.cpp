@@ -47,7 +47,6 @@
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/ops/zeros.h"
 #include "ebb/autograd/rules/widened.h"
-#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/device/stream_checks.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
@@ -269,8 +268,7 @@ Tensor reduced(const Tensor& losses, Reduction reduction, bool is_batched) {
 Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                 const Tensor& target_lengths, int64_t blank, Reduction reduction,
                 bool zero_infinity) {
-  const autograd::CompositeCall call("ctc_loss", __builtin_return_address(0));
-  autograd::operands::check_ctc_loss(log_probs, targets, input_lengths, target_lengths);
+  const autograd::operands::ctc_loss call(log_probs, targets, input_lengths, target_lengths);
   ops::infer::check_ndim("ctc_loss", "log_probs", log_probs, 2, 3);
   const bool is_batched = log_probs.ndim() == 3;
   const Tensor wide = autograd::widened(is_batched ? log_probs : unsqueeze(log_probs, 1));

@@ -23,7 +23,6 @@
 #include "ebb/autograd/ops/transpose.h"
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/ops/where.h"
-#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/infer.h"
@@ -83,15 +82,13 @@ Tensor factors(const char* op, const Tensor& input, double p, int64_t dim, doubl
 }  // namespace
 
 Tensor dist(const Tensor& input, const Tensor& other, const Scalar& p) {
-  const autograd::CompositeCall call("dist", __builtin_return_address(0));
-  autograd::operands::check_dist(input, other);
+  const autograd::operands::dist call(input, other);
   return norm(sizes_of(input - other), p.to_double());
 }
 
 Tensor cdist(const Tensor& x1, const Tensor& x2, double p,
              std::optional<std::string_view> compute_mode) {
-  const autograd::CompositeCall call("cdist", __builtin_return_address(0));
-  autograd::operands::check_cdist(x1, x2);
+  const autograd::operands::cdist call(x1, x2);
   check_ndim("cdist", "x1", x1, 2, kMaxDims - 1);
   check_ndim("cdist", "x2", x2, 2, kMaxDims - 1);
   if (x1.size(-1) != x2.size(-1)) {
@@ -105,8 +102,7 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p,
 }
 
 Tensor pdist(const Tensor& input, double p) {
-  const autograd::CompositeCall call("pdist", __builtin_return_address(0));
-  autograd::operands::check_pdist(input);
+  const autograd::operands::pdist call(input);
   check_ndim("pdist", "input", input, 2, 2);
   check_exponent("pdist", p);
   const Tensor pairs = to_device(combinations(arange(input.size(0))), input.device());
@@ -116,14 +112,12 @@ Tensor pdist(const Tensor& input, double p) {
 }
 
 Tensor renorm(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
-  const autograd::CompositeCall call("renorm", __builtin_return_address(0));
-  autograd::operands::check_renorm(input);
+  const autograd::operands::renorm call(input);
   return input * factors("renorm", input, p.to_double(), dim, maxnorm.to_double());
 }
 
 const Tensor& renorm_(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
-  const autograd::CompositeCall call("renorm_", __builtin_return_address(0));
-  autograd::operands::check_renorm_inplace(self);
+  const autograd::operands::renorm_inplace call(self);
   // The norm keeps what it was taken of.
   return self *= factors("renorm_", clone(self), p.to_double(), dim, maxnorm.to_double());
 }

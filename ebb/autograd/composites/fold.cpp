@@ -125,8 +125,7 @@ Tensor unfold(const Tensor& input, IntSpan kernel_size, IntSpan dilation, IntSpa
 
 Tensor fold(const Tensor& input, IntSpan output_size, IntSpan kernel_size, IntSpan dilation,
             IntSpan padding, IntSpan stride) {
-  const autograd::CompositeCall call("fold", __builtin_return_address(0));
-  autograd::operands::check_fold(input);
+  const autograd::operands::fold call(input);
   ops::infer::check_ndim("fold", "input", input, 2, 3);
   const Pair image = pair_of("fold", "output_size", output_size, 1);
   const Windows windows = windows_of("fold", image, {kernel_size, dilation, padding, stride});

@@ -8,7 +8,6 @@
 #include "ebb/autograd/ops/copy_.h"
 #include "ebb/autograd/ops/empty_like.h"
 #include "ebb/autograd/ops/fill_.h"
-#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/memory_format.h"
 #include "ebb/ops/infer.h"
@@ -30,14 +29,12 @@ Tensor copied(const char* op, const Tensor& input, MemoryFormat format) {
 }  // namespace
 
 Tensor clone(const Tensor& input, std::string_view memory_format) {
-  const autograd::CompositeCall call("clone", __builtin_return_address(0));
-  autograd::operands::check_clone_format(input);
+  const autograd::operands::clone_format call(input);
   return copied("clone", input, memory_format_of("clone", memory_format));
 }
 
 Tensor contiguous(const Tensor& input, std::string_view memory_format) {
-  const autograd::CompositeCall call("contiguous", __builtin_return_address(0));
-  autograd::operands::check_contiguous_format(input);
+  const autograd::operands::contiguous_format call(input);
   const MemoryFormat format = memory_format_of("contiguous", memory_format);
   if (format == MemoryFormat::preserve) {
     throw ValueError(
@@ -48,15 +45,13 @@ Tensor contiguous(const Tensor& input, std::string_view memory_format) {
 
 Tensor empty_like(const Tensor& input, std::string_view memory_format, std::optional<DType> dtype,
                   std::optional<Device> device) {
-  const autograd::CompositeCall call("empty_like", __builtin_return_address(0));
-  autograd::operands::check_empty_like_format(input);
+  const autograd::operands::empty_like_format call(input);
   const MemoryFormat format = memory_format_of("empty_like", memory_format);
   return memory_like("empty_like", input, format, dtype, device);
 }
 
 const Tensor& fill_(const Tensor& self, const Tensor& value) {
-  const autograd::CompositeCall call("fill_", __builtin_return_address(0));
-  autograd::operands::check_fill__Tensor_inplace(self, value);
+  const autograd::operands::fill__Tensor_inplace call(self, value);
   ops::infer::check_ndim("fill_", "value", value, 0, 0);
   return copy_(self, value);
 }

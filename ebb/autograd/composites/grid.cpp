@@ -30,7 +30,6 @@
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/ops/zeros.h"
 #include "ebb/autograd/rules/widened.h"
-#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/infer.h"
@@ -54,8 +53,7 @@ Tensor places_along(const Shape& image, int dim, bool align_corners, const Tenso
 }  // namespace
 
 Tensor affine_grid(const Tensor& theta, IntSpan size, std::optional<bool> align_corners) {
-  const autograd::CompositeCall call("affine_grid", __builtin_return_address(0));
-  autograd::operands::check_affine_grid(theta);
+  const autograd::operands::affine_grid call(theta);
   const bool is_size = (size.size() == 4 || size.size() == 5) &&
                        std::all_of(size.begin(), size.end(), [](int64_t n) { return n >= 1; });
   if (!is_size) {
@@ -193,8 +191,7 @@ void check_sample(const Tensor& input, const Tensor& grid, std::string_view mode
 
 Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mode,
                    std::string_view padding_mode, std::optional<bool> align_corners) {
-  const autograd::CompositeCall call("grid_sample", __builtin_return_address(0));
-  autograd::operands::check_grid_sample(input, grid);
+  const autograd::operands::grid_sample call(input, grid);
   check_sample(input, grid, mode);
   const Sampling sampling = sampling_of(mode);
   const Outside outside = outside_of(padding_mode);

@@ -34,7 +34,6 @@
 #include "ebb/autograd/ops/scatter_reduce.h"
 #include "ebb/autograd/ops/take.h"
 #include "ebb/autograd/ops/where.h"
-#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/ops/infer.h"
@@ -98,8 +97,7 @@ Tensor places(const char* op, const Tensor& input, const Tensor& index) {
 
 Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src,
                       std::string_view reduce, bool include_self) {
-  const autograd::CompositeCall call("scatter_reduce", __builtin_return_address(0));
-  autograd::operands::check_scatter_reduce(input, index, src);
+  const autograd::operands::scatter_reduce call(input, index, src);
   for (const char* known : {"sum", "prod", "mean", "amax", "amin"}) {
     if (reduce == known) {
       return reduced("scatter_reduce", input, dim, index, src, reduce, include_self);
@@ -111,8 +109,7 @@ Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, con
 
 Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src,
                std::string_view reduce) {
-  const autograd::CompositeCall call("scatter", __builtin_return_address(0));
-  autograd::operands::check_scatter_joined(input, index, src);
+  const autograd::operands::scatter_joined call(input, index, src);
   if (reduce != "add" && reduce != "multiply") {
     throw ValueError(str("scatter: reduce needs add or multiply, got ", in_quotes(reduce)));
   }
@@ -121,15 +118,13 @@ Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Tens
 
 Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Scalar& value,
                std::string_view reduce) {
-  const autograd::CompositeCall call("scatter", __builtin_return_address(0));
-  autograd::operands::check_scatter_value_joined(input, index);
+  const autograd::operands::scatter_value_joined call(input, index);
   return scatter(input, dim, index, full(index.shape(), value, input.dtype(), input.device()),
                  reduce);
 }
 
 Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& value) {
-  const autograd::CompositeCall call("index_fill", __builtin_return_address(0));
-  autograd::operands::check_index_fill_Tensor(input, index, value);
+  const autograd::operands::index_fill_Tensor call(input, index, value);
   ops::infer::check_ndim("index_fill", "value", value, 0, 0);
   const int axis = normalize_dim("index_fill", dim, input);
   Shape shape(input.shape());
@@ -139,8 +134,7 @@ Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const T
 
 Tensor index_reduce(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
                     std::string_view reduce, bool include_self) {
-  const autograd::CompositeCall call("index_reduce", __builtin_return_address(0));
-  autograd::operands::check_index_reduce(input, index, source);
+  const autograd::operands::index_reduce call(input, index, source);
   ops::infer::check_ndim("index_reduce", "index", index, 0, 1);
   const int axis = normalize_dim("index_reduce", dim, input);
   bool is_known = false;
@@ -161,15 +155,13 @@ Tensor index_reduce(const Tensor& input, int64_t dim, const Tensor& index, const
 }
 
 Tensor take(const Tensor& input, const Tensor& index) {
-  const autograd::CompositeCall call("take", __builtin_return_address(0));
-  autograd::operands::check_take(input, index);
+  const autograd::operands::take call(input, index);
   const Tensor flat = reshape(input, Shape{-1});
   return reshape(index_select(flat, 0, places("take", input, index)), index.shape());
 }
 
 Tensor put(const Tensor& input, const Tensor& index, const Tensor& source, bool accumulate) {
-  const autograd::CompositeCall call("put", __builtin_return_address(0));
-  autograd::operands::check_put(input, index, source);
+  const autograd::operands::put call(input, index, source);
   if (source.numel() != index.numel()) {
     throw ShapeError(str("put: source needs one element per index, got ", describe(source), " for ",
                          describe(index)));
@@ -181,8 +173,7 @@ Tensor put(const Tensor& input, const Tensor& index, const Tensor& source, bool 
 }
 
 Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& source) {
-  const autograd::CompositeCall call("masked_scatter", __builtin_return_address(0));
-  autograd::operands::check_masked_scatter(input, mask, source);
+  const autograd::operands::masked_scatter call(input, mask, source);
   const Shape shape = broadcast_shapes("masked_scatter", input.sizes(), mask.sizes());
   const Tensor at = flatnonzero(reshape(expand(mask, shape), Shape{-1}));
   if (source.numel() < at.numel()) {
@@ -198,27 +189,23 @@ Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& sou
 
 const Tensor& scatter_reduce_(const Tensor& self, int64_t dim, const Tensor& index,
                               const Tensor& src, std::string_view reduce, bool include_self) {
-  const autograd::CompositeCall call("scatter_reduce_", __builtin_return_address(0));
-  autograd::operands::check_scatter_reduce_inplace(self, index, src);
+  const autograd::operands::scatter_reduce_inplace call(self, index, src);
   return copy_(self, scatter_reduce(clone(self), dim, index, src, reduce, include_self));
 }
 
 const Tensor& index_reduce_(const Tensor& self, int64_t dim, const Tensor& index,
                             const Tensor& source, std::string_view reduce, bool include_self) {
-  const autograd::CompositeCall call("index_reduce_", __builtin_return_address(0));
-  autograd::operands::check_index_reduce_inplace(self, index, source);
+  const autograd::operands::index_reduce_inplace call(self, index, source);
   return copy_(self, index_reduce(clone(self), dim, index, source, reduce, include_self));
 }
 
 const Tensor& put_(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
-  const autograd::CompositeCall call("put_", __builtin_return_address(0));
-  autograd::operands::check_put_inplace(self, index, source);
+  const autograd::operands::put_inplace call(self, index, source);
   return copy_(self, put(clone(self), index, source, accumulate));
 }
 
 const Tensor& masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source) {
-  const autograd::CompositeCall call("masked_scatter_", __builtin_return_address(0));
-  autograd::operands::check_masked_scatter_inplace(self, mask, source);
+  const autograd::operands::masked_scatter_inplace call(self, mask, source);
   return copy_(self, masked_scatter(clone(self), mask, source));
 }
 

@@ -22,7 +22,6 @@
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/rules/linalg/linalg_support.h"
 #include "ebb/autograd/rules/linalg/lu_rows.h"
-#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/infer.h"
 
@@ -44,8 +43,7 @@ bool is_vectors(const Tensor& A, const Tensor& B) {
 
 std::tuple<Tensor, Tensor> linalg_solve_ex(const Tensor& A, const Tensor& B, bool left,
                                            bool check_errors) {
-  const autograd::CompositeCall call("linalg_solve_ex", __builtin_return_address(0));
-  autograd::operands::check_linalg_solve_ex(A, B);
+  const autograd::operands::linalg_solve_ex call(A, B);
   const bool has_vectors = is_vectors(A, B);
   const Tensor right = has_vectors ? unsqueeze(B, -1) : B;
   // X A = B is A^T X^T = B^T; for a vector the same whichever side it is on, as in PyTorch.
@@ -58,8 +56,7 @@ std::tuple<Tensor, Tensor> linalg_solve_ex(const Tensor& A, const Tensor& B, boo
 
 Tensor linalg_lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left,
                        bool adjoint_of_A) {
-  const autograd::CompositeCall call("linalg_lu_solve", __builtin_return_address(0));
-  autograd::operands::check_linalg_lu_solve(LU, pivots, B);
+  const autograd::operands::linalg_lu_solve call(LU, pivots, B);
   check_ndim("linalg_lu_solve", "B", B, 2, kMaxDims);
   if (!left) return adjoint(linalg_lu_solve(LU, pivots, adjoint(B), true, !adjoint_of_A));
   using autograd::rules::RowOrder;
@@ -77,8 +74,7 @@ Tensor linalg_lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, 
 
 std::tuple<Tensor, Tensor> triangular_solve(const Tensor& b, const Tensor& A, bool upper,
                                             bool is_turned, bool unitriangular) {
-  const autograd::CompositeCall call("triangular_solve", __builtin_return_address(0));
-  autograd::operands::check_triangular_solve(b, A);
+  const autograd::operands::triangular_solve call(b, A);
   check_ndim("triangular_solve", "b", b, 2, kMaxDims);
   check_ndim("triangular_solve", "A", A, 2, kMaxDims);
   const Tensor solution = linalg_solve_triangular(is_turned ? turned(A) : A, b, upper != is_turned,
@@ -89,15 +85,13 @@ std::tuple<Tensor, Tensor> triangular_solve(const Tensor& b, const Tensor& A, bo
 }
 
 std::tuple<Tensor, Tensor> linalg_slogdet(const Tensor& A) {
-  const autograd::CompositeCall call("linalg_slogdet", __builtin_return_address(0));
-  autograd::operands::check_linalg_slogdet(A);
+  const autograd::operands::linalg_slogdet call(A);
   const auto parts = lu_det(A);
   return {std::get<1>(parts), std::get<2>(parts)};
 }
 
 Tensor logdet(const Tensor& input) {
-  const autograd::CompositeCall call("logdet", __builtin_return_address(0));
-  autograd::operands::check_logdet(input);
+  const autograd::operands::logdet call(input);
   const auto [sign, log_size] = linalg_slogdet(input);
   if (is_complex(input.dtype())) return log(sign) + log_size;
   return where(eq(sign, -1), Scalar(std::numeric_limits<double>::quiet_NaN()), log_size);

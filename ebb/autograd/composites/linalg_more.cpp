@@ -13,7 +13,6 @@
 #include "ebb/autograd/ops/narrow.h"
 #include "ebb/autograd/rules/linalg/linalg_support.h"
 #include "ebb/autograd/rules/linalg/lu_rows.h"
-#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/impl/linalg/linalg_matrices.h"
 #include "ebb/ops/infer.h"
@@ -39,16 +38,14 @@ std::tuple<Tensor, Tensor, Tensor> unpacked(const Tensor& LU, const Tensor& pivo
 }  // namespace
 
 std::tuple<Tensor, Tensor, Tensor> linalg_lu(const Tensor& A, bool pivot) {
-  const autograd::CompositeCall call("linalg_lu", __builtin_return_address(0));
-  autograd::operands::check_linalg_lu(A);
+  const autograd::operands::linalg_lu call(A);
   const auto [LU, pivots, info] = linalg_lu_factor_ex(A, pivot);
   return unpacked(LU, pivots);
 }
 
 std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& LU_data, const Tensor& LU_pivots,
                                              bool unpack_data, bool unpack_pivots) {
-  const autograd::CompositeCall call("lu_unpack", __builtin_return_address(0));
-  autograd::operands::check_lu_unpack(LU_data, LU_pivots);
+  const autograd::operands::lu_unpack call(LU_data, LU_pivots);
   check_ndim("lu_unpack", "LU_data", LU_data, 2, kMaxDims);
   const auto [P, L, U] = unpacked(LU_data, LU_pivots);
   const Tensor none = empty(Shape{0}, LU_data.dtype(), LU_data.device());
@@ -56,8 +53,7 @@ std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& LU_data, const Tensor
 }
 
 Tensor cholesky_solve(const Tensor& input, const Tensor& L, bool upper) {
-  const autograd::CompositeCall call("cholesky_solve", __builtin_return_address(0));
-  autograd::operands::check_cholesky_solve(input, L);
+  const autograd::operands::cholesky_solve call(input, L);
   check_ndim("cholesky_solve", "input", input, 2, kMaxDims);
   const Tensor lower = upper ? adjoint(L) : L;
   return linalg_solve_triangular(adjoint(lower), linalg_solve_triangular(lower, input, false),
@@ -65,8 +61,7 @@ Tensor cholesky_solve(const Tensor& input, const Tensor& L, bool upper) {
 }
 
 Tensor cholesky_inverse(const Tensor& input, bool upper) {
-  const autograd::CompositeCall call("cholesky_inverse", __builtin_return_address(0));
-  autograd::operands::check_cholesky_inverse(input);
+  const autograd::operands::cholesky_inverse call(input);
   check_square("cholesky_inverse", "A", input);
   return cholesky_solve(eye_like(input, input.size(-1)), input, upper);
 }

@@ -65,8 +65,7 @@ class Chain {
 }  // namespace
 
 Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
-  const autograd::CompositeCall call("linalg_vecdot", __builtin_return_address(0));
-  autograd::operands::check_linalg_vecdot(x, y);
+  const autograd::operands::linalg_vecdot call(x, y);
   check_ndim("linalg_vecdot", "x", x, 1, kMaxDims);
   check_ndim("linalg_vecdot", "y", y, 1, kMaxDims);
   if (x.size(dim) != y.size(dim)) {
@@ -78,8 +77,7 @@ Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
 }
 
 Tensor linalg_cross(const Tensor& input, const Tensor& other, int64_t dim) {
-  const autograd::CompositeCall call("linalg_cross", __builtin_return_address(0));
-  autograd::operands::check_linalg_cross(input, other);
+  const autograd::operands::linalg_cross call(input, other);
   check_ndim("linalg_cross", "input", input, 1, kMaxDims);
   check_ndim("linalg_cross", "other", other, 1, kMaxDims);
   if (input.size(dim) != 3 || other.size(dim) != 3) {

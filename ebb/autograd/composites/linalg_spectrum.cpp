@@ -26,7 +26,6 @@
 #include "ebb/autograd/ops/transpose.h"
 #include "ebb/autograd/ops/zeros_like.h"
 #include "ebb/autograd/rules/linalg/linalg_support.h"
-#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/ops/impl/linalg/linalg_spectrum.h"
 
 namespace ebb {
@@ -42,35 +41,30 @@ void check_driver(const char* op, std::optional<std::string_view> driver) {
 }  // namespace
 
 Tensor linalg_eigvalsh(const Tensor& A, std::string_view UPLO) {
-  const autograd::CompositeCall call("linalg_eigvalsh", __builtin_return_address(0));
-  autograd::operands::check_linalg_eigvalsh(A);
+  const autograd::operands::linalg_eigvalsh call(A);
   return is_followed(A) ? std::get<0>(linalg_eigh(A, UPLO)) : eigh_values(A, UPLO);
 }
 
 Tensor linalg_eigvals(const Tensor& A) {
-  const autograd::CompositeCall call("linalg_eigvals", __builtin_return_address(0));
-  autograd::operands::check_linalg_eigvals(A);
+  const autograd::operands::linalg_eigvals call(A);
   return is_followed(A) ? std::get<0>(linalg_eig(A)) : eig_values(A);
 }
 
 Tensor linalg_svdvals(const Tensor& A, std::optional<std::string_view> driver) {
-  const autograd::CompositeCall call("linalg_svdvals", __builtin_return_address(0));
-  autograd::operands::check_linalg_svdvals(A);
+  const autograd::operands::linalg_svdvals call(A);
   check_driver("linalg_svdvals", driver);
   return is_followed(A) ? std::get<1>(svd_parts(A, false)) : svd_values(A);
 }
 
 std::tuple<Tensor, Tensor, Tensor> linalg_svd(const Tensor& A, bool full_matrices,
                                               std::optional<std::string_view> driver) {
-  const autograd::CompositeCall call("linalg_svd", __builtin_return_address(0));
-  autograd::operands::check_linalg_svd(A);
+  const autograd::operands::linalg_svd call(A);
   check_driver("linalg_svd", driver);
   return svd_parts(A, full_matrices);
 }
 
 std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& input, bool some, bool compute_uv) {
-  const autograd::CompositeCall call("svd", __builtin_return_address(0));
-  autograd::operands::check_svd(input);
+  const autograd::operands::svd call(input);
   const auto [U, S, Vh] = svd_parts(input, !some);
   const Tensor V = conj(transpose(Vh, -2, -1));
   if (compute_uv) return {U, S, V};
@@ -79,8 +73,7 @@ std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& input, bool some, bool comp
 
 Tensor linalg_matrix_rank(const Tensor& A, std::optional<double> atol, std::optional<double> rtol,
                           bool) {
-  const autograd::CompositeCall call("linalg_matrix_rank", __builtin_return_address(0));
-  autograd::operands::check_linalg_matrix_rank(A);
+  const autograd::operands::linalg_matrix_rank call(A);
   const Tensor values = svd_values(detach(A));
   if (values.size(-1) == 0) return sum(greater(values, 0), Shape{-1});
   const auto cut = ops::impl::rank_cut(A, atol, rtol);

@@ -45,7 +45,6 @@
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/rules/widened.h"
-#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/device/stream_checks.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/ops/index_check.h"
@@ -87,24 +86,21 @@ Tensor weighed(const Tensor& losses, const Tensor& weight, Reduction reduction) 
 
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction,
                 const Tensor& weight) {
-  const autograd::CompositeCall call("mse_loss", __builtin_return_address(0));
-  autograd::operands::check_mse_loss_weight(input, target, weight);
+  const autograd::operands::mse_loss_weight call(input, target, weight);
   check_same_shape("mse_loss", "weight", weight, input);
   return weighed(mse_loss(input, target, Reduction::none), weight, reduction);
 }
 
 Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction,
                const Tensor& weight) {
-  const autograd::CompositeCall call("l1_loss", __builtin_return_address(0));
-  autograd::operands::check_l1_loss_weight(input, target, weight);
+  const autograd::operands::l1_loss_weight call(input, target, weight);
   check_same_shape("l1_loss", "weight", weight, input);
   return weighed(l1_loss(input, target, Reduction::none), weight, reduction);
 }
 
 Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction, double delta,
                   const Tensor& weight) {
-  const autograd::CompositeCall call("huber_loss", __builtin_return_address(0));
-  autograd::operands::check_huber_loss_weight(input, target, weight);
+  const autograd::operands::huber_loss_weight call(input, target, weight);
   check_same_shape("huber_loss", "weight", weight, input);
   return reduced(huber_loss(input, target, Reduction::none, delta) * weight, reduction);
 }
@@ -112,8 +108,7 @@ Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,
                             Reduction reduction) {
   constexpr const char* op = "binary_cross_entropy";
-  const autograd::CompositeCall call("binary_cross_entropy", __builtin_return_address(0));
-  autograd::operands::check_binary_cross_entropy(input, target, weight);
+  const autograd::operands::binary_cross_entropy call(input, target, weight);
   check_same_shape(op, "target", target, input);
   check_probabilities(op, input);
   const Tensor losses = bernoulli_loss(input, target);
@@ -124,9 +119,8 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
                                         const Tensor& weight, const Tensor& pos_weight,
                                         Reduction reduction) {
   constexpr const char* op = "binary_cross_entropy_with_logits";
-  const autograd::CompositeCall call("binary_cross_entropy_with_logits",
-                                     __builtin_return_address(0));
-  autograd::operands::check_binary_cross_entropy_with_logits(input, target, weight, pos_weight);
+  const autograd::operands::binary_cross_entropy_with_logits call(input, target, weight,
+                                                                  pos_weight);
   check_same_shape(op, "target", target, input);
   Tensor losses;
   if (pos_weight.defined()) {
@@ -142,8 +136,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
 }
 
 Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction, bool log_target) {
-  const autograd::CompositeCall call("kl_div", __builtin_return_address(0));
-  autograd::operands::check_kl_div(input, target);
+  const autograd::operands::kl_div call(input, target);
   const auto losses = [&](const Tensor& x, const Tensor& y) {
     if (log_target) return mul(exp(y), sub(y, x));
     // 0 log 0 is 0, and has no gradient.
@@ -178,8 +171,7 @@ bool is_one_per_row(const Tensor& var, const Tensor& input) {
 Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full,
                          double eps, Reduction reduction) {
   constexpr const char* op = "gaussian_nll_loss";
-  const autograd::CompositeCall call("gaussian_nll_loss", __builtin_return_address(0));
-  autograd::operands::check_gaussian_nll_loss(input, target, var);
+  const autograd::operands::gaussian_nll_loss call(input, target, var);
   check_variances(op, var);
   const Tensor given = is_one_per_row(var, input) ? unsqueeze(var, -1) : var;
   // Raised to eps, with the gradient of its own.
@@ -193,8 +185,7 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
 
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full,
                         double eps, Reduction reduction) {
-  const autograd::CompositeCall call("poisson_nll_loss", __builtin_return_address(0));
-  autograd::operands::check_poisson_nll_loss(input, target);
+  const autograd::operands::poisson_nll_loss call(input, target);
   Tensor losses;
   if (log_input) {
     losses = exp(input) - target * input;
@@ -214,8 +205,7 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_inpu
 
 Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, double margin,
                             Reduction reduction) {
-  const autograd::CompositeCall call("hinge_embedding_loss", __builtin_return_address(0));
-  autograd::operands::check_hinge_embedding_loss(input, target);
+  const autograd::operands::hinge_embedding_loss call(input, target);
   const Tensor apart = where(eq(target, 1), 0, relu(margin - input));
   const Tensor together = where(eq(target, -1), 0, input);
   return reduced(apart + together, reduction);
@@ -223,14 +213,12 @@ Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, double ma
 
 Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                            double margin, Reduction reduction) {
-  const autograd::CompositeCall call("margin_ranking_loss", __builtin_return_address(0));
-  autograd::operands::check_margin_ranking_loss(input1, input2, target);
+  const autograd::operands::margin_ranking_loss call(input1, input2, target);
   return reduced(relu(margin - target * (input1 - input2)), reduction);
 }
 
 Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
-  const autograd::CompositeCall call("soft_margin_loss", __builtin_return_address(0));
-  autograd::operands::check_soft_margin_loss(input, target);
+  const autograd::operands::soft_margin_loss call(input, target);
   const Tensor margin = target * input;
   const Tensor one = full(IntSpan(), 1.0, margin.dtype(), margin.device());
   return reduced(logistic_loss(margin, one), reduction);
@@ -238,8 +226,7 @@ Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Reduction red
 
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                              double margin, Reduction reduction) {
-  const autograd::CompositeCall call("cosine_embedding_loss", __builtin_return_address(0));
-  autograd::operands::check_cosine_embedding_loss(input1, input2, target);
+  const autograd::operands::cosine_embedding_loss call(input1, input2, target);
   const Tensor cosine = cosine_similarity(input1, input2, -1);
   const Tensor together = where(eq(target, 1), 1 - cosine, 0);
   const Tensor apart = where(eq(target, -1), relu(cosine - margin), 0);
@@ -248,8 +235,7 @@ Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const T
 
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                            double margin, double p, double eps, bool swap, Reduction reduction) {
-  const autograd::CompositeCall call("triplet_margin_loss", __builtin_return_address(0));
-  autograd::operands::check_triplet_margin_loss(anchor, positive, negative);
+  const autograd::operands::triplet_margin_loss call(anchor, positive, negative);
   const Tensor near = pairwise_distance(anchor, positive, p, eps);
   Tensor far = pairwise_distance(anchor, negative, p, eps);
   if (swap) {

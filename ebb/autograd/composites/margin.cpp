@@ -29,7 +29,6 @@
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/ops/zeros.h"
 #include "ebb/autograd/rules/widened.h"
-#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/index_check.h"
@@ -55,8 +54,7 @@ Tensor reduced(const Tensor& losses, Reduction reduction, DType dtype) {
 Tensor multi_margin_loss(const Tensor& input, const Tensor& target, int64_t p, double margin,
                          const Tensor& weight, Reduction reduction) {
   constexpr const char* op = "multi_margin_loss";
-  const autograd::CompositeCall call("multi_margin_loss", __builtin_return_address(0));
-  autograd::operands::check_multi_margin_loss(input, target, weight);
+  const autograd::operands::multi_margin_loss call(input, target, weight);
   ops::infer::check_ndim(op, "input", input, 1, 2);
   const int64_t classes = input.size(-1);
   const bool fits = input.ndim() == 1 ? target.numel() == 1 && target.ndim() <= 1
@@ -120,8 +118,7 @@ void check_classes(const char* op, const Tensor& target, int64_t classes) {
 
 Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   constexpr const char* op = "multilabel_margin_loss";
-  const autograd::CompositeCall call("multilabel_margin_loss", __builtin_return_address(0));
-  autograd::operands::check_multilabel_margin_loss(input, target);
+  const autograd::operands::multilabel_margin_loss call(input, target);
   ops::infer::check_ndim(op, "input", input, 1, 2);
   check_same_shape(op, "target", target, input);
   const int64_t classes = input.size(-1), rows = input.ndim() == 1 ? 1 : input.size(0);
@@ -146,8 +143,7 @@ Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reducti
 Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
                                    Reduction reduction) {
   constexpr const char* op = "multilabel_soft_margin_loss";
-  const autograd::CompositeCall call("multilabel_soft_margin_loss", __builtin_return_address(0));
-  autograd::operands::check_multilabel_soft_margin_loss(input, target, weight);
+  const autograd::operands::multilabel_soft_margin_loss call(input, target, weight);
   ops::infer::check_ndim(op, "input", input, 1, kMaxDims);
   check_same_shape(op, "target", target, input);
   Tensor losses = logistic_loss(input, target);

@@ -26,16 +26,14 @@ namespace ebb {
 using kernels::Reduction;
 
 Tensor mm(const Tensor& input, const Tensor& mat2) {
-  const autograd::CompositeCall call("mm", __builtin_return_address(0));
-  autograd::operands::check_mm(input, mat2);
+  const autograd::operands::mm call(input, mat2);
   ops::infer::check_ndim("mm", "input", input, 2, 2);
   ops::infer::check_ndim("mm", "mat2", mat2, 2, 2);
   return matmul(input, mat2);
 }
 
 Tensor bmm(const Tensor& input, const Tensor& mat2) {
-  const autograd::CompositeCall call("bmm", __builtin_return_address(0));
-  autograd::operands::check_bmm(input, mat2);
+  const autograd::operands::bmm call(input, mat2);
   ops::infer::check_ndim("bmm", "input", input, 3, 3);
   ops::infer::check_ndim("bmm", "mat2", mat2, 3, 3);
   if (input.size(0) != mat2.size(0)) {

@@ -27,7 +27,6 @@
 #include "ebb/autograd/ops/zeros.h"
 #include "ebb/autograd/ops/zeros_like.h"
 #include "ebb/autograd/rules/widened.h"
-#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/infer.h"
 
@@ -51,16 +50,14 @@ Tensor alpha_dropped(const Tensor& input, double p, const Shape& shape) {
 }  // namespace
 
 Tensor alpha_dropout(const Tensor& input, double p, bool training) {
-  const autograd::CompositeCall call("alpha_dropout", __builtin_return_address(0));
-  autograd::operands::check_alpha_dropout(input);
+  const autograd::operands::alpha_dropout call(input);
   check_probability("alpha_dropout", p);
   if (!training || p == 0) return input;
   return alpha_dropped(input, p, input.shape());
 }
 
 Tensor feature_alpha_dropout(const Tensor& input, double p, bool training) {
-  const autograd::CompositeCall call("feature_alpha_dropout", __builtin_return_address(0));
-  autograd::operands::check_feature_alpha_dropout(input);
+  const autograd::operands::feature_alpha_dropout call(input);
   check_probability("feature_alpha_dropout", p);
   if (!training || p == 0) return input;
   ops::infer::check_ndim("feature_alpha_dropout", "input", input, 2, kMaxDims);
@@ -70,8 +67,7 @@ Tensor feature_alpha_dropout(const Tensor& input, double p, bool training) {
 }
 
 Tensor rrelu(const Tensor& input, double lower, double upper, bool training) {
-  const autograd::CompositeCall call("rrelu", __builtin_return_address(0));
-  autograd::operands::check_rrelu(input);
+  const autograd::operands::rrelu call(input);
   if (!(std::isfinite(lower) && std::isfinite(upper) && lower <= upper)) {
     throw ValueError(
         str("rrelu: needs finite bounds with lower not above upper, got ", lower, " and ", upper));
@@ -83,8 +79,7 @@ Tensor rrelu(const Tensor& input, double lower, double upper, bool training) {
 }
 
 Tensor gumbel_softmax(const Tensor& logits, double tau, bool hard, double eps, int64_t dim) {
-  const autograd::CompositeCall call("gumbel_softmax", __builtin_return_address(0));
-  autograd::operands::check_gumbel_softmax(logits);
+  const autograd::operands::gumbel_softmax call(logits);
   static_cast<void>(eps);
   const int axis = normalize_dim("gumbel_softmax", dim, logits);
   if (tau == 0) throw ValueError("gumbel_softmax: tau must not be 0");

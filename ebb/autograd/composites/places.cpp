@@ -36,7 +36,6 @@
 #include "ebb/autograd/ops/sum_to_size.h"
 #include "ebb/autograd/ops/unravel_index.h"
 #include "ebb/autograd/ops/where.h"
-#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
@@ -62,8 +61,7 @@ Tensor checked_places(const Tensor& indices, int64_t count) {
 }  // namespace
 
 const Tensor& fill_diagonal_(const Tensor& self, const Scalar& fill_value, bool wrap) {
-  const autograd::CompositeCall call("fill_diagonal_", __builtin_return_address(0));
-  autograd::operands::check_fill_diagonal__inplace(self);
+  const autograd::operands::fill_diagonal__inplace call(self);
   ops::infer::check_ndim("fill_diagonal_", "self", self, 2, kMaxDims);
   if (self.ndim() == 2) {
     const int64_t height = self.size(0), band = wrap ? self.size(1) + 1 : height;
@@ -84,8 +82,7 @@ const Tensor& fill_diagonal_(const Tensor& self, const Scalar& fill_value, bool 
 }
 
 Tensor sum_to_size(const Tensor& input, IntSpan size) {
-  const autograd::CompositeCall call("sum_to_size", __builtin_return_address(0));
-  autograd::operands::check_sum_to_size(input);
+  const autograd::operands::sum_to_size call(input);
   const int lead = input.ndim() - static_cast<int>(size.size());
   Shape summed;
   bool fits = lead >= 0;
@@ -102,8 +99,7 @@ Tensor sum_to_size(const Tensor& input, IntSpan size) {
 }
 
 Tensor nonzero_static(const Tensor& input, int64_t size, int64_t fill_value) {
-  const autograd::CompositeCall call("nonzero_static", __builtin_return_address(0));
-  autograd::operands::check_nonzero_static(input);
+  const autograd::operands::nonzero_static call(input);
   if (size < 0) throw ValueError(str("nonzero_static: size must be at least 0, got ", size));
   if (is_meta(input)) return empty(Shape{size, input.ndim()}, DType::int64, input.device());
   const Tensor rows = nonzero(input);
@@ -114,8 +110,7 @@ Tensor nonzero_static(const Tensor& input, int64_t size, int64_t fill_value) {
 }
 
 std::vector<Tensor> unravel_index(const Tensor& indices, IntSpan shape) {
-  const autograd::CompositeCall call("unravel_index", __builtin_return_address(0));
-  autograd::operands::check_unravel_index(indices);
+  const autograd::operands::unravel_index call(indices);
   Tensor rest = checked_places(indices, checked_numel("unravel_index", shape, 8));
   std::vector<Tensor> coordinates(shape.size());
   for (size_t dim = shape.size(); dim-- > 1;) {
@@ -174,8 +169,7 @@ Tensor sources_of(const Tensor& repeats, std::optional<int64_t> output_size) {
 
 Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& input, bool out_int32, bool right,
                     std::optional<std::string_view> side, const Tensor& sorter) {
-  const autograd::CompositeCall call("searchsorted", __builtin_return_address(0));
-  autograd::operands::check_searchsorted(sorted_sequence, input, sorter);
+  const autograd::operands::searchsorted call(sorted_sequence, input, sorter);
   const bool is_right = looks_right(right, side);
   const Tensor sorted = ordered(sorted_sequence, sorter);
   const DType common = promote(sorted.dtype(), input.dtype());
@@ -186,16 +180,14 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& input, bool out
 
 Tensor searchsorted(const Tensor& sorted_sequence, const Scalar& input, bool out_int32, bool right,
                     std::optional<std::string_view> side, const Tensor& sorter) {
-  const autograd::CompositeCall call("searchsorted", __builtin_return_address(0));
-  autograd::operands::check_searchsorted_number(sorted_sequence, sorter);
+  const autograd::operands::searchsorted_number call(sorted_sequence, sorter);
   const Tensor number = full(Shape{}, input, sorted_sequence.dtype(), sorted_sequence.device());
   return searchsorted(sorted_sequence, number, out_int32, right, side, sorter);
 }
 
 Tensor repeat_interleave(const Tensor& input, const Tensor& repeats, std::optional<int64_t> dim,
                          std::optional<int64_t> output_size) {
-  const autograd::CompositeCall call("repeat_interleave", __builtin_return_address(0));
-  autograd::operands::check_repeat_interleave_counts(input, repeats);
+  const autograd::operands::repeat_interleave_counts call(input, repeats);
   const Tensor source = dim && input.ndim() > 0 ? input : reshape(input, Shape{input.numel()});
   const int axis = normalize_dim("repeat_interleave", dim.value_or(0), source);
   const int64_t count = source.size(axis);
@@ -208,8 +200,7 @@ Tensor repeat_interleave(const Tensor& input, const Tensor& repeats, std::option
 }
 
 Tensor repeat_interleave(const Tensor& repeats, std::optional<int64_t> output_size) {
-  const autograd::CompositeCall call("repeat_interleave", __builtin_return_address(0));
-  autograd::operands::check_repeat_interleave_places(repeats);
+  const autograd::operands::repeat_interleave_places call(repeats);
   ops::infer::check_ndim("repeat_interleave", "repeats", repeats, 1, 1);
   return sources_of(repeats, output_size);
 }

@@ -28,7 +28,6 @@
 #include "ebb/autograd/ops/zeros.h"
 #include "ebb/autograd/rules/network/pool_kinds.h"
 #include "ebb/autograd/rules/widened.h"
-#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/impl/network/pool_shape.h"
@@ -178,8 +177,7 @@ void check_fractional(const Tensor& input, const Tensor& samples, IntSpan kernel
 
 std::tuple<Tensor, Tensor> fractional_max_pool(const Tensor& input, const Tensor& samples,
                                                IntSpan kernel_size, IntSpan output_size) {
-  const autograd::CompositeCall call("fractional_max_pool", __builtin_return_address(0));
-  autograd::operands::check_fractional_max_pool(input, samples);
+  const autograd::operands::fractional_max_pool call(input, samples);
   check_fractional(input, samples, kernel_size, output_size);
   const int dims = static_cast<int>(kernel_size.size());
   const int64_t planes = input.size(0) * input.size(1);
@@ -209,8 +207,7 @@ std::tuple<Tensor, Tensor> fractional_max_pool(const Tensor& input, const Tensor
 
 Tensor local_response_norm(const Tensor& input, int64_t size, double alpha, double beta, double k) {
   constexpr const char* op = "local_response_norm";
-  const autograd::CompositeCall call("local_response_norm", __builtin_return_address(0));
-  autograd::operands::check_local_response_norm(input);
+  const autograd::operands::local_response_norm call(input);
   check_ndim(op, "input", input, 3, kMaxDims);
   if (size < 1 || size > INT32_MAX) {
     throw ValueError(str(op, ": size must be from 1 to ", INT32_MAX, ", got ", size));

@@ -11,7 +11,6 @@
 #include "ebb/autograd/ops/mul.h"
 #include "ebb/autograd/ops/native_dropout.h"
 #include "ebb/autograd/ops/ones.h"
-#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -38,8 +37,7 @@ void check_at_least(const char* op, const Tensor& input, int fewest) {
 }  // namespace
 
 Tensor dropout(const Tensor& input, double p, bool training) {
-  const autograd::CompositeCall call("dropout", __builtin_return_address(0));
-  autograd::operands::check_dropout(input);
+  const autograd::operands::dropout call(input);
   check_probability("dropout", p);
   if (!training || p == 0) return input;
   if (is_complex(input.dtype())) return dropout_of_parts(input, input.ndim(), p);
@@ -47,8 +45,7 @@ Tensor dropout(const Tensor& input, double p, bool training) {
 }
 
 Tensor dropout1d(const Tensor& input, double p, bool training) {
-  const autograd::CompositeCall call("dropout1d", __builtin_return_address(0));
-  autograd::operands::check_dropout1d(input);
+  const autograd::operands::dropout1d call(input);
   ops::infer::check_ndim("dropout1d", "input", input, 2, 3);
   check_probability("dropout1d", p);
   if (!training || p == 0) return input;
@@ -56,8 +53,7 @@ Tensor dropout1d(const Tensor& input, double p, bool training) {
 }
 
 Tensor dropout2d(const Tensor& input, double p, bool training) {
-  const autograd::CompositeCall call("dropout2d", __builtin_return_address(0));
-  autograd::operands::check_dropout2d(input);
+  const autograd::operands::dropout2d call(input);
   check_at_least("dropout2d", input, 2);
   check_probability("dropout2d", p);
   if (!training || p == 0) return input;
@@ -65,8 +61,7 @@ Tensor dropout2d(const Tensor& input, double p, bool training) {
 }
 
 Tensor dropout3d(const Tensor& input, double p, bool training) {
-  const autograd::CompositeCall call("dropout3d", __builtin_return_address(0));
-  autograd::operands::check_dropout3d(input);
+  const autograd::operands::dropout3d call(input);
   check_at_least("dropout3d", input, 1);
   check_probability("dropout3d", p);
   if (!training || p == 0) return input;

@@ -14,7 +14,6 @@
 #include "ebb/autograd/ops/reshape.h"
 #include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/ops/trapezoid.h"
-#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/infer.h"
 
@@ -62,8 +61,7 @@ Tensor areas(const char* op, const Tensor& y, const Tensor& x, double dx, int di
 
 Tensor diff(const Tensor& input, int64_t n, int64_t dim, const Tensor& prepend,
             const Tensor& append) {
-  const autograd::CompositeCall call("diff", __builtin_return_address(0));
-  autograd::operands::check_diff(input, prepend, append);
+  const autograd::operands::diff call(input, prepend, append);
   check_ndim("diff", "input", input, 1, kMaxDims);
   const int axis = normalize_dim("diff", dim, input);
   if (n < 0) throw ValueError(str("diff: n must be at least 0, got ", n));
@@ -81,16 +79,14 @@ Tensor diff(const Tensor& input, int64_t n, int64_t dim, const Tensor& prepend,
 }
 
 Tensor trapezoid(const Tensor& y, const Tensor& x, double dx, int64_t dim) {
-  const autograd::CompositeCall call("trapezoid", __builtin_return_address(0));
-  autograd::operands::check_trapezoid(y, x);
+  const autograd::operands::trapezoid call(y, x);
   check_ndim("trapezoid", "y", y, 1, kMaxDims);
   const int axis = normalize_dim("trapezoid", dim, y);
   return sum(areas("trapezoid", y, x, dx, axis), Shape{int64_t{axis} - y.ndim()});
 }
 
 Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, double dx, int64_t dim) {
-  const autograd::CompositeCall call("cumulative_trapezoid", __builtin_return_address(0));
-  autograd::operands::check_cumulative_trapezoid(y, x);
+  const autograd::operands::cumulative_trapezoid call(y, x);
   check_ndim("cumulative_trapezoid", "y", y, 1, kMaxDims);
   const int axis = normalize_dim("cumulative_trapezoid", dim, y);
   return cumsum(areas("cumulative_trapezoid", y, x, dx, axis), int64_t{axis} - y.ndim());

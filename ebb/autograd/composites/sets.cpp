@@ -44,7 +44,6 @@
 #include "ebb/autograd/ops/unique.h"
 #include "ebb/autograd/ops/unique_consecutive.h"
 #include "ebb/autograd/ops/zeros.h"
-#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/ops/infer.h"
 
@@ -122,8 +121,7 @@ Found runs_of(const Tensor& input, const Tensor& rows, const Tensor& order,
 
 Found unique(const Tensor& input, bool return_inverse, bool return_counts,
              std::optional<int64_t> dim) {
-  const autograd::CompositeCall call("unique", __builtin_return_address(0));
-  autograd::operands::check_unique(input);
+  const autograd::operands::unique call(input);
   const NoGradGuard no_grad;
   const Tensor rows = rows_of("unique", input, dim);
   if (rows.ndim() == 1) {
@@ -136,8 +134,7 @@ Found unique(const Tensor& input, bool return_inverse, bool return_counts,
 
 Found unique_consecutive(const Tensor& input, bool return_inverse, bool return_counts,
                          std::optional<int64_t> dim) {
-  const autograd::CompositeCall call("unique_consecutive", __builtin_return_address(0));
-  autograd::operands::check_unique_consecutive(input);
+  const autograd::operands::unique_consecutive call(input);
   const NoGradGuard no_grad;
   const Tensor rows = rows_of("unique_consecutive", input, dim);
   return runs_of(input, rows, {}, dim, {return_inverse, return_counts});
@@ -145,8 +142,7 @@ Found unique_consecutive(const Tensor& input, bool return_inverse, bool return_c
 
 Tensor isin(const Tensor& elements, const Tensor& test_elements, bool /*assume_unique*/,
             bool invert) {
-  const autograd::CompositeCall call("isin", __builtin_return_address(0));
-  autograd::operands::check_isin(elements, test_elements);
+  const autograd::operands::isin call(elements, test_elements);
   const NoGradGuard no_grad;
   const DType dtype = promote(elements.dtype(), test_elements.dtype());
   const Tensor wanted = cast(elements, dtype);
@@ -160,8 +156,7 @@ Tensor isin(const Tensor& elements, const Tensor& test_elements, bool /*assume_u
 }
 
 Tensor bincount(const Tensor& input, const Tensor& weights, int64_t minlength) {
-  const autograd::CompositeCall call("bincount", __builtin_return_address(0));
-  autograd::operands::check_bincount(input, weights);
+  const autograd::operands::bincount call(input, weights);
   ops::infer::check_ndim("bincount", "input", input, 1, 1);
   if (minlength < 0)
     throw ValueError(str("bincount: minlength must be at least 0, got ", minlength));
@@ -186,8 +181,7 @@ Tensor bincount(const Tensor& input, const Tensor& weights, int64_t minlength) {
 }
 
 Tensor histc(const Tensor& input, int64_t bins, const Scalar& min, const Scalar& max) {
-  const autograd::CompositeCall call("histc", __builtin_return_address(0));
-  autograd::operands::check_histc(input);
+  const autograd::operands::histc call(input);
   const NoGradGuard no_grad;
   if (bins < 1) throw ValueError(str("histc: bins must be at least 1, got ", bins));
   double low = min.to_double(), high = max.to_double();

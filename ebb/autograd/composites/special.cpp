@@ -10,7 +10,6 @@
 #include "ebb/autograd/ops/mvlgamma.h"
 #include "ebb/autograd/ops/polygamma.h"
 #include "ebb/autograd/ops/polygamma_of.h"
-#include "ebb/autograd/watch/composite_call.h"
 
 namespace ebb {
 namespace {
@@ -40,39 +39,33 @@ void check_dimension(const char* op, int64_t p) {
 }  // namespace
 
 Tensor logit(const Tensor& input, std::optional<double> eps) {
-  const autograd::CompositeCall call("logit", __builtin_return_address(0));
-  autograd::operands::check_logit(input);
+  const autograd::operands::logit call(input);
   return logit_of(eps ? clamp(input, *eps, 1 - *eps) : input);
 }
 
 const Tensor& logit_(const Tensor& self, std::optional<double> eps) {
-  const autograd::CompositeCall call("logit_", __builtin_return_address(0));
-  autograd::operands::check_logit_inplace(self);
+  const autograd::operands::logit_inplace call(self);
   if (eps) clamp_(self, *eps, 1 - *eps);
   return logit_of_(self);
 }
 
 Tensor polygamma(int64_t n, const Tensor& input) {
-  const autograd::CompositeCall call("polygamma", __builtin_return_address(0));
-  autograd::operands::check_polygamma_First(input);
+  const autograd::operands::polygamma_First call(input);
   return polygamma_of(input, checked_order("polygamma", n));
 }
 
 Tensor polygamma(const Tensor& input, int64_t n) {
-  const autograd::CompositeCall call("polygamma", __builtin_return_address(0));
-  autograd::operands::check_polygamma(input);
+  const autograd::operands::polygamma call(input);
   return polygamma_of(input, checked_order("polygamma", n));
 }
 
 const Tensor& polygamma_(const Tensor& self, int64_t n) {
-  const autograd::CompositeCall call("polygamma_", __builtin_return_address(0));
-  autograd::operands::check_polygamma_inplace(self);
+  const autograd::operands::polygamma_inplace call(self);
   return polygamma_of_(self, checked_order("polygamma_", n));
 }
 
 Tensor mvlgamma(const Tensor& input, int64_t p) {
-  const autograd::CompositeCall call("mvlgamma", __builtin_return_address(0));
-  autograd::operands::check_mvlgamma(input);
+  const autograd::operands::mvlgamma call(input);
   check_dimension("mvlgamma", p);
   return with_other_terms(lgamma(input), input, p);
 }

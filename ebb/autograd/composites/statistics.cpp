@@ -44,7 +44,6 @@
 #include "ebb/autograd/ops/transpose.h"
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/ops/where.h"
-#include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/ops/index_check.h"
@@ -178,8 +177,7 @@ Tensor as_lines(const Tensor& input, int axis) {
 
 Tensor quantile(const Tensor& input, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
                 std::string_view interpolation) {
-  const autograd::CompositeCall call("quantile", __builtin_return_address(0));
-  autograd::operands::check_quantile(input, q);
+  const autograd::operands::quantile call(input, q);
   check_ndim("quantile", "q", q, 0, 1);
   check_shares("quantile", q);
   return quantile_of({"quantile", dim, keepdim, interpolation, false}, input, q);
@@ -187,16 +185,14 @@ Tensor quantile(const Tensor& input, const Tensor& q, std::optional<int64_t> dim
 
 Tensor quantile(const Tensor& input, double q, std::optional<int64_t> dim, bool keepdim,
                 std::string_view interpolation) {
-  const autograd::CompositeCall call("quantile", __builtin_return_address(0));
-  autograd::operands::check_quantile_number(input);
+  const autograd::operands::quantile_number call(input);
   check_share("quantile", q, q);
   return quantile_of({"quantile", dim, keepdim, interpolation, false}, input, number(q, input));
 }
 
 Tensor nanquantile(const Tensor& input, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
                    std::string_view interpolation) {
-  const autograd::CompositeCall call("nanquantile", __builtin_return_address(0));
-  autograd::operands::check_nanquantile(input, q);
+  const autograd::operands::nanquantile call(input, q);
   check_ndim("nanquantile", "q", q, 0, 1);
   check_shares("nanquantile", q);
   return quantile_of({"nanquantile", dim, keepdim, interpolation, true}, input, q);
@@ -204,23 +200,20 @@ Tensor nanquantile(const Tensor& input, const Tensor& q, std::optional<int64_t> 
 
 Tensor nanquantile(const Tensor& input, double q, std::optional<int64_t> dim, bool keepdim,
                    std::string_view interpolation) {
-  const autograd::CompositeCall call("nanquantile", __builtin_return_address(0));
-  autograd::operands::check_nanquantile_number(input);
+  const autograd::operands::nanquantile_number call(input);
   check_share("nanquantile", q, q);
   return quantile_of({"nanquantile", dim, keepdim, interpolation, true}, input, number(q, input));
 }
 
 Tensor nanmedian(const Tensor& input) {
-  const autograd::CompositeCall call("nanmedian", __builtin_return_address(0));
-  autograd::operands::check_nanmedian(input);
+  const autograd::operands::nanmedian call(input);
   if (input.numel() == 0 && is_floating(input.dtype())) return median(input);  // NaN
   check_not_empty("nanmedian", input);
   return std::get<0>(nanmedian(reshape(input, Shape{-1}), 0, false));
 }
 
 Pair nanmedian(const Tensor& input, int64_t dim, bool keepdim) {
-  const autograd::CompositeCall call("nanmedian", __builtin_return_address(0));
-  autograd::operands::check_nanmedian_dim(input);
+  const autograd::operands::nanmedian_dim call(input);
   const int axis = normalize_dim("nanmedian", dim, input);
   check_line("nanmedian", input, axis);
   const Tensor lines = as_lines(input, axis);
@@ -231,8 +224,7 @@ Pair nanmedian(const Tensor& input, int64_t dim, bool keepdim) {
 }
 
 Pair mode(const Tensor& input, int64_t dim, bool keepdim) {
-  const autograd::CompositeCall call("mode", __builtin_return_address(0));
-  autograd::operands::check_mode(input);
+  const autograd::operands::mode call(input);
   const int axis = normalize_dim("mode", dim, input);
   check_line("mode", input, axis);
   const auto [sorted, order] = sort(as_lines(input, axis), -1, false, true);
@@ -246,8 +238,7 @@ Pair mode(const Tensor& input, int64_t dim, bool keepdim) {
 }
 
 Pair aminmax(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
-  const autograd::CompositeCall call("aminmax", __builtin_return_address(0));
-  autograd::operands::check_aminmax(input);
+  const autograd::operands::aminmax call(input);
   if (!dim) return {amin(input, std::nullopt, keepdim), amax(input, std::nullopt, keepdim)};
   const Shape dims = {*dim};
   return {amin(input, dims, keepdim), amax(input, dims, keepdim)};
@@ -255,8 +246,7 @@ Pair aminmax(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
 
 Tensor cov(const Tensor& input, int64_t correction, const Tensor& fweights,
            const Tensor& aweights) {
-  const autograd::CompositeCall call("cov", __builtin_return_address(0));
-  autograd::operands::check_cov(input, fweights, aweights);
+  const autograd::operands::cov call(input, fweights, aweights);
   check_ndim("cov", "input", input, 0, 2);
   const Tensor values = is_differentiable(input.dtype()) ? input : cast(input, default_dtype());
   const Tensor rows = values.ndim() == 2 ? values : reshape(values, Shape{1, -1});
@@ -293,8 +283,7 @@ Tensor cov(const Tensor& input, int64_t correction, const Tensor& fweights,
 }
 
 Tensor corrcoef(const Tensor& input) {
-  const autograd::CompositeCall call("corrcoef", __builtin_return_address(0));
-  autograd::operands::check_corrcoef(input);
+  const autograd::operands::corrcoef call(input);
   check_ndim("corrcoef", "input", input, 0, 2);
   const Tensor found = cov(input, 1, {}, {});
   if (found.ndim() == 0) return found / found;  // NaN if it does not vary

@@ -16,7 +16,6 @@
 #include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/rules/widened.h"
-#include "ebb/autograd/watch/composite_call.h"
 
 namespace ebb {
 namespace {
@@ -32,15 +31,13 @@ Tensor length_of(const Tensor& input, double p, int64_t dim, bool keepdim, doubl
 }  // namespace
 
 Tensor normalize(const Tensor& input, double p, int64_t dim, double eps) {
-  const autograd::CompositeCall call("normalize", __builtin_return_address(0));
-  autograd::operands::check_normalize(input);
+  const autograd::operands::normalize call(input);
   const Tensor wide = autograd::widened(input);
   return cast(wide / length_of(wide, p, dim, true, eps), input.dtype());
 }
 
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
-  const autograd::CompositeCall call("cosine_similarity", __builtin_return_address(0));
-  autograd::operands::check_cosine_similarity(x1, x2);
+  const autograd::operands::cosine_similarity call(x1, x2);
   std::vector<Tensor> both = {x1, x2};
   // A length counts what is repeated along dim.
   if (x1.shape() != x2.shape()) both = broadcast_tensors(both);
@@ -55,8 +52,7 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
 }
 
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
-  const autograd::CompositeCall call("pairwise_distance", __builtin_return_address(0));
-  autograd::operands::check_pairwise_distance(x1, x2);
+  const autograd::operands::pairwise_distance call(x1, x2);
   const Tensor difference = x1 - x2 + eps;
   const bool is_real = !is_complex(difference.dtype());
   return norm(is_real ? difference : abs(difference), p, IntSpan{-1}, keepdim);

@@ -190,29 +190,25 @@ const Tensor& clamp_(const Tensor& self, std::optional<Scalar> min, std::optiona
 
 Tensor addcmul(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2,
                const Scalar& value) {
-  const autograd::CompositeCall call("addcmul", __builtin_return_address(0));
-  autograd::operands::check_addcmul(input, tensor1, tensor2);
+  const autograd::operands::addcmul call(input, tensor1, tensor2);
   return add(input, times(mul(tensor1, tensor2), value));
 }
 
 const Tensor& addcmul_(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
                        const Scalar& value) {
-  const autograd::CompositeCall call("addcmul_", __builtin_return_address(0));
-  autograd::operands::check_addcmul_inplace(self, tensor1, tensor2);
+  const autograd::operands::addcmul_inplace call(self, tensor1, tensor2);
   return add_(self, times(mul(tensor1, tensor2), value));
 }
 
 Tensor addcdiv(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2,
                const Scalar& value) {
-  const autograd::CompositeCall call("addcdiv", __builtin_return_address(0));
-  autograd::operands::check_addcdiv(input, tensor1, tensor2);
+  const autograd::operands::addcdiv call(input, tensor1, tensor2);
   return add(input, times(div(tensor1, tensor2), value));
 }
 
 const Tensor& addcdiv_(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
                        const Scalar& value) {
-  const autograd::CompositeCall call("addcdiv_", __builtin_return_address(0));
-  autograd::operands::check_addcdiv_inplace(self, tensor1, tensor2);
+  const autograd::operands::addcdiv_inplace call(self, tensor1, tensor2);
   return add_(self, times(div(tensor1, tensor2), value));
 }
 
@@ -269,8 +265,7 @@ Tensor div(const Tensor& input, const Scalar& other,
 
 Tensor div(const Scalar& input, const Tensor& other,
            std::optional<std::string_view> rounding_mode) {
-  const autograd::CompositeCall call("div", __builtin_return_address(0));
-  autograd::operands::check_div_ScalarInputMode(other);
+  const autograd::operands::div_ScalarInputMode call(other);
   if (!rounding_mode) return div(input, other);
   const DType dtype = input.promote_with(other.dtype());
   return rounded_quotient(full(Shape{}, input, dtype, other.device()), other, rounding_mode);

@@ -115,8 +115,7 @@ bool is_too_narrow(DType dtype) { return dtype == DType::float16 || dtype == DTy
 }  // namespace
 
 Tensor round(const Tensor& input, int64_t decimals) {
-  const autograd::CompositeCall call("round", __builtin_return_address(0));
-  autograd::operands::check_round_decimals(input);
+  const autograd::operands::round_decimals call(input);
   const double unit = power_of_ten(decimals);
   const DType dtype = input.dtype();
   const Tensor wide = is_too_narrow(dtype) ? cast(input, DType::float32) : input;
@@ -126,8 +125,7 @@ Tensor round(const Tensor& input, int64_t decimals) {
 }
 
 const Tensor& round_(const Tensor& self, int64_t decimals) {
-  const autograd::CompositeCall call("round_", __builtin_return_address(0));
-  autograd::operands::check_round_decimals_inplace(self);
+  const autograd::operands::round_decimals_inplace call(self);
   if (is_too_narrow(self.dtype())) return copy_(self, round(self, decimals));
   const double unit = power_of_ten(decimals);
   if (decimals < 0) return mul_(round_(div_(self, unit)), unit);

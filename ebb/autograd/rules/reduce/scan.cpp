@@ -42,8 +42,7 @@ Tensor cumprod(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
 }
 
 Tensor logcumsumexp(const Tensor& input, int64_t dim) {
-  const autograd::CompositeCall call("logcumsumexp", __builtin_return_address(0));
-  autograd::operands::check_logcumsumexp(input);
+  const autograd::operands::logcumsumexp call(input);
   return scanned(clone(input), normalize_dim("logcumsumexp", dim, input), &logaddexp);
 }
 
