@@ -107,36 +107,34 @@ std::shared_ptr<KeptCall> share_call(PyObject* function, PyObject* args, PyObjec
 /// _checkpoint(function, args, kwargs, early_stop, checks_metadata, keeps_random_state,
 ///             compares_ops)
 PyObject* checkpoint(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  return guarded([&] {
-    if (count != 7 || !PyTuple_Check(args[1]) || !PyDict_Check(args[2])) {
-      throw InternalError("_checkpoint: bad arguments");
-    }
-    const auto call = [&] {
-      return run_unless_exiting([&] { return PyObject_Call(args[0], args[1], args[2]); });
-    };
-    if (!is_grad_enabled()) return call();
-    const CheckpointOptions options = {.early_stop = args[3] == Py_True,
-                                       .checks_metadata = args[4] == Py_True,
-                                       .keeps_random_state = args[5] == Py_True,
-                                       .compares_ops = args[6] == Py_True};
-    const std::shared_ptr<KeptCall> kept = share_call(args[0], args[1], args[2]);
-    const auto recompute = [kept, saved = CallInputs::save(kept->take_tensors())] {
-      std::vector<Tensor> again = saved->unpack();  // without the GIL: it may have to wait
-      const AcquireGil locked;
-      kept->repeat(again);
-      again.clear();
-    };
-    const auto frame = std::make_shared<CheckpointFrame>(recompute, options);
-    const SavedTensorsHooksGuard hooks(frame->hooks());
-    const autograd::OpObserverGuard log(frame->log());
-    PyObject* const result = call();
-    if (result != nullptr) frame->finish_first_call();
-    return result;
-  });
+  if (count != 7 || !PyTuple_Check(args[1]) || !PyDict_Check(args[2])) {
+    throw InternalError("_checkpoint: bad arguments");
+  }
+  const auto call = [&] {
+    return run_unless_exiting([&] { return PyObject_Call(args[0], args[1], args[2]); });
+  };
+  if (!is_grad_enabled()) return call();
+  const CheckpointOptions options = {.early_stop = args[3] == Py_True,
+                                     .checks_metadata = args[4] == Py_True,
+                                     .keeps_random_state = args[5] == Py_True,
+                                     .compares_ops = args[6] == Py_True};
+  const std::shared_ptr<KeptCall> kept = share_call(args[0], args[1], args[2]);
+  const auto recompute = [kept, saved = CallInputs::save(kept->take_tensors())] {
+    std::vector<Tensor> again = saved->unpack();  // without the GIL: it may have to wait
+    const AcquireGil locked;
+    kept->repeat(again);
+    again.clear();
+  };
+  const auto frame = std::make_shared<CheckpointFrame>(recompute, options);
+  const SavedTensorsHooksGuard hooks(frame->hooks());
+  const autograd::OpObserverGuard log(frame->log());
+  PyObject* const result = call();
+  if (result != nullptr) frame->finish_first_call();
+  return result;
 }
 
 PyMethodDef kFunctions[] = {
-    {"_checkpoint", as_method(checkpoint), METH_FASTCALL, nullptr},
+    {"_checkpoint", guarded_method<checkpoint>(), METH_FASTCALL, nullptr},
     {},
 };
 

@@ -35,20 +35,16 @@ PyObject* enter_level(PyObject*, PyObject*) {
 }
 
 PyObject* exit_level(PyObject*, PyObject* level) {
-  return guarded([&] {
-    exit_forward_level(to_level("exit_dual_level", level));
-    return Py_NewRef(Py_None);
-  });
+  exit_forward_level(to_level("exit_dual_level", level));
+  return Py_NewRef(Py_None);
 }
 
 // (primal, tangent, level)
 PyObject* make(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  return guarded([&] {
-    check_count("make_dual", count, 3);
-    const Tensor& primal = to_tensor("make_dual", "primal", args[0]);
-    const Tensor& tangent = to_tensor("make_dual", "tangent", args[1]);
-    return result(make_dual(primal, tangent, to_level("make_dual", args[2])));
-  });
+  check_count("make_dual", count, 3);
+  const Tensor& primal = to_tensor("make_dual", "primal", args[0]);
+  const Tensor& tangent = to_tensor("make_dual", "tangent", args[1]);
+  return result(make_dual(primal, tangent, to_level("make_dual", args[2])));
 }
 
 // (tensor, level): the primal, and the tangent or None
@@ -79,8 +75,8 @@ PyObject* levels(PyObject*, PyObject* object) {
 
 PyMethodDef kFunctions[] = {
     {"_enter_dual_level", enter_level, METH_NOARGS, nullptr},
-    {"_exit_dual_level", exit_level, METH_O, nullptr},
-    {"_make_dual", as_method(make), METH_FASTCALL, nullptr},
+    {"_exit_dual_level", guarded_method<exit_level>(), METH_O, nullptr},
+    {"_make_dual", guarded_method<make>(), METH_FASTCALL, nullptr},
     {"_unpack_dual", as_method(unpack), METH_FASTCALL, nullptr},
     {"_tangent_levels", levels, METH_O, nullptr},
     {},

@@ -127,32 +127,28 @@ PyObject* run(const char* op, PyObject* function, PyObject* arguments, Run&& che
 
 // (function, inputs, options)
 PyObject* check_first(PyObject*, Args args, Py_ssize_t count) {
-  return guarded([&] {
-    check_count("gradcheck", count, 3);
-    const GradcheckOptions options = to_options("gradcheck", args[2]);
-    return run("gradcheck", args[0], args[1],
-               [&](const testing::TensorFunction& function, auto& inputs) {
-                 testing::gradcheck(function, inputs, options);
-               });
-  });
+  check_count("gradcheck", count, 3);
+  const GradcheckOptions options = to_options("gradcheck", args[2]);
+  return run("gradcheck", args[0], args[1],
+             [&](const testing::TensorFunction& function, auto& inputs) {
+               testing::gradcheck(function, inputs, options);
+             });
 }
 
 // (function, inputs, grad_outputs, options)
 PyObject* check_second(PyObject*, Args args, Py_ssize_t count) {
-  return guarded([&] {
-    check_count("gradgradcheck", count, 4);
-    const std::vector<Tensor> seeds = to_tensors("gradgradcheck", args[2]);
-    const GradcheckOptions options = to_options("gradgradcheck", args[3]);
-    return run("gradgradcheck", args[0], args[1],
-               [&](const testing::TensorFunction& function, auto& inputs) {
-                 testing::gradgradcheck(function, inputs, seeds, options);
-               });
-  });
+  check_count("gradgradcheck", count, 4);
+  const std::vector<Tensor> seeds = to_tensors("gradgradcheck", args[2]);
+  const GradcheckOptions options = to_options("gradgradcheck", args[3]);
+  return run("gradgradcheck", args[0], args[1],
+             [&](const testing::TensorFunction& function, auto& inputs) {
+               testing::gradgradcheck(function, inputs, seeds, options);
+             });
 }
 
 PyMethodDef kFunctions[] = {
-    {"_gradcheck", as_method(check_first), METH_FASTCALL, nullptr},
-    {"_gradgradcheck", as_method(check_second), METH_FASTCALL, nullptr},
+    {"_gradcheck", guarded_method<check_first>(), METH_FASTCALL, nullptr},
+    {"_gradgradcheck", guarded_method<check_second>(), METH_FASTCALL, nullptr},
     {},
 };
 

@@ -106,15 +106,13 @@ PyObject* variable(PyObject* self, void*) {
 }
 
 PyObject* gradient_edge(PyObject*, PyObject* tensor) {
-  return guarded([&] {
-    const char* const op = "get_gradient_edge";
-    if (!is_tensor(tensor)) throw DTypeError(str(op, ": needs a Tensor, got ", type_name(tensor)));
-    const autograd::GradientEdge edge = get_gradient_edge(tensor_of(tensor));
-    return checked(Py_BuildValue("(NI)", wrap_node(edge.node.get()), edge.output_nr));
-  });
+  const char* const op = "get_gradient_edge";
+  if (!is_tensor(tensor)) throw DTypeError(str(op, ": needs a Tensor, got ", type_name(tensor)));
+  const autograd::GradientEdge edge = get_gradient_edge(tensor_of(tensor));
+  return checked(Py_BuildValue("(NI)", wrap_node(edge.node.get()), edge.output_nr));
 }
 PyMethodDef kFunctions[] = {
-    {"_gradient_edge", gradient_edge, METH_O, nullptr},
+    {"_gradient_edge", guarded_method<gradient_edge>(), METH_O, nullptr},
     {},
 };
 

@@ -73,15 +73,13 @@ class PythonObserver final : public autograd::OpObserver {
 };
 
 PyObject* push_observer(PyObject*, PyObject* function) {
-  return guarded([&] {
-    if (PyCallable_Check(function) == 0) throw DTypeError("_push_op_observer: needs a function");
-    autograd::push_op_observer(std::make_shared<PythonObserver>(function));
-    return Py_NewRef(Py_None);
-  });
+  if (PyCallable_Check(function) == 0) throw DTypeError("_push_op_observer: needs a function");
+  autograd::push_op_observer(std::make_shared<PythonObserver>(function));
+  return Py_NewRef(Py_None);
 }
 
 PyMethodDef kFunctions[] = {
-    {"_push_op_observer", push_observer, METH_O, nullptr},
+    {"_push_op_observer", guarded_method<push_observer>(), METH_O, nullptr},
     {},
 };
 

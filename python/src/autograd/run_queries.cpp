@@ -23,49 +23,39 @@ PyObject* task_id(PyObject*, PyObject*) {
 }
 
 PyObject* current_node(PyObject*, PyObject*) {
-  return guarded([] {
-    autograd::ActiveRun* const run = autograd::active_run();
-    return wrap_node(run == nullptr ? nullptr : run->current_node());
-  });
+  autograd::ActiveRun* const run = autograd::active_run();
+  return wrap_node(run == nullptr ? nullptr : run->current_node());
 }
 
 PyObject* keeps_graph(PyObject*, PyObject*) {
-  return guarded([] {
-    return PyBool_FromLong(run_for("current_graph_task_keep_graph").keeps_graph() ? 1 : 0);
-  });
+  return PyBool_FromLong(run_for("current_graph_task_keep_graph").keeps_graph() ? 1 : 0);
 }
 
 PyObject* execution_order(PyObject*, PyObject*) {
-  return guarded([] {
-    const auto nodes = run_for("current_graph_task_execution_order").execution_order();
-    Ref list(PyList_New(static_cast<Py_ssize_t>(nodes.size())));
-    for (size_t index = 0; index < nodes.size(); ++index) {
-      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(index), wrap_node(nodes[index].get()));
-    }
-    return list.release();
-  });
+  const auto nodes = run_for("current_graph_task_execution_order").execution_order();
+  Ref list(PyList_New(static_cast<Py_ssize_t>(nodes.size())));
+  for (size_t index = 0; index < nodes.size(); ++index) {
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(index), wrap_node(nodes[index].get()));
+  }
+  return list.release();
 }
 
 PyObject* will_execute(PyObject*, PyObject* node) {
-  return guarded([&] {
-    const char* const op = "will_engine_execute_node";
-    if (!is_node(node)) throw DTypeError(str(op, ": needs a Node, got ", type_name(node)));
-    return PyBool_FromLong(run_for(op).will_execute(node_of(node)) ? 1 : 0);
-  });
+  const char* const op = "will_engine_execute_node";
+  if (!is_node(node)) throw DTypeError(str(op, ": needs a Node, got ", type_name(node)));
+  return PyBool_FromLong(run_for(op).will_execute(node_of(node)) ? 1 : 0);
 }
 
 PyObject* queue(PyObject*, PyObject* callback) {
-  return guarded([&] {
-    if (PyCallable_Check(callback) == 0) {
-      throw DTypeError(str("queue_callback: needs a callable, got ", type_name(callback)));
-    }
-    const std::shared_ptr<PyObject> function(Py_NewRef(callback), [](PyObject* owned) {
-      call_with_gil([](void* object) { Py_DECREF(static_cast<PyObject*>(object)); }, owned);
-    });
-    autograd::queue_callback(
-        [function] { call_python([&] { const Ref result(call_function(function.get())); }); });
-    return Py_NewRef(Py_None);
+  if (PyCallable_Check(callback) == 0) {
+    throw DTypeError(str("queue_callback: needs a callable, got ", type_name(callback)));
+  }
+  const std::shared_ptr<PyObject> function(Py_NewRef(callback), [](PyObject* owned) {
+    call_with_gil([](void* object) { Py_DECREF(static_cast<PyObject*>(object)); }, owned);
   });
+  autograd::queue_callback(
+      [function] { call_python([&] { const Ref result(call_function(function.get())); }); });
+  return Py_NewRef(Py_None);
 }
 
 PyObject* set_atomic(PyObject*, PyObject* is_atomic) {
@@ -75,7 +65,7 @@ PyObject* set_atomic(PyObject*, PyObject* is_atomic) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"queue_callback", queue, METH_O,
+    {"queue_callback", guarded_method<queue>(), METH_O,
      "queue_callback($module, callback, /)\n--\n\n"
      "Call `callback()` once at the end of the innermost run, after all gradients were added.\n\n"
      "It may queue more; what it raises reaches the caller of the run.\n\n"
@@ -88,10 +78,11 @@ PyMethodDef kFunctions[] = {
      "    >>> (3 * x).sum().backward()\n"
      "    all added: tensor([3.])\n"},
     {"_current_graph_task_id", task_id, METH_NOARGS, nullptr},
-    {"_current_autograd_node", current_node, METH_NOARGS, nullptr},
-    {"_current_graph_task_keep_graph", keeps_graph, METH_NOARGS, nullptr},
-    {"_current_graph_task_execution_order", execution_order, METH_NOARGS, nullptr},
-    {"_will_engine_execute_node", will_execute, METH_O, nullptr},
+    {"_current_autograd_node", guarded_method<current_node>(), METH_NOARGS, nullptr},
+    {"_current_graph_task_keep_graph", guarded_method<keeps_graph>(), METH_NOARGS, nullptr},
+    {"_current_graph_task_execution_order", guarded_method<execution_order>(), METH_NOARGS,
+     nullptr},
+    {"_will_engine_execute_node", guarded_method<will_execute>(), METH_O, nullptr},
     {"_set_accumulation_atomic", set_atomic, METH_O, nullptr},
     {},
 };

@@ -93,11 +93,9 @@ void check_pair(PyObject* const* args, Py_ssize_t count, const char* op) {
 }
 
 PyObject* push(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  return guarded([&] {
-    check_pair(args, count, "saved_tensors_hooks");
-    push_saved_tensors_hooks(python_hooks(args[0], args[1]));
-    return Py_NewRef(Py_None);
-  });
+  check_pair(args, count, "saved_tensors_hooks");
+  push_saved_tensors_hooks(python_hooks(args[0], args[1]));
+  return Py_NewRef(Py_None);
 }
 
 PyObject* pop(PyObject*, PyObject*) {
@@ -123,7 +121,7 @@ PyObject* allow_mutation(PyObject*, PyObject*) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"_push_saved_hooks", as_method(push), METH_FASTCALL, nullptr},
+    {"_push_saved_hooks", guarded_method<push>(), METH_FASTCALL, nullptr},
     {"_pop_saved_hooks", pop, METH_NOARGS, nullptr},
     {"_disable_saved_hooks", disable, METH_O, nullptr},
     {"_allow_mutation", allow_mutation, METH_NOARGS, nullptr},

@@ -176,22 +176,20 @@ SavedTensor& hookable(const RawObject& raw) {
 }
 
 PyObject* raw_register_hooks(PyObject* self, PyObject* const* args, Py_ssize_t count) {
-  return guarded([&] {
-    const auto& raw = *reinterpret_cast<RawObject*>(self);
-    if (count != 2 || PyCallable_Check(args[0]) == 0 || PyCallable_Check(args[1]) == 0) {
-      throw DTypeError("register_hooks: needs two functions, pack_hook and unpack_hook");
-    }
-    SavedTensor& saved = hookable(raw);
-    const auto frame = std::make_shared<const autograd::HookFrame>(
-        autograd::HookFrame{python_hooks(args[0], args[1]), nullptr});
-    saved.pack(frame, *raw.node, raw.name);
-    autograd::mark_for_caller_thread(*raw.node);
-    return Py_NewRef(Py_None);
-  });
+  const auto& raw = *reinterpret_cast<RawObject*>(self);
+  if (count != 2 || PyCallable_Check(args[0]) == 0 || PyCallable_Check(args[1]) == 0) {
+    throw DTypeError("register_hooks: needs two functions, pack_hook and unpack_hook");
+  }
+  SavedTensor& saved = hookable(raw);
+  const auto frame = std::make_shared<const autograd::HookFrame>(
+      autograd::HookFrame{python_hooks(args[0], args[1]), nullptr});
+  saved.pack(frame, *raw.node, raw.name);
+  autograd::mark_for_caller_thread(*raw.node);
+  return Py_NewRef(Py_None);
 }
 
 PyMethodDef kRawMethods[] = {
-    {"register_hooks", as_method(raw_register_hooks), METH_FASTCALL,
+    {"register_hooks", guarded_method<raw_register_hooks>(), METH_FASTCALL,
      "register_hooks($self, pack_hook, unpack_hook, /)\n--\n\n"
      "Pack this one saved tensor now; it is unpacked whenever it is needed."},
     {},
@@ -223,36 +221,32 @@ void add_root(std::vector<Node*>& nodes, PyObject* root) {
 }
 
 PyObject* graph_saved_bytes(PyObject*, PyObject* roots) {
-  return guarded([&] {
-    std::vector<Node*> nodes;
-    Ref items;  // keeps the roots alive
-    if (is_node(roots) || is_tensor(roots)) {
-      add_root(nodes, roots);
-    } else {
-      items = Ref(PySequence_Tuple(roots));
-      for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(items.get()); ++index) {
-        add_root(nodes, PyTuple_GET_ITEM(items.get(), index));
-      }
+  std::vector<Node*> nodes;
+  Ref items;  // keeps the roots alive
+  if (is_node(roots) || is_tensor(roots)) {
+    add_root(nodes, roots);
+  } else {
+    items = Ref(PySequence_Tuple(roots));
+    for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(items.get()); ++index) {
+      add_root(nodes, PyTuple_GET_ITEM(items.get(), index));
     }
-    return PyLong_FromSize_t(autograd::saved_bytes(nodes));
-  });
+  }
+  return PyLong_FromSize_t(autograd::saved_bytes(nodes));
 }
 
 /// Counts a write that ebb could not see, so that what was saved before it is known to be stale.
 PyObject* increment_version(PyObject*, PyObject* object) {
-  return guarded([&] {
-    if (!is_tensor(object)) {
-      throw DTypeError(str("increment_version: needs Tensors, got ", type_name(object)));
-    }
-    const LocationScope here(current_location(nullptr));
-    ops::note_write("increment_version", tensor_of(object));
-    return Py_NewRef(Py_None);
-  });
+  if (!is_tensor(object)) {
+    throw DTypeError(str("increment_version: needs Tensors, got ", type_name(object)));
+  }
+  const LocationScope here(current_location(nullptr));
+  ops::note_write("increment_version", tensor_of(object));
+  return Py_NewRef(Py_None);
 }
 
 PyMethodDef kFunctions[] = {
-    {"_saved_bytes", graph_saved_bytes, METH_O, nullptr},
-    {"_increment_version", increment_version, METH_O, nullptr},
+    {"_saved_bytes", guarded_method<graph_saved_bytes>(), METH_O, nullptr},
+    {"_increment_version", guarded_method<increment_version>(), METH_O, nullptr},
     {},
 };
 

@@ -67,20 +67,18 @@ CheckpointPolicy ask(PyObject* policy, const OpCall& call, bool is_recompute) {
 
 /// _selective_cache(policy, allows_mutation)
 PyObject* selective_cache(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  return guarded([&] {
-    if (count != 2) throw InternalError("_selective_cache: bad arguments");
-    const auto policy = [shared = share_object(Py_NewRef(args[0]))](const OpCall& call,
-                                                                    bool is_recompute) {
-      return ask(shared.get(), call, is_recompute);
-    };
-    auto cache =
-        std::make_unique<CachePtr>(std::make_shared<SelectiveCache>(policy, args[1] == Py_True));
-    PyObject* const capsule = checked(PyCapsule_New(cache.get(), kCapsule, [](PyObject* object) {
-      delete static_cast<CachePtr*>(PyCapsule_GetPointer(object, kCapsule));
-    }));
-    cache.release();
-    return capsule;
-  });
+  if (count != 2) throw InternalError("_selective_cache: bad arguments");
+  const auto policy = [shared = share_object(Py_NewRef(args[0]))](const OpCall& call,
+                                                                  bool is_recompute) {
+    return ask(shared.get(), call, is_recompute);
+  };
+  auto cache =
+      std::make_unique<CachePtr>(std::make_shared<SelectiveCache>(policy, args[1] == Py_True));
+  PyObject* const capsule = checked(PyCapsule_New(cache.get(), kCapsule, [](PyObject* object) {
+    delete static_cast<CachePtr*>(PyCapsule_GetPointer(object, kCapsule));
+  }));
+  cache.release();
+  return capsule;
 }
 
 SelectiveCache& cache_of(PyObject* capsule) {
@@ -90,17 +88,13 @@ SelectiveCache& cache_of(PyObject* capsule) {
 }
 
 PyObject* push_keeper(PyObject*, PyObject* capsule) {
-  return guarded([&] {
-    autograd::push_op_observer(cache_of(capsule).keeper());
-    return Py_NewRef(Py_None);
-  });
+  autograd::push_op_observer(cache_of(capsule).keeper());
+  return Py_NewRef(Py_None);
 }
 
 PyObject* push_giver(PyObject*, PyObject* capsule) {
-  return guarded([&] {
-    autograd::push_op_observer(cache_of(capsule).giver());
-    return Py_NewRef(Py_None);
-  });
+  autograd::push_op_observer(cache_of(capsule).giver());
+  return Py_NewRef(Py_None);
 }
 
 PyObject* pop_observer(PyObject*, PyObject*) {
@@ -114,22 +108,20 @@ PyObject* kept_bytes(PyObject*, PyObject* capsule) {
 
 /// Whether policies are asked for ops of this name: not for compositions of others.
 PyObject* is_observed(PyObject*, PyObject* name) {
-  return guarded([&] {
-    const std::string_view wanted = utf8_of(name);
-    const bool is_there = std::ranges::any_of(op_tables(), [&](const OpTable& family) {
-      return !wanted.empty() && std::ranges::find(family.recorded, wanted) != family.recorded.end();
-    });
-    return PyBool_FromLong(is_there);
+  const std::string_view wanted = utf8_of(name);
+  const bool is_there = std::ranges::any_of(op_tables(), [&](const OpTable& family) {
+    return !wanted.empty() && std::ranges::find(family.recorded, wanted) != family.recorded.end();
   });
+  return PyBool_FromLong(is_there);
 }
 
 PyMethodDef kFunctions[] = {
-    {"_selective_cache", as_method(selective_cache), METH_FASTCALL, nullptr},
-    {"_push_keeper", push_keeper, METH_O, nullptr},
-    {"_push_giver", push_giver, METH_O, nullptr},
+    {"_selective_cache", guarded_method<selective_cache>(), METH_FASTCALL, nullptr},
+    {"_push_keeper", guarded_method<push_keeper>(), METH_O, nullptr},
+    {"_push_giver", guarded_method<push_giver>(), METH_O, nullptr},
     {"_pop_op_observer", pop_observer, METH_NOARGS, nullptr},
     {"_kept_bytes", kept_bytes, METH_O, nullptr},
-    {"_is_observed_op", is_observed, METH_O, nullptr},
+    {"_is_observed_op", guarded_method<is_observed>(), METH_O, nullptr},
     {},
 };
 

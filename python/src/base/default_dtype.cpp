@@ -12,16 +12,14 @@ namespace {
 PyObject* get_default(PyObject*, PyObject*) { return Py_NewRef(dtype_object(default_dtype())); }
 
 PyObject* set_default(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  return guarded([&] {
-    PyObject* const wanted = only_argument("set_default_dtype", "d", args, count, names);
-    const std::optional<DType> dtype = to_dtype(wanted);
-    if (!dtype || !is_floating(*dtype)) {
-      throw DTypeError("set_default_dtype: needs a floating dtype, got " +
-                       (dtype ? std::string(name_of(*dtype)) : type_name(wanted)));
-    }
-    set_default_dtype(*dtype);
-    return Py_NewRef(Py_None);
-  });
+  PyObject* const wanted = only_argument("set_default_dtype", "d", args, count, names);
+  const std::optional<DType> dtype = to_dtype(wanted);
+  if (!dtype || !is_floating(*dtype)) {
+    throw DTypeError("set_default_dtype: needs a floating dtype, got " +
+                     (dtype ? std::string(name_of(*dtype)) : type_name(wanted)));
+  }
+  set_default_dtype(*dtype);
+  return Py_NewRef(Py_None);
 }
 
 PyMethodDef kFunctions[] = {
@@ -30,7 +28,7 @@ PyMethodDef kFunctions[] = {
      "\n\nExample:\n"
      "    >>> ebb.get_default_dtype()\n"
      "    ebb.float32\n"},
-    {"set_default_dtype", as_method(set_default), METH_FASTCALL | METH_KEYWORDS,
+    {"set_default_dtype", guarded_method<set_default>(), METH_FASTCALL | METH_KEYWORDS,
      "set_default_dtype($module, d)\n--\n\n"
      "Set the dtype of new floating tensors whose dtype nobody gives, and of what floating\n"
      "results operations make of integers."

@@ -93,11 +93,9 @@ PyObject* generator_manual_seed(PyObject* self, PyObject* seed) {
   });
 }
 PyObject* generator_seed(PyObject* self, PyObject*) {
-  return guarded([&] {
-    const uint64_t seed = random_seed();
-    generator_of(self).set_seed(seed);
-    return PyLong_FromUnsignedLongLong(seed);
-  });
+  const uint64_t seed = random_seed();
+  generator_of(self).set_seed(seed);
+  return PyLong_FromUnsignedLongLong(seed);
 }
 PyObject* generator_initial_seed(PyObject* self, PyObject*) {
   return PyLong_FromUnsignedLongLong(generator_of(self).state().seed);
@@ -106,16 +104,12 @@ PyObject* generator_get_state(PyObject* self, PyObject*) {
   return guarded([&] { return wrap(state_tensor(generator_of(self))); });
 }
 PyObject* generator_set_state(PyObject* self, PyObject* state) {
-  return guarded([&] {
-    set_state(generator_of(self), state);
-    return Py_NewRef(self);
-  });
+  set_state(generator_of(self), state);
+  return Py_NewRef(self);
 }
 PyObject* generator_clone_state(PyObject* self, PyObject*) {
-  return guarded([&] {
-    const Device device = reinterpret_cast<GeneratorObject*>(self)->device;
-    return make_generator(Py_TYPE(self), generator_of(self).state(), device).release();
-  });
+  const Device device = reinterpret_cast<GeneratorObject*>(self)->device;
+  return make_generator(Py_TYPE(self), generator_of(self).state(), device).release();
 }
 PyObject* generator_device(PyObject* self, void*) {
   return guarded([&] { return make_device(reinterpret_cast<GeneratorObject*>(self)->device); });
@@ -129,15 +123,15 @@ PyGetSetDef kAttributes[] = {
 PyMethodDef kMethods[] = {
     {"manual_seed", generator_manual_seed, METH_O,
      "manual_seed($self, seed, /)\n--\n\nStart the sequence of `seed` and return the generator."},
-    {"seed", generator_seed, METH_NOARGS,
+    {"seed", guarded_method<generator_seed>(), METH_NOARGS,
      "seed($self)\n--\n\nStart a sequence nobody knows and return its seed."},
     {"initial_seed", generator_initial_seed, METH_NOARGS,
      "initial_seed($self)\n--\n\nReturn the seed."},
     {"get_state", generator_get_state, METH_NOARGS,
      "get_state($self)\n--\n\nReturn the state as a uint8 tensor."},
-    {"set_state", generator_set_state, METH_O,
+    {"set_state", guarded_method<generator_set_state>(), METH_O,
      "set_state($self, state, /)\n--\n\nGo back to a state that get_state() returned."},
-    {"clone_state", generator_clone_state, METH_NOARGS,
+    {"clone_state", guarded_method<generator_clone_state>(), METH_NOARGS,
      "clone_state($self)\n--\n\nReturn another generator that goes on from the same state."},
     {},
 };

@@ -157,4 +157,18 @@ PyCFunction as_method(Function function) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
 }
 
+template <auto function>
+struct GuardedMethod;
+template <typename... Args, PyObject* (*function)(Args...)>
+struct GuardedMethod<function> {
+  static PyObject* call(Args... args) noexcept {
+    return guarded([&] { return function(args...); });
+  }
+};
+/// `function` for a method table: it may throw, guarded() is around it.
+template <auto function>
+PyCFunction guarded_method() {
+  return as_method(&GuardedMethod<function>::call);
+}
+
 }  // namespace ebb::python

@@ -80,20 +80,18 @@ PyObject* dtype_to_real(PyObject* self, PyObject*) {
   return Py_NewRef(dtype_object(is_complex(dtype) ? real_type_of(dtype) : dtype));
 }
 PyObject* dtype_to_complex(PyObject* self, PyObject*) {
-  return guarded([&] {
-    const DType dtype = dtype_in(self);
-    if (!is_differentiable(dtype)) {
-      throw DTypeError(str("to_complex: needs a floating or complex dtype, got ", dtype));
-    }
-    return Py_NewRef(dtype_object(complex_type_of(dtype)));
-  });
+  const DType dtype = dtype_in(self);
+  if (!is_differentiable(dtype)) {
+    throw DTypeError(str("to_complex: needs a floating or complex dtype, got ", dtype));
+  }
+  return Py_NewRef(dtype_object(complex_type_of(dtype)));
 }
 PyMethodDef kDTypeMethods[] = {
     {"to_real", dtype_to_real, METH_NOARGS,
      "to_real($self, /)\n--\n\nThe dtype of a complex type's real part; of others they "
      "themselves.\n\n"
      "Example:\n    >>> ebb.complex128.to_real()\n    ebb.float64\n"},
-    {"to_complex", dtype_to_complex, METH_NOARGS,
+    {"to_complex", guarded_method<dtype_to_complex>(), METH_NOARGS,
      "to_complex($self, /)\n--\n\nThe complex type whose parts have the dtype; complex64 of what "
      "is "
      "smaller "

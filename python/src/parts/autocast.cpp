@@ -46,43 +46,39 @@ std::vector<std::string> names_in(PyObject* object) {
 // (block, device, dtype, enabled, cache_enabled, level, custom_white_list, custom_black_list):
 // cache_enabled may be None, then it is as it is around the block.
 PyObject* enter(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  return guarded([&] {
-    check_count(kOp, count, 8);
-    const AutocastOptions options = {
-        .device_type = to_device(args[1]).type,
-        .dtype = to_dtype(args[2]).value(),
-        .enabled = to_truth(args[3]),
-        .cache_enabled = args[4] == Py_None ? is_autocast_cache_enabled() : to_truth(args[4]),
-        .level = static_cast<AmpLevel>(to_number(kOp, "level", args[5])),
-        .custom_white_list = names_in(args[6]),
-        .custom_black_list = names_in(args[7]),
-    };
-    Entered& made = entered.emplace_back(Entered{args[0], nullptr});
-    try {
-      made.outer = autograd::enter_autocast(options);
-    } catch (...) {
-      entered.pop_back();
-      throw;
-    }
-    ++nesting;
-    return Py_NewRef(Py_None);
-  });
+  check_count(kOp, count, 8);
+  const AutocastOptions options = {
+      .device_type = to_device(args[1]).type,
+      .dtype = to_dtype(args[2]).value(),
+      .enabled = to_truth(args[3]),
+      .cache_enabled = args[4] == Py_None ? is_autocast_cache_enabled() : to_truth(args[4]),
+      .level = static_cast<AmpLevel>(to_number(kOp, "level", args[5])),
+      .custom_white_list = names_in(args[6]),
+      .custom_black_list = names_in(args[7]),
+  };
+  Entered& made = entered.emplace_back(Entered{args[0], nullptr});
+  try {
+    made.outer = autograd::enter_autocast(options);
+  } catch (...) {
+    entered.pop_back();
+    throw;
+  }
+  ++nesting;
+  return Py_NewRef(Py_None);
 }
 
 /// Leaves a block, most often the innermost; generators may leave them in another order.
 PyObject* leave(PyObject*, PyObject* block) {
-  return guarded([&] {
-    const auto found = std::find_if(entered.rbegin(), entered.rend(),
-                                    [block](const Entered& one) { return one.block == block; });
-    if (found == entered.rend()) {
-      throw ValueError("autocast: needs to be entered before it is left");
-    }
-    autograd::AutocastFramePtr outer = std::move(found->outer);
-    entered.erase(std::next(found).base());
-    --nesting;
-    autograd::leave_autocast(std::move(outer));
-    return Py_NewRef(Py_None);
-  });
+  const auto found = std::find_if(entered.rbegin(), entered.rend(),
+                                  [block](const Entered& one) { return one.block == block; });
+  if (found == entered.rend()) {
+    throw ValueError("autocast: needs to be entered before it is left");
+  }
+  autograd::AutocastFramePtr outer = std::move(found->outer);
+  entered.erase(std::next(found).base());
+  --nesting;
+  autograd::leave_autocast(std::move(outer));
+  return Py_NewRef(Py_None);
 }
 
 PyObject* is_enabled(PyObject*, PyObject* device) {
@@ -94,10 +90,8 @@ PyObject* dtype_of(PyObject*, PyObject* device) {
 PyObject* keeps_casts(PyObject*, PyObject*) { return PyBool_FromLong(is_autocast_cache_enabled()); }
 
 PyObject* keep_casts(PyObject*, PyObject* enabled) {
-  return guarded([&] {
-    set_autocast_cache_enabled(to_bool("set_autocast_cache_enabled", enabled));
-    return Py_NewRef(Py_None);
-  });
+  set_autocast_cache_enabled(to_bool("set_autocast_cache_enabled", enabled));
+  return Py_NewRef(Py_None);
 }
 PyObject* drop_casts(PyObject*, PyObject*) {
   clear_autocast_cache();
@@ -106,19 +100,15 @@ PyObject* drop_casts(PyObject*, PyObject*) {
 
 // (device, enabled)
 PyObject* set_enabled(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  return guarded([&] {
-    check_count("set_autocast_enabled", count, 2);
-    set_autocast_enabled(to_device(args[0]).type, to_bool("set_autocast_enabled", args[1]));
-    return Py_NewRef(Py_None);
-  });
+  check_count("set_autocast_enabled", count, 2);
+  set_autocast_enabled(to_device(args[0]).type, to_bool("set_autocast_enabled", args[1]));
+  return Py_NewRef(Py_None);
 }
 // (device, dtype)
 PyObject* set_dtype(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  return guarded([&] {
-    check_count("set_autocast_dtype", count, 2);
-    set_autocast_dtype(to_device(args[0]).type, to_dtype(args[1]).value());
-    return Py_NewRef(Py_None);
-  });
+  check_count("set_autocast_dtype", count, 2);
+  set_autocast_dtype(to_device(args[0]).type, to_dtype(args[1]).value());
+  return Py_NewRef(Py_None);
 }
 
 PyObject* nest(PyObject*, PyObject*) { return PyLong_FromLong(++nesting); }
@@ -126,22 +116,20 @@ PyObject* unnest(PyObject*, PyObject*) { return PyLong_FromLong(--nesting); }
 
 /// [(op, list), ...]
 PyObject* rows(PyObject*, PyObject*) {
-  return guarded([&] {
-    constexpr const char* kLists[] = {"none", "lower", "float32", "widest", "first"};
-    const Ref list(checked(PyList_New(0)));
-    for (const autograd::AmpRow& row : autograd::amp_rows()) {
-      const Ref one(
-          checked(Py_BuildValue("(s#s)", row.op.data(), static_cast<Py_ssize_t>(row.op.size()),
-                                kLists[static_cast<size_t>(row.list)])));
-      check_status(PyList_Append(list.get(), one.get()));
-    }
-    return Py_NewRef(list.get());
-  });
+  constexpr const char* kLists[] = {"none", "lower", "float32", "widest", "first"};
+  const Ref list(checked(PyList_New(0)));
+  for (const autograd::AmpRow& row : autograd::amp_rows()) {
+    const Ref one(
+        checked(Py_BuildValue("(s#s)", row.op.data(), static_cast<Py_ssize_t>(row.op.size()),
+                              kLists[static_cast<size_t>(row.list)])));
+    check_status(PyList_Append(list.get(), one.get()));
+  }
+  return Py_NewRef(list.get());
 }
 
 PyMethodDef kFunctions[] = {
-    {"_enter_autocast", as_method(enter), METH_FASTCALL, nullptr},
-    {"_leave_autocast", leave, METH_O, nullptr},
+    {"_enter_autocast", guarded_method<enter>(), METH_FASTCALL, nullptr},
+    {"_leave_autocast", guarded_method<leave>(), METH_O, nullptr},
     {"_is_autocast_enabled", is_enabled, METH_O, nullptr},
     {"_autocast_dtype", dtype_of, METH_O, nullptr},
     {"is_autocast_cache_enabled", keeps_casts, METH_NOARGS,
@@ -150,7 +138,7 @@ PyMethodDef kFunctions[] = {
      "\n\nExample:\n"
      "    >>> ebb.is_autocast_cache_enabled()\n"
      "    True\n"},
-    {"set_autocast_cache_enabled", keep_casts, METH_O,
+    {"set_autocast_cache_enabled", guarded_method<keep_casts>(), METH_O,
      "set_autocast_cache_enabled($module, enabled, /)\n--\n\n"
      "Keep casts of weights until they are written to, or make them each time."
      "\n\nExample:\n"
@@ -176,9 +164,9 @@ PyMethodDef kFunctions[] = {
      "\n\nExample:\n"
      "    >>> ebb.autocast_increment_nesting(), ebb.autocast_decrement_nesting()\n"
      "    (1, 0)\n"},
-    {"_set_autocast_enabled", as_method(set_enabled), METH_FASTCALL, nullptr},
-    {"_set_autocast_dtype", as_method(set_dtype), METH_FASTCALL, nullptr},
-    {"_autocast_rows", rows, METH_NOARGS, nullptr},
+    {"_set_autocast_enabled", guarded_method<set_enabled>(), METH_FASTCALL, nullptr},
+    {"_set_autocast_dtype", guarded_method<set_dtype>(), METH_FASTCALL, nullptr},
+    {"_autocast_rows", guarded_method<rows>(), METH_NOARGS, nullptr},
     {},
 };
 

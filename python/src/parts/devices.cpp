@@ -45,14 +45,12 @@ PyObject* load_plugin(PyObject*, PyObject* path) {
 }
 
 PyObject* list_devices(PyObject*, PyObject*) {
-  return guarded([] {
-    const Ref list(PyList_New(0));
-    for (const Device device : all_devices()) {
-      const Ref item(make_device(device));
-      check_status(PyList_Append(list.get(), item.get()));
-    }
-    return Py_NewRef(list.get());
-  });
+  const Ref list(PyList_New(0));
+  for (const Device device : all_devices()) {
+    const Ref item(make_device(device));
+    check_status(PyList_Append(list.get(), item.get()));
+  }
+  return Py_NewRef(list.get());
 }
 
 PyObject* get_default(PyObject*, PyObject*) {
@@ -66,53 +64,41 @@ PyObject* set_default(PyObject*, PyObject* device) {
 }
 
 PyObject* memory_of(PyObject*, PyObject* device) {
-  return guarded([&] {
-    const DeviceMemoryStats stats = device_memory_stats(to_device(device));
-    return checked(Py_BuildValue(
-        "{sLsLsLsLsL}", "live", static_cast<long long>(stats.live), "peak",
-        static_cast<long long>(stats.peak), "blocks", static_cast<long long>(stats.blocks), "free",
-        static_cast<long long>(stats.free), "total", static_cast<long long>(stats.total)));
-  });
+  const DeviceMemoryStats stats = device_memory_stats(to_device(device));
+  return checked(Py_BuildValue(
+      "{sLsLsLsLsL}", "live", static_cast<long long>(stats.live), "peak",
+      static_cast<long long>(stats.peak), "blocks", static_cast<long long>(stats.blocks), "free",
+      static_cast<long long>(stats.free), "total", static_cast<long long>(stats.total)));
 }
 PyObject* reset_peak_of(PyObject*, PyObject* device) {
-  return guarded([&] {
-    reset_peak_device_memory(to_device(device));
-    reset_peak_reserved_bytes(to_device(device));
-    return none();
-  });
+  reset_peak_device_memory(to_device(device));
+  reset_peak_reserved_bytes(to_device(device));
+  return none();
 }
 
 /// Name, version of instructions, units: of a function that Python calls `call`.
 PyObject* describe(PyObject*, PyObject* args) {
-  return guarded([&] {
-    const char* call = nullptr;
-    PyObject* device = nullptr;
-    if (PyArg_ParseTuple(args, "sO", &call, &device) == 0) throw ErrorSet();
-    const DeviceDescription found = describe_device(call, to_device(device));
-    return checked(Py_BuildValue("(siii)", found.name, found.major, found.minor, found.units));
-  });
+  const char* call = nullptr;
+  PyObject* device = nullptr;
+  if (PyArg_ParseTuple(args, "sO", &call, &device) == 0) throw ErrorSet();
+  const DeviceDescription found = describe_device(call, to_device(device));
+  return checked(Py_BuildValue("(siii)", found.name, found.major, found.minor, found.units));
 }
 PyObject* convolution_library(PyObject*, PyObject* device) {
-  return guarded([&] {
-    const Device wanted = to_device(device);
-    uint64_t version = 0;
-    without_lock([&] { version = convolution_library_of(wanted); });
-    return checked(PyLong_FromUnsignedLongLong(version));
-  });
+  const Device wanted = to_device(device);
+  uint64_t version = 0;
+  without_lock([&] { version = convolution_library_of(wanted); });
+  return checked(PyLong_FromUnsignedLongLong(version));
 }
 PyObject* empty_cache_of(PyObject*, PyObject* device) {
-  return guarded([&] {
-    const Device wanted = to_device(device);
-    without_lock([&] { empty_device_cache(wanted); });
-    return none();
-  });
+  const Device wanted = to_device(device);
+  without_lock([&] { empty_device_cache(wanted); });
+  return none();
 }
 PyObject* reserved_of(PyObject*, PyObject* device) {
-  return guarded([&] {
-    const ReservedBytes bytes = reserved_device_bytes(to_device(device));
-    return checked(Py_BuildValue("(KK)", static_cast<unsigned long long>(bytes.now),
-                                 static_cast<unsigned long long>(bytes.peak)));
-  });
+  const ReservedBytes bytes = reserved_device_bytes(to_device(device));
+  return checked(Py_BuildValue("(KK)", static_cast<unsigned long long>(bytes.now),
+                               static_cast<unsigned long long>(bytes.peak)));
 }
 
 // --- pinned memory ---
@@ -163,13 +149,11 @@ PyObject* get_fallback(PyObject*, PyObject*) {
   return PyBool_FromLong(ops::is_kernel_fallback_enabled());
 }
 PyObject* set_fallback(PyObject*, PyObject* enabled) {
-  return guarded([&] {
-    if (!PyBool_Check(enabled)) {
-      throw DTypeError(str("set_kernel_fallback: needs a bool, got ", type_name(enabled)));
-    }
-    ops::set_kernel_fallback(enabled == Py_True);
-    return none();
-  });
+  if (!PyBool_Check(enabled)) {
+    throw DTypeError(str("set_kernel_fallback: needs a bool, got ", type_name(enabled)));
+  }
+  ops::set_kernel_fallback(enabled == Py_True);
+  return none();
 }
 PyObject* forget_warnings(PyObject*, PyObject*) {
   ops::forget_fallback_warnings();
@@ -193,28 +177,22 @@ PyObject* get_stream(PyObject*, PyObject* device) {
   return guarded([&] { return checked(PyLong_FromLong(current_stream(to_device(device)).id)); });
 }
 PyObject* set_stream(PyObject*, PyObject* args) {
-  return guarded([&] {
-    set_current_stream(stream_of(args, "Oi"));
-    return none();
-  });
+  set_current_stream(stream_of(args, "Oi"));
+  return none();
 }
 PyObject* stream_is_idle(PyObject*, PyObject* args) {
   return guarded([&] { return PyBool_FromLong(is_idle(stream_of(args, "Oi"))); });
 }
 PyObject* wait_for_stream(PyObject*, PyObject* args) {
-  return guarded([&] {
-    const Stream stream = stream_of(args, "Oi");
-    without_lock([&] { synchronize(stream); });
-    return none();
-  });
+  const Stream stream = stream_of(args, "Oi");
+  without_lock([&] { synchronize(stream); });
+  return none();
 }
 PyObject* wait_for_device(PyObject*, PyObject* device) {
-  return guarded([&] {
-    const Device wanted = to_device(device);
-    if (wanted != Device{}) plugin_of("synchronize", wanted);
-    without_lock([&] { synchronize(wanted); });
-    return none();
-  });
+  const Device wanted = to_device(device);
+  if (wanted != Device{}) plugin_of("synchronize", wanted);
+  without_lock([&] { synchronize(wanted); });
+  return none();
 }
 
 // --- events ---
@@ -228,14 +206,12 @@ Event& event_in(PyObject* capsule) {
 }
 
 PyObject* make_event(PyObject*, PyObject* device) {
-  return guarded([&] {
-    auto event = std::make_unique<Event>(to_device(device));
-    PyObject* const capsule = checked(PyCapsule_New(event.get(), kEvent, [](PyObject* owner) {
-      delete static_cast<Event*>(PyCapsule_GetPointer(owner, kEvent));
-    }));
-    event.release();
-    return capsule;
-  });
+  auto event = std::make_unique<Event>(to_device(device));
+  PyObject* const capsule = checked(PyCapsule_New(event.get(), kEvent, [](PyObject* owner) {
+    delete static_cast<Event*>(PyCapsule_GetPointer(owner, kEvent));
+  }));
+  event.release();
+  return capsule;
 }
 
 /// Calls `body` with the event and the stream of (event, device, id).
@@ -261,11 +237,9 @@ PyObject* event_is_reached(PyObject*, PyObject* capsule) {
   return guarded([&] { return PyBool_FromLong(event_in(capsule).is_reached()); });
 }
 PyObject* wait_for_event(PyObject*, PyObject* capsule) {
-  return guarded([&] {
-    const Event& event = event_in(capsule);
-    without_lock([&] { event.synchronize(); });
-    return none();
-  });
+  const Event& event = event_in(capsule);
+  without_lock([&] { event.synchronize(); });
+  return none();
 }
 
 // --- warnings ---
@@ -293,7 +267,7 @@ PyMethodDef kFunctions[] = {
      "    ... except OSError:\n"
      "    ...     print(\"cannot be loaded\")\n"
      "    cannot be loaded\n"},
-    {"devices", list_devices, METH_NOARGS,
+    {"devices", guarded_method<list_devices>(), METH_NOARGS,
      "devices($module)\n--\n\nReturn all devices, the CPU first."
      "\n\nExample:\n"
      "    >>> ebb.devices()[0]\n"
@@ -317,7 +291,7 @@ PyMethodDef kFunctions[] = {
      "\n\nExample:\n"
      "    >>> ebb.is_kernel_fallback_enabled()\n"
      "    True\n"},
-    {"set_kernel_fallback", set_fallback, METH_O,
+    {"set_kernel_fallback", guarded_method<set_fallback>(), METH_O,
      "set_kernel_fallback($module, enabled, /)\n--\n\n"
      "Set whether the CPU runs what a device has no kernel for; else that is an error."
      "\n\nExample:\n"
@@ -326,12 +300,12 @@ PyMethodDef kFunctions[] = {
      "    False\n"
      "    >>> ebb.set_kernel_fallback(True)\n"},
     {"_forget_fallback_warnings", forget_warnings, METH_NOARGS, nullptr},
-    {"_device_memory_stats", memory_of, METH_O, nullptr},
-    {"_reset_peak_device_memory", reset_peak_of, METH_O, nullptr},
-    {"_describe_device", describe, METH_VARARGS, nullptr},
-    {"_convolution_library", convolution_library, METH_O, nullptr},
-    {"_empty_device_cache", empty_cache_of, METH_O, nullptr},
-    {"_reserved_device_bytes", reserved_of, METH_O, nullptr},
+    {"_device_memory_stats", guarded_method<memory_of>(), METH_O, nullptr},
+    {"_reset_peak_device_memory", guarded_method<reset_peak_of>(), METH_O, nullptr},
+    {"_describe_device", guarded_method<describe>(), METH_VARARGS, nullptr},
+    {"_convolution_library", guarded_method<convolution_library>(), METH_O, nullptr},
+    {"_empty_device_cache", guarded_method<empty_cache_of>(), METH_O, nullptr},
+    {"_reserved_device_bytes", guarded_method<reserved_of>(), METH_O, nullptr},
     {"_pin_memory", as_method(pin), METH_FASTCALL, nullptr},
     {"_pinned_leaf", pin_leaf, METH_O, nullptr},
     {"_has_pinned_memory", has_pinned, METH_O, nullptr},
@@ -339,15 +313,15 @@ PyMethodDef kFunctions[] = {
     {"_device_waits", count_waits, METH_NOARGS, nullptr},
     {"_new_stream", make_stream, METH_O, nullptr},
     {"_current_stream", get_stream, METH_O, nullptr},
-    {"_set_stream", set_stream, METH_VARARGS, nullptr},
+    {"_set_stream", guarded_method<set_stream>(), METH_VARARGS, nullptr},
     {"_stream_is_idle", stream_is_idle, METH_VARARGS, nullptr},
-    {"_synchronize_stream", wait_for_stream, METH_VARARGS, nullptr},
-    {"_synchronize_device", wait_for_device, METH_O, nullptr},
-    {"_new_event", make_event, METH_O, nullptr},
+    {"_synchronize_stream", guarded_method<wait_for_stream>(), METH_VARARGS, nullptr},
+    {"_synchronize_device", guarded_method<wait_for_device>(), METH_O, nullptr},
+    {"_new_event", guarded_method<make_event>(), METH_O, nullptr},
     {"_record_event", record_event, METH_VARARGS, nullptr},
     {"_stream_waits", stream_waits, METH_VARARGS, nullptr},
     {"_event_is_reached", event_is_reached, METH_O, nullptr},
-    {"_synchronize_event", wait_for_event, METH_O, nullptr},
+    {"_synchronize_event", guarded_method<wait_for_event>(), METH_O, nullptr},
     {},
 };
 

@@ -131,32 +131,27 @@ PyObject* forget_cuts_now(PyObject*, PyObject*) {
 
 /// _cut_notes(): how many there are, and the bytes they take.
 PyObject* cut_notes(PyObject*, PyObject*) {
-  return guarded([&] {
-    autograd::CutNotes& notes = autograd::CutNotes::shared();
-    const std::lock_guard lock(notes.mutex());
-    return checked(Py_BuildValue("(Kn)",
-                                 static_cast<unsigned long long>(notes.end() - notes.first()),
-                                 static_cast<Py_ssize_t>(notes.memory_bytes())));
-  });
+  autograd::CutNotes& notes = autograd::CutNotes::shared();
+  const std::lock_guard lock(notes.mutex());
+  return checked(Py_BuildValue("(Kn)", static_cast<unsigned long long>(notes.end() - notes.first()),
+                               static_cast<Py_ssize_t>(notes.memory_bytes())));
 }
 
 /// _title(tensor): its own name, else its module's for it, else "".
 PyObject* title(PyObject*, PyObject* tensor) {
-  return guarded([&] {
-    if (!is_tensor(tensor) || !tensor_of(tensor).defined()) {
-      throw DTypeError(str("_title: needs a Tensor, got ", type_name(tensor)));
-    }
-    return text_object(names_of(*tensor_of(tensor).impl()).title());
-  });
+  if (!is_tensor(tensor) || !tensor_of(tensor).defined()) {
+    throw DTypeError(str("_title: needs a Tensor, got ", type_name(tensor)));
+  }
+  return text_object(names_of(*tensor_of(tensor).impl()).title());
 }
 
 PyMethodDef kFunctions[] = {
-    {"_title", title, METH_O, nullptr},
+    {"_title", guarded_method<title>(), METH_O, nullptr},
     {"_explain", explain, METH_VARARGS, nullptr},
     {"_explain_all", explain_all, METH_VARARGS, nullptr},
     {"_other_leaves", other_leaves, METH_VARARGS, nullptr},
     {"_forget_cuts", forget_cuts_now, METH_NOARGS, nullptr},
-    {"_cut_notes", cut_notes, METH_NOARGS, nullptr},
+    {"_cut_notes", guarded_method<cut_notes>(), METH_NOARGS, nullptr},
     {},
 };
 

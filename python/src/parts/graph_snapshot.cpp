@@ -181,53 +181,45 @@ PyObject* shapes(PyObject* self, PyObject*) {
 
 /// Each set as a list of pairs: a name's number and the value as JSON.
 PyObject* attribute_sets(PyObject* self, PyObject*) {
-  return guarded([&] {
-    return list_of(snapshot_of(self).attribute_sets, [](const std::vector<graph::Attribute>& set) {
-      return list_of(set, [](const graph::Attribute& one) {
-        return checked(Py_BuildValue("(IN)", one.name, text_object(one.value)));
-      });
+  return list_of(snapshot_of(self).attribute_sets, [](const std::vector<graph::Attribute>& set) {
+    return list_of(set, [](const graph::Attribute& one) {
+      return checked(Py_BuildValue("(IN)", one.name, text_object(one.value)));
     });
   });
 }
 
 /// Triples of path, type and the parent's number, or -1.
 PyObject* modules(PyObject* self, PyObject*) {
-  return guarded([&] {
-    const Snapshot& snapshot = snapshot_of(self);
-    return list_of(snapshot.modules, [&](const graph::ModuleRow& row) {
-      return checked(Py_BuildValue("(NNi)", text_object(snapshot.strings[row.path]),
-                                   text_object(snapshot.strings[row.type]),
-                                   static_cast<int>(row.parent)));
-    });
+  const Snapshot& snapshot = snapshot_of(self);
+  return list_of(snapshot.modules, [&](const graph::ModuleRow& row) {
+    return checked(Py_BuildValue("(NNi)", text_object(snapshot.strings[row.path]),
+                                 text_object(snapshot.strings[row.type]),
+                                 static_cast<int>(row.parent)));
   });
 }
 
 /// The lines, as triples of file, line and function, and a column with the number of each node's;
 /// the stacks, as lists of lines, and a column again.
 PyObject* locations(PyObject* self, PyObject*) {
-  return guarded([&] {
-    const graph::Locations all(snapshot_of(self));
-    Ref lines(list_of(all.lines, location_object));
-    const auto number = [](uint32_t index) { return static_cast<int32_t>(index); };
-    Ref of_nodes(pack(all.of_nodes, number));
-    Ref stacks(list_of(all.stacks, [](const std::vector<uint32_t>& stack) {
-      return list_of(stack, [](uint32_t line) { return PyLong_FromUnsignedLong(line); });
-    }));
-    Ref stack_of_nodes(pack(all.stack_of_nodes, number));
-    return checked(Py_BuildValue("(NNNN)", lines.release(), of_nodes.release(), stacks.release(),
-                                 stack_of_nodes.release()));
-  });
+  const graph::Locations all(snapshot_of(self));
+  Ref lines(list_of(all.lines, location_object));
+  const auto number = [](uint32_t index) { return static_cast<int32_t>(index); };
+  Ref of_nodes(pack(all.of_nodes, number));
+  Ref stacks(list_of(all.stacks, [](const std::vector<uint32_t>& stack) {
+    return list_of(stack, [](uint32_t line) { return PyLong_FromUnsignedLong(line); });
+  }));
+  Ref stack_of_nodes(pack(all.stack_of_nodes, number));
+  return checked(Py_BuildValue("(NNNN)", lines.release(), of_nodes.release(), stacks.release(),
+                               stack_of_nodes.release()));
 }
 
 /// The names of dtypes by number.
 PyObject* dtypes(PyObject*, PyObject*) {
-  return guarded([&] {
-    std::vector<std::string_view> names;
-    for (int number = 0; number < kDTypeCount; ++number) {
-      names.push_back(name_of(static_cast<DType>(number)));
-    }
-    return list_of(names, text_object);
-  });
+  std::vector<std::string_view> names;
+  for (int number = 0; number < kDTypeCount; ++number) {
+    names.push_back(name_of(static_cast<DType>(number)));
+  }
+  return list_of(names, text_object);
 }
 
 PyObject* device_name(PyObject*, PyObject* number) {
@@ -277,22 +269,20 @@ PyObject* wrap_snapshot(std::unique_ptr<Snapshot> taken) {
 
 /// with_times(report): a copy with what a profile says of the nodes.
 PyObject* with_times(PyObject* self, PyObject* report) {
-  return guarded([&] {
-    auto copy = std::make_unique<Snapshot>(snapshot_of(self));
-    graph::add_times(*copy, report_of(report));
-    return wrap_snapshot(std::move(copy));
-  });
+  auto copy = std::make_unique<Snapshot>(snapshot_of(self));
+  graph::add_times(*copy, report_of(report));
+  return wrap_snapshot(std::move(copy));
 }
 
 PyMethodDef kMethods[] = {
-    {"with_times", with_times, METH_O, nullptr},
+    {"with_times", guarded_method<with_times>(), METH_O, nullptr},
     {"column", column, METH_O, nullptr},
     {"strings", strings, METH_NOARGS, nullptr},
     {"shapes", shapes, METH_NOARGS, nullptr},
-    {"attribute_sets", attribute_sets, METH_NOARGS, nullptr},
-    {"modules", modules, METH_NOARGS, nullptr},
-    {"locations", locations, METH_NOARGS, nullptr},
-    {"dtypes", dtypes, METH_NOARGS, nullptr},
+    {"attribute_sets", guarded_method<attribute_sets>(), METH_NOARGS, nullptr},
+    {"modules", guarded_method<modules>(), METH_NOARGS, nullptr},
+    {"locations", guarded_method<locations>(), METH_NOARGS, nullptr},
+    {"dtypes", guarded_method<dtypes>(), METH_NOARGS, nullptr},
     {"device_name", device_name, METH_O, nullptr},
     {"to_json", to_json, METH_NOARGS, nullptr},
     {"to_dot", to_dot, METH_VARARGS, nullptr},

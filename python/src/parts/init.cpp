@@ -121,37 +121,33 @@ PyObject* fill(PyObject*, Args args, Py_ssize_t count) {
 
 // (name, tensor, generator, a, mode, nonlinearity)
 PyObject* fill_kaiming(PyObject*, Args args, Py_ssize_t count) {
-  return guarded([&] {
-    check_count("kaiming", count, 6);
-    const bool is_normal = std::string_view(utf8_of(args[0])) == "kaiming_normal_";
-    const char* const op = is_normal ? "kaiming_normal_" : "kaiming_uniform_";
-    const Tensor tensor = to_tensor(op, args[1]);
-    const DrawingFrom source(op, args[2]);
-    const double a = to_float(op, "a", args[3]);
-    const init::FanMode mode = init::fan_mode_of(op, utf8_of(args[4]));
-    const init::Nonlinearity nonlinearity = init::nonlinearity_of(op, utf8_of(args[5]));
-    {
-      const ReleaseGil released;
-      (is_normal ? init::kaiming_normal_ : init::kaiming_uniform_)(tensor, a, mode, nonlinearity);
-    }
-    return Py_NewRef(args[1]);
-  });
+  check_count("kaiming", count, 6);
+  const bool is_normal = std::string_view(utf8_of(args[0])) == "kaiming_normal_";
+  const char* const op = is_normal ? "kaiming_normal_" : "kaiming_uniform_";
+  const Tensor tensor = to_tensor(op, args[1]);
+  const DrawingFrom source(op, args[2]);
+  const double a = to_float(op, "a", args[3]);
+  const init::FanMode mode = init::fan_mode_of(op, utf8_of(args[4]));
+  const init::Nonlinearity nonlinearity = init::nonlinearity_of(op, utf8_of(args[5]));
+  {
+    const ReleaseGil released;
+    (is_normal ? init::kaiming_normal_ : init::kaiming_uniform_)(tensor, a, mode, nonlinearity);
+  }
+  return Py_NewRef(args[1]);
 }
 
 // (nonlinearity, slope)
 PyObject* gain(PyObject*, Args args, Py_ssize_t count) {
-  return guarded([&] {
-    const char* const op = "calculate_gain";
-    check_count(op, count, 2);
-    const init::Nonlinearity nonlinearity = init::nonlinearity_of(op, utf8_of(args[0]));
-    return PyFloat_FromDouble(init::calculate_gain(nonlinearity, to_float(op, "param", args[1])));
-  });
+  const char* const op = "calculate_gain";
+  check_count(op, count, 2);
+  const init::Nonlinearity nonlinearity = init::nonlinearity_of(op, utf8_of(args[0]));
+  return PyFloat_FromDouble(init::calculate_gain(nonlinearity, to_float(op, "param", args[1])));
 }
 
 PyMethodDef kFunctions[] = {
     {"_init", as_method(fill), METH_FASTCALL, nullptr},
-    {"_init_kaiming", as_method(fill_kaiming), METH_FASTCALL, nullptr},
-    {"_init_gain", as_method(gain), METH_FASTCALL, nullptr},
+    {"_init_kaiming", guarded_method<fill_kaiming>(), METH_FASTCALL, nullptr},
+    {"_init_gain", guarded_method<gain>(), METH_FASTCALL, nullptr},
     {},
 };
 

@@ -104,50 +104,43 @@ void destroy(PyObject* capsule) {
 
 // (class name, parameters, group)
 PyObject* make(PyObject*, Args args, Py_ssize_t count) {
-  return guarded([&] {
-    check_count("optimizer", count, 3);
-    const std::string kind(utf8_of(args[0]));
-    auto handle = std::make_unique<Handle>();
-    handle->optimizer = optim::make_optimizer(kind, to_tensors(kind.c_str(), args[1]));
-    if (handle->optimizer == nullptr) {
-      throw ValueError(
-          str("optimizer: needs the name of one that is fused, got ", in_quotes(kind)));
-    }
-    handle->optimizer->assign_options([&](const optim::OptionField& option) {
-      handle->keys.push_back(key_of(option.name, option.name));
-    });
-    for (const char* name : handle->optimizer->state_names()) {
-      handle->state_names.push_back(interned(name));
-    }
-    take_options(*handle, args[2]);
-    PyObject* const capsule = checked(PyCapsule_New(handle.get(), kCapsule, destroy));
-    handle.release();
-    return capsule;
+  check_count("optimizer", count, 3);
+  const std::string kind(utf8_of(args[0]));
+  auto handle = std::make_unique<Handle>();
+  handle->optimizer = optim::make_optimizer(kind, to_tensors(kind.c_str(), args[1]));
+  if (handle->optimizer == nullptr) {
+    throw ValueError(str("optimizer: needs the name of one that is fused, got ", in_quotes(kind)));
+  }
+  handle->optimizer->assign_options([&](const optim::OptionField& option) {
+    handle->keys.push_back(key_of(option.name, option.name));
   });
+  for (const char* name : handle->optimizer->state_names()) {
+    handle->state_names.push_back(interned(name));
+  }
+  take_options(*handle, args[2]);
+  PyObject* const capsule = checked(PyCapsule_New(handle.get(), kCapsule, destroy));
+  handle.release();
+  return capsule;
 }
 
 // (optimizer, group)
 PyObject* step(PyObject*, Args args, Py_ssize_t count) {
-  return guarded([&] {
-    check_count("step", count, 2);
-    const Handle& handle = handle_of(args[0]);
-    take_options(handle, args[1]);
-    {
-      const ReleaseGil released;
-      handle.optimizer->step();
-    }
-    return Py_NewRef(Py_None);
-  });
+  check_count("step", count, 2);
+  const Handle& handle = handle_of(args[0]);
+  take_options(handle, args[1]);
+  {
+    const ReleaseGil released;
+    handle.optimizer->step();
+  }
+  return Py_NewRef(Py_None);
 }
 
 // (optimizer, set_to_none)
 PyObject* zero_grad(PyObject*, Args args, Py_ssize_t count) {
-  return guarded([&] {
-    check_count("zero_grad", count, 2);
-    // The GIL stays: gradients that go may have Python objects.
-    handle_of(args[0]).optimizer->zero_grad(to_truth(args[1]));
-    return Py_NewRef(Py_None);
-  });
+  check_count("zero_grad", count, 2);
+  // The GIL stays: gradients that go may have Python objects.
+  handle_of(args[0]).optimizer->zero_grad(to_truth(args[1]));
+  return Py_NewRef(Py_None);
 }
 
 size_t index_in(const optim::Optimizer& optimizer, PyObject* object) {
@@ -170,22 +163,20 @@ Tensor count_tensor(int64_t count) {
 
 // (optimizer, index): a dict, empty if nothing is kept yet
 PyObject* state(PyObject*, Args args, Py_ssize_t count) {
-  return guarded([&] {
-    check_count("state", count, 2);
-    const Handle& handle = handle_of(args[0]);
-    const optim::Optimizer& optimizer = *handle.optimizer;
-    const size_t index = index_in(optimizer, args[1]);
-    Ref found(PyDict_New());
-    if (optimizer.counts_steps() && optimizer.steps(index) > 0) {
-      set_item(found, interned("step").get(), Ref(wrap(count_tensor(optimizer.steps(index)))));
-    }
-    for (size_t which = 0; which < handle.state_names.size(); ++which) {
-      Tensor tensor = optimizer.state(index, optimizer.state_names()[which]);
-      if (!tensor.defined()) continue;
-      set_item(found, handle.state_names[which].get(), Ref(wrap(std::move(tensor))));
-    }
-    return found.release();
-  });
+  check_count("state", count, 2);
+  const Handle& handle = handle_of(args[0]);
+  const optim::Optimizer& optimizer = *handle.optimizer;
+  const size_t index = index_in(optimizer, args[1]);
+  Ref found(PyDict_New());
+  if (optimizer.counts_steps() && optimizer.steps(index) > 0) {
+    set_item(found, interned("step").get(), Ref(wrap(count_tensor(optimizer.steps(index)))));
+  }
+  for (size_t which = 0; which < handle.state_names.size(); ++which) {
+    Tensor tensor = optimizer.state(index, optimizer.state_names()[which]);
+    if (!tensor.defined()) continue;
+    set_item(found, handle.state_names[which].get(), Ref(wrap(std::move(tensor))));
+  }
+  return found.release();
 }
 
 int64_t steps_of(const char* op, PyObject* object) {
@@ -198,41 +189,39 @@ int64_t steps_of(const char* op, PyObject* object) {
 
 // (optimizer, index, dict); None stands for state that is not kept
 PyObject* set_state(PyObject*, Args args, Py_ssize_t count) {
-  return guarded([&] {
-    check_count("load_state_dict", count, 3);
-    optim::Optimizer& optimizer = *handle_of(args[0]).optimizer;
-    const size_t index = index_in(optimizer, args[1]);
-    const Ref items(PyMapping_Items(args[2]));
-    int64_t steps = 0;
-    optim::NamedTensors tensors;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
-      PyObject* const item = PyList_GET_ITEM(items.get(), i);
-      PyObject* const key = PyTuple_GET_ITEM(item, 0);
-      PyObject* const value = PyTuple_GET_ITEM(item, 1);
-      if (PyUnicode_Check(key) == 0) {
-        throw DTypeError(str(optimizer.name(), ": needs state under names, got ", type_name(key)));
-      }
-      const std::string name(utf8_of(key));
-      if (name == "step") {
-        steps = steps_of(optimizer.name(), value);
-      } else if (is_tensor(value)) {
-        tensors.emplace_back(name, tensor_of(value));
-      } else if (value != Py_None) {
-        throw DTypeError(str(optimizer.name(), ": needs a Tensor as state '", name, "', got ",
-                             type_name(value)));
-      }
+  check_count("load_state_dict", count, 3);
+  optim::Optimizer& optimizer = *handle_of(args[0]).optimizer;
+  const size_t index = index_in(optimizer, args[1]);
+  const Ref items(PyMapping_Items(args[2]));
+  int64_t steps = 0;
+  optim::NamedTensors tensors;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
+    PyObject* const item = PyList_GET_ITEM(items.get(), i);
+    PyObject* const key = PyTuple_GET_ITEM(item, 0);
+    PyObject* const value = PyTuple_GET_ITEM(item, 1);
+    if (PyUnicode_Check(key) == 0) {
+      throw DTypeError(str(optimizer.name(), ": needs state under names, got ", type_name(key)));
     }
-    optimizer.set_state(index, steps, tensors);
-    return Py_NewRef(Py_None);
-  });
+    const std::string name(utf8_of(key));
+    if (name == "step") {
+      steps = steps_of(optimizer.name(), value);
+    } else if (is_tensor(value)) {
+      tensors.emplace_back(name, tensor_of(value));
+    } else if (value != Py_None) {
+      throw DTypeError(
+          str(optimizer.name(), ": needs a Tensor as state '", name, "', got ", type_name(value)));
+    }
+  }
+  optimizer.set_state(index, steps, tensors);
+  return Py_NewRef(Py_None);
 }
 
 PyMethodDef kFunctions[] = {
-    {"_optimizer", as_method(make), METH_FASTCALL, nullptr},
-    {"_optimizer_step", as_method(step), METH_FASTCALL, nullptr},
-    {"_optimizer_zero_grad", as_method(zero_grad), METH_FASTCALL, nullptr},
-    {"_optimizer_state", as_method(state), METH_FASTCALL, nullptr},
-    {"_set_optimizer_state", as_method(set_state), METH_FASTCALL, nullptr},
+    {"_optimizer", guarded_method<make>(), METH_FASTCALL, nullptr},
+    {"_optimizer_step", guarded_method<step>(), METH_FASTCALL, nullptr},
+    {"_optimizer_zero_grad", guarded_method<zero_grad>(), METH_FASTCALL, nullptr},
+    {"_optimizer_state", guarded_method<state>(), METH_FASTCALL, nullptr},
+    {"_set_optimizer_state", guarded_method<set_state>(), METH_FASTCALL, nullptr},
     {},
 };
 

@@ -9,36 +9,32 @@ namespace {
 
 // (precision, threshold, edgeitems, linewidth, sci_mode: -1 for by size)
 PyObject* set(PyObject*, PyObject* args) {
-  return guarded([&] {
-    int scientific = -1;
-    long long threshold = 0, edge_items = 0, line_width = 0;
-    PrintOptions options;
-    if (PyArg_ParseTuple(args, "iLLLi", &options.precision, &threshold, &edge_items, &line_width,
-                         &scientific) == 0) {
-      throw ErrorSet();
-    }
-    options.threshold = threshold;
-    options.edge_items = edge_items;
-    options.line_width = line_width < 1 ? 0 : static_cast<size_t>(line_width);
-    if (scientific >= 0) options.scientific = scientific != 0;
-    set_print_options(options);
-    return Py_NewRef(Py_None);
-  });
+  int scientific = -1;
+  long long threshold = 0, edge_items = 0, line_width = 0;
+  PrintOptions options;
+  if (PyArg_ParseTuple(args, "iLLLi", &options.precision, &threshold, &edge_items, &line_width,
+                       &scientific) == 0) {
+    throw ErrorSet();
+  }
+  options.threshold = threshold;
+  options.edge_items = edge_items;
+  options.line_width = line_width < 1 ? 0 : static_cast<size_t>(line_width);
+  if (scientific >= 0) options.scientific = scientific != 0;
+  set_print_options(options);
+  return Py_NewRef(Py_None);
 }
 
 PyObject* get(PyObject*, PyObject*) {
-  return guarded([&] {
-    const PrintOptions options = print_options();
-    const int scientific = options.scientific ? static_cast<int>(*options.scientific) : -1;
-    return checked(Py_BuildValue("(iLLLi)", options.precision,
-                                 static_cast<long long>(options.threshold),
-                                 static_cast<long long>(options.edge_items),
-                                 static_cast<long long>(options.line_width), scientific));
-  });
+  const PrintOptions options = print_options();
+  const int scientific = options.scientific ? static_cast<int>(*options.scientific) : -1;
+  return checked(Py_BuildValue("(iLLLi)", options.precision,
+                               static_cast<long long>(options.threshold),
+                               static_cast<long long>(options.edge_items),
+                               static_cast<long long>(options.line_width), scientific));
 }
 
-PyMethodDef kFunctions[] = {{"_set_print_options", set, METH_VARARGS, nullptr},
-                            {"_print_options", get, METH_NOARGS, nullptr},
+PyMethodDef kFunctions[] = {{"_set_print_options", guarded_method<set>(), METH_VARARGS, nullptr},
+                            {"_print_options", guarded_method<get>(), METH_NOARGS, nullptr},
                             {}};
 
 }  // namespace

@@ -95,17 +95,15 @@ PyObject* log_to(PyObject*, PyObject* level) {
 
 /// (name, type, value, default, source, whether it can be set, doc) of each.
 PyObject* flags(PyObject*, PyObject*) {
-  return guarded([] {
-    const Ref result(PyList_New(0));
-    for (const Flag* const one : all_flags()) {
-      const std::string type(name_of(one->type)), source(source_of(*one));
-      const Ref row(Py_BuildValue("(sssssNs)", one->name, type.c_str(), flag(one->name).c_str(),
-                                  one->fallback.c_str(), source.c_str(),
-                                  PyBool_FromLong(one->set != nullptr), one->doc));
-      check_status(PyList_Append(result.get(), row.get()));
-    }
-    return Py_NewRef(result.get());
-  });
+  const Ref result(PyList_New(0));
+  for (const Flag* const one : all_flags()) {
+    const std::string type(name_of(one->type)), source(source_of(*one));
+    const Ref row(Py_BuildValue("(sssssNs)", one->name, type.c_str(), flag(one->name).c_str(),
+                                one->fallback.c_str(), source.c_str(),
+                                PyBool_FromLong(one->set != nullptr), one->doc));
+    check_status(PyList_Append(result.get(), row.get()));
+  }
+  return Py_NewRef(result.get());
 }
 
 PyObject* set_one_flag(PyObject*, PyObject* args) {
@@ -118,39 +116,33 @@ PyObject* set_one_flag(PyObject*, PyObject* args) {
 }
 
 PyObject* environment_faults(PyObject*, PyObject*) {
-  return guarded([] {
-    const Ref result(PyList_New(0));
-    for (const std::string& text : faults_of_environment()) {
-      const Ref line(text_object(text));
-      check_status(PyList_Append(result.get(), line.get()));
-    }
-    return Py_NewRef(result.get());
-  });
+  const Ref result(PyList_New(0));
+  for (const std::string& text : faults_of_environment()) {
+    const Ref line(text_object(text));
+    check_status(PyList_Append(result.get(), line.get()));
+  }
+  return Py_NewRef(result.get());
 }
 
 PyObject* build_info(PyObject*, PyObject*) {
-  return guarded([] {
-    const Ref result(PyDict_New());
-    for (const auto& [name, text] : kernels::cpu::build_info()) {
-      const Ref value(PyUnicode_FromString(text.c_str()));
-      check_status(PyDict_SetItemString(result.get(), name.c_str(), value.get()));
-    }
-    return Py_NewRef(result.get());
-  });
+  const Ref result(PyDict_New());
+  for (const auto& [name, text] : kernels::cpu::build_info()) {
+    const Ref value(PyUnicode_FromString(text.c_str()));
+    check_status(PyDict_SetItemString(result.get(), name.c_str(), value.get()));
+  }
+  return Py_NewRef(result.get());
 }
 
 /// The package says where it lies, so that its own frames can be told from the user's.
 PyObject* set_package(PyObject*, PyObject* folder) {
-  return guarded([&] {
-    // Types, locations and the interpreter's lock are the process's; another interpreter in it
-    // would share objects that Python does not let it share.
-    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
-      PyErr_SetString(PyExc_ImportError, kNeedsMainInterpreter);
-      throw ErrorSet();
-    }
-    install_location_provider(path_of("_set_package", folder).c_str());
-    return PyBool_FromLong(reads_frames_directly());
-  });
+  // Types, locations and the interpreter's lock are the process's; another interpreter in it
+  // would share objects that Python does not let it share.
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    PyErr_SetString(PyExc_ImportError, kNeedsMainInterpreter);
+    throw ErrorSet();
+  }
+  install_location_provider(path_of("_set_package", folder).c_str());
+  return PyBool_FromLong(reads_frames_directly());
 }
 
 PyMethodDef kFunctions[] = {
@@ -195,11 +187,11 @@ PyMethodDef kFunctions[] = {
      "    >>> ebb.flags.get(\"log\")\n"
      "    '0'\n"},
     {"_fail_allocation_after", fail_after, METH_VARARGS, nullptr},
-    {"_flags", flags, METH_NOARGS, nullptr},
+    {"_flags", guarded_method<flags>(), METH_NOARGS, nullptr},
     {"_set_flag", set_one_flag, METH_VARARGS, nullptr},
-    {"_faults_of_environment", environment_faults, METH_NOARGS, nullptr},
-    {"_build_info", build_info, METH_NOARGS, nullptr},
-    {"_set_package", set_package, METH_O, nullptr},
+    {"_faults_of_environment", guarded_method<environment_faults>(), METH_NOARGS, nullptr},
+    {"_build_info", guarded_method<build_info>(), METH_NOARGS, nullptr},
+    {"_set_package", guarded_method<set_package>(), METH_O, nullptr},
     {},
 };
 

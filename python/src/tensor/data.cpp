@@ -362,16 +362,13 @@ PyObject* from_numpy(PyObject*, PyObject* const* args, Py_ssize_t count, PyObjec
 
 /// _copied_out(function, result, out): what `out=` of a function written in Python does.
 PyObject* copy_out(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  return guarded([&] {
-    check_count("_copied_out", count, 3);
-    const std::string function(utf8_of(args[0]));
-    if (!is_tensor(args[2])) {
-      throw DTypeError(
-          str(function, "(): argument 'out' must be Tensor, got ", type_name(args[2])));
-    }
-    copied_out(function.c_str(), tensor_of(args[1]), tensor_of(args[2]));
-    return Py_NewRef(args[2]);
-  });
+  check_count("_copied_out", count, 3);
+  const std::string function(utf8_of(args[0]));
+  if (!is_tensor(args[2])) {
+    throw DTypeError(str(function, "(): argument 'out' must be Tensor, got ", type_name(args[2])));
+  }
+  copied_out(function.c_str(), tensor_of(args[1]), tensor_of(args[2]));
+  return Py_NewRef(args[2]);
 }
 
 /// _hide_data_writes(mode): sets hides_data_writes, and returns what it was.
@@ -383,7 +380,7 @@ PyObject* hide_data_writes(PyObject*, PyObject* mode) {
 
 PyMethodDef kFunctions[] = {
     {"_hide_data_writes", hide_data_writes, METH_O, nullptr},
-    {"_copied_out", as_method(copy_out), METH_FASTCALL, nullptr},
+    {"_copied_out", guarded_method<copy_out>(), METH_FASTCALL, nullptr},
     {"tensor", as_method(make_tensor), METH_FASTCALL | METH_KEYWORDS,
      "tensor($module, data, dtype=None, device=None, requires_grad=False, *, pin_memory=False)\n"
      "--\n\n"

@@ -125,10 +125,8 @@ PyObject* keep_grad(const Tensor& tensor) {
   Py_RETURN_NONE;
 }
 PyObject* detach_self(PyObject* self, PyObject*) {
-  return guarded([&] {
-    ebb::detach_(tensor_of(self));
-    return Py_NewRef(self);
-  });
+  ebb::detach_(tensor_of(self));
+  return Py_NewRef(self);
 }
 
 // --- other dtypes ---
@@ -270,20 +268,16 @@ PyObject* to_cpu(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
 
 /// record_stream(id): see Stream in ebb/_devices.py.
 PyObject* use_on_stream(PyObject* self, PyObject* id) {
-  return guarded([&] {
-    const Tensor& tensor = tensor_of(self);
-    record_stream(tensor, {tensor.device(), static_cast<uint16_t>(to_int64(id))});
-    Py_RETURN_NONE;
-  });
+  const Tensor& tensor = tensor_of(self);
+  record_stream(tensor, {tensor.device(), static_cast<uint16_t>(to_int64(id))});
+  Py_RETURN_NONE;
 }
 
 PyObject* type_as(PyObject* self, PyObject* other) {
-  return guarded([&] {
-    if (!is_tensor(other)) {
-      throw DTypeError(str("type_as(): argument 'other' must be Tensor, got ", type_name(other)));
-    }
-    return converted(self, tensor_of(other).dtype());
-  });
+  if (!is_tensor(other)) {
+    throw DTypeError(str("type_as(): argument 'other' must be Tensor, got ", type_name(other)));
+  }
+  return converted(self, tensor_of(other).dtype());
 }
 
 // --- NumPy and Python values ---
@@ -332,43 +326,37 @@ PyTypeObject* checked_class(PyObject* object, const char* op) {
 }
 
 PyObject* as_subclass(PyObject* self, PyObject* wanted) {
-  return guarded([&] {
-    PyTypeObject* const type = checked_class(wanted, "as_subclass");
-    return wrap_as(type, alias_of(tensor_of(self)));
-  });
+  PyTypeObject* const type = checked_class(wanted, "as_subclass");
+  return wrap_as(type, alias_of(tensor_of(self)));
 }
 
 /// _make_subclass(cls, data, requires_grad=False): for __new__ of subclasses such as Parameter.
 PyObject* make_subclass(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  return guarded([&] {
-    if (count < 2 || count > 3 || !is_tensor(args[1])) {
-      throw DTypeError("_make_subclass(): needs a class, a Tensor and perhaps a bool");
-    }
-    Tensor leaf = detached(tensor_of(args[1]));
-    if (count == 3 && args[2] == Py_True) requires_grad_(leaf);
-    return wrap_as(checked_class(args[0], "_make_subclass"), std::move(leaf));
-  });
+  if (count < 2 || count > 3 || !is_tensor(args[1])) {
+    throw DTypeError("_make_subclass(): needs a class, a Tensor and perhaps a bool");
+  }
+  Tensor leaf = detached(tensor_of(args[1]));
+  if (count == 3 && args[2] == Py_True) requires_grad_(leaf);
+  return wrap_as(checked_class(args[0], "_make_subclass"), std::move(leaf));
 }
 
 /// _become(tensor): the object is from now on what `tensor` was, and the other way round. A view of
 /// what nobody else holds becomes a tensor of its own: then nobody can tell.
 PyObject* become(PyObject* self, PyObject* other) {
-  return guarded([&] {
-    if (!is_tensor(other)) throw DTypeError("_become(): needs a Tensor");
-    Tensor& mine = reinterpret_cast<TensorObject*>(self)->tensor;
-    Tensor& theirs = reinterpret_cast<TensorObject*>(other)->tensor;
-    if (mine.is_same(theirs)) return Py_NewRef(self);
-    std::swap(mine, theirs);
-    mine.impl()->py_object = self;
-    theirs.impl()->py_object = other;
-    constexpr uint32_t kTheObjectAndTheView = 2;
-    TensorImpl& before = *theirs.impl();
-    const bool is_base = mine.impl()->base() == &before;
-    if (is_base && before.refs.value() == kTheObjectAndTheView) {
-      mine.impl()->cut_from_base();
-    }
-    return Py_NewRef(self);
-  });
+  if (!is_tensor(other)) throw DTypeError("_become(): needs a Tensor");
+  Tensor& mine = reinterpret_cast<TensorObject*>(self)->tensor;
+  Tensor& theirs = reinterpret_cast<TensorObject*>(other)->tensor;
+  if (mine.is_same(theirs)) return Py_NewRef(self);
+  std::swap(mine, theirs);
+  mine.impl()->py_object = self;
+  theirs.impl()->py_object = other;
+  constexpr uint32_t kTheObjectAndTheView = 2;
+  TensorImpl& before = *theirs.impl();
+  const bool is_base = mine.impl()->base() == &before;
+  if (is_base && before.refs.value() == kTheObjectAndTheView) {
+    mine.impl()->cut_from_base();
+  }
+  return Py_NewRef(self);
 }
 
 PyMethodDef kMethods[] = {
@@ -392,13 +380,13 @@ PyMethodDef kMethods[] = {
     {"tolist", call<list_of>, METH_NOARGS, kTolistDoc},
     {"requires_grad_", as_method(set_requires_grad), kFast, kRequiresGradInPlaceDoc},
     {"retain_grad", call<keep_grad>, METH_NOARGS, kRetainGradDoc},
-    {"detach_", detach_self, METH_NOARGS, kDetachInPlaceDoc},
+    {"detach_", guarded_method<detach_self>(), METH_NOARGS, kDetachInPlaceDoc},
     {"backward", as_method(tensor_backward), kFast, kBackwardDoc},
     {"register_hook", tensor_register_hook, METH_O, kRegisterHookDoc},
     {"register_post_accumulate_grad_hook", tensor_register_post_accumulate_hook, METH_O,
      kRegisterPostAccumulateGradHookDoc},
     {"to", as_method(to), kFast, kToDoc},
-    {"type_as", type_as, METH_O, kTypeAsDoc},
+    {"type_as", guarded_method<type_as>(), METH_O, kTypeAsDoc},
     {"float", as_method(convert<DType::float32>), kFast, kFloatDoc},
     {"double", as_method(convert<DType::float64>), kFast, kDoubleDoc},
     {"half", as_method(convert<DType::float16>), kFast, kHalfDoc},
@@ -410,13 +398,13 @@ PyMethodDef kMethods[] = {
     {"long", as_method(convert<DType::int64>), kFast, kLongDoc},
     {"bool", as_method(convert<DType::boolean>), kFast, kBoolDoc},
     {"cpu", as_method(to_cpu), kFast, kCpuDoc},
-    {"_record_stream", use_on_stream, METH_O, nullptr},
+    {"_record_stream", guarded_method<use_on_stream>(), METH_O, nullptr},
     {"numpy", as_method(numpy), kFast, kNumpyDoc},
     {"__array__", as_method(to_array), METH_VARARGS | METH_KEYWORDS,
      "__array__($self, dtype=None, copy=None)\n--\n\nReturn it as NumPy asks for it."},
-    {"as_subclass", as_subclass, METH_O, kAsSubclassDoc},
-    {"_become", become, METH_O, nullptr},
-    {"_make_subclass", as_method(make_subclass), METH_FASTCALL | METH_STATIC, nullptr},
+    {"as_subclass", guarded_method<as_subclass>(), METH_O, kAsSubclassDoc},
+    {"_become", guarded_method<become>(), METH_O, nullptr},
+    {"_make_subclass", guarded_method<make_subclass>(), METH_FASTCALL | METH_STATIC, nullptr},
 };
 
 /// Without the lock where a device must give the elements first.

@@ -108,13 +108,11 @@ PyObject* mark_non_differentiable(PyObject* self, PyObject* args) {
 }
 
 PyObject* set_materialize_grads(PyObject* self, PyObject* value) {
-  return guarded([&] {
-    check_in_forward(downcast(self), "set_materialize_grads");
-    const int truth = PyObject_IsTrue(value);
-    check_status(truth);
-    downcast(self)->materializes_grads = truth == 1;
-    return Py_NewRef(Py_None);
-  });
+  check_in_forward(downcast(self), "set_materialize_grads");
+  const int truth = PyObject_IsTrue(value);
+  check_status(truth);
+  downcast(self)->materializes_grads = truth == 1;
+  return Py_NewRef(Py_None);
 }
 
 /// The node, kept alive. Throws AutogradError if there is none.
@@ -199,7 +197,7 @@ PyMethodDef kMethods[] = {
      "Say which inputs forward() has written to; it must return them."},
     {"mark_non_differentiable", mark_non_differentiable, METH_VARARGS,
      "mark_non_differentiable($self, *outputs)\n--\n\nSay which outputs have no gradient."},
-    {"set_materialize_grads", set_materialize_grads, METH_O,
+    {"set_materialize_grads", guarded_method<set_materialize_grads>(), METH_O,
      "set_materialize_grads($self, value)\n--\n\n"
      "Give backward() zeros for outputs without a gradient (the default), or None."},
     {"_refuse_second", refuse_second, METH_VARARGS, nullptr},
