@@ -95,8 +95,7 @@ void dealloc(PyObject* self) {
     entry->spare = reinterpret_cast<ModeObject*>(self);  // keeps its reference to the type
     return;
   }
-  type->tp_free(self);
-  Py_DECREF(type);
+  free_object(self);
 }
 
 PyObject* enter(PyObject* self, PyObject*) {
@@ -251,7 +250,7 @@ PyMethodDef kFunctions[] = {
     {},
 };
 
-void add_type(PyObject* module, ModeType& entry, const char* name, const char* doc,
+void add_mode(PyObject* module, ModeType& entry, const char* name, const char* doc,
               vectorcallfunc make, PyMethodDef* methods) {
   PyType_Slot slots[] = {
       {Py_tp_doc, const_cast<char*>(doc)},
@@ -260,18 +259,15 @@ void add_type(PyObject* module, ModeType& entry, const char* name, const char* d
       {Py_tp_methods, methods},
       {0, nullptr},
   };
-  PyType_Spec spec = {name, sizeof(ModeObject), 0, Py_TPFLAGS_DEFAULT, slots};
-  entry.type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  entry.type = add_type(module, {name, sizeof(ModeObject), 0, Py_TPFLAGS_DEFAULT, slots});
   // Calls of the type go here, so that no argument tuple is made.
   entry.type->tp_vectorcall = make;
-  const char* const short_name = name + sizeof("ebb.") - 1;
-  check_status(PyModule_AddObjectRef(module, short_name, reinterpret_cast<PyObject*>(entry.type)));
 }
 
 }  // namespace
 
 void add_grad_mode(PyObject* module) {
-  add_type(module, no_grad_type, "ebb.no_grad",
+  add_mode(module, no_grad_type, "ebb.no_grad",
            "no_grad()\n--\n\nContext manager and decorator: nothing inside is recorded.\n\n"
            "Example:\n"
            "    >>> x = ebb.ones(2, requires_grad=True)\n"
@@ -280,7 +276,7 @@ void add_grad_mode(PyObject* module) {
            "    >>> y.requires_grad\n"
            "    False\n",
            make_fixed, kFixedMethods);
-  add_type(module, enable_grad_type, "ebb.enable_grad",
+  add_mode(module, enable_grad_type, "ebb.enable_grad",
            "enable_grad()\n--\n\nContext manager and decorator: recording is on inside.\n\n"
            "Example:\n"
            "    >>> x = ebb.ones(2, requires_grad=True)\n"
@@ -289,7 +285,7 @@ void add_grad_mode(PyObject* module) {
            "    >>> y.requires_grad\n"
            "    True\n",
            make_fixed, kFixedMethods);
-  add_type(module, set_grad_type, "ebb.set_grad_enabled",
+  add_mode(module, set_grad_type, "ebb.set_grad_enabled",
            "set_grad_enabled(mode)\n--\n\n"
            "Turn recording on or off, until further notice or for the length of a block."
            "\n\nExample:\n"
@@ -299,7 +295,7 @@ void add_grad_mode(PyObject* module) {
            "    >>> y.requires_grad\n"
            "    False\n",
            make_set, kSetMethods);
-  add_type(module, inference_type, "ebb.inference_mode",
+  add_mode(module, inference_type, "ebb.inference_mode",
            "inference_mode(mode=True)\n--\n\n"
            "Context manager and decorator: nothing inside is recorded, and tensors made inside\n"
            "never take part in a graph. With mode=False, ordinary mode with recording on."

@@ -23,9 +23,7 @@ void dealloc(PyObject* self) {
   auto* const object = reinterpret_cast<HandleObject*>(self);
   if (object->weaklist != nullptr) PyObject_ClearWeakRefs(self);
   object->handles.~vector();
-  PyTypeObject* const type = Py_TYPE(self);
-  type->tp_free(self);
-  Py_DECREF(type);
+  free_object(self);
 }
 
 PyObject* remove(PyObject* self, PyObject*) {
@@ -89,11 +87,8 @@ void add_handle_type(PyObject* module) {
       {Py_tp_members, members()},
       {0, nullptr},
   };
-  PyType_Spec spec = {"ebb.autograd.RemovableHandle", sizeof(HandleObject), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
-  handle_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  check_status(
-      PyModule_AddObjectRef(module, "RemovableHandle", reinterpret_cast<PyObject*>(handle_type)));
+  handle_type = add_type(module, {"ebb.autograd.RemovableHandle", sizeof(HandleObject), 0,
+                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots});
 }
 
 }  // namespace ebb::python

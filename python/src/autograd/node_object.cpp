@@ -73,9 +73,7 @@ void dealloc_node(PyObject* self) {
     object->node->release();
   }
   Py_CLEAR(object->metadata);
-  PyTypeObject* const type = Py_TYPE(self);
-  type->tp_free(self);
-  Py_DECREF(type);
+  free_object(self);
 }
 
 }  // namespace ebb::python

@@ -234,11 +234,9 @@ void add_node_type(PyObject* module) {
       {Py_tp_members, members()},
       {0, nullptr},
   };
-  PyType_Spec spec = {"ebb.autograd.Node", sizeof(NodeObject), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                      slots};
-  node_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  check_status(PyModule_AddObjectRef(module, "Node", reinterpret_cast<PyObject*>(node_type)));
+  node_type = add_type(
+      module, {"ebb.autograd.Node", sizeof(NodeObject), 0,
+               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots});
   check_status(PyModule_AddFunctions(module, kFunctions));
 }
 

@@ -352,11 +352,8 @@ void add_saved_values(PyObject* module) {
       {Py_tp_getset, kRawAttributes},
       {0, nullptr},
   };
-  PyType_Spec spec = {"ebb.autograd.SavedTensor", sizeof(RawObject), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
-  raw_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  PyObject* const type = reinterpret_cast<PyObject*>(raw_type);
-  check_status(PyModule_AddObjectRef(module, "SavedTensor", type));
+  raw_type = add_type(module, {"ebb.autograd.SavedTensor", sizeof(RawObject), 0,
+                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots});
   check_status(PyModule_AddFunctions(module, kFunctions));
 }
 

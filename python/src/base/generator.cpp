@@ -81,9 +81,7 @@ PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 void generator_dealloc(PyObject* self) {
   auto* const object = reinterpret_cast<GeneratorObject*>(self);
   if (object->is_owner) delete object->generator;
-  PyTypeObject* const type = Py_TYPE(self);
-  type->tp_free(self);
-  Py_DECREF(type);
+  free_object(self);
 }
 
 PyObject* generator_manual_seed(PyObject* self, PyObject* seed) {
@@ -220,10 +218,8 @@ void add_generator(PyObject* module) {
       {Py_tp_getset, kAttributes},
       {0, nullptr},
   };
-  PyType_Spec spec = {"ebb.Generator", sizeof(GeneratorObject), 0, Py_TPFLAGS_DEFAULT, slots};
-  generator_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  PyObject* const type = reinterpret_cast<PyObject*>(generator_type);
-  check_status(PyModule_AddObjectRef(module, "Generator", type));
+  generator_type =
+      add_type(module, {"ebb.Generator", sizeof(GeneratorObject), 0, Py_TPFLAGS_DEFAULT, slots});
   const Ref shared(generator_type->tp_alloc(generator_type, 0));
   reinterpret_cast<GeneratorObject*>(shared.get())->generator = &default_generator();
   check_status(PyModule_AddObjectRef(module, "default_generator", shared.get()));

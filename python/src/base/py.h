@@ -10,6 +10,7 @@
 #include <cxxabi.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <utility>
 
 #include "ebb/core/base/location.h"
@@ -155,6 +156,19 @@ void* as_slot(Function function) {
 template <typename Function>
 PyCFunction as_method(Function function) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
+}
+
+/// What a dealloc slot ends with: objects of a heap type hold it.
+inline void free_object(PyObject* self) {
+  PyTypeObject* const type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+/// Makes a type and enters it into `module`, under its name behind the last dot.
+inline PyTypeObject* add_type(PyObject* module, PyType_Spec spec) {
+  PyObject* const type = checked(PyType_FromSpec(&spec));
+  check_status(PyModule_AddObjectRef(module, std::strrchr(spec.name, '.') + 1, type));
+  return reinterpret_cast<PyTypeObject*>(type);
 }
 
 template <auto function>

@@ -32,16 +32,6 @@ PyObject* text(const std::string& value) {
   return PyUnicode_FromStringAndSize(value.data(), static_cast<Py_ssize_t>(value.size()));
 }
 
-void free_object(PyObject* self) {
-  PyTypeObject* const type = Py_TYPE(self);
-  type->tp_free(self);
-  Py_DECREF(type);
-}
-
-PyTypeObject* make_type(PyType_Spec& spec) {
-  return reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-}
-
 // --- dtype ---
 
 PyObject* dtype_repr(PyObject* self) {
@@ -112,10 +102,8 @@ void add_dtypes(PyObject* module) {
       {Py_tp_methods, kDTypeMethods},
       {0, nullptr},
   };
-  PyType_Spec spec = {"ebb.dtype", sizeof(DTypeObject), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
-  dtype_type = make_type(spec);
-  check_status(PyModule_AddObjectRef(module, "dtype", reinterpret_cast<PyObject*>(dtype_type)));
+  dtype_type = add_type(module, {"ebb.dtype", sizeof(DTypeObject), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots});
   for (int index = 0; index < kDTypeCount; ++index) {
     auto* const object = PyObject_New(DTypeObject, dtype_type);
     object->dtype = static_cast<DType>(index);
@@ -207,9 +195,8 @@ void add_device(PyObject* module) {
       {Py_tp_methods, kDeviceMethods},
       {0, nullptr},
   };
-  PyType_Spec spec = {"ebb.device", sizeof(DeviceObject), 0, Py_TPFLAGS_DEFAULT, slots};
-  device_type = make_type(spec);
-  check_status(PyModule_AddObjectRef(module, "device", reinterpret_cast<PyObject*>(device_type)));
+  device_type =
+      add_type(module, {"ebb.device", sizeof(DeviceObject), 0, Py_TPFLAGS_DEFAULT, slots});
 }
 
 // --- Size ---

@@ -96,9 +96,7 @@ void dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
   if (downcast(self)->weaklist != nullptr) PyObject_ClearWeakRefs(self);
   clear(self);
-  PyTypeObject* const type = Py_TYPE(self);
-  type->tp_free(self);
-  Py_DECREF(type);
+  free_object(self);
 }
 
 PyObject* bind(PyObject* self, PyObject* instance, PyObject*) {

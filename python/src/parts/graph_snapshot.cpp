@@ -39,10 +39,8 @@ const Snapshot& snapshot_of(PyObject* self) {
 }
 
 void dealloc(PyObject* self) {
-  PyTypeObject* const type = Py_TYPE(self);
   delete reinterpret_cast<SnapshotObject*>(self)->snapshot;
-  type->tp_free(self);
-  Py_DECREF(type);
+  free_object(self);
 }
 
 constexpr const char* format_of(int32_t) { return "i"; }
@@ -342,11 +340,8 @@ void add_graph_snapshot(PyObject* module) {
       {Py_tp_methods, kMethods},
       {0, nullptr},
   };
-  PyType_Spec spec = {"ebb._C._Snapshot", sizeof(SnapshotObject), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
-  snapshot_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  check_status(
-      PyModule_AddObjectRef(module, "_Snapshot", reinterpret_cast<PyObject*>(snapshot_type)));
+  snapshot_type = add_type(module, {"ebb._C._Snapshot", sizeof(SnapshotObject), 0,
+                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots});
   check_status(PyModule_AddFunctions(module, kFunctions));
 }
 

@@ -142,9 +142,7 @@ void dealloc(PyObject* self) {
   KnownScope& known = cached_scope(self);
   if (known.module == self) known = {};
   known_scopes().erase(self);
-  PyTypeObject* const type = Py_TYPE(self);
-  type->tp_free(self);
-  Py_DECREF(type);
+  free_object(self);
 }
 
 /// _set_module_functions(find_steps, call_with_hooks, note_paths)

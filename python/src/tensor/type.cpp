@@ -101,15 +101,14 @@ void add_tensor_type(PyObject* module) {
   append_index_slots(slots);
   append_buffer_slots(slots);
   slots.push_back({0, nullptr});
-  PyType_Spec spec = {
-      .name = "ebb.Tensor",
-      .basicsize = sizeof(TensorObject),
-      .itemsize = 0,
-      .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-      .slots = slots.data(),
-  };
-  tensor_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  check_status(PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(tensor_type)));
+  tensor_type =
+      add_type(module, {
+                           .name = "ebb.Tensor",
+                           .basicsize = sizeof(TensorObject),
+                           .itemsize = 0,
+                           .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                           .slots = slots.data(),
+                       });
   ebb::detail::release_py_object = release_tensor_object;
 }
 

@@ -246,12 +246,9 @@ void add_context_type(PyObject* module) {
       {Py_tp_members, kMembers},
       {0, nullptr},
   };
-  PyType_Spec spec = {"ebb.autograd.FunctionCtx", sizeof(ContextObject), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                      slots};
-  context_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  check_status(
-      PyModule_AddObjectRef(module, "FunctionCtx", reinterpret_cast<PyObject*>(context_type)));
+  context_type = add_type(
+      module, {"ebb.autograd.FunctionCtx", sizeof(ContextObject), 0,
+               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots});
 }
 
 }  // namespace ebb::python
