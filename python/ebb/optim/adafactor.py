@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ebb import _C
 from ebb._C import Tensor
 from ebb._functions.dtypes import finfo
-from ebb.optim.optimizer import Optimizer, Params
+from ebb.optim.optimizer import Params, UpdatesEach, options_of
 
 
-class Adafactor(Optimizer):
+class Adafactor(UpdatesEach):
     """Steps relative to the parameter, scaled by mean squares of rows and columns.
 
     State of a matrix is a row and a column instead of a matrix (Shazeer and Stern, 2018).
@@ -49,6 +48,7 @@ class Adafactor(Optimizer):
         foreach: bool | None = None,
         maximize: bool = False,
     ):
+        defaults = options_of(locals())
         if not lr >= 0:
             raise _C.ValueError(f"Adafactor: needs lr >= 0, got {lr}")
         if not beta2_decay <= 0:
@@ -59,32 +59,7 @@ class Adafactor(Optimizer):
             raise _C.ValueError(f"Adafactor: needs d >= 1, got {d}")
         if not weight_decay >= 0:
             raise _C.ValueError(f"Adafactor: needs weight_decay >= 0, got {weight_decay}")
-        defaults = {
-            "lr": lr,
-            "beta2_decay": beta2_decay,
-            "eps": eps,
-            "d": d,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-        }
         super().__init__(params, defaults)
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update every parameter that has a gradient.
-
-        Args:
-            closure: Computes the loss and its gradients first; its result is returned.
-        """
-        loss = None
-        if closure is not None:
-            with _C.enable_grad():
-                loss = closure()
-        with _C.no_grad():
-            for group in self.param_groups:
-                for parameter in group["params"]:
-                    if parameter.grad is not None:
-                        self._update(parameter, self.state[parameter], group)
-        return loss
 
     def _update(self, parameter: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         grad = -parameter.grad if group["maximize"] else parameter.grad

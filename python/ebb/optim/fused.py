@@ -19,15 +19,6 @@ _step = _C._optimizer_step
 _Rest = tuple[_C.Tensor, ...]  # parameters that sit a step out
 
 
-# Arguments that no option of a group follows from.
-_NO_OPTIONS = ("self", "params", "foreach", "fused", "capturable", "differentiable", "__class__")
-
-
-def options_of(arguments: dict[str, Any]) -> Group:
-    """The options of a group, from all that an optimizer was called with (its ``locals()``)."""
-    return {name: value for name, value in arguments.items() if name not in _NO_OPTIONS}
-
-
 def _rests(params: Iterable[_C.Tensor]) -> list[_Rest]:
     """Who sits out each further step of a group in which a parameter is given several times.
 

@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from ebb import _C
 from ebb._C import Tensor
-from ebb.optim.optimizer import Group, Optimizer, Params
+from ebb.optim.optimizer import Group, Params, UpdatesEach, options_of
 
 
-class Muon(Optimizer):
+class Muon(UpdatesEach):
     """Steps along the orthogonal matrix nearest to the momentum; for matrices of hidden layers.
 
     Newton and Schulz's iteration finds it in bfloat16 (Jordan et al., 2024).
@@ -50,6 +49,7 @@ class Muon(Optimizer):
         ns_steps: int = 5,
         adjust_lr_fn: str | None = None,
     ):
+        defaults = options_of(locals())
         for name, value in (("lr", lr), ("weight_decay", weight_decay), ("momentum", momentum)):
             if not value >= 0:
                 raise _C.ValueError(f"Muon: needs {name} >= 0, got {value}")
@@ -59,16 +59,6 @@ class Muon(Optimizer):
             )
         if not 0 <= ns_steps < 100:
             raise _C.ValueError(f"Muon: needs 0 <= ns_steps < 100, got {ns_steps}")
-        defaults = {
-            "lr": lr,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "nesterov": nesterov,
-            "ns_coefficients": ns_coefficients,
-            "eps": eps,
-            "ns_steps": ns_steps,
-            "adjust_lr_fn": adjust_lr_fn,
-        }
         super().__init__(params, defaults)
 
     def _checked_group(self, param_group: Group) -> Group:
@@ -80,23 +70,6 @@ class Muon(Optimizer):
                     "hint: give vectors and tables of embeddings to AdamW"
                 )
         return group
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update every parameter that has a gradient.
-
-        Args:
-            closure: Computes the loss and its gradients first; its result is returned.
-        """
-        loss = None
-        if closure is not None:
-            with _C.enable_grad():
-                loss = closure()
-        with _C.no_grad():
-            for group in self.param_groups:
-                for parameter in group["params"]:
-                    if parameter.grad is not None:
-                        self._update(parameter, self.state[parameter], group)
-        return loss
 
     def _update(self, parameter: Tensor, state: dict[str, Any], group: Group) -> None:
         grad, momentum, lr = parameter.grad, group["momentum"], group["lr"]

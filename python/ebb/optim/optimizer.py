@@ -29,6 +29,15 @@ _KNOWN_OPTIONS = {
 }
 
 
+# Arguments that no option of a group follows from.
+_NO_OPTIONS = ("self", "params", "foreach", "fused", "capturable", "differentiable", "__class__")
+
+
+def options_of(arguments: dict[str, Any]) -> Group:
+    """The options of a group, from all that an optimizer was called with (its ``locals()``)."""
+    return {name: value for name, value in arguments.items() if name not in _NO_OPTIONS}
+
+
 class Optimizer(OptimizerHooks):
     """Base of all optimizers.
 
@@ -293,3 +302,30 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
         return result
 
     return hooked
+
+
+class UpdatesEach(Optimizer):
+    """Base of optimizers of ebb that go over parameters one by one, with ops.
+
+    They define ``_update(parameter, state, group)``.
+    """
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a gradient.
+
+        Args:
+            closure: Computes the loss and its gradients first; its result is returned.
+        """
+        loss = None
+        if closure is not None:
+            with _C.enable_grad():
+                loss = closure()
+        with _C.no_grad():
+            for group in self.param_groups:
+                for parameter in group["params"]:
+                    if parameter.grad is not None:
+                        self._update(parameter, self.state[parameter], group)
+        return loss
+
+    def _update(self, parameter: _C.Tensor, state: dict[str, Any], group: Group) -> None:
+        raise NotImplementedError
