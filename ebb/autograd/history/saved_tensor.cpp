@@ -69,7 +69,7 @@ void SavedTensor::save_output(const Tensor& tensor, size_t index) {
 void SavedTensor::save_constant(const Tensor& tensor) {
   if (!tensor.defined()) return;
   if (tensor.impl()->storage->is_inference()) throw_inference(*tensor.impl());
-  if (tensor.impl()->hides_writes()) [[unlikely]] tensor.impl()->show_writes();
+  tensor.impl()->show_writes();
   set(named_twin(tensor).leak(), Kind::constant, 0);
 }
 
@@ -128,12 +128,12 @@ TensorImpl* AutogradMeta::retain_twin(const Tensor& owner) {
 }
 
 TensorImpl* SavedTensor::twin_by_meta(const Tensor& tensor) {
-  if (tensor.impl()->hides_writes()) [[unlikely]] tensor.impl()->show_writes();
+  tensor.impl()->show_writes();
   return meta_of(tensor)->retain_twin(tensor);
 }
 
 TensorImpl* SavedTensor::twin_of_view(const Tensor& tensor) {
-  if (tensor.impl()->hides_writes()) [[unlikely]] tensor.impl()->show_writes();
+  tensor.impl()->show_writes();
   TensorImpl* const twin = detached(tensor).leak();
   // A view without history may know which line cut it: explain() asks what was saved.
   if (tensor.impl()->producer == nullptr) twin->output_index = tensor.impl()->output_index;

@@ -70,9 +70,9 @@ struct ViewRecord {
 struct EBB_API TensorImpl {
   // Flag bits; the low four are gate bits (thread_state.h).
   static constexpr uint8_t kContiguous = 1u << 4;
-  static constexpr uint8_t kLeaf = 1u << 5;  // producer is this tensor's accumulator
-  static constexpr uint8_t kView = 1u << 6;  // made by a view op: has a ViewRecord
-  static constexpr uint8_t kUnseenWrites = 1u << 7;  // see hides_writes()
+  static constexpr uint8_t kLeaf = 1u << 5;          // producer is this tensor's accumulator
+  static constexpr uint8_t kView = 1u << 6;          // made by a view op: has a ViewRecord
+  static constexpr uint8_t kUnseenWrites = 1u << 7;  // hides_writes() says of what
 
   RefCount refs;
   DType dtype;
@@ -119,20 +119,22 @@ struct EBB_API TensorImpl {
     TensorImpl* const found = view().base;
     return found != nullptr && found->storage == storage ? found : nullptr;
   }
-  /// Whether writes through this tensor go unseen by those who saved other tensors of its memory, as
-  /// those through `data` do in PyTorch: they raise the version, and touch nothing.
+  /// Whether writes through this tensor go unseen by those who saved other tensors of its memory,
+  /// as those through `data` do in PyTorch: they raise the version, and touch nothing.
   bool hides_writes() const {
     const uint32_t bits = flag_bits();
-    if ((bits & (kUnseenWrites | kView)) == 0) [[likely]] return false;
+    if ((bits & (kUnseenWrites | kView)) == 0) [[likely]]
+      return false;
     const TensorImpl* const root = base();
     return ((root != nullptr ? root->flag_bits() : bits) & kUnseenWrites) != 0;
   }
-  /// Writes are seen again, through its views as well: a node has saved this very tensor.
+  /// A node saves this very tensor: from now on it sees the writes, those through its views too.
   void show_writes() {
+    if (!hides_writes()) [[likely]]
+      return;
     TensorImpl* const root = base();
     TensorImpl& owner = root != nullptr ? *root : *this;
-    const auto seen = static_cast<uint8_t>(~kUnseenWrites);
-    __atomic_fetch_and(&owner.flags, seen, __ATOMIC_RELAXED);
+    __atomic_fetch_and(&owner.flags, static_cast<uint8_t>(~kUnseenWrites), __ATOMIC_RELAXED);
   }
   /// Makes this impl, created with room for it, a view of `source` or of what that is a view of.
   void link_to(TensorImpl& source);

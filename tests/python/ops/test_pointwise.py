@@ -333,7 +333,7 @@ def test_masked_fill_takes_numbers_as_fill_does(name, value):
     x, mask = ebb.ones([2], dtype=getattr(ebb, name)), ebb.tensor([True, False])
     if (name, value) == ("uint8", -1.9):
         for fill in (x.masked_fill, x.masked_fill_):
-            with pytest.raises(ValueError, match="masked_fill_?: the number must fit into uint8"):
+            with pytest.raises(ValueError, match=r"masked_fill_?: the number must fit into uint8"):
                 fill(mask, value)
         return
     expected = [x.clone()[0].fill_(value).item(), x[1].item()]
