@@ -19,6 +19,12 @@ __all__ = [
     "device_index",
     "empty_cache",
     "is_available",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "reset_peak_memory_stats",
     "set_device_idx",
     "set_device_index",
     "synchronize",
@@ -140,6 +146,79 @@ def empty_cache() -> None:
     Example:
         >>> ebb.accelerator.empty_cache()
     """
+
+
+def memory_stats(device_index: Any = None) -> dict[str, int]:
+    """Return bytes now and at most, under PyTorch's keys; nothing if there is no device.
+
+    Example:
+        >>> ebb.accelerator.memory_stats().get("allocated_bytes.all.current", 0)
+        0
+    """
+    found = current_accelerator()
+    if found is None:
+        return {}
+    place = _C.device(found.type, device_index) if isinstance(device_index, int) else device_index
+    place = _C.device(place or found)
+    stats = _devices.device_memory_stats(place)
+    reserved = _C._reserved_device_bytes(place)
+    return {
+        "allocated_bytes.all.current": stats["live"],
+        "allocated_bytes.all.peak": stats["peak"],
+        "reserved_bytes.all.current": reserved[0],
+        "reserved_bytes.all.peak": reserved[1],
+    }
+
+
+def memory_allocated(device_index: Any = None) -> int:
+    """Return the bytes that tensors on a device take; 0 if there is none.
+
+    Example:
+        >>> ebb.accelerator.memory_allocated()
+        0
+    """
+    return memory_stats(device_index).get("allocated_bytes.all.current", 0)
+
+
+def max_memory_allocated(device_index: Any = None) -> int:
+    """Return the most bytes that tensors on a device took at a time; 0 if there is none.
+
+    Example:
+        >>> ebb.accelerator.max_memory_allocated()
+        0
+    """
+    return memory_stats(device_index).get("allocated_bytes.all.peak", 0)
+
+
+def memory_reserved(device_index: Any = None) -> int:
+    """Return the bytes that ebb holds of a device; 0 if there is none.
+
+    Example:
+        >>> ebb.accelerator.memory_reserved()
+        0
+    """
+    return memory_stats(device_index).get("reserved_bytes.all.current", 0)
+
+
+def max_memory_reserved(device_index: Any = None) -> int:
+    """Return the most bytes that ebb held of a device at a time; 0 if there is none.
+
+    Example:
+        >>> ebb.accelerator.max_memory_reserved()
+        0
+    """
+    return memory_stats(device_index).get("reserved_bytes.all.peak", 0)
+
+
+def reset_peak_memory_stats(device_index: Any = None) -> None:
+    """Count the peak from now on.
+
+    Example:
+        >>> ebb.accelerator.reset_peak_memory_stats()
+    """
+    found = current_accelerator()
+    if found is not None:
+        _devices.reset_peak_device_memory(found if device_index is None else device_index)
 
 
 # The older spellings.

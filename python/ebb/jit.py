@@ -19,9 +19,17 @@ from ebb._modes import tell_once
 from ebb.nn.module import Module
 
 __all__ = [
+    "Error",
     "Final",
+    "RecursiveScriptModule",
+    "ScriptFunction",
     "ScriptModule",
+    "ScriptWarning",
+    "TopLevelTracedModule",
+    "TracedModule",
+    "TracerWarning",
     "annotate",
+    "enable_onednn_fusion",
     "export",
     "fork",
     "freeze",
@@ -31,11 +39,15 @@ __all__ = [
     "is_tracing",
     "isinstance",
     "load",
+    "onednn_fusion_enabled",
     "optimize_for_inference",
     "optimized_execution",
     "save",
     "script",
+    "script_if_tracing",
     "script_method",
+    "set_fusion_strategy",
+    "strict_fusion",
     "trace",
     "trace_module",
     "unused",
@@ -43,7 +55,78 @@ __all__ = [
 ]
 
 Run = TypeVar("Run", bound=Callable[..., Any])
-ScriptModule = Module
+
+
+class ScriptModule(Module):
+    """A base that programs derive from; no module is one otherwise, since nothing is compiled.
+
+    Example:
+        >>> isinstance(ebb.jit.script(ebb.nn.ReLU()), ebb.jit.ScriptModule)
+        False
+    """
+
+
+class RecursiveScriptModule(ScriptModule):
+    """What PyTorch makes of modules that it compiles; nothing here is one.
+
+    Example:
+        >>> isinstance(ebb.nn.ReLU(), ebb.jit.RecursiveScriptModule)
+        False
+    """
+
+
+class TracedModule(ScriptModule):
+    """What PyTorch makes of modules that it traces; nothing here is one.
+
+    Example:
+        >>> isinstance(ebb.nn.ReLU(), ebb.jit.TracedModule)
+        False
+    """
+
+
+class TopLevelTracedModule(TracedModule):
+    """The outermost of them; nothing here is one.
+
+    Example:
+        >>> isinstance(ebb.nn.ReLU(), ebb.jit.TopLevelTracedModule)
+        False
+    """
+
+
+class ScriptFunction:
+    """What PyTorch makes of functions that it compiles; nothing here is one.
+
+    Example:
+        >>> isinstance(ebb.jit.script(lambda x: x), ebb.jit.ScriptFunction)
+        False
+    """
+
+
+class Error(Exception):
+    """What compiled programs raise; never raised here.
+
+    Example:
+        >>> issubclass(ebb.jit.Error, Exception)
+        True
+    """
+
+
+class TracerWarning(Warning):
+    """What tracing warns of; never given here, but programs silence it.
+
+    Example:
+        >>> import warnings
+        >>> warnings.filterwarnings("ignore", category=ebb.jit.TracerWarning)
+    """
+
+
+class ScriptWarning(Warning):
+    """What compiling warns of; never given here.
+
+    Example:
+        >>> issubclass(ebb.jit.ScriptWarning, Warning)
+        True
+    """
 
 
 def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
@@ -107,6 +190,56 @@ def optimize_for_inference(mod: Module, *args: Any, **kwargs: Any) -> Module:
     """
     del args, kwargs
     return mod
+
+
+def script_if_tracing(fn: Run) -> Run:
+    """Return a function as it is.
+
+    Example:
+        >>> ebb.jit.script_if_tracing(len) is len
+        True
+    """
+    return fn
+
+
+def set_fusion_strategy(strategy: list[tuple[str, int]]) -> None:
+    """Change nothing: there is nothing to fuse.
+
+    Example:
+        >>> ebb.jit.set_fusion_strategy([("STATIC", 2)])
+    """
+    del strategy
+
+
+def enable_onednn_fusion(enabled: bool) -> None:
+    """Change nothing.
+
+    Example:
+        >>> ebb.jit.enable_onednn_fusion(True)
+    """
+    del enabled
+
+
+def onednn_fusion_enabled() -> bool:
+    """Return False.
+
+    Example:
+        >>> ebb.jit.onednn_fusion_enabled()
+        False
+    """
+    return False
+
+
+@contextmanager
+def strict_fusion() -> Iterator[None]:
+    """Change nothing within a block.
+
+    Example:
+        >>> with ebb.jit.strict_fusion():
+        ...     ebb.ones(1) + 1
+        tensor([2.])
+    """
+    yield
 
 
 def export(fn: Run) -> Run:

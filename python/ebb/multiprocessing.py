@@ -7,6 +7,7 @@ Tensors that go to another process are copied, but for those of ``Tensor.share_m
 from __future__ import annotations
 
 import multiprocessing as _python
+import signal
 import time
 from collections.abc import Iterator
 from multiprocessing import *  # noqa: F403
@@ -19,6 +20,9 @@ from ebb._base import naming as _naming
 __all__ = [
     *_python.__all__,  # type: ignore[attr-defined]
     "ProcessContext",
+    "ProcessException",
+    "ProcessExitedException",
+    "ProcessRaisedException",
     "get_all_sharing_strategies",
     "get_sharing_strategy",
     "set_sharing_strategy",
@@ -61,6 +65,47 @@ def set_sharing_strategy(new_strategy: str) -> None:
     del new_strategy
 
 
+class ProcessException(Exception):  # noqa: N818 -- of PyTorch
+    """A process that was started ended otherwise than it should.
+
+    Example:
+        >>> ebb.multiprocessing.ProcessException("failed", 1, 4711).error_index
+        1
+    """
+
+    def __init__(self, msg: str, error_index: int, pid: int):
+        super().__init__(msg)
+        self.msg = msg
+        self.error_index = error_index
+        self.pid = pid
+
+
+class ProcessRaisedException(ProcessException, RuntimeError):  # noqa: N818 -- of PyTorch
+    """It raised an exception.
+
+    Example:
+        >>> issubclass(ebb.multiprocessing.ProcessRaisedException, RuntimeError)
+        True
+    """
+
+
+class ProcessExitedException(ProcessException, RuntimeError):  # noqa: N818 -- of PyTorch
+    """It ended by a signal, or called ``exit`` with a number.
+
+    Example:
+        >>> ebb.multiprocessing.ProcessExitedException("ended", 0, 4711, exit_code=3).exit_code
+        3
+    """
+
+    def __init__(
+        self, msg: str, error_index: int, error_pid: int, exit_code: int,
+        signal_name: str | None = None,
+    ):  # fmt: skip
+        super().__init__(msg, error_index, error_pid)
+        self.exit_code = exit_code
+        self.signal_name = signal_name
+
+
 class ProcessContext:
     """The processes that ``start_processes`` started and did not wait for.
 
@@ -100,8 +145,16 @@ class ProcessContext:
         failed = [number for number, one in enumerate(self.processes) if one.exitcode]
         if failed:
             self._end(grace_period)
-            raise RuntimeError(f"spawn: processes {failed} ended with an error, see above")
+            raise self._error(failed)
         return all(one.exitcode is not None for one in self.processes)
+
+    def _error(self, failed: list[int]) -> ProcessException:
+        text = f"processes {failed} ended with an error, see above"
+        first = self.processes[failed[0]]
+        if first.exitcode == 1:
+            return ProcessRaisedException(text, failed[0], first.pid)
+        name = signal.Signals(-first.exitcode).name if first.exitcode < 0 else None
+        return ProcessExitedException(text, failed[0], first.pid, first.exitcode, name)
 
     def _end(self, grace_period: float | None) -> None:
         deadline = time.monotonic() + (grace_period or 0.0)

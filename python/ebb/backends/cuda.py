@@ -6,19 +6,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from ebb import _C
 from ebb._modes import is_tf32, set_tf32
 
 __all__ = [
+    "cudnn_sdp_enabled",
+    "cufft_plan_cache",
+    "enable_cudnn_sdp",
     "enable_flash_sdp",
     "enable_math_sdp",
     "enable_mem_efficient_sdp",
     "flash_sdp_enabled",
     "is_built",
+    "is_flash_attention_available",
     "math_sdp_enabled",
     "matmul",
     "mem_efficient_sdp_enabled",
+    "preferred_blas_library",
+    "preferred_linalg_library",
     "sdp_kernel",
 ]
 
@@ -50,7 +57,28 @@ class Matmul:
 
 
 matmul = Matmul()
-_sdp = {"flash": True, "math": True, "mem_efficient": True}
+_sdp = {"flash": True, "math": True, "mem_efficient": True, "cudnn": True}
+
+
+class PlanCache:
+    """The plans of cuFFT that are kept, of which there are none; an index gives a device's.
+
+    Example:
+        >>> ebb.backends.cuda.cufft_plan_cache[0].max_size = 10
+        >>> ebb.backends.cuda.cufft_plan_cache.clear()
+    """
+
+    size = 0
+    max_size = 0
+
+    def clear(self) -> None:
+        """Do nothing."""
+
+    def __getitem__(self, device: Any) -> PlanCache:
+        return self
+
+
+cufft_plan_cache = PlanCache()
 
 
 def _keep(caller: str, kernel: str, enabled: object) -> None:
@@ -86,6 +114,57 @@ def flash_sdp_enabled() -> bool:
         True
     """
     return _sdp["flash"]
+
+
+def enable_cudnn_sdp(enabled: bool) -> None:
+    """Keep whether cuDNN's kernel may be chosen, and change nothing.
+
+    Example:
+        >>> ebb.backends.cuda.enable_cudnn_sdp(True)
+    """
+    _keep("enable_cudnn_sdp", "cudnn", enabled)
+
+
+def cudnn_sdp_enabled() -> bool:
+    """Return what ``enable_cudnn_sdp`` kept.
+
+    Example:
+        >>> ebb.backends.cuda.cudnn_sdp_enabled()
+        True
+    """
+    return _sdp["cudnn"]
+
+
+def is_flash_attention_available() -> bool:
+    """Return False: attention has other kernels.
+
+    Example:
+        >>> ebb.backends.cuda.is_flash_attention_available()
+        False
+    """
+    return False
+
+
+def preferred_linalg_library(backend: Any = None) -> str:
+    """Return "default", whatever is preferred: there is one library.
+
+    Example:
+        >>> ebb.backends.cuda.preferred_linalg_library("magma")
+        'default'
+    """
+    del backend
+    return "default"
+
+
+def preferred_blas_library(backend: Any = None) -> str:
+    """Return "default", whatever is preferred: there is one library.
+
+    Example:
+        >>> ebb.backends.cuda.preferred_blas_library("cublas")
+        'default'
+    """
+    del backend
+    return "default"
 
 
 def enable_math_sdp(enabled: bool) -> None:

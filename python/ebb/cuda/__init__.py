@@ -10,7 +10,7 @@ needs a device says that there is none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -40,23 +40,32 @@ __all__ = [
     "current_device",
     "current_stream",
     "device",
+    "default_generators",
     "device_count",
     "empty_cache",
+    "get_arch_list",
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
+    "get_rng_state",
+    "get_rng_state_all",
     "init",
+    "initial_seed",
     "ipc_collect",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
+    "max_memory_cached",
     "max_memory_reserved",
     "mem_get_info",
     "memory_allocated",
+    "memory_cached",
     "memory_reserved",
+    "memory_stats",
     "memory_summary",
     "nvtx",
     "reset_max_memory_allocated",
@@ -64,12 +73,15 @@ __all__ = [
     "seed",
     "seed_all",
     "set_device",
+    "set_rng_state",
+    "set_rng_state_all",
     "stream",
     "synchronize",
 ]
 
 Device = _C.device | str | int | None
 nvtx: LazyPackage = LazyPackage("ebb.cuda.nvtx")
+default_generators: tuple[_C.Generator, ...] = ()  # all numbers come from the CPU's
 _types = cuda_types()
 BFloat16Tensor: CudaType = _types["BFloat16Tensor"]
 BoolTensor: CudaType = _types["BoolTensor"]
@@ -337,6 +349,68 @@ def seed_all() -> None:
     seed()
 
 
+def get_rng_state(device: Device = "cuda") -> _C.Tensor:
+    """Return the state of a device's numbers, which is that of the CPU's.
+
+    Raises:
+        DeviceError: If there is no such device.
+
+    Example:
+        >>> states = [ebb.cuda.get_rng_state(n) for n in range(ebb.cuda.device_count())]
+    """
+    _check_there("get_rng_state")
+    return _C.default_generator.get_state()
+
+
+def get_rng_state_all() -> list[_C.Tensor]:
+    """Return the states of all devices' numbers; none if there is no device.
+
+    Example:
+        >>> len(ebb.cuda.get_rng_state_all()) == ebb.cuda.device_count()
+        True
+    """
+    return [_C.default_generator.get_state() for _ in range(device_count())]
+
+
+def set_rng_state(new_state: _C.Tensor, device: Device = "cuda") -> None:
+    """Take a state back, if there is a device: for the CPU's numbers too.
+
+    Example:
+        >>> ebb.cuda.set_rng_state(ebb.get_rng_state())
+    """
+    del device
+    if device_count():
+        _C.default_generator.set_state(new_state)
+
+
+def set_rng_state_all(new_states: Iterable[_C.Tensor]) -> None:
+    """Take back what ``get_rng_state_all`` returned.
+
+    Example:
+        >>> ebb.cuda.set_rng_state_all(ebb.cuda.get_rng_state_all())
+    """
+    for state in new_states:
+        set_rng_state(state)
+
+
+def initial_seed() -> int:
+    """Return the seed of the numbers.
+
+    Raises:
+        DeviceError: If there is no device.
+
+    Example:
+        >>> seeds = [ebb.cuda.initial_seed() for _ in range(ebb.cuda.device_count())]
+    """
+    _check_there("initial_seed")
+    return _C.default_generator.initial_seed()
+
+
+def _check_there(function: str) -> None:
+    if not is_available():
+        raise _C.DeviceError(f"{function}: needs a device of CUDA, got none")
+
+
 def empty_cache() -> None:
     """Give the memory that no tensor uses back to the devices, for other programs.
 
@@ -399,6 +473,63 @@ def max_memory_reserved(device: Device = None) -> int:
         0
     """
     return int(_C._reserved_device_bytes(cuda_device(device))[1]) if is_available() else 0
+
+
+def memory_cached(device: Device = None) -> int:
+    """Return what ``memory_reserved`` does; its older name.
+
+    Example:
+        >>> ebb.cuda.memory_cached() == ebb.cuda.memory_reserved()
+        True
+    """
+    return memory_reserved(device)
+
+
+def max_memory_cached(device: Device = None) -> int:
+    """Return what ``max_memory_reserved`` does; its older name.
+
+    Example:
+        >>> ebb.cuda.max_memory_cached() == ebb.cuda.max_memory_reserved()
+        True
+    """
+    return max_memory_reserved(device)
+
+
+def memory_stats(device: Device = None) -> dict[str, int]:
+    """Return bytes now and at most, under PyTorch's keys; nothing if there is no device.
+
+    Example:
+        >>> ebb.cuda.memory_stats().get("allocated_bytes.all.current", 0)
+        0
+    """
+    if not is_available():
+        return {}
+    return {
+        "allocated_bytes.all.current": memory_allocated(device),
+        "allocated_bytes.all.peak": max_memory_allocated(device),
+        "reserved_bytes.all.current": memory_reserved(device),
+        "reserved_bytes.all.peak": max_memory_reserved(device),
+    }
+
+
+def is_current_stream_capturing() -> bool:
+    """Return False: there are no graphs of launches.
+
+    Example:
+        >>> ebb.cuda.is_current_stream_capturing()
+        False
+    """
+    return False
+
+
+def get_arch_list() -> list[str]:
+    """Return nothing: kernels are compiled for the device that is there.
+
+    Example:
+        >>> ebb.cuda.get_arch_list()
+        []
+    """
+    return []
 
 
 def reset_peak_memory_stats(device: Device = None) -> None:

@@ -5,6 +5,7 @@
 layers. functional/ has plain functions, init.py starting values.
 """
 
+from ebb._base.lazy import LazyPackage as _LazyPackage
 from ebb.nn import (
     activations,
     channels,
@@ -83,6 +84,8 @@ from ebb.nn.transformer import (
 )
 from ebb.nn.unpooling import *
 from ebb.nn.upsampling import *
+
+grad: _LazyPackage = _LazyPackage("ebb.nn.grad")
 
 __all__ = [
     "Module",

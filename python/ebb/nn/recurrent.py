@@ -18,8 +18,7 @@ from ebb.nn import functional, init
 from ebb.nn.containers import check_layer_count
 from ebb.nn.module import Module
 from ebb.nn.parameter import Parameter
-from ebb.nn.recurrent_checks import RecurrentChecks
-from ebb.nn.utils.rnn import PackedSequence, runs
+from ebb.nn.utils.rnn import PackedSequence, RecurrentChecks, runs
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 

@@ -102,6 +102,8 @@ SPELLED = {
         "_WorkerIterator",
     ),
     "torch.utils.data._utils.pin_memory.pin_memory": ("ebb.data.pinning", "pin_batch"),
+    "torch.multiprocessing.SpawnContext": ("ebb.multiprocessing", "ProcessContext"),
+    "torch.backends.cuda.SDPBackend": ("ebb.nn.attention", "SDPBackend"),
     "torch._assert": (_HELPERS, "assert_true"),
     "torch.optim.optimizer.ParamsT": ("ebb.torch_compat.types", "ParamsT"),
     "torch.optim.optimizer._params_t": ("ebb.torch_compat.types", "ParamsT"),
@@ -123,6 +125,7 @@ SPELLED = {
     "torchvision._is_tracing": ("ebb.jit", "is_tracing"),
     "torch.utils.model_zoo.load_url": ("ebb.hub", "load_state_dict_from_url"),
 }
+_NAMES_OF_MODULES = ("__version__", "__config__")  # others that begin so are Python's own
 _SWITCH = (bool, int, float, str)  # such as backends.cudnn.benchmark
 
 SPELLED.update({f"torch.{name}": (dtypes.__name__, name) for name in dtypes.MISSING})
@@ -160,6 +163,10 @@ HOMES = {
     "torch._functorch": "ebb.func",
     "torch._functorch.config": "ebb.torch_compat.switches",
     "torch._tensor": "ebb",
+    "torch.__config__": "ebb.torch_compat.config",
+    "torch.multiprocessing.spawn": "ebb.multiprocessing",
+    "torch.cuda.memory": "ebb.cuda",
+    "torch.cuda.random": "ebb.cuda",
     "torch.types": "ebb.torch_compat.types",
     "torch.torch_version": "ebb.torch_compat.torch_version",
     "torch.nn.common_types": "ebb.torch_compat.common_types",
@@ -272,7 +279,7 @@ class TorchModule(types.ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         home = self.__dict__.get("_home")
-        if home is None or (name.startswith("__") and name != "__version__"):
+        if home is None or (name.startswith("__") and name not in _NAMES_OF_MODULES):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         full = f"{self.__name__}.{name}"
         try:

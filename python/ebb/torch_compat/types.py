@@ -10,6 +10,9 @@ from typing import Any
 import ebb
 from ebb._C import Tensor as Tensor
 
+Size = ebb.Size
+SymInt, SymFloat, SymBool = ebb.SymInt, ebb.SymFloat, ebb.SymBool
+IntLikeType, FloatLikeType, BoolLikeType = int, float, bool
 Device = ebb.device | str | int | None
 Number = int | float | bool
 FileLike = Any

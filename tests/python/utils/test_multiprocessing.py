@@ -38,8 +38,9 @@ def test_waiting_ends_in_time(tmp_path):
     context = mp.start_processes(leave, (tmp_path, 60), join=False, start_method="fork")
     assert not context.join(timeout=0.01)
     context.processes[0].terminate()
-    with pytest.raises(RuntimeError, match=r"processes \[0\] ended with an error"):
+    with pytest.raises(mp.ProcessExitedException, match=r"processes \[0\] ended") as raised:
         context.join()
+    assert raised.value.signal_name == "SIGTERM" and raised.value.exit_code == -15
 
 
 @pytest.mark.parametrize("has_failed", [False, True])
@@ -48,9 +49,22 @@ def test_one_that_fails_ends_the_others(grace, has_failed):
     context = mp.start_processes(fail_first, (600,), nprocs=2, join=False, start_method="fork")
     if has_failed:  # before anybody waits
         context.processes[0].join()
-    with pytest.raises(RuntimeError, match=r"processes \[0\] ended with an error"):
+    with pytest.raises(mp.ProcessExitedException, match=r"processes \[0\] ended") as raised:
         context.join(grace_period=grace)
+    assert raised.value.exit_code == 3 and raised.value.signal_name is None
     assert not any(one.is_alive() for one in context)
+
+
+def fail_by_number(number):
+    if number == 1:
+        raise KeyError(number)
+
+
+def test_an_exception_of_a_process_is_told_from_its_end():
+    with pytest.raises(mp.ProcessRaisedException, match=r"^spawn: processes \[1\] ended") as raised:
+        mp.spawn(fail_by_number, nprocs=2)
+    assert raised.value.error_index == 1 and raised.value.pid > 0
+    assert isinstance(raised.value, mp.ProcessException) and isinstance(raised.value, RuntimeError)
 
 
 def test_the_number_of_processes_is_checked_by_the_name_called():
