@@ -20,7 +20,7 @@ from typing import Any
 
 import ebb
 from ebb import _C
-from ebb.torch_compat import dtypes, foreach, privates, rebuild, switches
+from ebb.torch_compat import dtypes, foreach, library, privates, rebuild, switches
 from ebb.torch_compat.refusal import NotServedAttributeError, NotServedImportError
 from ebb.torch_compat.torch_version import TorchVersion
 
@@ -150,6 +150,7 @@ HOMES = {
     "torch.nn.parallel.replicate": "ebb.nn.parallel",
     "torch.nn.parallel.scatter_gather": "ebb.nn.parallel",
     "torch._ops": "ebb",
+    "torch.library": "ebb.torch_compat.library",
     "torch.ops.aten": "ebb.torch_compat.aten",
     "torch._ops.ops.aten": "ebb.torch_compat.aten",
     "torch.jit.annotations": "typing",
@@ -320,6 +321,8 @@ def _value_of(full: str, home: types.ModuleType, name: str) -> Any:
         made = foreach.function_of(name)
         if made is not None:
             return made
+    elif full.startswith(f"{_ROOT}.ops.") and library.has_room(name):
+        return library.room(name)
     elif full.startswith(f"{_ROOT}._C.") and switches.setter_of(name) is not None:
         return switches.setter_of(name)
     return getattr(home, name)

@@ -13,7 +13,7 @@ from ebb.utils import cpp_extension
 
 Point = collections.namedtuple("Point", "x y")
 DOCUMENTED = ("torch_compat.dtypes", "torch_compat.helpers", "torch_compat.privates",
-              "torch_compat.config", "torch_compat.torch_version",
+              "torch_compat.config", "torch_compat.library", "torch_compat.torch_version",
               "torch_compat.pytree",
               "torch_compat.foreach", "torch_compat.metadata", "torch_compat.switches",
               "torch_compat.fx", "utils.cpp_extension",
