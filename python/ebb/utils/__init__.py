@@ -14,12 +14,13 @@ from ebb.utils import checkpoint, hooks
 from ebb.utils.gradient_flow import GradientFlow
 
 if _TYPE_CHECKING:
-    from ebb.utils import cpp_extension, dlpack, einops, scipy, tensorboard
+    from ebb.utils import benchmark, cpp_extension, dlpack, einops, scipy, tensorboard
 
 # So that `from ebb.utils.data import DataLoader` works too.
 _sys.modules["ebb.utils.data"] = data
 __all__ = [
     "GradientFlow",
+    "benchmark",
     "checkpoint",
     "cpp_extension",
     "data",
@@ -32,6 +33,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name in ("cpp_extension", "dlpack", "einops", "scipy", "tensorboard"):
+    if name in ("benchmark", "cpp_extension", "dlpack", "einops", "scipy", "tensorboard"):
         return _importlib.import_module(f"ebb.utils.{name}")
     raise AttributeError(f"module 'ebb.utils' has no attribute {name!r}")
