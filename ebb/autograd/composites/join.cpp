@@ -9,10 +9,8 @@
 #include "ebb/autograd/ops/column_stack.h"
 #include "ebb/autograd/ops/combinations.h"
 #include "ebb/autograd/ops/constant_pad_nd.h"
-#include "ebb/autograd/ops/dsplit.h"
 #include "ebb/autograd/ops/dstack.h"
 #include "ebb/autograd/ops/empty.h"
-#include "ebb/autograd/ops/hsplit.h"
 #include "ebb/autograd/ops/index_select.h"
 #include "ebb/autograd/ops/meshgrid.h"
 #include "ebb/autograd/ops/narrow.h"
@@ -20,7 +18,7 @@
 #include "ebb/autograd/ops/stack.h"
 #include "ebb/autograd/ops/tensor_split.h"
 #include "ebb/autograd/ops/to_device.h"
-#include "ebb/autograd/ops/vsplit.h"
+#include "ebb/autograd/rules/arrange.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/ops/infer.h"
@@ -68,21 +66,6 @@ std::vector<Tensor> parts_of_column_stack(std::span<const Tensor> tensors) {
     parts.push_back(one.ndim() < 2 ? reshape(one, Shape{one.numel(), 1}) : one);
   }
   return parts;
-}
-
-// --- equal parts ---
-
-std::vector<Tensor> equal_parts(const char* op, const Tensor& input, int64_t sections, int dim) {
-  if (sections < 1 || input.size(dim) % sections != 0) {
-    throw ValueError(str(op, ": needs a number of sections that divides the size ", input.size(dim),
-                         " of dim ", dim, ", got ", sections));
-  }
-  return tensor_split(input, sections, dim);
-}
-
-int second_dim(const Tensor& input) {
-  ops::infer::check_ndim("hsplit", "input", input, 1, kMaxDims);
-  return input.ndim() == 1 ? 0 : 1;
 }
 
 // --- choices ---
@@ -193,38 +176,30 @@ Tensor combinations(const Tensor& input, int64_t r, bool with_replacement) {
   return reshape(index_select(input, 0, places), Shape{rows, r});
 }
 
-std::vector<Tensor> hsplit(const Tensor& input, int64_t indices_or_sections) {
-  const autograd::CompositeCall call("hsplit", __builtin_return_address(0));
-  return equal_parts("hsplit", input, indices_or_sections, second_dim(input));
+namespace autograd::rules {
+namespace {
+
+int split_dim(const char* op, const Tensor& input, int least_ndim, int dim) {
+  ops::infer::check_ndim(op, "input", input, least_ndim, kMaxDims);
+  return std::min(dim, input.ndim() - 1);
 }
 
-std::vector<Tensor> hsplit(const Tensor& input, IntSpan indices_or_sections) {
-  const autograd::CompositeCall call("hsplit", __builtin_return_address(0));
-  return tensor_split(input, indices_or_sections, second_dim(input));
+}  // namespace
+
+std::vector<Tensor> parts_along(const char* op, const Tensor& input, int64_t sections,
+                                int least_ndim, int dim) {
+  dim = split_dim(op, input, least_ndim, dim);
+  if (sections < 1 || input.size(dim) % sections != 0) {
+    throw ValueError(str(op, ": needs a number of sections that divides the size ", input.size(dim),
+                         " of dim ", dim, ", got ", sections));
+  }
+  return tensor_split(input, sections, dim);
 }
 
-std::vector<Tensor> vsplit(const Tensor& input, int64_t indices_or_sections) {
-  const autograd::CompositeCall call("vsplit", __builtin_return_address(0));
-  ops::infer::check_ndim("vsplit", "input", input, 2, kMaxDims);
-  return equal_parts("vsplit", input, indices_or_sections, 0);
+std::vector<Tensor> parts_along(const char* op, const Tensor& input, IntSpan indices,
+                                int least_ndim, int dim) {
+  return tensor_split(input, indices, split_dim(op, input, least_ndim, dim));
 }
 
-std::vector<Tensor> vsplit(const Tensor& input, IntSpan indices_or_sections) {
-  const autograd::CompositeCall call("vsplit", __builtin_return_address(0));
-  ops::infer::check_ndim("vsplit", "input", input, 2, kMaxDims);
-  return tensor_split(input, indices_or_sections, 0);
-}
-
-std::vector<Tensor> dsplit(const Tensor& input, int64_t indices_or_sections) {
-  const autograd::CompositeCall call("dsplit", __builtin_return_address(0));
-  ops::infer::check_ndim("dsplit", "input", input, 3, kMaxDims);
-  return equal_parts("dsplit", input, indices_or_sections, 2);
-}
-
-std::vector<Tensor> dsplit(const Tensor& input, IntSpan indices_or_sections) {
-  const autograd::CompositeCall call("dsplit", __builtin_return_address(0));
-  ops::infer::check_ndim("dsplit", "input", input, 3, kMaxDims);
-  return tensor_split(input, indices_or_sections, 2);
-}
-
+}  // namespace autograd::rules
 }  // namespace ebb
