@@ -14,6 +14,7 @@ from typing import Any
 
 from ebb import _C
 from ebb._C import Tensor
+from ebb._devices import cuda_device
 from ebb._tensor.exchange import from_file, frombuffer
 from ebb._tensor.legacy import NAMES
 
@@ -142,6 +143,40 @@ class UntypedStorage:
         """Return whether the memory is pinned, as ``Tensor.is_pinned`` does."""
         return self._tensor.is_pinned()
 
+    is_sparse = is_sparse_csr = False  # memory has no layout
+    filename: str | None = None  # of the file below it: ebb keeps none
+
+    @classmethod
+    def from_buffer(cls, buffer: Any, *, dtype: Any = None) -> UntypedStorage:
+        """Return a copy of the bytes of a buffer; ``dtype`` is taken for PyTorch's sake."""
+        del dtype
+        return UntypedStorage(frombuffer(buffer, dtype=_C.uint8).clone())
+
+    def new(self) -> UntypedStorage:
+        """Return an empty storage on the same device."""
+        return type(self)(_C.empty(0, dtype=self._whole().dtype, device=self.device))
+
+    def resizable(self) -> bool:
+        """Return False: a storage keeps its size."""
+        return False
+
+    def resize_(self, size: int) -> UntypedStorage:
+        """Return this storage, if that is its size.
+
+        Raises:
+            NotImplementedError: If it is another: a storage keeps its size.
+        """
+        if size != self.size():
+            raise _C.NotImplementedError(
+                f"resize_: a storage keeps its size {self.size()}, got {size}\n"
+                "hint: call resize_() of a tensor, or make another storage"
+            )
+        return self
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
+        """Return a copy on CUDA's device, which a plug-in brings."""
+        return self.to(device=cuda_device(device), non_blocking=non_blocking)
+
     @property
     def is_cuda(self) -> bool:
         """Whether the memory is on CUDA's device."""
@@ -150,8 +185,15 @@ class UntypedStorage:
     def __len__(self) -> int:
         return self.size()
 
-    def __getitem__(self, place: int) -> Any:
-        return self._whole()[place].item()
+    def __getitem__(self, place: Any) -> Any:
+        if not isinstance(place, slice):
+            return self._whole()[place].item()
+        if isinstance(self, TypedStorage):
+            raise _C.NotImplementedError(
+                f"__getitem__: a TypedStorage has no slices, got {place}\nhint: slice untyped()"
+            )
+        # Only the bytes that it shows: a storage of a part would be of the whole memory.
+        return UntypedStorage(self._whole()[place].clone())
 
     def __setitem__(self, place: Any, value: float) -> None:
         self._whole()[place] = value

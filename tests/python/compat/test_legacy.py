@@ -236,6 +236,26 @@ def test_storages_are_made_of_numbers_and_typed_by_classes():
         ebb.FloatStorage([1]).type("x")
 
 
+def test_storages_keep_their_size_and_have_no_layout():
+    made = ebb.FloatStorage([1, 2])
+    assert not made.is_sparse and made.filename is None and not made.resizable()
+    assert made.resize_(2) is made and len(made.new()) == 0 and made.new().dtype is ebb.float32
+    with pytest.raises(NotImplementedError, match="resize_: a storage keeps its size 2, got 3"):
+        made.resize_(3)
+    content = bytearray(b"abc")
+    untyped = ebb.UntypedStorage.from_buffer(content)
+    content[0] = 0
+    assert untyped.tolist() == [97, 98, 99] and untyped[1:].tolist() == [98, 99]
+    with pytest.raises(NotImplementedError, match="a TypedStorage has no slices, got slice"):
+        made[0:1]
+
+
+@pytest.mark.skipif(ebb.cuda.is_available(), reason="of a machine without CUDA")
+def test_storages_refuse_a_device_that_is_not_there():
+    with pytest.raises(ValueError, match="needs a device that is there, got cuda:0"):
+        ebb.FloatStorage([1]).cuda()
+
+
 def test_modules_refuse_devices_that_no_plug_in_brings():
     for name in ("xpu", "ipu", "mtia"):
         with pytest.raises(ValueError, match=f"{name}: .*got '{name}'"):
