@@ -71,7 +71,7 @@ class FusedOptimizer(Optimizer):
 
     def _prepare(self) -> None:
         self._handles: list[Any] = []
-        self._again: list[list[_Rest]] = []
+        self._again: list[tuple[int, _Rest]] = []  # further steps: of which group, without whom
         self._prepare_hooks()
         self._steps_made = 0
 
@@ -84,7 +84,8 @@ class FusedOptimizer(Optimizer):
         handle = self._make(group)
         self.param_groups.append(group)
         self._handles.append(handle)
-        self._again.append(_rests(group["params"]))
+        place = len(self._handles) - 1
+        self._again += [(place, rest) for rest in _rests(group["params"])]
 
     def _make(self, group: Group) -> Any:
         return _C._optimizer(self._kind, distinct(group["params"]), group)
@@ -103,10 +104,10 @@ class FusedOptimizer(Optimizer):
         if closure is not None:
             with _C.enable_grad():
                 loss = closure()
-        for handle, group, again in zip(self._handles, self.param_groups, self._again, strict=True):
+        for handle, group in zip(self._handles, self.param_groups, strict=True):
             _step(handle, group)
-            for rest in again:
-                _step_without(rest, handle, group)
+        for place, rest in self._again:
+            _step_without(rest, self._handles[place], self.param_groups[place])
         self._steps_made += 1
         if self._hooks_after:
             self._run_hooks_after(args, {})
