@@ -154,6 +154,11 @@ def assert_close(actual: ebb.Tensor, wanted: np.ndarray, dtype: str, what: str) 
         return
     finite = np.abs(wanted[np.isfinite(wanted)])
     scale = max(1.0, float(finite.max(initial=0.0)))
+    if finite.size == wanted.size:  # NumPy's function takes ten times as long to say so
+        with np.errstate(all="ignore"):
+            error = np.abs(values - wanted)
+        if (error <= TOLERANCE[dtype] * (scale + np.abs(wanted))).all():
+            return
     np.testing.assert_allclose(
         values, wanted, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype] * scale, err_msg=what
     )
