@@ -38,7 +38,8 @@ class VGG(nn.Module):
     Example:
         >>> from ebb.vision import models
         >>> features = ebb.nn.Conv2d(3, 512, 3, stride=4)
-        >>> model = models.VGG(features, num_classes=2, init_weights=False)
+        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
+        ...     model = models.VGG(features, num_classes=2)
         >>> model(ebb.zeros(1, 3, 32, 32)).shape
         ebb.Size([1, 2])
     """
@@ -110,7 +111,8 @@ def vgg11(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
     Raises:
         NotImplementedError: If weights are asked for and their file is not on this machine.
     Example:
-        >>> model = ebb.vision.models.vgg11(init_weights=False)
+        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
+        ...     model = ebb.vision.models.vgg11()
         >>> model.features(ebb.zeros(1, 3, 32, 32)).shape
         ebb.Size([1, 512, 1, 1])
     """
