@@ -48,12 +48,20 @@ def contents(folder):
     }
 
 
-def test_output_does_not_depend_on_the_hash_seed(table):
-    for seed in ("1", "2"):
-        out = str(table / seed)
-        for what in (["--common"], ["--family", "pointwise"], ["--family", "shape"]):
-            assert generate(table, *what, "--out", out, seed=seed).returncode == 0
-    assert contents(table / "1") == contents(table / "2")
+def generated(table, out, seed="0"):
+    """What the generator makes of some families."""
+    for what in (["--common"], ["--family", "pointwise"], ["--family", "shape"]):
+        assert generate(table, *what, "--out", str(out), seed=seed).returncode == 0
+    return contents(out)
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory):
+    return generated(ROOT, tmp_path_factory.mktemp("before"))
+
+
+def test_output_does_not_depend_on_the_hash_seed(before, tmp_path):
+    assert generated(ROOT, tmp_path, seed="1") == before
 
 
 def test_a_second_run_writes_nothing(table):
@@ -74,26 +82,24 @@ def test_a_mistake_ends_with_its_place_and_writes_nothing(table):
     assert not (table / "out").exists()
 
 
-def changed_outputs(table, old, new):
-    for name in ("before", "after"):
-        for what in (["--common"], ["--family", "pointwise"], ["--family", "shape"]):
-            assert generate(table, *what, "--out", str(table / name)).returncode == 0
-        if name == "before":
-            edit(table, old, new)
-    before, after = contents(table / "before"), contents(table / "after")
+def changed_outputs(table, before, old, new):
+    edit(table, old, new)
+    after = generated(table, table / "after")
     return {name for name, text in after.items() if before.get(name) != text}
 
 
-def test_a_word_of_documentation_changes_the_bindings_of_its_family_only(table):
-    changed = changed_outputs(table, "  doc: ", "  doc: Another ")
+def test_a_word_of_documentation_changes_the_bindings_of_its_family_only(table, before):
+    changed = changed_outputs(table, before, "  doc: ", "  doc: Another ")
     assert changed == {"python/ops_pointwise.cpp"}
 
 
-def test_a_new_op_changes_no_header_of_another_op(table):
+def test_a_new_op_changes_no_header_of_another_op(table, before):
     row = "- op: exp(Tensor input)"
     text = (table / "ops" / "pointwise.yaml").read_text()
     entry = row + text.split(row)[1].split("\n- op:")[0]
-    changed = changed_outputs(table, entry, f"{entry}\n{entry.replace('op: exp', 'op: expo')}")
+    changed = changed_outputs(
+        table, before, entry, f"{entry}\n{entry.replace('op: exp', 'op: expo')}"
+    )
     headers = {name for name in changed if name.startswith("ebb/autograd/ops")}
     own = {"ebb/autograd/ops/expo.h", "ebb/autograd/ops/pointwise.cpp"}
     assert headers == {"ebb/autograd/ops.h", *own}
@@ -117,12 +123,15 @@ add_custom_target(compile ALL DEPENDS ${{stamps}})
 
 
 def test_touching_one_formula_rebuilds_its_family_only(table):
+    for path in (table / "ops").rglob("*.yaml"):  # all fifty families take half a minute
+        if path.stem not in ("arithmetic", "compare", "pointwise", "shape", "fused"):
+            path.unlink()
     (table / "CMakeLists.txt").write_text(PROJECT.format(python=sys.executable))
     build = table / "build"
     subprocess.run(["cmake", "-G", "Ninja", "-S", table, "-B", build], check=True)
     subprocess.run(["cmake", "--build", build], check=True)
     stamps = {path: path.stat().st_mtime_ns for path in build.glob("*.cpp")}
-    assert len(stamps) > 20
+    assert len(stamps) > 10
     edit(table, OLD_FORMULA, NEW_FORMULA)
     subprocess.run(["cmake", "--build", build], check=True)
     rebuilt = [path.name for path, before in stamps.items() if path.stat().st_mtime_ns != before]
