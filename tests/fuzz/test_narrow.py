@@ -20,7 +20,6 @@ SAMPLE = 24
 LENGTH = 131  # two vectors of the widest kind and a few elements
 KERNELS = [row for row in narrow.ROWS if not row.data["is_composite"]]
 MADE = [row for row in narrow.ROWS if row.data["is_composite"]]
-PAIRS = {"cartesian_prod", "combinations"}  # only copy, and of 4096 numbers for minutes
 PAGE = Path(__file__).parents[2] / "docs" / "amp.md"
 OTHERS = [row for row in KERNELS if row not in narrow.SINGLE]
 
@@ -71,7 +70,7 @@ def test_what_is_made_of_kernels_is_as_exact_as_the_page_says(row, dtype):
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("name", sorted({row.name for row in MADE} - PAIRS))
+@pytest.mark.parametrize("name", sorted({row.name for row in MADE}))
 def test_the_page_names_exactly_the_made_ops_beyond_half_a_unit(name):
     said = said_of_made_ops()
     rows = [pair for pair in both(MADE) if pair[0].name == name]
