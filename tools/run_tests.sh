@@ -9,6 +9,8 @@ readonly PYTHON=$PWD/.venv/bin/python
 # These tests get processes of their own: other plug-ins fill the places that a process has.
 readonly OPENCL=tests/python/opencl
 readonly CUDA=tests/python/cuda
+# Hundreds of tests start an interpreter, which would compile the package anew each time.
+unset PYTHONDONTWRITEBYTECODE
 failed=()
 
 say() { printf '\n[test] %s\n' "$*"; }
