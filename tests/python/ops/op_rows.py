@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import zlib
@@ -348,9 +349,14 @@ KINDS = {
 }
 
 
+@functools.cache
+def _entries() -> list[dict[str, Any]]:
+    return json.loads(ROWS_FILE.read_text().replace("boolean", "bool"))
+
+
 def load_rows() -> list[Row]:
     """Return all rows, or those that EBB_ONLY_OP names."""
-    rows = [Row(one) for one in json.loads(ROWS_FILE.read_text().replace("boolean", "bool"))]
+    rows = [Row(one) for one in _entries()]
     only = os.environ.get("EBB_ONLY_OP")
     return [row for row in rows if row.op in only.split(",")] if only else rows
 

@@ -144,7 +144,7 @@ SKIPPED = {"__class__", "__init_subclass__", "__subclasshook__", "__new__", "__i
            "__setattr__", "__delattr__", "__getattribute__", "_make_subclass"}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", sorted(set(dir(ebb.Tensor)) - SKIPPED))
+@each_of(sorted(set(dir(ebb.Tensor)) - SKIPPED))
 def test_every_attribute_and_method_of_a_sparse_tensor_ends_in_a_value_or_an_error(name):
     for tensor in sparse_tensors():
         for arguments in ((), (0,), (ebb.eye(3),), (tensor,), (1, 1), (ebb.float64,), ("cpu",)):
