@@ -190,9 +190,10 @@ def _wrong_with(one: Callable, error: Exception) -> list | None:
 
 
 def _is_from_user(error: Exception) -> bool:
-    """Whether a function that was an argument raised."""
+    """Whether a function that was an argument raised, or a statement that a Timer ran."""
     frames = traceback.extract_tb(error.__traceback__)
-    return any(frame.filename == hostile_values.__file__ for frame in frames)
+    own = (hostile_values.__file__, "<timeit-src>")
+    return any(frame.filename in own for frame in frames)
 
 
 def _names(head: str, name: str) -> bool:

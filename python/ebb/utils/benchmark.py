@@ -119,7 +119,7 @@ class Measurement:
     def merge(measurements: Iterable[Measurement]) -> list[Measurement]:
         """Return one for each statement, with the times of all that measured it."""
         found: dict[tuple[TaskSpec, int], list[float]] = {}
-        for one in measurements:
+        for one in _checked("Measurement.merge", measurements):
             found.setdefault((one.task_spec, one.number_per_run), []).extend(one.raw_times)
         return [Measurement(number, times, spec) for (spec, number), times in found.items()]
 
@@ -165,6 +165,8 @@ class Timer:
     ):
         if str(getattr(language, "name", language)).lower() not in ("python", "py"):
             raise _C.NotImplementedError(f"Timer: needs language 'python', got {language!r}")
+        if not isinstance(globals, dict | None):
+            raise _C.DTypeError(f"Timer: globals needs a dict, got {type(globals).__name__}")
         del global_setup
         self._timer = _timeit.Timer(stmt, setup, timer, dict(globals or {}))
         self._task_spec = TaskSpec(stmt, setup, label, sub_label, description, env, num_threads)
@@ -183,6 +185,7 @@ class Timer:
             callback: Called with the number of runs and the seconds of each time.
             min_run_time: How many seconds to measure, at least.
         """
+        _need_numbers("Timer.blocked_autorange", min_run_time=min_run_time)
         number = 1
         while (took := self._run(number)) < min_run_time / 1000 and number < 10**9:
             number *= 10 if took <= min_run_time / 10000 else 2
@@ -209,6 +212,12 @@ class Timer:
             max_run_time: And at most.
             callback: Called with the number of runs and the seconds of each time.
         """
+        _need_numbers(
+            "Timer.adaptive_autorange",
+            threshold=threshold,
+            min_run_time=min_run_time,
+            max_run_time=max_run_time,
+        )
         found = self.blocked_autorange(callback, min_run_time)
         while sum(found.raw_times) < max_run_time:
             if len(found.raw_times) > 3 and found.iqr <= threshold * found.median:
@@ -245,11 +254,11 @@ class Compare:
     """
 
     def __init__(self, results: Iterable[Measurement]):
-        self._results: list[Measurement] = list(results)
+        self._results = _checked("Compare", results)
 
     def extend_results(self, results: Iterable[Measurement]) -> None:
         """Add measurements."""
-        self._results.extend(results)
+        self._results += _checked("Compare.extend_results", results)
 
     def trim_significant_figures(self) -> None:
         """Change nothing: times are shown with two to four digits."""
@@ -269,6 +278,21 @@ class Compare:
         for one in Measurement.merge(self._results):
             tables.setdefault(one.label or "", []).append(one)
         return "\n\n".join(_table(label, found) for label, found in tables.items())
+
+
+def _checked(call: str, results: Iterable[Measurement]) -> list[Measurement]:
+    """Return measurements in a list; raise for what is none."""
+    listed = list(results)
+    for one in listed:
+        if not isinstance(one, Measurement):
+            raise _C.DTypeError(f"{call}: needs Measurements, got {type(one).__name__}")
+    return listed
+
+
+def _need_numbers(call: str, **given: Any) -> None:
+    for name, value in given.items():
+        if not isinstance(value, int | float):
+            raise _C.DTypeError(f"{call}: {name} needs a number, got {type(value).__name__}")
 
 
 def _table(label: str, found: list[Measurement]) -> str:

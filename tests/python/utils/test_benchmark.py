@@ -82,3 +82,22 @@ def test_another_language_is_refused():
         benchmark.Timer("x", language="c")
     with pytest.raises(AttributeError, match="has no attribute 'minimum'"):
         benchmark.Measurement(1, [1.0], benchmark.TaskSpec("x")).minimum  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: benchmark.Timer(globals="x"), "Timer: globals needs a dict, got str"),
+        (lambda: benchmark.Timer().blocked_autorange(min_run_time="1"),
+         "Timer.blocked_autorange: min_run_time needs a number, got str"),
+        (lambda: benchmark.Timer().adaptive_autorange(max_run_time=len),
+         "Timer.adaptive_autorange: max_run_time needs a number"),
+        (lambda: benchmark.Compare([1]), "Compare: needs Measurements, got int"),
+        (lambda: benchmark.Compare([]).extend_results([ebb.ones(1)]),
+         r"Compare.extend_results: needs Measurements, got \w*Tensor"),
+        (lambda: benchmark.Measurement.merge([None]), "Measurement.merge: needs Measurements"),
+    ],
+)  # fmt: skip
+def test_wrong_arguments_are_errors_that_name_the_call(call, text):
+    with pytest.raises(TypeError, match=text):
+        call()
