@@ -36,8 +36,7 @@ LEAST = {"float16": 2.0**-24, "bfloat16": 2.0**-133}
 BEYOND = {"float16": 2.0**16, "bfloat16": 2.0**128}  # what overflows is rounded to this
 LARGE = 4096
 COUNT = 2**16
-# Only copy, and of LARGE numbers for seconds or minutes: of these the row's cases are enough.
-SQUARES = ("cartesian_prod", "combinations", "diag_embed", "diagflat")
+OUTER = 64  # what gives more numbers for each of a trial's takes minutes for LARGE ones
 
 
 def unit(values: np.ndarray, dtype: str) -> np.ndarray:
@@ -146,9 +145,13 @@ def whole_error(row: Row, dtype: str, seed: int) -> float:
 
     cases = row.cases()
     worst = max((tried(case, layout) for case in cases for layout in row.layouts), default=0.0)
-    for case in cases[:4] if row.name not in SQUARES else []:
+    for case in cases[:4]:
         for size in temporaries.sizes_of(case)[:2]:
+            trial = temporaries.enlarged(case, size, LARGE // 16)
             try:
+                found = results(row, make_arguments(row, trial, dtype, "contiguous", seed) | kept)
+                if sum(one.size for one in found) > OUTER * temporaries.elements_of(trial):
+                    continue  # outer products only copy: the row's cases are enough
                 worst = max(worst, tried(temporaries.enlarged(case, size, LARGE)))
             except (ebb.Error, ValueError, TypeError, IndexError):
                 continue  # sizes that do not fit together
