@@ -15,6 +15,7 @@
 #include "python/src/base/text.h"
 #include "python/src/base/value_types.h"
 #include "python/src/calls/averaging.h"
+#include "python/src/calls/older_factors.h"
 #include "python/src/calls/overrides.h"
 
 namespace ebb::python {
@@ -335,6 +336,8 @@ void Arguments::bind_in_order(const Call& call) {
     return;
   const bool takes_numbers = (spec_.options & kNumbersOption) != 0 && call.self == nullptr;
   if (takes_numbers && fits_as_tensor(call)) return;
+  const OlderFactors older(spec_, call);
+  if (older.is_valid() && fits_some_overload(older.call())) return;
   throw_no_fit(call);
 }
 
