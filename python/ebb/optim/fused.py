@@ -44,6 +44,17 @@ def _step_without(rest: _Rest, handle: Any, group: Group) -> None:
             tensor.grad = grad
 
 
+class _State(dict[_C.Tensor, dict[str, Any]]):
+    """State by parameter, with what subclasses keep."""
+
+    def __init__(self, own: dict[_C.Tensor, dict[str, Any]]):
+        super().__init__(own)
+        self._own = own
+
+    def __missing__(self, tensor: _C.Tensor) -> dict[str, Any]:
+        return self._own.setdefault(tensor, {})
+
+
 class FusedOptimizer(Optimizer):
     """Base of the optimizers whose step goes over all parameters of a group in one call.
 
@@ -71,6 +82,7 @@ class FusedOptimizer(Optimizer):
 
     def _prepare(self) -> None:
         self._handles: list[Any] = []
+        self._own_state: dict[_C.Tensor, dict[str, Any]] = {}
         self._again: list[tuple[int, _Rest]] = []  # further steps: of which group, without whom
         self._prepare_hooks()
         self._steps_made = 0
@@ -120,13 +132,19 @@ class FusedOptimizer(Optimizer):
 
     @property
     def state(self) -> dict[_C.Tensor, dict[str, Any]]:
-        """What is kept per parameter, by parameter; the tensors are the optimizer's own."""
-        return {
+        """What is kept per parameter, by parameter; the tensors are the optimizer's own.
+
+        A subclass with a step of its own finds an empty dict for each other parameter, and keeps
+        there what it likes.
+        """
+        found = _State(self._own_state)
+        found |= {
             tensor: {**kept, **self._following(group, int(kept.get("step", 0)))}
             for handle, group in zip(self._handles, self.param_groups, strict=True)
             for index, tensor in enumerate(distinct(group["params"]))
             if (kept := _C._optimizer_state(handle, index))
         }
+        return found
 
     def _following(self, group: Group, steps: int) -> dict[str, Any]:
         """What PyTorch keeps as well, and follows from a group's options and the steps made."""
@@ -138,6 +156,9 @@ class FusedOptimizer(Optimizer):
             handle = self._make(group)
             for index, tensor in enumerate(distinct(group["params"])):
                 given = states.get(tensor, {})
+                if tensor in self._own_state:
+                    self._own_state[tensor] = dict(given)
+                    continue
                 known = self._following(group, 0)
                 own = {name: value for name, value in given.items() if name not in known}
                 _C._set_optimizer_state(handle, index, own)

@@ -427,3 +427,35 @@ def test_without_eps_several_sparse_dims_are_refused():
     p.grad = ebb.sparse_coo_tensor([[0], [0]], [1.0], (1, 1))
     with pytest.raises(NotImplementedError, match="Adagrad: needs a gradient that stores rows"):
         optim.Adagrad([p], eps=0).step()
+
+
+def test_a_subclass_with_a_step_of_its_own_keeps_state_per_parameter():
+    class Sum(ebb.optim.Adam):
+        def step(self):
+            for weight in self.param_groups[0]["params"]:
+                state = self.state[weight]
+                if len(state) == 0:
+                    state["sum"] = ebb.zeros_like(weight)
+                state["sum"] += weight.grad
+
+    weight = ebb.nn.Parameter(ebb.ones(2))
+    optimizer = Sum([weight])
+    weight.grad = ebb.ones(2)
+    for _ in range(3):
+        optimizer.step()
+    assert optimizer.state[weight]["sum"].tolist() == [3, 3]
+    saved = optimizer.state_dict()
+    assert saved["state"][0]["sum"].tolist() == [3, 3]
+    optimizer.step()
+    optimizer.load_state_dict({**saved, "state": {0: {"sum": ebb.zeros(2)}}})
+    optimizer.step()
+    assert optimizer.state[weight]["sum"].tolist() == [1, 1]
+
+
+def test_looking_at_no_state_makes_none():
+    weight = ebb.nn.Parameter(ebb.ones(2))
+    optimizer = ebb.optim.SGD([weight], lr=0.1, momentum=0.9)
+    assert weight not in optimizer.state and optimizer.state.get(weight) is None
+    weight.grad = ebb.ones(2)
+    optimizer.step()
+    assert list(optimizer.state) == [weight]
