@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from ebb import _C
 
+_ELSEWHERE = ("hpu", "ipu", "maia", "mps", "mtia", "xla", "xpu")  # which ebb never has
+
 
 def is_autocast_available(device_type: str | _C.device) -> bool:
     """Return whether this process has such a device.
@@ -27,6 +29,8 @@ def is_autocast_enabled(device_type: str | _C.device = "cpu") -> bool:
         >>> ebb.is_autocast_enabled("cpu")
         False
     """
+    if device_type in _ELSEWHERE:
+        return False
     return is_autocast_available(device_type) and _C._is_autocast_enabled(_C.device(device_type))
 
 

@@ -75,6 +75,22 @@ class _Parts(MutableMapping[str, Any]):
         return self._values.items()
 
 
+class _CallSignature:
+    """``inspect.signature(module)``: a call, which C++ makes, has none of its own."""
+
+    def __get__(self, module: Any, kind: type) -> Any:
+        if module is None:
+            raise AttributeError("__signature__")  # the class has that of its __init__
+        from inspect import Parameter, Signature  # seldom needed, and 10 ms
+
+        return Signature(
+            [
+                Parameter("args", Parameter.VAR_POSITIONAL),
+                Parameter("kwargs", Parameter.VAR_KEYWORD),
+            ]
+        )
+
+
 class Module(_C._ModuleCall, state.OwnState):
     """Base of layers and networks: subclasses assign parts in ``__init__`` and define ``forward``.
 
@@ -87,6 +103,7 @@ class Module(_C._ModuleCall, state.OwnState):
         ...         return self.inner(self.inner(x))
     """
 
+    __signature__ = _CallSignature()
     training: bool
     dump_patches: bool = False  # of PyTorch's oldest files; set by programs, and not looked at
     _hooks: ModuleHooks | None = None

@@ -114,6 +114,16 @@ SPELLED = {
     "torch.optim.optimizer._RequiredParameter": (_HELPERS, "RequiredParameter"),
     "torch.distributed.optim.ZeroRedundancyOptimizer": (_HELPERS, "ZeroRedundancyOptimizer"),
     "torch.distributions.utils._standard_normal": (_HELPERS, "standard_normal"),
+    "torch.distributions.transforms._InverseTransform": (
+        "ebb.distributions.transforms.base",
+        "_Inverse",
+    ),
+    "torch.distributions.utils._sum_rightmost": (
+        "ebb.distributions.transforms.base",
+        "sum_rightmost",
+    ),
+    "torch.serialization.MAP_LOCATION": ("ebb.torch_compat.types", "MapLocation"),
+    "torch.Future": ("ebb.torch_compat.futures", "Future"),
     "torch.testing.assert_allclose": (_HELPERS, "assert_allclose"),
     "torch._utils._flatten_dense_tensors": (_HELPERS, "flatten_dense_tensors"),
     "torch._utils._unflatten_dense_tensors": (_HELPERS, "unflatten_dense_tensors"),
@@ -133,6 +143,7 @@ SPELLED.update({f"torch.{name}": (dtypes.__name__, name) for name in dtypes.MISS
 # Where names of PyTorch's modules are in ebb, if not at the same place.
 HOMES = {
     "torch": "ebb",
+    "torch.futures": "ebb.torch_compat.futures",
     "torchvision": "ebb.vision",
     "torch.nn.modules": "ebb.nn",
     "torch.utils.data": "ebb.data",
@@ -156,8 +167,12 @@ HOMES = {
     "torch.jit.annotations": "typing",
     "torch.fx": "ebb.torch_compat.fx",
     "torch.fx.proxy": "ebb.torch_compat.fx",
+    "torch.fx.experimental": "ebb.torch_compat.fx",
+    "torch.fx.experimental.proxy_tensor": "ebb.torch_compat.fx",
     "torch.fx.graph_module": "ebb.torch_compat.fx",
     "torch._dynamo": "ebb.compiler",
+    "torch._subclasses": "ebb.compiler",
+    "torch._subclasses.fake_tensor": "ebb.compiler",
     "torch._dynamo.config": "ebb.torch_compat.switches",
     "torch._inductor": "ebb.compiler",
     "torch._inductor.config": "ebb.torch_compat.switches",
@@ -317,6 +332,8 @@ def _value_of(full: str, home: types.ModuleType, name: str) -> Any:
     if full in SPELLED:
         module, name = SPELLED[full]
         home = importlib.import_module(module)
+    elif full == f"{_ROOT}.{_ROOT}":
+        return sys.modules[_ROOT]  # some programs write torch.torch.Tensor
     elif full.startswith(f"{_ROOT}.{foreach.PREFIX}"):
         made = foreach.function_of(name)
         if made is not None:

@@ -37,6 +37,28 @@ def list_with_default(out_size: Any, defaults: Sequence[int]) -> Any:
     return [d if one is None else one for one, d in zip(out_size, last, strict=True)]
 
 
+class FakeTensor(Tensor):
+    """What graph compilers trace with in place of tensors; there is none."""
+
+
+def is_fake(x: object) -> bool:
+    """Return False: a tensor is what it is.
+
+    >>> from ebb.torch_compat import privates
+    >>> privates.is_fake(ebb.ones(1))
+    False
+    """
+    return isinstance(x, FakeTensor)
+
+
+def get_proxy_mode() -> None:
+    """Return None: nothing is being traced.
+
+    >>> from ebb.torch_compat import privates
+    >>> privates.get_proxy_mode()
+    """
+
+
 def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
     """Return a tensor with a dim in another order.
 
@@ -329,6 +351,10 @@ def sym_ite(b: Any, t: Any, f: Any) -> Any:
 NAMES: dict[str, str] = {
     "torch.nn.modules.utils._list_with_default": "list_with_default",
     "torch.nn.modules.rnn.apply_permutation": "apply_permutation",
+    "torch._subclasses.fake_tensor.FakeTensor": "FakeTensor",
+    "torch._subclasses.fake_tensor.is_fake": "is_fake",
+    "torch.fx.experimental.proxy_tensor.get_proxy_mode": "get_proxy_mode",
+    "torch._C._get_tracing_state": "get_proxy_mode",
     "torch.nn.modules.transformer._get_clones": "get_clones",
     "torch.nn.modules.transformer._get_activation_fn": "get_activation_fn",
     "torch._utils.ExceptionWrapper": "ExceptionWrapper",

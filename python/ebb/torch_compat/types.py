@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import ebb
@@ -21,4 +21,5 @@ _int, _float, _bool = builtins.int, builtins.float, builtins.bool
 _dtype, _device = ebb.dtype, ebb.device
 _size = ebb.Size | list[int] | tuple[int, ...]
 _TensorOrTensors = Tensor | tuple[Tensor, ...] | list[Tensor]
+MapLocation = Callable[[ebb.UntypedStorage, str], ebb.UntypedStorage] | Device | dict[str, str]
 ParamsT = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]

@@ -233,3 +233,18 @@ def test_the_modes_that_programs_ask_for_change_nothing():
     assert ebb.cuda.memory_allocated() == 0
     with pytest.raises(ebb.DeviceError, match="get_device_name: needs a device of CUDA, got none"):
         ebb.cuda.get_device_name(0)
+
+
+def test_names_that_libraries_look_for_are_there():
+    code = (
+        "import ebb.torch_compat, torch; from torch._subclasses.fake_tensor import is_fake; "
+        "from torch.fx.experimental.proxy_tensor import get_proxy_mode; "
+        "from torch.serialization import MAP_LOCATION; from torch.futures import Future; "
+        "from torch.distributions.utils import _sum_rightmost; "
+        "print(torch.torch is torch, is_fake(torch.ones(1)), get_proxy_mode(), "
+        "torch._C._get_tracing_state(), torch.Future is Future, "
+        "_sum_rightmost(torch.ones(2, 3), 1).tolist(), "
+        "torch.distributions.transforms._InverseTransform.__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True False None None True [3.0, 3.0] _Inverse\n"

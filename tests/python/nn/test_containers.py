@@ -1,4 +1,5 @@
 # tests/python/nn/test_containers.py -- Sequential, ModuleDict, ParameterList, ParameterDict.
+import inspect
 from collections import OrderedDict
 
 import pytest
@@ -163,3 +164,8 @@ def test_all_weights_are_those_of_each_direction():
     assert [len(one) for one in lstm.all_weights] == [5] * 4
     assert lstm.all_weights[1][0] is lstm.weight_ih_l0_reverse
     assert [len(one) for one in nn.GRU(3, 4, bias=False).all_weights] == [2]
+
+
+def test_a_module_has_the_signature_of_any_call_and_its_class_that_of_its_options():
+    assert str(inspect.signature(nn.Sequential(nn.ReLU()))) == "(*args, **kwargs)"
+    assert str(inspect.signature(nn.Linear)).startswith("(in_features")
