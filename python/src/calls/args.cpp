@@ -306,6 +306,22 @@ size_t most_telling(std::span<const Failure> failures) {
   throw DTypeError(text);
 }
 
+bool has_number(const OpSpec& spec, std::string_view name, uint8_t flags = 0) {
+  return std::any_of(spec.overloads.begin(), spec.overloads.end(), [&](const Overload& overload) {
+    return std::any_of(overload.begin(), overload.end(), [&](const Param& param) {
+      return param.name == name && param.kind == ArgKind::scalar && (param.flags & flags) == flags;
+    });
+  });
+}
+
+/// The factors of a function in the order in which they stood (older_factors.h).
+std::vector<const char*> factors_of(const OpSpec& spec) {
+  if (has_number(spec, "beta")) return {"beta", "alpha"};
+  if (has_number(spec, "alpha")) return {"alpha"};
+  if (has_number(spec, "value", kKeywordOnly)) return {"value"};  // that of fills is none
+  return {};
+}
+
 void prepare(OpSpec& spec) {
   for (const Overload& overload : spec.overloads) {
     for (Param& param : overload) param.interned = checked(PyUnicode_InternFromString(param.name));
@@ -336,7 +352,7 @@ void Arguments::bind_in_order(const Call& call) {
     return;
   const bool takes_numbers = (spec_.options & kNumbersOption) != 0 && call.self == nullptr;
   if (takes_numbers && fits_as_tensor(call)) return;
-  const OlderFactors older(spec_, call);
+  const OlderFactors older(factors_of(spec_), call);
   if (older.is_valid() && fits_some_overload(older.call())) return;
   throw_no_fit(call);
 }

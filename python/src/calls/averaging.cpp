@@ -47,17 +47,9 @@ OlderOrder::OlderOrder(const Call& call, int size_average, int reduce) {
     values.push_back(call.args[index]);
   }
   count_ = static_cast<Py_ssize_t>(args_.size());
-  const Py_ssize_t named = call.names == nullptr ? 0 : PyTuple_GET_SIZE(call.names);
-  args_.insert(args_.end(), call.args + call.count, call.args + call.count + named);
+  args_.insert(args_.end(), call.args + call.count, call.args + call.count + call.named());
   args_.insert(args_.end(), values.begin(), values.end());
-  names_ = Ref(PyTuple_New(named + static_cast<Py_ssize_t>(words.size())));
-  for (Py_ssize_t index = 0; index < named; ++index) {
-    PyTuple_SET_ITEM(names_.get(), index, Py_NewRef(PyTuple_GET_ITEM(call.names, index)));
-  }
-  for (size_t index = 0; index < words.size(); ++index) {
-    PyTuple_SET_ITEM(names_.get(), named + static_cast<Py_ssize_t>(index),
-                     checked(PyUnicode_InternFromString(words[index])));
-  }
+  names_ = names_with(call, words);
 }
 
 }  // namespace ebb::python

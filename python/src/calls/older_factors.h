@@ -3,10 +3,10 @@
 // addmm(beta, input, alpha, mat1, mat2). Looked for once no overload fits.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "python/src/base/py.h"
-#include "python/src/calls/args.h"
 #include "python/src/calls/call.h"
 
 namespace ebb::python {
@@ -14,8 +14,8 @@ namespace ebb::python {
 /// Such a call with its factors by name.
 class OlderFactors {
  public:
-  /// Not valid if the function has no factors, or its arguments are not in that order.
-  OlderFactors(const OpSpec& spec, const Call& call);
+  /// Not valid if the arguments are not in that order, for factors of these names.
+  OlderFactors(std::span<const char* const> names, const Call& call);
   bool is_valid() const { return names_.get() != nullptr; }
   /// Lives as long as this does.
   Call call() const { return {self_, args_.data(), count_, names_.get()}; }
