@@ -1,6 +1,8 @@
 // ebb/autograd/rules/shape.cpp -- gradients of permute, index_box_put_ and cat.
 #include "ebb/autograd/rules/shape.h"
 
+#include <algorithm>
+
 #include "ebb/autograd/ops/clone.h"
 #include "ebb/autograd/ops/expand.h"
 #include "ebb/autograd/ops/index_box_backward.h"
@@ -68,13 +70,20 @@ Tensor index_box_put_grad_self(const Tensor& grad, IntSpan start, IntSpan step, 
 std::vector<int64_t> ends_along(std::span<const Tensor> tensors, int64_t dim) {
   std::vector<int64_t> ends;
   ends.reserve(tensors.size());
+  int ndim = 0;
+  for (const Tensor& tensor : tensors) ndim = std::max(ndim, tensor.ndim());
   int64_t end = 0;
-  for (const Tensor& tensor : tensors) ends.push_back(end += tensor.size(dim));
+  for (const Tensor& tensor : tensors) {
+    // What is of shape [0] among others has no place: the end before it, turned over.
+    ends.push_back(tensor.ndim() == ndim ? end += tensor.size(dim) : ~end);
+  }
   return ends;
 }
 
 Tensor cat_grad(const Tensor& grad, size_t position, IntSpan ends, int64_t dim) {
-  const int64_t start = position == 0 ? 0 : ends[position - 1];
+  if (ends[position] < 0) return zeros({0}, grad.dtype(), grad.device());
+  int64_t start = position == 0 ? 0 : ends[position - 1];
+  if (start < 0) start = ~start;
   return narrow(grad, dim, start, ends[position] - start);
 }
 

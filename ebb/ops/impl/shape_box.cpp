@@ -116,12 +116,27 @@ Tensor index_box_backward(const Tensor& grad, IntSpan input_shape, IntSpan start
 
 namespace {
 
+/// Whether cat() leaves a tensor out: one of shape [0] goes with any, as a list that begins empty.
+bool is_nothing(const Tensor& part, int ndim) {
+  return part.ndim() == 1 && part.numel() == 0 && ndim != 1;
+}
+
+/// The first tensor that cat() joins.
+size_t lead_of(std::span<const Tensor> tensors) {
+  for (size_t position = 0; position < tensors.size(); ++position) {
+    if (tensors[position].ndim() != 1 || tensors[position].numel() != 0) return position;
+  }
+  return 0;
+}
+
 /// The shape of the joined tensor; refuses what does not fit together.
-Shape joined_shape(std::span<const Tensor> tensors, int axis) {
-  Shape shape(tensors[0].sizes());
+Shape joined_shape(std::span<const Tensor> tensors, size_t lead, int axis) {
+  Shape shape(tensors[lead].sizes());
   int64_t total = 0;
   for (size_t position = 0; position < tensors.size(); ++position) {
     const Tensor& part = tensors[position];
+    infer::check_same_device("cat", tensors[lead], part);
+    if (is_nothing(part, shape.ndim())) continue;
     bool fits = part.ndim() == shape.ndim();
     for (int dim = 0; fits && dim < shape.ndim(); ++dim) {
       fits = dim == axis || part.impl()->sizes()[dim] == shape[dim];
@@ -129,10 +144,9 @@ Shape joined_shape(std::span<const Tensor> tensors, int axis) {
     fits = fits && !__builtin_add_overflow(total, part.impl()->sizes()[axis], &total);
     if (!fits) {
       throw ShapeError(str("cat: shapes must agree but for dim ", axis, ", got ",
-                           describe_shape(tensors[0]), " at position 0 and ", describe_shape(part),
-                           " at position ", position));
+                           describe_shape(tensors[lead]), " at position ", lead, " and ",
+                           describe_shape(part), " at position ", position));
     }
-    infer::check_same_device("cat", tensors[0], part);
   }
   shape[axis] = total;
   return shape;
@@ -156,9 +170,12 @@ DType common_dtype(std::span<const Tensor> tensors) {
 
 Join join_of_cat(std::span<const Tensor> tensors, int64_t dim) {
   if (tensors.empty()) throw ValueError("cat: needs at least one tensor, got an empty list");
-  infer::check_ndim("cat", "tensors[0]", tensors[0], 1, kMaxDims);
-  const int axis = normalize_dim("cat", dim, tensors[0]);
-  const Shape shape = joined_shape(tensors, axis);
+  const size_t lead = lead_of(tensors);
+  if (tensors[lead].ndim() == 0) {
+    infer::check_ndim("cat", str("tensors[", lead, "]").c_str(), tensors[lead], 1, kMaxDims);
+  }
+  const int axis = normalize_dim("cat", dim, tensors[lead]);
+  const Shape shape = joined_shape(tensors, lead, axis);
   return {"cat", tensors, axis, false, shape, common_dtype(tensors)};
 }
 
@@ -192,6 +209,7 @@ struct Parts {
     converted.reserve(join.tensors.size());
     views.reserve(join.tensors.size());
     for (const Tensor& part : join.tensors) {
+      if (!join.puts_dim && is_nothing(part, join.shape.ndim())) continue;
       converted.push_back(as_dtype(part, join.dtype));
       views.push_back(join.puts_dim ? with_dim(join.axis) : view_of(converted.back()));
     }
