@@ -294,6 +294,8 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(step)
     def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        if "_hooks_before" not in self.__dict__:  # wraps another, and never called __init__
+            return step(self, *args, **kwargs)
         args, kwargs = self._run_hooks_before(args, kwargs)
         with record_function(f"{self._name}.step"):
             result = step(self, *args, **kwargs)

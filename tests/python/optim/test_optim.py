@@ -459,3 +459,17 @@ def test_looking_at_no_state_makes_none():
     weight.grad = ebb.ones(2)
     optimizer.step()
     assert list(optimizer.state) == [weight]
+
+
+def test_an_optimizer_may_wrap_another_without_being_initialised():
+    class Wrapper(ebb.optim.Optimizer):
+        def __init__(self, inner):
+            self.inner = inner
+
+        def step(self):
+            self.inner.step()
+
+    weight = ebb.nn.Parameter(ebb.ones(1))
+    weight.grad = ebb.ones(1)
+    Wrapper(ebb.optim.SGD([weight], lr=0.5)).step()
+    assert weight.item() == 0.5
