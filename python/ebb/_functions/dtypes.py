@@ -74,7 +74,13 @@ _FLOATS = {
     "bfloat16": (16, -126, 127, -7),
     "float32": (32, -126, 127, -23),
     "float64": (64, -1022, 1023, -52),
+    # Of programs for PyTorch, which ask their limits; no tensor has them.
+    "float8_e4m3fn": (8, -6, 8, -3),
+    "float8_e4m3fnuz": (8, -7, 7, -3),
+    "float8_e5m2": (8, -14, 15, -2),
+    "float8_e5m2fnuz": (8, -15, 15, -2),
 }
+_LARGEST = {"float8_e4m3fn": 448.0}  # the number that would be above is NaN
 
 
 class finfo:  # noqa: N801
@@ -96,7 +102,7 @@ class finfo:  # noqa: N801
         self.eps: float = 2.0**step
         self.smallest_normal: float = 2.0**smallest
         self.tiny: float = self.smallest_normal
-        self.max: float = 2.0**largest * (2.0 - self.eps)
+        self.max: float = _LARGEST.get(name, 2.0**largest * (2.0 - self.eps))
         self.min: float = -self.max
         self.resolution: float = 10.0 ** -len(str(int(1 / self.eps))[1:])
 

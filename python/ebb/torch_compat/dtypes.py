@@ -23,10 +23,14 @@ class MissingDtype:
     """
 
     def __init__(self, name: str):
-        self._name = name
+        self.name = name
+        self.is_floating_point = name.startswith("float")
+        self.is_complex = name in ("chalf", "complex32")
+        self.is_signed = not name.startswith(("uint", "quint", "bits"))
+        self.itemsize = 4 if self.is_complex else 2 if name == "bits16" else 1
 
     def __repr__(self) -> str:
-        return f"torch.{self._name}"
+        return f"torch.{self.name}"
 
 
 for _name in MISSING:

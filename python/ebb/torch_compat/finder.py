@@ -30,6 +30,7 @@ TORCH_VERSION = TorchVersion("2.15.0")
 TORCHVISION_VERSION = "0.29.2"
 _ROOT = "torch"
 _HELPERS = "ebb.torch_compat.helpers"
+_ABSENT = "ebb.torch_compat.absent"
 _STATE = "ebb.nn.pytorch_state"
 _PRIVATES = "ebb.torch_compat.privates"
 _COMMON = "ebb.torch_compat.common_types"
@@ -113,6 +114,8 @@ SPELLED = {
     "torch.optim.optimizer.required": (_HELPERS, "required"),
     "torch.optim.optimizer._RequiredParameter": (_HELPERS, "RequiredParameter"),
     "torch.distributed.optim.ZeroRedundancyOptimizer": (_HELPERS, "ZeroRedundancyOptimizer"),
+    "torch.distributed.device_mesh.DeviceMesh": (_ABSENT, "DeviceMesh"),
+    "torch.distributed.device_mesh.init_device_mesh": (_ABSENT, "DeviceMesh"),
     "torch.distributions.utils._standard_normal": (_HELPERS, "standard_normal"),
     "torch.distributions.transforms._InverseTransform": (
         "ebb.distributions.transforms.base",
@@ -124,6 +127,22 @@ SPELLED = {
     ),
     "torch.serialization.MAP_LOCATION": ("ebb.torch_compat.types", "MapLocation"),
     "torch.Future": ("ebb.torch_compat.futures", "Future"),
+    "torch.utils._pytree._dict_flatten_with_keys": (
+        "ebb.torch_compat.pytree",
+        "dict_flatten_with_keys",
+    ),
+    "torch.utils._pytree._dict_flatten": ("ebb.torch_compat.pytree", "_of_dict"),
+    "torch.utils._pytree._dict_unflatten": ("ebb.torch_compat.pytree", "_to_dict"),
+    "torch._dynamo._trace_wrapped_higher_order_op.TransformGetItemToIndex": (
+        "contextlib",
+        "nullcontext",
+    ),
+    "torch.distributed.ProcessGroup": (_ABSENT, "ProcessGroup"),
+    "torch.cuda.CUDAGraph": (_ABSENT, "CUDAGraph"),
+    "torch.cuda.graph": (_ABSENT, "CUDAGraph"),
+    "torch.cuda.StreamContext": (_ABSENT, "StreamContext"),
+    "torch.overrides.TorchFunctionMode": (_ABSENT, "TorchFunctionMode"),
+    "torch.utils._python_dispatch.TorchDispatchMode": (_ABSENT, "TorchDispatchMode"),
     "torch.testing.assert_allclose": (_HELPERS, "assert_allclose"),
     "torch._utils._flatten_dense_tensors": (_HELPERS, "flatten_dense_tensors"),
     "torch._utils._unflatten_dense_tensors": (_HELPERS, "unflatten_dense_tensors"),
@@ -144,6 +163,7 @@ SPELLED.update({f"torch.{name}": (dtypes.__name__, name) for name in dtypes.MISS
 HOMES = {
     "torch": "ebb",
     "torch.futures": "ebb.torch_compat.futures",
+    "torch.distributed.device_mesh": "ebb.distributed",
     "torchvision": "ebb.vision",
     "torch.nn.modules": "ebb.nn",
     "torch.utils.data": "ebb.data",
@@ -171,7 +191,12 @@ HOMES = {
     "torch.fx.experimental.proxy_tensor": "ebb.torch_compat.fx",
     "torch.fx.graph_module": "ebb.torch_compat.fx",
     "torch._dynamo": "ebb.compiler",
+    "torch._dynamo._trace_wrapped_higher_order_op": "ebb.compiler",
     "torch._subclasses": "ebb.compiler",
+    "torch.utils._python_dispatch": "ebb.torch_compat.absent",
+    "torch.nn.attention.flex_attention": "ebb.torch_compat.absent",
+    "torch.distributed.tensor": "ebb.torch_compat.absent",
+    "torchvision.io": "ebb.vision.readers",
     "torch._subclasses.fake_tensor": "ebb.compiler",
     "torch._dynamo.config": "ebb.torch_compat.switches",
     "torch._inductor": "ebb.compiler",
@@ -301,6 +326,8 @@ class TorchModule(types.ModuleType):
         try:
             value = _value_of(full, home, name)
         except AttributeError as error:
+            if full in HOMES:
+                return importlib.import_module(full)
             if "\n" in str(error):  # says more than that it is not there
                 raise
             if home_of(full) != f"{home.__name__}.{name}" and module_of(full) is not None:

@@ -44,10 +44,26 @@ def _of_dict(value: Any) -> tuple[list[Any], Any]:
     return list(value.values()), list(value.keys())
 
 
+def _to_dict(parts: list[Any], keys: Any) -> dict[Any, Any]:
+    return dict(zip(keys, parts, strict=True))
+
+
+@dataclasses.dataclass(frozen=True)
+class MappingKey:
+    """Where in a dict a part is."""
+
+    key: Any
+
+
+def dict_flatten_with_keys(value: Any) -> tuple[list[tuple[MappingKey, Any]], Any]:
+    """Return the parts of a dict, each with its place, and the keys."""
+    return [(MappingKey(key), part) for key, part in value.items()], list(value.keys())
+
+
 _KINDS: dict[Any, tuple[Flatten, Unflatten]] = {
     list: (lambda value: (list(value), None), lambda parts, _: list(parts)),
     tuple: (lambda value: (list(value), None), lambda parts, _: tuple(parts)),
-    dict: (_of_dict, lambda parts, keys: dict(zip(keys, parts, strict=True))),
+    dict: (_of_dict, _to_dict),
     OrderedDict: (_of_dict, lambda parts, keys: OrderedDict(zip(keys, parts, strict=True))),
     defaultdict: (
         lambda value: (list(value.values()), (value.default_factory, list(value.keys()))),

@@ -135,7 +135,7 @@ def test_switches_are_ebbs_and_what_else_is_assigned_is_not():
         ("import torch; torch.export", "AttributeError: torch.export: ebb has no such name"),
         ("import torch.quantization", "torch.quantization: ebb has no such name"),
         ("import torch.onnx; torch.onnx.export(1)", "NotImplementedError: onnx.export: ebb writes"),
-        ("import torchvision.io", "torchvision.io: ebb has no such name"),
+        ("import torchvision.prototype", "torchvision.prototype: ebb has no such name"),
         ("from torchvision import models as m; m.inception_v3", "there are ResNet, VGG, AlexNet"),
         ("import torch.nn as nn; nn.Nothing(3)", "AttributeError: torch.nn.Nothing: ebb has no"),
         ("import torch; torch.distributed.all_reduce()", "all_reduce: ebb runs in one process"),
@@ -248,3 +248,20 @@ def test_names_that_libraries_look_for_are_there():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "True False None None True [3.0, 3.0] _Inverse\n"
+
+
+def test_names_in_annotations_of_large_libraries_are_there():
+    code = (
+        "import ebb.torch_compat, torch; from torch.nn.attention.flex_attention import BlockMask; "
+        "from torch.distributed.tensor import DTensor; import torch.distributed.device_mesh; "
+        "from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex; "
+        "from torch.utils._pytree import _dict_flatten, _dict_flatten_with_keys, _dict_unflatten; "
+        "parts, keys = _dict_flatten({'a': 1}); "
+        "print(_dict_unflatten(parts, keys), _dict_flatten_with_keys({'a': 1})[1], "
+        "torch.cuda.CUDAGraph.__name__, torch.distributed.device_mesh.DeviceMesh.__name__, "
+        "torch.distributed.ProcessGroup.__name__, torch.overrides.TorchFunctionMode.__name__, "
+        "torch.finfo(torch.float8_e4m3fn).max, torch.finfo(torch.float8_e5m2).max)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    names = "CUDAGraph DeviceMesh ProcessGroup TorchFunctionMode"
+    assert done.stdout == f"{{'a': 1}} ['a'] {names} 448.0 57344.0\n"
