@@ -13,11 +13,26 @@ __all__ = ["AuxRequest", "BlockMask", "CUDAGraph", "DTensor", "DeviceMesh", "Pro
            "flex_attention"]  # fmt: skip
 
 
+_DOC = """Refuse: {why}.
+
+Raises:
+    NotImplementedError: Always.
+
+Example:
+    >>> from ebb.torch_compat import absent
+    >>> try:
+    ...     absent.{name}()
+    ... except NotImplementedError as error:
+    ...     print(str(error).partition(":")[0])
+    {name}
+"""
+
+
 def _refusing(name: str, why: str) -> type:
     def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
         raise _C.NotImplementedError(f"{name}: {why}")
 
-    doc = f"Refuse: {why.splitlines()[0]}.\n\nRaises:\n    NotImplementedError: Always."
+    doc = _DOC.format(why=why.splitlines()[0], name=name)
     return type(name, (), {"__init__": refuse, "__doc__": doc, "__module__": __name__})
 
 
