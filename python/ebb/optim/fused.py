@@ -152,18 +152,21 @@ class FusedOptimizer(Optimizer):
 
     def _take_over(self, groups: list[Group], states: Mapping[_C.Tensor, Any]) -> None:
         made = []
+        kept_by_subclass: dict[_C.Tensor, dict[str, Any]] = {}
         for group in groups:
             handle = self._make(group)
             for index, tensor in enumerate(distinct(group["params"])):
                 given = states.get(tensor, {})
-                if tensor in self._own_state:
-                    self._own_state[tensor] = dict(given)
-                    continue
                 known = self._following(group, 0)
                 own = {name: value for name, value in given.items() if name not in known}
-                _C._set_optimizer_state(handle, index, own)
+                try:
+                    _C._set_optimizer_state(handle, index, own)
+                except _C.ValueError:
+                    if type(self).step is FusedOptimizer.step:
+                        raise
+                    kept_by_subclass[tensor] = dict(given)
             made.append(handle)
-        self._handles = made
+        self._handles, self._own_state = made, kept_by_subclass
 
 
 class AdamOrAdamW(FusedOptimizer):

@@ -447,9 +447,13 @@ def test_a_subclass_with_a_step_of_its_own_keeps_state_per_parameter():
     saved = optimizer.state_dict()
     assert saved["state"][0]["sum"].tolist() == [3, 3]
     optimizer.step()
-    optimizer.load_state_dict({**saved, "state": {0: {"sum": ebb.zeros(2)}}})
-    optimizer.step()
-    assert optimizer.state[weight]["sum"].tolist() == [1, 1]
+    assert copy.deepcopy(optimizer).state_dict()["state"][0]["sum"].tolist() == [4, 4]
+    for one in (optimizer, Sum([weight])):
+        one.load_state_dict({**saved, "state": {0: {"sum": ebb.zeros(2)}}})
+        one.step()
+        assert one.state[weight]["sum"].tolist() == [1, 1]
+    with pytest.raises(ValueError, match="needs state among"):
+        ebb.optim.Adam([weight]).load_state_dict(saved)
 
 
 def test_looking_at_no_state_makes_none():
