@@ -115,7 +115,7 @@ class _ConvNd(Module):
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}",
             f"stride={self.stride}",
         ]
-        parts += [f"padding={self.padding!r}"] if self.padding != zeros else []
+        parts += [f"padding={self.padding}"] if self.padding != zeros else []
         parts += [f"dilation={self.dilation}"] if self.dilation != ones else []
         parts += [f"output_padding={self.output_padding}"] if any(self.output_padding) else []
         parts += [f"groups={self.groups}"] if self.groups != 1 else []

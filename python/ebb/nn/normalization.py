@@ -82,7 +82,8 @@ class LayerNorm(Norm):
     def extra_repr(self) -> str:
         """Return the sizes and options."""
         return (
-            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+            f"{self.normalized_shape}, eps={self.eps}, "
+            f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
         )
 
 
@@ -175,7 +176,10 @@ class GroupNorm(Norm):
 
     def extra_repr(self) -> str:
         """Return the sizes and options."""
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, "
+            f"affine={self.affine}, bias={self.bias is not None}"
+        )
 
 
 class _ChannelNorm(Norm):
@@ -234,7 +238,8 @@ class _ChannelNorm(Norm):
         """Return the sizes and options."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-            f"affine={self.affine}, track_running_stats={self.track_running_stats}"
+            f"affine={self.affine}, bias={self.bias is not None}, "
+            f"track_running_stats={self.track_running_stats}"
         )
 
 

@@ -31,6 +31,13 @@ def _check_sizes(name: str, **sizes: int) -> None:
             raise _C.ValueError(f"{name}: {size} needs at least 1, got {value}")
 
 
+def _check_switches(name: str, **switches: bool) -> None:
+    # Else a dropout in the place of bias, `LSTM(8, 8, 2, 0.5)`, would pass for True.
+    for switch, value in switches.items():
+        if not isinstance(value, bool):
+            raise _C.DTypeError(f"{name}: {switch} needs a bool, got {value!r}")
+
+
 def _check_tensor(
     name: str, what: str, value: object, shape: tuple[int, ...] | None = None
 ) -> None:
@@ -74,6 +81,7 @@ class RNNBase(RecurrentChecks, Module):
         super().__init__()
         name = type(self).__name__
         _check_sizes(name, input_size=input_size, hidden_size=hidden_size)
+        _check_switches(name, bias=bias, batch_first=batch_first)
         check_layer_count(name, num_layers)
         if not 0 <= dropout <= 1:
             raise _C.ValueError(f"{name}: dropout needs a probability from 0 to 1, got {dropout}")
@@ -265,8 +273,8 @@ class RNNBase(RecurrentChecks, Module):
     def extra_repr(self) -> str:
         """Return the sizes, and the options that are not the usual ones."""
         parts = [f"{self.input_size}, {self.hidden_size}"]
-        usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0,
-                 "bidirectional": False, "proj_size": 0}  # fmt: skip
+        usual = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False,
+                 "dropout": 0.0, "bidirectional": False}  # fmt: skip
         parts += [
             f"{n}={getattr(self, n)}" for n, value in usual.items() if getattr(self, n) != value
         ]
@@ -562,6 +570,11 @@ class RNNCell(RNNCellBase):
         _check_nonlinearity("RNNCell", nonlinearity)
         super().__init__(input_size, hidden_size, bias, device, dtype)
         self.nonlinearity = nonlinearity
+
+    def extra_repr(self) -> str:
+        """Return the sizes, and the nonlinearity if it is not tanh."""
+        usual = self.nonlinearity == "tanh"
+        return super().extra_repr() + ("" if usual else f", nonlinearity={self.nonlinearity}")
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """Return the new state; the old one is zeros if None."""

@@ -54,6 +54,10 @@ bool is_tensor_argument(PyObject* object) {
 bool is_scalar_tensor(PyObject* object) {
   return is_tensor_argument(object) && tensor_of(object).defined() && tensor_of(object).ndim() == 0;
 }
+bool is_float(PyObject* object) {
+  if (is_number(object)) return !PyComplex_Check(object);
+  return is_scalar_tensor(object) && !is_complex(tensor_of(object).dtype());
+}
 
 bool fits(const Param& param, PyObject* object) {
   if (object == Py_None && (param.flags & kNoneAllowed) != 0) return true;
@@ -65,7 +69,7 @@ bool fits(const Param& param, PyObject* object) {
     case ArgKind::integer: return is_int(object);
     case ArgKind::int_list: return is_sequence(object) || is_int(object);
     case ArgKind::boolean: return PyBool_Check(object) || is_numpy_bool(object);
-    case ArgKind::floating: return is_number(object) && !PyComplex_Check(object);
+    case ArgKind::floating: return is_float(object);
     case ArgKind::text: return PyUnicode_Check(object);
     case ArgKind::dtype: return to_dtype(object).has_value();
     case ArgKind::device: return is_device(object) || PyUnicode_Check(object);
@@ -469,6 +473,7 @@ bool Arguments::boolean(int index) const {
 }
 
 double Arguments::floating(int index) const {
+  if (is_tensor(slots_[index])) return scalar(index).to_double();
   const double value = PyFloat_AsDouble(slots_[index]);
   if (value == -1.0 && PyErr_Occurred() != nullptr) throw ErrorSet();
   return value;

@@ -20,6 +20,8 @@ def test_recurrent_layers_tell_their_kind():
     assert [nn.RNN(2, 2, nonlinearity=one).mode for one in ("tanh", "relu")] == [
         "RNN_TANH", "RNN_RELU"
     ]  # fmt: skip
+    assert repr(nn.RNNCell(2, 3)) == "RNNCell(2, 3)"
+    assert repr(nn.RNNCell(2, 3, False, "relu")) == "RNNCell(2, 3, bias=False, nonlinearity=relu)"
 
 
 def test_a_network_of_ones_own_checks_its_states():

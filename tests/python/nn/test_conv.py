@@ -69,7 +69,7 @@ def test_parameters_are_drawn_within_their_bound(layer):
 
 
 def test_a_convolution_says_what_it_is():
-    text = "Conv2d(3, 6, kernel_size=(3, 5), stride=(2, 2), padding='valid', groups=3, bias=False)"
+    text = "Conv2d(3, 6, kernel_size=(3, 5), stride=(2, 2), padding=valid, groups=3, bias=False)"
     assert repr(nn.Conv2d(3, 6, (3, 5), 2, "valid", groups=3, bias=False)) == text
     text = "ConvTranspose1d(1, 1, kernel_size=(3,), stride=(2,), padding=(1,), dilation=(2,)"
     layer = nn.ConvTranspose1d(1, 1, 3, 2, 1, output_padding=1, dilation=2)

@@ -321,11 +321,14 @@ def test_layers_run_their_functions():
 
 
 def test_layers_say_what_they_are():
-    assert repr(nn.LayerNorm(4)) == "LayerNorm((4,), eps=1e-05, elementwise_affine=True)"
-    assert repr(nn.GroupNorm(2, 4)) == "GroupNorm(2, 4, eps=1e-05, affine=True)"
+    assert repr(nn.LayerNorm(4)) == "LayerNorm((4,), eps=1e-05, elementwise_affine=True, bias=True)"
+    assert repr(nn.GroupNorm(2, 4)) == "GroupNorm(2, 4, eps=1e-05, affine=True, bias=True)"
     assert repr(nn.BatchNorm1d(3)) == (
-        "BatchNorm1d(3, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)"
+        "BatchNorm1d(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)"
     )
+    assert repr(nn.LayerNorm(4, bias=False)).endswith("elementwise_affine=True, bias=False)")
+    assert repr(nn.GroupNorm(2, 4, affine=False)).endswith("affine=False, bias=False)")
+    assert ", affine=False, bias=False, " in repr(nn.InstanceNorm1d(3))
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_shapes_names_and_first_states_are_those_of_pytorch():
     assert net.weight_hh_l0.shape == (20, 2) and net.weight_ih_l1.shape == (20, 2)
     output, (h, c) = net(ebb.randn(4, 6, 3))
     assert (output.shape, h.shape, c.shape) == ((4, 6, 2), (2, 4, 2), (2, 4, 5))
-    assert repr(net) == "LSTM(3, 5, num_layers=2, batch_first=True, proj_size=2)"
+    assert repr(net) == "LSTM(3, 5, proj_size=2, num_layers=2, batch_first=True)"
     with pytest.raises(ValueError, match=r"LSTM: h_0 needs shape \[2, 4, 2\], got \[2, 4, 5\]"):
         net(ebb.randn(4, 6, 3), (ebb.zeros(2, 4, 5), ebb.zeros(2, 4, 5)))
 

@@ -43,12 +43,28 @@ def same(found, wanted):
         (lambda x: ebb.einsum(x, [51], x, [0], [0, 51])[2], [-1.0, -2.0, 4.0]),
         (lambda x: ebb.einsum(x, [..., 3], ebb.ones(2, 3), [..., 3]), [-0.5, -0.5]),
         (lambda x: ebb.block_diag(), np.zeros((1, 0))),
+        (lambda x: F.hardshrink(x, ebb.tensor(0.75)), [0.0, 1.0, -2.0]),
+        (lambda x: F.huber_loss(x, x + 2, delta=ebb.tensor(1)), 1.5),
+        (lambda x: ebb.nan_to_num(x / 0, posinf=ebb.tensor(3.0), neginf=x[2]), [3.0, 3.0, -2.0]),
         (lambda x: ebb.searchsorted(ebb.tensor([-2, 1]), x), [1, 1, 0]),
         (lambda x: ebb.bucketize(ebb.tensor([0, 1]), x[:2].double()), [0, 1]),
     ],
 )
 def test_a_call_gives_what_pytorchs_gives(found, wanted):
     same(found(ebb.tensor(X)), wanted)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (ebb.tensor(0.5, requires_grad=True), "must be number, got a Tensor that requires grad"),
+        (ebb.tensor([0.5]), "must be float, got ebb.Tensor"),
+        (ebb.tensor(0.5j), "must be float, got ebb.Tensor"),
+    ],
+)
+def test_a_tensor_is_a_number_if_it_has_no_dims_and_no_gradient(number, text):
+    with pytest.raises(TypeError, match=rf"hardshrink\(\): argument 'lambd' .* {text}"):
+        F.hardshrink(ebb.tensor(X), number)
 
 
 def test_the_product_of_two_numbers_must_fit():

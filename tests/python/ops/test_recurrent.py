@@ -289,6 +289,8 @@ BAD = {
     "LSTM: hidden_size needs at least 1, got 0": lambda: nn.LSTM(3, 0),
     "GRU: input_size needs an int, got 2.5": lambda: nn.GRU(2.5, 3),
     "RNN: dropout needs a probability from 0 to 1, got 2": lambda: nn.RNN(2, 3, dropout=2),
+    "LSTM: bias needs a bool, got 0.5": lambda: nn.LSTM(3, 3, 2, 0.5),
+    "GRU: batch_first needs a bool, got 1": lambda: nn.GRU(3, 3, batch_first=1),
     "RNN: nonlinearity needs tanh or relu, got 'sin'": lambda: nn.RNN(2, 3, nonlinearity="sin"),
     "GRU: input needs 2 or 3 dims, the last of size 2, got [4, 3]": lambda: nn.GRU(2, 3)(
         ebb.zeros([4, 3])
