@@ -9,6 +9,7 @@
 
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
+#include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/complex.h"
 #include "ebb/autograd/ops/conv_tbc.h"
 #include "ebb/autograd/ops/convolution.h"
@@ -44,16 +45,29 @@ Tensor convolve_complex(const char* op, int spatial, const Tensor& input, const 
                  product(x, v, turned) + product(y, u, {}));
 }
 
+/// Of integers, which have no kernels: float64 holds sums of up to 53 bits.
+Tensor convolve_integers(const char* op, int spatial, const Tensor& input, const Tensor& weight,
+                         const Tensor& bias, const ops::ConvOptions& options) {
+  const auto wide = [](const Tensor& tensor) {
+    return tensor.defined() ? cast(tensor, DType::float64) : tensor;
+  };
+  const Tensor out = convolve(op, spatial, wide(input), wide(weight), wide(bias), options);
+  return cast(out, input.dtype());
+}
+
 }  // namespace
 
 Tensor convolve(const char* op, int spatial, const Tensor& input, const Tensor& weight,
                 const Tensor& bias, const ops::ConvOptions& options) {
   ops::infer::check_ndim(op, "input", input, spatial + 1, spatial + 2);
   ops::infer::check_ndim(op, "weight", weight, spatial + 2, spatial + 2);
-  if (is_complex(input.dtype()) || is_complex(weight.dtype())) {
+  const DType dtype = input.dtype(), other = weight.dtype();
+  const bool has_complex = is_complex(dtype) || is_complex(other);
+  if (has_complex || is_integer(dtype) || is_integer(other)) {
     ops::infer::check_same_dtype(op, "input", input, "weight", weight);
     if (bias.defined()) ops::infer::check_same_dtype(op, "input", input, "bias", bias);
-    return convolve_complex(op, spatial, input, weight, bias, options);
+    const auto made = has_complex ? convolve_complex : convolve_integers;
+    return made(op, spatial, input, weight, bias, options);
   }
   const bool is_batched = input.ndim() == spatial + 2;
   const Tensor out = convolution(is_batched ? input : unsqueeze(input, 0), weight, bias,

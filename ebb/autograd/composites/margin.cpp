@@ -146,7 +146,8 @@ Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, co
   const autograd::operands::multilabel_soft_margin_loss call(input, target, weight);
   ops::infer::check_ndim(op, "input", input, 1, kMaxDims);
   check_same_shape(op, "target", target, input);
-  Tensor losses = logistic_loss(input, target);
+  const bool is_label = !is_floating(target.dtype());
+  Tensor losses = logistic_loss(input, is_label ? cast(target, input.dtype()) : target);
   if (weight.defined()) losses = losses * weight;
   return reduced(mean(losses, kLastDim), reduction, losses.dtype());
 }

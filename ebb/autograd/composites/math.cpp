@@ -143,7 +143,11 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& we
   }
   const LossOptions options{weight, ignore_index, reduction, label_smoothing};
   const Tensor log_probs = log_softmax(input, class_dim_of(input));
-  if (!is_floating(target.dtype())) return loss_of_classes(log_probs, target, options);
+  if (!is_floating(target.dtype())) {
+    // A byte could not be compared with an ignore_index below 0.
+    const bool is_byte = target.dtype() == DType::uint8;
+    return loss_of_classes(log_probs, is_byte ? cast(target, DType::int64) : target, options);
+  }
   if (!equal(input.sizes(), target.sizes())) {
     throw ShapeError(
         str("cross_entropy: target needs classes (int64) or probabilities in the "

@@ -54,6 +54,11 @@ Tensor pooled_means(const char* op, int pooled, const Tensor& input, IntSpan ker
 Pair pooled_maxima(const char* op, int pooled, const Tensor& input, IntSpan kernel_size,
                    std::optional<IntSpan> stride, IntSpan padding, IntSpan dilation,
                    bool ceil_mode) {
+  if (is_integer(input.dtype())) {  // without kernels: float64 holds what an image holds
+    const auto [values, indices] = pooled_maxima(op, pooled, cast(input, DType::float64),
+                                                 kernel_size, stride, padding, dilation, ceil_mode);
+    return {cast(values, input.dtype()), indices};
+  }
   const Lists lists(op, pooled, input, kernel_size, stride, padding);
   const Shape steps = pool_list(op, "dilation", dilation, pooled);
   return max_pool(input, lists.kernel_size, lists.stride, lists.padding, steps, ceil_mode);

@@ -10,6 +10,7 @@ import pytest
 import ebb
 import ebb.nn.functional as F
 from ebb import nn
+from ebb.autograd import gradgradcheck
 from tests.python.leaves import leaf_of
 
 RNG = np.random.default_rng(4)
@@ -108,6 +109,45 @@ def test_difference_losses_promote_and_broadcast():
     (grad,) = ebb.autograd.grad([loss], [target])
     assert grad.dtype == ebb.float32
     assert grad.tolist() == pytest.approx([-1 / 3] * 3)
+
+
+LABELS = [ebb.bool, ebb.uint8, ebb.int32, ebb.int64]
+
+
+@pytest.mark.parametrize("dtype", LABELS)
+@pytest.mark.parametrize(
+    "function",
+    [F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss, F.multilabel_soft_margin_loss],
+)
+def test_targets_may_be_integers_beside_an_input_of_floats(function, dtype):
+    labels = ebb.tensor([[1, 0, 1], [0, 0, 1]])
+    first, second = leaf_of(noise(2, 3)), leaf_of(noise(2, 3) * 2)
+    found, wanted = function(first, labels.to(dtype)), function(first, labels.double())
+    assert found.dtype is ebb.float64 and found.item() == wanted.item()
+    assert gradient(found, first) == gradient(wanted, first)
+    assert gradgradcheck(lambda x: function(x, labels.to(dtype)), (second,))
+
+
+@pytest.mark.parametrize("function", [F.mse_loss, F.l1_loss, F.huber_loss])
+def test_integers_beside_weights_are_targets_too_and_no_input(function):
+    x, weight = ebb.tensor(noise(3)), ebb.tensor([1.0, 2.0, 3.0]).double()
+    labels = ebb.tensor([1, 0, 2])
+    wanted = function(x, labels.double(), weight=weight).item()
+    assert function(x, labels, weight=weight).item() == wanted
+    with pytest.raises(TypeError, match=r"'input' must have dtype float16.*, got int64"):
+        function(labels, x)
+
+
+@pytest.mark.parametrize("options", [{}, {"label_smoothing": 0.2}, {"ignore_index": 2}])
+def test_classes_may_be_bytes(options):
+    scores, classes = leaf_of(noise(4, 3)), ebb.tensor([2, 0, 1, 2])
+    found = F.cross_entropy(scores, classes.to(ebb.uint8), **options)
+    wanted = F.cross_entropy(scores, classes, **options)
+    assert found.item() == wanted.item() and gradient(found, scores) == gradient(wanted, scores)
+    logs = F.log_softmax(scores.detach(), 1)
+    assert F.nll_loss(logs, classes.byte()).item() == F.nll_loss(logs, classes).item()
+    with pytest.raises(IndexError, match=r"must be a class from 0 to 2 or ignore_index.*got 255"):
+        F.cross_entropy(scores, ebb.full((4,), 255, dtype=ebb.uint8))
 
 
 # Half precision.

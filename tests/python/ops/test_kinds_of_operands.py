@@ -54,6 +54,47 @@ def test_bool_does_not_divide_bool_nor_by_false(op):
         getattr(FLAGS.clone(), f"{op.__name__}_")(2)
 
 
+@pytest.mark.parametrize("op", [ebb.fmax, ebb.fmin, ebb.pow])
+def test_bool_stands_beside_numbers(op):
+    wanted = getattr(np, {"pow": "power"}.get(op.__name__, op.__name__))
+    for other in (ebb.tensor([3, 2]), ebb.tensor([0.5, 2.0])):
+        for pair in ((FLAGS, other), (other, FLAGS)):
+            found = op(*pair)
+            assert found.dtype is other.dtype
+            assert found.tolist() == wanted(*(one.numpy() * 1 for one in pair)).tolist()
+    with pytest.raises(NotImplementedError, match=f"{op.__name__}: no kernel for dtype bool"):
+        op(FLAGS, FLAGS)
+
+
+def test_powers_of_and_by_bool():
+    assert (2.5**FLAGS).tolist() == [2.5, 1.0] and (2**FLAGS).dtype is ebb.int64
+    assert (FLAGS**2).tolist() == [1, 0] and (FLAGS**0.5).tolist() == [1.0, 0.0]
+    x = ebb.tensor([3.0, 4.0], requires_grad=True)
+    (x**FLAGS).sum().backward()
+    assert x.grad.tolist() == [1.0, 0.0]
+    with pytest.raises(ValueError, match="an integer to a negative power is no integer"):
+        FLAGS**-1
+
+
+@pytest.mark.parametrize("op", [ebb.hypot, ebb.logaddexp, ebb.logaddexp2])
+def test_integers_stand_beside_floats(op):
+    x, whole = ebb.tensor([0.5, -1.5], dtype=ebb.float64, requires_grad=True), ebb.tensor([3, 4])
+    found = op(x, whole)
+    assert found.dtype is ebb.float64 and found.tolist() == op(x, whole.double()).tolist()
+    assert gradcheck(lambda x: op(whole, x), (x,))
+    with pytest.raises(NotImplementedError, match=f"{op.__name__}: no kernel for dtype int64"):
+        op(whole, whole)
+
+
+def test_integers_are_convolved_with_integers_only():
+    images, ring = ebb.ones(1, 1, 4, 4, dtype=ebb.int64), ebb.ones(1, 1, 3, 3, dtype=ebb.int64)
+    ring[0, 0, 1, 1] = 0
+    alive = F.conv2d(images, ring, padding=1)
+    assert alive.dtype is ebb.int64 and alive[0, 0, 0].tolist() == [3, 5, 5, 3]
+    with pytest.raises(TypeError, match=r"conv2d: input and weight need one dtype, got int64.*flo"):
+        F.conv2d(images, ring.float())
+
+
 def test_tensors_are_subtracted_from_others():
     x, y = ebb.tensor([1.0, 2.0]), ebb.tensor([3.0, 5.0])
     assert ebb.rsub(x, y).tolist() == [2.0, 3.0]

@@ -123,7 +123,7 @@ std::string squeezing_hint(const Tensor& target, IntSpan input_shape, const Clas
 
 void check_target(const char* op, const Tensor& target, IntSpan input_shape,
                   const ClassLayout& layout) {
-  infer::check_index_dtype(op, "target", target);
+  if (target.dtype() != DType::uint8) infer::check_index_dtype(op, "target", target);
   if (equal(target.sizes(), layout.target.size_span())) return;
   throw ShapeError(str(op, ": target must have the sizes of input without the classes (dim ",
                        layout.class_dim, "), got target ", infer::describe(target), " for input ",
