@@ -86,7 +86,16 @@ def test_the_first_and_the_nth(count, dtype, opencl):
     check(lambda one: ebb.kthvalue(one, count, 1), x, opencl)
 
 
-@pytest.mark.parametrize("shape", [(1,), (4,), (3, 33), (2, 100)])
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int8", "uint8", "bool"])
+def test_what_is_wanted_of_long_lines(dtype, opencl):
+    x = numbers((3, 500, 2), dtype)
+    for count in (1, 250, 500):
+        check(lambda one, count=count: ebb.topk(one, count, 1), x, opencl)
+        check(lambda one, count=count: ebb.kthvalue(one, count, 1), x, opencl)
+    check(lambda one: ebb.sort(one.flip(1), 1, True), x[:, ::3], opencl)
+
+
+@pytest.mark.parametrize("shape", [(1,), (4,), (3, 33), (2, 100), (2, 301)])
 def test_medians(shape, opencl):
     plain = ebb.tensor(RNG.integers(-9, 9, shape)).to(ebb.float32)
     nans = plain.clone()
