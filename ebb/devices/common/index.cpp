@@ -127,26 +127,28 @@ struct Write {
   Number factor = {};
 };
 
-/// Lines beside each other that one item takes: on a CPU, where that is one loop.
-int64_t block_of(const Write& work, const TensorView& out, const Traits& traits) {
+/// How many lines side by side one index holds for, as those of a row do; a CPU goes over them in a
+/// loop. 1 where there are none.
+int64_t lines_beside(const Write& work, const TensorView& out, const Traits& traits) {
   const int last = work.src.ndim - 1;
   if (!traits.is_cpu || last < 0 || last == work.dim) return 1;
   const bool are_beside = work.src.strides[last] == 1 && out.strides[last] == 1;
-  if (!are_beside || work.index.strides[last] != 0) return 1;
-  int64_t block = 1;
-  while (block < 64 && work.src.sizes[last] % (2 * block) == 0) block *= 2;
-  return block;
+  return are_beside && work.index.strides[last] == 0 ? work.src.sizes[last] : 1;
 }
 
-/// The lines as a loop nest: a dim less, and blocks of the last one.
-LoopNest lines_of(const Write& work, const TensorView& out, int64_t block) {
+/// How many of `wide` lines an item takes: much of a page of memory, but work for all units.
+int64_t block_of(int64_t wide, int64_t rows, const Traits& traits) {
+  constexpr int64_t kLeast = 64, kMost = 4096;
+  const int64_t wanted = (wide * rows + 4 * traits.units - 1) / (4 * traits.units);
+  return std::min(wide, std::clamp((wanted + kLeast - 1) / kLeast * kLeast, kLeast, kMost));
+}
+
+/// The other lines as a loop nest: without the dim, and without those that lie side by side.
+LoopNest lines_of(const Write& work, const TensorView& out, bool are_beside) {
   Shape sizes(work.src.shape());
   sizes[work.dim] = 1;
-  const int last = work.src.ndim - 1;
-  sizes[last] /= block;
-  OwnView to(out, sizes), at(work.index, sizes), from(work.src, sizes);
-  to.strides[last] *= block;
-  from.strides[last] *= block;
+  if (are_beside) sizes[work.src.ndim - 1] = 1;
+  const OwnView to(out, sizes), at(work.index, sizes), from(work.src, sizes);
   const TensorView* const views[] = {&to.view, &at.view, &from.view};
   return {sizes, views, true};
 }
@@ -161,29 +163,32 @@ int64_t parts_of(int64_t lines, int64_t positions, const Traits& traits) {
 
 void write(const Write& work, const Context& context, const TensorView& out) {
   const Traits& traits = driver().traits(context.device.index);
-  const int64_t block = block_of(work, out, traits);
-  const LoopNest lines = lines_of(work, out, block);
+  const int64_t wide = lines_beside(work, out, traits);
+  const LoopNest rows = lines_of(work, out, wide > 1);
+  const int64_t block = block_of(wide, rows.numel(), traits);
+  const int64_t lines = rows.numel() * ((wide + block - 1) / block);
   const int64_t positions = out.sizes[work.dim];
-  const int64_t parts = parts_of(lines.numel(), positions, traits);
+  const int64_t parts = parts_of(lines, positions, traits);
   const int64_t reach = (positions + parts - 1) / parts;
-  const bool as_int32 = lines.fits_int32() && fits_int32(out) && fits_int32(work.index) &&
-                        fits_int32(work.src) && lines.numel() * parts <= int64_t{1} << 30;
+  const bool as_int32 = rows.fits_int32() && fits_int32(out) && fits_int32(work.index) &&
+                        fits_int32(work.src) && lines * parts <= int64_t{1} << 30;
   const DType to = work.join.is_assign ? word_of(out.dtype) : out.dtype;
   const DType from = work.join.is_assign ? to : work.src.dtype;
   KernelCall call(Family::scatter, work.op, context, compute_of(to), as_int32);
   call.set("WHICH", work.join.number, 4).set("OUT", to).set("SRC", from);
-  call.set("BLOCK", block, 7).set("RANK", lines.rank(), 6);
+  call.set("BESIDE", wide > 1, 1).set("RANK", rows.rank(), 6);
   call.set_text(work.join.is_assign ? "JOIN_ASSIGN" : "JOIN(old, value)", work.join.text);
   call.add(out).add(work.index).add(work.src);
   const int64_t length = work.src.sizes[work.dim];
-  for (const int64_t value : {lines.numel(), length, positions, reach, out.strides[work.dim],
-                              work.index.strides[work.dim], work.src.strides[work.dim]}) {
+  for (const int64_t value :
+       {lines, length, positions, reach, out.strides[work.dim], work.index.strides[work.dim],
+        work.src.strides[work.dim], wide, block}) {
     call.add_index(value);
   }
   call.add_bytes({work.factor.bytes, item_size(compute_of(to))});
   char packed[kMostPacked];
-  add_geometry(call, lines, packed);
-  const int64_t items = lines.numel() * parts;
+  add_geometry(call, rows, packed);
+  const int64_t items = lines * parts;
   call.run({scatter_k}, items, group_size_for(traits, items));
 }
 
