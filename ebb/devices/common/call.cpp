@@ -92,6 +92,12 @@ uint32_t group_size_for(const Traits& traits, int64_t items) {
   return items >= wanted * 64 ? 64 : items >= wanted * 8 ? 8 : 1;
 }
 
+int64_t fixed_length(const Traits& traits, int64_t lines, int64_t length) {
+  constexpr int64_t kLongest = 128, kFewest = 4096, kStep = 8;  // 16 kernels at most
+  return traits.is_cpu && lines >= kFewest && length <= kLongest && length % kStep == 0 ? length
+                                                                                        : 0;
+}
+
 Compute widest_real(const Traits& traits) {
   return traits.has_float64 ? Compute::f64 : Compute::f32;
 }

@@ -46,7 +46,7 @@ class KernelCall {
   void run(std::initializer_list<std::string_view> parts, int64_t items, uint32_t group_size);
 
  private:
-  static constexpr size_t kMostDefines = 20;
+  static constexpr size_t kMostDefines = 24;
   static constexpr size_t kMostArguments = 20;
   struct Define {
     const char* name;
@@ -71,6 +71,10 @@ class KernelCall {
 /// The most lines side by side that an item of a CPU takes. It walks over rows that are far apart,
 /// so that much of each should be read: a page of memory.
 inline constexpr uint32_t kMostColumns = 1024;
+
+/// The length that a kernel is compiled for, of many short dense lines on a CPU; 0 for all others,
+/// whose kernels take any length.
+int64_t fixed_length(const Traits& traits, int64_t lines, int64_t length);
 
 /// How many items a group gets where `items` of them work each by itself: on a CPU, where a group
 /// runs on one core, few where there are few.

@@ -33,6 +33,7 @@ Lines::Lines(std::span<const TensorView* const> views, int dim, const Traits& tr
   }
   group_size_ = group_size_for(traits, lines());
   if (traits.is_cpu) chains_ = chains_of(length_);
+  if (is_dense_) fixed_ = fixed_length(traits, lines(), length_);
   if (traits.is_cpu || !shares) return;
   const auto useful = static_cast<uint64_t>(std::max<int64_t>(length_ / 4, 1));
   lanes_ = static_cast<uint32_t>(std::min<uint64_t>(std::bit_floor(useful), group_size_));
@@ -68,6 +69,7 @@ void Lines::specialise(KernelCall& call) const {
   call.set("VIEWS", views_, 4).set("RANK", std::max(places_.rank(), 1), 6);
   call.set("LANES", lanes_, 12).set("DENSE", is_dense_, 1);
   call.set("WIDE", chains_, 6).set("COLUMNS", columns_, 11);
+  call.set("SHORT", fixed_, 8);
 }
 
 void Lines::add_to(KernelCall& call) {

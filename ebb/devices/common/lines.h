@@ -48,6 +48,7 @@ class Lines {
   uint32_t lanes_ = 1;
   uint32_t chains_ = 1;   // that an item adds up beside each other
   uint32_t columns_ = 1;  // lines of an item
+  int64_t fixed_ = 0;     // fixed_length()
   uint32_t group_size_ = 1;
   char packed_[kMostPacked + kMaxOperands * sizeof(int64_t)] = {};
 };

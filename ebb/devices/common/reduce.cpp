@@ -36,6 +36,7 @@ struct Plan {
   uint32_t chains = 1;
   uint32_t columns = 1;  // rows of an item that lie side by side
   int64_t rows = 0;
+  int64_t fixed = 0;  // fixed_length()
   int64_t total = 0;  // elements of a row
   int64_t parts = 1;
   int64_t length = 0;  // elements of a part
@@ -96,6 +97,8 @@ Plan plan_of(const TensorView& input, const TensorView& out, const TensorView& g
   const int64_t slots = shares * plan.parts;
   if (traits.is_cpu) {
     plan.lanes = 1;
+    if (plan.is_dense && plan.columns == 1)
+      plan.fixed = fixed_length(traits, plan.rows, plan.total);
     plan.group_size = slots >= wanted * 64 ? 64 : slots >= wanted * 8 ? 8 : 1;
   } else {
     plan.group_size = traits.group_size;
@@ -128,6 +131,7 @@ void specialise(KernelCall& call, const Reduction& work, const Plan& plan, const
   call.set("RANK", plan.kept.rank(), 6).set("REDUCED_RANK", std::max(plan.reduced.rank(), 1), 6);
   call.set("REDUCED_DENSE", plan.is_dense, 1);
   call.set("LANES", plan.lanes, 12).set("WIDE", plan.chains, 6).set("COLUMNS", plan.columns, 11);
+  call.set("SHORT", plan.fixed, 8);
   call.set("IS_FIRST", launch.is_first, 1).set("IS_LAST", launch.is_last, 1);
   call.set("HAS_OTHER", launch.is_first && work.other != nullptr, 1);
   call.set("HAS_GIVEN", launch.is_first && work.given != nullptr, 1);

@@ -23,7 +23,7 @@ void run_kind(Kind kind, const char* op, const Context& context,
   const DType dtype = views[0]->dtype;
   KernelCall call(Family::softmax, op, context, compute_of(dtype), lines.fits_int32());
   call.set("KIND", static_cast<int64_t>(kind), 3).set("T", dtype);
-  call.set("IS_STORED", !is_half(dtype), 1);
+  call.set("IS_STORED", !is_half(dtype), 1).set("ON_CPU", traits.is_cpu, 1);
   lines.specialise(call);
   for (const TensorView* view : views) call.add(*view);
   lines.add_to(call);

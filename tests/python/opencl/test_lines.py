@@ -238,3 +238,37 @@ def test_copies_of_transposed_matrices(shape, dtype, opencl):
         target = ebb.empty_like(there)
         target.transpose(first, -1).copy_(other.contiguous())
         assert ebb.equal(target.cpu(), x)
+
+
+SHORT_ROWS = {
+    "sum": lambda x: x.sum(1),
+    "var": lambda x: x.var(1),
+    "softmax": lambda x: x.softmax(1),
+    "log_softmax": lambda x: x.log_softmax(1),
+    "amax": lambda x: x.amax(1),
+    "layer_norm": lambda x: functional.layer_norm(x, x.shape[1:]),
+    "rms_norm": lambda x: functional.rms_norm(x, x.shape[1:]),
+}
+
+
+@pytest.mark.parametrize(
+    ("length", "dtype"),
+    [(8, "float32"), (64, "float32"), (72, "float16"), (128, "bfloat16"), (136, "float32")],
+)
+@pytest.mark.parametrize("name", SHORT_ROWS)
+def test_many_short_rows(name, length, dtype, opencl):
+    compare(SHORT_ROWS[name], (4099, length), device=opencl, dtype=dtype)
+
+
+@pytest.mark.parametrize("length", [3, 64, 1000])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
+def test_softmax_of_numbers_far_apart_and_of_none(name, length, opencl):
+    x = ebb.linspace(-120, 0, 4099 * length).reshape(-1, length).contiguous()
+    infinity = float("inf")
+    for row, value in enumerate((-infinity, infinity, float("nan"), -1e30, 1e30)):
+        x[row, :2] = value
+    x[6], x[7] = -infinity, x[7] * 0
+    for dim in (0, 1):
+        function = getattr(ebb, name)
+        here, there = function(x, dim), function(x.to(opencl), dim).cpu()
+        assert ebb.allclose(there, here, rtol=1e-5, atol=1e-37, equal_nan=True)
