@@ -87,5 +87,8 @@ def test_bad_weights_and_layers_are_refused():
         models.resnet18(weights="V9")
     with pytest.raises(TypeError, match="resnet18: weights must be of ResNet18_Weights"):
         models.resnet18(weights=models.ResNet34_Weights.DEFAULT)
+    for make in (models.vgg11, models.alexnet, models.mobilenet_v2):
+        with pytest.raises(TypeError, match=f"{make.__name__}: weights must be of .*, got 7"):
+            make(weights=7, no_such_option=1)  # which comes to light once a network is made
     with pytest.raises(ValueError, match="ResNet: layers needs four counts"):
         models.ResNet(models.BasicBlock, [1, 2])

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from typing import Any
 
 from ebb import _C, hub, nn
@@ -28,10 +29,15 @@ class Weights(enum.Enum):
         return hub.load_state_dict_from_url(self.url)
 
 
-def filled(model: nn.Module, weights: Weights | str | bool | None, known: type[Weights]) -> Any:
-    """Return a model with the parameters that were asked for."""
+def filled(
+    make: Callable[[], nn.Module], weights: Weights | str | bool | None, known: type[Weights]
+) -> Any:
+    """Return what ``make`` makes, with the parameters that were asked for.
+
+    Nothing is made if there are none: a network of 133 million takes a second and more.
+    """
     if weights in (None, False):
-        return model
+        return make()
     if isinstance(weights, str):
         if weights not in known.__members__:
             names = ", ".join(known.__members__)
@@ -40,7 +46,9 @@ def filled(model: nn.Module, weights: Weights | str | bool | None, known: type[W
     chosen = known["IMAGENET1K_V1"] if weights is True else weights
     if not isinstance(chosen, known):
         raise _C.DTypeError(f"weights must be of {known.__name__} or None, got {chosen!r}")
-    model.load_state_dict(chosen.get_state_dict())
+    state = chosen.get_state_dict()
+    model = make()
+    model.load_state_dict(state)
     return model
 
 

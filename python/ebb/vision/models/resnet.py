@@ -206,7 +206,7 @@ def _resnet(
     options: dict[str, Any],
 ) -> ResNet:
     weights = options.pop("pretrained", weights)
-    return filled(ResNet(block, layers, **options), weights, known)
+    return filled(lambda: ResNet(block, layers, **options), weights, known)
 
 
 def resnet18(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:

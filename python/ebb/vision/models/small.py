@@ -139,7 +139,7 @@ def alexnet(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> Ale
     """
     del progress
     weights = kwargs.pop("pretrained", weights)
-    return filled(AlexNet(**kwargs), weights, AlexNet_Weights)
+    return filled(lambda: AlexNet(**kwargs), weights, AlexNet_Weights)
 
 
 def mobilenet_v2(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> MobileNetV2:
@@ -150,4 +150,4 @@ def mobilenet_v2(*, weights: Any = None, progress: bool = True, **kwargs: Any) -
     """
     del progress
     weights = kwargs.pop("pretrained", weights)
-    return filled(MobileNetV2(**kwargs), weights, MobileNet_V2_Weights)
+    return filled(lambda: MobileNetV2(**kwargs), weights, MobileNet_V2_Weights)

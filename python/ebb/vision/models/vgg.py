@@ -98,7 +98,7 @@ def _vgg(
     weights = options.pop("pretrained", weights)
     if weights:
         options.setdefault("init_weights", False)
-    return filled(VGG(_features(convolutions, has_norms), **options), weights, known)
+    return filled(lambda: VGG(_features(convolutions, has_norms), **options), weights, known)
 
 
 def vgg11(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
