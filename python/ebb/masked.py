@@ -264,6 +264,8 @@ def var(
     apart = _kept(values - middle, mask, 0)
     count = ebb.sum(_spread(input, mask), dim, keepdim)
     squares = ebb.square(ebb.abs(apart)) if apart.is_complex() else ebb.square(apart)
+    if squares.dtype is ebb.float64:  # in which 1.3 has more digits than in the default dtype
+        count = count.double()
     return ebb.sum(squares, dim, keepdim) / ebb.clamp(count - correction, 0)
 
 

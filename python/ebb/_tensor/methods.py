@@ -13,6 +13,11 @@ from ebb._tensor.formats import check_leaf_options, pins_if_asked
 from ebb._tensor.sparse import reduced
 
 
+def _reversed(self):
+    """Return the tensor with its first dim from the back."""
+    return self.flip(0) if self.ndim else self
+
+
 def _deepcopy(self, memo):
     """Copy a leaf with its gradient and attributes."""
     if id(self) in memo:
@@ -458,6 +463,7 @@ Tensor.__init_subclass__ = _init_subclass
 Tensor.record_stream = _record_stream
 Tensor.__array_priority__ = 1000  # so that NumPy lets Tensor's operators go first
 Tensor.__deepcopy__ = _deepcopy
+Tensor.__reversed__ = _reversed
 Tensor.__reduce_ex__ = _reduce_ex
 Tensor.__format__ = _format
 Tensor.__complex__ = _complex

@@ -41,13 +41,15 @@ def unsqueeze_(self, dim):
     return _become(self, "unsqueeze_", lambda x: x.unsqueeze(dim))
 
 
-def squeeze_(self, dim=None):
+def squeeze_(self, dim=None, *dims):
     """Leave out sizes of 1: all, or those of ``dim``; see ebb.squeeze().
 
     Example:
         >>> ebb.ones(1, 2).squeeze_()
         tensor([1., 1.])
     """
+    if dims:
+        dim = (dim, *dims)
     return _become(self, "squeeze_", lambda x: x.squeeze() if dim is None else x.squeeze(dim))
 
 

@@ -29,7 +29,9 @@ def _times(matrix: Tensor, vector: Tensor) -> Tensor:
 
 
 def _mahalanobis(factor: Tensor, vector: Tensor) -> Tensor:
-    """Return v^T (L L^T)^-1 v for batches that broadcast."""
+    """Return v^T (L L^T)^-1 v for batches that broadcast, in the wider dtype of both."""
+    dtype = ebb.promote_types(factor.dtype, vector.dtype)
+    factor, vector = factor.to(dtype), vector.to(dtype)
     shape = ebb.broadcast_tensors(vector.unsqueeze(-1), factor[..., :1])[0].shape
     wide = factor.expand(*shape[:-1], factor.size(-1))
     whitened = solve_triangular(wide, vector.unsqueeze(-1).expand(shape), upper=False)

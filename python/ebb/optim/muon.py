@@ -26,7 +26,8 @@ class Muon(UpdatesEach):
         eps: The smallest norm that a matrix is divided by.
         ns_steps: How often the iteration is made.
         adjust_lr_fn: "original" (or None) scales steps of tall matrices by the root of their
-            aspect; "match_rms_adamw" makes all steps as large as AdamW's.
+            aspect, "spectral_unclamped" those of wide ones as well; "match_rms_adamw" makes all
+            steps as large as AdamW's.
 
     Example:
         >>> x = ebb.ones(2, 2, requires_grad=True)
@@ -53,9 +54,10 @@ class Muon(UpdatesEach):
         for name, value in (("lr", lr), ("weight_decay", weight_decay), ("momentum", momentum)):
             if not value >= 0:
                 raise _C.ValueError(f"Muon: needs {name} >= 0, got {value}")
-        if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
+        known = ("original", "match_rms_adamw", "spectral_unclamped")
+        if adjust_lr_fn is not None and adjust_lr_fn not in known:
             raise _C.ValueError(
-                f"Muon: adjust_lr_fn needs original or match_rms_adamw, got {adjust_lr_fn!r}"
+                f"Muon: adjust_lr_fn needs one of {', '.join(known)}, got {adjust_lr_fn!r}"
             )
         if not 0 <= ns_steps < 100:
             raise _C.ValueError(f"Muon: needs 0 <= ns_steps < 100, got {ns_steps}")
@@ -83,7 +85,8 @@ class Muon(UpdatesEach):
         if group["adjust_lr_fn"] == "match_rms_adamw":
             lr *= 0.2 * math.sqrt(max(rows, columns))
         else:
-            lr *= math.sqrt(max(1, rows / max(columns, 1)))
+            least = 0 if group["adjust_lr_fn"] == "spectral_unclamped" else 1
+            lr *= math.sqrt(max(least, rows / max(columns, 1)))
         parameter.add_(update.to(parameter.dtype), alpha=-lr)
 
 

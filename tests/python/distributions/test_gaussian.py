@@ -101,6 +101,15 @@ def test_densities_and_samples_have_gradients():
     assert ebb.autograd.gradcheck(by_rank, leaves)
 
 
+@pytest.mark.parametrize("wide", ["value", "loc", "matrix"])
+def test_the_density_has_the_wider_dtype_of_parameters_and_value(wide):
+    given = {"loc": ebb.zeros(2), "matrix": 2 * ebb.eye(2), "value": ebb.ones(2)}
+    given[wide] = given[wide].double()
+    found = D.MultivariateNormal(given["loc"], given["matrix"]).log_prob(given["value"])
+    assert found.dtype is ebb.float64
+    assert found.item() == pytest.approx(-0.5 - math.log(4 * math.pi), rel=1e-7)
+
+
 def test_what_is_no_covariance_is_refused():
     with pytest.raises(ValueError, match="MultivariateNormal: needs exactly one of covariance_m"):
         D.MultivariateNormal(LOC)

@@ -105,6 +105,22 @@ def test_vectors_apart_from_coinciding_ones_have_a_derivative():
     assert ebb.autograd.gradcheck(projector, [A.requires_grad_()], atol=1e-5)
 
 
+@pytest.mark.parametrize("half", ["L", "U"])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_a_gradient_through_eigenvectors_is_hermitian(dtype, half):
+    A = matrices(4, 4, dtype=dtype)
+    A = (A + A.mH).requires_grad_()
+    weight = ebb.arange(16.0).reshape(4, 4).double()
+
+    def shares(x):  # of each element in each vector, whatever the phase of that
+        vectors = ebb.linalg.eigh(x, UPLO=half).eigenvectors
+        return (vectors.abs().square() * weight.sin()).sum()
+
+    (grad,) = ebb.autograd.grad(shares(A), A)
+    assert close(grad, grad.mH) and grad.abs().max() > 0.01
+    assert ebb.autograd.gradcheck(lambda x: shares((x + x.mH) / 2), [A])
+
+
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_factors_give_the_matrix_back(dtype):
     for shape in ((3, 3), (2, 5, 3), (2, 3, 5)):

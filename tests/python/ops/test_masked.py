@@ -67,6 +67,13 @@ def test_gradients_are_those_of_the_kept_elements(name):
     assert ebb.autograd.gradcheck(of, (x,))
 
 
+def test_a_correction_has_the_digits_of_the_values():
+    x = ebb.tensor([1.0, 2.0, 4.0, 8.0], dtype=ebb.float64)
+    wanted = ((x - x.mean()) ** 2).sum().item() / (4 - 1.3)
+    assert ebb.masked.var(x, 0, correction=1.3).item() == pytest.approx(wanted, rel=1e-14)
+    assert ebb.masked.std(x, 0, correction=1.3).item() == pytest.approx(wanted**0.5, rel=1e-14)
+
+
 def test_places_and_integers_know_the_mask():
     x, mask = ebb.tensor([[3, 9, 5], [1, 0, 2]]), ebb.tensor([True, False, True])
     assert ebb.masked.argmax(x, 1, mask=mask).tolist() == [2, 2]

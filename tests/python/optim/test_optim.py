@@ -140,9 +140,25 @@ BAD_OPTIONS = [
         "line_search_fn needs strong_wolfe or None, got 'armijo'",
     ),
     ("Muon", {"momentum": -1}, "needs momentum >= 0, got -1"),
-    ("Muon", {"adjust_lr_fn": "x"}, "adjust_lr_fn needs original or match_rms_adamw, got 'x'"),
+    (
+        "Muon",
+        {"adjust_lr_fn": "x"},
+        "adjust_lr_fn needs one of original, match_rms_adamw, spectral_unclamped, got 'x'",
+    ),
     ("Muon", {}, "needs matrices, got [1] as parameter 0"),
 ]
+
+
+@pytest.mark.parametrize(("shape", "ratio"), [((8, 2), 2.0), ((2, 8), 0.5)])
+def test_steps_of_muon_are_scaled_by_the_aspect_of_wide_matrices_too(shape, ratio):
+    moved = {}
+    for name in ("original", "spectral_unclamped"):
+        x = ebb.ones(*shape, requires_grad=True)
+        optimizer = ebb.optim.Muon([x], lr=0.1, weight_decay=0.0, adjust_lr_fn=name)
+        (x * x).sum().backward()
+        optimizer.step()
+        moved[name] = 1 - x[0, 0].item()
+    assert moved["spectral_unclamped"] / moved["original"] == pytest.approx(min(ratio, 1), rel=1e-5)
 
 
 @pytest.mark.parametrize(("name", "options", "text"), BAD_OPTIONS, ids=str)

@@ -175,6 +175,12 @@ def test_comparing_with_another_type_is_pythons_answer():
         _ = x < "text"
 
 
+def test_a_tensor_reversed_is_a_tensor():
+    x = ebb.arange(6).reshape(3, 2)
+    assert reversed(x).tolist() == [[4, 5], [2, 3], [0, 1]]
+    assert reversed(x[0, 0]).item() == 0
+
+
 def test_tensors_hash_by_identity():
     x, y = ebb.ones(2), ebb.ones(2)
     assert len({x, y, x}) == 2 and {x: 1}[x] == 1

@@ -70,6 +70,12 @@ def test_a_view_in_place_of_a_view_keeps_its_base():
     assert view.shape == (3,) and base.tolist() == [[7.0] * 3, [0.0] * 3]
 
 
+def test_several_dims_are_squeezed_in_place_as_they_are_elsewhere():
+    for dims in ((0, 2), ((0, 2),)):
+        x = ebb.arange(2).reshape(1, 2, 1, 1)
+        assert x.squeeze_(*dims) is x and x.shape == (2, 1)
+
+
 def test_a_tensor_that_nobody_else_shows_is_no_view_afterwards():
     x = ebb.arange(6.0).reshape(2, 3).clone()
     x.t_()

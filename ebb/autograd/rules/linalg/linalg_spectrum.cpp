@@ -102,19 +102,25 @@ Tensor twice_hermitian(const Tensor& X) { return X + adjoint(X); }
 }  // namespace
 
 // d values = diag(V^H dA V), dV = V (V^H dA V / gaps)
+namespace {
+Tensor hermitian_part(const Tensor& matrix) { return (matrix + adjoint(matrix)) * 0.5; }
+}  // namespace
+
 Tensor eigh_grad(std::span<const Tensor> grads, const Tensor& values, const Tensor& vectors) {
   Tensor inner;
   if (grads[0].defined()) inner = diagonal_matrix(grads[0], vectors);
   if (grads[1].defined()) {
     const Tensor pulls = matmul(adjoint(vectors), grads[1]);
-    inner = sum_of(inner, Gaps("linalg.eigh", values).divide(pulls, pulls, Coinciding::refused));
+    const Tensor turn = Gaps("linalg.eigh", values).divide(pulls, pulls, Coinciding::refused);
+    // A step along the gradient of a Hermitian matrix is to leave it one.
+    inner = sum_of(inner, hermitian_part(turn));
   }
   return matmul(matmul(vectors, inner), adjoint(vectors));
 }
 
 std::tuple<Tensor, Tensor> eigh_jvp(const Tensor& tangent, const Tensor& values,
                                     const Tensor& vectors) {
-  const Tensor inner = matmul(matmul(adjoint(vectors), tangent), vectors);
+  const Tensor inner = matmul(matmul(adjoint(vectors), hermitian_part(tangent)), vectors);
   const Tensor turn = Gaps("linalg.eigh", values).divide(inner, inner, Coinciding::not_a_number);
   return {real_part(diagonal_of(inner)), matmul(vectors, turn)};
 }
