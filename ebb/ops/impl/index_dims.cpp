@@ -24,11 +24,14 @@
 
 namespace ebb::ops::impl {
 
-Tensor flatnonzero(const Tensor& input) {
+namespace {
+
+/// The places of what is not zero, counted from the first element: [n], or [n, 1] if `is_column`.
+Tensor places_of_nonzero(const Tensor& input, bool is_column) {
   const Tensor mask = contiguous(as_dtype(input, DType::boolean));
   const auto find = kernel_for("nonzero", kernels::find_true_kernels, mask);
-  const int64_t count[] = {find(context_of(mask), view_of(mask), nullptr)};
-  Tensor out = empty(count, DType::int64, input.device());
+  const int64_t sizes[] = {find(context_of(mask), view_of(mask), nullptr), 1};
+  Tensor out = empty(IntSpan(sizes, is_column ? 2 : 1), DType::int64, input.device());
   const kernels::TensorView places = view_of(out);
   if (out.numel() == 0) return out;
   const int64_t found = find(context_of(mask), view_of(mask), &places);
@@ -38,7 +41,12 @@ Tensor flatnonzero(const Tensor& input) {
                        " elements that are not zero at first and others later"));
 }
 
+}  // namespace
+
+Tensor flatnonzero(const Tensor& input) { return places_of_nonzero(input, false); }
+
 Tensor nonzero(const Tensor& input) {
+  if (input.ndim() == 1) return places_of_nonzero(input, true);
   const Tensor flat = flatnonzero(input);
   const int64_t sizes[] = {flat.numel(), input.ndim()};
   Tensor out = empty(sizes, DType::int64, input.device());

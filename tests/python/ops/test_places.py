@@ -111,3 +111,17 @@ def test_bytes_are_seen_as_another_dtype():
     assert ebb.ones(2, requires_grad=True).view(ebb.float32).requires_grad is False
     with pytest.raises(ebb.ShapeError, match=r"^view: float64 needs a last size that its bytes"):
         x[:, 1:].view(ebb.float64)
+
+
+LINES = ((), (1,), (9,), (40_000,))
+TABLES = ((1, 1), (7, 1), (1, 7), (300, 200), (200, 3, 70), (0, 3), (3, 0))
+
+
+@pytest.mark.parametrize("shape", (*LINES, *TABLES), ids=str)
+@pytest.mark.parametrize("share", (0.0, 0.02, 0.6, 1.0))
+def test_what_is_not_zero_is_found_in_every_shape(shape, share):
+    values = np.random.default_rng(3).random(shape) < share
+    x = ebb.tensor(values)
+    assert np.array_equal(x.nonzero().numpy(), np.argwhere(values))
+    if values.ndim > 1:
+        assert np.array_equal(x.mT.nonzero().numpy(), np.argwhere(np.swapaxes(values, -1, -2)))

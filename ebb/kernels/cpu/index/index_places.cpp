@@ -1,6 +1,8 @@
 // ebb/kernels/cpu/index/index_places.cpp -- numbers of places: find_true, unravel, combine_index.
 #include <algorithm>
 #include <atomic>
+#include <bit>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -16,9 +18,16 @@
 namespace ebb::kernels::cpu {
 namespace {
 
+/// Eight elements at once: the highest bit of each byte tells whether any of its bits is set.
 int64_t count_true(const uint8_t* mask, int64_t begin, int64_t end) {
-  int64_t count = 0;
-  for (int64_t i = begin; i < end; ++i) count += mask[i] != 0;
+  constexpr uint64_t kHighest = 0x8080808080808080;
+  int64_t count = 0, i = begin;
+  for (; i + 8 <= end; i += 8) {
+    uint64_t bytes;
+    std::memcpy(&bytes, mask + i, sizeof bytes);
+    count += std::popcount((((bytes & ~kHighest) + ~kHighest) | bytes) & kHighest);
+  }
+  for (; i < end; ++i) count += mask[i] != 0;
   return count;
 }
 
@@ -72,18 +81,31 @@ int64_t find_true_kernel(const Context&, const TensorView& mask, const TensorVie
   return is_whole ? total : -1;
 }
 
+/// Places of one row, of which many follow one another, have all numbers but the last in common:
+/// only the first of them is divided by sizes.
 void unravel_kernel(const Context&, const TensorView& flat, std::span<const int64_t> sizes,
                     const TensorView& out) {
-  const auto ndim = static_cast<int64_t>(sizes.size());
+  const size_t ndim = sizes.size();
   const auto* places = flat.as<const int64_t>();
   parallel_for(flat.numel, kGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      int64_t rest = places[i];
-      int64_t* const row = out.as<int64_t>() + i * ndim;
-      for (int64_t dim = ndim - 1; dim >= 0; --dim) {
-        row[dim] = rest % sizes[static_cast<size_t>(dim)];
-        rest /= sizes[static_cast<size_t>(dim)];
+    auto* to = out.as<int64_t>() + begin * static_cast<int64_t>(ndim);
+    const int64_t* known = to;           // a place of the row
+    int64_t row_begin = 0, row_end = 0;  // places of the row
+    for (int64_t i = begin; i < end; ++i, to += ndim) {
+      const int64_t place = places[i];
+      if (place < row_begin || place >= row_end) {
+        int64_t rest = place;
+        for (size_t dim = ndim; dim-- > 0;) {
+          to[dim] = rest % sizes[dim];
+          rest /= sizes[dim];
+        }
+        row_begin = place - to[ndim - 1];
+        row_end = row_begin + sizes[ndim - 1];
+      } else {
+        std::copy_n(known, ndim - 1, to);
+        to[ndim - 1] = place - row_begin;
       }
+      known = to;
     }
   });
 }
