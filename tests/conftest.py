@@ -9,6 +9,7 @@ starts from one random state, so that a run tells of the code and not of the num
 import collections
 import gc
 import itertools
+import random
 import signal
 
 import ebb
@@ -25,6 +26,12 @@ def pytest_addoption(parser):
         metavar="N",
         help="of the cases of each test function, run the first and every N-th after it",
     )
+    parser.addoption(
+        "--shuffle",
+        type=int,
+        metavar="SEED",
+        help="run the files, and each file's tests, in an order drawn from SEED",
+    )
 
 
 def pytest_collection_modifyitems(config, items):
@@ -39,6 +46,11 @@ def pytest_collection_modifyitems(config, items):
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = kept
+    if (seed := config.getoption("shuffle")) is not None:
+        draws = random.Random(seed)
+        files = {item.path: draws.random() for item in items}
+        # File by file, since many share what they are slow to make, such as a browser.
+        items.sort(key=lambda item: (files[item.path], draws.random()))
 
 
 def pytest_report_header():
