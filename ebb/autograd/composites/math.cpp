@@ -155,6 +155,11 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& we
             ops::infer::describe(target), " for input ", ops::infer::describe(input),
             "\nhint: target.long() makes classes of it"));
   }
+  if (ignore_index >= 0) {
+    throw ValueError(
+        str("cross_entropy: ignore_index is for targets that are classes, got ", ignore_index,
+            " beside probabilities\nhint: give what should not count probabilities of 0"));
+  }
   return loss_of_probabilities(log_probs, target, options);
 }
 

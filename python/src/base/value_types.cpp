@@ -223,13 +223,32 @@ PyObject* size_numel(PyObject* self, PyObject*) {
   return product;
 }
 
-/// A slice of a Size is a Size.
+/// What tuple's own function made, as a Size; nullptr if that failed.
+PyObject* as_size(PyObject* made) {
+  if (made == nullptr) return nullptr;
+  PyObject* const size = PyObject_CallOneArg(reinterpret_cast<PyObject*>(size_type), made);
+  Py_DECREF(made);
+  return size;
+}
+
+/// A slice of a Size is a Size, and so are sums and products, from either side.
 PyObject* size_subscript(PyObject* self, PyObject* key) {
   PyObject* const part = PyTuple_Type.tp_as_mapping->mp_subscript(self, key);
-  if (part == nullptr || !PySlice_Check(key)) return part;
-  PyObject* const size = PyObject_CallOneArg(reinterpret_cast<PyObject*>(size_type), part);
-  Py_DECREF(part);
-  return size;
+  return PySlice_Check(key) ? as_size(part) : part;
+}
+
+PyObject* size_add(PyObject* left, PyObject* right) {
+  if (!PyTuple_Check(left) || !PyTuple_Check(right)) Py_RETURN_NOTIMPLEMENTED;
+  return as_size(PyTuple_Type.tp_as_sequence->sq_concat(left, right));
+}
+
+PyObject* size_multiply(PyObject* left, PyObject* right) {
+  PyObject* const sizes = PyTuple_Check(left) ? left : right;
+  PyObject* const count = sizes == left ? right : left;
+  if (!PyTuple_Check(sizes) || !PyLong_Check(count)) Py_RETURN_NOTIMPLEMENTED;
+  const Py_ssize_t times = PyNumber_AsSsize_t(count, PyExc_OverflowError);
+  if (times == -1 && PyErr_Occurred() != nullptr) return nullptr;
+  return as_size(PyTuple_Type.tp_as_sequence->sq_repeat(sizes, times));
 }
 
 PyObject* new_size(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
@@ -251,6 +270,8 @@ void add_size(PyObject* module) {
       {Py_tp_new, as_slot(new_size)},
       {Py_tp_repr, as_slot(size_repr)},
       {Py_mp_subscript, as_slot(size_subscript)},
+      {Py_nb_add, as_slot(size_add)},
+      {Py_nb_multiply, as_slot(size_multiply)},
       {Py_tp_methods, kSizeMethods},
       {0, nullptr},
   };

@@ -2,6 +2,7 @@
 import copy
 import pickle
 
+import numpy as np
 import pytest
 
 import ebb
@@ -13,6 +14,20 @@ def test_shape_is_a_size_that_is_a_tuple():
     assert repr(x.shape) == "ebb.Size([2, 3, 4])"
     assert x.shape.numel() == 24 and repr(x.shape[1:]) == "ebb.Size([3, 4])"
     assert x.size() == x.shape and x.size(-1) == 4 and x.dim() == x.ndim == 3
+
+
+def test_sums_and_products_of_sizes_are_sizes():
+    size, tail = ebb.zeros(2, 3).shape, (4,)
+    for found, wanted in (
+        (size + size, "[2, 3, 2, 3]"), (size[:-1] + tail, "[2, 4]"), (tail + size, "[4, 2, 3]"),
+        (2 * size, "[2, 3, 2, 3]"), (size * 0, "[]"),
+    ):  # fmt: skip
+        assert repr(found) == f"ebb.Size({wanted})"
+    assert (tail + size).numel() == 24
+    for wrong in (lambda: size + [1], lambda: [1] + size, lambda: size * 1.5, lambda: size * size):
+        with pytest.raises(TypeError):
+            wrong()
+    assert (size * np.array([2, 10])).tolist() == [4, 30]
 
 
 def test_geometry_of_a_transposed_view():

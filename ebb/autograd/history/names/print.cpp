@@ -89,8 +89,7 @@ class Column {
       is_integral_ &= value == std::ceil(value);
     }
     if (largest == 0) return;
-    const bool is_wide = largest / smallest > 1000 || smallest < 1e-4;
-    is_scientific_ = largest > 1e8 || (is_wide && !is_integral_);
+    is_scientific_ = largest > 1e8 || largest / smallest > 1000 || smallest < 1e-4;
   }
 
   std::string real(double value) const {
