@@ -149,6 +149,7 @@ Tensor flatten(const Tensor& input, int64_t start_dim, int64_t end_dim) {
                          end_dim, " for ", ops::infer::describe(input)));
   }
   if (input.ndim() == 0) return reshape(input, Shape{1});
+  if (first == last) return input;
   Shape shape;
   int64_t joined = 1;
   for (int dim = 0; dim < input.ndim(); ++dim) {

@@ -8,6 +8,7 @@
 #include "ebb/autograd/history/names/tensor_name.h"
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops/conj.h"
+#include "ebb/autograd/ops/permute.h"
 #include "ebb/autograd/ops/transpose.h"
 #include "ebb/autograd/watch/cut_trace.h"
 #include "ebb/core/base/log.h"
@@ -98,23 +99,32 @@ PyObject* base(const Tensor& tensor) { return wrap(autograd::base_of(tensor)); }
 PyObject* output_number(const Tensor& tensor) {
   return PyLong_FromUnsignedLong(is_leaf(tensor) ? 0 : tensor.impl()->output_index);
 }
+/// A matrix with its dims exchanged; PyTorch still takes tensors without dims, which stay.
 Tensor turned_matrix(const char* name, const Tensor& tensor) {
   require_strided(name, "self", tensor);
-  if (tensor.ndim() != 2) {
+  if (tensor.ndim() != 2 && tensor.ndim() != 0) {
     throw ShapeError(str(name, ": needs a 2-d tensor, got shape ", describe_shape(tensor)));
   }
-  return ebb::transpose(tensor, 0, 1);
+  return tensor.ndim() == 0 ? tensor : ebb::transpose(tensor, 0, 1);
 }
 Tensor turned_matrices(const char* name, const Tensor& tensor) {
   require_strided(name, "self", tensor);
-  if (tensor.ndim() < 2) {
+  if (tensor.ndim() == 1) {
     throw ShapeError(str(name, ": needs at least 2 dims, got shape ", describe_shape(tensor)));
   }
-  return ebb::transpose(tensor, -2, -1);
+  return tensor.ndim() == 0 ? tensor : ebb::transpose(tensor, -2, -1);
 }
-/// As in PyTorch, one of fewer dims is its own transpose.
+/// All dims in reverse: of more than two PyTorch warns, since mT may be meant.
 PyObject* transposed(const Tensor& tensor) {
-  return wrap(tensor.ndim() < 2 ? tensor : turned_matrix("T", tensor));
+  if (tensor.ndim() == 2) return wrap(turned_matrix("T", tensor));
+  require_strided("T", "self", tensor);
+  if (tensor.ndim() > 2) {
+    warn(str("T: reverses all dims of a tensor that is no matrix, got shape ",
+             describe_shape(tensor), "\nhint: mT exchanges the last two, permute() says which"));
+  }
+  Shape reversed;
+  for (int dim = tensor.ndim() - 1; dim >= 0; --dim) reversed.push_back(dim);
+  return wrap(ebb::permute(tensor, reversed));
 }
 PyObject* matrix_transposed(const Tensor& tensor) { return wrap(turned_matrices("mT", tensor)); }
 PyObject* adjoint(const Tensor& tensor) { return wrap(ebb::conj(turned_matrix("H", tensor))); }
@@ -277,7 +287,7 @@ std::vector<PyGetSetDef> tensor_attributes() {
       {"data", get<data>, set_data_of, "The same memory without history.", nullptr},
       {"_version", get<version>, nullptr, "How often its memory was written to.", nullptr},
       {"T", get<transposed>, nullptr,
-       "The transpose of a matrix, as a view; one of fewer dims itself.", nullptr},
+       "The dims in reverse, as a view; of more than two, with a warning.", nullptr},
       {"mT", get<matrix_transposed>, nullptr, "The last two dims exchanged, as a view.", nullptr},
       {"H", get<adjoint>, nullptr, "The conjugate of T.", nullptr},
       {"mH", get<matrix_adjoint>, nullptr, "The conjugate of mT.", nullptr},

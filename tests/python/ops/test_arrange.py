@@ -301,3 +301,9 @@ def test_choosing_rows_tells_of_the_first_wrong_index():
     places[[30_000, 49_999]] = ebb.tensor([50_000, -1])
     with pytest.raises(IndexError, match="50000"):
         x.index_select(0, places)
+
+
+def test_one_dim_is_flat_already():
+    line, table = ebb.rand(3, requires_grad=True), ebb.rand(2, 3)
+    assert line.flatten() is line and table.flatten(1) is table and table.flatten(0, 0) is table
+    assert table.flatten()._base is table and ebb.tensor(2.0).flatten().tolist() == [2.0]

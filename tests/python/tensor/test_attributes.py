@@ -138,7 +138,18 @@ def test_what_is_missing_keeps_its_class():
     assert isinstance(caught.value, AttributeError)
 
 
-def test_one_of_fewer_than_2_dims_is_its_own_transpose():
-    for x in (ebb.tensor(3.0), ebb.ones(2), ebb.ones(2, requires_grad=True) * 2):
-        assert x.T.tolist() == x.tolist() and x.T.requires_grad == x.requires_grad
-    assert not hasattr(ebb.ones(2, 3, 4), "T")
+def test_transposes_of_few_and_many_dims_are_pytorchs():
+    for shape in ((), (3,), (2, 3)):
+        x = ebb.rand(shape, requires_grad=True)
+        assert x.T.tolist() == x.detach().numpy().T.tolist() and x.T._base is x
+    with pytest.warns(UserWarning, match=r"^T: reverses all dims .* got shape \[2, 3, 4\]\nhint"):
+        turned = (cube := ebb.rand(2, 3, 4)).T
+    assert turned.tolist() == cube.numpy().T.tolist() and turned.stride() == (1, 4, 12)
+    made = ebb.ones(2, requires_grad=True) * 2
+    assert made.T.requires_grad and made.T.tolist() == [2.0, 2.0]
+    number = ebb.tensor(1 + 2j)
+    assert [number.mT.item(), number.H.item(), number.mH.item()] == [1 + 2j, 1 - 2j, 1 - 2j]
+    line = ebb.rand(3)
+    for name in ("mT", "H", "mH"):
+        with pytest.raises(ebb.ShapeError, match=f"^{name}: needs"):
+            getattr(line, name)
