@@ -32,12 +32,20 @@ def test_ops_and_overloads_are_the_same_object_each_time():
     assert not hasattr(aten.mm, "_schema")
 
 
-@pytest.mark.parametrize(
-    "name", ["native_layer_norm", "_to_copy", "embedding", "elu", "nll_loss", "save", "grad"]
-)
-def test_ops_that_take_other_arguments_or_are_none_are_told(name):
+@pytest.mark.parametrize("name", ["save", "grad", "_nothing"])
+def test_names_that_are_no_ops_are_told(name):
     with pytest.raises(AttributeError, match=f"ops.aten.{name}: ebb has no function or method"):
         getattr(aten, name)
+
+
+@pytest.mark.parametrize(
+    "name", ["native_layer_norm", "_to_copy", "embedding", "elu", "nll_loss", "alias"]
+)
+def test_ops_that_take_other_arguments_are_keys_and_refuse_their_call(name):
+    table = {getattr(aten, name).default: 1}
+    assert table[getattr(aten, name).default] == 1
+    with pytest.raises(NotImplementedError, match=f"ops.aten.{name}: ebb has no function or"):
+        getattr(aten, name)(ebb.ones(1))
 
 
 def test_programs_find_them_under_pytorchs_names():
