@@ -24,6 +24,9 @@ __all__ = [
 Trusted = type | Callable | tuple[Any, str]
 
 _NEVER = ("sys", "os", "posix", "nt", "subprocess", "builtins")
+# Of those, what only holds what it is given.
+_PLAIN = (dict, list, tuple, set, frozenset, int, float, bool, complex, str, bytes, bytearray,
+          slice, range)  # fmt: skip
 
 
 def add_safe_globals(safe_globals: Iterable[Trusted]) -> None:
@@ -92,7 +95,8 @@ def _named(given: Iterable[Trusted]) -> dict[str, Any]:
             )
         full = name or f"{value.__module__}.{value.__qualname__}"
         module, _, last = full.rpartition(".")
-        if module.partition(".")[0] in _NEVER:
+        is_plain = any(value is one for one in _PLAIN)
+        if module.partition(".")[0] in _NEVER and not is_plain:
             raise _C.ValueError(
                 f"add_safe_globals: needs names outside {', '.join(_NEVER)}, got {full}"
             )

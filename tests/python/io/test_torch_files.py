@@ -212,6 +212,13 @@ def test_functions_of_the_system_are_never_trusted():
         ebb.serialization.add_safe_globals([os.system])
     with pytest.raises(ebb.errors.DTypeError, match="needs classes and functions, got int"):
         ebb.serialization.add_safe_globals([3])
+    with pytest.raises(ebb.errors.ValueError, match=r"needs names outside .* got builtins\.eval"):
+        ebb.serialization.add_safe_globals([eval])
+
+
+def test_containers_of_python_are_trusted_anyway():
+    with ebb.serialization.safe_globals([dict, list, bytearray]):
+        assert dict in ebb.serialization.get_safe_globals()
 
 
 # Checkpoints.
