@@ -39,6 +39,10 @@ class _Parts(MutableMapping[str, Any]):
 
     __slots__ = ("_kind", "_owner", "_values")
 
+    def __new__(cls, owner: Any = (), kind: str | None = None) -> Any:
+        """Return the parts of a module; of pairs a dict, as ``type(parts)(pairs)`` of copies."""
+        return dict(owner) if kind is None else super().__new__(cls)
+
     def __init__(self, owner: Module, kind: str):
         self._owner = owner
         self._kind = kind

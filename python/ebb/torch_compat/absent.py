@@ -1,9 +1,11 @@
 # python/ebb/torch_compat/absent.py -- classes of PyTorch's that programs name in annotations or
-# derive from, and seldom make: here they refuse to be made.
+# derive from, and seldom make: here they refuse to be made. Those of NAMES stand in files of
+# PyTorch's that ebb has not; finder.py finds them here.
 """``DeviceMesh``, ``CUDAGraph`` and others that ebb has not."""
 
 from __future__ import annotations
 
+import logging
 from typing import Any, NoReturn
 
 from ebb import _C
@@ -28,7 +30,9 @@ Example:
 """
 
 
-def _refusing(name: str, why: str) -> type:
+def refusing(name: str, why: str) -> type:
+    """Return a class that may be named and derived from, and says why there are no objects."""
+
     def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
         raise _C.NotImplementedError(f"{name}: {why}")
 
@@ -36,24 +40,78 @@ def _refusing(name: str, why: str) -> type:
     return type(name, (), {"__init__": refuse, "__doc__": doc, "__module__": __name__})
 
 
-_ALONE = "ebb runs in one process\nhint: run without a launcher"
+ALONE = "ebb runs in one process\nhint: run without a launcher"
 _NO_MODES = (
     "calls are not passed through modes\n"
     "hint: a subclass of Tensor with __torch_function__ sees those of its objects"
 )
-DTensor = _refusing("DTensor", _ALONE)
-DeviceMesh = _refusing("DeviceMesh", _ALONE)
-ProcessGroup = _refusing("ProcessGroup", _ALONE)
-CUDAGraph = _refusing("CUDAGraph", "launches are not recorded\nhint: leave it out")
+DTensor = refusing("DTensor", ALONE)
+DeviceMesh = refusing("DeviceMesh", ALONE)
+ProcessGroup = refusing("ProcessGroup", ALONE)
+CUDAGraph = refusing("CUDAGraph", "launches are not recorded\nhint: leave it out")
 _NO_FLEX = (
     "attention by a function of scores needs a compiler\n"
     "hint: nn.functional.scaled_dot_product_attention(attn_mask=)"
 )
-BlockMask = _refusing("BlockMask", _NO_FLEX)
-create_block_mask = _refusing("create_block_mask", _NO_FLEX)
-flex_attention = _refusing("flex_attention", _NO_FLEX)
-AuxRequest = _refusing("AuxRequest", _NO_FLEX)
+BlockMask = refusing("BlockMask", _NO_FLEX)
+create_block_mask = refusing("create_block_mask", _NO_FLEX)
+flex_attention = refusing("flex_attention", _NO_FLEX)
+AuxRequest = refusing("AuxRequest", _NO_FLEX)
 _DEFAULT_SPARSE_BLOCK_SIZE = 128
-StreamContext = _refusing("StreamContext", "cuda.stream(stream) makes it")
-TorchFunctionMode = _refusing("TorchFunctionMode", _NO_MODES)
-TorchDispatchMode = _refusing("TorchDispatchMode", _NO_MODES)
+StreamContext = refusing("StreamContext", "cuda.stream(stream) makes it")
+_NO_TRACE = "modules are not traced\nhint: ebb.graph(loss) has the backward graph as data"
+_NO_FILE = "files are read and written whole\nhint: torch.load and torch.save"
+_NO_COMPILER = "there is no compiler\nhint: leave it out"
+# PyTorch's name: why there is none.
+NAMES = {
+    "torch._C.Graph": _NO_TRACE,
+    "torch._C.Value": _NO_TRACE,
+    "torch._C.ListType": _NO_TRACE,
+    "torch._C.DispatchKeySet": "kernels are chosen by device and dtype alone",
+    "torch.PyTorchFileReader": _NO_FILE,
+    "torch.PyTorchFileWriter": _NO_FILE,
+    "torch._C.PyTorchFileReader": _NO_FILE,
+    "torch._dynamo.OptimizedModule": _NO_COMPILER,
+    "torch._dynamo.eval_frame.OptimizedModule": _NO_COMPILER,
+    "torch._ops.HigherOrderOperator": _NO_COMPILER,
+    "torch.onnx.ONNXProgram": "there is no exporter\nhint: torch.save(module.state_dict(), file)",
+    "torch.cuda.profiler.profile": "kernels of devices are not traced\nhint: torch.profiler",
+}
+globals().update(
+    {name.rpartition(".")[2]: refusing(name.rpartition(".")[2], NAMES[name]) for name in NAMES}
+)
+
+
+class FlopCounterMode:
+    """Counts no operations: their number is 0, and the log says so when it is entered.
+
+    Args:
+        mods, depth, display, custom_mapping: Taken, and nothing done.
+    Example:
+        >>> from ebb.torch_compat import absent
+        >>> absent.FlopCounterMode(display=False).get_total_flops()
+        0
+    """
+
+    def __init__(self, mods: Any = None, depth: int = 2, display: bool = True,
+                 custom_mapping: Any = None):  # fmt: skip
+        del mods, depth, display, custom_mapping
+
+    def __enter__(self) -> FlopCounterMode:
+        logging.getLogger("ebb").warning("FlopCounterMode: ebb counts no operations; they are 0")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def get_total_flops(self) -> int:
+        """Return 0."""
+        return 0
+
+    def get_flop_counts(self) -> dict[str, dict[Any, int]]:
+        """Return that of the whole there are none."""
+        return {"Global": {}}
+
+
+TorchFunctionMode = refusing("TorchFunctionMode", _NO_MODES)
+TorchDispatchMode = refusing("TorchDispatchMode", _NO_MODES)

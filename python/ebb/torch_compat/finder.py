@@ -20,7 +20,17 @@ from typing import Any
 
 import ebb
 from ebb import _C
-from ebb.torch_compat import dtypes, foreach, library, privates, rebuild, switches
+from ebb.torch_compat import (
+    absent,
+    alone,
+    dtypes,
+    foreach,
+    library,
+    privates,
+    pytree,
+    rebuild,
+    switches,
+)
 from ebb.torch_compat.refusal import NotServedAttributeError, NotServedImportError
 from ebb.torch_compat.torch_version import TorchVersion
 
@@ -33,6 +43,7 @@ _HELPERS = "ebb.torch_compat.helpers"
 _ABSENT = "ebb.torch_compat.absent"
 _STATE = "ebb.nn.pytorch_state"
 _PRIVATES = "ebb.torch_compat.privates"
+_PYTREE = "ebb.torch_compat.pytree"
 _COMMON = "ebb.torch_compat.common_types"
 _REBUILD = "ebb.torch_compat.rebuild"
 # Names of PyTorch's that are in a module of ebb's, or by another name.
@@ -125,14 +136,10 @@ SPELLED = {
         "ebb.distributions.transforms.base",
         "sum_rightmost",
     ),
+    "torch.utils.data.dataloader._collate_fn_t": ("ebb.torch_compat.types", "CollateFn"),
+    "torch._tensor_str._tensor_str": ("ebb.torch_compat.tensor_str", "values_text"),
     "torch.serialization.MAP_LOCATION": ("ebb.torch_compat.types", "MapLocation"),
     "torch.Future": ("ebb.torch_compat.futures", "Future"),
-    "torch.utils._pytree._dict_flatten_with_keys": (
-        "ebb.torch_compat.pytree",
-        "dict_flatten_with_keys",
-    ),
-    "torch.utils._pytree._dict_flatten": ("ebb.torch_compat.pytree", "_of_dict"),
-    "torch.utils._pytree._dict_unflatten": ("ebb.torch_compat.pytree", "_to_dict"),
     "torch._dynamo._trace_wrapped_higher_order_op.TransformGetItemToIndex": (
         "contextlib",
         "nullcontext",
@@ -147,6 +154,17 @@ SPELLED = {
     "torch._utils._flatten_dense_tensors": (_HELPERS, "flatten_dense_tensors"),
     "torch._utils._unflatten_dense_tensors": (_HELPERS, "unflatten_dense_tensors"),
     "torch._C._VariableFunctionsClass": (_HELPERS, "ebb"),  # of which pickles name functions
+    "torch._C.DisableTorchFunctionSubclass": ("ebb.overrides", "DisableEbbFunctionSubclass"),
+    "torch._C.DisableTorchFunction": ("ebb.overrides", "DisableEbbFunction"),
+    **{
+        f"torch.overrides.{name.replace('ebb', 'torch')}": ("ebb.overrides", name)
+        for name in ("has_ebb_function", "handle_ebb_function", "wrap_ebb_function")
+    },
+    "torch.nn.functional.has_torch_function": ("ebb.overrides", "has_ebb_function"),
+    "torch.nn.functional.handle_torch_function": ("ebb.overrides", "handle_ebb_function"),
+    "torch.ScriptModule": ("ebb.jit", "ScriptModule"),
+    "torch.nn.parameter.is_lazy": ("ebb.nn.parameter", "is_uninitialized"),
+    "torch.serialization.DEFAULT_PROTOCOL": (_PRIVATES, "DEFAULT_PROTOCOL"),
     "torch._C._LinAlgError": ("ebb.linalg", "LinAlgError"),
     "torch.hub.HASH_REGEX": (_HELPERS, "HASH_REGEX"),
     "torch.hub.urlparse": (_HELPERS, "urlparse"),
@@ -158,6 +176,8 @@ _NAMES_OF_MODULES = ("__version__", "__config__")  # others that begin so are Py
 _SWITCH = (bool, int, float, str)  # such as backends.cudnn.benchmark
 
 SPELLED.update({f"torch.{name}": (dtypes.__name__, name) for name in dtypes.MISSING})
+SPELLED.update({name: (_ABSENT, name.rpartition(".")[2]) for name in absent.NAMES})
+SPELLED.update({f"torch.utils._pytree.{name}": (_PYTREE, at) for name, at in pytree.NAMES.items()})
 
 # Where names of PyTorch's modules are in ebb, if not at the same place.
 HOMES = {
@@ -195,7 +215,12 @@ HOMES = {
     "torch._subclasses": "ebb.compiler",
     "torch.utils._python_dispatch": "ebb.torch_compat.absent",
     "torch.nn.attention.flex_attention": "ebb.torch_compat.absent",
-    "torch.distributed.tensor": "ebb.torch_compat.absent",
+    "torch.distributed.distributed_c10d": "ebb.distributed",
+    "torch.utils.flop_counter": "ebb.torch_compat.absent",
+    "torch.cuda.profiler": "ebb.torch_compat.absent",
+    "torch.fx.node": "ebb.torch_compat.fx",
+    "torch.profiler.profiler": "ebb.profiler",
+    "torch._dynamo.eval_frame": "ebb.compiler",
     "torchvision.io": "ebb.vision.readers",
     "torch._subclasses.fake_tensor": "ebb.compiler",
     "torch._dynamo.config": "ebb.torch_compat.switches",
@@ -204,6 +229,7 @@ HOMES = {
     "torch._functorch": "ebb.func",
     "torch._functorch.config": "ebb.torch_compat.switches",
     "torch._tensor": "ebb",
+    "torch._tensor_str": "ebb.torch_compat.tensor_str",
     "torch.__config__": "ebb.torch_compat.config",
     "torch.multiprocessing.spawn": "ebb.multiprocessing",
     "torch.cuda.memory": "ebb.cuda",
@@ -216,6 +242,8 @@ HOMES = {
     "torch.functional": "ebb",
     "torch.storage": "ebb",
     "torch._C": "ebb",
+    "torch._C._nn": "ebb.nn.functional",
+    "functorch": "ebb.func",
 }
 
 # Files of PyTorch's packages that ebb has otherwise: what is in `nn.modules.loss` is in `ebb.nn`.
@@ -289,6 +317,8 @@ def home_of(name: str) -> str:
     """Return the name of ebb's module for one of PyTorch's."""
     if name in HOMES:
         return HOMES[name]
+    if alone.holds(name):
+        return alone.__name__
     parent, _, last = name.rpartition(".")
     if name in _FILES:
         return home_of(parent)
@@ -326,7 +356,7 @@ class TorchModule(types.ModuleType):
         try:
             value = _value_of(full, home, name)
         except AttributeError as error:
-            if full in HOMES:
+            if full in HOMES or alone.holds(full):
                 return importlib.import_module(full)
             if "\n" in str(error):  # says more than that it is not there
                 raise
@@ -373,7 +403,7 @@ def _value_of(full: str, home: types.ModuleType, name: str) -> Any:
 
 
 class TorchFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds all modules under ``torch`` and ``torchvision``."""
+    """Finds all modules under ``torch``, ``torchvision`` and ``functorch``."""
 
     def find_spec(
         self,

@@ -10,7 +10,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import ebb
 from ebb import _C, nn
@@ -348,7 +348,119 @@ def sym_ite(b: Any, t: Any, f: Any) -> Any:
     return t if b else f
 
 
+TensorMeta: type = type(Tensor)
+DEFAULT_PROTOCOL: int = 2  # of pickles, as torch.save writes them
+
+
+def device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+    """Return the number of a device; of the CPU -1, if it may be that.
+
+    Raises:
+        ValueError: If it is the CPU and may not be, or has no number.
+
+    >>> from ebb.torch_compat import privates
+    >>> privates.device_index("cuda:1"), privates.device_index("cpu", allow_cpu=True)
+    (1, -1)
+    """
+    if isinstance(device, int):
+        return device
+    place = None if device is None else ebb.device(device)
+    if place is not None and place.type == "cpu":
+        if allow_cpu:
+            return -1
+        raise _C.ValueError("_get_device_index: needs a device that is not the CPU, got cpu")
+    if place is not None and place.index is not None:
+        return place.index
+    if optional:
+        return ebb.cuda.current_device()
+    raise _C.ValueError(f"_get_device_index: needs a device with a number, got {device!r}")
+
+
+def element_size(dtype: _C.dtype) -> int:
+    """Return how many bytes a number of a dtype has.
+
+    >>> from ebb.torch_compat import privates
+    >>> privates.element_size(ebb.float64)
+    8
+    """
+    return dtype.itemsize
+
+
+def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """Return what the arguments of ``Module.to`` mean: device, dtype, non_blocking, memory format.
+
+    >>> from ebb.torch_compat import privates
+    >>> privates.parse_to(ebb.ones(1), non_blocking=True)
+    (device(type='cpu'), ebb.float32, True, None)
+    """
+    asked = dict(zip(("device", "dtype", "non_blocking", "copy"), args, strict=False)) | kwargs
+    first = asked.get("device", kwargs.get("tensor"))
+    if isinstance(first, _C.dtype):
+        asked = dict(zip(("dtype", "non_blocking", "copy"), args, strict=False)) | kwargs
+    elif isinstance(first, Tensor):
+        asked = dict(zip(("tensor", "non_blocking", "copy"), args, strict=False)) | kwargs
+        asked |= {"device": first.device, "dtype": first.dtype}
+    place = asked.get("device")
+    place = None if place is None else ebb.device(place)
+    held = asked.get("memory_format")
+    return place, asked.get("dtype"), bool(asked.get("non_blocking", False)), held
+
+
+def disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """Call a function on tensors as it is: the ``__torch_function__`` of classes that want none.
+
+    >>> from ebb.torch_compat import privates
+    >>> privates.disabled_torch_function_impl(ebb.neg, (), (ebb.ones(1),))
+    tensor([-1.])
+    """
+    del types
+    with ebb.overrides.DisableEbbFunctionSubclass():
+        return func(*args, **(kwargs or {}))
+
+
+def false() -> bool:
+    """Return False: PyTorch's own profiler does not run.
+
+    >>> from ebb.torch_compat import privates
+    >>> privates.false()
+    False
+    """
+    return False
+
+
+def same(obj: Any) -> Any:
+    """Return an object as it is.
+
+    >>> from ebb.torch_compat import privates
+    >>> privates.same(len) is len
+    True
+    """
+    return obj
+
+
+class Attribute(NamedTuple):
+    """``torch.jit.Attribute``: a value and the type that TorchScript would give it.
+
+    >>> from ebb.torch_compat import privates
+    >>> privates.Attribute(1, int).value
+    1
+    """
+
+    value: Any
+    type: Any
+
+
 NAMES: dict[str, str] = {
+    "torch._C._TensorMeta": "TensorMeta",
+    "torch._utils._get_device_index": "device_index",
+    "torch._utils._element_size": "element_size",
+    "torch._C._nn._parse_to": "parse_to",
+    "torch._C._disabled_torch_function_impl": "disabled_torch_function_impl",
+    "torch.autograd._profiler_enabled": "false",
+    "torch.profiler.kineto_available": "false",
+    "torch.jit._overload": "same",
+    "torch.jit._overload_method": "same",
+    "torch.jit.Attribute": "Attribute",
     "torch.nn.modules.utils._list_with_default": "list_with_default",
     "torch.nn.modules.rnn.apply_permutation": "apply_permutation",
     "torch._subclasses.fake_tensor.FakeTensor": "FakeTensor",

@@ -7,13 +7,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ebb import _C
 from ebb._base.arguments import check_depth
 
+PyTree = Any
+Context = Any
 IsLeaf = Callable[[Any], bool] | None
 Flatten = Callable[[Any], tuple[list[Any], Any]]
 Unflatten = Callable[[list[Any], Any], Any]
@@ -37,7 +39,41 @@ class TreeSpec:
         return self.type is None
 
 
-LeafSpec: TreeSpec = TreeSpec(None, None)
+class LeafSpec(TreeSpec):
+    """That of a leaf."""
+
+    def __init__(self) -> None:
+        super().__init__(None, None)
+
+
+_LEAF = LeafSpec()
+
+
+class NodeDef(NamedTuple):
+    """How containers of a class come apart, and how they are made anew."""
+
+    flatten_fn: Flatten
+    unflatten_fn: Unflatten
+
+
+def _of_list(value: Any) -> tuple[list[Any], Any]:
+    return list(value), None
+
+
+def _to_list(parts: Any, context: Any) -> list[Any]:
+    return list(parts)
+
+
+def _to_tuple(parts: Any, context: Any) -> tuple[Any, ...]:
+    return tuple(parts)
+
+
+def _of_named(value: Any) -> tuple[list[Any], Any]:
+    return list(value), type(value)
+
+
+def _to_named(parts: Any, made: Any) -> Any:
+    return made(*parts)
 
 
 def _of_dict(value: Any) -> tuple[list[Any], Any]:
@@ -55,26 +91,39 @@ class MappingKey:
     key: Any
 
 
+@dataclasses.dataclass(frozen=True)
+class SequenceKey:
+    """Where in a list or tuple a part is."""
+
+    idx: int
+
+
+def list_flatten_with_keys(value: Any) -> tuple[list[tuple[SequenceKey, Any]], Any]:
+    """Return the parts of a list, each with its place, and None."""
+    return [(SequenceKey(index), part) for index, part in enumerate(value)], None
+
+
 def dict_flatten_with_keys(value: Any) -> tuple[list[tuple[MappingKey, Any]], Any]:
     """Return the parts of a dict, each with its place, and the keys."""
     return [(MappingKey(key), part) for key, part in value.items()], list(value.keys())
 
 
-_KINDS: dict[Any, tuple[Flatten, Unflatten]] = {
-    list: (lambda value: (list(value), None), lambda parts, _: list(parts)),
-    tuple: (lambda value: (list(value), None), lambda parts, _: tuple(parts)),
-    dict: (_of_dict, _to_dict),
-    OrderedDict: (_of_dict, lambda parts, keys: OrderedDict(zip(keys, parts, strict=True))),
-    defaultdict: (
+# Of named tuples all classes have one, under the function that makes them.
+SUPPORTED_NODES: dict[Any, NodeDef] = {
+    list: NodeDef(_of_list, _to_list),
+    tuple: NodeDef(_of_list, _to_tuple),
+    namedtuple: NodeDef(_of_named, _to_named),
+    dict: NodeDef(_of_dict, _to_dict),
+    OrderedDict: NodeDef(_of_dict, lambda parts, keys: OrderedDict(zip(keys, parts, strict=True))),
+    defaultdict: NodeDef(
         lambda value: (list(value.values()), (value.default_factory, list(value.keys()))),
         lambda parts, had: defaultdict(had[0], zip(had[1], parts, strict=True)),
     ),
-    deque: (
+    deque: NodeDef(
         lambda value: (list(value), value.maxlen),
         lambda parts, longest: deque(parts, maxlen=longest),
     ),
 }
-_NAMED = (lambda value: (list(value), type(value)), lambda parts, made: made(*parts))
 
 
 def register_pytree_node(
@@ -82,18 +131,30 @@ def register_pytree_node(
 ) -> None:
     """Let a class be a container: how it comes apart, and how it is made anew."""
     del more
-    _KINDS[cls] = (flatten_fn, unflatten_fn)
+    SUPPORTED_NODES[cls] = NodeDef(flatten_fn, unflatten_fn)
 
 
-def _kind_of(value: Any) -> Any:
-    """Return the key of its functions, or None for a leaf."""
-    if type(value) in _KINDS:
-        return type(value)
-    return "named" if isinstance(value, tuple) and hasattr(value, "_fields") else None
+def node_type(tree: Any) -> Any:
+    """Return the key of ``SUPPORTED_NODES`` for a container, and the class of anything else.
+
+    >>> from ebb.torch_compat import pytree
+    >>> pytree.node_type([1]), pytree.node_type(1) in pytree.SUPPORTED_NODES
+    (<class 'list'>, False)
+    """
+    kind = type(tree)
+    if kind not in SUPPORTED_NODES and isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return namedtuple
+    return kind
 
 
-def _functions(kind: Any) -> tuple[Flatten, Unflatten]:
-    return _NAMED if kind == "named" else _KINDS[kind]
+def tree_is_leaf(tree: Any, is_leaf: IsLeaf = None) -> bool:
+    """Return whether it is no container, or a function says that it is none.
+
+    >>> from ebb.torch_compat import pytree
+    >>> pytree.tree_is_leaf(1), pytree.tree_is_leaf([])
+    (True, False)
+    """
+    return (is_leaf is not None and is_leaf(tree)) or node_type(tree) not in SUPPORTED_NODES
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
@@ -110,11 +171,11 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec
 
 def _flatten(tree: Any, is_leaf: IsLeaf, leaves: list[Any], depth: int) -> TreeSpec:
     check_depth("tree_flatten", depth)
-    kind = None if is_leaf is not None and is_leaf(tree) else _kind_of(tree)
-    if kind is None:
+    if tree_is_leaf(tree, is_leaf):
         leaves.append(tree)
-        return LeafSpec
-    parts, context = _functions(kind)[0](tree)
+        return _LEAF
+    kind = node_type(tree)
+    parts, context = SUPPORTED_NODES[kind].flatten_fn(tree)
     return TreeSpec(
         kind, context, tuple(_flatten(part, is_leaf, leaves, depth + 1) for part in parts)
     )
@@ -136,7 +197,8 @@ def tree_unflatten(leaves: Any, treespec: TreeSpec) -> Any:
     def build(spec: TreeSpec) -> Any:
         if spec.type is None:
             return next(rest)
-        return _functions(spec.type)[1]([build(one) for one in spec.children], spec.context)
+        parts = [build(one) for one in spec.children]
+        return SUPPORTED_NODES[spec.type].unflatten_fn(parts, spec.context)
 
     return build(treespec)
 
@@ -199,3 +261,19 @@ def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> 
 def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
     """Return whether a function is true of a leaf."""
     return any(map(pred, tree_leaves(tree, is_leaf)))
+
+
+# PyTorch's names of what has another here.
+NAMES: dict[str, str] = {
+    "_get_node_type": "node_type",
+    "_list_flatten": "_of_list",
+    "_list_unflatten": "_to_list",
+    "_list_flatten_with_keys": "list_flatten_with_keys",
+    "_tuple_flatten": "_of_list",
+    "_tuple_unflatten": "_to_tuple",
+    "_namedtuple_flatten": "_of_named",
+    "_namedtuple_unflatten": "_to_named",
+    "_dict_flatten": "_of_dict",
+    "_dict_flatten_with_keys": "dict_flatten_with_keys",
+    "_dict_unflatten": "_to_dict",
+}

@@ -14,7 +14,8 @@ from ebb.utils import cpp_extension
 Point = collections.namedtuple("Point", "x y")
 DOCUMENTED = ("torch_compat.dtypes", "torch_compat.helpers", "torch_compat.privates",
               "torch_compat.config", "torch_compat.library", "torch_compat.torch_version",
-              "torch_compat.pytree",
+              "torch_compat.pytree", "torch_compat.absent", "torch_compat.alone",
+              "torch_compat.aten", "torch_compat.tensor_str",
               "torch_compat.foreach", "torch_compat.metadata", "torch_compat.switches",
               "torch_compat.fx", "utils.cpp_extension",
               "cuda.nvtx", "nn.attention")  # fmt: skip
@@ -145,6 +146,18 @@ def test_several_trees_are_mapped_together():
     assert pytree.tree_all(bool, [1, [2]]) and not pytree.tree_any(bool, [0, [None]])
     with pytest.raises(ebb.errors.ValueError, match="tree_map: needs trees that are nested alike"):
         pytree.tree_map(max, [1], (1,))
+
+
+def test_containers_are_looked_up_by_their_class():
+    known = pytree.SUPPORTED_NODES
+    for tree, kind in (([1], list), (Point(1, 2), collections.namedtuple), ({"a": 1}, dict)):
+        assert pytree.node_type(tree) is kind and not pytree.tree_is_leaf(tree)
+        parts, context = known[kind].flatten_fn(tree)
+        assert known[kind].unflatten_fn(parts, context) == tree
+    assert pytree.node_type(3) not in known and pytree.tree_is_leaf([1], lambda one: True)
+    assert pytree.LeafSpec() == pytree.tree_structure(3) == pytree.LeafSpec()
+    places = pytree.list_flatten_with_keys("ab")[0]
+    assert places == [(pytree.SequenceKey(0), "a"), (pytree.SequenceKey(1), "b")]
 
 
 def test_a_class_may_become_a_container():

@@ -90,3 +90,28 @@ def test_loaders_are_known_by_what_goes_over_them():
     assert isinstance(batches, loader._PlainIterator) and len(batches) == 3
     assert issubclass(loader._WorkerIterator, loader._LoaderIterator)
     assert [one.item() for one in batches] == [0, 1, 2]
+
+
+def test_arguments_of_to_are_told_apart():
+    like = ebb.ones(1, dtype=ebb.float64)
+    cpu = ebb.device("cpu")
+    assert privates.parse_to("cpu", ebb.float16) == (cpu, ebb.float16, False, None)
+    assert privates.parse_to(ebb.float16, True) == (None, ebb.float16, True, None)
+    assert privates.parse_to(like, True)[:3] == (cpu, ebb.float64, True)
+    assert privates.parse_to(tensor=like)[:2] == (cpu, ebb.float64)
+    assert privates.parse_to(dtype=ebb.int8, device="cpu")[:2] == (cpu, ebb.int8)
+
+
+def test_a_device_has_a_number_or_is_told():
+    assert privates.device_index(3) == 3 and privates.device_index("cuda:2") == 2
+    for device in ("cpu", None):
+        with pytest.raises(ValueError, match="_get_device_index: needs a device"):
+            privates.device_index(device)
+
+
+def test_a_class_that_wants_no_function_of_its_own_calls_plainly():
+    class Plain(ebb.Tensor):
+        __torch_function__ = privates.disabled_torch_function_impl
+
+    made = ebb.ones(2).as_subclass(Plain)
+    assert ebb.equal(ebb.neg(made), -ebb.ones(2)) and type(made * 2) is ebb.Tensor
