@@ -128,14 +128,23 @@ def test_targets_may_be_integers_beside_an_input_of_floats(function, dtype):
     assert gradgradcheck(lambda x: function(x, labels.to(dtype)), (second,))
 
 
+@pytest.mark.parametrize("function", [F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss])
+def test_integers_may_stand_first(function):
+    labels, x = ebb.tensor([True, False, True]), leaf_of(noise(3))
+    found, wanted = function(labels, x), function(labels.double(), x)
+    assert found.item() == wanted.item() and gradient(found, x) == gradient(wanted, x)
+    assert gradgradcheck(lambda x: function(labels, x), (x,))
+
+
 @pytest.mark.parametrize("function", [F.mse_loss, F.l1_loss, F.huber_loss])
-def test_integers_beside_weights_are_targets_too_and_no_input(function):
+def test_integers_beside_weights_are_labels_too_and_not_both(function):
     x, weight = ebb.tensor(noise(3)), ebb.tensor([1.0, 2.0, 3.0]).double()
     labels = ebb.tensor([1, 0, 2])
     wanted = function(x, labels.double(), weight=weight).item()
     assert function(x, labels, weight=weight).item() == wanted
-    with pytest.raises(TypeError, match=r"'input' must have dtype float16.*, got int64"):
-        function(labels, x)
+    assert function(labels, x, weight=weight).item() == wanted
+    with pytest.raises(NotImplementedError, match="no kernel for dtype int64"):
+        function(labels, labels)
 
 
 @pytest.mark.parametrize("options", [{}, {"label_smoothing": 0.2}, {"ignore_index": 2}])

@@ -82,6 +82,7 @@ def test_integers_stand_beside_floats(op):
     found = op(x, whole)
     assert found.dtype is ebb.float64 and found.tolist() == op(x, whole.double()).tolist()
     assert gradcheck(lambda x: op(whole, x), (x,))
+    assert op(x, FLAGS).tolist() == op(x, FLAGS.double()).tolist()
     with pytest.raises(NotImplementedError, match=f"{op.__name__}: no kernel for dtype int64"):
         op(whole, whole)
 

@@ -24,7 +24,13 @@ def test_sums_and_products_of_sizes_are_sizes():
     ):  # fmt: skip
         assert repr(found) == f"ebb.Size({wanted})"
     assert (tail + size).numel() == 24
-    for wrong in (lambda: size + [1], lambda: [1] + size, lambda: size * 1.5, lambda: size * size):
+    both = [1]
+    for wrong in (
+        lambda: size + both,
+        lambda: both + size,
+        lambda: size * 1.5,
+        lambda: size * tail,
+    ):
         with pytest.raises(TypeError):
             wrong()
     assert (size * np.array([2, 10])).tolist() == [4, 30]

@@ -28,8 +28,8 @@ namespace {
 /// 1 where |input - target| < beta, else 0: a constant.
 Tensor is_below(const Tensor& input, const Tensor& target, double beta) {
   const NoGradGuard guard;
-  const bool is_bool = target.dtype() == DType::boolean;  // of which nothing is subtracted
-  const Tensor difference = sub(input, is_bool ? cast(target, input.dtype()) : target);
+  const DType dtype = promote(input.dtype(), target.dtype());  // else of bool, without difference
+  const Tensor difference = sub(cast(input, dtype), cast(target, dtype));
   return cast(less(mul(difference, difference), beta * beta), difference.dtype());
 }
 
