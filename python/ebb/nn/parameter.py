@@ -49,7 +49,7 @@ class Buffer(Tensor):
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
         """Make a buffer over the memory of ``data``."""
-        made = Tensor._make_subclass(cls, empty(0) if data is None else data.detach(), False)
+        made = Tensor._make_subclass(cls, empty(0) if data is None else data, False)
         made.persistent = persistent
         return made
 

@@ -335,7 +335,10 @@ PyObject* make_subclass(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (count < 2 || count > 3 || !is_tensor(args[1])) {
     throw DTypeError("_make_subclass(): needs a class, a Tensor and perhaps a bool");
   }
-  Tensor leaf = detached(tensor_of(args[1]));
+  const Tensor& given = tensor_of(args[1]);
+  Tensor leaf = detached(given);
+  // Parameter(x.data) is to x what x.data is.
+  if (given.impl()->hides_writes()) leaf.impl()->flags |= TensorImpl::kUnseenWrites;
   if (count == 3 && args[2] == Py_True) requires_grad_(leaf);
   return wrap_as(checked_class(args[0], "_make_subclass"), std::move(leaf));
 }

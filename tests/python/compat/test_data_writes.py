@@ -114,3 +114,32 @@ def test_optimizers_see_them(compat):
         weight.grad = ebb.ones(2, dtype=ebb.bfloat16)
         optimizer.step()
     assert weight.tolist() == [3.09375] * 2  # 5 - (0.9 + 1)
+
+
+@pytest.mark.parametrize("make", [ebb.nn.Parameter, ebb.nn.Buffer], ids=["Parameter", "Buffer"])
+def test_a_parameter_over_data_writes_as_data_does(compat, make):
+    x, y, z = squares()
+    made = make(y.data)
+    assert made.data_ptr() == y.data_ptr()
+    with ebb.no_grad():
+        made.add_(5.0)
+    z.sum().backward()
+    assert x.grad.tolist() == [28.0, 36.0, 44.0]  # 2 * 2 * (y + 5)
+
+
+def test_a_parameter_over_what_is_not_data_is_seen(compat):
+    x, y, z = squares()
+    made = ebb.nn.Parameter(y.detach())
+    with ebb.no_grad():
+        made.add_(5.0)
+    with pytest.raises(ebb.errors.AutogradError, match="modified in place by add_"):
+        z.sum().backward()
+
+
+def test_a_parameter_over_data_that_a_node_saved_is_seen(compat):
+    made = ebb.nn.Parameter(ebb.ones(2).data)
+    loss = (made * made).sum()
+    with ebb.no_grad():
+        made.add_(5.0)
+    with pytest.raises(ebb.errors.AutogradError, match="modified in place by add_"):
+        loss.backward()
