@@ -116,14 +116,29 @@ class FusedOptimizer(Optimizer):
         if closure is not None:
             with _C.enable_grad():
                 loss = closure()
+        fresh = self._fresh() if self._again else set()
         for handle, group in zip(self._handles, self.param_groups, strict=True):
             _step(handle, group)
         for place, rest in self._again:
+            self._forget(fresh, place, rest)
             _step_without(rest, self._handles[place], self.param_groups[place])
         self._steps_made += 1
         if self._hooks_after:
             self._run_hooks_after(args, {})
         return loss
+
+    def _fresh(self) -> set[tuple[int, int]]:
+        """Return which group and place have parameters that start anew when they come again."""
+        return set()
+
+    def _forget(self, fresh: set[tuple[int, int]], place: int, rest: _Rest) -> None:
+        """Drop the state of those that start anew, unless they sit the step out."""
+        if not fresh:
+            return
+        resting = {id(tensor) for tensor in rest}
+        for index, tensor in enumerate(distinct(self.param_groups[place]["params"])):
+            if (place, index) in fresh and id(tensor) not in resting:
+                _C._set_optimizer_state(self._handles[place], index, {})
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of all parameters, or fill them with zeros."""
@@ -184,6 +199,21 @@ class KeepsMomentumProduct(FusedOptimizer):
         first, decay = group["betas"][0], group["momentum_decay"]
         momenta = (first * (1 - 0.5 * 0.96 ** (step * decay)) for step in range(1, steps + 1))
         return {"mu_product": _C.tensor(math.prod(momenta))}
+
+
+class StartsWithoutMomentum(FusedOptimizer):
+    """Base of SGD: a parameter given several times makes all steps of the first time without it.
+
+    PyTorch looks for momenta before it steps, and then for the first time finds none.
+    """
+
+    def _fresh(self) -> set[tuple[int, int]]:
+        return {
+            (place, index)
+            for place, group in enumerate(self.param_groups)
+            for index in range(len(distinct(group["params"])))
+            if not _C._optimizer_state(self._handles[place], index)
+        }
 
 
 class KeepsStepSize(FusedOptimizer):

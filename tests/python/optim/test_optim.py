@@ -400,6 +400,25 @@ def test_a_parameter_that_is_given_twice_makes_two_steps(kind):
     assert int(optimizer.state[twice]["step"]) == 4 and int(optimizer.state[other]["step"]) == 2
 
 
+@pytest.mark.parametrize("options", [{}, {"nesterov": True}, {"dampening": 0.5}])
+def test_one_given_twice_starts_both_steps_without_momentum(options):
+    # As PyTorch 2.15: twice b = d the first time, and then b = momentum * b + (1 - dampening) * d.
+    twice, other = default_leaf([1.0]), default_leaf([1.0])
+    with pytest.warns(UserWarning, match="SGD: needs each parameter once"):
+        optimizer = optim.SGD([twice, other, twice], lr=0.5, momentum=0.5, **options)
+    share = 1 - options.get("dampening", 0.0)
+    value, momentum = 1.0, None
+    for step, grad in enumerate((1.0, 2.0)):
+        twice.grad, other.grad = ebb.tensor([grad]), ebb.tensor([1.0])
+        optimizer.step()
+        for _ in range(2):
+            momentum = grad if step == 0 else 0.5 * momentum + share * grad
+            value -= 0.5 * (grad + 0.5 * momentum if options.get("nesterov") else momentum)
+    assert twice.tolist() == [value]
+    assert optimizer.state[twice]["momentum_buffer"].tolist() == [momentum]
+    assert optimizer.state[other]["momentum_buffer"].tolist() == [0.5 + share]
+
+
 def test_the_state_of_one_given_twice_is_saved_once_and_read_again():
     p, q = default_leaf([1.0]), default_leaf([2.0])
     with pytest.warns(UserWarning, match="each parameter once"):
