@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ebb import _C
 from ebb.nn.module import _MODULE, Module
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # noqa: UP035 -- checkers bring it, for 3.10 too
 
 MOST_LAYERS = 1 << 16  # each is made of Python objects: more would take minutes to make
 
@@ -30,21 +33,8 @@ def _checked(op: str, module: object) -> Any:
     return module
 
 
-class ModuleList(Module):
-    """A list of modules; it has no ``forward`` of its own.
-
-    Args:
-        modules: What it holds at first.
-
-    Example:
-        >>> layers = ebb.nn.ModuleList([ebb.nn.Linear(2, 3), ebb.nn.ReLU()])
-        >>> len(layers), len(list(layers.parameters()))
-        (2, 2)
-    """
-
-    def __init__(self, modules: Iterable[Module] | None = None):
-        super().__init__()
-        self.extend(() if modules is None else modules)
+class _Numbered(Module):
+    """What ModuleList and Sequential have in common, none of which is the other."""
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -57,8 +47,11 @@ class ModuleList(Module):
 
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
-            return ModuleList(list(self)[index])
+            return self._part(index)
         return self.__dict__[self._name_at(index)]
+
+    def _part(self, index: slice) -> Any:
+        raise NotImplementedError
 
     def __setitem__(self, index: int, module: Module) -> None:
         self.add_module(self._name_at(index), module)
@@ -68,24 +61,21 @@ class ModuleList(Module):
         del left[index if isinstance(index, slice) else self._position(index)]
         self._replace(left)
 
-    def __add__(self, other: Iterable[Module]) -> ModuleList:
-        return type(self)([*self, *other])
-
-    def __iadd__(self, other: Iterable[Module]) -> ModuleList:
+    def __iadd__(self, other: Iterable[Module]) -> Self:
         return self.extend(other)
 
-    def append(self, module: Module) -> ModuleList:
+    def append(self, module: Module) -> Self:
         """Add a module at the end."""
         self.add_module(str(len(self)), _checked("append", module))
         return self
 
-    def extend(self, modules: Iterable[Module]) -> ModuleList:
+    def extend(self, modules: Iterable[Module]) -> Self:
         """Add modules at the end."""
         for module in list(modules):
             self.append(module)
         return self
 
-    def insert(self, index: int, module: Module) -> ModuleList:
+    def insert(self, index: int, module: Module) -> Self:
         """Add a module before position ``index``."""
         changed = list(self)
         if _checked("insert", module) is not None:
@@ -119,7 +109,32 @@ class ModuleList(Module):
             self._register("add_module", str(position), module, _MODULE)
 
 
-class Sequential(ModuleList):
+class ModuleList(_Numbered):
+    """A list of modules; it has no ``forward`` of its own.
+
+    Args:
+        modules: What it holds at first.
+
+    Example:
+        >>> layers = ebb.nn.ModuleList([ebb.nn.Linear(2, 3), ebb.nn.ReLU()])
+        >>> len(layers), len(list(layers.parameters()))
+        (2, 2)
+    """
+
+    _shows_runs = True  # neighbours of one text together
+
+    def __init__(self, modules: Iterable[Module] | None = None):
+        super().__init__()
+        self.extend(() if modules is None else modules)
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return type(self)([*self, *other])
+
+    def _part(self, index: slice) -> ModuleList:
+        return ModuleList(list(self)[index])
+
+
+class Sequential(_Numbered):
     """Feeds its input through its modules, one after the other.
 
     Args:
@@ -137,14 +152,12 @@ class Sequential(ModuleList):
         else:
             self.extend(modules)
 
-    def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, slice):
-            names = list(self._modules)[index]
-            return Sequential({name: self.__dict__[name] for name in names})
-        return super().__getitem__(index)
-
     def __add__(self, other: Iterable[Module]) -> Sequential:
         return Sequential(*self, *other)
+
+    def _part(self, index: slice) -> Sequential:
+        names = list(self._modules)[index]
+        return Sequential({name: self.__dict__[name] for name in names})
 
     def forward(self, input: Any) -> Any:
         """Return the last module's output."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -117,13 +118,25 @@ def represent(root: Module) -> str:
     return done[id(root)]
 
 
+def _runs(texts: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Give neighbours of one text as one: ("0-5", "6 x Block(...)")."""
+    for text, run in itertools.groupby(texts, lambda one: one[1]):
+        names = [name for name, _ in run]
+        if len(names) == 1:
+            yield names[0], text
+        else:
+            yield f"{names[0]}-{names[-1]}", f"{len(names)} x {text}"
+
+
 def _one(module: Module, done: dict[int, str]) -> str:
     extra = module.extra_repr()
     lines = extra.split("\n") if extra else []
-    children = [
-        f"({name}): " + ("None" if child is None else done[id(child)]).replace("\n", "\n  ")
+    texts = [
+        (name, "None" if child is None else done[id(child)].replace("\n", "\n  "))
         for name, child in module._modules.items()
     ]
+    shown = _runs(texts) if getattr(type(module), "_shows_runs", False) else texts
+    children = [f"({name}): {text}" for name, text in shown]
     if len(lines) == 1 and not children:
         return f"{type(module).__name__}({extra})"
     if not lines and not children:

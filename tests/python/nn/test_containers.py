@@ -56,6 +56,22 @@ def test_module_list_adds_and_pops():
     assert kinds(nn.ModuleList(None)) == []
 
 
+def test_neither_of_list_and_sequential_is_the_other():
+    assert not isinstance(nn.Sequential(), nn.ModuleList)
+    assert not isinstance(nn.ModuleList(), nn.Sequential)
+    with pytest.raises(NotImplementedError, match="ModuleList"):
+        nn.ModuleList([nn.ReLU()])(ebb.ones(1))
+
+
+def test_a_list_shows_neighbours_of_one_text_once():
+    blocks = nn.ModuleList([nn.Sequential(nn.ReLU()), nn.Sequential(nn.ReLU()), nn.Tanh()])
+    assert repr(blocks) == (
+        "ModuleList(\n  (0-1): 2 x Sequential(\n    (0): ReLU()\n  )\n  (2): Tanh()\n)"
+    )
+    assert "(0): ReLU()\n  (1): ReLU()" in repr(nn.Sequential(nn.ReLU(), nn.ReLU()))
+    assert repr(nn.ModuleList()) == "ModuleList()"
+
+
 def test_module_dict_behaves_like_a_dict():
     heads = nn.ModuleDict({"a": nn.Linear(1, 2)})
     heads["b"] = nn.Tanh()
