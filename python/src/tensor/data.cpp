@@ -128,7 +128,8 @@ class Survey {
   /// A number, tensor or array.
   void visit_block(PyObject* data, int depth) {
     const Tensor block = block_of(data);
-    const int leaf_depth = depth + (block.defined() ? block.ndim() : 0);
+    int leaf_depth = depth + (block.defined() ? block.ndim() : 0);
+    if (is_number(data, block, depth) && leaf_depth != leaf_depth_) leaf_depth = depth;
     if (leaf_depth_ < 0) leaf_depth_ = leaf_depth;
     bool fits = leaf_depth == leaf_depth_;
     for (int dim = depth; fits && dim < leaf_depth; ++dim) {
@@ -137,6 +138,11 @@ class Survey {
     if (!fits || leaf_depth != shape_.ndim()) throw_ragged(data, depth);
     const DType dtype = block.defined() ? block.dtype() : dtype_of_number(element(data));
     dtype_ = dtype_ ? promote(*dtype_, dtype) : dtype;
+  }
+
+  /// As in PyTorch, a tensor of one element among others is a number, whatever its dims.
+  static bool is_number(PyObject* data, const Tensor& block, int depth) {
+    return depth > 0 && is_tensor(data) && block.defined() && block.numel() == 1;
   }
 
   /// Whether dim `depth` has this size, which it gets if it is new.

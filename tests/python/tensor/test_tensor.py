@@ -103,6 +103,22 @@ def test_tensor_takes_tensors_inside_lists():
     assert x.tolist() == [1.0, 2.0]
 
 
+@pytest.mark.parametrize(
+    ("data", "wanted"),
+    [
+        ([ebb.tensor([1.5]), ebb.tensor([[2.5]])], [1.5, 2.5]),
+        ([2.5, ebb.tensor([1.5], requires_grad=True) * 2], [2.5, 3.0]),
+        ([[ebb.tensor([1.5])], [2.5]], [[1.5], [2.5]]),
+        ([[1.5], ebb.tensor([2.5])], [[1.5], [2.5]]),
+        ([ebb.tensor([1.5, 2.0]), [3.0, 4.0]], [[1.5, 2.0], [3.0, 4.0]]),
+        ([np.array([1.5]), np.array([2.5])], [[1.5], [2.5]]),
+        (ebb.tensor([1.5]), [1.5]),
+    ],
+)
+def test_a_tensor_of_one_element_among_others_is_a_number(data, wanted):
+    assert ebb.tensor(data).tolist() == wanted == ebb.as_tensor(data).tolist()
+
+
 def test_tensor_copies_a_tensor():
     x = ebb.tensor([1.0, 2.0])
     y = ebb.tensor(x, dtype=ebb.float64)
