@@ -1,9 +1,13 @@
 // ebb/devices/common/random.cpp -- launches of the kernels that draw numbers.
 #include "ebb/devices/common/random.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "ebb/devices/common/call.h"
+#include "ebb/devices/common/elementwise.h"
+#include "ebb/devices/common/scan.h"
+#include "ebb/devices/common/sort.h"
 #include "ebb/devices/launch/source.h"
 
 namespace ebb::devices {
@@ -22,7 +26,8 @@ enum Kind : uint8_t {
   kCauchy,
   kWhole,
   kPermutation,
-  kDropout
+  kDropout,
+  kGeometric
 };
 
 bool fits_int32(const TensorView& view) { return view.numel <= int64_t{1} << 30; }
@@ -30,6 +35,18 @@ bool fits_int32(const TensorView& view) { return view.numel <= int64_t{1} << 30;
 /// Bits of a uniform number: so many that none of them is rounded up to 1.
 int uniform_bits(DType dtype) {
   return dtype == DType::float16 ? 11 : dtype == DType::bfloat16 ? 8 : 24;
+}
+
+/// The largest number of an integer dtype; of others that do not end, none.
+const char* most_of(DType dtype) {
+  switch (dtype) {
+    case DType::uint8: return "255";
+    case DType::int8: return "127";
+    case DType::int16: return "32767";
+    case DType::int32: return "2147483647";
+    case DType::int64: return "9223372036854775807L";
+    default: return "0";
+  }
 }
 
 /// Adds a number as it is; it lives until the call ran.
@@ -106,6 +123,19 @@ void run_randint(const Context& context, const RandomState& state, int64_t low, 
   run_items(call, random_whole_k, (out.numel + 1) / 2);
 }
 
+void run_geometric(const Context& context, const RandomState& state, double p, double,
+                   const TensorView& out) {
+  if (out.numel == 0) return;
+  KernelCall call(Family::random, "geometric", context, Compute::f64, fits_int32(out));
+  call.set("FLOAT64", DType::float64);  // whatever the result's dtype: counts go far
+  call.set("KIND", kGeometric, 4).set("OUT", out.dtype).set_text("EBB_GEOMETRIC", "");
+  call.set_text("MOST", most_of(out.dtype)).add(out).add_index(out.numel);
+  add_raw(call, state.seed);
+  add_raw(call, state.offset);
+  call.add_number(std::log1p(-p));
+  run_items(call, random_whole_k, (out.numel + 1) / 2);
+}
+
 void run_randperm(const Context& context, const RandomState& state, const TensorView& out) {
   if (out.numel == 0) return;
   KernelCall call(Family::random, "randperm", context, Compute::i64, fits_int32(out));
@@ -113,6 +143,85 @@ void run_randperm(const Context& context, const RandomState& state, const Tensor
   add_raw(call, state.seed);
   add_raw(call, state.offset);
   call.run({philox_k, random_whole_k}, 1, 1);
+}
+
+// ---- draws by weight --------------------------------------------------------------------------
+// As on the CPU (ebb/kernels/cpu/index/random_choice.cpp): with replacement each draw looks its
+// number up in the running sums, without it the categories whose events come first win. Sums and
+// logarithms may be rounded otherwise, so that about one draw of 10^15 is another one.
+
+namespace {
+
+/// Memory for rows of float64.
+class Rows {
+ public:
+  Rows(const Context& context, int64_t rows, int64_t width)
+      : memory_(context, static_cast<size_t>(rows * width) * sizeof(double)),
+        sizes_{rows, width},
+        strides_{width, 1} {
+    view.data = memory_.data();
+    view.sizes = sizes_;
+    view.strides = strides_;
+    view.numel = rows * width;
+    view.ndim = 2;
+    view.dtype = DType::float64;
+    view.contiguous = true;
+  }
+  Rows(const Rows&) = delete;
+  Rows& operator=(const Rows&) = delete;
+  TensorView view;
+
+ private:
+  Scratch memory_;
+  int64_t sizes_[2], strides_[2];
+};
+
+void draw_again(const Context& context, const RandomState& state, const TensorView& weights,
+                const TensorView& out) {
+  const int64_t rows = weights.sizes[0], categories = weights.sizes[1], draws = out.sizes[1];
+  const Rows sums(context, rows, categories), marks(context, rows, draws);
+  run_scan(context, weights, 1, false, sums.view);
+  run_rand(context, state, 0, 1, marks.view);
+  const int64_t strides[] = {categories, 0};
+  TensorView totals = marks.view;
+  totals.data = static_cast<double*>(sums.view.data) + (categories - 1);
+  totals.strides = strides;
+  totals.contiguous = false;
+  // Rounding might give the total itself, which no category reaches.
+  const Elementwise scale{
+      .family = Family::multinomial,
+      .op = "multinomial",
+      .parameters = "share, total",
+      .expression = "share * total < total ? share * total : total * (1 - 2.220446049250313e-16)",
+      .compute = Compute::f64};
+  const TensorView* const operands[] = {&marks.view, &totals};
+  run_elementwise(scale, context, marks.view, operands);
+  run_search(context, sums.view, marks.view, true, out);
+}
+
+void draw_once(const Context& context, const RandomState& state, const TensorView& weights,
+               const TensorView& out) {
+  const Rows times(context, weights.sizes[0], weights.sizes[1]);
+  run_rand(context, state, 0, 1, times.view);
+  const Elementwise wait{.family = Family::multinomial,
+                         .number = 1,
+                         .op = "multinomial",
+                         .parameters = "share, weight",
+                         .expression = "weight > 0 ? -log1p(-share) / weight : (C)INFINITY",
+                         .compute = Compute::f64};
+  const TensorView* const operands[] = {&times.view, &weights};
+  run_elementwise(wait, context, times.view, operands);
+  TensorView no_values = out;
+  no_values.data = nullptr;
+  run_sort(context, times.view, 1, false, no_values, out);
+}
+
+}  // namespace
+
+void run_multinomial(const Context& context, const RandomState& state, const TensorView& weights,
+                     bool replacement, const TensorView& out) {
+  if (out.numel == 0) return;
+  (replacement ? draw_again : draw_once)(context, state, weights, out);
 }
 
 void run_dropout(const Context& context, const TensorView& input, const RandomState& state,

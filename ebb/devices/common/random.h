@@ -20,12 +20,18 @@ void run_exponential(const kernels::Context&, const RandomState& state, double r
                      const kernels::TensorView& out);
 void run_cauchy(const kernels::Context&, const RandomState& state, double median, double sigma,
                 const kernels::TensorView& out);
+void run_geometric(const kernels::Context&, const RandomState& state, double p, double,
+                   const kernels::TensorView& out);
 /// kernels::RandintKernel
 void run_randint(const kernels::Context&, const RandomState& state, int64_t low, uint64_t range,
                  const kernels::TensorView& out);
 /// kernels::RandpermKernel
 void run_randperm(const kernels::Context&, const RandomState& state,
                   const kernels::TensorView& out);
+/// kernels::MultinomialKernel
+void run_multinomial(const kernels::Context&, const RandomState& state,
+                     const kernels::TensorView& weights, bool replacement,
+                     const kernels::TensorView& out);
 /// kernels::DropoutKernel
 void run_dropout(const kernels::Context&, const kernels::TensorView& input,
                  const RandomState& state, double p, const kernels::TensorView& out,

@@ -96,8 +96,11 @@ void add_random(const Registrar& kernels) {
   kernels.add("cauchy", signature::cauchy, floating, run_cauchy);
   kernels.add("dropout", signature::dropout, floating, run_dropout);
   kernels.add("exponential", signature::exponential, floating, run_exponential);
+  kernels.add("geometric", signature::geometric, ordered, run_geometric);
   kernels.add("log_normal", signature::log_normal, floating, run_log_normal);
   kernels.add("masked_scale", signature::masked_scale, floating, run_masked_scale);
+  // Of float64 alone, but ops ask for the operand's dtype before they widen it.
+  kernels.add("multinomial", signature::multinomial, floating, run_multinomial);
   kernels.add("rand", signature::rand, floating, run_rand);
   kernels.add("randint", signature::randint, ordered, run_randint);
   kernels.add("randn", signature::randn, floating, run_randn);

@@ -30,6 +30,7 @@ enum class Family : uint8_t {
   index_watch,
   join_sums,
   masked_scale,
+  multinomial,
   nll_loss,
   optim,
   places,

@@ -296,9 +296,30 @@ const Tensor& random_(const Tensor& self, int64_t low, std::optional<int64_t> to
 
 namespace {
 
+/// Lets a device look at weights and their sums by itself: what is wrong is told at the next wait.
+/// False where it cannot.
+bool are_watched(const Tensor& weights, int64_t num_samples, bool replacement) {
+  constexpr double kMost = std::numeric_limits<double>::max();
+  constexpr double kLeast = std::numeric_limits<double>::denorm_min();
+  const auto watch = [](const Tensor& numbers, double low, const char* name, const char* claim) {
+    const StreamCheck check{
+        .op = "multinomial", .name = name, .sizes = numbers.sizes(), .claim = claim};
+    return is_range_watched(numbers, low, kMost, check);
+  };
+  if (!watch(weights, 0, "weights", "finite and not negative")) return false;
+  const int64_t last[] = {1};
+  watch(sum(weights, IntSpan(last), false, std::nullopt), kLeast, "the sum of each row",
+        "positive and finite");
+  if (replacement) return true;
+  const Tensor possible = sum(greater(weights, 0), IntSpan(last), false, DType::float64);
+  watch(possible, static_cast<double>(num_samples), "the number of weights above 0",
+        "as large as num_samples in each row");
+  return true;
+}
+
 /// Throws unless every row of `weights` [rows, categories] can be drawn from.
 void check_weights(const Tensor& weights, int64_t num_samples, bool replacement) {
-  if (is_meta(weights)) return;
+  if (is_meta(weights) || are_watched(weights, num_samples, replacement)) return;
   const double low = min(weights).item<double>(), high = max(weights).item<double>();
   if (!(low >= 0) || !std::isfinite(high)) {
     throw ValueError(str("multinomial: weights must be finite and not negative, got values from ",

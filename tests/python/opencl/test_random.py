@@ -73,6 +73,64 @@ def test_whole_numbers_are_those_of_the_cpu(dtype, low, opencl):
         assert got.tolist() == wanted.tolist()
 
 
+@pytest.mark.parametrize(
+    "dtype", [ebb.bool, ebb.uint8, ebb.int8, ebb.int64, ebb.float16, ebb.float64], ids=str
+)
+@pytest.mark.parametrize("p", [0.3, 1e-3, 1e-30])
+def test_trials_up_to_a_success_are_those_of_the_cpu(p, dtype, opencl):
+    def make(device):
+        return ebb.empty(SIZE, dtype=dtype, device=device).geometric_(p)
+
+    for got, wanted in zip(drawn(make, opencl), drawn(make, "cpu"), strict=True):
+        if dtype == ebb.float64:
+            ebb.testing.assert_close(got, wanted, rtol=1e-14, atol=0)
+        else:
+            assert got.tolist() == wanted.tolist()
+
+
+WEIGHTS = {
+    "vocabulary": lambda: ebb.linspace(-4, 4, 5000).exp(),
+    "rows": lambda: ebb.linspace(-3, 3, 21).cos().abs().reshape(3, 7),
+    "zeros": lambda: ebb.tensor([[0.0, 3, 0, 1, 0], [1, 0, 0, 2, 5]]),
+    "float16": lambda: ebb.linspace(0, 1, 40).to(ebb.float16).reshape(4, 10).t(),
+}
+
+
+@pytest.mark.parametrize("replacement", [False, True])
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_draws_by_weight_are_those_of_the_cpu_and_wait_for_nothing(name, replacement, opencl):
+    weights = WEIGHTS[name]()
+    there, count = weights.to(opencl), 500 if replacement else 2
+
+    def make(device):
+        own = weights if device == "cpu" else there
+        return ebb.multinomial(own, count, replacement)
+
+    wanted = drawn(make, "cpu")
+    before = ebb._C._device_waits()
+    make(opencl)
+    assert ebb._C._device_waits() == before
+    for got, one in zip(drawn(make, opencl), wanted, strict=True):
+        assert got.tolist() == one.tolist()
+
+
+@pytest.mark.parametrize(
+    ("weights", "complaint"),
+    [
+        ([1.0, -1.0], "weights must be finite and not negative, got -1"),
+        ([1.0, float("inf")], "weights must be finite and not negative, got inf"),
+        ([[1.0, 1.0], [0.0, 0.0]], "the sum of each row must be positive and finite, got 0"),
+        ([1.0, 0.0], "weights above 0 must be as large as num_samples in each row, got 1"),
+    ],
+)
+def test_weights_that_are_wrong_are_told_at_the_next_wait(weights, complaint, opencl):
+    ebb.multinomial(ebb.tensor(weights).to(opencl), 2)
+    with pytest.raises(ValueError, match=complaint):
+        ebb.synchronize(opencl)
+    with pytest.raises(ValueError, match="multinomial: "):
+        ebb.multinomial(ebb.tensor(weights), 2)
+
+
 @pytest.mark.parametrize("size", [0, 1, 2, SIZE])
 def test_permutations_are_those_of_the_cpu(size, opencl):
     there = drawn(lambda device: ebb.randperm(size, device=device), opencl)
