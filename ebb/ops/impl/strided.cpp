@@ -10,6 +10,7 @@
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables/cast.h"
 #include "ebb/ops/impl/copies.h"
+#include "ebb/ops/impl/copy.h"
 #include "ebb/ops/impl/index.h"
 #include "ebb/ops/impl/new_tensors.h"
 #include "ebb/ops/impl/reduce/reduce.h"
@@ -163,7 +164,7 @@ Tensor strided_sum(const Tensor& grad, int64_t length, IntSpan stride, int64_t o
   if (is_meta(out)) return out;
   const Tensor row = contiguous(values);
   const Tensor flat = make_alias(row, Shape{row.numel()}, Shape{1}, row.storage_offset());
-  return index_add_(out, 0, places_of(region, offset), flat, 1);
+  return index_add_(out, 0, to_device(places_of(region, offset), out.device()), flat, 1);
 }
 
 namespace {

@@ -48,6 +48,20 @@ def test_of_duplicates_the_last_stays(transposed, opencl):
     assert there.tolist() == here.tolist()
 
 
+@pytest.mark.parametrize(
+    ("size", "stride", "offset"),
+    [((4, 8), (3, 1), 2), ((2, 5, 8), (20, 3, 1), 0), ((3, 4), (0, 2), 1), ((2, 3), (1, 1), 5)],
+)
+def test_gradients_of_a_view_that_overlaps_itself(size, stride, offset, opencl):
+    memory = numbers(50, dtype=ebb.float32)
+    here, there = memory.clone().requires_grad_(), memory.to(opencl).requires_grad_()
+    before = ebb._C._device_waits()
+    there.as_strided(size, stride, offset).square().sum().backward()
+    assert ebb._C._device_waits() == before
+    here.as_strided(size, stride, offset).square().sum().backward()
+    assert ebb.allclose(there.grad.cpu(), here.grad, rtol=1e-6)
+
+
 @pytest.mark.parametrize("padding_idx", [-1, 2])
 def test_gradients_of_an_embedding_are_those_of_the_cpu(padding_idx, opencl):
     weight, tokens = numbers(50, 32, dtype=ebb.float32), ebb.randint(0, 50, (8, 40))
