@@ -1,7 +1,8 @@
 # codegen/device_text.py -- the `device` key: what an op computes per element on every device.
 #
 # An expression is in the dialect of ebb/devices/kernels, which OpenCL C and CUDA C++ both accept:
-# it may name the kernel's operands, the functions of functions.k, and what both languages have.
+# it may name the kernel's operands, the functions of functions.k and special.k, and what both
+# languages have.
 """Expressions of pointwise kernels for devices."""
 
 from __future__ import annotations
@@ -26,14 +27,15 @@ BUILT_IN = frozenset(
     )
 )
 NAMES = frozenset({"C", "INFINITY", "NAN"})  # the type computed in, and constants
-FUNCTIONS = Path(__file__).resolve().parent.parent / "ebb" / "devices" / "kernels" / "functions.k"
+KERNELS = Path(__file__).resolve().parent.parent / "ebb" / "devices" / "kernels"
+FUNCTIONS = (KERNELS / "functions.k", KERNELS / "special.k")
 
 
 @functools.cache
 def functions() -> frozenset[str]:
     """What an expression may call."""
-    found = re.findall(r"^EBB_FUNCTION \w+ (\w+)\(", FUNCTIONS.read_text(encoding="utf-8"), re.M)
-    return BUILT_IN | frozenset(found)
+    text = "\n".join(one.read_text(encoding="utf-8") for one in FUNCTIONS)
+    return BUILT_IN | frozenset(re.findall(r"^EBB_FUNCTION \w+ (\w+)\(", text, re.M))
 
 
 def parse_device(value: Any, kernels: tuple[KernelUse, ...]) -> dict[str, str]:
@@ -74,5 +76,6 @@ def _check(text: Any, kernel: KernelUse) -> None:
             continue
         raise SchemaError(
             f"`device` names `{word}`, which is no operand of {kernel.name} "
-            f"({', '.join(kernel.operands)}) and no function of ebb/devices/kernels/functions.k"
+            f"({', '.join(kernel.operands)}) and no function of functions.k or special.k of "
+            "ebb/devices/kernels"
         )

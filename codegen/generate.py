@@ -117,7 +117,7 @@ def print_outputs() -> None:
     folder = Path(__file__).parent
     for source in sorted([*folder.glob("*.py"), *folder.glob("templates/*")]):
         print("source", source)
-    for path in (*SIGNATURES, FUNCTIONS):
+    for path in (*SIGNATURES, *FUNCTIONS):
         print("source", path)
     for family in FAMILIES:
         print("table", table_path(family))

@@ -23,7 +23,8 @@ def table(tmp_path):
         shutil.copy(header, kernels)
     devices = tmp_path / "ebb" / "devices" / "kernels"
     devices.mkdir(parents=True)
-    shutil.copy(ROOT / "ebb" / "devices" / "kernels" / "functions.k", devices)
+    for name in ("functions.k", "special.k"):
+        shutil.copy(ROOT / "ebb" / "devices" / "kernels" / name, devices)
     return tmp_path
 
 

@@ -87,6 +87,7 @@ Recipe recipe_of(const Call& call) {
   source += define(str("EBB_EXPRESSION(", work.parameters, ")"), str("(", work.expression, ")"));
   source += elements_k;
   source += functions_k;
+  if (work.family == Family::pointwise) source += special_k;
   source += pointwise_k;
   return {entry, source};
 }

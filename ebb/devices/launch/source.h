@@ -39,6 +39,7 @@ extern const std::string_view search_k;
 extern const std::string_view softmax_k;
 extern const std::string_view sort_k;
 extern const std::string_view sort_key_k;
+extern const std::string_view special_k;
 extern const std::string_view unscale_k;
 
 }  // namespace ebb::devices
