@@ -32,6 +32,31 @@ def test_a_switch_of_an_op_takes_bools_only_and_says_its_position(wrong):
         leaf().sum(0, wrong)
 
 
+def test_a_number_that_an_integer_dtype_does_not_hold_is_refused():
+    x = ebb.tensor([255, 1], dtype=ebb.uint8)
+    for call in (
+        lambda: x + 300,
+        lambda: x == -1,
+        lambda: x.fill_(-1),
+        lambda: ebb.full((2,), -1, dtype=ebb.uint8),
+    ):
+        with pytest.raises(ValueError, match=r"the number must fit into uint8, got (300|-1)"):
+            call()
+    assert (x - 1).tolist() == [254, 0] and (x != 256.0).all()
+
+
+def test_factors_of_integers_are_not_cut():
+    ones = ebb.ones(2, 2, dtype=ebb.int64)
+    assert ebb.addmm(ones, ones, ones, beta=0.5).tolist() == [[2.5, 2.5]] * 2
+    assert ebb.baddbmm(ones[None], ones[None], ones[None], alpha=0.25).dtype is ebb.float32
+
+
+def test_any_and_all_are_bool_for_every_dtype():
+    for dtype in (ebb.uint8, ebb.int64, ebb.bool, ebb.float32):
+        x = ebb.tensor([1, 0]).to(dtype)
+        assert x.any().dtype is ebb.bool and not ebb.all(x, 0) and (~x.all()).item() is True
+
+
 def test_none_stands_for_the_default_of_a_backward_run():
     x = leaf()
     loss = (x * x).sum()
