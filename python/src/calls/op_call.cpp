@@ -1,13 +1,30 @@
 // python/src/calls/op_call.cpp -- see op_call.h.
 #include "python/src/calls/op_call.h"
 
+#include <structmember.h>
+
 #include "ebb/autograd/history/op_support.h"
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops/copy_.h"
 #include "ebb/ops/infer.h"
+#include "python/src/base/text.h"
 
 namespace ebb::python {
 namespace {
+
+/// A line for each result, as PyTorch shows them.
+PyObject* result_repr(PyObject* record) {
+  return guarded([&] {
+    const auto* const type = Py_TYPE(record);
+    std::string shown = str(type->tp_name, "(");
+    for (Py_ssize_t place = 0; place < PyTuple_GET_SIZE(record); ++place) {
+      const Ref text(PyObject_Repr(PyTuple_GET_ITEM(record, place)));
+      shown +=
+          str(place > 0 ? "," : "", "\n", type->tp_members[place].name, "=", utf8_of(text.get()));
+    }
+    return PyUnicode_FromString((shown + ")").c_str());
+  });
+}
 
 PyTypeObject* make_result_type(const ResultType& wanted) {
   std::vector<PyStructSequence_Field> fields;
@@ -21,6 +38,8 @@ PyTypeObject* make_result_type(const ResultType& wanted) {
   };
   PyTypeObject* const type = PyStructSequence_NewType(&description);
   if (type == nullptr) throw ErrorSet();
+  type->tp_repr = result_repr;
+  PyType_Modified(type);
   return type;
 }
 

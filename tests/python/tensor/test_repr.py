@@ -41,6 +41,13 @@ def test_text_of_a_tensor(make, text):
     assert repr(make()) == text
 
 
+def test_results_of_one_op_have_a_line_each():
+    found = ebb.tensor([[1.0, 3.0], [2.0, 0.5]]).max(1)
+    text = "ebb.return_types.max(\nvalues=tensor([3., 2.]),\nindices=tensor([1, 0]))"
+    assert repr(found) == text == str(found)
+    assert found == (found.values, found.indices) and len(found) == 2
+
+
 def test_three_dims_are_separated_by_an_empty_line():
     text = "tensor([[[0, 1]],\n\n        [[2, 3]]])"
     assert repr(ebb.arange(4).reshape(2, 1, 2)) == text
