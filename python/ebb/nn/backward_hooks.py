@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ebb import _C
+from ebb.nn.attributes import dict_of
 
 if TYPE_CHECKING:
     from ebb.nn.module import Module
@@ -97,7 +98,7 @@ class _Call:
                 f"{self.name}: a recorded run of its backward hooks needs the module afterwards, "
                 "got it gone\nhint: keep the module as long as its graph"
             )
-        return (module, *vars(module)[_RecordedCalls.NAME][self])
+        return (module, *dict_of(module)[_RecordedCalls.NAME][self])
 
     def let_go_if_owned(self) -> None:
         if self.kept is None:
@@ -106,7 +107,7 @@ class _Call:
         grads = [parameter.grad for parameter in module.parameters()]
         if not any(grad is not None and grad.requires_grad for grad in grads):
             return
-        calls = vars(module).setdefault(_RecordedCalls.NAME, _RecordedCalls())
+        calls = dict_of(module).setdefault(_RecordedCalls.NAME, _RecordedCalls())
         calls[self] = (before, after)
         self.kept = None
 

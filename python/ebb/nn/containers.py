@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ebb import _C
+from ebb.nn.attributes import dict_of
 from ebb.nn.module import _MODULE, Module
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class _Numbered(Module):
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return self._part(index)
-        return self.__dict__[self._name_at(index)]
+        return dict_of(self)[self._name_at(index)]
 
     def _part(self, index: slice) -> Any:
         raise NotImplementedError
@@ -157,7 +158,7 @@ class Sequential(_Numbered):
 
     def _part(self, index: slice) -> Sequential:
         names = list(self._modules)[index]
-        return Sequential({name: self.__dict__[name] for name in names})
+        return Sequential({name: dict_of(self)[name] for name in names})
 
     def forward(self, input: Any) -> Any:
         """Return the last module's output."""

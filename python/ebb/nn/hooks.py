@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ebb import _C
 from ebb._base.arguments import check_callable
 from ebb._base.handles import RemovableHandle
+from ebb.nn.attributes import dict_of
 from ebb.nn.backward_hooks import BackwardHooks
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def hooks_of(owner: Any) -> ModuleHooks:
     if isinstance(owner, type):
         owner._hooks = for_all
         return for_all
-    own = owner.__dict__.get("_hooks")
+    own = dict_of(owner).get("_hooks")
     if own is None:
         own = ModuleHooks()
         object.__setattr__(owner, "_hooks", own)
@@ -56,8 +57,8 @@ def hooks_of(owner: Any) -> ModuleHooks:
 def _forget(owner: Any) -> None:
     """Let the next call go straight to forward() if no hook is left."""
     if not isinstance(owner, type):
-        if not owner.__dict__.get("_hooks", True):
-            del owner.__dict__["_hooks"]
+        if not dict_of(owner).get("_hooks", True):
+            del dict_of(owner)["_hooks"]
     elif not for_all:
         owner._hooks = None
 
@@ -96,7 +97,7 @@ class HookTable(MutableMapping[int, Any]):
         self._kind = kind
 
     def _hooks(self) -> Hooks:
-        return getattr(self._owner.__dict__.get("_hooks") or _none, self._kind)
+        return getattr(dict_of(self._owner).get("_hooks") or _none, self._kind)
 
     def __getitem__(self, number: int) -> Callable[..., Any]:
         hook = self._hooks()[number][0]
@@ -149,7 +150,7 @@ def _backward_hooks(
 
 def call_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> Any:
     """Run ``module.forward`` between its hooks, after those of all modules."""
-    own = module.__dict__.get("_hooks") or _none
+    own = dict_of(module).get("_hooks") or _none
     if not (for_all.always_after or own.always_after):
         return _call(module, own, args, kwargs, set())
     done: set[int] = set()

@@ -1,7 +1,8 @@
 # python/ebb/nn/module.py -- Module: the base of layers and networks.
 #
-# Parameters, buffers and submodules live in the instance's __dict__ like any attribute, so reading
-# them costs nothing special; _registered holds them once more, by kind, for those who list them.
+# Parameters, buffers and submodules live in the instance's dict like any attribute, so reading
+# them costs nothing special (attributes.py); _registered holds them once more, by kind, for those
+# who list them.
 # Calling a module runs forward(), between the hooks if there are any, and lets what is recorded
 # belong to the module (python/src/parts/module_call.cpp). Start reading at __setattr__.
 """The base class of everything in a network."""
@@ -11,12 +12,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import (
     Callable,
-    ItemsView,
     Iterator,
-    KeysView,
     Mapping,
-    MutableMapping,
-    ValuesView,
 )
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +21,8 @@ import ebb
 from ebb import _C
 from ebb._base.handles import RemovableHandle
 from ebb._devices import cuda_device
-from ebb.nn import conversion, state, traversal
+from ebb.nn import attributes, conversion, state, traversal
+from ebb.nn.attributes import dict_of
 from ebb.nn.hooks import ModuleHooks, add_hook, call_with_hooks, hook_table
 from ebb.nn.parameter import Buffer, Parameter
 
@@ -32,51 +30,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self  # noqa: UP035 -- checkers bring it, for 3.10 too
 
 _PARAMETER, _BUFFER, _MODULE = "parameter", "buffer", "module"
-
-
-class _Parts(MutableMapping[str, Any]):
-    """A module's own parts of one kind by name: what is set or deleted here is so in the module."""
-
-    __slots__ = ("_kind", "_owner", "_values")
-
-    def __new__(cls, owner: Any = (), kind: str | None = None) -> Any:
-        """Return the parts of a module; of pairs a dict, as ``type(parts)(pairs)`` of copies."""
-        return dict(owner) if kind is None else super().__new__(cls)
-
-    def __init__(self, owner: Module, kind: str):
-        self._owner = owner
-        self._kind = kind
-        self._values = owner._registered[kind]
-
-    def __getitem__(self, name: str) -> Any:
-        return self._values[name]
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        self._owner._register(f"_{self._kind}s", name, value, self._kind)
-
-    def __delitem__(self, name: str) -> None:
-        del self._values[name]
-        delattr(self._owner, name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __repr__(self) -> str:
-        return repr(self._values)
-
-    # The dict's own views: quick, and they go backwards too.
-
-    def keys(self) -> KeysView[str]:
-        return self._values.keys()
-
-    def values(self) -> ValuesView[Any]:
-        return self._values.values()
-
-    def items(self) -> ItemsView[str, Any]:
-        return self._values.items()
 
 
 class _CallSignature:
@@ -95,7 +48,7 @@ class _CallSignature:
         )
 
 
-class Module(_C._ModuleCall, state.OwnState):
+class Module(attributes.Held, state.OwnState):
     """Base of layers and networks: subclasses assign parts in ``__init__`` and define ``forward``.
 
     Example:
@@ -108,6 +61,7 @@ class Module(_C._ModuleCall, state.OwnState):
     """
 
     __signature__ = _CallSignature()
+    __dict__ = property(attributes.shown, attributes.give)
     training: bool
     dump_patches: bool = False  # of PyTorch's oldest files; set by programs, and not looked at
     _hooks: ModuleHooks | None = None
@@ -132,7 +86,7 @@ class Module(_C._ModuleCall, state.OwnState):
     def __copy__(self) -> Self:
         """Return a module of the same parts, to which others may be added alone."""
         twin = type(self).__new__(type(self))
-        twin.__dict__.update(self.__dict__)
+        dict_of(twin).update(dict_of(self))
         own = {kind: dict(values) for kind, values in self._registered.items()}
         object.__setattr__(twin, "_registered", own)
         object.__setattr__(twin, "_transient", set(self._transient))
@@ -141,7 +95,7 @@ class Module(_C._ModuleCall, state.OwnState):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over what a pickle or a copy holds; one of PyTorch's keeps parts in three dicts."""
         if "_parameters" not in state:
-            self.__dict__.update(state)
+            dict_of(self).update(state)
             return
         from ebb.nn import pytorch_state  # seldom needed
 
@@ -158,7 +112,7 @@ class Module(_C._ModuleCall, state.OwnState):
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind = _kind_of(value)
-        registered = self.__dict__.get("_registered")
+        registered = dict_of(self).get("_registered")
         if registered is None:
             if kind is not None:
                 raise AttributeError(
@@ -224,7 +178,7 @@ class Module(_C._ModuleCall, state.OwnState):
         self._register("add_module", name, module, _MODULE)
 
     def _register(self, op: str, name: str, value: Any, kind: str) -> None:
-        if "_registered" not in self.__dict__:
+        if "_registered" not in dict_of(self):
             raise AttributeError(
                 f"{type(self).__name__}: needs super().__init__() before a {kind} is assigned"
             )
@@ -254,17 +208,9 @@ class Module(_C._ModuleCall, state.OwnState):
                 return kind
         return None
 
-    @property
-    def _parameters(self) -> MutableMapping[str, Parameter | None]:
-        return _Parts(self, _PARAMETER)
-
-    @property
-    def _buffers(self) -> MutableMapping[str, _C.Tensor | None]:
-        return _Parts(self, _BUFFER)
-
-    @property
-    def _modules(self) -> MutableMapping[str, Module | None]:
-        return _Parts(self, _MODULE)
+    _parameters = attributes.parts_of("parameter")
+    _buffers = attributes.parts_of("buffer")
+    _modules = attributes.parts_of("module")
 
     def _persistent_buffers(self) -> list[tuple[str, _C.Tensor | None]]:
         return [item for item in self._buffers.items() if item[0] not in self._transient]

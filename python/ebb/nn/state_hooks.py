@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ebb._base.arguments import check_callable
 from ebb._base.handles import RemovableHandle
+from ebb.nn.attributes import dict_of
 
 if TYPE_CHECKING:
     from ebb.nn.module import Module
@@ -28,7 +29,7 @@ _none = StateHooks()
 
 def hooks_of(module: Module) -> StateHooks:
     """Return the hooks of a module; not to be added to."""
-    return module.__dict__.get("_state_hooks", _none)
+    return dict_of(module).get("_state_hooks", _none)
 
 
 class StateHooked:
@@ -86,7 +87,7 @@ class _WithoutModule:
 
 def _add(module: Any, kind: str, hook: Callable[..., Any]) -> RemovableHandle:
     check_callable(hook)
-    hooks = module.__dict__.get("_state_hooks")
+    hooks = dict_of(module).get("_state_hooks")
     if hooks is None:
         hooks = StateHooks()
         object.__setattr__(module, "_state_hooks", hooks)

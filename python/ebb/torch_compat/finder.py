@@ -20,6 +20,7 @@ from typing import Any
 
 import ebb
 from ebb import _C
+from ebb.nn import attributes
 from ebb.torch_compat import (
     absent,
     alone,
@@ -294,6 +295,7 @@ def install() -> None:
         )
     sys.meta_path.insert(0, TorchFinder())
     _C._hide_data_writes(True)
+    attributes.show_as_pytorch(True)
 
 
 def uninstall() -> None:
@@ -308,6 +310,7 @@ def uninstall() -> None:
         False
     """
     _C._hide_data_writes(False)
+    attributes.show_as_pytorch(False)
     sys.meta_path[:] = [one for one in sys.meta_path if not isinstance(one, TorchFinder)]
     for name in [name for name, one in sys.modules.items() if isinstance(one, TorchModule)]:
         del sys.modules[name]

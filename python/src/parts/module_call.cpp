@@ -168,7 +168,22 @@ PyObject* set_module_path(PyObject*, PyObject* args) {
   });
 }
 
+/// _inherit_dict(cls): lets `__dict__` of its objects be what its bases say. Python gives a class
+/// whose first base has no dict, such as ABC, a descriptor of its own, which Python code cannot
+/// take away.
+PyObject* inherit_dict(PyObject*, PyObject* cls) {
+  if (PyType_Check(cls) == 0) {
+    PyErr_SetString(PyExc_TypeError, "_inherit_dict: needs a class");
+    return nullptr;
+  }
+  auto* const type = reinterpret_cast<PyTypeObject*>(cls);
+  if (PyDict_DelItemString(type->tp_dict, "__dict__") != 0) return nullptr;
+  PyType_Modified(type);
+  Py_RETURN_NONE;
+}
+
 PyMethodDef kFunctions[] = {
+    {"_inherit_dict", inherit_dict, METH_O, nullptr},
     {"_set_module_path", set_module_path, METH_VARARGS, nullptr},
     {"_set_module_functions", as_method(set_functions), METH_FASTCALL, nullptr},
     {},

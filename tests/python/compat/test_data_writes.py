@@ -128,7 +128,7 @@ def test_a_parameter_over_data_writes_as_data_does(compat, make):
 
 
 def test_a_parameter_over_what_is_not_data_is_seen(compat):
-    x, y, z = squares()
+    _, y, z = squares()
     made = ebb.nn.Parameter(y.detach())
     with ebb.no_grad():
         made.add_(5.0)
