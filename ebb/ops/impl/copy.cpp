@@ -144,7 +144,12 @@ void write_region(const char* op, const Tensor& self, const Geometry& region, vo
   const Tensor source = needs_copy ? clone(src) : src;
   const Geometry source_geometry = broadcast_source(op, source, region.size_span());
   const auto convert = kernel_for(op, kernels::cast_kernels, source);
-  convert(context_of(self), source_geometry.over(source), region.over(data, self.dtype()));
+  try {
+    convert(context_of(self), source_geometry.over(source), region.over(data, self.dtype()));
+  } catch (const MissingKernel&) {  // for the dtype of `self`, as complex numbers of real ones
+    const CpuFallback fallback(op, self.dtype(), self.device());
+    return write_region_elsewhere(op, self, region, data, source);
+  }
   note_region(op, self, region, data);
 }
 

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -246,3 +247,18 @@ def test_a_failure_that_nobody_waited_for_is_told_at_the_end(opencl):
     code = 'x = ebb.ones(3, device="opencl")\nx.index_select(0, ebb.tensor([7]).to("opencl"))'
     done = finished(code)
     assert done.returncode == 0 and "IndexError: index_select: " in done.stderr
+
+
+@pytest.mark.parametrize("shape", [(3, 4), ()])
+def test_real_numbers_are_written_over_complex_ones(shape, opencl):
+    source = ebb.ones(shape, dtype=ebb.bool)
+    there = ebb.zeros(shape[::-1], dtype=ebb.complex64).to(opencl)
+    target = there.t() if shape else there
+    with pytest.raises(NotImplementedError, match="copy_: no kernel for dtype complex64 on"):
+        target.copy_(source.to(opencl))
+    ebb.set_kernel_fallback(True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        target.copy_(source.to(opencl))
+        assert there.cpu().tolist() == ebb.ones(shape[::-1], dtype=ebb.complex64).tolist()
+        assert target.eq_(1j).cpu().tolist() == ebb.zeros(shape, dtype=ebb.complex64).tolist()
