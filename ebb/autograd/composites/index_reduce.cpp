@@ -36,6 +36,7 @@
 #include "ebb/autograd/ops/where.h"
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/meta.h"
+#include "ebb/ops/index_check.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -85,6 +86,9 @@ Tensor places(const char* op, const Tensor& input, const Tensor& index) {
   const Tensor flat = cast(reshape(index, Shape{-1}), DType::int64);
   if (flat.numel() == 0 || is_meta(flat)) return flat;
   const int64_t count = input.numel();
+  const StreamCheck check{
+      .op = op, .name = "index", .sizes = flat.sizes(), .size = count, .wraps = true};
+  if (ops::is_watched(flat, check)) return where(less(flat, 0), flat + count, flat);
   const int64_t low = amin(flat).item<int64_t>(), high = amax(flat).item<int64_t>();
   if (low < -count || high >= count) {
     throw IndexError(str(op, ": index must be from ", -count, " to ", count - 1, ", got ",

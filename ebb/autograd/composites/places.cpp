@@ -39,6 +39,7 @@
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
+#include "ebb/ops/index_check.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -50,6 +51,12 @@ using ops::infer::describe;
 Tensor checked_places(const Tensor& indices, int64_t count) {
   const Tensor places = cast(indices, DType::int64);
   if (places.numel() == 0 || is_meta(places)) return places;
+  const StreamCheck check{.op = "unravel_index",
+                          .name = "indices",
+                          .sizes = places.sizes(),
+                          .size = count,
+                          .wraps = true};
+  if (ops::is_watched(places, check)) return where(less(places, 0), places + count, places);
   const int64_t low = amin(places).item<int64_t>(), high = amax(places).item<int64_t>();
   if (low < -count || high >= count) {
     throw IndexError(str("unravel_index: indices must be from ", -count, " to ", count - 1,

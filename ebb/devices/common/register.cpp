@@ -79,7 +79,8 @@ void add_copies(const Registrar& kernels) {
 
 void add_indexing(const Registrar& kernels) {
   kernels.add("combine_index", signature::combine_index, DType::int64, erased(run_combine_index));
-  kernels.add("find_true", signature::find_true, DType::boolean, erased(run_find_true));
+  // Of bool alone, but ops ask for the operand's dtype before they make one of it.
+  kernels.add("find_true", signature::find_true, any, run_find_true);
   kernels.add("gather", signature::gather, any, run_gather);
   kernels.add("index_add", signature::index_add, any, run_index_add);
   kernels.add("index_copy", signature::index_copy, any, run_index_copy);

@@ -133,6 +133,8 @@ MASKS = {
 def test_places_of_what_is_true(mask, opencl):
     own = MASKS[mask]()
     check(ebb.nonzero, own, opencl)
+    for dtype in (ebb.float32, ebb.bfloat16, ebb.uint8, ebb.int64):
+        check(ebb.nonzero, own.to(dtype) * 3, opencl)
     x = numbers(tuple(own.shape), "float32") if own.numel() else ebb.zeros(own.shape)
     check(lambda one: ebb.masked_select(one, own.to(one.device)), x, opencl)
 

@@ -79,6 +79,31 @@ def test_indexing_by_tensors_of_the_device_waits_for_nothing(opencl):
     assert x.grad.isfinite().all().item()
 
 
+PLACES = {
+    "take": lambda x, at: x.take(at),
+    "put": lambda x, at: x.put(at, 2 * at.to(ebb.float32)),
+    "put_added": lambda x, at: x.put(at, 2 * at.to(ebb.float32), accumulate=True),
+    "unravel_index": lambda x, at: ebb.unravel_index(at, x.shape)[0],
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_places_in_row_major_order_wait_for_nothing(name, opencl):
+    x, at = ebb.arange(20.0).reshape(5, 4), ebb.tensor([0, 19, -20, -1, 7])
+    here, there = PLACES[name](x, at), x.to(opencl)
+    before = waits()
+    found = PLACES[name](there, at.to(opencl))
+    assert waits() == before
+    assert found.tolist() == here.tolist()
+    for wrong in (20, -21):
+        PLACES[name](there, ebb.tensor([0, wrong]).to(opencl))
+        with pytest.raises(IndexError) as told:
+            ebb.synchronize(opencl)
+        with pytest.raises(IndexError) as raised:
+            PLACES[name](x, ebb.tensor([0, wrong]))
+        assert str(told.value).partition("\n")[0] == str(raised.value).partition("\n")[0]
+
+
 def waits_of_a_step(call, *leaves):
     """How often the call and its backward pass wait."""
     before = waits()
