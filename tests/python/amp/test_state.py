@@ -70,6 +70,23 @@ def test_casts_are_kept_until_they_are_dropped():
     assert ebb.is_autocast_cache_enabled()
 
 
+def test_a_block_drops_its_casts_whatever_is_set_around_it():
+    weight, last = ebb.ones(2, 2, requires_grad=True), []
+
+    def in_a_new_thread():  # which no block is around
+        ebb.set_autocast_cache_enabled(True)
+        for _ in range(2):
+            with ebb.autocast("cpu"):
+                ebb.set_autocast_dtype("cpu", ebb.float16)
+                last.append(SQUARE @ weight)
+
+    thread = threading.Thread(target=in_a_new_thread)
+    thread.start()
+    thread.join()
+    first, second = [one.grad_fn.next_functions[1][0] for one in last]
+    assert first is not second
+
+
 def test_blocks_are_counted():
     before = ebb.autocast_increment_nesting()
     with ebb.autocast("cpu"):

@@ -75,8 +75,10 @@ AmpList AutocastSettings::list_of(std::string_view op, AmpList list) const {
   return takes_all || takes_most ? AmpList::lower : list;
 }
 
-AutocastFrame::AutocastFrame(const AutocastFrame* outer, const AutocastOptions& options)
-    : keeps_casts_(options.cache_enabled) {
+AutocastFrame::AutocastFrame(const AutocastFrame* outer, const AutocastOptions& options,
+                             bool is_block)
+    : keeps_casts_(options.cache_enabled),
+      is_in_block_(is_block || (outer != nullptr && outer->is_in_block_)) {
   if (outer != nullptr) devices_ = outer->devices_;
   cache_ = outer != nullptr ? outer->cache_ : std::make_shared<CastCache>();
   devices_[static_cast<size_t>(options.device_type)] = settings_of(options);
@@ -96,14 +98,24 @@ uint32_t AutocastFrame::bits() const {
 const AutocastFramePtr& current_autocast() { return innermost_frame; }
 void install_autocast(AutocastFramePtr frame) noexcept { innermost_frame = std::move(frame); }
 
-AutocastFramePtr enter_autocast(const AutocastOptions& options) {
-  auto frame = std::make_shared<const AutocastFrame>(innermost_frame.get(), options);
+namespace {
+
+AutocastFramePtr enter_frame(const AutocastOptions& options, bool is_block) {
+  auto frame = std::make_shared<const AutocastFrame>(innermost_frame.get(), options, is_block);
   thread_state.modes = (thread_state.modes & ~gate::kAutocast) | frame->bits();
   return std::exchange(innermost_frame, std::move(frame));
 }
 
+}  // namespace
+
+AutocastFramePtr enter_autocast(const AutocastOptions& options) {
+  return enter_frame(options, true);
+}
+void change_autocast(const AutocastOptions& options) { enter_frame(options, false); }
+
 void leave_autocast(AutocastFramePtr outer) noexcept {
-  if (outer == nullptr && innermost_frame != nullptr) innermost_frame->shared_cache()->clear();
+  const bool is_outermost = outer == nullptr || !outer->is_in_block();
+  if (is_outermost && innermost_frame != nullptr) innermost_frame->shared_cache()->clear();
   const uint32_t bits = outer != nullptr ? outer->bits() : 0;
   thread_state.modes = (thread_state.modes & ~gate::kAutocast) | bits;
   innermost_frame = std::move(outer);

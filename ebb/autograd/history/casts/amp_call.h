@@ -28,10 +28,11 @@ struct AutocastSettings {
   AmpList list_of(std::string_view op, AmpList list) const;
 };
 
-/// One block: settings of all devices, those of the block around it where it says nothing.
+/// One block, or a change of settings in or outside of one: settings of all devices, those around it
+/// where it says nothing.
 class AutocastFrame {
  public:
-  AutocastFrame(const AutocastFrame* outer, const AutocastOptions& options);
+  AutocastFrame(const AutocastFrame* outer, const AutocastOptions& options, bool is_block);
 
   const AutocastSettings& of(DeviceType device) const {
     return devices_[static_cast<size_t>(device)];
@@ -41,11 +42,13 @@ class AutocastFrame {
   /// Null in a block that keeps no casts.
   CastCache* cache() const { return keeps_casts_ ? cache_.get() : nullptr; }
   const std::shared_ptr<CastCache>& shared_cache() const { return cache_; }
+  bool is_in_block() const { return is_in_block_; }
 
  private:
   std::array<AutocastSettings, kDeviceTypeCount> devices_;
-  std::shared_ptr<CastCache> cache_;  // of the outermost block
+  std::shared_ptr<CastCache> cache_;  // of the outermost frame
   bool keeps_casts_;
+  bool is_in_block_;
 };
 
 /// Looks at the operands of a call, then casts them and makes it. Meanwhile autocast is off.

@@ -58,6 +58,8 @@ EBB_API void install_autocast(AutocastFramePtr frame) noexcept;
 /// could move, DTypeError for a dtype that is not float16 or bfloat16.
 EBB_API AutocastFramePtr enter_autocast(const AutocastOptions& options);
 EBB_API void leave_autocast(AutocastFramePtr outer) noexcept;
+/// Changes the settings until the block around is left; outside of all blocks, for good.
+EBB_API void change_autocast(const AutocastOptions& options);
 
 }  // namespace autograd
 

@@ -1,5 +1,4 @@
-// ebb/autograd/history/casts/autocast_state.cpp -- the state as a block that is entered and never
-// left.
+// ebb/autograd/history/casts/autocast_state.cpp -- what is current, asked for and changed.
 #include "ebb/autograd/history/casts/autocast_state.h"
 
 #include "ebb/autograd/history/casts/amp_call.h"
@@ -22,7 +21,7 @@ void change(DeviceType device, FunctionRef<void(AutocastOptions&)> set) {
     options.custom_black_list = now.black;
   }
   set(options);
-  autograd::enter_autocast(options);
+  autograd::change_autocast(options);
 }
 
 }  // namespace
