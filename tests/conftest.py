@@ -12,6 +12,8 @@ import itertools
 import random
 import signal
 
+import pytest
+
 import ebb
 from tests.fuzz import seeds
 
@@ -68,3 +70,9 @@ def pytest_runtest_setup():
         gc.collect()
         gc.freeze()
     ebb.manual_seed(0)
+
+
+@pytest.fixture
+def cpu_only(monkeypatch):
+    """A machine without devices, even where another test of this process has loaded a plug-in."""
+    monkeypatch.setattr(ebb._C, "devices", lambda: [ebb.device("cpu")])

@@ -11,6 +11,7 @@ DOCUMENTED = ("_tensor.legacy", "_tensor.printing", "accelerator", "backends", "
               "distributed", "func", "hub", "jit", "testing", "version")  # fmt: skip
 
 
+@pytest.mark.usefixtures("cpu_only")
 @pytest.mark.parametrize("name", DOCUMENTED)
 def test_examples_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some write files
@@ -164,6 +165,7 @@ def test_a_refused_option_changes_nothing(bad):
     assert ebb.get_printoptions() == before
 
 
+@pytest.mark.usefixtures("cpu_only")
 def test_an_index_of_no_accelerator_is_refused():
     accelerator = ebb.accelerator
     for name in ("set_device_index", "set_device_idx"):

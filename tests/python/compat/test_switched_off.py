@@ -28,6 +28,7 @@ def test_states_of_devices_that_are_not_there_are_none(torch):
             getattr(torch.cuda.random, name)()
 
 
+@pytest.mark.usefixtures("cpu_only")
 def test_accelerators_take_no_memory_where_there_are_none(torch):
     for name in ("memory_allocated", "max_memory_allocated", "memory_reserved",
                  "max_memory_reserved"):  # fmt: skip

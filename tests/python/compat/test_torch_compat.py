@@ -218,6 +218,7 @@ def test_a_report_lists_missing_names_without_running(tmp_path):
     assert lines[2:] == [f"torch.nn.Nil  1x  {one}:5", "2 names of PyTorch are missing"]
 
 
+@pytest.mark.usefixtures("cpu_only")
 def test_the_modes_that_programs_ask_for_change_nothing():
     assert ebb.jit.script(len) is len and ebb.compile(mode="max-autotune")(len) is len
     assert ebb.distributed.get_world_size() == 1 and not ebb.distributed.is_initialized()

@@ -90,6 +90,7 @@ def test_public_names_have_examples(space):
     assert lacking == [], f"these have no example: {lacking}\nhint: {hint}"
 
 
+@pytest.mark.usefixtures("cpu_only")
 @pytest.mark.parametrize("space", SPACES)
 def test_examples_print_what_they_show(space, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some write files
