@@ -120,6 +120,37 @@ Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, 
   return combined("baddbmm", input, bmm(batch1, batch2), beta, alpha);
 }
 
+namespace {
+
+/// `tensor` with its sum over `dim` there, in the same dtype.
+Tensor summed_over(const Tensor& tensor, int64_t dim) {
+  const int64_t dims[] = {dim};
+  return sum(tensor, IntSpan(dims), true, tensor.dtype());
+}
+
+/// Both with one size for each pair of dims. An element that is alone in its dim meets all of the
+/// other's, and so multiplies their sum.
+std::pair<Tensor, Tensor> paired(const Tensor& input, const Tensor& other, IntSpan dims_input,
+                                 IntSpan dims_other) {
+  Tensor left = input, right = other;
+  for (size_t i = 0; i < dims_input.size(); ++i) {
+    const int64_t size = input.size(dims_input[i]);
+    const int64_t other_size = other.size(dims_other[i]);
+    if (size == other_size) continue;
+    if (size == 1) {
+      right = summed_over(right, dims_other[i]);
+    } else if (other_size == 1) {
+      left = summed_over(left, dims_input[i]);
+    } else {
+      throw ShapeError(str("tensordot: paired dims need one size, got ", size, " and ", other_size,
+                           " for ", describe(input), " and ", describe(other)));
+    }
+  }
+  return {left, right};
+}
+
+}  // namespace
+
 Tensor tensordot(const Tensor& input, const Tensor& other, IntSpan dims_input, IntSpan dims_other) {
   const autograd::CompositeCall call("tensordot", __builtin_return_address(0));
   ops::infer::check_defined("tensordot", "input", input);
@@ -141,16 +172,11 @@ Tensor tensordot(const Tensor& input, const Tensor& other, IntSpan dims_input, I
     shape.push_back(input.size(dim));
     rows *= input.size(dim);
   }
+  const auto [lhs, rhs] = paired(input, other, dims_input, dims_other);
   for (size_t i = 0; i < dims_input.size(); ++i) {
-    const int64_t size = input.size(dims_input[i]);
-    const int64_t other_size = other.size(dims_other[i]);
-    if (size != other_size) {
-      throw ShapeError(str("tensordot: paired dims need one size, got ", size, " and ", other_size,
-                           " for ", describe(input), " and ", describe(other)));
-    }
     left.push_back(normalize_dim("tensordot", dims_input[i], input));
     right.push_back(normalize_dim("tensordot", dims_other[i], other));
-    inner *= size;
+    inner *= lhs.size(dims_input[i]);
   }
   for (int dim = 0; dim < other.ndim(); ++dim) {
     if ((from_other >> dim & 1) != 0) continue;
@@ -158,8 +184,8 @@ Tensor tensordot(const Tensor& input, const Tensor& other, IntSpan dims_input, I
     shape.push_back(other.size(dim));
     columns *= other.size(dim);
   }
-  const Tensor first = reshape(permute(input, left), Shape{rows, inner});
-  const Tensor second = reshape(permute(other, right), Shape{inner, columns});
+  const Tensor first = reshape(permute(lhs, left), Shape{rows, inner});
+  const Tensor second = reshape(permute(rhs, right), Shape{inner, columns});
   return reshape(matmul(first, second), shape);
 }
 

@@ -183,6 +183,13 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
   return reduced(losses, reduction);
 }
 
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, double var, bool full,
+                         double eps, Reduction reduction) {
+  const autograd::operands::gaussian_nll_loss_number call(input, target);
+  const Tensor spread = ebb::full(IntSpan(), var, input.dtype(), input.device());
+  return gaussian_nll_loss(input, target, spread, full, eps, reduction);
+}
+
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full,
                         double eps, Reduction reduction) {
   const autograd::operands::poisson_nll_loss call(input, target);

@@ -74,7 +74,7 @@ def kl_div(a: dict[str, Any]) -> np.ndarray:
 
 
 def gaussian_nll_loss(a: dict[str, Any]) -> np.ndarray:
-    is_per_row = a["input"].ndim > 0 and a["var"].shape == a["input"].shape[:-1]
+    is_per_row = a["input"].ndim > 0 and np.shape(a["var"]) == a["input"].shape[:-1]
     var = np.maximum(a["var"][..., None] if is_per_row else a["var"], a["eps"])
     constant = np.log(2 * np.pi) if a["full"] else 0
     return _reduced((np.log(var) + (a["input"] - a["target"]) ** 2 / var + constant) / 2, a)
