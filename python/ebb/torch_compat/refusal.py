@@ -21,7 +21,7 @@ WAYS_OUT = {
     "torch.masked": "compute with where() and a mask",
     "torch.nested": "pad the sequences, torch.nn.utils.rnn.pad_sequence",
     "torch.quantization": "there is no quantization; train and run in float32 or bfloat16",
-    "torchvision.models": "there are ResNet, VGG, AlexNet, MobileNetV2; write others with nn",
+    "torchvision.models": "there are ResNet, VGG, AlexNet, DenseNet, MobileNetV2; write others",
 }
 
 

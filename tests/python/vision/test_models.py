@@ -1,4 +1,5 @@
-# tests/python/vision/test_models.py -- ResNet and VGG: shapes, sizes, names of parts, weights.
+# tests/python/vision/test_models.py -- ResNet, VGG, DenseNet: sizes, names of parts, weights.
+import re
 import sys
 
 import pytest
@@ -6,6 +7,7 @@ import pytest
 import ebb
 from ebb import hub
 from ebb.vision import models
+from ebb.vision.models.vgg import make_layers
 
 COUNTS = {  # of parameters, as the papers' networks have them with 1000 classes
     "resnet18": 11_689_512,
@@ -13,6 +15,7 @@ COUNTS = {  # of parameters, as the papers' networks have them with 1000 classes
     "resnet50": 25_557_032,
     "resnext50_32x4d": 25_028_904,
     "mobilenet_v2": 3_504_872,
+    "densenet121": 7_978_856,
 }
 META = {  # the large ones, without memory
     "resnet101": 44_549_160,
@@ -23,6 +26,9 @@ META = {  # the large ones, without memory
     "vgg13_bn": 133_053_736,
     "vgg16": 138_357_544,
     "vgg19_bn": 143_678_248,
+    "densenet161": 28_681_000,
+    "densenet169": 14_149_480,
+    "densenet201": 20_013_928,
 }
 
 
@@ -92,3 +98,50 @@ def test_bad_weights_and_layers_are_refused():
             make(weights=7, no_such_option=1)  # which comes to light once a network is made
     with pytest.raises(ValueError, match="ResNet: layers needs four counts"):
         models.ResNet(models.BasicBlock, [1, 2])
+
+
+def small_densenet(**options):
+    ebb.manual_seed(0)
+    return models.DenseNet(4, (2, 1), 8, num_classes=2, **options)
+
+
+def test_a_layer_of_densenet_sees_all_before_it():
+    state = small_densenet().state_dict()
+    assert state["features.denseblock1.denselayer2.norm1.weight"].shape == (8 + 4,)
+    assert state["features.transition1.conv.weight"].shape == (8, 16, 1, 1)
+    assert state["features.norm5.running_mean"].shape == (8 + 4,)
+    assert state["classifier.weight"].shape == (2, 12)
+
+
+def test_densenet_reads_files_older_than_its_names():
+    model, other = small_densenet(), models.DenseNet(4, (2, 1), 8, num_classes=2)
+    old = {
+        re.sub(r"(denselayer\d+\.(norm|relu|conv))(\d)", r"\1.\3", name): value
+        for name, value in model.state_dict().items()
+    }
+    assert "features.denseblock1.denselayer1.norm.1.weight" in old
+    other.load_state_dict(old)
+    images = ebb.rand(1, 3, 32, 32)
+    assert ebb.equal(other.eval()(images), model.eval()(images))
+
+
+def test_densenet_that_saves_memory_has_the_same_gradients():
+    images = ebb.rand(2, 3, 32, 32)
+    grads = []
+    for saves in (False, True):
+        model = small_densenet(memory_efficient=saves)
+        model(images).pow(2).sum().backward()
+        grads.append([one.grad for one in model.parameters()])
+    assert all(ebb.equal(one, other) for one, other in zip(*grads, strict=True))
+
+
+def test_a_densenet_without_blocks_is_refused():
+    with pytest.raises(ValueError, match="DenseNet: needs a growth_rate of at least 1 and a block"):
+        models.DenseNet(block_config=())
+
+
+def test_layers_of_vgg_are_made_from_a_list():
+    made = make_layers([4, "M", 8], batch_norm=True)
+    assert [type(one).__name__ for one in made] == [
+        "Conv2d", "BatchNorm2d", "ReLU", "MaxPool2d", "Conv2d", "BatchNorm2d", "ReLU"]  # fmt: skip
+    assert made(ebb.zeros(1, 3, 4, 4)).shape == (1, 8, 2, 2)

@@ -74,18 +74,32 @@ class VGG(nn.Module):
         return self.classifier(self.avgpool(self.features(x)).flatten(1))
 
 
-def _features(convolutions: Sequence[int], has_norms: bool) -> nn.Sequential:
-    """Stages of as many convolutions, each stage of twice the channels up to 512, and a pooling."""
+def make_layers(cfg: Sequence[int | str], batch_norm: bool = False) -> nn.Sequential:
+    """Return convolutions of 3 by 3 with as many channels as ``cfg`` says, and a pooling where "M".
+
+    >>> from ebb.vision.models.vgg import make_layers
+    >>> make_layers([4, "M"])(ebb.zeros(1, 3, 8, 8)).shape
+    ebb.Size([1, 4, 4, 4])
+    """
     layers: list[nn.Module] = []
     inputs = 3
-    for count, outputs in zip(convolutions, (64, 128, 256, 512, 512), strict=True):
-        for _ in range(count):
-            layers.append(nn.Conv2d(inputs, outputs, 3, padding=1))
-            layers += [nn.BatchNorm2d(outputs)] if has_norms else []
-            layers.append(nn.ReLU(inplace=True))
-            inputs = outputs
-        layers.append(nn.MaxPool2d(2, stride=2))
+    for outputs in cfg:
+        if outputs == "M":
+            layers.append(nn.MaxPool2d(2, stride=2))
+            continue
+        layers.append(nn.Conv2d(inputs, int(outputs), 3, padding=1))
+        layers += [nn.BatchNorm2d(int(outputs))] if batch_norm else []
+        layers.append(nn.ReLU(inplace=True))
+        inputs = int(outputs)
     return nn.Sequential(*layers)
+
+
+def _stages(convolutions: Sequence[int]) -> list[int | str]:
+    """Stages of as many convolutions, each stage of twice the channels up to 512, and a pooling."""
+    made: list[int | str] = []
+    for count, outputs in zip(convolutions, (64, 128, 256, 512, 512), strict=True):
+        made += [*[outputs] * count, "M"]
+    return made
 
 
 def _vgg(
@@ -98,7 +112,9 @@ def _vgg(
     weights = options.pop("pretrained", weights)
     if weights:
         options.setdefault("init_weights", False)
-    return filled(lambda: VGG(_features(convolutions, has_norms), **options), weights, known)
+    return filled(
+        lambda: VGG(make_layers(_stages(convolutions), has_norms), **options), weights, known
+    )
 
 
 def vgg11(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
