@@ -115,6 +115,7 @@ PRODUCTS = {
     "all": lambda x: x.prod(),
     "rows": lambda x: x.prod(1),
     "columns": lambda x: x.prod(0, keepdim=True),
+    "vector": lambda x: x.reshape(-1).prod(0) + x[1].prod(0, keepdim=True),
     "running_sums": lambda x: x.cumsum(0).prod(-1),
 }
 

@@ -29,6 +29,9 @@ def test_derivatives_of_a_product_with_zeros_are_exact(zeros):
     others = [np.prod(np.delete(values, i)) for i in range(5)]
     np.testing.assert_allclose(gradient(x.prod(), x), others, atol=1e-12)
     check_both_orders(lambda v: v.prod(), x)
+    for keepdim in (False, True):
+        np.testing.assert_allclose(gradient(x.prod(0, keepdim), x), others, atol=1e-12)
+        check_both_orders(lambda v, keepdim=keepdim: v.prod(-1, keepdim), x)
     two = leaf_of(np.stack([values, [1.0, 2, 3, 4, 5]]))
     check_both_orders(lambda v: v.prod(1), two)
     check_both_orders(lambda v: v.prod(0, keepdim=True), two)

@@ -91,6 +91,7 @@ Tensor prod_jvp(const Tensor& tangent, const Tensor& input, const Tensor& out) {
 Tensor prod_dim_grad(const Tensor& grad, const Tensor& input, const Tensor& out, int64_t dim,
                      bool keepdim) {
   if (input.ndim() == 0) return grad;
+  if (input.ndim() == 1) return prod_grad(grad, input, out);  // no dim is left to keep the place
   const int64_t dims[] = {dim};
   const auto last = [&](const Tensor& kept) { return transpose(kept, dim, -1); };
   const auto widened = [&](const Tensor& reduced) {
