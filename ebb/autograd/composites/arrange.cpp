@@ -194,6 +194,7 @@ std::vector<Tensor> chunk(const Tensor& input, int64_t chunks, int64_t dim) {
   ops::infer::check_ndim("chunk", "input", input, 1, kMaxDims);
   if (chunks < 1) throw ValueError(str("chunk: chunks must be at least 1, got ", chunks));
   const int64_t size = input.size(normalize_dim("chunk", dim, input));
+  if (size == 0) return tensor_split(input, chunks, dim);  // as many, all of them empty
   return split(input, std::max<int64_t>(1, size / chunks + (size % chunks != 0 ? 1 : 0)), dim);
 }
 

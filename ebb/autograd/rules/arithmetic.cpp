@@ -45,6 +45,7 @@
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/broadcast.h"
 #include "ebb/ops/check.h"
+#include "ebb/ops/prepare.h"
 
 namespace ebb::autograd::rules {
 namespace {
@@ -127,6 +128,16 @@ Scalar product(const Scalar& lhs, const Scalar& rhs) {
   return Scalar(value);
 }
 
+Tensor scaled(const Tensor& term, const Scalar& number, const Tensor& sum) {
+  if (number == Scalar(1)) return term;
+  if (kind_of(term.dtype()) >= number.kind()) return mul(term, number);
+  ops::Promotion together;
+  together.add(*term.impl());
+  together.add(*sum.impl());
+  const DType dtype = together.result();
+  return mul(kind_of(dtype) >= number.kind() ? cast(term, dtype) : term, number);
+}
+
 Tensor div_grad_number(const Tensor& grad, const Scalar& other) {
   const Scalar divisor = conj_of(other);
   if (!is_zero(divisor)) return div(grad, divisor);
@@ -150,11 +161,6 @@ void check_upper_bound(const Tensor& self, const Tensor& max) {
   if (equal(joined, self.sizes())) return;
   throw ShapeError(
       str("clamp_: 'self' must have the broadcast shape ", joined, ", got ", describe_shape(self)));
-}
-
-/// `product` times a number that mostly is 1.
-Tensor times(const Tensor& product, const Scalar& value) {
-  return value == Scalar(1) ? product : mul(product, value);
 }
 
 }  // namespace
@@ -191,25 +197,25 @@ const Tensor& clamp_(const Tensor& self, std::optional<Scalar> min, std::optiona
 Tensor addcmul(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2,
                const Scalar& value) {
   const autograd::operands::addcmul call(input, tensor1, tensor2);
-  return add(input, times(mul(tensor1, tensor2), value));
+  return add(input, autograd::rules::scaled(mul(tensor1, tensor2), value, input));
 }
 
 const Tensor& addcmul_(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
                        const Scalar& value) {
   const autograd::operands::addcmul_inplace call(self, tensor1, tensor2);
-  return add_(self, times(mul(tensor1, tensor2), value));
+  return add_(self, autograd::rules::scaled(mul(tensor1, tensor2), value, self));
 }
 
 Tensor addcdiv(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2,
                const Scalar& value) {
   const autograd::operands::addcdiv call(input, tensor1, tensor2);
-  return add(input, times(div(tensor1, tensor2), value));
+  return add(input, autograd::rules::scaled(div(tensor1, tensor2), value, input));
 }
 
 const Tensor& addcdiv_(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
                        const Scalar& value) {
   const autograd::operands::addcdiv_inplace call(self, tensor1, tensor2);
-  return add_(self, times(div(tensor1, tensor2), value));
+  return add_(self, autograd::rules::scaled(div(tensor1, tensor2), value, self));
 }
 
 namespace {

@@ -307,3 +307,9 @@ def test_one_dim_is_flat_already():
     line, table = ebb.rand(3, requires_grad=True), ebb.rand(2, 3)
     assert line.flatten() is line and table.flatten(1) is table and table.flatten(0, 0) is table
     assert table.flatten()._base is table and ebb.tensor(2.0).flatten().tolist() == [2.0]
+
+
+def test_chunks_of_nothing_are_as_many_as_asked_for():
+    for shape, dim in (((0, 3), 0), ((2, 0), -1), ((0,), 0)):
+        assert [tuple(one.shape) for one in ebb.zeros(shape).chunk(3, dim)] == [shape] * 3
+    assert len(ebb.zeros(2, 3).chunk(4)) == 2

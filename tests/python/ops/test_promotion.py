@@ -127,3 +127,27 @@ def test_an_optional_operand_counts_only_if_it_is_given():
 def test_all_tensors_of_a_list_count_for_the_dtype():
     parts = [tensor("int32"), tensor("float16"), tensor("float64")]
     assert name(ebb.cat(parts)) == name(ebb.cat(parts[::-1])) == "float64"
+
+
+SHAPES = ((), (3,), (1, 3), (0, 3))
+
+
+@pytest.mark.parametrize("number", (0.5, 1, 2))
+@pytest.mark.parametrize("shapes", itertools.product(SHAPES, repeat=2), ids=str)
+def test_a_factor_does_not_widen_a_sum(number, shapes):
+    """Integers times 0.5 are float32 on their own; beside float16 the sum stays float16."""
+    for lhs, rhs in itertools.product((*FLOATS, *COMPLEX), (*SIGNED, "uint8")):
+        x = ebb.full(shapes[0], 4, dtype=getattr(ebb, lhs))
+        y = ebb.ones(shapes[1], dtype=getattr(ebb, rhs))
+        one = ebb.ones_like(y)
+        sums = [ebb.add(x, y, alpha=number), ebb.addcmul(x, y, one, value=number)]
+        sums += [ebb.addcdiv(x, y.to(x.dtype), one.to(x.dtype), value=number)]
+        for found in (*sums, 8 - ebb.sub(x, y, alpha=number)):
+            assert name(found) == lhs
+            assert all(value == 4 + number for value in found.flatten().tolist())
+
+
+def test_a_factor_of_integers_alone_makes_floats():
+    ints = ebb.tensor([2, 3])
+    assert ebb.add(ints, ints, alpha=0.5).tolist() == [3.0, 4.5]
+    assert ebb.add(ints, ints, alpha=2).dtype is ebb.int64

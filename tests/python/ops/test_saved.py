@@ -112,3 +112,24 @@ def test_a_gradient_run_frees_what_was_saved():
     ebb.autograd.grad([out], [holder["x"]])
     assert frees(holder, "x")
     assert out.item() == 64.0
+
+
+RESULTS = {
+    "1 / x": lambda x: 1 / x, "2 - x": lambda x: 2 - x, "x / 2": lambda x: x / 2,
+    "x ** 2": lambda x: x**2, "x ** -0.5": lambda x: x**-0.5, "x * x": lambda x: x * x,
+    "x / (x + 1)": lambda x: x / (x + 1), "x.square()": lambda x: x.square(),
+    "x.log()": lambda x: x.log(), "x.sin()": lambda x: x.sin(), "x.abs()": lambda x: x.abs(),
+    "x.clamp(0.2, 0.6)": lambda x: x.clamp(0.2, 0.6), "x @ x": lambda x: x @ x,
+    "x.erf()": lambda x: x.erf(), "x.mean(0)": lambda x: x.mean(0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", RESULTS)
+def test_a_result_may_be_written_to_where_pytorch_lets_it(text):
+    x = ebb.tensor([[0.1, 0.7], [0.4, 0.9]], requires_grad=True)
+    (RESULTS[text](x) * 3).sum().backward()
+    wanted, x.grad = x.grad, None
+    result = RESULTS[text](x)
+    result.mul_(3)
+    result.sum().backward()
+    assert ebb.allclose(x.grad, wanted)
