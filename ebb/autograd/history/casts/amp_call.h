@@ -28,8 +28,8 @@ struct AutocastSettings {
   AmpList list_of(std::string_view op, AmpList list) const;
 };
 
-/// One block, or a change of settings in or outside of one: settings of all devices, those around it
-/// where it says nothing.
+/// One block, or a change of settings in or outside of one: settings of all devices, those around
+/// it where it says nothing.
 class AutocastFrame {
  public:
   AutocastFrame(const AutocastFrame* outer, const AutocastOptions& options, bool is_block);
