@@ -196,6 +196,7 @@ HOMES = {
     "torch.distributed.optim": "ebb.distributed",
     "torch.utils._pytree": "ebb.torch_compat.pytree",
     "torch.utils.model_zoo": "ebb.hub",
+    "torch.nn.parallel._functions": "ebb.torch_compat.parallel_functions",
     "torch.nn.parallel.data_parallel": "ebb.nn.parallel",
     "torch.nn.parallel.distributed": "ebb.nn.parallel",
     "torch.nn.parallel.parallel_apply": "ebb.nn.parallel",

@@ -8,14 +8,14 @@ import pytest
 import ebb
 from ebb import nn
 from ebb.nn.attention import SDPBackend, sdpa_kernel
-from ebb.torch_compat import finder, foreach, helpers, pytree
+from ebb.torch_compat import finder, foreach, helpers, parallel_functions, pytree
 from ebb.utils import cpp_extension
 
 Point = collections.namedtuple("Point", "x y")
 DOCUMENTED = ("torch_compat.dtypes", "torch_compat.helpers", "torch_compat.privates",
               "torch_compat.config", "torch_compat.library", "torch_compat.torch_version",
               "torch_compat.pytree", "torch_compat.absent", "torch_compat.alone",
-              "torch_compat.aten", "torch_compat.tensor_str",
+              "torch_compat.aten", "torch_compat.tensor_str", "torch_compat.parallel_functions",
               "torch_compat.foreach", "torch_compat.metadata", "torch_compat.switches",
               "torch_compat.fx", "utils.cpp_extension",
               "cuda.nvtx", "nn.attention")  # fmt: skip
@@ -291,3 +291,17 @@ def test_the_old_comparison_ignores_dtypes():
     helpers.assert_allclose(ebb.ones(2), ebb.ones(2, dtype=ebb.float64))
     with pytest.raises(AssertionError):
         helpers.assert_allclose(ebb.ones(2), [1.0, 2.0], rtol=0, atol=0.5)
+
+
+def test_functions_of_several_devices_have_their_gradients_on_one():
+    x, y = ebb.tensor([1.0, 2.0], requires_grad=True), ebb.tensor([3.0], requires_grad=True)
+    copies = parallel_functions.Broadcast.apply([0, 1], x, y)
+    assert [one.tolist() for one in copies] == [[1, 2], [3], [1, 2], [3]]
+    first, second = parallel_functions.ReduceAddCoalesced.apply(0, 2, *copies)
+    assert first.tolist() == [2, 4] and second.tolist() == [6]
+    joined = parallel_functions.Gather.apply("cpu", 0, first, second)
+    shares = parallel_functions.Scatter.apply([0, 1], [1, 2], 0, joined)
+    assert [one.tolist() for one in shares] == [[2], [4, 6]]
+    (shares[0].sum() + 3 * shares[1].sum()).backward()
+    assert x.grad.tolist() == [2, 6] and y.grad.tolist() == [6]
+    assert parallel_functions.Gather.apply("cpu", 0, x[0], y[0]).tolist() == [1, 3]
