@@ -214,7 +214,8 @@ int set_data_of(PyObject* self, PyObject* value, void*) {
     }
     const Tensor& tensor = tensor_of(self);
     const Tensor& data = tensor_of(value);
-    if (!may_be_saved(tensor)) return set_data(tensor, data);
+    // In PyTorch nodes hold the tensor itself: backward() computes with what it was given since.
+    if (hides_data_writes || !may_be_saved(tensor)) return set_data(tensor, data);
     exchange_tensor(self, with_data(tensor, data));
   });
 }

@@ -143,3 +143,23 @@ def test_a_parameter_over_data_that_a_node_saved_is_seen(compat):
         made.add_(5.0)
     with pytest.raises(ebb.errors.AutogradError, match="modified in place by add_"):
         loss.backward()
+
+
+def with_other_data(has_history):
+    factor = ebb.tensor([1.0, 2.0], requires_grad=has_history)
+    factor = factor * 1.0 if has_history else factor
+    weight = ebb.ones(2, requires_grad=True)
+    loss = (factor * weight).sum()
+    factor.data = ebb.tensor([10.0, 20.0])
+    loss.backward()
+    return weight.grad.tolist()
+
+
+@pytest.mark.parametrize("has_history", [False, True])
+def test_backward_computes_with_data_given_since_as_pytorch(compat, has_history):
+    assert with_other_data(has_history) == [10.0, 20.0]
+
+
+@pytest.mark.parametrize("has_history", [False, True])
+def test_without_it_backward_computes_with_what_was_saved(plain, has_history):
+    assert with_other_data(has_history) == [1.0, 2.0]
