@@ -215,7 +215,9 @@ int set_data_of(PyObject* self, PyObject* value, void*) {
     const Tensor& tensor = tensor_of(self);
     const Tensor& data = tensor_of(value);
     // In PyTorch nodes hold the tensor itself: backward() computes with what it was given since.
-    if (hides_data_writes || !may_be_saved(tensor)) return set_data(tensor, data);
+    // Its version stays the tensor's; here it is the memory's, and of another would be refused.
+    const bool shows_since = hides_data_writes && tensor.version() == data.version();
+    if (shows_since || !may_be_saved(tensor)) return set_data(tensor, data);
     exchange_tensor(self, with_data(tensor, data));
   });
 }

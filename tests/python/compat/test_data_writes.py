@@ -163,3 +163,11 @@ def test_backward_computes_with_data_given_since_as_pytorch(compat, has_history)
 @pytest.mark.parametrize("has_history", [False, True])
 def test_without_it_backward_computes_with_what_was_saved(plain, has_history):
     assert with_other_data(has_history) == [1.0, 2.0]
+
+
+def test_data_of_another_version_leaves_what_was_saved(compat):
+    weight, factor = ebb.ones(2, requires_grad=True), ebb.zeros(2).fill_(3.0)
+    loss = (factor * weight).sum()
+    factor.data = ebb.tensor([10.0, 20.0])
+    loss.backward()
+    assert weight.grad.tolist() == [3.0, 3.0] and factor.tolist() == [10.0, 20.0]
