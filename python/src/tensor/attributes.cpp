@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "ebb/autograd/history/gradients/grad_dtype.h"
+#include "ebb/autograd/history/meta.h"
 #include "ebb/autograd/history/names/tensor_name.h"
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops/conj.h"
@@ -207,6 +208,18 @@ void exchange_tensor(PyObject* self, Tensor now) {
   now.impl()->py_object = nullptr;
 }
 
+/// In PyTorch nodes hold the tensor itself: backward() computes with what it was given since. Its
+/// version stays the tensor's; here it is the memory's, and of another would be refused.
+void show_since(const Tensor& tensor, const Tensor& data) {
+  autograd::AutogradMeta* const meta = autograd::meta_of(tensor);
+  const bool fits = std::ranges::equal(tensor.sizes(), data.sizes()) &&
+                    tensor.dtype() == data.dtype() && tensor.device() == data.device();
+  Tensor twin;
+  if (meta != nullptr && fits) twin = Tensor::adopt(meta->retain_twin(tensor));
+  set_data(tensor, data);
+  if (twin.defined()) set_data(twin, data);
+}
+
 int set_data_of(PyObject* self, PyObject* value, void*) {
   return set("data", [&] {
     if (value == nullptr || !is_tensor(value)) {
@@ -214,10 +227,8 @@ int set_data_of(PyObject* self, PyObject* value, void*) {
     }
     const Tensor& tensor = tensor_of(self);
     const Tensor& data = tensor_of(value);
-    // In PyTorch nodes hold the tensor itself: backward() computes with what it was given since.
-    // Its version stays the tensor's; here it is the memory's, and of another would be refused.
-    const bool shows_since = hides_data_writes && tensor.version() == data.version();
-    if (shows_since || !may_be_saved(tensor)) return set_data(tensor, data);
+    if (hides_data_writes && tensor.version() == data.version()) return show_since(tensor, data);
+    if (!may_be_saved(tensor)) return set_data(tensor, data);
     exchange_tensor(self, with_data(tensor, data));
   });
 }

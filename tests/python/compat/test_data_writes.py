@@ -145,24 +145,42 @@ def test_a_parameter_over_data_that_a_node_saved_is_seen(compat):
         loss.backward()
 
 
-def with_other_data(has_history):
-    factor = ebb.tensor([1.0, 2.0], requires_grad=has_history)
-    factor = factor * 1.0 if has_history else factor
+class Dot(ebb.nn.Module):
+    """A call gives names to its parameters, which are saved apart."""
+
+    def __init__(self, requires_grad):
+        super().__init__()
+        self.factor = ebb.nn.Parameter(ebb.tensor([1.0, 2.0]), requires_grad=requires_grad)
+
+    def forward(self, weight):
+        return (self.factor * weight).sum()
+
+
+def with_other_data(kind):
     weight = ebb.ones(2, requires_grad=True)
-    loss = (factor * weight).sum()
+    if kind.startswith("parameter"):
+        module = Dot(kind == "parameter that trains")
+        loss, factor = module(weight), module.factor
+    else:
+        factor = ebb.tensor([1.0, 2.0], requires_grad=kind != "constant")
+        factor = factor * 1.0 if kind == "with history" else factor
+        loss = (factor * weight).sum()
     factor.data = ebb.tensor([10.0, 20.0])
     loss.backward()
     return weight.grad.tolist()
 
 
-@pytest.mark.parametrize("has_history", [False, True])
-def test_backward_computes_with_data_given_since_as_pytorch(compat, has_history):
-    assert with_other_data(has_history) == [10.0, 20.0]
+KINDS = ["constant", "leaf", "with history", "parameter", "parameter that trains"]
 
 
-@pytest.mark.parametrize("has_history", [False, True])
-def test_without_it_backward_computes_with_what_was_saved(plain, has_history):
-    assert with_other_data(has_history) == [1.0, 2.0]
+@pytest.mark.parametrize("kind", KINDS)
+def test_backward_computes_with_data_given_since_as_pytorch(compat, kind):
+    assert with_other_data(kind) == [10.0, 20.0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_it_backward_computes_with_what_was_saved(plain, kind):
+    assert with_other_data(kind) == [1.0, 2.0]
 
 
 def test_data_of_another_version_leaves_what_was_saved(compat):
