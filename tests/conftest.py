@@ -11,6 +11,7 @@ import gc
 import itertools
 import random
 import signal
+import sys
 
 import pytest
 
@@ -70,6 +71,14 @@ def pytest_runtest_setup():
         gc.collect()
         gc.freeze()
     ebb.manual_seed(0)
+    without_torch_compat()
+
+
+def without_torch_compat():
+    """Undo what an import of ebb.torch_compat does, be it while tests are collected: it is ebb here."""
+    finder = sys.modules.get("ebb.torch_compat.finder")
+    if finder is not None and any(isinstance(one, finder.TorchFinder) for one in sys.meta_path):
+        finder.uninstall()
 
 
 @pytest.fixture

@@ -138,7 +138,10 @@ TEST(Print, TellsWhereATensorComesFrom) {
 
 TEST(Print, ShowsTheEndsOfALargeTensor) {
   EXPECT_EQ(printed(arange(0.0, 2000.0)),
-            "tensor([   0.,    1.,    2.,  ..., 1997., 1998., 1999.])");
+            "tensor([0.0000e+00, 1.0000e+00, 2.0000e+00,  ..., 1.9970e+03, 1.9980e+03,\n"
+            "        1.9990e+03])");
+  EXPECT_EQ(printed(arange(1000.0, 3000.0)),
+            "tensor([1000., 1001., 1002.,  ..., 2997., 2998., 2999.])");
 }
 
 }  // namespace
