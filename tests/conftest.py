@@ -75,7 +75,7 @@ def pytest_runtest_setup():
 
 
 def without_torch_compat():
-    """Undo what an import of ebb.torch_compat does, be it while tests are collected: it is ebb here."""
+    """Undo what importing ebb.torch_compat does, as some files do when they are collected."""
     finder = sys.modules.get("ebb.torch_compat.finder")
     if finder is not None and any(isinstance(one, finder.TorchFinder) for one in sys.meta_path):
         finder.uninstall()

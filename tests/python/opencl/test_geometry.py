@@ -25,7 +25,7 @@ from tests.python.ops.op_rows import (
 from tests.python.ops.test_gradients import flatten, is_differentiable, leaves
 
 ROWS = [row for row in load_rows() if "inputs" in row.test and row.main] + composed_rows()
-PART = 40
+PART = 120
 SAMPLED = [row for row in ROWS if zlib.crc32(row.op.encode()) % PART == 3]
 TRIALS, LONG_TRIALS, MOST_DRAWS = 2, 8, 25
 
