@@ -61,6 +61,7 @@ _DEFAULT_SPARSE_BLOCK_SIZE = 128
 StreamContext = refusing("StreamContext", "cuda.stream(stream) makes it")
 _NO_TRACE = "modules are not traced\nhint: ebb.graph(loss) has the backward graph as data"
 _NO_FILE = "files are read and written whole\nhint: torch.load and torch.save"
+_NO_FLOPS = "ebb counts no operations\nhint: torch.profiler has the time of each"
 _NO_COMPILER = "there is no compiler\nhint: leave it out"
 # PyTorch's name: why there is none.
 NAMES = {
@@ -83,14 +84,17 @@ globals().update(
 
 
 class FlopCounterMode:
-    """Counts no operations: their number is 0, and the log says so when it is entered.
+    """Counts no operations, which the log says when it is entered; it refuses to tell numbers.
 
     Args:
         mods, depth, display, custom_mapping: Taken, and nothing done.
     Example:
         >>> from ebb.torch_compat import absent
-        >>> absent.FlopCounterMode(display=False).get_total_flops()
-        0
+        >>> try:
+        ...     absent.FlopCounterMode(display=False).get_total_flops()
+        ... except NotImplementedError as error:
+        ...     print(str(error).splitlines()[0])
+        get_total_flops: ebb counts no operations
     """
 
     def __init__(self, mods: Any = None, depth: int = 2, display: bool = True,
@@ -98,19 +102,19 @@ class FlopCounterMode:
         del mods, depth, display, custom_mapping
 
     def __enter__(self) -> FlopCounterMode:
-        logging.getLogger("ebb").warning("FlopCounterMode: ebb counts no operations; they are 0")
+        logging.getLogger("ebb").warning("FlopCounterMode: ebb counts no operations")
         return self
 
     def __exit__(self, *error: object) -> None:
         pass
 
-    def get_total_flops(self) -> int:
-        """Return 0."""
-        return 0
+    def get_total_flops(self) -> NoReturn:
+        """Refuse: a number would be taken for true."""
+        raise _C.NotImplementedError(f"get_total_flops: {_NO_FLOPS}")
 
-    def get_flop_counts(self) -> dict[str, dict[Any, int]]:
-        """Return that of the whole there are none."""
-        return {"Global": {}}
+    def get_flop_counts(self) -> NoReturn:
+        """Refuse, as ``get_total_flops``."""
+        raise _C.NotImplementedError(f"get_flop_counts: {_NO_FLOPS}")
 
 
 TorchFunctionMode = refusing("TorchFunctionMode", _NO_MODES)
