@@ -25,7 +25,10 @@ namespace {
 MissingKernel::~MissingKernel() = default;
 
 void throw_no_kernel(const char* op, DType dtype, Device device) {
-  throw MissingKernel(str(op, ": no kernel for dtype ", dtype, " on ", to_string(device)));
+  // What an op computes in may be no operand's dtype, so any of them may be meant.
+  const char* const usual = dtype == DType::boolean ? "int64" : is_integer(dtype) ? "float32" : "";
+  const std::string hint = *usual == 0 ? "" : str("\nhint: cast an operand: .to(ebb.", usual, ")");
+  throw MissingKernel(str(op, ": no kernel for dtype ", dtype, " on ", to_string(device), hint));
 }
 
 }  // namespace ebb::ops

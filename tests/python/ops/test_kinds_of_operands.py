@@ -44,7 +44,8 @@ def test_bool_divides_beside_numbers(op):
 
 @pytest.mark.parametrize("op", [ebb.floor_divide, ebb.remainder, ebb.fmod])
 def test_bool_does_not_divide_bool_nor_by_false(op):
-    with pytest.raises(NotImplementedError, match=f"{op.__name__}: no kernel for dtype bool"):
+    refusal = f"{op.__name__}: no kernel for dtype bool .*\nhint: .*int64"
+    with pytest.raises(NotImplementedError, match=refusal):
         op(FLAGS, ebb.tensor([True, True]))
     with pytest.raises(NotImplementedError, match=f"{op.__name__}: no kernel for dtype bool"):
         op(FLAGS, True)
