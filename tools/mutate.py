@@ -286,6 +286,7 @@ def enter_package() -> None:
     """Import what every mutant needs once; each is then tried in a fork of this process."""
     os.environ["EBB_NUM_THREADS"] = "1"  # each mutant has a process of its own
     sys.path.insert(0, str(MUTATE / "python"))
+    os.environ["PYTHONPATH"] = str(MUTATE / "python")  # of interpreters that tests start
     os.chdir(ROOT)
     for name in ("pytest", "numpy", "ebb", "tests.python.ops.op_rows"):
         importlib.import_module(name)
