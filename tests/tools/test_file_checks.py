@@ -90,9 +90,29 @@ def test_two_cpp_tests_of_one_name_in_one_folder_are_found():
 
 
 def test_a_folder_without_a_readme_is_found(make_repo):
-    files = {"ebb/core/a.h": "", "ebb/nn/b.h": "", "ebb/nn/README.md": "", "tools/check/c.py": ""}
+    files = {
+        "ebb/core/a.h": "",
+        "ebb/nn/README.md": "",
+        "ebb/nn/room/b.h": "",
+        "tools/check/c.py": "",
+    }
     problems = rooms.check(make_repo(files))
     assert [problem.path for problem in problems] == ["ebb/core/README.md", "tools/README.md"]
+
+
+def test_a_folder_of_the_package_with_five_modules_needs_a_readme():
+    modules = tuple(f"python/ebb/part/m{number}.py" for number in range(5))
+    assert "python/ebb/part" in rooms.rooms(modules)
+    assert "python/ebb/part" not in rooms.rooms(modules[1:])
+
+
+def test_a_file_that_the_readme_beside_it_does_not_name_is_found():
+    files = ("ebb/nn/README.md", "ebb/nn/a.h", "ebb/nn/a.cpp", "ebb/nn/b-inl.h", "ebb/nn/in_c.h",
+             "ebb/nn/d.md", "ebb/nn/room/e.h", "ebb/nn/CMakeLists.txt", "ebb/nnx/f.h")  # fmt: skip
+    text = "`a.h`, `b`, `in_*.h`, [d](d.md)"
+    assert rooms.unnamed_files("ebb/nn/README.md", text, files) == []
+    [problem] = rooms.unnamed_files("ebb/nn/README.md", text.replace("`a.h`", "a.h"), files)
+    assert problem.text == "names no `a`"
 
 
 def test_a_folder_of_tests_that_mirrors_no_room_is_found():

@@ -1,11 +1,13 @@
 # tools/check/rooms.py -- every folder that owns an idea says so in a short README.
-"""A stranger opens a folder and reads, in at most 40 lines, what it owns and where to start.
-Tests lie in folders named as what they test.
+"""A stranger opens a folder and reads, in at most 40 lines, what it owns and where to start; each
+file that lies beside a README is named there. Tests lie in folders named as what they test.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
 from tools.check.repo import Problem
@@ -14,7 +16,8 @@ if TYPE_CHECKING:
     from tools.check.repo import Repo
 
 HINT = (
-    "write FOLDER/README.md: what it owns, what it may include, where to start reading; "
+    "write FOLDER/README.md: what it owns, what it may include, where to start reading, and "
+    "each file by its name; "
     "C++ tests of ebb/X/Y lie in tests/X/Y; split a full folder by topic, not by prefix"
 )
 MAX_LINES = 40
@@ -23,6 +26,9 @@ MAX_FILES = 55
 FAMILIES = ("ops", "ops/examples")
 # Their rooms lie one level down; the folder itself only groups them.
 GROUPS = ("ebb", "data", "python", "examples")
+# Its folders of so many modules are rooms too.
+PACKAGE, MIN_MODULES = "python/ebb", 5
+SOURCES = (".cpp", ".cu", ".h", ".js", ".k", ".md", ".py", ".sh", ".yaml")
 
 
 def check(repo: Repo) -> list[Problem]:
@@ -35,6 +41,11 @@ def check(repo: Repo) -> list[Problem]:
             problem
             for name in room_readmes(repo.files)
             for problem in too_long(name, repo.text(name))
+        ),
+        *(
+            problem
+            for name in repo.select("/README.md")
+            for problem in unnamed_files(name, repo.text(name), repo.files)
         ),
     ]
 
@@ -50,7 +61,12 @@ def rooms(files: tuple[str, ...]) -> set[str]:
             found.add(first)
         elif len(rest) > 1:
             found.add(f"{first}/{rest[0]}")
-    return found
+    modules = Counter(name.rpartition("/")[0] for name in files if name.endswith(".py"))
+    return found | {
+        folder
+        for folder, count in modules.items()
+        if folder.rpartition("/")[0] == PACKAGE and count >= MIN_MODULES
+    }
 
 
 def room_readmes(files: tuple[str, ...]) -> list[str]:
@@ -63,7 +79,7 @@ def missing_readmes(files: tuple[str, ...]) -> list[Problem]:
     return [
         Problem(f"{room}/README.md", "is missing")
         for room in sorted(rooms(files))
-        if f"{room}/README.md" not in files and room != "docs"
+        if f"{room}/README.md" not in files
     ]
 
 
@@ -83,6 +99,26 @@ def unnamed_rooms(files: tuple[str, ...], readme: str) -> list[Problem]:
     found = sorted(room for room in rooms(files) if room.startswith("ebb/"))
     return [Problem("README.md", f"needs a row for `{room}`") for room in found
             if readme and f"`{room}`" not in readme]  # fmt: skip
+
+
+def unnamed_files(name: str, text: str, files: tuple[str, ...]) -> list[Problem]:
+    """Return a problem per file beside a README that names neither it nor a pattern it fits."""
+    folder = name.removesuffix("README.md")
+    if folder.rstrip("/") in FAMILIES:
+        return []
+    # `x.h`, also as [x.md](x.md); `emit_*.py` stands for many.
+    words = set(re.findall(r"[\w*]+", " ".join(re.findall(r"`[^`]*`|\]\([^)]*\)", text))))
+    beside = [one.removeprefix(folder) for one in files if one.startswith(folder)]
+    stems = {
+        one.partition(".")[0].removesuffix("-inl")
+        for one in beside
+        if "/" not in one and one.endswith(SOURCES)
+    }
+    return [
+        Problem(name, f"names no `{stem}`")
+        for stem in sorted(stems - words - {"README", "__init__"})
+        if not any("*" in word and fnmatch(stem, word) for word in words)
+    ]
 
 
 def full_folders(files: tuple[str, ...]) -> list[Problem]:
