@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, TypeVar
 
 from ebb import _C
@@ -29,12 +28,7 @@ class _Checks:
     def __enter__(self) -> None:
         self._switch()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         _C._set_checks(*self._before.pop())
 
     def __call__(self, function: F) -> F:

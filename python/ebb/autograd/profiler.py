@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-from types import TracebackType
 from typing import Any
 
 from ebb._base import naming as _naming
@@ -37,12 +36,7 @@ class profile(recording.profile):  # noqa: N801 -- the field's name for it
             self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self.enabled:
             self.stop()
 

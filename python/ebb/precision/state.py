@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from ebb import _C
@@ -50,12 +49,7 @@ class KeptState:
         self._hook = register_module_forward_pre_hook(self._see_module)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._hook.remove()
         self.restore()
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from contextlib import ContextDecorator
-from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ebb import _C
@@ -106,12 +105,7 @@ class record_function(ContextDecorator):  # noqa: N801 -- the field's name for i
         _C._open_range(self.name)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         _C._close_range()
 
 

@@ -7,7 +7,6 @@ import functools
 import os
 import re
 from collections.abc import Callable, Iterable
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ebb import _C
@@ -102,12 +101,7 @@ class profile:  # noqa: N801 -- the field's name for it
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
     def start(self) -> None:
