@@ -30,6 +30,14 @@ class _Trials(Distribution):
         "logits": constraints.real,
     }
 
+    def __init__(
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ):
+        self._take_either(probs, logits, validate_args)
+
     def _take_either(
         self,
         probs: Tensor | float | None,
@@ -77,14 +85,6 @@ class Bernoulli(_Trials, ExponentialFamily):
     has_enumerate_support = True
     _mean_carrier_measure = 0
 
-    def __init__(
-        self,
-        probs: Tensor | float | None = None,
-        logits: Tensor | float | None = None,
-        validate_args: bool | None = None,
-    ):
-        self._take_either(probs, logits, validate_args)
-
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with ebb.no_grad():
             return ebb.bernoulli(self._wide(self.probs, sample_shape))
@@ -130,14 +130,6 @@ class Geometric(_Trials):
     """
 
     support: constraints.Constraint = constraints.nonnegative_integer
-
-    def __init__(
-        self,
-        probs: Tensor | float | None = None,
-        logits: Tensor | float | None = None,
-        validate_args: bool | None = None,
-    ):
-        self._take_either(probs, logits, validate_args)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -17,21 +17,14 @@ from ebb.distributions.distribution import Distribution, ExponentialFamily
 _standard_gamma = ebb._C._ops.standard_gamma
 
 
-class Gamma(ExponentialFamily):
-    """Sums of waiting times: of shape ``concentration``, over ``rate``.
-
-    Example:
-        >>> ebb.distributions.Gamma(2.0, 4.0).mean
-        tensor(0.5000)
-    """
+class _Rated(Distribution):
+    """Distributions of a shape, ``concentration``, and a ``rate``."""
 
     arg_constraints: Mapping[str, constraints.Constraint] = {
         "concentration": constraints.positive,
         "rate": constraints.positive,
     }
-    support: constraints.Constraint = constraints.nonnegative
     has_rsample = True
-    _mean_carrier_measure = 0
     concentration: Tensor
     rate: Tensor
 
@@ -42,6 +35,18 @@ class Gamma(ExponentialFamily):
         validate_args: bool | None = None,
     ):
         self._take(validate_args, concentration=concentration, rate=rate)
+
+
+class Gamma(_Rated, ExponentialFamily):
+    """Sums of waiting times: of shape ``concentration``, over ``rate``.
+
+    Example:
+        >>> ebb.distributions.Gamma(2.0, 4.0).mean
+        tensor(0.5000)
+    """
+
+    support: constraints.Constraint = constraints.nonnegative
+    _mean_carrier_measure = 0
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -103,7 +108,7 @@ class Chi2(Gamma):
         return new
 
 
-class InverseGamma(Distribution):
+class InverseGamma(_Rated):
     """One over a gamma variable.
 
     Example:
@@ -112,19 +117,7 @@ class InverseGamma(Distribution):
         tensor(-0.6137)
     """
 
-    arg_constraints: Mapping[str, constraints.Constraint] = Gamma.arg_constraints
     support: constraints.Constraint = constraints.positive
-    has_rsample = True
-    concentration: Tensor
-    rate: Tensor
-
-    def __init__(
-        self,
-        concentration: Tensor | float,
-        rate: Tensor | float,
-        validate_args: bool | None = None,
-    ):
-        self._take(validate_args, concentration=concentration, rate=rate)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -216,13 +209,8 @@ class Dirichlet(ExponentialFamily):
         return x.lgamma().sum(-1) - x.sum(-1).lgamma()
 
 
-class Beta(ExponentialFamily):
-    """Numbers from 0 to 1: the first of a Dirichlet's two.
-
-    Example:
-        >>> ebb.distributions.Beta(ebb.tensor(2.0), ebb.tensor(3.0)).log_prob(ebb.tensor(0.5))
-        tensor(0.4055)
-    """
+class _TwoConcentrations(Distribution):
+    """Numbers from 0 to 1, near 1 for a large ``concentration1``, near 0 for the other."""
 
     arg_constraints: Mapping[str, constraints.Constraint] = {
         "concentration1": constraints.positive,
@@ -240,6 +228,15 @@ class Beta(ExponentialFamily):
         validate_args: bool | None = None,
     ):
         self._take(validate_args, concentration1=concentration1, concentration0=concentration0)
+
+
+class Beta(_TwoConcentrations, ExponentialFamily):
+    """Numbers from 0 to 1: the first of a Dirichlet's two.
+
+    Example:
+        >>> ebb.distributions.Beta(ebb.tensor(2.0), ebb.tensor(3.0)).log_prob(ebb.tensor(0.5))
+        tensor(0.4055)
+    """
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)

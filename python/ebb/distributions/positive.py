@@ -13,6 +13,7 @@ import ebb
 from ebb import Tensor
 from ebb.distributions import constraints
 from ebb.distributions.distribution import Distribution, ExponentialFamily
+from ebb.distributions.gamma import _TwoConcentrations
 from ebb.distributions.location_scale import Cauchy, Normal
 
 _EULER = 0.57721566490153286
@@ -358,7 +359,7 @@ class Weibull(Distribution):
         return self._moment(2) - self._moment(1).square()
 
 
-class Kumaraswamy(_Inverted):
+class Kumaraswamy(_TwoConcentrations, _Inverted):
     """Numbers from 0 to 1 with the distribution function 1 - (1 - x ** a) ** b.
 
     Example:
@@ -366,22 +367,6 @@ class Kumaraswamy(_Inverted):
         >>> D.Kumaraswamy(ebb.tensor(2.0), ebb.tensor(3.0)).log_prob(ebb.tensor(0.5))
         tensor(0.5232)
     """
-
-    arg_constraints: Mapping[str, constraints.Constraint] = {
-        "concentration1": constraints.positive,
-        "concentration0": constraints.positive,
-    }
-    support: constraints.Constraint = constraints.unit_interval
-    concentration1: Tensor
-    concentration0: Tensor
-
-    def __init__(
-        self,
-        concentration1: Tensor | float,
-        concentration0: Tensor | float,
-        validate_args: bool | None = None,
-    ):
-        self._take(validate_args, concentration1=concentration1, concentration0=concentration0)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.icdf(self._uniform(sample_shape, self.concentration1))

@@ -58,7 +58,33 @@ class LogitRelaxedBernoulli(_Trials):
         return log_temperature + difference - 2 * F.softplus(difference)
 
 
-class RelaxedBernoulli(TransformedDistribution):
+class _Relaxed(TransformedDistribution):
+    """A transform of a distribution, which holds the parameters."""
+
+    has_rsample = True
+    _parts: tuple[type[Any], type[Any]]  # the distribution and the transform
+
+    def __init__(
+        self,
+        temperature: Tensor | float,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ):
+        base, transform = self._parts
+        parameters = base(temperature, probs, logits, validate_args)
+        super().__init__(parameters, transform(), validate_args)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("temperature", "logits", "probs"):
+            return getattr(self.base_dist, name)
+        if hasattr(type(self), name):  # a property that raised, which asks here then
+            missing = self._missing("variance" if name == "stddev" else name)
+            raise _C._attribute_error(missing)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+class RelaxedBernoulli(_Relaxed):
     """Numbers within (0, 1), near the ends for a low ``temperature``.
 
     Example:
@@ -66,25 +92,9 @@ class RelaxedBernoulli(TransformedDistribution):
         ebb.Size([1])
     """
 
-    arg_constraints: Mapping[str, constraints.Constraint] = {
-        "probs": constraints.unit_interval,
-        "logits": constraints.real,
-    }
+    arg_constraints: Mapping[str, constraints.Constraint] = _Trials.arg_constraints
     support = constraints.unit_interval
-    has_rsample = True
-
-    def __init__(
-        self,
-        temperature: Tensor | float,
-        probs: Tensor | float | None = None,
-        logits: Tensor | float | None = None,
-        validate_args: bool | None = None,
-    ):
-        base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
-        super().__init__(base, SigmoidTransform(), validate_args)
-
-    def __getattr__(self, name: str) -> Any:
-        return _of_base(self, name)
+    _parts = (LogitRelaxedBernoulli, SigmoidTransform)
 
 
 class ExpRelaxedCategorical(_Categories):
@@ -121,7 +131,7 @@ class ExpRelaxedCategorical(_Categories):
         return weight + ebb.log_softmax(logits - value * temperature, -1).sum(-1)
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(_Relaxed):
     """Points of the simplex, near the corners for a low ``temperature``.
 
     Example:
@@ -130,35 +140,9 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         ebb.Size([2])
     """
 
-    arg_constraints: Mapping[str, constraints.Constraint] = {
-        "probs": constraints.simplex,
-        "logits": constraints.real_vector,
-    }
+    arg_constraints: Mapping[str, constraints.Constraint] = _Categories.arg_constraints
     support = constraints.simplex
-    has_rsample = True
-
-    def __init__(
-        self,
-        temperature: Tensor | float,
-        probs: Tensor | None = None,
-        logits: Tensor | None = None,
-        validate_args: bool | None = None,
-    ):
-        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
-        super().__init__(base, ExpTransform(), validate_args)
-
-    def __getattr__(self, name: str) -> Any:
-        return _of_base(self, name)
-
-
-def _of_base(distribution: TransformedDistribution, name: str) -> Any:
-    """Return a parameter, which the base distribution holds."""
-    if name in ("temperature", "logits", "probs"):
-        return getattr(distribution.base_dist, name)
-    if hasattr(type(distribution), name):  # a property that raised, which asks here then
-        missing = distribution._missing("variance" if name == "stddev" else name)
-        raise _C._attribute_error(missing)
-    raise AttributeError(f"{type(distribution).__name__!r} object has no attribute {name!r}")
+    _parts = (ExpRelaxedCategorical, ExpTransform)
 
 
 class ContinuousBernoulli(_Trials):
