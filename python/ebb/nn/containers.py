@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ebb import _C
 from ebb.nn.attributes import dict_of
@@ -13,6 +13,8 @@ from ebb.nn.module import _MODULE, Module
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # noqa: UP035 -- checkers bring it, for 3.10 too
+
+T = TypeVar("T")
 
 MOST_LAYERS = 1 << 16  # each is made of Python objects: more would take minutes to make
 
@@ -167,7 +169,55 @@ class Sequential(_Numbered):
         return input
 
 
-class ModuleDict(Module):
+class Named(Module, Generic[T]):
+    """What ModuleDict and ParameterDict have in common: parts by name."""
+
+    @property
+    def _own(self) -> Mapping[str, T]:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self._own)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._own))
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._own
+
+    def __getitem__(self, key: str) -> T:
+        return self._own[key]
+
+    def __delitem__(self, key: str) -> None:
+        if key not in self._own:
+            raise KeyError(key)
+        delattr(self, key)
+
+    def keys(self) -> Iterable[str]:
+        """Return the names."""
+        return self._own.keys()
+
+    def values(self) -> Iterable[T]:
+        """Return what it holds."""
+        return self._own.values()
+
+    def items(self) -> Iterable[tuple[str, T]]:
+        """Return pairs of a name and what it stands for."""
+        return self._own.items()
+
+    def clear(self) -> None:
+        """Take everything out."""
+        for name in self:
+            delattr(self, name)
+
+    def pop(self, key: str) -> T:
+        """Take what has this name out and return it."""
+        part = self[key]
+        del self[key]
+        return part
+
+
+class ModuleDict(Named[Module]):
     """A dict of modules by name; it has no ``forward`` of its own.
 
     Args:
@@ -183,48 +233,12 @@ class ModuleDict(Module):
         super().__init__()
         self.update(() if modules is None else modules)
 
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(list(self._modules))
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._modules
-
-    def __getitem__(self, key: str) -> Module:
-        return self._modules[key]
+    @property
+    def _own(self) -> Mapping[str, Module]:
+        return self._modules
 
     def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, _checked("ModuleDict", module))
-
-    def __delitem__(self, key: str) -> None:
-        if key not in self._modules:
-            raise KeyError(key)
-        delattr(self, key)
-
-    def keys(self) -> Iterable[str]:
-        """Return the names."""
-        return self._modules.keys()
-
-    def values(self) -> Iterable[Module]:
-        """Return the modules."""
-        return self._modules.values()
-
-    def items(self) -> Iterable[tuple[str, Module]]:
-        """Return pairs of name and module."""
-        return self._modules.items()
-
-    def clear(self) -> None:
-        """Take all modules out."""
-        for name in self:
-            delattr(self, name)
-
-    def pop(self, key: str) -> Module:
-        """Take a module out and return it."""
-        module = self[key]
-        del self[key]
-        return module
 
     def update(self, modules: Mapping[str, Module] | Iterable[Any]) -> None:
         """Add modules, or replace those of the same names."""

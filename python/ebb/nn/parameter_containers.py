@@ -9,6 +9,7 @@ from typing import Any
 
 from ebb import _C
 from ebb.nn.attributes import dict_of
+from ebb.nn.containers import Named
 from ebb.nn.module import Module
 from ebb.nn.parameter import Parameter
 
@@ -89,7 +90,7 @@ class ParameterList(Module):
         return _describe(self._parameters.items())
 
 
-class ParameterDict(Module):
+class ParameterDict(Named[Parameter]):
     """A dict of parameters by name.
 
     Args:
@@ -105,47 +106,16 @@ class ParameterDict(Module):
         super().__init__()
         self.update(() if parameters is None else parameters)
 
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(list(self._parameters))
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._parameters
-
-    def __getitem__(self, key: str) -> Parameter:
-        return self._parameters[key]
+    @property
+    def _own(self) -> Mapping[str, Parameter]:
+        return self._parameters
 
     def __setitem__(self, key: str, value: _C.Tensor) -> None:
         self.register_parameter(key, _as_parameter("ParameterDict", value))
 
-    def __delitem__(self, key: str) -> None:
-        if key not in self._parameters:
-            raise KeyError(key)
-        delattr(self, key)
-
-    def keys(self) -> Iterable[str]:
-        """Return the names."""
-        return self._parameters.keys()
-
-    def values(self) -> Iterable[Parameter]:
-        """Return the parameters."""
-        return self._parameters.values()
-
-    def items(self) -> Iterable[tuple[str, Parameter]]:
-        """Return pairs of name and parameter."""
-        return self._parameters.items()
-
     def get(self, key: str, default: Any = None) -> Any:
         """Return a parameter, or ``default`` if there is none of that name."""
         return self._parameters.get(key, default)
-
-    def pop(self, key: str) -> Parameter:
-        """Take a parameter out and return it."""
-        parameter = self[key]
-        del self[key]
-        return parameter
 
     def popitem(self) -> tuple[str, Parameter]:
         """Take the last parameter out; return its name and it. KeyError if there is none."""
@@ -167,11 +137,6 @@ class ParameterDict(Module):
     def copy(self) -> ParameterDict:
         """Return another dict of the same parameters."""
         return ParameterDict(self)
-
-    def clear(self) -> None:
-        """Take all parameters out."""
-        for name in self:
-            delattr(self, name)
 
     def update(self, parameters: Mapping[str, _C.Tensor] | Iterable[Any]) -> None:
         """Add parameters, or replace those of the same names."""
