@@ -3,7 +3,8 @@
 
 A shell without job control lets such processes ignore the signal, and theirs inherit that. The
 head of a report names the seed of the fresh draws, which all worker processes inherit. Each test
-starts from one random state, so that a run tells of the code and not of the numbers drawn.
+starts from one random state and one number of threads, so that a run tells of the code and not
+of the numbers drawn, nor of the tests before.
 """
 
 import collections
@@ -61,6 +62,7 @@ def pytest_report_header():
 
 
 TESTS = itertools.count()
+THREADS = ebb.get_num_threads()
 BETWEEN_FREEZES = 500
 
 
@@ -71,6 +73,7 @@ def pytest_runtest_setup():
         gc.collect()
         gc.freeze()
     ebb.manual_seed(0)
+    ebb.set_num_threads(THREADS)
     without_torch_compat()
 
 
@@ -79,6 +82,14 @@ def without_torch_compat():
     finder = sys.modules.get("ebb.torch_compat.finder")
     if finder is not None and any(isinstance(one, finder.TorchFinder) for one in sys.meta_path):
         finder.uninstall()
+
+
+@pytest.fixture
+def eager_teams():
+    """Other threads join backward() whenever they can, on however small a machine."""
+    ebb._C._set_eager_teams(True)
+    yield
+    ebb._C._set_eager_teams(False)
 
 
 @pytest.fixture

@@ -24,13 +24,6 @@ ROWS = [row for row in load_rows() if row.test.get("inputs") and not row.is_inpl
 SAMPLED = seeds.fixed("threads").sample(ROWS, min(SAMPLE, len(ROWS)))
 
 
-@pytest.fixture(autouse=True)
-def keep_thread_count():
-    before = ebb.get_num_threads()
-    yield
-    ebb.set_num_threads(before)
-
-
 def enlarged(row, dtype):
     """Cases of the row with many elements, each along one of its sizes."""
     for case in row.cases():

@@ -35,16 +35,6 @@ def gradients(threads, forward, around):
     return [one.grad.tolist() for one in (x, *weights)]
 
 
-@pytest.fixture
-def eager_teams():
-    """Other threads join whenever they can, on however small a machine."""
-    threads = ebb.get_num_threads()
-    _C._set_eager_teams(True)
-    yield
-    _C._set_eager_teams(False)
-    ebb.set_num_threads(threads)
-
-
 @pytest.mark.parametrize("around", [False, True], ids=["outside", "inside"])
 @pytest.mark.parametrize("forward", [False, True], ids=["float32", "autocast"])
 def test_every_thread_of_a_run_computes_as_forward_did(forward, around, eager_teams):

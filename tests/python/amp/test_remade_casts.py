@@ -90,15 +90,10 @@ def branch(seed, x, weight):
     return functional.linear(x, weight).sum()
 
 
-def test_remade_casts_leave_backward_its_threads():
-    x, threads = ebb.rand(60, SIDE).requires_grad_(), ebb.get_num_threads()
+def test_remade_casts_leave_backward_its_threads(eager_teams):
+    x = ebb.rand(60, SIDE).requires_grad_()
     out, _ = run(lambda: sum(branch(i, x, square(i)) for i in range(6)))
     before = _C._backward_threads()["teams"]
     ebb.set_num_threads(4)
-    _C._set_eager_teams(True)
-    try:
-        out.backward()
-    finally:
-        _C._set_eager_teams(False)
-        ebb.set_num_threads(threads)
+    out.backward()
     assert _C._backward_threads()["teams"] > before

@@ -16,16 +16,6 @@ import pytest
 import ebb
 
 
-@pytest.fixture
-def eager_teams():
-    """Other threads join whenever they can, on however small a machine."""
-    threads = ebb.get_num_threads()
-    ebb._C._set_eager_teams(True)
-    yield
-    ebb._C._set_eager_teams(False)
-    ebb.set_num_threads(threads)
-
-
 def wide_graph(seed, leaves):
     """Some independent branches from a few leaves, and their sum."""
     rng = random.Random(seed)

@@ -169,21 +169,17 @@ def test_only_the_starting_thread_and_its_helpers_are_noted():
 
 
 def test_branches_on_several_threads_are_noted():
-    before = ebb.get_num_threads()
     ebb.set_num_threads(2)
-    try:
-        x = ebb.ones([16384], requires_grad=True)
-        total = None
-        for branch in range(4):
-            value = x * float(branch + 1)
-            for _ in range(200):
-                value = value.tanh()
-            total = value if total is None else total + value
-        loss = total.sum()
-        with profile() as prof:
-            loss.backward()
-    finally:
-        ebb.set_num_threads(before)
+    x = ebb.ones([16384], requires_grad=True)
+    total = None
+    for branch in range(4):
+        value = x * float(branch + 1)
+        for _ in range(200):
+            value = value.tanh()
+        total = value if total is None else total + value
+    loss = total.sum()
+    with profile() as prof:
+        loss.backward()
     nodes = named(prof, "TanhBackward")
     assert len(nodes) == 800
     # Two at a time; over the whole run they may be any of the pool's threads.

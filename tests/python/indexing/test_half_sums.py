@@ -24,10 +24,7 @@ ROWS = [((6,), 0, 900), ((4, 1300), 0, 90), ((2, 5, 33), 1, 800), ((3, 70), 1, 4
 
 @pytest.fixture(params=[1, 3], autouse=True)
 def threads(request):
-    before = ebb.get_num_threads()
     ebb.set_num_threads(request.param)
-    yield
-    ebb.set_num_threads(before)
 
 
 def drawn(shape, dtype, seed):

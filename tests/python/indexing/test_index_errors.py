@@ -12,10 +12,7 @@ WRONG = 70_000
 
 @pytest.fixture(params=[1, 3])
 def threads(request):
-    before = ebb.get_num_threads()
     ebb.set_num_threads(request.param)
-    yield
-    ebb.set_num_threads(before)
 
 
 def wrong_at(place, count=COUNT):

@@ -69,15 +69,10 @@ def test_products_have_gradients_at_zeros():
 def test_any_number_of_threads_joins_alike(threads):
     ebb.manual_seed(0)
     src, index = ebb.randn([100000]), ebb.randint(0, 50, [100000])
-    before = ebb.get_num_threads()
-    try:
-        ebb.set_num_threads(threads)
-        got = [ebb.ones(50).scatter_reduce(0, index, src, one).tolist() for one in REDUCES]
-    finally:
-        ebb.set_num_threads(before)
+    ebb.set_num_threads(threads)
+    got = [ebb.ones(50).scatter_reduce(0, index, src, one).tolist() for one in REDUCES]
     ebb.set_num_threads(1)
     wanted = [ebb.ones(50).scatter_reduce(0, index, src, one).tolist() for one in REDUCES]
-    ebb.set_num_threads(before)
     assert got == wanted
 
 

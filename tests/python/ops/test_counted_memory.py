@@ -14,10 +14,7 @@ ROWS = 1 << 18
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    before = ebb.get_num_threads()
     ebb.set_num_threads(1)
-    yield
-    ebb.set_num_threads(before)
 
 
 @pytest.mark.nosan  # sanitizers serve memory themselves, uncounted

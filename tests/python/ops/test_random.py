@@ -48,11 +48,8 @@ DRAWS = {
 
 
 @pytest.fixture(autouse=True)
-def keep_settings():
-    threads = ebb.get_num_threads()
+def seed():
     ebb.manual_seed(11)
-    yield
-    ebb.set_num_threads(threads)
 
 
 @pytest.mark.parametrize("name", DRAWS)

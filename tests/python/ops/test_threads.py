@@ -171,13 +171,6 @@ def run(function, arrays):
     return [one.detach().contiguous().numpy().tobytes() for one in (value, *found)]
 
 
-@pytest.fixture(autouse=True)
-def keep_thread_count():
-    before = ebb.get_num_threads()
-    yield
-    ebb.set_num_threads(before)
-
-
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_results_do_not_depend_on_the_number_of_threads(name):
     function, arrays = PROGRAMS[name]
