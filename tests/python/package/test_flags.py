@@ -147,3 +147,4 @@ def test_the_module_prints_them():
     done = subprocess.run([sys.executable, "-m", "ebb.flags"], capture_output=True, text=True,
                           check=True)  # fmt: skip
     assert "num_threads = " in done.stdout and "EBB_ISA" in done.stdout
+    assert done.stderr == ""

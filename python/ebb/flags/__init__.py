@@ -1,4 +1,5 @@
-# python/ebb/flags.py -- the settings of ebb: what they are, where they come from, setting them.
+# python/ebb/flags/__init__.py -- the settings of ebb: what they are, where they come from, setting
+# them.
 #
 # The list is the library's (ebb/core/base/flags.h). A flag starts as its variable says: num_threads
 # as EBB_NUM_THREADS. A variable EBB_... that no flag has, or whose value is none, is warned of when
@@ -162,12 +163,3 @@ def _text(value: Value) -> str:
 def _warn_of_environment() -> None:
     for text in _C._faults_of_environment():
         warnings.warn(text, stacklevel=2)
-
-
-def _main() -> None:
-    for flag in table():
-        print(f"{flag.name} = {flag.value!r}  ({flag.source}; {flag.variable})\n    {flag.doc}")
-
-
-if __name__ == "__main__":
-    _main()
